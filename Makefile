@@ -1,0 +1,67 @@
+# Each target is the real command.  The set-up before it takes a fraction of a second when there is
+# nothing to do.
+#
+#   make health CONFIG=config/sites/mycluster.py    another ReFrame configuration
+#   make health RFMFLAGS='-n triad'                 further ReFrame options
+#   make health SETUPFLAGS=--no-system-packages     as root, but without apt-get
+
+PYTHON     ?= python3
+CONFIG     ?= config/localhost.py
+RFMFLAGS   ?=
+SETUPFLAGS ?=
+
+RUNS    := reports/reframe
+REPORT  ?= $(RUNS)/health.json
+REFRAME := .venv/bin/reframe -C $(CONFIG) -c checks -R
+# With the PATH from before .venv joined it: the set-up may have to replace .venv.
+SETUP   := PATH='$(PATH)' $(PYTHON) src/plumbline/bootstrap.py
+
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# Neither another Python's packages nor this make's options are for the programs below.
+unexport PYTHONPATH PYTHONHOME MAKEFLAGS MFLAGS
+
+# Measurements must not overlap, whatever -j says.
+.NOTPARALLEL:
+.PHONY: help setup health acceptance test bench list report clean distclean
+
+help:        ## print this list
+	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1|/p' Makefile | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
+
+setup:       ## install what is missing, make .venv
+	@$(SETUP) $(SETUPFLAGS)
+
+# ReFrame's exit code does not keep the report from being written; it is handed on, and a verdict must explain it.
+health:      ## run the health checks, write reports/latest/index.html, print the verdicts
+	@$(SETUP) $(SETUPFLAGS)
+	@rm -f $(RUNS)/health.json
+	$(REFRAME) --mode health --report-file $(RUNS)/health.json $(RFMFLAGS) -r; \
+	.venv/bin/plumbline report $(RUNS)/health.json --reframe-status $$?
+
+acceptance:  ## the same with the acceptance checks, for a machine that nobody has measured yet
+	@$(SETUP) $(SETUPFLAGS)
+	@rm -f $(RUNS)/acceptance.json
+	$(REFRAME) --mode acceptance --report-file $(RUNS)/acceptance.json $(RFMFLAGS) -r; \
+	.venv/bin/plumbline report $(RUNS)/acceptance.json --reframe-status $$?
+
+test:        ## run all tests
+	@$(SETUP) --for test $(SETUPFLAGS)
+	.venv/bin/python -m pytest -q tests
+
+bench:       ## run Plumbline's benchmark of itself
+	@$(SETUP) $(SETUPFLAGS)
+	.venv/bin/plumbline bench
+
+list:        ## list the checks
+	@$(SETUP) $(SETUPFLAGS)
+	$(REFRAME) $(RFMFLAGS) -l
+
+report:      ## write the report of the last health run again (REPORT=file for another run)
+	@$(SETUP) $(SETUPFLAGS)
+	.venv/bin/plumbline report $(REPORT)
+
+clean:       ## remove what was built and run; results stay
+	rm -rf build $(RUNS)/stage $(RUNS)/output $(RUNS)/reframe.log .pytest_cache
+	@find . -name .venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean  ## remove .venv as well
+	rm -rf .venv .venv.lock src/plumbline.egg-info

@@ -1,0 +1,38 @@
+import numpy as np
+import reframe as rfm
+from plumbline import machine, metrics, records
+from plumbline.witness import LimitedCheck
+from reframe.core.builtins import parameter
+
+
+@rfm.simple_test
+class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
+    '''What is the most that each level of the memory hierarchy gives, and is that what the
+    datasheet promises?'''
+
+    descr = "The machine's own limits"
+    source = 'hager2004, section 3.1: limits from the hardware, write-allocate counted as traffic'
+    samples = 40
+    program = 'limits'
+    threads = parameter(['one', 'all'])
+    tags = {'health', 'acceptance'}
+
+    def options(self):
+        sizes = self.every_level(8)
+        return ['--variants', 'all', '--size', ','.join(map(str, sizes.values())),
+                '--threads', len(self.cpus), '--block', '0.005']
+
+    def evaluate(self):
+        datasheet, file = machine.of_partition(self.current_partition)
+        peaks = machine.peaks(datasheet, len(self.all_cpus))
+        for group in metrics.groups(self.measurements):
+            best = metrics.best_traffic(group)
+            level, rates = best['level'], records.rate(best, 'traffic')
+            confirmed = self.witness_best(level, best['threads'])
+            self.note(f"{level}: the limit is {best['variant']}")
+            yield metrics.Metric('bandwidth', level, rates, 'MB/s', max(np.median(rates), confirmed or 0))
+            peak = peaks.get((level, self.threads))
+            if peak:
+                yield metrics.Metric('of_peak', level, rates / peak, '1', peak)
+            else:
+                self.skip_metric(f'of_peak.{level}', machine.unknown(datasheet, level, self.threads, file))

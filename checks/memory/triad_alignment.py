@@ -1,0 +1,29 @@
+import reframe as rfm
+from plumbline import metrics
+from plumbline.witness import LimitedCheck
+
+
+@rfm.simple_test
+class triad_alignment(rfm.RunOnlyRegressionTest, LimitedCheck):
+    '''Does the memory bandwidth depend on how the four arrays lie to each other?'''
+
+    descr = 'Vector triad with arrays shifted by multiples of k bytes'
+    source = 'hager2007, section 3.1, figure 4'
+    program = 'triad'
+    threads = 'all'
+    tags = {'acceptance'}
+
+    #: Bytes by which each array is shifted against the one before; the source has 0, 32 and 128.
+    shifts = [0, 32, 128, 1024]
+
+    def options(self):
+        return ['--variants', 'plain', '--shift', ','.join(map(str, self.shifts)),
+                '--size', self.elements('memory', 32), '--threads', len(self.cpus), '--limit']
+
+    def evaluate(self):
+        group, = metrics.groups(self.measurements)
+        paired = self.against_limit(group, key=lambda record: record['options']['shift'])
+        for record in metrics.kernels(group):
+            shift = record['options']['shift']
+            yield metrics.Metric('of_limit', f'shift{shift}', paired[shift].samples, '1', paired[shift].limit)
+            yield metrics.bandwidth(record, f'shift{shift}', paired[shift].limit)

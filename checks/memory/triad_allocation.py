@@ -1,0 +1,34 @@
+import reframe as rfm
+from plumbline import metrics
+from plumbline.witness import LimitedCheck
+
+#: Elements of the program's static arrays (src/harness/arrays.c).
+STATIC_MAX = 2**21
+
+
+@rfm.simple_test
+class triad_allocation(rfm.RunOnlyRegressionTest, LimitedCheck):
+    '''Do arrays of a fixed maximum length, at fixed distances, lose bandwidth in cache?'''
+
+    descr = 'Vector triad with dynamic and static arrays'
+    source = 'hager2004, section 3.1, figure 2'
+    program = 'triad'
+    threads = 'one'
+    tags = {'acceptance'}
+
+    def options(self):
+        in_cache = {level: size for level, size in self.every_level(32).items() if level != 'memory'}
+        for level in [level for level, size in in_cache.items() if size > STATIC_MAX]:
+            self.skip_metric(f'all in {level}', f'static arrays hold {STATIC_MAX} elements')
+            del in_cache[level]
+        return ['--variants', 'plain', '--alloc', 'dynamic,static', '--size', ','.join(map(str, in_cache.values())),
+                '--threads', len(self.cpus), '--limit', '--block', '0.005']
+
+    def evaluate(self):
+        for group in metrics.groups(self.measurements):
+            paired = self.against_limit(group, key=lambda record: record['options']['alloc'])
+            for record in metrics.kernels(group):
+                alloc = record['options']['alloc']
+                found, subject = paired[alloc], f"{alloc}.{record['level']}"
+                yield metrics.Metric('of_limit', subject, found.samples, '1', found.limit)
+                yield metrics.bandwidth(record, subject, found.limit)

@@ -1,0 +1,39 @@
+import reframe as rfm
+from plumbline import metrics
+from plumbline.witness import LimitedCheck
+from reframe.core.builtins import parameter, variable
+
+
+@rfm.simple_test
+class triad_curve(rfm.RunOnlyRegressionTest, LimitedCheck):
+    '''How does the triad's bandwidth fall from cache level to cache level, and what do
+    non-temporal stores change?'''
+
+    descr = 'Vector triad over the length of the vectors'
+    source = 'hager2004, section 3, figures 1, 2 and 6'
+    samples = 30
+    program = 'triad'
+    threads = parameter(['one', 'all'])
+    tags = {'health', 'acceptance'}
+
+    #: Lengths between 10 and what memory needs, evenly spaced in log N.
+    points = variable(int, value=30)
+
+    def options(self):
+        levels = self.every_level(32)
+        in_cache = [str(size) for level, size in levels.items() if level != 'memory']
+        return ['--variants', 'plain,nt', '--size', ','.join(in_cache),
+                '--sweep', f"10:{levels['memory']}:{self.points}",
+                '--threads', len(self.cpus), '--limit', '--block', '0.002']
+
+    def evaluate(self):
+        for group in metrics.groups(self.measurements):
+            kernels = metrics.kernels(group)
+            level = self.intended.get(kernels[0]['size'])
+            if not level:
+                continue
+            paired = self.against_limit(group)
+            for record in kernels:
+                subject, found = f"{record['variant']}.{level}", paired[record['variant']]
+                yield metrics.Metric('of_limit', subject, found.samples, '1', found.limit)
+                yield metrics.bandwidth(record, subject, found.limit)

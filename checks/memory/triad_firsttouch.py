@@ -1,0 +1,28 @@
+import reframe as rfm
+from plumbline import metrics
+from plumbline.witness import LimitedCheck
+
+
+@rfm.simple_test
+class triad_firsttouch(rfm.RunOnlyRegressionTest, LimitedCheck):
+    '''What is lost when thread 0 touches all pages first, instead of each thread its own?'''
+
+    descr = 'Vector triad after parallel and serial first touch'
+    source = 'hager2004, section 4, table 2'
+    program = 'triad'
+    threads = 'all'
+    tags = {'acceptance'}
+
+    def options(self):
+        return ['--variants', 'plain', '--init', 'parinit,noinit', '--size', self.elements('memory', 32),
+                '--threads', len(self.cpus), '--limit']
+
+    def evaluate(self):
+        nodes = self.current_partition.processor.num_numa_nodes
+        unjudged = None if nodes and nodes > 1 else 'one NUMA domain, in which first touch changes nothing'
+        group, = metrics.groups(self.measurements)
+        paired = self.against_limit(group, key=lambda record: record['options']['init'])
+        for record in metrics.kernels(group):
+            init = record['options']['init']
+            yield metrics.Metric('of_limit', init, paired[init].samples, '1', paired[init].limit, unjudged)
+            yield metrics.bandwidth(record, init, paired[init].limit)

@@ -1,0 +1,31 @@
+import reframe as rfm
+from plumbline import metrics
+from plumbline.witness import LimitedCheck
+from reframe.core.builtins import parameter
+
+
+@rfm.simple_test
+class triad_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
+    '''What does each way of writing the vector triad get of the memory's bandwidth?'''
+
+    descr = 'Vector triad in memory, all variants'
+    source = 'hager2004, section 3.2, figure 4'
+    samples = 100
+    program = 'triad'
+    threads = parameter(['one', 'all'])
+    tags = {'health', 'acceptance'}
+
+    def options(self):
+        return ['--variants', 'all', '--size', self.elements('memory', 32),
+                '--threads', len(self.cpus), '--limit']
+
+    def evaluate(self):
+        group, = metrics.groups(self.measurements)
+        paired = self.against_limit(group)
+        if 'fortran' not in paired:
+            self.skip_metric('of_limit.fortran', 'this environment has no Fortran compiler')
+        for record in metrics.kernels(group):
+            variant = record['variant']
+            found = paired[variant]
+            yield metrics.Metric('of_limit', variant, found.samples, '1', found.limit)
+            yield metrics.bandwidth(record, variant, found.limit)

@@ -1,0 +1,43 @@
+import reframe as rfm
+from plumbline import limits, metrics, topology
+from plumbline.check import NativeCheck
+from reframe.core.builtins import parameter
+
+
+@rfm.simple_test
+class triad_scaling(rfm.RunOnlyRegressionTest, NativeCheck):
+    '''Do the cores add up: are n threads n times as fast as one, in their own caches and in memory?'''
+
+    descr = 'Vector triad on 1, 2, 4, ... threads'
+    source = 'hager2004, section 4, table 2 and figure 6; hager2007, section 3.1'
+    samples = 100
+    program = 'triad'
+    threads = 'all'
+    level = parameter(['cache', 'memory'])
+    tags = {'health', 'acceptance'}
+
+    def options(self):
+        counts = topology.thread_counts(self.all_cpus, self.current_partition.processor)
+        return ['--variants', 'simd', '--threads', ','.join(map(str, counts)), *self.size()]
+
+    def size(self):
+        '''In cache each thread has its own part of the largest cache that no other core shares.'''
+        if self.level == 'memory':
+            return ['--size', self.elements('memory', 32)]
+        processor = self.current_partition.processor
+        private = [cache['type'] for cache in processor.topology['caches']
+                   if cache['num_cpus'] <= processor.num_cpus_per_core]
+        each = topology.working_set(processor, max(private), self.all_cpus[:1]) // 32
+        for threads in range(1, len(self.all_cpus) + 1):
+            self.intended[each * threads] = max(private)
+        return ['--size', each, '--per-thread']
+
+    def evaluate(self):
+        group, = metrics.groups(self.measurements)
+        single = next(record for record in group if record['threads'] == 1)
+        for record in group:
+            n = record['threads']
+            yield metrics.bandwidth(record, f'{n}')
+            if n > 1 or len(group) == 1:
+                ratio = limits.paired_ratio(record, single, 'bytes') / n
+                yield metrics.Metric('efficiency', 'all' if n == len(self.all_cpus) else f'{n}', ratio, '1')

@@ -1,0 +1,89 @@
+import os
+
+import numpy as np
+import reframe as rfm
+from plumbline import metrics
+from plumbline.check import NativeCheck
+from plumbline.errors import PlumblineError, in_one_line
+from plumbline.job import Job
+from plumbline.likwid import perfctr
+from reframe.core.builtins import fixture, run_before, sanity_function
+
+
+class likwid_groups(rfm.RunOnlyRegressionTest, Job):
+    '''Which groups of hardware counters does LIKWID have for this processor?'''
+
+    descr = 'likwid-perfctr: processor and counter groups'
+    valid_systems = ['*']
+    valid_prog_environs = ['*']
+    sourcesdir = None
+    executable = 'sh'
+    executable_opts = ['-c', "'likwid-perfctr -i; likwid-perfctr -a; true'"]
+
+    @sanity_function
+    def ran(self):
+        return True     # what it could not say, the check says with the reason
+
+
+@rfm.simple_test
+class triad_traffic(rfm.RunOnlyRegressionTest, NativeCheck):
+    '''Do the counters of the memory controllers see the traffic that the model says?'''
+
+    descr = 'Vector triad: traffic counted by the hardware against the model'
+    source = 'hager2004, section 3.1: write-allocate, 5/4 of the application bytes'
+    samples = 10
+    program = 'triad'
+    threads = 'all'
+    tags = {'acceptance'}
+    groups = fixture(likwid_groups, scope='partition')
+    counted = ()
+
+    def options(self):
+        # A fixed number of passes, so that every call of a region does the same work.
+        return ['--variants', 'plain,nt', '--size', self.elements('memory', 32),
+                '--threads', len(self.cpus), '--passes', 4]
+
+    @run_before('run', always_last=True)
+    def count(self):
+        '''Once for each group: the counters of one run may not cover all channels.'''
+        if 'likwid' not in self.current_partition.features:
+            self.not_counted('likwid is not on this partition')
+        if self.is_dry_run():
+            return
+        try:
+            self.counted = perfctr.group_for(self.current_partition.processor.arch,
+                                             perfctr.parse_groups(self.groups.output()))
+        except PlumblineError as error:
+            self.not_counted(str(error))
+        program = ' '.join(self.executable_opts[self.executable_opts.index('-c') + 2:])
+        cpus = ','.join(map(str, self.cpus))
+        lines = [f'likwid-perfctr -f -C {cpus} -g {group} -m -o {group}.csv {program}'
+                 for group in self.counted]
+        self.prerun_cmds = [f'{line} > {group}.out' for line, group in zip(lines[:-1], self.counted)]
+        self.executable, *self.executable_opts = lines[-1].split()
+
+    def not_counted(self, reason):
+        self.skip_metric('traffic', reason)
+        self.skip(reason)
+
+    @run_before('sanity')
+    def skip_without_counters(self):
+        if self.is_dry_run():
+            return
+        reason = perfctr.unavailable_reason(self.output() + self.output('stderr'))
+        if reason:
+            self.not_counted(reason)
+
+    def evaluate(self):
+        parsed = {}
+        for group in self.counted:
+            with open(os.path.join(self.stagedir, f'{group}.csv')) as file, in_one_line():
+                for region, found in perfctr.parse_perfctr_csv(file.read()).items():
+                    parsed.setdefault(region, {}).update(found)
+        for record in metrics.kernels(self.measurements):
+            region = f"triad-{record['variant']}-{record['size']}-{record['threads']}"
+            calls = max(next(iter(parsed[region].values()))['calls'].values())
+            with in_one_line():
+                counted = perfctr.memory_volume_bytes(parsed, region)
+            yield metrics.Metric('traffic', record['variant'],
+                                 np.array([counted / (calls * record['traffic'])]), '1')

@@ -1,0 +1,40 @@
+'''The machine that ReFrame runs on: one partition, measured without a scheduler.'''
+
+import shutil
+
+import plumbline.machine
+from plumbline import settings
+from plumbline.errors import in_one_line
+from reframe.utility.cpuinfo import cpuinfo
+
+with in_one_line():
+    machine_file = plumbline.machine.local_file(settings.ROOT / 'config/machines/localhost.yaml')
+
+site_configuration = settings.site(
+    systems=[{
+        'name': 'localhost',
+        'descr': 'this machine',
+        'hostnames': ['.*'],
+        'max_local_jobs': 1,
+        'partitions': [{
+            'name': 'default',
+            'descr': 'all of its CPUs that may be used',
+            'scheduler': 'local',
+            'launcher': 'local',
+            'environs': ['gnu'],
+            'max_jobs': 1,
+            # Given here, not left to ReFrame, which would keep it in a file and not notice that the
+            # machine has changed.
+            'processor': cpuinfo(),
+            'features': ['likwid'] if shutil.which('likwid-pin') else [],
+            'extras': {'machine': machine_file},
+        }],
+    }],
+    environments=[{
+        'name': 'gnu',
+        'cc': 'gcc',
+        'ftn': 'gfortran' if shutil.which('gfortran') else '',
+        'features': ['openmp', *(['fortran'] if shutil.which('gfortran') else [])],
+        'target_systems': ['localhost'],
+    }],
+)

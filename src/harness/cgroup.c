@@ -1,0 +1,104 @@
+/* What the control groups of this process grant: the tightest limit of its own group and of all parents counts, in
+ * version 2 (one hierarchy) and version 1 (one per controller).  Batch systems and containers set them there. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+typedef double limit_of(const char *folder);    /* infinite where there is none */
+
+/* Of the folder of a group and of all above it, to the mount point.  In a container the path may be that of the host:
+ * then only the mount point is there, and it is the container's group. */
+static double upwards(const char *mount, const char *path, limit_of *limit)
+{
+    char folder[4096];
+    double least = INFINITY;
+    if (snprintf(folder, sizeof folder, "%s%s", mount, path) >= (int)sizeof folder)
+        return least;
+    for (char *slash; (slash = strrchr(folder, '/')) && strlen(folder) >= strlen(mount); *slash = 0)
+        least = fmin(least, limit(folder));
+    return least;
+}
+
+static bool has_word(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    for (const char *p = list; (p = strstr(p, word)); p += length)
+        if ((p == list || p[-1] == ',') && (!p[length] || p[length] == ','))
+            return true;
+    return false;
+}
+
+/* /proc/self/cgroup has a line "number:controllers:path" for each hierarchy; version 2 names no controllers. */
+static double tightest(const char *root, const char *controller, limit_of *version1, limit_of *version2)
+{
+    char file[512], line[4096], mount[1024];
+    double least = INFINITY;
+    snprintf(file, sizeof file, "%s/proc/self/cgroup", root);
+    FILE *f = fopen(file, "r");
+    while (f && fgets(line, sizeof line, f)) {
+        char *rest = line;
+        strsep(&rest, ":");
+        const char *controllers = strsep(&rest, ":");
+        if (!rest)
+            continue;
+        rest[strcspn(rest, "\n")] = 0;
+        if (!*controllers) {
+            snprintf(mount, sizeof mount, "%s/sys/fs/cgroup", root);
+            least = fmin(least, upwards(mount, rest, version2));
+            snprintf(mount, sizeof mount, "%s/sys/fs/cgroup/unified", root);
+            least = fmin(least, upwards(mount, rest, version2));
+        } else if (has_word(controllers, controller)) {
+            snprintf(mount, sizeof mount, "%s/sys/fs/cgroup/%s", root, controller);
+            least = fmin(least, upwards(mount, rest, version1));
+        }
+    }
+    if (f)
+        fclose(f);
+    return least;
+}
+
+static bool read_in(const char *folder, const char *name, char *line, size_t length)
+{
+    char path[5000];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return pl_read_line(path, line, length);
+}
+
+/* --- CPU time ------------------------------------------------------------------------------------------------- */
+
+static double quota2(const char *folder)
+{
+    char line[128];
+    double quota, period;
+    const bool limited = read_in(folder, "cpu.max", line, sizeof line) && sscanf(line, "%lf %lf", &quota, &period) == 2;
+    return limited && quota > 0 && period > 0 ? quota / period : INFINITY;     /* "max 100000": no number, no limit */
+}
+
+static double quota1(const char *folder)
+{
+    char quota[128], period[128];
+    const bool limited = read_in(folder, "cpu.cfs_quota_us", quota, sizeof quota) &&
+                         read_in(folder, "cpu.cfs_period_us", period, sizeof period);
+    return limited && atof(quota) > 0 && atof(period) > 0 ? atof(quota) / atof(period) : INFINITY;
+}
+
+double pl_cpu_quota(const char *root)
+{
+    const double quota = tightest(root, "cpu", quota1, quota2);
+    return isfinite(quota) ? quota : 0;
+}
+
+/* --- memory --------------------------------------------------------------------------------------------------- */
+
+static double bytes_in(const char *folder, const char *name)
+{
+    char line[128];
+    return read_in(folder, name, line, sizeof line) && atof(line) > 0 ? atof(line) : INFINITY;
+}
+
+static double memory2(const char *folder) { return bytes_in(folder, "memory.max"); }
+static double memory1(const char *folder) { return bytes_in(folder, "memory.limit_in_bytes"); }
+
+double pl_memory_limit(const char *root) { return tightest(root, "memory", memory1, memory2); }

@@ -1,0 +1,104 @@
+/* What the files of the runtime share among themselves; kernels see plumbline.h only. */
+#ifndef PLUMBLINE_INTERNAL_H
+#define PLUMBLINE_INTERNAL_H
+
+#include <stdio.h>
+
+#include "plumbline.h"
+
+/* error.c: one line on standard error that says what is wrong and how to mend it; then exit 2. */
+_Noreturn void pl_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void *pl_allocate(size_t bytes, const char *what);
+
+/* clock.c */
+double pl_now(void);                /* seconds, monotonic */
+double pl_clock_resolution(void);   /* smallest step seen, seconds */
+
+/* options.c */
+typedef struct { int count; size_t *value; } pl_sizes;
+typedef struct { int count; int *value; } pl_numbers;
+typedef struct {
+    int count;
+    const pl_variant **value;
+} pl_variants;
+typedef struct {
+    pl_variants variants;
+    pl_sizes sizes, shifts;
+    pl_numbers threads, inits, allocs, cpus;    /* cpus: where thread i is expected; count 0: anywhere */
+    pl_pages pages;
+    bool per_thread;        /* sizes are per thread */
+    bool limit;             /* interleave the limit streams */
+    bool every_pass;        /* all threads meet after every pass, as in a parallel loop */
+    bool table;             /* a table for people, too */
+    int samples;
+    double block;           /* seconds of one sample, at least */
+    pl_sizes passes;        /* interleaved as well; 0: as many as the block needs */
+    long tuning[PL_MAX_TUNING];
+} pl_options;
+pl_options pl_parse(int argc, char **argv, const pl_kernel *);
+
+/* topology.c */
+typedef struct { int count; int *cpu; } pl_cpus;
+typedef struct { int level; size_t size; int line; pl_cpus shared; } pl_cache;
+typedef struct { int count; pl_cache *cache; } pl_caches;
+pl_cpus pl_parse_cpulist(const char *text, const char **rest);  /* rest: where the list ends; may be NULL */
+pl_cpus pl_allowed_cpus(void);          /* the same list at every call: not to be freed */
+pl_caches pl_caches_of(int cpu);        /* data and unified caches; read once: not to be freed */
+int pl_numa_node_count(void);
+/* Level in which a working set lives when these CPUs share it: 1, 2, 3; 0 is memory. */
+int pl_level_of(size_t working_set, const int *cpus, int count);
+
+/* cgroup.c; root: "" but for tests */
+double pl_cpu_quota(const char *root);      /* CPUs; 0: no limit */
+double pl_memory_limit(const char *root);   /* bytes; infinite: no limit */
+
+/* threads.c: the team.  Serial builds have a team of one. */
+const char *pl_threading(void);         /* "openmp" or "serial" */
+void pl_team_open(int size);            /* the most threads that any case has; fails if the runtime gives fewer */
+void pl_team(int threads, void (*work)(int thread, void *), void *argument);
+void pl_meet(void);                     /* barrier of the threads that work */
+pl_cpus pl_openmp_places(void);         /* CPUs that OpenMP binds threads to; none if it does not */
+void pl_where_threads_run(int threads, int *cpus);
+
+/* pages.c */
+typedef struct { int count; int node[64]; double share[64]; double huge_share; bool huge_known; } pl_page_report;
+void *pl_map(size_t bytes, pl_pages);
+void pl_unmap(void *, size_t bytes);
+void pl_advise(void *, size_t bytes, pl_pages);
+pl_page_report pl_look_at_pages(const void *, size_t bytes);
+size_t pl_memory_available(void);       /* bytes that may be used, cgroup limit regarded */
+
+/* measure.c */
+typedef struct {
+    pl_case c;
+    bool is_limit, dropped;     /* dropped: a limit stream that is not among the best */
+    int group, level;
+    size_t working_set;
+    long passes;
+    double pass_seconds;    /* of a calibrating trial */
+    double *seconds;
+    int samples;
+    pl_work work;
+    bool valid;
+    double max_error;
+    int *cpus;
+    pl_page_report pages;
+} pl_measurement;
+void pl_prepare(const pl_kernel *, const pl_options *);     /* refuses what cannot be measured here */
+int pl_measure(const pl_kernel *, const pl_options *);
+
+/* marker.c: LIKWID's markers around the timed loops, where the library is there. */
+void pl_markers_open(void);
+void pl_marker_start(const pl_case *);
+void pl_marker_stop(const pl_case *);
+void pl_markers_close(void);
+
+/* record.c, machine.c */
+void pl_write_text(FILE *, const char *);           /* JSON string with quotes */
+double pl_traffic(const pl_measurement *);           /* bytes of one pass, by the model */
+void pl_write_record(const pl_measurement *, const pl_options *);
+void pl_write_table(const pl_measurement *, bool heading);
+void pl_write_machine(void);
+bool pl_read_line(const char *path, char *line, size_t length);  /* first line of a file, without its newline */
+
+#endif

@@ -1,0 +1,141 @@
+/* The state of the node that the program runs on; what cannot be read is null. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+static void text_of(const char *name, const char *path)
+{
+    char line[1024];
+    printf(", \"%s\": ", name);
+    pl_write_text(stdout, pl_read_line(path, line, sizeof line) ? line : NULL);
+}
+
+/* First line of a "name : value" file whose name begins as given. */
+static bool field_of(const char *path, const char *name, char *value, size_t length)
+{
+    FILE *f = fopen(path, "r");
+    char line[4096];
+    bool found = false;
+    while (f && !found && fgets(line, sizeof line, f))
+        if (!strncmp(line, name, strlen(name)) && strchr(line, ':')) {
+            const char *p = strchr(line, ':') + 1;
+            snprintf(value, length, "%s", p + strspn(p, " \t"));
+            value[strcspn(value, "\n")] = 0;
+            found = true;
+        }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+static void field(const char *name, const char *path, const char *key)
+{
+    char value[1024];
+    printf(", \"%s\": ", name);
+    pl_write_text(stdout, field_of(path, key, value, sizeof value) ? value : NULL);
+}
+
+static void list(const pl_cpus cpus)
+{
+    putchar('[');
+    for (int i = 0; i < cpus.count; i++)
+        printf("%s%d", i ? ", " : "", cpus.cpu[i]);
+    putchar(']');
+}
+
+static void mitigations(void)
+{
+    static const char root[] = "/sys/devices/system/cpu/vulnerabilities";
+    struct dirent **entries;
+    const int count = scandir(root, &entries, NULL, alphasort);
+    bool first = true;
+    fputs(", \"mitigations\": {", stdout);
+    for (int i = 0; i < count; i++) {
+        char path[512], line[512];
+        snprintf(path, sizeof path, "%s/%s", root, entries[i]->d_name);
+        if (entries[i]->d_name[0] != '.' && pl_read_line(path, line, sizeof line)) {
+            fputs(first ? "" : ", ", stdout);
+            pl_write_text(stdout, entries[i]->d_name);
+            fputs(": ", stdout);
+            pl_write_text(stdout, line);
+            first = false;
+        }
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
+    putchar('}');
+}
+
+static void caches(int cpu)
+{
+    const pl_caches all = pl_caches_of(cpu);
+    fputs(", \"caches\": [", stdout);
+    for (int i = 0; i < all.count; i++) {
+        printf("%s{\"level\": %d, \"size\": %zu, \"line\": %d, \"shared_cpus\": ", i ? ", " : "", all.cache[i].level,
+               all.cache[i].size, all.cache[i].line);
+        list(all.cache[i].shared);
+        putchar('}');
+    }
+    putchar(']');
+}
+
+static void numa_nodes(void)
+{
+    char line[4096], path[128];
+    bool first = true;
+    fputs(", \"numa_nodes\": [", stdout);
+    if (pl_read_line("/sys/devices/system/node/online", line, sizeof line)) {
+        const pl_cpus nodes = pl_parse_cpulist(line, NULL);
+        for (int i = 0; i < nodes.count; i++) {
+            snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", nodes.cpu[i]);
+            if (!pl_read_line(path, line, sizeof line))
+                continue;
+            const pl_cpus cpus = pl_parse_cpulist(line, NULL);
+            printf("%s{\"node\": %d, \"cpus\": ", first ? "" : ", ", nodes.cpu[i]);
+            list(cpus);
+            putchar('}');
+            free(cpus.cpu);
+            first = false;
+        }
+        free(nodes.cpu);
+    }
+    putchar(']');
+}
+
+void pl_write_machine(void)
+{
+    char host[256] = "", value[256];
+    struct utsname system;
+    const pl_cpus allowed = pl_allowed_cpus();
+    const double quota = pl_cpu_quota("");
+    gethostname(host, sizeof host - 1);
+    fputs("{\"record\": \"machine\", \"schema\": 1, \"hostname\": ", stdout);
+    pl_write_text(stdout, host);
+    field("cpu_model", "/proc/cpuinfo", "model name");
+    field("microcode", "/proc/cpuinfo", "microcode");
+    fputs(", \"kernel\": ", stdout);
+    pl_write_text(stdout, uname(&system) == 0 ? system.release : NULL);
+    text_of("governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+    text_of("huge_pages", "/sys/kernel/mm/transparent_hugepage/enabled");
+    text_of("numa_balancing", "/proc/sys/kernel/numa_balancing");
+    mitigations();
+    if (field_of("/proc/meminfo", "MemTotal", value, sizeof value))
+        printf(", \"memory_kib\": %ld", atol(value));
+    else
+        fputs(", \"memory_kib\": null", stdout);
+    fputs(", \"allowed_cpus\": ", stdout);
+    list(allowed);
+    if (quota > 0)
+        printf(", \"cpu_quota\": %.4g", quota);
+    else
+        fputs(", \"cpu_quota\": null", stdout);
+    caches(allowed.count ? allowed.cpu[0] : 0);
+    numa_nodes();
+    printf(", \"clock_resolution\": %.3g}\n", pl_clock_resolution());
+    fflush(stdout);
+}

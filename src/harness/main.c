@@ -1,0 +1,13 @@
+#include "internal.h"
+
+int pl_main(int argc, char **argv, const pl_kernel *kernel)
+{
+    static pl_options options;
+    options = pl_parse(argc, argv, kernel);
+    pl_markers_open();
+    pl_prepare(kernel, &options);
+    pl_write_machine();
+    const int wrong = pl_measure(kernel, &options);
+    pl_markers_close();
+    return wrong;
+}

@@ -1,0 +1,348 @@
+/* The command line: every value is checked here, with one line that says what is wrong and how to mend it. */
+#include <getopt.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+#define MAX_SIZE 1e15   /* elements: bytes can be counted in 64 bits */
+
+/* --- lists -------------------------------------------------------------------------------------------------- */
+
+/* Next item of a comma-separated list; NULL at its end.  An empty one is an unset variable of somebody's script. */
+static char *next_item(const char *option, char **rest)
+{
+    char *item = strsep(rest, ",");
+    if (item && !*item)
+        pl_fail("--%s: an item of the list is empty: give items with one comma between them", option);
+    return item;
+}
+
+static char *copy_of(const char *text)
+{
+    char *copy = pl_allocate(strlen(text) + 1, "an option");
+    return strcpy(copy, text);
+}
+
+static long number(const char *option, const char *text, long smallest, long largest)
+{
+    char *end;
+    const long value = strtol(text, &end, 10);
+    if (end == text || *end || value < smallest || value > largest)
+        pl_fail("--%s %s: give a whole number from %ld to %ld", option, text, smallest, largest);
+    return value;
+}
+
+/* Sizes may be written 1e6 or 16777216. */
+static size_t size(const char *option, const char *text, double smallest, double largest)
+{
+    char *end;
+    const double value = strtod(text, &end);
+    if (end == text || *end || !(value >= smallest && value <= largest) || value != floor(value))
+        pl_fail("--%s %s: give a whole number from %.0f to %g", option, text, smallest, largest);
+    return (size_t)value;
+}
+
+static void add_size(pl_sizes *list, size_t value)
+{
+    list->value = realloc(list->value, (size_t)(list->count + 1) * sizeof *list->value);
+    if (!list->value)
+        pl_fail("no memory for a list of sizes");
+    list->value[list->count++] = value;
+}
+
+static void add_number(pl_numbers *list, int value)
+{
+    list->value = realloc(list->value, (size_t)(list->count + 1) * sizeof *list->value);
+    if (!list->value)
+        pl_fail("no memory for a list of numbers");
+    list->value[list->count++] = value;
+}
+
+static void sizes(const char *option, const char *text, pl_sizes *list, double smallest, double largest)
+{
+    char *const copy = copy_of(text), *rest = copy, *item;
+    while ((item = next_item(option, &rest)))
+        add_size(list, size(option, item, smallest, largest));
+    free(copy);
+}
+
+/* Without repetition: the limit streams are interleaved once for each number of threads. */
+static void thread_counts(const char *text, pl_numbers *list)
+{
+    char *const copy = copy_of(text), *rest = copy, *item;
+    while ((item = next_item("threads", &rest))) {
+        const int threads = (int)number("threads", item, 1, INT_MAX);
+        for (int i = 0; i < list->count; i++)
+            if (list->value[i] == threads)
+                pl_fail("--threads: %d stands there twice: give each number of threads once", threads);
+        add_number(list, threads);
+    }
+    free(copy);
+}
+
+/* FIRST:LAST:POINTS, evenly spaced in log N, ends included, no size twice. */
+static void sweep(const char *text, pl_sizes *list)
+{
+    char *const copy = copy_of(text), *rest = copy;
+    const char *first_text = strsep(&rest, ":"), *last_text = strsep(&rest, ":"), *points_text = rest;
+    if (!last_text || !points_text)
+        pl_fail("--sweep %s: give FIRST:LAST:POINTS, for example 10:1e7:40", text);
+    const double first = (double)size("sweep", first_text, 1, MAX_SIZE), last = (double)size("sweep", last_text, 1, MAX_SIZE);
+    const long points = number("sweep", points_text, 2, 10000);
+    if (last <= first)
+        pl_fail("--sweep %s: the last size must be above the first", text);
+    for (long i = 0; i < points; i++) {
+        const size_t n = (size_t)llround(first * pow(last / first, (double)i / (double)(points - 1)));
+        if (!list->count || list->value[list->count - 1] != n)
+            add_size(list, n);
+    }
+    free(copy);
+}
+
+/* Choices of a fixed set of words, as their positions. */
+static void words(const char *option, const char *text, const char *const *known, pl_numbers *list)
+{
+    char *const copy = copy_of(text), *rest = copy, *item;
+    while ((item = next_item(option, &rest))) {
+        int i = 0;
+        while (known[i] && strcmp(known[i], item))
+            i++;
+        if (!known[i])
+            pl_fail("--%s %s: give %s or %s", option, item, known[0], known[1]);
+        add_number(list, i);
+    }
+    free(copy);
+}
+
+static int word(const char *option, const char *text, const char *const *known)
+{
+    pl_numbers list = {0};
+    words(option, text, known, &list);
+    if (list.count != 1)
+        pl_fail("--%s %s: give one of %s and %s", option, text, known[0], known[1]);
+    const int position = list.value[0];
+    free(list.value);
+    return position;
+}
+
+static double seconds(const char *option, const char *text)
+{
+    const double least = 1000 * pl_clock_resolution(), most = 60;
+    char *end;
+    const double value = strtod(text, &end);
+    if (end == text || *end || !(value >= least && value <= most))
+        pl_fail("--%s %s: give seconds, from 1000 times the clock's resolution (%.2g s) to %g", option, text, least, most);
+    return value;
+}
+
+/* --- variants ----------------------------------------------------------------------------------------------- */
+
+static void names_of(const pl_kernel *kernel, char *text, size_t length)
+{
+    const char *before = "";    /* a name that stands more than once does so in successive lines */
+    *text = 0;
+    for (const pl_variant *v = kernel->variants; v->name; before = v++->name)
+        if (strcmp(v->name, before))
+            snprintf(text + strlen(text), length - strlen(text), "%s%s", *text ? ", " : "", v->name);
+}
+
+static void add_variant(pl_variants *list, const pl_variant *v)
+{
+    list->value = realloc(list->value, (size_t)(list->count + 1) * sizeof *list->value);
+    if (!list->value)
+        pl_fail("no memory for the list of variants");
+    list->value[list->count++] = v;
+}
+
+/* A name may stand in the table more than once, the widest instruction set first: the first that runs here is taken. */
+static const pl_variant *find(const pl_kernel *kernel, const char *name)
+{
+    const pl_variant *named = NULL;
+    for (const pl_variant *v = kernel->variants; v->name; v++)
+        if (!strcmp(v->name, name)) {
+            if (v->loop && pl_cpu_has(v->isa))
+                return v;
+            named = v;
+        }
+    if (!named) {
+        char known[1024];
+        names_of(kernel, known, sizeof known);
+        pl_fail("--variants %s: %s has no such variant; it has %s", name, kernel->name, known);
+    }
+    if (!named->loop)
+        pl_fail("--variants %s: not in this build: %s", name, named->about);
+    pl_fail("--variants %s: this CPU has no %s: leave the variant out", name, named->isa);
+}
+
+static void variants(const pl_kernel *kernel, const char *text, pl_variants *list)
+{
+    if (!strcmp(text, "all")) {
+        for (const pl_variant *v = kernel->variants; v->name; v++) {
+            bool again = false;
+            for (int i = 0; i < list->count; i++)
+                again |= !strcmp(list->value[i]->name, v->name);
+            if (v->loop && pl_cpu_has(v->isa) && !again)
+                add_variant(list, v);
+        }
+        return;
+    }
+    char *const copy = copy_of(text), *rest = copy, *item;
+    while ((item = next_item("variants", &rest)))
+        add_variant(list, find(kernel, item));
+    free(copy);
+}
+
+static _Noreturn void list_variants(const pl_kernel *kernel)
+{
+    printf("%s: %s (%s build)\n", kernel->name, kernel->title, pl_threading());
+    for (const pl_variant *v = kernel->variants; v->name; v++)
+        printf("  %-14s %-8s %s%s\n", v->name, v->isa ? v->isa : "-", v->about,
+               !v->loop ? " [not in this build]" : pl_cpu_has(v->isa) ? "" : " [not on this CPU]");
+    exit(0);
+}
+
+static _Noreturn void help(const pl_kernel *kernel)
+{
+    printf("%s: %s\n\n"
+           "  --variants A,B,..|all  run these, interleaved: A, B, A, B, ... (default: the first)\n"
+           "  --list                 what variants there are, and which this CPU can run\n"
+           "  --size N,..            elements (default 1e6)\n"
+           "  --sweep FIRST:LAST:P   P sizes evenly spaced in log N\n"
+           "  --per-thread           sizes are per thread\n"
+           "  --threads T,..         interleaved as well (default 1)\n"
+           "  --cpus C,..            fail unless thread i ran on the i-th of these CPUs\n"
+           "  --init parinit,noinit  first touch by every thread, or by thread 0\n"
+           "  --alloc dynamic,static arrays of just the length needed, or of a fixed maximum length\n"
+           "  --shift K,..           arrays aligned to 4096 bytes and shifted by 0, K, 2K, ... bytes\n"
+           "  --pages huge|base      ask for transparent huge pages (default), or forbid them\n"
+           "  --limit                interleave the limit streams on a working set of the same size\n"
+           "  --samples S            timed repetitions of every case, at least 10 (default 20)\n"
+           "  --block SECONDS        length of one repetition, at least (default 0.01)\n"
+           "  --passes P,..          passes of one repetition, instead of --block\n"
+           "  --sync block|pass      threads meet after a repetition (default), or after every pass\n"
+           "  --table                a table for people besides the records\n",
+           kernel->name, kernel->title);
+    for (const pl_tuning *t = kernel->tuning; t && t->name; t++)
+        printf("  --%-20s %s (default %ld)\n", t->name, t->about, t->value);
+    exit(0);
+}
+
+/* --- all together ------------------------------------------------------------------------------------------- */
+
+static void check_sizes(const pl_options *o, const pl_kernel *kernel)
+{
+    for (int i = 0; i < o->sizes.count; i++)
+        for (int t = 0; o->per_thread && t < o->threads.count; t++)
+            if ((double)o->sizes.value[i] * o->threads.value[t] > MAX_SIZE)
+                pl_fail("--size %zu: with --per-thread this is more than %g elements", o->sizes.value[i], MAX_SIZE);
+    for (int i = 0; i < o->shifts.count; i++) {
+        if (o->shifts.value[i] % sizeof(double))
+            pl_fail("--shift %zu: arrays hold doubles: give a multiple of 8 bytes", o->shifts.value[i]);
+        if (o->shifts.value[i] && !kernel->arrays)
+            pl_fail("--shift %zu: %s has no arrays that can be shifted: leave it out", o->shifts.value[i], kernel->name);
+    }
+    for (int i = 0; i < o->allocs.count; i++)
+        if (o->allocs.value[i] == PL_STATIC && !kernel->arrays)
+            pl_fail("--alloc static: %s has no static arrays: leave it out", kernel->name);
+}
+
+static void check_threads(const pl_options *o)
+{
+    const pl_cpus allowed = pl_allowed_cpus();
+    for (int i = 0; i < o->threads.count; i++) {
+        if (o->threads.value[i] > allowed.count)
+            pl_fail("--threads %d: only %d CPUs are allowed here: ask for at most as many", o->threads.value[i], allowed.count);
+        if (o->threads.value[i] > 1 && !strcmp(pl_threading(), "serial"))
+            pl_fail("--threads %d: this is the serial build: use the OpenMP one", o->threads.value[i]);
+        if (o->cpus.count && o->cpus.count < o->threads.value[i])
+            pl_fail("--cpus names %d CPUs for %d threads: name one for each thread", o->cpus.count, o->threads.value[i]);
+    }
+    for (int i = 0; i < o->cpus.count; i++) {
+        bool known = false;
+        for (int j = 0; j < allowed.count; j++)
+            known |= allowed.cpu[j] == o->cpus.value[i];
+        if (!known)
+            pl_fail("--cpus %d: this CPU is outside the affinity mask: choose CPUs that taskset -cp $$ lists", o->cpus.value[i]);
+    }
+}
+
+static void set_tuning(const pl_tuning *t, const char *text, long *value)
+{
+    *value = number(t->name, text, 1, 1 << 30);
+    if (*value % t->multiple)
+        pl_fail("--%s %ld: must divide into whole cache lines: give a multiple of %ld elements", t->name, *value, t->multiple);
+}
+
+pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
+{
+    static const char *const inits[] = {"parinit", "noinit", NULL}, *const allocs[] = {"dynamic", "static", NULL},
+                      *const pages[] = {"huge", "base", NULL}, *const syncs[] = {"block", "pass", NULL};
+    enum { VARIANTS = 1, LIST, SIZE, SWEEP, PER_THREAD, THREADS, CPUS, INIT, ALLOC, SHIFT, PAGES, LIMIT, SAMPLES, BLOCK,
+           PASSES, SYNC, TABLE, HELP, TUNING };
+    struct option known[TUNING + PL_MAX_TUNING + 1] = {
+        {"variants", 1, 0, VARIANTS}, {"list", 0, 0, LIST}, {"size", 1, 0, SIZE}, {"sweep", 1, 0, SWEEP},
+        {"per-thread", 0, 0, PER_THREAD}, {"threads", 1, 0, THREADS}, {"cpus", 1, 0, CPUS}, {"init", 1, 0, INIT},
+        {"alloc", 1, 0, ALLOC}, {"shift", 1, 0, SHIFT}, {"pages", 1, 0, PAGES}, {"limit", 0, 0, LIMIT},
+        {"samples", 1, 0, SAMPLES}, {"block", 1, 0, BLOCK}, {"passes", 1, 0, PASSES}, {"sync", 1, 0, SYNC},
+        {"table", 0, 0, TABLE}, {"help", 0, 0, HELP}};
+    pl_options o = {.samples = 20, .block = 0.01};
+    for (int i = 0; kernel->tuning && kernel->tuning[i].name; i++) {
+        o.tuning[i] = kernel->tuning[i].value;
+        known[HELP + i] = (struct option){kernel->tuning[i].name, 1, 0, TUNING + i};
+    }
+    opterr = 0;
+    /* "+": in order, so that the option at hand is known when it is refused. */
+    for (int c, at = 1; (c = getopt_long(argc, argv, "+", known, NULL)) != -1; at = optind)
+        switch (c) {
+        case VARIANTS: variants(kernel, optarg, &o.variants); break;
+        case LIST: list_variants(kernel);
+        case SIZE: sizes("size", optarg, &o.sizes, 1, MAX_SIZE); break;
+        case SWEEP: sweep(optarg, &o.sizes); break;
+        case PER_THREAD: o.per_thread = true; break;
+        case THREADS: thread_counts(optarg, &o.threads); break;
+        case CPUS: {
+            const char *rest;
+            const pl_cpus list = pl_parse_cpulist(optarg, &rest);
+            if (!list.count || *rest)
+                pl_fail("--cpus %s: give CPUs, for example 0-3,8", optarg);
+            o.cpus = (pl_numbers){list.count, list.cpu};
+            break;
+        }
+        case INIT: words("init", optarg, inits, &o.inits); break;
+        case ALLOC: words("alloc", optarg, allocs, &o.allocs); break;
+        case SHIFT: sizes("shift", optarg, &o.shifts, 0, 1 << 30); break;
+        case PAGES: o.pages = (pl_pages)word("pages", optarg, pages); break;
+        case LIMIT: o.limit = true; break;
+        case SAMPLES: o.samples = (int)number("samples", optarg, 10, 100000); break;
+        case BLOCK: o.block = seconds("block", optarg); break;
+        case PASSES: sizes("passes", optarg, &o.passes, 1, MAX_SIZE); break;
+        case SYNC: o.every_pass = word("sync", optarg, syncs) == 1; break;
+        case TABLE: o.table = true; break;
+        case HELP: help(kernel);
+        case '?':
+            pl_fail("%s: unknown option, or its value is missing or one too many: --help lists them all", argv[at]);
+        default: set_tuning(&kernel->tuning[c - TUNING], optarg, &o.tuning[c - TUNING]);
+        }
+    if (optind < argc)
+        pl_fail("%s: not an option: --help lists them all", argv[optind]);
+    if (!o.variants.count)
+        variants(kernel, kernel->variants[0].name, &o.variants);
+    if (!o.sizes.count)
+        add_size(&o.sizes, 1000000);
+    if (!o.threads.count)
+        add_number(&o.threads, 1);
+    if (!o.inits.count)
+        add_number(&o.inits, PL_PARINIT);
+    if (!o.allocs.count)
+        add_number(&o.allocs, PL_DYNAMIC);
+    if (!o.shifts.count)
+        add_size(&o.shifts, 0);
+    if (!o.passes.count)
+        add_size(&o.passes, 0);
+    check_sizes(&o, kernel);
+    check_threads(&o);
+    return o;
+}

@@ -1,0 +1,117 @@
+/* Where the data lie: mapping, huge pages, NUMA node of the pages, memory that is left. */
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+enum { HUGE = 2 << 20 };
+
+static size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+void pl_advise(void *p, size_t bytes, pl_pages pages)
+{
+    /* A refusal (a kernel without transparent huge pages) shows in the record's huge_page_share. */
+    (void)madvise(p, bytes, pages == PL_HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+/* Aligned to a huge page, so that the physical layout is the same in every run. */
+void *pl_map(size_t bytes, pl_pages pages)
+{
+    const size_t length = round_up(bytes, HUGE) + HUGE;
+    unsigned char *p = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    unsigned char *aligned = (unsigned char *)round_up((uintptr_t)p, HUGE);
+    if (aligned > p)
+        munmap(p, (size_t)(aligned - p));
+    const size_t rest = (size_t)(p + length - aligned) - round_up(bytes, HUGE);
+    if (rest)
+        munmap(aligned + round_up(bytes, HUGE), rest);
+    pl_advise(aligned, round_up(bytes, HUGE), pages);
+    return aligned;
+}
+
+void pl_unmap(void *p, size_t bytes) { munmap(p, round_up(bytes, HUGE)); }
+
+/* Share of anonymous huge pages of the mapping that holds p, from /proc/self/smaps. */
+static bool huge_share(const void *p, double *share)
+{
+    FILE *f = fopen("/proc/self/smaps", "r");
+    char line[512];
+    bool inside = false, found = false;
+    double size = 0;
+    if (!f)
+        return false;
+    while (fgets(line, sizeof line, f)) {
+        uintptr_t begin, end;
+        double kib;
+        if (sscanf(line, "%zx-%zx ", &begin, &end) == 2 && strchr(line, '-') < strchr(line, ' '))
+            inside = (uintptr_t)p >= begin && (uintptr_t)p < end;
+        else if (inside && sscanf(line, "Rss: %lf", &kib) == 1)
+            size = kib;
+        else if (inside && sscanf(line, "AnonHugePages: %lf", &kib) == 1) {
+            *share = size > 0 ? kib / size : 0;
+            found = true;
+        }
+    }
+    fclose(f);
+    return found;
+}
+
+/* Nodes of up to 1000 pages spread evenly over the buffer. */
+static void nodes_of(const void *p, size_t bytes, pl_page_report *report)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t pages = bytes / page + 1, count = pages < 1000 ? pages : 1000;
+    void *address[1000];
+    int status[1000];
+    for (size_t i = 0; i < count; i++) {
+        status[i] = -1;
+        address[i] = (void *)(((uintptr_t)p + i * (bytes / count)) / page * page);
+    }
+    if (syscall(SYS_move_pages, 0, count, address, NULL, status, 0) != 0)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        int j = 0;
+        if (status[i] < 0)
+            continue;
+        while (j < report->count && report->node[j] != status[i])
+            j++;
+        if (j == (int)(sizeof report->node / sizeof *report->node))
+            continue;
+        if (j == report->count) {
+            report->node[j] = status[i];
+            report->count++;
+        }
+        report->share[j] += 1.0 / (double)count;
+    }
+}
+
+pl_page_report pl_look_at_pages(const void *p, size_t bytes)
+{
+    pl_page_report report = {0};
+    if (p && bytes) {
+        nodes_of(p, bytes, &report);
+        report.huge_known = huge_share(p, &report.huge_share);
+    }
+    return report;
+}
+
+size_t pl_memory_available(void)
+{
+    FILE *f = fopen("/proc/meminfo", "r");
+    char line[256];
+    size_t kib = 0;
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %zu kB", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    const size_t available = kib ? kib * 1024 : SIZE_MAX;
+    const double limit = pl_memory_limit("");
+    return limit < (double)available ? (size_t)limit : available;
+}

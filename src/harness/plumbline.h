@@ -1,0 +1,128 @@
+/* Plumbline's measuring runtime: what a kernel gives, and what it gets.
+ *
+ * A kernel is a table of variants and six functions on its data (pl_kernel).  The runtime owns all else: options,
+ * buffers, threads, clock, interleaving, limit streams, verification, records.  A program is one line:
+ *
+ *     int main(int argc, char **argv) { return pl_main(argc, argv, &triad); }
+ */
+#ifndef PLUMBLINE_H
+#define PLUMBLINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PL_LINE = 64, PL_MAX_ARRAYS = 4, PL_MAX_TUNING = 4, PL_MAX_LEVELS = 5 };
+
+typedef enum { PL_PARINIT, PL_NOINIT } pl_init;     /* who touches the pages first: every thread its part, or thread 0 */
+typedef enum { PL_DYNAMIC, PL_STATIC } pl_alloc;    /* arrays of just the length needed, or of a fixed maximum length */
+typedef enum { PL_HUGE, PL_BASE } pl_pages;         /* ask for transparent huge pages, or forbid them */
+
+typedef struct pl_kernel pl_kernel;
+typedef void (*pl_loop)(void);                      /* a kernel casts it to its own prototype */
+
+/* One way to write the loop.  Variants of a kernel differ from its first one in one thing only. */
+typedef struct {
+    const char *name;
+    const char *isa;        /* instruction set that the CPU must have: NULL, "sse2", "avx2", "avx512f" */
+    bool nontemporal;       /* its stores bypass the caches: no write-allocate */
+    pl_loop loop;           /* NULL: known, but not in this build (see about) */
+    const char *about;
+    const char *compiler;   /* NULL: the C compiler and flags of the build */
+    const char *flags;
+} pl_variant;
+
+/* An option of the kernel's own: a positive number of elements. */
+typedef struct {
+    const char *name;
+    long value;             /* default */
+    long multiple;          /* must be a multiple of this */
+    const char *about;
+} pl_tuning;
+
+/* One thing to be timed: a variant at a size, with a number of threads, on a set of data. */
+typedef struct {
+    const pl_kernel *kernel;
+    const pl_variant *variant;
+    size_t n;               /* elements */
+    int threads;
+    pl_init init;
+    pl_alloc alloc;
+    pl_pages pages;
+    size_t shift;           /* bytes between the alignments of consecutive arrays */
+    const long *tuning;
+    void *data;
+} pl_case;
+
+/* The work of one pass, in bytes and operations; `source` says where the figures come from. */
+typedef struct {
+    double load_bytes, store_bytes, flops;
+    const char *source;
+} pl_work;
+
+struct pl_kernel {
+    const char *name;
+    const char *title;
+    const pl_variant *variants;                             /* ends with a NULL name */
+    const pl_tuning *tuning;                                /* ends with a NULL name; may be NULL */
+    bool arrays;                                            /* its data are pl_arrays: may be static, may be shifted */
+    size_t (*footprint)(const pl_case *);                   /* bytes of all data of one case: its working set */
+    void *(*create)(const pl_case *);                       /* address space only; NULL where there is none */
+    void (*touch)(const pl_case *, int thread, int threads);/* first touch and values, this thread's part */
+    void (*run)(const pl_case *, int thread, long passes);  /* the timed work of one thread */
+    pl_work (*work)(const pl_case *);
+    double (*verify)(const pl_case *);                      /* max |error| of the last pass; NaN: not written */
+    void (*poison)(const pl_case *);                        /* make an old result unusable before verify's pass */
+    const void *(*where)(const pl_case *, size_t *bytes);   /* a buffer whose pages are looked at */
+    void (*destroy)(void *data);
+};
+
+/* The limit streams: load, store, copy, triad, with and without non-temporal stores, widest SIMD (streams.c). */
+extern const pl_kernel pl_streams;
+
+int pl_main(int argc, char **argv, const pl_kernel *kernel);
+
+/* --- for kernels ------------------------------------------------------------------------------------------- */
+
+/* Contiguous part of 0..n-1 of a thread, as OpenMP's static schedule gives it without a chunk size. */
+typedef struct { size_t begin, end; } pl_range;
+pl_range pl_part(size_t n, int thread, int threads);
+
+/* `count` arrays of n doubles, each aligned to 4096 bytes and shifted by 0, k, 2k, ... bytes (hager2007, section
+ * 3.1); with room for a guard line on either side. */
+typedef struct {
+    int count;
+    size_t n, mapped;
+    double *array[PL_MAX_ARRAYS];
+    unsigned char *base;
+    bool is_static;
+} pl_arrays;
+pl_arrays *pl_arrays_create(const pl_case *, int count);
+size_t pl_arrays_footprint(const pl_case *, int count);
+void pl_arrays_set_guards(pl_arrays *);         /* not before the first touch: it would place pages */
+bool pl_arrays_guards_intact(const pl_arrays *);
+void pl_arrays_destroy(void *);
+
+/* Whether this CPU has an instruction set of the names used in pl_variant. */
+bool pl_cpu_has(const char *isa);
+
+/* The loop is the subject: forbid what would turn it into something else. */
+#if defined(__clang__)
+#define PL_NOVEC_FUNCTION
+#define PL_NOVEC_LOOP _Pragma("clang loop vectorize(disable) interleave(disable)")
+#elif defined(__GNUC__)
+#define PL_NOVEC_FUNCTION __attribute__((optimize("no-tree-vectorize")))
+#define PL_NOVEC_LOOP
+#else
+#define PL_NOVEC_FUNCTION
+#define PL_NOVEC_LOOP
+#endif
+
+/* Inside a loop that stores a constant or copies: keeps compilers from calling memset or memcpy instead, which switch
+ * to non-temporal stores at a size of their own. */
+#define PL_KEEP_LOOP() __asm__ volatile("" : : : "memory")
+
+/* A result that is used: the compiler may not remove what made it. */
+#define PL_CONSUME(x) __asm__ volatile("" : : "x"(x) : "memory")
+
+#endif

@@ -1,0 +1,112 @@
+/* One JSON object per measurement on a line of its own (src/plumbline/schemas/record.json); a table on request. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#ifndef PL_COMPILER
+#error "the build defines PL_COMPILER and PL_FLAGS: see src/CMakeLists.txt"
+#endif
+
+void pl_write_text(FILE *f, const char *text)
+{
+    if (!text) {
+        fputs("null", f);
+        return;
+    }
+    fputc('"', f);
+    for (const char *p = text; *p; p++) {
+        if (*p == '"' || *p == '\\')
+            fprintf(f, "\\%c", *p);
+        else if ((unsigned char)*p < 0x20)
+            fprintf(f, "\\u%04x", (unsigned)*p);
+        else
+            fputc(*p, f);
+    }
+    fputc('"', f);
+}
+
+static const char *level_name(int level)
+{
+    static const char *names[] = {"memory", "L1", "L2", "L3"};
+    return names[level];
+}
+
+/* Bytes that cross the boundary of the level the data come from: a store that misses loads its line first
+ * (write-allocate: hager2004, section 3.1), unless it is non-temporal or the data are in L1. */
+double pl_traffic(const pl_measurement *m)
+{
+    const bool allocate = m->level != 1 && !m->c.variant->nontemporal;
+    return m->work.load_bytes + m->work.store_bytes * (allocate ? 2 : 1);
+}
+
+void pl_write_record(const pl_measurement *m, const pl_options *o)
+{
+    const pl_case *c = &m->c;
+    const pl_variant *v = c->variant;
+    const double passes = (double)m->passes;
+    FILE *f = stdout;
+    fputs("{\"record\": \"measurement\", \"schema\": 1, \"kernel\": ", f);
+    pl_write_text(f, c->kernel->name);
+    fputs(", \"variant\": ", f);
+    pl_write_text(f, v->name);
+    fputs(", \"isa\": ", f);
+    pl_write_text(f, v->isa);
+    fprintf(f, ", \"role\": \"%s\", \"group\": %d, \"size\": %zu, \"threads\": %d, \"ranks\": 1",
+            m->is_limit ? "limit" : "kernel", m->group, c->n, c->threads);
+    fprintf(f, ", \"options\": {\"threading\": \"%s\", \"init\": \"%s\", \"alloc\": \"%s\", \"shift\": %zu, \"pages\": \"%s\", \"sync\": \"%s\"",
+            pl_threading(), c->init == PL_NOINIT ? "noinit" : "parinit", c->alloc == PL_STATIC ? "static" : "dynamic", c->shift,
+            c->pages == PL_HUGE ? "huge" : "base", o->every_pass ? "pass" : "block");
+    for (int i = 0; c->kernel->tuning && c->kernel->tuning[i].name; i++)
+        fprintf(f, ", \"%s\": %ld", c->kernel->tuning[i].name, c->tuning[i]);
+    fputs("}, \"compiler\": ", f);
+    pl_write_text(f, v->compiler ? v->compiler : PL_COMPILER);
+    fputs(", \"flags\": ", f);
+    pl_write_text(f, v->flags ? v->flags : PL_FLAGS);
+    fprintf(f, ", \"level\": \"%s\", \"working_set\": %zu, \"passes\": %ld, \"seconds\": [", level_name(m->level),
+            m->working_set, m->passes);
+    for (int i = 0; i < m->samples; i++)
+        fprintf(f, "%s%.9g", i ? ", " : "", m->seconds[i]);
+    fprintf(f, "], \"bytes\": %.0f, \"flops\": %.0f, \"traffic\": %.0f, \"traffic_source\": ",
+            passes * (m->work.load_bytes + m->work.store_bytes), passes * m->work.flops, passes * pl_traffic(m));
+    pl_write_text(f, m->work.source);
+    if (isfinite(m->max_error))
+        fprintf(f, ", \"valid\": %s, \"max_error\": %g", m->valid ? "true" : "false", m->max_error);
+    else
+        fputs(", \"valid\": false, \"max_error\": null", f);
+    fputs(", \"cpus\": [", f);
+    for (int i = 0; i < c->threads; i++)
+        fprintf(f, "%s%d", i ? ", " : "", m->cpus[i]);
+    fputs("], \"numa_nodes\": {", f);
+    for (int i = 0; i < m->pages.count; i++)
+        fprintf(f, "%s\"%d\": %.3f", i ? ", " : "", m->pages.node[i], m->pages.share[i]);
+    fprintf(f, "}, \"page_size\": %ld, \"huge_page_share\": ", sysconf(_SC_PAGESIZE));
+    if (m->pages.huge_known)
+        fprintf(f, "%.3f", m->pages.huge_share);
+    else
+        fputs("null", f);
+    fprintf(f, ", \"clock_resolution\": %.3g}\n", pl_clock_resolution());
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void pl_write_table(const pl_measurement *m, bool heading)
+{
+    double sorted[m->samples];
+    memcpy(sorted, m->seconds, sizeof sorted);
+    qsort(sorted, (size_t)m->samples, sizeof *sorted, ascending);
+    const double bytes = (double)m->passes * (m->work.load_bytes + m->work.store_bytes) / 1e6;
+    const double median = sorted[m->samples / 2];
+    if (heading)
+        printf("%-9s %-14s %8s %12s %7s %11s %11s %11s %6s\n", "kernel", "variant", "isa", "size", "threads",
+               "median MB/s", "best MB/s", "traffic", "valid");
+    printf("%-9s %-14s %8s %12zu %7d %11.0f %11.0f %11.0f %6s\n", m->c.kernel->name, m->c.variant->name,
+           m->c.variant->isa ? m->c.variant->isa : "-", m->c.n, m->c.threads, bytes / median, bytes / sorted[0],
+           (double)m->passes * pl_traffic(m) / 1e6 / median, m->valid ? "yes" : "NO");
+}

@@ -1,0 +1,203 @@
+/* The limit streams as a kernel: the machine's own best at the level where the working set lives.
+ *
+ * All streams work on the same four quarters of one working set, each thread on its part of every quarter, so that the
+ * placement of the pages suits all of them: load reads all four; store writes all four; copy reads two and writes two;
+ * triad reads three and writes one. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+#include "streams.h"
+
+double pl_load_plain(size_t lines, double *a, double *b, double *c, double *d)
+{
+    double s[8] = {0};
+    for (size_t i = 0; i < 8 * lines; i += 8)
+        for (int k = 0; k < 8; k++)
+            s[k] += (a[i + k] + b[i + k]) + (c[i + k] + d[i + k]);
+    return (s[0] + s[1]) + (s[2] + s[3]) + (s[4] + s[5]) + (s[6] + s[7]);
+}
+
+double pl_store_plain(size_t lines, double *a, double *b, double *c, double *d)
+{
+    double *const part[] = {a, b, c, d};
+    for (int q = 0; q < 4; q++)
+        for (size_t i = 0; i < 8 * lines; i++)
+            part[q][i] = 1;     /* built without loop patterns: no memset (src/cmake/flags.cmake) */
+    return 0;
+}
+
+double pl_copy_plain(size_t lines, double *restrict a, double *restrict b, double *restrict c, double *restrict d)
+{
+    for (size_t i = 0; i < 8 * lines; i++) {
+        c[i] = a[i];
+        d[i] = b[i];
+    }
+    return 0;
+}
+
+double pl_triad_plain(size_t lines, double *restrict a, double *restrict b, double *restrict c, double *restrict d)
+{
+    for (size_t i = 0; i < 8 * lines; i++)
+        a[i] = b[i] + c[i] * d[i];
+    return 0;
+}
+
+#define STREAM(function, instructions, bypass, text) \
+    .loop = (pl_loop)function, .isa = instructions, .nontemporal = bypass, .about = text
+
+static const pl_variant variants[] = {
+#if defined(__x86_64__)
+    {"load_avx512", STREAM(pl_load_avx512, "avx512f", false, "512-bit loads")},
+    {"store_avx512", STREAM(pl_store_avx512, "avx512f", false, "512-bit stores")},
+    {"copy_avx512", STREAM(pl_copy_avx512, "avx512f", false, "512-bit copy")},
+    {"triad_avx512", STREAM(pl_triad_avx512, "avx512f", false, "512-bit triad")},
+    {"store_nt_avx512", STREAM(pl_store_nt_avx512, "avx512f", true, "512-bit non-temporal stores")},
+    {"copy_nt_avx512", STREAM(pl_copy_nt_avx512, "avx512f", true, "512-bit copy, non-temporal stores")},
+    {"triad_nt_avx512", STREAM(pl_triad_nt_avx512, "avx512f", true, "512-bit triad, non-temporal stores")},
+    {"load_avx2", STREAM(pl_load_avx2, "avx2", false, "256-bit loads")},
+    {"store_avx2", STREAM(pl_store_avx2, "avx2", false, "256-bit stores")},
+    {"copy_avx2", STREAM(pl_copy_avx2, "avx2", false, "256-bit copy")},
+    {"triad_avx2", STREAM(pl_triad_avx2, "avx2", false, "256-bit triad")},
+    {"store_nt_avx2", STREAM(pl_store_nt_avx2, "avx2", true, "256-bit non-temporal stores")},
+    {"copy_nt_avx2", STREAM(pl_copy_nt_avx2, "avx2", true, "256-bit copy, non-temporal stores")},
+    {"triad_nt_avx2", STREAM(pl_triad_nt_avx2, "avx2", true, "256-bit triad, non-temporal stores")},
+#endif
+    {"load", STREAM(pl_load_plain, NULL, false, "loads as the compiler makes them")},
+    {"store", STREAM(pl_store_plain, NULL, false, "stores as the compiler makes them")},
+    {"copy", STREAM(pl_copy_plain, NULL, false, "copy as the compiler makes it")},
+    {"triad", STREAM(pl_triad_plain, NULL, false, "triad as the compiler makes it")},
+    {0},
+};
+
+/* --- data --------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    double *quarter[4];
+    size_t lines;           /* of each quarter */
+    size_t mapped;
+    double *sums;           /* of each thread's last load pass, a line apart */
+} arena;
+
+enum { SUM_STRIDE = PL_LINE / sizeof(double) };
+
+static size_t lines_of(const pl_case *c)
+{
+    return c->n < 32 ? 1 : c->n / 32;   /* whatever the threads: cases that differ in them share their data */
+}
+
+static size_t footprint(const pl_case *c) { return 4 * PL_LINE * lines_of(c); }
+
+static void *create(const pl_case *c)
+{
+    arena *s = pl_allocate(sizeof *s, "the limit streams");
+    s->lines = lines_of(c);
+    s->mapped = 4 * PL_LINE * s->lines;
+    s->quarter[0] = pl_map(s->mapped, c->pages);
+    s->sums = pl_allocate(1024 * PL_LINE, "the sums of the limit streams");
+    if (!s->quarter[0])
+        return NULL;
+    for (int q = 1; q < 4; q++)
+        s->quarter[q] = s->quarter[q - 1] + 8 * s->lines;
+    return s;
+}
+
+static void destroy(void *data)
+{
+    arena *s = data;
+    pl_unmap(s->quarter[0], s->mapped);
+    free(s->sums);
+    free(s);
+}
+
+static double value(int quarter, size_t i) { return (double)(int)((i * 7 + (size_t)quarter) & 15); }
+
+static void touch(const pl_case *c, int thread, int threads)
+{
+    const arena *s = c->data;
+    const pl_range part = pl_part(s->lines, thread, threads);
+    for (int q = 0; q < 4; q++)
+        for (size_t i = 8 * part.begin; i < 8 * part.end; i++)
+            s->quarter[q][i] = value(q, i);
+}
+
+static void run(const pl_case *c, int thread, long passes)
+{
+    const arena *s = c->data;
+    pl_stream *const loop = (pl_stream *)c->variant->loop;
+    const pl_range part = pl_part(s->lines, thread, c->threads);
+    const size_t first = 8 * part.begin, lines = part.end - part.begin;
+    double sum = 0;
+    for (long pass = 0; pass < passes; pass++)
+        sum = loop(lines, s->quarter[0] + first, s->quarter[1] + first, s->quarter[2] + first, s->quarter[3] + first);
+    s->sums[thread % 1024 * SUM_STRIDE] = sum;
+}
+
+static int kind(const pl_case *c) { return c->variant->name[0]; }    /* l, s, c, t */
+
+static pl_work work(const pl_case *c)
+{
+    const double quarter = (double)PL_LINE * (double)lines_of(c);
+    switch (kind(c)) {
+    case 'l': return (pl_work){4 * quarter, 0, 4 * quarter / 8, "8 bytes loaded per element"};
+    case 's': return (pl_work){0, 4 * quarter, 0, "8 bytes stored per element"};
+    case 'c': return (pl_work){2 * quarter, 2 * quarter, 0, "8 bytes loaded and 8 stored per element"};
+    default: return (pl_work){3 * quarter, quarter, 2 * quarter / 8, "24 bytes loaded and 8 stored per iteration"};
+    }
+}
+
+/* Other variants have written the quarters since the first touch: give all of them their values again. */
+static void poison(const pl_case *c)
+{
+    const arena *s = c->data;
+    touch(c, 0, 1);
+    if (kind(c) == 's')
+        for (int q = 0; q < 4; q++)
+            memset(s->quarter[q], 0xFF, PL_LINE * s->lines);
+    if (kind(c) == 'c')
+        memset(s->quarter[2], 0xFF, 2 * PL_LINE * s->lines);
+    if (kind(c) == 't')
+        memset(s->quarter[0], 0xFF, PL_LINE * s->lines);
+    memset(s->sums, 0xFF, 1024 * PL_LINE);
+}
+
+static double expected(const pl_case *c, int q, size_t i)
+{
+    if (kind(c) == 's')
+        return 1;
+    if (kind(c) == 'c')
+        return value(q % 2, i);
+    return q == 0 && kind(c) == 't' ? value(1, i) + value(2, i) * value(3, i) : value(q, i);
+}
+
+static double verify(const pl_case *c)
+{
+    const arena *s = c->data;
+    double worst = 0, sum = 0;
+    for (int q = 0; q < 4; q++)
+        for (size_t i = 0; i < 8 * s->lines; i++) {
+            const double error = fabs(s->quarter[q][i] - expected(c, q, i));
+            worst = error > worst || isnan(error) ? error : worst;
+            sum += value(q, i);
+        }
+    if (kind(c) == 'l') {
+        for (int thread = 0; thread < c->threads; thread++)
+            sum -= s->sums[thread % 1024 * SUM_STRIDE];
+        worst = fabs(sum) > worst || isnan(sum) ? fabs(sum) : worst;
+    }
+    return worst;
+}
+
+static const void *where(const pl_case *c, size_t *bytes)
+{
+    const arena *s = c->data;
+    *bytes = s->mapped;
+    return s->quarter[0];
+}
+
+const pl_kernel pl_streams = {
+    .name = "streams", .title = "Limit streams: load, store, copy, triad", .variants = variants,
+    .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work, .verify = verify,
+    .poison = poison, .where = where, .destroy = destroy,
+};

@@ -1,0 +1,123 @@
+/* The triad as the runtime sees it: its table of variants, its data, its model, its verification. */
+#include <math.h>
+#include <string.h>
+
+#include "kernel.h"
+
+#define LOOP(function) .loop = (pl_loop)function
+
+/* Where a name stands more than once, the widest that the CPU has is taken. */
+static const pl_variant variants[] = {
+    {"plain", LOOP(triad_plain), .about = "as the compiler makes it"},
+    {"novec", LOOP(triad_novec), .about = "plain, vectorisation forbidden"},
+#if defined(__x86_64__)
+    {"simd", .isa = "avx512f", LOOP(triad_simd_avx512), .about = "intrinsics, 512 bits"},
+    {"simd", .isa = "avx2", LOOP(triad_simd_avx2), .about = "intrinsics, 256 bits"},
+    {"simd", .isa = "sse2", LOOP(triad_simd_sse2), .about = "intrinsics, 128 bits"},
+    {"simd_avx2", .isa = "avx2", LOOP(triad_simd_avx2), .about = "intrinsics, 256 bits also where there are 512"},
+    {"nt", .nontemporal = true, .isa = "avx512f", LOOP(triad_nt_avx512), .about = "simd, non-temporal stores"},
+    {"nt", .nontemporal = true, .isa = "avx2", LOOP(triad_nt_avx2), .about = "simd, non-temporal stores"},
+    {"nt", .nontemporal = true, .isa = "sse2", LOOP(triad_nt_sse2), .about = "simd, non-temporal stores"},
+    {"nt_avx2", .nontemporal = true, .isa = "avx2", LOOP(triad_nt_avx2), .about = "256 bits also where there are 512"},
+#else
+    {"simd", .about = "intrinsics are written for x86-64 only"},
+    {"nt", .about = "intrinsics are written for x86-64 only"},
+#endif
+    {"prefetch", LOOP(triad_prefetch), .about = "plain, software prefetch --distance ahead"},
+#if defined(__x86_64__)
+    {"preload", .nontemporal = true, .isa = "avx512f", LOOP(triad_preload_avx512), .about = "nt, --block of B, C, D preloaded"},
+    {"preload", .nontemporal = true, .isa = "avx2", LOOP(triad_preload_avx2), .about = "nt, --block of B, C, D preloaded"},
+    {"preload", .nontemporal = true, .isa = "sse2", LOOP(triad_preload_sse2), .about = "nt, --block of B, C, D preloaded"},
+#else
+    {"preload", .about = "intrinsics are written for x86-64 only"},
+#endif
+#ifdef PL_FORTRAN
+    {"fortran", LOOP(triad_fortran), .about = "plain, in Fortran", .compiler = PL_FORTRAN_COMPILER, .flags = PL_FORTRAN_FLAGS},
+#else
+    {"fortran", .about = "built without a Fortran compiler"},
+#endif
+    {0},
+};
+
+static const pl_tuning tuning[] = {
+    [TRIAD_DISTANCE] = {"distance", 512, 8, "prefetch distance in elements"},
+    [TRIAD_BLOCK] = {"block-size", 512, 8, "elements of each array that preload brings at a time"},
+    {0},
+};
+
+enum { A, B, C, D, ARRAYS };
+
+static size_t footprint(const pl_case *c) { return pl_arrays_footprint(c, ARRAYS); }
+
+static void *create(const pl_case *c) { return pl_arrays_create(c, ARRAYS); }
+
+/* Small whole numbers: B + C * D is exact in double precision, fused or not, so the error allowed is zero.  Three
+ * different periods, and cheap to compute: verification should not take longer than the measurement. */
+static double value_b(size_t i) { return (double)(int)(i * 5 & 1023); }
+static double value_c(size_t i) { return (double)((int)(i * 3 & 255) - 127); }
+static double value_d(size_t i) { return (double)(int)((i >> 3 & 31) + 1); }
+
+static void touch(const pl_case *c, int thread, int threads)
+{
+    const pl_arrays *x = c->data;
+    const pl_range part = pl_part(c->n, thread, threads);
+    for (size_t i = part.begin; i < part.end; i++) {
+        x->array[A][i] = 0;
+        x->array[B][i] = value_b(i);
+        x->array[C][i] = value_c(i);
+        x->array[D][i] = value_d(i);
+    }
+}
+
+/* The recurrence loop of the source. */
+static void run(const pl_case *c, int thread, long passes)
+{
+    const pl_arrays *x = c->data;
+    triad_loop *const loop = (triad_loop *)c->variant->loop;
+    const pl_range part = pl_part(c->n, thread, c->threads);
+    const size_t first = part.begin, n = part.end - part.begin;
+    for (long pass = 0; pass < passes; pass++)
+        loop(n, x->array[A] + first, x->array[B] + first, x->array[C] + first, x->array[D] + first, c->tuning);
+}
+
+static pl_work work(const pl_case *c)
+{
+    const double n = (double)c->n;
+    return (pl_work){24 * n, 8 * n, 2 * n, "model: 3 loads and 1 store of 8 bytes per iteration (hager2004, section 3)"};
+}
+
+static void poison(const pl_case *c)
+{
+    pl_arrays *x = c->data;
+    memset(x->array[A], 0xFF, c->n * sizeof(double));   /* not a number */
+    pl_arrays_set_guards(x);    /* anew for each variant, so that the right one is blamed */
+}
+
+/* B, C and D are computed anew from the index, not read: a kernel that spoils its input is found as well. */
+static double verify(const pl_case *c)
+{
+    const pl_arrays *x = c->data;
+    double worst = pl_arrays_guards_intact(x) ? 0 : INFINITY;
+    for (size_t i = 0; i < c->n; i++) {
+        const double error = fabs(x->array[A][i] - (value_b(i) + value_c(i) * value_d(i)));
+        worst = !(error <= worst) ? error : worst;      /* not a number counts */
+        if (isnan(worst))
+            break;
+    }
+    return worst;
+}
+
+static const void *where(const pl_case *c, size_t *bytes)
+{
+    const pl_arrays *x = c->data;
+    *bytes = (size_t)((char *)(x->array[D] + x->n) - (char *)x->array[A]);
+    return x->array[A];
+}
+
+static const pl_kernel triad = {
+    .name = "triad", .title = "A(:) = B(:) + C(:) * D(:)", .variants = variants, .tuning = tuning, .arrays = true,
+    .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work, .verify = verify,
+    .poison = poison, .where = where, .destroy = pl_arrays_destroy,
+};
+
+int main(int argc, char **argv) { return pl_main(argc, argv, &triad); }

@@ -1,0 +1,209 @@
+'''The archive: one Parquet file per session, written once, read lazily.
+
+``ROOT/system=S/date=YYYY-MM-DD/SESSION.parquet``.  A session is one run of ReFrame; its name begins
+with the start in UTC, so names sort by time.  One row per metric per test case per run.  What
+became of a test case that has no metrics is a row too: nothing may vanish on the way to a report.
+'''
+
+import datetime
+import io
+import json
+import os
+import uuid
+from pathlib import Path
+
+import polars as pl
+
+from plumbline import schemas
+from plumbline.archive_rows import session_rows
+from plumbline.errors import PlumblineError
+
+#: Columns of a file, in order.  ``date`` comes from the folder, ``system`` from both.
+SCHEMA = pl.Schema({
+    'session': pl.String,           # START-UUID
+    'started': pl.Datetime('us', 'UTC'),
+    'system': pl.String,
+    'partition': pl.String,
+    'environ': pl.String,
+    'hostname': pl.String,          # node names with commas; null if the test never ran
+    'test': pl.String,              # ReFrame's unique name
+    'check': pl.String,             # class name
+    'display_name': pl.String,      # class name and parameters: the name that outlives a session
+    'run': pl.Int64,                # 0, then ReFrame's retries
+    'result': pl.String,            # ReFrame's: pass, fail, skip, fail_deps, abort, ...
+    'fail_phase': pl.String,
+    'fail_reason': pl.String,
+    'fixture': pl.Boolean,
+    'time_total': pl.Float64,       # s, this and the next five
+    'time_setup': pl.Float64,
+    'time_compile': pl.Float64,
+    'time_run': pl.Float64,
+    'time_sanity': pl.Float64,
+    'time_performance': pl.Float64,
+    'timed_seconds': pl.Float64,    # s: sum of all timed samples
+    'metric': pl.String,            # null: a test case without metrics
+    'name': pl.String,
+    'subject': pl.String,
+    'value': pl.Float64,
+    'unit': pl.String,
+    'samples': pl.List(pl.Float64),
+    'n': pl.Int64,
+    'spread': pl.Float64,
+    'interval_low': pl.Float64,
+    'interval_high': pl.Float64,
+    'reference': pl.Float64,
+    'lower': pl.Float64,            # fractions of the reference, as in ReFrame
+    'upper': pl.Float64,
+    'reference_from': pl.String,
+    'limit': pl.Float64,            # MB/s
+    'verdict': pl.String,           # null: skipped, or a fixture that passed
+    'reason': pl.String,
+    'level': pl.String,
+    'threads': pl.String,
+    'detail': pl.String,            # JSON, first row of each test case
+    'session_info': pl.String,      # JSON, first row of the file
+})
+
+#: What :func:`scan` gives: the columns of a file and the date of its folder (UTC).
+SCAN_SCHEMA = pl.Schema({**SCHEMA, 'date': pl.Date})
+
+_CASE = ['session', 'system', 'partition', 'environ', 'test']
+
+
+def _read_report(path):
+    '''ReFrame's run report as a dictionary.'''
+    again = 'run ReFrame again, or name its run report (general/report_file)'
+    try:
+        report = json.loads(Path(path).read_text(encoding='utf-8'))
+    except OSError as error:
+        raise PlumblineError(f'{path}: cannot read the run report: {error.strerror}; {again}')
+    except ValueError as error:
+        raise PlumblineError(f'{path}: the run report is not JSON ({error}); {again}')
+    wrong = schemas.complaint('run_report', report)
+    if wrong:
+        raise PlumblineError(f'{path}: not a run report of ReFrame 4: {wrong}; {again}')
+    if not any(run['testcases'] for run in report['runs']):
+        raise PlumblineError(f'{path}: no test ran; check the names and tags of the selection '
+                             'with reframe -l')
+    systems = {case['system'] for run in report['runs'] for case in run['testcases']}
+    if len(systems) != 1:
+        raise PlumblineError(f'{path}: test cases of several systems {sorted(systems)}; '
+                             'run ReFrame once per system')
+    return report
+
+
+def session_name(report):
+    '''``20261121T093621Z-ad190cfc``: start in UTC and the first digits of ReFrame's UUID.'''
+    info = report['session_info']
+    started = _started(info)
+    return f"{started:%Y%m%dT%H%M%SZ}-{info['uuid'][:8]}"
+
+
+def _started(info):
+    return datetime.datetime.fromtimestamp(info['time_start_unix'], datetime.timezone.utc)
+
+
+def _write(data, path):
+    '''Write bytes so that ``path`` is either whole or not there.'''
+    temporary = path.parent / f'.{path.name}.{uuid.uuid4().hex[:8]}'
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(temporary, 'wb') as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())     # a full disk may tell only now
+        os.replace(temporary, path)
+    except OSError as error:
+        raise PlumblineError(f'{path}: cannot write the archive: {error.strerror}; make room or '
+                             'permit writing there, then archive the run report again')
+    finally:
+        try:
+            os.unlink(temporary)        # gone already, unless something went wrong
+        except OSError:
+            pass
+
+
+def archive(run_report_path, root):
+    '''Archive one run report of ReFrame.
+
+    Archiving the same report again replaces its file by the same content.
+
+    :arg run_report_path: the JSON file that ReFrame wrote.
+    :arg root: the archive's folder; it is created if need be.
+    :returns: the path of the Parquet file.
+    :raises PlumblineError: if the report is missing, corrupt or without any test case, or if the
+        archive cannot be written; no half-written file is left.
+    '''
+    report = _read_report(run_report_path)
+    session, started = session_name(report), _started(report['session_info'])
+    rows = session_rows(report)
+    for row in rows:
+        row.update(session=session, started=started)
+    rows[0]['session_info'] = json.dumps(report['session_info'])
+    frame = pl.DataFrame([{column: row.get(column) for column in SCHEMA} for row in rows],
+                         schema=SCHEMA)
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    path = (Path(root) / f"system={rows[0]['system']}" / f'date={started:%Y-%m-%d}' /
+            f'{session}.parquet')
+    _write(buffer.getvalue(), path)
+    return path
+
+
+def scan(root):
+    '''The whole archive, lazily.
+
+    :arg root: the archive's folder.
+    :returns: ``polars.LazyFrame`` with the columns :data:`SCAN_SCHEMA`; empty if nothing is
+        archived.  Filters on ``system`` and ``date`` skip files without opening them.
+    '''
+    files = sorted(Path(root).glob('system=*/date=*/*.parquet'))
+    if not files:
+        return pl.LazyFrame(schema=SCAN_SCHEMA)
+    return pl.scan_parquet(
+        files, schema=SCHEMA, glob=False, hive_partitioning=True,
+        hive_schema={'system': pl.String, 'date': pl.Date},
+        missing_columns='insert', extra_columns='ignore'
+    ).select(SCAN_SCHEMA.names())
+
+
+def load_session(root, session=None, system=None):
+    '''All rows of one session.
+
+    :arg session: the name of the session; the latest by default.
+    :arg system: look at the sessions of this system only.
+    :returns: ``polars.DataFrame`` with the columns :data:`SCAN_SCHEMA`, rows in order of running.
+    :raises PlumblineError: if there is no such session, or if a file cannot be read.
+    '''
+    rows = scan(root)
+    if system is not None:
+        rows = rows.filter(pl.col('system') == system)
+    try:
+        known = rows.select('session').unique().collect()['session'].sort()
+        chosen = known.last() if session is None and len(known) else session
+        if chosen not in known:
+            latest = f'the latest is {known.last()}' if len(known) else 'it is empty'
+            raise PlumblineError(f"{root}: no session {chosen or 'at all'} in the archive "
+                                 f'({latest}); archive a run report first')
+        return rows.filter(pl.col('session') == chosen).collect()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        first = str(error).splitlines()[0]
+        raise PlumblineError(f'{root}: cannot read the archive: {first}; move the damaged file '
+                             'away and archive its run report again') from None
+
+
+def _is_last():
+    return pl.col('run') == pl.col('run').max().over(_CASE)
+
+
+def final_rows(frame):
+    '''The rows of the last run of each test case: what counts.
+
+    :arg frame: a DataFrame or LazyFrame of the archive; it may hold several sessions.
+    '''
+    return frame.filter(_is_last())
+
+
+def earlier_runs(frame):
+    '''The rows of the runs that ReFrame repeated: evidence of what was unstable.'''
+    return frame.filter(~_is_last())

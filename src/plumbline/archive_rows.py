@@ -1,0 +1,181 @@
+'''The rows of the archive that ReFrame's run report gives; see ``archive.py`` for their columns.
+
+Here is decided what counts as a failure when ReFrame and the metrics disagree: a failure of either
+is a FAIL.
+'''
+
+import json
+import math
+
+from plumbline import schemas, verdict
+
+_MEASURED_NOTHING = 'measured nothing: the test passed without a metric'
+_COPIED = ('system', 'partition', 'environ', 'result', 'fail_phase', 'fail_reason', 'time_total',
+           'time_setup', 'time_compile', 'time_run', 'time_sanity', 'time_performance')
+_OTHER_ENDS = {
+    'xfail': 'failed as ReFrame was told to expect; remove the expectation or mend the cause',
+    'xpass': 'passed although ReFrame was told to expect a failure; remove the expectation',
+    'abort': 'aborted before its end',
+}
+
+
+def check_of(case):
+    '''The class name of a test case: ReFrame's display name up to the first blank.'''
+    return case['name'].split(' ')[0]
+
+
+def first_line(text):
+    '''The first line of a reason, with the next one if it only announces it; blanks collapsed.'''
+    lines = [' '.join(line.split()) for line in (text or '').splitlines() if line.strip()]
+    if not lines:
+        return 'ReFrame gives no reason'
+    return ' '.join(lines[:2]) if lines[0].endswith(':') else lines[0]
+
+
+def _nodes(case, result):
+    '''Where the test ran; ReFrame's ``job_nodelist`` is a list, or a text if there was no job.'''
+    nodes = case.get('job_nodelist')
+    if isinstance(nodes, list) and nodes:
+        return ','.join(nodes)
+    return (result.get('machine') or {}).get('hostname')
+
+
+def _payload(case):
+    '''(result, complaint): what the check left, ``{}`` if nothing or if it is out of schema.
+
+    ReFrame writes ``'<undefined>'`` or null where a test did not get that far.
+    '''
+    payload = case.get('plumbline')
+    if not isinstance(payload, dict) or not payload:
+        return {}, None
+    wrong = schemas.complaint('result', payload)
+    return ({}, f'result out of schema: {wrong}') if wrong else (payload, None)
+
+
+def _without_nan(value):
+    '''JSON has no NaN: browsers refuse a page that holds one.'''
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _metric_row(metric):
+    '''The columns of one metric; a PASS of a number that is not finite becomes a FAIL.'''
+    row = {key: metric[key] for key in ('metric', 'name', 'subject', 'value', 'unit', 'samples',
+                                        'n', 'spread', 'reference_from', 'limit', 'verdict',
+                                        'reason')}
+    row['interval_low'], row['interval_high'] = metric['interval'] or (None, None)
+    row['reference'], row['lower'], row['upper'] = (metric['reference'] or [None] * 3)[:3]
+    if row['verdict'] == verdict.PASS and not math.isfinite(row['value']):
+        row.update(verdict=verdict.FAIL, reason='not a finite number')
+    return row
+
+
+def _judged_as_failed(case):
+    '''Metrics whose reference ReFrame found not met: entry 5 of its ``perfvalues``.'''
+    values = case.get('perfvalues')
+    values = values if isinstance(values, dict) else {}
+    return {key.split(':')[-1] for key, entry in values.items() if entry[-1] == 'fail'}
+
+
+def _is_explained(case, metrics):
+    '''Whether the metrics already say why ReFrame calls the test failed.
+
+    A FAIL does.  An UNSTABLE does where it alone made the test fail: because ReFrame, which knows
+    the median only, found just these references not met, or because the base plugin says so.
+    '''
+    verdicts = {metric['name']: metric['verdict'] for metric in metrics}
+    if verdict.FAIL in verdicts.values():
+        return True
+    if case['fail_phase'] != 'performance' or verdict.UNSTABLE not in verdicts.values():
+        return False
+    failed = _judged_as_failed(case)
+    if not failed:
+        return f': {verdict.UNSTABLE}: ' in (case['fail_reason'] or '')
+    return all(verdicts.get(name) == verdict.UNSTABLE for name in failed)
+
+
+def _failed_dependencies(case, failed):
+    names = [dependency[0] for dependency in case.get('dependencies_actual') or ()]
+    return ', '.join(name for name in names if name in failed) or 'a dependency'
+
+
+def _skip_reason(result):
+    reasons = [skipped['reason'] for skipped in result.get('skipped', ())]
+    return '; '.join(dict.fromkeys(reasons)) or 'ReFrame does not record why; see its log'
+
+
+def _end_row(case, result, wrong, metrics, failed):
+    '''The row of a test case that its metrics do not give, or :obj:`None`.
+
+    ``failed`` holds the unique names of all test cases that did not pass, for the reason of those
+    that depended on them.
+    '''
+    end = case['result']
+    if end == 'skip':
+        return {'verdict': None, 'reason': wrong or _skip_reason(result)} if not metrics else None
+    if end == 'pass':
+        if wrong:
+            return {'verdict': verdict.FAIL, 'reason': wrong}
+        if metrics:
+            return None
+        if case.get('fixture'):
+            return {'verdict': None, 'reason': None}
+        return {'verdict': verdict.FAIL, 'reason': _MEASURED_NOTHING}
+    if _is_explained(case, metrics):
+        return None
+    if end == 'fail_deps':
+        reason = f'not run: {_failed_dependencies(case, failed)} failed'
+    elif case['fail_reason'] or end == 'fail':
+        reason = f"{case['fail_phase']}: {first_line(case['fail_reason'])}"
+    else:
+        reason = _OTHER_ENDS.get(end, f'ReFrame ended it with result {end!r}')
+    return {'verdict': verdict.FAIL, 'reason': reason}
+
+
+_PHASES = ('time_setup', 'time_compile', 'time_run', 'time_sanity', 'time_performance')
+
+
+def _times(case):
+    '''How long the job ran, and all phases together, seconds.
+
+    ReFrame's own ``time_run`` and ``time_total`` of a fixture last until the end of all tests that use it.
+    '''
+    submitted, completed = case.get('job_submit_time'), case.get('job_completion_time_unix')
+    if not submitted or not completed:
+        return {}
+    times = {**{phase: case.get(phase) for phase in _PHASES}, 'time_run': completed - submitted}
+    return {'time_run': times['time_run'], 'time_total': sum(filter(None, times.values()))}
+
+
+def case_rows(case, run, failed=frozenset()):
+    '''The rows of one test case of a run report.
+
+    :arg case: entry of ``testcases``.
+    :arg run: the index of its run.
+    :arg failed: unique names of the test cases that did not pass.
+    :returns: a list of dictionaries, never empty.
+    '''
+    result, wrong = _payload(case)
+    metrics = result.get('metrics', [])
+    base = {key: case.get(key) for key in _COPIED}
+    base.update(test=case['unique_name'], check=check_of(case), display_name=case['name'],
+                run=run, fixture=bool(case.get('fixture')), hostname=_nodes(case, result),
+                **{key: result.get(key) for key in ('timed_seconds', 'level', 'threads')},
+                **_times(case))
+    ends = [_metric_row(metric) for metric in metrics]
+    end = _end_row(case, result, wrong, ends, failed)
+    rows = [{**base, **row} for row in ends + ([end] if end else [])]
+    detail = {key: value for key, value in result.items() if key != 'metrics'}
+    rows[0]['detail'] = json.dumps(_without_nan(detail)) if detail else None
+    return rows
+
+
+def session_rows(report):
+    '''All rows of a run report, in the order of running.'''
+    failed = {case['unique_name'] for run in report['runs'] for case in run['testcases']
+              if case['result'] not in ('pass', 'skip')}
+    return [row for number, run in enumerate(report['runs']) for case in run['testcases']
+            for row in case_rows(case, run.get('run_index', number), failed)]

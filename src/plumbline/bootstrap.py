@@ -1,0 +1,565 @@
+'''Set Plumbline up in this clone, with the standard library alone.
+
+::
+
+    python3 src/plumbline/bootstrap.py            install what is missing, then make .venv
+    python3 src/plumbline/bootstrap.py --check    say what is missing, change nothing
+
+The order of the work keeps a machine from being left half-way: everything is looked at before
+anything is installed; system packages (root on a Debian-like system only) come before the virtual
+environment; the stamp that declares the environment complete is written last.
+
+The stamp holds a hash of what the environment was made from: pyproject.toml, requirements.lock,
+this file, the folder (an environment does not survive being moved) and the Python below it.  That
+is the environment's own Python, not the first one in today's PATH: a session without last week's
+modules must not start a rebuild.
+
+The file keeps to the syntax of Python 3.6, so that an old ``python3`` can still say what it lacks,
+or find a newer Python in PATH and use that.
+'''
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# Run as a script, this folder leads sys.path, and statistics.py would be ours.
+sys.path = [folder for folder in sys.path if os.path.abspath(folder) != HERE]
+
+import argparse  # noqa: E402
+import contextlib  # noqa: E402
+import errno  # noqa: E402
+import fcntl  # noqa: E402
+import hashlib  # noqa: E402
+import json  # noqa: E402
+import re  # noqa: E402
+import shutil  # noqa: E402
+import signal  # noqa: E402
+import subprocess  # noqa: E402
+import tempfile  # noqa: E402
+from typing import NamedTuple  # noqa: E402
+
+ROOT = os.path.dirname(os.path.dirname(HERE))
+VENV = os.path.join(ROOT, '.venv')
+STAMP = os.path.join(VENV, 'plumbline-setup.json')
+LOCK = os.path.join(ROOT, 'requirements.lock')
+LOG = os.path.join(ROOT, 'reports', 'setup.log')
+
+OLDEST_PYTHON = (3, 10)
+OLDEST_CMAKE = (3, 20)
+
+#: Often not in the PATH of ordinary users.
+SYSTEM_FOLDERS = '/usr/sbin:/sbin'
+
+
+class Tool(NamedTuple):
+    '''One thing that Plumbline uses of a machine.'''
+
+    name: str
+    commands: tuple         # any one of them will do
+    purpose: str
+    without: str            # what one loses without it; empty: nothing works without it
+    packages: dict          # family of distributions -> packages, where it has any
+    module: str             # what modules and Spack call it; empty where they have none
+    tests_only: bool = False
+
+    @property
+    def required(self):
+        return not self.without
+
+
+class Finding(NamedTuple):
+    '''What became of the search for one tool.'''
+
+    tool: Tool
+    problem: str            # empty: found, and it works
+    path: str = ''
+    installable: bool = True    # False: the distribution's own is there and will not do
+
+
+PYTHON = Tool(
+    'Python', ('python3',), 'ReFrame and the reports (3.10 or newer, with venv and ssl)', '',
+    {'debian': 'python3 python3-venv', 'redhat': 'python3.11', 'suse': 'python311'}, 'python')
+COMPILER = Tool(
+    'C compiler', ('gcc',), 'compiling the kernels (C17 with OpenMP)', '',
+    {'debian': 'gcc libc6-dev', 'redhat': 'gcc', 'suse': 'gcc'}, 'gcc')
+CMAKE = Tool(
+    'cmake', ('cmake',), 'configuring the build (3.20 or newer)', '',
+    {'debian': 'cmake', 'redhat': 'cmake', 'suse': 'cmake'}, 'cmake')
+
+#: What config/localhost.py and the checks use.  Nobody else's list has to agree with this one: a
+#: tool that is there is used, whatever this file thinks of it.
+TOOLS = (
+    PYTHON,
+    COMPILER,
+    CMAKE,
+    Tool('make or ninja', ('make', 'ninja', 'gmake', 'ninja-build'), 'running the build', '',
+         {'debian': 'make', 'redhat': 'make', 'suse': 'make'}, 'ninja'),
+    Tool('gfortran', ('gfortran',), 'the Fortran variants of the kernels',
+         'no `fortran` variant',
+         {'debian': 'gfortran', 'redhat': 'gcc-gfortran', 'suse': 'gcc-fortran'}, 'gcc'),
+    Tool('likwid', ('likwid-pin',), 'placing threads; an independent witness of the limits',
+         'OpenMP binding instead of likwid-pin; limits not confirmed by likwid-bench; no counters',
+         {'debian': 'likwid'}, 'likwid'),
+    Tool('objdump', ('objdump',), 'looking at what the compiler made of the loops',
+         'not proved that a plain copy stayed a loop',
+         {'debian': 'binutils', 'redhat': 'binutils', 'suse': 'binutils'}, 'binutils'),
+    Tool('dmidecode', ('dmidecode',), 'reading channels and speed of the memory (as root)',
+         'no `of_peak`, unless the machine file of the site states the peak',
+         {'debian': 'dmidecode', 'redhat': 'dmidecode', 'suse': 'dmidecode'}, ''),
+    Tool('chromium', ('chromium', 'chromium-browser', 'google-chrome'),
+         'the test that looks at the picture of a report',
+         'that test is skipped',
+         {'debian': 'chromium', 'redhat': 'chromium', 'suse': 'chromium'}, '', tests_only=True),
+)
+
+INSTALL = {
+    'debian': 'apt-get install --no-install-recommends',
+    'redhat': 'dnf install',
+    'suse': 'zypper install',
+}
+
+
+class SetupError(Exception):
+    '''A failure whose text is all that the user needs to read.'''
+
+
+def say(text):
+    print(text, flush=True)
+
+
+# What is there ----------------------------------------------------------------------------------
+
+def family(os_release='/etc/os-release'):
+    '''The distribution's family, a key of ``INSTALL``, or empty.'''
+    try:
+        with open(os_release, encoding='utf-8', errors='replace') as stream:
+            text = stream.read()
+    except OSError:
+        return ''
+    names = ' '.join(re.findall(r'^ID(?:_LIKE)?="?([^"\n]*)', text, re.MULTILINE)).split()
+    known = {'debian': 'debian', 'ubuntu': 'debian', 'rhel': 'redhat', 'fedora': 'redhat',
+             'centos': 'redhat', 'suse': 'suse', 'sles': 'suse', 'opensuse': 'suse'}
+    return next((known[name] for name in names if name in known), '')
+
+
+def which(command):
+    return shutil.which(command) or shutil.which(command, path=SYSTEM_FOLDERS)
+
+
+def output_of(command, **options):
+    '''``(exit code, joined output)``; a command that cannot be started exits with 127.'''
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, universal_newlines=True, errors='replace',
+                              **options)
+    except OSError as error:
+        return 127, str(error)
+    return done.returncode, done.stdout
+
+
+def first_line(text):
+    return next((line.strip() for line in text.splitlines() if line.strip()), 'no message')
+
+
+def dotted(version):
+    return '.'.join(str(part) for part in version)
+
+
+def own_python():
+    '''This interpreter, by a path outside of .venv, which may be about to be replaced.'''
+    inside = os.path.abspath(sys.executable).startswith(VENV + os.sep)
+    return os.path.realpath(sys.executable) if inside else sys.executable
+
+
+def try_python(path):
+    '''``(version, '')`` of a Python that can make our environment, else ``('', why not)``.'''
+    probe = ("import sys; print('%d.%d.%d' % sys.version_info[:3]); "
+             'import venv, ensurepip, ssl, zlib')
+    code, text = output_of([path, '-c', probe], env=clean_environment())
+    match = re.search(r'^(\d+)\.(\d+)\.\d+$', text, re.MULTILINE)
+    if not match:
+        return '', '{} does not run: {}'.format(path, first_line(text))
+    version = match.group()
+    if (int(match.group(1)), int(match.group(2))) < OLDEST_PYTHON:
+        return '', '{} is {}, older than {}'.format(path, version, dotted(OLDEST_PYTHON))
+    if code != 0:
+        reason = re.search(r'No module named .*', text)
+        return '', '{} ({}) is not whole: {}'.format(path, version,
+                                                     reason.group() if reason else 'no venv')
+    return version, ''
+
+
+def find_python():
+    problems = []
+    for path in [own_python()] + [which('python3.%d' % minor) for minor in range(19, 9, -1)]:
+        if path is None or not os.path.exists(path):
+            continue
+        version, problem = try_python(path)
+        if version:
+            return Finding(PYTHON, '', path)
+        problems.append(problem)
+    if not problems:
+        return Finding(PYTHON, 'not found in PATH')
+    # Debian has venv in a package of its own, but no newer Python; the others have newer ones.
+    installable = 'is not whole' in problems[0] or family() != 'debian'
+    return Finding(PYTHON, problems[0], installable=installable)
+
+
+def find_compiler():
+    '''A compiler counts if it builds an OpenMP program: without the C library's headers it does
+    not.'''
+    path = which(COMPILER.commands[0])
+    if path is None:
+        return Finding(COMPILER, not_found(COMPILER))
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(folder, 'probe.c')
+        with open(source, 'w') as stream:
+            stream.write('#include <omp.h>\n#include <stdio.h>\n'
+                         'int main(void) { return printf("%d", omp_get_max_threads()) < 0; }\n')
+        code, text = output_of([path, '-std=c17', '-fopenmp', source,
+                                '-o', os.path.join(folder, 'probe')])
+    if code == 0:
+        return Finding(COMPILER, '', path)
+    reason = first_line(text.replace(folder + os.sep, ''))
+    return Finding(COMPILER, '{} cannot build an OpenMP program: {}'.format(path, reason))
+
+
+def find_cmake():
+    path = which('cmake')
+    if path is None:
+        return Finding(CMAKE, not_found(CMAKE))
+    _, text = output_of([path, '--version'])
+    match = re.search(r'version (\d+)\.(\d+)', text)
+    if match is None:
+        problem = '{} does not run: {}'.format(path, first_line(text))
+        return Finding(CMAKE, problem, installable=False)
+    version = (int(match.group(1)), int(match.group(2)))
+    if version < OLDEST_CMAKE:
+        problem = '{} is {}, older than {}'.format(path, dotted(version), dotted(OLDEST_CMAKE))
+        return Finding(CMAKE, problem, installable=False)
+    return Finding(CMAKE, '', path)
+
+
+def not_found(tool):
+    return '{} not found in PATH'.format(' or '.join(tool.commands))
+
+
+def find_by_name(tool):
+    path = next(filter(None, map(which, tool.commands)), '')
+    return Finding(tool, '' if path else not_found(tool), path)
+
+
+def wanted(purpose):
+    return [tool for tool in TOOLS if purpose == 'test' or not tool.tests_only]
+
+
+def survey(purpose):
+    '''Look for everything, and try out what the set-up itself stands on.'''
+    thorough = {PYTHON.name: find_python, COMPILER.name: find_compiler, CMAKE.name: find_cmake}
+    return [thorough[tool.name]() if tool.name in thorough else find_by_name(tool)
+            for tool in wanted(purpose)]
+
+
+def glance(purpose):
+    '''The tools that are not there by name: the same question, answered in a millisecond.'''
+    # Python is what runs this.
+    return [tool for tool in wanted(purpose) if tool != PYTHON and find_by_name(tool).problem]
+
+
+# What to tell the user --------------------------------------------------------------------------
+
+def install_lines(finding, distribution):
+    '''Commands that would install the tool; all families' where the distribution is unknown.'''
+    tool = finding.tool
+    lines = ['{} {}'.format(INSTALL[name], tool.packages[name]) for name in INSTALL
+             if name in tool.packages and distribution in (name, '') and finding.installable]
+    if tool.module:
+        lines += ['module avail ' + tool.module, 'spack install ' + tool.module]
+    return lines
+
+
+def report(missing, distribution):
+    '''The list of what is missing: each with its use and its commands, required things first.'''
+    lines = ['plumbline set-up: missing on this machine']
+    for finding in sorted(missing, key=lambda finding: not finding.tool.required):
+        tool = finding.tool
+        kind = 'required' if tool.required else 'optional'
+        lines += ['', '  {} ({}): {}'.format(tool.name, kind, finding.problem),
+                  '      needed for  ' + tool.purpose]
+        if tool.without:
+            lines.append('      without it  ' + tool.without)
+        for index, line in enumerate(install_lines(finding, distribution)):
+            lines.append('      {}  {}'.format('or        ' if index else 'install   ', line))
+    packages = [finding.tool.packages[distribution] for finding in missing
+                if distribution in finding.tool.packages and finding.installable]
+    if len(packages) > 1:
+        lines += ['', '  in one go, as root:  {} {}'.format(INSTALL[distribution],
+                                                           ' '.join(packages))]
+    return '\n'.join(lines + [''])
+
+
+#: What the output of apt-get, venv or pip says -> what it means and what helps.  The first match
+#: counts: pip that finds no network goes on to say that it found no such package.
+DIAGNOSES = (
+    (r'No space left on device|Disk quota exceeded',
+     'the disk is full or the quota is used up'),
+    (r'CERTIFICATE_VERIFY_FAILED|SSLCertVerificationError',
+     'the certificate of the package index is not trusted: name the file with the certificates '
+     'of your site in PIP_CERT'),
+    (r'connection broken by|NewConnectionError|ProxyError|Network is unreachable|name resolution'
+     r'|Name or service not known|Connection refused|timed out|Max retries exceeded',
+     'the package index cannot be reached: set https_proxy or PIP_INDEX_URL, or run this where '
+     'there is a network'),
+    (r'Permission denied|Read-only file system|Operation not permitted',
+     'no permission to write ({line})'),
+    (r'No matching distribution found for',
+     'the package index does not have what is pinned for this Python and processor ({line})'),
+)
+
+
+def diagnose(output):
+    '''The reason for a failed step in one line, from all that it printed.'''
+    for pattern, meaning in DIAGNOSES:
+        match = re.search(pattern, output)
+        if match:
+            start = output.rfind('\n', 0, match.start()) + 1
+            return meaning.format(line=first_line(output[start:])[:200])
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith(('ERROR:', 'E:', 'error:'))]
+    return (errors or lines or ['it printed nothing'])[-1][:300]
+
+
+# Steps ------------------------------------------------------------------------------------------
+
+def clean_environment(**more):
+    '''The environment without what would send an installation elsewhere than into .venv.'''
+    away = ('PYTHONPATH', 'PYTHONHOME', 'PYTHONUSERBASE', 'VIRTUAL_ENV',
+            'PIP_TARGET', 'PIP_PREFIX', 'PIP_ROOT')
+    kept = {name: value for name, value in os.environ.items() if name not in away}
+    kept.update(PIP_USER='0', PIP_REQUIRE_VIRTUALENV='0', **more)
+    return kept
+
+
+def step(command, what, **environment):
+    '''Run one command of the set-up quietly; raise SetupError with its reason if it fails.'''
+    code, text = output_of(command, env=clean_environment(**environment), cwd=ROOT)
+    if code == 0:
+        return
+    where = ''
+    with contextlib.suppress(OSError):
+        os.makedirs(os.path.dirname(LOG), exist_ok=True)
+        with open(LOG, 'w', encoding='utf-8') as stream:
+            stream.write('$ {}\n{}\n(exit code {})\n'.format(' '.join(command), text, code))
+        where = ' [all of it: {}]'.format(os.path.relpath(LOG, ROOT))
+    raise SetupError('{} failed: {}{}'.format(what, diagnose(text), where))
+
+
+def install_packages(findings):
+    '''Install by apt-get; a package that cannot be had must not keep the others away.'''
+    packages = ' '.join(finding.tool.packages['debian'] for finding in findings).split()
+    say('plumbline set-up: apt-get installs ' + ' '.join(packages))
+    # Another apt-get is waited for, a mirror that swallows packets is not.
+    apt = ['apt-get', '-q', '-y', '-o', 'DPkg::Lock::Timeout=60',
+           '-o', 'Acquire::http::Timeout=20', '-o', 'Acquire::https::Timeout=20']
+    quiet = {'DEBIAN_FRONTEND': 'noninteractive', 'LC_ALL': 'C'}
+    with contextlib.suppress(SetupError):  # old lists may still do
+        step(apt + ['update'], 'apt-get update', **quiet)
+    apt += ['install', '--no-install-recommends']
+    try:
+        step(apt + packages, 'apt-get install', **quiet)
+    except SetupError:
+        for finding in findings:
+            try:
+                step(apt + finding.tool.packages['debian'].split(),
+                     'apt-get install ' + finding.tool.name, **quiet)
+            except SetupError as error:
+                say('plumbline set-up: {}'.format(error))
+
+
+def fingerprint(python):
+    '''What .venv is made from as one hash; ``python`` is the real path of its interpreter.'''
+    digest = hashlib.sha256('{}\0{}\0'.format(ROOT, python).encode())
+    for path in (os.path.join(ROOT, 'pyproject.toml'), LOCK, os.path.abspath(__file__)):
+        with open(path, 'rb') as stream:
+            digest.update(hashlib.sha256(stream.read()).digest())
+    return digest.hexdigest()
+
+
+def read_stamp():
+    '''The stamp of an environment that is complete and up to date, else None.'''
+    try:
+        with open(STAMP, encoding='utf-8') as stream:
+            stamp = json.load(stream)
+        python = os.path.join(VENV, 'bin', 'python')
+        valid = (os.access(python, os.X_OK) and os.path.realpath(python) == stamp['python']
+                 and stamp['fingerprint'] == fingerprint(stamp['python']))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return stamp if valid else None
+
+
+def write_stamp(version, not_had):
+    '''Declare .venv complete; ``not_had`` names the tools that apt-get could not provide.'''
+    python = os.path.realpath(os.path.join(VENV, 'bin', 'python'))
+    stamp = {'fingerprint': fingerprint(python), 'python': python, 'version': version,
+             'not_had': sorted(not_had)}
+    with open(STAMP + '.new', 'w', encoding='utf-8') as stream:
+        json.dump(stamp, stream, indent=1)
+    os.replace(STAMP + '.new', STAMP)
+
+
+def remove_venv():
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(STAMP)  # first: what an interruption leaves must not look complete
+    if os.path.islink(VENV) or os.path.isfile(VENV):
+        os.unlink(VENV)
+    elif os.path.isdir(VENV):
+        shutil.rmtree(VENV)
+
+
+def make_venv(python):
+    '''Make .venv anew; return the version of its Python.  A failure leaves none behind.'''
+    remove_venv()
+    inside = os.path.join(VENV, 'bin', 'python')
+    try:
+        say('plumbline set-up: .venv with ' + python)
+        # Two steps, because venv keeps the reasons of ensurepip to itself.
+        step([python, '-m', 'venv', '--without-pip', VENV], 'making .venv')
+        step([inside, '-m', 'ensurepip', '--default-pip'], 'making .venv')
+        say('plumbline set-up: pip installs the packages of requirements.lock (about a minute)')
+        step([inside, '-m', 'pip', 'install', '--quiet', '--no-input',
+              '--disable-pip-version-check', '--constraint', LOCK, '--editable', '.[dev]'],
+             'pip install')
+        version, problem = try_python(inside)
+        if problem:
+            raise SetupError(problem)
+        return version
+    except BaseException:
+        with contextlib.suppress(OSError):
+            remove_venv()
+        raise
+
+
+@contextlib.contextmanager
+def only_one():
+    '''Let one set-up at a time work in this clone, where the file system has locks.'''
+    with open(os.path.join(ROOT, '.venv.lock'), 'w') as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                say('plumbline set-up: waiting for another set-up of this clone')
+                fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+# The command ------------------------------------------------------------------------------------
+
+def already_done(args, installs):
+    '''Whether nothing is left to do; if so, say it in one line.'''
+    stamp = read_stamp()
+    if stamp is None or args.redo:
+        return False
+    missing = glance(args.purpose)
+    names = [tool.name for tool in missing]
+    if any(tool.required for tool in missing):
+        return False
+    if installs and not set(names) <= set(stamp['not_had']):
+        return False
+    hint = '; not found, optional: {} (what that costs: --check)'.format(', '.join(names))
+    say('plumbline set-up: complete, Python {}{}'.format(stamp['version'], hint if names else ''))
+    return True
+
+
+def check(args, distribution, installs):
+    findings = survey(args.purpose)
+    for finding in findings:
+        if not finding.problem:
+            say('found  {:<14} {}'.format(finding.tool.name, finding.path))
+    missing = [finding for finding in findings if finding.problem]
+    if missing:
+        say('\n' + report(missing, distribution))
+        if installs:
+            say('plumbline set-up: as root, without --check, apt-get installs what it has of these')
+    say('plumbline set-up: .venv is ' + ('complete' if read_stamp() else 'still to be made'))
+    return 1 if any(finding.tool.required for finding in missing) else 0
+
+
+def set_up(args, distribution, installs):
+    findings = survey(args.purpose)
+    missing = [finding for finding in findings if finding.problem]
+    fixable = [finding for finding in missing
+               if finding.installable and 'debian' in finding.tool.packages]
+    hopeless = [finding for finding in missing
+                if finding.tool.required and finding not in fixable]
+    if installs and fixable and not hopeless:
+        install_packages(fixable)
+        findings = survey(args.purpose)
+        missing = [finding for finding in findings if finding.problem]
+    if missing:
+        say(report(missing, distribution))
+    if any(finding.tool.required for finding in missing):
+        raise SetupError('something required is missing: see the list')
+
+    stamp = read_stamp()
+    if stamp and not args.redo:
+        version = stamp['version']
+    else:
+        python = next(finding.path for finding in findings if finding.tool == PYTHON)
+        version = make_venv(python)
+    write_stamp(version, [finding.tool.name for finding in missing] if installs else [])
+    say('plumbline set-up: complete, Python ' + version)
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(
+        prog='bootstrap.py', description='Set Plumbline up in this clone: system packages (root '
+        'on a Debian-like system only), then .venv with the pinned Python packages.')
+    parser.add_argument('--check', action='store_true',
+                        help='say what is found and what is missing; change nothing')
+    parser.add_argument('--for', dest='purpose', choices=('health', 'test'), default='health',
+                        help='test: also what only the tests use')
+    parser.add_argument('--no-system-packages', action='store_true',
+                        help='install no system packages, even as root; use what PATH has')
+    parser.add_argument('--redo', action='store_true',
+                        help='make .venv anew, and try for missing packages again')
+    return parser.parse_args(argv)
+
+
+def main(argv=None):
+    args = parse(argv)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupted)
+    try:
+        distribution = family()
+        installs = (not args.no_system_packages and os.geteuid() == 0
+                    and distribution == 'debian' and shutil.which('apt-get') is not None)
+        if args.check:
+            return check(args, distribution, installs)
+        if already_done(args, installs):
+            return 0
+        for folder in (ROOT, os.path.join(ROOT, 'src')):
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise SetupError('cannot write in {} (no permission, or a read-only file system)'
+                                 .format(folder))
+        with only_one():
+            if not already_done(args, installs):  # the set-up that was waited for may have done it
+                set_up(args, distribution, installs)
+        return 0
+    except SetupError as error:
+        message = str(error)
+    except KeyboardInterrupt:
+        print('plumbline set-up: interrupted; run it again to start afresh', file=sys.stderr)
+        return 130
+    except OSError as error:
+        message = '{}: {}'.format(error.filename or 'input/output', error.strerror or error)
+    print('plumbline set-up: error: ' + message, file=sys.stderr)
+    return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,271 @@
+'''The base of all checks that run a native program: build, pinning, records, references, guards.
+
+A check states its question in its docstring, its parameters, its options and its metrics; all else
+is here.  The hooks follow ReFrame's pipeline; ``DESIGN`` names the traps that the guards close.
+'''
+
+import os
+import shlex
+import sys
+
+import reframe.utility.sanity as sn
+from reframe.core.builtins import (fixture, run_after, run_before,
+                                   sanity_function, variable)
+from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
+from reframe.core.runtime import runtime
+
+from plumbline import codegen, metrics, records, references, topology, verdict
+from plumbline.likwid import pin
+from plumbline.errors import PlumblineError, in_one_line
+from plumbline.job import Job
+from plumbline.programs import native_programs
+
+
+def memory_of_this_node():
+    '''Bytes of memory that this node has.'''
+    return os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
+
+
+class OnNode(Job):
+    '''What runs on one node, on CPUs that are chosen and known.'''
+
+    #: Working set of the cases that are meant for memory, bytes; 0 for what the topology asks for.
+    #:
+    #: :type: :class:`int`
+    #: :default: ``0``
+    memory_bytes = variable(int, value=0, loggable=False)
+
+    # A plugin cannot give values to a test's own variables in its body.
+    @run_after('init')
+    def run_anywhere(self):
+        self.valid_systems = ['*']
+        self.sourcesdir = None
+        self.time_limit = '10m'
+
+    @run_after('setup')
+    def choose_cpus(self):
+        '''One hardware thread of each core that may be used, chip by chip.'''
+        local = self.current_partition.scheduler.registered_name == 'local'
+        with in_one_line():
+            allowed, self.quota = topology.allowed_cpus() if local else (None, None)
+            order = topology.cpu_order(self.current_partition.processor, allowed)
+        self.memory = memory_of_this_node() if local else None
+        if self.quota is not None and self.quota < len(order):
+            order = order[:max(1, int(self.quota))]
+        self.all_cpus = order
+        self.num_cpus_per_task = len(order)
+
+    def working_sets(self, cpus):
+        '''(level -> bytes, level -> why it cannot be measured) for threads on these CPUs.'''
+        sizes, skipped = topology.working_sets(self.current_partition.processor, cpus, self.memory)
+        if self.memory_bytes:
+            sizes['memory'] = self.memory_bytes
+        return sizes, skipped
+
+
+class NativeCheck(OnNode):
+    '''Base plugin of the checks.
+
+    A check sets :attr:`program` and ``threads`` (``one``, ``all``, or a parameter of both), and defines
+    ``options()`` (list of program options) and ``evaluate()`` (yields :class:`metrics.Metric`).
+    '''
+
+    #: The native programs of the environment.
+    programs = fixture(native_programs, scope='environment')
+
+    #: Name of the program to run.
+    #:
+    #: :type: :class:`str`
+    program = variable(str)
+
+    #: Where the question comes from: paper, section, table or figure.
+    #:
+    #: :type: :class:`str`
+    source = variable(str, value='', loggable=False)
+
+    #: Timed repetitions of every case, at least 10.
+    #:
+    #: :type: :class:`int`
+    #: :default: ``25``
+    samples = variable(int, value=25, loggable=False)
+
+    #: The result (``schemas/result.json``); it travels to the archive in ReFrame's run report.
+    plumbline = variable(dict, value={}, loggable=True)
+
+    #: Level that cases of a size are meant to live in; a record that says otherwise is refused.
+    #:
+    #: :type: dictionary size -> level
+    intended = variable(dict, value={}, loggable=False)
+
+    # --- what a check may use ------------------------------------------------------------------
+
+    @property
+    def cpus(self):
+        '''The CPUs of this check's threads, in their order.'''
+        return self.all_cpus[:1] if self.threads == 'one' else self.all_cpus
+
+    def elements(self, level, bytes_per_element):
+        '''How many elements stay in a level for this check's threads; remembered as intended.'''
+        sizes, skipped = self.working_sets(self.cpus)
+        if level not in sizes:
+            raise PlumblineError(skipped[level])
+        self.intended[sizes[level] // bytes_per_element] = level
+        return sizes[level] // bytes_per_element
+
+    def every_level(self, bytes_per_element):
+        '''Elements for each level that can be measured; the others are said to be skipped.'''
+        sizes, skipped = self.working_sets(self.cpus)
+        for level, reason in skipped.items():
+            self.skip_metric(f'all in {level}', reason)
+        return {level: self.elements(level, bytes_per_element) for level in sizes}
+
+    def skip_metric(self, metric, reason):
+        '''Say that something could not be measured.'''
+        self.plumbline.setdefault('skipped', []).append({'metric': metric, 'reason': reason})
+
+    def note(self, text):
+        '''A remark for the report.'''
+        notes = self.plumbline.setdefault('notes', [])
+        if text not in notes:
+            notes.append(text)
+
+    def against_limit(self, group, key=lambda case: case['variant']):
+        '''``of_limit`` of a group's kernels; see :func:`metrics.against_limit`.'''
+        paired, notes = metrics.against_limit(group, self.witness_best, key)
+        for text in notes:
+            self.note(text)
+        return paired
+
+    def witness_best(self, level, threads):
+        '''likwid-bench's best traffic rate, MB/s; None where it did not measure.
+
+        Checks with a limit get it from their witness (:class:`plumbline.witness.LimitedCheck`).
+        '''
+        return None
+
+    # --- hooks, in the order of the pipeline ---------------------------------------------------
+
+    @run_after('init')
+    def needs_openmp(self):
+        self.valid_prog_environs = ['+openmp']
+
+    @run_after('init')
+    def refuse_unreadable_command_line(self):
+        '''ReFrame 4.10 cannot query a results database after a session whose command line holds a
+        brace.
+
+        An exception here would be a warning: ReFrame would skip the check and pass.
+        '''
+        if '}' in ' '.join(sys.argv) and runtime().get_option('storage/0/enable'):
+            sys.exit("plumbline: a '}' in the command line makes ReFrame's results database "
+                     'unreadable; write the option without it, or disable storage')
+
+    @run_before('run')
+    def launch(self):
+        if self.quota is not None:
+            self.note(f'a cgroup grants {self.quota:g} CPUs')
+        with in_one_line():
+            options = self.options()
+        command = [self.programs.path(self.program), *options, '--samples', self.samples,
+                   '--cpus', ','.join(map(str, self.cpus))]
+        if 'likwid' in self.current_partition.features:
+            with in_one_line():
+                command = pin.pin_command(self.cpus, command)
+            self.env_vars.update(pin.pin_environment(self.cpus))
+        else:
+            self.env_vars.update(pin.omp_environment(self.cpus))
+            self.note('likwid-pin is not on this partition: OpenMP binds the threads')
+        self.executable, self.executable_opts = command[0], [shlex.quote(str(x)) for x in command[1:]]
+        self.plumbline.update(
+            schema=1, question=' '.join((self.__doc__ or '').split()), source=self.source,
+            threads=self.threads, level=getattr(self, 'level', None), command=shlex.join(map(str, command)), rerun=self._rerun())
+
+    def _rerun(self):
+        config = runtime().site_config.sources[-1]
+        environ, system = self.current_environ.name, self.current_partition.fullname
+        return shlex.join(['reframe', '-C', str(config), '-c', self.prefix, '--system', system,
+                           '-p', environ, '-n', f'/{self.hashcode}', '-r'])
+
+    @sanity_function
+    def numbers_prove_something(self):
+        '''Every record is complete, valid, long enough, and was taken where it was asked for.'''
+        with in_one_line():
+            found = records.parse(self.output(), source=f'output of {self.program}')
+        self.plumbline.update(machine=found.machine, records=found.measurements)
+        self.measurements = found.measurements
+        if not metrics.kernels(found.measurements):
+            raise SanityError(f'{self.program} measured nothing; its standard error says why')
+        self.plumbline['timed_seconds'] = sum(sum(r['seconds']) for r in found.measurements)
+        for record in found.measurements:
+            complaints = [*records.check_worth_reporting(record)]
+            complaints += filter(None, [
+                records.check_placement(record, self.cpus[:record['threads']]),
+                self._wrong_level(record)])
+            if complaints:
+                raise SanityError(complaints[0])
+        return True
+
+    @run_after('sanity')
+    def look_at_the_code(self):
+        path = self.programs.path(self.program) + '.asm'
+        if self.is_dry_run() or not os.path.exists(path):
+            return
+        with open(path) as file:
+            widths = codegen.widths_of(file.read(), self.program, {
+                (record['variant'], record['isa']) for record in metrics.kernels(self.measurements)})
+        if widths:
+            self.note('compiled to: ' + ', '.join(f'{variant} {width}' for variant, width
+                                                  in sorted(widths.items())))
+
+    def _wrong_level(self, record):
+        meant = self.intended.get(record['size'], record['level'])
+        if record['role'] == 'kernel' and meant != record['level']:
+            return (f"{records.label(record)} is meant for {meant}, but lives in "
+                    f"{record['level']}: the caches of the node differ from the partition's "
+                    'processor information; detect it anew')
+        return None
+
+    @run_before('performance')
+    def judge(self):
+        '''The metrics with their verdicts, and ReFrame's own references and variables for them.'''
+        if self.is_dry_run():
+            return
+        with in_one_line():
+            path = references.write_merged(self.stagedir, self.current_system.name,
+                                           type(self).__name__)
+            known = references.applying(path, self)
+            found = list(self.evaluate())
+        self.lost = self._recorded_but_not(known, {metric.name for metric in found})
+        self.reference = {'$ref': path}
+        self.plumbline['metrics'] = []
+        for metric in found:
+            if metric.name in self.perf_variables:
+                raise ReframeError(f'{metric.name} is measured twice; the check must name its '
+                                   'metrics apart')
+            self.plumbline['metrics'].append(
+                metrics.judged(metric, *known.get(metric.name, (None, None))))
+            self.perf_variables[metric.name] = sn.make_performance_function(
+                sn.defer(metric.value), metric.unit)
+
+    def _recorded_but_not(self, known, found):
+        '''Metrics that this system once measured, and of which the check does not say why they are
+        gone: they would be gone from the report as well.'''
+        said = {skipped['metric'] for skipped in self.plumbline.get('skipped', ())}
+        return [f'{name} of {file}' for name, (_, file) in known.items()
+                if file != 'portable.yaml' and name not in found | said]
+
+    @run_after('performance', always_last=True)
+    def every_metric_counts(self):
+        '''ReFrame only warns of a metric that it cannot evaluate; and it knows no UNSTABLE.'''
+        if self.is_dry_run():
+            return
+        evaluated = {key.split(':')[-1] for key in self.perfvalues}
+        missing = sorted(set(self.perf_variables) - evaluated) + self.lost
+        if missing or not evaluated:
+            raise PerformanceError(f"not measured: {', '.join(missing) or 'any metric at all'}")
+        # Of a FAIL ReFrame knows already, unless it is of a metric that has no reference.
+        for ruling in (verdict.FAIL, verdict.UNSTABLE):
+            named = [f"{m['name']}: {m['reason']}" for m in self.plumbline['metrics']
+                     if m['verdict'] == ruling]
+            if named:
+                raise PerformanceError(f"{ruling}: {'; '.join(named)}")

@@ -1,0 +1,122 @@
+'''The command ``plumbline``: what ReFrame has not.  Checks are run with ReFrame itself.'''
+
+import sys
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from plumbline.errors import PlumblineError
+from plumbline.settings import REPORTS
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None,
+                  pretty_exceptions_enable=False, help=__doc__)
+
+
+@app.command()
+def report(
+    run_report: Annotated[Optional[Path], typer.Argument(
+        help="ReFrame's run report; without it, the archive's last session")] = None,
+    session: Annotated[Optional[str], typer.Option(help='a session of the archive')] = None,
+    destination: Annotated[Path, typer.Option(help='folder for index.html')] = REPORTS / 'latest',
+    archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
+    reframe_status: Annotated[int, typer.Option(help="ReFrame's exit code")] = 0,
+):
+    '''Archive a run, print its verdicts, write its report; exit 1 for a FAIL, 2 if nothing was
+    measured.'''
+    from rich.console import Console
+    from plumbline import archive, report as pages
+    if run_report is not None:
+        if not run_report.exists():
+            raise PlumblineError(f'{run_report}: nothing was measured: ReFrame writes no run report '
+                                 'where no test ran; see its output, and what reframe -l selects')
+        session = archive.archive(run_report, archive_root).stem
+    rows = archive.load_session(archive_root, session)
+    page = pages.write(rows, destination)
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    pages.render(rows, console)
+    console.print(f'report: {page}', soft_wrap=True)
+    explained = archive.final_rows(rows)['verdict'].is_in(['FAIL', 'UNSTABLE']).any()
+    if reframe_status and not explained:
+        raise PlumblineError(f'ReFrame ended with exit code {reframe_status}, and no verdict says '
+                             'why: see its output; do not take this run for a pass')
+    raise typer.Exit(pages.exit_status(rows))
+
+
+references_app = typer.Typer(no_args_is_help=True, help='References: record and check them.')
+app.add_typer(references_app, name='references')
+
+
+def _peaks(machine_file, cores):
+    from plumbline import machine
+    known = machine.peaks(machine.load(machine_file), cores) if machine_file else {}
+    return {f'{level}/{threads}': rate for (level, threads), rate in known.items()}
+
+
+@references_app.command('record')
+def references_record(
+    system: Annotated[str, typer.Argument(help="ReFrame's name of the system")],
+    sessions: Annotated[int, typer.Option(help='how many of the last sessions', min=1)] = 5,
+    tests: Annotated[str, typer.Option(help='only checks whose name matches this')] = '',
+    output: Annotated[Optional[Path], typer.Option(
+        help='file to write (default config/references/SYSTEM.yaml)')] = None,
+    machine_file: Annotated[Optional[Path], typer.Option(
+        '--machine', help='datasheet values: what no reference may exceed')] = None,
+    cores: Annotated[int, typer.Option(help='cores of the node, for the datasheet', min=1)] = 1,
+    archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
+):
+    '''Write what the last sessions measured as the references of a system; review it as a diff.'''
+    from plumbline import references
+    output = output or references.directory() / f'{system}.yaml'
+    done = references.record(archive_root, system, output, sessions, tests,
+                             _peaks(machine_file, cores))
+    for what, why in done.skipped:
+        print(f'left out: {what}: {why}')
+    print(f'{len(done.written)} references from {len(done.sessions)} sessions: {done.path}')
+
+
+@references_app.command('check')
+def references_check(
+    files: Annotated[Optional[list[Path]], typer.Argument(
+        help='files of references (default: all of config/references)')] = None,
+    machine_file: Annotated[Optional[Path], typer.Option(
+        '--machine', help='datasheet values: what no reference may exceed')] = None,
+    cores: Annotated[int, typer.Option(help='cores of the node, for the datasheet', min=1)] = 1,
+):
+    '''Refuse files of references that are malformed or that no hardware could reach.'''
+    from plumbline import references
+    files = files or sorted(references.directory().glob('*.yaml'))
+    if not files:
+        raise PlumblineError(f'{references.directory()}: no file of references; record some')
+    for path in files:
+        references.check(path, _peaks(machine_file, cores))
+        print(f'{path}: in order')
+
+
+@app.command()
+def bench(pairs: Annotated[int, typer.Option(help='alternating runs of each figure', min=3)] = 7,
+          archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive'):
+    '''The figures Plumbline holds itself to: kernels against likwid-bench's, timing, overhead.'''
+    from plumbline import archive, bench as figures
+    missed = 0
+
+    def show(figure):
+        low, high = min(figure.samples), max(figure.samples)
+        print(f"{'met   ' if figure.met else 'MISSED'} {figure.what}: median {figure.value:.3f}, {low:.3f} .. {high:.3f} "
+              f'of {len(figure.samples)}; target {figure.least:g} .. {figure.most:g} {figure.remark}', flush=True)
+        return not figure.met
+
+    if not archive.scan(archive_root).limit(1).collect().is_empty():
+        missed += show(figures.overhead(archive.load_session(archive_root)))
+    for figure in figures.figures(pairs):
+        missed += show(figure)
+    raise typer.Exit(1 if missed else 0)
+
+
+def main():
+    '''Errors that have a cure are one line on standard error, and exit code 2.'''
+    try:
+        app()
+    except PlumblineError as error:
+        print(f'plumbline: {error}', file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,21 @@
+'''The one exception that Plumbline raises on purpose, and how ReFrame is told of it.'''
+
+import contextlib
+
+
+class PlumblineError(Exception):
+    '''Something is wrong that a person can mend.
+
+    The message is one line that says what is wrong, where, and how to mend it.  Commands print it
+    and exit with a status other than 0; they never show a traceback for it.
+    '''
+
+
+@contextlib.contextmanager
+def in_one_line():
+    '''Our errors as ReFrame's: it prints those in one line, and a stack trace for all others.'''
+    try:
+        yield
+    except PlumblineError as error:
+        from reframe.core.exceptions import ReframeError
+        raise ReframeError(str(error)) from None

@@ -1,0 +1,221 @@
+'''What likwid-perfctr measures: its tables in CSV, its groups, and why it may measure nothing.
+
+The format is that of ``printOutput`` in LIKWID 5.2.2's ``likwid.lua`` (option ``-O``, or ``-o`` to
+a file that ends in ``.csv``)::
+
+  STRUCT,Info,3,,
+  CPU name:,...            (and two lines more)
+  TABLE,Region triad,Group 1 Raw,MEM,20
+  Region Info,HWThread 0,HWThread 1,,
+  RDTSC Runtime [s],...
+  call count,...
+  Event,Counter,HWThread 0,HWThread 1,
+  INSTR_RETIRED_ANY,FIXC0,...
+  TABLE,Region triad,Group 1 Raw STAT,MEM,20
+  ...
+  TABLE,Region triad,Group 1 Metric,MEM,10
+  Metric,HWThread 0,HWThread 1,,
+  ...
+
+The number in a TABLE line counts the lines of events or metrics.  Without the marker interface
+there is no ``Region``.  ``-`` and ``nan`` stand for no value.
+'''
+
+import re
+
+from plumbline.errors import PlumblineError
+
+#: The region of a run without markers: the whole program.
+WHOLE_PROGRAM = ''
+
+_VOLUME = 'Memory data volume [GBytes]'
+
+#: zen3 has eight memory channels and four counters for them: two groups, one half each.
+_HALVES = re.compile(r'Memory data volume \(channels (\d+)-(\d+)\) \[GBytes\]$')
+
+#: What likwid-perfctr says when it cannot count, the most telling first.
+_UNAVAILABLE = (
+    r'Unsupported Processor', r'Cannot access MSR device file .*', r'.*perf_event_paranoid.*',
+    r'Cannot get access to MSRs.*', r'Failed to (?:find|execute) the daemon .*',
+    r'Exiting due to timeout: The socket file at .*', r'No groups defined for .*',
+    r'Cannot get access to performance counters', r'.*[Pp]ermission denied.*',
+    r'Marker API result file does not exist.*', r'No regions could be found in Marker API .*')
+
+
+def _number(text):
+    '''A value of a table; :obj:`None` where LIKWID has none.'''
+    if text in ('-', 'nan', '-nan', ''):
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise PlumblineError(f'likwid-perfctr: {text!r} is not a number; the table is garbled, '
+                             'run it again') from None
+
+
+def _rows(text):
+    '''The lines as lists of fields, without the empty fields that fill them up.'''
+    for line in text.splitlines():
+        row = line.split(',')      # LIKWID quotes nothing, and a program's lines may hold quotes
+        while row and row[-1] == '':
+            row.pop()
+        yield row
+
+
+def _title(row):
+    '''(region, kind, group, number of lines) of a TABLE line.'''
+    region = WHOLE_PROGRAM
+    fields = row[1:]
+    if fields and fields[0].startswith('Region '):
+        region = fields.pop(0).removeprefix('Region ')
+    kind = re.fullmatch(r'Group \d+ (Raw|Metric)( STAT)?', fields[0]) if fields else None
+    if len(fields) != 3 or not kind or not fields[2].isdigit():
+        raise PlumblineError(f"likwid-perfctr: cannot read {','.join(row)!r}; it is not the CSV of "
+                             'LIKWID 5, use its option -O')
+    return region, kind[1] + (kind[2] or ''), fields[1], int(fields[2])
+
+
+def _hwthreads(header, skip):
+    '''CPU numbers from the heading of a table.'''
+    try:
+        return [int(field.split()[1]) for field in header[skip:]]
+    except (IndexError, ValueError):
+        raise PlumblineError(f"likwid-perfctr: cannot read {','.join(header)!r}; hardware threads "
+                             'were expected there, run it again') from None
+
+
+def _table(rows, begins, count, what):
+    '''Read a heading that begins with ``begins`` and ``count`` lines below it.
+
+    :returns: dictionary name (``EVENT:COUNTER`` for events) -> CPU -> value.
+    '''
+    skip = len(begins)
+    header = next(rows, [])
+    if header[:skip] != begins:
+        raise PlumblineError(f'likwid-perfctr: {what} has no heading {",".join(begins)}; the table '
+                             'is cut off or garbled, run it again')
+    cpus = _hwthreads(header, skip)
+    table = {}
+    for _ in range(count):
+        row = next(rows, [])
+        if len(row) != skip + len(cpus):
+            raise PlumblineError(f'likwid-perfctr: {what} has {len(table)} of {count} lines; it is '
+                                 'cut off or garbled, run it again')
+        table[':'.join(row[:skip])] = dict(zip(cpus, map(_number, row[skip:])))
+    return table
+
+
+def _region_info(rows, what):
+    info = _table(rows, ['Region Info'], 2, what)
+    return {'seconds': info['RDTSC Runtime [s]'], 'calls': info['call count']}
+
+
+def parse_perfctr_csv(text):
+    '''Read likwid-perfctr's tables.
+
+    :arg text: its output in CSV; what else stands before the tables (the program's own output, with
+        ``-O``) is passed over.  The STAT tables are derived and are not read.
+    :returns: dictionary region -> group -> dictionary ``events`` and ``metrics``, both name -> CPU
+        -> value (:obj:`None` for no value), and for a marked region ``seconds`` and ``calls``, CPU
+        -> value.  An event is named ``EVENT:COUNTER``, since groups count one event on several
+        counters.  The region of a run without markers is :data:`WHOLE_PROGRAM`.
+    :raises PlumblineError: if there is no table, or one is cut off.
+    '''
+    parsed = {}
+    rows = _rows(text)
+    for row in rows:
+        if row[:1] != ['TABLE']:
+            continue
+        region, kind, group, count = _title(row)
+        if kind.endswith('STAT'):
+            continue
+        what = f"table {kind} of group {group}, region {region or '(whole program)'}"
+        result = parsed.setdefault(region, {}).setdefault(group, {'events': {}, 'metrics': {}})
+        if kind == 'Raw':
+            if region != WHOLE_PROGRAM:
+                result |= _region_info(rows, what)
+            result['events'] = _table(rows, ['Event', 'Counter'], count, what)
+        else:
+            result['metrics'] = _table(rows, ['Metric'], count, what)
+    if not parsed:
+        raise PlumblineError('likwid-perfctr wrote no table'
+                             + (f': {reason}' if (reason := unavailable_reason(text)) else '')
+                             + '; see its standard error')
+    return parsed
+
+
+def _sum(values):
+    return sum(value for value in values.values() if value is not None)
+
+
+def memory_volume_bytes(parsed, region):
+    '''Bytes between memory and the caches during a region, reads and writes.
+
+    Memory channels belong to a socket: LIKWID gives their counts to the first measured hardware
+    thread of each socket and 0 to the others, so that the sum over the threads is right.
+
+    :arg parsed: what :func:`parse_perfctr_csv` returned; for zen3 with the groups MEM1 and MEM2,
+        each of which counts one half of the channels.
+    :arg region: name of the region.
+    :returns: bytes.
+    :raises PlumblineError: if the region is not there, no group measured memory, half of the
+        channels are missing, or nothing was counted.
+    '''
+    if region not in parsed:
+        raise PlumblineError(f"no region {region!r} in likwid-perfctr's output, which has "
+                             f"{', '.join(map(repr, parsed))}; run the program with -m")
+    metrics = [group['metrics'] for group in parsed[region].values()]
+    whole = [m[_VOLUME] for m in metrics if _VOLUME in m]
+    halves = {int(match[1]): m[name] for m in metrics for name in m
+              if (match := _HALVES.match(name))}
+    if not whole and len(halves) != 2:
+        raise PlumblineError(f"groups {', '.join(parsed[region])} did not count all the traffic of "
+                             'memory; measure what group_for() names')
+    volume = _sum(whole[0]) if whole else sum(map(_sum, halves.values()))
+    if not volume > 0:
+        raise PlumblineError(f'region {region!r}: no memory traffic was counted; the counters of '
+                             'the memory controllers cannot be read, see `likwid-perfctr -V 1`')
+    return 1e9 * volume
+
+
+def parse_groups(text):
+    '''The group names in the output of ``likwid-perfctr -a``.
+
+    :returns: list of names; empty if LIKWID has none for this processor.
+    '''
+    _, _, table = text.partition('-' * 80)
+    return [match[1] for match in re.finditer(r'^\s*(\w+)\t', table, re.MULTILINE)]
+
+
+def group_for(architecture, available):
+    '''The groups that count the traffic of memory, else of the last-level cache.
+
+    MEM_DP counts the same channels as MEM and spends counters on floating point besides; it is
+    taken only where there is no MEM.
+
+    :arg architecture: LIKWID's short name, for example ``'ICX'`` or ``'zen3'``; for the message.
+    :arg available: group names, from :func:`parse_groups`.
+    :returns: tuple of names: one group, or several to be measured in one run each whose volumes
+        add up.
+    :raises PlumblineError: if there is none of them.
+    '''
+    for groups in (('MEM',), ('MEM1', 'MEM2'), ('MEM_DP',), ('L3',)):
+        if set(groups) <= set(available):
+            return groups
+    raise PlumblineError(f'LIKWID has no group for memory or L3 on {architecture}; see '
+                         '`likwid-perfctr -a`')
+
+
+def unavailable_reason(text):
+    '''Why likwid-perfctr could not count, in its own words.
+
+    :arg text: its standard output and standard error.
+    :returns: one line without LIKWID's source position; :obj:`None` if it complains of nothing
+        that is known here.
+    '''
+    lines = [re.sub(r'^ERROR - \[[^]]*\]\s*', '', line).strip() for line in text.splitlines()]
+    for pattern in _UNAVAILABLE:
+        for line in lines:
+            if re.fullmatch(pattern, line):
+                return line
+    return None

@@ -1,0 +1,153 @@
+'''What a kernel reaches of the machine's own limit: ratios of samples that were taken together.
+
+A shared machine drifts by tens of per cent between processes and within one.  Cases of one
+``group`` ran interleaved (limit, a, b, limit, a, b, ...), so sample i of each belongs to round i:
+their ratio survives the drift, and the median of the ratios survives the outliers.
+'''
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from plumbline import records
+from plumbline.errors import PlumblineError
+
+#: Above this ``of_limit`` is an error in the model or in the measurement, not a good machine.
+IMPOSSIBLE_OF_LIMIT = 1.1
+
+#: Below this share of likwid-bench's best, our limit streams are not the limit.
+WITNESS_AGREES = 0.97
+
+
+@dataclass(frozen=True)
+class Paired:
+    '''A kernel's variant against the limit, round by round.
+
+    :attr samples: shape (n,): traffic rate of the kernel over that of the limit, per round.
+    :attr value: their median; 1 means that the kernel moves its traffic as fast as the machine can.
+    :attr limit: median traffic rate of the limit stream, MB/s.
+    :attr stream: the variant of that stream.
+    '''
+    samples: np.ndarray
+    value: float
+    limit: float
+    stream: str
+
+
+def traffic_is_certain(record):
+    '''Whether the traffic of a record is a fact, so that a limit may rest on it.
+
+    In memory the write-allocate of ordinary stores is a model only: some processors leave it out
+    when memory is saturated (Intel's SpecI2M), and a limit that counts it would be out of reach.
+    Loads and non-temporal stores move what they name.
+    '''
+    return record['level'] != 'memory' or record['traffic'] == record['bytes']
+
+
+def _same_rounds(cases):
+    '''Refuse cases whose samples do not belong together round by round.'''
+    groups = sorted({case['group'] for case in cases})
+    if len(groups) != 1:
+        raise PlumblineError(f'cases of groups {groups} did not run interleaved; '
+                             'pass the records of one group')
+    few = min(cases, key=lambda case: len(case['seconds']))
+    many = max(cases, key=lambda case: len(case['seconds']))
+    if len(few['seconds']) != len(many['seconds']):
+        raise PlumblineError(f"{records.label(few)} has {len(few['seconds'])} samples, "
+                             f"{records.label(many)} has {len(many['seconds'])}; a round is "
+                             'missing, run the program again')
+
+
+def _traffic_rate(case):
+    if not case['traffic'] > 0:
+        raise PlumblineError(f'{records.label(case)}: the model gives no traffic, so it has no '
+                             'limit; mend the model, or report the metric flops instead')
+    return records.rate(case, 'traffic')
+
+
+def _best_stream(streams):
+    '''The limit stream with the highest median traffic rate, and its rate per sample.'''
+    rates = [_traffic_rate(stream) for stream in streams]
+    best = max(range(len(streams)), key=lambda i: np.median(rates[i]))
+    return streams[best], rates[best]
+
+
+def variant(case):
+    '''The usual key of a case in the result of :func:`of_limit`.'''
+    return case['variant']
+
+
+def of_limit(cases, key=variant):
+    '''What each kernel's variant reaches of the machine's own limit.
+
+    The limit is the stream (role ``limit``) of the same number of threads and the same level whose
+    median traffic rate is the highest; one stream for all rounds, because the best of several per
+    round would be biased upwards by their noise.  Per round i:
+    ``samples[i] = (traffic_k / seconds_k[i]) / (traffic_l / seconds_l[i])``.
+
+    :arg cases: the measurement records of one group.
+    :arg key: what names a kernel's record in the result, for groups in which a variant occurs more
+        than once, e.g. ``lambda case: (case['variant'], case['threads'])``.
+    :returns: dictionary key -> :class:`Paired`.
+    :raises PlumblineError: for cases of several groups, unequal numbers of samples, a kernel
+        without a limit stream of its threads and level, a key that occurs twice, or no traffic.
+    '''
+    kernels = [case for case in cases if case['role'] == 'kernel']
+    if not kernels:
+        raise PlumblineError('no kernel among the cases: of_limit compares kernels with limit '
+                             'streams; pass the records of one group')
+    _same_rounds(cases)
+    result = {}
+    for case in kernels:
+        streams = [stream for stream in cases if stream['role'] == 'limit'
+                   and all(stream[k] == case[k] for k in ('threads', 'level'))]
+        if not streams:
+            raise PlumblineError(f"{records.label(case)} in {case['level']}: no limit stream with "
+                                 'these threads and level in its group; run the program with its '
+                                 'limit streams on')
+        if key(case) in result:
+            raise PlumblineError(f'{records.label(case)}: {key(case)} occurs twice in group '
+                                 f"{case['group']}; choose a key that tells the cases apart")
+        stream, rates = _best_stream(streams)
+        samples = _traffic_rate(case) / rates
+        result[key(case)] = Paired(samples, float(np.median(samples)), float(np.median(rates)),
+                                   stream['variant'])
+    return result
+
+
+def paired_ratio(a, b, key='seconds'):
+    '''Ratio of two interleaved cases, round by round.
+
+    :arg a: a measurement record.
+    :arg b: another one of the same group.
+    :arg key: ``'seconds'`` for ``seconds_a / seconds_b``, or ``'bytes'``, ``'traffic'``,
+        ``'flops'`` for the ratio of these rates, a over b.
+    :returns: array of shape (n,).
+    :raises PlumblineError: if the two are not of one group or differ in the number of samples.
+    '''
+    _same_rounds([a, b])
+    if key == 'seconds':
+        return np.asarray(a['seconds'], dtype=float) / np.asarray(b['seconds'], dtype=float)
+    if not b[key] > 0:
+        raise PlumblineError(f'{records.label(b)}: no {key} to divide by; choose another key')
+    return records.rate(a, key) / records.rate(b, key)
+
+
+def witness_correction(own_best, witness_best):
+    '''What to multiply ``of_limit`` by where likwid-bench reaches more than our limit streams.
+
+    :arg own_best: the best traffic rate of our limit streams, MB/s.
+    :arg witness_best: the best of likwid-bench's, same level and threads, MB/s.
+    :returns: (factor, note): ``own_best / witness_best`` and a text for the report where that is
+        below 0.97, else 1 and :obj:`None`.  The limit in MB/s is to be divided by the factor.
+    :raises PlumblineError: if a rate is not a positive finite number.
+    '''
+    for name, rate in (('the limit streams', own_best), ('likwid-bench', witness_best)):
+        if not (math.isfinite(rate) and rate > 0):
+            raise PlumblineError(f'the best rate of {name} is {rate} MB/s; measure it again')
+    factor = own_best / witness_best
+    if factor >= WITNESS_AGREES:
+        return 1.0, None
+    return factor, (f"limit streams reach {factor:.2f} of likwid-bench's best "
+                    f"({own_best:.0f} of {witness_best:.0f} MB/s): the limit is likwid-bench's")

@@ -1,0 +1,390 @@
+'''What the datasheet promises: peaks of memory and caches, from a small file for each machine.
+
+The machine file is YAML (``schemas/machine.json``)::
+
+  schema: 1
+  memory: {channels: 16, transfer_rate: 4800, bytes_per_transfer: 8, source: ...}   # MT/s
+  core: {clock: 3.8, clock_source: ..., load_bytes_per_cycle: 128,                  # GHz
+         store_bytes_per_cycle: 64, source: ...}
+  levels:                                       # optional, per core
+    L2: {bytes_per_cycle: 64, source: ...}
+
+:func:`detect` fills in what the node tells, :func:`write` writes it, a person completes it from the
+datasheet, :func:`load` and :func:`peaks` use it.  What is not known stays null and is said to be
+unknown: a peak that is too low would let a sick machine look healthy, and one that is guessed is
+worth nothing.
+'''
+
+import functools
+import json
+import re
+import subprocess
+from pathlib import Path
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from plumbline import schemas
+from plumbline.errors import PlumblineError
+
+SCHEMA_VERSION = 1
+
+#: Bytes that a DDR channel moves at once: 64 bits (two halves of 32 bits on DDR5), without ECC.
+DDR_BYTES_PER_TRANSFER = 8
+
+_DATA = Path(__file__).parent / 'data' / 'microarchitectures.yaml'
+
+#: Names of slots that tell the socket and the channel: 'P0 CHANNEL A', 'NODE 1 CHANNEL 0 DIMM 1',
+#: 'P1_Node1_Channel2_Dimm0'; 'CPU1_DIMM_A1' and 'P2-DIMMC1'; 'DIMM_P0_A0'.
+_SOCKET = r'(?P<socket>\b(?:P|CPU|PROC|NODE|SOCKET)[ _-]?\d+'
+_SLOTS = tuple(re.compile(pattern, re.IGNORECASE) for pattern in (
+    _SOCKET + r'.*)CHANNEL[ _-]?(?P<channel>\d+|[A-Z](?![A-Z]))',
+    _SOCKET + r')[ _-]*DIMM[ _-]?(?P<channel>[A-Z])\d',
+    r'DIMM[ _-]?(?P<socket>(?:P|CPU)\d+)[ _-](?P<channel>[A-Z])\d'))
+
+_VIRTUAL = 'inside a virtual machine'
+
+
+def _where(file):
+    return f'write them into {file}' if file else 'write a machine file for this system'
+
+
+def _read_yaml(text):
+    return YAML(typ='safe', pure=True).load(text)
+
+
+# --- use ---
+
+def load(path):
+    '''Read a machine file.
+
+    :arg path: the file.
+    :returns: its contents, valid by ``schemas/machine.json``.
+    :raises PlumblineError: if it cannot be read or is not valid.
+    '''
+    try:
+        machine = _read_yaml(Path(path).read_text(encoding='utf-8'))
+    except OSError as error:
+        raise PlumblineError(f'{path}: {error.strerror}; write it with detect()') from None
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise PlumblineError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    if complaint := schemas.complaint('machine', machine):
+        raise PlumblineError(f'{path}: {complaint}')
+    return machine
+
+
+def _memory_peak(machine):
+    memory = machine.get('memory') or {}
+    factors = [memory.get('channels'), memory.get('transfer_rate'),
+               memory.get('bytes_per_transfer', DDR_BYTES_PER_TRANSFER)]
+    # Mega-transfers per second times bytes are MB/s.
+    return None if None in factors else float(factors[0] * factors[1] * factors[2])
+
+
+def _bytes_per_cycle(machine, level):
+    given = (machine.get('levels') or {}).get(level) or {}
+    if given.get('bytes_per_cycle'):
+        return given['bytes_per_cycle']
+    core = machine.get('core') or {}
+    parts = [core.get('load_bytes_per_cycle'), core.get('store_bytes_per_cycle')]
+    return sum(parts) if level == 'L1' and None not in parts else None
+
+
+def peaks(machine, cores):
+    '''What the machine could move at best, by its datasheet.
+
+    Memory: channels x transfer rate x bytes per transfer, for all cores together; one core has no
+    datasheet value.  L1: (load + store bytes per cycle) x clock per core.  Other levels: as the
+    file says, per core.  All are upper bounds: no mix of loads and stores need reach the sum, and
+    all cores together need not reach the clock of one.
+
+    :arg machine: what :func:`load` or :func:`detect` returned; :obj:`None` for no file.
+    :arg cores: number of cores that ``'all'`` stands for.
+    :returns: dictionary (level, ``'one'`` or ``'all'``) -> MB/s, of what is known.
+    '''
+    machine = machine or {}
+    result = {}
+    if memory := _memory_peak(machine):
+        result['memory', 'all'] = memory
+    clock = (machine.get('core') or {}).get('clock')
+    for level in {'L1', *(machine.get('levels') or {})}:
+        per_cycle = _bytes_per_cycle(machine, level)
+        if clock and per_cycle:
+            result[level, 'one'] = per_cycle * clock * 1e3      # bytes x GHz = 1e3 MB/s
+            result[level, 'all'] = result[level, 'one'] * cores
+    return result
+
+
+def _missing_of_memory(machine):
+    memory = machine.get('memory') or {}
+    names = {'channels': 'memory channels', 'transfer_rate': 'transfer rate',
+             'bytes_per_transfer': 'bytes per transfer'}
+    given = {'bytes_per_transfer': DDR_BYTES_PER_TRANSFER} | memory
+    missing = [name for key, name in names.items() if given.get(key) is None]
+    return [(' and '.join(missing), memory.get('source'))] if missing else []
+
+
+def _missing_of_cache(machine, level):
+    core = machine.get('core') or {}
+    missing = []
+    if _bytes_per_cycle(machine, level) is None:
+        given = core if level == 'L1' else (machine.get('levels') or {}).get(level) or {}
+        missing.append((f'bytes per cycle of {level}', given.get('source')))
+    if not core.get('clock'):
+        missing.append(('clock', core.get('clock_source')))
+    return missing
+
+
+def unknown(machine, level, scope='all', file=None):
+    '''Why the peak of a level is not known.
+
+    :arg machine: as for :func:`peaks`.
+    :arg level: ``'L1'`` ... or ``'memory'``.
+    :arg scope: ``'one'`` core or ``'all'``.
+    :arg file: the machine file, for the advice.
+    :returns: one line that begins with ``peak unknown:``; :obj:`None` if the peak is known.
+    '''
+    if machine is None:
+        return f'peak unknown: this system has no machine file; {_where(file)}'
+    if level == 'memory' and scope == 'one':
+        return 'peak unknown: one core has no datasheet value for memory'
+    missing = (_missing_of_memory(machine) if level == 'memory'
+               else _missing_of_cache(machine, level))
+    if not missing:
+        return None
+    text = ', '.join(f'{what} not known' + (f' ({why})' if why else '') for what, why in missing)
+    return f'peak unknown: {text}; {_where(file)}'
+
+
+# --- detection ---
+
+def parse_dmi_memory(text):
+    '''The memory slots in the output of ``dmidecode -t memory``.
+
+    :returns: list of dictionaries ``locator``, ``bank`` (text), ``populated``, and ``speed`` (MT/s
+        as configured, or :obj:`None`).
+    '''
+    slots = []
+    for block in re.split(r'\n\s*\n', text):
+        if not re.search(r'^Memory Device$', block, re.MULTILINE):
+            continue
+        fields = dict(re.findall(r'^\s+([^:\n]+): (.*)$', block, re.MULTILINE))
+        # dmidecode before 3.2 called it a clock and its unit MHz; the number is the same.
+        speed = re.match(r'(\d+) (?:MT/s|MHz)', fields.get('Configured Memory Speed')
+                         or fields.get('Configured Clock Speed') or '')
+        slots.append({'locator': fields.get('Locator', ''), 'bank': fields.get('Bank Locator', ''),
+                      'populated': bool(re.match(r'[1-9]\d* ', fields.get('Size', ''))),
+                      'speed': int(speed[1]) if speed else None})
+    return slots
+
+
+def _channel(slot):
+    '''(socket, channel) of a slot as its name tells them, or :obj:`None`.'''
+    for name in (slot['bank'], slot['locator']):
+        for pattern in _SLOTS:
+            if match := pattern.search(name):
+                return match['socket'].upper(), match['channel'].upper()
+    return None
+
+
+def memory_from_dmi(text):
+    '''The section ``memory`` of the machine file, from ``dmidecode -t memory``.
+
+    Channels with a module are counted, where the names of the slots tell socket and channel.  A
+    name such as ``A1`` does not: the letter is a channel on one board and a socket on another.
+    ``source`` says how many channels there are in all: on a node that lacks a module the count is
+    too low for a file that is meant for all nodes of its kind.
+
+    :arg text: the output.
+    :returns: dictionary ``channels``, ``transfer_rate``, ``bytes_per_transfer``, ``source``.
+    '''
+    slots = parse_dmi_memory(text)
+    modules = [slot for slot in slots if slot['populated']]
+    channels = {_channel(slot) for slot in modules}
+    speeds = {slot['speed'] for slot in modules}
+    known = modules and None not in channels
+    note = f'dmidecode: {len(modules)} modules'
+    if known:
+        # A channel without a module may be one whose module is broken: somebody should see it.
+        there = {_channel(slot) for slot in slots} - {None}
+        note += f' in {len(channels)} of {len(there)} channels'
+    else:
+        name = next((slot['locator'] for slot in modules if _channel(slot) is None), 'none')
+        note += f"; a slot's name such as {name!r} does not tell its channel"
+    if None in speeds:
+        note += '; no configured speed'
+    elif len(speeds) > 1:
+        note += f'; speeds {sorted(speeds)}, the lowest counts'
+    return {'channels': len(channels) if known else None,
+            'transfer_rate': min(speeds) if speeds and None not in speeds else None,
+            'bytes_per_transfer': DDR_BYTES_PER_TRANSFER, 'source': note}
+
+
+def _run_dmidecode():
+    '''(output of dmidecode, :obj:`None`) or (:obj:`None`, why there is none).'''
+    try:
+        done = subprocess.run(['dmidecode', '-t', 'memory'], capture_output=True, text=True,
+                              timeout=20, check=False)
+    except FileNotFoundError:
+        return None, 'dmidecode is not installed'
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return None, f'dmidecode: {error}'
+    if done.returncode or 'Memory Device' not in done.stdout:
+        said = (done.stderr.strip() or done.stdout.strip() or 'no memory devices').splitlines()[-1]
+        return None, f'DMI not readable: {said}'
+    return done.stdout, None
+
+
+def _read(root, path):
+    try:
+        return (Path(root) / path).read_text().strip()
+    except OSError:
+        return ''
+
+
+def _is_virtual(root):
+    flags = re.search(r'^flags\s*:(.*)$', _read(root, 'proc/cpuinfo'), re.MULTILINE)
+    return bool(flags) and 'hypervisor' in flags[1].split()
+
+
+def _detect_memory(virtual, dmi):
+    unknown_memory = {'channels': None, 'transfer_rate': None,
+                      'bytes_per_transfer': DDR_BYTES_PER_TRANSFER}
+    if virtual:
+        return unknown_memory | {'source': f'{_VIRTUAL} DMI does not describe real modules'}
+    text, reason = dmi if dmi is not None else _run_dmidecode()
+    return memory_from_dmi(text) if text is not None else unknown_memory | {'source': reason}
+
+
+def _detect_clock(root, virtual):
+    '''(GHz or :obj:`None`, source or reason).
+
+    /proc/cpuinfo is not asked: it gives the clock of the moment, and in a virtual machine that of
+    the time stamp counter; both are below what a core reaches.
+    '''
+    if virtual:
+        return None, f'{_VIRTUAL} the highest clock of the core cannot be seen'
+    policies = sorted((Path(root) / 'sys/devices/system/cpu').glob('cpu[0-9]*/cpufreq'))
+    highest = max((int(text) for p in policies if (text := _read(p, 'cpuinfo_max_freq')).isdigit()),
+                  default=None)
+    if highest is None:
+        return None, 'no cpuinfo_max_freq: the kernel has no cpufreq driver for this processor'
+    # acpi-cpufreq names the highest P-state, and only sometimes the boost clock above it.
+    states = [int(khz) for p in policies
+              for khz in _read(p, 'scaling_available_frequencies').split()]
+    driver = _read(policies[0], 'scaling_driver')
+    boost = _read(root, 'sys/devices/system/cpu/cpufreq/boost')
+    if driver == 'acpi-cpufreq' and boost == '1' and highest <= max(states, default=highest):
+        return None, f'acpi-cpufreq gives {highest / 1e6:g} GHz without the boost that is on'
+    return highest / 1e6, f'cpuinfo_max_freq ({driver})'
+
+
+@functools.cache
+def _microarchitectures():
+    return _read_yaml(_DATA.read_text(encoding='utf-8'))
+
+
+def _detect_core(root, virtual, arch):
+    clock, clock_source = _detect_clock(root, virtual)
+    known = _microarchitectures().get(arch)
+    source = (f"{arch}: {known['source']}" if known
+              else f"microarchitecture {arch or 'unknown'} is not in {_DATA.name}")
+    return {'clock': clock, 'clock_source': clock_source,
+            'load_bytes_per_cycle': known['load'] if known else None,
+            'store_bytes_per_cycle': known['store'] if known else None, 'source': source}
+
+
+def host_microarchitecture():
+    '''archspec's name of this node's processor, the ``arch`` of ReFrame's processor information.'''
+    import archspec.cpu     # here, because it is needed on the node to be described only
+    return archspec.cpu.host().name
+
+
+def detect(root='/', arch=None, dmi=None):
+    '''What the node itself tells of its peaks; what it does not tell is null, with the reason.
+
+    :arg root: the root of the file system, for tests.
+    :arg arch: archspec's name of the microarchitecture; :obj:`None` to ask archspec.
+    :arg dmi: (output of ``dmidecode -t memory`` or :obj:`None`, why it is not there); :obj:`None`
+        to run dmidecode, which needs root.
+    :returns: contents of a machine file.
+    '''
+    virtual = _is_virtual(root)
+    return {'schema': SCHEMA_VERSION, 'memory': _detect_memory(virtual, dmi),
+            'core': _detect_core(root, virtual, arch or host_microarchitecture())}
+
+
+# --- writing ---
+
+_HINTS = {
+    'channels': 'memory channels of the whole node that have a module',
+    'transfer_rate': 'MT/s', 'bytes_per_transfer': 'of one channel',
+    'clock': 'GHz, the highest that a core reaches',
+    'load_bytes_per_cycle': 'L1, one core', 'store_bytes_per_cycle': 'L1, one core'}
+
+_HEAD = '''\
+# What the datasheet of this machine promises; see plumbline.machine.  null: not known.
+# Complete it, and say in `source` where a value is from.
+'''
+
+_TAIL = '''\
+# Optional: bytes per cycle of one core in other levels, loads and stores, write-allocate counted.
+# levels:
+#   L2: {bytes_per_cycle: 64, source: the manual and its section}
+'''
+
+
+def to_yaml(machine):
+    '''The text of a machine file, with a comment where a value is still to be found.'''
+    lines = [_HEAD + f"schema: {machine['schema']}"]
+    for section in ('memory', 'core'):
+        lines.append(f'{section}:')
+        for key, value in machine[section].items():
+            comment = f'  # {_HINTS[key]}' if key in _HINTS else ''
+            if value is None:
+                comment += '; not known'
+            # JSON's scalars are YAML's, and a quoted text needs no thought about its colons.
+            lines.append(f'  {key}: {json.dumps(value, ensure_ascii=False)}{comment}')
+    return '\n'.join(lines) + '\n' + _TAIL
+
+
+def write(path, detected):
+    '''Write a machine file; an existing one, which a person may have completed, is not touched.
+
+    :arg path: the file.
+    :arg detected: what :func:`detect` returned.
+    :raises PlumblineError: if the file exists or cannot be written.
+    '''
+    try:
+        with open(path, 'x', encoding='utf-8') as file:
+            file.write(to_yaml(detected))
+    except FileExistsError:
+        raise PlumblineError(f'{path} exists; remove it, or write another file and compare') \
+            from None
+    except OSError as error:
+        raise PlumblineError(f'{path}: {error.strerror}; choose a folder that you may write') \
+            from None
+
+
+# --- in ReFrame's configuration ---
+
+def local_file(path):
+    '''Path of this node's machine file; written by detection if it does not exist yet.
+
+    :arg path: the file; a person completes it from the datasheet.
+    :returns: the path, a text, for a partition's ``extras['machine']``.
+    '''
+    path = Path(path)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(path, detect())
+    return str(path)
+
+
+def of_partition(partition):
+    '''(machine file's contents, its path) of a ReFrame partition, from ``extras['machine']``.
+
+    That is a path, or the contents themselves in the site file; (None, None) if there is neither.
+    '''
+    given = partition.extras.get('machine')
+    return (load(given), given) if isinstance(given, str) else (given, None)

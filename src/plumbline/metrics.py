@@ -1,0 +1,117 @@
+'''From measurement records to judged metrics: pure functions between a check and its result.'''
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from plumbline import limits, records, statistics, verdict
+from plumbline.errors import PlumblineError
+
+
+@dataclass(frozen=True)
+class Metric:
+    '''What a check says of one thing, before it is judged.
+
+    :attr metric: one of the project's names: bandwidth, flops, latency, time, of_limit, of_peak,
+        efficiency, spread.
+    :attr subject: what it is about (a variant, a level), or :obj:`None`.
+    :attr samples: shape (n,), in the order of measuring; the value is their median.
+    :attr unit: MB/s, Mflop/s, us, s or 1.
+    :attr limit: the machine's own limit that applies, MB/s, or :obj:`None`.
+    :attr unjudged: why this must not be judged here, or :obj:`None`.
+    '''
+    metric: str
+    subject: str | None
+    samples: np.ndarray
+    unit: str
+    limit: float | None = None
+    unjudged: str | None = None
+
+    @property
+    def name(self):
+        return f'{self.metric}.{self.subject}' if self.subject else self.metric
+
+    @property
+    def value(self):
+        return float(np.median(self.samples))
+
+
+def groups(measurements):
+    '''The records of each group, in the order of measuring: a list of lists.'''
+    result = defaultdict(list)
+    for record in measurements:
+        result[record['group']].append(record)
+    return list(result.values())
+
+
+def kernels(group):
+    '''The records of a group that are not limit streams.'''
+    return [record for record in group if record['role'] == 'kernel']
+
+
+def bandwidth(record, subject, limit=None):
+    '''Application bandwidth, MB/s.'''
+    return Metric('bandwidth', subject, records.rate(record, 'bytes'), 'MB/s', limit)
+
+
+def best_traffic(cases):
+    '''The record with the highest median traffic rate, of those whose traffic is certain.'''
+    return max(filter(limits.traffic_is_certain, cases), key=lambda case: np.median(records.rate(case, 'traffic')))
+
+
+def against_limit(group, witness_best, key=limits.variant):
+    '''``of_limit`` of every kernel of a group, with the limit confirmed or raised by the witness.
+
+    :arg group: records of one group, limit streams among them.
+    :arg witness_best: function (level, threads) -> likwid-bench's best traffic rate in MB/s, or
+        :obj:`None` where there is none.
+    :returns: (paired, notes): dictionary key -> :class:`limits.Paired`, and texts for the report.
+    '''
+    if all(case['role'] == 'kernel' for case in group):
+        return _against_the_witness(group, witness_best, key)
+    paired, notes = limits.of_limit(group, key), set()
+    for case in kernels(group):
+        confirmed = witness_best(case['level'], case['threads'])
+        if confirmed is None:
+            continue
+        own = max(records.rate(stream, 'traffic').max() for stream in group
+                  if stream['role'] == 'limit' and stream['threads'] == case['threads'])
+        factor, note = limits.witness_correction(float(own), confirmed)
+        if note:
+            found = paired[key(case)]
+            paired[key(case)] = limits.Paired(found.samples * factor, found.value * factor,
+                                              found.limit / factor, found.stream)
+            notes.add(f"{case['level']}, {case['threads']} threads: {note}")
+    return paired, sorted(notes)
+
+
+def _against_the_witness(group, witness_best, key):
+    '''``of_limit`` without limit streams: by likwid-bench alone, not paired.'''
+    paired = {}
+    for case in group:
+        best = witness_best(case['level'], case['threads'])
+        if best is None:
+            raise PlumblineError(f"limit unknown: in {case['level']} neither the limit streams nor "
+                                 'likwid-bench were measured; run the program with --limit, or '
+                                 'install likwid')
+        samples = records.rate(case, 'traffic') / best
+        paired[key(case)] = limits.Paired(samples, float(np.median(samples)), best, 'likwid-bench')
+    return paired, ["the limit is likwid-bench's alone: no limit streams were measured"]
+
+
+def judged(metric, reference=None, reference_from=None):
+    '''The metric as it stands in a result (``schemas/result.json``).'''
+    found = statistics.summary(metric.samples)
+    if metric.unjudged:
+        reference = reference_from = None
+    ruling, reason = verdict.judge(found, reference, unit=metric.unit)
+    if metric.unjudged and ruling == verdict.NO_REFERENCE:
+        reason = f'not judged: {metric.unjudged}'
+    return {
+        'name': metric.name, 'metric': metric.metric, 'subject': metric.subject,
+        'value': found.value, 'unit': metric.unit, 'samples': np.asarray(metric.samples).tolist(),
+        'n': found.n, 'spread': found.spread, 'interval': list(found.interval),
+        'reference': list(reference[:3]) if reference else None, 'reference_from': reference_from,
+        'limit': metric.limit, 'verdict': ruling, 'reason': reason,
+    }

@@ -1,0 +1,51 @@
+'''The build of the native programs: once per environment, where they run.'''
+
+import os
+import shutil
+
+import reframe as rfm
+import reframe.utility.sanity as sn
+from reframe.core.builtins import run_before, sanity_function
+
+from plumbline.job import Job
+from plumbline.settings import ROOT
+
+
+class native_programs(rfm.RegressionTest, Job):
+    '''All programs of ``src/`` with one environment's compilers.
+
+    Built on the partition, not on the login node: the flags say ``-march=native``.  Not a
+    compile-only test: ReFrame 4.10.4 fails those where ``trap_job_errors`` is set, and a program
+    that was built but cannot start is found here, not in every check.
+    '''
+
+    descr = 'Native programs'
+    valid_systems = ['*']
+    valid_prog_environs = ['*']
+    build_system = 'CMake'
+    build_locally = False
+    sourcesdir = None
+    time_limit = '20m'
+    executable = 'build/bin/triad'
+    executable_opts = ['--list']
+
+    @run_before('compile')
+    def configure(self):
+        self.build_system.configuredir = str(ROOT / 'src')
+        self.build_system.builddir = 'build'
+        self.build_system.flags_from_environ = True
+        self.build_system.config_opts = ['-G Ninja'] if shutil.which('ninja') else []
+        if 'fortran' not in self.current_environ.features:
+            self.build_system.config_opts += ['-DPLUMBLINE_FORTRAN=OFF']
+        # What the compiler made of the loops is read from the programs, not assumed.
+        self.postbuild_cmds = [
+            'for p in build/bin/*; do objdump -d --no-show-raw-insn $p > $p.asm || rm -f $p.asm; done'
+        ]
+
+    @sanity_function
+    def programs_start(self):
+        return sn.assert_found(r'^  plain ', self.stdout, 'the program does not list its variants')
+
+    def path(self, program):
+        '''Path of a program, for the tests that use this fixture.'''
+        return os.path.join(self.stagedir, 'build', 'bin', program)

@@ -1,0 +1,179 @@
+'''Reading the records that native programs print, and refusing those that prove nothing.
+
+A record is one JSON object on a line of its own; ``README.rst`` names its keys and
+``schemas/record.json`` their types.  Nothing here repairs a record: a line that cannot be read is
+an error, because a row that silently goes missing looks like a test that passed.
+'''
+
+import json
+import math
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from plumbline import schemas
+from plumbline.errors import PlumblineError
+
+#: The version of the record schema that this module reads.
+SCHEMA_VERSION = 1
+
+#: A sample must last this many times the resolution of the clock: the clock's error is then 0.1 %.
+CLOCK_TICKS = 1000
+
+#: Fewer samples than this give no usable interval of the median.
+MIN_SAMPLES = 10
+
+_MARK = '{"record":'
+_REBUILD = 'build the programs and the Python package from the same checkout'
+
+
+@dataclass
+class Records:
+    '''What one program said.
+
+    :attr machine: the machine record, or :obj:`None` if the program printed none.
+    :attr measurements: the measurement records in the order of printing; may be empty, and it is
+        the caller's duty not to take that for a success.
+    '''
+    machine: dict | None = None
+    measurements: list[dict] = field(default_factory=list)
+
+
+def _refuse_number(text):
+    raise ValueError(f'{text} is not a finite number')
+
+
+def _finite(text):
+    value = float(text)
+    return value if math.isfinite(value) else _refuse_number(text)
+
+
+def _field_before(line, position):
+    '''The last key that stands before ``position``: where the parser was when it gave up.'''
+    keys = re.findall(r'"(\w+)"\s*:', line[:position])
+    return keys[-1] if keys else '(none)'
+
+
+def _read(line):
+    '''Parse one line; NaN and infinities are refused although Python's JSON takes them.
+
+    :raises ValueError: with the field and the reason.
+    '''
+    try:
+        return json.loads(line, parse_constant=_refuse_number, parse_float=_finite)
+    except json.JSONDecodeError as error:
+        where = _field_before(line, error.pos)
+        kind = 'truncated' if error.pos >= len(line.rstrip()) else 'malformed'
+        raise ValueError(f'{kind} record after field {where!r} (column {error.colno}: '
+                         f'{error.msg}); did the program end early, or several write at once?')
+    except ValueError as error:
+        number = str(error).split()[0]
+        where = _field_before(line, line.find(number))
+        raise ValueError(f'field {where!r}: {error}; the kernel must print finite numbers')
+
+
+def _check(record):
+    '''The complaint about a parsed record, or :obj:`None`.'''
+    version = record.get('schema')
+    if version != SCHEMA_VERSION:
+        return (f"field 'schema': version {version!r} is not known, this reads "
+                f'{SCHEMA_VERSION}; {_REBUILD}')
+    wrong = schemas.complaint('record', record)
+    return wrong and f'{wrong}; {_REBUILD}'
+
+
+def _is_cut_mark(line):
+    return bool(line) and line != _MARK and _MARK.startswith(line)
+
+
+def parse(text, source='output'):
+    '''Read all records of a program's standard output.
+
+    :arg text: the output; lines that do not begin with ``{"record":`` are for people.
+    :arg source: what to call the text in errors, e.g. a file name.
+    :returns: :class:`Records`.
+    :raises PlumblineError: naming line and field, for a malformed or truncated line, an unknown
+        schema version, a record outside the schema (NaN and infinities are), a record that does
+        not begin its line, or more than one machine record.
+    '''
+    records = Records()
+    lines = text.split('\n')
+    for number, line in enumerate(lines, start=1):
+        where = f'{source}, line {number}'
+        if not line.startswith(_MARK):
+            # Ranks that write at once glue lines together; the last line may be cut in its mark
+            if _MARK in line or (number == len(lines) and _is_cut_mark(line)):
+                raise PlumblineError(f'{where}: a record does not begin its line or is cut off; '
+                                     'let one process print, and whole lines only')
+            continue
+        try:
+            record = _read(line)
+        except ValueError as error:
+            raise PlumblineError(f'{where}: {error}') from None
+        wrong = _check(record)
+        if wrong:
+            raise PlumblineError(f'{where}: {wrong}')
+        if record['record'] == 'measurement':
+            records.measurements.append(record)
+        elif records.machine is None:
+            records.machine = record
+        else:
+            raise PlumblineError(f'{where}: a second machine record; '
+                                 'give each program an output of its own')
+    return records
+
+
+def rate(record, key='bytes'):
+    '''The rate of every sample.
+
+    :arg key: ``'bytes'`` (application) or ``'traffic'`` (model) in MB/s, 1 MB = 1e6 bytes; with
+        ``'flops'`` the unit is Mflop/s.
+    :returns: array of shape (n,): ``record[key] / seconds / 1e6``.
+    '''
+    return record[key] / np.asarray(record['seconds'], dtype=float) / 1e6
+
+
+def label(record):
+    '''A short name of the case for messages: kernel, variant, size and threads.'''
+    return (f"{record['kernel']}.{record['variant']} size {record['size']:g} "
+            f"threads {record['threads']}")
+
+
+def check_worth_reporting(record):
+    '''Whether the measurement is worth a number in a report.
+
+    :returns: the complaints, one text each; an empty list if there is none.
+    '''
+    complaints = []
+    seconds = record['seconds']
+    resolution = record['clock_resolution']
+    if resolution is None:
+        complaints.append('the resolution of the clock is unknown')
+    elif min(seconds) < CLOCK_TICKS * resolution:
+        complaints.append(f'the shortest sample of {min(seconds):.3g} s is below {CLOCK_TICKS} x '
+                          f'the clock resolution of {resolution:.3g} s: more passes are needed')
+    if len(seconds) < MIN_SAMPLES:
+        complaints.append(f'{len(seconds)} samples are fewer than {MIN_SAMPLES}')
+    if record['valid'] is not True:
+        complaints.append('the result is wrong: it differs from the independent reference')
+    error = record['max_error']
+    if error is None or not math.isfinite(error):
+        complaints.append('the error against the reference result is not a finite number')
+    return [f'{label(record)}: {complaint}' for complaint in complaints]
+
+
+def check_placement(record, expected_cpus):
+    '''Whether every thread ended where it was asked to run.
+
+    :arg expected_cpus: the CPU of each thread, in the order of the threads.
+    :returns: the complaint about the first thread that is elsewhere, or :obj:`None`.
+    '''
+    found, expected = record['cpus'], list(expected_cpus)
+    if len(found) != len(expected):
+        return (f'{label(record)}: {len(found)} threads reported where they ran, '
+                f'{len(expected)} were placed')
+    for thread, (want, got) in enumerate(zip(expected, found)):
+        if want != got:
+            return f'{label(record)}: thread {thread} was placed on CPU {want} but ran on CPU {got}'
+    return None

@@ -1,0 +1,218 @@
+'''Reading reference files, and laying a site's references over the portable ones.
+
+The files are in ReFrame's form of external references (4.10): class name, ``$index``, one level of
+keys per index entry, then metric -> [reference, lower, upper, unit].  ReFrame looks a key up
+exactly first and then as the first pattern that matches, and never goes back: an exact entry hides
+all patterns beside it.  That is why merging copies, and why it is done here and not by ReFrame.
+'''
+
+import functools
+import math
+import os
+import re
+from pathlib import Path
+
+import yaml
+
+from plumbline import schemas
+from plumbline.errors import PlumblineError
+
+_SPECIAL = ('$provenance', '$origin')
+_PATTERN_CHARACTERS = re.compile(r'[*?\[\](){}|^$\\]')
+
+
+class _Loader(getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):
+    '''ReFrame's own reading of YAML, without its two traps.
+
+    PyYAML keeps the last of two equal keys.  A number as a key never equals a test's attribute,
+    which is text, and no pattern is tried for it: such a reference is silently never used.
+    '''
+
+    def construct_mapping(self, node, deep=False):
+        seen = set()
+        for key_node, _ in node.value:
+            if key_node.tag.endswith(':merge'):
+                continue
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str):
+                raise yaml.constructor.ConstructorError(
+                    problem=f"key {key!r} is not text; quote it: '{key_node.value}'",
+                    problem_mark=key_node.start_mark)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(
+                    problem=f'key {key!r} stands here twice; remove one',
+                    problem_mark=key_node.start_mark)
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def directory():
+    '''The folder of the references: ``PLUMBLINE_REFERENCES``, else the repository's.
+
+    :raises PlumblineError: if it does not exist; without it every metric would lose its reference.
+    '''
+    default = Path(__file__).resolve().parents[2] / 'config' / 'references'
+    path = Path(os.environ.get('PLUMBLINE_REFERENCES') or default)
+    if not path.is_dir():
+        raise PlumblineError(f'{path}: no folder of references; set PLUMBLINE_REFERENCES to it')
+    return path
+
+
+def _wrong_leaf(leaf):
+    '''What the schema cannot say about one reference.'''
+    ref, lower, upper, _ = leaf
+    if not all(math.isfinite(x) for x in (ref, lower, upper) if x is not None):
+        return 'not a finite number; measure it again'
+    if lower is None and upper is None:
+        return 'neither bound is set, so any value would pass; give one, e.g. -0.1'
+    if ref > 0 and lower is not None and lower < -1:
+        return f'the lower threshold {lower} is below -1; it is a fraction of the reference'
+    return None
+
+
+def _wrong_node(node, depth, keys):
+    '''Walk an entry of a test down to its references; the first complaint or :obj:`None`.'''
+    for key, child in node.items():
+        if key == '$index':
+            continue
+        where = '/'.join([*keys, key])
+        try:
+            re.compile(key if depth else '')
+        except re.error as error:
+            return f'field {where}: ReFrame takes keys for patterns, and this is none: {error}'
+        if isinstance(child, list) != (depth == 0):
+            return (f'field {where}: expected a '
+                    f"{'reference here' if depth == 0 else 'mapping for the next key of $index'}; "
+                    '$index names as many keys as there are levels above the metrics')
+        wrong = (_wrong_leaf(child) if depth == 0 else
+                 _wrong_node(child, depth - 1, [*keys, key]))
+        if wrong:
+            return f'field {where}: {wrong}' if depth == 0 else wrong
+    return None
+
+
+def tests(references):
+    '''The entries of the tests: class name -> entry, without ``$provenance`` and ``$origin``.'''
+    return {name: entry for name, entry in references.items() if name not in _SPECIAL}
+
+
+@functools.lru_cache(maxsize=64)
+def _load(path, _modified, _size):
+    try:
+        with open(path, encoding='utf-8') as file:
+            references = yaml.load(file, Loader=_Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, 'problem_mark', None)
+        line = f', line {mark.line + 1}' if mark else ''
+        problem = getattr(error, 'problem', None) or str(error).splitlines()[0]
+        raise PlumblineError(f'{path}{line}: {problem}; mend the YAML') from None
+    except ValueError as error:
+        raise PlumblineError(f'{path}: not UTF-8 text ({error}); save it as UTF-8') from None
+    references = {} if references is None else references
+    wrong = schemas.complaint('references', references)
+    for name, entry in () if wrong else tests(references).items():
+        wrong = wrong or _wrong_node(entry, len(entry['$index']), [name])
+    if wrong:
+        raise PlumblineError(f'{path}: {wrong}')
+    return references
+
+
+def load(path):
+    '''Read and check one file of references.
+
+    :returns: its content as a dictionary, to be read only: it is kept for the next call.  An empty
+        file gives an empty dictionary.
+    :raises PlumblineError: naming the file, the line or the path inside it, what is wrong and how
+        to mend it.
+    '''
+    try:
+        state = os.stat(path)
+        return _load(str(path), state.st_mtime_ns, state.st_size)
+    except OSError as error:
+        raise PlumblineError(f'{path}: cannot read the references: {error.strerror}; '
+                             'create or permit the file') from None
+
+
+def find(node, key):
+    '''The child of ``node`` that ReFrame takes for ``key``: exact, else the first pattern.'''
+    if key in node:
+        return node[key]
+    return next((child for pattern, child in node.items() if re.match(f'^{pattern}$', key)), None)
+
+
+def lookup(references, test, keys):
+    '''The metrics of a test, as ReFrame looks them up.
+
+    :arg test: class name.
+    :arg keys: one text per entry of the test's ``$index``.
+    :returns: metric -> [reference, lower, upper, unit]; empty if there is no entry.
+    '''
+    node = {key: child for key, child in references.get(test, {}).items() if key != '$index'}
+    for key in keys:
+        node = find(node, key)
+        if node is None:
+            return {}
+    return node
+
+
+def _merge_node(portable, site, depth):
+    '''Merge two subtrees of ``depth`` levels of keys; the site's metrics win.'''
+    if depth == 0:
+        return {**portable, **site}
+    keys = [*site, *(key for key in portable if key not in site)]
+    return {key: _merge_node(find(portable, key) or {}, site.get(key, {}), depth - 1)
+            for key in keys}
+
+
+def _refuse_patterns(name, node, depth):
+    for key, child in node.items():
+        if key == '$index':
+            continue
+        if _PATTERN_CHARACTERS.search(key):
+            raise PlumblineError(f'references of {name}: {key!r} is a pattern, but a site records '
+                                 'what it measured; name it exactly, patterns belong in '
+                                 'portable.yaml')
+        if depth > 1:
+            _refuse_patterns(name, child, depth - 1)
+
+
+def merge(portable, site):
+    '''Lay a site's references over the portable ones.
+
+    In the result ReFrame finds, for any test, partition and environment, the site's metrics where
+    the site has them and the portable ones for the rest.
+
+    :arg portable: content of ``portable.yaml``; its keys may be patterns.
+    :arg site: content of the site's file; its keys are exact.
+    :returns: the same form, without ``$provenance``.
+    :raises PlumblineError: if the two disagree on a test's ``$index``, or if a key of the site is
+        a pattern.
+    '''
+    merged = {}
+    for name in sorted({*tests(portable), *tests(site)}):
+        ours, theirs = portable.get(name, {}), site.get(name, {})
+        index = theirs.get('$index') or ours.get('$index')
+        if ours and ours['$index'] != index:
+            raise PlumblineError(f"references of {name}: $index is {ours['$index']} in "
+                                 f"portable.yaml and {index} in the site's file; make them equal")
+        _refuse_patterns(name, theirs, len(index))
+        nodes = [{key: child for key, child in entry.items() if key != '$index'}
+                 for entry in (ours, theirs)]
+        merged[name] = {'$index': index, **_merge_node(*nodes, len(index))}
+    return merged
+
+
+def _replace_leaves(node, value):
+    return {key: child if key == '$index' else
+            _replace_leaves(child, value) if isinstance(child, dict) else value
+            for key, child in node.items()}
+
+
+def origins(portable, site, names=('portable.yaml', 'site')):
+    '''Where each metric of :func:`merge` comes from.
+
+    :arg names: what to call the two files.
+    :returns: the form of :func:`merge` with the name of the file in place of each reference.
+    '''
+    return merge(*({name: _replace_leaves(entry, label) for name, entry in tests(file).items()}
+                   for file, label in zip((portable, site), names)))

@@ -1,0 +1,82 @@
+'''Editing a file of references so that its diff shows what changed and nothing else.
+
+Comments, order and style of what stands there are kept (ruamel.yaml's round trip); new keys are
+put where they belong by name.
+'''
+
+import io
+import os
+import uuid
+from pathlib import Path
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import YAMLError
+
+from plumbline.errors import PlumblineError
+from plumbline.reference_files import load
+
+
+def _yaml():
+    yaml = YAML(typ='rt')
+    yaml.width = 4096       # a wrapped line is several lines of a diff
+    yaml.representer.add_representer(
+        type(None), lambda dumper, _: dumper.represent_scalar('tag:yaml.org,2002:null', 'null'))
+    return yaml
+
+
+def _order(key):
+    '''``$index`` first, ``$provenance`` last, the rest by name.'''
+    return (key != '$index', key.startswith('$'), key)
+
+
+def child_of(node, key):
+    '''The mapping below ``key``; an empty one is put in order if there is none.'''
+    if key not in node:
+        put(node, key, CommentedMap())
+    return node[key]
+
+
+def put(node, key, value):
+    '''Set ``key``; a new key stands before the first one that follows it in order.'''
+    if key in node:
+        node[key] = value
+        return
+    later = (place for place, other in enumerate(node) if _order(other) > _order(key))
+    node.insert(next(later, len(node)), key, value)
+
+
+def flow(value):
+    '''A list or a mapping that is written on one line.'''
+    result = CommentedSeq(value) if isinstance(value, list) else CommentedMap(value)
+    result.fa.set_flow_style()
+    return result
+
+
+def edit_file(path, edit):
+    '''Change a file of references, or make it.
+
+    The result is read back and checked before it takes the place of the file.
+
+    :arg edit: function of the content, a mapping that it changes in place.
+    :raises PlumblineError: if the file is malformed before or after, or cannot be written.
+    '''
+    path, yaml = Path(path), _yaml()
+    if path.exists():
+        load(path)
+    temporary = path.parent / f'.{path.name}.{uuid.uuid4().hex[:8]}'
+    try:
+        content = (yaml.load(path.read_text(encoding='utf-8')) if path.exists() else None)
+        content = CommentedMap() if content is None else content
+        edit(content)
+        text = io.StringIO()
+        yaml.dump(content, text)
+        temporary.write_text(text.getvalue(), encoding='utf-8')
+        load(temporary)
+        os.replace(temporary, path)
+    except (OSError, YAMLError) as error:
+        reason = getattr(error, 'strerror', None) or str(error).splitlines()[0]
+        raise PlumblineError(f'{path}: cannot write the references: {reason}; '
+                             'make room or permit writing there') from None
+    finally:
+        temporary.unlink(missing_ok=True)

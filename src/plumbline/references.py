@@ -1,0 +1,101 @@
+'''The references in force for a test, and the commands that record and check them.
+
+``config/references/portable.yaml`` holds what any machine must reach (fractions of its own
+limits), ``config/references/SYSTEM.yaml`` what one site recorded.
+'''
+
+from pathlib import Path
+
+import yaml
+
+from plumbline.errors import PlumblineError
+from plumbline.reference_files import directory, load, lookup, merge, origins, tests
+from plumbline.reference_peaks import check
+from plumbline.reference_recording import record
+
+__all__ = ['applying', 'check', 'directory', 'load', 'lookup', 'merge', 'origins', 'record',
+           'write_merged']
+
+MERGED_NAME = 'plumbline-references.yaml'
+
+
+class _Dumper(getattr(yaml, 'CSafeDumper', yaml.SafeDumper)):
+    '''Evidence is read by people: no anchors and aliases for equal lists.'''
+
+    def ignore_aliases(self, data):
+        return True
+
+
+def write_merged(stage_dir, system, test=None, folder=None):
+    '''Write the references in force next to the evidence of a test.
+
+    ``self.reference = {'$ref': write_merged(self.stagedir, self.current_system.name)}``
+
+    :arg system: ReFrame's name of the system.  A file that does not exist counts as empty: its
+        metrics have NO REFERENCE.
+    :arg test: class name; write its entry only.  By default all entries.
+    :arg folder: the folder of the references; :func:`directory` by default.
+    :returns: the absolute path of the file, a text.
+    :raises PlumblineError: if a file of references is wrong, or if the file cannot be written.
+    '''
+    folder = Path(folder or directory())
+    names = ('portable.yaml', f'{system}.yaml')
+    files = [load(folder / name) if (folder / name).exists() else {} for name in names]
+    if test is not None:
+        files = [{name: entry for name, entry in tests(file).items() if name == test}
+                 for file in files]
+    found, sources = merge(*files), origins(*files, names)
+    path = Path(stage_dir).resolve() / MERGED_NAME
+    try:
+        with open(path, 'w', encoding='utf-8') as file:
+            yaml.dump({**found, '$origin': sources}, file, Dumper=_Dumper, sort_keys=False,
+                      default_flow_style=None, allow_unicode=True)
+    except OSError as error:
+        raise PlumblineError(f'{path}: cannot write the references in force: {error.strerror}; '
+                             'make room or permit writing there') from None
+    return str(path)
+
+
+def _attribute(test, key):
+    '''The value of one entry of ``$index`` for a ReFrame test, as ReFrame takes it.'''
+    special = {'$system': lambda: test.current_system.name,
+               '$partition': lambda: test.current_partition.fullname,
+               '$environ': lambda: test.current_environ.name}
+    if key in special:
+        return special[key]()
+    if key.startswith('$processor.'):
+        return getattr(test.current_partition.processor, key.partition('.')[2])
+    if key.startswith('$'):
+        raise AttributeError(key)
+    return getattr(test, key)
+
+
+def _keys(references, test):
+    '''The keys of a test, one text per entry of ``$index``.'''
+    name, keys = type(test).__name__, []
+    for key in references.get(name, {}).get('$index', ()):
+        try:
+            keys.append(_attribute(test, key))
+        except AttributeError:
+            raise PlumblineError(f'references of {name}: $index names {key!r}, which the test has '
+                                 'not; give the test this attribute or mend $index') from None
+        if not isinstance(keys[-1], str):
+            raise PlumblineError(f'references of {name}: {key} is {keys[-1]!r} and not text, so no '
+                                 'key can match it; make the attribute a text')
+    return keys
+
+
+def applying(path, test):
+    '''The references that apply to a test, as ReFrame looks them up, and where they come from.
+
+    :arg path: what :func:`write_merged` returned.
+    :arg test: the ReFrame test, after setup.
+    :returns: metric -> ((reference, lower, upper), name of the file); empty if there are none.
+    :raises PlumblineError: if ``$index`` names what the test has not, or what is not text: ReFrame
+        only warns, and the metric would lose its reference.
+    '''
+    references, name = load(path), type(test).__name__
+    keys = _keys(references, test)
+    found = lookup(references, name, keys)
+    files = lookup(references['$origin'], name, keys)
+    return {metric: (tuple(leaf[:3]), files[metric]) for metric, leaf in found.items()}

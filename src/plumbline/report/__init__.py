@@ -1,0 +1,49 @@
+"""Reports of one archived session: a table in the terminal, and one HTML file that opens offline."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from plumbline.errors import PlumblineError
+
+from .lines import Line, NotMeasured, exit_status, not_measured, verdict_lines
+from .table import render
+
+__all__ = ["Line", "NotMeasured", "exit_status", "not_measured", "render", "verdict_lines", "write"]
+
+
+def write(rows, destination):
+    """Write the report of one session to ``destination/index.html``.
+
+    The file is written to a temporary name and renamed: a reader never sees half a report.
+
+    :arg rows: the archive's rows of one session (polars).
+    :arg destination: a folder; made if it is not there.
+    :returns: the path of the file.
+    :raises PlumblineError: if the folder cannot be written to.
+    """
+    from .page import page  # plotly and jinja2 are not loaded for the terminal's table
+
+    text = page(rows)
+    path = Path(destination) / "index.html"
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".index-", suffix=".html")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except OSError as error:
+        if temporary and os.path.exists(temporary):
+            os.unlink(temporary)
+        raise PlumblineError(
+            f"cannot write the report {path}: {error.strerror}: name a folder that you may write to"
+        ) from error
+    return path
+
+
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,254 @@
+"""How figures are drawn: one style, legible on a phone, in print and in grey-scale."""
+
+import html
+import itertools
+import math
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from . import quantity
+from .readings import caches_of, paired, quartiles, rates, series_of
+
+INK, GREY, GRID = "#1a1a1a", "#5f5f5f", "#e2e2e2"
+LIMIT, ALLOCATE = "#8c1d18", "#b8860b"
+# Okabe and Ito's colours; symbols and dashes carry the same in grey-scale print.
+SERIES = [
+    ("#000000", "circle", "solid"),
+    ("#0072b2", "square", "dash"),
+    ("#e69f00", "diamond", "dot"),
+    ("#009e73", "triangle-up", "dashdot"),
+    ("#d55e00", "cross", "longdash"),
+    ("#cc79a7", "star", "solid"),
+    ("#56b4e9", "x", "dash"),
+    ("#7f6000", "triangle-down", "dot"),
+]
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
+LIMIT_NAME = "limit: highest traffic rate of any stream"
+
+
+def empty(height):
+    """A figure of the project's style; height in CSS pixels, width that of the page."""
+    figure = go.Figure()
+    _style(figure, height)
+    return figure
+
+
+def _style(figure, height):
+    figure.update_layout(
+        template="none",
+        height=height,
+        autosize=True,
+        dragmode=False,
+        hovermode="closest",
+        paper_bgcolor="#ffffff",
+        plot_bgcolor="#ffffff",
+        font={"family": FONT, "size": 12, "color": INK},
+        margin={"l": 8, "r": 12, "t": 8, "b": 8},
+        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
+    )
+    axis = {
+        "automargin": True,
+        "showline": True,
+        "linecolor": GREY,
+        "linewidth": 1,
+        "gridcolor": GRID,
+        "zeroline": False,
+        "ticks": "outside",
+        "ticklen": 4,
+        "tickcolor": GREY,
+        "title": {"standoff": 8},
+        "fixedrange": True,
+    }
+    figure.update_xaxes(**axis)
+    figure.update_yaxes(**axis)
+
+
+def plain_text(text):
+    """Text for plotly, which understands some HTML."""
+    return html.escape(str(text))
+
+
+def add_curves(figure, series):
+    """Median rate and quartiles over the size, for each (name, records)."""
+    for (name, records), look in zip(series, itertools.cycle(SERIES)):
+        _add_curve(figure, name, sorted(records, key=lambda r: r["size"]), look)
+
+
+def _add_curve(figure, name, series, look):
+    colour, symbol, dash = look
+    sizes = [r["size"] for r in series]
+    low, middle, high = np.array([quartiles(rates(r)) for r in series]).T
+    figure.add_scatter(
+        x=sizes + sizes[::-1],
+        y=np.concatenate([high, low[::-1]]),
+        fill="toself",
+        mode="none",
+        fillcolor=_faint(colour),
+        hoverinfo="skip",
+        showlegend=False,
+        legendgroup=name,
+    )
+    figure.add_scatter(
+        x=sizes,
+        y=middle,
+        name=plain_text(name),
+        legendgroup=name,
+        mode="lines+markers",
+        line={"color": colour, "dash": dash, "width": 1.8},
+        marker={"symbol": symbol, "size": 6},
+        hovertemplate="N = %{x:,}: %{y:.3g} GB/s<extra>" + plain_text(name) + "</extra>",
+    )
+
+
+def add_limits(figure, points):
+    """The machine's limit, and what is left of it by the write-allocate; see :func:`readings.limit_curve`."""
+    if not points:
+        return
+    sizes, best, allocate = zip(*points)
+    figure.add_scatter(
+        x=sizes,
+        y=best,
+        name=LIMIT_NAME,
+        mode="lines",
+        line={"color": LIMIT, "width": 2.5},
+        hovertemplate="N = %{x:,}: %{y:.3g} GB/s<extra>limit</extra>",
+    )
+    if any(value is not None for value in allocate):
+        figure.add_scatter(
+            x=sizes,
+            y=allocate,
+            name="limit with write-allocate, 4/5 beyond L1",
+            mode="lines",
+            line={"color": ALLOCATE, "width": 2.5, "dash": "6px,3px"},
+            hovertemplate="N = %{x:,}: %{y:.3g} GB/s<extra>limit with write-allocate</extra>",
+        )
+
+
+def add_caches(figure, machine, kernels):
+    """Draw where the caches are full; returns their sizes as text."""
+    cpus = sorted({cpu for record in kernels for cpu in record.get("cpus") or []})
+    low, high = min(r["size"] for r in kernels), max(r["size"] for r in kernels)
+    told = []
+    for name, size in caches_of(machine, cpus).items():
+        # Four arrays: 32 bytes per element.
+        length = size / 32
+        if low <= length <= high:
+            figure.add_vline(x=length, line={"color": GREY, "width": 1, "dash": "dot"})
+            figure.add_annotation(
+                x=math.log10(length),
+                y=1,
+                yref="paper",
+                yanchor="top",
+                xanchor="left",
+                text=name,
+                showarrow=False,
+                font={"color": GREY},
+                bgcolor="rgba(255,255,255,0.8)",
+                borderpad=1,
+            )
+            told.append(f"{name} {quantity.size(size)}")
+    return ", ".join(told)
+
+
+def log_lengths_and_rates(figure, values):
+    """Logarithmic axes of loop length and GB/s; ``values``: the rates that must be in sight."""
+    low, high = math.log10(min(values)) - 0.06, math.log10(max(values)) + 0.14  # above: names of the caches
+    ticks = [digit * 10.0**decade for decade in range(math.floor(low), math.ceil(high)) for digit in (1, 2, 5)]
+    minor = {"ticks": "outside", "ticklen": 3}
+    figure.update_xaxes(type="log", title="loop length N (elements)", dtick=1, tickformat="~s", minor=minor)
+    figure.update_yaxes(
+        type="log",
+        title="bandwidth (GB/s)",
+        range=[low, high],
+        tickvals=ticks,
+        ticktext=[f"{tick:g}" for tick in ticks],
+    )
+
+
+def efficiency(curves):
+    """Efficiency over threads of each (name, {threads: quartiles})."""
+    figure = empty(360)
+    most = max(threads for _, points in curves for threads in points)
+    for (name, points), (colour, symbol, dash) in zip(curves, itertools.cycle(SERIES)):
+        low, middle, high = (np.array([points[n][k] for n in sorted(points)]) for k in range(3))
+        figure.add_scatter(
+            x=sorted(points),
+            y=middle,
+            name=plain_text(name),
+            mode="lines+markers",
+            line={"color": colour, "dash": dash, "width": 1.8},
+            marker={"symbol": symbol, "size": 9},
+            error_y=_whiskers(low, middle, high),
+            hovertemplate="%{x} threads: %{y:.3f}<extra>" + plain_text(name) + "</extra>",
+        )
+    figure.add_hline(y=1, line={"color": GREY, "dash": "dot", "width": 1})
+    ticks = list(range(1, most + 1)) if most <= 16 else None
+    figure.update_xaxes(title="threads", range=[0.5, most + 0.5], tickformat="d", tickvals=ticks)
+    figure.update_yaxes(title="efficiency", rangemode="tozero")
+    return figure
+
+
+def bars(panels):
+    """Rates side by side, one panel for each (heading, kernel records, limit as by :func:`readings.limit_of`)."""
+    heights = [len(series_of(kernels)) for _, kernels, _ in panels]
+    gap = min(0.14, 0.5 / len(panels)) if len(panels) > 1 else 0
+    figure = make_subplots(rows=len(panels), cols=1, row_heights=heights, vertical_spacing=gap)
+    _style(figure, 70 + 28 * sum(heights) + 50 * len(panels))
+    for row, panel in enumerate(panels, 1):
+        _add_bars(figure, {"row": row, "col": 1}, *panel)
+    figure.update_xaxes(title="bandwidth (GB/s)", row=len(panels), col=1)
+    figure.update_layout(margin={"t": 26})
+    return figure
+
+
+def _add_bars(figure, at, heading, kernels, limit):
+    records = [(name, found[-1]) for name, found in series_of(kernels)]
+    names = [plain_text(name) for name, _ in records]
+    texts = [_bar_text(record, records[0][1]) for _, record in records]
+    low, middle, high = np.array([quartiles(rates(record)) for _, record in records]).T
+    most = max([*high, limit[0] if limit else 0])
+    figure.add_bar(
+        **at,
+        orientation="h",
+        y=names,
+        x=middle,
+        showlegend=False,
+        width=0.74,
+        marker={"color": "#c9d7e6", "line": {"color": "#2b4a6b", "width": 1}},
+        error_x=_whiskers(low, middle, high) | {"color": INK},
+        hoverinfo="skip",
+    )
+    for number, text in enumerate(texts):
+        # A short bar has no room for its text before the whisker, on a phone.
+        x, shift = (0, 4) if low[number] > 0.45 * most else (high[number], 8)
+        figure.add_annotation(**at, x=x, y=names[number], text=text, showarrow=False, xanchor="left", xshift=shift)
+    figure.update_yaxes(**at, autorange="reversed", ticks="", showgrid=False)
+    figure.update_xaxes(**at, range=[0, 1.04 * most])
+    above = {"yref": "y domain", "y": 1, "yanchor": "bottom", "showarrow": False}
+    figure.add_annotation(**at, **above, xref="x domain", x=0, xanchor="left", text=f"<b>{plain_text(heading)}</b>")
+    if limit:
+        text = f"limit {gigabytes(limit[0])}"
+        figure.add_vline(**at, x=limit[0], line={"color": LIMIT, "width": 2})
+        figure.add_annotation(**at, **above, x=limit[0], xanchor="right", text=text, font={"color": LIMIT})
+
+
+def _bar_text(record, first):
+    """Rate of a record, and its ratio to the first of the panel."""
+    ratio = "" if record is first else f", \u00d7{np.median(paired(record, first)):.2f}"
+    return gigabytes(np.median(rates(record))) + ratio
+
+
+def _whiskers(low, middle, high):
+    return {"type": "data", "array": high - middle, "arrayminus": middle - low, "width": 5, "thickness": 1.3}
+
+
+def gigabytes(rate):
+    """A rate in GB/s as text, in the unit that suits it."""
+    return quantity.amount(rate * 1e3, "MB/s")
+
+
+def _faint(colour):
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.14)"

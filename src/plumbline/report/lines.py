@@ -1,0 +1,297 @@
+"""The lines of a session: one per metric of each test, the same for the terminal and for the page.
+
+A test case may have run several times (ReFrame's retries are runs 0, 1, ...).  Its last run counts; earlier ones are
+told on the line.
+"""
+
+import json
+import re
+from dataclasses import dataclass, field, replace
+
+from plumbline import verdict as judged
+
+from . import quantity
+
+#: Verdicts in the order in which they need attention.
+VERDICTS = (judged.FAIL, judged.UNSTABLE, judged.NO_REFERENCE, judged.PASS)
+NOT_MEASURED = "not measured"
+
+CASE = ("system", "partition", "environ", "test")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One metric with its verdict, or (``metric`` empty) one test that failed without a metric to blame."""
+
+    verdict: str
+    reason: str
+    check: str
+    test: str
+    display_name: str
+    label: str
+    system: str
+    partition: str
+    environ: str
+    hostname: str
+    level: str = ""
+    threads: str = ""
+    metric: str = ""
+    value: float | None = None
+    unit: str = ""
+    reference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    reference_from: str = ""
+    limit: float | None = None
+    spread: float | None = None
+    n: int | None = None
+    retried: str = ""
+    detail: dict = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def case(self):
+        """What tells its test case from the others of the session: the values of ``CASE``."""
+        return self.system, self.partition, self.environ, self.test
+
+    @property
+    def shown_threads(self):
+        """'1 thread', '4 threads', 'one thread', 'all threads'; '' if the test has none."""
+        return f"{self.threads} thread{'' if self.threads in ('1', 'one') else 's'}" if self.threads else ""
+
+    @property
+    def shown_value(self):
+        return quantity.amount(self.value, self.unit)
+
+    @property
+    def shown_bounds(self):
+        return quantity.interval(self.low, self.high, self.value, self.unit)
+
+    @property
+    def shown_reference(self):
+        if not quantity.known(self.reference):
+            return "none"
+        like = self.value if quantity.known(self.value) else self.reference
+        factor, _ = quantity.scale(like, self.unit)
+        bounds = quantity.interval(self.low, self.high, like, self.unit)
+        return (
+            f"{quantity.digits(self.reference * factor)} ({bounds})"
+            if bounds
+            else quantity.digits(self.reference * factor)
+        )
+
+    @property
+    def shown_limit(self):
+        return quantity.amount(self.limit, "MB/s")
+
+    @property
+    def shown_spread(self):
+        return quantity.percent(self.spread)
+
+
+@dataclass(frozen=True)
+class NotMeasured:
+    """What was not measured, and why; ``metric`` empty: the whole test."""
+
+    label: str
+    metric: str
+    reason: str
+
+
+def case_runs(rows):
+    """Test case -> list of its runs, first to last; each run is the list of its rows (dict)."""
+    cases = {}
+    for row in rows.iter_rows(named=True):
+        runs = cases.setdefault(tuple(row[key] or "" for key in CASE), {})
+        runs.setdefault(row["run"] or 0, []).append(row)
+    return {case: [runs[run] for run in sorted(runs)] for case, runs in cases.items()}
+
+
+def detail_of(run):
+    """The result (without metrics) of one run of a test case; empty if the test left none."""
+    text = next((row["detail"] for row in run if row.get("detail")), None)
+    return json.loads(text) if text else {}
+
+
+def session_info(rows):
+    """ReFrame's own account of the session; empty if there is none."""
+    if "session_info" not in rows.columns:
+        return {}
+    text = next((text for text in rows["session_info"] if text), None)
+    return json.loads(text) if text else {}
+
+
+def verdict_lines(rows):
+    """Lines of a session, those that need attention first.
+
+    :arg rows: the archive's rows of one session.
+    :returns: list of :class:`Line`; a test that ReFrame calls failed has at least one FAIL or UNSTABLE line.
+    """
+    lines = []
+    for runs in case_runs(rows).values():
+        lines += _case_lines(runs)
+    lines = _with_unique_labels(lines)
+    return sorted(lines, key=lambda line: VERDICTS.index(line.verdict))
+
+
+def not_measured(rows):
+    """List of :class:`NotMeasured`: skipped tests, and metrics that a test said it could not measure."""
+    left_out = []
+    for runs in case_runs(rows).values():
+        last = runs[-1]
+        row, detail = last[0], detail_of(last)
+        label = _label(row)
+        if row["result"] == "skip":
+            left_out.append(NotMeasured(label, "", _reason(row)))
+        for skipped in detail.get("skipped") or []:
+            left_out.append(NotMeasured(label, skipped.get("metric") or "", skipped.get("reason") or "no reason given"))
+    return left_out
+
+
+def by_reason(left_out):
+    """Not-measured things gathered by reason: list of (reason, list of 'label: metric, metric')."""
+    gathered = {}
+    for item in left_out:
+        gathered.setdefault(item.reason, {}).setdefault(item.label, []).append(item.metric)
+    return [
+        (
+            reason,
+            [
+                f"{label}: {', '.join(filter(None, metrics))}" if any(metrics) else label
+                for label, metrics in labels.items()
+            ],
+        )
+        for reason, labels in gathered.items()
+    ]
+
+
+def count(lines, left_out):
+    """Verdict -> number of lines; and the number of things not measured."""
+    return {verdict: sum(line.verdict == verdict for line in lines) for verdict in VERDICTS} | {
+        NOT_MEASURED: len(left_out)
+    }
+
+
+def summary(lines, left_out):
+    """'24 PASS, 2 FAIL, 1 UNSTABLE, 3 NO REFERENCE, 2 not measured'."""
+    counts = count(lines, left_out)
+    return ", ".join(f"{counts[name]} {name}" for name in ("PASS", "FAIL", "UNSTABLE", "NO REFERENCE", NOT_MEASURED))
+
+
+def exit_status(rows):
+    """0: measured, and no FAIL; 1: at least one FAIL; 2: nothing was measured."""
+    lines = verdict_lines(rows)
+    if any(line.verdict == "FAIL" for line in lines):
+        return 1
+    return 0 if any(quantity.known(line.value) for line in lines) else 2
+
+
+def one_line(text):
+    """Text without control characters and line ends."""
+    return re.sub(r"\s+", " ", re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", str(text or ""))).strip()
+
+
+def _case_lines(runs):
+    last = runs[-1]
+    first, detail = last[0], detail_of(last)
+    lines = [_line(row, detail, runs) for row in last if row["metric"] is not None]
+    # The archive gives a test that its metrics do not explain a row of its own.
+    ends = [row for row in last if row["metric"] is None and row["verdict"] == "FAIL"]
+    blamed = any(line.verdict == "FAIL" for line in lines) or (
+        first["fail_phase"] == "performance" and any(line.verdict == "UNSTABLE" for line in lines)
+    )
+    if not ends and not blamed and first["result"] not in ("pass", "skip"):
+        ends = [first | {"reason": None}]
+    return lines + [_failed_test(row, detail, runs) for row in ends]
+
+
+def _identity(row, detail):
+    return {
+        "check": row["check"],
+        "test": row["test"],
+        "display_name": row["display_name"] or row["check"],
+        "label": _label(row),
+        "system": row["system"] or "",
+        "partition": row["partition"] or "",
+        "environ": row["environ"] or "",
+        "hostname": row["hostname"] or "",
+        "level": _text(row["level"]),
+        "threads": _text(row["threads"]),
+        "detail": detail,
+    }
+
+
+def _line(row, detail, runs):
+    low, high = _bounds(row)
+    verdict = row["verdict"] if row["verdict"] in VERDICTS else "NO REFERENCE"
+    return Line(
+        verdict=verdict,
+        reason=one_line(row["reason"]),
+        **_identity(row, detail),
+        metric=row["name"] or row["metric"],
+        value=row["value"],
+        unit=row["unit"] or "1",
+        reference=row["reference"],
+        low=low,
+        high=high,
+        reference_from=row["reference_from"] or "",
+        limit=row["limit"],
+        spread=row["spread"],
+        n=row["n"],
+        retried=_retried(verdict, runs, row["name"] or row["metric"]),
+    )
+
+
+def _failed_test(row, detail, runs):
+    return Line(verdict="FAIL", reason=_reason(row), **_identity(row, detail), retried=_retried("FAIL", runs, ""))
+
+
+def _retried(verdict, runs, metric):
+    if len(runs) < 2:
+        return ""
+    told = [f"run {number}: {_earlier(run, metric)}" for number, run in enumerate(runs[:-1], 1)]
+    return f"{verdict} at run {len(runs)} of {len(runs)}; " + ", ".join(told)
+
+
+def _earlier(run, metric):
+    for row in run:
+        if metric and (row["name"] or row["metric"]) == metric and quantity.known(row["value"]):
+            return quantity.amount(row["value"], row["unit"])
+    if run[0]["result"] == "fail_deps":
+        return "not run"
+    return f"failed in {run[0]['fail_phase']}" if run[0]["fail_phase"] else run[0]["result"] or "no value"
+
+
+def _reason(row):
+    if row["reason"]:
+        return one_line(row["reason"])
+    return ": ".join(filter(None, [row["fail_phase"], one_line(row["fail_reason"]) or "no reason given"]))
+
+
+def _bounds(row):
+    return (
+        judged.bounds((row["reference"], row["lower"], row["upper"]))
+        if quantity.known(row["reference"])
+        else (None, None)
+    )
+
+
+def _text(value):
+    return "" if value is None else str(value)
+
+
+def _label(row):
+    threads = _text(row["threads"])
+    level = _text(row["level"])
+    return " ".join(filter(None, [row["check"], level, f"{threads}t" if threads.isdigit() else threads]))
+
+
+def _with_unique_labels(lines):
+    """Labels made unique by what differs: environment, partition, host, and at last the display name."""
+    for attribute in ("environ", "partition", "hostname"):
+        values = {getattr(line, attribute) for line in lines if line.metric or getattr(line, attribute)}
+        if len(values) > 1:
+            lines = [replace(line, label=f"{line.label} {getattr(line, attribute)}".strip()) for line in lines]
+    tests = {}
+    for line in lines:
+        tests.setdefault(line.label, set()).add((line.test, line.partition, line.environ))
+    return [replace(line, label=line.display_name) if len(tests[line.label]) > 1 else line for line in lines]

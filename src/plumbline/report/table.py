@@ -1,0 +1,185 @@
+"""The terminal's table of a session's verdicts.
+
+What is wrong stands in the first lines, with its reason; nothing is told by colour alone, and no row is longer than
+the console is wide.
+"""
+
+from rich.text import Text
+
+from . import lines, quantity
+
+STYLE = {
+    "FAIL": "bold red",
+    "UNSTABLE": "bold yellow",
+    "NO REFERENCE": "bold cyan",
+    "PASS": "green",
+    lines.NOT_MEASURED: "bold cyan",
+}
+SHORT = {"NO REFERENCE": "NO REF"}
+RIGHT = {"value", "limit", "spread"}
+INDENT = "    "
+
+
+def render(rows, console):
+    """Print the verdicts of one session.
+
+    :arg rows: the archive's rows of one session (polars).
+    :arg console: :class:`rich.console.Console`; its width decides between full and short forms.
+    """
+    out = _Printer(console)
+    verdicts, left_out = lines.verdict_lines(rows), lines.not_measured(rows)
+    out.line(Text(_heading(rows)))
+    out.line(_summary(verdicts, left_out))
+    if not any(quantity.known(line.value) for line in verdicts):
+        out.line(Text("NOTHING WAS MEASURED: this is not a pass", "bold red"))
+    if verdicts:
+        _verdicts(verdicts, out)
+    _left_out(left_out, out)
+    _rerun(verdicts, out)
+    if verdicts:
+        out.line(_summary(verdicts, left_out))
+
+
+class _Printer:
+    """Lines of text, cut to what the console can show."""
+
+    def __init__(self, console):
+        self.console, self.width = console, console.width
+
+    def line(self, text=""):
+        text = text if isinstance(text, Text) else Text(text)
+        encodable = Text(self._encodable(text.plain), text.style, spans=text.spans)
+        self.console.print(encodable, soft_wrap=True, highlight=False)
+
+    def paragraph(self, text, style="", indent=INDENT, hanging=""):
+        """Words wrapped to the width; every line indented, those after the first by ``hanging`` more."""
+        for number, part in enumerate(_wrap(text, self.width - len(indent) - len(hanging))):
+            self.line(Text(indent + hanging * (number > 0) + part, style))
+
+    def _encodable(self, text):
+        encoding = self.console.encoding or "utf-8"
+        return text.encode(encoding, "replace").decode(encoding)
+
+
+def _heading(rows):
+    if rows.is_empty():
+        return "Plumbline: no rows in this session"
+    row = rows.row(0, named=True)
+    names = lambda column: ",".join(sorted({str(v) for v in rows[column].drop_nulls()})) or "?"
+    hosts = rows["hostname"].drop_nulls().unique().sort().to_list()
+    where = hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts" if hosts else "unknown host"
+    return f"{names('system')}:{names('partition')}  {where}  {row['started']:%Y-%m-%d %H:%M} UTC  {names('environ')}"
+
+
+def _summary(verdicts, left_out):
+    counts, text = lines.count(verdicts, left_out), Text()
+    for part in lines.summary(verdicts, left_out).split(", "):
+        name = part.split(" ", 1)[1]
+        text.append(", " if text else "").append(part, STYLE[name] if counts[name] else "")
+    return text
+
+
+def _verdicts(verdicts, out):
+    columns = _columns(verdicts, out.width)
+    gap = columns.pop("gap")
+    widths = {name: max(len(cell) for cell in [name, *cells]) for name, cells in columns.items()}
+    row = lambda cells: gap.join(
+        cell.rjust(widths[name]) if name in RIGHT else cell.ljust(widths[name]) for name, cell in cells.items()
+    )
+    out.line(Text(row({name: name for name in columns}).rstrip(), "underline"))
+    for index, line in enumerate(verdicts):
+        text = Text(row({name: cells[index] for name, cells in columns.items()}).rstrip())
+        text.stylize(STYLE[line.verdict], len(text) - len(columns["verdict"][index]))
+        out.line(text)
+        if line.verdict in ("FAIL", "UNSTABLE"):
+            out.paragraph(line.reason or "no reason given")
+        if line.retried:
+            out.paragraph(line.retried)
+
+
+def _columns(verdicts, width):
+    """Column -> cells; shorter forms, then fewer columns, until they fit the width."""
+    full = {
+        "check": [line.label for line in verdicts],
+        "metric": [line.metric or "(no metric)" for line in verdicts],
+        "value": [line.shown_value for line in verdicts],
+        "reference": [line.shown_reference for line in verdicts],
+        "limit": [line.shown_limit for line in verdicts],
+        "spread": [line.shown_spread for line in verdicts],
+        "verdict": [line.verdict for line in verdicts],
+    }
+    short = {
+        "check": full["check"],
+        "metric": full["metric"],
+        "value": full["value"],
+        "bounds": [line.shown_bounds or "none" for line in verdicts],
+        "limit": full["limit"],
+        "spread": full["spread"],
+        "verdict": [SHORT.get(line.verdict, line.verdict) for line in verdicts],
+    }
+    without = lambda columns, *names: {name: cells for name, cells in columns.items() if name not in names}
+    forms = [
+        ("  ", full),
+        ("  ", short),
+        (" ", short),
+        (" ", without(short, "limit")),
+        (" ", without(short, "limit", "spread")),
+    ]
+    for gap, columns in forms:
+        if _total(columns, gap) <= width:
+            break
+    room = width - _total(columns, gap)
+    for name in ("check", "metric"):
+        if room < 0:
+            widest = max(map(len, columns[name]))
+            columns[name] = [_shorten(cell, max(12, widest + room)) for cell in columns[name]]
+            room = width - _total(columns, gap)
+    return columns | {"gap": gap}
+
+
+def _total(columns, gap):
+    return sum(max(len(cell) for cell in [name, *cells]) for name, cells in columns.items()) + len(gap) * (
+        len(columns) - 1
+    )
+
+
+def _shorten(text, width):
+    """Text with its middle left out, since both ends tell names apart."""
+    if len(text) <= width:
+        return text
+    head = (width - 2) // 2
+    return f"{text[:head]}..{text[len(text) - (width - 2 - head) :]}"
+
+
+def _left_out(left_out, out):
+    if not left_out:
+        return
+    out.line()
+    out.line(Text(f"Not measured ({len(left_out)})", "bold"))
+    for reason, items in lines.by_reason(left_out):
+        out.paragraph(f"{'; '.join(items)} - {reason}", indent="  ", hanging="  ")
+
+
+def _rerun(verdicts, out):
+    commands = dict.fromkeys(
+        line.detail["rerun"] for line in verdicts if line.verdict in ("FAIL", "UNSTABLE") and line.detail.get("rerun")
+    )
+    out.line()
+    if commands:
+        out.line(Text("To run these again", "bold"))
+    for command in commands:
+        out.line(f"  {lines.one_line(command)}")
+    if commands:
+        out.line()
+
+
+def _wrap(text, width):
+    """Lines of at most ``width`` characters."""
+    parts = [""]
+    for word in text.split():
+        while len(word) > width:
+            parts, word = parts + [word[:width]], word[width:]
+        if len(parts[-1]) + len(word) + 1 > width:
+            parts.append("")
+        parts[-1] += (" " if parts[-1] else "") + word
+    return [part for part in parts if part]

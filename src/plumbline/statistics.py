@@ -1,0 +1,138 @@
+'''Statistics of samples: median, its interval, and the spread.  Pure functions on arrays.
+
+Samples of a shared machine are skewed, have outliers and drift, so nothing here assumes a normal
+distribution and nothing takes a mean.
+'''
+
+from dataclasses import dataclass
+
+import numpy as np
+
+#: IQR x this is the standard deviation if the samples are normal: 1 / (2 x 0.67449).
+IQR_TO_SIGMA = 0.7413
+
+#: The autocorrelation is cut here: beyond, a handful of samples cannot tell it from a trend.
+MAX_AUTOCORRELATION = 0.95
+
+
+@dataclass(frozen=True)
+class Summary:
+    '''What the samples of one metric say.
+
+    :attr value: median, in the unit of the samples; NaN without samples.
+    :attr n: number of samples.
+    :attr spread: robust relative spread, see :func:`spread`.
+    :attr interval: interval of the median, see :func:`median_interval`.
+    '''
+    value: float
+    n: int
+    spread: float
+    interval: tuple[float, float]
+
+
+def spread(x):
+    '''Robust relative spread: ``0.7413 x IQR / |median|``.
+
+    The quartiles are interpolated linearly.  For a normal distribution this is the coefficient of
+    variation.
+
+    :arg x: samples, shape (n,), any unit.
+    :returns: a fraction >= 0; 0 if all samples are equal (one sample too), infinite if the median
+        is 0 and the samples differ, NaN without samples or if one of them is NaN.
+    '''
+    x = np.asarray(x, dtype=float)
+    if x.size == 0:
+        return float('nan')
+    if np.all(x == x[0]):
+        return 0.0
+    low, median, high = np.percentile(x, [25, 50, 75])
+    width = IQR_TO_SIGMA * (high - low)
+    if median == 0:
+        return float('inf') if width > 0 else 0.0
+    return float(width / abs(median))
+
+
+def autocorrelation(x):
+    '''Lag-1 autocorrelation of the ranks of a series, cut to 0 .. 0.95.
+
+    Ranks instead of values: one outlier of ten times the median would hide any drift, and the
+    interval of a median depends on the order of the samples alone.  A negative correlation would
+    narrow the interval; that gain is not taken.
+
+    :arg x: samples in the order of measuring, shape (n,).
+    :returns: a number in 0 .. 0.95; 0 for fewer than 3 samples and for equal ones.
+    '''
+    x = np.asarray(x, dtype=float)
+    if x.size < 3:
+        return 0.0
+    from scipy import stats     # here: importing it takes longer than ReFrame's own start
+    ranks = stats.rankdata(x) - (x.size + 1) / 2
+    total = np.dot(ranks, ranks)
+    if total == 0:
+        return 0.0
+    return float(np.clip(np.dot(ranks[:-1], ranks[1:]) / total, 0.0, MAX_AUTOCORRELATION))
+
+
+def effective_size(x):
+    '''How many independent samples a drifting series is worth: ``n (1 - r) / (1 + r)``.
+
+    With ``r`` from :func:`autocorrelation`.  Source: the variance of the mean of an AR(1) series,
+    e.g. Bayley and Hammersley, J. R. Statist. Soc. (Suppl.) 8 (1946) 184.  For a median it errs on
+    the safe side: the signs of a series are less correlated than its values.
+
+    :returns: a real number in (0, n].
+    '''
+    x = np.asarray(x)
+    r = autocorrelation(x)
+    return x.size * (1 - r) / (1 + r)
+
+
+def _rank(n, level):
+    '''The largest rank ``k`` whose interval x(k) .. x(n+1-k) covers with ``level``; 0 if none.'''
+    from scipy import stats
+    k = int(stats.binom.ppf((1 - level) / 2, n, 0.5))
+    while k > 0 and 2 * stats.binom.cdf(k - 1, n, 0.5) > 1 - level:
+        k -= 1
+    return k
+
+
+def median_interval(x, level=0.95):
+    '''Distribution-free interval of the median, from order statistics.
+
+    The interval ``x(k) .. x(n+1-k)`` of n independent samples covers the median with probability
+    ``1 - 2 P(B <= k - 1)``, B binomial (n, 1/2), whatever their distribution; k is the largest
+    rank for which that is at least ``level``.  Source: David and Nagaraja, Order Statistics, 3rd
+    ed., section 7.1.
+
+    Samples of one process drift together and are worth less than they number.  So k is computed
+    for ``m`` samples, the integer part of :func:`effective_size`, and the same quantile
+    ``k / (m + 1)`` is taken from the n samples that there are.  Simulated coverage for an AR(1)
+    series with coefficient 0 / 0.5 / 0.8: 24 samples 99 / 96 / 90 %, 50 samples 97 / 97 / 94 %; of
+    12 samples it is 98 / 93 / 83 %, because so few underestimate their own correlation.
+
+    With fewer than 6 effective samples no two of them reach 95 %: the interval is then
+    ``(min, max)``, which covers with less than ``level`` (5 samples: 94 %, 3: 75 %, 1: 0).
+
+    :arg x: samples in the order of measuring, shape (n,).
+    :arg level: the probability to reach, in (0, 1).
+    :returns: (low, high) in the unit of ``x``; NaN twice without samples or if one is NaN.
+    '''
+    x = np.asarray(x, dtype=float)
+    n = x.size
+    if n == 0 or np.isnan(x).any():
+        return (float('nan'), float('nan'))
+    m = int(effective_size(x) + 1e-9)
+    k = _rank(m, level)
+    rank = max(1, int(k / (m + 1) * (n + 1) + 1e-9))
+    ordered = np.sort(x)
+    return (float(ordered[rank - 1]), float(ordered[n - rank]))
+
+
+def summary(x):
+    '''Median, number, spread and interval of samples in the order of measuring.
+
+    :returns: :class:`Summary`; without samples value, spread and interval are NaN.
+    '''
+    x = np.asarray(x, dtype=float)
+    value = float(np.median(x)) if x.size else float('nan')
+    return Summary(value, int(x.size), spread(x), median_interval(x))

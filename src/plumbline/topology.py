@@ -1,0 +1,302 @@
+'''Which CPUs to use, how many, and how much memory to touch: pure functions of the topology.
+
+``processor`` is everywhere ReFrame's processor information: the dictionary of its configuration
+(keys ``num_cpus``, ``num_sockets``, ``topology``: hexadecimal masks of ``sockets``, ``numa_nodes``,
+``cores``, and ``caches`` with ``type``, ``size`` in bytes and ``cpusets``), or an object that has
+it as ``info``, as ``self.current_partition.processor`` does.
+
+ReFrame's detection knows nothing of affinity and cgroups: a container with 2 of 128 CPUs is told
+128.  What a process may really use comes from :func:`allowed_cpus`, on the node where it runs.
+'''
+
+import os
+from pathlib import Path
+
+from plumbline.errors import PlumblineError
+
+#: Working set in memory: this many times the last-level caches of the whole node, so that what
+#: survives in them from one sweep to the next does not count.
+MEMORY_OVER_CACHE = 4
+
+#: ... but at least this much (bytes): small caches would else give samples that are too short.
+MEMORY_AT_LEAST = 256 * 2**20
+
+#: ... and at most this share of the memory that is there.
+MEMORY_SHARE = 0.25
+
+#: Below this multiple of the last-level caches a sweep is no longer one through memory.
+MEMORY_OVER_CACHE_LEAST = 2
+
+#: A cache level is measured with this share of its capacity ...
+CACHE_SHARE = 0.5
+
+#: ... which must be at least this multiple of the level below, or most hits are hits there.
+ABOVE_LOWER_LEVEL = 2
+
+_DETECT = ('run `reframe --detect-host-topology=topology.json` on a compute node and give the '
+           'contents as `processor` of the partition in the site file')
+
+
+def _bytes_text(size):
+    return f'{size / 2**20:g} MiB' if size >= 2**20 else f'{size / 2**10:g} KiB'
+
+
+def _topology(processor):
+    info = getattr(processor, 'info', processor) or {}
+    return info.get('topology') or {}
+
+
+def _cpus(mask):
+    '''The CPUs of a hexadecimal mask, ascending.'''
+    bits = int(mask, 16)
+    return [cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1]
+
+
+def _groups(processor, key):
+    '''The CPU groups ``key`` of the topology, by ascending first CPU; groups without CPUs (memory
+    on a device of its own) are left out.
+    '''
+    groups = [_cpus(mask) for mask in _topology(processor).get(key) or ()]
+    return sorted(group for group in groups if group)
+
+
+def _caches(processor):
+    '''Dictionary ``'L1'`` ... -> list of (size in bytes, set of CPUs), one for each cache.'''
+    caches = {}
+    for cache in _topology(processor).get('caches') or ():
+        for mask in cache.get('cpusets') or ():
+            caches.setdefault(cache['type'], []).append((cache['size'], frozenset(_cpus(mask))))
+    return dict(sorted(caches.items()))
+
+
+def _index_by_cpu(groups):
+    return {cpu: i for i, group in enumerate(groups) for cpu in group}
+
+
+def _last_level_groups(processor):
+    caches = _caches(processor)
+    return sorted(sorted(cpus) for _, cpus in caches[max(caches)]) if caches else []
+
+
+def cpu_list(cpus):
+    '''CPUs as people and tools write them.
+
+    :returns: for example ``'0-3,8'``, ascending.
+    '''
+    ranges = []
+    for cpu in sorted(cpus):
+        if ranges and cpu == ranges[-1][1] + 1:
+            ranges[-1][1] = cpu
+        else:
+            ranges.append([cpu, cpu])
+    return ','.join(str(a) if a == b else f'{a}-{b}' for a, b in ranges)
+
+
+def cpu_order(processor, allowed=None, smt=False):
+    '''CPUs in the order in which to use them: one hardware thread of each core, chip by chip.
+
+    A chip (socket) is filled before the next one is begun; within it, NUMA node by NUMA node, then
+    by groups that share a last-level cache, then ascending.
+
+    :arg allowed: CPUs that the process may use; :obj:`None` for all of them.
+    :arg smt: append the cores' second (third, ...) hardware threads, in the same order of cores.
+    :returns: list of CPU numbers.
+    :raises PlumblineError: if the topology is not known, or no CPU of it is allowed.
+    '''
+    cores = _groups(processor, 'cores')
+    if not cores:
+        raise PlumblineError(f'the topology of this partition is not known; {_DETECT}')
+    if allowed is not None:
+        cores = [[cpu for cpu in core if cpu in allowed] for core in cores]
+        cores = [core for core in cores if core]
+    if not cores:
+        raise PlumblineError(f'none of the allowed CPUs {cpu_list(allowed)} is in the topology of '
+                             f'this partition: it describes another machine; {_DETECT}')
+    places = [_index_by_cpu(groups) for groups in
+              (_groups(processor, 'sockets'), _groups(processor, 'numa_nodes'),
+               _last_level_groups(processor))]
+    cores.sort(key=lambda core: [place.get(core[0], 0) for place in places] + [core[0]])
+    depth = max(map(len, cores)) if smt else 1
+    return [core[i] for i in range(depth) for core in cores if i < len(core)]
+
+
+def thread_counts(order, processor):
+    '''Numbers of threads of a scaling curve: 1, 2, 4, ... in the first chip, then each chip filled.
+
+    :arg order: the CPUs as :func:`cpu_order` gave them; n threads use the first n.
+    :returns: ascending list that ends with ``len(order)``.
+    :raises PlumblineError: if ``order`` is empty.
+    '''
+    if not order:
+        raise PlumblineError('no CPU to run on: ask the scheduler for at least one')
+    place = _index_by_cpu(_groups(processor, 'sockets'))
+    filled = {n for n in range(1, len(order))
+              if place.get(order[n]) != place.get(order[n - 1])} | {len(order)}
+    powers = {2**i for i in range(min(filled).bit_length()) if 2**i < min(filled)}
+    return sorted(powers | filled)
+
+
+def levels(processor):
+    '''The levels of the memory hierarchy, for example ``['L1', 'L2', 'L3', 'memory']``.'''
+    return [*_caches(processor), 'memory']
+
+
+def capacity(processor, level, cpus=None):
+    '''Total size of the caches of ``level`` that ``cpus`` reach, each cache counted once.
+
+    :arg cpus: CPU numbers; :obj:`None` for all caches of the node.
+    :returns: bytes.
+    :raises PlumblineError: if there is no such level, or ``cpus`` reach none of its caches.
+    '''
+    caches = _caches(processor)
+    if level not in caches:
+        raise PlumblineError(f'no caches {level} in the topology of this partition, which has '
+                             f"{', '.join(caches) or 'none'}; {_DETECT}")
+    size = sum(size for size, shared in caches[level]
+               if cpus is None or not shared.isdisjoint(cpus))
+    if size <= 0:
+        raise PlumblineError(f'CPUs {cpu_list(cpus or ())} reach no {level} of the topology of '
+                             f'this partition; {_DETECT}')
+    return size
+
+
+def _cache_working_set(processor, level, cpus):
+    size = int(CACHE_SHARE * capacity(processor, level, cpus))
+    below = [lower for lower in _caches(processor) if lower < level]
+    lower = capacity(processor, below[-1], cpus) if below else 0
+    if size < ABOVE_LOWER_LEVEL * lower:
+        raise PlumblineError(
+            f'{level} cannot be isolated: half of its capacity ({_bytes_text(size)}) is below '
+            f'{ABOVE_LOWER_LEVEL} x {below[-1]} ({_bytes_text(lower)}) of the same CPUs; leave '
+            f'{level} out, or use fewer of the cores that share it')
+    return size
+
+
+def _memory_working_set(processor, available):
+    cache = capacity(processor, max(_caches(processor), default='L1'))
+    size = max(MEMORY_OVER_CACHE * cache, MEMORY_AT_LEAST)
+    if available is None:
+        return size
+    size = min(size, int(MEMORY_SHARE * available))
+    if size < MEMORY_OVER_CACHE_LEAST * cache:
+        raise PlumblineError(
+            f'memory cannot be measured: a quarter of it is {_bytes_text(size)}, and the '
+            f'last-level caches hold {_bytes_text(cache)}; ask for {_bytes_text(8 * cache)} of '
+            'memory at least')
+    return size
+
+
+def working_set(processor, level, cpus, available=None):
+    '''How much memory to sweep through so that ``level`` serves it.
+
+    A cache level: half of what ``cpus`` reach of it, which must be at least twice what they reach
+    of the level below.  Memory: four times the last-level caches of the whole node (other cores'
+    caches may hold lines too), at least 256 MiB, at most a quarter of ``available``.
+
+    :arg level: ``'L1'``, ``'L2'``, ``'L3'`` or ``'memory'``.
+    :arg cpus: the CPUs that the threads run on; the result is for all of them together.
+    :arg available: memory of the node or of the job, bytes; :obj:`None` if unknown.
+    :returns: bytes.
+    :raises PlumblineError: if there is no such level, if it cannot be told from the level below,
+        or if the memory is too small.
+    '''
+    if level == 'memory':
+        return _memory_working_set(processor, available)
+    return _cache_working_set(processor, level, cpus)
+
+
+def working_sets(processor, cpus, available=None):
+    '''The working sets of all levels that can be measured with ``cpus``.
+
+    :returns: (sizes, skipped): dictionaries level -> bytes, and level -> why it cannot be.
+    '''
+    sizes, skipped = {}, {}
+    for level in levels(processor):
+        try:
+            sizes[level] = working_set(processor, level, cpus, available)
+        except PlumblineError as error:
+            skipped[level] = str(error)
+    return sizes, skipped
+
+
+def check_allowed(requested, allowed):
+    '''Refuse more threads than CPUs.
+
+    :arg requested: number of threads.
+    :arg allowed: CPUs that the process may use.
+    :raises PlumblineError: if two threads would share a CPU.
+    '''
+    if requested > len(allowed):
+        raise PlumblineError(
+            f'{requested} threads asked for, but the process may use {len(allowed)} CPUs '
+            f'({cpu_list(allowed)}); ask the scheduler for more CPUs per task, or set fewer '
+            'threads')
+
+
+def _cgroup_paths(root):
+    '''Yield (controllers, path) of the process, from ``/proc/self/cgroup``.'''
+    try:
+        lines = (root / 'proc/self/cgroup').read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(':', 2)
+        yield controllers.split(','), path.lstrip('/')
+
+
+def _upwards(mount, path):
+    '''The folder of a cgroup and of all its parents.  A cgroup namespace shows paths that do not
+    exist below the mount; the parents that do exist still count.
+    '''
+    folder = mount / path
+    return [folder, *(parent for parent in folder.parents if parent.is_relative_to(mount))]
+
+
+def _numbers(path):
+    '''The whole numbers in a file, or none where it cannot be read or says ``max``.'''
+    try:
+        return [int(word) for word in path.read_text().split()]
+    except (OSError, ValueError):
+        return []
+
+
+def _quotas_v2(folder):
+    numbers = _numbers(folder / 'cpu.max')
+    return [numbers[0] / numbers[1]] if len(numbers) == 2 else []
+
+
+def _quotas_v1(folder):
+    quota = _numbers(folder / 'cpu.cfs_quota_us')
+    period = _numbers(folder / 'cpu.cfs_period_us')
+    return [quota[0] / period[0]] if quota and period and quota[0] > 0 else []
+
+
+def cpu_quota(root='/'):
+    '''How much CPU time the cgroups of this process give it.
+
+    Reads ``cpu.max`` (version 2) and ``cpu.cfs_quota_us`` (version 1) of the process's cgroup and
+    of all its parents; the smallest counts.
+
+    :arg root: the root of the file system, for tests.
+    :returns: CPUs, for example 1.5; :obj:`None` if there is no quota.
+    '''
+    root = Path(root)
+    mount = root / 'sys/fs/cgroup'
+    quotas = []
+    for controllers, path in _cgroup_paths(root):
+        if controllers == ['']:
+            for top in (mount, mount / 'unified'):
+                quotas += [q for folder in _upwards(top, path) for q in _quotas_v2(folder)]
+        elif 'cpu' in controllers:
+            for top in (mount / 'cpu', mount / ','.join(controllers)):
+                quotas += [q for folder in _upwards(top, path) for q in _quotas_v1(folder)]
+    return min(quotas, default=None)
+
+
+def allowed_cpus(root='/'):
+    '''What this process may use on this node.
+
+    :arg root: the root of the file system, for tests of the quota.
+    :returns: (set of CPU numbers, quota in CPUs or :obj:`None`).
+    '''
+    return os.sched_getaffinity(0), cpu_quota(root)

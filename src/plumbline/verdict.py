@@ -1,0 +1,102 @@
+'''The verdict on one metric: is the machine in true, out of true, or is that not known?
+
+The interval of the median decides, not the median: a value 1 % below its bound with an interval of
+5 % proves nothing, in either direction.
+'''
+
+import math
+
+PASS = 'PASS'
+NO_REFERENCE = 'NO REFERENCE'
+UNSTABLE = 'UNSTABLE'
+FAIL = 'FAIL'
+
+#: From the best to the worst: a group of metrics has the worst verdict among them.
+SEVERITY = (PASS, NO_REFERENCE, UNSTABLE, FAIL)
+
+#: Above this robust relative spread of its samples, a metric is not judged a PASS.
+MAX_SPREAD = 0.25
+
+
+def bounds(reference):
+    '''Absolute bounds of a reference, as ReFrame takes them.
+
+    ``lower`` and ``upper`` are fractions of ``ref``; where ``ref`` is 0 they are absolute
+    (``reframe.utility.sanity.reference_bounds``).
+
+    :arg reference: (ref, lower, upper), lower <= 0 or None, upper >= 0 or None.
+    :returns: (low, high) in the unit of ``ref``; minus or plus infinity where there is no bound.
+    '''
+    ref, lower, upper = reference
+    scale = abs(ref) if ref else 1.0
+    low = -math.inf if lower is None else ref + scale * lower
+    high = math.inf if upper is None else ref + scale * upper
+    return low, high
+
+
+def number(x):
+    '''``x`` for people: four significant digits, two decimals at least between 0.01 and 100.'''
+    if not math.isfinite(x) or abs(x) >= 1000:
+        return f'{x:.0f}'
+    text = f'{x:.4g}'
+    if 0.01 <= abs(x) < 100:
+        whole, _, decimals = text.partition('.')
+        return f'{whole}.{decimals:0<2}'
+    return text
+
+
+def _is(low, high):
+    '''(what a value in bounds is, what one out of bounds is), for people.'''
+    if low == -math.inf:
+        return f'at most {number(high)}', f'above {number(high)}'
+    if high == math.inf:
+        return f'at least {number(low)}', f'below {number(low)}'
+    both = f'{number(low)} .. {number(high)}'
+    return f'within {both}', f'outside {both}'
+
+
+def judge(summary, reference, max_spread=MAX_SPREAD, unit='1'):
+    '''Judge one metric.
+
+    - No samples, or a number that is not finite: FAIL, with or without a reference.
+    - No reference, or one without any bound (ReFrame's ``(0, None, None)``): NO REFERENCE.
+    - The whole interval outside the bounds: FAIL, however large the spread; noise does not excuse
+      a value whose every plausible median is out of bounds.
+    - The interval straddles a bound, or the spread is above the cap: UNSTABLE.
+    - Otherwise the whole interval is inside, bounds included: PASS.
+
+    :arg summary: has ``value``, ``n``, ``spread``, ``interval`` (:class:`statistics.Summary`).
+    :arg reference: (ref, lower, upper[, unit]) or :obj:`None`.
+    :arg max_spread: the cap on the robust relative spread.
+    :arg unit: unit of the metric, for the reason; ``'1'`` for none.
+    :returns: (verdict, reason); the reason is a text for people.
+    '''
+    low, high = summary.interval
+    if summary.n == 0:
+        return FAIL, 'nothing was measured: no samples'
+    if not all(math.isfinite(x) for x in (summary.value, low, high)):
+        return FAIL, f'not a finite number: {summary.value} in {low} .. {high}'
+    if reference is None or (reference[1] is None and reference[2] is None):
+        return NO_REFERENCE, 'no reference is recorded for this metric here'
+    least, most = bounds(reference[:3])
+    inside, outside = _is(least, most)
+    suffix = '' if unit == '1' else f' {unit}'
+    if high < least or low > most:
+        return FAIL, f'{number(summary.value)} is {outside}{suffix}'
+    for bound in (least, most):
+        if low < bound < high:
+            return UNSTABLE, (f'interval {number(low)} .. {number(high)} straddles '
+                              f'{number(bound)}{suffix}')
+    if not summary.spread <= max_spread:
+        return UNSTABLE, f'spread {number(summary.spread)} above {number(max_spread)}'
+    return PASS, f'{number(summary.value)} is {inside}{suffix}'
+
+
+def worst(verdicts):
+    '''The worst of some verdicts.
+
+    :arg verdicts: verdicts; :obj:`None` (skipped tests) does not count.
+    :returns: one of :data:`SEVERITY`; FAIL if there is nothing to judge, because a run must never
+        pass by measuring nothing.
+    '''
+    return max((v for v in verdicts if v is not None), key=SEVERITY.index, default=FAIL)

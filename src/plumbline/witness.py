@@ -1,0 +1,99 @@
+'''likwid-bench as the independent witness of the limits: once per session and partition.'''
+
+import os
+
+import reframe as rfm
+import reframe.utility.typecheck as typ
+from reframe.core.builtins import fixture, run_before, sanity_function, variable
+
+from plumbline.check import NativeCheck, OnNode
+from plumbline.errors import PlumblineError, in_one_line
+from plumbline.likwid import bench
+
+_NOT_THERE = 'not confirmed by likwid-bench: it is not on this partition'
+
+
+class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
+    '''What does likwid-bench reach in each level, with one thread and with all?
+
+    It never fails a check that uses it: without it the limits are the harness's own, and the report
+    says that nobody has confirmed them.
+    '''
+
+    descr = 'likwid-bench: the witness of the limits'
+    valid_prog_environs = ['*']
+
+    #: ``health`` (three kernels once, and two with non-temporal stores) or ``full`` (all, five times).
+    #:
+    #: :type: :class:`str`
+    #: :default: ``'health'``
+    effort = variable(str, value='health')
+
+    #: The levels to measure, e.g. ``L1,memory``; all by default.
+    #:
+    #: :type: list of :class:`str`
+    levels = variable(typ.List[str], value=[], loggable=False)
+
+    #: What the archive keeps of it: the time inside its timed loops.
+    plumbline = variable(dict, value={}, loggable=True)
+
+    @run_before('run')
+    def write_script(self):
+        self.executable = 'true'
+        if 'likwid' not in self.current_partition.features:
+            return
+        with in_one_line():
+            commands = []
+            for cpus in {tuple(self.all_cpus[:1]), tuple(self.all_cpus)}:
+                sizes = {level: size for level, size in self.working_sets(cpus)[0].items()
+                         if level in (self.levels or [level])}
+                commands += bench.bench_commands(sizes, cpus, self.isa(), self.effort)
+        with open(os.path.join(self.stagedir, 'witness.sh'), 'w') as file:
+            file.write(bench.script(commands))
+        # Neither its failure nor its hanging may fail the checks.
+        self.executable, self.executable_opts = 'sh', ['-c', "'timeout 9m sh witness.sh || true'"]
+
+    def isa(self):
+        '''The widest kernels of likwid-bench that the processor runs.'''
+        import archspec.cpu
+        name = self.current_partition.processor.arch or ''
+        features = archspec.cpu.TARGETS[name].features if name in archspec.cpu.TARGETS else ()
+        if 'avx512f' in features:
+            return 'avx512'
+        if 'avx2' in features and 'fma' in features:
+            return 'avx2'
+        platform = self.current_partition.processor.platform
+        return 'sse' if platform == 'x86_64' else 'scalar'
+
+    @sanity_function
+    def ran(self):
+        samples, _ = self.samples()
+        self.plumbline = {'schema': 1, 'timed_seconds': sum(s['seconds'] for s in samples or ())}
+        return True
+
+    def samples(self):
+        '''(samples, reason): what it measured, or None and why not.'''
+        if 'likwid' not in self.current_partition.features:
+            return None, _NOT_THERE
+        try:
+            return bench.parse_witness(self.output()), None
+        except PlumblineError as error:
+            return None, f'not confirmed by likwid-bench: {error}'
+
+
+class LimitedCheck(NativeCheck):
+    '''A check whose program runs the limit streams beside its kernels.'''
+
+    witness = fixture(likwid_bench, scope='partition')
+
+    def witness_best(self, level, threads):
+        if 'witness' not in self.plumbline:
+            samples, reason = self.witness.samples()
+            self.plumbline.update(witness=samples, witness_reason=reason)
+            if reason:
+                self.note(reason)
+        best = bench.witness_best(self.plumbline['witness'], level, threads)
+        if best is None and self.plumbline['witness'] is not None:
+            self.note(f'{level}, {threads} threads: not confirmed by likwid-bench, which did not '
+                      'measure there')
+        return best and best['traffic_rate']

@@ -1,0 +1,116 @@
+'''Checks whose program prints what a story says: everything but the measuring is real.'''
+
+import reframe as rfm
+import reframe.utility.sanity as sn
+from plumbline import metrics
+from plumbline.check import NativeCheck
+from plumbline.witness import LimitedCheck
+from reframe.core.builtins import parameter, performance_function, run_after, variable
+
+
+class Story:
+    '''What the canned checks have in common.'''
+
+    def options(self):
+        return ['--story', self.story, '--size', self.elements('memory', 32)]
+
+    def evaluate(self):
+        group, = metrics.groups(self.measurements)
+        found = self.against_limit(group)['plain']
+        yield metrics.Metric('of_limit', 'plain', found.samples, '1', found.limit)
+        for record in metrics.kernels(group):
+            yield metrics.bandwidth(record, 'plain', found.limit)
+
+
+class Canned(Story, rfm.RunOnlyRegressionTest, NativeCheck):
+    program = 'triad'
+    threads = variable(str, value='one')
+    tags = {'health'}
+
+
+@rfm.simple_test
+class Told(Canned):
+    '''Which stories are believed?'''
+
+    story = parameter(['good', 'slow', 'impossible', 'noisy', 'wavering', 'unknown', 'crash',
+                       'invalid', 'missing', 'silent', 'truncated', 'elsewhere', 'level', 'endless',
+                       'short', 'few', 'timeless'])
+    tags = set()
+
+
+@rfm.simple_test
+class Unmeasurable(Canned):
+    '''Does a metric that cannot be evaluated count?'''
+
+    story = 'good'
+
+    @performance_function('s')
+    def time(self):
+        return sn.extractsingle(r'no such line (\d+)', self.stdout, 1, float)
+
+
+@rfm.simple_test
+class Nothing(Canned):
+    '''Does a check without a metric pass?'''
+
+    story = 'good'
+
+    def evaluate(self):
+        return ()
+
+
+@rfm.simple_test
+class NotANumber(Canned):
+    '''Does a metric pass that is no number and has no reference?'''
+
+    story = 'good'
+
+    def evaluate(self):
+        yield metrics.Metric('time', None, metrics.np.full(12, metrics.np.nan), 's')
+
+
+@rfm.simple_test
+class OtherMetric(Canned):
+    '''Do the metrics of two checks keep their names in the performance log?'''
+
+    story = 'good'
+
+    def evaluate(self):
+        yield metrics.Metric('time', 'plain', metrics.np.full(12, 7.0), 's')
+
+
+@rfm.simple_test
+class Skipped(Canned):
+    '''What is said of a check that cannot run here?'''
+
+    story = 'good'
+
+    @run_after('setup')
+    def leave_out(self):
+        self.skip_metric('bandwidth', 'made to be skipped')
+        self.skip('made to be skipped')
+
+
+@rfm.simple_test
+class Flaky(Canned):
+    '''Is a check that failed measured again?'''
+
+    story = 'flaky'
+
+
+@rfm.simple_test
+class Witnessed(Story, rfm.RunOnlyRegressionTest, LimitedCheck):
+    '''What does the report say of a witness that fails?'''
+
+    program = 'triad'
+    threads = variable(str, value='one')
+    story = 'good'
+    tags = {'health'}
+
+
+@rfm.simple_test
+class AllThreads(Canned):
+    '''On which CPUs do all threads run?'''
+
+    story = 'good'
+    threads = 'all'

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+'''Stands in for a native program: prints records as the story says, without measuring anything.
+
+The triad moves 10 GB/s of application bytes, 12.5 GB/s of traffic, as fast as the limit stream.
+'''
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+MACHINE = {
+    'record': 'machine', 'schema': 1, 'hostname': 'made', 'cpu_model': 'made-up CPU',
+    'microcode': None, 'kernel': '0', 'governor': None, 'huge_pages': None,
+    'numa_balancing': None, 'mitigations': None, 'memory_kib': 1024, 'allowed_cpus': None,
+    'cpu_quota': None, 'caches': None, 'numa_nodes': None, 'clock_resolution': 1e-8}
+
+
+def stamp(what):
+    '''Leave the time in a file, for those who ask what overlapped.'''
+    if 'CANNED_STAMPS' in os.environ:
+        with open(os.environ['CANNED_STAMPS'], 'a') as file:
+            file.write(f'{what} {time.time():.6f} {Path.cwd().name}\n')
+
+
+def is_first_time():
+    mark = Path(os.environ['CANNED_MARK'])
+    first = not mark.exists()
+    mark.touch()
+    return first
+
+
+def record(options, variant, role, factor=1.0, noise=(0.01, -0.01)):
+    '''A measurement that takes ``factor`` times as long as it should, with this noise over and over.
+
+    Its option ``environment`` is what the program sees of the environment it was given.
+    '''
+    cpus = [int(cpu) for cpu in options.cpus.split(',')]
+    return {'record': 'measurement', 'schema': 1, 'kernel': 'triad', 'variant': variant,
+            'isa': None, 'role': role, 'group': 0, 'size': int(options.size), 'threads': len(cpus),
+            'ranks': 1, 'options': {'environment': os.environ.get('OMP_NUM_THREADS')},
+            'compiler': 'made 1', 'flags': '-O9', 'level': 'memory',
+            'working_set': 32 * int(options.size), 'passes': 1,
+            'seconds': [0.01 * factor * (1 + noise[i % len(noise)])
+                        for i in range(options.samples)],
+            'bytes': 1e8, 'flops': 6.25e6, 'traffic': 1.25e8, 'traffic_source': 'made up',
+            'valid': True, 'max_error': 0.0, 'cpus': cpus, 'numa_nodes': {'0': 1.0},
+            'page_size': 4096, 'huge_page_share': None, 'clock_resolution': 1e-8}
+
+
+#: story -> (factor and noise of the triad, what is changed in its record).
+STORIES = {
+    'slow': ((2.0,), {}),
+    'impossible': ((0.8,), {}),
+    'noisy': ((1.0, (0.5, -0.5)), {}),
+    'wavering': ((1.0, (-0.05, 0.0, 0.2, 0.0, 0.25)), {}),
+    'invalid': ((1.0,), {'valid': False, 'max_error': 0.25}),
+    'elsewhere': ((0.9,), {'cpus': [4095]}),
+    'level': ((1.0,), {'level': 'L3'}),
+    'endless': ((1.0,), {'seconds': [float('nan')] * 25}),
+    'short': ((1.0,), {'seconds': [1e-6] * 25}),
+    'few': ((1.0,), {'seconds': [0.01] * 9}),
+    'timeless': ((1.0,), {'seconds': [0.0] * 25}),
+}
+
+
+def main():
+    if '--list' in sys.argv:
+        print('triad: made up\n  plain          -        nothing at all')
+        return 0
+    parser = argparse.ArgumentParser()
+    for option in ('--story', '--size', '--cpus'):
+        parser.add_argument(option)
+    parser.add_argument('--samples', type=int)
+    options = parser.parse_args()
+    story = options.story
+    stamp('begin')
+    if 'CANNED_STAMPS' in os.environ:
+        time.sleep(0.3)
+    if story == 'flaky':
+        story = 'slow' if is_first_time() else 'good'
+    speed, changed = STORIES.get(story, ((1.0,), {}))
+    lines = [json.dumps(MACHINE), json.dumps(record(options, 'load', 'limit')),
+             json.dumps({**record(options, 'plain', 'kernel', *speed), **changed})]
+    if story == 'missing':
+        lines.pop()
+    if story == 'truncated':
+        lines[-1] = lines[-1].partition('"passes"')[0]
+    print('' if story == 'silent' else '\n'.join(lines))
+    stamp('end')
+    if story == 'crash':
+        print('plumbline: a made-up crash', file=sys.stderr)
+    return 3 if story == 'crash' else 0
+
+
+sys.exit(main())

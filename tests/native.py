@@ -1,0 +1,121 @@
+'''Building and calling the native programs, for the tests.'''
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+import pytest
+
+from plumbline import records
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent / 'src'
+
+#: The CPUs that a test may use.
+CPUS = sorted(os.sched_getaffinity(0))
+
+#: What would change how the programs run.
+_FOREIGN = re.compile('OMP_|GOMP_|KMP_|LIKWID_|ASAN_|UBSAN_|LSAN_')
+
+two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason='only one CPU may be used here')
+x86_only = pytest.mark.skipif(os.uname().machine != 'x86_64', reason='the intrinsics are written for x86-64')
+
+
+def needs(*tools):
+    '''Skip the test, by name, where a tool is not there.'''
+    for tool in tools:
+        if not shutil.which(tool):
+            pytest.skip(f'{tool} is not there')
+
+
+def environment(**changes):
+    kept = {name: value for name, value in os.environ.items() if not _FOREIGN.match(name)}
+    return {**kept, 'OMP_WAIT_POLICY': 'passive', **changes}
+
+
+def output_of(*command, **options):
+    '''Standard output of a tool; its complaint is the failure of the test.'''
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@dataclass
+class Outcome:
+    '''How a program ended.'''
+    code: int
+    text: str
+    errors: str
+
+    @property
+    def machine(self):
+        return records.parse(self.text).machine
+
+    @property
+    def measurements(self):
+        return records.parse(self.text).measurements
+
+    def kernels(self):
+        return [r for r in self.measurements if r['role'] == 'kernel']
+
+    def limits(self):
+        return [r for r in self.measurements if r['role'] == 'limit']
+
+
+@dataclass
+class Variant:
+    '''A line of ``--list``.'''
+    name: str
+    isa: str
+    in_build: bool
+    on_cpu: bool
+
+    @property
+    def runs(self):
+        return self.in_build and self.on_cpu
+
+
+class Build:
+    '''A build folder of ``src/``, or of a copy of it.'''
+
+    def __init__(self, folder, *options, source=SOURCE, targets=()):
+        needs('cmake', 'cc')
+        self.folder = folder
+        ninja = ['-G', 'Ninja'] if shutil.which('ninja') else []
+        output_of('cmake', *ninja, *options, '-S', source, '-B', folder, env=environment())
+        self.make(*targets)
+
+    def make(self, *targets):
+        chosen = ['--target', *targets] if targets else []
+        output_of('cmake', '--build', self.folder, '--parallel', str(len(CPUS)), *chosen, env=environment())
+
+    def path(self, program):
+        return self.folder / 'bin' / program
+
+    def run(self, program, *arguments, on=None, **variables):
+        '''Call a program; with ``on``, on these CPUs only.'''
+        command = [str(part) for part in (self.path(program), *arguments)]
+        if on is not None:
+            needs('taskset')
+            command = ['taskset', '-c', ','.join(map(str, on)), *command]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=50,
+                              env=environment(**variables))
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    def measured(self, program, *arguments, **options):
+        '''Call a program that must end well and say nothing but records.'''
+        found = self.run(program, *arguments, **options)
+        assert (found.code, found.errors) == (0, '')
+        assert found.measurements
+        return found
+
+    def variants(self, program):
+        lines = self.run(program, '--list').text.splitlines()[1:]
+        found = [re.fullmatch(r'  (\S+) +(\S+) +(.*)', line).groups() for line in lines]
+        return [Variant(name, isa, '[not in this build]' not in about, '[not on this CPU]' not in about)
+                for name, isa, about in found]
+
+    def runnable(self, program):
+        return {variant.name for variant in self.variants(program) if variant.runs}

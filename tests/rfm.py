@@ -1,0 +1,114 @@
+'''Running the real ReFrame and the real ``plumbline``, in processes and folders of their own.'''
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+GUARDS = Path(__file__).with_name('guards')
+LIKWID = ('likwid-bench', 'likwid-perfctr', 'likwid-pin')
+
+_REFRAME = Path(sys.executable).with_name('reframe')
+_PLUMBLINE = [sys.executable, '-c', 'from plumbline.cli import main; main()']
+
+#: What the person who runs the tests may have set, and what would change a run.
+_FOREIGN = ('RFM_', 'PLUMBLINE_', 'OMP_', 'KMP_', 'LIKWID', 'SLURM_', 'CANNED_')
+
+
+@dataclass
+class Done:
+    '''A process that has ended.
+
+    :attr code: its exit code.
+    :attr out: standard output and standard error, in this order.
+    :attr report: the run report, or :obj:`None` if there is none.
+    '''
+    code: int
+    out: str
+    report: dict | None = None
+
+    def cases(self, run=-1):
+        '''Test cases of a run that are no fixtures: display name -> entry of the run report.'''
+        return {case['name']: case for case in self.report['runs'][run]['testcases']
+                if not case['fixture']}
+
+    def fixtures(self):
+        '''The same for the fixtures: class name -> entry.'''
+        return {case['name'].split(' ')[0]: case for case in self.report['runs'][0]['testcases']
+                if case['fixture']}
+
+    def line(self, text):
+        '''The only line that holds this text.'''
+        found = {line.strip() for line in self.out.splitlines() if text in line}
+        assert len(found) == 1, f'{text!r} is in {len(found)} lines of:\n{self.out}'
+        return found.pop()
+
+
+def tools(folder, without=(), scripts=()):
+    '''A folder for PATH that holds what PATH holds, but for some commands.
+
+    :arg without: names of commands that are not there.
+    :arg scripts: paths of scripts that stand in for the commands of their names.
+    :returns: the folder.
+    '''
+    folder.mkdir()
+    instead = {path.name: path for path in scripts}
+    for place in os.environ['PATH'].split(':'):
+        for entry in os.scandir(place) if os.path.isdir(place) else ():
+            if entry.name not in {*without, *instead} and not os.path.lexists(folder / entry.name):
+                os.symlink(entry.path, folder / entry.name)
+    for name, path in instead.items():
+        os.symlink(path, folder / name)
+    return folder
+
+
+class Workplace:
+    '''A folder with the reports of its own runs.
+
+    :arg folder: made if it is not there.
+    :arg path: the folder of commands (:func:`tools`); PATH as it is by default.
+    :arg config: ReFrame's configuration.
+    :arg environment: further variables of all processes.
+    '''
+
+    def __init__(self, folder, path=None, config=GUARDS / 'config.py', **environment):
+        self.folder, self.config = folder, config
+        folder.mkdir(parents=True, exist_ok=True)
+        self.environment = {key: value for key, value in os.environ.items()
+                            if not key.startswith(_FOREIGN)}
+        self.environment |= {'HOME': str(folder), 'PLUMBLINE_REPORTS': str(folder / 'reports')}
+        self.environment |= {'PATH': str(path)} if path else {}
+        self.environment |= {key: str(value) for key, value in environment.items()}
+        self.report = folder / 'run.json'
+
+    @property
+    def stage(self):
+        return self.folder / 'reports/reframe/stage'
+
+    def run(self, command, **environment):
+        done = subprocess.run(list(map(str, command)), cwd=self.folder, text=True, timeout=300,
+                              stdin=subprocess.DEVNULL, capture_output=True,
+                              env={**self.environment, **environment})
+        return Done(done.returncode, done.stdout + done.stderr)
+
+    def reframe(self, *options, checks=GUARDS / 'canned.py', before=(), **environment):
+        '''``reframe -C CONFIG -c CHECKS OPTIONS``.
+
+        :arg before: what to write in front of the command, e.g. ``taskset -c 0``.
+        '''
+        self.report.unlink(missing_ok=True)
+        done = self.run([*before, _REFRAME, '-C', self.config, '-c', checks, '-R',
+                         '--report-file', self.report, *options], **environment)
+        if self.report.exists():
+            done.report = json.loads(self.report.read_text())
+        return done
+
+    def plumbline(self, *arguments, **environment):
+        return self.run([*_PLUMBLINE, *arguments], **environment)
+
+    def judge(self):
+        '''``plumbline report`` of the last run.'''
+        return self.plumbline('report', self.report)

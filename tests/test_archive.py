@@ -1,0 +1,275 @@
+'''The archive, from a true run report of ReFrame and from made-up ones.'''
+
+import datetime
+import errno
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+from made_report import MACHINE, case, metric, result, write_report
+
+from plumbline import archive
+from plumbline.errors import PlumblineError
+
+CONFIG = '''
+site_configuration = {
+    'systems': [{'name': 'tiny', 'hostnames': ['.*'], 'partitions': [{
+        'name': 'cpu', 'scheduler': 'local', 'launcher': 'local', 'environs': ['builtin']}]}],
+    'environments': [{'name': 'builtin'}],
+    'general': [{'report_file': 'report.json', 'trap_job_errors': True}],
+}
+'''
+
+
+@pytest.fixture(scope='module')
+def reframe_report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('reframe')
+    (folder / 'config.py').write_text(CONFIG)
+    checks = pathlib.Path(__file__).with_name('tiny_checks.py')
+    reframe = pathlib.Path(sys.executable).with_name('reframe')
+    subprocess.run([reframe, '-C', 'config.py', '-c', checks, '-r', '--exec-policy=serial',
+                    '--max-retries=1', '--prefix', folder],
+                   cwd=folder, capture_output=True, timeout=120)
+    return folder / 'report.json'
+
+
+@pytest.fixture(scope='module')
+def rows(reframe_report, tmp_path_factory):
+    root = tmp_path_factory.mktemp('archive')
+    archive.archive(reframe_report, root)
+    return archive.load_session(root)
+
+
+def of(frame, check, run=0):
+    return frame.filter(check=check, run=run).to_dicts()
+
+
+def test_metrics_of_a_true_report(rows):
+    plain, nt = rows.filter(display_name='Good %level=memory').to_dicts()
+    assert plain['check'] == 'Good' and plain['test'].startswith('Good_')
+    assert plain['name'] == 'bandwidth.plain' and plain['samples'] == [2, 3, 4]
+    assert (plain['reference'], plain['lower'], plain['upper']) == (3, -0.5, None)
+    assert (plain['interval_low'], plain['interval_high'], plain['limit']) == (2, 4, 5)
+    assert plain['verdict'] == 'PASS' and plain['level'] == 'memory'
+    assert plain['result'] == 'pass' and plain['fixture'] is False and plain['hostname']
+    assert plain['time_total'] > 0 and plain['timed_seconds'] == 9
+    assert nt['verdict'] == 'NO REFERENCE' and nt['reference'] is None
+    assert json.loads(plain['detail'])['threads'] == 'one' and nt['detail'] is None
+    assert 'metrics' not in json.loads(plain['detail'])
+
+
+def test_session_of_a_true_report(rows, reframe_report):
+    report = json.loads(reframe_report.read_text())
+    info = json.loads(rows['session_info'][0])
+    assert info['version'] == '4.10.4' and '--max-retries=1' in info['cmdline']
+    assert rows['session_info'].null_count() == len(rows) - 1
+    assert rows['session'].n_unique() == 1 and rows['session'][0].endswith(info['uuid'][:8])
+    assert rows['started'][0].timestamp() == pytest.approx(info['time_start_unix'], abs=1e-5)
+    cases = {(c['unique_name'], r['run_index']) for r in report['runs'] for c in r['testcases']}
+    assert set(rows.select('test', 'run').iter_rows()) == cases
+
+
+@pytest.mark.parametrize('check, verdict, reason', [
+    ('Silent', 'FAIL', 'measured nothing: the test passed without a metric'),
+    ('Skipped', None, 'no counters here'),
+    ('tiny_fixture', None, None),
+    ('broken_fixture', 'FAIL', 'sanity: sanity error: no build'),
+    ('OutOfSchema', 'FAIL', "result out of schema: field metrics/0: 'metric' is a required "
+                            'property')])
+def test_tests_without_metrics_have_one_row(rows, check, verdict, reason):
+    row, = of(rows, check)
+    assert row['metric'] is None
+    assert (row['verdict'], row['reason']) == (verdict, reason)
+
+
+def test_a_dependent_names_what_failed(rows):
+    row, = of(rows, 'Dependent')
+    assert row['result'] == 'fail_deps' and row['verdict'] == 'FAIL'
+    assert row['reason'].startswith('not run: broken_fixture')
+
+
+def test_a_failed_test_with_passing_metrics_is_a_fail(rows):
+    passed, failed = of(rows, 'Insane')
+    assert (passed['name'], passed['verdict']) == ('bandwidth.plain', 'PASS')
+    assert (failed['metric'], failed['verdict']) == (None, 'FAIL')
+    assert failed['reason'] == 'sanity: sanity error: wrong result'
+
+
+def test_unstable_is_not_made_a_fail(rows):
+    row, = of(rows, 'Unstable')
+    assert row['result'] == 'fail' and row['verdict'] == 'UNSTABLE'
+
+
+def test_retries(rows):
+    assert {row['run'] for row in rows.filter(check='Insane').to_dicts()} == {0, 1}
+    assert archive.final_rows(rows).filter(check='Insane')['run'].unique().to_list() == [1]
+    assert archive.earlier_runs(rows).filter(check='Insane')['run'].unique().to_list() == [0]
+    assert len(archive.final_rows(rows).filter(check='Good')) == 4
+    assert len(archive.final_rows(rows)) + len(archive.earlier_runs(rows)) == len(rows)
+
+
+# --- made-up reports -----------------------------------------------------------------------------
+
+def archived(folder, *cases, **options):
+    archive.archive(write_report(folder / 'report.json', list(cases), **options), folder / 'a')
+    return archive.load_session(folder / 'a').to_dicts()
+
+
+def test_file_and_folders(tmp_path):
+    report = write_report(tmp_path / 'r.json', [case(plumbline=result(metric()))])
+    path = archive.archive(report, tmp_path / 'a')
+    assert path == tmp_path / 'a/system=made/date=2027-01-15/20270115T080000Z-12345678.parquet'
+    assert archive.archive(report, tmp_path / 'a') == path
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+    assert pl.read_parquet(path, hive_partitioning=False).schema == archive.SCHEMA
+
+
+@pytest.mark.parametrize('changed, reason', [
+    ({'result': 'fail', 'fail_phase': 'cleanup', 'fail_reason': 'os error: disk full\nmore'},
+     'cleanup: os error: disk full'),
+    ({'result': 'fail', 'fail_phase': 'performance', 'fail_reason': 'performance error: \n  x'},
+     'performance: performance error: x'),
+    ({'result': 'fail', 'fail_phase': 'run', 'fail_reason': None},
+     'run: ReFrame gives no reason'),
+    ({'result': 'abort'}, 'aborted before its end'),
+    ({'result': 'xpass'}, 'passed although'), ({'result': 'xfail'}, 'failed as ReFrame'),
+    ({'result': '<unknown>'}, "result '<unknown>'")])
+def test_every_other_end_is_a_fail(tmp_path, changed, reason):
+    rows = archived(tmp_path, case(plumbline=result(metric()), **changed))
+    assert [row['verdict'] for row in rows] == ['PASS', 'FAIL']
+    assert reason in rows[1]['reason']
+
+
+def failed_in_performance(reason, *metrics):
+    return case(plumbline=result(*metrics), result='fail', fail_phase='performance',
+                fail_reason=f'performance error: {reason}')
+
+
+def test_what_explains_a_failure(tmp_path):
+    fails, unstable = metric(verdict='FAIL'), metric('bandwidth.nt', verdict='UNSTABLE')
+    explained = failed_in_performance('UNSTABLE: bandwidth.nt: spread', unstable)
+    assert [r['verdict'] for r in archived(tmp_path, explained)] == ['UNSTABLE']
+    assert len(archived(tmp_path, failed_in_performance('x', fails, unstable))) == 2
+    other = failed_in_performance('not measured: bandwidth.c', unstable)
+    assert [r['verdict'] for r in archived(tmp_path, other)] == ['UNSTABLE', 'FAIL']
+    other['perfvalues'] = {'made:cpu:bandwidth.c': [1, 2, -0.1, None, 'MB/s', 'fail']}
+    assert [r['verdict'] for r in archived(tmp_path, other)] == ['UNSTABLE', 'FAIL']
+
+
+@pytest.mark.parametrize('payload', [{}, None, '<undefined>', []])
+def test_a_test_that_left_nothing(tmp_path, payload):
+    row, = archived(tmp_path, {**case(), 'plumbline': payload, 'job_nodelist': '<undefined>'})
+    assert row['verdict'] == 'FAIL' and row['detail'] is None and row['hostname'] is None
+
+
+def test_skip_without_a_reason(tmp_path):
+    row, = archived(tmp_path, case(result='skip'))
+    assert row['verdict'] is None and 'see its log' in row['reason']
+
+
+@pytest.mark.parametrize('changed', [{'n': 0}, {'value': None}, {'reference': None}])
+def test_an_impossible_pass_is_a_fail(tmp_path, changed):
+    row, = archived(tmp_path, case(plumbline=result({**metric(), **changed})))
+    assert row['verdict'] == 'FAIL' and 'a PASS needs' in row['reason']
+
+
+def test_nan_is_a_fail_and_leaves_the_json(tmp_path):
+    plumbline = result(metric(value=float('nan')), witness={'best': float('inf')})
+    row, = archived(tmp_path, case(plumbline=plumbline))
+    assert (row['verdict'], row['reason']) == ('FAIL', 'not a finite number')
+    assert json.loads(row['detail'], parse_constant=pytest.fail)['witness'] == {'best': None}
+
+
+def test_nodes(tmp_path):
+    one, two = archived(tmp_path, case(plumbline=result(metric()), job_nodelist='<undefined>'),
+                        case('B', result(metric()), job_nodelist=['n1', 'n2']))
+    assert (one['hostname'], two['hostname']) == (MACHINE['hostname'], 'n1,n2')
+
+
+@pytest.mark.parametrize('text, message', [
+    ('', 'not JSON'), ('{"session_info": {', 'not JSON'), ('[]', 'not a run report'),
+    ('{"runs": []}', 'session_info'), ('{"session_info": {"uuid": "1"}, "runs": []}', 'not a run')])
+def test_corrupt_reports(tmp_path, text, message):
+    (tmp_path / 'r.json').write_text(text)
+    with pytest.raises(PlumblineError, match=message) as error:
+        archive.archive(tmp_path / 'r.json', tmp_path / 'a')
+    assert 'r.json' in str(error.value) and '\n' not in str(error.value)
+    assert not (tmp_path / 'a').exists()
+
+
+def test_missing_empty_and_mixed_reports(tmp_path):
+    with pytest.raises(PlumblineError, match='No such file'):
+        archive.archive(tmp_path / 'no.json', tmp_path)
+    with pytest.raises(PlumblineError, match='no test ran'):
+        archived(tmp_path)
+    with pytest.raises(PlumblineError, match='several systems'):
+        archived(tmp_path, case(), case(system='other'))
+
+
+def test_full_disk_leaves_nothing(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr(os, 'fsync', full)
+    with pytest.raises(PlumblineError, match='No space left.*make room') as error:
+        archived(tmp_path, case())
+    assert '\n' not in str(error.value)
+    assert [p for p in (tmp_path / 'a').rglob('*') if p.is_file()] == []
+
+
+def test_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / 'a').write_text('a file')
+    with pytest.raises(PlumblineError, match='cannot write the archive'):
+        archived(tmp_path, case())
+
+
+def test_empty_archive(tmp_path):
+    for root in (tmp_path, tmp_path / 'none'):
+        assert archive.scan(root).collect().schema == archive.SCAN_SCHEMA
+        with pytest.raises(PlumblineError, match='it is empty'):
+            archive.load_session(root)
+
+
+def test_several_sessions(tmp_path):
+    root = tmp_path / 'a'
+    for start, system in ((1.8e9, 'made'), (1.8e9 + 86400, 'made'), (1.7e9, 'other')):
+        report = write_report(tmp_path / 'r.json', [case(system=system)], start=start)
+        archive.archive(report, root)
+    assert archive.scan(root).collect().schema == archive.SCAN_SCHEMA
+    days = archive.scan(root).filter(system='made').collect()['date'].sort().to_list()
+    assert days == [datetime.date(2027, 1, 15), datetime.date(2027, 1, 16)]
+    assert archive.load_session(root)['date'][0] == days[1]
+    assert archive.load_session(root, system='other')['system'].to_list() == ['other']
+    first = '20270115T080000Z-12345678'
+    assert archive.load_session(root, first)['session'].to_list() == [first]
+    with pytest.raises(PlumblineError, match='no session 2020.*latest is 20270116'):
+        archive.load_session(root, '2020')
+
+
+def test_a_damaged_file_is_named_in_one_line(tmp_path):
+    path = archive.archive(write_report(tmp_path / 'r.json', [case()]), tmp_path / 'a')
+    path.write_bytes(b'PAR1 and no more')
+    with pytest.raises(PlumblineError, match='cannot read the archive') as error:
+        archive.load_session(tmp_path / 'a')
+    assert '\n' not in str(error.value)
+
+
+def test_files_of_an_older_schema_are_read(tmp_path):
+    path = archive.archive(write_report(tmp_path / 'r.json', [case()]), tmp_path / 'a')
+    pl.read_parquet(path, hive_partitioning=False).drop('limit').with_columns(
+        later=pl.lit(1)).write_parquet(path)
+    assert archive.load_session(tmp_path / 'a').schema == archive.SCAN_SCHEMA
+
+
+def test_time_of_a_fixture_is_that_of_its_job(tmp_path):
+    # ReFrame lets time_run of a fixture last until the end of the tests that use it: 300 s here.
+    fixture = case('Fixture', fixture=True, job_submit_time=100.0, job_completion_time_unix=140.0,
+                   time_setup=1.0, time_compile=2.0, time_run=300.0, time_sanity=0.5,
+                   time_performance=None, time_total=310.0)
+    archive.archive(write_report(tmp_path / 'r.json', [fixture]), tmp_path / 'archive')
+    row, = archive.load_session(tmp_path / 'archive').to_dicts()
+    assert row['time_run'] == 40.0
+    assert row['time_total'] == 43.5

@@ -1,0 +1,575 @@
+'''The ways in which a ReFrame suite passes wrongly, each tried on the real ReFrame.
+
+The native programs are canned (``guards/program.py``): they print what a story says.  The build,
+ReFrame's pipeline, the base plugin, the settings, the archive and the report are real.
+'''
+
+import ast
+import json
+import re
+import shlex
+import shutil
+
+import pytest
+import rfm
+import yaml
+
+SERIAL = '--exec-policy=serial'
+CHECKS = rfm.REPOSITORY / 'checks'
+CONFIGURATIONS = [rfm.REPOSITORY / 'config/localhost.py',
+                  *sorted(rfm.REPOSITORY.glob('config/sites/*.py'))]
+
+
+# --- where the runs take place ------------------------------------------------------------------
+
+@pytest.fixture(scope='session')
+def commands(tmp_path_factory):
+    '''PATH with a canned cmake, and without LIKWID.'''
+    return rfm.tools(tmp_path_factory.mktemp('path') / 'bin', without=rfm.LIKWID,
+                     scripts=[rfm.GUARDS / 'cmake'])
+
+
+@pytest.fixture(scope='session')
+def with_likwid(tmp_path_factory):
+    '''PATH with a canned cmake and a canned LIKWID, of which likwid-bench dies.'''
+    return rfm.tools(tmp_path_factory.mktemp('path') / 'bin', scripts=[
+        rfm.GUARDS / name for name in ('cmake', 'likwid-pin', 'likwid-bench')])
+
+
+@pytest.fixture(scope='session')
+def known(tmp_path_factory):
+    '''A folder of references with those of the canned checks.'''
+    folder = tmp_path_factory.mktemp('references')
+    shutil.copy(rfm.GUARDS / 'references.yaml', folder / 'portable.yaml')
+    return folder
+
+
+@pytest.fixture
+def place(tmp_path, commands, known):
+    return rfm.Workplace(tmp_path / 'place', commands, PLUMBLINE_REFERENCES=known,
+                         CANNED_MARK=tmp_path / 'mark')
+
+
+@pytest.fixture(scope='module')
+def stories(tmp_path_factory, commands, known):
+    '''One run of all canned checks: (place, run, what ``plumbline report`` says of it).'''
+    folder = tmp_path_factory.mktemp('stories')
+    place = rfm.Workplace(folder, commands, PLUMBLINE_REFERENCES=known, CANNED_MARK=folder / 'mark')
+    done = place.reframe('-r', SERIAL, '--keep-stage-files')
+    assert done.report, done.out
+    return place, done, place.judge()
+
+
+def verdicts_of(case):
+    return {metric['name']: metric['verdict'] for metric in case['plumbline']['metrics']}
+
+
+def written_references(folder, content, name='portable.yaml'):
+    folder.mkdir(exist_ok=True)
+    text = content if isinstance(content, str) else yaml.safe_dump(content)
+    (folder / name).write_text(text)
+    return folder
+
+
+# --- what a program prints is not believed ------------------------------------------------------
+
+@pytest.mark.parametrize('story, reason', [
+    ('crash', 'the job ended with exit code 3: plumbline: a made-up crash'),
+    ('invalid', 'the result is wrong'),
+    ('missing', 'triad measured nothing'),
+    ('silent', 'triad measured nothing'),
+    ('truncated', 'line 3: truncated record'),
+    ('elsewhere', 'thread 0 was placed on CPU'),
+    ('level', 'is meant for memory, but lives in L3'),
+    ('endless', 'NaN is not a finite number'),
+    ('timeless', 'every sample took time'),
+    ('short', 'more passes are needed'),
+    ('few', '9 samples are fewer than 10'),
+])
+def test_bad_records_fail_before_their_numbers_are_looked_at(stories, story, reason):
+    _, done, judged = stories
+    case = done.cases()[f'Told %story={story}']
+    assert (case['result'], case['fail_phase']) == ('fail', 'sanity')
+    assert reason in case['fail_reason'] and '\n' not in case['fail_reason'].strip()
+    assert not case['perfvalues'] and 'metrics' not in (case['plumbline'] or {})
+    assert re.search(rf'Told %story={story} +\(no metric\) .* FAIL\n', judged.out)
+
+
+def test_metric_that_cannot_be_evaluated_fails(stories):
+    case = stories[1].cases()['Unmeasurable']
+    assert case['result'] == 'fail'
+    assert case['fail_reason'] == 'performance error: not measured: time'
+
+
+def test_check_without_a_metric_fails(stories):
+    case = stories[1].cases()['Nothing']
+    assert case['result'] == 'fail'
+    assert case['fail_reason'] == 'performance error: not measured: any metric at all'
+
+
+# --- verdicts, in ReFrame and in ours -----------------------------------------------------------
+
+@pytest.mark.parametrize('name, result, of_limit, bandwidth', [
+    ('Told %story=good', 'pass', 'PASS', 'PASS'),
+    ('Told %story=slow', 'fail', 'FAIL', 'FAIL'),
+    ('Told %story=impossible', 'fail', 'FAIL', 'PASS'),
+    ('Told %story=noisy', 'fail', 'UNSTABLE', 'UNSTABLE'),
+    ('Told %story=wavering', 'fail', 'PASS', 'UNSTABLE'),
+    ('Told %story=unknown', 'pass', 'NO REFERENCE', 'NO REFERENCE'),
+])
+def test_reframe_agrees_with_the_verdicts(stories, name, result, of_limit, bandwidth):
+    case = stories[1].cases()[name]
+    assert case['result'] == result
+    assert verdicts_of(case) == {'of_limit.plain': of_limit, 'bandwidth.plain': bandwidth}
+    okay = re.search(rf'OK.* {re.escape(name)} /', stories[1].out)
+    assert bool(okay) == (result == 'pass')
+
+
+def test_median_in_bounds_with_too_much_spread_is_no_pass(stories):
+    '''ReFrame looks at the median only, and would be content.'''
+    case = stories[1].cases()['Told %story=wavering']
+    assert all(entry[-1] != 'fail' for entry in case['perfvalues'].values())
+    assert 'UNSTABLE: bandwidth.plain: interval' in case['fail_reason']
+
+
+def test_no_number_and_no_reference_is_no_pass(stories):
+    case = stories[1].cases()['NotANumber']
+    assert (case['result'], verdicts_of(case)) == ('fail', {'time': 'FAIL'})
+
+
+def test_impossible_says_so(stories):
+    assert re.search(r'story=impossible +of_limit.plain .* FAIL\n +1.25 is outside 0.65 .. 1.10',
+                     stories[2].out)
+
+
+def test_report_of_the_stories(stories):
+    _, done, judged = stories
+    assert (done.code, judged.code) == (1, 1)
+    heading = judged.out.splitlines()[1]
+    counted = {name: int(number)
+               for number, name in re.findall(r'(\d+) ([A-Z]+\b[ A-Z]*)', heading)}
+    assert counted['FAIL'] == 18 and counted['PASS'] == 4 and counted['UNSTABLE'] == 3
+    # A check that is skipped is not measured, for the reason that it gave.
+    assert 'Skipped: bandwidth - made to be skipped' in judged.out
+    assert not re.search(r'^Skipped .*(PASS|FAIL)', judged.out, re.MULTILINE)
+    for out in (done.out, judged.out):
+        assert 'Traceback' not in out
+
+
+def test_printed_command_runs_the_check_again(stories, tmp_path):
+    place, _, judged = stories
+    command = re.search(r'^  (reframe .*)$', judged.out, re.MULTILINE)[1]
+    again = rfm.Workplace(tmp_path / 'again', place.environment['PATH'])
+    again.environment['PLUMBLINE_REFERENCES'] = place.environment['PLUMBLINE_REFERENCES']
+    done = again.reframe(*shlex.split(command)[5:])
+    assert list(done.cases()) == ['Told %story=slow'] and done.code == 1
+
+
+# --- exit codes ---------------------------------------------------------------------------------
+
+def test_good_run_exits_with_0(place):
+    done = place.reframe('-r', SERIAL, '-n', 'Told.*good')
+    judged = place.judge()
+    assert (done.code, judged.code) == (0, 0)
+    assert judged.out.splitlines()[1].startswith('2 PASS, 0 FAIL, 0 UNSTABLE, 0 NO REFERENCE')
+    assert (place.folder / 'reports/latest/index.html').exists()
+    assert list(place.folder.glob('reports/archive/system=made/date=*/*.parquet'))
+
+
+def test_exit_code_of_reframe_that_no_verdict_explains_is_no_pass(place):
+    done = place.reframe('-r', SERIAL, '-n', 'Told.*good')
+    assert done.code == 0, done.out
+    judged = place.plumbline('report', place.report, '--reframe-status', '1')
+    assert judged.code == 2
+    assert 'ReFrame ended with exit code 1' in judged.line('plumbline: ')
+
+
+def test_no_test_at_all_exits_with_2(place):
+    done = place.reframe('-r', '-n', 'NoSuchTest')
+    assert done.code == 0 and 'Ran 0/0' in done.out         # what ReFrame thinks of it
+    judged = place.judge()
+    assert judged.code == 2
+    assert 'nothing was measured' in judged.line('plumbline: ')
+    assert len(judged.out.splitlines()) == 1
+
+
+def test_make_health_without_a_test_fails(place):
+    if not (rfm.REPOSITORY / '.venv/bin/plumbline').exists():
+        pytest.skip('there is no .venv, which make uses')
+    done = place.run(['make', '-C', rfm.REPOSITORY, 'health', 'SETUP=true', f'RUNS={place.folder}',
+                      'RFMFLAGS=-n NoSuchTest'])
+    assert 'nothing was measured' in done.line('plumbline: ')
+    assert re.search(r'health\] Error 2$', done.out, re.MULTILINE) and done.code == 2
+
+
+def test_nothing_but_skipped_tests_exits_with_2(place):
+    done = place.reframe('-r', '-n', 'Skipped')
+    judged = place.judge()
+    assert (done.code, judged.code) == (0, 2)
+    assert 'NOTHING WAS MEASURED' in judged.out
+
+
+def test_skipping_the_performance_check_is_no_pass(place):
+    done = place.reframe('-r', SERIAL, '-n', 'Told.*good', '--skip-performance-check')
+    judged = place.judge()
+    assert (done.code, judged.code) == (0, 1)
+    assert 'measured nothing: the test passed without a metric' in judged.out
+
+
+def test_failure_is_measured_again(place):
+    done = place.reframe('--mode=health', '-r', '-n', 'Flaky')
+    results = [done.cases(run)['Flaky']['result'] for run in (0, 1)]
+    assert results == ['fail', 'pass'] and done.code == 0
+    judged = place.judge()
+    assert judged.code == 0
+    assert 'PASS at run 2 of 2; run 1: 4.95 GB/s' in judged.out
+
+
+# --- a check that is not there ------------------------------------------------------------------
+
+BROKEN = '''import reframe as rfm
+from plumbline.check import NativeCheck
+NativeCheck.no_such_thing
+'''
+
+
+@pytest.fixture
+def half_broken(tmp_path):
+    '''A folder of checks of which one file cannot be imported.'''
+    folder = tmp_path / 'checks'
+    folder.mkdir()
+    shutil.copy(rfm.GUARDS / 'canned.py', folder)
+    (folder / 'broken.py').write_text(BROKEN)
+    return folder
+
+
+def test_broken_check_file_stops_the_modes(place, half_broken):
+    plain = place.reframe('-r', SERIAL, '-n', 'Told.*good', checks=half_broken)
+    assert plain.code == 0 and 'skipping test file' in plain.out    # what ReFrame thinks of it
+    for mode in ('health', 'acceptance'):
+        done = place.reframe(f'--mode={mode}', '-r', checks=half_broken)
+        assert done.code == 1 and done.report is None
+        assert 'skipping test file' in done.line('ERROR: run session stopped: ')
+        assert 'Traceback' not in done.out
+    assert place.judge().code == 2
+
+
+def shipped_checks():
+    '''Names of all classes in checks/ that are tests.'''
+    return {node.name for path in CHECKS.rglob('*.py') for node in ast.parse(path.read_text()).body
+            if isinstance(node, ast.ClassDef)
+            and any('simple_test' in ast.unparse(decorator) for decorator in node.decorator_list)}
+
+
+def systems_of(place, config):
+    '''Names of the systems of a configuration.'''
+    code = ('import json, runpy, sys; settings = runpy.run_path(sys.argv[1]); '
+            'print(json.dumps([s["name"] for s in settings["site_configuration"]["systems"]]))')
+    return json.loads(place.run([rfm.sys.executable, '-c', code, config]).out.splitlines()[-1])
+
+
+@pytest.fixture(scope='module')
+def selections(tmp_path_factory, commands):
+    '''(configuration, system, mode) -> dry run of the shipped checks; mode None: the list.'''
+    found = {}
+    for config in CONFIGURATIONS:
+        place = rfm.Workplace(tmp_path_factory.mktemp(config.stem), commands, config)
+        for system in systems_of(place, config):
+            for mode in (None, 'health', 'acceptance'):
+                what = [f'--mode={mode}', '--dry-run'] if mode else ['--warn-as-error', '-l']
+                found[config.name, system, mode] = place.reframe(
+                    f'--system={system}', *what, checks=CHECKS)
+    return found
+
+
+def test_every_shipped_check_loads_and_sets_up(selections):
+    for where, done in selections.items():
+        assert done.code == 0, f'{where}: {done.out}'
+        assert 'skipping test' not in done.out and 'WARNING' not in done.out, where
+
+
+def test_every_shipped_check_is_selected_somewhere(selections):
+    assert shipped_checks() and CONFIGURATIONS
+    selected = {mode: set() for mode in (None, 'health', 'acceptance')}
+    for (_, _, mode), done in selections.items():
+        line = r'^- (\w+) ' if mode is None else r'^\[ DRY +\] (\w+) '
+        selected[mode] |= set(re.findall(line, re.sub('\x1b\\[[0-9;]*m', '', done.out), re.M))
+    assert selected[None] == shipped_checks()
+    assert shipped_checks() <= selected['health'] | selected['acceptance']
+    assert {'triad_memory', 'limits'} <= selected['health'] & selected['acceptance']
+
+
+def test_names_of_features_are_what_reframe_takes(tmp_path, commands):
+    '''ReFrame 4.10.4 refuses features that begin with a digit.'''
+    code = ('import runpy, sys; settings = runpy.run_path(sys.argv[1])["site_configuration"]\n'
+            'for s in settings["systems"]:\n'
+            '    for p in [*s["partitions"], *settings["environments"]]:\n'
+            '        print(*p.get("features", ()), *p.get("extras", ()))')
+    for config in CONFIGURATIONS:
+        done = rfm.Workplace(tmp_path, commands, config).run(
+            [rfm.sys.executable, '-c', code, config])
+        assert done.code == 0
+        assert all(re.fullmatch(r'[A-Za-z_]\w*', name) for name in done.out.split()), done.out
+
+
+# --- references ---------------------------------------------------------------------------------
+
+def test_key_of_system_partition_environ_is_refused(place, tmp_path):
+    folder = written_references(tmp_path / 'r', {
+        'made:cpu:gnu': {'bandwidth.plain': [1, -0.1, None, 'MB/s']}})
+    done = place.reframe('-r', '-n', 'Told.*good', PLUMBLINE_REFERENCES=str(folder))
+    assert done.code == 1
+    case = done.cases()['Told %story=good']
+    assert case['fail_phase'] == 'performance'
+    assert 'field made:cpu:gnu: ' in case['fail_reason'] and '$index' in case['fail_reason']
+    assert '\n' not in case['fail_reason'].strip() and 'Traceback' not in done.out
+
+
+def test_key_that_never_matches_is_no_pass(place, tmp_path):
+    folder = written_references(tmp_path / 'r', {'Told': {
+        '$index': ['$partition'],
+        'made:cpu:gnu': {'bandwidth.plain': [1, -0.1, None, 'MB/s']}}})
+    done = place.reframe('-r', '-n', 'Told.*good', PLUMBLINE_REFERENCES=str(folder))
+    assert set(verdicts_of(done.cases()['Told %story=good']).values()) == {'NO REFERENCE'}
+
+
+def test_recorded_metric_that_is_gone_fails(place, tmp_path, known):
+    folder = shutil.copytree(known, tmp_path / 'r')
+    written_references(folder, {'Told': {
+        '$index': ['$partition', '$environ', 'story'],
+        'made:cpu': {'gnu': {'good': {'bandwidth.gone': [1000, -0.1, None, 'MB/s']}}}}},
+        'made.yaml')
+    done = place.reframe('-r', '-n', 'Told.*good', PLUMBLINE_REFERENCES=str(folder))
+    case = done.cases()['Told %story=good']
+    assert (done.code, case['result']) == (1, 'fail')
+    assert case['fail_reason'] == 'performance error: not measured: bandwidth.gone of made.yaml'
+    judged = place.judge()
+    assert judged.code == 1 and 'not measured: bandwidth.gone of made.yaml' in judged.out
+
+
+def test_reference_above_the_peak_is_refused(place, tmp_path):
+    folder = written_references(tmp_path / 'r', {'limits': {
+        '$index': ['$partition', '$environ', 'threads'],
+        'made:cpu': {'gnu': {'all': {'bandwidth.memory': [400000, -0.1, None, 'MB/s']}}}}})
+    machine = tmp_path / 'machine.yaml'
+    machine.write_text('schema: 1\nmemory: {channels: 8, transfer_rate: 3200, source: made}\n')
+    file = folder / 'portable.yaml'
+    assert place.plumbline('references', 'check', file).code == 0
+    done = place.plumbline('references', 'check', file, '--machine', machine)
+    assert done.code == 2 and len(done.out.splitlines()) == 1
+    assert 'above the hardware limit of memory/all, 204800 MB/s' in done.out
+
+
+# --- where and when things run ------------------------------------------------------------------
+
+def intervals(path):
+    '''(begin, end, what) of each stamped piece of work, by its begin.'''
+    open_, closed = {}, []
+    for line in path.read_text().splitlines():
+        edge, when, what = line.split(' ', 2)
+        if edge == 'begin':
+            open_[what] = float(when)
+        else:
+            closed.append((open_.pop(what), float(when), what))
+    assert not open_
+    return sorted(closed)
+
+
+def overlaps(path):
+    work = intervals(path)
+    return [(a[2], b[2]) for a, b in zip(work, work[1:]) if b[0] < a[1]]
+
+
+def test_local_jobs_and_builds_do_not_overlap(place, tmp_path):
+    run = ['-r', '--exec-policy=async', '-n', 'AllThreads|OtherMetric']
+    stamps = {'CANNED_ENVIRONS': 'gnu other', 'CANNED_STAMPS': str(tmp_path / 'stamps')}
+    assert place.reframe(*run, **stamps).code == 0
+    assert {what for _, _, what in intervals(tmp_path / 'stamps')} >= {'build', 'AllThreads'}
+    assert len(intervals(tmp_path / 'stamps')) == 8
+    assert overlaps(tmp_path / 'stamps') == []
+
+
+def test_overlap_would_be_seen(place, tmp_path):
+    '''What ReFrame does without ``max_jobs``: if this fails, the test above proves nothing.'''
+    place.reframe('-r', '--exec-policy=async', '-n', 'AllThreads|OtherMetric|Nothing',
+                  CANNED_OVERLAP='1', CANNED_STAMPS=str(tmp_path / 'stamps'))
+    assert overlaps(tmp_path / 'stamps')
+
+
+def test_one_cpu_of_128(place):
+    '''ReFrame's detection does not know affinity: the check does.'''
+    cpu = min(rfm.os.sched_getaffinity(0))
+    done = place.reframe('-r', SERIAL, '-n', 'AllThreads', CANNED_CPUS='128',
+                         before=['taskset', '-c', cpu])
+    assert done.code == 0
+    left = done.cases()['AllThreads']['plumbline']
+    assert [record['cpus'] for record in left['records']] == [[cpu]] * 2
+    assert left['command'].endswith(f'--cpus {cpu}')
+    assert left['records'][0]['options']['environment'] == '1'
+
+
+def test_sources_are_not_copied(stories):
+    place, _, _ = stories
+    staged = [path.name for path in place.stage.rglob('*') if 'build' not in path.parts]
+    assert staged and (rfm.GUARDS / 'src/decoy.txt').exists()
+    assert not {'decoy.txt', 'CMakeLists.txt', 'kernels'} & set(staged)
+
+
+@pytest.fixture(scope='module')
+def slurm_run(tmp_path_factory, with_likwid, known):
+    '''A run on a partition of a canned Slurm, with a canned LIKWID: (place, run).'''
+    folder = tmp_path_factory.mktemp('slurm')
+    place = rfm.Workplace(folder, f"{rfm.GUARDS / 'slurm'}:{with_likwid}",
+                          PLUMBLINE_REFERENCES=known, CANNED_SCHEDULER='squeue',
+                          CANNED_LAUNCHER='srun', CANNED_FEATURES='likwid')
+    return place, place.reframe('-r', '--keep-stage-files', '-n', 'Told.*(good|crash)',
+                                '-n', 'Witnessed')
+
+
+def script_of(place, test, name='rfm_job.sh'):
+    path, = place.stage.glob(f'made/cpu/gnu/{test}*/{name}')
+    return path.read_text()
+
+
+def test_squeue_does_not_tell_exit_codes_but_they_count(slurm_run):
+    done = slurm_run[1]
+    assert done.fixtures()['native_programs']['result'] == 'pass', done.out
+    cases = done.cases()
+    assert cases['Told %story=good']['result'] == 'pass'
+    assert cases['Told %story=crash']['fail_reason'].endswith(
+        'the job ended with exit code 1: plumbline: a made-up crash')
+
+
+def test_programs_are_built_where_they_run(slurm_run):
+    build = script_of(slurm_run[0], 'native_programs', 'rfm_build.sh')
+    assert '#SBATCH --job-name' in build and '\ncmake ' in build
+
+
+def test_likwid_pin_stands_between_srun_and_the_program(slurm_run):
+    line, = re.findall(r'^srun .*', script_of(slurm_run[0], 'Witnessed'), re.MULTILINE)
+    words = shlex.split(line)
+    launcher = words[:words.index('likwid-pin')]
+    assert '--cpu-bind=none' in launcher and len(launcher) == 3
+    assert launcher[1].startswith('--cpus-per-task=')
+    assert words[len(launcher) + 1:len(launcher) + 3] == ['-q', '-c']
+    assert words[len(launcher) + 4].endswith('build/bin/triad')
+
+
+def test_witness_is_not_bound_by_srun(slurm_run):
+    script = next(slurm_run[0].stage.glob('made/cpu/*/likwid_bench*/rfm_job.sh')).read_text()
+    assert re.search(r'^srun .*--cpu-bind=none.* sh -c ', script, re.MULTILINE)
+
+
+def test_environment_reaches_the_program(slurm_run):
+    script = script_of(slurm_run[0], 'Witnessed')
+    assert 'export OMP_NUM_THREADS=1\n' in script and '--export' not in script
+    record = slurm_run[1].cases()['Witnessed']['plumbline']['records'][0]
+    assert record['options']['environment'] == '1'
+
+
+# --- LIKWID, or not -----------------------------------------------------------------------------
+
+def test_witness_that_dies_does_not_stop_the_checks(slurm_run):
+    place, done = slurm_run
+    case = done.cases()['Witnessed']
+    assert case['result'] == 'pass' and case['plumbline']['witness'] is None
+    reason = case['plumbline']['witness_reason']
+    assert reason.startswith('not confirmed by likwid-bench: ') and '\n' not in reason
+    place.judge()
+    assert 'not confirmed by likwid-bench' in (
+        place.folder / 'reports/latest/index.html').read_text()
+
+
+def test_without_likwid(stories):
+    left = stories[1].cases()['Witnessed']['plumbline']
+    assert left['witness_reason'] == 'not confirmed by likwid-bench: it is not on this partition'
+    assert 'likwid-pin is not on this partition: OpenMP binds the threads' in left['notes']
+    assert 'likwid-pin' not in left['command']
+    assert left['witness_reason'] in (
+        stories[0].folder / 'reports/latest/index.html').read_text()
+
+
+def test_shipped_configuration_without_likwid(tmp_path, commands, known):
+    place = rfm.Workplace(tmp_path, commands, CONFIGURATIONS[0], PLUMBLINE_REFERENCES=known)
+    done = place.reframe('-r', SERIAL, '-n', 'Witnessed')
+    notes = done.cases()['Witnessed']['plumbline']['notes']
+    assert 'likwid-pin is not on this partition: OpenMP binds the threads' in notes
+
+
+# --- ReFrame's own stores -----------------------------------------------------------------------
+
+def test_performance_log_has_the_right_values_under_the_right_names(stories):
+    logs = stories[0].folder / 'reports/perflogs/made/cpu'
+    lines = (logs / 'Told.log').read_text() + (logs / 'OtherMetric.log').read_text()
+    cells = {tuple(line.split('|')[column] for column in (2, 5)) for line in lines.splitlines()
+             if '|' in line}
+    good = {metric.split()[0] for name, metric in cells if name == 'Told %story=good'}
+    assert good == {'bandwidth.plain=9900.990099009901', 'of_limit.plain=1.0'}
+    other = {metric.split()[0] for name, metric in cells if name == 'OtherMetric'}
+    assert other == {'time.plain=7.0'}
+
+
+def test_brace_in_the_command_line_is_refused_where_results_are_stored(place):
+    select = ['-r', '-n', 'Told.*go{1,2}d']
+    assert place.reframe(*select).code == 0
+    done = place.reframe(*select, RFM_ENABLE_RESULTS_STORAGE='yes')
+    assert done.code == 1 and done.report is None
+    assert "a '}' in the command line" in done.line('plumbline: ')
+    assert 'Traceback' not in done.out
+
+
+# --- what a person may get wrong ----------------------------------------------------------------
+
+@pytest.mark.parametrize('name, content, complaint', [
+    ('portable.yaml', 'Told: [1, 2\n', 'portable.yaml, line 2: '),
+    ('made.yaml', {'Told': {'$index': ['$partition'], 'made:cpu': {'bandwidth.plain': [1, 2]}}},
+     'made.yaml: field Told/made:cpu/bandwidth.plain: '),
+    ('made.yaml',
+     {'Told': {'$index': ['nonsense'], 'a': {'bandwidth.plain': [1, -0.1, None, 's']}}},
+     "$index names 'nonsense'"),
+])
+def test_wrong_references_are_one_line(place, tmp_path, name, content, complaint):
+    folder = written_references(tmp_path / 'r', content, name)
+    done = place.reframe('-r', '-n', 'Told.*good', PLUMBLINE_REFERENCES=str(folder))
+    reason = done.cases()['Told %story=good']['fail_reason']
+    assert done.code == 1 and complaint in reason and '\n' not in reason.strip()
+    assert 'Traceback' not in done.out
+    if 'nonsense' not in complaint:
+        checked = place.plumbline('references', 'check', PLUMBLINE_REFERENCES=str(folder))
+        assert checked.code == 2 and len(checked.out.splitlines()) == 1 and complaint in checked.out
+
+
+def test_folder_of_references_that_is_not_there(place, tmp_path):
+    done = place.reframe('-r', '-n', 'Told.*good', PLUMBLINE_REFERENCES=str(tmp_path / 'none'))
+    assert 'no folder of references' in done.cases()['Told %story=good']['fail_reason']
+
+
+def test_reports_folder_that_cannot_be_written(place, tmp_path):
+    (tmp_path / 'file').write_text('')
+    done = place.reframe('-r', PLUMBLINE_REPORTS=str(tmp_path / 'file/reports'))
+    assert done.code == 1 and 'Not a directory' in done.line('ERROR: ')
+    assert 'Traceback' not in done.out
+
+
+def test_report_that_cannot_be_written(stories, tmp_path):
+    (tmp_path / 'file').write_text('')
+    for option in ('--archive', '--destination'):
+        done = stories[0].plumbline('report', stories[0].report, option, tmp_path / 'file/x')
+        assert done.code == 2 and len(done.out.splitlines()) == 1
+        assert 'Not a directory' in done.line('plumbline: ')
+
+
+def test_run_report_that_is_none(place):
+    place.report.write_text('{"session_info": ')
+    done = place.judge()
+    assert done.code == 2 and len(done.out.splitlines()) == 1 and 'not JSON' in done.out
+
+
+def test_no_matching_system(place):
+    '''ReFrame alone would fall back on a system of its own, have no test for it and pass.'''
+    done = place.reframe('--mode=health', '-r', CANNED_HOSTNAMES='nowhere[0-9]+')
+    assert done.code == 1
+    assert 'no system of this configuration matches the host' in done.out and done.out.count('\n') == 1
+    assert place.judge().code == 2
+    done = place.reframe('-r', '--system=nowhere')
+    assert done.code == 1 and 'failed to load configuration' in done.line('ERROR: ')

@@ -1,0 +1,92 @@
+'''Ratios of interleaved cases, by hand.'''
+
+import math
+
+import pytest
+from made_report import measurement
+
+from plumbline import limits
+from plumbline.errors import PlumblineError
+
+
+def kernel(*seconds, **changed):
+    return measurement(seconds=list(seconds), **changed)
+
+
+def stream(*seconds, **changed):
+    return measurement(**{'seconds': list(seconds), 'kernel': 'streams', 'variant': 'load',
+                          'role': 'limit', **changed})
+
+
+def test_of_limit_by_hand():
+    # traffic 1250 MB: the load stream at 2500, 1250, 5000 MB/s, the copy stream slower
+    found = limits.of_limit([stream(0.5, 1.0, 0.25), stream(2, 2, 2, variant='copy'),
+                             kernel(1.0, 1.25, 0.5), kernel(0.5, 1.0, 0.25, variant='nt')])
+    assert found['plain'].samples.tolist() == [0.5, 0.8, 0.5]
+    assert found['plain'].value == 0.5
+    assert found['nt'].value == 1
+    assert found['plain'].limit == 2500 and found['plain'].stream == 'load'
+
+
+def test_drift_cancels():
+    steady = limits.of_limit([stream(1, 1, 1), kernel(2, 2, 2)])['plain']
+    drifting = limits.of_limit([stream(1, 3, 9), kernel(2, 6, 18)])['plain']
+    assert steady.value == drifting.value == 0.5
+
+
+def test_the_limit_is_the_stream_with_the_best_median_not_the_best_sample():
+    found = limits.of_limit([stream(0.1, 2, 2), stream(1, 1, 1, variant='copy'), kernel(1, 1, 1)])
+    assert found['plain'].stream == 'copy' and found['plain'].value == 1
+
+
+def test_traffic_counts_not_bytes():
+    found = limits.of_limit([stream(1, 1, traffic=2e9), kernel(1, 1, traffic=1e9, bytes=9e9)])
+    assert found['plain'].value == 0.5 and found['plain'].limit == 2000
+
+
+def test_each_kernel_meets_the_streams_of_its_threads():
+    found = limits.of_limit(
+        [stream(1, 1), stream(0.5, 0.5, threads=2), kernel(1, 1), kernel(1, 1, threads=2)],
+        key=lambda case: (case['variant'], case['threads']))
+    assert found['plain', 1].value == 1 and found['plain', 2].value == 0.5
+
+
+@pytest.mark.parametrize('cases, text', [
+    ([stream(1, 1), kernel(1, 1, 1)], 'a round is missing'),
+    ([stream(1, 1), kernel(1, 1, group=1)], 'did not run interleaved'),
+    ([kernel(1, 1)], 'no limit stream'),
+    ([stream(1, 1, threads=2), kernel(1, 1)], 'no limit stream'),
+    ([stream(1, 1, level='L2'), kernel(1, 1)], 'no limit stream'),
+    ([stream(1, 1)], 'no kernel'), ([], 'no kernel'),
+    ([stream(1, 1), kernel(1, 1), kernel(1, 1)], 'occurs twice'),
+    ([stream(1, 1), kernel(1, 1, traffic=0)], 'no traffic'),
+    ([stream(1, 1, traffic=0), kernel(1, 1)], 'no traffic')])
+def test_refusals(cases, text):
+    with pytest.raises(PlumblineError, match=text):
+        limits.of_limit(cases)
+
+
+def test_paired_ratio():
+    a, b = kernel(1, 2, 3, bytes=1e9), kernel(2, 2, 1, bytes=2e9, variant='nt')
+    assert limits.paired_ratio(a, b).tolist() == [0.5, 1, 3]
+    assert limits.paired_ratio(a, b, 'bytes').tolist() == pytest.approx([1, 0.5, 1 / 6])
+    with pytest.raises(PlumblineError, match='a round is missing'):
+        limits.paired_ratio(a, kernel(1, 2))
+    with pytest.raises(PlumblineError, match='interleaved'):
+        limits.paired_ratio(a, kernel(1, 2, 3, group=4))
+    with pytest.raises(PlumblineError, match='no flops'):
+        limits.paired_ratio(a, kernel(1, 2, 3, flops=0), 'flops')
+
+
+def test_witness():
+    assert limits.witness_correction(970, 1000) == (1.0, None)
+    assert limits.witness_correction(1200, 1000) == (1.0, None)
+    factor, note = limits.witness_correction(800, 1000)
+    assert factor == 0.8
+    assert "limit streams reach 0.80 of likwid-bench's best (800 of 1000 MB/s)" in note
+
+
+@pytest.mark.parametrize('own, witness', [(0, 1), (1, 0), (1, math.inf), (math.nan, 1)])
+def test_witness_refuses_what_is_no_rate(own, witness):
+    with pytest.raises(PlumblineError, match='measure it again'):
+        limits.witness_correction(own, witness)

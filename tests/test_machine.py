@@ -1,0 +1,266 @@
+'''The machine file: peaks, what is unknown and why, and detection on nodes written by hand.'''
+
+import pytest
+
+from plumbline import machine
+from plumbline.errors import PlumblineError
+
+# 2 sockets x 8 channels of DDR5-4800, 3.8 GHz, 2 x 64 + 64 bytes per cycle.
+SERVER = {
+    'schema': 1,
+    'memory': {'channels': 16, 'transfer_rate': 4800, 'bytes_per_transfer': 8,
+               'source': 'datasheet'},
+    'core': {'clock': 3.8, 'clock_source': 'datasheet', 'load_bytes_per_cycle': 128,
+             'store_bytes_per_cycle': 64, 'source': 'manual'},
+    'levels': {'L2': {'bytes_per_cycle': 64, 'source': 'manual'}},
+}
+
+
+def without(section, key, source_key='source', why='nobody knows'):
+    changed = SERVER | {section: SERVER[section] | {key: None, source_key: why}}
+    return changed
+
+
+def slot(locator, bank='Not Specified', size='32 GB', speed='4800 MT/s'):
+    '''One slot as dmidecode prints it.'''
+    if size is None:
+        return ('Handle 0x0031, DMI type 17, 92 bytes\nMemory Device\n\tArray Handle: 0x0022\n'
+                f'\tSize: No Module Installed\n\tLocator: {locator}\n\tBank Locator: {bank}\n'
+                '\tType: Unknown\n\tSpeed: Unknown\n')
+    return ('Handle 0x0030, DMI type 17, 92 bytes\nMemory Device\n\tArray Handle: 0x0022\n'
+            f'\tTotal Width: 80 bits\n\tData Width: 64 bits\n\tSize: {size}\n'
+            f'\tLocator: {locator}\n\tBank Locator: {bank}\n\tType: DDR5\n\tSpeed: 5600 MT/s\n'
+            f'\tConfigured Memory Speed: {speed}\n\tVolatile Size: {size}\n')
+
+
+HEAD = ('# dmidecode 3.4\nGetting SMBIOS data from sysfs.\nSMBIOS 3.5.0 present.\n\n'
+        'Handle 0x0022, DMI type 16, 23 bytes\nPhysical Memory Array\n\tLocation: System Board Or '
+        'Motherboard\n\tNumber Of Devices: 8\n\n')
+
+
+def dmi(*slots):
+    return HEAD + '\n'.join(slots)
+
+
+# 2 sockets with 4 channels each, two slots per channel, the second one empty; channel D of the
+# second socket has no module at all.
+TWO_SOCKETS = dmi(*(slot(f'CPU{cpu}_DIMM_{channel}{number}',
+                         size='32 GB' if number == 1 and (cpu, channel) != (2, 'D') else None)
+                    for cpu in (1, 2) for channel in 'ABCD' for number in (1, 2)))
+
+
+@pytest.fixture
+def node(tmp_path):
+    '''A function that writes a root file system and returns its path.'''
+    def write(flags='fpu sse2', driver='intel_pstate', max_freq='3800000', states='', boost=None):
+        files = {'proc/cpuinfo': f'model name\t: CPU\ncpu MHz\t\t: 2596.1\nflags\t\t: {flags}\n'}
+        if max_freq:
+            for cpu in ('cpu0', 'cpu1'):
+                folder = f'sys/devices/system/cpu/{cpu}/cpufreq'
+                files |= {f'{folder}/cpuinfo_max_freq': f'{max_freq}\n',
+                          f'{folder}/scaling_driver': f'{driver}\n',
+                          f'{folder}/scaling_available_frequencies': f'{states}\n'}
+        if boost is not None:
+            files['sys/devices/system/cpu/cpufreq/boost'] = f'{boost}\n'
+        for path, text in files.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(text)
+        return tmp_path
+    return write
+
+
+# --- peaks ---
+
+def test_peaks_of_a_server():
+    assert machine.peaks(SERVER, 64) == {
+        ('memory', 'all'): 16 * 4800 * 8,                        # 614400 MB/s
+        ('L1', 'one'): pytest.approx(192 * 3.8e3), ('L1', 'all'): pytest.approx(64 * 192 * 3.8e3),
+        ('L2', 'one'): pytest.approx(64 * 3.8e3), ('L2', 'all'): pytest.approx(64 * 64 * 3.8e3)}
+
+
+def test_level_in_the_file_overrides_the_core():
+    given = SERVER | {'levels': {'L1': {'bytes_per_cycle': 100, 'source': 'measured by hand'}}}
+    assert machine.peaks(given, 2)['L1', 'one'] == pytest.approx(380e3)
+
+
+@pytest.mark.parametrize('given, level, reason', [
+    (without('memory', 'channels', why='DMI not readable: /dev/mem: Permission denied'), 'memory',
+     'peak unknown: memory channels not known (DMI not readable: /dev/mem: Permission denied); '
+     'write them into node.yaml'),
+    (without('core', 'clock', 'clock_source', 'inside a virtual machine'), 'L1',
+     'peak unknown: clock not known (inside a virtual machine); write them into node.yaml'),
+    (without('core', 'store_bytes_per_cycle'), 'L1',
+     'peak unknown: bytes per cycle of L1 not known (nobody knows); write them into node.yaml'),
+    (SERVER, 'L3', 'peak unknown: bytes per cycle of L3 not known; write them into node.yaml'),
+    (None, 'L1', 'peak unknown: this system has no machine file; write them into node.yaml')])
+def test_what_is_missing_is_unknown_and_said(given, level, reason):
+    assert (level, 'all') not in machine.peaks(given, 4)
+    assert machine.unknown(given, level, file='node.yaml') == reason
+
+
+def test_known_peaks_have_no_reason():
+    for level, scope in machine.peaks(SERVER, 4):
+        assert machine.unknown(SERVER, level, scope) is None
+    assert 'no datasheet value' in machine.unknown(SERVER, 'memory', 'one')
+
+
+def test_all_that_is_missing_is_named():
+    reason = machine.unknown({'schema': 1}, 'memory')
+    assert 'memory channels and transfer rate not known' in reason
+    reason = machine.unknown({'schema': 1}, 'L1')
+    assert 'bytes per cycle of L1 not known, clock not known' in reason
+
+
+# --- the file ---
+
+def test_file_is_read(tmp_path):
+    path = tmp_path / 'node.yaml'
+    path.write_text('schema: 1\nmemory: {channels: 8, transfer_rate: 3200, source: datasheet}\n')
+    assert machine.peaks(machine.load(path), 4) == {('memory', 'all'): 8 * 3200 * 8}
+
+
+@pytest.mark.parametrize('text, message', [
+    ('schema: 2\n', 'field schema'), ('', r'field \(top\)'), ('schema: [\n', 'not YAML'),
+    ('schema: 1\nmemory: {channels: 8, transfer_rate: 3200}\n', "'source' is a required"),
+    ('schema: 1\nmemory: {channels: eight, transfer_rate: 3200, source: x}\n', 'channels'),
+    ('schema: 1\nmemory: {channels: -8, transfer_rate: 3200, source: x}\n', 'channels'),
+    ('schema: 1\nmemory: {channels: 8, transfer_rat: 3200, source: x}\n', 'memory'),
+    ('schema: 1\nlevels: {memory: {bytes_per_cycle: 8, source: x}}\n', 'levels'),
+    # 2600 is a clock in MHz.
+    ('schema: 1\ncore: {clock: 2600, clock_source: x, load_bytes_per_cycle: 64, '
+     'store_bytes_per_cycle: 32, source: x}\n', 'in GHz')])
+def test_bad_file_is_one_line(tmp_path, text, message):
+    path = tmp_path / 'node.yaml'
+    path.write_text(text)
+    with pytest.raises(PlumblineError, match=message) as error:
+        machine.load(path)
+    assert '\n' not in str(error.value) and str(error.value).startswith(str(path))
+
+
+def test_file_that_is_not_there_is_one_line(tmp_path):
+    with pytest.raises(PlumblineError, match='node.yaml: No such file'):
+        machine.load(tmp_path / 'node.yaml')
+
+
+# --- detection: memory ---
+
+def test_channels_of_two_sockets_with_empty_slots():
+    slots = machine.parse_dmi_memory(TWO_SOCKETS)
+    assert len(slots) == 16 and sum(slot['populated'] for slot in slots) == 7
+    assert machine.memory_from_dmi(TWO_SOCKETS) == {
+        'channels': 7, 'transfer_rate': 4800, 'bytes_per_transfer': 8,
+        'source': 'dmidecode: 7 modules in 7 of 8 channels'}
+
+
+@pytest.mark.parametrize('names, channels', [
+    ([('DIMM 0', 'P0 CHANNEL A'), ('DIMM 1', 'P0 CHANNEL A'), ('DIMM 0', 'P0 CHANNEL B'),
+      ('DIMM 0', 'P1 CHANNEL A')], 3),
+    ([('CPU1_A1', 'P0_Node0_Channel0_Dimm0'), ('CPU1_B1', 'P0_Node0_Channel1_Dimm0'),
+      ('CPU1_C1', 'P0_Node1_Channel0_Dimm0'), ('CPU2_A1', 'P1_Node0_Channel0_Dimm0')], 4),
+    ([('P1-DIMMA1', 'BANK 0'), ('P1-DIMMA2', 'BANK 1'), ('P2-DIMMA1', 'BANK 2')], 2),
+    ([('DIMM_P0_A0', 'BANK 0'), ('DIMM_P0_B0', 'BANK 0'), ('DIMM_P1_A0', 'BANK 0')], 3),
+    ([('A1', ''), ('A2', '')], None),                    # the letter may be the socket
+    ([('DIMM_A1', 'BANK 0'), ('DIMM_B1', 'BANK 1')], None),
+    ([('PROC 1 DIMM 3', ''), ('PROC 1 DIMM 5', '')], None),
+    ([('DIMM 0', 'CHANNEL A'), ('DIMM 0', 'CHANNEL B')], None)])     # which socket?
+def test_channels_are_counted_where_names_tell_them(names, channels):
+    text = dmi(*(slot(locator, bank) for locator, bank in names))
+    found = machine.memory_from_dmi(text)
+    assert found['channels'] == channels
+    assert ('does not tell its channel' in found['source']) == (channels is None)
+
+
+def test_speeds():
+    def rate(*speeds):
+        return machine.memory_from_dmi(dmi(*(
+            slot(f'P1-DIMM{letter}1', speed=speed) for letter, speed in zip('ABC', speeds))))
+    assert rate('4800 MT/s', '4400 MT/s')['transfer_rate'] == 4400
+    assert 'the lowest counts' in rate('4800 MT/s', '4400 MT/s')['source']
+    assert rate('4800 MT/s', 'Unknown')['transfer_rate'] is None
+    old = dmi(slot('P1-DIMMA1', speed='2400 MHz')).replace('Memory Speed', 'Clock Speed')
+    assert machine.memory_from_dmi(old)['transfer_rate'] == 2400
+
+
+def test_no_module_is_no_memory():
+    found = machine.memory_from_dmi(dmi(slot('P1-DIMMA1', size=None)))
+    assert found['channels'] is None and found['transfer_rate'] is None
+
+
+# --- detection: the node ---
+
+def test_node_with_everything(node):
+    found = machine.detect(node(), 'icelake', (TWO_SOCKETS, None))
+    assert found['memory']['channels'] == 7
+    assert found['core'] == {
+        'clock': 3.8, 'clock_source': 'cpuinfo_max_freq (intel_pstate)',
+        'load_bytes_per_cycle': 128, 'store_bytes_per_cycle': 64,
+        'source': 'icelake: Intel 248966: two 64-byte loads and one 64-byte store'}
+    assert machine.peaks(found, 4)['memory', 'all'] == 7 * 4800 * 8
+
+
+def test_virtual_machine_has_no_clock_and_no_modules(node):
+    root = node(flags='fpu hypervisor sse2')
+    found = machine.detect(root, 'zen5', (TWO_SOCKETS, None))
+    assert machine.peaks(found, 2) == {}
+    assert 'inside a virtual machine' in machine.unknown(found, 'L1')
+    assert 'inside a virtual machine' in machine.unknown(found, 'memory')
+    assert found['core']['load_bytes_per_cycle'] == 128
+
+
+def test_unreadable_dmi_is_the_reason(node):
+    found = machine.detect(node(), 'zen3', (None, 'DMI not readable: /dev/mem: Permission denied'))
+    assert 'Permission denied' in machine.unknown(found, 'memory')
+
+
+def test_unknown_microarchitecture_is_not_guessed(node):
+    found = machine.detect(node(), 'zen4x', (TWO_SOCKETS, None))
+    assert found['core']['load_bytes_per_cycle'] is None
+    assert 'zen4x is not in' in machine.unknown(found, 'L1')
+
+
+@pytest.mark.parametrize('states, boost, clock', [
+    ('2450000 1500000', '1', None),          # the highest P-state, while it boosts above it
+    ('2450000 1500000', '0', 2.45), ('2000000 1500000', '1', 2.45), ('2450000', None, 2.45)])
+def test_acpi_cpufreq_may_leave_out_the_boost(node, states, boost, clock):
+    root = node(driver='acpi-cpufreq', max_freq='2450000', states=states, boost=boost)
+    found = machine.detect(root, 'zen2', (TWO_SOCKETS, None))
+    assert found['core']['clock'] == clock
+    assert clock or 'without the boost' in machine.unknown(found, 'L1')
+
+
+def test_no_cpufreq_no_clock(node):
+    found = machine.detect(node(max_freq=None), 'zen2', (TWO_SOCKETS, None))
+    assert found['core']['clock'] is None
+    assert 'no cpufreq driver' in machine.unknown(found, 'L1')
+
+
+def test_microarchitectures_are_archspecs():
+    import archspec.cpu
+    for name, values in machine._microarchitectures().items():
+        assert name in archspec.cpu.TARGETS
+        assert set(values) == {'load', 'store', 'source'} and values['load'] >= values['store'] > 0
+
+
+# --- writing ---
+
+@pytest.mark.parametrize('flags', ['fpu', 'fpu hypervisor'])
+def test_what_is_written_can_be_read(node, tmp_path, flags):
+    found = machine.detect(node(flags=flags), 'zen4', (TWO_SOCKETS, None))
+    path = tmp_path / 'node.yaml'
+    machine.write(path, found)
+    assert machine.load(path) == found
+    text = path.read_text()
+    assert ('clock: null  # GHz, the highest that a core reaches; not known' in text) == (
+        'hypervisor' in flags)
+    with pytest.raises(PlumblineError, match='exists; remove it'):
+        machine.write(path, found)
+    with pytest.raises(PlumblineError, match='choose a folder'):
+        machine.write(tmp_path / 'no' / 'node.yaml', found)
+
+
+def test_this_node_can_be_described(tmp_path):
+    path = tmp_path / 'node.yaml'
+    machine.write(path, machine.detect())
+    for level in ('L1', 'memory'):
+        peaks = machine.peaks(machine.load(path), 1)
+        assert ((level, 'all') in peaks) == (machine.unknown(machine.load(path), level) is None)

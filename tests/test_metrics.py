@@ -1,0 +1,65 @@
+'''From records to judged metrics, by hand-computed numbers.'''
+
+import pytest
+
+from plumbline import metrics, verdict
+from plumbline.errors import PlumblineError
+
+
+def record(variant, seconds, role='kernel', traffic=40e6, **more):
+    return {'kernel': 'triad' if role == 'kernel' else 'streams', 'variant': variant, 'role': role, 'group': 0,
+            'size': 1000, 'threads': 1, 'level': 'memory', 'seconds': seconds, 'bytes': 32e6, 'flops': 2e6,
+            'traffic': traffic, **more}
+
+
+def no_witness(level, threads):
+    return None
+
+
+def test_of_limit_is_paired_with_the_best_stream():
+    group = [record('store', [0.01] * 10, 'limit', 60e6), record('load', [0.01] * 10, 'limit', 50e6),
+             record('plain', [0.01] * 10)]
+    paired, notes = metrics.against_limit(group, no_witness)
+    assert paired['plain'].value == pytest.approx(40 / 60)
+    assert paired['plain'].limit == pytest.approx(6000)     # 60e6 bytes in 0.01 s
+    assert notes == []
+
+
+def test_a_better_witness_raises_the_limit_and_says_so():
+    group = [record('store', [0.01] * 10, 'limit', 60e6), record('plain', [0.01] * 10)]
+    paired, notes = metrics.against_limit(group, lambda level, threads: 7500.0)
+    assert paired['plain'].value == pytest.approx(40 / 75)
+    assert paired['plain'].limit == pytest.approx(7500)
+    assert len(notes) == 1 and 'likwid-bench' in notes[0]
+
+
+def test_a_limit_in_memory_does_not_rest_on_an_assumed_write_allocate():
+    store = record('store', [0.01] * 10, traffic=64e6)              # 32e6 bytes, doubled by the model
+    copy_nt = record('copy_nt', [0.01] * 10, traffic=32e6)
+    assert metrics.best_traffic([store, copy_nt])['variant'] == 'copy_nt'
+    in_cache = [{**case, 'level': 'L2'} for case in (store, copy_nt)]
+    assert metrics.best_traffic(in_cache)['variant'] == 'store'
+
+
+def test_a_witness_that_agrees_changes_nothing():
+    group = [record('store', [0.01] * 10, 'limit', 60e6), record('plain', [0.01] * 10)]
+    paired, notes = metrics.against_limit(group, lambda level, threads: 6100.0)
+    assert paired['plain'].value == pytest.approx(40 / 60) and notes == []
+
+
+def test_without_limit_streams_the_witness_is_the_limit():
+    paired, notes = metrics.against_limit([record('plain', [0.01] * 10)], lambda level, threads: 8000.0)
+    assert paired['plain'].value == pytest.approx(0.5)
+    assert 'alone' in notes[0]
+
+
+def test_without_both_the_limit_is_unknown_and_nothing_passes():
+    with pytest.raises(PlumblineError, match='limit unknown'):
+        metrics.against_limit([record('plain', [0.01] * 10)], no_witness)
+
+
+def test_what_must_not_be_judged_is_no_pass_although_it_has_a_reference():
+    metric = metrics.Metric('of_limit', 'parinit', [0.9] * 10, '1', unjudged='one NUMA domain')
+    result = metrics.judged(metric, (1.0, -0.35, 0.1), 'portable.yaml')
+    assert result['verdict'] == verdict.NO_REFERENCE
+    assert result['reason'] == 'not judged: one NUMA domain'

@@ -1,0 +1,531 @@
+'''The native programs: right results, wrong results found, bad input refused, loops as written.'''
+
+import ctypes
+import itertools
+import math
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+from native import CPUS, SOURCE, Build, environment, needs, output_of, two_cpus, x86_only
+
+from plumbline import records, topology
+from plumbline.errors import PlumblineError
+
+THREADS = ['1', '2'] if len(CPUS) > 1 else ['1']
+QUICK = ['--samples', 10, '--passes', 1]
+
+
+def cases(measurements, *keys):
+    return [tuple(record[key] for key in keys) for record in measurements]
+
+
+def all_right(measurements):
+    return all(record['valid'] and record['max_error'] == 0 for record in measurements)
+
+
+# --- right results ---------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('size', [1, 2, 3, 7, 8, 63, 1000003])
+@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
+def test_every_variant_is_right(request, flavour, size):
+    build = request.getfixturevalue(flavour)
+    found = build.measured('triad', '--variants', 'all', '--size', size, '--threads', ','.join(THREADS),
+                           *QUICK).measurements
+    expected = itertools.product(build.runnable('triad'), map(int, THREADS))
+    assert sorted(cases(found, 'variant', 'threads')) == sorted(expected)
+    assert all_right(found)
+
+
+@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
+def test_every_limit_stream_is_right(request, flavour):
+    build = request.getfixturevalue(flavour)
+    found = build.measured('limits', '--variants', 'all', '--size', '1,31,32,95,1003',
+                           '--threads', ','.join(THREADS), *QUICK).measurements
+    assert {record['variant'] for record in found} == build.runnable('limits')
+    assert all_right(found)
+
+
+@pytest.mark.parametrize('options', [
+    ['--shift', '0,8,32,128,1024'],
+    ['--alloc', 'static,dynamic', '--size', '2097152'],
+    ['--alloc', 'static', '--shift', '1344'],
+    ['--init', 'noinit,parinit'],
+    ['--pages', 'base'],
+    ['--sync', 'pass', '--passes', '3'],
+    ['--per-thread', '--limit'],
+    ['--distance', '8', '--block-size', '8'],
+], ids=' '.join)
+@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
+def test_every_way_to_lay_out_and_run_is_right(request, flavour, options):
+    found = request.getfixturevalue(flavour).measured('triad', '--variants', 'all', '--size', 5000, '--threads', ','.join(THREADS),
+                              *QUICK, *options).measurements
+    assert all_right(found)
+    given = dict(zip(options[::2], options[1::2]))
+    for name in ('shift', 'alloc', 'init', 'pages', 'sync'):
+        if f'--{name}' in given:
+            stated = {str(record['options'][name]) for record in found}
+            assert stated == set(given[f'--{name}'].split(','))
+
+
+def test_sizes_may_be_per_thread(programs):
+    found = programs.measured('triad', '--per-thread', '--size', 1000, '--threads', ','.join(THREADS), *QUICK)
+    assert all(record['size'] == 1000 * record['threads'] for record in found.measurements)
+
+
+@pytest.mark.parametrize('program', ['triad', 'limits'])
+def test_the_serial_build_is_right(programs, program):
+    found = programs.measured(f'{program}-serial', '--variants', 'all', '--size', 1003, *QUICK).measurements
+    assert all_right(found)
+    assert {record['options']['threading'] for record in found} == {'serial'}
+    assert {record['variant'] for record in found} == programs.runnable(program)
+
+
+# --- the loops by themselves, against numpy ----------------------------------------------------------
+
+HARNESS = ['pages.c', 'cgroup.c', 'error.c', 'topology.c', 'threads.c']
+
+
+@pytest.fixture(scope='module')
+def loops(programs, tmp_path_factory):
+    '''All loops in a shared library, with the flags that the records state.'''
+    folder = tmp_path_factory.mktemp('loops')
+    plain = programs.measured('triad', '--size', 8, *QUICK).measurements[0]
+    sources = [SOURCE / 'harness' / name for name in (*HARNESS, 'streams.c', 'streams_x86.c')]
+    objects = [SOURCE / 'kernels/triad/kernel.c']
+    if 'fortran' in programs.runnable('triad'):
+        output_of('gfortran', '-O3', '-march=native', '-fPIC', f'-J{folder}', '-c',
+                  SOURCE / 'kernels/triad/kernel.f90', '-o', folder / 'fortran.o')
+        objects.append(folder / 'fortran.o')
+    output_of('cc', *plain['flags'].split(), '-shared', '-fPIC', '-I', SOURCE / 'harness', *sources, *objects,
+              '-o', folder / 'loops.so', '-lm')
+    return ctypes.CDLL(folder / 'loops.so')
+
+
+def functions(loops, pattern):
+    '''The functions of the library whose names match and which this CPU can run.'''
+    needs('nm')
+    names = re.findall(rf'\bT ({pattern})$', output_of('nm', '-D', loops._name), re.MULTILINE)
+    has = loops.pl_cpu_has if hasattr(loops, 'pl_cpu_has') else cpu_has
+    isa = {'avx512': 'avx512f', 'avx2': 'avx2'}
+    return [name for name in names if has(isa.get(name.rsplit('_', 1)[1]))]
+
+
+def cpu_has(isa):
+    flags = pathlib.Path('/proc/cpuinfo').read_text().split()
+    return isa is None or isa in flags
+
+
+def aligned(elements, value, alignment=4096):
+    '''Doubles, all ``value``, that begin at an address of this alignment.'''
+    room = np.full(elements + alignment // 8, value, dtype=np.float64)
+    first = -room.ctypes.data % alignment // 8
+    return room[first:first + elements]
+
+
+def address(array, element):
+    return ctypes.c_void_p(array.ctypes.data + 8 * element)
+
+
+MARGIN = 16
+
+
+def test_loop_against_numpy(loops):
+    rng = np.random.default_rng(20041)
+    tuning = (ctypes.c_long * 2)(8, 16)
+    names = functions(loops, r'triad_\w+')
+    assert {'triad_plain', 'triad_novec', 'triad_prefetch'} <= set(names)
+    for name, offset, others, n in itertools.product(names, range(8), (0, 1), range(41)):
+        # Each array at an alignment of its own, or all at the same
+        begin = [MARGIN + (offset + others * k) % 8 for k in range(4)]
+        arrays = [aligned(40 + 2 * MARGIN, value) for value in (7e77, 0, 0, 0)]
+        for array in arrays[1:]:
+            array[:] = rng.integers(-1000, 1000, array.size)     # b + c * d is exact, fused or not
+        before = [array.copy() for array in arrays]
+        getattr(loops, name)(ctypes.c_size_t(n), *map(address, arrays, begin), tuning)
+        b, c, d = (array[first:first + n] for array, first in zip(before[1:], begin[1:]))
+        before[0][begin[0]:begin[0] + n] = b + c * d
+        for array, expected in zip(arrays, before):
+            np.testing.assert_array_equal(array, expected, f'{name}, n {n}, begins at {begin}')
+
+
+def test_streams_against_numpy(loops):
+    rng = np.random.default_rng(20042)
+    names = functions(loops, r'pl_(?:load|store|copy|triad)_\w+')
+    assert {'pl_load_plain', 'pl_store_plain', 'pl_copy_plain', 'pl_triad_plain'} <= set(names)
+    for name, lines in itertools.product(names, range(10)):
+        arrays = [aligned(8 * 9 + 2 * MARGIN, 0) for _ in range(4)]
+        for array in arrays:
+            array[:] = rng.integers(-1000, 1000, array.size)
+        expected = [array.copy() for array in arrays]
+        part = slice(MARGIN, MARGIN + 8 * lines)
+        a, b, c, d = (array[part].copy() for array in arrays)
+        loop = getattr(loops, name)
+        loop.restype = ctypes.c_double
+        result = loop(ctypes.c_size_t(lines), *(address(array, MARGIN) for array in arrays))
+        kind = name.split('_')[1]
+        written = {'load': {}, 'store': dict.fromkeys(range(4), 1), 'copy': {2: a, 3: b}, 'triad': {0: b + c * d}}
+        for k, values in written[kind].items():
+            expected[k][part] = values
+        assert result == (sum(x.sum() for x in (a, b, c, d)) if kind == 'load' else 0)
+        for array, right in zip(arrays, expected):
+            np.testing.assert_array_equal(array, right, f'{name}, {lines} lines')
+
+
+def test_level_of_many_cpus_is_found_at_once(loops):
+    '''The caches of a CPU are read once: a node may have hundreds, and a curve hundreds of cases.'''
+    cpus = (ctypes.c_int * 1024)(*itertools.islice(itertools.cycle(CPUS), 1024))
+    begin = time.monotonic()
+    for _ in range(100):
+        loops.pl_level_of(ctypes.c_size_t(10**12), cpus, 1024)
+    assert time.monotonic() - begin < 0.5
+
+
+GROUPS = {
+    'none': ({}, (0, math.inf)),
+    'own group': ({'proc/self/cgroup': '0::/slurm/job_1',
+                   'sys/fs/cgroup/slurm/job_1/cpu.max': '150000 100000',
+                   'sys/fs/cgroup/slurm/job_1/memory.max': '1073741824'}, (1.5, 2**30)),
+    'a parent is tighter': ({'proc/self/cgroup': '0::/slurm/job_1/step_0',
+                             'sys/fs/cgroup/slurm/cpu.max': '50000 100000',
+                             'sys/fs/cgroup/slurm/job_1/cpu.max': '150000 100000',
+                             'sys/fs/cgroup/slurm/job_1/memory.max': 'max',
+                             'sys/fs/cgroup/slurm/memory.max': '4096'}, (0.5, 4096)),
+    'no limit': ({'proc/self/cgroup': '0::/', 'sys/fs/cgroup/cpu.max': 'max 100000'}, (0, math.inf)),
+    'version 1': ({'proc/self/cgroup': '5:cpu,cpuacct:/a\n4:cpuset:/b\n3:memory:/c\n0::/d',
+                   'sys/fs/cgroup/cpu/a/cpu.cfs_quota_us': '25000',
+                   'sys/fs/cgroup/cpu/a/cpu.cfs_period_us': '100000',
+                   'sys/fs/cgroup/cpu/cpu.cfs_quota_us': '-1',
+                   'sys/fs/cgroup/cpu/cpu.cfs_period_us': '100000',
+                   'sys/fs/cgroup/memory/c/memory.limit_in_bytes': '8192'}, (0.25, 8192)),
+    'container': ({'proc/self/cgroup': '0::/host/path/of/container', 'sys/fs/cgroup/cpu.max': '200000 100000'},
+                  (2, math.inf)),
+    'garbage': ({'proc/self/cgroup': '0::', 'sys/fs/cgroup/cpu.max': ''}, (0, math.inf)),
+}
+
+
+@pytest.mark.parametrize('case', GROUPS)
+def test_limits_of_control_groups(loops, tmp_path, case):
+    files, (quota, memory) = GROUPS[case]
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text + '\n')
+    loops.pl_cpu_quota.restype = loops.pl_memory_limit.restype = ctypes.c_double
+    root = str(tmp_path).encode()
+    assert (loops.pl_cpu_quota(root), loops.pl_memory_limit(root)) == (quota, memory)
+    assert ((topology.cpu_quota(tmp_path) or 0) == quota)       # Python reads the same
+
+
+def test_arrays_are_placed_and_guarded(tmp_path):
+    needs('cc')
+    source = pathlib.Path(__file__).with_name('native_arrays.c')
+    harness = [SOURCE / 'harness' / name for name in (*HARNESS, 'arrays.c')]
+    output_of('cc', '-O1', '-g', '-Wall', '-Wextra', '-fsanitize=address,undefined', '-fno-sanitize-recover=all',
+              '-I', SOURCE / 'harness', source, *harness, '-o', tmp_path / 'arrays', '-lm')
+    output_of(tmp_path / 'arrays', env=environment())
+
+
+# --- wrong results are found -------------------------------------------------------------------------
+
+PLAIN_LOOP = '''    for (size_t i = 0; i < n; i++)
+        a[i] = b[i] + c[i] * d[i];
+'''
+
+
+@pytest.fixture(scope='module')
+def copy(tmp_path_factory):
+    '''A build, without Fortran and with a flag of the user's, of a copy of the sources: may be broken.'''
+    folder = tmp_path_factory.mktemp('copy')
+    for part in ('cmake', 'harness', 'kernels'):
+        shutil.copytree(SOURCE / part, folder / 'src' / part)
+    shutil.copy(SOURCE / 'CMakeLists.txt', folder / 'src')
+    # As ReFrame gives it: an environment has a Fortran compiler also where it is not asked for
+    fortran = [f'-DCMAKE_Fortran_COMPILER={shutil.which("gfortran")}'] if shutil.which('gfortran') else []
+    return Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', '-DCMAKE_C_FLAGS=-DMARK', *fortran,
+                 source=folder / 'src', targets=['triad'])
+
+
+def test_flags_of_the_user_are_in_the_record(copy):
+    record = copy.measured('triad', '--size', 8, *QUICK).measurements[0]
+    assert record['flags'].startswith('-DMARK -O3')
+
+
+@pytest.mark.parametrize('broken', [
+    pytest.param(PLAIN_LOOP.replace('+ c', '- c'), id='wrong sign'),
+    pytest.param(PLAIN_LOOP.replace('i < n', 'i + 1 < n'), id='last one skipped'),
+    pytest.param(PLAIN_LOOP.replace('i = 0', 'i = 1'), id='first one skipped'),
+    pytest.param(PLAIN_LOOP.replace('i < n', 'i <= n'), id='one too many'),
+    pytest.param(PLAIN_LOOP + '    a[-1] = 0;\n', id='one too early'),
+    pytest.param('    (void)a, (void)b, (void)c, (void)d, (void)n;\n', id='no work'),
+    pytest.param(PLAIN_LOOP + '    *(double *)d += 1;\n', id='input spoiled'),
+])
+def test_a_wrong_result_is_found(copy, broken):
+    kernel = copy.folder.parent / 'src/kernels/triad/kernel.c'
+    original = (SOURCE / 'kernels/triad/kernel.c').read_text()
+    plain = original.index('void triad_plain')
+    at = original.index(PLAIN_LOOP, plain)
+    kernel.write_text(original[:at] + broken + original[at + len(PLAIN_LOOP):])
+    copy.make('triad')
+    for threads in THREADS:
+        found = copy.run('triad', '--variants', 'plain,novec', '--size', 100, '--threads', threads, *QUICK)
+        plain, novec = found.measurements
+        assert found.code == 1
+        assert not plain['valid'] and plain['max_error'] != 0
+        assert f'triad plain, size 100, {threads} threads: the result is wrong' in found.errors
+        if 'd += 1' not in broken:      # novec reads the same input
+            assert novec['valid'] and 'novec' not in found.errors
+
+
+# --- placement ---------------------------------------------------------------------------------------
+
+def test_placement_as_asked(programs):
+    cpu = CPUS[-1]
+    record, = programs.measured('triad', '--cpus', cpu, '--size', 1000, *QUICK, on=[cpu]).measurements
+    assert record['cpus'] == [cpu]
+    assert records.check_placement(record, [cpu]) is None
+
+
+@two_cpus
+def test_placement_not_as_asked(programs):
+    first, second = CPUS[:2]
+    places = {'OMP_PLACES': f'{{{second}}},{{{first}}}', 'OMP_PROC_BIND': 'close'}
+    options = ['--threads', 2, '--size', 1000, *QUICK]
+    swapped = programs.run('triad', '--cpus', f'{first},{second}', *options, **places)
+    record, = swapped.measurements
+    assert swapped.code == 1
+    assert record['cpus'] == [second, first]
+    assert f'thread 0 ran on CPU {second}, asked for CPU {first}' in swapped.errors
+    assert f'thread 1 ran on CPU {first}, asked for CPU {second}' in swapped.errors
+    complaint = records.check_placement(record, [first, second])
+    assert f'thread 0 was placed on CPU {first} but ran on CPU {second}' in complaint
+    assert programs.run('triad', '--cpus', f'{second},{first}', *options, **places).code == 0
+
+
+# --- bad input ---------------------------------------------------------------------------------------
+
+def refused(outcome, *parts):
+    assert outcome.code == 2
+    assert '{"record"' not in outcome.text
+    assert re.fullmatch(r'plumbline: [^\n]+\n', outcome.errors), outcome.errors
+    for part in parts:
+        assert part in outcome.errors
+
+
+@pytest.mark.parametrize('options', [
+    '--variants fast', '--variants ,', '--variants plain,,nt', '--variants all,plain',
+    '--size 0', '--size -5', '--size 1.5', '--size 1e13', '--size 1e16', '--size ,', '--size 1,,2', '--size inf',
+    '--size 1e15 --per-thread',
+    '--threads 0', '--threads 1,1', '--threads 4294967297', '--threads one', '--threads 2',
+    '--cpus ', '--cpus 0,x', '--cpus 0-', '--cpus 0,', '--cpus -1', '--cpus 1-0', '--cpus 0-99999999999',
+    '--cpus 1023',
+    '--block-size 100', '--distance 0', '--distance 1152921504606846976',
+    '--shift 3', '--shift 1e15', '--alloc static --size 2097153', '--alloc static --shift 2048',
+    '--alloc static --shift 0,8', '--alloc heap',
+    '--samples 3', '--samples 4294967310', '--passes 0',
+    '--block 1e-9', '--block nan', '--block 0.01s', '--block ', '--block 61',
+    '--sweep 10:5:3', '--sweep abc', '--sweep 1:10', '--sweep 1:10:1', '--sweep 1:10:3:4', '--sweep 1:1e9:1e9',
+    '--init twice', '--init ,', '--pages ,', '--pages small', '--sync ,',
+    '--fast', '--table=5', '-xy', '--size', 'stray', '--size 8 stray', '-',
+])
+def test_bad_input_is_refused(programs, options):
+    words = options.split(' ')
+    refused(programs.run('triad', *words, on=CPUS[:1]), 'stray' if 'stray' in words else words[0].split('=')[0])
+
+
+@two_cpus
+def test_cpus_outside_the_affinity_mask_are_refused(programs):
+    refused(programs.run('triad', '--cpus', CPUS[1], on=CPUS[:1]), f'--cpus {CPUS[1]}', 'affinity')
+
+
+@two_cpus
+def test_more_threads_than_the_runtime_gives_are_refused(programs):
+    refused(programs.run('triad', '--threads', 2, OMP_THREAD_LIMIT='1'), 'OMP_THREAD_LIMIT')
+    assert programs.run('triad', '--threads', 2, *QUICK, OMP_DYNAMIC='true').code == 0
+
+
+def test_threads_in_the_serial_build_are_refused(programs):
+    refused(programs.run('triad-serial', '--threads', 2), '--threads 2', 'serial')
+
+
+def test_a_variant_that_was_not_built_is_refused(copy):
+    refused(copy.run('triad', '--variants', 'fortran'), 'fortran', 'without a Fortran compiler')
+    assert 'fortran' not in copy.runnable('triad')
+
+
+@pytest.mark.parametrize('options', ['--alloc static', '--shift 8'])
+def test_options_that_a_kernel_does_not_have_are_refused(programs, options):
+    refused(programs.run('limits', *options.split()), options.split()[0])
+
+
+# --- the work is done, and nothing else --------------------------------------------------------------
+
+def test_twice_the_passes_take_twice_the_time(programs):
+    '''A loose guard that a busy machine passes: samples shorter than a slice of the scheduler, and the best of up to
+    eight interleaved trials.  Work that a compiler removed would give 1; non-temporal stores to a few lines have two
+    speeds, hence 3.  ``plumbline bench`` holds the tight guard.'''
+    shortest, ratios = {}, {}
+    for trial in range(8):
+        for record in programs.measured('triad', '--variants', 'all', '--size', 1000, '--samples', 30,
+                                        '--passes', '2000,4000').measurements:
+            case = record['variant'], record['passes']
+            shortest[case] = min(shortest.get(case, math.inf), *record['seconds'])
+        ratios = {variant: shortest[variant, 4000] / shortest[variant, 2000] for variant, _ in shortest}
+        if trial > 0 and all(1.5 < ratio < 3 for ratio in ratios.values()):
+            return
+    pytest.fail(f'time of twice the passes over time of the passes: {ratios}')
+
+
+@pytest.fixture(scope='module')
+def assembly(programs):
+    '''The instructions of each function of the triad program, one text each.'''
+    needs('objdump')
+    if 'GNU' not in programs.measured('triad', '--size', 8, *QUICK).measurements[0]['compiler']:
+        pytest.skip('what is expected of the instructions is written for gcc')
+    text = output_of('objdump', '-d', '--no-show-raw-insn', programs.path('triad'))
+    return dict(re.findall(r'^[0-9a-f]+ <([\w.]+)>:\n(.*?)(?:\n\n|\Z)', text, re.MULTILINE | re.DOTALL))
+
+
+PACKED = re.compile(r'\tv?(?:fn?m(?:add|sub)\w*|mul|add)pd\b')
+SCALAR = re.compile(r'\tv?(?:fn?m(?:add|sub)\w*|mul|add)sd\b')
+
+
+@x86_only
+def test_plain_is_vectorised_and_novec_is_not(assembly):
+    assert PACKED.search(assembly['triad_plain'])
+    assert SCALAR.search(assembly['triad_novec'])
+    assert not PACKED.search(assembly['triad_novec'])
+    assert not re.search('[yz]mm', assembly['triad_novec'])
+
+
+@x86_only
+def test_loops_call_nothing(assembly):
+    loops = [name for name in assembly
+             if re.fullmatch(r'triad_(plain|novec|prefetch|fortran|simd\w+|nt\w+)|pl_(load|store|copy|triad)_\w+', name)]
+    assert {'triad_plain', 'triad_nt_sse2', 'pl_copy_plain', 'pl_store_plain', 'pl_store_avx2'} <= set(loops)
+    calling = [name for name in loops if re.search(r'\tcall|\tjmp +[0-9a-f]+ <(?!' + name + r'\+)', assembly[name])]
+    assert not calling
+
+
+@x86_only
+def test_non_temporal_stores_where_named(assembly):
+    stores = {name: bool(re.search(r'\tv?movntpd\b', text)) for name, text in assembly.items()}
+    named = {name for name in assembly if re.match(r'(triad|pl_(store|copy|triad))_nt_', name)}
+    assert len(named) == 9
+    # preload may have nt inlined
+    assert {name for name, found in stores.items() if found and 'preload' not in name} == named
+
+
+@x86_only
+def test_prefetch_instructions_where_named(assembly):
+    assert {name for name, text in assembly.items() if '\tprefetch' in text} == {'triad_prefetch'}
+
+
+# --- records -----------------------------------------------------------------------------------------
+
+def test_groups_are_complete(programs):
+    found = programs.measured('triad', '--variants', 'plain,novec', '--size', '1000,2000', '--limit',
+                              '--threads', ','.join(THREADS), '--samples', 12, '--block', '0.0002')
+    for group, threads in itertools.product((0, 1), map(int, THREADS)):
+        mine = [r for r in found.measurements if (r['group'], r['threads']) == (group, threads)]
+        assert [r['role'] for r in mine] == ['limit'] * 3 + ['kernel'] * 2
+        assert {len(r['seconds']) for r in mine} == {12}
+        assert {r['working_set'] for r in mine} == {32000 * (group + 1)}
+        assert len({r['variant'] for r in mine if r['role'] == 'limit'}) == 3
+    assert all_right(found.measurements)
+    for record in found.measurements:
+        assert record['bytes'] == record['passes'] * record['working_set']
+        allocate = record['level'] != 'L1' and '_nt' not in record['variant']
+        if record['role'] == 'kernel':
+            assert record['traffic'] == record['bytes'] * (1.25 if allocate else 1)
+
+
+@two_cpus
+def test_threads_that_share_data_count_the_same_work(programs):
+    '''A working set of one line: the limit streams of two threads work on what those of one do.'''
+    found = programs.measured('triad', '--size', 1, '--limit', '--threads', '1,2', *QUICK)
+    assert {(r['working_set'], r['bytes'] / r['passes']) for r in found.limits()} == {(256, 256)}
+
+
+def test_levels_follow_the_caches(programs):
+    caches = {c['level']: c for c in programs.measured('triad', '--size', 8, *QUICK).machine['caches']}
+    if 1 not in caches:
+        pytest.skip('the system does not tell its caches')
+    names = [f'L{level}' for level in sorted(caches) if level <= 3] + ['memory']
+    expected = {}
+    for level, inside, outside in zip(sorted(caches), names, names[1:]):
+        fits = caches[level]['size'] // 32
+        if fits < 1e7:      # what takes no time
+            expected |= {fits: inside, fits + 1: outside}
+    found = programs.measured('triad', '--size', ','.join(map(str, expected)), *QUICK, on=CPUS[:1]).measurements
+    assert {r['size']: r['level'] for r in found} == expected
+
+
+@two_cpus
+def test_two_threads_have_the_caches_of_both(programs):
+    first, *_ = programs.measured('triad', '--size', 8, *QUICK).machine['caches'] or [None]
+    if not first or first['level'] != 1 or CPUS[1] in first['shared_cpus']:
+        pytest.skip('the two CPUs have no first-level cache each, or the system does not tell')
+    places = {'OMP_PLACES': f'{{{CPUS[0]}}},{{{CPUS[1]}}}', 'OMP_PROC_BIND': 'close'}
+    fits = 2 * first['size'] // 32
+    found = programs.measured('triad', '--threads', '1,2', '--size', f'{fits},{fits + 1}', *QUICK, **places)
+    assert cases(found.measurements, 'threads', 'level') == [(1, 'L2'), (2, 'L1'), (1, 'L2'), (2, 'L2')]
+
+
+def test_the_machine_comes_first_and_tables_do_not_disturb(programs):
+    found = programs.run('triad', '--variants', 'all', '--size', '1000,2000', '--limit', '--table', '--samples', 10,
+                         '--block', '0.0001')
+    lines = found.text.splitlines()
+    assert found.code == 0
+    assert lines[0].startswith('{"record": "machine"')
+    assert set(CPUS) == set(found.machine['allowed_cpus'])
+    assert len(found.measurements) == 2 * (3 + len(programs.runnable('triad')))
+    assert sum(line.startswith('kernel ') for line in lines) == 2
+    assert sum(line.endswith(' yes') for line in lines) == len(found.measurements)
+    assert lines[1].startswith('{"record"') and lines[2].startswith('kernel ')
+
+
+def test_sweep_is_even_in_log_n(programs):
+    found = programs.measured('triad', '--sweep', '10:100000:9', *QUICK).measurements
+    assert [r['size'] for r in found] == [round(10 ** (1 + k / 2)) for k in range(9)]
+    found = programs.measured('triad', '--sweep', '7:123456:12', *QUICK).measurements
+    sizes = np.array([r['size'] for r in found])
+    assert (sizes[0], sizes[-1], len(sizes)) == (7, 123456, 12)
+    step = (123456 / 7) ** (1 / 11)
+    assert np.abs(sizes - 7 * step ** np.arange(12)).max() <= 0.5
+    found = programs.measured('triad', '--sweep', '1:4:20', *QUICK).measurements
+    assert [r['size'] for r in found] == [1, 2, 3, 4]
+
+
+def test_samples_are_as_long_as_asked(programs):
+    for record in programs.measured('triad', '--variants', 'plain,nt', '--size', 1000, '--limit', '--samples', 10,
+                                    '--block', '0.002').measurements:
+        assert np.median(record['seconds']) > 0.5 * 0.002
+        assert records.check_worth_reporting(record) == []
+
+
+def test_a_terminated_program_leaves_nothing(programs, tmp_path):
+    shared = pathlib.Path('/dev/shm')
+    before = set(os.listdir(shared)) if shared.exists() else set()
+    process = subprocess.Popen([programs.path('triad'), '--size', '1000,2000', '--samples', '10', '--block', '0.03'],
+                               stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=environment())
+    lines = [process.stdout.readline(), process.stdout.readline()]
+    process.send_signal(signal.SIGTERM)
+    rest, _ = process.communicate(timeout=10)
+    assert process.returncode == -signal.SIGTERM
+    assert len(records.parse(''.join(lines) + rest).measurements) == 1
+    assert os.listdir(tmp_path) == []
+    assert (set(os.listdir(shared)) if shared.exists() else set()) <= before
+
+
+def test_truncated_output_is_refused(programs):
+    text = programs.measured('triad', '--size', 1000, *QUICK).text
+    begin = text.rindex('{"record"')
+    for length in {1, 5, 10, *range(11, len(text) - begin - 1, 37), len(text) - begin - 2}:
+        with pytest.raises(PlumblineError):
+            records.parse(text[:begin + length])

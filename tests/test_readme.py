@@ -1,0 +1,40 @@
+'''The README's example of a new site is a site: it lists and sets up every check.'''
+
+import json
+import re
+import textwrap
+
+import pytest
+import rfm
+
+
+@pytest.fixture(scope='module')
+def site(tmp_path_factory):
+    '''(place, text) of the example, on a canned Slurm, with the topology that a job would have detected.'''
+    folder = tmp_path_factory.mktemp('site')
+    text = (rfm.REPOSITORY / 'README.rst').read_text()
+    block, = re.findall(r'\.\. code-block:: python\n\n((?:    .*\n|\n)+)', text)
+    config = folder / 'mycluster.py'
+    config.write_text(textwrap.dedent(block))
+    place = rfm.Workplace(folder, f"{rfm.GUARDS / 'slurm'}:{rfm.os.environ['PATH']}", config)
+    topology = folder / '.reframe/topology/mycluster-cpu/processor.json'
+    topology.parent.mkdir(parents=True)
+    # What the README tells to do in a job: ReFrame's own detection, without a download.
+    place.reframe(f'--detect-host-topology={topology}')
+    return place, block
+
+
+def test_the_example_has_ten_lines(site):
+    assert len(site[1].strip().splitlines()) <= 10
+
+
+def test_the_topology_was_detected(site):
+    topology = site[0].folder / '.reframe/topology/mycluster-cpu/processor.json'
+    assert json.loads(topology.read_text())['topology']['cores']
+
+
+def test_every_check_sets_up_on_the_example(site):
+    done = site[0].reframe('--system=mycluster', '--mode=acceptance', '--dry-run',
+                           checks=rfm.REPOSITORY / 'checks')
+    assert done.code == 0, done.out
+    assert 'triad_memory' in done.out and 'skipping' not in done.out

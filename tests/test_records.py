@@ -1,0 +1,125 @@
+'''Records: what is read, and that nothing is repaired.'''
+
+import json
+
+import pytest
+from made_report import MACHINE, measurement
+
+from plumbline import records
+from plumbline.errors import PlumblineError
+
+
+def lines(*items):
+    return '\n'.join(json.dumps(item) for item in items) + '\n'
+
+
+def refused(text, *parts):
+    with pytest.raises(PlumblineError) as error:
+        records.parse(text)
+    for part in parts:
+        assert part in str(error.value)
+    assert '\n' not in str(error.value)
+
+
+def test_reads_records_among_lines_for_people():
+    text = 'kernel  MB/s\n' + lines(MACHINE, measurement(), measurement(variant='nt')) + 'done\n'
+    found = records.parse(text)
+    assert found.machine['hostname'] == 'n1'
+    assert [r['variant'] for r in found.measurements] == ['plain', 'nt']
+
+
+def test_a_whole_last_line_needs_no_newline():
+    assert len(records.parse(lines(measurement()).rstrip()).measurements) == 1
+
+
+def test_no_records_is_not_an_error_here():
+    assert records.parse('hello\n') == records.Records(None, [])
+
+
+@pytest.mark.parametrize('cut', [5, 9, 12, 300, -2])
+def test_truncated_last_line_is_an_error(cut):
+    whole = lines(measurement())
+    refused(whole + whole[:cut], 'line 2')
+
+
+def test_truncation_names_the_field():
+    text = lines(measurement())
+    refused(text[:text.index('"bytes"')], 'line 1', "'seconds'", 'truncated')
+
+
+def test_glued_and_indented_records_are_errors():
+    record = lines(measurement())
+    refused('triad ' + record, 'line 1', 'does not begin its line')
+    refused(record.rstrip() + record, 'line 1', 'malformed')
+
+
+@pytest.mark.parametrize('number', ['NaN', 'Infinity', '-Infinity', 'nan', '1e999'])
+def test_numbers_that_are_not_finite_are_refused(number):
+    text = lines(measurement(max_error=0.125)).replace('0.125', number)
+    refused(text, 'line 1', "'max_error'")
+
+
+def test_unknown_schema_version():
+    refused(lines(measurement(schema=2)), 'line 1', "'schema'", 'version 2')
+    no_version = measurement()
+    del no_version['schema']
+    refused(lines(no_version), "'schema'", 'None')
+
+
+@pytest.mark.parametrize('changed, field', [
+    ({'seconds': []}, 'seconds'), ({'seconds': [0.1, 0.0]}, 'seconds/1'),
+    ({'seconds': [0.1, None]}, 'seconds/1'), ({'role': 'other'}, 'role'),
+    ({'bytes': -1}, 'bytes'), ({'valid': 1}, 'valid'), ({'level': 'L9'}, 'level'),
+    ({'colour': 'red'}, 'colour'), ({'threads': 0}, 'threads'),
+    ({'huge_page_share': 1.5}, 'huge_page_share')])
+def test_out_of_schema(changed, field):
+    refused(lines(MACHINE, measurement(**changed)), 'line 2', field)
+
+
+def test_missing_key_and_unknown_kind():
+    record = measurement()
+    del record['traffic']
+    refused(lines(record), 'line 1', "'traffic' is a required property")
+    refused(lines({'record': 'weather', 'schema': 1}), 'record', 'weather')
+
+
+def test_one_machine_record_only():
+    refused(lines(MACHINE, MACHINE), 'line 2', 'second machine record')
+
+
+def test_source_is_named():
+    with pytest.raises(PlumblineError, match='^rfm_job.out, line 1'):
+        records.parse('{"record": }\n', source='rfm_job.out')
+
+
+def test_rate():
+    record = measurement(seconds=[0.5, 1.0], bytes=1e9, traffic=1.25e9, flops=6e7)
+    assert records.rate(record).tolist() == [2000.0, 1000.0]
+    assert records.rate(record, 'traffic').tolist() == [2500.0, 1250.0]
+    assert records.rate(record, 'flops').tolist() == [120.0, 60.0]
+
+
+def test_worth_reporting():
+    assert records.check_worth_reporting(measurement()) == []
+
+
+@pytest.mark.parametrize('changed, text', [
+    ({'seconds': [0.5] * 9}, '9 samples'), ({'clock_resolution': 1e-3}, 'more passes'),
+    ({'clock_resolution': None}, 'unknown'), ({'valid': False}, 'wrong'),
+    ({'max_error': None}, 'finite'), ({'max_error': float('nan')}, 'finite')])
+def test_not_worth_reporting(changed, text):
+    complaint, = records.check_worth_reporting(measurement(**changed))
+    assert text in complaint and complaint.startswith('triad.plain size 1000 threads 1')
+
+
+def test_shortest_sample_may_last_1000_ticks():
+    record = measurement(seconds=[0.001] * 10, clock_resolution=1e-6)
+    assert records.check_worth_reporting(record) == []
+
+
+def test_placement():
+    record = measurement(threads=3, cpus=[0, 2, 4])
+    assert records.check_placement(record, (0, 2, 4)) is None
+    wrong = records.check_placement(record, [0, 2, 6])
+    assert 'thread 2' in wrong and 'CPU 6' in wrong and 'CPU 4' in wrong
+    assert '3 threads' in records.check_placement(record, [0, 2])

@@ -1,0 +1,182 @@
+'''One real health run of small sizes: the real programs, the real LIKWID, from build to page.'''
+
+import re
+import shutil
+import struct
+
+import polars as pl
+import pytest
+import rfm
+from reframe.utility.cpuinfo import cpuinfo
+from ruamel.yaml import YAML
+
+from plumbline import archive, topology
+
+CHECKS = rfm.REPOSITORY / 'checks'
+SELECTED = 'triad_memory|triad_curve%threads=one|limits%threads=one'
+
+#: As little as the checks accept: what is measured here is whether they work.
+SMALL = ('-t', 'health', '--exec-policy=serial', '-S', 'samples=10', '-S', 'triad_curve.points=8')
+
+
+def small():
+    '''Options for memory just large enough not to be a cache.'''
+    processor = cpuinfo()
+    caches = [level for level in topology.levels(processor) if level != 'memory']
+    return [*SMALL, '-S', f'memory_bytes={2 * topology.capacity(processor, caches[-1])}']
+
+
+@pytest.fixture(scope='module')
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('run')
+    shutil.copytree(rfm.REPOSITORY / 'config/references', folder / 'references')
+    (folder / 'references/localhost.yaml').unlink(missing_ok=True)
+    return rfm.Workplace(folder, config=rfm.REPOSITORY / 'config/localhost.py',
+                         PLUMBLINE_REFERENCES=folder / 'references')
+
+
+@pytest.fixture(scope='module')
+def first(place):
+    '''The first run, and what is said of it: (run, report).'''
+    done = place.reframe(*small(), '-S', 'likwid_bench.levels=L1', '-r', '-n', SELECTED,
+                         checks=CHECKS)
+    assert done.report, done.out
+    judged = place.judge()
+    shutil.copy(place.folder / 'reports/latest/index.html', place.folder / 'first.html')
+    return done, judged
+
+
+def metrics_of(done):
+    '''(check, threads, name) -> metric of a run.'''
+    return {(name.split()[0], case['plumbline']['threads'], metric['name']): metric
+            for name, case in done.cases().items() for metric in case['plumbline']['metrics']}
+
+
+def test_everything_selected_was_measured(first):
+    done, judged = first
+    assert len(done.cases()) == 4
+    for name, case in done.cases().items():
+        # On a noisy machine a metric may miss its reference; nothing else may go wrong.
+        assert case['result'] == 'pass' or case['fail_phase'] == 'performance', case['fail_reason']
+        left = case['plumbline']
+        assert left['machine'] and left['timed_seconds'] > 0
+        for record in left['records']:
+            assert len(record['seconds']) == 10 and record['valid']
+            assert record['cpus'] == left['records'][0]['cpus']
+    assert {'of_limit.plain', 'bandwidth.nt'} <= {name for _, _, name in metrics_of(done)}
+    assert judged.code in (0, 1), judged.out
+    assert 'Traceback' not in done.out + judged.out
+    assert (judged.code == 1) == (' FAIL\n' in judged.out)
+
+
+def test_likwid_pins_and_confirms(first):
+    if not shutil.which('likwid-pin'):
+        pytest.skip('LIKWID is not installed')
+    cases = first[0].cases()
+    all_threads = cases['triad_memory %threads=all']['plumbline']['records'][0]['threads']
+    for case in cases.values():
+        left = case['plumbline']
+        assert left['command'].startswith('likwid-pin -q -c ')
+        assert left['witness_reason'] is None
+        assert {sample['level'] for sample in left['witness']} == {'L1'}
+        assert {sample['threads'] for sample in left['witness']} == {1, all_threads}
+    notes = cases['triad_memory %threads=one']['plumbline']['notes']
+    assert any('memory, 1 threads: not confirmed by likwid-bench' in note for note in notes)
+
+
+def test_archive_holds_the_run(place, first):
+    rows = archive.load_session(place.folder / 'reports/archive')
+    measured = rows.filter(pl.col('metric').is_not_null())
+    assert len(measured) == len(metrics_of(first[0]))
+    assert measured['samples'].list.len().to_list() == [10] * len(measured)
+    assert set(rows.filter(pl.col('fixture'))['check']) == {'native_programs', 'likwid_bench'}
+
+
+@pytest.fixture(scope='module')
+def second(place, first):
+    '''A run after the first was recorded, and one reference made half as high again:
+    (run, report, recorded metrics, the metric that was doctored).'''
+    # The limits only: on a disturbed machine a short run may have others that recording refuses.
+    recorded = place.plumbline('references', 'record', 'localhost', '--tests', '^limits',
+                               '--output', place.folder / 'references/localhost.yaml')
+    assert recorded.code == 0 and 'references from 1 sessions' in recorded.out, recorded.out
+    path = place.folder / 'references/localhost.yaml'
+    text = YAML(typ='safe').load(path.read_text())
+    written = {(test, threads, name): leaf
+               for test, entry in text.items() if not test.startswith('$')
+               for threads, leaves in entry['localhost:default']['gnu'].items()
+               for name, leaf in leaves.items()}
+    # Of the metrics that a disturbed machine can only lower, the steadiest.
+    doctored = min(written, key=lambda key: abs(written[key][1]))
+    where = text['limits']['localhost:default']['gnu']['one'][doctored[2]]
+    where[0] *= 1.5
+    with path.open('w') as file:
+        YAML(typ='safe').dump(text, file)
+    done = place.reframe(*small(), '-S', 'likwid_bench.levels=none', '-r', '-n',
+                         'limits%threads=one', checks=CHECKS)
+    return done, place.judge(), set(written), doctored
+
+
+def test_what_was_recorded_is_judged(second):
+    done, _, recorded, _ = second
+    found = metrics_of(done)
+    assert recorded and recorded <= set(found)
+    for key in recorded:
+        assert found[key]['verdict'] in ('PASS', 'UNSTABLE', 'FAIL'), key
+        assert found[key]['reference_from'] == 'localhost.yaml'
+
+
+def test_reference_that_is_not_met_fails_the_run(second):
+    done, judged, _, doctored = second
+    assert metrics_of(done)[doctored]['verdict'] == 'FAIL'
+    assert (done.code, judged.code) == (1, 1)
+    assert done.cases()['limits %threads=one']['result'] == 'fail'
+    assert re.search(rf'^limits one +{re.escape(doctored[2])} .* FAIL$', judged.out, re.MULTILINE)
+
+
+def test_reference_above_what_was_possible_is_refused(place, second):
+    machine = place.folder / 'machine.yaml'
+    machine.write_text('schema: 1\ncore: {clock: 0.001, clock_source: made, source: made,\n'
+                       '       load_bytes_per_cycle: 1, store_bytes_per_cycle: 1}\n')
+    done = place.plumbline('references', 'record', 'localhost', '--tests', '^limits',
+                           '--machine', machine, '--output', place.folder / 'refused.yaml')
+    assert done.code == 2 and not (place.folder / 'refused.yaml').exists()
+    assert 'above the hardware limit of L1' in done.line('plumbline: ')
+
+
+# --- the page -----------------------------------------------------------------------------------
+
+FRAME = '''<!doctype html>
+<body style="margin: 0">
+<iframe src="{page}" style="border: 0; width: {width}px; height: 2000px"></iframe>
+<script>
+console.log("probe of the log");
+window.onload = () => setTimeout(() => {{
+  const page = document.querySelector("iframe").contentDocument.documentElement;
+  document.body.dataset.found = [page.scrollWidth, page.clientWidth,
+                                 page.querySelectorAll(".main-svg").length].join(" ");
+}}, 2000);
+</script>
+'''
+
+
+@pytest.mark.parametrize('width', [1280, 390])
+def test_page_in_a_browser(place, first, width):
+    '''No error of a script, figures drawn, nothing wider than the window.'''
+    chromium = shutil.which('chromium') or shutil.which('chromium-browser')
+    if not chromium:
+        pytest.skip('chromium is not installed')
+    page = place.folder / 'first.html'
+    frame, picture = place.folder / f'frame{width}.html', place.folder / f'page{width}.png'
+    frame.write_text(FRAME.format(page=page.as_uri(), width=width))
+    done = place.run([
+        chromium, '--headless', '--no-sandbox', '--disable-gpu', '--enable-logging=stderr', '--v=0',
+        '--allow-file-access-from-files', '--virtual-time-budget=8000',
+        f'--user-data-dir={place.folder}/chromium', f'--window-size={width},2000',
+        f'--screenshot={picture}', '--dump-dom', frame.as_uri()])
+    said = [line for line in done.out.splitlines() if 'CONSOLE' in line]
+    assert len(said) == 1 and 'probe of the log' in said[0], said
+    scroll, client, figures = map(int, re.search(r'data-found="([\d ]+)"', done.out)[1].split())
+    assert figures >= 2 and scroll <= client <= width
+    data = picture.read_bytes()
+    assert struct.unpack('>II', data[16:24]) == (width, 2000) and len(data) > 30000

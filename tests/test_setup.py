@@ -1,0 +1,397 @@
+'''The set-up: what it says on a bare machine, what it refuses to do, and what make does with it.
+
+``bootstrap.py`` runs for real in a copy of the clone, on a PATH that has only what a test puts
+there.  No test installs anything.
+'''
+
+import ast
+import importlib.util
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+EVERYTHING = ('gcc', 'cmake', 'make', 'gfortran', 'likwid-pin', 'objdump', 'dmidecode')
+
+
+class Clone:
+    '''A copy of what the set-up reads, with a PATH of its own.'''
+
+    def __init__(self, repository, folder):
+        self.root = folder / 'clone'
+        self.bin = folder / 'bin'
+        self.bin.mkdir()
+        (self.root / 'src/plumbline').mkdir(parents=True)
+        for name in ('pyproject.toml', 'requirements.lock', 'Makefile', '.ci/run',
+                     'src/plumbline/bootstrap.py'):
+            (self.root / name).parent.mkdir(exist_ok=True)
+            shutil.copy(repository / name, self.root / name)
+        self.venv = self.root / '.venv'
+
+    def tool(self, name, script='exit 0'):
+        '''Put a command into PATH that does what the shell script says.'''
+        path = self.bin / name
+        path.write_text('#!/bin/sh\n' + script + '\n')
+        path.chmod(0o755)
+
+    def machine(self, *lacking):
+        '''Put everything into PATH but what is lacking.'''
+        for name in EVERYTHING:
+            if name not in lacking:
+                self.tool(name, 'echo cmake version 3.25.1' if name == 'cmake' else 'exit 0')
+
+    def program(self, name, script):
+        '''Put a command into .venv/bin.'''
+        (self.venv / 'bin').mkdir(parents=True, exist_ok=True)
+        path = self.venv / 'bin' / name
+        path.write_text('#!/bin/sh\n' + script + '\n')
+        path.chmod(0o755)
+
+    def run(self, *command, **environment):
+        return subprocess.run(
+            command, cwd=self.root, stdin=subprocess.DEVNULL, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={'PATH': str(self.bin), 'HOME': str(self.root), 'LC_ALL': 'C', **environment})
+
+    def bootstrap(self, *options):
+        return self.run(sys.executable, 'src/plumbline/bootstrap.py', '--no-system-packages',
+                        *options)
+
+    def module(self):
+        '''bootstrap.py of this clone, imported.'''
+        spec = importlib.util.spec_from_file_location(
+            'bootstrap_of_clone', self.root / 'src/plumbline/bootstrap.py')
+        module = importlib.util.module_from_spec(spec)
+        path = list(sys.path)
+        spec.loader.exec_module(module)
+        sys.path[:] = path
+        return module
+
+    def complete(self):
+        '''Make an environment that passes for complete; return the module.'''
+        (self.venv / 'bin').mkdir(parents=True)
+        (self.venv / 'bin/python').symlink_to(os.path.realpath(sys.executable))
+        module = self.module()
+        module.write_stamp('3.11.2', [])
+        return module
+
+
+@pytest.fixture
+def clone(repository, tmp_path):
+    return Clone(repository, tmp_path)
+
+
+@pytest.fixture
+def bare(clone, monkeypatch):
+    '''bootstrap.py of a clone, and no folders but those in PATH.'''
+    module = clone.module()
+    monkeypatch.setattr(module, 'SYSTEM_FOLDERS', '')
+    monkeypatch.setenv('PATH', str(clone.bin))
+    return module
+
+
+# What is missing --------------------------------------------------------------------------------
+
+def test_bare_machine_gets_one_list(clone):
+    done = clone.bootstrap()
+    assert done.returncode == 1
+    assert not clone.venv.exists()
+    assert done.stdout.count('missing on this machine') == 1
+    for name in ('C compiler', 'cmake', 'make or ninja'):
+        assert f'  {name} (required): ' in done.stdout
+    for name in ('gfortran', 'likwid', 'objdump'):
+        assert f'  {name} (optional): ' in done.stdout
+    assert 'OpenMP binding instead of likwid-pin' in done.stdout
+    assert 'no `fortran` variant' in done.stdout
+    assert len(done.stderr.splitlines()) == 1
+    assert 'required is missing' in done.stderr
+
+
+def test_each_missing_tool_has_a_use_and_a_command(bare):
+    missing = bare.survey('test')[1:]
+    for distribution, command in bare.INSTALL.items():
+        text = bare.report(missing, distribution)
+        entries = text.split('\n\n')[1:len(bare.TOOLS)]
+        assert len(entries) == len(bare.TOOLS) - 1      # Python is there
+        for entry in entries:
+            assert 'needed for  ' in entry
+            assert command in entry or 'spack install likwid' in entry
+        assert 'module avail gcc' in text and 'spack install gcc' in text
+    # On an unknown system every family's command is given.
+    text = bare.report(missing, '')
+    assert all(f'{command} gcc' in text for command in bare.INSTALL.values())
+
+
+def test_chromium_is_asked_for_by_the_tests_only(bare):
+    assert 'chromium' not in [tool.name for tool in bare.glance('health')]
+    assert 'chromium' in [tool.name for tool in bare.glance('test')]
+
+
+@pytest.mark.parametrize('name, text, family', [
+    ('debian', 'ID=debian\n', 'debian'),
+    ('ubuntu', 'ID=ubuntu\nID_LIKE=debian\n', 'debian'),
+    ('rocky', 'ID="rocky"\nID_LIKE="rhel centos fedora"\n', 'redhat'),
+    ('leap', 'ID="opensuse-leap"\nID_LIKE="suse opensuse"\n', 'suse'),
+    ('sles', 'ID="sles"\nID_LIKE="suse"\n', 'suse'),
+    ('arch', 'ID=arch\n', ''),
+])
+def test_family(bare, tmp_path, name, text, family):
+    (tmp_path / name).write_text('VERSION_ID="1"\n' + text)
+    assert bare.family(str(tmp_path / name)) == family
+    assert bare.family(str(tmp_path / 'none')) == ''
+
+
+def test_missing_compiler_fails(clone):
+    clone.machine('gcc')
+    done = clone.bootstrap()
+    assert done.returncode == 1
+    assert not clone.venv.exists()
+    assert 'C compiler (required): gcc not found in PATH' in done.stdout
+
+
+def test_compiler_that_cannot_compile_is_missing(clone):
+    clone.machine()
+    clone.tool('gcc', 'echo "probe.c:2:10: fatal error: stdio.h: No such file" >&2; exit 1')
+    done = clone.bootstrap('--check')
+    assert done.returncode == 1
+    assert 'cannot build an OpenMP program: probe.c:2:10: fatal error: stdio.h' in done.stdout
+
+
+def test_old_cmake_is_missing(clone):
+    clone.machine()
+    clone.tool('cmake', 'echo cmake version 3.18.4')
+    done = clone.bootstrap('--check')
+    assert done.returncode == 1
+    assert 'cmake is 3.18, older than 3.20' in done.stdout
+    assert 'install cmake' in done.stdout and 'apt-get install cmake' not in done.stdout
+
+
+def test_newer_python_in_path_is_found(bare, clone, monkeypatch):
+    clone.tool('python3', 'echo 3.9.2')
+    clone.tool('python3.12', 'exit 1')                  # as the stub of a version manager does
+    clone.tool('python3.11', 'echo 3.11.4')
+    monkeypatch.setattr(sys, 'executable', str(clone.bin / 'python3'))
+    assert bare.find_python().path == str(clone.bin / 'python3.11')
+    clone.tool('python3.11', """echo "No module named 'ensurepip'"; echo 3.11.4; exit 1""")
+    assert bare.find_python().problem.endswith('python3 is 3.9.2, older than 3.10')
+    monkeypatch.setattr(sys, 'executable', str(clone.bin / 'python3.11'))
+    finding = bare.find_python()
+    assert "is not whole: No module named 'ensurepip'" in finding.problem and finding.installable
+
+
+def test_optional_things_are_optional(clone):
+    clone.machine('gfortran', 'likwid-pin')
+    done = clone.bootstrap('--check')
+    assert done.returncode == 0
+    assert '(required)' not in done.stdout
+    assert 'likwid (optional)' in done.stdout
+    assert '.venv is still to be made' in done.stdout
+    assert sorted(os.listdir(clone.root)) == ['.ci', 'Makefile', 'pyproject.toml',
+                                              'requirements.lock', 'src']
+
+
+# The environment --------------------------------------------------------------------------------
+
+def test_second_call_says_one_line(clone):
+    clone.machine('gfortran')
+    clone.complete()
+    done = clone.bootstrap()
+    assert (done.returncode, done.stderr) == (0, '')
+    assert len(done.stdout.splitlines()) == 1
+    assert 'complete, Python 3.11.2' in done.stdout and 'gfortran' in done.stdout
+
+
+def test_second_call_notices_that_a_compiler_went_away(clone):
+    clone.machine('gcc')
+    clone.complete()
+    done = clone.bootstrap()
+    assert done.returncode == 1
+    assert 'C compiler (required)' in done.stdout
+    assert clone.venv.exists()
+
+
+@pytest.mark.parametrize('change', ['pyproject.toml', 'requirements.lock',
+                                    'src/plumbline/bootstrap.py', 'python', 'half', 'moved'])
+def test_what_is_out_of_date_is_made_anew(clone, change):
+    module = clone.complete()
+    assert module.read_stamp()
+    if change == 'python':
+        (clone.venv / 'bin/python').unlink()
+        (clone.venv / 'bin/python').symlink_to('/bin/sh')
+    elif change == 'half':
+        (clone.venv / 'plumbline-setup.json').write_text('{"fingerprint": ')
+    elif change == 'moved':
+        clone.root = clone.root.rename(clone.root.with_name('elsewhere'))
+        module = clone.module()
+    else:
+        with open(clone.root / change, 'a') as stream:
+            stream.write('# a change\n')
+    assert module.read_stamp() is None
+
+
+def test_stamp_comes_last_and_failure_leaves_nothing(clone, bare, monkeypatch):
+    clone.machine()
+    steps = []
+
+    def step(command, what, **_):
+        assert not (clone.venv / 'plumbline-setup.json').exists()
+        steps.append(what)
+        (clone.venv / 'bin').mkdir(parents=True, exist_ok=True)
+        if what == 'pip install':
+            raise fails
+
+    monkeypatch.setattr(bare, 'step', step)
+    monkeypatch.setattr(signal, 'signal', lambda *_: None)
+    for fails, code in ((bare.SetupError('no network'), 1), (KeyboardInterrupt(), 130),
+                        (OSError(28, 'No space left on device'), 1)):
+        assert bare.main(['--no-system-packages']) == code
+        assert steps[-1] == 'pip install'
+        assert not clone.venv.exists()
+
+
+def test_interrupted_environment_is_made_anew(clone, bare, monkeypatch):
+    clone.machine()
+    (clone.venv / 'lib').mkdir(parents=True)            # no stamp: somebody pulled the plug
+    python = clone.venv / 'bin/python'
+
+    def step(command, what, **_):
+        assert not (clone.venv / 'lib').exists()
+        python.parent.mkdir(parents=True, exist_ok=True)
+        if not python.exists():
+            python.symlink_to(os.path.realpath(sys.executable))
+
+    monkeypatch.setattr(bare, 'step', step)
+    monkeypatch.setattr(signal, 'signal', lambda *_: None)
+    assert bare.main(['--no-system-packages']) == 0
+    assert bare.read_stamp()
+
+
+def test_failed_step_leaves_its_output(clone, bare):
+    with pytest.raises(bare.SetupError, match=r'^x failed: E: no luck \[.*setup.log\]$'):
+        bare.step(['/bin/sh', '-c', 'echo before; echo E: no luck >&2; exit 3'], 'x')
+    log = (clone.root / 'reports/setup.log').read_text()
+    assert 'before' in log and '(exit code 3)' in log
+
+
+def test_root_tries_once_for_what_cannot_be_had(clone, bare):
+    clone.machine('likwid-pin')
+    (clone.venv / 'bin').mkdir(parents=True)
+    (clone.venv / 'bin/python').symlink_to(os.path.realpath(sys.executable))
+    args = bare.parse([])
+    bare.write_stamp('3.11.2', [])
+    assert not bare.already_done(args, installs=True)   # never tried for
+    assert bare.already_done(args, installs=False)
+    bare.write_stamp('3.11.2', ['likwid'])
+    assert bare.already_done(args, installs=True)
+    assert not bare.already_done(bare.parse(['--redo']), installs=True)
+
+
+@pytest.mark.parametrize('output, reason', [
+    ("WARNING: Retrying after connection broken by 'NewConnectionError()'\n"
+     'ERROR: No matching distribution found for numpy==1', 'cannot be reached'),
+    ('Collecting x\nERROR: Could not install packages due to an OSError: [Errno 28] No space left '
+     'on device', 'disk is full'),
+    ("OSError: [Errno 13] Permission denied: '/x/y'", "Permission denied: '/x/y'"),
+    ('ERROR: No matching distribution found for numpy==2.4.6', 'numpy==2.4.6'),
+    ('Reading lists\nE: Unable to locate package likwid\n', 'Unable to locate package likwid'),
+    ('', 'printed nothing'),
+])
+def test_reasons_are_one_line(bare, output, reason):
+    assert reason in bare.diagnose(output)
+    assert '\n' not in bare.diagnose(output)
+
+
+def test_missing_package_does_not_keep_the_others_away(bare, clone, tmp_path, capsys):
+    log = tmp_path / 'apt.log'
+    clone.tool('apt-get', f'echo "$@" >> {log}\n'
+               'case "$*" in *likwid*) echo "E: Unable to locate package likwid"; exit 100;; esac')
+    missing = [finding for finding in bare.survey('health')
+               if finding.tool.name in ('gfortran', 'likwid', 'objdump')]
+    bare.install_packages(missing)
+    calls = [line.split('Timeout=20 ')[-1] for line in log.read_text().splitlines()]
+    assert calls == ['update'] + ['install --no-install-recommends ' + packages for packages in (
+        'gfortran likwid binutils', 'gfortran', 'likwid', 'binutils')]
+    assert 'apt-get install likwid failed: E: Unable to locate' in capsys.readouterr().out
+
+
+def test_old_python_can_read_the_script(repository):
+    ast.parse((repository / 'src/plumbline/bootstrap.py').read_text(), feature_version=(3, 6))
+
+
+def test_every_dependency_is_pinned_once(repository):
+    def pins(lines):
+        found = [re.fullmatch(r'([a-z0-9.-]+)==([0-9.]+)(?:; (.*))?', line) for line in lines]
+        assert all(found), 'not an exact version'
+        return [match.groups() for match in found]
+
+    project = (repository / 'pyproject.toml').read_text()
+    direct = [line.strip(' ",') for line in
+              re.search(r'\ndependencies = \[\n(.*?)\n\]', project, re.S).group(1).splitlines()]
+    direct += re.search(r'dev = \["(.*?)"\]', project).group(1).split('", "')
+    lock = [line for line in (repository / 'requirements.lock').read_text().splitlines()
+            if not line.startswith('#')]
+    assert set(pins(direct)) <= set(pins(lock))
+    cases = [(name, marker) for name, _, marker in pins(lock)]
+    assert len(cases) == len(set(cases))
+
+
+# make -------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def make(clone):
+    '''Run make in a clone whose set-up is done and whose programs are scripts.'''
+    path = os.pathsep.join([str(clone.bin), os.environ['PATH']])
+
+    def run(*command, **environment):
+        return clone.run(*command, PATH=path, PYTHON='true', **environment)
+    return run
+
+
+def test_health_reports_even_if_checks_failed(clone, make):
+    stale = clone.root / 'reports/reframe/health.json'
+    stale.parent.mkdir(parents=True)
+    stale.write_text('yesterday')
+    clone.program('reframe', 'echo "reframe $*"; exit 1')
+    clone.program('plumbline', 'echo "plumbline $*"; test -e "$2" || exit 3')
+    done = make('make', 'health', PYTHONPATH='/elsewhere')
+    assert 'reframe -C config/localhost.py -c checks -R --mode health' in done.stdout
+    assert 'plumbline report reports/reframe/health.json' in done.stdout
+    assert done.returncode == 2                         # make's own code for a failed recipe
+    assert not stale.exists()
+
+    clone.program('reframe', 'echo new > reports/reframe/health.json; exit 1')
+    assert make('make', 'health').returncode == 0       # the report's word counts
+
+
+def test_programs_see_the_environment_first_and_no_foreign_packages(clone, make):
+    clone.program('plumbline', 'echo "PATH=$PATH PYTHONPATH=$PYTHONPATH MAKEFLAGS=$MAKEFLAGS."')
+    done = make('make', '-k', 'bench', PYTHONPATH='/elsewhere')
+    assert f'PATH={clone.venv}/bin:' in done.stdout
+    assert 'PYTHONPATH= MAKEFLAGS=.' in done.stdout
+
+
+def test_set_up_runs_on_the_path_without_the_environment(clone, make):
+    clone.program('plumbline', 'exit 0')
+    clone.tool('setup-python', 'echo "setup PATH=$PATH $*"')
+    done = make('make', 'bench', 'PYTHON=setup-python')
+    assert f'setup PATH={clone.bin}:' in done.stdout
+    assert 'src/plumbline/bootstrap.py' in done.stdout
+
+
+@pytest.mark.parametrize('code', [0, 1, 5])
+def test_ci_fails_when_pytest_does(clone, make, code):
+    clone.program('python', f'echo "pytest $*"; exit {code}')
+    done = make('bash', '.ci/run')
+    assert 'pytest -m pytest -q tests' in done.stdout
+    assert (done.returncode == 0) == (code == 0)
+
+
+def test_make_alone_prints_help(make):
+    done = make('make')
+    assert done.returncode == 0
+    for target in ('health', 'acceptance', 'test', 'bench', 'list', 'report', 'clean', 'distclean'):
+        assert f'make {target} ' in done.stdout

@@ -1,0 +1,245 @@
+'''Which CPUs, how many threads, how much memory: on machines written by hand.'''
+
+import pytest
+
+from plumbline import topology
+from plumbline.errors import PlumblineError
+
+KIB, MIB = 2**10, 2**20
+
+
+def mask(cpus):
+    return hex(sum(1 << cpu for cpu in cpus))
+
+
+def cache(level, size, groups):
+    return {'type': level, 'size': size, 'linesize': 64, 'associativity': 8,
+            'num_cpus': len(groups[0]), 'cpusets': sorted(map(mask, groups))}
+
+
+def machine(sockets, numa_nodes, cores, caches):
+    return {'num_cpus': sum(map(len, cores)), 'num_sockets': len(sockets),
+            'num_cpus_per_core': len(cores[0]),
+            'topology': {'sockets': sorted(map(mask, sockets)),
+                         'numa_nodes': sorted(map(mask, numa_nodes)),
+                         'cores': sorted(map(mask, cores)), 'caches': caches}}
+
+
+def two_sockets():
+    '''2 sockets x 2 NUMA nodes x 4 cores x 2 hardware threads; an L3 of 32 MiB for each 4 cores.
+
+    Core c is CPU c, its second thread CPU c + 16.
+    '''
+    cores = [[c, c + 16] for c in range(16)]
+    quads = [sum(cores[i:i + 4], []) for i in range(0, 16, 4)]
+    sockets = [quads[0] + quads[1], quads[2] + quads[3]]
+    return machine(sockets, quads, cores, [
+        cache('L3', 32 * MIB, quads), cache('L1', 32 * KIB, cores), cache('L2', 512 * KIB, cores)])
+
+
+def alternating():
+    '''2 sockets x 4 cores, CPU numbers alternating between them, as some firmware does; one L3 of
+    24 MiB for each socket.'''
+    sockets = [[0, 2, 4, 6], [1, 3, 5, 7]]
+    cores = [[c] for c in range(8)]
+    return machine(sockets, sockets, cores, [
+        cache('L1', 48 * KIB, cores), cache('L2', 1280 * KIB, cores),
+        cache('L3', 24 * MIB, sockets)])
+
+
+def small_vm():
+    '''2 CPUs, 1 L3 of 32 MiB.'''
+    cores = [[0], [1]]
+    return machine([[0, 1]], [[0, 1]], cores, [
+        cache('L2', MIB, cores), cache('L1', 48 * KIB, cores), cache('L3', 32 * MIB, [[0, 1]])])
+
+
+def container_host():
+    '''128 CPUs in 64 cores of 1 socket; a container sees them all.'''
+    cores = [[c, c + 64] for c in range(64)]
+    everything = [list(range(128))]
+    return machine(everything, everything, cores, [
+        cache('L1', 32 * KIB, cores), cache('L2', MIB, cores),
+        cache('L3', 32 * MIB, [sum(cores[i:i + 8], []) for i in range(0, 64, 8)])])
+
+
+def server_with_small_l3():
+    '''4 cores with 2 MiB of L2 each and 7.5 MiB of L3 for all.'''
+    cores = [[c] for c in range(4)]
+    return machine([[0, 1, 2, 3]], [[0, 1, 2, 3]], cores, [
+        cache('L1', 48 * KIB, cores), cache('L2', 2 * MIB, cores),
+        cache('L3', 7680 * KIB, [[0, 1, 2, 3]])])
+
+
+# --- order ---
+
+def test_one_thread_per_core_chip_by_chip():
+    assert topology.cpu_order(two_sockets()) == list(range(16))
+    assert topology.cpu_order(alternating()) == [0, 2, 4, 6, 1, 3, 5, 7]
+    assert topology.cpu_order(small_vm()) == [0, 1]
+
+
+def test_second_threads_come_after_all_cores():
+    assert topology.cpu_order(two_sockets(), smt=True) == list(range(32))
+
+
+def test_cores_that_share_a_last_level_cache_stay_together():
+    cores = [[c] for c in range(8)]
+    interleaved = machine([list(range(8))], [list(range(8))], cores, [
+        cache('L3', 8 * MIB, [[0, 2, 4, 6], [1, 3, 5, 7]])])
+    assert topology.cpu_order(interleaved) == [0, 2, 4, 6, 1, 3, 5, 7]
+
+
+def test_numa_nodes_without_cpus_are_no_place():
+    numa = alternating()
+    numa['topology']['numa_nodes'].append('0x0')
+    assert topology.cpu_order(numa) == [0, 2, 4, 6, 1, 3, 5, 7]
+
+
+def test_affinity_is_obeyed():
+    # A container with 2 of 128 CPUs, which are the two threads of one core: one core, not two.
+    assert topology.cpu_order(container_host(), {5, 69}) == [5]
+    assert topology.cpu_order(container_host(), {5, 69}, smt=True) == [5, 69]
+    # Only the second threads are allowed: they are the cores' only ones then.
+    assert topology.cpu_order(container_host(), {70, 71}) == [70, 71]
+
+
+def test_object_with_info_is_taken_as_well():
+    class Processor:
+        info = small_vm()
+    assert topology.cpu_order(Processor()) == [0, 1]
+
+
+@pytest.mark.parametrize('processor', [{}, {'num_cpus': 4}, {'topology': {}}, None])
+def test_unknown_topology_says_how_to_give_it(processor):
+    with pytest.raises(PlumblineError, match='--detect-host-topology') as error:
+        topology.cpu_order(processor)
+    assert '\n' not in str(error.value)
+
+
+def test_topology_of_another_machine_is_refused():
+    with pytest.raises(PlumblineError, match=r'allowed CPUs 40-41 .* another machine'):
+        topology.cpu_order(small_vm(), {40, 41})
+
+
+# --- numbers of threads ---
+
+@pytest.mark.parametrize('processor, counts', [
+    (two_sockets(), [1, 2, 4, 8, 16]), (alternating(), [1, 2, 4, 8]), (small_vm(), [1, 2]),
+    (container_host(), [1, 2, 4, 8, 16, 32, 64])])
+def test_thread_counts(processor, counts):
+    assert topology.thread_counts(topology.cpu_order(processor), processor) == counts
+
+
+def test_thread_counts_stop_at_full_chips():
+    twelve = machine([list(range(6)), list(range(6, 12)), [12, 13, 14]], [list(range(15))],
+                     [[c] for c in range(15)], [])
+    order = topology.cpu_order(twelve)
+    assert topology.thread_counts(order, twelve) == [1, 2, 4, 6, 12, 15]
+    assert topology.thread_counts(order[:1], twelve) == [1]
+    with pytest.raises(PlumblineError, match='no CPU'):
+        topology.thread_counts([], twelve)
+
+
+# --- working sets ---
+
+def test_levels_are_those_that_exist():
+    assert topology.levels(two_sockets()) == ['L1', 'L2', 'L3', 'memory']
+    assert topology.levels(machine([[0]], [[0]], [[0]], [])) == ['memory']
+
+
+@pytest.mark.parametrize('level, cpus, size', [
+    ('L1', [0], 16 * KIB), ('L1', [0, 1, 2, 3], 64 * KIB), ('L1', [0, 16], 16 * KIB),
+    ('L2', [0], 256 * KIB), ('L2', range(16), 4 * MIB),
+    ('L3', [0], 16 * MIB), ('L3', [0, 3], 16 * MIB), ('L3', [0, 4], 32 * MIB),
+    ('L3', range(16), 64 * MIB),
+    ('memory', [0], 512 * MIB), ('memory', range(16), 512 * MIB)])
+def test_working_sets_count_each_cache_once(level, cpus, size):
+    assert topology.working_set(two_sockets(), level, cpus) == size
+
+
+def test_small_caches_get_a_memory_that_is_long_enough():
+    assert topology.working_set(server_with_small_l3(), 'memory', [0]) == 256 * MIB
+
+
+def test_memory_is_capped_at_a_quarter():
+    # Four times 32 MiB are 128 MiB, 256 MiB are wanted, 100 MiB are a quarter.
+    assert topology.working_set(small_vm(), 'memory', [0], 400 * MIB) == 100 * MIB
+    assert topology.working_set(small_vm(), 'memory', [0], 4096 * MIB) == 256 * MIB
+    with pytest.raises(PlumblineError, match='a quarter of it is 63 MiB.*hold 32 MiB.*256 MiB'):
+        topology.working_set(small_vm(), 'memory', [0], 252 * MIB)
+
+
+def test_level_that_cannot_be_isolated_is_said():
+    # One core: half of 7.5 MiB is 3.75 MiB, twice its L2 is 4 MiB.
+    with pytest.raises(PlumblineError, match='L3 cannot be isolated.*3.75 MiB.*2 x L2 .2 MiB'):
+        topology.working_set(server_with_small_l3(), 'L3', [0])
+    sizes, skipped = topology.working_sets(server_with_small_l3(), [0, 1], 2**36)
+    assert sizes == {'L1': 48 * KIB, 'L2': 2 * MIB, 'memory': 256 * MIB}
+    assert list(skipped) == ['L3'] and skipped['L3'].startswith('L3 cannot be isolated')
+
+
+def test_twice_the_lower_level_is_enough():
+    # 8 cores with 1 MiB of L2 share 32 MiB of L3: exactly twice.
+    assert topology.working_set(container_host(), 'L3', range(8)) == 16 * MIB
+
+
+def test_unknown_level_is_said():
+    with pytest.raises(PlumblineError, match='no caches L4 .* L1, L2, L3'):
+        topology.working_set(small_vm(), 'L4', [0])
+    with pytest.raises(PlumblineError, match='CPUs 7 reach no L1'):
+        topology.working_set(small_vm(), 'L1', [7])
+
+
+# --- what is allowed ---
+
+def test_cpu_list():
+    assert topology.cpu_list({3, 0, 1, 2, 8}) == '0-3,8'
+    assert topology.cpu_list([]) == ''
+
+
+def test_more_threads_than_cpus_are_refused():
+    topology.check_allowed(2, {0, 5})
+    with pytest.raises(PlumblineError, match=r'8 threads .* may use 2 CPUs \(0,5\)'):
+        topology.check_allowed(8, {0, 5})
+
+
+def cgroup(root, files):
+    for path, text in files.items():
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return root
+
+
+def test_quota_of_cgroup_2_is_the_smallest_of_all_parents(tmp_path):
+    root = cgroup(tmp_path, {
+        'proc/self/cgroup': '0::/job/step\n',
+        'sys/fs/cgroup/job/step/cpu.max': 'max 100000\n',
+        'sys/fs/cgroup/job/cpu.max': '150000 100000\n'})
+    assert topology.cpu_quota(root) == 1.5
+
+
+def test_quota_of_cgroup_1(tmp_path):
+    root = cgroup(tmp_path, {
+        'proc/self/cgroup': '4:cpu,cpuacct:/slurm/job_7\n3:cpuset:/slurm/job_7\n0::/\n',
+        'sys/fs/cgroup/cpu,cpuacct/slurm/job_7/cpu.cfs_quota_us': '50000\n',
+        'sys/fs/cgroup/cpu,cpuacct/slurm/job_7/cpu.cfs_period_us': '100000\n',
+        'sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us': '-1\n',
+        'sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us': '100000\n'})
+    assert topology.cpu_quota(root) == 0.5
+
+
+def test_quota_of_a_container_whose_path_is_the_hosts(tmp_path):
+    root = cgroup(tmp_path, {'proc/self/cgroup': '0::/host/path\n',
+                             'sys/fs/cgroup/cpu.max': '200000 100000\n'})
+    assert topology.cpu_quota(root) == 2
+
+
+@pytest.mark.parametrize('files', [
+    {}, {'proc/self/cgroup': '0::/\n'},
+    {'proc/self/cgroup': '1:cpu:/\n', 'sys/fs/cgroup/cpu/cpu.cfs_quota_us': '-1\n',
+     'sys/fs/cgroup/cpu/cpu.cfs_period_us': '100000\n'}])
+def test_no_quota(tmp_path, files):
+    cpus, quota = topology.allowed_cpus(cgroup(tmp_path, files))
+    assert cpus and quota is None
