@@ -3,7 +3,7 @@
 import pathlib
 
 import pytest
-from native import Build
+from native import KERNELS, Build
 
 
 @pytest.fixture(scope='session')
@@ -21,5 +21,4 @@ def programs(tmp_path_factory) -> Build:
 @pytest.fixture(scope='session')
 def sanitized(tmp_path_factory) -> Build:
     '''The native programs under the address and undefined-behaviour sanitizers.'''
-    return Build(tmp_path_factory.mktemp('sanitized'), '-DPLUMBLINE_SANITIZE=address,undefined',
-                 targets=['triad', 'limits'])
+    return Build(tmp_path_factory.mktemp('sanitized'), '-DPLUMBLINE_SANITIZE=address,undefined', targets=KERNELS)

@@ -16,7 +16,7 @@ MEASUREMENT = {
     'role': 'kernel', 'group': 0, 'size': 1000, 'threads': 1, 'ranks': 1, 'options': {},
     'compiler': 'gcc 12.2.0', 'flags': '-O3', 'level': 'memory', 'working_set': 32000,
     'passes': 10, 'seconds': [0.5] * 10, 'bytes': 1e9, 'flops': 6e7, 'traffic': 1.25e9,
-    'traffic_source': 'write-allocate', 'valid': True, 'max_error': 0.0, 'cpus': [0],
+    'traffic_source': 'write-allocate', 'valid': True, 'max_error': 0.0, 'tolerance': 0.0, 'cpus': [0],
     'numa_nodes': {'0': 1.0}, 'page_size': 4096, 'huge_page_share': None,
     'clock_resolution': 2.5e-8,
 }

@@ -13,6 +13,9 @@ from plumbline import records
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent / 'src'
 
+#: The kernels: each is a folder, and a program of that name.
+KERNELS = sorted(path.parent.name for path in SOURCE.glob('kernels/*/CMakeLists.txt'))
+
 #: The CPUs that a test may use.
 CPUS = sorted(os.sched_getaffinity(0))
 

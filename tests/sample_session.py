@@ -224,6 +224,7 @@ def record(variant, size, threads, group, role="kernel", samples=24, seed=0):
         "traffic_source": "24 bytes loaded and 8 stored per iteration",
         "valid": True,
         "max_error": 0.0,
+        "tolerance": 0.0,
         "cpus": list(range(threads)),
         "numa_nodes": {"0": 1.0},
         "page_size": 4096,

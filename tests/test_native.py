@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 import pytest
-from native import CPUS, SOURCE, Build, environment, needs, output_of, two_cpus, x86_only
+from native import CPUS, KERNELS, SOURCE, Build, environment, needs, output_of, two_cpus, x86_only
 
 from plumbline import records, topology
 from plumbline.errors import PlumblineError
@@ -41,6 +41,16 @@ def test_every_variant_is_right(request, flavour, size):
     expected = itertools.product(build.runnable('triad'), map(int, THREADS))
     assert sorted(cases(found, 'variant', 'threads')) == sorted(expected)
     assert all_right(found)
+
+
+@pytest.mark.parametrize('kernel', KERNELS)
+@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
+def test_every_kernel_runs_every_size(request, flavour, kernel):
+    '''Smaller than a vector, prime, no multiple of a block; the serial build as well.'''
+    build = request.getfixturevalue(flavour)
+    found = build.measured(kernel, '--variants', 'all', '--size', '1,2,3,5,8,17,67', *QUICK).measurements
+    assert {record['variant'] for record in found} == build.runnable(kernel)
+    assert all(record['valid'] for record in found)
 
 
 @pytest.mark.parametrize('flavour', ['programs', 'sanitized'])

@@ -106,7 +106,7 @@ def test_worth_reporting():
 @pytest.mark.parametrize('changed, text', [
     ({'seconds': [0.5] * 9}, '9 samples'), ({'clock_resolution': 1e-3}, 'more passes'),
     ({'clock_resolution': None}, 'unknown'), ({'valid': False}, 'wrong'),
-    ({'max_error': None}, 'finite'), ({'max_error': float('nan')}, 'finite')])
+    ({'max_error': 1e-9}, 'above the 0 that it allows'), ({'max_error': None}, 'finite'), ({'max_error': float('nan')}, 'finite')])
 def test_not_worth_reporting(changed, text):
     complaint, = records.check_worth_reporting(measurement(**changed))
     assert text in complaint and complaint.startswith('triad.plain size 1000 threads 1')

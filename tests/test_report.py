@@ -452,7 +452,7 @@ def test_the_second_limit_is_four_fifths_beyond_l1():
         for group, size in enumerate((1000, 100_000))
         for r in (sample.record("load", size, 1, group, "limit"), sample.record("plain", size, 1, group))
     ]
-    ((_, _, figure),) = figures.triad_curve(details_of("triad_curve", *records))
+    ((_, _, figure),) = figures.FIGURES["triad_curve"](details_of("triad_curve", *records))
     first, second = (np.array(trace.y, float) for trace in figure.data if trace.name and trace.name.startswith("limit"))
     assert second / first == pytest.approx([1, 0.8])
 
@@ -483,7 +483,7 @@ def test_ratios_are_paired_by_round():
 def test_efficiency_is_a_ratio_to_one_thread():
     single = sample.record("plain", 1000, 1, 0)
     double = single | {"threads": 2, "bytes": 2 * single["bytes"]}
-    ((_, _, figure),) = figures.triad_scaling(details_of("triad_scaling", single, double))
+    ((_, _, figure),) = figures.FIGURES["triad_scaling"](details_of("triad_scaling", single, double))
     assert list(figure.data[0].x) == [1, 2] and list(figure.data[0].y) == pytest.approx([1, 1])
 
 
@@ -495,7 +495,7 @@ def test_limits_name_the_witness_or_its_absence():
         for kernel, best in (("load", rate / 2), ("copy", rate / 0.9))
     ]
     for witness, cells in ((seen, ["copy", "0.900: they disagree"]), (None, ["not confirmed by likwid-bench"])):
-        ((_, _, table),) = figures.limits(details_of("limits", stream, witness=witness))
+        ((_, _, table),) = figures.FIGURES["limits"](details_of("limits", stream, witness=witness))
         (row,) = table.rows
         assert set(cells) <= set(row) and row[:2] == ["memory", "1"] and row[-1] == "peak unknown"
 

@@ -22,8 +22,4 @@ class triad_alignment(rfm.RunOnlyRegressionTest, LimitedCheck):
 
     def evaluate(self):
         group, = metrics.groups(self.measurements)
-        paired = self.against_limit(group, key=lambda record: record['options']['shift'])
-        for record in metrics.kernels(group):
-            shift = record['options']['shift']
-            yield metrics.Metric('of_limit', f'shift{shift}', paired[shift].samples, '1', paired[shift].limit)
-            yield metrics.bandwidth(record, f'shift{shift}', paired[shift].limit)
+        yield from self.limited(group, lambda record: f"shift{record['options']['shift']}")

@@ -26,9 +26,4 @@ class triad_allocation(rfm.RunOnlyRegressionTest, LimitedCheck):
 
     def evaluate(self):
         for group in metrics.groups(self.measurements):
-            paired = self.against_limit(group, key=lambda record: record['options']['alloc'])
-            for record in metrics.kernels(group):
-                alloc = record['options']['alloc']
-                found, subject = paired[alloc], f"{alloc}.{record['level']}"
-                yield metrics.Metric('of_limit', subject, found.samples, '1', found.limit)
-                yield metrics.bandwidth(record, subject, found.limit)
+            yield from self.limited(group, lambda record: f"{record['options']['alloc']}.{record['level']}")

@@ -28,12 +28,5 @@ class triad_curve(rfm.RunOnlyRegressionTest, LimitedCheck):
 
     def evaluate(self):
         for group in metrics.groups(self.measurements):
-            kernels = metrics.kernels(group)
-            level = self.intended.get(kernels[0]['size'])
-            if not level:
-                continue
-            paired = self.against_limit(group)
-            for record in kernels:
-                subject, found = f"{record['variant']}.{level}", paired[record['variant']]
-                yield metrics.Metric('of_limit', subject, found.samples, '1', found.limit)
-                yield metrics.bandwidth(record, subject, found.limit)
+            if metrics.kernels(group)[0]['size'] in self.intended:
+                yield from self.limited(group, lambda record: f"{record['variant']}.{record['level']}")

@@ -21,8 +21,4 @@ class triad_firsttouch(rfm.RunOnlyRegressionTest, LimitedCheck):
         nodes = self.current_partition.processor.num_numa_nodes
         unjudged = None if nodes and nodes > 1 else 'one NUMA domain, in which first touch changes nothing'
         group, = metrics.groups(self.measurements)
-        paired = self.against_limit(group, key=lambda record: record['options']['init'])
-        for record in metrics.kernels(group):
-            init = record['options']['init']
-            yield metrics.Metric('of_limit', init, paired[init].samples, '1', paired[init].limit, unjudged)
-            yield metrics.bandwidth(record, init, paired[init].limit)
+        yield from self.limited(group, lambda record: record['options']['init'], unjudged)

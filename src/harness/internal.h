@@ -6,10 +6,6 @@
 
 #include "plumbline.h"
 
-/* error.c: one line on standard error that says what is wrong and how to mend it; then exit 2. */
-_Noreturn void pl_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void *pl_allocate(size_t bytes, const char *what);
-
 /* clock.c */
 double pl_now(void);                /* seconds, monotonic */
 double pl_clock_resolution(void);   /* smallest step seen, seconds */
@@ -33,7 +29,8 @@ typedef struct {
     int samples;
     double block;           /* seconds of one sample, at least */
     pl_sizes passes;        /* interleaved as well; 0: as many as the block needs */
-    long tuning[PL_MAX_TUNING];
+    pl_numbers tuning[PL_MAX_TUNING];
+    const char *text[PL_MAX_TEXTS];
 } pl_options;
 pl_options pl_parse(int argc, char **argv, const pl_kernel *);
 
@@ -56,7 +53,6 @@ double pl_memory_limit(const char *root);   /* bytes; infinite: no limit */
 const char *pl_threading(void);         /* "openmp" or "serial" */
 void pl_team_open(int size);            /* the most threads that any case has; fails if the runtime gives fewer */
 void pl_team(int threads, void (*work)(int thread, void *), void *argument);
-void pl_meet(void);                     /* barrier of the threads that work */
 pl_cpus pl_openmp_places(void);         /* CPUs that OpenMP binds threads to; none if it does not */
 void pl_where_threads_run(int threads, int *cpus);
 
@@ -72,7 +68,7 @@ size_t pl_memory_available(void);       /* bytes that may be used, cgroup limit 
 typedef struct {
     pl_case c;
     bool is_limit, dropped;     /* dropped: a limit stream that is not among the best */
-    int group, level;
+    int group;
     size_t working_set;
     long passes;
     double pass_seconds;    /* of a calibrating trial */
@@ -80,7 +76,7 @@ typedef struct {
     int samples;
     pl_work work;
     bool valid;
-    double max_error;
+    double max_error, tolerance;
     int *cpus;
     pl_page_report pages;
 } pl_measurement;

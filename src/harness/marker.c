@@ -18,7 +18,10 @@ static void region(const pl_case *c, char *name, size_t length)
     if (c->alloc == PL_STATIC)
         end += snprintf(name + end, length - (size_t)end, "-static");
     if (c->shift)
-        snprintf(name + end, length - (size_t)end, "-shift%zu", c->shift);
+        end += snprintf(name + end, length - (size_t)end, "-shift%zu", c->shift);
+    for (int i = 0; c->kernel->tuning && c->kernel->tuning[i].name && end < (int)length; i++)
+        if (c->tuning[i] != c->kernel->tuning[i].value)
+            end += snprintf(name + end, length - (size_t)end, "-%s%ld", c->kernel->tuning[i].name, c->tuning[i]);
     for (char *p = name; *p; p++)
         if (*p == '_')
             *p = '-';

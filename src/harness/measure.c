@@ -75,8 +75,11 @@ static void calibrate(pl_measurement *m, const pl_options *options)
 
 static bool same_data(const pl_case *a, const pl_case *b)
 {
-    return a->kernel == b->kernel && a->n == b->n && a->init == b->init && a->alloc == b->alloc &&
-           a->pages == b->pages && a->shift == b->shift &&
+    for (int i = 0; a->kernel->tuning && a->kernel->tuning[i].name; i++)
+        if (a->kernel->tuning[i].of_data && a->tuning[i] != b->tuning[i])
+            return false;
+    return a->kernel == b->kernel && a->variant->layout == b->variant->layout && a->n == b->n && a->init == b->init &&
+           a->alloc == b->alloc && a->pages == b->pages && a->shift == b->shift &&
            (a->threads == b->threads || pl_numa_node_count() == 1);
 }
 
@@ -164,7 +167,6 @@ static void add(group *g, pl_case c, bool is_limit, size_t passes, int number, c
     m->working_set = c.kernel->footprint(&m->c);
     m->seconds = pl_allocate((size_t)options->samples * sizeof *m->seconds, "the samples");
     m->cpus = pl_allocate((size_t)c.threads * sizeof *m->cpus, "the list of CPUs");
-    m->work = c.kernel->work(&m->c);
 }
 
 /* The limit streams of a thread count, on a working set of the same size as the kernel's. */
@@ -193,25 +195,54 @@ static void clear(group *g)
     g->count = 0;
 }
 
-static void build(group *g, const pl_kernel *kernel, const pl_options *o, size_t size, int number)
+/* The next combination of the values of the kernel's options whose data do, or do not, differ with them; `at` are the
+ * positions in their lists.  False after the last one. */
+static bool next_tuning(const pl_kernel *kernel, const pl_options *o, bool of_data, int *at)
+{
+    for (int i = 0; kernel->tuning && kernel->tuning[i].name; i++) {
+        if (kernel->tuning[i].of_data != of_data)
+            continue;
+        if (++at[i] < o->tuning[i].count)
+            return true;
+        at[i] = 0;
+    }
+    return false;
+}
+
+static void set_tuning(pl_case *c, const pl_options *o, const int *at)
+{
+    for (int i = 0; c->kernel->tuning && c->kernel->tuning[i].name; i++)
+        c->tuning[i] = o->tuning[i].value[at[i]];
+}
+
+/* All cases of one size and one choice of the options that the data differ with. */
+static void build(group *g, const pl_kernel *kernel, const pl_options *o, size_t size, int number, int *at)
 {
     for (int t = 0; t < o->threads.count; t++) {
-        pl_case c = {.kernel = kernel, .threads = o->threads.value[t], .pages = o->pages, .tuning = o->tuning};
+        pl_case c = {.kernel = kernel, .threads = o->threads.value[t], .pages = o->pages, .text = o->text};
         c.n = o->per_thread ? size * (size_t)c.threads : size;
         c.variant = o->variants.value[0];
+        set_tuning(&c, o, at);
+        if (kernel->check)
+            kernel->check(&c);
         if (o->limit)
             add_limits(g, &c, kernel->footprint(&c), number, o);
-        for (int i = 0; i < o->inits.count; i++)
-            for (int a = 0; a < o->allocs.count; a++)
-                for (int s = 0; s < o->shifts.count; s++)
-                    for (int v = 0; v < o->variants.count; v++)
-                        for (int p = 0; p < o->passes.count; p++) {
-                            c.init = o->inits.value[i];
-                            c.alloc = o->allocs.value[a];
-                            c.shift = o->shifts.value[s];
-                            c.variant = o->variants.value[v];
-                            add(g, c, false, o->passes.value[p], number, o);
-                        }
+        do {
+            set_tuning(&c, o, at);
+            for (int i = 0; i < o->inits.count; i++)
+                for (int a = 0; a < o->allocs.count; a++)
+                    for (int s = 0; s < o->shifts.count; s++)
+                        for (int v = 0; v < o->variants.count; v++)
+                            for (int p = 0; p < o->passes.count; p++) {
+                                c.init = o->inits.value[i];
+                                c.alloc = o->allocs.value[a];
+                                c.shift = o->shifts.value[s];
+                                c.variant = o->variants.value[v];
+                                if (kernel->check)
+                                    kernel->check(&c);
+                                add(g, c, false, o->passes.value[p], number, o);
+                            }
+        } while (next_tuning(kernel, o, false, at));
     }
 }
 
@@ -229,13 +260,15 @@ static void verify(pl_measurement *m)
     c->kernel->poison(c);
     pl_team(c->threads, single_pass, c);
     m->max_error = c->kernel->verify(c);
-    m->valid = m->max_error == 0;   /* values are chosen so that every order of evaluation is exact */
+    m->tolerance = c->kernel->tolerance ? c->kernel->tolerance(c) : 0;
+    m->valid = m->max_error <= m->tolerance;    /* not a number is not */
 }
 
 static void look_at_threads(pl_measurement *m)
 {
     pl_where_threads_run(m->c.threads, m->cpus);
-    m->level = pl_level_of(m->working_set, m->cpus, m->c.threads);
+    m->c.level = pl_level_of(m->working_set, m->cpus, m->c.threads);
+    m->work = m->c.kernel->work(&m->c);     /* traffic depends on the level */
 }
 
 static void look_at_pages(pl_measurement *m)
@@ -253,7 +286,7 @@ enum { KEPT = 3 };
  * write-allocate when memory is saturated (Intel's SpecI2M), and a limit that counts it would be out of reach. */
 static bool traffic_is_certain(const pl_measurement *m)
 {
-    return m->level != 0 || m->c.variant->nontemporal || m->work.store_bytes == 0;
+    return m->c.level != 0 || m->c.variant->nontemporal || m->work.store_bytes == 0;
 }
 
 /* Of all streams of a thread count keep the few that come nearest to the limit: the rest would only take time from
@@ -318,7 +351,7 @@ static int run_group(group *g, const pl_options *o)
             if (m->dropped)
                 continue;
             /* The case before has had the caches: one pass untimed brings this one's data back. */
-            if (m->level != 0)
+            if (m->c.level != 0)
                 time_passes(&m->c, 1, o->every_pass);
             m->seconds[round] = time_passes(&m->c, m->passes, o->every_pass);
         }
@@ -349,9 +382,12 @@ void pl_prepare(const pl_kernel *kernel, const pl_options *o)
         most = o->threads.value[t] > most ? o->threads.value[t] : most;
     pl_team_open(most);
     for (int s = 0; s < o->sizes.count; s++) {
-        build(&g, kernel, o, o->sizes.value[s], s);
-        check_data(&g);
-        clear(&g);
+        int at[PL_MAX_TUNING] = {0};
+        do {
+            build(&g, kernel, o, o->sizes.value[s], s, at);
+            check_data(&g);
+            clear(&g);
+        } while (next_tuning(kernel, o, true, at));
     }
     free(g.m);
 }
@@ -360,10 +396,13 @@ void pl_prepare(const pl_kernel *kernel, const pl_options *o)
 int pl_measure(const pl_kernel *kernel, const pl_options *o)
 {
     group g = {0};
-    int wrong = 0;
+    int wrong = 0, number = 0;
     for (int s = 0; s < o->sizes.count; s++) {
-        build(&g, kernel, o, o->sizes.value[s], s);
-        wrong |= run_group(&g, o);
+        int at[PL_MAX_TUNING] = {0};
+        do {
+            build(&g, kernel, o, o->sizes.value[s], number++, at);
+            wrong |= run_group(&g, o);
+        } while (next_tuning(kernel, o, true, at));
     }
     free(g.m);
     return wrong;

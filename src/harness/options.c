@@ -226,7 +226,15 @@ static _Noreturn void help(const pl_kernel *kernel)
            "  --table                a table for people besides the records\n",
            kernel->name, kernel->title);
     for (const pl_tuning *t = kernel->tuning; t && t->name; t++)
-        printf("  --%-20s %s (default %ld)\n", t->name, t->about, t->value);
+        if (t->words) {
+            printf("  --%-20s %s (default %s; there are", t->name, t->about, t->words[t->value]);
+            for (int i = 0; t->words[i]; i++)
+                printf(" %s", t->words[i]);
+            puts(")");
+        } else
+            printf("  --%-20s %s (default %ld)\n", t->name, t->about, t->value);
+    for (const pl_text *t = kernel->texts; t && t->name; t++)
+        printf("  --%-20s %s\n", t->name, t->about);
     exit(0);
 }
 
@@ -249,10 +257,12 @@ static void check_sizes(const pl_options *o, const pl_kernel *kernel)
             pl_fail("--alloc static: %s has no static arrays: leave it out", kernel->name);
 }
 
-static void check_threads(const pl_options *o)
+static void check_threads(const pl_options *o, const pl_kernel *kernel)
 {
     const pl_cpus allowed = pl_allowed_cpus();
     for (int i = 0; i < o->threads.count; i++) {
+        if (kernel->most_threads && o->threads.value[i] > kernel->most_threads)
+            pl_fail("--threads %d: %s runs with at most %d: ask for fewer", o->threads.value[i], kernel->name, kernel->most_threads);
         if (o->threads.value[i] > allowed.count)
             pl_fail("--threads %d: only %d CPUs are allowed here: ask for at most as many", o->threads.value[i], allowed.count);
         if (o->threads.value[i] > 1 && !strcmp(pl_threading(), "serial"))
@@ -269,11 +279,32 @@ static void check_threads(const pl_options *o)
     }
 }
 
-static void set_tuning(const pl_tuning *t, const char *text, long *value)
+static int position(const char *option, const char *text, const char *const *known)
 {
-    *value = number(t->name, text, 1, 1 << 30);
-    if (*value % t->multiple)
-        pl_fail("--%s %ld: must divide into whole cache lines: give a multiple of %ld elements", t->name, *value, t->multiple);
+    char all[1024] = "";
+    for (int i = 0; known[i]; i++) {
+        if (!strcmp(known[i], text))
+            return i;
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", known[i]);
+    }
+    pl_fail("--%s %s: give one of %s", option, text, all);
+}
+
+/* One value or a list, none twice: each is a case of its own. */
+static void tune(const pl_tuning *t, const char *text, pl_numbers *list)
+{
+    char *const copy = copy_of(text), *rest = copy, *item;
+    list->count = 0;
+    while ((item = next_item(t->name, &rest))) {
+        const long value = t->words ? position(t->name, item, t->words) : number(t->name, item, 1, t->most ? t->most : 1 << 30);
+        if (!t->words && value % t->multiple)
+            pl_fail("--%s %ld: must divide into whole cache lines: give a multiple of %ld elements", t->name, value, t->multiple);
+        for (int i = 0; i < list->count; i++)
+            if (list->value[i] == value)
+                pl_fail("--%s: %s stands there twice: give each value once", t->name, item);
+        add_number(list, (int)value);
+    }
+    free(copy);
 }
 
 pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
@@ -281,18 +312,21 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
     static const char *const inits[] = {"parinit", "noinit", NULL}, *const allocs[] = {"dynamic", "static", NULL},
                       *const pages[] = {"huge", "base", NULL}, *const syncs[] = {"block", "pass", NULL};
     enum { VARIANTS = 1, LIST, SIZE, SWEEP, PER_THREAD, THREADS, CPUS, INIT, ALLOC, SHIFT, PAGES, LIMIT, SAMPLES, BLOCK,
-           PASSES, SYNC, TABLE, HELP, TUNING };
-    struct option known[TUNING + PL_MAX_TUNING + 1] = {
+           PASSES, SYNC, TABLE, HELP, TUNING, TEXT = TUNING + PL_MAX_TUNING };
+    struct option known[TEXT + PL_MAX_TEXTS + 1] = {
         {"variants", 1, 0, VARIANTS}, {"list", 0, 0, LIST}, {"size", 1, 0, SIZE}, {"sweep", 1, 0, SWEEP},
         {"per-thread", 0, 0, PER_THREAD}, {"threads", 1, 0, THREADS}, {"cpus", 1, 0, CPUS}, {"init", 1, 0, INIT},
         {"alloc", 1, 0, ALLOC}, {"shift", 1, 0, SHIFT}, {"pages", 1, 0, PAGES}, {"limit", 0, 0, LIMIT},
         {"samples", 1, 0, SAMPLES}, {"block", 1, 0, BLOCK}, {"passes", 1, 0, PASSES}, {"sync", 1, 0, SYNC},
         {"table", 0, 0, TABLE}, {"help", 0, 0, HELP}};
     pl_options o = {.samples = 20, .block = 0.01};
+    int last = HELP;
     for (int i = 0; kernel->tuning && kernel->tuning[i].name; i++) {
-        o.tuning[i] = kernel->tuning[i].value;
-        known[HELP + i] = (struct option){kernel->tuning[i].name, 1, 0, TUNING + i};
+        add_number(&o.tuning[i], (int)kernel->tuning[i].value);
+        known[last++] = (struct option){kernel->tuning[i].name, 1, 0, TUNING + i};
     }
+    for (int i = 0; kernel->texts && kernel->texts[i].name; i++)
+        known[last++] = (struct option){kernel->texts[i].name, 1, 0, TEXT + i};
     opterr = 0;
     /* "+": in order, so that the option at hand is known when it is refused. */
     for (int c, at = 1; (c = getopt_long(argc, argv, "+", known, NULL)) != -1; at = optind)
@@ -324,7 +358,11 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
         case HELP: help(kernel);
         case '?':
             pl_fail("%s: unknown option, or its value is missing or one too many: --help lists them all", argv[at]);
-        default: set_tuning(&kernel->tuning[c - TUNING], optarg, &o.tuning[c - TUNING]);
+        default:
+            if (c >= TEXT)
+                o.text[c - TEXT] = optarg;
+            else
+                tune(&kernel->tuning[c - TUNING], optarg, &o.tuning[c - TUNING]);
         }
     if (optind < argc)
         pl_fail("%s: not an option: --help lists them all", argv[optind]);
@@ -343,6 +381,6 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
     if (!o.passes.count)
         add_size(&o.passes, 0);
     check_sizes(&o, kernel);
-    check_threads(&o);
+    check_threads(&o, kernel);
     return o;
 }

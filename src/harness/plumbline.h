@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PL_LINE = 64, PL_MAX_ARRAYS = 4, PL_MAX_TUNING = 4, PL_MAX_LEVELS = 5 };
+enum { PL_LINE = 64, PL_MAX_ARRAYS = 4, PL_MAX_BUFFERS = 16, PL_MAX_TUNING = 8, PL_MAX_TEXTS = 4 };
 
 typedef enum { PL_PARINIT, PL_NOINIT } pl_init;     /* who touches the pages first: every thread its part, or thread 0 */
 typedef enum { PL_DYNAMIC, PL_STATIC } pl_alloc;    /* arrays of just the length needed, or of a fixed maximum length */
@@ -26,19 +26,30 @@ typedef struct {
     const char *name;
     const char *isa;        /* instruction set that the CPU must have: NULL, "sse2", "avx2", "avx512f" */
     bool nontemporal;       /* its stores bypass the caches: no write-allocate */
+    int layout;             /* variants of one number work on the same data; 0 for all of most kernels */
     pl_loop loop;           /* NULL: known, but not in this build (see about) */
     const char *about;
     const char *compiler;   /* NULL: the C compiler and flags of the build */
     const char *flags;
 } pl_variant;
 
-/* An option of the kernel's own: a positive number of elements. */
+/* An option of the kernel's own: a positive number, or one of a set of words, whose positions from 0 are its values.  A
+ * list of values makes a case of each: interleaved in one group, or, where the data differ, a group of each. */
 typedef struct {
     const char *name;
     long value;             /* default */
     long multiple;          /* must be a multiple of this */
     const char *about;
+    long most;              /* 0: 2^30 */
+    const char *const *words;   /* ends with NULL; NULL: numbers */
+    bool of_data;           /* the data differ with its value */
 } pl_tuning;
+
+/* An option of the kernel's own that is a text: a file, a folder. */
+typedef struct {
+    const char *name;
+    const char *about;
+} pl_text;
 
 /* One thing to be timed: a variant at a size, with a number of threads, on a set of data. */
 typedef struct {
@@ -50,14 +61,23 @@ typedef struct {
     pl_alloc alloc;
     pl_pages pages;
     size_t shift;           /* bytes between the alignments of consecutive arrays */
-    const long *tuning;
+    long tuning[PL_MAX_TUNING];
+    const char *const *text;    /* of pl_kernel.texts; NULL where not given */
+    int level;              /* in which the working set lives: 1, 2, 3; 0 is memory; not known before work() */
     void *data;
 } pl_case;
 
-/* The work of one pass, in bytes and operations; `source` says where the figures come from. */
+/* The work of one pass; `source` says where the figures come from.
+ *
+ * The first three are the application's: what the loop says, whatever the caches do.  Traffic, what crosses the boundary
+ * of c->level, is fetched_bytes + 2 written_bytes (write-allocate; once where the variant is non-temporal or the data in
+ * L1) + updated_bytes.  Leave all three 0 where the traffic is load_bytes and store_bytes. */
 typedef struct {
     double load_bytes, store_bytes, flops;
     const char *source;
+    double fetched_bytes;   /* lines that are brought, reuse in the caches below regarded */
+    double written_bytes;   /* lines written without having been read */
+    double updated_bytes;   /* lines written that are among those fetched: no write-allocate */
 } pl_work;
 
 struct pl_kernel {
@@ -65,13 +85,17 @@ struct pl_kernel {
     const char *title;
     const pl_variant *variants;                             /* ends with a NULL name */
     const pl_tuning *tuning;                                /* ends with a NULL name; may be NULL */
+    const pl_text *texts;                                   /* ends with a NULL name; may be NULL */
     bool arrays;                                            /* its data are pl_arrays: may be static, may be shifted */
+    int most_threads;                                       /* 0: any number */
+    void (*check)(const pl_case *);                         /* pl_fail()s on what cannot be run; may be NULL */
     size_t (*footprint)(const pl_case *);                   /* bytes of all data of one case: its working set */
     void *(*create)(const pl_case *);                       /* address space only; NULL where there is none */
     void (*touch)(const pl_case *, int thread, int threads);/* first touch and values, this thread's part */
     void (*run)(const pl_case *, int thread, long passes);  /* the timed work of one thread */
     pl_work (*work)(const pl_case *);
     double (*verify)(const pl_case *);                      /* max |error| of the last pass; NaN: not written */
+    double (*tolerance)(const pl_case *);                   /* the largest max |error| that is right; NULL: 0 */
     void (*poison)(const pl_case *);                        /* make an old result unusable before verify's pass */
     const void *(*where)(const pl_case *, size_t *bytes);   /* a buffer whose pages are looked at */
     void (*destroy)(void *data);
@@ -102,6 +126,29 @@ size_t pl_arrays_footprint(const pl_case *, int count);
 void pl_arrays_set_guards(pl_arrays *);         /* not before the first touch: it would place pages */
 bool pl_arrays_guards_intact(const pl_arrays *);
 void pl_arrays_destroy(void *);
+
+/* Buffers of any type and length: page-aligned, each plus offset[i] bytes (NULL: none), with a guard line on either side.
+ * Pages are not touched before touch() and set_guards(). */
+typedef struct {
+    int count;
+    size_t bytes[PL_MAX_BUFFERS], mapped;
+    void *at[PL_MAX_BUFFERS];
+    unsigned char *base;
+} pl_buffers;
+pl_buffers *pl_buffers_create(const pl_case *, int count, const size_t *bytes, const size_t *offset);
+void pl_buffers_set_guards(pl_buffers *);
+bool pl_buffers_guards_intact(const pl_buffers *);
+void pl_buffers_destroy(void *);
+
+/* One line on standard error that says what is wrong and how to mend it; then exit 2. */
+_Noreturn void pl_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void *pl_allocate(size_t bytes, const char *what);     /* zeroed; fails if there is none */
+
+void pl_meet(void);     /* in run(): barrier of the threads that work */
+
+/* Bytes that one thread has of the caches of a level (1, 2, 3) when as many threads as the case has share them; 0 without
+ * such a cache. */
+size_t pl_cache_share(const pl_case *, int level);
 
 /* Whether this CPU has an instruction set of the names used in pl_variant. */
 bool pl_cpu_has(const char *isa);

@@ -38,8 +38,27 @@ static const char *level_name(int level)
  * (write-allocate: hager2004, section 3.1), unless it is non-temporal or the data are in L1. */
 double pl_traffic(const pl_measurement *m)
 {
-    const bool allocate = m->level != 1 && !m->c.variant->nontemporal;
-    return m->work.load_bytes + m->work.store_bytes * (allocate ? 2 : 1);
+    const pl_work *w = &m->work;
+    const double allocated = m->c.level != 1 && !m->c.variant->nontemporal ? 2 : 1;
+    if (w->fetched_bytes + w->written_bytes + w->updated_bytes > 0)
+        return w->fetched_bytes + allocated * w->written_bytes + w->updated_bytes;
+    return w->load_bytes + allocated * w->store_bytes;
+}
+
+static void write_tuning(FILE *f, const pl_case *c)
+{
+    for (int i = 0; c->kernel->tuning && c->kernel->tuning[i].name; i++) {
+        const pl_tuning *t = &c->kernel->tuning[i];
+        fprintf(f, ", \"%s\": ", t->name);
+        if (t->words)
+            pl_write_text(f, t->words[c->tuning[i]]);
+        else
+            fprintf(f, "%ld", c->tuning[i]);
+    }
+    for (int i = 0; c->kernel->texts && c->kernel->texts[i].name; i++) {
+        fprintf(f, ", \"%s\": ", c->kernel->texts[i].name);
+        pl_write_text(f, c->text[i]);
+    }
 }
 
 void pl_write_record(const pl_measurement *m, const pl_options *o)
@@ -59,13 +78,12 @@ void pl_write_record(const pl_measurement *m, const pl_options *o)
     fprintf(f, ", \"options\": {\"threading\": \"%s\", \"init\": \"%s\", \"alloc\": \"%s\", \"shift\": %zu, \"pages\": \"%s\", \"sync\": \"%s\"",
             pl_threading(), c->init == PL_NOINIT ? "noinit" : "parinit", c->alloc == PL_STATIC ? "static" : "dynamic", c->shift,
             c->pages == PL_HUGE ? "huge" : "base", o->every_pass ? "pass" : "block");
-    for (int i = 0; c->kernel->tuning && c->kernel->tuning[i].name; i++)
-        fprintf(f, ", \"%s\": %ld", c->kernel->tuning[i].name, c->tuning[i]);
+    write_tuning(f, c);
     fputs("}, \"compiler\": ", f);
     pl_write_text(f, v->compiler ? v->compiler : PL_COMPILER);
     fputs(", \"flags\": ", f);
     pl_write_text(f, v->flags ? v->flags : PL_FLAGS);
-    fprintf(f, ", \"level\": \"%s\", \"working_set\": %zu, \"passes\": %ld, \"seconds\": [", level_name(m->level),
+    fprintf(f, ", \"level\": \"%s\", \"working_set\": %zu, \"passes\": %ld, \"seconds\": [", level_name(c->level),
             m->working_set, m->passes);
     for (int i = 0; i < m->samples; i++)
         fprintf(f, "%s%.9g", i ? ", " : "", m->seconds[i]);
@@ -76,6 +94,7 @@ void pl_write_record(const pl_measurement *m, const pl_options *o)
         fprintf(f, ", \"valid\": %s, \"max_error\": %g", m->valid ? "true" : "false", m->max_error);
     else
         fputs(", \"valid\": false, \"max_error\": null", f);
+    fprintf(f, ", \"tolerance\": %g", m->tolerance);
     fputs(", \"cpus\": [", f);
     for (int i = 0; i < c->threads; i++)
         fprintf(f, "%s%d", i ? ", " : "", m->cpus[i]);

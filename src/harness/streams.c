@@ -140,10 +140,15 @@ static pl_work work(const pl_case *c)
 {
     const double quarter = (double)PL_LINE * (double)lines_of(c);
     switch (kind(c)) {
-    case 'l': return (pl_work){4 * quarter, 0, 4 * quarter / 8, "8 bytes loaded per element"};
-    case 's': return (pl_work){0, 4 * quarter, 0, "8 bytes stored per element"};
-    case 'c': return (pl_work){2 * quarter, 2 * quarter, 0, "8 bytes loaded and 8 stored per element"};
-    default: return (pl_work){3 * quarter, quarter, 2 * quarter / 8, "24 bytes loaded and 8 stored per iteration"};
+    case 'l':
+        return (pl_work){.load_bytes = 4 * quarter, .flops = 4 * quarter / 8, .source = "8 bytes loaded per element"};
+    case 's':
+        return (pl_work){.store_bytes = 4 * quarter, .source = "8 bytes stored per element"};
+    case 'c':
+        return (pl_work){.load_bytes = 2 * quarter, .store_bytes = 2 * quarter, .source = "8 bytes loaded and 8 stored per element"};
+    default:
+        return (pl_work){.load_bytes = 3 * quarter, .store_bytes = quarter, .flops = 2 * quarter / 8,
+                         .source = "24 bytes loaded and 8 stored per iteration"};
     }
 }
 

@@ -7,6 +7,8 @@
 
 #include "internal.h"
 
+enum { MAX_LEVELS = 5 };
+
 bool pl_read_line(const char *path, char *line, size_t length)
 {
     FILE *f = fopen(path, "r");
@@ -97,8 +99,8 @@ pl_cpus pl_allowed_cpus(void)
 
 static pl_caches read_caches(int cpu)
 {
-    pl_caches caches = {0, pl_allocate(PL_MAX_LEVELS * sizeof(pl_cache), "the list of caches")};
-    for (int index = 0; index < 10 && caches.count < PL_MAX_LEVELS; index++) {
+    pl_caches caches = {0, pl_allocate(MAX_LEVELS * sizeof(pl_cache), "the list of caches")};
+    for (int index = 0; index < 10 && caches.count < MAX_LEVELS; index++) {
         char path[160], line[4096];
         const int root = snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index%d/", cpu, index);
         pl_cache cache = {0};
@@ -181,4 +183,32 @@ int pl_numa_node_count(void)
         free(nodes.cpu);
     }
     return count = count ? count : 1;
+}
+
+static int allowed_among(const pl_cpus *shared)
+{
+    const pl_cpus allowed = pl_allowed_cpus();
+    int count = 0;
+    for (int i = 0; i < shared->count; i++)
+        for (int j = 0; j < allowed.count; j++)
+            count += shared->cpu[i] == allowed.cpu[j];
+    return count;
+}
+
+/* Threads fill a chip first, one on a core: hardware threads of one core, which share its L1, count once. */
+size_t pl_cache_share(const pl_case *c, int level)
+{
+    const pl_caches caches = pl_caches_of(pl_allowed_cpus().cpu[0]);
+    int of_core = 1;
+    for (int i = 0; i < caches.count; i++)
+        if (caches.cache[i].level == 1)
+            of_core = allowed_among(&caches.cache[i].shared);
+    for (int i = 0; i < caches.count; i++) {
+        if (caches.cache[i].level != level)
+            continue;
+        int cores = allowed_among(&caches.cache[i].shared) / (of_core > 0 ? of_core : 1);
+        cores = cores < c->threads ? cores : c->threads;
+        return caches.cache[i].size / (size_t)(cores > 1 ? cores : 1);
+    }
+    return 0;
 }

@@ -136,6 +136,19 @@ class NativeCheck(OnNode):
             self.note(text)
         return paired
 
+    def limited(self, group, name=lambda record: record['variant'], unjudged=None):
+        '''Yield ``of_limit`` and ``bandwidth`` of every kernel of a group.
+
+        :arg name: function record -> what the two metrics are about.
+        :arg unjudged: why ``of_limit`` must not be judged here, or :obj:`None`.
+        '''
+        paired = self.against_limit(group, name)
+        for record in metrics.kernels(group):
+            subject = name(record)
+            found = paired[subject]
+            yield metrics.Metric('of_limit', subject, found.samples, '1', found.limit, unjudged)
+            yield metrics.bandwidth(record, subject, found.limit)
+
     def witness_best(self, level, threads):
         '''likwid-bench's best traffic rate, MB/s; None where it did not measure.
 

@@ -94,10 +94,14 @@ def references_check(
 
 
 @app.command()
-def bench(pairs: Annotated[int, typer.Option(help='alternating runs of each figure', min=3)] = 7,
+def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these kernels; default: all')] = None,
+          pairs: Annotated[int, typer.Option(help='alternating runs of each figure', min=3)] = 7,
           archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive'):
-    '''The figures Plumbline holds itself to: kernels against likwid-bench's, timing, overhead.'''
+    '''The figures Plumbline holds itself to: kernels against other programs' and their own limits, timing, overhead.'''
     from plumbline import archive, bench as figures
+    unknown = sorted(set(kernels or ()) - set(figures.FIGURES))
+    if unknown:
+        raise PlumblineError(f"{unknown[0]}: no such kernel; there are {', '.join(figures.FIGURES)}")
     missed = 0
 
     def show(figure):
@@ -106,9 +110,9 @@ def bench(pairs: Annotated[int, typer.Option(help='alternating runs of each figu
               f'of {len(figure.samples)}; target {figure.least:g} .. {figure.most:g} {figure.remark}', flush=True)
         return not figure.met
 
-    if not archive.scan(archive_root).limit(1).collect().is_empty():
+    if not kernels and not archive.scan(archive_root).limit(1).collect().is_empty():
         missed += show(figures.overhead(archive.load_session(archive_root)))
-    for figure in figures.figures(pairs):
+    for figure in figures.figures(kernels or figures.FIGURES, pairs):
         missed += show(figure)
     raise typer.Exit(1 if missed else 0)
 

@@ -55,6 +55,11 @@ def bandwidth(record, subject, limit=None):
     return Metric('bandwidth', subject, records.rate(record, 'bytes'), 'MB/s', limit)
 
 
+def flops(record, subject, limit=None):
+    '''Performance, Mflop/s.'''
+    return Metric('flops', subject, records.rate(record, 'flops'), 'Mflop/s', limit)
+
+
 def best_traffic(cases):
     '''The record with the highest median traffic rate, of those whose traffic is certain.'''
     return max(filter(limits.traffic_is_certain, cases), key=lambda case: np.median(records.rate(case, 'traffic')))

@@ -160,6 +160,9 @@ def check_worth_reporting(record):
     error = record['max_error']
     if error is None or not math.isfinite(error):
         complaints.append('the error against the reference result is not a finite number')
+    elif record['valid'] is True and error > record['tolerance']:
+        complaints.append(f"the program calls its result right, but its error of {error:.3g} is above "
+                          f"the {record['tolerance']:.3g} that it allows")
     return [f'{label(record)}: {complaint}' for complaint in complaints]
 
 

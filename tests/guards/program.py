@@ -46,7 +46,7 @@ def record(options, variant, role, factor=1.0, noise=(0.01, -0.01)):
             'seconds': [0.01 * factor * (1 + noise[i % len(noise)])
                         for i in range(options.samples)],
             'bytes': 1e8, 'flops': 6.25e6, 'traffic': 1.25e8, 'traffic_source': 'made up',
-            'valid': True, 'max_error': 0.0, 'cpus': cpus, 'numa_nodes': {'0': 1.0},
+            'valid': True, 'max_error': 0.0, 'tolerance': 0.0, 'cpus': cpus, 'numa_nodes': {'0': 1.0},
             'page_size': 4096, 'huge_page_share': None, 'clock_resolution': 1e-8}
 
 

@@ -83,7 +83,8 @@ static void run(const pl_case *c, int thread, long passes)
 static pl_work work(const pl_case *c)
 {
     const double n = (double)c->n;
-    return (pl_work){24 * n, 8 * n, 2 * n, "model: 3 loads and 1 store of 8 bytes per iteration (hager2004, section 3)"};
+    return (pl_work){.load_bytes = 24 * n, .store_bytes = 8 * n, .flops = 2 * n,
+                     .source = "model: 3 loads and 1 store of 8 bytes per iteration (hager2004, section 3)"};
 }
 
 static void poison(const pl_case *c)

@@ -1,0 +1,65 @@
+/* Buffers of any type for kernels: page-aligned plus an offset, guarded on both sides. */
+#include <stdlib.h>
+
+#include "internal.h"
+
+enum { ALIGN = 4096, GUARD = PL_LINE };
+
+static size_t round_up(size_t bytes) { return (bytes + ALIGN - 1) / ALIGN * ALIGN; }
+
+pl_buffers *pl_buffers_create(const pl_case *c, int count, const size_t *bytes, const size_t *offset)
+{
+    pl_buffers *set = pl_allocate(sizeof *set, "the buffers");
+    set->count = count;
+    for (int i = 0; i < count; i++) {
+        set->bytes[i] = bytes[i];
+        set->mapped += ALIGN + round_up((offset ? offset[i] : 0) + bytes[i] + GUARD);
+    }
+    set->base = pl_map(set->mapped, c->pages);
+    if (!set->base) {
+        free(set);
+        return NULL;
+    }
+    unsigned char *next = set->base;
+    for (int i = 0; i < count; i++) {
+        const size_t shift = offset ? offset[i] : 0;
+        set->at[i] = next + ALIGN + shift;
+        next += ALIGN + round_up(shift + bytes[i] + GUARD);
+    }
+    return set;
+}
+
+/* Quiet NaN as float and as double, with another payload for each buffer: a loop that reads beyond the end spoils its
+ * result, and one that copies a guard onto another is found. */
+static unsigned char guard_of(int buffer, int k)
+{
+    const unsigned char pattern[] = {(unsigned char)(buffer + 1), (unsigned char)(buffer + 1), 0xFF, 0x7F};
+    return pattern[k % 4];
+}
+
+void pl_buffers_set_guards(pl_buffers *set)
+{
+    for (int i = 0; i < set->count; i++)
+        for (int k = 0; k < GUARD; k++) {
+            ((unsigned char *)set->at[i] - GUARD)[k] = guard_of(i, k);
+            ((unsigned char *)set->at[i] + set->bytes[i])[k] = guard_of(i, k);
+        }
+}
+
+bool pl_buffers_guards_intact(const pl_buffers *set)
+{
+    for (int i = 0; i < set->count; i++)
+        for (int k = 0; k < GUARD; k++)
+            if (((unsigned char *)set->at[i] - GUARD)[k] != guard_of(i, k) ||
+                ((unsigned char *)set->at[i] + set->bytes[i])[k] != guard_of(i, k))
+                return false;
+    return true;
+}
+
+void pl_buffers_destroy(void *data)
+{
+    pl_buffers *set = data;
+    if (set)
+        pl_unmap(set->base, set->mapped);
+    free(set);
+}

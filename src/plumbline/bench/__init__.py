@@ -1,0 +1,34 @@
+'''The figures that Plumbline holds itself to: its kernels against likwid-bench's, its timing, its overhead.
+
+Everything is compared in alternating processes or interleaved in one, as medians of ratios; nothing here is an absolute
+time.  A target that is missed is said, and the exit code is 1.
+'''
+
+import json
+import tempfile
+
+import numpy as np
+
+from plumbline.bench import triad
+from plumbline.bench.common import Figure, Machine
+
+#: Kernel -> function(machine, pairs), which yields its :class:`Figure` objects.
+FIGURES = {
+    'triad': triad.figures,
+}
+
+
+def overhead(rows):
+    '''Share of the wall time of an archived session that lay inside timed loops.'''
+    info = json.loads(next(text for text in rows['session_info'] if text))
+    timed = rows.unique(['test', 'run'])['timed_seconds'].fill_null(0).sum()
+    return Figure('timed loops / wall time of the last session', np.array([timed / info['time_elapsed']]), 0.60,
+                  remark='the report shows where the rest goes')
+
+
+def figures(kernels, pairs):
+    '''Yield every :class:`Figure` of these kernels.'''
+    with tempfile.TemporaryDirectory() as folder:
+        machine = Machine(folder)
+        for kernel in kernels:
+            yield from FIGURES[kernel](machine, pairs)

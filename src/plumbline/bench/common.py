@@ -1,0 +1,82 @@
+'''What the figures of all kernels share: the figure, and the machine that it is measured on.'''
+
+import os
+import subprocess
+from dataclasses import dataclass
+
+import numpy as np
+from reframe.utility.cpuinfo import cpuinfo
+
+from plumbline import records, topology
+from plumbline.errors import PlumblineError
+from plumbline.likwid import bench as likwid_bench
+from plumbline.likwid import pin
+from plumbline.settings import ROOT
+
+
+@dataclass(frozen=True)
+class Figure:
+    '''One figure: what, the samples of its ratio, and the range that it should lie in.'''
+    what: str
+    samples: np.ndarray
+    least: float
+    most: float = float('inf')
+    remark: str = ''
+
+    @property
+    def value(self):
+        return float(np.median(self.samples))
+
+    @property
+    def met(self):
+        return self.least <= self.value <= self.most
+
+
+class Machine:
+    '''The programs, built here, and the CPUs to run them on.'''
+
+    def __init__(self, folder):
+        self.processor = cpuinfo()
+        allowed, _ = topology.allowed_cpus()
+        self.cpus = topology.cpu_order(self.processor, allowed)
+        self.memory = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
+        self.folder = folder
+        for command in (['cmake', '-S', str(ROOT / 'src'), '-B', folder], ['cmake', '--build', folder, '--parallel']):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise PlumblineError(f"{' '.join(command)} failed: {done.stderr.strip().splitlines()[-1:]}")
+
+    def run(self, program, cpus, *options):
+        '''The measurement records of one run of a native program.'''
+        command = [f'{self.folder}/bin/{program}', '--threads', str(len(cpus)), '--cpus', ','.join(map(str, cpus)),
+                   *map(str, options)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False,
+                              env={**os.environ, **pin.omp_environment(cpus)})
+        if done.returncode:
+            raise PlumblineError(f'{command[0]} failed: {done.stderr.strip()}')
+        return records.parse(done.stdout).measurements
+
+    def likwid(self, kernel, cpus, size, iterations):
+        '''Application bandwidth of one run of likwid-bench, MB/s.'''
+        command = ['taskset', '-c', ','.join(map(str, cpus)), 'likwid-bench', '-t', kernel,
+                   '-W', f'N:{size // 1000}kB:{len(cpus)}', '-i', str(iterations)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return likwid_bench.parse_bench(done.stdout + done.stderr)['rate']
+
+
+def over_likwid(machine, program, options, kernel, size, cpus, pairs):
+    '''Application bandwidth of one case of a program over that of likwid-bench's kernel, in alternating processes.
+
+    :arg options: of the program: one variant at a working set of ``size`` bytes.
+    :returns: shape (pairs,).
+    '''
+    def rate():
+        found, = machine.run(program, cpus, *options, '--samples', 25)
+        return float(np.median(records.rate(found)))
+
+    iterations = max(2, int(0.3 * rate() * 1e6 / size))
+    return np.array([rate() / machine.likwid(kernel, cpus, size, iterations) for _ in range(pairs)])
+
+
+def threads_text(cpus):
+    return '1 thread' if len(cpus) == 1 else f'{len(cpus)} threads'

@@ -1,0 +1,40 @@
+"""Figures of the report: check -> function on its results -> (title, caption, figure).
+
+``FIGURES`` is the registry; each kernel has a module with its own part of it.  A function gets the results of one
+check's test cases, each the result object of ``schemas/result.json`` with the keys of the archive's row added
+(``check``, ``hostname``, ``partition``, ``environ``, ``level``, ``threads``), and ``metrics``, the rows of the archive.
+It gives plotly figures, or tables; what cannot be drawn is None, and its caption says why.
+"""
+
+from . import limits, triad
+from .common import Table, place
+
+__all__ = ["FIGURES", "MOST_PLACES", "Table", "of_check"]
+
+#: Places (partition, environment, host) that a check is drawn for: more than a reader looks at hides the odd one.
+MOST_PLACES = 8
+
+#: Check class -> function(list of results), which yields (title, caption, figure, Table or None).
+FIGURES = {
+    **limits.FIGURES,
+    **triad.FIGURES,
+}
+
+
+def of_check(check, details):
+    """List of (title, caption, figure) of one check; empty for a check that has no figures.
+
+    The first places of ``details`` are drawn, so those that matter most come first.
+    """
+    draw = FIGURES.get(check)
+    if not draw:
+        return []
+    places = list(dict.fromkeys(map(place, details)))
+    drawn = list(draw([detail for detail in details if place(detail) in places[:MOST_PLACES]]))
+    if len(places) > MOST_PLACES:
+        caption = (
+            f"Not drawn for {len(places) - MOST_PLACES} of {len(places)} places (those with a FAIL come first): "
+            "all values stand in the table of verdicts."
+        )
+        drawn.append((check, caption, None))
+    return drawn
