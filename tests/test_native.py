@@ -167,8 +167,8 @@ def test_loop_against_numpy(loops):
 
 def test_streams_against_numpy(loops):
     rng = np.random.default_rng(20042)
-    names = functions(loops, r'pl_(?:load|store|copy|triad)_\w+')
-    assert {'pl_load_plain', 'pl_store_plain', 'pl_copy_plain', 'pl_triad_plain'} <= set(names)
+    names = functions(loops, r'pl_(?:load|store|update|copy|triad)_\w+')
+    assert {f'pl_{kind}_plain' for kind in ('load', 'store', 'update', 'copy', 'triad')} <= set(names)
     for name, lines in itertools.product(names, range(10)):
         arrays = [aligned(8 * 9 + 2 * MARGIN, 0) for _ in range(4)]
         for array in arrays:
@@ -180,7 +180,8 @@ def test_streams_against_numpy(loops):
         loop.restype = ctypes.c_double
         result = loop(ctypes.c_size_t(lines), *(address(array, MARGIN) for array in arrays))
         kind = name.split('_')[1]
-        written = {'load': {}, 'store': dict.fromkeys(range(4), 1), 'copy': {2: a, 3: b}, 'triad': {0: b + c * d}}
+        written = {'load': {}, 'store': dict.fromkeys(range(4), 1), 'update': dict(enumerate((-a, -b, -c, -d))),
+                   'copy': {2: a, 3: b}, 'triad': {0: b + c * d}}
         for k, values in written[kind].items():
             expected[k][part] = values
         assert result == (sum(x.sum() for x in (a, b, c, d)) if kind == 'load' else 0)
@@ -449,7 +450,8 @@ def test_groups_are_complete(programs):
         assert len({r['variant'] for r in mine if r['role'] == 'limit'}) == 3
     assert all_right(found.measurements)
     for record in found.measurements:
-        assert record['bytes'] == record['passes'] * record['working_set']
+        moved = 2 if record['variant'].startswith('update') else 1      # loaded and stored
+        assert record['bytes'] == moved * record['passes'] * record['working_set']
         allocate = record['level'] != 'L1' and '_nt' not in record['variant']
         if record['role'] == 'kernel':
             assert record['traffic'] == record['bytes'] * (1.25 if allocate else 1)
@@ -459,7 +461,11 @@ def test_groups_are_complete(programs):
 def test_threads_that_share_data_count_the_same_work(programs):
     '''A working set of one line: the limit streams of two threads work on what those of one do.'''
     found = programs.measured('triad', '--size', 1, '--limit', '--threads', '1,2', *QUICK)
-    assert {(r['working_set'], r['bytes'] / r['passes']) for r in found.limits()} == {(256, 256)}
+    moved = {r['variant']: set() for r in found.limits()}
+    for r in found.limits():
+        assert r['working_set'] == 256
+        moved[r['variant']].add(r['bytes'] / r['passes'])
+    assert all(found == ({512} if name.startswith('update') else {256}) for name, found in moved.items())
 
 
 def test_levels_follow_the_caches(programs):

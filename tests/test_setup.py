@@ -44,6 +44,15 @@ class Clone:
             if name not in lacking:
                 self.tool(name, 'echo cmake version 3.25.1' if name == 'cmake' else 'exit 0')
 
+        if 'openblas' not in lacking:
+            self.library('openblas-serial/openblas_config.h')
+
+    def library(self, header):
+        '''Put a header where one is looked for beside PATH.'''
+        path = self.bin.parent / 'include/some-linux-gnu' / header
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
     def program(self, name, script):
         '''Put a command into .venv/bin.'''
         (self.venv / 'bin').mkdir(parents=True, exist_ok=True)
@@ -90,6 +99,7 @@ def bare(clone, monkeypatch):
     '''bootstrap.py of a clone, and no folders but those in PATH.'''
     module = clone.module()
     monkeypatch.setattr(module, 'SYSTEM_FOLDERS', '')
+    monkeypatch.setattr(module, 'SYSTEM_PREFIXES', [])
     monkeypatch.setenv('PATH', str(clone.bin))
     return module
 
@@ -124,6 +134,21 @@ def test_each_missing_tool_has_a_use_and_a_command(bare):
     # On an unknown system every family's command is given.
     text = bare.report(missing, '')
     assert all(f'{command} gcc' in text for command in bare.INSTALL.values())
+
+
+def test_a_library_is_known_by_its_header(bare, clone, monkeypatch, tmp_path):
+    assert 'OpenBLAS' in [tool.name for tool in bare.glance('health')]
+    clone.library('openblas-pthread/openblas_config.h')         # starts threads when it is loaded
+    finding = next(finding for finding in bare.survey('health') if finding.tool.name == 'OpenBLAS')
+    assert 'not found below' in finding.problem
+    assert 'apt-get install --no-install-recommends libopenblas-serial-dev' in bare.report([finding], 'debian')
+    clone.library('openblas-serial/openblas_config.h')
+    assert 'OpenBLAS' not in [tool.name for tool in bare.glance('health')]
+    monkeypatch.setenv('PATH', '')
+    (tmp_path / 'spack/include').mkdir(parents=True)
+    (tmp_path / 'spack/include/openblas_config.h').touch()
+    monkeypatch.setenv('CMAKE_PREFIX_PATH', f"/nowhere:{tmp_path / 'spack'}")
+    assert 'OpenBLAS' not in [tool.name for tool in bare.glance('health')]
 
 
 def test_chromium_is_asked_for_by_the_tests_only(bare):

@@ -31,3 +31,16 @@ if(Fortran IN_LIST languages)   # a compiler may be named although it is not wan
   endif()
   set(PLUMBLINE_Fortran_FLAGS "${flags}" CACHE STRING "flags of all Fortran files")
 endif()
+
+# The compiler's own loop distribution, which splits a loop with several statements: on, and off where it is on at -O3.
+# Empty: there is no option for it.  For files that compare the two; what came of it is read from the program.
+foreach(language C Fortran)
+  set(PLUMBLINE_${language}_DISTRIBUTE "")
+  set(PLUMBLINE_${language}_KEEP_FUSED "")
+  if(CMAKE_${language}_COMPILER_ID STREQUAL GNU)
+    set(PLUMBLINE_${language}_DISTRIBUTE "-ftree-loop-distribution")
+    set(PLUMBLINE_${language}_KEEP_FUSED "-fno-tree-loop-distribution")
+  elseif(CMAKE_${language}_COMPILER_ID MATCHES "Clang$|Flang$|^IntelLLVM$")  # Flang, IntelLLVM: not run here
+    set(PLUMBLINE_${language}_DISTRIBUTE "-mllvm -enable-loop-distribute")
+  endif()
+endforeach()

@@ -62,7 +62,6 @@ void *pl_map(size_t bytes, pl_pages);
 void pl_unmap(void *, size_t bytes);
 void pl_advise(void *, size_t bytes, pl_pages);
 pl_page_report pl_look_at_pages(const void *, size_t bytes);
-size_t pl_memory_available(void);       /* bytes that may be used, cgroup limit regarded */
 
 /* measure.c */
 typedef struct {

@@ -37,7 +37,7 @@ static void timed_part(int thread, void *argument)
 }
 
 /* Seconds from the first thread's start to the last thread's end. */
-static double time_passes(const pl_case *c, long passes, bool every_pass)
+static double time_team(const pl_case *c, long passes, bool every_pass)
 {
     double begin[c->threads], end[c->threads];
     timing t = {c, passes, every_pass, begin, end};
@@ -49,6 +49,19 @@ static double time_passes(const pl_case *c, long passes, bool every_pass)
             end[0] = end[i];
     }
     return end[0] - begin[0];
+}
+
+/* A kernel that prepares its passes has each of them timed on its own. */
+static double time_passes(const pl_case *c, long passes, bool every_pass)
+{
+    if (!c->kernel->prepare)
+        return time_team(c, passes, every_pass);
+    double sum = 0;
+    for (long pass = 0; pass < passes; pass++) {
+        c->kernel->prepare(c);
+        sum += time_team(c, 1, every_pass);
+    }
+    return sum;
 }
 
 /* As many passes as the block needs, and the rate of the trials: the shortest of three counts (of two where a single
@@ -223,6 +236,8 @@ static void build(group *g, const pl_kernel *kernel, const pl_options *o, size_t
         c.n = o->per_thread ? size * (size_t)c.threads : size;
         c.variant = o->variants.value[0];
         set_tuning(&c, o, at);
+        if (kernel->elements)
+            c.n = kernel->elements(&c);
         if (kernel->check)
             kernel->check(&c);
         if (o->limit)
@@ -258,6 +273,8 @@ static void verify(pl_measurement *m)
 {
     pl_case *c = &m->c;
     c->kernel->poison(c);
+    if (c->kernel->prepare)
+        c->kernel->prepare(c);
     pl_team(c->threads, single_pass, c);
     m->max_error = c->kernel->verify(c);
     m->tolerance = c->kernel->tolerance ? c->kernel->tolerance(c) : 0;
@@ -282,11 +299,11 @@ static void look_at_pages(pl_measurement *m)
 
 enum { KEPT = 3 };
 
-/* In memory only loads and non-temporal stores move what the model says for certain: some processors leave out the
- * write-allocate when memory is saturated (Intel's SpecI2M), and a limit that counts it would be out of reach. */
+/* In memory only loads, updates and non-temporal stores move what the model says for certain: some processors leave out
+ * the write-allocate when memory is saturated (Intel's SpecI2M), and a limit that counts it would be out of reach. */
 static bool traffic_is_certain(const pl_measurement *m)
 {
-    return m->c.level != 0 || m->c.variant->nontemporal || m->work.store_bytes == 0;
+    return m->c.level != 0 || m->c.variant->nontemporal || m->work.store_bytes == m->work.updated_bytes;
 }
 
 /* Of all streams of a thread count keep the few that come nearest to the limit: the rest would only take time from
@@ -351,7 +368,7 @@ static int run_group(group *g, const pl_options *o)
             if (m->dropped)
                 continue;
             /* The case before has had the caches: one pass untimed brings this one's data back. */
-            if (m->c.level != 0)
+            if (m->c.level != 0 && !m->c.kernel->prepare)
                 time_passes(&m->c, 1, o->every_pass);
             m->seconds[round] = time_passes(&m->c, m->passes, o->every_pass);
         }

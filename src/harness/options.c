@@ -209,7 +209,7 @@ static _Noreturn void help(const pl_kernel *kernel)
     printf("%s: %s\n\n"
            "  --variants A,B,..|all  run these, interleaved: A, B, A, B, ... (default: the first)\n"
            "  --list                 what variants there are, and which this CPU can run\n"
-           "  --size N,..            elements (default 1e6)\n"
+           "  --size N,..            elements (default %s)\n"
            "  --sweep FIRST:LAST:P   P sizes evenly spaced in log N\n"
            "  --per-thread           sizes are per thread\n"
            "  --threads T,..         interleaved as well (default 1)\n"
@@ -224,7 +224,7 @@ static _Noreturn void help(const pl_kernel *kernel)
            "  --passes P,..          passes of one repetition, instead of --block\n"
            "  --sync block|pass      threads meet after a repetition (default), or after every pass\n"
            "  --table                a table for people besides the records\n",
-           kernel->name, kernel->title);
+           kernel->name, kernel->title, kernel->own_size ? "what the kernel's data have" : "1e6");
     for (const pl_tuning *t = kernel->tuning; t && t->name; t++)
         if (t->words) {
             printf("  --%-20s %s (default %s; there are", t->name, t->about, t->words[t->value]);
@@ -369,7 +369,7 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
     if (!o.variants.count)
         variants(kernel, kernel->variants[0].name, &o.variants);
     if (!o.sizes.count)
-        add_size(&o.sizes, 1000000);
+        add_size(&o.sizes, kernel->own_size ? kernel->own_size(o.text) : 1000000);
     if (!o.threads.count)
         add_number(&o.threads, 1);
     if (!o.inits.count)

@@ -80,6 +80,13 @@ typedef struct {
     double updated_bytes;   /* lines written that are among those fetched: no write-allocate */
 } pl_work;
 
+/* Something that a kernel found out about where it ran, for its record: text, or a number where text is NULL. */
+typedef struct {
+    const char *name;
+    const char *text;
+    double number;
+} pl_fact;
+
 struct pl_kernel {
     const char *name;
     const char *title;
@@ -88,6 +95,8 @@ struct pl_kernel {
     const pl_text *texts;                                   /* ends with a NULL name; may be NULL */
     bool arrays;                                            /* its data are pl_arrays: may be static, may be shifted */
     int most_threads;                                       /* 0: any number */
+    size_t (*own_size)(const char *const *text);            /* elements where --size is not given; NULL: 1e6 */
+    size_t (*elements)(const pl_case *);                    /* elements that the chosen data have; NULL: as --size says */
     void (*check)(const pl_case *);                         /* pl_fail()s on what cannot be run; may be NULL */
     size_t (*footprint)(const pl_case *);                   /* bytes of all data of one case: its working set */
     void *(*create)(const pl_case *);                       /* address space only; NULL where there is none */
@@ -99,9 +108,11 @@ struct pl_kernel {
     void (*poison)(const pl_case *);                        /* make an old result unusable before verify's pass */
     const void *(*where)(const pl_case *, size_t *bytes);   /* a buffer whose pages are looked at */
     void (*destroy)(void *data);
+    void (*prepare)(const pl_case *);                       /* untimed, before every pass, which is then timed on its own */
+    const pl_fact *(*facts)(const pl_case *);               /* ends with a NULL name; stands among the record's options */
 };
 
-/* The limit streams: load, store, copy, triad, with and without non-temporal stores, widest SIMD (streams.c). */
+/* The limit streams: load, store, update, copy, triad, with and without non-temporal stores, widest SIMD (streams.c). */
 extern const pl_kernel pl_streams;
 
 int pl_main(int argc, char **argv, const pl_kernel *kernel);
@@ -149,6 +160,8 @@ void pl_meet(void);     /* in run(): barrier of the threads that work */
 /* Bytes that one thread has of the caches of a level (1, 2, 3) when as many threads as the case has share them; 0 without
  * such a cache. */
 size_t pl_cache_share(const pl_case *, int level);
+
+size_t pl_memory_available(void);       /* bytes that may be used, cgroup limit regarded */
 
 /* Whether this CPU has an instruction set of the names used in pl_variant. */
 bool pl_cpu_has(const char *isa);

@@ -59,6 +59,13 @@ static void write_tuning(FILE *f, const pl_case *c)
         fprintf(f, ", \"%s\": ", c->kernel->texts[i].name);
         pl_write_text(f, c->text[i]);
     }
+    for (const pl_fact *fact = c->kernel->facts ? c->kernel->facts(c) : NULL; fact && fact->name; fact++) {
+        fprintf(f, ", \"%s\": ", fact->name);
+        if (fact->text)
+            pl_write_text(f, fact->text);
+        else
+            fprintf(f, "%.17g", fact->number);
+    }
 }
 
 void pl_write_record(const pl_measurement *m, const pl_options *o)

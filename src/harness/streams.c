@@ -1,8 +1,8 @@
 /* The limit streams as a kernel: the machine's own best at the level where the working set lives.
  *
  * All streams work on the same four quarters of one working set, each thread on its part of every quarter, so that the
- * placement of the pages suits all of them: load reads all four; store writes all four; copy reads two and writes two;
- * triad reads three and writes one. */
+ * placement of the pages suits all of them: load reads all four; store writes all four; update reads and writes all four;
+ * copy reads two and writes two; triad reads three and writes one. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +25,15 @@ double pl_store_plain(size_t lines, double *a, double *b, double *c, double *d)
     for (int q = 0; q < 4; q++)
         for (size_t i = 0; i < 8 * lines; i++)
             part[q][i] = 1;     /* built without loop patterns: no memset (src/cmake/flags.cmake) */
+    return 0;
+}
+
+double pl_update_plain(size_t lines, double *a, double *b, double *c, double *d)
+{
+    double *const part[] = {a, b, c, d};
+    for (int q = 0; q < 4; q++)
+        for (size_t i = 0; i < 8 * lines; i++)
+            part[q][i] = -part[q][i];
     return 0;
 }
 
@@ -51,6 +60,7 @@ static const pl_variant variants[] = {
 #if defined(__x86_64__)
     {"load_avx512", STREAM(pl_load_avx512, "avx512f", false, "512-bit loads")},
     {"store_avx512", STREAM(pl_store_avx512, "avx512f", false, "512-bit stores")},
+    {"update_avx512", STREAM(pl_update_avx512, "avx512f", false, "512-bit loads and stores of the same elements")},
     {"copy_avx512", STREAM(pl_copy_avx512, "avx512f", false, "512-bit copy")},
     {"triad_avx512", STREAM(pl_triad_avx512, "avx512f", false, "512-bit triad")},
     {"store_nt_avx512", STREAM(pl_store_nt_avx512, "avx512f", true, "512-bit non-temporal stores")},
@@ -58,6 +68,7 @@ static const pl_variant variants[] = {
     {"triad_nt_avx512", STREAM(pl_triad_nt_avx512, "avx512f", true, "512-bit triad, non-temporal stores")},
     {"load_avx2", STREAM(pl_load_avx2, "avx2", false, "256-bit loads")},
     {"store_avx2", STREAM(pl_store_avx2, "avx2", false, "256-bit stores")},
+    {"update_avx2", STREAM(pl_update_avx2, "avx2", false, "256-bit loads and stores of the same elements")},
     {"copy_avx2", STREAM(pl_copy_avx2, "avx2", false, "256-bit copy")},
     {"triad_avx2", STREAM(pl_triad_avx2, "avx2", false, "256-bit triad")},
     {"store_nt_avx2", STREAM(pl_store_nt_avx2, "avx2", true, "256-bit non-temporal stores")},
@@ -66,6 +77,7 @@ static const pl_variant variants[] = {
 #endif
     {"load", STREAM(pl_load_plain, NULL, false, "loads as the compiler makes them")},
     {"store", STREAM(pl_store_plain, NULL, false, "stores as the compiler makes them")},
+    {"update", STREAM(pl_update_plain, NULL, false, "update as the compiler makes it")},
     {"copy", STREAM(pl_copy_plain, NULL, false, "copy as the compiler makes it")},
     {"triad", STREAM(pl_triad_plain, NULL, false, "triad as the compiler makes it")},
     {0},
@@ -134,7 +146,7 @@ static void run(const pl_case *c, int thread, long passes)
     s->sums[thread % 1024 * SUM_STRIDE] = sum;
 }
 
-static int kind(const pl_case *c) { return c->variant->name[0]; }    /* l, s, c, t */
+static int kind(const pl_case *c) { return c->variant->name[0]; }    /* l, s, u, c, t */
 
 static pl_work work(const pl_case *c)
 {
@@ -144,6 +156,10 @@ static pl_work work(const pl_case *c)
         return (pl_work){.load_bytes = 4 * quarter, .flops = 4 * quarter / 8, .source = "8 bytes loaded per element"};
     case 's':
         return (pl_work){.store_bytes = 4 * quarter, .source = "8 bytes stored per element"};
+    case 'u':       /* the lines are there when they are stored: no write-allocate, whatever the processor does */
+        return (pl_work){.load_bytes = 4 * quarter, .store_bytes = 4 * quarter, .flops = 4 * quarter / 8,
+                         .fetched_bytes = 4 * quarter, .updated_bytes = 4 * quarter,
+                         .source = "8 bytes loaded and the same 8 stored per element"};
     case 'c':
         return (pl_work){.load_bytes = 2 * quarter, .store_bytes = 2 * quarter, .source = "8 bytes loaded and 8 stored per element"};
     default:
@@ -171,6 +187,8 @@ static double expected(const pl_case *c, int q, size_t i)
 {
     if (kind(c) == 's')
         return 1;
+    if (kind(c) == 'u')
+        return -value(q, i);
     if (kind(c) == 'c')
         return value(q % 2, i);
     return q == 0 && kind(c) == 't' ? value(1, i) + value(2, i) * value(3, i) : value(q, i);
@@ -202,7 +220,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 }
 
 const pl_kernel pl_streams = {
-    .name = "streams", .title = "Limit streams: load, store, copy, triad", .variants = variants,
+    .name = "streams", .title = "Limit streams: load, store, update, copy, triad", .variants = variants,
     .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work, .verify = verify,
     .poison = poison, .where = where, .destroy = destroy,
 };

@@ -53,6 +53,17 @@ AVX512 double pl_store_avx512(size_t lines, double *a, double *b, double *c, dou
     return 0;
 }
 
+AVX512 double pl_update_avx512(size_t lines, double *a, double *b, double *c, double *d)
+{
+    const __m512d zero = _mm512_setzero_pd();
+    double *const part[] = {a, b, c, d};
+    for (int q = 0; q < 4; q++)
+        UNROLL
+        for (size_t i = 0; i < 8 * lines; i += 8)
+            _mm512_store_pd(part[q] + i, _mm512_sub_pd(zero, _mm512_load_pd(part[q] + i)));
+    return 0;
+}
+
 AVX512 double pl_copy_avx512(size_t lines, double *a, double *b, double *c, double *d)
 {
     UNROLL
@@ -138,6 +149,17 @@ AVX2 double pl_store_avx2(size_t lines, double *a, double *b, double *c, double 
             _mm256_store_pd(part[q] + i + 4, one);
             PL_KEEP_LOOP();
         }
+    return 0;
+}
+
+AVX2 double pl_update_avx2(size_t lines, double *a, double *b, double *c, double *d)
+{
+    const __m256d zero = _mm256_setzero_pd();
+    double *const part[] = {a, b, c, d};
+    for (int q = 0; q < 4; q++)
+        UNROLL
+        for (size_t i = 0; i < 8 * lines; i += 4)
+            _mm256_store_pd(part[q] + i, _mm256_sub_pd(zero, _mm256_load_pd(part[q] + i)));
     return 0;
 }
 

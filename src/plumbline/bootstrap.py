@@ -29,6 +29,7 @@ import argparse  # noqa: E402
 import contextlib  # noqa: E402
 import errno  # noqa: E402
 import fcntl  # noqa: E402
+import glob  # noqa: E402
 import hashlib  # noqa: E402
 import json  # noqa: E402
 import re  # noqa: E402
@@ -50,6 +51,9 @@ OLDEST_CMAKE = (3, 20)
 #: Often not in the PATH of ordinary users.
 SYSTEM_FOLDERS = '/usr/sbin:/sbin'
 
+#: Below them are the headers of system packages.
+SYSTEM_PREFIXES = ['/usr/local', '/usr']
+
 
 class Tool(NamedTuple):
     '''One thing that Plumbline uses of a machine.'''
@@ -61,6 +65,7 @@ class Tool(NamedTuple):
     packages: dict          # family of distributions -> packages, where it has any
     module: str             # what modules and Spack call it; empty where they have none
     tests_only: bool = False
+    headers: tuple = ()     # of a library, which has no command: below a folder of include_folders()
 
     @property
     def required(self):
@@ -103,6 +108,11 @@ TOOLS = (
     Tool('objdump', ('objdump',), 'looking at what the compiler made of the loops',
          'not proved that a plain copy stayed a loop',
          {'debian': 'binutils', 'redhat': 'binutils', 'suse': 'binutils'}, 'binutils'),
+    Tool('OpenBLAS', (), 'the library that the transpose is compared with (a build without threads of its own)',
+         'no `openblas` variant of the transpose',
+         {'debian': 'libopenblas-serial-dev', 'redhat': 'openblas-devel', 'suse': 'openblas-devel'}, 'openblas',
+         headers=('openblas_config.h', 'openblas/openblas_config.h', 'openblas-openmp/openblas_config.h',
+                  '*/openblas-serial/openblas_config.h', '*/openblas-openmp/openblas_config.h')),
     Tool('dmidecode', ('dmidecode',), 'reading channels and speed of the memory (as root)',
          'no `of_peak`, unless the machine file of the site states the peak',
          {'debian': 'dmidecode', 'redhat': 'dmidecode', 'suse': 'dmidecode'}, ''),
@@ -241,11 +251,24 @@ def find_cmake():
 
 
 def not_found(tool):
+    if tool.headers:
+        return '{} not found below /usr, CMAKE_PREFIX_PATH or PATH'.format(os.path.basename(tool.headers[0]))
     return '{} not found in PATH'.format(' or '.join(tool.commands))
 
 
+def include_folders():
+    '''Where CMake looks for headers.'''
+    prefixes = os.environ.get('CMAKE_PREFIX_PATH', '').split(os.pathsep)
+    prefixes += [os.path.dirname(folder) for folder in os.environ.get('PATH', '').split(os.pathsep)]
+    return [os.path.join(prefix, 'include') for prefix in prefixes + SYSTEM_PREFIXES if prefix]
+
+
 def find_by_name(tool):
-    path = next(filter(None, map(which, tool.commands)), '')
+    found = map(which, tool.commands)
+    if tool.headers:
+        found = (path for folder in include_folders() for name in tool.headers
+                 for path in glob.glob(os.path.join(folder, name)))
+    path = next(filter(None, found), '')
     return Finding(tool, '' if path else not_found(tool), path)
 
 

@@ -218,14 +218,20 @@ class NativeCheck(OnNode):
                 raise SanityError(complaints[0])
         return True
 
+    def disassembly(self):
+        '''What the build fixture wrote of the program's code (:mod:`plumbline.codegen`); empty without objdump.'''
+        path = self.programs.path(self.program) + '.asm'
+        if not os.path.exists(path):
+            return ''
+        with open(path) as file:
+            return file.read()
+
     @run_after('sanity')
     def look_at_the_code(self):
-        path = self.programs.path(self.program) + '.asm'
-        if self.is_dry_run() or not os.path.exists(path):
+        if self.is_dry_run():
             return
-        with open(path) as file:
-            widths = codegen.widths_of(file.read(), self.program, {
-                (record['variant'], record['isa']) for record in metrics.kernels(self.measurements)})
+        widths = codegen.widths_of(self.disassembly(), self.program, {
+            (record['variant'], record['isa']) for record in metrics.kernels(self.measurements)})
         if widths:
             self.note('compiled to: ' + ', '.join(f'{variant} {width}' for variant, width
                                                   in sorted(widths.items())))

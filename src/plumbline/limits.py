@@ -40,7 +40,7 @@ def traffic_is_certain(record):
 
     In memory the write-allocate of ordinary stores is a model only: some processors leave it out
     when memory is saturated (Intel's SpecI2M), and a limit that counts it would be out of reach.
-    Loads and non-temporal stores move what they name.
+    Loads, updates of what was loaded, and non-temporal stores move what they name.
     '''
     return record['level'] != 'memory' or record['traffic'] == record['bytes']
 

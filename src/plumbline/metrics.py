@@ -17,7 +17,7 @@ class Metric:
         efficiency, spread.
     :attr subject: what it is about (a variant, a level), or :obj:`None`.
     :attr samples: shape (n,), in the order of measuring; the value is their median.
-    :attr unit: MB/s, Mflop/s, us, s or 1.
+    :attr unit: MB/s, Mflop/s, us, s, bytes, entries or 1.
     :attr limit: the machine's own limit that applies, MB/s, or :obj:`None`.
     :attr unjudged: why this must not be judged here, or :obj:`None`.
     '''

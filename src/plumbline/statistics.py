@@ -136,3 +136,16 @@ def summary(x):
     x = np.asarray(x, dtype=float)
     value = float(np.median(x)) if x.size else float('nan')
     return Summary(value, int(x.size), spread(x), median_interval(x))
+
+
+def knee(x, y, share):
+    '''Where a curve has fallen for good: the first ``x`` beyond its maximum from which on ``y`` stays below ``share`` of it.
+
+    :arg x: ascending, shape (n,).
+    :arg y: shape (n,), any unit.
+    :arg share: for example 0.8.
+    :returns: an element of ``x``; :obj:`None` if the last ``y`` is not below.
+    '''
+    x, y = np.asarray(x), np.asarray(y, dtype=float)
+    above = np.flatnonzero(~(y < share * y.max()))[-1]
+    return x[above + 1].item() if above + 1 < x.size else None

@@ -160,6 +160,14 @@ def capacity(processor, level, cpus=None):
     return size
 
 
+def last_level_share(processor, cpus):
+    '''Bytes that each of these CPUs has of the largest caches when all of them work.
+
+    :raises PlumblineError: if no caches are in the topology, or ``cpus`` reach none of the largest.
+    '''
+    return capacity(processor, max(_caches(processor), default='L1'), cpus) // len(cpus)
+
+
 def _cache_working_set(processor, level, cpus):
     size = int(CACHE_SHARE * capacity(processor, level, cpus))
     below = [lower for lower in _caches(processor) if lower < level]

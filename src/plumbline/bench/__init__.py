@@ -9,11 +9,20 @@ import tempfile
 
 import numpy as np
 
-from plumbline.bench import triad
+from plumbline.bench import fdtd, fileio, gather, latency, motion, spmv, stencils, transpose, triad
 from plumbline.bench.common import Figure, Machine
 
 #: Kernel -> function(machine, pairs), which yields its :class:`Figure` objects.
 FIGURES = {
+    'chase': latency.chase_figures,
+    'fdtd': fdtd.figures,
+    'fileio': fileio.figures,
+    'gather': gather.figures,
+    'motion': motion.figures,
+    'spmv': spmv.figures,
+    'stencils': stencils.figures,
+    'trapezoid': latency.trapezoid_figures,
+    'transpose': transpose.figures,
     'triad': triad.figures,
 }
 

@@ -70,15 +70,19 @@ def plain_text(text):
     return html.escape(str(text))
 
 
-def add_curves(figure, series):
-    """Median rate and quartiles over the size, for each (name, records)."""
+def size_of(record):
+    return record["size"]
+
+
+def add_curves(figure, series, over=size_of, letter="N"):
+    """Median rate and quartiles for each (name, records), over the size or what else ``over`` finds in a record."""
     for (name, records), look in zip(series, itertools.cycle(SERIES)):
-        _add_curve(figure, name, sorted(records, key=lambda r: r["size"]), look)
+        _add_curve(figure, name, sorted(records, key=over), look, over, letter)
 
 
-def _add_curve(figure, name, series, look):
+def _add_curve(figure, name, series, look, over, letter):
     colour, symbol, dash = look
-    sizes = [r["size"] for r in series]
+    sizes = [over(r) for r in series]
     low, middle, high = np.array([quartiles(rates(r)) for r in series]).T
     figure.add_scatter(
         x=sizes + sizes[::-1],
@@ -98,7 +102,7 @@ def _add_curve(figure, name, series, look):
         mode="lines+markers",
         line={"color": colour, "dash": dash, "width": 1.8},
         marker={"symbol": symbol, "size": 6},
-        hovertemplate="N = %{x:,}: %{y:.3g} GB/s<extra>" + plain_text(name) + "</extra>",
+        hovertemplate=letter + " = %{x:,}: %{y:.3g} GB/s<extra>" + plain_text(name) + "</extra>",
     )
 
 
@@ -152,12 +156,12 @@ def add_caches(figure, machine, kernels):
     return ", ".join(told)
 
 
-def log_lengths_and_rates(figure, values):
-    """Logarithmic axes of loop length and GB/s; ``values``: the rates that must be in sight."""
+def log_lengths_and_rates(figure, values, title="loop length N (elements)"):
+    """Logarithmic axes of loop length, or what else the title says, and GB/s; ``values``: the rates that must be in sight."""
     low, high = math.log10(min(values)) - 0.06, math.log10(max(values)) + 0.14  # above: names of the caches
     ticks = [digit * 10.0**decade for decade in range(math.floor(low), math.ceil(high)) for digit in (1, 2, 5)]
     minor = {"ticks": "outside", "ticklen": 3}
-    figure.update_xaxes(type="log", title="loop length N (elements)", dtick=1, tickformat="~s", minor=minor)
+    figure.update_xaxes(type="log", title=title, dtick=1, tickformat="~s", minor=minor)
     figure.update_yaxes(
         type="log",
         title="bandwidth (GB/s)",
@@ -244,6 +248,45 @@ def _whiskers(low, middle, high):
     return {"type": "data", "array": high - middle, "arrayminus": middle - low, "width": 5, "thickness": 1.3}
 
 
+def log_dots(panels):
+    """Rates over decades: a panel for each (heading, {series: {row: quartiles in GB/s}}), rows in the order of their coming."""
+    rows = {heading: list(dict.fromkeys(row for points in series.values() for row in points)) for heading, series in panels}
+    heights = [len(found) for found in rows.values()]
+    gap = min(0.14, 0.5 / len(panels)) if len(panels) > 1 else 0
+    figure = make_subplots(rows=len(panels), cols=1, row_heights=heights, vertical_spacing=gap, shared_xaxes=False)
+    _style(figure, 110 + 34 * sum(heights) + 50 * len(panels))
+    looks = dict(zip(dict.fromkeys(name for _, series in panels for name in series), itertools.cycle(SERIES)))
+    everything = [rate for _, series in panels for points in series.values() for three in points.values() for rate in three]
+    shown = set()
+    for number, (heading, series) in enumerate(panels, 1):
+        at = {"row": number, "col": 1}
+        for name, points in series.items():
+            colour, symbol, _ = looks[name]
+            low, middle, high = np.array(list(points.values())).T
+            figure.add_scatter(
+                **at,
+                x=middle,
+                y=[plain_text(row) for row in points],
+                name=plain_text(name),
+                legendgroup=name,
+                showlegend=name not in shown,
+                mode="markers",
+                marker={"color": colour, "symbol": symbol, "size": 10},
+                error_x=_whiskers(low, middle, high),
+                hovertemplate="%{y}: %{x:.3g} GB/s<extra>" + plain_text(name) + "</extra>",
+            )
+            shown.add(name)
+        figure.update_yaxes(**at, categoryorder="array", categoryarray=list(map(plain_text, rows[heading]))[::-1], ticks="")
+        figure.add_annotation(
+            **at, x=0, xref="x domain", xanchor="left", y=1, yref="y domain", yanchor="bottom", showarrow=False,
+            text=f"<b>{plain_text(heading)}</b>",
+        )
+    figure.update_xaxes(type="log", range=[math.log10(min(everything)) - 0.2, math.log10(max(everything)) + 0.2], dtick=1)
+    figure.update_xaxes(title="bandwidth (GB/s)", row=len(panels), col=1)
+    figure.update_layout(margin={"t": 46}, legend={"y": 1 + 30 / figure.layout.height})
+    return figure
+
+
 def gigabytes(rate):
     """A rate in GB/s as text, in the unit that suits it."""
     return quantity.amount(rate * 1e3, "MB/s")
@@ -252,3 +295,89 @@ def gigabytes(rate):
 def _faint(colour):
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},0.14)"
+
+
+def add_points(figure, curves, unit):
+    """Median and quartiles of each curve: {name: {x: quartiles}}."""
+    for (name, points), (colour, symbol, dash) in zip(curves.items(), itertools.cycle(SERIES)):
+        x = sorted(points)
+        low, middle, high = np.array([points[k] for k in x]).T
+        figure.add_scatter(
+            x=x + x[::-1],
+            y=np.concatenate([high, low[::-1]]),
+            fill="toself",
+            mode="none",
+            fillcolor=_faint(colour),
+            hoverinfo="skip",
+            showlegend=False,
+            legendgroup=name,
+        )
+        figure.add_scatter(
+            x=x,
+            y=middle,
+            name=plain_text(name),
+            legendgroup=name,
+            mode="lines+markers",
+            line={"color": colour, "dash": dash, "width": 1.8},
+            marker={"symbol": symbol, "size": 6},
+            hovertemplate="%{x:,}: %{y:.3g} " + unit + "<extra>" + plain_text(name) + "</extra>",
+        )
+
+
+def add_sizes(figure, caches, among):
+    """A line at the size of each cache that lies among the sizes drawn; returns them as text."""
+    told = []
+    for name, size in caches.items():
+        if min(among) <= size <= max(among):
+            figure.add_vline(x=size, line={"color": GREY, "width": 1, "dash": "dot"})
+            figure.add_annotation(
+                x=math.log10(size), y=1, yref="paper", yanchor="top", xanchor="left", text=name, showarrow=False,
+                font={"color": GREY}, bgcolor="rgba(255,255,255,0.8)", borderpad=1,
+            )
+            told.append(f"{name} {quantity.size(size)}")
+    return ", ".join(told)
+
+
+def log_bytes(figure, curves, title):
+    """A logarithmic axis of bytes, for curves as of :func:`add_points`."""
+    sizes = [size for points in curves.values() for size in points]
+    ticks = [4**k for k in range(5, 24) if min(sizes) / 2 <= 4**k <= 2 * max(sizes)]
+    figure.update_xaxes(type="log", title=title, tickvals=ticks, ticktext=[quantity.size(tick) for tick in ticks], tickangle=-45)
+
+
+def log_values(figure, curves, title):
+    """A logarithmic axis of the values of curves as of :func:`add_points`."""
+    values = [value for points in curves.values() for three in points.values() for value in three]
+    low, high = math.log10(min(values)) - 0.06, math.log10(max(values)) + 0.14  # above: names of the caches
+    ticks = [digit * 10.0**decade for decade in range(math.floor(low), math.ceil(high)) for digit in (1, 2, 5)]
+    figure.update_yaxes(
+        type="log", title=title, range=[low, high], tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks]
+    )
+
+
+def side_by_side(names, *panels):
+    """Bars of the same names in panels beside each other, each (heading, quartiles of each name)."""
+    figure = make_subplots(rows=1, cols=len(panels), shared_yaxes=True, horizontal_spacing=0.08)
+    _style(figure, 110 + 34 * len(names))
+    for col, (heading, values) in enumerate(panels, 1):
+        low, middle, high = np.array(values).T
+        figure.add_bar(
+            row=1,
+            col=col,
+            orientation="h",
+            y=list(map(plain_text, names)),
+            x=middle,
+            showlegend=False,
+            width=0.74,
+            marker={"color": "#c9d7e6", "line": {"color": "#2b4a6b", "width": 1}},
+            error_x=_whiskers(low, middle, high) | {"color": INK},
+            hovertemplate="%{y}: %{x:.3g}<extra></extra>",
+            text=[quantity.digits(value) for value in middle],
+            textposition="inside",
+            insidetextanchor="start",
+            textangle=0,
+            textfont={"color": INK},
+        )
+        figure.update_xaxes(title=plain_text(heading), rangemode="tozero", row=1, col=col)
+        figure.update_yaxes(autorange="reversed", ticks="", showgrid=False, row=1, col=col)
+    return figure

@@ -1,6 +1,6 @@
 """How numbers are shown: three significant digits, with the unit a reader thinks in.
 
-Units are those of the archive: ``MB/s``, ``Mflop/s``, ``us``, ``s`` and ``1`` (a ratio).
+Units are those of the archive: ``MB/s``, ``Mflop/s``, ``us``, ``s``, ``bytes``, ``entries`` and ``1`` (a ratio).
 """
 
 from math import isfinite
@@ -11,6 +11,8 @@ SCALES = {
     "Mflop/s": [(1e6, 1e-6, "Tflop/s"), (1e3, 1e-3, "Gflop/s"), (0, 1, "Mflop/s")],
     "us": [(1e6, 1e-6, "s"), (1e3, 1e-3, "ms"), (1, 1, "us"), (0, 1e3, "ns")],
     "s": [(1, 1, "s"), (1e-3, 1e3, "ms"), (1e-6, 1e6, "us"), (0, 1e9, "ns")],
+    "bytes": [(2**30, 2**-30, "GiB"), (2**20, 2**-20, "MiB"), (2**10, 2**-10, "KiB"), (0, 1, "B")],
+    "entries": [(0, 1, "entries")],
     "1": [(0, 1, "")],
 }
 BYTES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))

@@ -6,7 +6,7 @@ check's test cases, each the result object of ``schemas/result.json`` with the k
 It gives plotly figures, or tables; what cannot be drawn is None, and its caption says why.
 """
 
-from . import limits, triad
+from . import fdtd, fileio, latency, limits, motion, redundancy, spmv, stencils, transpose, triad
 from .common import Table, place
 
 __all__ = ["FIGURES", "MOST_PLACES", "Table", "of_check"]
@@ -16,7 +16,15 @@ MOST_PLACES = 8
 
 #: Check class -> function(list of results), which yields (title, caption, figure, Table or None).
 FIGURES = {
+    **fdtd.FIGURES,
+    **fileio.FIGURES,
+    **latency.FIGURES,
     **limits.FIGURES,
+    **motion.FIGURES,
+    **spmv.FIGURES,
+    **redundancy.FIGURES,
+    **stencils.FIGURES,
+    **transpose.FIGURES,
     **triad.FIGURES,
 }
 

@@ -1,0 +1,38 @@
+import reframe as rfm
+from plumbline import metrics, topology
+from plumbline.witness import LimitedCheck
+from reframe.core.builtins import parameter
+
+#: Bytes of three neighbouring elements, one in each of three planes.
+THREE = 24
+
+
+@rfm.simple_test
+class jacobi_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
+    '''What does a stencil get of the memory's bandwidth, while three of its planes stay in cache?'''
+
+    descr = 'Seven-point Jacobi sweep in memory, three planes in cache'
+    source = 'the layer condition, which anderson1997, section 3.1.3, states of three columns'
+    program = 'jacobi'
+    threads = parameter(['one', 'all'])
+    tags = {'health', 'acceptance'}
+
+    def box(self):
+        '''(edge, planes): a cube, or longer, so that three planes take at most a quarter of a thread's cache.'''
+        points = self.elements('memory', 16)
+        share = topology.last_level_share(self.current_partition.processor, self.cpus)
+        edge = min(points ** (1 / 3), (share / 4 / THREE) ** 0.5)
+        edge = max(0, int(edge) - 2) // 16 * 16 + 2     # the interior of a row: whole cache lines, and no padding
+        return edge, -(-points // edge**2)
+
+    def options(self):
+        edge, planes = self.box()
+        self.intended[edge] = 'memory'
+        return ['--variants', 'plain,nt,blocked_prefetch', '--size', edge, '--planes', planes, '--threads', len(self.cpus), '--limit']
+
+    def evaluate(self):
+        group, = metrics.groups(self.measurements)
+        for name, found in self.against_limit(group).items():
+            yield metrics.Metric('of_limit', name, found.samples, '1', found.limit)
+        for record in metrics.kernels(group):
+            yield metrics.flops(record, record['variant'])

@@ -1,0 +1,39 @@
+import reframe as rfm
+from plumbline import file_systems, metrics
+from plumbline.file_systems import FileSystemCheck
+from reframe.core.builtins import parameter
+
+#: Array -> elements, and what is measured of it: the fast modes only, and the largest in one way.
+SIZES = {'1MB': (125000, ['c', 'whole_stream', 'whole_sequential']),
+         '64MB': (8000000, ['c', 'whole_stream', 'whole_sequential']),
+         '1GB': (125000000, ['whole_stream'])}
+
+
+@rfm.simple_test
+class fileio_sizes(rfm.RunOnlyRegressionTest, FileSystemCheck):
+    '''What does a file system give to arrays that are written and read whole, from 1 MB to 1 GB?'''
+
+    descr = 'Whole-array unformatted I/O'
+    source = 'arsc2002, second article, table of file systems'
+    program = 'fileio'
+    threads = 'one'
+    samples = 10
+    tags = {'acceptance'}
+    file_system = parameter(file_systems.names())
+    size = parameter(SIZES)
+
+    def options(self):
+        elements, variants = SIZES[self.size]
+        if 'fortran' not in self.current_environ.features:
+            variants = ['c']
+            self.skip_metric('all of Fortran', 'this environment has no Fortran compiler')
+        if self.size != '1MB':
+            self.skip_metric('all of element, row and formatted', 'slow: fileio_modes measures them at 1 MB')
+        # A pass of the smallest is too short to be a sample.  Stream files are shared, sequential ones are not.
+        once = [] if self.size == '1MB' else ['--passes', 1]
+        return [*self.arguments(variants, elements, self.samples, 8 * elements * min(2, len(variants))), *once]
+
+    def evaluate(self):
+        group, = metrics.groups(self.measurements)
+        for record in self.worth_saying(group):
+            yield metrics.bandwidth(record, f"{record['variant']}.{record['options']['operation']}")

@@ -1,0 +1,62 @@
+import json
+import os
+
+import reframe as rfm
+from plumbline import metrics, spatter
+from plumbline.witness import LimitedCheck
+from reframe.core.builtins import parameter, run_after, variable
+
+#: What is measured without a file; the counts are such that the rows fill the memory's working set.
+PATTERNS = [
+    {'name': 'stride1', 'kernel': 'Gather', 'pattern': 'UNIFORM:8:1:NR'},
+    {'name': 'stride8', 'kernel': 'Gather', 'pattern': 'UNIFORM:8:8:NR'},
+    {'name': 'ms1', 'kernel': 'Gather', 'pattern': 'MS1:16:8:40', 'delta': 64},
+    {'name': 'stencil', 'kernel': 'Gather', 'pattern': 'LAPLACIAN:2:1:1000'},
+    {'name': 'scatter8', 'kernel': 'Scatter', 'pattern': 'UNIFORM:8:8:NR'},
+    {'name': 'copy', 'kernel': 'GS', 'pattern-gather': 'UNIFORM:8:1:NR', 'pattern-scatter': 'UNIFORM:8:1:NR'},
+]
+
+
+@rfm.simple_test
+class gather_patterns(rfm.RunOnlyRegressionTest, LimitedCheck):
+    '''How fast are the gathers and scatters of an application, given as a pattern file of Spatter's?'''
+
+    descr = "Gather and scatter with the patterns of a file"
+    source = 'Spatter (github.com/hpcgarage/spatter): kernels, patterns and bandwidth as it defines them'
+    samples = 20
+    program = 'gather_patterns'
+    threads = parameter(['one', 'all'])
+    tags = {'acceptance'}
+
+    #: A pattern file of Spatter's (JSON); a small set of our own by default.
+    #:
+    #: :type: :class:`str`
+    #: :default: ``''``
+    pattern_file = variable(str, value='', loggable=False)
+
+    @run_after('init')
+    def resolve_path(self):
+        self.given = os.path.abspath(self.pattern_file)     # later the working folder is another
+
+    def default_patterns(self):
+        rows = self.elements('memory', 8)
+        for config in spatter.parse(json.dumps(PATTERNS)):
+            deltas = [value for key, value in config.numbers.items() if key.startswith('delta')]
+            config.numbers['count'] = rows // sum(deltas)
+            yield config
+
+    def options(self):
+        if self.pattern_file:
+            configs = spatter.read(self.given, self.memory, len(self.cpus))
+            self.note(f'patterns of {self.given}')
+        else:
+            configs = list(self.default_patterns())
+        self.names = [config.name for config in configs]
+        with open(os.path.join(self.stagedir, 'patterns.txt'), 'w') as file:
+            file.write(spatter.lines(configs))
+        return ['--variants', 'plain,unroll,prefetch', '--pattern', 'patterns.txt',
+                '--config', ','.join(str(i + 1) for i in range(len(configs))), '--threads', len(self.cpus), '--limit']
+
+    def evaluate(self):
+        for group in metrics.groups(self.measurements):
+            yield from self.limited(group, lambda record: f"{self.names[record['options']['config'] - 1]}.{record['variant']}")

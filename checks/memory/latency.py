@@ -1,0 +1,69 @@
+import numpy as np
+import reframe as rfm
+from plumbline import metrics, tlb
+from plumbline.check import NativeCheck
+from plumbline.probe import GIVEN
+from reframe.core.builtins import parameter, variable
+
+
+class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
+    source = 'byna2003, section 3: latency and page size in the model of memory cost'
+    program = 'chase'
+    threads = 'one'
+    pages = parameter(['huge', 'base'])
+
+    def evaluate(self):
+        given = [record for record in self.measurements if self.has_its_pages(record)]
+        latencies = {record['level']: tlb.nanoseconds(record) * 1e-3
+                     for record in given if record['size'] in self.intended}
+        if not latencies:
+            self.skip('huge pages were asked for, and not given: see the same with base pages')
+        lower = None
+        for level, samples in latencies.items():
+            yield metrics.Metric('latency', f'{level}.{self.pages}', samples, 'us')
+            if lower:
+                yield metrics.Metric('growth', f'{level}.{self.pages}', samples / latencies[lower], '1')
+            if lower and np.median(samples) < 1.2 * np.median(latencies[lower]):
+                self.note(f'{level} is hardly slower than {lower}: {lower} is smaller here than its topology says, as '
+                          'where a virtual machine has a part of it')
+            lower = level
+
+    def has_its_pages(self, record):
+        '''Base pages are always given; huge ones if the kernel finds some.'''
+        share = record['huge_page_share']
+        if self.pages == 'base' or (share is not None and share >= GIVEN):
+            return True
+        self.skip_metric(f"latency.{record['level']}.{self.pages}", f'huge pages were asked for; their share is {share}')
+        return False
+
+
+@rfm.simple_test
+class latency(chase_per_level):
+    '''How long does a load take that needs the result of the one before, from each level of the memory hierarchy, and how
+    much of that are TLB misses (base pages) or not (huge pages)?'''
+
+    descr = 'Pointer chase in each level'
+    samples = 15
+    tags = {'health', 'acceptance'}
+
+    def options(self):
+        return ['--variants', 'dense', '--pages', self.pages, '--threads', 1,
+                '--size', ','.join(map(str, self.every_level(64).values()))]
+
+
+@rfm.simple_test
+class latency_curve(chase_per_level):
+    '''How does the load-to-use latency grow with the working set, and do the caches end where the topology says?'''
+
+    descr = 'Pointer chase over the working set'
+    samples = 12
+    tags = {'acceptance'}
+
+    #: Working sets between 1 KiB and what memory needs, evenly spaced in log N.
+    points = variable(int, value=40)
+
+    def options(self):
+        sizes = self.every_level(64)
+        in_cache = [str(size) for level, size in sizes.items() if level != 'memory']
+        return ['--variants', 'dense', '--pages', self.pages, '--threads', 1, '--block', '0.002',
+                '--size', ','.join(in_cache), '--sweep', f"16:{max(sizes.values())}:{self.points}"]

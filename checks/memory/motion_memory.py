@@ -1,0 +1,24 @@
+import reframe as rfm
+from plumbline import metrics
+from plumbline.witness import LimitedCheck
+from reframe.core.builtins import parameter
+
+
+@rfm.simple_test
+class motion_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
+    '''How fast are data filled, loaded and copied in memory, and what do stores that bypass the caches gain?'''
+
+    descr = 'Fill, load and copy in memory'
+    source = 'anderson1997, tables 3 and 5'
+    program = 'motion'
+    threads = parameter(['one', 'all'])
+    tags = {'health', 'acceptance'}
+
+    def options(self):
+        # One array of this working set; copy has two.
+        return ['--variants', 'fill,fill_nt,load,copy,copy_nt', '--size', self.elements('memory', 8),
+                '--threads', len(self.cpus), '--limit']
+
+    def evaluate(self):
+        group, = metrics.groups(self.measurements)
+        yield from self.limited(group)

@@ -1,0 +1,58 @@
+import os
+
+import numpy as np
+import reframe as rfm
+from plumbline import metrics, records
+from plumbline.check import NativeCheck
+from plumbline.likwid import features
+from reframe.core.builtins import parameter, run_before, variable
+
+
+@rfm.simple_test
+class motion_prefetchers(rfm.RunOnlyRegressionTest, NativeCheck):
+    '''What do the hardware prefetchers gain, and does software prefetch replace them?'''
+
+    descr = 'Data motion in memory with the hardware prefetchers on and off'
+    source = 'anderson1997, section 3.2.2, table 3: streams on and off'
+    samples = 10
+    program = 'motion'
+    threads = parameter(['one', 'all'])
+    tags = {'acceptance'}
+
+    #: How often the program runs with them on and off, in turn.
+    rounds = variable(int, value=5, loggable=False)
+
+    def options(self):
+        return ['--variants', 'fill,load,load_prefetch,copy,copy_prefetch', '--size', self.elements('memory', 8),
+                '--threads', len(self.cpus)]
+
+    @run_before('run', always_last=True)
+    def switch(self):
+        if 'likwid' not in self.current_partition.features:
+            self.not_switched('likwid is not on this partition')
+        with open(os.path.join(self.stagedir, 'prefetchers.sh'), 'w') as file:
+            file.write(features.script(self.cpus, self.rounds))
+        self.executable_opts = ['prefetchers.sh', self.executable, *self.executable_opts]
+        self.executable = 'sh'
+
+    def not_switched(self, reason):
+        self.skip_metric('speedup', reason)
+        self.skip(reason)
+
+    @run_before('sanity')
+    def skip_without_switches(self):
+        reason = None if self.is_dry_run() else features.unavailable_reason(self.output())
+        if reason:
+            self.not_switched(reason)
+
+    def evaluate(self):
+        variants = dict.fromkeys(record['variant'] for record in self.measurements)
+        for variant in variants:
+            cases = {state: [record for record in self.measurements if record['variant'] == variant
+                             and record['options']['prefetchers'] == state] for state in ('on', 'off')}
+            for state, runs in cases.items():
+                rates = np.concatenate([records.rate(record) for record in runs])
+                yield metrics.Metric('bandwidth', f'{variant}.{state}', rates, 'MB/s')
+            on, off = ([np.median(records.rate(record)) for record in runs] for runs in cases.values())
+            yield metrics.Metric('speedup', variant, np.array(on) / np.array(off), '1',
+                                 unjudged='a property of the processor')

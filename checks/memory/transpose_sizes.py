@@ -1,0 +1,58 @@
+import math
+
+import numpy as np
+import reframe as rfm
+from plumbline import metrics, topology
+from plumbline.witness import LimitedCheck
+from reframe.core.builtins import parameter
+
+
+@rfm.simple_test
+class transpose_sizes(rfm.RunOnlyRegressionTest, LimitedCheck):
+    '''Is a matrix whose dimension is a power of two transposed more slowly than its neighbours, and is it still so
+    without lines that wait in a cache?'''
+
+    descr = 'Transpose at powers of two and beside them'
+    source = 'anderson1997, section 3.3.3; byna2003, sections 3 and 6'
+    samples = 15
+    program = 'transpose'
+    threads = parameter(['one', 'all'])
+    tags = {'acceptance'}
+
+    def options(self):
+        for level, power in self.powers():
+            self.intended.update((power + beside, level) for beside in (-1, 0, 1))
+        return ['--variants', 'rows,columns,padded,blocked,blocked_simd,blocked_nt',
+                '--size', ','.join(map(str, self.intended)), '--threads', len(self.cpus), '--limit', '--block', '0.003']
+
+    def powers(self):
+        '''(level, power of two): the largest in a cache, and for memory, where the plain loops are slow, the smallest.'''
+        sizes, skipped = self.working_sets(self.cpus)
+        for level, reason in skipped.items():
+            self.skip_metric(f'all in {level}', reason)
+        for level, size in sizes.items():
+            if level != 'memory':
+                yield level, 2**(math.isqrt(size // 16).bit_length() - 1)
+            else:
+                caches = topology.capacity(self.current_partition.processor, max(set(topology.levels(
+                    self.current_partition.processor)) - {'memory'}), self.cpus)
+                yield level, 2**math.ceil(math.log2((self.memory_bytes or 2 * caches) / 16) / 2)
+
+    def evaluate(self):
+        found = {}
+        for group in metrics.groups(self.measurements):
+            paired = self.against_limit(group)
+            for record in metrics.kernels(group):
+                found[record['size'], record['variant']] = record, paired[record['variant']]
+        for power in list(self.intended)[1::3]:
+            for variant in dict.fromkeys(variant for _, variant in found):
+                yield from self.of_power(variant, *(found[power + beside, variant] for beside in (0, -1, 1)))
+
+    def of_power(self, variant, at, below, above):
+        '''Metrics of a power of two; the three were not interleaved: each is taken by its own limit first.'''
+        record, paired = at
+        subject = f"{variant}.{record['level']}"
+        beside = np.mean([paired.value for _, paired in (below, above)])
+        yield metrics.Metric('of_limit', subject, paired.samples, '1', paired.limit)
+        yield metrics.bandwidth(record, subject, paired.limit)
+        yield metrics.Metric('power_of_two', subject, paired.samples / beside, '1')

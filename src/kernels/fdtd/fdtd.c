@@ -1,0 +1,249 @@
+/* The FDTD loop as the runtime sees it: its table of variants, its data, its model, its verification. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel.h"
+
+#define C(function, flags_) .loop = (pl_loop)function, .flags = flags_
+#define FORTRAN(function, flags_) .loop = (pl_loop)function, .flags = flags_, .compiler = PL_FORTRAN_COMPILER
+
+static const pl_variant variants[] = {
+    {"fused", C(fdtd_fused, FDTD_C_FLAGS), .about = "one loop, three statements, as written: the arrays may overlap"},
+    {"fused_restrict", C(fdtd_fused_restrict, FDTD_C_FLAGS), .about = "fused, told that the arrays do not overlap"},
+    {"split2", C(fdtd_split2, FDTD_C_FLAGS), .about = "two loops, {ex, ey} and {ez}, as written"},
+    {"split2_restrict", C(fdtd_split2_restrict, FDTD_C_FLAGS), .about = "split2, no overlap"},
+    {"split3", C(fdtd_split3, FDTD_C_FLAGS), .about = "three loops, as written"},
+    {"split3_restrict", C(fdtd_split3_restrict, FDTD_C_FLAGS), .about = "split3, no overlap"},
+#ifdef FDTD_C_DISTRIBUTED
+    {"distributed", C(fdtd_distributed, FDTD_C_DISTRIBUTED), .about = "fused, split by the compiler if it sees fit"},
+    {"distributed_restrict", C(fdtd_distributed_restrict, FDTD_C_DISTRIBUTED), .about = "distributed, no overlap"},
+#else
+    {"distributed", .about = "this C compiler has no loop distribution that can be asked for"},
+    {"distributed_restrict", .about = "this C compiler has no loop distribution that can be asked for"},
+#endif
+#ifdef PL_FORTRAN
+    {"fortran_fused", FORTRAN(fdtd_fortran_fused, FDTD_FORTRAN_FLAGS), .about = "fused, in Fortran: no overlap by its rules"},
+    {"fortran_split2", FORTRAN(fdtd_fortran_split2, FDTD_FORTRAN_FLAGS), .about = "split2, in Fortran"},
+    {"fortran_split3", FORTRAN(fdtd_fortran_split3, FDTD_FORTRAN_FLAGS), .about = "split3, in Fortran"},
+#ifdef FDTD_FORTRAN_DISTRIBUTED
+    {"fortran_distributed", FORTRAN(fdtd_fortran_distributed, FDTD_FORTRAN_DISTRIBUTED), .about = "distributed, in Fortran"},
+#else
+    {"fortran_distributed", .about = "this Fortran compiler has no loop distribution that can be asked for"},
+#endif
+#else
+    {"fortran_fused", .about = "built without a Fortran compiler"},
+    {"fortran_split2", .about = "built without a Fortran compiler"},
+    {"fortran_split3", .about = "built without a Fortran compiler"},
+    {"fortran_distributed", .about = "built without a Fortran compiler"},
+#endif
+    {0},
+};
+
+/* --- the grid ---------------------------------------------------------------------------------------------------- */
+
+/* --size n: arrays of n x n x (n - 1), of which 2 .. n - 2 in each direction (counted from 1) is computed: n = 129 is the
+ * source's.  Fewer than four leave nothing to compute. */
+enum { EX, EY, EZ, HX, HY, HZ, FIELDS, MOST = 100000 };
+
+static size_t planes(const pl_case *c) { return c->n > 1 ? c->n - 1 : 1; }
+static size_t inner(const pl_case *c) { return c->n > 3 ? c->n - 3 : 0; }
+static size_t array_bytes(const pl_case *c) { return c->n * c->n * planes(c) * sizeof(float); }
+static size_t footprint(const pl_case *c) { return FIELDS * array_bytes(c); }
+
+static void check(const pl_case *c)
+{
+    if (c->n > MOST)
+        pl_fail("--size %zu: is the edge of a cube of points: give at most %d; 129 is the source's", c->n, MOST);
+}
+
+/* Each array begins 11 lines further into its page than the one before: at the same offset, all nine streams of the loop
+ * would compete for the same sets of the first-level cache, and loads would seem to depend on stores 4096 bytes off. */
+static void *create(const pl_case *c)
+{
+    size_t bytes[FIELDS], offset[FIELDS];
+    for (size_t field = 0; field < FIELDS; field++) {
+        bytes[field] = array_bytes(c);
+        offset[field] = field * 11 * PL_LINE;
+    }
+    return pl_buffers_create(c, FIELDS, bytes, offset);
+}
+
+/* Different powers of two: products are exact, fused with the sum or not. */
+static const fdtd_coefficients coefficients = {
+    .caex = 0.5F, .cbex = 1, .caey = 0.25F, .cbey = 2, .caez = 0.125F, .cbez = 4,
+};
+
+/* Small whole numbers, so that one pass is exact in single precision and all variants agree bit for bit.
+ *
+ * H: which of k and j are odd decides whether hx is odd, k alone whether hy is; hz is even.  So all three sums of four in
+ * the loop are odd, hence never zero: however many passes, E tends to a value of ordinary size, and never to denormals, which
+ * would take their time.  E: multiples of 8, so that one pass changes every point (an odd number does not cancel), and no
+ * point that a loop has left out looks right. */
+static void initial_row(int field, size_t n, unsigned i, unsigned j, float *row)
+{
+    for (unsigned k = 0; k < n; k++) {
+        unsigned value = 0;
+        switch (field) {
+        case EX: value = (k + 3 * i + 5 * j) % 16 * 8; break;
+        case EY: value = (3 * k + 5 * i + j) % 16 * 8; break;
+        case EZ: value = (5 * k + i + 3 * j) % 16 * 8; break;
+        case HX: value = (5 * k + 3 * i + 7 * j) % 64 * 2 + (k + j) % 2; break;
+        case HY: value = (3 * k + 7 * i + 5 * j) % 64 * 2 + k % 2; break;
+        case HZ: value = (7 * k + 5 * i + 3 * j) % 64 * 2; break;
+        }
+        row[k] = (float)(int)value;
+    }
+}
+
+static float *row_of(const pl_case *c, int field, size_t i, size_t j)
+{
+    const pl_buffers *x = c->data;
+    return (float *)x->at[field] + (j * c->n + i) * c->n;
+}
+
+static void touch_planes(const pl_case *c, int fields, size_t first, size_t last)
+{
+    for (int field = 0; field < fields; field++)
+        for (size_t j = first; j < last; j++)
+            for (size_t i = 0; i < c->n; i++)
+                initial_row(field, c->n, (unsigned)i, (unsigned)j, row_of(c, field, i, j));
+}
+
+/* The planes of the source's parallel loop; the first and the last thread have one of the boundary each. */
+static void touch(const pl_case *c, int thread, int threads)
+{
+    const pl_range part = pl_part(inner(c), thread, threads);
+    touch_planes(c, FIELDS, thread ? part.begin + 1 : 0, thread < threads - 1 ? part.end + 1 : planes(c));
+}
+
+static void run(const pl_case *c, int thread, long passes)
+{
+    const pl_buffers *x = c->data;
+    fdtd_loop *const loop = (fdtd_loop *)c->variant->loop;
+    const pl_range part = pl_part(inner(c), thread, c->threads);
+    for (long pass = 0; pass < passes; pass++)
+        loop(c->n, part.begin + 1, part.end + 1, &coefficients,
+             x->at[EX], x->at[EY], x->at[EZ], x->at[HX], x->at[HY], x->at[HZ]);
+}
+
+/* --- model ------------------------------------------------------------------------------------------------------- */
+
+/* What the caches below the case's level hold for one thread. */
+static size_t cache_below(const pl_case *c)
+{
+    size_t most = 0;
+    for (int level = c->level ? c->level - 1 : 3; level > 0; level--)
+        most = pl_cache_share(c, level) > most ? pl_cache_share(c, level) : most;
+    return most;
+}
+
+/* The same for all variants: of a row whatever two loops read is in L1.  Whole rows, since what lies between the computed
+ * points of two rows is in the same lines.  HX and HZ of plane j - 1 come again unless all that is touched meanwhile, six
+ * planes, stays in the cache below; half of it, since what is written passes through it as well. */
+static pl_work work(const pl_case *c)
+{
+    const double m = (double)inner(c), points = m * m * m, row = (double)(c->n * sizeof(float));
+    pl_work w = {.load_bytes = 15 * 4 * points, .store_bytes = 3 * 4 * points, .flops = 18 * points,
+                 .source = "model: 15 loads and 3 stores of 4 bytes per point (anderson1997, section 3.2.3)"};
+    if (c->level == 1 || m == 0)
+        return w;
+    const bool stays = FIELDS * c->n * c->n * sizeof(float) <= cache_below(c) / 2;
+    const double parts = (double)c->threads < m ? (double)c->threads : m;
+    const double before = stays ? parts : m;            /* planes j - 1 that are not a plane j brought just before */
+    const double h_rows = (m + before) * m              /* hx */
+                          + m * (m + 1)                 /* hy, rows i - 1 too */
+                          + m * (m + 1) + before * m;   /* hz */
+    w.updated_bytes = 3 * m * m * row;
+    w.fetched_bytes = w.updated_bytes + h_rows * row;
+    w.source = stays ? "model: six planes stay in the cache below: 6 arrays come once, 3 are written back"
+                     : "model: six planes do not stay in the cache below: hx and hz come twice, 3 arrays are written back";
+    return w;
+}
+
+/* --- verification ------------------------------------------------------------------------------------------------ */
+
+static void poison(const pl_case *c)
+{
+    touch_planes(c, HX, 0, planes(c));      /* EX, EY, EZ as they were before the first pass */
+    pl_buffers_set_guards(c->data);         /* anew for each variant, so that the right one is blamed */
+}
+
+enum { HX_J = FIELDS, HY_I, HZ_I, HZ_J, ROWS };
+
+/* What a row of a field must hold after one pass: from the index alone, in double precision.  `at` are ROWS rows of room. */
+static void expected_row(int field, size_t n, unsigned i, unsigned j, bool computed, float *at[ROWS])
+{
+    initial_row(field, n, i, j, at[field]);
+    if (!computed || field >= HX)
+        return;
+    float *const e = at[field];
+    initial_row(HX, n, i, j, at[HX]);
+    initial_row(HY, n, i, j, at[HY]);
+    initial_row(HZ, n, i, j, at[HZ]);
+    initial_row(HX, n, i, j - 1, at[HX_J]);
+    initial_row(HY, n, i - 1, j, at[HY_I]);
+    initial_row(HZ, n, i - 1, j, at[HZ_I]);
+    initial_row(HZ, n, i, j - 1, at[HZ_J]);
+    for (size_t k = 1; k < n - 2; k++) {
+        const double dx_k = at[HX][k] - at[HX][k - 1], dx_j = at[HX][k] - at[HX_J][k];
+        const double dy_k = at[HY][k] - at[HY][k - 1], dy_i = at[HY][k] - at[HY_I][k];
+        const double dz_i = at[HZ][k] - at[HZ_I][k], dz_j = at[HZ][k] - at[HZ_J][k];
+        if (field == EX)
+            e[k] = (float)((e[k] + dz_j + dy_k) / 2);
+        else if (field == EY)
+            e[k] = (float)((e[k] - 2 * (dx_k + dz_i)) / 4);
+        else
+            e[k] = (float)((e[k] + 4 * (dy_i - dx_j)) / 8);
+    }
+}
+
+static double worst_of(size_t n, const float *row, const float *right)
+{
+    double worst = 0;
+    for (size_t k = 0; k < n; k++) {
+        const double error = fabs((double)row[k] - (double)right[k]);
+        worst = !(error <= worst) ? error : worst;      /* not a number counts */
+        if (isnan(worst))
+            break;
+    }
+    return worst;
+}
+
+/* All of all arrays: what must not be written, H and the boundary of E, is compared as well. */
+static double verify(const pl_case *c)
+{
+    const size_t n = c->n, last = 1 + inner(c);
+    double worst = pl_buffers_guards_intact(c->data) ? 0 : INFINITY;
+    float *const room = pl_allocate(ROWS * n * sizeof *room, "the expected rows"), *at[ROWS];
+    for (size_t r = 0; r < ROWS; r++)
+        at[r] = room + r * n;
+    for (int field = 0; field < FIELDS && !isnan(worst); field++)
+        for (size_t j = 0; j < planes(c) && !isnan(worst); j++)
+            for (size_t i = 0; i < n && !isnan(worst); i++) {
+                const bool computed = i >= 1 && i < last && j >= 1 && j < last;
+                const float *const row = row_of(c, field, i, j);
+                expected_row(field, n, (unsigned)i, (unsigned)j, computed, at);
+                if (memcmp(row, at[field], n * sizeof *row)) {      /* no zero of E is computed: none has a sign */
+                    const double error = worst_of(n, row, at[field]);
+                    worst = !(error <= worst) ? error : worst;
+                }
+            }
+    free(room);
+    return worst;
+}
+
+static const void *where(const pl_case *c, size_t *bytes)
+{
+    const pl_buffers *x = c->data;
+    *bytes = (size_t)((char *)x->at[HZ] + x->bytes[HZ] - (char *)x->at[EX]);
+    return x->at[EX];
+}
+
+static const pl_kernel fdtd = {
+    .name = "fdtd", .title = "FDTD, update of the electric field: fused, split, and what the compiler may assume",
+    .variants = variants, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work,
+    .verify = verify, .poison = poison, .where = where, .destroy = pl_buffers_destroy,
+};
+
+int main(int argc, char **argv) { return pl_main(argc, argv, &fdtd); }

@@ -1,0 +1,238 @@
+/* Data motion with unit stride: fill, load, update, copy.
+ *
+ * Anderson, Brooks, Grassl, Scott 1997, section 3.2.2 (table 3) and section 3.3.2 (table 5).  The "cacheable store" of
+ * table 3 and the "initialize to constant" of table 5 are one loop (320 MB/s in both), and so are "cacheable load
+ * and store" and "stride-1 copy" (471 MB/s in both): here they are `fill` and `copy`.  `update` loads and stores one
+ * vector, so that no line is written that has not been read: what copy loses to the write-allocate shows.
+ * The variants differ from their motion in one thing, after which they are named; `nt` exists where a line is written
+ * that has not been read, and is written with intrinsics as wide as the CPU has. */
+#include "kernel.h"
+
+double motion_fill(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+{
+    (void)x, (void)tuning;
+    for (size_t i = 0; i < n; i++)
+        y[i] = MOTION_CONSTANT;
+    return 0;
+}
+
+/* 64 partial sums: as many as hide the latency of the addition, at any width that compilers choose. */
+double motion_load(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+{
+    double sum[64] = {0};
+    size_t i = 0;
+    (void)y, (void)tuning;
+    for (; i + 64 <= n; i += 64)
+        for (size_t k = 0; k < 64; k++)
+            sum[k] += x[i + k];
+    for (; i < n; i++)
+        sum[0] += x[i];
+    for (size_t k = 1; k < 64; k++)
+        sum[0] += sum[k];
+    return sum[0];
+}
+
+double motion_update(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+{
+    (void)x, (void)tuning;
+    for (size_t i = 0; i < n; i++)
+        y[i] = -y[i];
+    return 0;
+}
+
+double motion_copy(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+{
+    (void)tuning;
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i];
+    return 0;
+}
+
+/* prefetch: one software prefetch per cache line of every vector, `distance` elements ahead; by blocks of 64 elements,
+ * so that compilers vectorise the loop within as they do the plain one. */
+
+double motion_fill_prefetch(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+{
+    const size_t ahead = (size_t)tuning[MOTION_DISTANCE];
+    size_t i = 0;
+    (void)x;
+    for (; i + 64 <= n; i += 64) {
+        for (size_t k = i; k < i + 64; k += 8)
+            __builtin_prefetch(y + k + ahead, 1);
+        for (size_t k = 0; k < 64; k++)
+            y[i + k] = MOTION_CONSTANT;
+    }
+    for (; i < n; i++)
+        y[i] = MOTION_CONSTANT;
+    return 0;
+}
+
+double motion_load_prefetch(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+{
+    const size_t ahead = (size_t)tuning[MOTION_DISTANCE];
+    double sum[64] = {0};
+    size_t i = 0;
+    (void)y;
+    for (; i + 64 <= n; i += 64) {
+        for (size_t k = i; k < i + 64; k += 8)
+            __builtin_prefetch(x + k + ahead, 0);
+        for (size_t k = 0; k < 64; k++)
+            sum[k] += x[i + k];
+    }
+    for (; i < n; i++)
+        sum[0] += x[i];
+    for (size_t k = 1; k < 64; k++)
+        sum[0] += sum[k];
+    return sum[0];
+}
+
+double motion_update_prefetch(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+{
+    const size_t ahead = (size_t)tuning[MOTION_DISTANCE];
+    size_t i = 0;
+    (void)x;
+    for (; i + 64 <= n; i += 64) {
+        for (size_t k = i; k < i + 64; k += 8)
+            __builtin_prefetch(y + k + ahead, 1);
+        for (size_t k = 0; k < 64; k++)
+            y[i + k] = -y[i + k];
+    }
+    for (; i < n; i++)
+        y[i] = -y[i];
+    return 0;
+}
+
+double motion_copy_prefetch(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+{
+    const size_t ahead = (size_t)tuning[MOTION_DISTANCE];
+    size_t i = 0;
+    for (; i + 64 <= n; i += 64) {
+        for (size_t k = i; k < i + 64; k += 8) {
+            __builtin_prefetch(y + k + ahead, 1);
+            __builtin_prefetch(x + k + ahead, 0);
+        }
+        for (size_t k = 0; k < 64; k++)
+            y[i + k] = x[i + k];
+    }
+    for (; i < n; i++)
+        y[i] = x[i];
+    return 0;
+}
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define AVX2 __attribute__((target("avx2")))
+#define AVX512 __attribute__((target("avx512f")))
+#define UNROLL _Pragma("GCC unroll 4")
+
+/* nt: non-temporal stores, which take no write-allocate.  They need aligned addresses: what lies before the first whole
+ * cache line of y is stored as ever. */
+
+static size_t before_line(const double *y, size_t n)
+{
+    const size_t head = (size_t)(-(uintptr_t)y % PL_LINE) / sizeof(double);
+    return head < n ? head : n;
+}
+
+AVX512 double motion_fill_nt_avx512(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+{
+    const size_t head = before_line(y, n);
+    size_t i = 0;
+    (void)x, (void)tuning;
+    for (; i < head; i++)
+        y[i] = MOTION_CONSTANT;
+    UNROLL
+    for (; i + 8 <= n; i += 8)
+        _mm512_stream_pd(y + i, _mm512_set1_pd(MOTION_CONSTANT));
+    _mm_sfence();
+    for (; i < n; i++)
+        y[i] = MOTION_CONSTANT;
+    return 0;
+}
+
+AVX2 double motion_fill_nt_avx2(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+{
+    const size_t head = before_line(y, n);
+    size_t i = 0;
+    (void)x, (void)tuning;
+    for (; i < head; i++)
+        y[i] = MOTION_CONSTANT;
+    UNROLL
+    for (; i + 8 <= n; i += 8) {
+        _mm256_stream_pd(y + i, _mm256_set1_pd(MOTION_CONSTANT));
+        _mm256_stream_pd(y + i + 4, _mm256_set1_pd(MOTION_CONSTANT));
+    }
+    _mm_sfence();
+    for (; i < n; i++)
+        y[i] = MOTION_CONSTANT;
+    return 0;
+}
+
+double motion_fill_nt_sse2(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+{
+    const size_t head = before_line(y, n);
+    size_t i = 0;
+    (void)x, (void)tuning;
+    for (; i < head; i++)
+        y[i] = MOTION_CONSTANT;
+    UNROLL
+    for (; i + 2 <= n; i += 2)
+        _mm_stream_pd(y + i, _mm_set1_pd(MOTION_CONSTANT));
+    _mm_sfence();
+    for (; i < n; i++)
+        y[i] = MOTION_CONSTANT;
+    return 0;
+}
+
+AVX512 double motion_copy_nt_avx512(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+{
+    const size_t head = before_line(y, n);
+    size_t i = 0;
+    (void)tuning;
+    for (; i < head; i++)
+        y[i] = x[i];
+    UNROLL
+    for (; i + 8 <= n; i += 8)
+        _mm512_stream_pd(y + i, _mm512_loadu_pd(x + i));
+    _mm_sfence();
+    for (; i < n; i++)
+        y[i] = x[i];
+    return 0;
+}
+
+AVX2 double motion_copy_nt_avx2(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+{
+    const size_t head = before_line(y, n);
+    size_t i = 0;
+    (void)tuning;
+    for (; i < head; i++)
+        y[i] = x[i];
+    UNROLL
+    for (; i + 8 <= n; i += 8) {
+        _mm256_stream_pd(y + i, _mm256_loadu_pd(x + i));
+        _mm256_stream_pd(y + i + 4, _mm256_loadu_pd(x + i + 4));
+    }
+    _mm_sfence();
+    for (; i < n; i++)
+        y[i] = x[i];
+    return 0;
+}
+
+double motion_copy_nt_sse2(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+{
+    const size_t head = before_line(y, n);
+    size_t i = 0;
+    (void)tuning;
+    for (; i < head; i++)
+        y[i] = x[i];
+    UNROLL
+    for (; i + 2 <= n; i += 2)
+        _mm_stream_pd(y + i, _mm_loadu_pd(x + i));
+    _mm_sfence();
+    for (; i < n; i++)
+        y[i] = x[i];
+    return 0;
+}
+
+#endif

@@ -1,0 +1,184 @@
+/* Data motion as the runtime sees it: its table of variants, its data, its model, its verification. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernel.h"
+
+#define LOOP(function) .loop = (pl_loop)function
+
+/* Variants of one layout share their data: fill, load and update have one array, copy has two. */
+enum { ONE_ARRAY, TWO_ARRAYS };
+
+/* Where a name stands more than once, the widest that the CPU has is taken. */
+static const pl_variant variants[] = {
+    {"fill", LOOP(motion_fill), .about = "Y(:) = constant; as the compiler makes it"},
+#if defined(__x86_64__)
+    {"fill_nt", .nontemporal = true, .isa = "avx512f", LOOP(motion_fill_nt_avx512), .about = "non-temporal stores"},
+    {"fill_nt", .nontemporal = true, .isa = "avx2", LOOP(motion_fill_nt_avx2), .about = "non-temporal stores"},
+    {"fill_nt", .nontemporal = true, .isa = "sse2", LOOP(motion_fill_nt_sse2), .about = "non-temporal stores"},
+#else
+    {"fill_nt", .about = "intrinsics are written for x86-64 only"},
+#endif
+    {"fill_prefetch", LOOP(motion_fill_prefetch), .about = "software prefetch --distance ahead"},
+    {"load", LOOP(motion_load), .about = "sum of X(:), in partial sums; as the compiler makes it"},
+    {"load_prefetch", LOOP(motion_load_prefetch), .about = "software prefetch --distance ahead"},
+    {"update", LOOP(motion_update), .about = "Y(:) = -Y(:); as the compiler makes it"},
+    {"update_prefetch", LOOP(motion_update_prefetch), .about = "software prefetch --distance ahead"},
+    {"copy", .layout = TWO_ARRAYS, LOOP(motion_copy), .about = "Y(:) = X(:); as the compiler makes it"},
+#if defined(__x86_64__)
+    {"copy_nt", .layout = TWO_ARRAYS, .nontemporal = true, .isa = "avx512f", LOOP(motion_copy_nt_avx512),
+     .about = "non-temporal stores"},
+    {"copy_nt", .layout = TWO_ARRAYS, .nontemporal = true, .isa = "avx2", LOOP(motion_copy_nt_avx2),
+     .about = "non-temporal stores"},
+    {"copy_nt", .layout = TWO_ARRAYS, .nontemporal = true, .isa = "sse2", LOOP(motion_copy_nt_sse2),
+     .about = "non-temporal stores"},
+#else
+    {"copy_nt", .layout = TWO_ARRAYS, .about = "intrinsics are written for x86-64 only"},
+#endif
+    {"copy_prefetch", .layout = TWO_ARRAYS, LOOP(motion_copy_prefetch), .about = "software prefetch --distance ahead"},
+    {0},
+};
+
+static const pl_tuning tuning[] = {
+    [MOTION_DISTANCE] = {"distance", 512, 8, "prefetch distance in elements"},
+    {0},
+};
+
+/* Y is the first array, X the last: the same one where there is one. */
+typedef struct {
+    pl_arrays *arrays;
+    double *sums;           /* of each thread's last load pass, a line apart */
+} motion_data;
+
+enum { SUM_STRIDE = PL_LINE / sizeof(double) };
+
+static int arrays_of(const pl_case *c) { return c->variant->layout == TWO_ARRAYS ? 2 : 1; }
+static double *y_of(const motion_data *d) { return d->arrays->array[0]; }
+static double *x_of(const motion_data *d) { return d->arrays->array[d->arrays->count - 1]; }
+
+/* The motion that a variant is of: f, l, u, c. */
+static int motion_of(const pl_case *c) { return c->variant->name[0]; }
+
+static size_t footprint(const pl_case *c) { return pl_arrays_footprint(c, arrays_of(c)); }
+
+/* Cases that differ in their number of threads may share the data: sums for as many threads as there can be. */
+static size_t sums_bytes(void) { return (size_t)sysconf(_SC_NPROCESSORS_CONF) * PL_LINE; }
+
+static void *create(const pl_case *c)
+{
+    pl_arrays *arrays = pl_arrays_create(c, arrays_of(c));
+    if (!arrays)
+        return NULL;
+    motion_data *d = pl_allocate(sizeof *d, "the data motion");
+    d->arrays = arrays;
+    d->sums = pl_allocate(sums_bytes(), "the sums of the loads");
+    return d;
+}
+
+static void destroy(void *data)
+{
+    motion_data *d = data;
+    pl_arrays_destroy(d->arrays);
+    free(d->sums);
+    free(d);
+}
+
+/* Small whole numbers, none of them 0: sums are exact in any order, and a change of sign is seen. */
+static double value(size_t i) { return (double)((int)(i * 7 & 15) + 1); }
+
+static void touch(const pl_case *c, int thread, int threads)
+{
+    const motion_data *d = c->data;
+    const pl_range part = pl_part(c->n, thread, threads);
+    for (size_t i = part.begin; i < part.end; i++)
+        y_of(d)[i] = x_of(d)[i] = value(i);
+}
+
+static void run(const pl_case *c, int thread, long passes)
+{
+    const motion_data *d = c->data;
+    motion_loop *const loop = (motion_loop *)c->variant->loop;
+    const pl_range part = pl_part(c->n, thread, c->threads);
+    double sum = 0;
+    for (long pass = 0; pass < passes; pass++)
+        sum = loop(part.end - part.begin, y_of(d) + part.begin, x_of(d) + part.begin, c->tuning);
+    d->sums[thread * SUM_STRIDE] = sum;
+}
+
+static pl_work work(const pl_case *c)
+{
+    const double vector = 8 * (double)c->n;
+    switch (motion_of(c)) {
+    case 'f':
+        return (pl_work){.store_bytes = vector,
+                         .source = "model: 1 store of 8 bytes per element (anderson1997, table 5)"};
+    case 'l':
+        return (pl_work){.load_bytes = vector, .flops = vector / 8,
+                         .source = "model: 1 load of 8 bytes per element (anderson1997, table 3)"};
+    case 'u':
+        return (pl_work){.load_bytes = vector, .store_bytes = vector, .fetched_bytes = vector, .updated_bytes = vector,
+                         .source = "model: 1 load and 1 store of the same 8 bytes per element: no write-allocate"};
+    default:
+        return (pl_work){.load_bytes = vector, .store_bytes = vector,
+                         .source = "model: 1 load and 1 store of 8 bytes per element (anderson1997, tables 3 and 5)"};
+    }
+}
+
+/* Other variants have written the arrays since the first touch. */
+static void poison(const pl_case *c)
+{
+    const motion_data *d = c->data;
+    touch(c, 0, 1);
+    if (motion_of(c) == 'f' || motion_of(c) == 'c')
+        memset(y_of(d), 0xFF, c->n * sizeof(double));       /* not a number */
+    memset(d->sums, 0xFF, sums_bytes());
+    pl_arrays_set_guards(d->arrays);
+}
+
+static double expected(const pl_case *c, size_t i)
+{
+    switch (motion_of(c)) {
+    case 'f':
+        return MOTION_CONSTANT;
+    case 'u':
+        return -value(i);
+    default:
+        return value(i);
+    }
+}
+
+/* All is computed anew from the index: a motion that spoils what it reads is found as well. */
+static double verify(const pl_case *c)
+{
+    const motion_data *d = c->data;
+    const bool two = arrays_of(c) == 2;
+    double worst = pl_arrays_guards_intact(d->arrays) ? 0 : INFINITY, total = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        const double error = fabs(y_of(d)[i] - expected(c, i)) + (two ? fabs(x_of(d)[i] - value(i)) : 0);
+        worst = !(error <= worst) ? error : worst;          /* not a number counts */
+        total += value(i);
+    }
+    if (motion_of(c) == 'l') {
+        for (int thread = 0; thread < c->threads; thread++)
+            total -= d->sums[thread * SUM_STRIDE];
+        worst = !(fabs(total) <= worst) ? fabs(total) : worst;
+    }
+    return worst;
+}
+
+static const void *where(const pl_case *c, size_t *bytes)
+{
+    const motion_data *d = c->data;
+    *bytes = (size_t)((char *)(x_of(d) + c->n) - (char *)y_of(d));
+    return y_of(d);
+}
+
+static const pl_kernel motion = {
+    .name = "motion", .title = "Data motion with unit stride: fill, load, update, copy", .variants = variants,
+    .tuning = tuning, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work,
+    .verify = verify, .poison = poison, .where = where, .destroy = destroy,
+};
+
+int main(int argc, char **argv) { return pl_main(argc, argv, &motion); }

@@ -1,0 +1,290 @@
+/* The nine-point kernel as the runtime sees it: how its arrays are placed, its model, its verification. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel.h"
+
+/* Layouts.  PLAIN is as in the source before its change, PADDED as after it; CONFLICTING is what the source feared, made
+ * certain on caches of other sizes than its own. */
+enum { PLAIN, ALIGNED, PADDED, CONFLICTING };
+
+static const pl_variant variants[] = {
+    {"plain", .layout = PLAIN, .loop = (pl_loop)ninepoint_plain, .about = "leading dimension n, one array right after another"},
+    {"aligned", .layout = ALIGNED, .loop = (pl_loop)ninepoint_plain,
+     .about = "columns and arrays begin at cache lines; the arrays at equal addresses modulo 4 KiB"},
+    {"padded", .layout = PADDED, .loop = (pl_loop)ninepoint_plain,
+     .about = "columns of whole cache lines, an odd number of them; the arrays side by side in the cache"},
+    {"conflicting", .layout = CONFLICTING, .loop = (pl_loop)ninepoint_plain,
+     .about = "columns at equal addresses modulo 4 KiB, arrays modulo 1 MiB"},
+#ifdef PL_FORTRAN
+    {"fortran", .layout = PLAIN, .loop = (pl_loop)ninepoint_fortran, .about = "plain, in Fortran", .compiler = PL_FORTRAN_COMPILER,
+     .flags = PL_FORTRAN_FLAGS},
+#else
+    {"fortran", .about = "built without a Fortran compiler"},
+#endif
+    {0},
+};
+
+/* --- the layouts ---------------------------------------------------------------------------------------------- */
+
+enum { X, Y, AA, DD, RX, RY, ARRAYS };
+enum { LINE = PL_LINE / sizeof(double), PAGE = 4096 / sizeof(double), MIB = (1 << 20) / sizeof(double) };
+
+typedef struct {
+    size_t ld;                  /* elements from column to column */
+    size_t begin[ARRAYS + 1];   /* of each array, elements from the first one's; the last is the end of all */
+} layout;
+
+static size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
+
+/* Each array at the next place where its offset modulo `window` is the one given. */
+static void place(layout *l, size_t array_elements, size_t window, const size_t *offset)
+{
+    for (int k = X; k < ARRAYS; k++)
+        l->begin[k + 1] = l->begin[k] + array_elements + (k < RY ? (offset[k + 1] - l->begin[k] - array_elements) % window : 0);
+}
+
+/* anderson1997, section 3.1.3 and figure 2: X and Y have room for three columns each, the four written arrays for 128
+ * words each, in a window as large as a way of that cache, 4096 words; here as large as these need.  For n = 513 this is
+ * the source's own layout: leading dimension 520, offsets 0, 1560, 3120, 3248, 3376 and 3504 modulo 4096.  An odd number of
+ * cache lines keeps the columns apart where n is a power of two; the source had no such n. */
+static layout padded(size_t n)
+{
+    layout l = {.ld = (round_up(n, LINE) / LINE | 1) * LINE};
+    const size_t columns = 3 * l.ld, written = 128;
+    size_t window = 4096;
+    while (window < 2 * columns + 4 * written)
+        window *= 2;
+    place(&l, n * l.ld, window, (const size_t[ARRAYS]){0, columns, 2 * columns, 2 * columns + written,
+                                                      2 * columns + 2 * written, 2 * columns + 3 * written});
+    return l;
+}
+
+static layout layout_of(const pl_case *c)
+{
+    static const size_t none[ARRAYS];
+    const size_t n = c->n;
+    layout l = {.ld = n};
+    switch (c->variant->layout) {
+    case PADDED:
+        return padded(n);
+    case ALIGNED:
+        l.ld = round_up(n, LINE);
+        place(&l, n * l.ld, PAGE, none);
+        return l;
+    case CONFLICTING:
+        l.ld = round_up(n, PAGE);
+        place(&l, n * l.ld, MIB, none);
+        return l;
+    default:
+        place(&l, n * l.ld, 1, none);
+        return l;
+    }
+}
+
+/* --- data ------------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    layout at;
+    pl_buffers *memory;     /* one buffer for all arrays: their distances are the subject */
+    double *array[ARRAYS];
+} arrays;
+
+static void check(const pl_case *c)
+{
+    if ((double)c->n * (double)c->n * ARRAYS * sizeof(double) > 1e15)
+        pl_fail("--size %zu: is the edge of six square arrays: give a smaller one", c->n);
+}
+
+static size_t footprint(const pl_case *c) { return ARRAYS * layout_of(c).ld * c->n * sizeof(double); }
+
+static void *create(const pl_case *c)
+{
+    arrays *a = pl_allocate(sizeof *a, "the arrays");
+    a->at = layout_of(c);
+    a->memory = pl_buffers_create(c, 1, (size_t[]){a->at.begin[ARRAYS] * sizeof(double)}, NULL);
+    if (!a->memory) {
+        free(a);
+        return NULL;
+    }
+    for (int k = X; k < ARRAYS; k++)
+        a->array[k] = (double *)a->memory->at[0] + a->at.begin[k];
+    return a;
+}
+
+static void destroy(void *data)
+{
+    arrays *a = data;
+    pl_buffers_destroy(a->memory);
+    free(a);
+}
+
+/* The columns that a thread computes: those of the interior, in contiguous parts. */
+static pl_range columns_of(size_t n, int thread, int threads)
+{
+    const pl_range part = pl_part(n > 2 ? n - 2 : 0, thread, threads);
+    return (pl_range){part.begin + 1, part.end + 1};
+}
+
+/* Small whole numbers, so that all results are exact; 0.25, 0.125 and REL are as well.  The product makes the second and
+ * the mixed differences differ from point to point. */
+static int x_of(size_t i, size_t j) { return (int)((7 * (unsigned)i + 3 * (unsigned)j + (unsigned)i * (unsigned)j) & 127) - 63; }
+static int y_of(size_t i, size_t j) { return (int)((3 * (unsigned)i + 5 * (unsigned)j + ((unsigned)i * (unsigned)j >> 2)) & 127) - 63; }
+
+/* The first and the last thread have a column of the boundary each; what pads a column is no number: nobody may read it. */
+static void touch(const pl_case *c, int thread, int threads)
+{
+    const arrays *a = c->data;
+    const pl_range inner = columns_of(c->n, thread, threads);
+    const size_t first = thread ? inner.begin : 0, last = thread < threads - 1 ? inner.end : c->n;
+    for (size_t j = first; j < last; j++)
+        for (size_t i = 0; i < a->at.ld; i++) {
+            const size_t at = j * a->at.ld + i;
+            a->array[X][at] = i < c->n ? x_of(i, j) : NAN;
+            a->array[Y][at] = i < c->n ? y_of(i, j) : NAN;
+            a->array[AA][at] = a->array[DD][at] = a->array[RX][at] = a->array[RY][at] = 0;
+        }
+}
+
+static void run(const pl_case *c, int thread, long passes)
+{
+    const arrays *a = c->data;
+    ninepoint_loop *const loop = (ninepoint_loop *)c->variant->loop;
+    const pl_range columns = columns_of(c->n, thread, c->threads);
+    for (long pass = 0; pass < passes; pass++)
+        loop(c->n, a->at.ld, columns.begin, columns.end, a->array[X], a->array[Y], a->array[AA], a->array[DD], a->array[RX],
+             a->array[RY]);
+}
+
+/* For the record: where the variants differ. */
+static const pl_fact *facts(const pl_case *c)
+{
+    static pl_fact found[2] = {{.name = "leading-dimension"}};
+    found[0].number = (double)layout_of(c).ld;
+    return found;
+}
+
+/* --- model ----------------------------------------------------------------------------------------------------- */
+
+/* What the caches below the case's level hold for one thread. */
+static size_t cache_below(const pl_case *c)
+{
+    size_t share = 0;
+    for (int level = c->level ? c->level - 1 : 3; level > 0 && !share; level--)
+        share = pl_cache_share(c, level);
+    return share;
+}
+
+/* X and Y come once, if three columns of each stay until they are needed again; else each column comes three times. Half
+ * of the cache: what is written passes through it as well.  Lines lost to conflicts are not in the model. */
+static pl_work work(const pl_case *c)
+{
+    const double inner = c->n > 2 ? (double)(c->n - 2) : 0, points = inner * inner;
+    pl_work w = {.load_bytes = 18 * 8 * points, .store_bytes = 4 * 8 * points, .flops = 47 * points,
+                 .source = "model: 18 loads and 4 stores of 8 bytes per point (anderson1997, section 3.1.3)"};
+    if (c->level == 1)
+        return w;
+    const size_t columns = 2 * 3 * layout_of(c).ld * sizeof(double);
+    const bool stay = columns <= cache_below(c) / 2;
+    for (int thread = 0; thread < c->threads; thread++) {
+        const pl_range part = columns_of(c->n, thread, c->threads);
+        const double own = (double)(part.end - part.begin);
+        if (own > 0)
+            w.fetched_bytes += 2 * 8 * (double)c->n * (stay ? own + 2 : 3 * own);
+    }
+    w.written_bytes = w.store_bytes;
+    w.source = stay ? "model: three columns of X and Y stay in the cache below: 2 loads and 4 stores of 8 bytes per point"
+                    : "model: three columns of X and Y do not stay in the cache below: 6 loads and 4 stores of 8 bytes per point";
+    return w;
+}
+
+/* --- verification ------------------------------------------------------------------------------------------------ */
+
+static void poison(const pl_case *c)
+{
+    arrays *a = c->data;
+    memset(a->array[AA], 0xFF, (a->at.begin[ARRAYS] - a->at.begin[AA]) * sizeof(double));   /* what lies between as well */
+    pl_buffers_set_guards(a->memory);
+}
+
+typedef struct { int v[3][3]; } patch;      /* nine neighbours: [di][dj] */
+
+static int weighted(const patch *p, const int w[3][3])
+{
+    int sum = 0;
+    for (int di = 0; di < 3; di++)
+        for (int dj = 0; dj < 3; dj++)
+            sum += w[di][dj] * p->v[di][dj];
+    return sum;
+}
+
+/* Organised otherwise than the loop: whole numbers, tables of weights, the divisions by 4 and 8 at the end. */
+static void expect(size_t i, size_t j, double *of)
+{
+    static const int d_i[3][3] = {{0, -1, 0}, {0, 0, 0}, {0, 1, 0}}, d_j[3][3] = {{0, 0, 0}, {-1, 0, 1}, {0, 0, 0}},
+                     d_ii[3][3] = {{0, 1, 0}, {0, -2, 0}, {0, 1, 0}}, d_jj[3][3] = {{0, 0, 0}, {1, -2, 1}, {0, 0, 0}},
+                     d_ij[3][3] = {{1, 0, -1}, {0, 0, 0}, {-1, 0, 1}};
+    patch x, y;
+    for (size_t di = 0; di < 3; di++)
+        for (size_t dj = 0; dj < 3; dj++) {
+            x.v[di][dj] = x_of(i + di - 1, j + dj - 1);
+            y.v[di][dj] = y_of(i + di - 1, j + dj - 1);
+        }
+    const int xi = weighted(&x, d_i), yi = weighted(&y, d_i), xj = weighted(&x, d_j), yj = weighted(&y, d_j);
+    const int four_a = xj * xj + yj * yj, four_b = xi * xi + yi * yi, eight_c = xi * xj + yi * yj;
+    of[AA] = four_b / -4.0;
+    of[DD] = four_b * (4 + four_a * NINEPOINT_REL) / 16;
+    of[RX] = (2 * four_a * weighted(&x, d_ii) + 2 * four_b * weighted(&x, d_jj) - eight_c * weighted(&x, d_ij)) / 8.0;
+    of[RY] = (2 * four_a * weighted(&y, d_ii) + 2 * four_b * weighted(&y, d_jj) - eight_c * weighted(&y, d_ij)) / 8.0;
+}
+
+static bool untouched(const double *value)
+{
+    static const unsigned char poisoned[8] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+    return !memcmp(value, poisoned, sizeof poisoned);
+}
+
+/* Every interior point is right; boundary, padding, what lies between the arrays, and the guards are as they were. */
+static double verify(const pl_case *c)
+{
+    const arrays *a = c->data;
+    const size_t n = c->n, ld = a->at.ld;
+    double worst = pl_buffers_guards_intact(a->memory) ? 0 : INFINITY;
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; i < ld; i++) {
+            const size_t at = j * ld + i;
+            const bool inner = i > 0 && j > 0 && i + 1 < n && j + 1 < n;
+            double right[ARRAYS] = {0};
+            if (i < n && (a->array[X][at] != x_of(i, j) || a->array[Y][at] != y_of(i, j)))
+                worst = INFINITY;
+            if (inner)
+                expect(i, j, right);
+            for (int k = AA; k < ARRAYS; k++) {
+                const double error = inner ? fabs(a->array[k][at] - right[k]) : untouched(&a->array[k][at]) ? 0 : INFINITY;
+                if (isnan(error))
+                    return error;
+                worst = error > worst ? error : worst;
+            }
+        }
+    for (int k = AA; k < ARRAYS; k++)
+        for (size_t at = n * ld; at < a->at.begin[k + 1] - a->at.begin[k]; at++)
+            if (!untouched(&a->array[k][at]))
+                worst = INFINITY;
+    return worst;
+}
+
+static const void *where(const pl_case *c, size_t *bytes)
+{
+    const arrays *a = c->data;
+    *bytes = a->memory->bytes[0];
+    return a->memory->at[0];
+}
+
+static const pl_kernel ninepoint = {
+    .name = "ninepoint", .title = "Finite differences with two nine-point stencils", .variants = variants, .check = check,
+    .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work, .verify = verify,
+    .poison = poison, .where = where, .destroy = destroy, .facts = facts,
+};
+
+int main(int argc, char **argv) { return pl_main(argc, argv, &ninepoint); }

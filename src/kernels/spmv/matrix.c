@@ -1,0 +1,404 @@
+/* The generator of CG's kind, rows, SELL's order, and the independent product. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel.h"
+#include "matrix.h"
+
+/* --- numbers ------------------------------------------------------------------------------------------------- */
+
+/* Steele, Lea, Flood 2014 (SplitMix64): 64 random bits of a number, the same everywhere. */
+static uint64_t random_bits(uint64_t z)
+{
+    z += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+double spmv_x(size_t j)
+{
+    const uint64_t bits = random_bits(j);
+    const double size = (double)(int)((bits & 1023) + 1);
+    return bits >> 63 ? -size : size;
+}
+
+/* Bottom-up merge sort; spare has room for as many keys. */
+static void sort(size_t n, uint64_t *key, uint64_t *spare)
+{
+    enum { RUN = 12 };
+    for (size_t begin = 0; begin < n; begin += RUN)
+        for (size_t i = begin + 1; i < begin + RUN && i < n; i++) {
+            const uint64_t moved = key[i];
+            size_t at = i;
+            for (; at > begin && key[at - 1] > moved; at--)
+                key[at] = key[at - 1];
+            key[at] = moved;
+        }
+    for (size_t width = RUN; width < n; width *= 2) {
+        for (size_t begin = 0; begin < n; begin += 2 * width) {
+            const size_t middle = begin + width < n ? begin + width : n, end = middle + width < n ? middle + width : n;
+            size_t left = begin, right = middle, at = begin;
+            while (left < middle && right < end) {      /* no branch: the order is random */
+                const bool is_left = key[left] <= key[right];
+                spare[at++] = is_left ? key[left] : key[right];
+                left += is_left;
+                right += !is_left;
+            }
+            memcpy(spare + at, key + left, (middle - left) * sizeof *key);
+            memcpy(spare + at + (middle - left), key + right, (end - right) * sizeof *key);
+        }
+        memcpy(key, spare, n * sizeof *key);
+    }
+}
+
+/* --- the generator -------------------------------------------------------------------------------------------- */
+
+/* A = sum over i of v_i v_i' + I, after CG's makea (Bailey et al. 1991; NPB): v_i is a sparse vector with a nonzero at i
+ * and the others at random places.  Each term is positive semidefinite and I is positive definite, so A is symmetric and
+ * positive definite.  Other than CG's, the values are whole numbers from 1 to 4, for exact sums: no term cancels
+ * another.  A row has vector * (vector - 1) + 1 nonzeros on average, less those that fall together. */
+static double weight(size_t vector, size_t j) { return (double)(int)((vector * 5 + j * 3) / 2 % 4 + 1); }
+
+/* The places of vector i: i first, then random ones within the band, all different. */
+static void draw_vector(const spmv_recipe *r, size_t i, uint32_t *place)
+{
+    const size_t first = i > r->band ? i - r->band : 0, last = r->rows - i > r->band ? i + r->band : r->rows - 1;
+    const uint64_t width = last - first + 1;
+    place[0] = (uint32_t)i;
+    uint64_t draw = (uint64_t)i << 20;
+    for (size_t count = 1; count < r->vector; draw++) {
+        const uint32_t j = (uint32_t)(first + ((random_bits(draw) >> 32) * width >> 32));
+        size_t same = 0;
+        while (same < count && place[same] != j)
+            same++;
+        place[count] = j;
+        count += same == count;
+    }
+}
+
+/* Which vectors hold each row. */
+static void list_users(spmv_source *m)
+{
+    const size_t n = m->rows, all = n * m->recipe.vector;
+    m->users = pl_allocate((n + 1) * sizeof *m->users, "the matrix");
+    m->user = pl_allocate(all * sizeof *m->user, "the matrix");
+    for (size_t k = 0; k < all; k++)
+        m->users[m->vectors[k] + 1]++;
+    for (size_t i = 0; i < n; i++)
+        m->users[i + 1] += m->users[i];
+    for (size_t k = all; k-- > 0;)     /* backwards, each list from its end: users[i + 1] moves to where list i begins */
+        m->user[--m->users[m->vectors[k] + 1]] = (uint32_t)(k / m->recipe.vector);
+    memmove(m->users, m->users + 1, n * sizeof *m->users);
+    m->users[n] = (int64_t)all;
+}
+
+static void generate(spmv_source *m)
+{
+    const size_t n = m->rows = m->columns = m->recipe.rows, length = m->recipe.vector;
+    m->exact = true;
+    m->vectors = pl_allocate(n * length * sizeof *m->vectors, "the matrix");
+    for (size_t i = 0; i < n; i++)
+        draw_vector(&m->recipe, i, m->vectors + i * length);
+    list_users(m);
+    m->ptr = pl_allocate((n + 1) * sizeof *m->ptr, "the matrix");
+    uint32_t *seen_in = pl_allocate(n * sizeof *seen_in, "the matrix");     /* the last row, plus 1, with this column */
+    for (size_t row = 0; row < n; row++) {
+        int64_t count = 0;
+        for (int64_t u = m->users[row]; u < m->users[row + 1]; u++) {
+            const uint32_t *place = m->vectors + m->user[u] * length;
+            for (size_t k = 0; k < length; k++) {
+                count += seen_in[place[k]] != row + 1;
+                seen_in[place[k]] = (uint32_t)(row + 1);
+            }
+        }
+        m->ptr[row + 1] = m->ptr[row] + count;
+        const size_t contributions = (size_t)(m->users[row + 1] - m->users[row]) * length + 1;
+        m->longest = contributions > m->longest ? contributions : m->longest;
+    }
+    free(seen_in);
+}
+
+static size_t generated_row(const spmv_source *m, size_t row, uint64_t *work, int32_t *column, double *value)
+{
+    const size_t length = m->recipe.vector;
+    size_t n = 0, count = 0;
+    for (int64_t u = m->users[row]; u < m->users[row + 1]; u++) {
+        const size_t vector = m->user[u];
+        for (size_t k = 0; k < length; k++) {
+            const uint64_t j = m->vectors[vector * length + k];
+            work[n++] = j << 32 | (uint64_t)(weight(vector, row) * weight(vector, j));
+        }
+    }
+    work[n++] = (uint64_t)row << 32 | 1;
+    sort(n, work, work + m->longest);
+    for (size_t k = 0; k < n; k++) {
+        const int32_t j = (int32_t)(work[k] >> 32);
+        const double term = (double)(work[k] & UINT32_MAX);
+        if (count && column[count - 1] == j)
+            value[count - 1] += term;
+        else {
+            column[count] = j;
+            value[count++] = term;
+        }
+    }
+    return count;
+}
+
+double spmv_bytes_needed(const spmv_recipe *r)
+{
+    const double n = (double)r->rows, v = (double)r->vector, per_row = fmin(n, v * (v - 1) + 1);
+    return n * (12 * per_row + 32) + n * (8 * v + 20);
+}
+
+/* --- from a file ---------------------------------------------------------------------------------------------- */
+
+static void count_element(const spmv_source *m, const spmv_element *e, int64_t *ptr)
+{
+    ptr[e->row + 1]++;
+    if (m->mirrored && e->row != e->column)
+        ptr[e->column + 1]++;
+}
+
+/* Rows of the elements, in the order of the file, to rows by column, in place: what has the same place is added. */
+static void merge_rows(spmv_source *m)
+{
+    uint64_t *key = pl_allocate(2 * m->longest * sizeof *key, "the matrix");
+    double *value = pl_allocate(m->longest * sizeof *value, "the matrix");
+    int64_t out = 0, begin = 0;
+    for (size_t row = 0; row < m->rows; row++) {
+        const size_t n = (size_t)(m->ptr[row + 1] - begin);
+        for (size_t k = 0; k < n; k++) {
+            key[k] = (uint64_t)m->column[begin + (int64_t)k] << 32 | k;
+            value[k] = m->value[begin + (int64_t)k];
+        }
+        sort(n, key, key + m->longest);
+        begin = m->ptr[row + 1];
+        const int64_t first = out;
+        for (size_t k = 0; k < n; k++) {
+            const int32_t j = (int32_t)(key[k] >> 32);
+            if (out > first && m->column[out - 1] == j)
+                m->value[out - 1] += value[key[k] & UINT32_MAX];
+            else {
+                m->column[out] = j;
+                m->value[out++] = value[key[k] & UINT32_MAX];
+            }
+        }
+        m->ptr[row + 1] = out;
+    }
+    free(key);
+    free(value);
+}
+
+/* Whole numbers whose sums stay below 2^53 are summed without error; else each of the two sums of a row has an error of
+ * at most (terms) * u * (sum of magnitudes), u = DBL_EPSILON / 2 (Higham 2002, section 3.1). */
+static void bound_error(spmv_source *m)
+{
+    double *y = pl_allocate(m->rows * sizeof *y, "the matrix"), *sizes = pl_allocate(m->rows * sizeof *sizes, "the matrix");
+    m->exact = true;
+    for (size_t k = 0; k < m->elements; k++)
+        m->exact &= m->element[k].value == rint(m->element[k].value);
+    spmv_reference(m, y, sizes);
+    for (size_t row = 0; row < m->rows; row++) {
+        m->exact &= sizes[row] < 0x1p53;
+        if (!isfinite(sizes[row]))
+            pl_fail("--matrix %s: the elements of row %zu are too large: their sum is beyond the range of numbers",
+                    m->recipe.file, row + 1);
+    }
+    m->tolerance = m->exact ? 0 : (double)(m->longest + 2) * DBL_EPSILON;
+    free(y);
+    free(sizes);
+}
+
+static void load(spmv_source *m)
+{
+    spmv_read(m->recipe.file, m);
+    m->ptr = pl_allocate((m->rows + 1) * sizeof *m->ptr, "the matrix");
+    int64_t *next = pl_allocate((m->rows + 1) * sizeof *next, "the matrix");
+    for (size_t k = 0; k < m->elements; k++)
+        count_element(m, &m->element[k], m->ptr);
+    for (size_t row = 0; row < m->rows; row++) {
+        const size_t length = (size_t)m->ptr[row + 1];
+        m->longest = length > m->longest ? length : m->longest;
+        next[row + 1] = m->ptr[row + 1] += m->ptr[row];
+    }
+    m->column = pl_allocate((size_t)m->ptr[m->rows] * sizeof *m->column, "the matrix");
+    m->value = pl_allocate((size_t)m->ptr[m->rows] * sizeof *m->value, "the matrix");
+    for (size_t k = 0; k < m->elements; k++) {
+        const spmv_element *e = &m->element[k];
+        m->column[next[e->row]] = e->column;
+        m->value[next[e->row]++] = e->value;
+        if (m->mirrored && e->row != e->column) {
+            m->column[next[e->column]] = e->row;
+            m->value[next[e->column]++] = m->mirrored * e->value;
+        }
+    }
+    free(next);
+    merge_rows(m);
+    bound_error(m);
+}
+
+size_t spmv_row(const spmv_source *m, size_t row, uint64_t *work, int32_t *column, double *value)
+{
+    if (!m->recipe.file)
+        return generated_row(m, row, work, column, value);
+    const size_t n = (size_t)(m->ptr[row + 1] - m->ptr[row]);
+    memcpy(column, m->column + m->ptr[row], n * sizeof *column);
+    memcpy(value, m->value + m->ptr[row], n * sizeof *value);
+    return n;
+}
+
+/* --- the independent product ----------------------------------------------------------------------------------- */
+
+static void by_vectors(const spmv_source *m, double *y)
+{
+    uint32_t *place = pl_allocate(m->recipe.vector * sizeof *place, "a vector");
+    for (size_t i = 0; i < m->rows; i++) {
+        double product = 0;
+        draw_vector(&m->recipe, i, place);
+        for (size_t k = 0; k < m->recipe.vector; k++)
+            product += weight(i, place[k]) * spmv_x(place[k]);
+        for (size_t k = 0; k < m->recipe.vector; k++)
+            y[place[k]] += weight(i, place[k]) * product;
+        y[i] += spmv_x(i);
+    }
+    free(place);
+}
+
+static void by_elements(const spmv_source *m, double *y, double *sizes)
+{
+    for (size_t k = 0; k < m->elements; k++) {
+        const spmv_element e = m->element[k];
+        const bool twice = m->mirrored && e.row != e.column;
+        y[e.row] += e.value * spmv_x((size_t)e.column);
+        if (twice)
+            y[e.column] += m->mirrored * e.value * spmv_x((size_t)e.row);
+        if (sizes) {
+            sizes[e.row] += fabs(e.value * spmv_x((size_t)e.column));
+            if (twice)
+                sizes[e.column] += fabs(e.value * spmv_x((size_t)e.row));
+        }
+    }
+}
+
+void spmv_reference(const spmv_source *m, double *y, double *sizes)
+{
+    memset(y, 0, m->rows * sizeof *y);
+    if (m->recipe.file)
+        by_elements(m, y, sizes);
+    else
+        by_vectors(m, y);
+}
+
+/* --- SELL's order ---------------------------------------------------------------------------------------------- */
+
+const spmv_order *spmv_order_of(spmv_source *m, long sigma)
+{
+    for (const spmv_order *o = m->order; o; o = o->next)
+        if (o->sigma == sigma)
+            return o;
+    spmv_order *o = pl_allocate(sizeof *o, "the order of the rows");
+    const size_t n = m->rows, window = (size_t)sigma < n ? (size_t)sigma : n;
+    uint64_t *key = pl_allocate(2 * window * sizeof *key, "the order of the rows");
+    o->sigma = sigma;
+    o->chunks = (n + SPMV_CHUNK - 1) / SPMV_CHUNK;
+    o->ptr = pl_allocate((o->chunks + 1) * sizeof *o->ptr, "the order of the rows");
+    o->row = pl_allocate(n * sizeof *o->row, "the order of the rows");
+    for (size_t begin = 0; begin < n; begin += window) {
+        const size_t count = n - begin < window ? n - begin : window;
+        for (size_t i = 0; i < count; i++)
+            key[i] = (UINT32_MAX - (uint64_t)(m->ptr[begin + i + 1] - m->ptr[begin + i])) << 32 | i;
+        sort(count, key, key + window);
+        for (size_t i = 0; i < count; i++)
+            o->row[begin + i] = (int32_t)(begin + (key[i] & UINT32_MAX));
+    }
+    for (size_t chunk = 0; chunk < o->chunks; chunk++) {
+        int64_t longest = 0;
+        for (size_t r = SPMV_CHUNK * chunk; r < SPMV_CHUNK * (chunk + 1) && r < n; r++) {
+            const int64_t length = m->ptr[o->row[r] + 1] - m->ptr[o->row[r]];
+            longest = length > longest ? length : longest;
+        }
+        o->ptr[chunk + 1] = o->ptr[chunk] + SPMV_CHUNK * longest;
+    }
+    free(key);
+    o->next = m->order;
+    return m->order = o;
+}
+
+/* --- made once, kept while needed ------------------------------------------------------------------------------- */
+
+enum { KEPT = 3 };
+
+static spmv_source *known;      /* the last used first */
+
+static bool same(const spmv_recipe *a, const spmv_recipe *b)
+{
+    if (a->file || b->file)
+        return a->file && b->file && !strcmp(a->file, b->file);
+    return a->rows == b->rows && a->vector == b->vector && a->band == b->band;
+}
+
+static void drop(spmv_source *m)
+{
+    for (spmv_order *o = m->order; o;) {
+        spmv_order *next = o->next;
+        free(o->ptr);
+        free(o->row);
+        free(o);
+        o = next;
+    }
+    free(m->ptr);
+    free(m->vectors);
+    free(m->users);
+    free(m->user);
+    free(m->element);
+    free(m->column);
+    free(m->value);
+    free(m);
+}
+
+static void drop_unused(void)
+{
+    int kept = 0;
+    for (spmv_source **at = &known; *at;) {
+        spmv_source *m = *at;
+        if (m->uses || kept++ < KEPT)
+            at = &m->next;
+        else {
+            *at = m->next;
+            drop(m);
+        }
+    }
+}
+
+spmv_source *spmv_source_of(const spmv_recipe *recipe)
+{
+    for (spmv_source **at = &known; *at; at = &(*at)->next)
+        if (same(&(*at)->recipe, recipe)) {
+            spmv_source *m = *at;
+            *at = m->next;
+            m->next = known;
+            return known = m;
+        }
+    spmv_source *m = pl_allocate(sizeof *m, "the matrix");
+    m->recipe = *recipe;
+    if (recipe->file)
+        load(m);
+    else
+        generate(m);
+    m->next = known;
+    known = m;
+    drop_unused();
+    return m;
+}
+
+spmv_source *spmv_take(const spmv_recipe *recipe)
+{
+    spmv_source *m = spmv_source_of(recipe);
+    m->uses++;
+    return m;
+}
+
+void spmv_leave(spmv_source *m) { m->uses--; }

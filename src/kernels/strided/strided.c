@@ -1,0 +1,174 @@
+/* Strided copy as the runtime sees it: its table of variants, its data, its model, its verification. */
+#include <math.h>
+#include <string.h>
+
+#include "kernel.h"
+
+#define LOOP(function) .loop = (pl_loop)function
+
+static const pl_variant variants[] = {
+    {"read", LOOP(strided_read), .about = "Y(1:n) = X(1:n*k:k)"},
+#if defined(__x86_64__)
+    {"read_nt", .nontemporal = true, LOOP(strided_read_nt), .about = "read, non-temporal stores to Y"},
+#else
+    {"read_nt", .about = "intrinsics are written for x86-64 only"},
+#endif
+    {"read_prefetch", LOOP(strided_read_prefetch), .about = "read, software prefetch of X --distance ahead"},
+    {"write", LOOP(strided_write), .about = "X(1:n*k:k) = Y(1:n)"},
+    {"write_prefetch", LOOP(strided_write_prefetch), .about = "write, software prefetch of X --distance ahead"},
+    {0},
+};
+
+static const pl_tuning tuning[] = {
+    [STRIDED_STRIDE] = {"stride", 1, 1, "k: elements from one that is moved to the next"},
+    [STRIDED_DISTANCE] = {"distance", 32, 1, "prefetch distance in elements that are moved", .most = 1 << 16},
+    {0},
+};
+
+enum { X, Y, BUFFERS };
+
+static double *array(const pl_case *c, int buffer)
+{
+    const pl_buffers *set = c->data;
+    return set->at[buffer];
+}
+
+static bool writes(const pl_case *c) { return c->variant->name[0] == 'w'; }
+
+/* Y is never longer than X.  A thread's part of Y begins where its part of X does. */
+static size_t footprint(const pl_case *c) { return 2 * sizeof(double) * c->n; }
+
+static void *create(const pl_case *c)
+{
+    const size_t bytes[BUFFERS] = {c->n * sizeof(double), c->n * sizeof(double)};
+    return pl_buffers_create(c, BUFFERS, bytes, NULL);
+}
+
+/* Whole numbers that tell neighbours apart, at distances of powers of two as well; those of X and of Y differ. */
+static double value_x(size_t i) { return (double)(int)((i ^ i >> 9 ^ i >> 18) & 1023); }
+static double value_y(size_t i) { return value_x(i) + 2000; }
+
+static void touch(const pl_case *c, int thread, int threads)
+{
+    const pl_range part = pl_part(c->n, thread, threads);
+    for (size_t i = part.begin; i < part.end; i++) {
+        array(c, X)[i] = value_x(i);
+        array(c, Y)[i] = value_y(i);
+    }
+}
+
+static void run(const pl_case *c, int thread, long passes)
+{
+    strided_loop *const loop = (strided_loop *)c->variant->loop;
+    const pl_range part = pl_part(c->n, thread, c->threads);
+    for (long pass = 0; pass < passes; pass++)
+        loop(part.end - part.begin, array(c, X) + part.begin, array(c, Y) + part.begin, c->tuning);
+}
+
+/* Elements of X, n with stride k, that the first runs of a pass move: n/k each, and one more those that begin before
+ * n%k. */
+static size_t moved_by(size_t n, size_t k, size_t runs)
+{
+    const size_t longer = (n % k + STRIDED_LINE - 1) / STRIDED_LINE;
+    return runs * (n / k) + (runs < longer ? runs : longer);
+}
+
+static size_t moved(size_t n, size_t k) { return moved_by(n, k, strided_runs(k)); }
+
+/* Beyond L1 whole lines move: a line of X gives 8/k elements, and only one from k = 8 on. */
+static pl_work work(const pl_case *c)
+{
+    const size_t k = (size_t)c->tuning[STRIDED_STRIDE];
+    double n = 0;
+    for (int thread = 0; thread < c->threads; thread++) {
+        const pl_range part = pl_part(c->n, thread, c->threads);
+        n += (double)moved(part.end - part.begin, k);
+    }
+    pl_work w = {.load_bytes = 8 * n, .store_bytes = 8 * n,
+                 .source = "model: 8 min(k, 8) bytes of lines of X and 8 of Y per element (anderson1997, figure 3)"};
+    if (c->level == 1)
+        return w;
+    const double lines = 8 * n * (double)(k < STRIDED_LINE ? k : STRIDED_LINE);
+    if (writes(c)) {
+        w.fetched_bytes = 8 * n;
+        w.written_bytes = lines;
+    } else {
+        w.fetched_bytes = lines;
+        w.written_bytes = 8 * n;
+    }
+    return w;
+}
+
+/* Bounds of a thread's part, its arrays, and what follows its part of Y, which no pass may write. */
+typedef struct {
+    size_t n;
+    size_t begin;
+    double *x, *y, *behind;
+} part_view;
+
+static part_view view(const pl_case *c, int thread)
+{
+    const pl_range part = pl_part(c->n, thread, c->threads);
+    const size_t n = part.end - part.begin, length = moved(n, (size_t)c->tuning[STRIDED_STRIDE]);
+    double *const y = array(c, Y) + part.begin;
+    return (part_view){n, part.begin, array(c, X) + part.begin, y, length < n ? y + length : NULL};
+}
+
+enum { BEHIND = -1 };
+
+static void poison(const pl_case *c)
+{
+    touch(c, 0, 1);
+    memset(array(c, writes(c) ? X : Y), 0xFF, c->n * sizeof(double));       /* not a number */
+    for (int thread = 0; thread < c->threads; thread++)
+        if (view(c, thread).behind)
+            *view(c, thread).behind = BEHIND;
+    pl_buffers_set_guards(c->data);
+}
+
+/* Through X in the order of its index, which is not that of the loop; where an element stands in Y is computed. */
+static double verify_part(const part_view *v, size_t k, bool written)
+{
+    double worst = v->behind && *v->behind != BEHIND ? INFINITY : 0;
+    const size_t runs = k < STRIDED_LINE ? 1 : k / STRIDED_LINE;
+    size_t row = 0, offset = 0;     /* i / k, i % k */
+    for (size_t i = 0; i < v->n; i++) {
+        if (offset % STRIDED_LINE == 0 && offset / STRIDED_LINE < runs) {
+            const size_t at = moved_by(v->n, k, offset / STRIDED_LINE) + row;
+            const double error = written ? fabs(v->x[i] - value_y(v->begin + at))
+                                         : fabs(v->y[at] - value_x(v->begin + i));
+            worst = !(error <= worst) ? error : worst;      /* not a number counts */
+        } else if (written && !isnan(v->x[i]))
+            worst = INFINITY;       /* lies between what is to be written */
+        if (++offset == k) {
+            offset = 0;
+            row++;
+        }
+    }
+    return worst;
+}
+
+static double verify(const pl_case *c)
+{
+    double worst = pl_buffers_guards_intact(c->data) ? 0 : INFINITY;
+    for (int thread = 0; thread < c->threads; thread++) {
+        const part_view v = view(c, thread);
+        const double error = verify_part(&v, (size_t)c->tuning[STRIDED_STRIDE], writes(c));
+        worst = !(error <= worst) ? error : worst;
+    }
+    return worst;
+}
+
+static const void *where(const pl_case *c, size_t *bytes)
+{
+    *bytes = c->n * sizeof(double);
+    return array(c, X);
+}
+
+static const pl_kernel strided = {
+    .name = "strided", .title = "Strided copy: Y(1:n) = X(1:n*k:k) and back", .variants = variants, .tuning = tuning,
+    .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work, .verify = verify,
+    .poison = poison, .where = where, .destroy = pl_buffers_destroy,
+};
+
+int main(int argc, char **argv) { return pl_main(argc, argv, &strided); }

@@ -1,0 +1,251 @@
+/* The blocked transpose with register transposes of 8 x 8 (AVX-512) or 8 x 4 elements (AVX2), for x86-64.
+ *
+ * The strips are those of transpose_blocked; a strip goes down eight rows at a time, so that each of its columns gives
+ * the elements of a whole line of B at once.  With non-temporal stores no line has to wait in a cache for the rest of its
+ * elements: a power of two as leading dimension is no conflict, and a strip may be wide, which suits the memory.  There
+ * the eight rows that come next are prefetched: each is another page for the hardware. */
+#include "kernel.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define AVX2 __attribute__((target("avx2")))
+#define AVX512 __attribute__((target("avx512f")))
+#define INLINE static inline __attribute__((always_inline))
+
+enum { LINE = TRANSPOSE_LINE, HALF = LINE / 2 };
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+INLINE void prefetch_rows(const double *a, size_t ld)
+{
+    for (int k = 0; k < LINE; k++)
+        _mm_prefetch((const char *)(a + (size_t)k * ld), _MM_HINT_T0);
+}
+
+/* Elements of a row from `to` on that are before its first whole line. */
+INLINE size_t before_line(const double *to) { return (size_t)(-(uintptr_t)to % PL_LINE) / sizeof(double); }
+
+/* A tile that is cut off by the edge of the matrix or of the band, element by element. */
+PL_NOVEC_FUNCTION
+static void edge(const double *a, size_t ld, size_t rows, size_t columns, double *b)
+{
+    for (size_t j = 0; j < columns; j++)
+        for (size_t i = 0; i < rows; i++)
+            b[j * ld + i] = a[i * ld + j];
+}
+
+/* Rows first..n-1 of A of a strip, element by element. */
+static void last_rows(size_t n, size_t ld, const double *a, double *b, size_t first, size_t j)
+{
+    for (size_t i = first; i < n; i++)
+        b[j * ld + i] = a[i * ld + j];
+}
+
+/* --- AVX-512 --------------------------------------------------------------------------------------------------- */
+
+INLINE __mmask8 first_of(size_t count) { return (__mmask8)((1u << count) - 1); }
+
+/* column[k] becomes element k of each of the rows at a; there are so many rows and columns, at most eight. */
+INLINE AVX512 void tile_avx512(const double *a, size_t ld, size_t rows, size_t columns, __m512d column[LINE])
+{
+    __m512d row[LINE], pair[LINE], quad[LINE];
+    for (size_t k = 0; k < LINE; k++)
+        row[k] = k < rows ? _mm512_maskz_loadu_pd(first_of(columns), a + k * ld) : _mm512_setzero_pd();
+    for (int k = 0; k < LINE; k += 2) {         /* of rows k and k + 1: the even columns, the odd columns */
+        pair[k] = _mm512_unpacklo_pd(row[k], row[k + 1]);
+        pair[k + 1] = _mm512_unpackhi_pd(row[k], row[k + 1]);
+    }
+    for (int k = 0; k < LINE; k += 4)           /* of rows k .. k + 3: columns 0 and 4, 1 and 5, 2 and 6, 3 and 7 */
+        for (int odd = 0; odd < 2; odd++) {
+            quad[k + odd] = _mm512_shuffle_f64x2(pair[k + odd], pair[k + 2 + odd], 0x88);
+            quad[k + 2 + odd] = _mm512_shuffle_f64x2(pair[k + odd], pair[k + 2 + odd], 0xDD);
+        }
+    for (int k = 0; k < 4; k++) {
+        column[k] = _mm512_shuffle_f64x2(quad[k], quad[k + 4], 0x88);
+        column[k + 4] = _mm512_shuffle_f64x2(quad[k], quad[k + 4], 0xDD);
+    }
+}
+
+AVX512 void transpose_blocked_simd_avx512(size_t n, size_t ld, const double *restrict a, double *restrict b, pl_range band,
+                                          size_t block)
+{
+    for (size_t strip = band.begin, end; strip < band.end; strip = end) {
+        end = transpose_strip_end(strip, band.end, block);
+        for (size_t i = 0; i < n; i += LINE)
+            for (size_t j = strip; j < end; j += LINE) {
+                const size_t rows = least(n - i, LINE), columns = least(end - j, LINE);
+                __m512d column[LINE];
+                if (rows < HALF || columns < HALF)      /* a thin edge */
+                    edge(a + i * ld + j, ld, rows, columns, b + j * ld + i);
+                else if (rows < LINE || columns < LINE) {
+                    tile_avx512(a + i * ld + j, ld, rows, columns, column);
+                    for (size_t k = 0; k < columns; k++)
+                        _mm512_mask_storeu_pd(b + (j + k) * ld + i, first_of(rows), column[k]);
+                } else {
+                    tile_avx512(a + i * ld + j, ld, LINE, LINE, column);
+                    for (size_t k = 0; k < LINE; k++)
+                        _mm512_storeu_pd(b + (j + k) * ld + i, column[k]);
+                }
+            }
+    }
+}
+
+/* A strip of a matrix whose rows are whole lines. */
+AVX512 static void lines_avx512(size_t n, size_t ld, const double *restrict a, double *restrict b, size_t strip, size_t end)
+{
+    for (size_t i = 0; i < n; i += LINE)
+        for (size_t j = strip; j < end; j += LINE) {
+            __m512d column[LINE];
+            prefetch_rows(a + (i + LINE) * ld + j, ld);
+            tile_avx512(a + i * ld + j, ld, LINE, LINE, column);
+            for (size_t k = 0; k < LINE; k++)
+                _mm512_stream_pd(b + (j + k) * ld + i, column[k]);
+        }
+}
+
+/* A strip of any other matrix: each row of B has its lines elsewhere.  What a tile gives of a row is held, and makes a
+ * line together with the next tile's part. */
+AVX512 static void shifted_avx512(size_t n, size_t ld, const double *restrict a, double *restrict b, size_t strip, size_t end)
+{
+    const __m512i places = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
+    __m512d held[TRANSPOSE_LONGEST + LINE];
+    size_t i = 0;
+    for (; i + LINE <= n; i += LINE)
+        for (size_t j = strip; j < end; j += LINE) {
+            const size_t columns = least(end - j, LINE);
+            __m512d column[LINE];
+            prefetch_rows(a + (i + LINE) * ld + j, ld);
+            tile_avx512(a + i * ld + j, ld, LINE, columns, column);
+            for (size_t k = 0; k < columns; k++) {
+                double *const to = b + (j + k) * ld + i;
+                const size_t head = before_line(to);
+                const __m512i from = _mm512_add_epi64(places, _mm512_set1_epi64((long long)head));
+                if (i == 0)
+                    _mm512_mask_storeu_pd(to, first_of(head), column[k]);
+                else
+                    _mm512_stream_pd(to + head - LINE, _mm512_permutex2var_pd(held[j - strip + k], from, column[k]));
+                held[j - strip + k] = column[k];
+            }
+        }
+    for (size_t j = strip; j < end; j++)
+        last_rows(n, ld, a, b, i ? i - LINE + before_line(b + j * ld) : 0, j);
+}
+
+AVX512 void transpose_blocked_nt_avx512(size_t n, size_t ld, const double *restrict a, double *restrict b, pl_range band,
+                                        size_t block)
+{
+    const bool whole = transpose_whole_lines(n, ld, b);
+    for (size_t strip = band.begin, end; strip < band.end; strip = end) {
+        end = transpose_strip_end(strip, band.end, block);
+        (whole ? lines_avx512 : shifted_avx512)(n, ld, a, b, strip, end);
+    }
+    _mm_sfence();
+}
+
+/* --- AVX2 ------------------------------------------------------------------------------------------------------ */
+
+/* column[k] becomes element k of each of the four rows at a. */
+INLINE AVX2 void tile_avx2(const double *a, size_t ld, __m256d column[HALF])
+{
+    const __m256d row0 = _mm256_loadu_pd(a), row1 = _mm256_loadu_pd(a + ld);
+    const __m256d row2 = _mm256_loadu_pd(a + 2 * ld), row3 = _mm256_loadu_pd(a + 3 * ld);
+    const __m256d even01 = _mm256_unpacklo_pd(row0, row1), odd01 = _mm256_unpackhi_pd(row0, row1);
+    const __m256d even23 = _mm256_unpacklo_pd(row2, row3), odd23 = _mm256_unpackhi_pd(row2, row3);
+    column[0] = _mm256_permute2f128_pd(even01, even23, 0x20);
+    column[1] = _mm256_permute2f128_pd(odd01, odd23, 0x20);
+    column[2] = _mm256_permute2f128_pd(even01, even23, 0x31);
+    column[3] = _mm256_permute2f128_pd(odd01, odd23, 0x31);
+}
+
+AVX2 void transpose_blocked_simd_avx2(size_t n, size_t ld, const double *restrict a, double *restrict b, pl_range band,
+                                      size_t block)
+{
+    for (size_t strip = band.begin, end; strip < band.end; strip = end) {
+        end = transpose_strip_end(strip, band.end, block);
+        for (size_t i = 0; i < n; i += LINE)
+            for (size_t j = strip; j < end; j += HALF) {
+                __m256d above[HALF], below[HALF];
+                if (n - i < LINE || end - j < HALF) {
+                    edge(a + i * ld + j, ld, least(n - i, LINE), least(end - j, HALF), b + j * ld + i);
+                    continue;
+                }
+                tile_avx2(a + i * ld + j, ld, above);
+                tile_avx2(a + (i + HALF) * ld + j, ld, below);
+                for (size_t k = 0; k < HALF; k++) {
+                    _mm256_storeu_pd(b + (j + k) * ld + i, above[k]);
+                    _mm256_storeu_pd(b + (j + k) * ld + i + HALF, below[k]);
+                }
+            }
+    }
+}
+
+AVX2 static void lines_avx2(size_t n, size_t ld, const double *restrict a, double *restrict b, size_t strip, size_t end)
+{
+    for (size_t i = 0; i < n; i += LINE)
+        for (size_t j = strip; j < end; j += HALF) {
+            __m256d above[HALF], below[HALF];
+            prefetch_rows(a + (i + LINE) * ld + j, ld);
+            tile_avx2(a + i * ld + j, ld, above);
+            tile_avx2(a + (i + HALF) * ld + j, ld, below);
+            for (size_t k = 0; k < HALF; k++) {
+                _mm256_stream_pd(b + (j + k) * ld + i, above[k]);
+                _mm256_stream_pd(b + (j + k) * ld + i + HALF, below[k]);
+            }
+        }
+}
+
+/* As shifted_avx512, but no instruction shifts by any number of elements: the two parts of a line are put beside each
+ * other and read from between.  In a loop of their own, or the reads would wait for the stores. */
+AVX2 static void shifted_avx2(size_t n, size_t ld, const double *restrict a, double *restrict b, size_t strip, size_t end)
+{
+    double held[TRANSPOSE_LONGEST + LINE][2 * LINE];
+    size_t i = 0;
+    for (; i + LINE <= n; i += LINE) {
+        for (size_t j = strip; j < end; j += HALF) {
+            __m256d above[HALF], below[HALF];
+            double (*const part)[2 * LINE] = held + (j - strip);
+            if (end - j < HALF) {
+                for (size_t k = 0; k < end - j; k++)
+                    for (size_t row = 0; row < LINE; row++)
+                        part[k][LINE + row] = a[(i + row) * ld + j + k];
+                continue;
+            }
+            prefetch_rows(a + (i + LINE) * ld + j, ld);
+            tile_avx2(a + i * ld + j, ld, above);
+            tile_avx2(a + (i + HALF) * ld + j, ld, below);
+            for (size_t k = 0; k < HALF; k++) {
+                _mm256_storeu_pd(part[k] + LINE, above[k]);
+                _mm256_storeu_pd(part[k] + LINE + HALF, below[k]);
+            }
+        }
+        for (size_t j = strip; j < end; j++) {
+            double *const part = held[j - strip], *const to = b + j * ld + i;
+            const size_t head = before_line(to);
+            if (i == 0)
+                for (size_t row = 0; row < head; row++)
+                    to[row] = part[LINE + row];
+            else {
+                _mm256_stream_pd(to + head - LINE, _mm256_loadu_pd(part + head));
+                _mm256_stream_pd(to + head - HALF, _mm256_loadu_pd(part + head + HALF));
+            }
+            _mm256_storeu_pd(part, _mm256_loadu_pd(part + LINE));
+            _mm256_storeu_pd(part + HALF, _mm256_loadu_pd(part + LINE + HALF));
+        }
+    }
+    for (size_t j = strip; j < end; j++)
+        last_rows(n, ld, a, b, i ? i - LINE + before_line(b + j * ld) : 0, j);
+}
+
+AVX2 void transpose_blocked_nt_avx2(size_t n, size_t ld, const double *restrict a, double *restrict b, pl_range band,
+                                    size_t block)
+{
+    const bool whole = transpose_whole_lines(n, ld, b);
+    for (size_t strip = band.begin, end; strip < band.end; strip = end) {
+        end = transpose_strip_end(strip, band.end, block);
+        (whole ? lines_avx2 : shifted_avx2)(n, ld, a, b, strip, end);
+    }
+    _mm_sfence();
+}
+
+#endif

@@ -1,0 +1,312 @@
+/* The transpose as the runtime sees it: its table of variants, its data, its model, its verification. */
+#include <math.h>
+#include <string.h>
+
+#include "kernel.h"
+
+#ifdef PL_OPENBLAS
+#include <cblas.h>
+#endif
+
+#define LOOP(function) .loop = (pl_loop)function
+
+enum { PADDED = 1 };    /* layout */
+
+/* Where a name stands more than once, the widest that the CPU has is taken. */
+static const pl_variant variants[] = {
+    {"rows", LOOP(transpose_rows), .about = "along the rows of A: reads contiguous, writes a row apart"},
+    {"columns", LOOP(transpose_columns), .about = "along the rows of B: writes contiguous, reads a row apart"},
+    {"diagonals", LOOP(transpose_diagonals), .about = "along the diagonals: a row and an element apart"},
+    {"padded", .layout = PADDED, LOOP(transpose_rows), .about = "rows, which lie an odd number of cache lines apart"},
+    {"blocked", LOOP(transpose_blocked), .about = "rows, a strip of --block-size columns at a time"},
+#if defined(__x86_64__)
+    {"blocked_simd", .isa = "avx512f", LOOP(transpose_blocked_simd_avx512), .about = "blocked, 8 x 8 transposed in registers"},
+    {"blocked_simd", .isa = "avx2", LOOP(transpose_blocked_simd_avx2), .about = "blocked, 8 x 4 transposed in registers"},
+    {"blocked_nt", .nontemporal = true, .isa = "avx512f", LOOP(transpose_blocked_nt_avx512), .about = "blocked_simd, non-temporal stores of whole lines"},
+    {"blocked_nt", .nontemporal = true, .isa = "avx2", LOOP(transpose_blocked_nt_avx2), .about = "blocked_simd, non-temporal stores of whole lines"},
+    {"blocked_simd_avx2", .isa = "avx2", LOOP(transpose_blocked_simd_avx2), .about = "256 bits also where there are 512"},
+    {"blocked_nt_avx2", .nontemporal = true, .isa = "avx2", LOOP(transpose_blocked_nt_avx2), .about = "256 bits also where there are 512"},
+#else
+    {"blocked_simd", .about = "intrinsics are written for x86-64 only"},
+    {"blocked_nt", .about = "intrinsics are written for x86-64 only"},
+#endif
+#ifdef PL_OPENBLAS
+    {"openblas", LOOP(transpose_openblas), .about = "yardstick: the library's domatcopy, dimatcopy in place"},
+#else
+    {"openblas", .about = "built without OpenBLAS, or it has threads of its own"},
+#endif
+    {"memcpy", .nontemporal = true, LOOP(transpose_memcpy), .about = "yardstick: the C library's copy of the same bytes, no transpose"},
+    {0},
+};
+
+/* The variants that can do it in place, too. */
+static const struct {
+    const char *name;
+    transpose_in_place *loop;
+    int most_threads;       /* 0: any number */
+} in_place[] = {
+    {"rows", transpose_in_place_rows, 0},
+    {"padded", transpose_in_place_rows, 0},
+    {"blocked", transpose_in_place_blocked, 0},
+#ifdef PL_OPENBLAS
+    {"openblas", transpose_in_place_openblas, 1},
+#endif
+};
+enum { IN_PLACE = sizeof in_place / sizeof *in_place };
+
+enum { PLACE, BLOCK };
+enum { OUT, IN };
+static const char *const places[] = {"out", "in", NULL};
+
+static const pl_tuning tuning[] = {
+    [PLACE] = {"place", OUT, 1, "another matrix, or the same", .words = places, .of_data = true},
+    [BLOCK] = {"block-size", 0, TRANSPOSE_LINE, "columns of a blocked variant's strip; 0: from cache and TLB",
+               .most = TRANSPOSE_LONGEST},
+    {0},
+};
+
+/* --- data ------------------------------------------------------------------------------------------------------ */
+
+enum { MOST = 1 << 24 };    /* the bytes of two matrices can still be counted */
+
+static bool is_in_place(const pl_case *c) { return c->tuning[PLACE] == IN; }
+
+static size_t leading(const pl_case *c)
+{
+    return c->variant->layout == PADDED ? ((c->n + TRANSPOSE_LINE - 1) / TRANSPOSE_LINE | 1) * TRANSPOSE_LINE : c->n;
+}
+
+static size_t matrix_bytes(const pl_case *c) { return c->n * leading(c) * sizeof(double); }
+
+static size_t footprint(const pl_case *c) { return (is_in_place(c) ? 1 : 2) * matrix_bytes(c); }
+
+static void *create(const pl_case *c)
+{
+    const size_t bytes[] = {matrix_bytes(c), matrix_bytes(c)};
+    return pl_buffers_create(c, is_in_place(c) ? 1 : 2, bytes, NULL);
+}
+
+static double *matrix_a(const pl_case *c) { return ((const pl_buffers *)c->data)->at[0]; }
+static double *matrix_b(const pl_case *c) { return ((const pl_buffers *)c->data)->at[1]; }
+
+/* A thread's rows: whole multiples of a line's elements, so that two threads never write into one tile. */
+static pl_range band_of(const pl_case *c, int thread, int threads)
+{
+    pl_range band = pl_part((c->n + TRANSPOSE_LINE - 1) / TRANSPOSE_LINE, thread, threads);
+    band.begin *= TRANSPOSE_LINE;
+    band.end *= TRANSPOSE_LINE;
+    band.begin = band.begin < c->n ? band.begin : c->n;
+    band.end = band.end < c->n ? band.end : c->n;
+    return band;
+}
+
+/* A thread's rows of the triangle below the diagonal: as many elements for each thread. */
+static pl_range triangle_of(const pl_case *c, int thread)
+{
+    const double n = (double)c->n, threads = c->threads;
+    return (pl_range){(size_t)(n * sqrt(thread / threads)), (size_t)(n * sqrt((thread + 1) / threads))};
+}
+
+/* Every element has a value of its own. */
+static double value(const pl_case *c, size_t i, size_t j) { return (double)(i * c->n + j); }
+
+static void fill(const pl_case *c, pl_range band)
+{
+    for (size_t i = band.begin; i < band.end; i++)
+        for (size_t j = 0; j < c->n; j++)
+            matrix_a(c)[i * leading(c) + j] = value(c, i, j);
+}
+
+static void touch(const pl_case *c, int thread, int threads)
+{
+    const pl_range band = band_of(c, thread, threads);
+    const size_t row = leading(c) * sizeof(double);
+    memset((char *)matrix_a(c) + band.begin * row, 0, (band.end - band.begin) * row);   /* what pads the rows, too */
+    if (!is_in_place(c))
+        memset((char *)matrix_b(c) + band.begin * row, 0, (band.end - band.begin) * row);
+    fill(c, band);
+}
+
+/* --- the strip of the blocked variants ------------------------------------------------------------------------- */
+
+/* The entries of a first-level data TLB: no processor at hand has fewer (byna2003, section 6, names the same number). */
+enum { TLB = 64, SMALLEST_L1 = 32768, PAGE = 4096 };
+
+static bool bypasses(const pl_case *c) { return !strncmp(c->variant->name, "blocked_nt", 10); }
+
+/* How many lines a row apart an L1 keeps whose ways are a page each: all, or fewer if they fall into a few of its sets. */
+static size_t lines_kept(const pl_case *c)
+{
+    const size_t share = pl_cache_share(c, 1), ways = (share ? share : SMALLEST_L1) / PAGE;
+    size_t between = PL_LINE;       /* largest power of two that divides the distance of two rows */
+    while (between < PAGE && leading(c) * sizeof(double) % (2 * between) == 0)
+        between *= 2;
+    return ways * (PAGE / between);
+}
+
+/* A strip needs a page of B, and a line, for each of its columns.  As many columns as there are pages in the TLB; twice
+ * as many where rows are not whole lines: then those at the ends of a strip are fetched twice, and half as many ends pay.
+ * No more than the L1 keeps lines for, unless lines are written past the caches. */
+static size_t block_of(const pl_case *c)
+{
+    if (c->tuning[BLOCK])
+        return (size_t)c->tuning[BLOCK];
+    size_t most = transpose_whole_lines(c->n, leading(c), NULL) ? TLB : 2 * TLB, block = TRANSPOSE_LINE;
+    if (!bypasses(c) && lines_kept(c) < most)
+        most = lines_kept(c);
+    while (2 * block <= most)
+        block *= 2;
+    return block;
+}
+
+static bool is_blocked(const pl_case *c) { return !strncmp(c->variant->name, "blocked", 7); }
+
+static const pl_fact *facts(const pl_case *c)
+{
+    static pl_fact found[3];
+    int count = 0;
+    if (is_blocked(c))
+        found[count++] = (pl_fact){"block", NULL, (double)block_of(c)};
+#ifdef PL_OPENBLAS
+    if (!strcmp(c->variant->name, "openblas"))
+        found[count++] = (pl_fact){"library", openblas_get_config(), 0};
+#endif
+    found[count] = (pl_fact){0};
+    return found;
+}
+
+/* --- the work -------------------------------------------------------------------------------------------------- */
+
+static int in_place_of(const pl_case *c)
+{
+    for (int i = 0; i < IN_PLACE; i++)
+        if (!strcmp(in_place[i].name, c->variant->name))
+            return i;
+    return -1;
+}
+
+static void check(const pl_case *c)
+{
+    if (c->n > MOST)
+        pl_fail("--size %zu: this is the dimension of a square matrix: give at most %d", c->n, MOST);
+    if (!is_in_place(c))
+        return;
+    const int which = in_place_of(c);
+    if (which < 0)
+        pl_fail("--place in: %s needs a second matrix: give rows, padded, blocked or openblas", c->variant->name);
+    if (in_place[which].most_threads && c->threads > in_place[which].most_threads)
+        pl_fail("--threads %d: %s in place runs with at most %d: leave it out", c->threads, c->variant->name,
+                in_place[which].most_threads);
+}
+
+static void run(const pl_case *c, int thread, long passes)
+{
+    const size_t n = c->n, ld = leading(c), block = block_of(c);
+    if (is_in_place(c)) {
+        const pl_range band = triangle_of(c, thread);
+        for (long pass = 0; pass < passes; pass++)
+            in_place[in_place_of(c)].loop(n, ld, matrix_a(c), band, block);
+        return;
+    }
+    transpose_loop *const loop = (transpose_loop *)c->variant->loop;
+    const pl_range band = band_of(c, thread, c->threads);
+    for (long pass = 0; pass < passes; pass++)
+        loop(n, ld, matrix_a(c), matrix_b(c), band, block);
+}
+
+/* Whether a cache between the processor and c->level keeps this many bytes for a thread. */
+static bool is_kept(const pl_case *c, double bytes)
+{
+    for (int level = c->level ? c->level - 1 : 3; level > 0; level--)
+        if (pl_cache_share(c, level))
+            return bytes <= (double)pl_cache_share(c, level);
+    return false;
+}
+
+/* Every line once, but for walks against the rows of a matrix: there the line of an element is used again after a whole
+ * row or diagonal, and is fetched for each of its elements if that many lines do not stay in the cache below. */
+static pl_work work(const pl_case *c)
+{
+    static const char once[] = "model: every line is read once and written once",
+                      copy[] = "model: every line is read once and written once, and not fetched for it: what memcpy does is up to the C library",
+                      walk[] = "model: a walk against the rows fetches the line of every element, unless a column of lines stays in cache",
+                      inside[] = "model: every line is read once and written back once";
+    const double bytes = 8 * (double)c->n * (double)c->n, column = PL_LINE * (double)c->n;
+    const char *const name = c->variant->name;
+    const bool rows = !strcmp(name, "rows") || !strcmp(name, "padded"), columns = !strcmp(name, "columns"),
+               diagonals = !strcmp(name, "diagonals");
+    pl_work w = {.load_bytes = bytes, .store_bytes = bytes, .source = !strcmp(name, "memcpy") ? copy : once};
+    if (c->level == 1)      /* what the loop says */
+        return w;
+    const double against = TRANSPOSE_LINE * bytes;
+    w.source = rows || columns || diagonals ? walk : w.source;
+    if (is_in_place(c)) {   /* half of the elements lie in rows, half in columns */
+        w.fetched_bytes = w.updated_bytes = rows && !is_kept(c, column) ? bytes / 2 + against / 2 : bytes;
+        w.source = rows ? walk : inside;
+        return w;
+    }
+    w.fetched_bytes = (columns && !is_kept(c, column)) || (diagonals && !is_kept(c, 2 * column)) ? against : bytes;
+    w.written_bytes = (rows && !is_kept(c, column)) || (diagonals && !is_kept(c, 2 * column)) ? against : bytes;
+    return w;
+}
+
+/* --- verification ---------------------------------------------------------------------------------------------- */
+
+static void poison(const pl_case *c)
+{
+    if (is_in_place(c))
+        fill(c, (pl_range){0, c->n});       /* passes have turned it over and over */
+    else
+        memset(matrix_b(c), 0xFF, matrix_bytes(c));     /* not a number */
+    pl_buffers_set_guards(c->data);
+}
+
+/* What pads the rows must not have been written. */
+static bool padding_is_intact(const pl_case *c)
+{
+    const size_t ld = leading(c);
+    const unsigned char untouched = is_in_place(c) ? 0 : 0xFF;
+    const unsigned char *const result = (const unsigned char *)(is_in_place(c) ? matrix_a(c) : matrix_b(c));
+    for (size_t i = 0; i < c->n; i++)
+        for (size_t k = (i * ld + c->n) * sizeof(double); k < (i + 1) * ld * sizeof(double); k++)
+            if (result[k] != untouched)
+                return false;
+    return true;
+}
+
+/* From the indices, not from A: a loop that spoils its input is found as well. */
+static double verify(const pl_case *c)
+{
+    const bool copied = !strcmp(c->variant->name, "memcpy");
+    const double *const result = is_in_place(c) ? matrix_a(c) : matrix_b(c);
+    const size_t ld = leading(c);
+    double worst = pl_buffers_guards_intact(c->data) && padding_is_intact(c) ? 0 : INFINITY;
+    for (size_t i = 0; i < c->n && !isnan(worst); i++)
+        for (size_t j = 0; j < c->n; j++) {
+            const double error = fabs(result[i * ld + j] - (copied ? value(c, i, j) : value(c, j, i)));
+            worst = !(error <= worst) ? error : worst;      /* not a number counts */
+        }
+    return worst;
+}
+
+static const void *where(const pl_case *c, size_t *bytes)
+{
+    const double *const last = is_in_place(c) ? matrix_a(c) : matrix_b(c);
+    *bytes = (size_t)((const char *)last + matrix_bytes(c) - (const char *)matrix_a(c));
+    return matrix_a(c);
+}
+
+static size_t own_size(const char *const *text)
+{
+    (void)text;
+    return 1025;    /* the source's */
+}
+
+static const pl_kernel transpose = {
+    .name = "transpose", .title = "B(j,i) = A(i,j), --size is the dimension of the square matrices", .variants = variants,
+    .tuning = tuning, .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch,
+    .run = run, .work = work, .verify = verify, .poison = poison, .where = where, .destroy = pl_buffers_destroy,
+    .facts = facts,
+};
+
+int main(int argc, char **argv) { return pl_main(argc, argv, &transpose); }

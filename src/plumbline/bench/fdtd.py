@@ -1,0 +1,44 @@
+'''FDTD against the limit of its traffic, and the ratios of anderson1997 then and now.'''
+
+import numpy as np
+
+from plumbline import limits, topology
+from plumbline.bench.common import Figure, threads_text
+
+#: Loop, what the compiler may assume, the two variants, and their ratio then (Mflop/s on the Cray T3E-900, table 4).
+_THEN = (('split2 / fused as written', 'split2', 'fused', 74.0 / 39.2),
+         ('split2 / fused, restrict', 'split2_restrict', 'fused_restrict', 74.0 / 39.2),
+         ('split2 / fused, Fortran', 'fortran_split2', 'fortran_fused', 74.0 / 39.2),
+         ('split3 / fused as written', 'split3', 'fused', None),
+         ('split3 / fused, restrict', 'split3_restrict', 'fused_restrict', None),
+         ('split3 / fused, Fortran', 'fortran_split3', 'fortran_fused', None),
+         ('split by the compiler / fused, restrict', 'distributed_restrict', 'fused_restrict', 64.9 / 39.2),
+         ('split by the compiler / fused, Fortran', 'fortran_distributed', 'fortran_fused', 64.9 / 39.2))
+
+
+def of_limit(machine, cpus, edge, pairs):
+    '''The best variant's share of the limit in memory: the medians of some runs.'''
+    options = ['--variants', 'fused_restrict,split2_restrict,split3_restrict', '--size', edge, '--limit', '--samples', 25]
+    runs = [limits.of_limit(machine.run('fdtd', cpus, *options)) for _ in range(pairs)]
+    shares = {variant: np.array([run[variant].value for run in runs]) for variant in runs[0]}
+    best = max(shares, key=lambda variant: np.median(shares[variant]))
+    return Figure(f'memory, {threads_text(cpus)}: fdtd {best} / limit of its traffic', shares[best], 0.75)
+
+
+def then_and_now(machine, cpus, edge):
+    found = {r['variant']: r for r in machine.run('fdtd', cpus, '--variants', 'all', '--size', edge, '--samples', 50)}
+    for what, split, fused, then in _THEN:
+        if split in found and fused in found:
+            yield Figure(f'{edge} x {edge} x {edge - 1}, {threads_text(cpus)}: fdtd {what}',
+                         limits.paired_ratio(found[split], found[fused], 'flops'), 0,
+                         remark=f'then {then:.2f} (anderson1997, table 4)' if then else '')
+
+
+def figures(machine, pairs):
+    '''Yield every :class:`Figure`; the ratios then and now have no target.'''
+    for cpus in (machine.cpus[:1], machine.cpus):
+        points = topology.working_set(machine.processor, 'memory', cpus, machine.memory) // 24
+        edge = int(points ** (1 / 3)) + 2 | 1       # odd, as in checks/apps/fdtd_splitting.py
+        yield of_limit(machine, cpus, edge, pairs)
+        for size in (129, edge):
+            yield from then_and_now(machine, cpus, size)

@@ -1,0 +1,47 @@
+'''The pointer chase's timing; performance against execution rate.'''
+
+import numpy as np
+
+from plumbline import limits, tlb
+from plumbline.bench.common import Figure, threads_text
+from plumbline.errors import PlumblineError
+
+
+def chase_figures(machine, pairs):
+    '''Yield the :class:`Figure` objects of ``chase``.'''
+    cpus = machine.cpus[:1]
+    passes = 1000
+    one, two = machine.run('chase', cpus, '--variants', 'dense', '--size', 256, '--samples', 10 * pairs,
+                           '--passes', f'{passes},{2 * passes}')
+    yield Figure('time of 2 P chases / time of P chases', limits.paired_ratio(two, one), 1.98, 2.02)
+    sizes = tlb.sizes(512)
+    found = [machine.run('chase', cpus, '--variants', 'all', '--pages', 'base', '--stride', tlb.page_sizes()[0],
+                         '--size', ','.join(map(str, sizes)), '--samples', 20, '--block', '0.001')
+             for _ in range(max(2, pairs // 3))]
+    entries = [tlb.first_level(curve) for run in found for curve in tlb.curves(run).values()]
+    known = np.array([number for number in entries if number and np.isfinite(number)])
+    if not known.size:
+        raise PlumblineError('no run shows the entries of the first-level TLB: measure again on a quieter machine')
+    yield Figure('first-level TLB: entries found, over their median', known / np.median(known), 0.8, 1.25,
+                 remark=f'{np.median(known):g} entries; {len(entries) - len(known)} of {len(entries)} runs found none')
+
+
+#: Speed-up and redundancy of the article's implementations 2 to 4 over its first, which evaluated f once a step.
+THEN = {'shared': (2.61, 1.2), 'vectorised': (31.9, 2.1), 'restructured': (60.6, 1.0)}
+
+
+def trapezoid_figures(machine, pairs):
+    '''Yield the :class:`Figure` objects of ``trapezoid``: the ways against each other, then and now.'''
+    for cpus in (machine.cpus[:1], machine.cpus):
+        ways = {record['variant']: record for record in machine.run(
+            'trapezoid', cpus, '--variants', 'all', '--size', 10**6, '--samples', 3 * pairs)}
+        time = {name: np.array(record['seconds']) / record['passes'] for name, record in ways.items()}
+        for name, (speedup, redundancy) in THEN.items():
+            yield Figure(f'{threads_text(cpus)}: speed-up of {name} over original', time['original'] / time[name], 1.0,
+                         remark=f'then {speedup}, with redundancy {redundancy}')
+        slower, faster = (ways[name] for name in ('vectorised', 'restructured'))
+        # What looks faster by its rate is the slower program.
+        yield Figure(f'{threads_text(cpus)}: execution rate of vectorised / restructured',
+                     limits.paired_ratio(slower, faster, 'flops'), 0.9, remark='then 1.10')
+        yield Figure(f'{threads_text(cpus)}: performance of vectorised / restructured',
+                     time['restructured'] / time['vectorised'], 0.0, 0.8, remark='then 0.526')

@@ -1,0 +1,57 @@
+'''Data motion against likwid-bench's loops, and the ratios of anderson1997 then and now.'''
+
+import shutil
+
+from plumbline import limits, topology
+from plumbline.bench.common import Figure, over_likwid, threads_text
+from plumbline.errors import PlumblineError
+
+#: Variant, bytes per element of its arrays, likwid-bench's kernel, least ratio.
+_AGAINST_LIKWID = (('copy_nt', 16, 'copy_mem_avx', 1.0), ('fill_nt', 8, 'store_mem_avx', 1.0),
+                   ('load', 8, 'load_avx', 0.95))
+
+#: Variants, their ratio then (MB/s on the Cray T3E-900), and where that stands.
+_THEN = (('copy_nt', 'copy', 646 / 471, 'table 5'), ('fill_nt', 'fill', 529 / 320, 'table 5'),
+         ('load', 'fill', 833 / 320, 'table 3, streams on'), ('load', 'copy', 833 / 471, 'table 3, streams on'))
+
+
+def likwid_figures(machine, cpus, size, pairs):
+    if not shutil.which('likwid-bench'):
+        raise PlumblineError('likwid-bench is not installed: there is nothing to compare with')
+    for variant, element, kernel, least in _AGAINST_LIKWID:
+        options = ['--variants', variant, '--size', size // element]
+        yield Figure(f'memory, {threads_text(cpus)}: motion {variant} / likwid-bench {kernel}',
+                     over_likwid(machine, 'motion', options, kernel, size, cpus, pairs), least)
+
+
+def then_and_now(machine, cpus, size):
+    found = {r['variant']: r for r in machine.run(
+        'motion', cpus, '--variants', 'fill,fill_nt,load,copy,copy_nt', '--size', size // 8, '--samples', 50)}
+    for one, other, then, where in _THEN:
+        yield Figure(f'memory, {threads_text(cpus)}: {one} / {other}',
+                     limits.paired_ratio(found[one], found[other], 'bytes'), 0,
+                     remark=f'then {then:.2f} (anderson1997, {where})')
+    stride = {(r['variant'], r['options']['stride']): r for r in machine.run(
+        'strided', cpus, '--variants', 'read,read_nt', '--stride', '1,31', '--size', size // 8, '--samples', 50)}
+    for one, other, then in ((('read_nt', 31), ('read', 31), 537 / 70), (('read', 31), ('read', 1), 70 / 471),
+                             (('read_nt', 31), ('read_nt', 1), 537 / 646)):
+        yield Figure(f'memory, {threads_text(cpus)}: stride {one[1]} {one[0]} / stride {other[1]} {other[0]}',
+                     limits.paired_ratio(stride[one], stride[other], 'bytes'), 0,
+                     remark=f'then {then:.2f} (anderson1997, table 5)')
+
+
+def gives_up(machine, cpus, size):
+    '''Bandwidth of 16 streams over that of four: then loops lost the stream buffers beyond six streams.'''
+    four, sixteen = machine.run('concurrent', cpus, '--streams', '4,16', '--size', size // 8, '--samples', 50)
+    return Figure(f'memory, {threads_text(cpus)}: 16 concurrent streams / 4',
+                  limits.paired_ratio(sixteen, four, 'bytes'), 0,
+                  remark='then there were six stream buffers (anderson1997, section 3.2.1)')
+
+
+def figures(machine, pairs):
+    '''Yield every :class:`Figure`; the ratios then and now have no target.'''
+    for cpus in (machine.cpus[:1], machine.cpus):
+        size = topology.working_set(machine.processor, 'memory', cpus, machine.memory)
+        yield from likwid_figures(machine, cpus, size, pairs)
+        yield from then_and_now(machine, cpus, size)
+        yield gives_up(machine, cpus, size)

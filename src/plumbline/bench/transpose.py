@@ -1,0 +1,82 @@
+'''The transpose against OpenBLAS and memcpy, its evenness over the dimension, and the ratios of the sources then and now.'''
+
+import numpy as np
+
+from plumbline import limits, records
+from plumbline.bench.common import Figure, threads_text
+from plumbline.errors import PlumblineError
+
+_BLOCKED = ('blocked', 'blocked_simd', 'blocked_nt')
+
+#: Powers of two, their neighbours, and what is awkward.
+_IN_CACHE = (*range(1, 18), 20, 25, 31, 32, 33, 48, 55, 63, 64, 65, 99, 100, 127, 128, 129, 181, 200, 255, 256, 257, 300, 333,
+             384, 511, 512, 513, 700, 1000, 1023, 1024, 1025)
+_BEYOND = (1500, 2047, 2048, 2049, 3000, 4095, 4096, 4097, 8191, 8192, 8193)
+
+#: What is compared at 1025, its ratio then (MB/s on the Cray T3E-900, anderson1997, table 6), and what stood for it.
+_THEN = (('blocked_nt', 439 / 100, 'cache bypassed'), ('openblas', 544 / 100, 'library'))
+
+
+def _speed(record, other):
+    return limits.paired_ratio(record, other, 'bytes')
+
+
+def _by_size(machine, cpus, variants, sizes, *options):
+    found = {}
+    for record in machine.run('transpose', cpus, '--variants', ','.join(variants), '--size', ','.join(map(str, sizes)), *options):
+        found.setdefault(record['size'], {})[record['variant']] = record
+    return found
+
+
+def against_openblas(machine, cpus, sizes, where):
+    '''The size at which the best variant is the least ahead of the library.'''
+    best = {}
+    for size, of in _by_size(machine, cpus, (*_BLOCKED, 'openblas'), sizes, '--samples', 15, '--block', '0.002').items():
+        variant = max(_BLOCKED, key=lambda name: np.median(_speed(of[name], of['openblas'])))
+        best[size] = variant, _speed(of[variant], of['openblas'])
+    size = min(best, key=lambda size: np.median(best[size][1]))
+    variant, ratios = best[size]
+    return Figure(f'{where}, {threads_text(cpus)}: transpose best / OpenBLAS, least of {len(best)} dimensions', ratios, 1.0,
+                  remark=f'there {variant} of {size} x {size}')
+
+
+def against_memcpy(machine, cpus, size):
+    of = _by_size(machine, cpus, ('blocked_nt', 'memcpy'), [size], '--samples', 25)[size]
+    return Figure(f'{size} x {size}, {threads_text(cpus)}: transpose blocked_nt / memcpy', _speed(of['blocked_nt'], of['memcpy']),
+                  0.8 if len(cpus) == 1 else 0, remark='memcpy as the C library has it')
+
+
+def at_power_of_two(machine, cpus, pairs):
+    '''Bandwidth at 4096 over that at 4097, best variant, in alternation.'''
+    ratios = []
+    for _ in range(pairs):
+        of = _by_size(machine, cpus, ('blocked_nt',), (4096, 4097), '--samples', 15)
+        power, beside = (np.median(records.rate(of[size]['blocked_nt'])) for size in (4096, 4097))
+        ratios.append(power / beside)
+    return Figure(f'{threads_text(cpus)}: transpose blocked_nt 4096 / 4097', np.array(ratios), 1 / 1.1)
+
+
+def then_and_now(machine, cpus):
+    of = _by_size(machine, cpus, ('rows', *(variant for variant, *_ in _THEN)), [1025], '--samples', 50)[1025]
+    for variant, then, what in _THEN:
+        yield Figure(f'1025 x 1025, {threads_text(cpus)}: transpose {variant} / rows', _speed(of[variant], of['rows']), 0,
+                     remark=f'then {then:.2f} ({what}; anderson1997, table 6)')
+    of = _by_size(machine, cpus, ('rows', 'padded', 'blocked_nt'), [4096], '--samples', 10)[4096]
+    for variant in ('padded', 'blocked_nt'):
+        yield Figure(f'4096 x 4096, {threads_text(cpus)}: transpose {variant} / rows', _speed(of[variant], of['rows']), 0,
+                     remark='then 3.8 to 5.5 for padding and blocking together, in packing (byna2003, figure 1)')
+
+
+def figures(machine, pairs):
+    '''Yield every :class:`Figure`; the ratios then and now have no target.'''
+    try:
+        machine.run('transpose', machine.cpus[:1], '--variants', 'openblas', '--size', 8, '--samples', 10)
+    except PlumblineError as error:
+        raise PlumblineError(f'OpenBLAS is not there to compare with: {error}') from None
+    beyond = [size for size in _BEYOND if 16 * size**2 <= machine.memory / 4]
+    for cpus in (machine.cpus[:1], machine.cpus):
+        yield against_openblas(machine, cpus, _IN_CACHE, 'up to 1025')
+        yield against_openblas(machine, cpus, beyond, 'beyond')
+        yield from (against_memcpy(machine, cpus, size) for size in (4096, 8192) if size in beyond)
+        yield at_power_of_two(machine, cpus, pairs)
+        yield from then_and_now(machine, cpus)

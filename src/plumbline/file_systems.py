@@ -1,0 +1,240 @@
+'''The file systems that a site wants measured, what a first look finds there, and the checks on them.
+
+A partition lists them in its ``extras``::
+
+    'extras': {'file_systems': [{'name': 'scratch', 'path': '/scratch/$USER'}, ...]}
+
+Variables are those of the job, replaced where it runs.  Without a list these are measured: the stage folder of the test
+(``stage``) and the memory file system ``/dev/shm`` (``shm``) where it is there.  Nothing is written elsewhere.
+'''
+
+import os
+import re
+import shlex
+
+import reframe as rfm
+from reframe.core.builtins import fixture, run_after, run_before, sanity_function, variable
+from reframe.core.runtime import runtime
+
+from plumbline import metrics, records
+from plumbline.check import NativeCheck
+from plumbline.errors import PlumblineError, in_one_line
+from plumbline.job import Job
+from plumbline.programs import native_programs
+
+DEFAULT = ({'name': 'stage', 'path': '.'}, {'name': 'shm', 'path': '/dev/shm'})
+
+#: These are the page cache itself.
+IN_MEMORY = ('tmpfs', 'ramfs', 'devtmpfs')
+
+#: Operation -> why there is no such thing in memory.
+NOT_IN_MEMORY = {'read_cold': 'nothing can be dropped from it', 'write_fsync': 'there is no device to write to'}
+
+#: Pages of a file that stay in the page cache although they were advised to go, as a share of the file: more is not cold.
+MOST_RESIDENT = 0.05
+
+#: Bytes of the file that a first look writes.
+LOOK_BYTES = 16_000_000
+
+_MARK = 'plumbline file system: '
+_ILL_FORMED = '(not readable)'
+
+
+def of_partition(partition):
+    '''The file systems of a partition: name -> path.
+
+    :raises PlumblineError: for a list that is not one, names that are no words or stand there twice, paths that are not
+        absolute.
+    '''
+    listed = partition.extras.get('file_systems')
+    if not listed:
+        return {entry['name']: entry['path'] for entry in DEFAULT}
+    where = f"extras['file_systems'] of {partition.fullname}"
+    found = {}
+    for entry in listed if isinstance(listed, list) else [listed]:
+        name, path = (entry.get('name'), entry.get('path')) if isinstance(entry, dict) else (None, None)
+        if not isinstance(name, str) or not isinstance(path, str) or set(entry) != {'name', 'path'}:
+            raise PlumblineError(f"{where}: {entry!r} is not understood; write {{'name': 'scratch', 'path': '/scratch/$USER'}}")
+        if not re.fullmatch('[a-z][a-z0-9_]*', name) or name in found:
+            raise PlumblineError(f'{where}: the name {name!r} must be a word of small letters, digits and _, and stand there '
+                                 'once; choose another')
+        if not re.match(r'[/$]', path):
+            raise PlumblineError(f'{where}: the path {path!r} of {name} must begin with / or with a variable')
+        found[name] = path
+    return found
+
+
+def names():
+    '''Names of the file systems of all partitions, for a test's parameter.
+
+    Does not raise: ReFrame would skip the check and pass.  The test of an ill-formed list fails when it is set up.
+    '''
+    found = []
+    for partition in runtime().system.partitions:
+        try:
+            found += of_partition(partition)
+        except PlumblineError:
+            found.append(_ILL_FORMED)
+    return list(dict.fromkeys(found))
+
+
+class first_look(rfm.RunOnlyRegressionTest, Job):
+    '''Which file systems are there, of which type, how much room do they have, how fast are they about?'''
+
+    descr = 'File systems: a first look'
+    valid_systems = ['*']
+    valid_prog_environs = ['*']
+    sourcesdir = None
+    time_limit = '10m'
+    programs = fixture(native_programs, scope='environment')
+    executable = 'sh'
+    executable_opts = ['first_look.sh']
+
+    @run_before('run')
+    def write_script(self):
+        with in_one_line():
+            found = of_partition(self.current_partition)
+        options = ['--variants', 'c', '--operation', 'write_fsync,read_warm', '--size', LOOK_BYTES // 8, '--samples', 10,
+                   '--passes', 1]
+        with open(os.path.join(self.stagedir, 'first_look.sh'), 'w', encoding='utf-8') as file:
+            for name, path in found.items():
+                command = [self.programs.path('fileio-serial'), *options, '--name', name, '--directory', path]
+                # What one of them refuses is for the check that measures it to say.
+                file.write(f'echo {shlex.quote(_MARK + name)}\n{shlex.join(map(str, command))} 2>&1 || true\n')
+
+    @sanity_function
+    def looked(self):
+        return True
+
+    def found(self, name):
+        '''(records by operation, reason): what there is, or None and why not.'''
+        parts = re.split(f'^{_MARK}(.*)$', self.output(), flags=re.MULTILINE)
+        text = dict(zip(parts[1::2], parts[2::2])).get(name, '')
+        seen = {record['options']['operation']: record for record in records.parse(text, f'first look at {name}').measurements}
+        said = [line for line in text.splitlines() if line.startswith('plumbline: ')]
+        return (seen, None) if len(seen) == 2 and not said else (None, (said or ['the first look ended early'])[-1])
+
+
+class FileSystemCheck(NativeCheck):
+    '''A check that measures one file system.
+
+    The test has ``file_system``, one of :func:`names`, and ``size``, a text for people.
+    '''
+
+    look = fixture(first_look, scope='environment')
+
+    #: Variants whose metric ``speedup`` is measured as well.
+    compared = ()
+
+    #: Seconds that the timed passes of one file system may take; what would take longer is skipped and said to be.
+    #:
+    #: :type: :class:`int`
+    #: :default: ``45``
+    seconds = variable(int, value=45, loggable=False)
+
+    @run_after('setup')
+    def choose_file_system(self):
+        with in_one_line():
+            found = of_partition(self.current_partition)
+        self.path = found.get(self.file_system)
+        if self.path is None:
+            self.leave(f'{self.file_system} is a file system of another partition')
+
+    @property
+    def level(self):
+        '''What tells this test from the others of its check, in reports and references.'''
+        return f'{self.size} on {self.file_system}'
+
+    def leave(self, reason):
+        self.plumbline['level'] = self.level
+        self.skip_metric(None, reason)
+        self.skip(reason)
+
+    def first_look(self):
+        '''The records of the first look; a default file system that is not there is no failure.'''
+        seen, reason = self.look.found(self.file_system)
+        if seen is None and not self.current_partition.extras.get('file_systems') and self.file_system == 'shm':
+            self.leave(reason)
+        if seen is None:
+            raise PlumblineError(f'{self.file_system}: {reason}')
+        return seen
+
+    def arguments(self, variants, elements, passes, files):
+        '''Options of the program: what of this fits into the room and the time that there are.
+
+        :arg passes: how many passes each variant makes of each operation, at least.
+        :arg files: bytes that all files have together, per operation.
+        '''
+        operations = ['write', 'read_warm', 'write_fsync', 'read_cold']
+        if not self.is_dry_run():
+            seen = self.first_look()
+            facts = seen['write_fsync']['options']
+            self.need_room(facts, 2 * files, elements)
+            operations = self.what_fits(operations, 8 * elements * len(variants) * passes, seen, facts['file_system'], variants)
+        return ['--variants', ','.join(variants), '--operation', ','.join(operations), '--size', elements,
+                '--directory', self.path, '--name', self.file_system]
+
+    def need_room(self, facts, files, elements):
+        '''Leave where the files would fill the file system, or they and the arrays the memory.'''
+        free, in_memory = facts.get('free_bytes'), facts['file_system'] in IN_MEMORY
+        if free is not None and free < 2 * files:
+            self.leave(f'{self.size} needs {files / 1e6:.0f} MB of files in {facts["path"]} ({facts["file_system"]}), and less '
+                       f'than twice as much is free ({free / 1e6:.0f} MB)')
+        if self.memory is not None and 16 * elements + files * in_memory > self.memory / 2:
+            self.leave(f'{self.size} and what goes with it needs more than half of the memory')
+
+    def what_fits(self, operations, moved, seen, kind, variants):
+        '''The operations that make sense there and for which there is time; of the others is said why not.
+
+        :arg moved: bytes that each operation writes or reads in all.
+        '''
+        rate = {name: metrics.bandwidth(record, name).value * 1e6 for name, record in seen.items()}
+        chosen, left = [], self.seconds
+        for operation in operations:
+            if kind in IN_MEMORY and operation in NOT_IN_MEMORY:
+                self.skip_metric(f'all of {operation}', f'{kind} is the memory itself: {NOT_IN_MEMORY[operation]}')
+                continue
+            # As if all but warm reads went to the device.
+            seconds = moved / rate['read_warm' if operation == 'read_warm' else 'write_fsync']
+            if seconds <= left:
+                left -= seconds
+                chosen.append(operation)
+                continue
+            for variant in variants:
+                self.skip_case(variant, operation,
+                               f'it would take about {seconds:.0f} s, and of {self.seconds} s {left:.0f} are left')
+        if not chosen:
+            self.skip('there is no time for any operation')
+        return chosen
+
+    def skip_case(self, variant, operation, reason):
+        for metric in ('bandwidth', *(['speedup'] if variant in self.compared else [])):
+            self.skip_metric(f'{metric}.{variant}.{operation}', reason)
+
+    def worth_saying(self, group):
+        '''The records whose page cache was as it is said to be; notes tell the rest.'''
+        for record in metrics.kernels(group):
+            found = record['options']
+            self.note(f"{self.file_system}: {found['file_system']} at {found['path']}; array {found['shape']}, files "
+                      f"{found['kept']}")
+            complaint = self.wrong_state(found)
+            if complaint:
+                self.skip_case(record['variant'], found['operation'], complaint)
+            else:
+                yield record
+        self.note('write: into the page cache, which may write behind; write_fsync: until the device has it; read_warm: all '
+                  'pages in the page cache, as mincore() saw; read_cold: pages dropped by posix_fadvise(), which is advice, and '
+                  'gone as mincore() saw; the caches of devices and servers are as they are')
+
+    @staticmethod
+    def wrong_state(found):
+        resident = found.get('resident')
+        if not found['operation'].startswith('read'):
+            return None
+        if resident is None:
+            return 'mincore() does not show here what the page cache holds'
+        if found['operation'] == 'read_cold' and resident > MOST_RESIDENT:
+            return f'{resident:.0%} of the pages stayed in the page cache although they were advised to go: not cold'
+        if found['operation'] == 'read_warm' and resident < 1 - MOST_RESIDENT:
+            return f'only {resident:.0%} of the pages were in the page cache: not warm'
+        return None

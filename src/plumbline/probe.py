@@ -1,0 +1,118 @@
+'''Probes of the machine whose results other checks use: the reach of the TLBs.'''
+
+import json
+import os
+
+import numpy as np
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after, variable
+
+from plumbline import metrics, tlb, topology
+from plumbline.check import NativeCheck
+from plumbline.errors import PlumblineError
+from plumbline.report.quantity import size
+
+#: Numbers of pages to go to: beyond the second level's entries, and of huge pages no more than fill 4 GiB.
+_MOST_PAGES = {'base': 16384, 'huge': 2048}
+
+#: Below this many pages even the first level's entries may not be seen.
+_LEAST_PAGES = 256
+
+#: Strides, as parts and multiples of the page.  Several pages may be held as one (16: Arm's contiguous ones), and a huge
+#: page in parts.
+_STRIDES = {'base': (1, 4, 16), 'huge': (1 / 16, 1)}
+
+#: Pages are huge if this share of the memory lies in huge ones.
+GIVEN = 0.9
+
+
+class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
+    '''How many pages do the TLBs of each level hold, what does a miss cost, and which page size is in force?
+
+    As a fixture (scope ``environment``) it offers :attr:`found`; it leaves the same in its output folder as ``tlb.json``.
+    '''
+
+    descr = 'Reach of the TLBs'
+    source = 'byna2003, section 3: the model needs page size and entries; probe after Saavedra and Smith 1995'
+    samples = 20
+    program = 'chase'
+    threads = 'one'
+    pages = parameter(['base', 'huge'])
+
+    #: Most pages to visit; 0 for what shows the second level, or what the memory allows.
+    #:
+    #: :type: :class:`int`
+    #: :default: ``0``
+    most_pages = variable(int, value=0, loggable=False)
+
+    #: What was found (:func:`plumbline.tlb.found`); None before, and where huge pages were not given.
+    found = None
+
+    @run_after('init')
+    def keep_what_was_found(self):
+        self.keep_files = ['tlb.json']
+
+    def options(self):
+        self.base, huge = tlb.page_sizes()
+        self.page = self.base if self.pages == 'base' else huge
+        if not self.page:
+            raise PlumblineError('this kernel has no transparent huge pages: run with -n tlb%pages=base')
+        most = self.most_pages or _MOST_PAGES[self.pages]
+        if self.memory:
+            most = min(most, int(topology.MEMORY_SHARE * self.memory / self.page))
+        if most < (self.most_pages or _LEAST_PAGES):
+            raise PlumblineError(f'{most} pages of {size(self.page)} are a quarter of the memory: too few to see a TLB')
+        strides = sorted({int(self.page * part) for part in _STRIDES[self.pages]} | {self.base})
+        return ['--variants', 'all', '--pages', self.pages, '--size', ','.join(map(str, tlb.sizes(most))),
+                '--stride', ','.join(map(str, strides)), '--threads', 1, '--block', '0.001']
+
+    def evaluate(self):
+        curves = tlb.curves(self.measurements)
+        share = self.share_of_huge_pages()
+        if self.pages == 'huge' and not share >= GIVEN:
+            self.not_given(share)
+        self.found, levels = tlb.found(curves, self.page, self.pages, share)
+        with open(os.path.join(self.stagedir, 'tlb.json'), 'w') as file:
+            json.dump(self.found, file, indent=2)
+        text = size(self.page).replace(' ', '')
+        last = curves[max(curves)]
+        yield metrics.Metric('latency', f'apart.{text}', last.strided[-1] * 1e-3, 'us')
+        yield from self.of_page(text)
+        for level, steps in levels.items():
+            yield from self.of_level(level, text, steps)
+
+    def share_of_huge_pages(self):
+        '''The smallest share of the records whose nodes lie a page apart.'''
+        apart = [record for record in self.measurements if record['options']['stride'] == max(self.page, self.base)]
+        wrong = {record['page_size'] for record in apart} - {self.base}
+        if wrong:
+            raise PlumblineError(f'the node has pages of {min(wrong)} bytes, the one that ReFrame runs on of '
+                                 f'{self.base}: run ReFrame on a node of the same kind')
+        shares = [record['huge_page_share'] for record in apart if record['variant'] == 'strided']
+        return None if None in shares else min(shares)
+
+    def not_given(self, share):
+        reason = (f'huge pages were asked for, and {share:.2f} of the memory lies in some' if share is not None else
+                  'whether the pages are huge is not known here')
+        self.skip_metric('tlb_entries', reason)
+        self.skip(reason)
+
+    def of_page(self, text):
+        if self.found['in_force'] is None:
+            self.skip_metric(f'page_in_force.{text}', self.found['in_force_reason'])
+            return
+        yield metrics.Metric('page_in_force', text, np.array([self.found['in_force']]), 'bytes')
+        if self.found['in_force'] < self.page:
+            self.note(f"pages of {text} were given, but one translation covers {size(self.found['in_force'])}: nested "
+                      'paging of a virtual machine splits them')
+
+    def of_level(self, level, text, steps):
+        if not steps:
+            for metric in (f'tlb_entries.{level}', f'tlb_reach.{level}', f'latency.{level}_miss'):
+                self.skip_metric(f'{metric}.{text}', self.found['reasons'][level])
+            return
+        known = self.found['levels'][level]
+        yield metrics.Metric('tlb_entries', f'{level}.{text}', np.array([float(known['entries'])]), 'entries')
+        if known['reach']:
+            yield metrics.Metric('tlb_reach', f'{level}.{text}', np.array([float(known['reach'])]), 'bytes')
+        yield metrics.Metric('latency', f'{level}_miss.{text}', steps[(len(steps) - 1) // 2].samples * 1e-3, 'us')

@@ -1,0 +1,194 @@
+'''The trapezoidal integral in four ways: right, of the work that is counted, and its check.'''
+
+import ctypes
+import itertools
+import math
+import re
+import shutil
+
+import numpy as np
+import pytest
+import rfm
+from native import CPUS, SOURCE, Build, output_of, x86_only
+from scipy import integrate
+
+from plumbline.report.figures import redundancy as figures
+
+QUICK = ['--samples', 10, '--passes', 1]
+THREADS = ['1', '2', '3'][:len(CPUS)]
+WAYS = ('original', 'shared', 'vectorised', 'restructured')
+
+
+@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
+def test_every_way_is_right(request, flavour):
+    sizes = [1, 2, 3, 31, 32, 33, 34, 64, 65, 66, 1009]
+    build = request.getfixturevalue(flavour)
+    found = build.measured('trapezoid', '--variants', 'all', '--size', ','.join(map(str, sizes)),
+                           '--threads', ','.join(THREADS), *QUICK).measurements
+    assert sorted((r['variant'], r['size'], r['threads']) for r in found) == sorted(
+        itertools.product(WAYS, sizes, map(int, THREADS)))
+    assert all(r['valid'] and r['max_error'] <= r['tolerance'] < 1e-12 for r in found)
+
+
+@pytest.fixture(scope='module')
+def loops(tmp_path_factory):
+    path = tmp_path_factory.mktemp('loops') / 'loops.so'
+    sources = [SOURCE / 'kernels/trapezoid' / name for name in ('kernel.c', 'count.c')]
+    output_of('cc', '-O3', '-march=native', '-shared', '-fPIC', '-I', SOURCE / 'harness', *sources, '-o', path)
+    return ctypes.CDLL(path)
+
+
+def call(loops, name, begin, end, a, h):
+    function = getattr(loops, name)
+    function.restype = ctypes.c_double
+    return function(begin, end, ctypes.c_double(a), ctypes.c_double(h))
+
+
+def test_loops_against_scipy(loops):
+    rng = np.random.default_rng(2002)
+    for way, prefix in itertools.product(WAYS, ('trapezoid', 'counted')):
+        for steps in (1, 2, 3, 32, 33, 100, 1000):
+            begin, a, h = int(rng.integers(0, 50)), rng.uniform(-2, 2), rng.uniform(0.001, 0.1)
+            x = a + h * np.arange(begin, begin + steps + 1)
+            expected = integrate.trapezoid(4 / (1 + x * x), dx=h)
+            assert call(loops, f'{prefix}_{way}', begin, begin + steps, a, h) == pytest.approx(expected, rel=1e-12)
+
+
+#: Additions, multiplications and divisions by hand, without the 31 additions of partial sums.  An evaluation of f has 2, 2
+#: and 1: a + i h, x x, 1 + ., 4 / ..  A step of the first two ways adds two values and the sum, and multiplies by h and 1/2.
+BY_HAND = {
+    ('original', 1): (6, 6, 2), ('original', 2): (12, 12, 4), ('original', 3): (18, 18, 6),
+    ('shared', 1): (6, 6, 2), ('shared', 2): (10, 10, 3), ('shared', 3): (14, 14, 4),
+    ('vectorised', 1): (6, 6, 2), ('vectorised', 2): (12, 12, 4), ('vectorised', 3): (18, 18, 6),
+    # Two ends, added, halved, added to the sum, times h; and each inner point once, with one addition.
+    ('restructured', 1): (6, 6, 2), ('restructured', 2): (9, 8, 3), ('restructured', 3): (12, 10, 4),
+}
+
+
+def test_work_is_counted_as_by_hand(programs):
+    found = programs.measured('trapezoid', '--variants', 'all', '--size', '1,2,3', *QUICK).measurements
+    assert len(found) == len(BY_HAND)
+    for record in found:
+        adds, multiplies, divides = BY_HAND[record['variant'], record['size']]
+        adds += 31 if record['variant'] in ('vectorised', 'restructured') else 0
+        assert [record['options'][k] for k in ('adds', 'multiplies', 'divides')] == [adds, multiplies, divides]
+        assert record['flops'] == adds + multiplies + divides
+        assert record['bytes'] == record['traffic'] == 0
+
+
+def test_work_of_a_thousand_steps(programs):
+    found = programs.measured('trapezoid-serial', '--variants', 'all', '--size', 1000, '--passes', 3,
+                              '--samples', 10).measurements
+    assert {r['variant']: r['flops'] for r in found} == {
+        'original': 3 * 14000, 'shared': 3 * 9005, 'vectorised': 3 * 14031, 'restructured': 3 * 6039}
+
+
+@x86_only
+def test_the_compiler_leaves_the_redundancy(programs):
+    '''Original divides twice a step; vectorised twice as often as restructured, and packed.'''
+    if 'GNU' not in programs.measured('trapezoid', '--size', 8, *QUICK).measurements[0]['compiler']:
+        pytest.skip('what is expected of the instructions is written for gcc')
+    text = output_of('objdump', '-d', '--no-show-raw-insn', programs.path('trapezoid'))
+    code = dict(re.findall(r'^[0-9a-f]+ <trapezoid_(\w+)>:\n(.*?)(?:\n\n|\Z)', text, re.MULTILINE | re.DOTALL))
+    divisions = {way: tuple(len(re.findall(rf'\tv?div{kind}\b', code[way])) for kind in ('sd', 'pd')) for way in WAYS}
+    assert divisions['original'] == (2, 0)
+    assert divisions['shared'] == (2, 0)        # one of them before the loop
+    assert divisions['vectorised'][1] == 2 * divisions['restructured'][1] > 0
+
+
+def test_too_many_steps_are_refused(programs):
+    found = programs.run('trapezoid', '--size', 2**31)
+    assert found.code == 2 and found.errors.startswith('plumbline: --size 2147483648: ') and 'at most' in found.errors
+
+
+# --- what is wrong is found --------------------------------------------------------------------------
+
+@pytest.fixture(scope='module')
+def copy(tmp_path_factory):
+    '''A build of a copy of the trapezoid, to be broken.'''
+    folder = tmp_path_factory.mktemp('copy')
+    for part in ('cmake', 'harness', 'kernels/trapezoid'):
+        shutil.copytree(SOURCE / part, folder / 'src' / part)
+    shutil.copy(SOURCE / 'CMakeLists.txt', folder / 'src')
+    return Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', '-DPLUMBLINE_LIKWID=OFF', source=folder / 'src',
+                 targets=['trapezoid'])
+
+
+@pytest.fixture
+def changed(copy):
+    '''Function (text, other text) -> the build with the one instead of the other.'''
+    path = copy.folder.parent / 'src/kernels/trapezoid/kernel.c'
+    text = path.read_text()
+
+    def change(right, wrong):
+        assert text.count(right) == 1
+        path.write_text(text.replace(right, wrong))
+        copy.make('trapezoid')
+        return copy
+    yield change
+    path.write_text(text)
+
+
+@pytest.mark.parametrize('right, wrong, way', [
+    ('int i = begin + 1;', 'int i = begin + 2;', 'restructured'),      # a point is missing
+    ('        left = right;\n', '', 'shared'),
+    ('return divide(4, add(1, multiply(x, x)));', 'return divide(4, add(1.0000001, multiply(x, x)));', 'all'),
+])
+def test_wrong_integral_is_found(changed, right, wrong, way):
+    found = changed(right, wrong).run('trapezoid', '--variants', 'all', '--size', '1000', *QUICK)
+    assert found.code == 1
+    assert {r['variant'] for r in found.measurements if not r['valid']} == (set(WAYS) if way == 'all' else {way})
+
+
+def metrics_of(case):
+    return {metric['name']: metric for metric in case['plumbline']['metrics']}
+
+
+OPTIONS = ('-r', '--exec-policy=serial', '-S', 'samples=10', '-n', '^redundancy')
+
+
+@pytest.fixture(scope='module')
+def run(measuring, tmp_path_factory):
+    done = measuring(tmp_path_factory.mktemp('run')).reframe(*OPTIONS, checks=rfm.REPOSITORY / 'checks/apps')
+    assert done.report, done.out
+    return done
+
+
+def test_check_proves_the_equation(run):
+    case, = run.cases().values()
+    found = metrics_of(case)
+    for way in WAYS:
+        assert (found[f'work.{way}']['value'], found[f'work.{way}']['verdict']) == (1, 'PASS')
+        assert found[f'redundancy.{way}']['value'] == pytest.approx(
+            {'original': 14 / 6, 'shared': 9 / 6, 'vectorised': 14 / 6, 'restructured': 1}[way], rel=1e-4)
+    for way in WAYS[1:]:
+        assert found[f'equation.{way}']['verdict'] == 'PASS'
+        assert found[f'rate.{way}']['value'] == pytest.approx(
+            found[f'speedup.{way}']['value'] * found[f'redundancy.{way}']['value'] / found['redundancy.original']['value'])
+    # On a noisy machine a speed-up may miss its floor; nothing else may go wrong.
+    assert case['result'] == 'pass' or 'speedup' in case['fail_reason']
+
+
+def test_figures(run):
+    detail = [{**case['plumbline'], 'hostname': 'h'} for case in run.cases().values()]
+    (_, caption, figure), (_, _, table) = figures.FIGURES['redundancy'](detail)
+    assert figure is not None and 'speed-up x redundancy' in caption
+    assert [row[0] for row in table.rows] == list(WAYS)
+    assert [row[1] for row in table.rows] == ['14.0', '9.00', '14.0', '6.00']
+    for _, caption, figure in figures.FIGURES['redundancy']([{'hostname': 'h'}]):
+        assert figure is None and caption.startswith('Not drawn')
+
+
+def test_work_that_is_not_the_count_by_hand_fails(changed, programs, measuring, tmp_path):
+    '''A right integral for more work than the way is to have: f once more in every step.'''
+    broken = changed('integral = add(integral, multiply(multiply(h, add(left, right)), 0.5));',
+                     'integral = add(integral, multiply(multiply(h, add(left, f(after(i), a, h))), 0.5));')
+    folder = shutil.copytree(programs.folder / 'bin', tmp_path / 'bin')
+    shutil.copy(broken.path('trapezoid'), folder)
+    done = measuring(tmp_path / 'place').reframe(*OPTIONS, checks=rfm.REPOSITORY / 'checks/apps',
+                                                 CANNED_PROGRAMS=str(folder))
+    case, = done.cases().values()
+    found = metrics_of(case)
+    assert case['result'] == 'fail' and found['work.shared']['verdict'] == 'FAIL'
+    assert found['work.shared']['value'] == pytest.approx(14 / 9, rel=1e-4)
+    assert math.isclose(found['equation.shared']['value'], 1)
