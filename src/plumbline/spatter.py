@@ -78,7 +78,7 @@ class Config:
         '''The configuration as a line of ``gather_patterns --pattern FILE``.'''
         numbers = [f'{key}={value}' for key, value in self.numbers.items()]
         patterns = [f"{key}={','.join(map(str, pattern))}" for key, pattern in self.patterns.items()]
-        return ' '.join([self.kernel, *numbers, *patterns])
+        return ' '.join([self.kernel, f'name={self.name}', *numbers, *patterns])
 
 
 def read(path, memory=None, threads=1):

@@ -409,11 +409,12 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_fact *facts(const pl_case *c)
 {
-    static pl_fact known[4];
+    static pl_fact known[5];
     const gather_pattern *p = pattern(c);
-    known[0] = (pl_fact){"kernel", gather_kind_names[p->kind], 0};
-    known[1] = (pl_fact){"length", NULL, (double)p->length};
-    known[2] = (pl_fact){"count", NULL, (double)p->count};
+    known[0] = (pl_fact){"name", p->name, 0};
+    known[1] = (pl_fact){"kernel", gather_kind_names[p->kind], 0};
+    known[2] = (pl_fact){"length", NULL, (double)p->length};
+    known[3] = (pl_fact){"count", NULL, (double)p->count};
     return known;
 }
 

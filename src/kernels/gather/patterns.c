@@ -26,6 +26,7 @@ static const bool needed[GATHER_KINDS][KEYS] = {
 typedef struct {
     const char *file;
     int number;
+    const char *name;
     size_t value[KEYS];         /* of the keys that are numbers; of the lists, their lengths */
     int32_t *list[KEYS];
 } line;
@@ -60,6 +61,10 @@ static void read_key(line *l, gather_kind kind, bool *seen, char *text)
     int key = 0;
     if (equals)
         *equals = 0;
+    if (equals && !strcmp(text, "name")) {
+        l->name = strdup(equals + 1);
+        return;
+    }
     while (key < KEYS && strcmp(key_names[key], text))
         key++;
     if (!equals || key == KEYS || !needed[kind][key])
@@ -95,7 +100,7 @@ static gather_pattern finish(const line *l, gather_kind kind)
     const bool multi = kind == MULTIGATHER || kind == MULTISCATTER;
     const int first = kind == GS ? PATTERN_GATHER : PATTERN, delta = kind == GS ? DELTA_GATHER : DELTA;
     const int second = kind == MULTIGATHER ? PATTERN_GATHER : PATTERN_SCATTER;
-    gather_pattern p = {.kind = kind, .count = l->value[COUNT], .wrap = kind == GS ? 1 : l->value[WRAP],
+    gather_pattern p = {.name = l->name, .kind = kind, .count = l->value[COUNT], .wrap = kind == GS ? 1 : l->value[WRAP],
                         .delta = l->value[delta], .delta_to = l->value[DELTA_SCATTER], .index = l->list[first],
                         .indices = l->value[first], .length = l->value[first]};
     if (kind == GS || multi) {
@@ -122,7 +127,7 @@ static gather_pattern finish(const line *l, gather_kind kind)
 
 static gather_pattern read_line(const char *file, int number, char *text)
 {
-    line l = {.file = file, .number = number};
+    line l = {.file = file, .number = number, .name = ""};
     bool seen[KEYS] = {false};
     int kind = 0;
     const char *const word = strsep(&text, " ");

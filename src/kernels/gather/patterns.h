@@ -5,6 +5,7 @@
 
 /* One pattern of a file: a line. */
 typedef struct {
+    const char *name;
     gather_kind kind;
     size_t count, wrap, delta, delta_to;
     size_t length;              /* indices of a row */
@@ -23,7 +24,7 @@ typedef struct {
  *     gather count=1024 wrap=1 delta=8 pattern=0,1,2,3,4,5,6,7
  *
  * first the kernel (gather, scatter, gs, multigather, multiscatter), then the keys of Spatter's JSON files that it needs, each
- * once: count; wrap (not gs); delta, or of gs delta-gather and delta-scatter; pattern (not gs), pattern-gather (gs,
+ * once (and name=TEXT, which the records repeat): count; wrap (not gs); delta, or of gs delta-gather and delta-scatter; pattern (not gs), pattern-gather (gs,
  * multigather), pattern-scatter (gs, multiscatter).  src/plumbline/spatter.py writes such files from Spatter's own. */
 const gather_patterns *gather_read_patterns(const char *file);
 

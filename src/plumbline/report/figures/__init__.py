@@ -6,7 +6,7 @@ check's test cases, each the result object of ``schemas/result.json`` with the k
 It gives plotly figures, or tables; what cannot be drawn is None, and its caption says why.
 """
 
-from . import fdtd, fileio, latency, limits, motion, redundancy, spmv, stencils, transpose, triad
+from . import fdtd, fileio, gather, latency, limits, motion, redundancy, spmv, stencils, transpose, triad
 from .common import Table, place
 
 __all__ = ["FIGURES", "MOST_PLACES", "Table", "of_check"]
@@ -18,6 +18,7 @@ MOST_PLACES = 8
 FIGURES = {
     **fdtd.FIGURES,
     **fileio.FIGURES,
+    **gather.FIGURES,
     **latency.FIGURES,
     **limits.FIGURES,
     **motion.FIGURES,
