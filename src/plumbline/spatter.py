@@ -94,8 +94,8 @@ def read(path, memory=None, threads=1):
         with open(path, encoding='utf-8') as file:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
-        raise PlumblineError(f'pattern file {path}: {getattr(error, "strerror", None) or "is no text file"}; give a JSON file of '
-                             "Spatter's") from None
+        why = getattr(error, 'strerror', None) or 'is no text file'
+        raise PlumblineError(f"pattern file {path}: {why}; give a JSON file of Spatter's") from None
     found = parse(text, str(path))
     for number, config in enumerate(found, start=1):
         if memory is not None and config.memory(threads) > memory:
@@ -113,8 +113,10 @@ def parse(text, source='pattern file'):
         entries = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_number)
     except json.JSONDecodeError as error:
         raise PlumblineError(f'{source}, line {error.lineno}: malformed JSON: {error.msg}') from None
-    except (ValueError, RecursionError) as error:
-        raise PlumblineError(f'{source}: {error or "nested too deeply"}') from None
+    except RecursionError:
+        raise PlumblineError(f'{source}: nested too deeply; it must be an array of configurations') from None
+    except ValueError as error:
+        raise PlumblineError(f'{source}: {error}') from None
     if not isinstance(entries, list) or not entries:
         raise PlumblineError(f'{source}: must be an array of configurations, at least one: [{{"kernel": "Gather", ...}}, ...]')
     found, names = [], set()

@@ -31,8 +31,8 @@ static gather_kind kind(const pl_case *c) { return c->tuning[DIRECTION] ? SCATTE
 static void check(const pl_case *c)
 {
     if (c->n > (size_t)GATHER_INDEX_MAX / (size_t)c->tuning[SPAN])
-        pl_fail("--size %zu: with --span %ld the array has more elements than 32-bit indices reach, %d: choose a smaller size or span",
-                c->n, c->tuning[SPAN], GATHER_INDEX_MAX);
+        pl_fail("--size %zu: with --span %ld the array has more elements than 32-bit indices reach, %d: choose a smaller size "
+                "or span", c->n, c->tuning[SPAN], GATHER_INDEX_MAX);
 }
 
 /* --- the index sets: functions of i, all indices of a set distinct ------------------------------------------ */
@@ -101,9 +101,10 @@ static void *create(const pl_case *c)
     if (!s->buffers)
         return NULL;
     s->member = pl_allocate(words(c) * sizeof *s->member, "the index set");
-    for (size_t i = 0; i < c->n; i++)
-        s->member[index_of(c, i) / 64] |= (uint64_t)1 << index_of(c, i) % 64;
-    s->threads = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        const size_t k = index_of(c, i);
+        s->member[k / 64] |= (uint64_t)1 << k % 64;
+    }
     return s;
 }
 
@@ -184,8 +185,9 @@ static double lines(const pl_case *c)
 static pl_work work(const pl_case *c)
 {
     const double n = (double)c->n, touched = c->level == 1 ? 8 * n : PL_LINE * lines(c);
-    pl_work w = {.source = "model: 4 bytes of index and 8 of x per element, and the lines of a that are accessed, counted; again "
-                           "only after as many other accesses as the cache below has lines; 8 bytes per element are moved"};
+    pl_work w = {.source = "model: 4 bytes of index and 8 of x per element, and the lines of a that are accessed, counted; "
+                           "again only after as many other accesses as the cache below has lines; 8 bytes per element are "
+                           "moved"};
     if (kind(c) == GATHER) {
         w.load_bytes = 8 * n;
         w.fetched_bytes = 4 * n + touched;

@@ -14,7 +14,10 @@ static const pl_tuning tuning[] = {
     {0},
 };
 
-static const pl_text texts[] = {{"pattern", "the file of patterns; python -m plumbline.spatter makes it of Spatter's JSON"}, {0}};
+static const pl_text texts[] = {
+    {"pattern", "the file of patterns; python -m plumbline.spatter makes it of Spatter's JSON"},
+    {0},
+};
 
 static const gather_pattern *pattern(const pl_case *c)
 {
@@ -26,7 +29,19 @@ static const gather_pattern *pattern(const pl_case *c)
     return &all->pattern[c->tuning[CONFIG] - 1];
 }
 
-static size_t elements(const pl_case *c) { return pattern(c)->length * pattern(c)->count; }
+/* --size, where it is not given. */
+static size_t no_size(const char *const *text)
+{
+    (void)text;
+    return 0;
+}
+
+static size_t elements(const pl_case *c)
+{
+    if (c->n)
+        pl_fail("--size: patterns have their own, length times count: leave it out");
+    return pattern(c)->length * pattern(c)->count;
+}
 
 static bool has_dense(const gather_pattern *p) { return p->kind != GS; }
 
@@ -238,9 +253,9 @@ static pl_work work(const pl_case *c)
     const size_t kept = dense_rows(p) < rows ? dense_rows(p) : rows;    /* of the dense array, by each thread */
     const bool dense_moves = has_dense(p) && (c->level == 1 || sizeof(double) * p->length * kept > below);
     const bool lists_move = c->level == 1 || sizeof(int32_t) * (p->indices + (p->inner ? p->length : 0)) > below;
-    pl_work w = {.source = "model: the lines of the sparse arrays that are accessed, counted, again only after as many other accesses "
-                           "as the cache below has lines; indices and dense rows where they are too large for that cache; 8 bytes "
-                           "per element are moved (Spatter; gs 16)"};
+    pl_work w = {.source = "model: the lines of the sparse arrays that are accessed, counted; again only after as many other "
+                           "accesses as the cache below has lines; indices and dense rows where they are too large for that "
+                           "cache; 8 bytes per element are moved (Spatter; gs 16)"};
     if (c->level == 1) {
         w.fetched_bytes = (p->read ? 8 * n : 0) + (writes_dense(p) || p->kind == GS ? 0 : 8 * n);
         w.written_bytes = 8 * n;
@@ -420,8 +435,8 @@ static const pl_fact *facts(const pl_case *c)
 
 static const pl_kernel patterns = {
     .name = "gather_patterns", .title = "Spatter's kernels on the patterns of a file", .variants = gather_variants,
-    .tuning = tuning, .texts = texts, .elements = elements, .check = check, .footprint = footprint, .create = create,
-    .touch = touch, .run = run, .work = work, .verify = verify, .poison = poison, .where = where, .destroy = destroy,
+    .tuning = tuning, .texts = texts, .own_size = no_size, .elements = elements, .check = check, .footprint = footprint,
+    .create = create, .touch = touch, .run = run, .work = work, .verify = verify, .poison = poison, .where = where, .destroy = destroy,
     .facts = facts,
 };
 

@@ -213,29 +213,44 @@ static double expected(size_t i, size_t j, size_t k)
     return eighths / 8.0;
 }
 
+/* Largest error of an interior row; a loop that has none of it, which is as fast as the sweep, comes first. */
+static double error_of_row(const jacobi_box *box, const double *v, size_t j, size_t k)
+{
+    int wrong = 0;
+    double worst = 0;
+    for (size_t i = 1; i + 1 < box->n; i++)
+        wrong |= v[i] != expected(i, j, k);
+    for (size_t i = 1; wrong && i + 1 < box->n; i++) {
+        const double error = fabs(v[i] - expected(i, j, k));
+        if (isnan(error))
+            return error;
+        worst = error > worst ? error : worst;
+    }
+    return worst;
+}
+
 /* Every interior point is right; boundary, padding and guards are as they were, and so is the input. */
 static double verify(const pl_case *c)
 {
     const jacobi_box box = box_of(c);
-    const double *const in = array_of(c, IN), *const out = array_of(c, OUT);
     const size_t planes = planes_of(c);
     double worst = pl_buffers_guards_intact(c->data) ? 0 : INFINITY;
     for (size_t k = 0; k < planes; k++)
         for (size_t j = 0; j < box.rows; j++) {
             const size_t row = k * box.plane + j * box.row;
-            const bool inner = k > 0 && j > 0 && k + 1 < planes && j + 1 < box.rows;
+            const double *const u = array_of(c, IN) + row, *const v = array_of(c, OUT) + row;
+            const bool inner = k > 0 && j > 0 && k + 1 < planes && j + 1 < box.rows && box.n > 2;
+            const double error = inner ? error_of_row(&box, v, j, k) : 0;
+            bool changed = !untouched(v);
+            if (isnan(error))
+                return error;
+            worst = error > worst ? error : worst;
+            for (size_t i = inner ? box.n - 1 : 1; i < box.row; i++)
+                changed |= !untouched(v + i);
             for (size_t i = 0; i < box.n; i++)
-                if (in[row + i] != value(i, j, k))
-                    worst = INFINITY;
-            for (size_t i = 1; inner && i + 1 < box.n; i++) {
-                const double error = fabs(out[row + i] - expected(i, j, k));
-                if (isnan(error))
-                    return error;
-                worst = error > worst ? error : worst;
-            }
-            for (size_t i = 0; i < box.row; i++)
-                if ((!inner || i == 0 || i + 1 >= box.n) && !untouched(&out[row + i]))
-                    worst = INFINITY;
+                changed |= u[i] != value(i, j, k);
+            if (changed)
+                worst = INFINITY;
         }
     return worst;
 }

@@ -91,7 +91,8 @@ def then_and_now(machine):
     for variant in ('simd', 'prefetch'):
         if variant in by_variant:
             yield Figure(f'gather of 1000 random of 100000: {variant} / novec (then, E-registers / cache: 5.7)',
-                         limits.paired_ratio(by_variant[variant], by_variant['novec'], 'bytes'), 0, remark='anderson1997, table 5')
+                         limits.paired_ratio(by_variant[variant], by_variant['novec'], 'bytes'), 0,
+                         remark='anderson1997, table 5')
 
 
 def figures(machine, pairs):
