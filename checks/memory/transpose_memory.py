@@ -8,22 +8,28 @@ from reframe.core.builtins import parameter
 #: What is there to compare with, and is not judged itself.
 YARDSTICKS = ('openblas', 'memcpy')
 
+#: Into another matrix, or into the same.
+VARIANTS = {'out': 'all', 'in': 'rows,padded,blocked'}
+
 
 @rfm.simple_test
 class transpose_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''What does each way of transposing a matrix get of the memory's bandwidth?'''
 
-    descr = 'Transpose of a matrix in memory, all variants'
+    descr = 'Transpose of a matrix in memory, into another and in place'
     source = 'anderson1997, section 3.3.3; byna2003, section 3'
     program = 'transpose'
     threads = parameter(['one', 'all'])
+    place = parameter(['out', 'in'])
     tags = {'acceptance'}
 
     def options(self):
         # Rows of whole cache lines, an odd number of them: powers of two are the question of transpose_sizes.
-        dimension = (math.isqrt(self.working_sets(self.cpus)[0]['memory'] // 16) // 8 | 1) * 8
+        matrices = {'out': 2, 'in': 1}[self.place]
+        dimension = (math.isqrt(self.working_sets(self.cpus)[0]['memory'] // (8 * matrices)) // 8 | 1) * 8
         self.intended[dimension] = 'memory'
-        return ['--variants', 'all', '--size', dimension, '--threads', len(self.cpus), '--limit', '--block', '0.005']
+        return ['--place', self.place, '--variants', VARIANTS[self.place], '--size', dimension, '--threads', len(self.cpus),
+                '--limit', '--block', '0.005']
 
     def evaluate(self):
         group, = metrics.groups(self.measurements)
@@ -33,9 +39,9 @@ class transpose_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
             variant = record['variant']
             found = paired[variant]
             unjudged = 'a yardstick' if variant in YARDSTICKS else None
-            yield metrics.Metric('of_limit', variant, found.samples, '1', found.limit, unjudged)
-            yield metrics.bandwidth(record, variant, found.limit)
+            yield metrics.Metric('of_limit', f'{self.place}.{variant}', found.samples, '1', found.limit, unjudged)
+            yield metrics.bandwidth(record, f'{self.place}.{variant}', found.limit)
         for record in others:
-            yield metrics.Metric('speedup', record['variant'], limits.paired_ratio(record, rows, 'bytes'), '1')
-        if all(record['variant'] != 'openblas' for record in group):
-            self.skip_metric('speedup.openblas', 'built without OpenBLAS')
+            yield metrics.Metric('speedup', f"{self.place}.{record['variant']}", limits.paired_ratio(record, rows, 'bytes'), '1')
+        if self.place == 'out' and all(record['variant'] != 'openblas' for record in group):
+            self.skip_metric('speedup.out.openblas', 'built without OpenBLAS')

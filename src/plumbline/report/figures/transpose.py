@@ -7,6 +7,14 @@ from ..readings import grouped, limit_of, quartiles, rates
 from .common import bars, by_threads, threads_text, where
 
 
+def transpose_memory(details):
+    """Variants side by side; one figure for another matrix as the result, one for the same."""
+    for place, told in (("out", "into another matrix"), ("in", "in place")):
+        those = [d for d in details if any(r["options"].get("place") == place for r in d.get("records") or [])]
+        if those:
+            yield from bars(those, f"Ways to transpose a matrix in memory, {told}", "anderson1997, section 3.3.3")
+
+
 def transpose_sizes(details):
     """Bandwidth at powers of two and beside them; one figure per thread count."""
     for detail, threads, records in by_threads(details):
@@ -38,9 +46,7 @@ def _caption(records):
 
 
 FIGURES = {
-    "transpose_memory": partial(
-        bars, title="Ways to transpose a matrix in memory", source="anderson1997, section 3.3.3"
-    ),
+    "transpose_memory": transpose_memory,
     "transpose_sizes": transpose_sizes,
     "transpose_table6": partial(bars, title="Transpose of a 1025 x 1025 matrix", source="anderson1997, table 6"),
 }
