@@ -135,7 +135,7 @@ static size_t number_of(const chain *x, const void *p)
 static bool is_one_cycle(const chain *x)
 {
     const size_t chains = x->n < CHAINS ? x->n : CHAINS;
-    size_t at[CHAINS], next_start[CHAINS], visited = 0, running = chains;
+    size_t at[CHAINS], next_start[CHAINS] = {0}, visited = 0, running = chains;
     unsigned char *seen = pl_allocate(x->n, "the visits of the chase");
     enum { VISITED = 1, START = 2 };
     bool right = true;
