@@ -53,7 +53,7 @@ def test_the_serial_build_is_right(programs):
 def test_a_compiler_that_distributes_has_all_loops(programs):
     names = {f'{loop}{told}' for loop in (*C_LOOPS, 'distributed') for told in ('', '_restrict')}
     runnable = programs.runnable('fdtd')
-    assert {'fused', 'fused_restrict', 'split2', 'split2_restrict', 'split3', 'split3_restrict'} <= runnable
+    assert {'fused', 'fused_restrict', 'fused_prefetch', 'split2', 'split2_restrict', 'split3', 'split3_restrict'} <= runnable
     compiler = programs.measured('fdtd', '--size', 5, *QUICK).measurements[0]['compiler']
     assert not compiler.startswith(('GNU', 'Clang')) or names <= runnable
 
@@ -80,7 +80,7 @@ def passes(programs, tmp_path_factory):
     folder = tmp_path_factory.mktemp('passes')
     flags = flags_of(programs)
     text = ['-DPL_COMPILER="cc"', '-DPL_FLAGS=""', '-DFDTD_C_FLAGS=""']
-    objects = [KERNEL / 'fused.c', KERNEL / 'split.c']
+    objects = [KERNEL / 'fused.c', KERNEL / 'split.c', KERNEL / 'prefetch.c']
     if 'distributed' in flags:
         text.append('-DFDTD_C_DISTRIBUTED=""')
         objects.append(KERNEL / 'distributed.c')

@@ -22,8 +22,9 @@ class fdtd_splitting(rfm.RunOnlyRegressionTest, LimitedCheck):
     tags = {'acceptance'}
 
     def options(self):
-        # The edge n of arrays of n x n x (n - 1): odd, so that rows and planes do not fall on the same sets of a cache.
-        large = int(self.elements('memory', 24) ** (1 / 3)) + 2 | 1
+        # The edge n of arrays of n x n x (n - 1).  Rows of whole cache lines, an odd number of them, so that rows do not
+        # fall on the same sets of a cache.
+        large = 16 * (int(self.elements('memory', 24) ** (1 / 3)) // 16 + 1 | 1)
         self.intended[large] = 'memory'
         self.sizes = {129: 'source', large: 'memory'}
         return ['--variants', 'all', '--size', ','.join(map(str, self.sizes)), '--threads', len(self.cpus), '--limit',

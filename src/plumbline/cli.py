@@ -105,9 +105,7 @@ def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these k
     missed = 0
 
     def show(figure):
-        low, high = min(figure.samples), max(figure.samples)
-        print(f"{'met   ' if figure.met else 'MISSED'} {figure.what}: median {figure.value:.3f}, {low:.3f} .. {high:.3f} "
-              f'of {len(figure.samples)}; target {figure.least:g} .. {figure.most:g} {figure.remark}', flush=True)
+        print(figure.line, flush=True)
         return not figure.met
 
     if not kernels and not archive.scan(archive_root).limit(1).collect().is_empty():

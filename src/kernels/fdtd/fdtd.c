@@ -11,6 +11,7 @@
 static const pl_variant variants[] = {
     {"fused", C(fdtd_fused, FDTD_C_FLAGS), .about = "one loop, three statements, as written: the arrays may overlap"},
     {"fused_restrict", C(fdtd_fused_restrict, FDTD_C_FLAGS), .about = "fused, told that the arrays do not overlap"},
+    {"fused_prefetch", C(fdtd_fused_prefetch, FDTD_C_FLAGS), .about = "fused_restrict, software prefetch"},
     {"split2", C(fdtd_split2, FDTD_C_FLAGS), .about = "two loops, {ex, ey} and {ez}, as written"},
     {"split2_restrict", C(fdtd_split2_restrict, FDTD_C_FLAGS), .about = "split2, no overlap"},
     {"split3", C(fdtd_split3, FDTD_C_FLAGS), .about = "three loops, as written"},
@@ -37,6 +38,13 @@ static const pl_variant variants[] = {
     {"fortran_split3", .about = "built without a Fortran compiler"},
     {"fortran_distributed", .about = "built without a Fortran compiler"},
 #endif
+    {0},
+};
+
+enum { DISTANCE };
+
+static const pl_tuning tuning[] = {
+    [DISTANCE] = {"distance", 384, 16, "prefetch distance in elements"},
     {0},
 };
 
@@ -122,8 +130,10 @@ static void run(const pl_case *c, int thread, long passes)
     const pl_buffers *x = c->data;
     fdtd_loop *const loop = (fdtd_loop *)c->variant->loop;
     const pl_range part = pl_part(inner(c), thread, c->threads);
+    fdtd_coefficients own = coefficients;
+    own.ahead = (size_t)c->tuning[DISTANCE];
     for (long pass = 0; pass < passes; pass++)
-        loop(c->n, part.begin + 1, part.end + 1, &coefficients,
+        loop(c->n, part.begin + 1, part.end + 1, &own,
              x->at[EX], x->at[EY], x->at[EZ], x->at[HX], x->at[HY], x->at[HZ]);
 }
 
@@ -242,7 +252,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_kernel fdtd = {
     .name = "fdtd", .title = "FDTD, update of the electric field: fused, split, and what the compiler may assume",
-    .variants = variants, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work,
+    .variants = variants, .tuning = tuning, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work,
     .verify = verify, .poison = poison, .where = where, .destroy = pl_buffers_destroy,
 };
 

@@ -1,7 +1,7 @@
 '''The figures that Plumbline holds itself to: its kernels against likwid-bench's, its timing, its overhead.
 
 Everything is compared in alternating processes or interleaved in one, as medians of ratios; nothing here is an absolute
-time.  A target that is missed is said, and the exit code is 1.
+time.  A target that is missed, or that could not be measured, is said, and the exit code is 1.
 '''
 
 import json
@@ -11,6 +11,7 @@ import numpy as np
 
 from plumbline.bench import fdtd, fileio, gather, latency, motion, spmv, stencils, transpose, triad
 from plumbline.bench.common import Figure, Machine
+from plumbline.errors import PlumblineError
 
 #: Kernel -> function(machine, pairs), which yields its :class:`Figure` objects.
 FIGURES = {
@@ -40,4 +41,7 @@ def figures(kernels, pairs):
     with tempfile.TemporaryDirectory() as folder:
         machine = Machine(folder)
         for kernel in kernels:
-            yield from FIGURES[kernel](machine, pairs)
+            try:
+                yield from FIGURES[kernel](machine, pairs)
+            except PlumblineError as error:     # the other kernels' figures are not lost
+                yield Figure(kernel, np.array([]), remark=str(error))

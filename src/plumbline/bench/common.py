@@ -1,5 +1,6 @@
 '''What the figures of all kernels share: the figure, and the machine that it is measured on.'''
 
+import math
 import os
 import subprocess
 from dataclasses import dataclass
@@ -16,10 +17,10 @@ from plumbline.settings import ROOT
 
 @dataclass(frozen=True)
 class Figure:
-    '''One figure: what, the samples of its ratio, and the range that it should lie in.'''
+    '''One figure: what, the samples of its ratio, and the range that it should lie in, if it has a target.  No samples: not measured, and why.'''
     what: str
     samples: np.ndarray
-    least: float
+    least: float = float('-inf')
     most: float = float('inf')
     remark: str = ''
 
@@ -29,7 +30,18 @@ class Figure:
 
     @property
     def met(self):
-        return self.least <= self.value <= self.most
+        return bool(len(self.samples)) and self.least <= self.value <= self.most
+
+    @property
+    def line(self):
+        '''For people: median and quartiles, and what was asked for.'''
+        if not len(self.samples):
+            return f'NOT MEASURED  {self.what}: {self.remark}'
+        low, high = np.quantile(self.samples, [0.25, 0.75])
+        wanted = [f'{word} {bound:g}' for word, bound in (('at least', self.least), ('at most', self.most)) if math.isfinite(bound)]
+        state = 'no target' if not wanted else 'met' if self.met else 'MISSED'
+        told = ', '.join([f'{self.value:.3f} ({low:.3f} .. {high:.3f}, {len(self.samples)} samples)', *wanted, *filter(None, [self.remark])])
+        return f'{state:<12}  {self.what}: {told}'
 
 
 class Machine:

@@ -18,7 +18,7 @@ _THEN = (('split2 / fused as written', 'split2', 'fused', 74.0 / 39.2),
 
 def of_limit(machine, cpus, edge, pairs):
     '''The best variant's share of the limit in memory: the medians of some runs.'''
-    options = ['--variants', 'fused_restrict,split2_restrict,split3_restrict', '--size', edge, '--limit', '--samples', 25]
+    options = ['--variants', 'fused_restrict,fused_prefetch,split2_restrict,split3_restrict', '--size', edge, '--limit', '--samples', 25]
     runs = [limits.of_limit(machine.run('fdtd', cpus, *options)) for _ in range(pairs)]
     shares = {variant: np.array([run[variant].value for run in runs]) for variant in runs[0]}
     best = max(shares, key=lambda variant: np.median(shares[variant]))
@@ -30,7 +30,7 @@ def then_and_now(machine, cpus, edge):
     for what, split, fused, then in _THEN:
         if split in found and fused in found:
             yield Figure(f'{edge} x {edge} x {edge - 1}, {threads_text(cpus)}: fdtd {what}',
-                         limits.paired_ratio(found[split], found[fused], 'flops'), 0,
+                         limits.paired_ratio(found[split], found[fused], 'flops'),
                          remark=f'then {then:.2f} (anderson1997, table 4)' if then else '')
 
 
@@ -38,7 +38,7 @@ def figures(machine, pairs):
     '''Yield every :class:`Figure`; the ratios then and now have no target.'''
     for cpus in (machine.cpus[:1], machine.cpus):
         points = topology.working_set(machine.processor, 'memory', cpus, machine.memory) // 24
-        edge = int(points ** (1 / 3)) + 2 | 1       # odd, as in checks/apps/fdtd_splitting.py
+        edge = 16 * (int(points ** (1 / 3)) // 16 + 1 | 1)      # as in checks/apps/fdtd_splitting.py
         yield of_limit(machine, cpus, edge, pairs)
         for size in (129, edge):
             yield from then_and_now(machine, cpus, size)

@@ -29,14 +29,14 @@ def then_and_now(machine, cpus, size):
         'motion', cpus, '--variants', 'fill,fill_nt,load,copy,copy_nt', '--size', size // 8, '--samples', 50)}
     for one, other, then, where in _THEN:
         yield Figure(f'memory, {threads_text(cpus)}: {one} / {other}',
-                     limits.paired_ratio(found[one], found[other], 'bytes'), 0,
+                     limits.paired_ratio(found[one], found[other], 'bytes'),
                      remark=f'then {then:.2f} (anderson1997, {where})')
     stride = {(r['variant'], r['options']['stride']): r for r in machine.run(
         'strided', cpus, '--variants', 'read,read_nt', '--stride', '1,31', '--size', size // 8, '--samples', 50)}
     for one, other, then in ((('read_nt', 31), ('read', 31), 537 / 70), (('read', 31), ('read', 1), 70 / 471),
                              (('read_nt', 31), ('read_nt', 1), 537 / 646)):
         yield Figure(f'memory, {threads_text(cpus)}: stride {one[1]} {one[0]} / stride {other[1]} {other[0]}',
-                     limits.paired_ratio(stride[one], stride[other], 'bytes'), 0,
+                     limits.paired_ratio(stride[one], stride[other], 'bytes'),
                      remark=f'then {then:.2f} (anderson1997, table 5)')
 
 
@@ -44,7 +44,7 @@ def gives_up(machine, cpus, size):
     '''Bandwidth of 16 streams over that of four: then loops lost the stream buffers beyond six streams.'''
     four, sixteen = machine.run('concurrent', cpus, '--streams', '4,16', '--size', size // 8, '--samples', 50)
     return Figure(f'memory, {threads_text(cpus)}: 16 concurrent streams / 4',
-                  limits.paired_ratio(sixteen, four, 'bytes'), 0,
+                  limits.paired_ratio(sixteen, four, 'bytes'),
                   remark='then there were six stream buffers (anderson1997, section 3.2.1)')
 
 

@@ -25,7 +25,7 @@ def _then_and_now(machine, cpus, rows, where):
                                                   '--size', rows, '--samples', 50)}
     for variant, then, what in _THEN:
         yield Figure(f'{where}, {threads_text(cpus)}: spmv {variant} / plain',
-                     limits.paired_ratio(found[variant], found['plain'], 'flops'), 0,
+                     limits.paired_ratio(found[variant], found['plain'], 'flops'),
                      remark=f'then {then:.2f} ({what}; anderson1997, table 7)')
 
 

@@ -33,7 +33,7 @@ def jacobi_figures(machine, cpus, pairs):
     for name, other in (('blocked', 'plain'), ('blocked_prefetch', 'prefetch')):
         if name in flat:
             yield Figure(f'memory, {threads_text(cpus)}: jacobi of large planes, {name} / {other}',
-                         limits.paired_ratio(flat[name], flat[other], 'flops'), 0, remark='no target')
+                         limits.paired_ratio(flat[name], flat[other], 'flops'))
 
 
 def padding(machine, cpus):
@@ -44,7 +44,7 @@ def padding(machine, cpus):
         for name in ('padded', 'aligned', 'conflicting'):
             then = f'then {_THEN:.2f} (anderson1997, section 3.1.3)' if (name, size) == ('padded', 513) else 'not in the source'
             yield Figure(f'n = {size}, {threads_text(cpus)}: ninepoint {name} / plain',
-                         limits.paired_ratio(found[name, size], found['plain', size], 'flops'), 0, remark=then)
+                         limits.paired_ratio(found[name, size], found['plain', size], 'flops'), remark=then)
 
 
 def figures(machine, pairs):
