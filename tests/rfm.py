@@ -79,7 +79,8 @@ class Workplace:
         folder.mkdir(parents=True, exist_ok=True)
         self.environment = {key: value for key, value in os.environ.items()
                             if not key.startswith(_FOREIGN)}
-        self.environment |= {'HOME': str(folder), 'PLUMBLINE_REPORTS': str(folder / 'reports')}
+        # ReFrame leaves a log in TMPDIR.
+        self.environment |= {'HOME': str(folder), 'TMPDIR': str(folder), 'PLUMBLINE_REPORTS': str(folder / 'reports')}
         self.environment |= {'PATH': str(path)} if path else {}
         self.environment |= {key: str(value) for key, value in environment.items()}
         self.report = folder / 'run.json'
