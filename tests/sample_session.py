@@ -338,6 +338,7 @@ def limits(threads, witness=True):
             "kernel": "load_avx512",
             "traffic_factor": 1.0,
             "traffic_rate": rate / (0.96 if level == "L2" else 1.01),
+            "own_rate": rate,
         }
         for level, rate in best.items()
     ]

@@ -72,9 +72,9 @@ def test_commands_of_a_health_check():
     assert commands[0]['threads'] == 2 and commands[0]['cpus'] == [1, 3]
 
 
-def test_full_effort_repeats_all_kernels_five_times():
+def test_full_effort_repeats_all_kernels_three_times():
     commands = bench.bench_commands({'L1': 2**14, 'memory': 2**28}, [0], 'avx512', 'full')
-    assert len(commands) == 5 * (5 + 9)
+    assert len(commands) == 3 * (5 + 9)
     kernels = [c['kernel'] for c in commands]
     assert kernels[:5] != kernels[0:1] * 5 and kernels[:5] == kernels[5:10]
 
@@ -231,6 +231,34 @@ def test_script_is_posix_and_calls_what_was_planned(tmp_path):
         'load_sse 100', 'load_sse 5000', 'copy_sse 5000', 'triad_sse 5000']
     assert done.stdout.endswith('### plumbline-witness-done calls=4\n')
     assert done.stderr == ''
+
+
+def test_our_streams_run_after_each_repeat(tmp_path):
+    commands = bench.bench_commands({'L1': 2**14, 'L2': 2**18}, [0], 'sse', 'full')
+    script = bench.script(commands, {('L1', 1): 'run-ours L1', ('L2', 1): 'run-ours L2'})
+    lines = [line.split()[0] if line.startswith('witness ') else line for line in script.splitlines()
+             if line.startswith(('witness ', 'run-ours', 'echo "### plumbline-own'))]
+    block = ['witness'] * 5
+    assert lines == [line for level in ('L1', 'L2') for repeat in range(3) for line in (
+        *block, f'echo "### plumbline-own level={level} threads=1 repeat={repeat}"', f'run-ours {level} || true')]
+
+
+def test_what_our_streams_printed_is_found():
+    text = log((TRIAD, triad(), 0)).replace('### plumbline-witness-done', (
+        '### plumbline-own level=L1 threads=2 repeat=0\nours\n### plumbline-own level=memory threads=2 repeat=1\n'
+        '### plumbline-witness-done'))
+    assert [part[:3] for part in bench.own_parts(text)] == [('L1', 2, 0), ('memory', 2, 1)]
+    assert bench.own_parts(text)[0][3].strip() == 'ours' and bench.own_parts(text)[1][3].strip() == ''
+    assert len(bench.parse_witness(text)) == 1
+
+
+def test_agreement_is_of_streams_that_ran_by_turns():
+    '''In the second repeat the machine was twice as fast; a rate of one repeat is not held against the other's.'''
+    samples = [{'level': 'L1', 'threads': 1, 'kernel': 'a', 'repeat': repeat, 'traffic_rate': rate, 'traffic_factor': 1,
+                'own_rate': own} for repeat, rate, own in ((0, 50, 90), (0, 100, 90), (1, 200, 190), (2, 100, 110))]
+    assert bench.agreement(samples, 'L1', 1) == pytest.approx(0.95)     # of 0.9, 0.95, 1.1
+    assert bench.agreement(samples, 'L2', 1) is None and bench.agreement(None, 'L1', 1) is None
+    assert bench.agreement([sample | {'own_rate': None} for sample in samples], 'L1', 1) is None
 
 
 @needs('likwid-bench', 'taskset', 'awk')

@@ -491,10 +491,11 @@ def test_limits_name_the_witness_or_its_absence():
     stream = sample.record("load", 5_000_000, 1, 0, "limit")
     rate = sample.median_rate(stream, "traffic")
     seen = [
-        {"level": "memory", "threads": 1, "kernel": kernel, "traffic_rate": best, "traffic_factor": 1}
+        {"level": "memory", "threads": 1, "kernel": kernel, "traffic_rate": best, "traffic_factor": 1, "own_rate": rate}
         for kernel, best in (("load", rate / 2), ("copy", rate / 0.9))
     ]
-    for witness, cells in ((seen, ["copy", "0.900: they disagree"]), (None, ["not confirmed by likwid-bench"])):
+    alone = [sample | {"own_rate": None} for sample in seen]
+    for witness, cells in ((seen, ["copy", "0.900: they disagree"]), (alone, ["copy", "not compared"]), (None, ["not confirmed by likwid-bench"])):
         ((_, _, table),) = figures.FIGURES["limits"](details_of("limits", stream, witness=witness))
         (row,) = table.rows
         assert set(cells) <= set(row) and row[:2] == ["memory", "1"] and row[-1] == "peak unknown"

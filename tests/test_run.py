@@ -80,6 +80,7 @@ def test_likwid_pins_and_confirms(first):
         assert left['witness_reason'] is None
         assert {sample['level'] for sample in left['witness']} == {'L1'}
         assert {sample['threads'] for sample in left['witness']} == {1, all_threads}
+        assert all(sample['own_rate'] > 0 for sample in left['witness'])
     notes = cases['triad_memory %threads=one']['plumbline']['notes']
     assert any('memory, 1 threads: not confirmed by likwid-bench' in note for note in notes)
 

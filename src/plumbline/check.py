@@ -131,7 +131,7 @@ class NativeCheck(OnNode):
 
     def against_limit(self, group, key=lambda case: case['variant']):
         '''``of_limit`` of a group's kernels; see :func:`metrics.against_limit`.'''
-        paired, notes = metrics.against_limit(group, self.witness_best, key)
+        paired, notes = metrics.against_limit(group, self.witness_best, self.agreement, key)
         for text in notes:
             self.note(text)
         return paired
@@ -154,6 +154,10 @@ class NativeCheck(OnNode):
 
         Checks with a limit get it from their witness (:class:`plumbline.witness.LimitedCheck`).
         '''
+        return None
+
+    def agreement(self, level, threads):
+        '''Our limit streams over likwid-bench's best, the two run by turns; None where they were not.'''
         return None
 
     # --- hooks, in the order of the pipeline ---------------------------------------------------

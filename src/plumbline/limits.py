@@ -134,20 +134,20 @@ def paired_ratio(a, b, key='seconds'):
     return records.rate(a, key) / records.rate(b, key)
 
 
-def witness_correction(own_best, witness_best):
+def witness_correction(agreement):
     '''What to multiply ``of_limit`` by where likwid-bench reaches more than our limit streams.
 
-    :arg own_best: the best traffic rate of our limit streams, MB/s.
-    :arg witness_best: the best of likwid-bench's, same level and threads, MB/s.
-    :returns: (factor, note): ``own_best / witness_best`` and a text for the report where that is
-        below 0.97, else 1 and :obj:`None`.  The limit in MB/s is to be divided by the factor.
-    :raises PlumblineError: if a rate is not a positive finite number.
+    The two must have run by turns: what likwid-bench reached at another time says how fast the machine was then, not
+    how good our streams are.
+
+    :arg agreement: best traffic rate of our limit streams over the best of likwid-bench's, same level and threads.
+    :returns: (factor, note): the agreement and a text for the report where it is below 0.97, else 1 and :obj:`None`.
+        The limit in MB/s is to be divided by the factor.
+    :raises PlumblineError: if the agreement is not a positive finite number.
     '''
-    for name, rate in (('the limit streams', own_best), ('likwid-bench', witness_best)):
-        if not (math.isfinite(rate) and rate > 0):
-            raise PlumblineError(f'the best rate of {name} is {rate} MB/s; measure it again')
-    factor = own_best / witness_best
-    if factor >= WITNESS_AGREES:
+    if not (math.isfinite(agreement) and agreement > 0):
+        raise PlumblineError(f'limit streams over likwid-bench is {agreement}; measure them again')
+    if agreement >= WITNESS_AGREES:
         return 1.0, None
-    return factor, (f"limit streams reach {factor:.2f} of likwid-bench's best "
-                    f"({own_best:.0f} of {witness_best:.0f} MB/s): the limit is likwid-bench's")
+    return agreement, (f"by turns, limit streams reach {agreement:.2f} of likwid-bench's best: the limit is raised to "
+                       "likwid-bench's")

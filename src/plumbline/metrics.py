@@ -65,24 +65,24 @@ def best_traffic(cases):
     return max(filter(limits.traffic_is_certain, cases), key=lambda case: np.median(records.rate(case, 'traffic')))
 
 
-def against_limit(group, witness_best, key=limits.variant):
+def against_limit(group, witness_best, agreement, key=limits.variant):
     '''``of_limit`` of every kernel of a group, with the limit confirmed or raised by the witness.
 
     :arg group: records of one group, limit streams among them.
     :arg witness_best: function (level, threads) -> likwid-bench's best traffic rate in MB/s, or
         :obj:`None` where there is none.
+    :arg agreement: function (level, threads) -> our limit streams over likwid-bench's best, the two run by turns, or
+        :obj:`None`.
     :returns: (paired, notes): dictionary key -> :class:`limits.Paired`, and texts for the report.
     '''
     if all(case['role'] == 'kernel' for case in group):
         return _against_the_witness(group, witness_best, key)
     paired, notes = limits.of_limit(group, key), set()
     for case in kernels(group):
-        confirmed = witness_best(case['level'], case['threads'])
-        if confirmed is None:
+        compared = agreement(case['level'], case['threads'])
+        if compared is None:
             continue
-        own = max(records.rate(stream, 'traffic').max() for stream in group
-                  if stream['role'] == 'limit' and stream['threads'] == case['threads'])
-        factor, note = limits.witness_correction(float(own), confirmed)
+        factor, note = limits.witness_correction(compared)
         if note:
             found = paired[key(case)]
             paired[key(case)] = limits.Paired(found.samples * factor, found.value * factor,

@@ -1,14 +1,21 @@
-'''likwid-bench as the independent witness of the limits: once per session and partition.'''
+'''likwid-bench as the independent witness of the limits: once per session and environment.
+
+Of an environment, because likwid-bench runs by turns with our own limit streams, which its compiler has made: on a machine
+whose speed changes within minutes only that tells whether our streams are good enough to be the limit.
+'''
 
 import os
+import shlex
 
 import reframe as rfm
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import fixture, run_before, sanity_function, variable
 
+from plumbline import limits, records
 from plumbline.check import NativeCheck, OnNode
 from plumbline.errors import PlumblineError, in_one_line
-from plumbline.likwid import bench
+from plumbline.likwid import bench, pin
+from plumbline.programs import native_programs
 
 _NOT_THERE = 'not confirmed by likwid-bench: it is not on this partition'
 
@@ -21,9 +28,10 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
     '''
 
     descr = 'likwid-bench: the witness of the limits'
-    valid_prog_environs = ['*']
+    valid_prog_environs = ['+openmp']
+    programs = fixture(native_programs, scope='environment')
 
-    #: ``health`` (three kernels once, and two with non-temporal stores) or ``full`` (all, five times).
+    #: ``health`` (three kernels once, and two with non-temporal stores) or ``full`` (all, three times).
     #:
     #: :type: :class:`str`
     #: :default: ``'health'``
@@ -43,15 +51,23 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
         if 'likwid' not in self.current_partition.features:
             return
         with in_one_line():
-            commands = []
+            commands, own = [], {}
             for cpus in {tuple(self.all_cpus[:1]), tuple(self.all_cpus)}:
                 sizes = {level: size for level, size in self.working_sets(cpus)[0].items()
                          if level in (self.levels or [level])}
                 commands += bench.bench_commands(sizes, cpus, self.isa(), self.effort)
+                own |= {(level, len(cpus)): self.own_command(size, cpus) for level, size in sizes.items()}
         with open(os.path.join(self.stagedir, 'witness.sh'), 'w') as file:
-            file.write(bench.script(commands))
+            file.write(bench.script(commands, own))
         # Neither its failure nor its hanging may fail the checks.
         self.executable, self.executable_opts = 'sh', ['-c', "'timeout 9m sh witness.sh || true'"]
+
+    def own_command(self, size, cpus):
+        '''The shell command that runs our limit streams on a working set of ``size`` bytes.'''
+        variables = [f'{name}={value}' for name, value in pin.omp_environment(cpus).items()]
+        return shlex.join(['env', *variables, 'taskset', '-c', ','.join(map(str, cpus)), self.programs.path('limits'),
+                           '--variants', 'all', '--size', str(size // 8), '--threads', str(len(cpus)),
+                           '--cpus', ','.join(map(str, cpus)), '--samples', '10', '--block', '0.005'])
 
     def isa(self):
         '''The widest kernels of likwid-bench that the processor runs.'''
@@ -76,15 +92,34 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
         if 'likwid' not in self.current_partition.features:
             return None, _NOT_THERE
         try:
-            return bench.parse_witness(self.output()), None
+            text = self.output()
+            samples = bench.parse_witness(text)
+            own = {part[:3]: _best_rate(*part) for part in bench.own_parts(text)}
         except PlumblineError as error:
             return None, f'not confirmed by likwid-bench: {error}'
+        return [sample | {'own_rate': own.get(tuple(sample[key] for key in ('level', 'threads', 'repeat')))}
+                for sample in samples], None
+
+
+def _best_rate(level, threads, repeat, output):
+    '''The best traffic rate of any sample of our limit streams, MB/s; None where they did not run.'''
+    found = records.parse(output, f'limit streams, {level}, {threads} threads').measurements
+    rates = [records.rate(record, 'traffic').max() for record in found
+             if (record['level'], record['threads']) == (level, threads) and limits.traffic_is_certain(record)]
+    return float(max(rates)) if rates else None
 
 
 class LimitedCheck(NativeCheck):
     '''A check whose program runs the limit streams beside its kernels.'''
 
-    witness = fixture(likwid_bench, scope='partition')
+    witness = fixture(likwid_bench, scope='environment')
+
+    def agreement(self, level, threads):
+        confirmed = self.witness_best(level, threads)
+        found = bench.agreement(self.plumbline['witness'], level, threads)
+        if confirmed and found is None:
+            self.note(f'{level}, {threads} threads: not compared with likwid-bench: our limit streams did not run beside it')
+        return found
 
     def witness_best(self, level, threads):
         if 'witness' not in self.plumbline:

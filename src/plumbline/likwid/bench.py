@@ -39,7 +39,7 @@ _EFFORTS = {
                'nontemporal': ('copy', 'triad'), 'repeats': 1},
     'full': {'kernels': ('load', 'store', 'copy', 'stream', 'triad'),
              'memory': ('load', 'store', 'copy', 'stream', 'triad'),
-             'nontemporal': ('store', 'copy', 'stream', 'triad'), 'repeats': 5},
+             'nontemporal': ('store', 'copy', 'stream', 'triad'), 'repeats': 3},
 }
 
 #: Suffix of likwid-bench's kernels without and with a multiplication, which is fused if it can be.
@@ -101,6 +101,7 @@ _HEADER = re.compile(r'### plumbline-witness level=(?P<level>\w+) threads=(?P<th
                      r'cpus=(?P<cpus>[\d,]+) kernel=(?P<kernel>\w+) repeat=(?P<repeat>\d+) '
                      r'iterations=(?P<iterations>\d+)$')
 _END = re.compile(r'### plumbline-witness-end status=(\d+)$')
+_OWN = re.compile(r'^### plumbline-own level=(\w+) threads=(\d+) repeat=(\d+)\n', re.MULTILINE)
 _DONE = re.compile(r'### plumbline-witness-done calls=(\d+)$')
 
 _NUMBER = r'[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?'
@@ -171,7 +172,7 @@ def bench_commands(levels, cpus, isa, effort='health'):
     :arg levels: dictionary level -> working set of all threads together, bytes.
     :arg cpus: the CPUs to run on, one thread on each.
     :arg isa: see :func:`kernel_name`.
-    :arg effort: ``'health'``: load, copy, triad once, in memory with non-temporal stores only; ``'full'``: all kernels, five times, the
+    :arg effort: ``'health'``: load, copy, triad once, in memory with non-temporal stores only; ``'full'``: all kernels, three times, the
         repeats apart from each other.
     :returns: list of dictionaries ``level``, ``threads``, ``cpus``, ``kernel``, ``repeat``,
         ``size`` (bytes), ``iterations`` (a guess for the first call) and ``argv``.
@@ -201,7 +202,7 @@ def bench_commands(levels, cpus, isa, effort='health'):
     return commands
 
 
-def script(commands):
+def script(commands, own=None):
     '''A POSIX shell script that runs ``commands`` and prints the log for :func:`parse_witness`.
 
     In each level and number of threads the first call's number of iterations is a guess; the
@@ -210,12 +211,14 @@ def script(commands):
 
     :arg commands: what :func:`bench_commands` returned; lists of several thread counts may be
         put together.
+    :arg own: dictionary (level, threads) -> shell command that runs our own limit streams there: once after each
+        repeat, so that the two can be compared on a machine whose speed changes within minutes.
     :returns: text that ends with a newline.
     '''
     lines = [_SCRIPT_HEAD, f'witness_seconds={SECONDS:g}',
              f'witness_enough={_TOO_SHORT * SECONDS:g}']
     place = None
-    for command in commands:
+    for command, following in zip(commands, [*commands[1:], None]):
         if place != (command['level'], command['threads']):
             place = command['level'], command['threads']
             lines.append('witness_rate=0')
@@ -223,6 +226,10 @@ def script(commands):
         lines.append(f"witness {command['level']} {command['threads']} {cpus} "
                      f"{_size_argument(command['size'])} {command['kernel']} {command['repeat']} "
                      f"{command['size']} {command['iterations']}")
+        block = command['level'], command['threads'], command['repeat']
+        if own and (following is None or block != tuple(following[key] for key in ('level', 'threads', 'repeat'))):
+            lines.append('echo "### plumbline-own level=%s threads=%d repeat=%d"' % block)
+            lines.append(f'{own[block[:2]]} || true')
     lines.append('echo "### plumbline-witness-done calls=$witness_calls"')
     return '\n'.join(lines) + '\n'
 
@@ -364,6 +371,28 @@ def parse_witness(text):
         sample['traffic_factor'] = traffic_factor(sample['kernel'], sample['level'])
         sample['traffic_rate'] = sample['rate'] * sample['traffic_factor']
     return samples
+
+
+def own_parts(text):
+    '''What our own limit streams printed in a log: a list of (level, threads, repeat, output).'''
+    parts = _OWN.split(text)
+    return [(level, int(threads), int(repeat), re.split('^### plumbline-', output, maxsplit=1, flags=re.MULTILINE)[0])
+            for level, threads, repeat, output in zip(*(parts[i::4] for i in range(1, 5)))]
+
+
+def agreement(samples, level, threads):
+    '''How our own limit streams compare with likwid-bench's best: the two run by turns.
+
+    :arg samples: what :func:`parse_witness` returned, each with ``own_rate``: the best traffic rate (MB/s) of our
+        streams that ran after those of its repeat, or :obj:`None`.
+    :returns: the median over the repeats of ours over likwid-bench's best; :obj:`None` where there is none.
+    '''
+    ratios = []
+    for repeat in sorted({sample.get('repeat', 0) for sample in samples or ()}):
+        best = witness_best([s for s in samples if s.get('repeat', 0) == repeat], level, threads)
+        if best and best.get('own_rate'):
+            ratios.append(best['own_rate'] / best['traffic_rate'])
+    return statistics.median(ratios) if ratios else None
 
 
 def witness_best(samples, level, threads):

@@ -81,11 +81,16 @@ def add_curves(figure, series, over=size_of, letter="N"):
 
 
 def _add_curve(figure, name, series, look, over, letter):
+    _add_line(figure, name, look, {over(r): quartiles(rates(r)) for r in series}, letter + " = %{x:,}: %{y:.3g} GB/s")
+
+
+def _add_line(figure, name, look, points, hover):
+    """Medians of {x: quartiles}, in the order given, and a band from quartile to quartile."""
     colour, symbol, dash = look
-    sizes = [over(r) for r in series]
-    low, middle, high = np.array([quartiles(rates(r)) for r in series]).T
+    x = list(points)
+    low, middle, high = np.array(list(points.values())).T
     figure.add_scatter(
-        x=sizes + sizes[::-1],
+        x=x + x[::-1],
         y=np.concatenate([high, low[::-1]]),
         fill="toself",
         mode="none",
@@ -95,14 +100,14 @@ def _add_curve(figure, name, series, look, over, letter):
         legendgroup=name,
     )
     figure.add_scatter(
-        x=sizes,
+        x=x,
         y=middle,
         name=plain_text(name),
         legendgroup=name,
         mode="lines+markers",
         line={"color": colour, "dash": dash, "width": 1.8},
         marker={"symbol": symbol, "size": 6},
-        hovertemplate=letter + " = %{x:,}: %{y:.3g} GB/s<extra>" + plain_text(name) + "</extra>",
+        hovertemplate=hover + "<extra>" + plain_text(name) + "</extra>",
     )
 
 
@@ -194,16 +199,24 @@ def efficiency(curves):
     return figure
 
 
+def _stacked(heights, row, top):
+    """Panels above each other, each of as many rows as ``heights`` says; row and top margin in pixels."""
+    between, below = 52, 52     # the ticks' labels, and the next panel's heading or the axis's title
+    area = row * sum(heights) + between * (len(heights) - 1)
+    spacing = between / area if len(heights) > 1 else 0
+    figure = make_subplots(rows=len(heights), cols=1, row_heights=heights, vertical_spacing=spacing)
+    _style(figure, top + area + below)
+    figure.update_layout(margin={"t": top, "b": below})
+    return figure
+
+
 def bars(panels):
     """Rates side by side, one panel for each (heading, kernel records, limit as by :func:`readings.limit_of`)."""
     heights = [len(series_of(kernels)) for _, kernels, _ in panels]
-    gap = min(0.14, 0.5 / len(panels)) if len(panels) > 1 else 0
-    figure = make_subplots(rows=len(panels), cols=1, row_heights=heights, vertical_spacing=gap)
-    _style(figure, 70 + 28 * sum(heights) + 50 * len(panels))
+    figure = _stacked(heights, row=34, top=26)
     for row, panel in enumerate(panels, 1):
         _add_bars(figure, {"row": row, "col": 1}, *panel)
     figure.update_xaxes(title="bandwidth (GB/s)", row=len(panels), col=1)
-    figure.update_layout(margin={"t": 26})
     return figure
 
 
@@ -252,9 +265,7 @@ def log_dots(panels):
     """Rates over decades: a panel for each (heading, {series: {row: quartiles in GB/s}}), rows in the order of their coming."""
     rows = {heading: list(dict.fromkeys(row for points in series.values() for row in points)) for heading, series in panels}
     heights = [len(found) for found in rows.values()]
-    gap = min(0.14, 0.5 / len(panels)) if len(panels) > 1 else 0
-    figure = make_subplots(rows=len(panels), cols=1, row_heights=heights, vertical_spacing=gap, shared_xaxes=False)
-    _style(figure, 110 + 34 * sum(heights) + 50 * len(panels))
+    figure = _stacked(heights, row=34, top=46)
     looks = dict(zip(dict.fromkeys(name for _, series in panels for name in series), itertools.cycle(SERIES)))
     everything = [rate for _, series in panels for points in series.values() for three in points.values() for rate in three]
     shown = set()
@@ -283,7 +294,7 @@ def log_dots(panels):
         )
     figure.update_xaxes(type="log", range=[math.log10(min(everything)) - 0.2, math.log10(max(everything)) + 0.2], dtick=1)
     figure.update_xaxes(title="bandwidth (GB/s)", row=len(panels), col=1)
-    figure.update_layout(margin={"t": 46}, legend={"y": 1 + 30 / figure.layout.height})
+    figure.update_layout(legend={"y": 1 + 30 / figure.layout.height})
     return figure
 
 
@@ -299,29 +310,8 @@ def _faint(colour):
 
 def add_points(figure, curves, unit):
     """Median and quartiles of each curve: {name: {x: quartiles}}."""
-    for (name, points), (colour, symbol, dash) in zip(curves.items(), itertools.cycle(SERIES)):
-        x = sorted(points)
-        low, middle, high = np.array([points[k] for k in x]).T
-        figure.add_scatter(
-            x=x + x[::-1],
-            y=np.concatenate([high, low[::-1]]),
-            fill="toself",
-            mode="none",
-            fillcolor=_faint(colour),
-            hoverinfo="skip",
-            showlegend=False,
-            legendgroup=name,
-        )
-        figure.add_scatter(
-            x=x,
-            y=middle,
-            name=plain_text(name),
-            legendgroup=name,
-            mode="lines+markers",
-            line={"color": colour, "dash": dash, "width": 1.8},
-            marker={"symbol": symbol, "size": 6},
-            hovertemplate="%{x:,}: %{y:.3g} " + unit + "<extra>" + plain_text(name) + "</extra>",
-        )
+    for (name, points), look in zip(curves.items(), itertools.cycle(SERIES)):
+        _add_line(figure, name, look, dict(sorted(points.items())), "%{x:,}: %{y:.3g} " + unit)
 
 
 def add_sizes(figure, caches, among):
