@@ -63,7 +63,6 @@ void pl_unmap(void *, size_t bytes);
 void pl_advise(void *, size_t bytes, pl_pages);
 pl_page_report pl_look_at_pages(const void *, size_t bytes);
 
-/* measure.c */
 typedef struct {
     pl_case c;
     bool is_limit, dropped;     /* dropped: a limit stream that is not among the best */
@@ -79,7 +78,19 @@ typedef struct {
     int *cpus;
     pl_page_report pages;
 } pl_measurement;
+
+/* cases.c: cases that are measured in turn. */
+typedef struct {
+    int count, room;
+    pl_measurement *m;
+} pl_group;
+/* Calls `use` with the cases of each size and each choice of the options that the data differ with, numbered from 0. */
+void pl_each_group(const pl_kernel *, const pl_options *, void (*use)(pl_group *, const pl_options *, void *), void *argument);
+void pl_give_data(pl_group *);
+void pl_take_data(pl_group *);
 void pl_prepare(const pl_kernel *, const pl_options *);     /* refuses what cannot be measured here */
+
+/* measure.c */
 int pl_measure(const pl_kernel *, const pl_options *);
 
 /* marker.c: LIKWID's markers around the timed loops, where the library is there. */

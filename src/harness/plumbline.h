@@ -163,6 +163,15 @@ size_t pl_cache_share(const pl_case *, int level);
 
 size_t pl_memory_available(void);       /* bytes that may be used, cgroup limit regarded */
 
+/* 64 random bits of a number, the same everywhere (SplitMix64: Steele, Lea, Flood 2014). */
+static inline uint64_t pl_random_bits(uint64_t z)
+{
+    z += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
 /* Whether this CPU has an instruction set of the names used in pl_variant. */
 bool pl_cpu_has(const char *isa);
 

@@ -1,5 +1,5 @@
-/* Writing a three-dimensional array to a file and reading it back (arsc2002, second article): the variants, the files, the
- * bytes, and the proof that what stands in the file is the array.
+/* Writing a three-dimensional array to a file and reading it back (arsc2002, second article): the variants, the folder, the
+ * files, and their passes.
  *
  * One pass is one whole file: open, write or read, close; with write_fsync until the data are on the device.  Not timed:
  * making an empty file for a write; writing the file that is read, and filling or emptying the page cache. */
@@ -16,10 +16,11 @@
 #include <unistd.h>
 
 #include "files.h"
-#include "kernel.h"
+#include "layout.h"
 #include "plumbline.h"
+#include "proof.h"
 
-static void any_pass(void) {}   /* marks the variants that are in this build: mode_of() says what they are */
+static void any_pass(void) {}   /* marks the variants that are in this build: fileio_mode_of() says what they are */
 
 #define HERE .loop = any_pass
 #ifdef PL_FORTRAN
@@ -61,71 +62,9 @@ static const pl_text texts[] = {
     {0},
 };
 
+static fileio_mode mode_of(const pl_case *c) { return fileio_mode_of(c->variant->name); }
+
 static bool reads(const pl_case *c) { return c->tuning[OPERATION] == READ_WARM || c->tuning[OPERATION] == READ_COLD; }
-
-/* --- modes: how much at once, and as what --------------------------------------------------------------------- */
-
-enum { LAYOUTS = 2 * 3 + 1 };   /* all stream files are alike, whatever wrote them */
-
-typedef struct {
-    bool fortran;
-    fileio_granularity granularity;
-    fileio_form form;
-    int layout;             /* files of one layout hold the same bytes */
-} mode;
-
-static mode mode_of(const pl_case *c)
-{
-    const char *const name = c->variant->name;
-    mode m = {strcmp(name, "c") != 0, FILEIO_WHOLE, FILEIO_STREAM, LAYOUTS - 1};
-    if (!strncmp(name, "element_", 8))
-        m.granularity = FILEIO_ELEMENT;
-    else if (!strncmp(name, "row_", 4))
-        m.granularity = FILEIO_ROW;
-    if (strstr(name, "_formatted"))
-        m.form = FILEIO_FORMATTED;
-    else if (strstr(name, "_sequential"))
-        m.form = FILEIO_SEQUENTIAL;
-    if (m.form != FILEIO_STREAM)
-        m.layout = (int)m.form * 3 + (int)m.granularity;
-    return m;
-}
-
-static size_t largest_divisor(size_t n, size_t most)
-{
-    size_t d = most;
-    while (n % d)
-        d--;
-    return d;
-}
-
-/* As nearly cubic as n allows, rows the longest: 50 x 50 x 50 for 1 MB; n x 1 x 1 for a prime. */
-static void shape_of(size_t n, size_t *shape)
-{
-    shape[2] = largest_divisor(n, (size_t)(cbrt((double)n) + 1e-6));
-    shape[1] = largest_divisor(n / shape[2], (size_t)(sqrt((double)(n / shape[2])) + 1e-6));
-    shape[0] = n / shape[2] / shape[1];
-}
-
-static size_t elements_per_record(const pl_case *c, const mode *m)
-{
-    size_t shape[3];
-    shape_of(c->n, shape);
-    return m->granularity == FILEIO_ELEMENT ? 1 : m->granularity == FILEIO_ROW ? shape[0] : c->n;
-}
-
-/* Sequential files have a marker of 4 bytes before and behind each record, and those above 2^31 - 9 bytes are split. */
-enum { MARKER = 4, MOST_SUBRECORD = 2147483639 };
-
-static size_t file_bytes(const pl_case *c, const mode *m)
-{
-    const size_t each = elements_per_record(c, m), records = c->n / each;
-    switch (m->form) {
-    case FILEIO_FORMATTED: return FILEIO_WIDTH * c->n + records;
-    case FILEIO_SEQUENTIAL: return 8 * c->n + 2 * MARKER * records * ((8 * each + MOST_SUBRECORD - 1) / MOST_SUBRECORD);
-    default: return 8 * c->n;
-    }
-}
 
 /* --- the folder ----------------------------------------------------------------------------------------------- */
 
@@ -168,18 +107,18 @@ static void look_at_folder(const pl_case *c)
 }
 
 /* All files of one size are there at once: one to write and one to read for each layout. */
-static void check_room(const pl_case *c, const mode *m)
+static void check_room(const pl_case *c, const fileio_mode *m)
 {
     static size_t n;
-    static bool wanted[LAYOUTS][2];
-    static size_t bytes[LAYOUTS];
+    static bool wanted[FILEIO_LAYOUTS][2];
+    static size_t bytes[FILEIO_LAYOUTS];
     if (n != c->n)
         memset(wanted, 0, sizeof wanted);
     n = c->n;
     wanted[m->layout][reads(c)] = true;
-    bytes[m->layout] = file_bytes(c, m);
+    bytes[m->layout] = fileio_file_bytes(c->n, m);
     double needed = 0;
-    for (int i = 0; i < LAYOUTS; i++)
+    for (int i = 0; i < FILEIO_LAYOUTS; i++)
         needed += (double)bytes[i] * (wanted[i][0] + wanted[i][1]);
     if (needed > room())
         pl_fail("--size %zu: needs %.1f MB in %s (%s), where %.1f MB are free: choose a smaller size, fewer variants, or another "
@@ -192,12 +131,12 @@ static void check_room(const pl_case *c, const mode *m)
 
 static void check(const pl_case *c)
 {
-    const mode m = mode_of(c);
+    const fileio_mode m = mode_of(c);
     look_at_folder(c);
     if (c->tuning[OPERATION] == READ_COLD && files_in_memory(place.type))
         pl_fail("--operation read_cold: %s is %s, which is the memory itself: nothing can be dropped from it; leave it out",
                 place.directory, place.type);
-    if (m.form == FILEIO_FORMATTED && (double)FILEIO_WIDTH * (double)elements_per_record(c, &m) > INT_MAX)
+    if (m.form == FILEIO_FORMATTED && (double)FILEIO_WIDTH * (double)fileio_elements_per_record(c->n, &m) > INT_MAX)
         pl_fail("--size %zu: %s writes one line, and Fortran's lines have at most %d characters: choose at most %d elements",
                 c->n, c->variant->name, INT_MAX, INT_MAX / FILEIO_WIDTH);
     check_room(c, &m);
@@ -214,7 +153,7 @@ typedef struct {
 
 typedef struct {
     pl_buffers *arrays;
-    slot files[LAYOUTS][2];     /* [1]: is read, and written once */
+    slot files[FILEIO_LAYOUTS][2];     /* [1]: is read, and written once */
     double resident[sizeof variants / sizeof *variants][OPERATIONS];    /* the worst of all passes; negative: not seen */
 } data;
 
@@ -237,23 +176,12 @@ static void *create(const pl_case *c)
 static void destroy(void *old)
 {
     data *d = old;
-    for (int i = 0; i < LAYOUTS; i++)
+    for (int i = 0; i < FILEIO_LAYOUTS; i++)
         for (int k = 0; k < 2; k++)
             if (d->files[i][k].open)
                 files_close(&d->files[i][k].file);
     pl_buffers_destroy(d->arrays);
     free(d);
-}
-
-/* All 53 bits are used, so that no format has it easy; never zero, so that errors can be relative. */
-static double value(size_t i)
-{
-    uint64_t x = (uint64_t)i * 0x9E3779B97F4A7C15u + 0x632BE59BD9B4E019u;
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ x >> 27) * 0x94D049BB133111EBu;
-    x ^= x >> 31;
-    const double size = (double)(x >> 11 | 1) * 0x1p-53;
-    return x & 1 ? -size : size;
 }
 
 static void touch(const pl_case *c, int thread, int threads)
@@ -262,7 +190,7 @@ static void touch(const pl_case *c, int thread, int threads)
     double *const source = d->arrays->at[SOURCE], *const target = d->arrays->at[TARGET];
     const pl_range part = pl_part(c->n, thread, threads);
     for (size_t i = part.begin; i < part.end; i++) {
-        source[i] = value(i);
+        source[i] = fileio_value(i);
         target[i] = 0;
     }
 }
@@ -271,10 +199,10 @@ static void touch(const pl_case *c, int thread, int threads)
 
 static _Noreturn void fail(const pl_case *c, bool reading, const char *why)
 {
-    const mode m = mode_of(c);
+    const fileio_mode m = mode_of(c);
     pl_fail("%s %s, size %zu: cannot %s the file in %s (%s): %s: it takes %.1f MB, %.1f MB are free: make room, lift the "
             "limit, or choose a smaller size or another --directory", c->kernel->name, c->variant->name, c->n,
-            reading ? "read" : "write", place.directory, place.type, why, (double)file_bytes(c, &m) / 1e6, room() / 1e6);
+            reading ? "read" : "write", place.directory, place.type, why, (double)fileio_file_bytes(c->n, &m) / 1e6, room() / 1e6);
 }
 
 static size_t length_of(const files_file *file)
@@ -285,7 +213,7 @@ static size_t length_of(const files_file *file)
 
 /* Some Fortran libraries say nothing when what they kept back for close() found no room.  Asking for the missing bytes says
  * why; where they can be had, the file is short for another reason, and verification finds it. */
-static void check_length(const pl_case *c, const mode *m, const files_file *file)
+static void check_length(const pl_case *c, const fileio_mode *m, const files_file *file)
 {
     static const char zeros[65536];
     const size_t least = (m->form == FILEIO_FORMATTED ? FILEIO_WIDTH : sizeof(double)) * c->n, found = length_of(file);
@@ -299,7 +227,7 @@ static void check_length(const pl_case *c, const mode *m, const files_file *file
         fail(c, false, strerror(errno));
 }
 
-static void transfer(const pl_case *c, const mode *m, bool reading, const files_file *file, double *array)
+static void transfer(const pl_case *c, const fileio_mode *m, bool reading, const files_file *file, double *array)
 {
     if (!m->fortran) {
         const int wrong = reading ? fileio_c_read(file->path, 8 * c->n, array) : fileio_c_write(file->path, 8 * c->n, array);
@@ -310,8 +238,8 @@ static void transfer(const pl_case *c, const mode *m, bool reading, const files_
     else {
         char why[200 + 1] = "";
         size_t shape[3];
-        shape_of(c->n, shape);
-        const int record = m->form == FILEIO_FORMATTED ? FILEIO_WIDTH * (int)elements_per_record(c, m) : 0;
+        fileio_shape(c->n, shape);
+        const int record = m->form == FILEIO_FORMATTED ? FILEIO_WIDTH * (int)fileio_elements_per_record(c->n, m) : 0;
         if (fileio_fortran(reading, (int)m->granularity, (int)m->form, file->path, (int)strlen(file->path), record,
                            shape[0], shape[1], shape[2], array, why, 200)) {
             for (size_t i = strlen(why); i > 0 && why[i - 1] == ' '; i--)
@@ -325,7 +253,7 @@ static void transfer(const pl_case *c, const mode *m, bool reading, const files_
 static void write_file(const pl_case *c, slot *s)
 {
     const data *d = c->data;
-    const mode m = mode_of(c);
+    const fileio_mode m = mode_of(c);
     transfer(c, &m, false, &s->file, d->arrays->at[SOURCE]);
     check_length(c, &m, &s->file);
     s->complete = true;
@@ -334,7 +262,7 @@ static void write_file(const pl_case *c, slot *s)
 static void run(const pl_case *c, int thread, long passes)
 {
     data *d = c->data;
-    const mode m = mode_of(c);
+    const fileio_mode m = mode_of(c);
     slot *const s = &d->files[m.layout][reads(c)];
     (void)thread;
     for (long pass = 0; pass < passes; pass++) {
@@ -406,122 +334,7 @@ static void prepare(const pl_case *c)
     note_resident(c, share);
 }
 
-/* --- proof ---------------------------------------------------------------------------------------------------------- */
-
-typedef struct {
-    int descriptor;
-    off_t at;
-    size_t held, next;
-    char buffer[1 << 16];
-} reader;
-
-static bool take(reader *r, void *to, size_t count)
-{
-    for (char *p = to; count;) {
-        if (r->next == r->held) {
-            const ssize_t more = pread(r->descriptor, r->buffer, sizeof r->buffer, r->at);
-            if (more <= 0)
-                return false;
-            r->at += more;
-            r->held = (size_t)more;
-            r->next = 0;
-        }
-        const size_t part = count < r->held - r->next ? count : r->held - r->next;
-        memcpy(p, r->buffer + r->next, part);
-        r->next += part;
-        p += part;
-        count -= part;
-    }
-    return true;
-}
-
-/* The payload of sequential records, their markers looked at: the length before and behind each subrecord; negative before
- * if another follows, and behind if one went before. */
-typedef struct {
-    int64_t left, length;   /* of the subrecord at hand */
-    bool continued, continues;
-} record;
-
-static bool begin_subrecord(reader *r, record *q)
-{
-    int32_t marker;
-    if (!take(r, &marker, sizeof marker))
-        return false;
-    q->continues = marker < 0;
-    q->length = q->left = marker < 0 ? -(int64_t)marker : marker;
-    return true;
-}
-
-static bool end_subrecord(reader *r, record *q)
-{
-    int32_t marker;
-    const bool right = take(r, &marker, sizeof marker) && marker == (q->continued ? -q->length : q->length);
-    q->continued = q->continues;
-    return right && q->left == 0;
-}
-
-static bool take_payload(reader *r, record *q, char *to, size_t count)
-{
-    while (count) {
-        if (q->left == 0 && !(q->continues && end_subrecord(r, q) && begin_subrecord(r, q)))
-            return false;
-        const size_t part = (int64_t)count < q->left ? count : (size_t)q->left;
-        if (!take(r, to, part))
-            return false;
-        q->left -= (int64_t)part;
-        to += part;
-        count -= part;
-    }
-    return true;
-}
-
-static bool take_number(reader *r, fileio_form form, record *q, double *x)
-{
-    char text[FILEIO_WIDTH + 1] = "", *end;
-    if (form != FILEIO_FORMATTED)
-        return form == FILEIO_SEQUENTIAL ? take_payload(r, q, (char *)x, sizeof *x) : take(r, x, sizeof *x);
-    if (!take(r, text, FILEIO_WIDTH))
-        return false;
-    *x = strtod(text, &end);
-    return end == text + FILEIO_WIDTH;
-}
-
-/* Relative for text, which may be rounded; anything but the same bytes is wrong in binary. */
-static double error_of(double found, size_t i, fileio_form form)
-{
-    const double right = value(i);
-    if (form == FILEIO_FORMATTED)
-        return fabs(found - right) / fabs(right);
-    return memcmp(&found, &right, sizeof right) ? INFINITY : 0;
-}
-
-static double worse(double worst, double error) { return !(error <= worst) ? error : worst; }
-
-/* The file against values computed anew, read by nothing that Fortran has. */
-static double verify_file(const pl_case *c, const mode *m, const files_file *file)
-{
-    static reader r;
-    const size_t each = elements_per_record(c, m);
-    double worst = 0, x;
-    r = (reader){.descriptor = file->descriptor};
-    for (size_t i = 0; i < c->n;) {
-        record q = {0};
-        if (m->form == FILEIO_SEQUENTIAL && !begin_subrecord(&r, &q))
-            return INFINITY;
-        for (size_t k = 0; k < each; k++, i++) {
-            if (!take_number(&r, m->form, &q, &x))
-                return INFINITY;
-            worst = worse(worst, error_of(x, i, m->form));
-        }
-        char line_end = '\n';
-        if (m->form == FILEIO_SEQUENTIAL && (q.continues || !end_subrecord(&r, &q)))
-            return INFINITY;
-        if (m->form == FILEIO_FORMATTED && (!take(&r, &line_end, 1) || line_end != '\n'))
-            return INFINITY;
-    }
-    char beyond;
-    return take(&r, &beyond, 1) ? INFINITY : worst;
-}
+/* --- verification, record ------------------------------------------------------------------------------------------- */
 
 static void poison(const pl_case *c)
 {
@@ -533,13 +346,13 @@ static void poison(const pl_case *c)
 static double verify(const pl_case *c)
 {
     data *d = c->data;
-    const mode m = mode_of(c);
+    const fileio_mode m = mode_of(c);
     const double *const target = d->arrays->at[TARGET];
     double worst = pl_buffers_guards_intact(d->arrays) ? 0 : INFINITY;
     if (!reads(c))
-        return worse(worst, verify_file(c, &m, &d->files[m.layout][0].file));
+        return fileio_worse(worst, fileio_verify_file(c->n, &m, d->files[m.layout][0].file.descriptor));
     for (size_t i = 0; i < c->n && !isnan(worst); i++)
-        worst = worse(worst, error_of(target[i], i, m.form));
+        worst = fileio_worse(worst, fileio_error_of(target[i], i, m.form));
     return worst;
 }
 
@@ -564,12 +377,12 @@ static const pl_fact *facts(const pl_case *c)
     static pl_fact found[8];
     static char text[64];
     const data *d = c->data;
-    const mode m = mode_of(c);
+    const fileio_mode m = mode_of(c);
     const slot *const s = &d->files[m.layout][reads(c)];
     const double resident = d->resident[c->variant - variants][c->tuning[OPERATION]], free_bytes = room();
     size_t shape[3];
     int count = 0;
-    shape_of(c->n, shape);
+    fileio_shape(c->n, shape);
     snprintf(text, sizeof text, "%zux%zux%zu", shape[0], shape[1], shape[2]);
     found[count++] = (pl_fact){.name = "path", .text = place.directory};
     found[count++] = (pl_fact){.name = "file_system", .text = place.type};

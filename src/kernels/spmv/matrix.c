@@ -1,32 +1,23 @@
-/* The generator of CG's kind, rows, SELL's order, and the independent product. */
+/* The matrix before it is laid out: rows, SELL's order, the independent product; made once and kept. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "generator.h"
 #include "kernel.h"
-#include "matrix.h"
 
 /* --- numbers ------------------------------------------------------------------------------------------------- */
 
-/* Steele, Lea, Flood 2014 (SplitMix64): 64 random bits of a number, the same everywhere. */
-static uint64_t random_bits(uint64_t z)
-{
-    z += 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
-
 double spmv_x(size_t j)
 {
-    const uint64_t bits = random_bits(j);
+    const uint64_t bits = pl_random_bits(j);
     const double size = (double)(int)((bits & 1023) + 1);
     return bits >> 63 ? -size : size;
 }
 
-/* Bottom-up merge sort; spare has room for as many keys. */
-static void sort(size_t n, uint64_t *key, uint64_t *spare)
+/* Bottom-up merge sort. */
+void spmv_sort(size_t n, uint64_t *key, uint64_t *spare)
 {
     enum { RUN = 12 };
     for (size_t begin = 0; begin < n; begin += RUN)
@@ -54,105 +45,6 @@ static void sort(size_t n, uint64_t *key, uint64_t *spare)
     }
 }
 
-/* --- the generator -------------------------------------------------------------------------------------------- */
-
-/* A = sum over i of v_i v_i' + I, after CG's makea (Bailey et al. 1991; NPB): v_i is a sparse vector with a nonzero at i
- * and the others at random places.  Each term is positive semidefinite and I is positive definite, so A is symmetric and
- * positive definite.  Other than CG's, the values are whole numbers from 1 to 4, for exact sums: no term cancels
- * another.  A row has vector * (vector - 1) + 1 nonzeros on average, less those that fall together. */
-static double weight(size_t vector, size_t j) { return (double)(int)((vector * 5 + j * 3) / 2 % 4 + 1); }
-
-/* The places of vector i: i first, then random ones within the band, all different. */
-static void draw_vector(const spmv_recipe *r, size_t i, uint32_t *place)
-{
-    const size_t first = i > r->band ? i - r->band : 0, last = r->rows - i > r->band ? i + r->band : r->rows - 1;
-    const uint64_t width = last - first + 1;
-    place[0] = (uint32_t)i;
-    uint64_t draw = (uint64_t)i << 20;
-    for (size_t count = 1; count < r->vector; draw++) {
-        const uint32_t j = (uint32_t)(first + ((random_bits(draw) >> 32) * width >> 32));
-        size_t same = 0;
-        while (same < count && place[same] != j)
-            same++;
-        place[count] = j;
-        count += same == count;
-    }
-}
-
-/* Which vectors hold each row. */
-static void list_users(spmv_source *m)
-{
-    const size_t n = m->rows, all = n * m->recipe.vector;
-    m->users = pl_allocate((n + 1) * sizeof *m->users, "the matrix");
-    m->user = pl_allocate(all * sizeof *m->user, "the matrix");
-    for (size_t k = 0; k < all; k++)
-        m->users[m->vectors[k] + 1]++;
-    for (size_t i = 0; i < n; i++)
-        m->users[i + 1] += m->users[i];
-    for (size_t k = all; k-- > 0;)     /* backwards, each list from its end: users[i + 1] moves to where list i begins */
-        m->user[--m->users[m->vectors[k] + 1]] = (uint32_t)(k / m->recipe.vector);
-    memmove(m->users, m->users + 1, n * sizeof *m->users);
-    m->users[n] = (int64_t)all;
-}
-
-static void generate(spmv_source *m)
-{
-    const size_t n = m->rows = m->columns = m->recipe.rows, length = m->recipe.vector;
-    m->exact = true;
-    m->vectors = pl_allocate(n * length * sizeof *m->vectors, "the matrix");
-    for (size_t i = 0; i < n; i++)
-        draw_vector(&m->recipe, i, m->vectors + i * length);
-    list_users(m);
-    m->ptr = pl_allocate((n + 1) * sizeof *m->ptr, "the matrix");
-    uint32_t *seen_in = pl_allocate(n * sizeof *seen_in, "the matrix");     /* the last row, plus 1, with this column */
-    for (size_t row = 0; row < n; row++) {
-        int64_t count = 0;
-        for (int64_t u = m->users[row]; u < m->users[row + 1]; u++) {
-            const uint32_t *place = m->vectors + m->user[u] * length;
-            for (size_t k = 0; k < length; k++) {
-                count += seen_in[place[k]] != row + 1;
-                seen_in[place[k]] = (uint32_t)(row + 1);
-            }
-        }
-        m->ptr[row + 1] = m->ptr[row] + count;
-        const size_t contributions = (size_t)(m->users[row + 1] - m->users[row]) * length + 1;
-        m->longest = contributions > m->longest ? contributions : m->longest;
-    }
-    free(seen_in);
-}
-
-static size_t generated_row(const spmv_source *m, size_t row, uint64_t *work, int32_t *column, double *value)
-{
-    const size_t length = m->recipe.vector;
-    size_t n = 0, count = 0;
-    for (int64_t u = m->users[row]; u < m->users[row + 1]; u++) {
-        const size_t vector = m->user[u];
-        for (size_t k = 0; k < length; k++) {
-            const uint64_t j = m->vectors[vector * length + k];
-            work[n++] = j << 32 | (uint64_t)(weight(vector, row) * weight(vector, j));
-        }
-    }
-    work[n++] = (uint64_t)row << 32 | 1;
-    sort(n, work, work + m->longest);
-    for (size_t k = 0; k < n; k++) {
-        const int32_t j = (int32_t)(work[k] >> 32);
-        const double term = (double)(work[k] & UINT32_MAX);
-        if (count && column[count - 1] == j)
-            value[count - 1] += term;
-        else {
-            column[count] = j;
-            value[count++] = term;
-        }
-    }
-    return count;
-}
-
-double spmv_bytes_needed(const spmv_recipe *r)
-{
-    const double n = (double)r->rows, v = (double)r->vector, per_row = fmin(n, v * (v - 1) + 1);
-    return n * (12 * per_row + 32) + n * (8 * v + 20);
-}
-
 /* --- from a file ---------------------------------------------------------------------------------------------- */
 
 static void count_element(const spmv_source *m, const spmv_element *e, int64_t *ptr)
@@ -174,7 +66,7 @@ static void merge_rows(spmv_source *m)
             key[k] = (uint64_t)m->column[begin + (int64_t)k] << 32 | k;
             value[k] = m->value[begin + (int64_t)k];
         }
-        sort(n, key, key + m->longest);
+        spmv_sort(n, key, key + m->longest);
         begin = m->ptr[row + 1];
         const int64_t first = out;
         for (size_t k = 0; k < n; k++) {
@@ -243,7 +135,7 @@ static void load(spmv_source *m)
 size_t spmv_row(const spmv_source *m, size_t row, uint64_t *work, int32_t *column, double *value)
 {
     if (!m->recipe.file)
-        return generated_row(m, row, work, column, value);
+        return spmv_generated_row(m, row, work, column, value);
     const size_t n = (size_t)(m->ptr[row + 1] - m->ptr[row]);
     memcpy(column, m->column + m->ptr[row], n * sizeof *column);
     memcpy(value, m->value + m->ptr[row], n * sizeof *value);
@@ -251,21 +143,6 @@ size_t spmv_row(const spmv_source *m, size_t row, uint64_t *work, int32_t *colum
 }
 
 /* --- the independent product ----------------------------------------------------------------------------------- */
-
-static void by_vectors(const spmv_source *m, double *y)
-{
-    uint32_t *place = pl_allocate(m->recipe.vector * sizeof *place, "a vector");
-    for (size_t i = 0; i < m->rows; i++) {
-        double product = 0;
-        draw_vector(&m->recipe, i, place);
-        for (size_t k = 0; k < m->recipe.vector; k++)
-            product += weight(i, place[k]) * spmv_x(place[k]);
-        for (size_t k = 0; k < m->recipe.vector; k++)
-            y[place[k]] += weight(i, place[k]) * product;
-        y[i] += spmv_x(i);
-    }
-    free(place);
-}
 
 static void by_elements(const spmv_source *m, double *y, double *sizes)
 {
@@ -289,7 +166,7 @@ void spmv_reference(const spmv_source *m, double *y, double *sizes)
     if (m->recipe.file)
         by_elements(m, y, sizes);
     else
-        by_vectors(m, y);
+        spmv_by_vectors(m, y);
 }
 
 /* --- SELL's order ---------------------------------------------------------------------------------------------- */
@@ -310,7 +187,7 @@ const spmv_order *spmv_order_of(spmv_source *m, long sigma)
         const size_t count = n - begin < window ? n - begin : window;
         for (size_t i = 0; i < count; i++)
             key[i] = (UINT32_MAX - (uint64_t)(m->ptr[begin + i + 1] - m->ptr[begin + i])) << 32 | i;
-        sort(count, key, key + window);
+        spmv_sort(count, key, key + window);
         for (size_t i = 0; i < count; i++)
             o->row[begin + i] = (int32_t)(begin + (key[i] & UINT32_MAX));
     }
@@ -387,7 +264,7 @@ spmv_source *spmv_source_of(const spmv_recipe *recipe)
     if (recipe->file)
         load(m);
     else
-        generate(m);
+        spmv_generate(m);
     m->next = known;
     known = m;
     drop_unused();

@@ -59,6 +59,8 @@ double spmv_bytes_needed(const spmv_recipe *);
 /* Elements of a row, ascending by column, each column once: their number.  `work` has room for 2 * longest keys. */
 size_t spmv_row(const spmv_source *, size_t row, uint64_t *work, int32_t *column, double *value);
 
+void spmv_sort(size_t n, uint64_t *key, uint64_t *spare);    /* spare has room for as many keys */
+
 const spmv_order *spmv_order_of(spmv_source *, long sigma);
 
 /* Element j of x: a whole number, never 0, up to 1024 in magnitude. */
