@@ -5,10 +5,13 @@ import shutil
 import plumbline.machine
 from plumbline import settings
 from plumbline.errors import in_one_line
+from plumbline.mpi import environments
 from reframe.utility.cpuinfo import cpuinfo
 
 with in_one_line():
     machine_file = plumbline.machine.local_file(settings.ROOT / 'config/machines/localhost.yaml')
+
+mpi = environments.found()
 
 site_configuration = settings.site(
     systems=[{
@@ -21,7 +24,7 @@ site_configuration = settings.site(
             'descr': 'all of its CPUs that may be used',
             'scheduler': 'local',
             'launcher': 'local',
-            'environs': ['gnu'],
+            'environs': ['gnu', *(environment['name'] for environment in mpi)],
             'max_jobs': 1,
             # Given here, not left to ReFrame, which would keep it in a file and not notice that the
             # machine has changed.
@@ -36,5 +39,5 @@ site_configuration = settings.site(
         'ftn': 'gfortran' if shutil.which('gfortran') else '',
         'features': ['openmp', *(['fortran'] if shutil.which('gfortran') else [])],
         'target_systems': ['localhost'],
-    }],
+    }, *({**environment, 'target_systems': ['localhost']} for environment in mpi)],
 )

@@ -1,9 +1,11 @@
 '''What all tests share.'''
 
+import os
 import pathlib
 
 import pytest
 import rfm
+from mpi_native import MPIS, MpiBuild
 from native import KERNELS, Build
 
 
@@ -35,3 +37,43 @@ def measuring(programs, tmp_path_factory):
         return rfm.Workplace(folder, path, config=rfm.REPOSITORY / 'config/localhost.py',
                              CANNED_PROGRAMS=programs.folder / 'bin', **environment)
     return make
+
+
+@pytest.fixture(scope='session')
+def mpi_programs(tmp_path_factory):
+    '''Function (family) -> the MPI programs built with it, once; skips the test where it is not there.'''
+    built = {}
+
+    def of(mpi):
+        if mpi not in built:
+            built[mpi] = MpiBuild(tmp_path_factory.mktemp(f'mpi-{mpi}'), mpi)
+        return built[mpi]
+    return of
+
+
+@pytest.fixture(scope='session')
+def measuring_mpi(mpi_programs, tmp_path_factory):
+    '''Function (folder, family, variables) -> a workplace in which ReFrame runs the shipped MPI checks for real, with the
+    programs that these tests have built already.'''
+    path = rfm.tools(tmp_path_factory.mktemp('path') / 'bin', scripts=[rfm.GUARDS / 'cmake'])
+    canned = tmp_path_factory.mktemp('wrappers')
+
+    def make(folder, mpi, **environment):
+        link = canned / os.path.basename(MPIS[mpi]['cc']) if mpi in MPIS else None
+        built = mpi_programs(mpi)
+        if not link.exists():
+            link.symlink_to(built.folder)
+        return rfm.Workplace(folder, path, config=rfm.REPOSITORY / 'config/localhost.py', CANNED_MPI=canned, **environment)
+    return make
+
+
+@pytest.fixture(scope='session')
+def mpi_sanitized(tmp_path_factory):
+    '''The same under the address and undefined-behaviour sanitizers.'''
+    built = {}
+
+    def of(mpi):
+        if mpi not in built:
+            built[mpi] = MpiBuild(tmp_path_factory.mktemp(f'sanitized-{mpi}'), mpi, '-DPLUMBLINE_SANITIZE=address,undefined')
+        return built[mpi]
+    return of

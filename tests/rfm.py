@@ -111,11 +111,18 @@ class Workplace:
         :arg before: what to write in front of the command, e.g. ``taskset -c 0``.
         '''
         self.report.unlink(missing_ok=True)
-        done = self.run([*before, _REFRAME, '-C', self.config, '-c', checks, '-R',
-                         '--report-file', self.report, *options], **environment)
+        done = self.run([*before, *self._command(options, checks)], **environment)
         if self.report.exists():
             done.report = json.loads(self.report.read_text())
         return done
+
+    def start_reframe(self, *options, checks):
+        '''The same in the background; the process.'''
+        return subprocess.Popen(list(map(str, self._command(options, checks))), cwd=self.folder, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment)
+
+    def _command(self, options, checks):
+        return [_REFRAME, '-C', self.config, '-c', checks, '-R', '--report-file', self.report, *options]
 
     def plumbline(self, *arguments, **environment):
         return self.run([*_PLUMBLINE, *arguments], **environment)

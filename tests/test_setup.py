@@ -15,7 +15,8 @@ import sys
 
 import pytest
 
-EVERYTHING = ('gcc', 'cmake', 'make', 'gfortran', 'likwid-pin', 'objdump', 'dmidecode')
+EVERYTHING = ('gcc', 'cmake', 'make', 'gfortran', 'likwid-pin', 'objdump', 'mpicc.openmpi', 'mpicc.mpich', 'smpirun',
+              'dmidecode')
 
 
 class Clone:
@@ -129,7 +130,7 @@ def test_each_missing_tool_has_a_use_and_a_command(bare):
         assert len(entries) == len(bare.TOOLS) - 1      # Python is there
         for entry in entries:
             assert 'needed for  ' in entry
-            assert command in entry or 'spack install likwid' in entry
+            assert command in entry or 'spack install likwid' in entry or 'spack install simgrid' in entry
         assert 'module avail gcc' in text and 'spack install gcc' in text
     # On an unknown system every family's command is given.
     text = bare.report(missing, '')
@@ -357,6 +358,7 @@ def test_every_dependency_is_pinned_once(repository):
     direct = [line.strip(' ",') for line in
               re.search(r'\ndependencies = \[\n(.*?)\n\]', project, re.S).group(1).splitlines()]
     direct += re.search(r'dev = \["(.*?)"\]', project).group(1).split('", "')
+    direct += [line.strip(' ",') for line in re.search(r'\nmpi = \[\n(.*?)\n\]', project, re.S).group(1).splitlines()]
     lock = [line for line in (repository / 'requirements.lock').read_text().splitlines()
             if not line.startswith('#')]
     assert set(pins(direct)) <= set(pins(lock))

@@ -47,7 +47,7 @@ static void check_data(const pl_group *g)
             uses_static = &g->m[i];
         }
     }
-    const size_t available = pl_memory_available();
+    const size_t available = pl_memory_available() / (size_t)pl_processes.on_node;
     if (needed > available / 10 * 9)
         pl_fail("--size %zu: needs %.1f GB in all, of %.1f GB that are free: choose a smaller size or fewer cases at once",
                 g->m[g->count - 1].c.n, (double)needed / 1e9, (double)available / 1e9);
@@ -98,7 +98,8 @@ static void add(pl_group *g, pl_case c, bool is_limit, size_t passes, int number
                          .passes = (long)passes};
     m->working_set = c.kernel->footprint(&m->c);
     m->seconds = pl_allocate((size_t)options->samples * sizeof *m->seconds, "the samples");
-    m->cpus = pl_allocate((size_t)c.threads * sizeof *m->cpus, "the list of CPUs");
+    m->communication = pl_allocate((size_t)options->samples * sizeof *m->communication, "the samples");
+    m->cpus = pl_allocate((size_t)(c.threads * pl_processes.ranks) * sizeof *m->cpus, "the list of CPUs");
 }
 
 /* The limit streams of a thread count, on a working set of the same size as the kernel's. */
@@ -122,6 +123,7 @@ static void clear(pl_group *g)
 {
     for (int i = 0; i < g->count; i++) {
         free(g->m[i].seconds);
+        free(g->m[i].communication);
         free(g->m[i].cpus);
     }
     g->count = 0;

@@ -20,7 +20,7 @@ typedef struct {
 typedef struct {
     pl_variants variants;
     pl_sizes sizes, shifts;
-    pl_numbers threads, inits, allocs, cpus;    /* cpus: where thread i is expected; count 0: anywhere */
+    pl_numbers threads, inits, allocs, cpus;    /* cpus: where thread or rank i is expected; count 0: anywhere */
     pl_pages pages;
     bool per_thread;        /* sizes are per thread */
     bool limit;             /* interleave the limit streams */
@@ -65,17 +65,19 @@ pl_page_report pl_look_at_pages(const void *, size_t bytes);
 
 typedef struct {
     pl_case c;
+    bool calibrated;            /* its passes follow from the length of a sample, not from the options */
     bool is_limit, dropped;     /* dropped: a limit stream that is not among the best */
     int group;
     size_t working_set;
     long passes;
     double pass_seconds;    /* of a calibrating trial */
     double *seconds;
+    double *communication;  /* of them, in communication; where the kernel tells */
     int samples;
     pl_work work;
     bool valid;
     double max_error, tolerance;
-    int *cpus;
+    int *cpus;              /* of each thread of rank 0, of rank 1, ... */
     pl_page_report pages;
 } pl_measurement;
 

@@ -136,6 +136,8 @@ void pl_write_machine(void)
         fputs(", \"cpu_quota\": null", stdout);
     caches(allowed.count ? allowed.cpu[0] : 0);
     numa_nodes();
+    if (pl_processes.write_places)
+        pl_processes.write_places();
     printf(", \"clock_resolution\": %.3g}\n", pl_clock_resolution());
     fflush(stdout);
 }

@@ -6,7 +6,8 @@ int pl_main(int argc, char **argv, const pl_kernel *kernel)
     options = pl_parse(argc, argv, kernel);
     pl_markers_open();
     pl_prepare(kernel, &options);
-    pl_write_machine();
+    if (pl_processes.rank == 0)
+        pl_write_machine();
     const int wrong = pl_measure(kernel, &options);
     pl_markers_close();
     return wrong;

@@ -31,11 +31,12 @@ static void timed_part(int thread, void *argument)
     pl_marker_stop(t->c);
 }
 
-/* Seconds from the first thread's start to the last thread's end. */
+/* Seconds from the first thread's start to the last thread's end, on the slowest process. */
 static double time_team(const pl_case *c, long passes, bool every_pass)
 {
     double begin[c->threads], end[c->threads];
     timing t = {c, passes, every_pass, begin, end};
+    pl_processes.meet();
     pl_team(c->threads, timed_part, &t);
     for (int i = 1; i < c->threads; i++) {
         if (begin[i] < begin[0])
@@ -43,7 +44,7 @@ static double time_team(const pl_case *c, long passes, bool every_pass)
         if (end[i] > end[0])
             end[0] = end[i];
     }
-    return end[0] - begin[0];
+    return pl_processes.greatest(end[0] - begin[0]);
 }
 
 /* A kernel that prepares its passes has each of them timed on its own. */
@@ -59,16 +60,24 @@ static double time_passes(const pl_case *c, long passes, bool every_pass)
     return sum;
 }
 
+/* Processes that wait for each other lose whole time slices of a busy machine, and may do so in every one of a few trials:
+ * more trials, for as long as they take no longer than some slices. */
+enum { TRIALS = 10 };
+static const double slices = 0.2;
+
 /* As many passes as the block needs, and the rate of the trials: the shortest of three counts (of two where a single
  * pass is longer than the block), so that a disturbed trial cannot leave a sample too short. */
 static void calibrate(pl_measurement *m, const pl_options *options)
 {
+    const bool many = pl_processes.ranks > 1;
     long passes = 1;
     for (;;) {
-        double shortest = INFINITY;
-        for (int trial = 0; trial < 3 && (trial < 2 || shortest < options->block); trial++) {
+        double shortest = INFINITY, spent = 0;
+        for (int trial = 0; trial < (many ? TRIALS : 3) && (trial < 2 || shortest < options->block || (many && spent < slices));
+             trial++) {
             const double seconds = time_passes(&m->c, passes, options->every_pass);
             shortest = seconds < shortest ? seconds : shortest;
+            spent += seconds;
         }
         m->pass_seconds = shortest / (double)passes;
         if (shortest > 0.1 * options->block) {
@@ -94,15 +103,23 @@ static void verify(pl_measurement *m)
     if (c->kernel->prepare)
         c->kernel->prepare(c);
     pl_team(c->threads, single_pass, c);
-    m->max_error = c->kernel->verify(c);
+    m->max_error = pl_processes.greatest(c->kernel->verify(c));
     m->tolerance = c->kernel->tolerance ? c->kernel->tolerance(c) : 0;
     m->valid = m->max_error <= m->tolerance;    /* not a number is not */
 }
 
 static void look_at_threads(pl_measurement *m)
 {
-    pl_where_threads_run(m->c.threads, m->cpus);
-    m->c.level = pl_level_of(m->working_set, m->cpus, m->c.threads);
+    const int threads = m->c.threads, ranks = pl_processes.ranks;
+    int here[threads], all[ranks];
+    pl_where_threads_run(threads, here);
+    for (int i = 0; i < threads; i++) {
+        pl_processes.collect(here[i], all);
+        for (int rank = 0; rank < ranks; rank++)
+            m->cpus[rank * threads + i] = all[rank];
+    }
+    /* Nodes may differ, but what follows from the level is done by all or none. */
+    m->c.level = (int)pl_processes.greatest(pl_level_of(m->working_set, here, threads));
     m->work = m->c.kernel->work(&m->c);     /* traffic depends on the level */
 }
 
@@ -155,19 +172,46 @@ static void keep_best_streams(pl_group *g, const pl_options *o)
 /* Complaints on standard error: what a record shows to machines, for people. */
 static bool is_wrong(const pl_measurement *m, const pl_options *o)
 {
+    const bool writes = pl_processes.rank == 0;
     bool wrong = false;
     if (!m->valid) {
-        fprintf(stderr, "plumbline: %s %s, size %zu, %d threads: the result is wrong (error %g): do not use its time\n",
-                m->c.kernel->name, m->c.variant->name, m->c.n, m->c.threads, m->max_error);
+        if (writes)
+            fprintf(stderr, "plumbline: %s %s, size %zu, %d %s: the result is wrong (error %g): do not use its time\n",
+                    m->c.kernel->name, m->c.variant->name, m->c.n, m->c.threads * pl_processes.ranks,
+                    pl_processes.ranks > 1 ? "ranks" : "threads", m->max_error);
         wrong = true;
     }
-    for (int i = 0; i < m->c.threads && i < o->cpus.count; i++)
+    for (int i = 0; i < m->c.threads * pl_processes.ranks && i < o->cpus.count; i++)
         if (m->cpus[i] != o->cpus.value[i]) {
-            fprintf(stderr, "plumbline: thread %d ran on CPU %d, asked for CPU %d: check the pinning\n", i, m->cpus[i],
-                    o->cpus.value[i]);
+            if (writes)
+                fprintf(stderr, "plumbline: %s %d ran on CPU %d, asked for CPU %d: check the pinning\n",
+                        pl_processes.ranks > 1 ? "rank" : "thread", i, m->cpus[i], o->cpus.value[i]);
             wrong = true;
         }
     return wrong;
+}
+
+/* One repetition of a case, and the mean over the processes of what they spent in communication meanwhile. */
+static void sample(pl_measurement *m, int round, bool every_pass)
+{
+    double (*const communication)(const pl_case *) = m->c.kernel->communication;
+    if (communication)
+        communication(&m->c);
+    m->seconds[round] = time_passes(&m->c, m->passes, every_pass);
+    if (communication)
+        m->communication[round] = pl_processes.sum(communication(&m->c)) / pl_processes.ranks;
+}
+
+enum { MOST_CORRECTIONS = 5 };
+
+/* A calibration that was disturbed for its whole time leaves samples far too short, as where processes that wait for each
+ * other share a CPU with somebody else's.  Whether there are more passes now. */
+static bool lengthen(pl_measurement *m, double seconds, double block)
+{
+    if (seconds > block / 4)
+        return false;
+    m->passes = (long)ceil((double)m->passes * block / seconds);
+    return true;
 }
 
 static void run_group(pl_group *g, const pl_options *o, void *argument)
@@ -176,13 +220,16 @@ static void run_group(pl_group *g, const pl_options *o, void *argument)
     bool heading = true;
     pl_give_data(g);
     for (int i = 0; i < g->count; i++) {
-        if (!g->m[i].passes)
+        if (!g->m[i].passes) {
             calibrate(&g->m[i], o);
+            g->m[i].calibrated = true;
+        }
         look_at_threads(&g->m[i]);
     }
     if (o->limit)
         keep_best_streams(g, o);
-    for (int round = 0; round < o->samples; round++)
+    for (int round = 0, again = 0; round < o->samples; round++) {
+        bool too_short = false;
         for (int i = 0; i < g->count; i++) {
             pl_measurement *m = &g->m[i];
             if (m->dropped)
@@ -190,19 +237,27 @@ static void run_group(pl_group *g, const pl_options *o, void *argument)
             /* The case before has had the caches: one pass untimed brings this one's data back. */
             if (m->c.level != 0 && !m->c.kernel->prepare)
                 time_passes(&m->c, 1, o->every_pass);
-            m->seconds[round] = time_passes(&m->c, m->passes, o->every_pass);
+            sample(m, round, o->every_pass);
+            too_short |= m->calibrated && again < MOST_CORRECTIONS && lengthen(m, m->seconds[round], o->block);
         }
+        if (too_short) {
+            again++;
+            round = -1;
+        }
+    }
     for (int i = 0; i < g->count; i++) {
         if (g->m[i].dropped)
             continue;
         look_at_threads(&g->m[i]);
         look_at_pages(&g->m[i]);
         verify(&g->m[i]);
-        pl_write_record(&g->m[i], o);
-        if (o->table)
-            pl_write_table(&g->m[i], heading);
-        heading = false;
-        fflush(stdout);
+        if (pl_processes.rank == 0) {
+            pl_write_record(&g->m[i], o);
+            if (o->table)
+                pl_write_table(&g->m[i], heading);
+            heading = false;
+            fflush(stdout);
+        }
         *wrong |= is_wrong(&g->m[i], o);
     }
     pl_take_data(g);

@@ -197,6 +197,8 @@ static void variants(const pl_kernel *kernel, const char *text, pl_variants *lis
 
 static _Noreturn void list_variants(const pl_kernel *kernel)
 {
+    if (pl_processes.rank > 0)
+        exit(0);
     printf("%s: %s (%s build)\n", kernel->name, kernel->title, pl_threading());
     for (const pl_variant *v = kernel->variants; v->name; v++)
         printf("  %-14s %-8s %s%s\n", v->name, v->isa ? v->isa : "-", v->about,
@@ -206,6 +208,8 @@ static _Noreturn void list_variants(const pl_kernel *kernel)
 
 static _Noreturn void help(const pl_kernel *kernel)
 {
+    if (pl_processes.rank > 0)
+        exit(0);
     printf("%s: %s\n\n"
            "  --variants A,B,..|all  run these, interleaved: A, B, A, B, ... (default: the first)\n"
            "  --list                 what variants there are, and which this CPU can run\n"
@@ -213,7 +217,7 @@ static _Noreturn void help(const pl_kernel *kernel)
            "  --sweep FIRST:LAST:P   P sizes evenly spaced in log N\n"
            "  --per-thread           sizes are per thread\n"
            "  --threads T,..         interleaved as well (default 1)\n"
-           "  --cpus C,..            fail unless thread i ran on the i-th of these CPUs\n"
+           "  --cpus C,..            fail unless thread or rank i ran on the i-th of these CPUs\n"
            "  --init parinit,noinit  first touch by every thread, or by thread 0\n"
            "  --alloc dynamic,static arrays of just the length needed, or of a fixed maximum length\n"
            "  --shift K,..           arrays aligned to 4096 bytes and shifted by 0, K, 2K, ... bytes\n"
@@ -267,10 +271,12 @@ static void check_threads(const pl_options *o, const pl_kernel *kernel)
             pl_fail("--threads %d: only %d CPUs are allowed here: ask for at most as many", o->threads.value[i], allowed.count);
         if (o->threads.value[i] > 1 && !strcmp(pl_threading(), "serial"))
             pl_fail("--threads %d: this is the serial build: use the OpenMP one", o->threads.value[i]);
-        if (o->cpus.count && o->cpus.count < o->threads.value[i])
-            pl_fail("--cpus names %d CPUs for %d threads: name one for each thread", o->cpus.count, o->threads.value[i]);
+        if (o->cpus.count && o->cpus.count < o->threads.value[i] * pl_processes.ranks)
+            pl_fail("--cpus names %d CPUs for %d %s: name one for each", o->cpus.count,
+                    o->threads.value[i] * pl_processes.ranks, pl_processes.ranks > 1 ? "ranks" : "threads");
     }
-    for (int i = 0; i < o->cpus.count; i++) {
+    /* A launcher that binds leaves to each process its own CPU: where they ran is looked at afterwards. */
+    for (int i = 0; pl_processes.ranks == 1 && i < o->cpus.count; i++) {
         bool known = false;
         for (int j = 0; j < allowed.count; j++)
             known |= allowed.cpu[j] == o->cpus.value[i];
@@ -333,7 +339,7 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
         switch (c) {
         case VARIANTS: variants(kernel, optarg, &o.variants); break;
         case LIST: list_variants(kernel);
-        case SIZE: sizes("size", optarg, &o.sizes, 1, MAX_SIZE); break;
+        case SIZE: sizes("size", optarg, &o.sizes, kernel->from_zero ? 0 : 1, MAX_SIZE); break;
         case SWEEP: sweep(optarg, &o.sizes); break;
         case PER_THREAD: o.per_thread = true; break;
         case THREADS: thread_counts(optarg, &o.threads); break;
@@ -380,6 +386,9 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
         add_size(&o.shifts, 0);
     if (!o.passes.count)
         add_size(&o.passes, 0);
+    if (pl_processes.ranks < kernel->least_ranks)
+        pl_fail("%s needs %d processes, it was started with %d: start it with mpirun -np %d or more", kernel->name,
+                kernel->least_ranks, pl_processes.ranks, kernel->least_ranks);
     check_sizes(&o, kernel);
     check_threads(&o, kernel);
     return o;

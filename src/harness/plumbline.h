@@ -110,12 +110,32 @@ struct pl_kernel {
     void (*destroy)(void *data);
     void (*prepare)(const pl_case *);                       /* untimed, before every pass, which is then timed on its own */
     const pl_fact *(*facts)(const pl_case *);               /* ends with a NULL name; stands among the record's options */
+    bool from_zero;                                         /* a size of 0 is a case, too: an empty message */
+    int least_ranks;                                        /* fewer processes are refused; 0: one will do */
+    double (*communication)(const pl_case *);               /* seconds that this process has spent in communication since the last
+                                                               call; NULL where nobody asks.  Stands in the record */
 };
 
 /* The limit streams: load, store, update, copy, triad, with and without non-temporal stores, widest SIMD (streams.c). */
 extern const pl_kernel pl_streams;
 
 int pl_main(int argc, char **argv, const pl_kernel *kernel);
+
+/* The processes that measure together: one, but in MPI programs (src/mpi/runtime).  All of them call the functions of a
+ * kernel in the same order; a sample is the time of the slowest, max_error the greatest of all, and the first one
+ * (rank 0) writes. */
+typedef struct {
+    int rank, ranks;
+    int on_node;                        /* how many of them share this node's memory */
+    const char *library;                /* the MPI, as it calls itself; NULL without one */
+    void (*meet)(void);
+    double (*greatest)(double);         /* of all processes; not a number where it is that on any */
+    double (*sum)(double);
+    void (*collect)(int own, int *all); /* one number of each, in the order of ranks, known to all */
+    void (*write_places)(void);         /* host and process number of each, for the machine's record; NULL: one process */
+    void (*stop)(int code);             /* ends all of them; does not return */
+} pl_process_group;
+extern pl_process_group pl_processes;
 
 /* --- for kernels ------------------------------------------------------------------------------------------- */
 

@@ -68,6 +68,12 @@ static void write_tuning(FILE *f, const pl_case *c)
     }
 }
 
+static void write_seconds(FILE *f, const double *seconds, int samples)
+{
+    for (int i = 0; i < samples; i++)
+        fprintf(f, "%s%.9g", i ? ", " : "", seconds[i]);
+}
+
 void pl_write_record(const pl_measurement *m, const pl_options *o)
 {
     const pl_case *c = &m->c;
@@ -80,11 +86,15 @@ void pl_write_record(const pl_measurement *m, const pl_options *o)
     pl_write_text(f, v->name);
     fputs(", \"isa\": ", f);
     pl_write_text(f, v->isa);
-    fprintf(f, ", \"role\": \"%s\", \"group\": %d, \"size\": %zu, \"threads\": %d, \"ranks\": 1",
-            m->is_limit ? "limit" : "kernel", m->group, c->n, c->threads);
+    fprintf(f, ", \"role\": \"%s\", \"group\": %d, \"size\": %zu, \"threads\": %d, \"ranks\": %d",
+            m->is_limit ? "limit" : "kernel", m->group, c->n, c->threads, pl_processes.ranks);
     fprintf(f, ", \"options\": {\"threading\": \"%s\", \"init\": \"%s\", \"alloc\": \"%s\", \"shift\": %zu, \"pages\": \"%s\", \"sync\": \"%s\"",
             pl_threading(), c->init == PL_NOINIT ? "noinit" : "parinit", c->alloc == PL_STATIC ? "static" : "dynamic", c->shift,
             c->pages == PL_HUGE ? "huge" : "base", o->every_pass ? "pass" : "block");
+    if (pl_processes.library) {
+        fputs(", \"mpi\": ", f);
+        pl_write_text(f, pl_processes.library);
+    }
     write_tuning(f, c);
     fputs("}, \"compiler\": ", f);
     pl_write_text(f, v->compiler ? v->compiler : PL_COMPILER);
@@ -92,8 +102,11 @@ void pl_write_record(const pl_measurement *m, const pl_options *o)
     pl_write_text(f, v->flags ? v->flags : PL_FLAGS);
     fprintf(f, ", \"level\": \"%s\", \"working_set\": %zu, \"passes\": %ld, \"seconds\": [", level_name(c->level),
             m->working_set, m->passes);
-    for (int i = 0; i < m->samples; i++)
-        fprintf(f, "%s%.9g", i ? ", " : "", m->seconds[i]);
+    write_seconds(f, m->seconds, m->samples);
+    if (c->kernel->communication) {
+        fputs("], \"communication\": [", f);
+        write_seconds(f, m->communication, m->samples);
+    }
     fprintf(f, "], \"bytes\": %.0f, \"flops\": %.0f, \"traffic\": %.0f, \"traffic_source\": ",
             passes * (m->work.load_bytes + m->work.store_bytes), passes * m->work.flops, passes * pl_traffic(m));
     pl_write_text(f, m->work.source);
@@ -103,7 +116,7 @@ void pl_write_record(const pl_measurement *m, const pl_options *o)
         fputs(", \"valid\": false, \"max_error\": null", f);
     fprintf(f, ", \"tolerance\": %g", m->tolerance);
     fputs(", \"cpus\": [", f);
-    for (int i = 0; i < c->threads; i++)
+    for (int i = 0; i < c->threads * pl_processes.ranks; i++)
         fprintf(f, "%s%d", i ? ", " : "", m->cpus[i]);
     fputs("], \"numa_nodes\": {", f);
     for (int i = 0; i < m->pages.count; i++)

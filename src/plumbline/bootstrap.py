@@ -113,6 +113,12 @@ TOOLS = (
          {'debian': 'libopenblas-serial-dev', 'redhat': 'openblas-devel', 'suse': 'openblas-devel'}, 'openblas',
          headers=('openblas_config.h', 'openblas/openblas_config.h', 'openblas-openmp/openblas_config.h',
                   '*/openblas-serial/openblas_config.h', '*/openblas-openmp/openblas_config.h')),
+    Tool('Open MPI', ('mpicc.openmpi', 'ompi_info'), 'the MPI checks with Open MPI', 'no environment gnu-openmpi',
+         {'debian': 'openmpi-bin libopenmpi-dev', 'redhat': 'openmpi-devel', 'suse': 'openmpi4-devel'}, 'openmpi'),
+    Tool('MPICH', ('mpicc.mpich', 'mpichversion'), 'the MPI checks with MPICH', 'no environment gnu-mpich',
+         {'debian': 'mpich libmpich-dev', 'redhat': 'mpich-devel', 'suse': 'mpich-devel'}, 'mpich'),
+    Tool('SimGrid', ('smpirun',), 'simulating MPI programs on networks that are not there', 'no `latency_simulated`',
+         {'debian': 'libsimgrid-dev'}, 'simgrid'),
     Tool('dmidecode', ('dmidecode',), 'reading channels and speed of the memory (as root)',
          'no `of_peak`, unless the machine file of the site states the peak',
          {'debian': 'dmidecode', 'redhat': 'dmidecode', 'suse': 'dmidecode'}, ''),
@@ -451,7 +457,7 @@ def make_venv(python):
         step([inside, '-m', 'ensurepip', '--default-pip'], 'making .venv')
         say('plumbline set-up: pip installs the packages of requirements.lock (about a minute)')
         step([inside, '-m', 'pip', 'install', '--quiet', '--no-input',
-              '--disable-pip-version-check', '--constraint', LOCK, '--editable', '.[dev]'],
+              '--disable-pip-version-check', '--constraint', LOCK, '--editable', '.[dev,mpi]'],
              'pip install')
         version, problem = try_python(inside)
         if problem:

@@ -1,4 +1,4 @@
-'''The base of all checks that run a native program: build, pinning, records, references, guards.
+'''The base of all checks that run our programs: build, pinning, records, references, guards.
 
 A check states its question in its docstring, its parameters, its options and its metrics; all else
 is here.  The hooks follow ReFrame's pipeline; ``DESIGN`` names the traps that the guards close.
@@ -63,15 +63,13 @@ class OnNode(Job):
         return sizes, skipped
 
 
-class NativeCheck(OnNode):
-    '''Base plugin of the checks.
+class ProgramCheck(OnNode):
+    '''Base plugin of all checks of our own programs.
 
-    A check sets :attr:`program` and ``threads`` (``one``, ``all``, or a parameter of both), and defines
-    ``options()`` (list of program options) and ``evaluate()`` (yields :class:`metrics.Metric`).
+    A check sets :attr:`program`, and defines ``options()`` (list of program options) and ``evaluate()`` (yields
+    :class:`metrics.Metric`).  What starts the program defines ``programs`` (its build), ``cpus`` (those asked for, in the
+    order of the threads or ranks) and ``start()``.
     '''
-
-    #: The native programs of the environment.
-    programs = fixture(native_programs, scope='environment')
 
     #: Name of the program to run.
     #:
@@ -99,11 +97,6 @@ class NativeCheck(OnNode):
 
     # --- what a check may use ------------------------------------------------------------------
 
-    @property
-    def cpus(self):
-        '''The CPUs of this check's threads, in their order.'''
-        return self.all_cpus[:1] if self.threads == 'one' else self.all_cpus
-
     def elements(self, level, bytes_per_element):
         '''How many elements stay in a level for this check's threads; remembered as intended.'''
         sizes, skipped = self.working_sets(self.cpus)
@@ -129,42 +122,7 @@ class NativeCheck(OnNode):
         if text not in notes:
             notes.append(text)
 
-    def against_limit(self, group, key=lambda case: case['variant']):
-        '''``of_limit`` of a group's kernels; see :func:`metrics.against_limit`.'''
-        paired, notes = metrics.against_limit(group, self.witness_best, self.agreement, key)
-        for text in notes:
-            self.note(text)
-        return paired
-
-    def limited(self, group, name=lambda record: record['variant'], unjudged=None):
-        '''Yield ``of_limit`` and ``bandwidth`` of every kernel of a group.
-
-        :arg name: function record -> what the two metrics are about.
-        :arg unjudged: why ``of_limit`` must not be judged here, or :obj:`None`.
-        '''
-        paired = self.against_limit(group, name)
-        for record in metrics.kernels(group):
-            subject = name(record)
-            found = paired[subject]
-            yield metrics.Metric('of_limit', subject, found.samples, '1', found.limit, unjudged)
-            yield metrics.bandwidth(record, subject, found.limit)
-
-    def witness_best(self, level, threads):
-        '''likwid-bench's best traffic rate, MB/s; None where it did not measure.
-
-        Checks with a limit get it from their witness (:class:`plumbline.witness.LimitedCheck`).
-        '''
-        return None
-
-    def agreement(self, level, threads):
-        '''Our limit streams over likwid-bench's best, the two run by turns; None where they were not.'''
-        return None
-
     # --- hooks, in the order of the pipeline ---------------------------------------------------
-
-    @run_after('init')
-    def needs_openmp(self):
-        self.valid_prog_environs = ['+openmp']
 
     @run_after('init')
     def refuse_unreadable_command_line(self):
@@ -183,19 +141,15 @@ class NativeCheck(OnNode):
             self.note(f'a cgroup grants {self.quota:g} CPUs')
         with in_one_line():
             options = self.options()
-        command = [self.programs.path(self.program), *options, '--samples', self.samples,
-                   '--cpus', ','.join(map(str, self.cpus))]
-        if 'likwid' in self.current_partition.features:
-            with in_one_line():
-                command = pin.pin_command(self.cpus, command)
-            self.env_vars.update(pin.pin_environment(self.cpus))
-        else:
-            self.env_vars.update(pin.omp_environment(self.cpus))
-            self.note('likwid-pin is not on this partition: OpenMP binds the threads')
-        self.executable, self.executable_opts = command[0], [shlex.quote(str(x)) for x in command[1:]]
+            command = self.start([self.programs.path(self.program), *options, '--samples', self.samples,
+                                  '--cpus', ','.join(map(str, self.cpus))])
         self.plumbline.update(
-            schema=1, question=' '.join((self.__doc__ or '').split()), source=self.source,
-            threads=self.threads, level=getattr(self, 'level', None), command=shlex.join(map(str, command)), rerun=self._rerun())
+            schema=1, question=' '.join((self.__doc__ or '').split()), source=self.source, level=getattr(self, 'level', None),
+            command=shlex.join(map(str, command)), rerun=self._rerun())
+
+    def run_command(self, command):
+        '''What ReFrame is to run: a program and its options.'''
+        self.executable, self.executable_opts = command[0], [shlex.quote(str(x)) for x in command[1:]]
 
     def _rerun(self):
         config = runtime().site_config.sources[-1]
@@ -216,29 +170,11 @@ class NativeCheck(OnNode):
         for record in found.measurements:
             complaints = [*records.check_worth_reporting(record)]
             complaints += filter(None, [
-                records.check_placement(record, self.cpus[:record['threads']]),
+                records.check_placement(record, self.cpus[:record['threads'] * record['ranks']]),
                 self._wrong_level(record)])
             if complaints:
                 raise SanityError(complaints[0])
         return True
-
-    def disassembly(self):
-        '''What the build fixture wrote of the program's code (:mod:`plumbline.codegen`); empty without objdump.'''
-        path = self.programs.path(self.program) + '.asm'
-        if not os.path.exists(path):
-            return ''
-        with open(path) as file:
-            return file.read()
-
-    @run_after('sanity')
-    def look_at_the_code(self):
-        if self.is_dry_run():
-            return
-        widths = codegen.widths_of(self.disassembly(), self.program, {
-            (record['variant'], record['isa']) for record in metrics.kernels(self.measurements)})
-        if widths:
-            self.note('compiled to: ' + ', '.join(f'{variant} {width}' for variant, width
-                                                  in sorted(widths.items())))
 
     def _wrong_level(self, record):
         meant = self.intended.get(record['size'], record['level'])
@@ -292,3 +228,80 @@ class NativeCheck(OnNode):
                      if m['verdict'] == ruling]
             if named:
                 raise PerformanceError(f"{ruling}: {'; '.join(named)}")
+
+
+class NativeCheck(ProgramCheck):
+    '''Base plugin of the checks of one process: a check sets ``threads`` (``one``, ``all``, or a parameter of both).'''
+
+    #: The native programs of the environment.
+    programs = fixture(native_programs, scope='environment')
+
+    @property
+    def cpus(self):
+        '''The CPUs of this check's threads, in their order.'''
+        return self.all_cpus[:1] if self.threads == 'one' else self.all_cpus
+
+    def against_limit(self, group, key=lambda case: case['variant']):
+        '''``of_limit`` of a group's kernels; see :func:`metrics.against_limit`.'''
+        paired, notes = metrics.against_limit(group, self.witness_best, self.agreement, key)
+        for text in notes:
+            self.note(text)
+        return paired
+
+    def limited(self, group, name=lambda record: record['variant'], unjudged=None):
+        '''Yield ``of_limit`` and ``bandwidth`` of every kernel of a group.
+
+        :arg name: function record -> what the two metrics are about.
+        :arg unjudged: why ``of_limit`` must not be judged here, or :obj:`None`.
+        '''
+        paired = self.against_limit(group, name)
+        for record in metrics.kernels(group):
+            subject = name(record)
+            found = paired[subject]
+            yield metrics.Metric('of_limit', subject, found.samples, '1', found.limit, unjudged)
+            yield metrics.bandwidth(record, subject, found.limit)
+
+    def witness_best(self, level, threads):
+        '''likwid-bench's best traffic rate, MB/s; None where it did not measure.
+
+        Checks with a limit get it from their witness (:class:`plumbline.witness.LimitedCheck`).
+        '''
+        return None
+
+    def agreement(self, level, threads):
+        '''Our limit streams over likwid-bench's best, the two run by turns; None where they were not.'''
+        return None
+
+    @run_after('init')
+    def needs_openmp(self):
+        self.valid_prog_environs = ['+openmp']
+
+    def start(self, command):
+        '''Place the threads; the command as it is run.'''
+        if 'likwid' in self.current_partition.features:
+            command = pin.pin_command(self.cpus, command)
+            self.env_vars.update(pin.pin_environment(self.cpus))
+        else:
+            self.env_vars.update(pin.omp_environment(self.cpus))
+            self.note('likwid-pin is not on this partition: OpenMP binds the threads')
+        self.plumbline['threads'] = self.threads
+        self.run_command(command)
+        return command
+
+    def disassembly(self):
+        '''What the build fixture wrote of the program's code (:mod:`plumbline.codegen`); empty without objdump.'''
+        path = self.programs.path(self.program) + '.asm'
+        if not os.path.exists(path):
+            return ''
+        with open(path) as file:
+            return file.read()
+
+    @run_after('sanity')
+    def look_at_the_code(self):
+        if self.is_dry_run():
+            return
+        widths = codegen.widths_of(self.disassembly(), self.program, {
+            (record['variant'], record['isa']) for record in metrics.kernels(self.measurements)})
+        if widths:
+            self.note('compiled to: ' + ', '.join(f'{variant} {width}' for variant, width
+                                                  in sorted(widths.items())))

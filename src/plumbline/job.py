@@ -40,8 +40,12 @@ class Job(RegressionTestPlugin):
         if self.job.exitcode:
             said = [line for line in self.output('stderr').splitlines() if line.strip()]
             ours = [line for line in said if line.startswith('plumbline: ')]
-            why = (ours or said or ['its standard error is empty'])[-1].strip()
+            why = self.cause() or (ours or said or ['its standard error is empty'])[-1].strip()
             raise SanityError(f'the job ended with exit code {self.job.exitcode}: {why}')
+
+    def cause(self):
+        '''Why the job failed, where that can be read elsewhere than in the last line of its standard error.'''
+        return None
 
     def output(self, stream='stdout'):
         '''What the job wrote to ``stdout`` or ``stderr``.'''

@@ -34,6 +34,7 @@ class native_programs(rfm.RegressionTest, Job):
         self.build_system.configuredir = str(ROOT / 'src')
         self.build_system.builddir = 'build'
         self.build_system.flags_from_environ = True
+        self.build_system.max_concurrency = min(16, self.current_partition.processor.num_cpus or 4)
         self.build_system.config_opts = ['-G Ninja'] if shutil.which('ninja') else []
         if 'fortran' not in self.current_environ.features:
             self.build_system.config_opts += ['-DPLUMBLINE_FORTRAN=OFF']

@@ -135,9 +135,9 @@ def rate(record, key='bytes'):
 
 
 def label(record):
-    '''A short name of the case for messages: kernel, variant, size and threads.'''
-    return (f"{record['kernel']}.{record['variant']} size {record['size']:g} "
-            f"threads {record['threads']}")
+    '''A short name of the case for messages: kernel, variant, size and threads or ranks.'''
+    many = f"ranks {record['ranks']}" if record['ranks'] > 1 else f"threads {record['threads']}"
+    return f"{record['kernel']}.{record['variant']} size {record['size']:g} {many}"
 
 
 def check_worth_reporting(record):
@@ -167,16 +167,17 @@ def check_worth_reporting(record):
 
 
 def check_placement(record, expected_cpus):
-    '''Whether every thread ended where it was asked to run.
+    '''Whether every thread, or rank, ended where it was asked to run.
 
-    :arg expected_cpus: the CPU of each thread, in the order of the threads.
-    :returns: the complaint about the first thread that is elsewhere, or :obj:`None`.
+    :arg expected_cpus: the CPU of each, in their order.
+    :returns: the complaint about the first that is elsewhere, or :obj:`None`.
     '''
     found, expected = record['cpus'], list(expected_cpus)
+    what = 'rank' if record['ranks'] > 1 else 'thread'
     if len(found) != len(expected):
-        return (f'{label(record)}: {len(found)} threads reported where they ran, '
+        return (f'{label(record)}: {len(found)} {what}s reported where they ran, '
                 f'{len(expected)} were placed')
-    for thread, (want, got) in enumerate(zip(expected, found)):
+    for number, (want, got) in enumerate(zip(expected, found)):
         if want != got:
-            return f'{label(record)}: thread {thread} was placed on CPU {want} but ran on CPU {got}'
+            return f'{label(record)}: {what} {number} was placed on CPU {want} but ran on CPU {got}'
     return None

@@ -286,12 +286,13 @@ def _label(row):
 
 
 def _with_unique_labels(lines):
-    """Labels made unique by what differs: environment, partition, host, and at last the display name."""
+    """Labels made unique by what differs: the test's display name, then environment, partition and host."""
+    tests = {}
+    for line in lines:
+        tests.setdefault(line.label, set()).add(line.test)
+    lines = [replace(line, label=line.display_name) if len(tests[line.label]) > 1 else line for line in lines]
     for attribute in ("environ", "partition", "hostname"):
         values = {getattr(line, attribute) for line in lines if line.metric or getattr(line, attribute)}
         if len(values) > 1:
             lines = [replace(line, label=f"{line.label} {getattr(line, attribute)}".strip()) for line in lines]
-    tests = {}
-    for line in lines:
-        tests.setdefault(line.label, set()).add((line.test, line.partition, line.environ))
-    return [replace(line, label=line.display_name) if len(tests[line.label]) > 1 else line for line in lines]
+    return lines

@@ -6,7 +6,7 @@ check's test cases, each the result object of ``schemas/result.json`` with the k
 It gives plotly figures, or tables; what cannot be drawn is None, and its caption says why.
 """
 
-from . import fdtd, fileio, gather, latency, limits, motion, redundancy, spmv, stencils, transpose, triad
+from . import fdtd, fileio, gather, latency, limits, motion, pingpong, redundancy, spmv, stencils, transpose, triad
 from .common import Table, place
 
 __all__ = ["FIGURES", "MOST_PLACES", "Table", "of_check"]
@@ -22,6 +22,7 @@ FIGURES = {
     **latency.FIGURES,
     **limits.FIGURES,
     **motion.FIGURES,
+    **pingpong.FIGURES,
     **spmv.FIGURES,
     **redundancy.FIGURES,
     **stencils.FIGURES,

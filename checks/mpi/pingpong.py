@@ -1,0 +1,88 @@
+import numpy as np
+import reframe as rfm
+from plumbline import metrics
+from plumbline.mpi import pingpong as model
+from plumbline.mpi.check import MpiCheck
+from plumbline.report.quantity import size as text_of
+from reframe.core.builtins import parameter, variable
+
+
+class Curve(MpiCheck):
+    source = 'hager2007, section 3.2, figures 5 and 6'
+    program = 'pingpong'
+    samples = 10
+
+    #: The largest message, bytes; the sizes are 0 and the powers of two up to it.
+    largest = variable(int, value=64 * 2**20)
+
+    def options(self):
+        sizes = [0, *(2**power for power in range(self.largest.bit_length()))]
+        return ['--variants', self.variants, '--size', ','.join(map(str, sizes)), '--block', '0.005']
+
+
+@rfm.simple_test
+class pingpong(rfm.RunOnlyRegressionTest, Curve):
+    '''What are latency and bandwidth between two processes, and how much of the usual figures is a cache that nobody has
+    touched: messages as IMB sends them, with the buffers changed over, and written and read by the processors?'''
+
+    descr = 'PingPong'
+    tags = {'health', 'acceptance'}
+    variants = 'all'
+    transport = parameter(['shm', 'tcp'])
+
+    def evaluate(self):
+        curves = {variant: model.curve(self.measurements, variant) for variant in ('standard', 'swapped', 'touched')}
+        for variant, found in curves.items():
+            yield metrics.Metric('latency', f'{variant}.{self.transport}', found[min(found)] * 1e6, 'us')
+            line = model.fit(found)
+            self.note(f'{variant}: {line.bandwidth / 1e6:.0f} MB/s for messages without end, residuals of the fit up to '
+                      f'{100 * line.worst:.0f} %')
+            yield metrics.Metric('bandwidth', f'{variant}.{self.transport}', max(found) / found[max(found)] / 1e6, 'MB/s')
+            yield from self.half(variant, model.half_size(found, line.bandwidth))
+        self.say_where_it_switches(curves['swapped'])
+        wrong = model.artefacts(curves['standard'], curves['swapped'])
+        if wrong:
+            worst = max(wrong, key=lambda size: np.median(wrong[size]))
+            self.note(f'cache artefact at {len(wrong)} sizes from {text_of(min(wrong))} to {text_of(max(wrong))}: untouched '
+                      f'buffers look up to {np.median(wrong[worst]):.2f} times as fast, at {text_of(worst)}')
+
+    def half(self, variant, size):
+        subject = f'{variant}.{self.transport}'
+        if size is None:
+            self.skip_metric(f'half_bandwidth_size.{subject}', f'no message up to {text_of(self.largest)} reaches half of the '
+                             'bandwidth for messages without end')
+        else:
+            yield metrics.Metric('half_bandwidth_size', subject, np.array([size]), 'bytes')
+
+    def say_where_it_switches(self, found):
+        step = model.step(found)
+        self.note(f'the time per message steps up between {text_of(step[0])} and {text_of(step[1])}: eager to rendezvous'
+                  if step else 'no step in the time per message: no switch from eager to rendezvous is seen')
+
+
+@rfm.simple_test
+class pingpong_eager(rfm.RunOnlyRegressionTest, Curve):
+    '''How do the times follow the size up to which the MPI sends at once (Open MPI's btl_vader_eager_limit, MPICH's
+    UCX_RNDV_THRESH, Intel MPI's size of a cell), as MPI_BUFFER_MAX does in the source?'''
+
+    descr = 'PingPong over a parameter of the transport'
+    tags = {'acceptance'}
+    variants = 'swapped'
+    largest = 4 * 2**20
+    transport = 'shm'
+
+    #: Bytes up to which messages are sent at once.
+    eager = parameter([4096, 16384, 65536, 262144])
+
+    def settings(self):
+        return self.family.eager.filled(value=self.eager)
+
+    def evaluate(self):
+        self.note(f'{self.family.parameter} = {self.eager}')
+        found = model.curve(self.measurements, 'swapped')
+        for size in (16384, 131072):
+            if size in found:
+                yield metrics.Metric('bandwidth', f"swapped.{text_of(size).replace(' ', '')}.eager{self.eager}",
+                                     size / found[size] / 1e6, 'MB/s')
+        step = model.step(found)
+        self.note(f'step between {text_of(step[0])} and {text_of(step[1])}' if step else 'no step in the time per message')

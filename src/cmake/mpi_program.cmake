@@ -1,0 +1,22 @@
+# plumbline_mpi_program(NAME source...): NAME with the measuring runtime, its processes those of MPI_COMM_WORLD.
+separate_arguments(c_flags UNIX_COMMAND "${PLUMBLINE_C_FLAGS}")
+if(PLUMBLINE_SANITIZE)
+  list(APPEND c_flags -g -fsanitize=${PLUMBLINE_SANITIZE} -fno-sanitize-recover=all)
+  set(link_flags -fsanitize=${PLUMBLINE_SANITIZE})
+endif()
+string(STRIP "${CMAKE_C_FLAGS} ${PLUMBLINE_C_FLAGS}" stated_flags)
+set(c_name "${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}")
+file(GLOB harness CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/../harness/*.c)
+set(runtime ${CMAKE_CURRENT_LIST_DIR}/../mpi/runtime)
+
+add_library(mpi-runtime STATIC ${harness} ${runtime}/runtime.c)
+target_include_directories(mpi-runtime PUBLIC ${CMAKE_CURRENT_LIST_DIR}/../harness ${runtime})
+target_compile_options(mpi-runtime PUBLIC ${c_flags} -Wall -Wextra)
+target_compile_definitions(mpi-runtime PRIVATE PL_COMPILER="${c_name}" PL_FLAGS="${stated_flags}")
+target_link_libraries(mpi-runtime PUBLIC m)
+target_link_options(mpi-runtime PUBLIC ${link_flags})
+
+function(plumbline_mpi_program name)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE mpi-runtime)
+endfunction()

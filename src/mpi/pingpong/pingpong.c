@@ -1,0 +1,151 @@
+/* PingPong as the runtime sees it: variants, data, model, verification.  The ranks of the first half of the processes
+ * exchange messages with those of the second half, all pairs at once. */
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exchanges.h"
+#include "runtime.h"
+
+#define LOOP(function) .loop = (pl_loop)function
+
+static const pl_variant variants[] = {
+    {"standard", LOOP(pingpong_standard), .about = "the buffers are never touched, as in the Intel MPI Benchmarks"},
+    {"swapped", LOOP(pingpong_swapped), .about = "a second exchange with the buffers changed over"},
+    {"touched", LOOP(pingpong_touched), .about = "every message is written before it is sent, and read when it has come"},
+    {0},
+};
+
+/* --- data ------------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    pl_buffers *buffers;
+    pingpong_ends ends;
+} pair_data;
+
+static size_t footprint(const pl_case *c) { return 2 * c->n; }
+
+static int partner(void)
+{
+    const int half = pl_processes.ranks / 2;
+    return pl_processes.rank < half ? pl_processes.rank + half : pl_processes.rank - half;
+}
+
+static void *create(const pl_case *c)
+{
+    const size_t bytes[] = {c->n, c->n};
+    pair_data *d = pl_allocate(sizeof *d, "the buffers");
+    d->buffers = pl_buffers_create(c, 2, bytes, NULL);
+    if (!d->buffers)
+        return NULL;
+    d->ends = (pingpong_ends){.out = d->buffers->at[0], .in = d->buffers->at[1], .bytes = c->n, .partner = partner(),
+                              .first = pl_processes.rank < pl_processes.ranks / 2};
+    return d;
+}
+
+static pingpong_ends *ends_of(const pl_case *c) { return &((pair_data *)c->data)->ends; }
+
+static void destroy(void *data)
+{
+    pair_data *d = data;
+    pl_buffers_destroy(d->buffers);
+    free(d);
+}
+
+static void touch(const pl_case *c, int thread, int threads)
+{
+    (void)threads;
+    if (thread == 0) {
+        pingpong_write(ends_of(c)->out, c->n, pl_processes.rank, 0);
+        memset(ends_of(c)->in, 0, c->n);
+    }
+}
+
+static const void *where(const pl_case *c, size_t *bytes)
+{
+    *bytes = c->n;
+    return ends_of(c)->out;
+}
+
+/* --- the work -------------------------------------------------------------------------------------------------- */
+
+static void check(const pl_case *c)
+{
+    if (pl_processes.ranks % 2)
+        pl_fail("pingpong needs pairs of processes, it was started with %d: give an even number", pl_processes.ranks);
+    if (c->n > INT_MAX)
+        pl_fail("--size %zu: MPI counts the bytes of a message with an int: give at most %d", c->n, INT_MAX);
+}
+
+static void run(const pl_case *c, int thread, long passes)
+{
+    (void)thread;
+    ((pingpong_exchange *)c->variant->loop)(ends_of(c), passes);
+}
+
+/* Messages one after the other that a pass takes the time of. */
+static int messages(const pl_case *c) { return c->variant->loop == (pl_loop)pingpong_swapped ? 4 : 2; }
+
+static pl_work work(const pl_case *c)
+{
+    return (pl_work){.load_bytes = (double)messages(c) * (double)c->n, .source = "the messages of one pair, both ways"};
+}
+
+static const pl_fact *facts(const pl_case *c)
+{
+    static pl_fact found[2];
+    found[0] = (pl_fact){"messages", NULL, messages(c)};
+    return found;
+}
+
+/* --- verification ---------------------------------------------------------------------------------------------- */
+
+/* Away with the partner's message; our own comes anew, so that what a pass has moved is seen in both. */
+static void poison(const pl_case *c)
+{
+    ends_of(c)->written = 0;
+    pingpong_write(ends_of(c)->out, c->n, pl_processes.rank, 0);
+    memset(ends_of(c)->in, 0xFF, c->n);
+    pl_buffers_set_guards(((pair_data *)c->data)->buffers);
+}
+
+/* Bytes that are not what this sender has written. */
+static double wrong_bytes(const unsigned char *buffer, size_t bytes, int sender, uint64_t written)
+{
+    double wrong = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        const uint64_t word = pingpong_word(sender, written, i / sizeof word);
+        wrong += buffer[i] != ((const unsigned char *)&word)[i % sizeof word];
+    }
+    return wrong;
+}
+
+static uint64_t sum_of(size_t bytes, int sender, uint64_t written)
+{
+    uint64_t sum = 0, last = 0;
+    const size_t words = bytes / sizeof last;
+    for (size_t i = 0; i < words; i++)
+        sum += pingpong_word(sender, written, i);
+    const uint64_t word = pingpong_word(sender, written, words);
+    memcpy(&last, &word, bytes % sizeof last);
+    return sum + last;
+}
+
+static double verify(const pl_case *c)
+{
+    const bool touched = c->variant->loop == (pl_loop)pingpong_touched;
+    const pingpong_ends *e = ends_of(c);
+    if (!pl_buffers_guards_intact(((pair_data *)c->data)->buffers))
+        return INFINITY;
+    return wrong_bytes(e->in, c->n, e->partner, touched) + wrong_bytes(e->out, c->n, pl_processes.rank, touched) +
+           (touched && e->sum != sum_of(c->n, e->partner, 1));
+}
+
+static const pl_kernel pingpong = {
+    .name = "pingpong", .title = "messages to and fro between two processes, --size is their bytes", .variants = variants,
+    .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work, .verify = verify,
+    .poison = poison, .where = where, .destroy = destroy, .facts = facts, .from_zero = true, .least_ranks = 2,
+};
+
+int main(int argc, char **argv) { return pl_mpi_main(argc, argv, &pingpong); }

@@ -1,0 +1,121 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "internal.h"
+#include "runtime.h"
+
+enum { HOST = 256 };
+
+static struct {
+    char host[HOST];
+    int pid;
+} *place;               /* of each process; on rank 0 */
+
+static void meet(void) { MPI_Barrier(MPI_COMM_WORLD); }
+
+/* MPI_MAX does not say what becomes of a NaN. */
+static double greatest(double x)
+{
+    double both[2] = {isnan(x) ? INFINITY : x, isnan(x)}, of_all[2];
+    MPI_Allreduce(both, of_all, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return of_all[1] > 0 ? NAN : of_all[0];
+}
+
+static double sum(double x)
+{
+    double of_all;
+    MPI_Allreduce(&x, &of_all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return of_all;
+}
+
+static void collect(int own, int *all) { MPI_Allgather(&own, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD); }
+
+/* MPI_Finalize in the end, but not from a process that has failed: it would wait for the others. */
+static void finish(void)
+{
+    int begun, done;
+    MPI_Initialized(&begun);
+    MPI_Finalized(&done);
+    if (begun && !done)
+        MPI_Finalize();
+}
+
+static void stop(int code)
+{
+    fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, code);
+    _Exit(code);
+}
+
+static void write_places(void)
+{
+    fputs(", \"processes\": [", stdout);
+    for (int rank = 0; rank < pl_processes.ranks; rank++) {
+        printf("%s{\"host\": ", rank ? ", " : "");
+        pl_write_text(stdout, place[rank].host);
+        printf(", \"pid\": %d}", place[rank].pid);
+    }
+    putchar(']');
+}
+
+static int processes_on_node(void)
+{
+    MPI_Comm node;
+    int count;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &count);
+    MPI_Comm_free(&node);
+    return count;
+}
+
+/* First line of what the library calls itself, as far as it says which it is; some go on with the whole configuration. */
+static const char *library(void)
+{
+    static char text[MPI_MAX_LIBRARY_VERSION_STRING + 1];
+    int length;
+    MPI_Get_library_version(text, &length);
+    text[strcspn(text, ",\n")] = 0;
+    for (char *p = text; *p; p++)
+        if (*p == '\t')
+            *p = ' ';
+    return text;
+}
+
+static void gather_places(void)
+{
+    char host[HOST] = "";
+    int pid = getpid();
+    gethostname(host, sizeof host - 1);
+    char (*hosts)[HOST] = pl_allocate((size_t)pl_processes.ranks * sizeof *hosts, "the names of the hosts");
+    int *pids = pl_allocate((size_t)pl_processes.ranks * sizeof *pids, "the numbers of the processes");
+    MPI_Gather(host, HOST, MPI_CHAR, hosts, HOST, MPI_CHAR, 0, MPI_COMM_WORLD);
+    MPI_Gather(&pid, 1, MPI_INT, pids, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    place = pl_allocate((size_t)pl_processes.ranks * sizeof *place, "the places of the processes");
+    for (int rank = 0; rank < pl_processes.ranks; rank++) {
+        memcpy(place[rank].host, hosts[rank], HOST);
+        place[rank].pid = pids[rank];
+    }
+    free(hosts);
+    free(pids);
+}
+
+int pl_mpi_main(int argc, char **argv, const pl_kernel *kernel)
+{
+    MPI_Init(&argc, &argv);
+    atexit(finish);
+    MPI_Comm_rank(MPI_COMM_WORLD, &pl_processes.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &pl_processes.ranks);
+    pl_processes.on_node = processes_on_node();
+    pl_processes.library = library();
+    pl_processes.meet = meet;
+    pl_processes.greatest = greatest;
+    pl_processes.sum = sum;
+    pl_processes.collect = collect;
+    pl_processes.write_places = write_places;
+    pl_processes.stop = stop;
+    gather_places();
+    return pl_main(argc, argv, kernel);
+}

@@ -1,0 +1,69 @@
+'''The MPIs of a machine as ReFrame environments.
+
+An environment of a site file for MPI checks has the features ``mpi`` and one of :func:`families.families`, ``cc`` is the
+MPI's wrapper, and ``extras`` may have
+
+- ``launcher``: the words that start a program, e.g. ``['mpirun.openmpi']``; without it the partition's launcher does;
+- ``imb``: the folder of the Intel MPI Benchmarks built with this MPI.
+'''
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from plumbline.mpi.families import families
+
+#: (family, wrapper, launcher), as distributions call them that have several.
+_BY_NAME = (('openmpi', 'mpicc.openmpi', 'mpirun.openmpi'), ('mpich', 'mpicc.mpich', 'mpirun.mpich'))
+
+
+def family_of_wrapper(wrapper):
+    '''Which MPI a compiler wrapper belongs to, from its ``mpi.h``; None where it is none that we know.'''
+    try:
+        done = subprocess.run([wrapper, '-E', '-dM', '-include', 'mpi.h', '-x', 'c', os.devnull], text=True, timeout=20,
+                              capture_output=True)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    defined = {line.split()[1] for line in done.stdout.splitlines() if line.startswith('#define ')}
+    # Intel MPI's defines MPICH's macros as well.
+    return next((name for name in ('impi', *families()) if families()[name].header in defined), None)
+
+
+def _environment(family, wrapper, launcher, variables=(), extras=()):
+    return {'name': f'gnu-{family}', 'cc': str(wrapper), 'features': ['mpi', family],
+            'extras': {'launcher': [str(launcher)], **dict(extras)},
+            'env_vars': [list(pair) for pair in dict(variables).items()]}
+
+
+def _of_intel(root):
+    '''Intel MPI as its Python packages, or its own installer, leave it below ``root``.'''
+    variables = {'I_MPI_ROOT': str(root), 'I_MPI_CC': 'gcc', 'PATH': f'{root}/bin:$PATH',
+                 'LD_LIBRARY_PATH': f'{root}/lib:$LD_LIBRARY_PATH'}
+    imb = {'imb': f'{root}/bin'} if (root / 'bin/IMB-MPI1').exists() else {}
+    return _environment('impi', root / 'bin/mpicc', root / 'bin/mpirun', variables, imb)
+
+
+def _intel_roots():
+    '''Where Intel MPI may be: where its variables say, and in our own Python environment.'''
+    roots = [Path(path) for path in (os.environ.get('I_MPI_ROOT'), sys.prefix) if path]
+    return [root for root in roots if (root / 'bin/mpirun').exists() and (root / 'lib/libmpi.so.12').exists()
+            and (root / 'include/mpi.h').exists()]
+
+
+def found():
+    '''Environments (dictionaries of ReFrame's configuration) of the MPIs that this machine has: one of a family.'''
+    result = {}
+    for family, wrapper, launcher in _BY_NAME:
+        if shutil.which(wrapper) and shutil.which(launcher):
+            result[family] = _environment(family, shutil.which(wrapper), shutil.which(launcher))
+    for root in _intel_roots()[:1]:
+        result['impi'] = _of_intel(root)
+    if not {'openmpi', 'mpich'} & set(result) and shutil.which('mpicc') and shutil.which('mpirun'):
+        family = family_of_wrapper(shutil.which('mpicc'))
+        if family and family not in result:
+            result[family] = _environment(family, shutil.which('mpicc'), shutil.which('mpirun'))
+    if 'openmpi' in result and os.geteuid() == 0:
+        result['openmpi']['env_vars'] += [['OMPI_ALLOW_RUN_AS_ROOT', '1'], ['OMPI_ALLOW_RUN_AS_ROOT_CONFIRM', '1']]
+    return list(result.values())

@@ -1,0 +1,122 @@
+'''What differs between MPIs, read from ``data/mpi.yaml``.'''
+
+import functools
+import re
+import signal
+from dataclasses import dataclass, field
+from importlib import resources
+
+from ruamel.yaml import YAML
+
+from plumbline.errors import PlumblineError
+
+
+@dataclass(frozen=True)
+class Settings:
+    '''Options of the launcher and variables of the environment that together have one effect.'''
+    options: list = field(default_factory=list)
+    env: dict = field(default_factory=dict)
+
+    def filled(self, **values):
+        '''The same with ``{cpus}``, ``{ranks}`` or ``{value}`` replaced.'''
+        return Settings([word.format(**values) for word in self.options],
+                        {name: text.format(**values) for name, text in self.env.items()})
+
+    def __add__(self, other):
+        return Settings(self.options + other.options, self.env | other.env)
+
+
+@dataclass(frozen=True)
+class Family:
+    '''One MPI and its relatives with the same launcher.
+
+    :attr name: ``openmpi``, ``mpich`` or ``impi``; a feature of its environments.
+    :attr library: how what MPI_Get_library_version says begins.
+    :attr header: a macro that its ``mpi.h`` defines, and no other's.
+    :attr start: the number of processes.
+    :attr bind: one process on each of the CPUs, in their order.
+    :attr rank_file: name and line of the file that ``bind`` needs, or None.
+    :attr transports: name (``shm``: shared memory, ``tcp``: TCP, the loopback within a node) -> settings.
+    :attr eager: the settings up to which size (bytes) messages are sent at once; ``parameter`` is the MPI's name of it.
+    :attr died: pattern of what its launcher says of a process that died, with the groups ``rank`` or ``pid``, and ``signal``.
+    '''
+    name: str
+    title: str
+    library: str
+    header: str
+    start: Settings
+    bind: Settings
+    rank_file: dict | None
+    transports: dict
+    eager: Settings
+    parameter: str
+    died: str
+
+    def bind_commands(self, cpus):
+        '''Shell commands that must run before the launcher, in its folder.'''
+        if not self.rank_file:
+            return []
+        lines = ' '.join(f'"{self.rank_file["line"].format(rank=rank, cpu=cpu)}"' for rank, cpu in enumerate(cpus))
+        return [f"printf '%s\\n' {lines} > {self.rank_file['name']}"]
+
+    def deaths(self, said, processes):
+        '''Who died, from what the launcher said.
+
+        :arg said: standard error and output of the job.
+        :arg processes: of the machine's record: a list of host and process number, by rank; None where it was not
+            written yet.
+        :returns: list of (rank or None, signal number), those that the launcher itself has killed left out where there
+            are others.
+        '''
+        rank_of = {process['pid']: rank for rank, process in enumerate(processes or ())}
+        found = []
+        for match in re.finditer(self.died, said):
+            groups = match.groupdict()
+            rank = groups.get('rank')
+            rank = int(rank) if rank else rank_of.get(int(groups.get('pid') or 0))
+            found.append((rank, int(groups['signal'])))
+        return [death for death in found if death[1] != signal.SIGKILL] or found
+
+
+def name_of(number):
+    '''``SIGSEGV`` for 11.'''
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f'signal {number}'
+
+
+def obituary(deaths):
+    '''One line on who died of what; None where nobody did.'''
+    if not deaths:
+        return None
+    ranks = sorted({rank for rank, _ in deaths if rank is not None})
+    causes = ', '.join(sorted({f'{name_of(number)} (signal {number})' for _, number in deaths}))
+    who = 'a rank' if not ranks else f'rank {ranks[0]}' if len(ranks) == 1 else f"one of the ranks {', '.join(map(str, ranks))}"
+    return f'{who} died of {causes}'
+
+
+def _family(name, known):
+    eager = dict(known['eager'])
+    return Family(name, known['title'], known['library'], known['header'], Settings(known['start']), Settings(**known['bind']), known.get('rank_file'),
+                  {transport: Settings(**(how or {})) for transport, how in known['transports'].items()},
+                  parameter=eager.pop('parameter'), eager=Settings(**eager), died=known['died'])
+
+
+@functools.cache
+def families():
+    '''Name -> :class:`Family`.'''
+    text = resources.files('plumbline').joinpath('data/mpi.yaml').read_text(encoding='utf-8')
+    return {name: _family(name, known) for name, known in YAML(typ='safe').load(text).items()}
+
+
+def family_of(environment):
+    '''The family of a ReFrame environment, named by a feature of it.
+
+    :raises PlumblineError: if it names none, or several.
+    '''
+    named = [family for name, family in families().items() if name in environment.features]
+    if len(named) != 1:
+        raise PlumblineError(f"the environment {environment.name} has the feature 'mpi': it must also have exactly one of "
+                             f"{', '.join(families())}")
+    return named[0]

@@ -1,0 +1,108 @@
+'''What a PingPong's curve tells (hager2007, section 3.2): pure functions on times per message.
+
+A curve is a dictionary size (bytes) -> array of seconds per message, one for each sample, in the order of measuring.
+'''
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from plumbline import statistics
+
+#: The fit for the asymptotic bandwidth takes the sizes down to this part of the largest.
+_FITTED = 1 / 16
+
+#: A step in the time per message is one if it is this part of the time, and above the noise of its neighbours.
+_STEP = 0.1
+
+#: Bandwidths of two variants that differ by less are called equal: so much do two loops with the same calls.
+_LEAST = 0.05
+
+
+def curve(measurements, variant):
+    '''The curve of a variant, from the records of the program ``pingpong``.'''
+    return {int(record['size']): np.asarray(record['seconds']) / record['passes'] / record['options']['messages']
+            for record in sorted(measurements, key=lambda record: record['size']) if record['variant'] == variant}
+
+
+@dataclass(frozen=True)
+class Line:
+    '''Time of a message of n bytes = ``startup`` + n / ``bandwidth``, over the largest messages.
+
+    :attr startup: seconds.
+    :attr bandwidth: bytes per second, for messages of unlimited size; infinite where the time does not grow with the size.
+    :attr residuals: dictionary size -> (measured - fitted) / measured.
+    '''
+    startup: float
+    bandwidth: float
+    residuals: dict
+
+    @property
+    def worst(self):
+        return max(abs(residual) for residual in self.residuals.values())
+
+
+def fit(found):
+    '''Least squares of the relative deviations over the largest messages.
+
+    :arg found: a curve with two sizes or more.
+    :raises ValueError: with fewer.
+    '''
+    sizes = np.array([size for size in found if size >= max(found) * _FITTED and size > 0], dtype=float)
+    if len(sizes) < 2:
+        raise ValueError('a line needs two sizes')
+    times = np.array([np.median(found[int(size)]) for size in sizes])
+    columns = np.stack([1 / times, sizes / times], axis=1)
+    (startup, per_byte), *_ = np.linalg.lstsq(columns, np.ones(len(sizes)), rcond=None)
+    residuals = {int(size): float(1 - (startup + per_byte * size) / time) for size, time in zip(sizes, times)}
+    return Line(float(startup), float(1 / per_byte) if per_byte > 0 else float('inf'), residuals)
+
+
+def half_size(found, bandwidth):
+    '''The size (bytes) from which on messages have half of ``bandwidth`` (bytes per second), between two measured
+    sizes interpolated in the logarithms; None if none has.'''
+    sizes = [size for size in found if size > 0]
+    rates = [size / float(np.median(found[size])) for size in sizes]
+    below = [i for i, rate in enumerate(rates) if rate < bandwidth / 2]
+    after = below[-1] + 1 if below else 0
+    if after == len(sizes):
+        return None
+    if after == 0:
+        return float(sizes[0])
+    x, y = np.log(sizes[after - 1:after + 1]), np.log(rates[after - 1:after + 1])
+    return float(np.exp(np.interp(np.log(bandwidth / 2), y, x)))
+
+
+def step(found, between=(64, 4 * 2**20)):
+    '''Where the time per message rises by more than its growth so far: where an MPI stops to send at once (eager) and
+    first asks the receiver (rendezvous).
+
+    :arg between: sizes to look at, bytes.
+    :returns: (last size before, first size after, excess): the excess is the part of the time after the step that the
+        line through the two sizes before does not explain; None where no step rises above the noise.
+    '''
+    sizes = [size for size in found if between[0] <= size <= between[1]]
+    best = None
+    for one, two, three in zip(sizes, sizes[1:], sizes[2:]):
+        times = [float(np.median(found[size])) for size in (one, two, three)]
+        slope = max(times[1] - times[0], 0) / (two - one)
+        excess = 1 - (times[1] + slope * (three - two)) / times[2]
+        noise = sum(statistics.summary(found[size]).spread for size in (one, two, three))
+        if excess > max(_STEP, noise) and (best is None or excess > best[2]):
+            best = two, three, excess
+    return best
+
+
+def artefacts(standard, swapped):
+    '''Sizes at which buffers that nobody touches look faster than the same messages with the buffers changed over, by
+    more than the spread: what is measured there is a cache, not the way from one process to the other.
+
+    :returns: dictionary size -> samples of the ratio of the bandwidths, standard over swapped, paired by rounds.
+    '''
+    result = {}
+    for size in filter(None, standard):
+        ratio = swapped[size] / standard[size]
+        found = statistics.summary(ratio)
+        if found.interval[0] > 1 + max(found.spread, _LEAST):
+            result[size] = ratio
+    return result

@@ -1,0 +1,85 @@
+'''Building and starting the MPI programs, for the tests.'''
+
+import os
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+from native import CPUS, SOURCE, Outcome, environment, needs, output_of
+
+from plumbline.mpi import environments
+from plumbline.mpi.families import families
+
+#: Environments of ReFrame's configuration, by family: the MPIs that this machine has.
+MPIS = {entry['features'][1]: entry for entry in environments.found()}
+
+#: Every family, so that one that is not there is skipped by name.
+every_mpi = pytest.mark.parametrize('mpi', sorted(families()))
+
+
+def needs_mpi(mpi):
+    if mpi not in MPIS:
+        pytest.skip(f'{families()[mpi].title} is not there')
+
+
+def variables(mpi, **more):
+    '''The environment of a process of this MPI.'''
+    base = environment()
+    for name, value in MPIS[mpi]['env_vars']:
+        base[name] = os.path.expandvars(value) if name not in value else value.replace(f'${name}', base.get(name, ''))
+    return {**base, **{name: str(value) for name, value in more.items()}}
+
+
+def mpirun(mpi, ranks, command, timeout=50, options=(), cpus=(), **more):
+    '''Start ``ranks`` processes; :class:`native.Outcome`.  Without ``cpus`` they are not bound, and may be more than CPUs.'''
+    with tempfile.TemporaryDirectory() as folder:
+        return _mpirun(mpi, ranks, command, timeout, options, cpus, folder, more)
+
+
+def _mpirun(mpi, ranks, command, timeout, options, cpus, folder, more):
+    family = families()[mpi]
+    words = [*MPIS[mpi]['extras']['launcher'], '-np', str(ranks), *options]
+    if cpus:
+        bind = family.bind.filled(cpus=','.join(map(str, cpus)))
+        words += bind.options
+        more |= bind.env
+        subprocess.run(['sh', '-c', '\n'.join(family.bind_commands(cpus))], check=True, cwd=folder)
+    elif mpi == 'openmpi':
+        words += ['--bind-to', 'none', '--oversubscribe', '--mca', 'mpi_yield_when_idle', '1']
+    elif mpi == 'impi':
+        more |= {'I_MPI_PIN': '0', 'I_MPI_THREAD_YIELD': '3'}
+    done = subprocess.run([*words, *map(str, command)], capture_output=True, text=True, timeout=timeout, cwd=folder,
+                          env=variables(mpi, **more))
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+class MpiBuild:
+    '''A build folder of ``src/mpi``, or of a copy of ``src``, with one MPI.'''
+
+    def __init__(self, folder, mpi, *options, targets=(), source=SOURCE):
+        needs('cmake', 'gcc')
+        needs_mpi(mpi)
+        self.folder, self.mpi = folder, mpi
+        ninja = ['-G', 'Ninja'] if shutil.which('ninja') else []
+        output_of('cmake', *ninja, f"-DCMAKE_C_COMPILER={MPIS[mpi]['cc']}", *options, '-S', source / 'mpi', '-B', folder,
+                  env=variables(mpi))
+        chosen = ['--target', *targets] if targets else []
+        output_of('cmake', '--build', folder, '--parallel', str(len(CPUS)), *chosen, env=variables(mpi))
+
+    def path(self, program):
+        return self.folder / 'bin' / program
+
+    def library(self, name):
+        return self.folder / 'lib' / f'libplumbline_{name}.so'
+
+    def run(self, ranks, program, *arguments, **options):
+        '''Start a program by the MPI's launcher.'''
+        return mpirun(self.mpi, ranks, [self.path(program), *arguments], **options)
+
+    def measured(self, ranks, program, *arguments, **options):
+        '''A run that must end well; its outcome.'''
+        found = self.run(ranks, program, *arguments, **options)
+        assert found.code == 0, found.text + found.errors
+        assert found.measurements
+        return found

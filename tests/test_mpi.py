@@ -1,0 +1,233 @@
+'''MPI programs through the real launchers: placement, transports, deaths, refused input; what differs between MPIs.'''
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+import rfm
+from mpi_native import MPIS, every_mpi, mpirun, needs_mpi, variables
+from native import CPUS, two_cpus
+
+from plumbline import records
+from plumbline.errors import PlumblineError
+from plumbline.mpi import environments, families
+from plumbline.mpi.families import Settings
+
+FEW = ('--size', '0,1000', '--samples', '10', '--block', '0.001')
+
+
+# --- families and environments ------------------------------------------------------------------------------------
+
+def test_settings_are_filled_and_added():
+    bind = Settings(['--cpu-list', '{cpus}'], {'PIN': '{cpus}'}).filled(cpus='0,2')
+    assert bind == Settings(['--cpu-list', '0,2'], {'PIN': '0,2'})
+    assert bind + Settings(['-v'], {'X': '1'}) == Settings(['--cpu-list', '0,2', '-v'], {'PIN': '0,2', 'X': '1'})
+
+
+def test_every_family_says_how_it_starts_binds_and_travels():
+    for family in families.families().values():
+        assert '{ranks}' in ' '.join(family.start.options)
+        bound = ' '.join([*family.bind.options, *family.bind.env.values()])
+        assert '{cpus}' in bound or family.rank_file['name'] in bound
+        assert set(family.transports) == {'shm', 'tcp'}
+        assert '{value}' in ' '.join([*family.eager.options, *family.eager.env.values()])
+
+
+class Environment:
+    name = 'gnu-x'
+
+    def __init__(self, *features):
+        self.features = features
+
+
+def test_an_environment_names_its_mpi():
+    assert families.family_of(Environment('mpi', 'mpich')).title == 'MPICH'
+    for features in (['mpi'], ['mpi', 'mpich', 'openmpi']):
+        with pytest.raises(PlumblineError, match='gnu-x has the feature .* exactly one of openmpi, mpich, impi'):
+            families.family_of(Environment(*features))
+
+
+@every_mpi
+def test_wrapper_tells_its_mpi(mpi, monkeypatch):
+    needs_mpi(mpi)
+    for name, value in variables(mpi).items():
+        monkeypatch.setenv(name, value)
+    assert environments.family_of_wrapper(MPIS[mpi]['cc']) == mpi
+
+
+def test_wrapper_of_no_mpi_is_none():
+    assert environments.family_of_wrapper('gcc') is None
+    assert environments.family_of_wrapper('no-such-compiler') is None
+
+
+# What the three launchers write when rank 1 dies of signal 11, or is killed.
+OPENMPI = 'mpirun noticed that process rank 1 with PID 0 on node vm exited on signal 11 (Segmentation fault).'
+MPICH = '''=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
+=   PID 77 RUNNING AT vm
+=   EXIT CODE: 11
+YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)'''
+INTEL = '''=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
+=   RANK 0 PID 76 RUNNING AT vm
+=   KILLED BY SIGNAL: 9 (Killed)
+=   RANK 1 PID 77 RUNNING AT vm
+=   KILLED BY SIGNAL: {} ({})'''
+
+
+@pytest.mark.parametrize('mpi, said, told', [
+    ('openmpi', OPENMPI, 'rank 1 died of SIGSEGV (signal 11)'),
+    ('mpich', MPICH, 'rank 1 died of SIGSEGV (signal 11)'),
+    ('mpich', MPICH.replace('77', '99'), 'a rank died of SIGSEGV (signal 11)'),
+    ('impi', INTEL.format(11, 'Segmentation fault'), 'rank 1 died of SIGSEGV (signal 11)'),
+    ('impi', INTEL.format(9, 'Killed'), 'one of the ranks 0, 1 died of SIGKILL (signal 9)'),
+    ('openmpi', 'a non-zero exit code', None),
+])
+def test_obituary(mpi, said, told):
+    processes = [{'host': 'vm', 'pid': 76}, {'host': 'vm', 'pid': 77}]
+    assert families.obituary(families.families()[mpi].deaths(said, processes)) == told
+
+
+def test_unknown_signal_is_a_number():
+    assert families.name_of(100) == 'signal 100'
+
+
+# --- the runtime ----------------------------------------------------------------------------------------------------
+
+@two_cpus
+@every_mpi
+def test_ranks_are_placed_and_the_record_says_so(mpi, mpi_programs):
+    cpus = CPUS[1::-1]      # not the order that comes by itself
+    found = mpi_programs(mpi).measured(2, 'pingpong', *FEW, '--cpus', ','.join(map(str, cpus)), cpus=cpus)
+    assert [process['host'] for process in found.machine['processes']] == [os.uname().nodename] * 2
+    assert len({process['pid'] for process in found.machine['processes']}) == 2
+    for record in found.measurements:
+        assert (record['ranks'], record['threads'], record['cpus'], record['valid']) == (2, 1, cpus, True)
+        assert record['options']['mpi'].startswith(families.families()[mpi].library)
+
+
+@two_cpus
+@every_mpi
+def test_rank_elsewhere_is_found(mpi, mpi_programs):
+    asked = ','.join(map(str, CPUS[:2]))
+    found = mpi_programs(mpi).run(2, 'pingpong', *FEW, '--cpus', asked, cpus=CPUS[1::-1])
+    assert found.code == 1
+    assert f'plumbline: rank 0 ran on CPU {CPUS[1]}, asked for CPU {CPUS[0]}' in found.errors
+
+
+def complaints(found):
+    return {line for line in (found.text + found.errors).splitlines() if line.startswith('plumbline: ')}
+
+
+@every_mpi
+@pytest.mark.parametrize('ranks, arguments, told', [
+    (1, (), 'pingpong needs 2 processes, it was started with 1: start it with mpirun -np 2 or more'),
+    (3, (), 'pingpong needs pairs of processes, it was started with 3: give an even number'),
+    (2, ('--size', '-1'), '--size -1: give a whole number from 0 to 1e+15'),
+    (2, ('--size', '1e10'), '--size 10000000000: MPI counts the bytes of a message with an int: give at most 2147483647'),
+    (2, ('--cpus', '0'), '--cpus names 1 CPUs for 2 ranks: name one for each'),
+    (2, ('--variants', 'fast'), '--variants fast: pingpong has no such variant; it has standard, swapped, touched'),
+])
+def test_bad_input_is_one_line_from_all_ranks(mpi, ranks, arguments, told, mpi_programs):
+    found = mpi_programs(mpi).run(ranks, 'pingpong', *arguments, timeout=30)
+    assert found.code != 0
+    assert complaints(found) == {f'plumbline: {told}'}
+
+
+def test_a_complaint_of_another_rank_names_it(mpi_programs):
+    program = mpi_programs('openmpi').path('pingpong')
+    found = mpirun('openmpi', 1, [program, ':', '-np', '1', program, '--samples', '1'], timeout=30)
+    assert found.code != 0
+    assert complaints(found) == {'plumbline: rank 1: --samples 1: give a whole number from 10 to 100000'}
+
+
+def test_memory_of_all_ranks_on_the_node_counts(mpi_programs):
+    memory, each = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE'), 4e9
+    ranks = 2 * int(memory / each / 2 + 1)
+    if ranks > 64:
+        pytest.skip('this machine has memory for more processes than a test should start')
+    found = mpi_programs('openmpi').run(ranks, 'pingpong', '--size', '2e9')
+    assert found.code != 0
+    complaint, = complaints(found)
+    assert complaint.startswith('plumbline: --size 2000000000: needs 4.0 GB in all, of ') and 'GB that are free' in complaint
+
+
+@every_mpi
+def test_list_and_help_come_once(mpi, mpi_programs):
+    for option, first in (('--list', 'pingpong: '), ('--help', 'pingpong: ')):
+        found = mpi_programs(mpi).run(2, 'pingpong', option)
+        assert (found.code, found.text.count(first)) == (0, 1)
+
+
+# --- the check --------------------------------------------------------------------------------------------------------
+
+CHECK = rfm.REPOSITORY / 'checks/mpi/pingpong.py'
+
+
+def only(mpi, transport):
+    return ('-r', '-p', f'gnu-{mpi}', '--exec-policy=serial', '-n', f'pingpong%transport={transport}')
+
+
+@two_cpus
+@every_mpi
+def test_check_measures_over_both_transports(mpi, measuring_mpi, tmp_path):
+    place = measuring_mpi(tmp_path / 'place', mpi)
+    for transport in ('shm', 'tcp'):
+        done = place.reframe(*only(mpi, transport), '-S', 'pingpong.largest=65536', checks=CHECK)
+        case = next(iter(done.cases().values()))
+        rfm.assert_measured(case)
+        found = case['plumbline']
+        assert (found['transport'], found['ranks']) == (transport, 2)
+        named = [metric['name'] for metric in found['metrics']] + [skipped['metric'] for skipped in found.get('skipped', ())]
+        assert set(named) == {
+            f'{metric}.{variant}.{transport}' for metric in ('latency', 'bandwidth', 'half_bandwidth_size')
+            for variant in ('standard', 'swapped', 'touched')}
+
+
+@two_cpus
+def test_transport_that_was_not_used_is_a_failure(measuring_mpi, tmp_path):
+    '''What should choose TCP chooses shared memory: the label would be wrong.'''
+    place = measuring_mpi(tmp_path / 'place', 'openmpi')
+    check = tmp_path / 'pingpong.py'
+    check.write_text(CHECK.read_text() + '''
+
+from plumbline.mpi import families
+known = families.families()['openmpi'].transports
+known['tcp'] = known['shm']
+''')
+    done = place.reframe(*only('openmpi', 'tcp'), '-S', 'pingpong.largest=65536', checks=check)
+    case = next(iter(done.cases().values()))
+    assert (case['result'], case['fail_phase']) == ('fail', 'sanity')
+    assert 'tcp was asked for, but of ' in case['fail_reason'] and ' went over the loopback device' in case['fail_reason']
+
+
+@two_cpus
+@every_mpi
+def test_rank_that_dies_fails_the_check_and_is_named(mpi, measuring_mpi, tmp_path):
+    '''A rank is killed in the middle of a run that would take minutes.'''
+    place = measuring_mpi(tmp_path / 'place', mpi)
+    begun = time.monotonic()
+    running = place.start_reframe(*only(mpi, 'shm'), '-S', 'pingpong.samples=100000', checks=CHECK)
+    try:
+        victim = _pid_of_rank(place, 1, 60)
+        os.kill(victim, signal.SIGSEGV)
+        assert running.wait(timeout=60) == 1
+    finally:
+        running.send_signal(signal.SIGINT)      # it ends its job, too
+        running.wait(timeout=30)
+    assert time.monotonic() - begun < 120
+    case = next(entry for entry in json.loads(place.report.read_text())['runs'][0]['testcases'] if not entry['fixture'])
+    assert case['result'] == 'fail'
+    assert 'rank 1 died of SIGSEGV (signal 11)' in case['fail_reason'], case['fail_reason']
+
+
+def _pid_of_rank(place, rank, patience):
+    '''From the machine's record in the output of the running check.'''
+    for _ in range(int(patience / 0.1)):
+        for path in place.stage.glob('**/rfm_job.out'):
+            text = path.read_text() if path.is_file() else ''
+            if '}\n' in text and (machine := records.parse(text[:text.rindex('\n') + 1]).machine):
+                return machine['processes'][rank]['pid']
+        time.sleep(0.1)
+    raise AssertionError('the program did not begin')

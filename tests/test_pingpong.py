@@ -1,0 +1,104 @@
+'''PingPong: right results in every MPI, and what its curves tell, against numbers by hand.'''
+
+import numpy as np
+import pytest
+from mpi_native import every_mpi
+
+from plumbline.mpi import pingpong as model
+
+SIZES = '0,1,7,8,9,4095,4096,100001'
+
+
+@every_mpi
+def test_every_byte_of_every_variant_arrives(mpi, mpi_programs):
+    found = mpi_programs(mpi).measured(2, 'pingpong', '--variants', 'all', '--size', SIZES, '--samples', '10', '--block', '0.0005')
+    assert len(found.measurements) == 3 * 8
+    for record in found.measurements:
+        assert (record['valid'], record['max_error']) == (True, 0)
+        messages = {'standard': 2, 'swapped': 4, 'touched': 2}[record['variant']]
+        assert record['options']['messages'] == messages
+        assert record['bytes'] == record['passes'] * messages * record['size']
+
+
+def test_four_ranks_are_two_pairs(mpi_programs):
+    found = mpi_programs('openmpi').measured(4, 'pingpong', '--variants', 'all', '--size', '1000', '--samples', '10', '--block',
+                                             '0.0005')
+    assert all(record['valid'] and record['ranks'] == 4 for record in found.measurements)
+
+
+def test_under_sanitizers(mpi_sanitized):
+    found = mpi_sanitized('openmpi').measured(2, 'pingpong', '--variants', 'all', '--size', SIZES, '--samples', '10', '--passes',
+                                              '3', ASAN_OPTIONS='detect_leaks=0')
+    assert all(record['valid'] for record in found.measurements)
+
+
+# --- the model --------------------------------------------------------------------------------------------------------
+
+def curve(time, sizes):
+    '''Ten samples of each size, all the same.'''
+    return {size: np.full(10, time(size)) for size in sizes}
+
+
+POWERS = [0, *(2**power for power in range(25))]
+
+
+def test_curve_is_seconds_per_message():
+    records = [{'variant': 'swapped', 'size': 8, 'seconds': [4e-3, 8e-3], 'passes': 1000, 'options': {'messages': 4}},
+               {'variant': 'standard', 'size': 0, 'seconds': [2e-3], 'passes': 1000, 'options': {'messages': 2}}]
+    assert list(model.curve(records, 'swapped')[8]) == [1e-6, 2e-6]
+    assert list(model.curve(records, 'standard')) == [0]
+
+
+def test_fit_finds_the_line_and_its_residuals():
+    line = model.fit(curve(lambda n: 2e-6 + n / 5e9, POWERS))
+    assert line.startup == pytest.approx(2e-6) and line.bandwidth == pytest.approx(5e9)
+    assert line.worst < 1e-9
+    assert set(line.residuals) == {2**power for power in range(20, 25)}
+    bent = model.fit(curve(lambda n: 2e-6 + n / 5e9 + (1e-3 if n == 2**22 else 0), POWERS))
+    assert bent.worst > 0.2
+    assert model.fit(curve(lambda n: 1e-6, [4, 8])).bandwidth == float('inf')
+    with pytest.raises(ValueError, match='two sizes'):
+        model.fit(curve(lambda n: 1e-6, [0, 8]))
+
+
+def test_half_of_the_bandwidth_is_reached_where_startup_is_half_of_the_time():
+    found = curve(lambda n: 1e-6 + n / 1e9, POWERS)     # half at n = 1000
+    assert model.half_size(found, 1e9) == pytest.approx(1000, rel=0.03)
+    assert model.half_size(found, 4e9) is None
+    assert model.half_size(found, 1e3) == 1
+
+
+def test_half_is_that_for_good():
+    '''A dip after the first rise counts: from there on it is not half any more.'''
+    times = {1: 1 / 1.0, 2: 2 / 6.0, 4: 4 / 2.0, 8: 8 / 10.0}
+    assert 4 < model.half_size({size: np.full(10, time) for size, time in times.items()}, 10.0) < 8
+
+
+def test_step_is_found_between_the_sizes_where_it_is():
+    found = curve(lambda n: 1e-6 + n / 5e9 + (2e-6 if n > 4096 else 0), POWERS)
+    before, after, excess = model.step(found)
+    assert (before, after) == (4096, 8192)
+    assert excess == pytest.approx(2e-6 / (1e-6 + 8192 / 5e9 + 2e-6))
+    assert model.step(curve(lambda n: 1e-6 + n / 5e9, POWERS)) is None
+
+
+def test_step_within_the_noise_is_none():
+    noise = np.linspace(0.5, 1.5, 10)
+    found = {size: (1e-6 + size / 5e9 + (3e-7 if size > 4096 else 0)) * noise for size in POWERS}
+    assert model.step(found) is None
+
+
+def test_artefact_is_what_is_faster_by_more_than_the_spread():
+    swapped = curve(lambda n: 1e-6 + n / 5e9, POWERS)
+    standard = {size: times / (2 if 2**16 <= size <= 2**18 else 1) for size, times in swapped.items()}
+    found = model.artefacts(standard, swapped)
+    assert sorted(found) == [2**16, 2**17, 2**18]
+    assert np.median(found[2**17]) == pytest.approx(2)
+    noisy = {size: times / 1.1 * np.tile([0.7, 1.3], 5) for size, times in swapped.items()}
+    assert model.artefacts(noisy, swapped) == {}
+
+
+def test_an_empty_message_is_in_no_cache():
+    swapped = curve(lambda n: 2e-6, [0, 8])
+    standard = curve(lambda n: 1e-6, [0, 8])
+    assert list(model.artefacts(standard, swapped)) == [8]
