@@ -174,7 +174,7 @@ def only(mpi, transport):
 def test_check_measures_over_both_transports(mpi, measuring_mpi, tmp_path):
     place = measuring_mpi(tmp_path / 'place', mpi)
     for transport in ('shm', 'tcp'):
-        done = place.reframe(*only(mpi, transport), '-S', 'pingpong.largest=65536', checks=CHECK)
+        done = place.reframe(*only(mpi, transport), '-S', 'pingpong.largest=4096', checks=CHECK)
         case = next(iter(done.cases().values()))
         rfm.assert_measured(case)
         found = case['plumbline']
@@ -196,7 +196,7 @@ from plumbline.mpi import families
 known = families.families()['openmpi'].transports
 known['tcp'] = known['shm']
 ''')
-    done = place.reframe(*only('openmpi', 'tcp'), '-S', 'pingpong.largest=65536', checks=check)
+    done = place.reframe(*only('openmpi', 'tcp'), '-S', 'pingpong.largest=4096', checks=check)
     case = next(iter(done.cases().values()))
     assert (case['result'], case['fail_phase']) == ('fail', 'sanity')
     assert 'tcp was asked for, but of ' in case['fail_reason'] and ' went over the loopback device' in case['fail_reason']

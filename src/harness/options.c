@@ -302,7 +302,7 @@ static void tune(const pl_tuning *t, const char *text, pl_numbers *list)
     char *const copy = copy_of(text), *rest = copy, *item;
     list->count = 0;
     while ((item = next_item(t->name, &rest))) {
-        const long value = t->words ? position(t->name, item, t->words) : number(t->name, item, 1, t->most ? t->most : 1 << 30);
+        const long value = t->words ? position(t->name, item, t->words) : number(t->name, item, !t->from_zero, t->most ? t->most : 1 << 30);
         if (!t->words && value % t->multiple)
             pl_fail("--%s %ld: must divide into whole cache lines: give a multiple of %ld elements", t->name, value, t->multiple);
         for (int i = 0; i < list->count; i++)

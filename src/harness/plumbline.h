@@ -43,6 +43,7 @@ typedef struct {
     long most;              /* 0: 2^30 */
     const char *const *words;   /* ends with NULL; NULL: numbers */
     bool of_data;           /* the data differ with its value */
+    bool from_zero;         /* a number of 0 is allowed */
 } pl_tuning;
 
 /* An option of the kernel's own that is a text: a file, a folder. */

@@ -46,6 +46,7 @@ static void finish(void)
 static void stop(int code)
 {
     fflush(stderr);
+    usleep(500000);     /* launchers drop what they have not read yet of a process that aborts */
     MPI_Abort(MPI_COMM_WORLD, code);
     _Exit(code);
 }
