@@ -115,6 +115,23 @@ def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these k
     raise typer.Exit(1 if missed else 0)
 
 
+@app.command()
+def simulate(
+    network: Annotated[Path, typer.Argument(help='network file, such as those in config/networks')],
+    application: Annotated[str, typer.Option(help='cg, cg-doubling or sp')] = 'cg',
+    processes: Annotated[str, typer.Option(help='how many; several: a table')] = '64',
+    latency: Annotated[Optional[str], typer.Option(
+        help="us, or +us for so much more than the network's; several: a table")] = None,
+    size: Annotated[str, typer.Option(help='S or A')] = 'A',
+    iterations: Annotated[Optional[int], typer.Option(help='of the application', min=1)] = None,
+    published: Annotated[bool, typer.Option(help="the source's table, predicted cell by cell")] = False,
+):
+    '''What would more latency cost?  CG or SP on a network that is described in a file, with SimGrid.'''
+    from plumbline.simulation import command
+    for line in command.answer(network, application, processes, latency, size, iterations, published):
+        print(line, flush=True)
+
+
 def main():
     '''Errors that have a cure are one line on standard error, and exit code 2.'''
     try:

@@ -1,0 +1,174 @@
+/* CG as the runtime sees it: a pass is an outer iteration, 25 steps of conjugate gradients, of all ranks together. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cg.h"
+#include "inject.h"
+#include "runtime.h"
+
+static const pl_variant variants[] = {
+    {"halving", .layout = CG_HALVING, .loop = (pl_loop)cg_iterate,
+     .about = "vectors cut for all ranks, row sums by recursive halving: the least traffic, as the source"},
+    {"doubling", .layout = CG_DOUBLING, .loop = (pl_loop)cg_iterate,
+     .about = "vectors cut by columns of the grid, row sums by recursive doubling: the fewest messages"},
+    {0},
+};
+
+enum { CLASS, LATENCY };
+
+static const char *const classes[] = {"S", "W", "A", NULL};     /* in the order of cg_sizes */
+
+static const pl_tuning tuning[] = {
+    [CLASS] = {"class", 2, 1, "size of the NAS benchmark: S 1400 rows, W 7000, A 14000", .words = classes, .of_data = true},
+    [LATENCY] = PL_INJECT_TUNING,
+    {0},
+};
+
+typedef struct {
+    app app;
+    cg_solver *solver;
+    app_result pass;            /* of the verified one */
+} cg_data;
+
+static cg_data *data_of(const pl_case *c) { return c->data; }
+static const cg_size *size_of(const pl_case *c) { return &cg_sizes[c->tuning[CLASS]]; }
+
+static void check(const pl_case *c)
+{
+    const char *why = cg_refusal(pl_processes.ranks, size_of(c));
+    if (why)
+        pl_fail("cg on %d processes: %s", pl_processes.ranks, why);
+    pl_inject_check(c->tuning[LATENCY]);
+}
+
+static size_t elements(const pl_case *c) { return size_of(c)->n; }
+
+static size_t own_size(const char *const *text)
+{
+    (void)text;
+    return cg_sizes[2].n;
+}
+
+/* Elements of the matrix, before it is made, nearly: few products of two elements of a vector meet. */
+static double products(const cg_size *size)
+{
+    return (double)size->n * (size->nonzeros + 1) * (size->nonzeros + 1);
+}
+
+/* Of this rank: its block, and the parts of vectors. */
+static size_t footprint(const pl_case *c)
+{
+    const double ranks = pl_processes.ranks, n = (double)size_of(c)->n;
+    return (size_t)(products(size_of(c)) * (sizeof(double) + sizeof(int)) / ranks + 10 * n * sizeof(double) / sqrt(ranks));
+}
+
+static void *create(const pl_case *c)
+{
+    cg_data *const d = pl_allocate(sizeof *d, "the solver");
+    app_open(&d->app, MPI_COMM_WORLD);
+    d->solver = cg_create(&d->app, size_of(c), (cg_exchange)c->variant->layout);
+    return d->solver ? d : NULL;
+}
+
+static void destroy(void *data)
+{
+    cg_data *const d = data;
+    cg_destroy(d->solver);
+    free(d);
+}
+
+static void touch(const pl_case *c, int thread, int threads)
+{
+    (void)threads;
+    if (thread == 0)
+        cg_start(data_of(c)->solver);
+}
+
+static const void *where(const pl_case *c, size_t *bytes)
+{
+    const cg_block *const b = &data_of(c)->solver->block;
+    *bytes = b->begin[b->rows] * sizeof *b->value;
+    return b->value;
+}
+
+/* --- the work -------------------------------------------------------------------------------------------------- */
+
+static void run(const pl_case *c, int thread, long passes)
+{
+    (void)thread;
+    pl_inject(c->tuning[LATENCY]);
+    for (long pass = 0; pass < passes; pass++)
+        cg_iterate(data_of(c)->solver);
+}
+
+static double communication(const pl_case *c) { return app_communication(&data_of(c)->app); }
+
+/* Of all ranks; vectors once, as on one rank: a product reads the matrix, the diagonal and p and writes q, a step of
+ * conjugate gradients reads 11 and writes 3 more. */
+static pl_work work(const pl_case *c)
+{
+    const cg_size *const size = size_of(c);
+    const double elements = data_of(c) ? data_of(c)->solver->elements : products(size);
+    const double n = (double)size->n, word = sizeof(double), matrix = elements * (sizeof(double) + sizeof(int));
+    return (pl_work){.load_bytes = (CG_STEPS + 1) * (matrix + 2 * word * n) + CG_STEPS * 11 * word * n,
+                     .store_bytes = (CG_STEPS + 1) * word * n + CG_STEPS * 3 * word * n,
+                     .flops = cg_flops(size, elements),
+                     .source = "model: matrix and vectors of all ranks are read once a step"};
+}
+
+/* --- verification ---------------------------------------------------------------------------------------------- */
+
+static void poison(const pl_case *c)
+{
+    cg_data *const d = data_of(c);
+    cg_start(d->solver);
+    app_reset(&d->app);
+}
+
+/* The pass that is verified was the first iteration; the benchmark's others follow here, and their outcome is known. */
+static double verify(const pl_case *c)
+{
+    cg_data *const d = data_of(c);
+    d->pass = app_result_of(&d->app, 0, d->solver->residual, 0);
+    const app measured = d->app;
+    double error = d->solver->residual;
+    for (int i = 1; i < d->solver->size->outer; i++)
+        cg_iterate(d->solver);
+    d->app = measured;
+    error = fmax(error, d->solver->residual);
+    const double zeta = fabs(d->solver->zeta - d->solver->size->zeta) / d->solver->size->zeta;
+    return isnan(zeta) || isnan(error) ? NAN : fmax(error, zeta);
+}
+
+static double tolerance(const pl_case *c) { return (void)c, cg_tolerance; }
+
+/* Of a pass, the mean of the ranks; lengths are those of the parts of vectors, of all ranks. */
+static const pl_fact *facts(const pl_case *c)
+{
+    static char grid[32];
+    static pl_fact found[9];
+    const cg_data *const d = data_of(c);
+    const app_result *const r = &d->pass;
+    int count = 0;
+    snprintf(grid, sizeof grid, "%dx%d", d->solver->grid_rows, d->solver->grid_columns);
+    found[count++] = (pl_fact){"grid", grid, 0};
+    found[count++] = (pl_fact){"messages", NULL, r->messages};
+    found[count++] = (pl_fact){"messages_of_sums", NULL, r->words};
+    found[count++] = (pl_fact){"message_bytes", NULL, r->bytes};
+    found[count++] = (pl_fact){"message_shortest", NULL, r->shortest};
+    found[count++] = (pl_fact){"message_longest", NULL, r->longest};
+    found[count++] = (pl_fact){"flops_declared", NULL, r->flops * pl_processes.ranks};
+    found[count] = (pl_fact){0};
+    return found;
+}
+
+static const pl_kernel cg_kernel = {
+    .name = "cg", .title = "an outer iteration of the NAS benchmark CG: 25 steps of conjugate gradients on a grid of processes",
+    .variants = variants, .tuning = tuning, .most_threads = 1, .own_size = own_size, .elements = elements, .check = check,
+    .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work, .verify = verify,
+    .tolerance = tolerance, .poison = poison, .where = where, .destroy = destroy, .facts = facts,
+    .communication = communication,
+};
+
+int main(int argc, char **argv) { return pl_mpi_main(argc, argv, &cg_kernel); }

@@ -1,0 +1,72 @@
+'''The base of the checks that simulate: they measure no machine, and their numbers have no noise.'''
+
+import os
+import shlex
+import sys
+
+import numpy as np
+from reframe.core.builtins import run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import SanityError
+
+from plumbline import metrics
+from plumbline.check import ProgramCheck
+from plumbline.errors import in_one_line
+from plumbline.settings import ROOT
+from plumbline.simulation import predict
+
+
+class PredictionCheck(ProgramCheck):
+    '''Base plugin: a check sets ``application``, of which there is a published table.'''
+
+    program = 'simulated'
+
+    #: The network file.
+    network = variable(str, value=str(ROOT / 'config/networks/t3e.yaml'), loggable=False)
+
+    #: Cells with more processes are left out.
+    most = variable(int, value=256, loggable=False)
+
+    @run_after('init')
+    def runs_anywhere(self):
+        self.valid_prog_environs = ['+openmp']      # once: the compiler is SimGrid's
+        self.time_limit = '30m'
+
+    @run_before('run')
+    def launch(self):
+        '''Instead of that of a program which measures.'''
+        command = [sys.executable, '-m', 'plumbline.simulation.predict', os.path.abspath(self.network), self.application,
+                   str(self.most)]
+        self.run_command(command)
+        self.plumbline.update(schema=1, question=' '.join((self.__doc__ or '').split()), source=self.source, level=None,
+                              command=shlex.join(command), rerun=self._rerun())
+
+    @run_before('sanity')
+    def read_prediction(self):
+        if self.is_dry_run():
+            return
+        with in_one_line():
+            self.found = predict.parse(self.output())
+        if reason := self.found.get('missing'):
+            self.skip_metric('communication', reason)
+            self.skip(reason)
+
+    @sanity_function
+    def numbers_prove_something(self):
+        '''More latency and more processes never make less communication.'''
+        if self.found['falls']:
+            raise SanityError(f"not monotone: {'; '.join(self.found['falls'])}")
+        self.plumbline.update(machine=None, records=[], timed_seconds=None)
+        return True
+
+    def evaluate(self):
+        fitted = self.found['calibration']
+        self.note(f"{self.found['source']}: compute rate {self.found['compute_rate']:g} Mflop/s, overhead per message and side "
+                  f"{fitted['overhead']:.2f} us, fitted to {fitted['target']:g} % on {fitted['processes']} processes at "
+                  f"{fitted['latency']:g} us; all else is predicted.  Simulated: nothing of this machine is in the numbers")
+        for cell in self.found['cells']:
+            name = f"{self.application}.{cell['processes']}.{cell['latency']:g}us"
+            kind = 'communication' if not cell['fitted'] else 'communication_fitted'
+            yield metrics.Metric(kind, name, np.array([cell['percent'] / 100]), '1',
+                                 unjudged=f"published: {cell['published']:g} %")
+        off = [abs(cell['difference']) / 100 for cell in self.found['cells'] if not cell['fitted']]
+        yield metrics.Metric('difference', self.application, np.array([np.mean(off)]), '1')

@@ -1,0 +1,104 @@
+'''The network file: what of a site's network and nodes a simulation needs (``schemas/network.json``).
+
+::
+
+  schema: 1
+  source: where the values are from
+  topology: {kind: torus, dimensions: 3}    # or switch, fat-tree, dragonfly
+  latency: 1.0              # us, process to process on neighbouring nodes, without the overhead
+  hop_latency: 0.1          # us for each further link between switches; default 0
+  bandwidth: 350            # MB/s of a node's link, each way
+  link_bandwidth: 350       # MB/s of a link between switches; default: bandwidth
+  overhead: 0.5             # us of the processor for each message, at its sender and at its receiver; default 0
+  processes_per_node: 1     # default 1
+  memory: {latency: 0.5, bandwidth: 5000}   # within a node; needed where a node has several processes
+  compute_rate: 39          # Mflop/s of a process; or {cg: 39, sp: 60}
+'''
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from plumbline import schemas
+from plumbline.errors import PlumblineError
+
+
+@dataclass(frozen=True)
+class Network:
+    '''A network file, with what it left out.
+
+    :attr latency: us; :attr hop_latency: us; :attr overhead: us.
+    :attr bandwidth: MB/s; :attr link_bandwidth: MB/s.
+    :attr memory: (us, MB/s) within a node, or :obj:`None`.
+    :attr compute_rate: dictionary application -> Mflop/s, or one rate for all.
+    :attr topology: as in the file.
+    :attr path: the file, for messages.
+    '''
+    path: str
+    source: str
+    topology: dict
+    latency: float
+    hop_latency: float
+    bandwidth: float
+    link_bandwidth: float
+    overhead: float
+    processes_per_node: int
+    memory: tuple | None
+    compute_rate: float | dict
+
+    def rate_of(self, application):
+        '''Mflop/s of a process in an application.
+
+        :raises PlumblineError: where the file has rates, but not of this one.
+        '''
+        if not isinstance(self.compute_rate, dict):
+            return float(self.compute_rate)
+        if application not in self.compute_rate:
+            raise PlumblineError(f'{self.path}: field compute_rate: has no {application}; there are '
+                                 f"{', '.join(sorted(self.compute_rate))}: add its Mflop/s")
+        return float(self.compute_rate[application])
+
+    def changed(self, **values):
+        '''The same network but for some attributes.
+
+        :raises PlumblineError: for a negative latency or overhead.
+        '''
+        for name in ('latency', 'hop_latency', 'overhead'):
+            if values.get(name, 0) < 0:
+                raise PlumblineError(f'{name.replace("_", " ")} {values[name]:g} us: a time cannot be negative; give 0 or more')
+        return replace(self, **values)
+
+    def nodes_for(self, processes):
+        '''How many nodes so many processes fill.'''
+        return -(-processes // self.processes_per_node)
+
+
+def load(path):
+    '''Read a network file.
+
+    :arg path: the file.
+    :returns: a :class:`Network`.
+    :raises PlumblineError: if it cannot be read or says what cannot be.
+    '''
+    try:
+        given = YAML(typ='safe', pure=True).load(Path(path).read_text(encoding='utf-8'))
+    except OSError as error:
+        raise PlumblineError(f'{path}: {error.strerror}; give a network file, such as those in config/networks') \
+            from None
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise PlumblineError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    if complaint := schemas.complaint('network', given):
+        raise PlumblineError(f'{path}: {complaint}')
+    per_node = given.get('processes_per_node', 1)
+    memory = given.get('memory')
+    if per_node > 1 and memory is None:
+        raise PlumblineError(f'{path}: field memory: {per_node} processes share a node, and nothing is said of messages '
+                             'within it; add memory: {latency: us, bandwidth: MB/s}')
+    return Network(
+        path=str(path), source=given['source'], topology=given['topology'], latency=float(given['latency']),
+        hop_latency=float(given.get('hop_latency', 0)), bandwidth=float(given['bandwidth']),
+        link_bandwidth=float(given.get('link_bandwidth', given['bandwidth'])), overhead=float(given.get('overhead', 0)),
+        processes_per_node=per_node, memory=(float(memory['latency']), float(memory['bandwidth'])) if memory else None,
+        compute_rate=given['compute_rate'])

@@ -1,0 +1,143 @@
+'''The simulated program: its build with SimGrid's compiler, and one run of it.'''
+
+import concurrent.futures
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from plumbline.errors import PlumblineError
+from plumbline.settings import REPORTS, ROOT
+from plumbline.simulation import platform
+
+#: Where the command line builds the program and leaves what it gave to SimGrid.
+FOLDER = REPORTS / 'simulation'
+
+#: Applications, with the iterations of which each is asked for: all iterations are alike, and per cent of time does not
+#: depend on their number.
+ITERATIONS = {'cg': 1, 'cg-doubling': 1, 'sp': 1}
+
+_QUIET = ('--log=root.thresh:error',)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    '''What one simulated run was, and what came of it; times are simulated.
+
+    :attr seconds: of the slowest process.
+    :attr communication: seconds in communication routines, mean over the processes.
+    :attr printed: all that the program printed (``app_print`` in ``src/mpi/apps``).
+    '''
+    application: str
+    size: str
+    processes: int
+    latency: float
+    seconds: float
+    communication: float
+    printed: dict
+
+    @property
+    def percent(self):
+        '''Per cent of the time in communication routines.'''
+        return 100 * self.communication / self.seconds
+
+
+def missing():
+    '''Why nothing can be simulated here, one line; :obj:`None` where SimGrid is there.'''
+    lacking = [tool for tool in ('smpirun', 'smpicc') if not shutil.which(tool)]
+    return f"{' and '.join(lacking)} of SimGrid: not found; install SimGrid with its development files" if lacking else None
+
+
+def _must_run(command, what):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        named = next((line for line in said if 'error' in line.lower() or 'plumbline:' in line), said[-1] if said else '')
+        raise PlumblineError(f'{what} failed: {" ".join(named.split())}')
+
+
+def build(folder=FOLDER / 'build'):
+    '''Build the program with smpicc; a second time only what has changed.
+
+    :returns: its path.
+    :raises PlumblineError: where SimGrid is not there, or the build fails.
+    '''
+    if reason := missing():
+        raise PlumblineError(reason)
+    source = ROOT / 'src' / 'mpi' / 'simulation'
+    _must_run(['cmake', '-S', str(source), '-B', str(folder), f'-DCMAKE_C_COMPILER={shutil.which("smpicc")}'],
+              f'configuring {source}')
+    _must_run(['cmake', '--build', str(folder), '--parallel', str(workers())], f'building {source}')
+    return Path(folder) / 'bin' / 'simulated'
+
+
+def workers():
+    '''How many simulations may run side by side: they are serial programs.'''
+    return len(os.sched_getaffinity(0))
+
+
+def _complaint(done):
+    '''The one line that says what went wrong; SimGrid adds a page.'''
+    lines = (done.stderr + '\n' + done.stdout).splitlines()
+    ours = [line.removeprefix('plumbline: ') for line in lines if line.startswith('plumbline: ')]
+    theirs = [line for line in lines if 'CRITICAL' in line or 'rror' in line]
+    return (ours or theirs or [f'exit code {done.returncode}'])[0].strip()
+
+
+def run(program, network, application, processes, folder, size='A', iterations=None, time_limit=1800):
+    '''Simulate one run.
+
+    :arg program: what :func:`build` returned.
+    :arg network: a :class:`network.Network`.
+    :arg folder: where platform and host file are written, one folder for each run.
+    :arg iterations: of the application; by default those of :data:`ITERATIONS`.
+    :arg time_limit: s, real ones.
+    :returns: :class:`Outcome`.
+    :raises PlumblineError: where the network has too few nodes, the application refuses, its result is wrong, or the
+        run does not end in time.
+    '''
+    what = f'{application} of size {size} on {processes} simulated processes'
+    rate = network.rate_of(application)
+    folder = Path(folder)
+    xml = platform.platform_xml(network, network.nodes_for(processes), rate)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / 'platform.xml').write_text(xml, encoding='utf-8')
+        (folder / 'hosts.txt').write_text(platform.host_file(network, processes), encoding='utf-8')
+    except OSError as error:
+        raise PlumblineError(f'{folder}: {error.strerror}; choose a folder that you may write') from None
+    command = ['smpirun', '-no-privatize', '-np', str(processes), '-platform', str(folder / 'platform.xml'),
+               '-hostfile', str(folder / 'hosts.txt'), *platform.settings(network), *_QUIET,
+               str(program), application, size, str(iterations or ITERATIONS.get(application, 1))]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=time_limit)
+    except OSError as error:
+        raise PlumblineError(f'smpirun: {error.strerror}; install SimGrid') from None
+    except subprocess.TimeoutExpired:
+        raise PlumblineError(f'{what}: not at its end after {time_limit} s; give fewer processes or a smaller size') from None
+    printed = next((json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"application"')), None)
+    if printed is None:
+        raise PlumblineError(f'{what}: {_complaint(done)}')
+    if not printed['valid'] or done.returncode:
+        raise PlumblineError(f"{what}: its result is wrong: error {printed['error']}, tolerance {printed['tolerance']}; the "
+                             'simulation proves nothing')
+    return Outcome(application, size, processes, network.latency, printed['seconds'], printed['communication'], printed)
+
+
+def run_all(program, cases, folder, size='A', iterations=None, side_by_side=None):
+    '''Simulate several runs side by side.
+
+    :arg cases: list of (network, application, processes).
+    :returns: list of :class:`Outcome`, in the order of the cases.
+    :raises PlumblineError: as :func:`run`, of the first case that cannot be.
+    '''
+    with concurrent.futures.ThreadPoolExecutor(side_by_side or workers()) as pool:
+        waiting = [pool.submit(run, program, network, application, processes, Path(folder) / f'run-{number}', size, iterations)
+                   for number, (network, application, processes) in enumerate(cases)]
+        try:
+            return [one.result() for one in waiting]
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise

@@ -1,0 +1,417 @@
+'''Simulated networks: the description, what SimGrid is given, what comes out; and CG, natively and simulated.'''
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as tree
+
+import polars as pl
+import pytest
+import rfm
+from native import SOURCE, needs
+
+from plumbline.errors import PlumblineError
+from plumbline.report import figures
+from plumbline.settings import ROOT
+from plumbline.simulation import command, network, platform, predict, program, study, topology
+
+NETWORKS = ROOT / 'config' / 'networks'
+
+BASE = '''schema: 1
+source: a test
+topology: {kind: switch}
+latency: 2.0
+bandwidth: 100
+compute_rate: 50
+'''
+
+
+def written(folder, *changes, text=BASE):
+    '''A network file: BASE, but for some lines.'''
+    for line in changes:
+        key = line.split(':')[0]
+        kept = [one for one in text.splitlines() if not one.startswith(key + ':')]
+        text = '\n'.join([*kept, line]) + '\n'
+    path = folder / 'network.yaml'
+    path.write_text(text)
+    return path
+
+
+# --- the network file ----------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('change, parts', [
+    ('latency: -1', ['field latency', '-1', 'in us']),
+    ('latency: fast', ['field latency', "'fast'"]),
+    ('hop_latency: -0.5', ['field hop_latency', '-0.5']),
+    ('overhead: -3', ['field overhead', '-3']),
+    ('bandwidth: 0', ['field bandwidth', 'MB/s']),
+    ('link_bandwidth: -4', ['field link_bandwidth']),
+    ('processes_per_node: 0', ['field processes_per_node']),
+    ('processes_per_node: 2.5', ['field processes_per_node']),
+    ('processes_per_node: 4', ['field memory', '4 processes share a node']),
+    ('memory: {latency: 1}', ['field memory', 'bandwidth']),
+    ('compute_rate: {cg: 0}', ['field compute_rate', 'Mflop/s']),
+    ('source: ""', ['field source', 'say where']),
+    ('topology: {kind: hypercube}', ['hypercube', 'switch, torus, fat-tree and dragonfly']),
+    ('topology: {}', ['field topology', 'kind']),
+    ('topology: {kind: torus}', ['field topology', 'dimensions']),
+    ('topology: {kind: torus, dimensions: [4, 0]}', ['field topology/dimensions', '[8, 8, 4]']),
+    ('topology: {kind: torus, dimensions: 7}', ['field topology/dimensions']),
+    ('topology: {kind: torus, dimensions: 3, groups: 2}', ['field topology', 'groups']),
+    ('topology: {kind: dragonfly, groups: 4}', ['field topology', 'nodes_per_router']),
+    ('topology: {kind: fat-tree, nodes_per_leaf: 4, pod_uplinks: 2}', ['leaves_per_pod']),
+    ('speed: 3', ['speed']),
+    ('schema: 2', ['field schema']),
+    ('latency: [', ['not YAML']),
+])
+def test_a_bad_network_is_one_line(tmp_path, change, parts):
+    path = written(tmp_path, change)
+    with pytest.raises(PlumblineError) as raised:
+        network.load(path)
+    said = str(raised.value)
+    assert said.startswith(str(path)) and '\n' not in said
+    assert all(part in said for part in parts), said
+
+
+def test_a_network_that_is_not_there(tmp_path):
+    with pytest.raises(PlumblineError, match='No such file or directory; give a network file'):
+        network.load(tmp_path / 'none.yaml')
+
+
+def test_what_a_network_leaves_out(tmp_path):
+    found = network.load(written(tmp_path))
+    assert (found.hop_latency, found.overhead, found.link_bandwidth, found.processes_per_node, found.memory) == \
+        (0, 0, 100, 1, None)
+    assert found.rate_of('cg') == 50
+    with pytest.raises(PlumblineError, match='has no sp; there are cg'):
+        network.load(written(tmp_path, 'compute_rate: {cg: 3}')).rate_of('sp')
+    for name in ('latency', 'overhead', 'hop_latency'):
+        with pytest.raises(PlumblineError, match='cannot be negative'):
+            found.changed(**{name: -1})
+
+
+@pytest.mark.parametrize('path', sorted(NETWORKS.glob('*.yaml')), ids=lambda path: path.stem)
+def test_shipped_networks_are_in_order(path):
+    found = network.load(path)
+    for application in program.ITERATIONS:
+        assert found.rate_of(application) > 0
+    assert len(topology.of_network(found, found.nodes_for(1024)).switch_of) == found.nodes_for(1024)
+
+
+# --- topologies ----------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('nodes, dimensions, sides', [
+    (16, 3, [4, 2, 2]), (32, 3, [4, 4, 2]), (64, 3, [4, 4, 4]), (128, 3, [8, 4, 4]), (256, 3, [8, 8, 4]), (1024, 3, [16, 8, 8]),
+    (9, 2, [3, 3]), (7, 1, [7]), (7, 2, [3, 3]), (1, 3, [1, 1, 1])])
+def test_the_torus_nearest_to_a_cube(nodes, dimensions, sides):
+    assert topology.nearest_cube(nodes, dimensions) == sides
+
+
+def lengths(graph, start):
+    '''Links on the shortest way from a switch to every other.'''
+    far, edge = {start: 0}, [start]
+    while edge:
+        edge = [new for at in edge for a, b, _ in graph.links for old, new in ((a, b), (b, a))
+                if old == at and new not in far and not far.update({new: far[at] + 1})]
+    return far
+
+
+def test_torus_by_hand(tmp_path):
+    graph = topology.of_network(network.load(written(tmp_path, 'topology: {kind: torus, dimensions: [4, 3, 2]}')), 24)
+    assert len(set(graph.switch_of)) == 24 and graph.switch_of[:2] == ['switch-0-0-0', 'switch-1-0-0']
+    assert len(graph.links) == 24 + 24 + 12     # two neighbours across the dimension of 2 have one link
+    assert max(lengths(graph, 'switch-0-0-0').values()) == 2 + 1 + 1
+    assert lengths(graph, 'switch-0-0-0')['switch-3-2-1'] == 3      # round the ends
+
+
+def test_fat_tree_by_hand(tmp_path):
+    tapered = network.load(written(tmp_path, 'topology: {kind: fat-tree, nodes_per_leaf: 4, uplinks: 2}'))
+    graph = topology.of_network(tapered, 10)
+    assert graph.switch_of == ['leaf-0'] * 4 + ['leaf-1'] * 4 + ['leaf-2'] * 2
+    assert graph.links == [('leaf-0', 'core', 2), ('leaf-1', 'core', 2), ('leaf-2', 'core', 2)]
+    assert topology.of_network(tapered, 4).links == []
+    deep = network.load(written(tmp_path, 'topology: {kind: fat-tree, nodes_per_leaf: 2, leaves_per_pod: 2}'))
+    graph = topology.of_network(deep, 8)
+    assert lengths(graph, 'leaf-0') == {'leaf-0': 0, 'pod-0': 1, 'leaf-1': 2, 'core': 2, 'pod-1': 3, 'leaf-2': 4, 'leaf-3': 4}
+    assert {count for a, _, count in graph.links if a.startswith('pod')} == {4}
+
+
+def test_dragonfly_by_hand(tmp_path):
+    given = 'topology: {kind: dragonfly, nodes_per_router: 2, routers_per_group: 3, groups: 4}'
+    graph = topology.of_network(network.load(written(tmp_path, given)), 24)
+    assert graph.switch_of[:7] == ['router-0-0'] * 2 + ['router-0-1'] * 2 + ['router-0-2'] * 2 + ['router-1-0']
+    between = [link for link in graph.links if link[0][:8] != link[1][:8]]
+    assert len(graph.links) - len(between) == 4 * 3 and len(between) == 6
+    # Three links to other groups, one on each router.
+    assert sorted(end for link in between for end in link[:2] if end.startswith('router-0')) == \
+        ['router-0-0', 'router-0-1', 'router-0-2']
+    assert max(lengths(graph, 'router-0-0').values()) <= 3
+
+
+@pytest.mark.parametrize('given, most', [
+    ('{kind: switch, nodes: 8}', 8), ('{kind: torus, dimensions: [2, 2, 2]}', 8), ('{kind: fat-tree, nodes_per_leaf: 4, nodes: 8}', 8),
+    ('{kind: dragonfly, nodes_per_router: 1, routers_per_group: 2, groups: 4}', 8)])
+def test_too_few_nodes(tmp_path, given, most):
+    small = network.load(written(tmp_path, f'topology: {given}'))
+    assert len(topology.of_network(small, most).switch_of) == most
+    with pytest.raises(PlumblineError, match=f'has {most} nodes, {most + 1} are needed; give fewer'):
+        topology.of_network(small, most + 1)
+
+
+# --- what SimGrid is given -----------------------------------------------------------------------------------------
+
+def test_platform_by_hand(tmp_path):
+    where = network.load(written(tmp_path, 'topology: {kind: torus, dimensions: [4]}', 'hop_latency: 0.5',
+                                 'link_bandwidth: 60', 'processes_per_node: 2', 'memory: {latency: 0.25, bandwidth: 900}'))
+    zone = tree.fromstring(platform.platform_xml(where, 4, 50)).find('zone')
+    tags = [child.tag for child in zone]
+    assert tags == sorted(tags, key=['host', 'router', 'link', 'route'].index)
+    assert [(host.get('id'), host.get('speed'), host.get('core')) for host in zone.iter('host')] == \
+        [(f'node-{node}', '50Mf', '2') for node in range(4)]
+    links = {link.get('id'): (link.get('bandwidth'), link.get('latency')) for link in zone.iter('link')}
+    assert len(links) == 2 * (4 + 4)
+    # To a neighbour 0.75 + 0.5 + 0.75 = 2 us, and half a microsecond more for each further switch.
+    assert links['node-0_switch-0'] == links['switch-0_node-0'] == ('100MBps', '0.75us')
+    assert links['switch-3_switch-0'] == links['switch-0_switch-3'] == ('60MBps', '0.5us')
+    routes = {(route.get('src'), route.get('dst')): [link.get('id') for link in route] for route in zone.iter('route')}
+    assert routes['node-2', 'switch-2'] == ['node-2_switch-2'] and len(routes) == len(links)
+    assert platform.host_file(where, 5) == 'node-0\nnode-0\nnode-1\nnode-1\nnode-2\n'
+    options = platform.settings(where.changed(overhead=1.5))
+    assert {'--cfg=network/latency-factor:1', '--cfg=smpi/simulate-computation:no'} <= set(options)
+    given = dict(option.removeprefix('--cfg=').split(':', 1) for option in options)
+    assert float(given['network/loopback-lat']) == 0.25e-6 and float(given['network/loopback-bw']) == 900e6
+    assert [float(given[f'smpi/{side}'].split(':')[1]) for side in ('os', 'ois', 'or')] == [pytest.approx(1.5e-6)] * 3
+
+
+def test_several_links_are_one_of_their_bandwidth(tmp_path):
+    where = network.load(written(tmp_path, 'topology: {kind: fat-tree, nodes_per_leaf: 2, uplinks: 3}'))
+    links = {link.get('id'): link.get('bandwidth') for link in tree.fromstring(platform.platform_xml(where, 4, 1)).iter('link')}
+    assert (links['node-0_leaf-0'], links['leaf-1_core']) == ('100MBps', '300MBps')
+
+
+# --- questions -----------------------------------------------------------------------------------------------------
+
+def test_root_of_a_growing_function():
+    for target in (0.5, 5, 60, 99):
+        found = study.root(lambda x: 100 * (x + 0.1) / (x + 8), target, 0.0, 1e4, 1e-6)
+        assert found == 0 if target < 2 else abs(100 * (found + 0.1) / (found + 8) - target) < 1e-6
+    with pytest.raises(ValueError):
+        study.root(lambda x: x / (x + 1), 2, 0.0, 1e4, 1e-6)
+
+
+def test_published_tables():
+    '''As they stand in the source.'''
+    for application, corner in (('cg', (5, 7, 46, 60)), ('sp', (29, 53, 61, 84))):
+        cells = study.published(application)
+        assert cells.height == 25 and 'anderson1997' in study.source_of(application)
+        wide = study.wide(cells, 'published')
+        assert (wide[0, 1], wide[0, 5], wide[4, 1], wide[4, 5]) == corner
+    with pytest.raises(PlumblineError, match='no table of it was published; there are cg, sp'):
+        study.published('cg-doubling')
+
+
+def test_where_a_table_falls():
+    cells = pl.DataFrame({'processes': [16, 16, 32, 32], 'latency': [1.0, 5.0, 1.0, 5.0], 'percent': [5.0, 4.0, 6.0, 7.0]})
+    assert study.falls(cells) == ['processes 16: 4.00 % at 5 us, 5.00 % at 1']
+    assert study.falls(cells, within=1.5) == []
+
+
+@pytest.mark.parametrize('text, expected', [('5', [5.0]), ('1,2.5', [1.0, 2.5]), ('+2', [3.5]), ('-0.5,+0', [1.0, 1.5])])
+def test_latencies_of_the_command_line(text, expected):
+    assert command.latencies_of(text, 1.5) == expected
+
+
+@pytest.mark.parametrize('arguments, part', [
+    (['--latency=-9'], '--latency -9: comes to -7 us; a time cannot be negative'),
+    (['--latency', 'much'], "--latency much: 'much' is not a time"),
+    (['--processes', '0'], "--processes 0: '0' is not a number of processes"),
+    (['--processes', '4,x'], "'x' is not a number of processes"),
+    (['--application', 'lu'], '--application lu: there are cg, cg-doubling, sp'),
+])
+def test_bad_questions_are_one_line(tmp_path, arguments, part):
+    done = subprocess.run([sys.executable, '-c', 'from plumbline.cli import main; main()', 'simulate', written(tmp_path), *arguments],
+                          capture_output=True, text=True, timeout=50)
+    assert done.returncode == 2 and done.stderr.startswith('plumbline: ') and done.stderr.count('\n') == 1
+    assert part in done.stderr
+
+
+def test_without_simgrid_the_reason_is_one_line(monkeypatch, tmp_path):
+    monkeypatch.setenv('PATH', str(tmp_path))
+    assert program.missing().startswith('smpirun and smpicc of SimGrid: not found')
+    with pytest.raises(PlumblineError, match='not found; install SimGrid'):
+        program.build(tmp_path)
+
+
+# --- simulated runs ------------------------------------------------------------------------------------------------
+
+@pytest.fixture(scope='module')
+def simulated(tmp_path_factory):
+    needs('cmake', 'smpicc', 'smpirun')
+    return program.build(tmp_path_factory.mktemp('simulated'))
+
+
+def cg(simulated, folder, processes, application='cg', text=BASE, size='S', iterations=1, **changes):
+    where = network.load(written(folder, text=text)).changed(**changes)
+    return program.run(simulated, where, application, processes, folder / 'stage', size, iterations)
+
+
+def test_times_by_hand(simulated, tmp_path):
+    '''Two processes on a grid of 1 x 2: 26 products with a message of half the vector each for the sums and none else, 53
+    scalar sums; all of them exchanges in step.  A process may leave the barrier before one message earlier.'''
+    found = cg(simulated, tmp_path, 2, latency=10.0, bandwidth=1e6, compute_rate=1e9)
+    steps = found.printed['messages']
+    assert (steps, found.printed['words']) == (26 + 53, 53)
+
+    def is_near(seconds, step):
+        return steps * step <= seconds <= 1.001 * (steps + 1) * step
+
+    assert is_near(found.seconds, 10e-6)
+    loaded = cg(simulated, tmp_path, 2, latency=10.0, overhead=3.0, bandwidth=1e6, compute_rate=1e9)
+    assert is_near(loaded.seconds, 10e-6 + 2 * 3e-6)
+    narrow = cg(simulated, tmp_path, 2, latency=0.0, bandwidth=10.0, compute_rate=1e9)
+    assert narrow.seconds == pytest.approx(found.printed['bytes'] / 10e6, rel=0.03)     # the halves are not quite alike
+    busy = cg(simulated, tmp_path, 1, compute_rate=1.0)
+    assert busy.seconds == pytest.approx(busy.printed['flops'] / 1e6, rel=1e-6) and busy.communication == 0
+
+
+def test_the_same_input_gives_the_same_output(simulated, tmp_path):
+    for application, processes in (('cg', 16), ('cg-doubling', 8), ('sp', 8)):
+        first, second = (cg(simulated, tmp_path, processes, application).printed for _ in range(2))
+        assert first == second
+
+
+def test_cg_is_right_on_any_grid(simulated, tmp_path):
+    '''15 iterations: the result is the published one, and that of one process.'''
+    alone = cg(simulated, tmp_path, 1, iterations=15).printed
+    assert alone['value'] == pytest.approx(8.5971775078648, rel=1e-12)
+    for application, processes in (('cg', 8), ('cg', 16), ('cg-doubling', 4), ('cg-doubling', 8)):
+        found = cg(simulated, tmp_path, processes, application, iterations=15).printed
+        assert found['value'] == pytest.approx(alone['value'], rel=1e-13) and found['error'] < 1e-12
+    # No work is done twice but for the sums of rows: 1400 words of every product.
+    assert cg(simulated, tmp_path, 4).printed['flops'] * 4 - cg(simulated, tmp_path, 1).printed['flops'] == 26 * 1400
+
+
+def test_more_latency_and_more_processes_are_more_communication(simulated, tmp_path):
+    where = network.load(written(tmp_path, 'topology: {kind: torus, dimensions: 3}'))
+    for application in ('cg', 'sp'):
+        cells = study.table(simulated, where, application, [(n, L) for n in (4, 8, 16) for L in (1, 5, 25)], tmp_path, 'S', 1)
+        assert cells.height == 9 and not study.falls(cells)
+        assert cells['percent'].is_between(0, 100, closed='none').all()
+
+
+def test_an_overhead_is_fitted(simulated, tmp_path):
+    where = network.load(written(tmp_path))
+    known = study.table(simulated, where.changed(overhead=7.0), 'cg', [(4, 1)], tmp_path, 'S')['percent'][0]
+    fitted = study.calibrate(simulated, where, 'cg', 4, 1, known, tmp_path, 'S')
+    assert fitted.overhead == pytest.approx(7.0, rel=0.01) and fitted.percent == pytest.approx(known, abs=0.005)
+    with pytest.raises(PlumblineError, match='no overhead per message'):
+        study.calibrate(simulated, where, 'cg', 1, 1, 50, tmp_path, 'S')
+
+
+def test_what_two_microseconds_cost(simulated, tmp_path):
+    where = network.load(written(tmp_path))
+    found = study.cost(simulated, where, 'cg', 8, where.latency + 2, tmp_path, 'S')
+    assert 1 < found.slowdown < 2 and found.after.percent > found.before.percent
+    assert '+2 us: +' in found.lines[-1]
+
+
+@pytest.mark.parametrize('application, processes, part', [
+    ('cg', 3, 'cg on 3 processes: the grid of processes needs a power of two'),
+    ('cg', 2048, 'more processes than rows'),
+])
+def test_the_application_refuses(simulated, tmp_path, application, processes, part):
+    with pytest.raises(PlumblineError, match=part) as raised:
+        cg(simulated, tmp_path, processes, application)
+    assert '\n' not in str(raised.value)
+
+
+def test_a_run_that_does_not_end(simulated, tmp_path):
+    with pytest.raises(PlumblineError, match='not at its end after 0.01 s'):
+        program.run(simulated, network.load(written(tmp_path)), 'cg', 4, tmp_path / 'stage', 'S', time_limit=0.01)
+
+
+def test_a_wrong_result_is_found(tmp_path):
+    '''A transpose exchange with the wrong partner.'''
+    needs('cmake', 'smpicc', 'smpirun')
+    source = tmp_path / 'src'
+    for part in ('cmake', 'mpi'):
+        shutil.copytree(SOURCE / part, source / part)
+    path = source / 'mpi/cg/cg.c'
+    text = path.read_text()
+    assert text.count('q[k] += diagonal[k] * p[k]') == 1
+    path.write_text(text.replace('q[k] += diagonal[k] * p[k]', 'q[k] += diagonal[k] * p[k] * (s->a->rank != 1)'))
+    subprocess.run(['cmake', '-S', source / 'mpi/simulation', '-B', tmp_path / 'b', '-DCMAKE_C_COMPILER=smpicc', '-DPLUMBLINE_C_FLAGS=-O0'],
+                   check=True, capture_output=True)
+    subprocess.run(['cmake', '--build', tmp_path / 'b', '--parallel', str(os.cpu_count())], check=True, capture_output=True)
+    for processes, wrong in ((1, False), (4, True)):
+        if wrong:
+            with pytest.raises(PlumblineError, match='its result is wrong'):
+                cg(tmp_path / 'b/bin/simulated', tmp_path, processes, iterations=15)
+        else:
+            cg(tmp_path / 'b/bin/simulated', tmp_path, processes, iterations=15)
+
+
+def test_a_simulation_that_changes_is_found(simulated, tmp_path, monkeypatch):
+    real = study.table
+    monkeypatch.setattr(study, 'table', lambda *a, **k: real(*a, **k).with_columns(pl.col('percent') + 1e-9))
+    with pytest.raises(PlumblineError, match='is not deterministic'):
+        study.predict(simulated, network.load(NETWORKS / 't3e.yaml'), 'cg', tmp_path, most=16)
+    with pytest.raises(PlumblineError, match='begins at 16 processes; 8 is too few'):
+        study.predict(simulated, network.load(NETWORKS / 't3e.yaml'), 'cg', tmp_path, most=8)
+
+
+# --- the check -----------------------------------------------------------------------------------------------------
+
+def checked(place, *options):
+    done = place.reframe('-r', '--system', 'localhost', '-p', 'gnu', '-n', 'latency_simulated.*%application=cg', *options,
+                         checks=rfm.REPOSITORY / 'checks/mpi')
+    return next(iter(done.cases().values()))
+
+
+def test_the_check_predicts_and_is_drawn(tmp_path):
+    needs('cmake', 'smpicc', 'smpirun')
+    place = rfm.Workplace(tmp_path / 'place', config=rfm.REPOSITORY / 'config/localhost.py')
+    case = checked(place, '-S', 'latency_simulated.most=32')
+    assert case['result'] == 'pass', case['fail_reason']
+    left = case['plumbline']
+    names = {metric['name']: metric for metric in left['metrics']}
+    assert len(names) == 11 and names['communication_fitted.cg.16.1us']['value'] == pytest.approx(0.05, abs=5e-5)
+    assert names['difference.cg']['verdict'] == 'PASS' and names['difference.cg']['value'] < 0.05
+    assert any('fitted to 5 % on 16 processes at 1 us' in note for note in left['notes'])
+    (_, told, table), (_, _, figure) = figures.of_check('latency_simulated', [rfm.detail_of('latency_simulated', case)])
+    assert [row[0] for row in table.rows] == ['16', '32'] and table.rows[0][1] == '5.0 (5, fitted)'
+    assert figure is not None and 'anderson1997' in told
+
+
+def test_the_check_is_skipped_without_simgrid(tmp_path):
+    without = rfm.tools(tmp_path / 'bin', without=('smpirun',))
+    place = rfm.Workplace(tmp_path / 'place', path=without, config=rfm.REPOSITORY / 'config/localhost.py')
+    case = checked(place)
+    assert case['result'] == 'skip' and 'smpirun of SimGrid: not found' in str(case['plumbline']['skipped'])
+
+
+def test_no_prediction_is_an_error():
+    with pytest.raises(PlumblineError, match='has printed no prediction'):
+        predict.parse('Segmentation fault')
+
+
+# --- natively ------------------------------------------------------------------------------------------------------
+
+def test_cg_natively(mpi_programs):
+    '''Each rank count gives the published result; the first iteration's residual and all 15 are in max_error.'''
+    build = mpi_programs('openmpi')
+    few = ('--class', 'S', '--variants', 'all', '--samples', '10', '--passes', '1')
+    for ranks in (1, 2, 4):
+        found = build.measured(ranks, 'cg', *few).measurements
+        assert [record['variant'] for record in found] == ['halving', 'doubling']
+        for record in found:
+            assert record['valid'] and record['max_error'] < 1e-12 and record['ranks'] == ranks and record['size'] == 1400
+            assert len(record['communication']) == 10
+            assert all(0 < part < whole if ranks > 1 else part == 0
+                       for part, whole in zip(record['communication'], record['seconds'], strict=True))
+    refused = build.run(3, 'cg', *few)
+    assert refused.code != 0 and not refused.text.count('"measurement"')
+    assert [line for line in refused.errors.splitlines() if line.startswith('plumbline: ')] == \
+        ['plumbline: cg on 3 processes: the grid of processes needs a power of two of them: 1, 2, 4, 8, ...']
