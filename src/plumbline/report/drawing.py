@@ -298,6 +298,51 @@ def log_dots(panels):
     return figure
 
 
+def stacked_bars(panels, parts, unit):
+    """Parts of a whole: a panel for each (heading, {bar: {part: value}}, {bar: quartiles of the whole}), parts below 0 to the left.
+
+    :arg parts: part -> (name, colour, pattern), in the order of stacking.
+    """
+    figure = _stacked([len(bars) for _, bars, _ in panels], row=34, top=72)
+    figure.update_layout(barmode="relative", legend={"y": 1 + 28 / figure.layout.height})
+    for number, (heading, bars, wholes) in enumerate(panels, 1):
+        at, names = {"row": number, "col": 1}, list(map(plain_text, bars))
+        for part, (name, colour, pattern) in parts.items():
+            figure.add_bar(
+                **at,
+                orientation="h",
+                y=names,
+                x=[values[part] for values in bars.values()],
+                name=plain_text(name),
+                legendgroup=part,
+                showlegend=number == 1,
+                width=0.74,
+                marker={"color": colour, "line": {"color": INK, "width": 0.5}, "pattern": {"shape": pattern, "fillmode": "overlay"}},
+                hovertemplate="%{y}: %{x:.3g} " + unit + "<extra>" + plain_text(name) + "</extra>",
+            )
+        low, middle, high = np.array([wholes[bar] for bar in bars]).T
+        figure.add_scatter(
+            **at,
+            x=middle,
+            y=names,
+            name="the whole, as measured",
+            legendgroup="whole",
+            showlegend=number == 1,
+            mode="markers",
+            marker={"color": INK, "symbol": "diamond", "size": 8, "line": {"color": "#ffffff", "width": 1}},
+            error_x=_whiskers(low, middle, high) | {"color": INK},
+            hovertemplate="%{y}: %{x:.3g} " + unit + "<extra></extra>",
+        )
+        figure.update_yaxes(**at, autorange="reversed", ticks="", showgrid=False)
+        figure.update_xaxes(**at, zeroline=True, zerolinecolor=INK, zerolinewidth=1)
+        figure.add_annotation(
+            **at, x=0, xref="x domain", xanchor="left", y=1, yref="y domain", yanchor="bottom", showarrow=False,
+            text=f"<b>{plain_text(heading)}</b>",
+        )
+    figure.update_xaxes(title=unit, row=len(panels), col=1)
+    return figure
+
+
 def gigabytes(rate):
     """A rate in GB/s as text, in the unit that suits it."""
     return quantity.amount(rate * 1e3, "MB/s")

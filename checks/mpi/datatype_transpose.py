@@ -1,0 +1,53 @@
+import numpy as np
+import reframe as rfm
+from plumbline import limits, metrics
+from plumbline.mpi import memory_logp
+from plumbline.mpi.check import MpiCheck
+from plumbline.topology import MEMORY_SHARE
+from reframe.core.builtins import parameter
+
+#: Dimensions of the matrix, and what a process holds of it: the matrix, what has come, what has been packed.
+SIZES, BYTES = (64, 256, 1024, 2048, 4096), 3 * 8
+
+#: Ways to send, and packing without a message.
+SENT = ('datatype', 'packed', 'blocked', 'mpi_pack', 'library', 'contiguous')
+LOCAL = ('copy', 'pack_datatype', 'pack_hand', 'pack_blocked', 'pack_library', 'unpack_datatype', 'unpack_library')
+
+#: What is compared with what the MPI itself does.
+OVER_MPI = {'blocked': 'datatype', 'library': 'datatype', 'pack_library': 'pack_datatype', 'unpack_library': 'unpack_datatype'}
+
+
+@rfm.simple_test
+class datatype_transpose(rfm.RunOnlyRegressionTest, MpiCheck):
+    '''What does the MPI's own packing of a matrix transpose cost against packing by hand and against contiguous data, and
+    how much of it does the packing library save?'''
+
+    descr = 'Matrix transpose as a derived datatype, packed by hand, and with the packing library'
+    source = 'byna2003, sections 3, 4 and 6'
+    program = 'datatype'
+    preload = 'pack'
+    samples = 15
+    transport = parameter(['shm', 'tcp'])
+    tags = {'acceptance'}
+
+    def options(self):
+        room = self.memory_bytes or (MEMORY_SHARE * self.memory if self.memory else np.inf)
+        sizes = [size for size in SIZES if len(self.cpus) * BYTES * size**2 <= room]
+        for size in sorted(set(SIZES) - set(sizes)):
+            self.skip_metric(f'all of {size} x {size}', 'the matrices would need more than their share of the memory')
+        self.note('base pages, as programs get them that ask for no others; the packing library asks huge ones for its own '
+                  "buffers, and decides by its own settings of the TLB (PLUMBLINE_PACK_TLB, PLUMBLINE_PACK_PAGE)")
+        return ['--variants', ','.join(SENT + LOCAL), '--size', ','.join(map(str, sizes or SIZES[:1])), '--pages', 'base',
+                '--block', '0.005']
+
+    def evaluate(self):
+        for group in metrics.groups(self.measurements):
+            of, size = {record['variant']: record for record in group}, group[0]['size']
+            contiguous = memory_logp.message_seconds(of['contiguous'])
+            for variant in SENT:
+                yield metrics.bandwidth(of[variant], f'{variant}.{size}')
+            for variant in ('datatype', 'blocked', 'library'):
+                yield metrics.Metric('of_contiguous', f'{variant}.{size}',
+                                     contiguous / memory_logp.message_seconds(of[variant]), '1')
+            for variant, own in OVER_MPI.items():
+                yield metrics.Metric('speedup', f'{variant}.{size}', limits.paired_ratio(of[variant], of[own], 'bytes'), '1')

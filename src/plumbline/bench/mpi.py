@@ -1,0 +1,81 @@
+'''What the figures of the MPI programs share: the MPIs of this machine, the programs built with each.'''
+
+import os
+import subprocess
+
+from plumbline import records
+from plumbline.errors import PlumblineError
+from plumbline.mpi import environments
+from plumbline.mpi.families import families
+from plumbline.settings import ROOT
+
+
+class MpiMachine:
+    '''One MPI's programs, built here.
+
+    :attr family: see :class:`plumbline.mpi.families.Family`.
+    :attr cpus: those that may be used, in the order of ranks.
+    :attr memory: bytes.
+    :attr imb: folder of the Intel MPI Benchmarks of this MPI, or None.
+    '''
+
+    def __init__(self, machine, environment):
+        name, = set(environment['features']) & set(families())
+        self.family, self.cpus, self.memory = families()[name], machine.cpus, machine.memory
+        self.folder, self.launcher = f'{machine.folder}/{environment["name"]}', environment['extras']['launcher']
+        self.imb = environment['extras'].get('imb')
+        self.env = dict(os.environ)
+        for variable, value in environment['env_vars']:
+            self.env[variable] = value.replace(f'${variable}', os.environ.get(variable, '')).rstrip(':')
+        self._call('cmake', '-S', str(ROOT / 'src/mpi'), '-B', self.folder, f'-DCMAKE_C_COMPILER={environment["cc"]}')
+        self._call('cmake', '--build', self.folder, '--parallel')
+
+    def _call(self, *command, timeout=None, **variables):
+        os.makedirs(self.folder, exist_ok=True)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout, cwd=self.folder,
+                              env={**self.env, **variables})
+        if done.returncode:
+            said = done.stderr.strip().splitlines()
+            why = [line for line in said if line.startswith('plumbline: ')] or said[-1:] or ['no reason given']
+            raise PlumblineError(f"{' '.join(command)} failed: {why[-1]}")
+        return done.stdout
+
+    def library(self, name):
+        '''Where a library that stands between a program and its MPI lies.'''
+        return f'{self.folder}/lib/libplumbline_{name}.so'
+
+    def run(self, program, *options, ranks=2, transport='shm', preload=None, timeout=600, **variables):
+        '''The measurement records of one run.
+
+        :arg preload: name of a library of ours that the program loads first.
+        :arg timeout: seconds.
+        :arg variables: of the environment.
+        '''
+        loaded = ['env', f'LD_PRELOAD={self.library(preload)}'] if preload else []
+        cpus = ','.join(map(str, self.cpus[:ranks]))
+        said = self.launch(*loaded, f'{self.folder}/bin/{program}', '--cpus', cpus, *map(str, options), ranks=ranks,
+                           transport=transport, timeout=timeout, **variables)
+        return records.parse(said).measurements
+
+    def launch(self, *command, ranks=2, transport='shm', timeout=600, **variables):
+        '''What a program says that runs with a rank on each of the first CPUs.'''
+        cpus = self.cpus[:ranks]
+        settings = (self.family.start + self.family.bind).filled(ranks=ranks, cpus=','.join(map(str, cpus)))
+        settings += self.family.transports[transport]
+        for prepare in self.family.bind_commands(cpus):
+            self._call('sh', '-c', prepare)
+        return self._call(*self.launcher, *settings.options, *command, timeout=timeout, **settings.env, **variables)
+
+
+def machines(machine):
+    '''Yield an :class:`MpiMachine` for each MPI found.
+
+    :raises PlumblineError: if there is none, or only one CPU.
+    '''
+    if len(machine.cpus) < 2:
+        raise PlumblineError('two ranks need two CPUs')
+    found = environments.found()
+    if not found:
+        raise PlumblineError('no MPI was found: install one, with its compiler wrapper mpicc')
+    for environment in found:
+        yield MpiMachine(machine, environment)

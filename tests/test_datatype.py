@@ -1,0 +1,343 @@
+'''The matrix transpose as a message: right results of every way to send it, the Memory-LogP split, its check and figures.'''
+
+import shutil
+
+import numpy as np
+import pytest
+import rfm
+from made_report import measurement
+from mpi_native import MPIS, MpiBuild, every_mpi, mpirun, needs_mpi
+from native import CPUS, SOURCE, output_of, two_cpus
+
+from plumbline.bench import datatype as bench
+from plumbline.bench import mpi as bench_mpi
+from plumbline.errors import PlumblineError
+from plumbline.mpi import memory_logp
+from plumbline.mpi.families import families
+from plumbline.report import figures
+
+AWKWARD = [1, 2, 3, 16, 17, 63, 65]
+QUICK = ['--samples', 10, '--passes', 1]
+WITHOUT = {'datatype', 'packed', 'blocked', 'mpi_pack', 'contiguous', 'copy', 'pack_datatype', 'pack_hand', 'pack_blocked',
+           'unpack_datatype', 'unpack_hand', 'unpack_blocked'}
+WITH = {'library', 'pack_library', 'unpack_library'}
+
+#: What a build of the program alone needs.
+PARTS = ('cmake', 'harness', 'mpi/runtime', 'mpi/datatype')
+
+
+def listed(values):
+    return ','.join(map(str, values))
+
+
+def any_mpi():
+    '''One that is there.'''
+    if not MPIS:
+        pytest.skip('no MPI is there')
+    return next(iter(MPIS))
+
+
+def copied(folder):
+    '''A copy of what the program alone is built from.'''
+    for part in PARTS:
+        shutil.copytree(SOURCE / part, folder / part)
+    shutil.copy(SOURCE / 'mpi/CMakeLists.txt', folder / 'mpi')
+    return folder
+
+
+# --- right results -----------------------------------------------------------------------------------------------
+
+@every_mpi
+def test_every_variant_is_right(mpi_programs, mpi):
+    found = mpi_programs(mpi).measured(2, 'datatype', '--variants', 'all', '--size', listed(AWKWARD), *QUICK)
+    assert found.errors == ''
+    assert {record['variant'] for record in found.measurements} == WITHOUT
+    assert {record['size'] for record in found.measurements} == set(AWKWARD)
+    assert all(record['valid'] and record['max_error'] == 0 for record in found.measurements)
+    assert {record['options']['pack_library'] for record in found.measurements} == {'absent'}
+    for record in found.measurements:
+        local = record['variant'] == 'copy' or record['variant'].startswith(('pack_', 'unpack_'))
+        assert record['options']['messages'] == (0 if local else 2)
+        assert record['bytes'] == (1 if local else 2) * 8 * record['size']**2
+        assert record['working_set'] == 3 * 8 * record['size']**2
+
+
+def test_pairs_exchange_at_once_and_passes_may_be_repeated(mpi_programs):
+    found = mpi_programs(any_mpi()).measured(4, 'datatype', '--variants', 'all', '--size', 33, '--samples', 10,
+                                             '--passes', 2).measurements
+    assert {record['variant'] for record in found} == WITHOUT
+    assert all(record['valid'] and record['ranks'] == 4 for record in found)
+
+
+def test_nothing_is_read_or_written_beside(mpi_sanitized):
+    found = mpi_sanitized(any_mpi()).measured(2, 'datatype', '--variants', 'all', '--size', listed(AWKWARD), *QUICK,
+                                              ASAN_OPTIONS='detect_leaks=0').measurements
+    assert {record['variant'] for record in found} == WITHOUT
+    assert all(record['valid'] for record in found)
+
+
+@every_mpi
+def test_with_the_packing_library(mpi_programs, mpi):
+    build = mpi_programs(mpi)
+    found = build.measured(2, 'datatype', '--variants', 'all', '--size', listed([*AWKWARD, 300]), *QUICK,
+                           LD_PRELOAD=build.library('pack')).measurements
+    assert {record['variant'] for record in found} == WITHOUT | WITH
+    assert all(record['valid'] for record in found)
+    assert {record['options']['pack_library'] for record in found} == {'loaded'}
+
+
+# --- wrong results are found, bad input is refused ----------------------------------------------------------------
+
+#: Function, what stands in it, what breaks it, and the variants that are then wrong.
+BROKEN = [
+    ('loops.c', 'pack_plain', 'j * n + i] = from[i * n + j]', 'j * n + i] = from[j * n + i]', {'packed', 'pack_hand'}),
+    ('loops.c', 'pack_blocked', 'i < least', 'i + 1 < least', {'blocked', 'pack_blocked'}),
+    ('loops.c', 'unpack_plain', 'j < n;', 'j + 1 < n;', {'unpack_hand'}),
+    ('loops.c', 'unpack_blocked', 'to[i * n + j] =', 'to[i * n + j + (i + 1 == n && j + 1 == n)] =', {'unpack_blocked'}),
+    ('packing.c', 'send_matrix', 'e->matrix)', 'e->packed)', {'contiguous'}),
+    ('packing.c', 'datatype_copy', 'bytes_of(e))', 'bytes_of(e) - 8)', {'copy'}),
+]
+
+
+@pytest.fixture(scope='module')
+def broken(tmp_path_factory):
+    '''A build of a copy in which each function of BROKEN is broken.'''
+    source = copied(tmp_path_factory.mktemp('broken') / 'src')
+    for file, function, right, wrong, _ in BROKEN:
+        path = source / 'mpi/datatype' / file
+        text = path.read_text()
+        at = text.index(right, text.index(f' {function}('))
+        path.write_text(text[:at] + wrong + text[at + len(right):])
+    return MpiBuild(source.parent / 'build', any_mpi(), targets=['datatype'], source=source)
+
+
+def test_a_wrong_result_is_found(broken):
+    found = broken.run(2, 'datatype', '--variants', 'all', '--size', 33, *QUICK)
+    wrong = {record['variant'] for record in found.measurements if not record['valid']}
+    assert found.code
+    assert wrong == set.union(*(variants for *_, variants in BROKEN))
+    assert all(f'plumbline: datatype {variant}, size 33, 2 ranks: the result is wrong' in found.errors for variant in wrong)
+
+
+#: A library with the functions of libplumbline_pack: what it does is in its environment.
+STAND_IN = '''
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Wrong: one element less, and nothing but zeros. */
+int MPI_Send(const void *from, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+{
+    if (!strcmp(getenv("STAND_IN"), "right"))
+        return PMPI_Send(from, count, type, to, tag, comm);
+    double zeros[1000] = {0};
+    int bytes;
+    PMPI_Type_size(type, &bytes);
+    return PMPI_Send(zeros, bytes / 8 - 1, MPI_DOUBLE, to, tag, comm);
+}
+
+int plumbline_pack(const void *user, int count, MPI_Datatype type, void *packed)
+{
+    int at = 0, bytes;
+    if (!strcmp(getenv("STAND_IN"), "refuses"))
+        return -1;
+    PMPI_Type_size(type, &bytes);
+    PMPI_Pack(user, count, type, packed, bytes, &at, MPI_COMM_SELF);
+    return at;
+}
+
+int plumbline_unpack(const void *packed, void *user, int count, MPI_Datatype type)
+{
+    int at = 0, bytes;
+    if (!strcmp(getenv("STAND_IN"), "refuses"))
+        return -1;
+    PMPI_Type_size(type, &bytes);
+    PMPI_Unpack(packed, bytes, &at, user, count, type, MPI_COMM_SELF);
+    return at;
+}
+'''
+
+
+@pytest.fixture(scope='module')
+def stand_in(tmp_path_factory):
+    '''A shared library that stands in for libplumbline_pack.'''
+    folder = tmp_path_factory.mktemp('stand-in')
+    (folder / 'pack.c').write_text(STAND_IN)
+    output_of(MPIS[any_mpi()]['cc'], '-shared', '-fPIC', folder / 'pack.c', '-o', folder / 'libpack.so')
+    return folder / 'libpack.so'
+
+
+@pytest.mark.parametrize('what, wrong', [
+    ('right', set()), ('loses an element', {'library'}), ('refuses', {'library', 'pack_library', 'unpack_library'}),
+])
+def test_the_library_is_in_its_own_variants_only(mpi_programs, stand_in, what, wrong):
+    found = mpi_programs(any_mpi()).run(2, 'datatype', '--variants', 'all', '--size', 20, *QUICK, LD_PRELOAD=stand_in,
+                                        STAND_IN=what)
+    assert {record['variant'] for record in found.measurements} == WITHOUT | WITH, found.errors
+    assert {record['variant'] for record in found.measurements if not record['valid']} == wrong
+    assert bool(found.code) == bool(wrong)
+
+
+def test_a_library_in_some_processes_only_is_refused(mpi_programs, stand_in):
+    program = mpi_programs(any_mpi()).path('datatype')
+    done = mpirun(any_mpi(), 1, ['env', f'LD_PRELOAD={stand_in}', program, ':', '-np', 1, program])
+    assert done.code and not done.measurements
+    assert ours(done) == ['plumbline: libplumbline_pack is loaded in 1 of 2 processes: preload it in all of them or in none']
+
+
+def ours(done):
+    return [line for line in done.errors.splitlines() if line.startswith('plumbline: ')]
+
+
+@pytest.mark.parametrize('ranks, options, parts', [
+    (2, '--size 16384', ['--size 16384', 'at most 16383']),
+    (2, '--variants library', ['--variants library', 'not loaded', 'LD_PRELOAD']),
+    (2, '--variants simd', ['datatype has no such variant', 'mpi_pack']),
+    (1, '--size 8', ['datatype needs 2 processes', 'mpirun -np 2']),
+    (3, '--size 8', ['datatype needs pairs of processes', 'even number']),
+])
+def test_bad_input_is_refused(mpi_programs, ranks, options, parts):
+    done = mpi_programs(any_mpi()).run(ranks, 'datatype', *options.split())
+    assert done.code and not done.measurements
+    assert len(ours(done)) == 1 and all(part in ours(done)[0] for part in parts), done.errors
+
+
+# --- the Memory-LogP split ---------------------------------------------------------------------------------------
+
+def made(variant, microseconds, passes=4, **changed):
+    '''A record whose messages, or copies, take so long.'''
+    local = variant == 'copy' or '_' in variant and variant != 'mpi_pack'
+    each = passes * (1 if local else 2) * 1e-6
+    return measurement(kernel='datatype', variant=variant, ranks=2, size=changed.pop('size', 1000), passes=passes,
+                       seconds=[each * value for value in microseconds], bytes=8e6 * passes * (1 if local else 2),
+                       options={'messages': 0 if local else 2}, **changed)
+
+
+#: Microseconds of one message in each of three rounds.
+GROUP = {'copy': [10, 10, 20], 'contiguous': [30, 35, 50], 'pack_datatype': [50, 55, 70], 'pack_blocked': [15, 15, 30],
+         'datatype': [100, 100, 120], 'blocked': [40, 50, 70]}
+
+
+def test_the_split_by_hand():
+    found = memory_logp.split([made(variant, times) for variant, times in GROUP.items()])
+    assert list(found) == ['datatype', 'blocked', 'contiguous']
+    parts = {name: {part: getattr(found[name], part) * 1e6 for part in ('copy', 'network', 'packing', 'middleware', 'total')}
+             for name in found}
+    expected = {
+        'datatype': {'copy': [10, 10, 20], 'network': [20, 25, 30], 'packing': [40, 45, 50], 'middleware': [30, 20, 20],
+                     'total': [100, 100, 120]},
+        # Packing and sending overlap: less than the parts.
+        'blocked': {'copy': [10, 10, 20], 'network': [20, 25, 30], 'packing': [5, 5, 10], 'middleware': [5, 10, 10],
+                    'total': [40, 50, 70]},
+        'contiguous': {'copy': [10, 10, 20], 'network': [20, 25, 30], 'packing': [0, 0, 0], 'middleware': [0, 0, 0],
+                       'total': [30, 35, 50]}}
+    for name, of in expected.items():
+        for part, values in of.items():
+            np.testing.assert_allclose(parts[name][part], values, rtol=1e-12, atol=1e-9, err_msg=f'{name} {part}')
+
+
+def test_a_negative_part_is_left_as_it_is():
+    group = [made(variant, times) for variant, times in {**GROUP, 'datatype': [60, 60, 60]}.items()]
+    np.testing.assert_allclose(memory_logp.split(group)['datatype'].middleware * 1e6, [-10, -20, -40])
+
+
+@pytest.mark.parametrize('without, named', [('copy', 'copy'), ('contiguous', 'contiguous'), ('pack_blocked', 'pack_blocked')])
+def test_a_split_without_all_its_parts_is_refused(without, named):
+    group = [made(variant, times) for variant, times in GROUP.items() if variant != without]
+    with pytest.raises(PlumblineError, match=f'needs {named} in the same group'):
+        memory_logp.split(group)
+
+
+def test_a_split_with_a_missing_round_is_refused():
+    group = [made(variant, times[:2] if variant == 'copy' else times) for variant, times in GROUP.items()]
+    with pytest.raises(PlumblineError, match='a round is missing'):
+        memory_logp.split(group)
+
+
+# --- the figures -------------------------------------------------------------------------------------------------
+
+def test_the_split_is_drawn():
+    slow = {**GROUP, 'datatype': [60, 60, 60]}
+    records = [made(variant, times, size=1000 * (group + 1), group=group) for group in range(2) for variant, times in slow.items()]
+    detail = {'check': 'datatype_transpose', 'transport': 'shm', 'records': records, 'partition': 'p', 'environ': 'e'}
+    (title, _, _), (name, caption, drawn) = figures.of_check('datatype_transpose', [detail])
+    assert title == 'Bandwidth of a matrix transpose as a message, shm'
+    assert name == 'What the time of the message is made of, shm' and caption.endswith('figure 2.')
+    first = {bar.name: dict(zip(bar.y, bar.x)) for bar in drawn.data[:4]}
+    # Microseconds per million elements: the medians of the rounds are those of 1000 x 1000, as picoseconds.
+    assert first['o: contiguous copy']['datatype'] == pytest.approx(0.010)
+    assert first['L: network']['contiguous'] == pytest.approx(0.025)
+    assert first['l_p: packing']['datatype'] == pytest.approx(0.045)
+    assert first['l_m: middleware']['datatype'] == pytest.approx(-0.020)
+    assert drawn.layout.barmode == 'relative'
+
+
+def test_a_split_that_cannot_be_drawn_says_why():
+    detail = {'check': 'datatype_transpose', 'records': [made('datatype', [1, 2, 3])], 'partition': 'p', 'environ': 'e'}
+    drawn = figures.of_check('datatype_transpose', [detail])
+    assert [figure for _, _, figure in drawn] == [None, None]
+    assert 'needs contiguous, copy, pack_datatype' in drawn[1][1]
+
+
+# --- the bench ---------------------------------------------------------------------------------------------------
+
+def test_the_targets():
+    variants = {**{variant: [30.0] for variant in bench._VARIANTS}, 'library': [10.0], 'contiguous': [6.0]}
+    of = {variant: made(variant, times) for variant, times in variants.items()}
+
+    class Machine:
+        family = families()['mpich']
+
+    met = {figure.what: (figure.value, figure.met) for figure in bench.at_size(Machine, 1024, 'base', of)}
+    assert met['MPICH, 1024 x 1024, base pages: library / datatype'] == (pytest.approx(3), False)
+    assert met['MPICH, 1024 x 1024, base pages: library / contiguous'] == (pytest.approx(0.6), True)
+    assert met['MPICH, 1024 x 1024, base pages: library / blocked by hand'] == (pytest.approx(3), True)
+    assert all(figure.met for figure in bench.at_size(Machine, 512, 'huge', of))
+
+
+@two_cpus
+def test_the_bench_runs_the_program(mpi_programs, tmp_path, monkeypatch):
+    mpi = any_mpi()
+    (tmp_path / MPIS[mpi]['name']).symlink_to(mpi_programs(mpi).folder)
+
+    class Machine:
+        cpus, memory, folder = CPUS, 2**30, tmp_path
+
+    monkeypatch.setattr(bench_mpi.environments, 'found', lambda: [MPIS[mpi]])
+    monkeypatch.setattr(bench, '_SIZES', (16, 2**14))       # the second has no room
+    found = list(bench.figures(Machine, 1))
+    assert len(found) == 2 * 8 and all(len(figure.samples) == 25 for figure in found)
+    assert {figure.what.split(', ')[2].split(':')[0] for figure in found} == {'base pages', 'huge pages'}
+    with pytest.raises(PlumblineError, match='failed: plumbline: --size 16384: '):
+        bench_mpi.MpiMachine(Machine, MPIS[mpi]).run('datatype', '--size', 16384)
+
+
+def test_a_bench_without_an_mpi_says_so(monkeypatch):
+    class Machine:
+        cpus = [0, 1]
+
+    monkeypatch.setattr(bench_mpi.environments, 'found', lambda: [])
+    with pytest.raises(PlumblineError, match='no MPI was found'):
+        list(bench_mpi.machines(Machine))
+
+
+# --- the check ---------------------------------------------------------------------------------------------------
+
+@two_cpus
+def test_the_check_measures_what_it_asks(measuring_mpi, tmp_path):
+    mpi = any_mpi()
+    place = measuring_mpi(tmp_path / 'place', mpi)
+    # By TCP, where the bytes of the messages are counted: those of what is packed without a message are none of them.
+    done = place.reframe('-r', '--exec-policy=serial', '-S', 'samples=10', '-S', 'memory_bytes=200000', '-p', f'gnu-{mpi}',
+                         '-n', 'datatype_transpose.*transport=tcp', checks=rfm.REPOSITORY / 'checks/mpi/datatype_transpose.py')
+    assert done.report, done.out
+    case, = done.cases().values()
+    rfm.assert_measured(case)
+    left = case['plumbline']
+    names = {metric['name'] for metric in left['metrics']}
+    assert {'bandwidth.datatype.64', 'bandwidth.contiguous.64', 'of_contiguous.library.64', 'speedup.library.64',
+            'speedup.blocked.64', 'speedup.pack_library.64', 'speedup.unpack_library.64'} <= names
+    assert not {name for name in names if not name.endswith('.64')}
+    assert {'all of 256 x 256', 'all of 4096 x 4096'} <= {skipped['metric'] for skipped in left['skipped']}
+    _, (_, _, drawn) = figures.of_check('datatype_transpose', [rfm.detail_of('datatype_transpose', case)])
+    assert drawn is not None
