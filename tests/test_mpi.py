@@ -13,7 +13,7 @@ from native import CPUS, two_cpus
 
 from plumbline import records
 from plumbline.errors import PlumblineError
-from plumbline.mpi import environments, families
+from plumbline.mpi import environments, families, loopback
 from plumbline.mpi.families import Settings
 
 FEW = ('--size', '0,1000', '--samples', '10', '--block', '0.001')
@@ -91,6 +91,25 @@ def test_obituary(mpi, said, told):
 
 def test_unknown_signal_is_a_number():
     assert families.name_of(100) == 'signal 100'
+
+
+# --- which way the messages went ----------------------------------------------------------------------------------------
+
+def test_bytes_between_two_looks_count():
+    text = 'plumbline: loopback bytes 100\nplumbline: loopback bytes of IMB 7\nplumbline: loopback bytes 350\n'
+    assert loopback.crossed(text) == 250
+    assert loopback.crossed(text, ' of IMB') is None
+    assert loopback.look() != loopback.look(' of IMB')
+
+
+@pytest.mark.parametrize('transport, moved, crossed, wrong, unproved', [
+    ('tcp', 1000, 1200, False, False), ('tcp', 1000, 10, True, False),
+    ('shm', 1000, 10, False, False), ('shm', 1000, 1200, False, True), ('shm', 2e9, 3e9, True, False),
+    ('tcp', 0, 0, False, False),
+])
+def test_others_can_only_add_to_the_loopback(transport, moved, crossed, wrong, unproved):
+    found = loopback.judge(transport, moved, crossed)
+    assert tuple(text is not None for text in found) == (wrong, unproved)
 
 
 # --- the runtime ----------------------------------------------------------------------------------------------------

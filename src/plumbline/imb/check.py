@@ -1,0 +1,140 @@
+'''The base of the checks that run IMB.'''
+
+import os
+import shlex
+
+from reframe.core.builtins import run_after, variable
+from reframe.utility import typecheck as typ
+
+from plumbline import imb, metrics, records
+from plumbline.errors import PlumblineError, in_one_line
+from plumbline.imb.find import find
+from plumbline.imb.subjects import short_size, subject
+from plumbline.mpi import loopback
+from plumbline.mpi.check import MpiCheck
+from plumbline.mpi.families import family_of
+
+#: The file of message lengths that IMB is given.
+_LENGTHS = 'lengths'
+
+#: Of which looks at the loopback device.
+_OF_IMB = ' of IMB'
+
+_OVERLAP = 'IMB cuts the overlap of each run at 0 and 100 %, so that runs have no spread to judge by'
+
+
+class ImbCheck(MpiCheck):
+    '''Base plugin of the IMB checks: a check sets ``suite`` (the program) and ``benchmarks`` (names).
+
+    IMB prints one number for each length of message, so the whole program is run :attr:`runs` times, and each run is one
+    sample: the interval of the median then says what another run would find, the placing of its buffers included.
+
+    IMB does not say where its processes ran.  A PingPong of our own ends the job, started in the same way: it proves the
+    binding, and leaves the state of the machine.
+    '''
+
+    source = 'Intel MPI Benchmarks; hager2007, section 3.2'
+    program = 'pingpong'
+    samples = 10
+
+    # It is IMB's messages that are looked at, not those of our PingPong.
+    counts_messages = False
+
+    #: Runs of IMB, each of them a sample: 10 at least.
+    runs = variable(int, value=12, loggable=False)
+
+    #: Message lengths, bytes.  The shortest carries one float: for the empty messages of collectives MPI does nothing.
+    lengths = variable(typ.List[int], value=[4**power for power in range(1, 12)], loggable=False)
+
+    #: What a process may use for buffers, GB (IMB's ``-mem``; its own default).
+    buffers = 1.0
+
+    #: IMB's ``-iter``: how often at most, and MB after which a length is repeated less often.  By default IMB's own for two
+    #: processes in shared memory, whose messages take a tenth of a microsecond, and less for the others.
+    repetitions = variable(str, value='', loggable=False)
+
+    def run_with(self, processes, transport, benchmarks):
+        '''Choose ranks, transport and benchmarks.
+
+        :arg processes: ``two`` or ``all``.
+        :arg benchmarks: dictionary of both -> names.
+        '''
+        self.ranks, self.transport = 2 if processes == 'two' else 'all', transport
+        self.benchmarks = benchmarks[processes]
+
+    @property
+    def cpus(self):
+        '''The CPU of each rank; of all, an even number, because our PingPong needs pairs.'''
+        return self.all_cpus[:len(self.all_cpus) // 2 * 2] if self.ranks == 'all' else self.all_cpus[:int(self.ranks)]
+
+    @run_after('init')
+    def allow_for_all_runs(self):
+        self.time_limit = '20m'
+
+    @run_after('setup', always_last=True)
+    def find_imb(self):
+        try:
+            self.binary = find(self.suite, self.current_environ, family_of(self.current_environ))
+        except PlumblineError as error:
+            self.skip(str(error))
+        if len(self.all_cpus) < 2:
+            self.skip('two ranks need two CPUs, there is one')
+
+    def options(self):
+        return ['--variants', 'standard', '--size', '65536', '--passes', '200']
+
+    @property
+    def fitting(self):
+        '''The lengths for which the buffers of a collective (all lengths for all ranks, in and out) fit.'''
+        return [length for length in self.lengths if 2 * len(self.cpus) * length <= self.buffers * 1e9]
+
+    def start(self, command):
+        if self.runs < records.MIN_SAMPLES:
+            raise PlumblineError(f'{self.runs} runs of IMB are as many samples: {records.MIN_SAMPLES} at least are needed')
+        for length in sorted(set(self.lengths) - set(self.fitting)):
+            self.skip_metric(f'all at {short_size(length)}', f'{len(self.cpus)} ranks would need more than the '
+                             f'{self.buffers:g} GB of buffers per process that IMB is given')
+        ours = super().start(command)
+        with open(os.path.join(self.stagedir, _LENGTHS), 'w', encoding='ascii') as file:
+            file.writelines(f'{length}\n' for length in self.fitting)
+        repetitions = self.repetitions or ('1000,40' if self.ranks == 2 and self.transport == 'shm' else '200,10')
+        self.arguments = list(map(str, [
+            '-npmin', len(self.cpus), '-msglen', _LENGTHS, '-iter', repetitions, '-mem', self.buffers, *self.benchmarks]))
+        line = f'{self.job.launcher.run_command(self.job)} {shlex.join([self.binary, *self.arguments])}'
+        self.prerun_cmds += [loopback.look(_OF_IMB), *[line] * self.runs, loopback.look(_OF_IMB)]
+        return [*ours[:-len(command)], self.binary, *self.arguments]
+
+    @run_after('sanity')
+    def tables_are_whole(self):
+        '''Every table and row that was asked for is there, in every run.'''
+        if self.is_dry_run():
+            return
+        with in_one_line():
+            found = imb.outputs(self.output(), f'output of {self.suite}', self.runs, benchmarks=self.benchmarks,
+                                processes=len(self.cpus), arguments=self.arguments, sizes=self.fitting)
+            self.cases = imb.samples(found)
+        self.note(f'{self.suite} {found[0].version}, {self.runs} runs, each of them a sample')
+        self.note('IMB never touches its buffers: from caches that are shared its bandwidth is more than that of a message '
+                  'which is used (see the check pingpong)')
+
+    @run_after('sanity')
+    def messages_went_that_way(self):
+        '''That our PingPong takes a way does not prove that collectives take it.'''
+        if self.is_dry_run():
+            return
+        self.prove_transport(sum((case.bytes or 0) * float(sum(case.values['repetitions'])) for case in self.cases), _OF_IMB)
+
+    def evaluate(self):
+        for case in self.cases:
+            at = subject(case, self.transport)
+            single = subject(case, self.transport, with_size=False)
+            if 'bandwidth' not in case.values:
+                yield metrics.Metric('latency', at, case.seconds * 1e6, 'us')
+            elif case.bytes == min(self.fitting) or case.kind == 'element':
+                yield metrics.Metric('latency', single, case.seconds * 1e6, 'us')
+            if 'bandwidth' in case.values and case.kind != 'element':
+                yield metrics.Metric('bandwidth', at, case.values['bandwidth'], 'MB/s')
+            if 'overlap' in case.values:
+                yield metrics.Metric('overlap', at, case.values['overlap'] / 100, '1', unjudged=_OVERLAP)
+            if 't_ovrl' in case.values and case.kind == 'passive':
+                yield metrics.Metric('latency_busy_target', at, case.values['t_ovrl'], 'us')

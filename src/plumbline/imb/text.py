@@ -1,0 +1,356 @@
+'''Reading IMB's standard output.
+
+Nothing here repairs or guesses.  The output says with which command line it was made and which benchmarks are to come;
+so every table and every row is known before it is read, and one that is missing, unknown, out of its turn or contradicts
+itself is an error.
+'''
+
+import re
+from dataclasses import dataclass, field
+
+from plumbline.errors import PlumblineError
+
+from .contradiction import contradiction
+from .layout import BENCHMARKS, COLUMNS, PARTS, SUITES, Asked, Shape
+
+#: Characters of each column.
+WIDTH = 13
+
+_BANNER = re.compile(r'#    Intel ?\(R\) MPI Benchmarks (\S+), (\S+) part')
+_LINE = re.compile(r'#-+')
+_END = '# All processes entering MPI_Finalize'
+_OURS = re.compile(r'#-+$|# Benchmarking |# !! |# All processes|# Calling sequence')
+_NAME = re.compile(r'# (\w+)')
+_COMMENT = re.compile(r'#     \S.*')
+_HEADING = re.compile(r'# Benchmarking (Multi-)?(\w+)')
+_PROCESSES = re.compile(r'# #processes = (\d+)(?:; rank order \(rowwise\):)?')
+_GROUPS = re.compile(r'# \( (\d+) groups of (\d+) processes each running simultaneous \)')
+_RANKS = re.compile(r'#(?: Group +\d+:)?[ .\d]*')
+_IDLE = re.compile(r'# \( (\d+) additional process(?:es)? waiting in MPI_Barrier\)')
+_MODE = re.compile(r'#    MODE: (NON-AGGREGATE|AGGREGATE)')
+_FAILED = re.compile(r'((?: +\d+)+) ((?:out-of-mem\.|int-overflow|time-out\.);.*)')
+
+
+@dataclass(frozen=True)
+class Row:
+    '''A row of a table.
+
+    :attr shape: the table it stands in (benchmark, mode, processes, groups).
+    :attr group: number of the group it is of (``-multi 1``), or :obj:`None`.
+    :attr bytes: message length as IMB counts it; :obj:`None` for a barrier.
+    :attr values: name of a column -> number in its unit (:data:`COLUMNS`), ``repetitions`` among them.
+    :attr line: where it stands in the text, from 1.
+    '''
+    shape: Shape
+    group: int | None
+    bytes: int | None
+    values: dict
+    line: int
+
+
+@dataclass
+class Table:
+    '''A table.
+
+    :attr columns: :class:`Column` of each column, in their order.
+    :attr failure: what IMB says of the length at which it gave up (out of memory, out of time, more than an int can
+        count), or :obj:`None`.  It then prints no further rows, and no further tables of this benchmark; the rows before
+        count.
+    '''
+    shape: Shape
+    idle: int
+    columns: tuple
+    line: int
+    rows: list = field(default_factory=list)
+    failure: str | None = None
+
+
+@dataclass
+class Output:
+    '''What one run printed.
+
+    :attr program: ``IMB-MPI1``, ``IMB-RMA`` or ``IMB-NBC``.
+    :attr command: its words.
+    '''
+    program: str
+    version: str
+    command: list
+    benchmarks: list
+    tables: list
+
+    @property
+    def rows(self):
+        '''All rows of all tables.'''
+        return [row for table in self.tables for row in table.rows]
+
+    @property
+    def failures(self):
+        '''(table, what IMB says) of each table that it gave up.'''
+        return [(table, table.failure) for table in self.tables if table.failure]
+
+
+class _Reader:
+    '''The lines of one run, one after the other, and the words to complain with.'''
+
+    def __init__(self, lines, first, source):
+        self.lines, self.first, self.at, self.source = lines, first, 0, source
+        self.what = 'preamble'
+
+    @property
+    def number(self):
+        return self.first + self.at
+
+    def wrong(self, text, number=None):
+        return PlumblineError(f'{self.source}, line {number or self.number}: {self.what}: {text}')
+
+    @property
+    def here(self):
+        '''The line that is next, without the blanks at its end.'''
+        if self.at == len(self.lines):
+            raise self.wrong('the output of IMB ends here; did it die, or was the job stopped?')
+        return self.lines[self.at].rstrip()
+
+    def take(self):
+        line = self.here
+        self.at += 1
+        return line
+
+    def expect(self, pattern, what):
+        '''The match of the next line.'''
+        found = re.compile(pattern).fullmatch(self.here)
+        if not found:
+            raise self.wrong(f'expected {what}, found {_shown(self.here)}')
+        self.at += 1
+        return found
+
+    def skip_blank(self, at_least=0):
+        count = 0
+        while not self.here:
+            self.at += 1
+            count += 1
+        if count < at_least:
+            raise self.wrong(f'expected the blank line after a table, found {_shown(self.here)}')
+
+
+def _shown(line):
+    return repr(line.strip() if len(line) < 90 else line.strip()[:80] + ' ...')
+
+
+def outputs(text, source='output of IMB', runs=None, **expected):
+    '''What all runs in a text printed.
+
+    :arg text: standard output of one or more runs, one after the other; what stands before, between and behind them and
+        is not IMB's is for people.
+    :arg source: what to call the text in errors.
+    :arg runs: how many there must be; at least one by default.
+    :arg expected: as in :func:`parse`.
+    :returns: list of :class:`Output`.
+    :raises PlumblineError: naming line and benchmark.
+    '''
+    lines = text.split('\n')
+    begins = [number for number, line in enumerate(lines) if _BANNER.match(line)]
+    found = []
+    free = 0
+    for begin, end in zip(begins, [*begins[1:], len(lines)]):
+        # Banner and rule above it belong to the run; between two runs that rule is the last line of the chunk.
+        _nothing_of_imb(lines, free, begin - 1, source)
+        reader = _Reader(lines[begin:end - (end < len(lines))], begin + 1, source)
+        found.append(_run(reader, **expected))
+        free = begin + reader.at
+    _nothing_of_imb(lines, free, len(lines), source)
+    if len(found) != runs if runs is not None else not found:
+        raise PlumblineError(f'{source}: {len(found)} outputs of IMB instead of {runs or "one at least"}; the standard '
+                             'error of the job says why')
+    return found
+
+
+def parse(text, source='output of IMB', **expected):
+    '''What the only run in a text printed.
+
+    :arg benchmarks: names that were asked for, in any order and spelling; by default those that the output lists.
+    :arg processes: how many IMB was started with; by default what the tables say.
+    :arg arguments: the words behind its name in the command line; by default those that the output repeats.
+    :arg sizes: the lengths in the file of ``-msglen``, which the output does not repeat, bytes.
+    :returns: :class:`Output`.
+    :raises PlumblineError: as :func:`outputs`.
+    '''
+    return outputs(text, source, 1, **expected)[0]
+
+
+def _nothing_of_imb(lines, begin, end, source):
+    for number in range(begin, end):
+        if _OURS.match(lines[number].rstrip()):
+            raise PlumblineError(f'{source}, line {number + 1}: {_shown(lines[number])} belongs to no run of IMB; is a '
+                                 'banner missing, or did several write at once?')
+
+
+def _run(reader, benchmarks=None, processes=None, arguments=None, sizes=None):
+    version, part = reader.expect(_BANNER, "IMB's banner").groups()
+    if part not in PARTS:
+        raise reader.wrong(f'{part}: not one of {", ".join(PARTS)}', reader.number - 1)
+    program = PARTS[part]
+    reader.expect(_LINE, 'the line below the banner')
+    begin, command = _command(reader)
+    if arguments is not None and command[1:] != [str(word) for word in arguments]:
+        raise reader.wrong(f'made by {" ".join(command)!r}, not with the arguments {" ".join(map(str, arguments))!r}')
+    try:
+        asked = Asked(command, sizes)
+    except PlumblineError as error:
+        raise reader.wrong(str(error), begin) from None
+    listed = _listed(reader, SUITES[program])
+    if benchmarks is not None and {name.lower() for name in benchmarks} != {name.lower() for name in listed}:
+        raise reader.wrong(f'{", ".join(benchmarks)} were asked for, {", ".join(listed)} are run')
+    output = Output(program, version, command, listed, [])
+    reader.skip_blank()
+    while reader.here != _END:
+        output.tables.append(_table(reader, listed, asked))
+    reader.what = 'end'
+    reader.take()
+    _every_table(reader, output, asked, processes)
+    return output
+
+
+def _command(reader):
+    while reader.here != '# Calling sequence was:':
+        if reader.here.startswith('# List of'):
+            raise reader.wrong('the calling sequence is missing')
+        reader.take()
+    reader.take()
+    reader.skip_blank()
+    begin, words = reader.number, []
+    while not re.match('# (Minimum|Message lengths)', reader.here):
+        words += reader.take().lstrip('#').split()
+    if not words:
+        raise reader.wrong('the calling sequence is empty')
+    return begin, words
+
+
+def _listed(reader, suite):
+    while reader.here != '# List of Benchmarks to run:':
+        if _OURS.match(reader.here):
+            raise reader.wrong('the list of benchmarks is missing')
+        reader.take()
+    reader.take()
+    reader.skip_blank()
+    names = []
+    while reader.here:
+        if names and _COMMENT.fullmatch(reader.here):
+            reader.take()
+            continue
+        name = reader.expect(_NAME, 'the name of a benchmark')[1]
+        if name not in suite:
+            raise reader.wrong(f'the benchmark {name} is not known', reader.number - 1)
+        names.append(name)
+    return names
+
+
+def _table(reader, listed, asked):
+    if reader.here.startswith('# !! '):
+        raise reader.wrong(f'IMB says: {reader.here.strip("# !")}')
+    reader.what = 'between tables'
+    begin = reader.number
+    reader.expect(_LINE, 'a table')
+    multi, name = reader.expect(_HEADING, "a benchmark's name").groups()
+    reader.what = name
+    if name not in listed:
+        raise reader.wrong('not in the list of benchmarks to run', reader.number - 1)
+    groups, processes = _processes(reader, bool(multi))
+    while not _LINE.fullmatch(reader.here) and _RANKS.fullmatch(reader.here):
+        reader.take()
+    idle = int(reader.expect(_IDLE, 'the number of waiting processes')[1]) if _IDLE.fullmatch(reader.here) else 0
+    reader.expect(_LINE, 'the line above a table')
+    shape = Shape(name, _mode(reader), processes, groups)
+    headings = asked.headings(name)
+    if tuple(reader.here.split()) != headings:
+        raise reader.wrong(f'expected the columns {" ".join(headings)}, found {_shown(reader.here)}')
+    reader.take()
+    table = Table(shape, idle, tuple(COLUMNS[heading] for heading in headings), begin)
+    _rows(reader, table, asked)
+    reader.skip_blank(1)
+    return table
+
+
+def _processes(reader, several):
+    if several:
+        groups, processes = map(int, reader.expect(_GROUPS, 'the number of groups').groups())
+    else:
+        groups, processes = 1, int(reader.expect(_PROCESSES, 'the number of processes')[1])
+    if several != (groups > 1) or processes < 1:
+        raise reader.wrong(f'{groups} groups of {processes} processes', reader.number - 1)
+    return groups, processes
+
+
+def _mode(reader):
+    if reader.here != '#':
+        return None
+    reader.take()
+    mode = reader.expect(_MODE, 'a mode')[1]
+    reader.expect('#', "the end of the mode's heading")
+    return mode
+
+
+def _rows(reader, table, asked):
+    groups = range(table.shape.groups) if asked.multi > 0 else [None]
+    for length in asked.sizes(table.shape.benchmark):
+        if asked.multi > 0:
+            reader.expect('', 'the blank line before the rows of the groups')
+        for group in groups:
+            failed = _FAILED.fullmatch(reader.here)
+            if failed:
+                table.failure = failed[2]
+                _is_its_turn(reader, group, length, *map(int, failed[1].split()[-2:]))
+                reader.take()
+            else:
+                table.rows.append(_row(reader, table, asked, group, length))
+        if table.failure:
+            break
+
+
+def _is_its_turn(reader, group, length, *numbers):
+    expected = [number for number in (group, length) if number is not None]
+    if length is not None and list(numbers[-len(expected):]) != expected:
+        raise reader.wrong(f'expected the row of {length} bytes{"" if group is None else f", group {group}"}, found '
+                           f'{_shown(reader.here)}')
+
+
+def _row(reader, table, asked, group, length):
+    words = reader.here.split()
+    if len(words) != len(table.columns) or ''.join(f'{word:>{WIDTH}}' for word in words) != reader.here:
+        due = 'the row' if length is None else f'the row of {length} bytes'
+        raise reader.wrong(f'expected {due} with {len(table.columns)} columns, found {_shown(reader.here)}')
+    values = {}
+    for column, word in zip(table.columns, words):
+        if not re.fullmatch(rf'\d+\.\d{{{column.decimals}}}' if column.decimals else r'\d+', word):
+            raise reader.wrong(f'{column.name} is {word!r}, not a number with {column.decimals} decimals')
+        values[column.name] = float(word) if column.decimals else int(word)
+    found_group, found_length = values.pop('group', None), values.pop('bytes', None)
+    _is_its_turn(reader, group, length, *(n for n in (found_group, found_length) if n is not None))
+    wrong = contradiction(BENCHMARKS[table.shape.benchmark], table.shape.processes, found_length, values)
+    most = max(asked.most_repetitions, table.shape.processes)
+    if values['repetitions'] > most:
+        wrong = f"{values['repetitions']} repetitions, at most {most} were asked for"
+    if group != found_group or wrong:
+        raise reader.wrong(wrong or f'expected the row of group {group}, found {_shown(reader.here)}')
+    row = Row(table.shape, found_group, found_length, values, reader.number)
+    reader.take()
+    return row
+
+
+def _every_table(reader, output, asked, processes):
+    '''Every table that the command line owes was printed, in its turn.'''
+    total = processes or max((table.shape.groups * table.shape.processes + table.idle for table in output.tables), default=1)
+    owed = [shape for name in output.benchmarks for shape in asked.shapes(name, total)]
+    due = iter(owed)
+    gave_up = None
+    for table in output.tables:
+        shape = next((shape for shape in due if shape == table.shape or shape.benchmark != gave_up), None)
+        if shape != table.shape:
+            raise reader.wrong(f'expected {f"the table {shape}" if shape else "no further table"}, found {table.shape}',
+                               table.line)
+        used = total - total % 2 if BENCHMARKS[shape.benchmark].kind == 'rate' else total
+        if shape.groups * shape.processes + table.idle != used:
+            raise reader.wrong(f'{table.idle} processes wait during {shape}, of {used}', table.line)
+        gave_up = shape.benchmark if table.failure else None
+    missing = next((shape for shape in due if shape.benchmark != gave_up), None)
+    if missing:
+        raise reader.wrong(f'the run ends without the table {missing}')

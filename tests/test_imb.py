@@ -1,0 +1,445 @@
+'''Intel MPI Benchmarks: real outputs read by hand, everything that can be wrong with an output, and the checks.'''
+
+import pathlib
+import shutil
+import types
+
+import made_report
+import numpy as np
+import pytest
+import rfm
+from mpi_native import MPIS
+from native import CPUS, needs, output_of
+
+from plumbline import imb
+from plumbline.errors import PlumblineError
+from plumbline.imb import find, subjects
+from plumbline.mpi.families import families
+from plumbline.report import figures
+
+DATA = pathlib.Path(__file__).with_name('data') / 'imb'
+LENGTHS = {'impi_pairs': [4, 16, 4]}        # what was in the file of -msglen
+BROKEN = ['impi_invalid']
+WHOLE = sorted(path.stem for path in DATA.glob('*.txt') if path.stem not in BROKEN)
+
+
+def text_of(name):
+    return (DATA / f'{name}.txt').read_text()
+
+
+def read(name, text=None, **expected):
+    return imb.parse(text_of(name) if text is None else text, 'out', sizes=LENGTHS.get(name), **expected)
+
+
+def complaint(name, text=None, **expected):
+    '''The error of an output; one line.'''
+    with pytest.raises(PlumblineError) as raised:
+        read(name, text, **expected)
+    assert '\n' not in str(raised.value)
+    return str(raised.value)
+
+
+def facts(output):
+    '''All that was read, without where it stood.'''
+    return [(table.shape, table.idle, table.failure, [(row.group, row.bytes, row.values) for row in table.rows])
+            for table in output.tables]
+
+
+def values(output, benchmark, processes, mode=None, groups=1):
+    '''The rows of a table, each the group, the length, and the numbers in the order of the columns.'''
+    table, = (table for table in output.tables if table.shape == imb.layout.Shape(benchmark, mode, processes, groups))
+    return [tuple(n for n in (row.group, row.bytes, *row.values.values()) if n is not None) for row in table.rows]
+
+
+# --- read by hand ------------------------------------------------------------------------------------------------
+
+def test_every_kind_of_table_of_mpi1():
+    found = read('impi_mpi1')
+    assert (found.program, found.version, len(found.tables), len(found.rows)) == ('IMB-MPI1', '2021.11', 14, 38)
+    assert found.command == ('IMB-MPI1 -msglog 3:4 -iter 20 PingPong PingPing Sendrecv Exchange Allreduce Bcast Alltoall '
+                             'Barrier').split()
+    assert found.benchmarks == found.command[5:]
+    assert values(found, 'PingPong', 2) == [(0, 20, 3.34, 0.0), (8, 20, 2.26, 3.54), (16, 20, 2.86, 5.60)]
+    assert values(found, 'Exchange', 4)[2] == (16, 20, 9.41, 11.08, 10.19, 5.77)
+    assert values(found, 'Alltoall', 4)[1] == (8, 20, 7.84, 9.24, 8.38)
+    assert values(found, 'Barrier', 4) == [(20, 0.55, 0.55, 0.55)]
+    table = found.tables[3]
+    assert [(column.name, column.unit) for column in table.columns] == [
+        ('bytes', 'bytes'), ('repetitions', '1'), ('t_min', 'us'), ('t_max', 'us'), ('t_avg', 'us'), ('bandwidth', 'MB/s')]
+    assert [table.idle for table in found.tables[:4]] == [2, 2, 2, 0]
+
+
+def test_groups():
+    found = read('impi_multi')
+    assert values(found, 'PingPong', 2, groups=2) == [
+        (0, 0, 20, 5.51, 0.0), (1, 0, 20, 2.61, 0.0), (0, 8, 20, 1.38, 5.78), (1, 8, 20, 0.68, 11.70),
+        (0, 16, 20, 2.69, 5.94), (1, 16, 20, 1.24, 12.93)]
+    assert values(found, 'Barrier', 4) == [(0, 20, 0.52, 0.52, 0.52)]
+
+
+def test_both_modes_and_all_kinds_of_rma():
+    found = read('impi_rma')
+    assert len(found.tables) == 26 and len(found.benchmarks) == 17
+    assert values(found, 'Unidir_put', 2, 'NON-AGGREGATE')[1] == (8, 20, 3.54, 2.26)
+    assert values(found, 'Unidir_put', 2, 'AGGREGATE')[1] == (8, 20, 4.35, 1.84)
+    assert values(found, 'Compare_and_swap', 2, 'AGGREGATE') == [(4, 20, 0.21, 19.06)]
+    assert values(found, 'Exchange_get', 2)[2] == (16, 20, 0.55, 0.69, 0.62)
+    assert found.tables[-1].rows[1].values == {'repetitions': 20, 't_pure': 1.28, 't_ovrl': 2.19}
+    assert {table.shape.mode for table in read('openmpi_rma').tables} == {None, 'AGGREGATE'}
+
+
+def test_overlap_of_nbc():
+    found = read('impi_nbc')
+    assert len(found.tables) == 13
+    assert found.tables[0].rows[1].values == {
+        'repetitions': 20, 't_ovrl': 2.63, 't_pure': 1.70, 't_CPU': 1.32, 'overlap': 23.23}
+    assert values(found, 'Ibarrier', 2) == [(20, 9.32, 3.46, 2.21, 0.0)]
+    other = read('openmpi_nbc')
+    assert values(other, 'Iallreduce_pure', 2)[1] == (4096, 30, 4.89, 5.01, 4.95)
+    assert values(other, 'Ibarrier_pure', 2) == [(30, 0.37, 0.37, 0.37)]
+
+
+def test_message_rates_on_an_odd_number_of_processes():
+    found = read('openmpi_mpi1')
+    assert values(found, 'Uniband', 2)[4] == (8, 30, 84.38, 10548060)
+    assert values(found, 'Exchange', 3)[1] == (1, 30, 18532.54, 18855.64, 18659.28, 0.0)
+    assert [row[0] for row in values(found, 'Allreduce', 3)] == [0, 4, 8]    # floats: never 1 or 2 bytes
+
+
+def test_lengths_that_the_output_does_not_repeat():
+    assert [row[0] for row in values(read('impi_pairs'), 'Sendrecv', 2)] == [4, 16, 4]
+    with pytest.raises(PlumblineError, match='-msglen lengths: which lengths were asked for is not in the output'):
+        imb.parse(text_of('impi_pairs'))
+
+
+def test_ranks_in_the_heading():
+    assert values(read('impi_map'), 'Alltoall', 4)[1] == (8, 1000, 0.75, 1.16, 0.99)
+
+
+def test_where_imb_gives_up():
+    found = read('impi_out_of_memory')
+    assert [(table.shape.benchmark, [row.bytes for row in table.rows]) for table, _ in found.failures] == [
+        ('PingPong', [0, 4194304]), ('Alltoall', [0])]
+    assert found.failures[0][1].startswith('out-of-mem.; needed X=   0.017 GB')
+    (table, reason), = read('mpich_int_overflow').failures
+    assert reason.startswith('int-overflow; ') and [row.bytes for row in table.rows] == [0]
+    (table, reason), = read('openmpi_time_out').failures
+    assert reason.startswith('time-out.; ') and (table.shape.processes, len(table.rows)) == (3, 1)
+    with pytest.raises(PlumblineError, match='run 1: Alltoall, 4 processes: gave up: int-overflow'):
+        imb.samples([read('mpich_int_overflow')])
+
+
+def test_a_benchmark_gives_up_before_more_processes_have_their_turn():
+    '''IMB then prints no further table of that benchmark: that is no missing table.'''
+    text = text_of('impi_mpi1')
+    first = text.index('#----', text.index('Benchmarking Allreduce'))
+    second = text.rindex('#----', 0, text.index('# Benchmarking Bcast'))
+    begin = text.index('\n', text.index('            0', first)) + 1
+    text = f'{text[:begin]}            8 int-overflow; too much\n\n{text[second:]}'
+    found = read('impi_mpi1', text)
+    assert [table.shape.processes for table in found.tables if table.shape.benchmark == 'Allreduce'] == [2]
+    assert found.failures[0][1] == 'int-overflow; too much'
+
+
+def test_everything_is_reported_once_in_the_words_asked_for():
+    assert read('impi_pairs', benchmarks=['pingpong', 'PingPing', 'sendrecv', 'Exchange'], processes=2,
+                arguments=text_of('impi_pairs').split('# IMB-MPI1 ')[1].split('\n')[0].split()).rows
+    assert 'were asked for' in complaint('impi_pairs', benchmarks=['PingPong'])
+    assert 'not with the arguments' in complaint('impi_pairs', arguments=['PingPong'])
+    assert '8' in complaint('impi_mpi1', processes=8)
+
+
+# --- an output that is not whole ---------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('name', WHOLE)
+def test_truncated_anywhere(name):
+    '''Cut behind any line, and in the middle of any: an error, or nothing but blank lines was lost.'''
+    text, whole = text_of(name), facts(read(name))
+    end = len(text.rstrip())
+    cuts = {at for at, character in enumerate(text) if character == '\n'}
+    for at in sorted(cuts | {cut - 3 for cut in cuts if cut > 3} | {0}):
+        if at >= end:
+            assert facts(read(name, text[:at])) == whole
+        else:
+            complaint(name, text[:at])
+
+
+def _without(lines, at):
+    return lines[:at] + lines[at + 1:]
+
+
+def _twice(lines, at):
+    return lines[:at] + [lines[at]] + lines[at:]
+
+
+def _glued(lines, at):
+    return lines[:at] + [''.join(lines[at:at + 2])] + lines[at + 2:]
+
+
+def _split(lines, at):
+    middle = len(lines[at]) // 2
+    return lines[:at] + [lines[at][:middle], lines[at][middle:]] + lines[at + 1:]
+
+
+def _foreign(lines, at):
+    return [*lines[:at], 'libfabric: something to tell', *lines[at:]]
+
+
+def _changed_over(lines, at):
+    return lines[:at] + lines[at:at + 2][::-1] + lines[at + 2:]
+
+
+@pytest.mark.parametrize('change', [_without, _twice, _glued, _split, _foreign, _changed_over])
+@pytest.mark.parametrize('name', WHOLE)
+def test_a_line_is_lost_doubled_glued_or_between(name, change):
+    '''Whatever happens to a line: an error, or the same numbers.'''
+    lines, whole = text_of(name).split('\n'), facts(read(name))
+    for at in range(len(lines)):
+        text = '\n'.join(change(lines, at))
+        try:
+            found = facts(read(name, text))
+        except PlumblineError as error:
+            assert '\n' not in str(error)
+        else:
+            assert found == whole, f'line {at + 1}: {lines[at]!r}'
+
+
+@pytest.mark.parametrize('name', WHOLE)
+def test_a_garbled_number(name):
+    '''A letter, a point or a minus anywhere in a row, a blank within a number: always an error.'''
+    lines = text_of(name).split('\n')
+    rows = [row.line - 1 for row in read(name).rows]
+    for at in rows[:12] + rows[-6:]:
+        for column, character in enumerate(lines[at]):
+            within = ' ' not in lines[at][column - 1:column + 2] and 0 < column < len(lines[at]) - 1
+            for other in 'x.- ' if within else 'x.-':
+                if other != character:
+                    changed = lines[at][:column] + other + lines[at][column + 1:]
+                    assert f'line {at + 1}:' in complaint(name, '\n'.join([*lines[:at], changed, *lines[at + 1:]]))
+
+
+def altered(name, old, new):
+    text = text_of(name)
+    assert text.count(old) >= 1, old
+    return complaint(name, text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize('name, old, new, parts', [
+    ('impi_mpi1', 't[usec]', 't[msec]', ['line 42', 'PingPong', 'columns', 't[msec]']),
+    ('impi_mpi1', '   Mbytes/sec', '', ['PingPong', 'expected the columns']),
+    ('impi_nbc', 'overlap[%]', 'overlap[1]', ['Ibcast', 'expected the columns', 'overlap[%]']),
+    ('impi_mpi1', '           16           20         2.86         5.60\n', '', ['line 45', 'PingPong', 'the row of 16 bytes']),
+    ('impi_mpi1', '  2.26         3.54', '  2.26         4.54', ['line 44', 'PingPong', '4.54 Mbytes/sec do not follow']),
+    ('openmpi_rma', '2006.83', '1913.86', ['Unidir_put', '1913.86 Mbytes/sec do not follow']),     # 2**20 bytes
+    ('impi_mpi1', '9.41        11.08        10.19', '9.41        11.08        11.19', ['Exchange', 'not in this order']),
+    ('impi_mpi1', '           20         0.44', '            0         0.44', ['Barrier', 'nothing was repeated']),
+    ('impi_mpi1', '           20         0.44', '         7020         0.44', ['Barrier', '7020 repetitions', 'at most 100']),
+    ('impi_nbc', '        23.23', '       123.23', ['Ibcast', 'an overlap of 123.23 %']),
+    ('impi_mpi1', '         3.34', '          nan', ['PingPong', "t is 'nan'"]),
+    ('impi_mpi1', '         3.34', '          inf', ['PingPong', "t is 'inf'"]),
+    ('impi_mpi1', '# Alltoall\n', '# Alltomany\n', ['line 34', 'Alltomany', 'not known']),
+    ('impi_mpi1', '# Bcast\n', '', ['Bcast', 'not in the list']),
+    ('impi_mpi1', '# Barrier\n', '# Barrier\n# Reduce\n', ['ends without the table Reduce, 2 processes']),
+    ('impi_mpi1', '# ( 2 additional', '# ( 1 additional', ['PingPong', '1 processes wait']),
+    ('impi_mpi1', 'Sendrecv \n# #processes = 4', 'Sendrecv \n# #processes = 3', ['expected the table Sendrecv, 4 processes']),
+    ('impi_rma', '#    MODE: AGGREGATE', '#    MODE: NON-AGGREGATE', ['expected the table Unidir_put, 2 processes, AGGREGATE']),
+    ('impi_rma', '#    MODE: AGGREGATE', '#    MODE: SOME', ['Unidir_put', 'a mode']),
+    ('impi_multi', '            1            8', '            2            8', ['PingPong', '8 bytes, group 1']),
+    ('impi_mpi1', 'MPI-1 part', 'MPI-7 part', ['line 2', 'MPI-7']),
+    ('impi_mpi1', '# All processes entering MPI_Finalize', '', ['ends here']),
+    ('impi_mpi1', '-msglog 3:4', '-msglog 3:5', ['PingPong', 'the row of 32 bytes']),
+    ('impi_mpi1', '-msglog 3:4', '-msglog 3:x', ['line 15', "-msglog: '3:x'"]),
+    ('impi_mpi1', '-iter 20', '-red_data_type complex', ['line 15', "-red_data_type: 'complex'"]),
+])
+def test_what_is_wrong_is_said(name, old, new, parts):
+    said = altered(name, old, new)
+    assert said.startswith('out') and all(part in said for part in parts), said
+
+
+@pytest.mark.parametrize('option, most', [('20', 100), ('20,40', 100), ('300,40', 300), ('20,40,30', 30), ('20,40,500', 500)])
+def test_how_often_imb_repeats_at_most(option, most):
+    assert imb.layout.Asked(['IMB-RMA', '-iter', option]).most_repetitions == most
+
+
+def test_what_imb_refuses_is_said():
+    assert 'IMB says: Benchmark PingPong invalid for 1 processes' in complaint('impi_invalid')
+
+
+def test_several_runs_in_one_text():
+    pairs, job = text_of('impi_pairs'), 'echo of a job\n'
+    found = imb.outputs(job + pairs + job + pairs + job, 'out', 2, sizes=[4, 16, 4])
+    assert facts(found[0]) == facts(found[1]) == facts(read('impi_pairs'))
+    with pytest.raises(PlumblineError, match='2 outputs of IMB instead of 3'):
+        imb.outputs(pairs + pairs, 'out', 3, sizes=[4, 16, 4])
+    with pytest.raises(PlumblineError, match='0 outputs of IMB instead of one at least'):
+        imb.outputs(job)
+    headless = pairs[pairs.index('# Date'):]
+    with pytest.raises(PlumblineError, match='belongs to no run'):
+        imb.outputs(pairs + headless, 'out', 1, sizes=[4, 16, 4])
+    with pytest.raises(PlumblineError, match='Exchange: .*ends here'):
+        imb.outputs(pairs[:-60] + pairs, 'out', 2, sizes=[4, 16, 4])
+
+
+def test_all_of_imb_is_known():
+    assert {name: len(suite) for name, suite in imb.SUITES.items()} == {'IMB-MPI1': 25, 'IMB-RMA': 19, 'IMB-NBC': 26}
+    assert imb.suite_of('Ibarrier_pure') == 'IMB-NBC'
+    with pytest.raises(PlumblineError, match="no benchmark 'PongPing'"):
+        imb.suite_of('PongPing')
+
+
+# --- samples -----------------------------------------------------------------------------------------------------
+
+def test_runs_are_samples():
+    text = text_of('impi_mpi1')
+    other = text.replace('         2.26         3.54', '         2.00         4.00')
+    cases = {(case.shape.benchmark, case.shape.processes, case.bytes): case
+             for case in imb.samples([read('impi_mpi1'), read('impi_mpi1', other)])}
+    assert len(cases) == 38
+    case = cases['PingPong', 2, 8]
+    np.testing.assert_array_equal(case.values['t'], [2.26, 2.00])
+    np.testing.assert_allclose(case.seconds, [8 / 3.54e6, 2e-6])             # 3.54 has more digits than 2.26
+    np.testing.assert_allclose(cases['PingPong', 2, 0].seconds, [3.34e-6] * 2)
+    np.testing.assert_allclose(cases['Allreduce', 4, 8].seconds, [0.90e-6] * 2)
+    np.testing.assert_allclose(cases['Barrier', 2, None].seconds, [0.45e-6] * 2)
+    with pytest.raises(PlumblineError, match='run 2: its tables are not those of run 1'):
+        imb.samples([read('impi_mpi1'), read('openmpi_mpi1')])
+
+
+@pytest.mark.parametrize('length, text', [(4, '4B'), (1024, '1KiB'), (1025, '1025B'), (2**22, '4MiB'), (3 * 2**20, '3MiB')])
+def test_sizes_in_names(length, text):
+    assert (subjects.short_size(length), subjects.bytes_of(text)) == (text, length)
+    assert subjects.read(f'Unidir_put.aggregate.{text}.shm') == ('Unidir_put, aggregate', length)
+    assert subjects.read('Barrier.shm') == ('Barrier', None)
+
+
+# --- where it is found -------------------------------------------------------------------------------------------
+
+def an_environment(path='', **extras):
+    return types.SimpleNamespace(name='gnu-some', extras=extras, env_vars={'PATH': f'{path}:$PATH'})
+
+
+def test_imb_is_found_where_the_environment_says(tmp_path, monkeypatch):
+    monkeypatch.setenv('PATH', '/nowhere')
+    for folder in ('extra', 'path'):
+        (tmp_path / folder).mkdir()
+        shutil.copy('/bin/true', tmp_path / folder / 'IMB-NBC')
+    family = families()['openmpi']
+    assert find.find('IMB-NBC', an_environment(tmp_path / 'path'), family) == str(tmp_path / 'path/IMB-NBC')
+    assert find.find('IMB-NBC', an_environment(tmp_path / 'path', imb=tmp_path / 'extra'), family) == str(tmp_path / 'extra/IMB-NBC')
+    with pytest.raises(PlumblineError) as raised:
+        find.find('IMB-RMA', an_environment(tmp_path / 'path', imb=tmp_path / 'extra'), family)
+    assert all(part in str(raised.value) for part in ('IMB-RMA is not in', 'Open MPI', 'intel-mpi-benchmarks', "'imb'", 'gnu-some'))
+    with pytest.raises(PlumblineError, match='not in the PATH of gnu-some'):
+        find.find('IMB-RMA', an_environment(tmp_path / 'path'), family)
+
+
+@pytest.mark.parametrize('library, good, bad', [('libmpi.so.40', 'openmpi', 'mpich'), ('libmpi.so.12', 'impi', 'openmpi'),
+                                                ('libmpich.so.12', 'mpich', 'openmpi')])
+def test_imb_of_another_mpi_is_not_taken(tmp_path, library, good, bad):
+    needs('cc', 'readelf')
+    output_of('cc', '-shared', '-o', tmp_path / library, '-x', 'c', '/dev/null', f'-Wl,-soname,{library}')
+    (tmp_path / 'main.c').write_text('int main(void) { return 0; }')
+    output_of('cc', tmp_path / 'main.c', '-Wl,--no-as-needed', tmp_path / library, '-o', tmp_path / 'IMB-MPI1')
+    assert find.find('IMB-MPI1', an_environment(imb=tmp_path), families()[good])
+    with pytest.raises(PlumblineError, match=f'was not built with {families()[bad].title}'):
+        find.find('IMB-MPI1', an_environment(imb=tmp_path), families()[bad])
+
+
+# --- figures -----------------------------------------------------------------------------------------------------
+
+def test_figures_by_mode_and_tables_of_what_has_no_size():
+    rows = [made_report.metric(f'bandwidth.{name}.{mode}.{size}.tcp', 10.0)
+            for name in ('Unidir_put', 'Unidir_get', 'Bidir_put', 'Bidir_get', 'Put_local', 'Get_local', 'Accumulate', 'Get_accumulate')
+            for mode in ('aggregate', 'non-aggregate') for size in ('4B', '1KiB')]
+    rows += [made_report.metric('latency.Fetch_and_op.aggregate.tcp', 0.5, 'us'), made_report.metric('latency.Ibarrier.tcp', 3.0, 'us'),
+             made_report.metric('overlap.Ibcast.4B.tcp', 0.25, '1'), made_report.metric('overlap.Ibarrier.tcp', 0.0, '1')]
+    detail = {**made_report.result(*rows, ranks=2, transport='tcp'), 'check': 'imb_rma'}
+    drawn = {title: figure for title, _, figure in figures.of_check('imb_rma', [detail])}
+    assert list(drawn) == ['Bandwidth by IMB (1), 2 processes, tcp', 'Bandwidth by IMB (2), 2 processes, tcp',
+                           'Latency by IMB, 2 processes, tcp', 'Overlap by IMB, 2 processes, tcp']
+    first, second, latency, overlap = drawn.values()
+    assert {trace.name for trace in first.data if trace.name} == {row['subject'].split('.')[0] + ', non-aggregate' for row in rows[:32]}
+    assert all(trace.name.endswith(', aggregate') for trace in second.data if trace.name)
+    assert latency.rows == [['Fetch_and_op, aggregate', '500 ns'], ['Ibarrier', '3.00 us']]
+    assert overlap.header == ('benchmark', '4 B', 'without size')
+    assert overlap.rows == [['Ibcast', '25.0 %', ''], ['Ibarrier', '', '0.0 %']]
+    (title, caption, figure), = figures.of_check('imb_rma', [{**detail, 'metrics': []}])
+    assert figure is None and caption == 'Not drawn: nothing was measured.'
+
+
+# --- the checks --------------------------------------------------------------------------------------------------
+
+TINY = ['-r', '--exec-policy=serial', '-n', 'imb_mpi1.*over=two.shm', '-S', 'imb_mpi1.lengths=4,65536',
+        '-S', 'imb_mpi1.runs=10', '-p']
+
+
+@pytest.fixture(scope='module')
+def with_imb():
+    '''The family of MPI for which IMB is there.'''
+    for mpi, environment in MPIS.items():
+        if environment['extras'].get('imb'):
+            return mpi
+    pytest.skip('IMB is not there for any MPI: install the packages impi-rt and impi-devel')
+
+
+@pytest.fixture
+def imb_place(measuring_mpi, with_imb, tmp_path):
+    if len(CPUS) < 2:
+        pytest.skip('only one CPU may be used here')
+    return measuring_mpi(tmp_path / 'place', with_imb)
+
+
+def test_the_check_runs_imb(imb_place, with_imb):
+    done = imb_place.reframe(*TINY, f'gnu-{with_imb}', '-S', 'imb_mpi1.repetitions=20,1', checks=rfm.REPOSITORY / 'checks/mpi/imb.py')
+    assert done.report, done.out
+    case, = done.cases().values()
+    rfm.assert_measured(case)
+    left = case['plumbline']
+    pairs = ('PingPong', 'PingPing', 'Sendrecv', 'Exchange')
+    assert {metric['name'] for metric in left['metrics']} == {
+        *(f'latency.{name}.shm' for name in pairs),
+        *(f'bandwidth.{name}.{size}.shm' for name in pairs for size in ('4B', '64KiB'))}
+    assert all(metric['n'] == 10 for metric in left['metrics'])
+    assert (left['ranks'], left['transport']) == (2, 'shm')
+    assert 'IMB-MPI1 -npmin 2 -msglen lengths' in left['command']
+    drawn = figures.of_check('imb_mpi1', [rfm.detail_of('imb_mpi1', case)])
+    assert [title.split(' by IMB')[0] for title, _, _ in drawn] == ['Bandwidth', 'Latency']
+    assert all(figure is not None for _, _, figure in drawn)
+
+
+#: Stands in for IMB: only one of its processes prints.
+FAKE = '''#!/bin/sh
+[ "${{PMI_RANK:-${{OMPI_COMM_WORLD_RANK:-0}}}}" = 0 ] || exit 0
+sed "s|^# IMB-MPI1 .*|# IMB-MPI1 $*|" {data} | head -n {lines}
+'''
+
+#: Site settings in which every MPI has that one.
+CONFIG = '''
+import runpy
+site_configuration = runpy.run_path({shipped!r})['site_configuration']
+for environment in site_configuration['environments']:
+    if 'mpi' in environment['features']:
+        environment['extras']['imb'] = {folder!r}
+'''
+
+
+@pytest.mark.parametrize('lines, lengths, reason', [
+    (46, '4,16,4', 'PingPing: '), (999, '4,16', 'PingPong: expected the blank line'), (46, '16', 'at least are needed'), (0, '4', 'not in'),
+])
+def test_a_run_that_is_not_whole_fails(imb_place, with_imb, tmp_path, lines, lengths, reason):
+    fake, config = tmp_path / 'fake/IMB-MPI1', tmp_path / 'config.py'
+    fake.parent.mkdir()
+    if lines:
+        fake.write_text(FAKE.format(data=DATA / 'impi_pairs.txt', lines=lines))
+        fake.chmod(0o755)
+    config.write_text(CONFIG.format(shipped=str(imb_place.config), folder=str(fake.parent)))
+    imb_place.config = config
+    runs = 9 if reason == 'at least are needed' else 10
+    done = imb_place.reframe(*TINY, f'gnu-{with_imb}', '-S', f'imb_mpi1.lengths={lengths}', '-S', f'imb_mpi1.runs={runs}',
+                             checks=rfm.REPOSITORY / 'checks/mpi/imb.py')
+    case, = done.cases().values()
+    if lines:
+        assert case['result'] == 'fail' and case['fail_phase'] != 'performance', case['fail_reason']
+        assert reason in case['fail_reason'] and 'Traceback' not in done.out, case['fail_reason']
+    else:
+        assert case['result'] == 'skip' and reason in done.out
