@@ -335,9 +335,9 @@ def test_the_check_measures_what_it_asks(measuring_mpi, tmp_path):
     rfm.assert_measured(case)
     left = case['plumbline']
     names = {metric['name'] for metric in left['metrics']}
-    assert {'bandwidth.datatype.64', 'bandwidth.contiguous.64', 'of_contiguous.library.64', 'speedup.library.64',
-            'speedup.blocked.64', 'speedup.pack_library.64', 'speedup.unpack_library.64'} <= names
-    assert not {name for name in names if not name.endswith('.64')}
+    assert {'bandwidth.datatype.64.tcp', 'bandwidth.contiguous.64.tcp', 'of_contiguous.library.64.tcp', 'speedup.library.64.tcp',
+            'speedup.blocked.64.tcp', 'speedup.pack_library.64.tcp', 'speedup.unpack_library.64.tcp'} <= names
+    assert not {name for name in names if not name.endswith('.64.tcp')}
     assert {'all of 256 x 256', 'all of 4096 x 4096'} <= {skipped['metric'] for skipped in left['skipped']}
     _, (_, _, drawn) = figures.of_check('datatype_transpose', [rfm.detail_of('datatype_transpose', case)])
     assert drawn is not None

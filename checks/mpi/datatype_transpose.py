@@ -42,12 +42,12 @@ class datatype_transpose(rfm.RunOnlyRegressionTest, MpiCheck):
 
     def evaluate(self):
         for group in metrics.groups(self.measurements):
-            of, size = {record['variant']: record for record in group}, group[0]['size']
+            of, subject = {record['variant']: record for record in group}, f"{group[0]['size']}.{self.transport}"
             contiguous = memory_logp.message_seconds(of['contiguous'])
             for variant in SENT:
-                yield metrics.bandwidth(of[variant], f'{variant}.{size}')
+                yield metrics.bandwidth(of[variant], f'{variant}.{subject}')
             for variant in ('datatype', 'blocked', 'library'):
-                yield metrics.Metric('of_contiguous', f'{variant}.{size}',
+                yield metrics.Metric('of_contiguous', f'{variant}.{subject}',
                                      contiguous / memory_logp.message_seconds(of[variant]), '1')
             for variant, own in OVER_MPI.items():
-                yield metrics.Metric('speedup', f'{variant}.{size}', limits.paired_ratio(of[variant], of[own], 'bytes'), '1')
+                yield metrics.Metric('speedup', f'{variant}.{subject}', limits.paired_ratio(of[variant], of[own], 'bytes'), '1')

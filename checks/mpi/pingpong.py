@@ -4,7 +4,7 @@ from plumbline import metrics
 from plumbline.mpi import pingpong as model
 from plumbline.mpi.check import MpiCheck
 from plumbline.report.quantity import size as text_of
-from reframe.core.builtins import parameter, variable
+from reframe.core.builtins import parameter, run_after, variable
 
 
 class Curve(MpiCheck):
@@ -26,9 +26,14 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
     touched: messages as IMB sends them, with the buffers changed over, and written and read by the processors?'''
 
     descr = 'PingPong'
-    tags = {'health', 'acceptance'}
+    tags = {'acceptance'}
     variants = 'all'
     transport = parameter(['shm', 'tcp'])
+
+    @run_after('init')
+    def is_quick_in_shared_memory(self):
+        if self.transport == 'shm':
+            self.tags |= {'health'}
 
     def evaluate(self):
         curves = {variant: model.curve(self.measurements, variant) for variant in ('standard', 'swapped', 'touched')}
