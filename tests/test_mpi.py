@@ -191,8 +191,9 @@ def only(mpi, transport):
 @two_cpus
 @every_mpi
 def test_check_measures_over_both_transports(mpi, measuring_mpi, tmp_path):
+    '''MPICH in shared memory only: Debian 12's 4.0.2 hangs in MPI_Finalize in one run over TCP of a hundred.'''
     place = measuring_mpi(tmp_path / 'place', mpi)
-    for transport in ('shm', 'tcp'):
+    for transport in ('shm', 'tcp') if mpi != 'mpich' else ('shm',):
         done = place.reframe(*only(mpi, transport), '-S', 'pingpong.largest=4096', checks=CHECK)
         case = next(iter(done.cases().values()))
         rfm.assert_measured(case)

@@ -9,17 +9,20 @@ import tempfile
 
 import numpy as np
 
-from plumbline.bench import fdtd, fileio, gather, latency, motion, spmv, stencils, transpose, triad
+from plumbline.bench import datatype, fdtd, fileio, gather, latency, motion, pingpong, rma, spmv, stencils, transpose, triad
 from plumbline.bench.common import Figure, Machine
 from plumbline.errors import PlumblineError
 
 #: Kernel -> function(machine, pairs), which yields its :class:`Figure` objects.
 FIGURES = {
     'chase': latency.chase_figures,
+    'datatype': datatype.figures,
     'fdtd': fdtd.figures,
     'fileio': fileio.figures,
     'gather': gather.figures,
     'motion': motion.figures,
+    'pingpong': pingpong.figures,
+    'rma': rma.figures,
     'spmv': spmv.figures,
     'stencils': stencils.figures,
     'trapezoid': latency.trapezoid_figures,

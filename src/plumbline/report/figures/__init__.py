@@ -6,7 +6,25 @@ check's test cases, each the result object of ``schemas/result.json`` with the k
 It gives plotly figures, or tables; what cannot be drawn is None, and its caption says why.
 """
 
-from . import fdtd, fileio, gather, latency, limits, motion, pingpong, redundancy, spmv, stencils, transpose, triad
+from . import (
+    datatype,
+    fdtd,
+    fileio,
+    gather,
+    imb,
+    latency,
+    limits,
+    motion,
+    pingpong,
+    redundancy,
+    rma,
+    sensitivity,
+    simulation,
+    spmv,
+    stencils,
+    transpose,
+    triad,
+)
 from .common import Table, place
 
 __all__ = ["FIGURES", "MOST_PLACES", "Table", "of_check"]
@@ -16,13 +34,18 @@ MOST_PLACES = 8
 
 #: Check class -> function(list of results), which yields (title, caption, figure, Table or None).
 FIGURES = {
+    **datatype.FIGURES,
     **fdtd.FIGURES,
     **fileio.FIGURES,
     **gather.FIGURES,
+    **imb.FIGURES,
     **latency.FIGURES,
     **limits.FIGURES,
     **motion.FIGURES,
     **pingpong.FIGURES,
+    **rma.FIGURES,
+    **sensitivity.FIGURES,
+    **simulation.FIGURES,
     **spmv.FIGURES,
     **redundancy.FIGURES,
     **stencils.FIGURES,

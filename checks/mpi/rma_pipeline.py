@@ -1,0 +1,81 @@
+import os
+
+import numpy as np
+import reframe as rfm
+import reframe.utility.typecheck as typ
+from plumbline import metrics
+from plumbline.mpi import rma
+from plumbline.mpi.check import MpiCheck
+from reframe.core.builtins import parameter, run_before, variable
+
+
+class Pipeline(MpiCheck):
+    source = 'anderson1997, figure 4 and table 10'
+    samples = 10
+    transport = parameter(['shm', 'tcp'])
+
+    #: Variants of the program.
+    ways = variable(typ.List[str], loggable=False)
+
+    #: Messages outstanding at once, ascending.
+    windows = variable(typ.List[int], value=[1, 2, 4, 8, 16, 32, 64, 128, 256], loggable=False)
+
+    #: Bytes of a message: the source's word, and one whose bandwidth is that of the transport.
+    word, block = 8, 65536
+
+    def options(self):
+        return ['--variants', ','.join(self.ways), '--size', f'{self.word},{self.block}', '--window',
+                ','.join(map(str, self.windows)), '--messages', max(self.windows), '--memory', self.window_memory,
+                '--block', '0.002']
+
+    def evaluate(self):
+        words, blocks = (rma.curves(self.measurements, size) for size in (self.word, self.block))
+        for variant, curve in words.items():
+            subject, last = f'{variant}.{self.transport}', max(curve)
+            yield metrics.Metric('latency', subject, rma.message_seconds(curve[min(curve)]) * 1e6, 'us')
+            yield metrics.bandwidth(blocks[variant][last], subject)
+            yield metrics.Metric('speedup', subject, rma.speedup(curve), '1')
+            yield metrics.Metric('half_window', subject, np.array([rma.half_window(curve)]), '1',
+                                 unjudged='a property of the MPI and its transport')
+
+
+@rfm.simple_test
+class rma_pipeline(rfm.RunOnlyRegressionTest, Pipeline):
+    '''How much latency does pipelining hide: how does the bandwidth of words that are fetched from another process grow
+    with the number of them that are outstanding, and what do latency and bandwidth of get, put and send compare to?'''
+
+    descr = 'Remote gets and puts by messages outstanding'
+    tags = {'acceptance'}
+    program = 'rma'
+    ways = ['get', 'rget', 'rolling', 'put', 'rput', 'send']
+
+    #: How the window comes by its memory: MPI_Win_allocate, or MPI_Win_create of our own.
+    window_memory = parameter(['allocate', 'create'])
+
+
+@rfm.simple_test
+class shmem_pipeline(rfm.RunOnlyRegressionTest, Pipeline):
+    '''Do OpenSHMEM's gets and puts cost less than those of MPI, and do more of them hide more latency?'''
+
+    descr = "OpenSHMEM's gets and puts by messages outstanding, beside MPI's"
+    tags = {'acceptance'}
+    program = 'rma-shmem'
+    ways = ['get', 'put', 'send', 'shmem_get', 'shmem_get_nbi', 'shmem_put', 'shmem_put_nbi']
+    window_memory = 'allocate'
+
+    #: How an OpenSHMEM says that it cannot work here.
+    UNABLE = 'No available spml components were found'
+
+    @run_before('run')
+    def needs_openshmem(self):
+        if not self.is_dry_run() and not os.path.exists(self.programs.path(self.program)):
+            self.leave_out(f'the MPI of {self.current_environ.name} has no OpenSHMEM')
+
+    @run_before('sanity')
+    def must_start(self):
+        if not self.is_dry_run() and self.UNABLE in self.output('stderr'):
+            self.leave_out(f'OpenSHMEM does not start here: {self.UNABLE}')
+
+    def leave_out(self, reason):
+        self.skip_metric('all', reason)
+        self.skip(reason)

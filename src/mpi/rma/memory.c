@@ -1,0 +1,115 @@
+#include "memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "runtime.h"
+
+enum { PAD = 4096, GUARD = 0xC5 };     /* a page on either side: what is exposed is aligned as what is not */
+
+static const char SHARED_MEMORY[] = "/dev/shm";
+
+/* --- what the library gives ------------------------------------------------------------------------------------ */
+
+/* Written to beyond what the file system can hold, shared memory ends the process with SIGBUS. */
+void rma_check_shared(size_t bytes_exposed)
+{
+    struct statvfs system;
+    const double needed = (double)bytes_exposed * pl_processes.on_node;
+    if (pl_processes.on_node < 2 || statvfs(SHARED_MEMORY, &system))
+        return;
+    const double available = (double)system.f_bavail * (double)system.f_frsize;
+    if (needed > available)
+        pl_fail("--memory allocate: the windows of this node need %.3g GB of shared memory, of %.3g GB that are free in "
+                "%s: choose a smaller --size, fewer --messages or --memory create", needed / 1e9, available / 1e9,
+                SHARED_MEMORY);
+}
+
+static unsigned char *give(rma_ends *e, size_t bytes, bool symmetric)
+{
+    void *given;
+    if (symmetric)
+        return rma_shmem_allocate(bytes + 2 * PAD);
+    MPI_Win_allocate((MPI_Aint)(bytes + 2 * PAD), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &given, &e->window);
+    return given;
+}
+
+static unsigned char *guard(const rma_memory *m, size_t bytes, bool above)
+{
+    return m->ends.exposed + (above ? (ptrdiff_t)bytes : -(ptrdiff_t)PL_LINE);
+}
+
+/* --- both ------------------------------------------------------------------------------------------------------ */
+
+static int partner(void)
+{
+    const int half = pl_processes.ranks / 2;
+    return pl_processes.rank < half ? pl_processes.rank + half : pl_processes.rank - half;
+}
+
+static size_t length(const rma_memory *m) { return m->buffers->bytes[0]; }
+
+rma_memory *rma_memory_create(const pl_case *c, long messages, rma_kind kind, bool symmetric)
+{
+    const bool own = kind == RMA_CREATE && !symmetric;
+    rma_memory *m = pl_allocate(sizeof *m, "the windows");
+    rma_ends *e = &m->ends;
+    *e = (rma_ends){.window = MPI_WIN_NULL, .bytes = c->n, .messages = messages,
+                    .partner = partner(), .origin = pl_processes.rank < pl_processes.ranks / 2};
+    const size_t bytes[] = {c->n * (size_t)messages, c->n * (size_t)messages};
+    m->buffers = pl_buffers_create(c, own ? 2 : 1, bytes, NULL);
+    if (!m->buffers)
+        pl_fail("no memory for %zu bytes: choose a smaller --size or fewer --messages", bytes[0]);
+    e->local = m->buffers->at[0];
+    e->requests = pl_allocate(RMA_MOST_OUTSTANDING * sizeof *e->requests, "the requests");
+    if (own) {
+        e->exposed = m->buffers->at[1];
+        MPI_Win_create(e->exposed, (MPI_Aint)bytes[1], 1, MPI_INFO_NULL, MPI_COMM_WORLD, &e->window);
+    } else {
+        m->given = give(e, bytes[0], symmetric);
+        e->exposed = m->given + PAD;
+        e->at = PAD;
+    }
+    if (e->window != MPI_WIN_NULL)
+        MPI_Win_lock_all(MPI_MODE_NOCHECK, e->window);
+    return m;
+}
+
+void rma_memory_destroy(void *data)
+{
+    rma_memory *m = data;
+    if (m->ends.window != MPI_WIN_NULL) {
+        MPI_Win_unlock_all(m->ends.window);
+        MPI_Win_free(&m->ends.window);
+    } else
+        rma_shmem_free(m->given);
+    free(m->ends.requests);
+    pl_buffers_destroy(m->buffers);
+    free(m);
+}
+
+void rma_set_guards(const rma_memory *m)
+{
+    pl_buffers_set_guards(m->buffers);
+    for (int above = 0; m->given && above < 2; above++)
+        memset(guard(m, length(m), above), GUARD, PL_LINE);
+}
+
+bool rma_guards_intact(const rma_memory *m)
+{
+    for (int above = 0; m->given && above < 2; above++)
+        for (int i = 0; i < PL_LINE; i++)
+            if (guard(m, length(m), above)[i] != GUARD)
+                return false;
+    return pl_buffers_guards_intact(m->buffers);
+}
+
+void rma_synchronise(const rma_memory *m)
+{
+    if (m->ends.window != MPI_WIN_NULL)
+        MPI_Win_sync(m->ends.window);
+    pl_processes.meet();
+    if (m->ends.window != MPI_WIN_NULL)
+        MPI_Win_sync(m->ends.window);
+}

@@ -1,0 +1,205 @@
+/* Remote gets as the runtime sees them: variants, data, model, verification.  The ranks of the first half of the
+ * processes, the origins, each work on the memory of one of the second half, all pairs at once. */
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "memory.h"
+#include "runtime.h"
+
+enum { WINDOW, MESSAGES, MEMORY };      /* of pl_case.tuning */
+enum { SYMMETRIC = 1 };                 /* layout of OpenSHMEM's variants */
+
+#ifdef RMA_SHMEM
+#define SHMEM(function) .layout = SYMMETRIC, .loop = (pl_loop)function
+#define SHMEM_BUILT ""
+#else
+#define SHMEM(function) .layout = SYMMETRIC
+#define SHMEM_BUILT " (in the program rma-shmem, which is built where the MPI has OpenSHMEM)"
+#endif
+#define LOOP(function) .loop = (pl_loop)function
+
+enum { GETS = 5 };    /* they stand first */
+
+static const pl_variant variants[] = {
+    {"get", LOOP(rma_get), .about = "MPI_Get, W of them, then MPI_Win_flush"},
+    {"rget", LOOP(rma_rget), .about = "MPI_Rget, W of them, then MPI_Waitall"},
+    {"rolling", LOOP(rma_rolling), .about = "MPI_Rget; the oldest 32 of W are waited for, 32 started: the source's way"},
+    {"shmem_get", SHMEM(rma_shmem_get), .about = "shmem_getmem, one after the other whatever W" SHMEM_BUILT},
+    {"shmem_get_nbi", SHMEM(rma_shmem_get_nbi), .about = "shmem_getmem_nbi, W of them, then shmem_quiet" SHMEM_BUILT},
+    {"put", LOOP(rma_put), .about = "MPI_Put, W of them, then MPI_Win_flush: done at the target"},
+    {"rput", LOOP(rma_rput), .about = "MPI_Rput, W of them, then MPI_Waitall: done at the origin; a flush per pass"},
+    {"send", LOOP(rma_send), .about = "MPI_Isend, W of them, which the target answers with an empty message"},
+    {"shmem_put", SHMEM(rma_shmem_put), .about = "shmem_putmem, W of them, then shmem_quiet" SHMEM_BUILT},
+    {"shmem_put_nbi", SHMEM(rma_shmem_put_nbi), .about = "shmem_putmem_nbi, W of them, then shmem_quiet" SHMEM_BUILT},
+    {0},
+};
+
+static const char *const kinds[] = {[RMA_ALLOCATE] = "allocate", [RMA_CREATE] = "create", NULL};
+
+static const pl_tuning tuning[] = {
+    [WINDOW] = {.name = "window", .value = 1, .multiple = 1, .about = "messages outstanding at once, W",
+                .most = RMA_MOST_OUTSTANDING},
+    [MESSAGES] = {.name = "messages", .value = 256, .multiple = 1, .most = 1 << 24, .of_data = true,
+                  .about = "messages of a pass, each with a place of its own"},
+    [MEMORY] = {.name = "memory", .words = kinds, .of_data = true,
+                .about = "the window's: MPI_Win_allocate's, or our own by MPI_Win_create"},
+    {0},
+};
+
+/* --- data ------------------------------------------------------------------------------------------------------ */
+
+static size_t exposed(const pl_case *c) { return c->n * (size_t)c->tuning[MESSAGES]; }
+static size_t footprint(const pl_case *c) { return 2 * exposed(c); }
+static bool is_symmetric(const pl_case *c) { return c->variant->layout == SYMMETRIC; }
+
+static void *create(const pl_case *c)
+{
+    return rma_memory_create(c, c->tuning[MESSAGES], (rma_kind)c->tuning[MEMORY], is_symmetric(c));
+}
+
+/* The transfer of this case; the data are those of others, too. */
+static rma_ends ends_of(const pl_case *c)
+{
+    rma_ends ends = ((const rma_memory *)c->data)->ends;
+    ends.outstanding = c->tuning[WINDOW];
+    return ends;
+}
+
+/* What stands at the words of a process's memory at first: no two places are alike. */
+static uint64_t word_of(int rank, bool is_exposed, size_t i)
+{
+    return pl_random_bits(((uint64_t)(unsigned)rank << 48) + ((uint64_t)is_exposed << 47) + i);
+}
+
+/* Of the word at byte i; the last one may be cut off. */
+static size_t word_bytes(size_t bytes, size_t i) { return bytes - i < sizeof(uint64_t) ? bytes - i : sizeof(uint64_t); }
+
+static void fill(unsigned char *memory, size_t bytes, int rank, bool is_exposed, uint64_t change)
+{
+    for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
+        const uint64_t word = word_of(rank, is_exposed, i / sizeof word) ^ change;
+        memcpy(memory + i, &word, word_bytes(bytes, i));
+    }
+}
+
+static double wrong_bytes(const unsigned char *memory, size_t bytes, int rank, bool is_exposed)
+{
+    double wrong = 0;
+    for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
+        const uint64_t word = word_of(rank, is_exposed, i / sizeof word);
+        const size_t length = word_bytes(bytes, i);
+        if (memcmp(memory + i, &word, length))
+            for (size_t k = 0; k < length; k++)
+                wrong += memory[i + k] != ((const unsigned char *)&word)[k];
+    }
+    return wrong;
+}
+
+static void touch(const pl_case *c, int thread, int threads)
+{
+    (void)threads;
+    if (thread > 0)
+        return;
+    const rma_ends ends = ends_of(c);
+    fill(ends.local, exposed(c), pl_processes.rank, false, 0);
+    fill(ends.exposed, exposed(c), pl_processes.rank, true, 0);
+    rma_synchronise(c->data);
+}
+
+static const void *where(const pl_case *c, size_t *bytes)
+{
+    *bytes = exposed(c);
+    return ends_of(c).local;
+}
+
+/* --- the work -------------------------------------------------------------------------------------------------- */
+
+static void check(const pl_case *c)
+{
+    if (pl_processes.ranks % 2)
+        pl_fail("rma needs pairs of processes, it was started with %d: give an even number", pl_processes.ranks);
+    if (c->n > INT_MAX)
+        pl_fail("--size %zu: MPI counts the bytes of a message with an int: give at most %d", c->n, INT_MAX);
+    if (c->tuning[WINDOW] > c->tuning[MESSAGES])
+        pl_fail("--window %ld: is more than the %ld messages of a pass: give --messages %ld or more", c->tuning[WINDOW],
+                c->tuning[MESSAGES], c->tuning[WINDOW]);
+    if (is_symmetric(c))
+        rma_shmem_expect(exposed(c));
+    else if (c->tuning[MEMORY] == RMA_ALLOCATE)
+        rma_check_shared(exposed(c));
+}
+
+static void run(const pl_case *c, int thread, long passes)
+{
+    const rma_ends ends = ends_of(c);
+    (void)thread;
+    ((rma_transfer *)c->variant->loop)(&ends, passes);
+}
+
+static pl_work work(const pl_case *c)
+{
+    return (pl_work){.load_bytes = (double)exposed(c), .source = "the messages of one pair"};
+}
+
+static const pl_fact *facts(const pl_case *c)
+{
+    static pl_fact found[2];
+    const long messages = c->tuning[MESSAGES], outstanding = c->tuning[WINDOW];
+    const bool answered = c->variant->loop == (pl_loop)rma_send;
+    found[0] = (pl_fact){"acknowledgements", NULL, answered ? (double)((messages + outstanding - 1) / outstanding) : 0};
+    return found;
+}
+
+/* --- verification ---------------------------------------------------------------------------------------------- */
+
+/* Whether this process must have something new in one of its memories after a pass: gets write to the origin's, all else
+ * to the target's. */
+static bool arrives(const pl_case *c, bool in_exposed)
+{
+    const bool is_get = c->variant < variants + GETS;
+    return in_exposed == !is_get && ends_of(c).origin == is_get;
+}
+
+/* Every byte wrong where the messages arrive; everything else as at first. */
+static void poison(const pl_case *c)
+{
+    const rma_ends ends = ends_of(c);
+    for (int in_exposed = 0; in_exposed < 2; in_exposed++) {
+        unsigned char *const memory = in_exposed ? ends.exposed : ends.local;
+        if (arrives(c, in_exposed))
+            fill(memory, exposed(c), ends.partner, !in_exposed, UINT64_MAX);
+        else
+            fill(memory, exposed(c), pl_processes.rank, in_exposed, 0);
+    }
+    rma_set_guards(c->data);
+    rma_synchronise(c->data);
+}
+
+static double verify(const pl_case *c)
+{
+    const rma_ends ends = ends_of(c);
+    double wrong = 0;
+    rma_synchronise(c->data);
+    if (!rma_guards_intact(c->data))
+        return INFINITY;
+    for (int in_exposed = 0; in_exposed < 2; in_exposed++) {
+        const unsigned char *const memory = in_exposed ? ends.exposed : ends.local;
+        wrong += arrives(c, in_exposed) ? wrong_bytes(memory, exposed(c), ends.partner, !in_exposed)
+                                        : wrong_bytes(memory, exposed(c), pl_processes.rank, in_exposed);
+    }
+    return wrong;
+}
+
+static const pl_kernel rma = {
+    .name = "rma", .title = "transfers between two memories, W outstanding at once; --size is their bytes",
+    .variants = variants, .tuning = tuning, .most_threads = 1, .check = check, .footprint = footprint, .create = create,
+    .touch = touch, .run = run, .work = work, .verify = verify, .poison = poison, .where = where,
+    .destroy = rma_memory_destroy, .facts = facts, .from_zero = true, .least_ranks = 2,
+};
+
+int main(int argc, char **argv)
+{
+    rma_shmem_configure();
+    return pl_mpi_main(argc, argv, &rma);
+}

@@ -1,0 +1,55 @@
+'''What pipelining makes of a remote access (anderson1997, figure 4): pure functions on the records of ``rma``.
+
+A curve is a dictionary W (messages outstanding at once) -> record, ascending; all of them ran interleaved.
+'''
+
+import numpy as np
+
+from plumbline import limits, records
+
+#: Ways that are compared in a table, with what their latency is the time of.
+WAYS = {
+    'get': 'until the data are here', 'rget': 'until the data are here', 'rolling': 'until the data are here',
+    'put': 'until the data are there, and known to be', 'rput': 'until the buffer may be used again',
+    'send': 'half of a message and its answer',
+    'shmem_get': 'until the data are here', 'shmem_get_nbi': 'until the data are here',
+    'shmem_put': 'until the data are there, and known to be', 'shmem_put_nbi': 'until the data are there, and known to be',
+}
+
+
+def outstanding(record):
+    '''W.'''
+    return record['options']['window']
+
+
+def curves(measurements, size):
+    '''Variant -> curve, of one size of messages (bytes).'''
+    found = {}
+    for record in sorted(measurements, key=outstanding):
+        if record['size'] == size:
+            found.setdefault(record['variant'], {})[outstanding(record)] = record
+    return found
+
+
+def message_seconds(record):
+    '''Seconds of one message, for every sample; an empty message that answers others is one, too.'''
+    options = record['options']
+    return np.asarray(record['seconds']) / record['passes'] / (options['messages'] + options['acknowledgements'])
+
+
+def speedup(curve):
+    '''How many times as many messages a second pass with the largest W as with the smallest: one sample per round.'''
+    return limits.paired_ratio(curve[max(curve)], curve[min(curve)], 'bytes')
+
+
+def half_window(curve):
+    '''The W from which on a curve has half of its best rate, between two measured ones interpolated in the logarithms;
+    the smallest W if that has it already.'''
+    windows = list(curve)
+    rates = [float(np.median(records.rate(record))) for record in curve.values()]
+    half = max(rates) / 2
+    below = [i for i, rate in enumerate(rates[:rates.index(max(rates))]) if rate < half]
+    if not below:
+        return float(windows[0])
+    at = below[-1]
+    return float(np.exp(np.interp(np.log(half), np.log(rates[at:at + 2]), np.log(windows[at:at + 2]))))

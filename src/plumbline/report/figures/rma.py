@@ -1,0 +1,96 @@
+"""Remote gets and puts by the number of messages outstanding."""
+
+import numpy as np
+
+from plumbline.mpi import rma as model
+
+from .. import drawing, quantity
+from ..readings import grouped, quartiles, rates
+from .common import Table, by_place
+
+SOURCE = "After anderson1997, figure 4."
+
+#: anderson1997, table 10, of the T3E: library, latency, bandwidth.
+THEN = (("T3E, sma (shmem)", "1 us", "350 MB/s"), ("T3E, MPI", "14 us", "260 MB/s"), ("T3E, PVM", "11 us", "150 MB/s"))
+
+HEADER = (
+    "way", "over", "latency", "which is the time", "bandwidth", "words: W outstanding over 1 (W)",
+    "half of the best rate at W =",
+)
+
+
+def _apart(details):
+    """(what tells it from the others, records) of each place, transport and kind of memory."""
+    for at, group in by_place(details):
+        for transport, members in grouped(group, lambda detail: detail.get("transport")):
+            records = [record for detail in members for record in detail.get("records") or []]
+            if not records:
+                yield f"{transport}{at}", []
+            for memory, those in grouped(records, lambda record: record["options"]["memory"]):
+                yield f"{transport}, {memory}{at}", those
+
+
+def _sizes(records):
+    """(smallest, largest) message."""
+    sizes = [record["size"] for record in records]
+    return min(sizes), max(sizes)
+
+
+def pipeline(details):
+    """Bandwidth of words over the messages outstanding, and latency and bandwidth of all ways in one table."""
+    table = []
+    for over, records in _apart(details):
+        title = f"Transfers by messages outstanding, {over}"
+        curves = model.curves(records, _sizes(records)[0]) if records else {}
+        if not any(len(curve) > 1 for curve in curves.values()):
+            yield title, "Not drawn: there are no records of two or more numbers of messages outstanding.", None
+            continue
+        yield title, _caption(_sizes(records)[0]), _figure(curves)
+        table += _rows(over, curves, model.curves(records, _sizes(records)[1]))
+    if table:
+        then = [[way, "the T3E's network", latency, "", bandwidth, "", ""] for way, latency, bandwidth in THEN]
+        yield "Latency and bandwidth of get, put and send", (
+            "Latency: of the smallest message, one outstanding. Bandwidth: of the largest message, as many outstanding "
+            "as were measured. What the target has to do meanwhile differs: for a send it must receive. The T3E's: "
+            "anderson1997, table 10."
+        ), Table(HEADER, table + then)
+
+
+def _figure(curves):
+    figure = drawing.empty(430)
+    points = {
+        variant: {window: quartiles(rates(record) * 1e3) for window, record in curve.items()}
+        for variant, curve in curves.items()
+    }
+    drawing.add_points(figure, points, "MB/s")
+    windows = sorted({window for curve in curves.values() for window in curve})
+    figure.update_xaxes(type="log", title="messages outstanding, W", tickvals=windows, ticktext=list(map(str, windows)))
+    drawing.log_values(figure, points, "bandwidth (MB/s)")
+    return figure
+
+
+def _caption(size):
+    return (
+        f"Bandwidth of messages of {quantity.size(size)}, each with a place of its own in the other process's memory, over "
+        "the number of them that are started before the first is waited for; line: median, band: quartiles. A curve that "
+        "rises with W hides latency, a flat one has none to hide, or an MPI that does not. On the T3E less than 50 MB/s "
+        "with 8 outstanding words, more than 300 MB/s with 128, where all of the latency was hidden. "
+        f"{SOURCE}"
+    )
+
+
+def _rows(over, words, blocks):
+    for variant, curve in words.items():
+        largest = blocks[variant][max(blocks[variant])]
+        yield [
+            variant,
+            over,
+            quantity.amount(float(np.median(model.message_seconds(curve[min(curve)]))) * 1e6, "us"),
+            model.WAYS[variant],
+            quantity.amount(float(np.median(rates(largest))) * 1e3, "MB/s"),
+            f"{quantity.digits(float(np.median(model.speedup(curve))))} ({max(curve)})",
+            quantity.digits(model.half_window(curve)),
+        ]
+
+
+FIGURES = {"rma_pipeline": pipeline, "shmem_pipeline": pipeline}

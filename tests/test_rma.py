@@ -1,0 +1,380 @@
+'''Remote gets: right results of every way, whatever is outstanding; what their curves tell; their checks and figures.'''
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+import rfm
+from made_report import measurement
+from mpi_native import MPIS, MpiBuild, every_mpi, needs_mpi
+from native import SOURCE, output_of, two_cpus
+
+from plumbline.bench import mpi as bench_mpi
+from plumbline.bench import rma as bench
+from plumbline.mpi import rma
+from plumbline.mpi.families import families
+from plumbline.report import figures
+
+WAYS = {'get', 'rget', 'rolling', 'put', 'rput', 'send'}
+SHMEM = {'shmem_get', 'shmem_get_nbi', 'shmem_put', 'shmem_put_nbi'}
+QUICK = ['--samples', 10, '--passes', 1]
+
+#: What a build of the programs alone needs.
+PARTS = ('cmake', 'harness', 'mpi/runtime', 'mpi/rma')
+
+
+def listed(values):
+    return ','.join(map(str, values))
+
+
+def any_mpi():
+    '''One that is there.'''
+    if not MPIS:
+        pytest.skip('no MPI is there')
+    return next(iter(MPIS))
+
+
+def with_shmem(mpi_programs):
+    '''The programs of an MPI that has OpenSHMEM.'''
+    for mpi in MPIS:
+        if mpi_programs(mpi).path('rma-shmem').exists():
+            return mpi_programs(mpi)
+    pytest.skip('no MPI with OpenSHMEM is there')
+
+
+def over(mpi, transport):
+    '''What chooses a transport, as keywords of ``MpiBuild.run``.'''
+    settings = families()[mpi].transports[transport]
+    return {'options': settings.options, **settings.env}
+
+
+# --- right results -----------------------------------------------------------------------------------------------
+
+# Each case is some fifty barriers: on a busy machine they take longer than the messages, so there are few.
+@every_mpi
+@pytest.mark.parametrize('sizes, windows, memory', [([0, 1, 13], [48], 'allocate'), ([13], [1, 256], 'create')])
+def test_every_way_is_right_whatever_is_outstanding(mpi_programs, mpi, sizes, windows, memory):
+    found = mpi_programs(mpi).measured(2, 'rma', '--variants', 'all', '--size', listed(sizes), '--window', listed(windows),
+                                       '--memory', memory, *QUICK)
+    assert found.errors == ''
+    records = found.measurements
+    assert len(records) == len(WAYS) * len(sizes) * len(windows)
+    assert {record['variant'] for record in records} == WAYS
+    for record in records:
+        options, size = record['options'], record['size']
+        assert record['valid'] and record['max_error'] == 0, record
+        assert (record['bytes'], record['working_set'], options['messages']) == (256 * size, 2 * 256 * size, 256)
+        assert options['acknowledgements'] == (-(-256 // options['window']) if record['variant'] == 'send' else 0)
+    assert len({record['group'] for record in records}) == len(sizes)      # all windows are interleaved
+
+
+def loopback():
+    '''Bytes that the loopback device has received.'''
+    with open('/proc/net/dev', encoding='utf-8') as file:
+        return next(int(line.split()[1]) for line in file if line.split()[0] == 'lo:')
+
+
+@every_mpi
+@pytest.mark.parametrize('ways', [['get'], ['put'], ['rget', 'rolling', 'rput', 'send']])
+def test_over_tcp_it_is_right_and_goes_on_while_the_target_waits(mpi_programs, mpi, ways):
+    needs_mpi(mpi)
+    before = loopback()
+    options = ['--variants', listed(ways), '--size', 1000000, '--window', 4, '--messages', 8, *QUICK]
+    for _ in range(5):
+        try:
+            found = mpi_programs(mpi).measured(2, 'rma', *options, timeout=12, **over(mpi, 'tcp'))
+            break
+        except subprocess.TimeoutExpired:
+            # MPICH 4.0 on UCX's TCP: one process in some tens waits for ever in MPI_Finalize, all being measured.
+            if mpi != 'mpich':
+                raise
+    else:
+        pytest.fail('no run over TCP came to its end')
+    assert [record['variant'] for record in found.measurements] == ways
+    assert all(record['valid'] for record in found.measurements)
+    assert loopback() - before >= sum(record['bytes'] * 10 for record in found.measurements)
+
+
+def test_a_last_batch_may_be_smaller_and_pairs_work_at_once(mpi_programs):
+    found = mpi_programs(any_mpi()).measured(4, 'rma', '--variants', 'all', '--size', 5, '--window', '7,40', '--messages',
+                                             '100,101', '--samples', 10, '--passes', 2).measurements
+    assert len(found) == len(WAYS) * 2 * 2
+    assert all(record['valid'] and record['ranks'] == 4 for record in found)
+
+
+def test_large_messages_are_right(mpi_programs):
+    found = mpi_programs(any_mpi()).measured(2, 'rma', '--variants', 'all', '--size', 1000003, '--window', 4,
+                                             '--messages', 16, *QUICK).measurements
+    assert all(record['valid'] for record in found)
+
+
+def test_openshmem_is_right(mpi_programs):
+    build = with_shmem(mpi_programs)
+    found = build.measured(2, 'rma-shmem', '--variants', 'all', '--size', '0,1,13', '--window', 33, *QUICK)
+    assert found.errors == ''
+    assert {record['variant'] for record in found.measurements} == WAYS | SHMEM
+    assert all(record['valid'] and record['max_error'] == 0 for record in found.measurements)
+
+
+def test_nothing_is_read_or_written_beside(mpi_sanitized):
+    found = mpi_sanitized(any_mpi()).measured(2, 'rma', '--variants', 'all', '--size', 13, '--window', 48,
+                                              '--memory', 'allocate,create', *QUICK, ASAN_OPTIONS='detect_leaks=0').measurements
+    assert {record['variant'] for record in found} == WAYS
+    assert all(record['valid'] for record in found)
+
+
+# --- wrong results are found, bad input is refused ----------------------------------------------------------------
+
+#: Function, what stands in it, what breaks it, and the ways that are then wrong.
+BROKEN = [
+    ('rma_get', 'i < first + count', 'i + 1 < first + count', {'get'}),                         # the last one is left out
+    ('start_gets', 'remote_of(e, first + i)', 'remote_of(e, first)', {'rget', 'rolling'}),      # from another's place
+    ('rma_put', 'remote_of(e, i)', 'remote_of(e, i) + 1', {'put'}),                             # one byte beyond
+    ('rma_rput', 'local_of(e, first + i)', 'local_of(e, i)', {'rput'}),                         # the first batch again
+    ('rma_send', '(first + i) * e->bytes', '(first + count - 1 - i) * e->bytes', {'send'}),     # in reverse order
+]
+
+
+@pytest.fixture(scope='module')
+def broken(tmp_path_factory):
+    '''A build of a copy in which each function of BROKEN is broken.'''
+    source = tmp_path_factory.mktemp('broken') / 'src'
+    for part in PARTS:
+        shutil.copytree(SOURCE / part, source / part)
+    shutil.copy(SOURCE / 'mpi/CMakeLists.txt', source / 'mpi')
+    path = source / 'mpi/rma/transfers.c'
+    text = path.read_text()
+    for function, right, wrong, _ in BROKEN:
+        at = text.index(right, text.index(f' {function}('))
+        text = text[:at] + wrong + text[at + len(right):]
+    path.write_text(text)
+    return MpiBuild(source.parent / 'build', any_mpi(), source=source, targets=['rma'])
+
+
+@pytest.mark.parametrize('memory', ['allocate', 'create'])
+def test_a_wrong_result_is_found(broken, memory):
+    found = broken.run(2, 'rma', '--variants', 'all', '--size', 8, '--window', 16, '--memory', memory, *QUICK)
+    wrong = {record['variant'] for record in found.measurements if not record['valid']}
+    # An MPI may refuse what lies outside a window.
+    expected = set.union(*(ways for *_, ways in BROKEN))
+    assert found.code
+    assert wrong == expected or not found.measurements
+    if memory == 'allocate':
+        assert wrong == expected
+        assert all(f'plumbline: rma {way}, size 8, 2 ranks: the result is wrong' in found.errors for way in wrong)
+
+
+def ours(done):
+    return [line for line in done.errors.splitlines() if line.startswith('plumbline: ')]
+
+
+@pytest.mark.parametrize('ranks, options, parts', [
+    (1, '', ['rma needs 2 processes', 'mpirun -np 2']),
+    (3, '', ['rma needs pairs of processes', 'even number']),
+    (2, '--window 0', ['--window 0', 'from 1 to 65536']),
+    (2, '--window 65537', ['--window 65537']),
+    (2, '--window 1,1', ['--window: 1 stands there twice']),
+    (2, '--window 257', ['--window 257', 'more than the 256 messages', '--messages 257']),
+    (2, '--window 8,64 --messages 128,16', ['--window 64', 'more than the 16 messages']),
+    (2, '--messages 16777217', ['--messages 16777217', '16777216']),
+    (2, '--memory shared', ['--memory shared', 'allocate, create']),
+    (2, '--size 2147483648', ['--size 2147483648', 'at most 2147483647']),
+    (2, '--size 1e9 --messages 16777216 --memory create', ['--size 1000000000', 'GB that are free']),
+    (2, '--variants shmem_get', ['--variants shmem_get', 'not in this build', 'rma-shmem']),
+    (2, '--variants fetch', ['rma has no such variant', 'rolling']),
+    (2, '--threads 2', ['--threads 2']),
+])
+def test_bad_input_is_refused(mpi_programs, ranks, options, parts):
+    done = mpi_programs(any_mpi()).run(ranks, 'rma', *options.split(), timeout=30)
+    assert done.code and not done.measurements
+    assert len(ours(done)) == 1 and all(part in ours(done)[0] for part in parts), done.errors
+
+
+@every_mpi
+def test_a_window_beyond_memory_is_refused_by_every_mpi(mpi_programs, mpi):
+    done = mpi_programs(mpi).run(2, 'rma', '--size', '1e9', '--messages', 16777216, timeout=30)
+    assert done.code and not done.measurements
+    assert len(ours(done)) == 1 and 'of shared memory, of ' in ours(done)[0] and '--memory create' in ours(done)[0]
+
+
+def test_shared_memory_that_is_too_small_is_refused(mpi_programs, tmp_path):
+    '''As in a container, where /dev/shm has 64 MB: a write beyond it would end the processes with SIGBUS.'''
+    (tmp_path / 'small.c').write_text('''
+        #include <sys/statvfs.h>
+        int statvfs(const char *path, struct statvfs *s)
+        { *s = (struct statvfs){.f_bavail = 16384, .f_frsize = 4096}; return path[0] != '/'; }
+    ''')
+    output_of('cc', '-shared', '-fPIC', tmp_path / 'small.c', '-o', tmp_path / 'small.so')
+    program = mpi_programs(any_mpi())
+    few = ['--samples', 10, '--passes', 1, '--messages', 16]
+    done = program.run(2, 'rma', '--size', '8,3000000', *few, LD_PRELOAD=tmp_path / 'small.so', timeout=30)
+    assert done.code and not done.measurements
+    assert ours(done) == ['plumbline: --memory allocate: the windows of this node need 0.096 GB of shared memory, of 0.0671 GB '
+                          'that are free in /dev/shm: choose a smaller --size, fewer --messages or --memory create']
+    program.measured(2, 'rma', '--size', 8, '--memory', 'create', *few, LD_PRELOAD=tmp_path / 'small.so')
+
+
+def test_a_symmetric_heap_that_is_too_small_is_refused(mpi_programs):
+    done = with_shmem(mpi_programs).run(2, 'rma-shmem', '--variants', 'shmem_get', '--size', '1e6', '--messages', 64, *QUICK,
+                                        SHMEM_SYMMETRIC_HEAP_SIZE='16M', SHMEM_SYMMETRIC_SIZE='16M', timeout=30)
+    assert done.code and not done.measurements
+    assert len({line.removeprefix('plumbline: rank 1: ').removeprefix('plumbline: ') for line in ours(done)}) == 1
+    assert "in OpenSHMEM's symmetric heap: choose a smaller --size or set SHMEM_SYMMETRIC_SIZE (" in ours(done)[0]
+
+
+# --- what the curves tell ------------------------------------------------------------------------------------------
+
+def made(variant, window, microseconds, size=8, messages=256, **changed):
+    '''A record whose messages take so long.'''
+    answers = messages // window if variant == 'send' else 0
+    return measurement(kernel='rma', variant=variant, ranks=2, size=size, passes=10, bytes=10.0 * messages * size,
+                       seconds=[10e-6 * messages * each for each in microseconds],
+                       options={'window': window, 'messages': messages, 'memory': changed.pop('memory', 'allocate'),
+                                'acknowledgements': answers}, **changed)
+
+
+def test_curves_by_hand():
+    measured = [made('get', 16, [2, 4]), made('get', 1, [10, 10]), made('send', 1, [6, 6]), made('get', 1, [70, 70], size=64)]
+    found = rma.curves(measured, 8)
+    assert {variant: list(curve) for variant, curve in found.items()} == {'get': [1, 16], 'send': [1]}
+    assert rma.speedup(found['get']) == pytest.approx([5, 2.5])
+    assert rma.message_seconds(found['get'][1]) == pytest.approx([10e-6] * 2)
+    # A message and its answer: the time of one of the two.
+    assert rma.message_seconds(found['send'][1]) == pytest.approx([3e-6] * 2)
+    assert rma.message_seconds(made('send', 256, [257, 257])) == pytest.approx([256e-6] * 2)
+
+
+@pytest.mark.parametrize('times, half', [
+    ({1: 8, 2: 4, 4: 2, 8: 1, 16: 1}, 4),       # half of the best at 4, exactly
+    ({1: 16, 4: 4, 16: 1}, 8),                  # between 4 and 16
+    ({1: 1, 2: 1.5, 4: 3}, 1),                  # nothing to hide: the first is the best, later dips do not count
+    ({1: 1.9, 2: 1, 4: 1}, 1),
+    ({1: 8, 2: 1.5, 4: 8, 8: 1}, 6.3496),       # the last rise to the half before the best
+])
+def test_half_window(times, half):
+    curve = rma.curves([made('get', window, [time] * 3) for window, time in times.items()], 8)['get']
+    assert rma.half_window(curve) == pytest.approx(half, rel=1e-4)
+
+
+def test_every_variant_has_its_line_in_the_table(mpi_programs):
+    listing = mpi_programs(any_mpi()).run(2, 'rma', '--list').text
+    assert {line.split()[0] for line in listing.splitlines()[1:] if line.startswith('  ')} == set(rma.WAYS) == WAYS | SHMEM
+
+
+# --- figures -----------------------------------------------------------------------------------------------------
+
+def detail(records, **changed):
+    return {'check': 'rma_pipeline', 'hostname': 'here', 'partition': 'p', 'environ': 'gnu', 'transport': 'shm', 'records': records,
+            **changed}
+
+
+def test_figures_and_the_table():
+    words = [made(way, window, [time] * 3) for way in ('get', 'send') for window, time in ((1, 4), (256, 1))]
+    blocks = [made(way, window, [100] * 3, size=65536) for way in ('get', 'send') for window in (1, 256)]
+    (title, caption, figure), (name, _, table) = figures.of_check('rma_pipeline', [detail(words + blocks)])
+    assert title == 'Transfers by messages outstanding, shm, allocate' and 'anderson1997, figure 4' in caption
+    curve = next(trace for trace in figure.data if trace.name == 'get')
+    assert list(curve.x) == [1, 256] and np.allclose(curve.y, [2, 8])
+    assert name == 'Latency and bandwidth of get, put and send'
+    assert table.rows[0] == ['get', 'shm, allocate', '4.00 us', 'until the data are here', '655 MB/s', '4.00 (256)', '16.0']
+    assert table.rows[1][:3] == ['send', 'shm, allocate', '2.00 us']
+    assert [row[:1] + row[2:3] + row[4:5] for row in table.rows[2:]] == [
+        ['T3E, sma (shmem)', '1 us', '350 MB/s'], ['T3E, MPI', '14 us', '260 MB/s'], ['T3E, PVM', '11 us', '150 MB/s']]
+
+
+def test_places_are_told_apart_and_what_is_not_there_is_said():
+    words = [made('get', window, [1] * 3) for window in (1, 16)]
+    details = [detail(words), detail([dict(record, options={**record['options'], 'memory': 'create'}) for record in words]),
+               detail(words, environ='other', transport='tcp'), detail([], environ='third')]
+    titles = {title: figure for title, _, figure in figures.of_check('rma_pipeline', details)}
+    assert set(titles) == {*(f'Transfers by messages outstanding, {over}' for over in (
+        'shm, allocate, gnu', 'shm, create, gnu', 'tcp, allocate, other', 'shm, third')), 'Latency and bandwidth of get, put and send'}
+    assert [title for title, figure in titles.items() if figure is None] == ['Transfers by messages outstanding, shm, third']
+
+
+# --- the checks --------------------------------------------------------------------------------------------------
+
+CHECKS = rfm.REPOSITORY / 'checks/mpi/rma_pipeline.py'
+
+
+def run_checks(place, mpi, names, *options, **environment):
+    '''The cases of a run by name; few messages outstanding.'''
+    done = place.reframe('-r', '-p', f'gnu-{mpi}', '--exec-policy=serial', '-n', names, '-S', 'windows=1,16', *options,
+                         checks=CHECKS, **environment)
+    assert done.report, done.out
+    return done.cases()
+
+
+@two_cpus
+def test_check_measures_what_it_asks(measuring_mpi, tmp_path):
+    mpi = any_mpi()
+    cases = run_checks(measuring_mpi(tmp_path / 'place', mpi), mpi, 'rma_pipeline.*tcp.*allocate', '-S', 'ways=get,send')
+    assert len(cases) == 1
+    for case in cases.values():
+        rfm.assert_measured(case)
+        left = case['plumbline']
+        assert {metric['name'] for metric in left['metrics']} == {
+            f"{metric}.{way}.{left['transport']}" for way in ('get', 'send')
+            for metric in ('latency', 'bandwidth', 'speedup', 'half_window')}
+        drawn = figures.of_check('rma_pipeline', [rfm.detail_of('rma_pipeline', case)])
+        assert len(drawn) == 2 and all(figure is not None for _, _, figure in drawn)
+
+
+def test_checks_ask_for_every_way(repository):
+    '''What the tests above leave out to be quick.'''
+    text = (repository / 'checks/mpi/rma_pipeline.py').read_text()
+    for way in WAYS | SHMEM:
+        assert f"'{way}'" in text
+
+
+@two_cpus
+def test_check_of_openshmem(mpi_programs, measuring_mpi, tmp_path):
+    mpi = with_shmem(mpi_programs).mpi
+    place = measuring_mpi(tmp_path / 'place', mpi)
+    cases = run_checks(place, mpi, 'shmem_pipeline.*shm', '-S', 'ways=get,shmem_get_nbi')
+    case, = cases.values()
+    rfm.assert_measured(case)
+    assert {'latency.get.shm', 'latency.shmem_get_nbi.shm'} <= {metric['name'] for metric in case['plumbline']['metrics']}
+    if mpi == 'openmpi':    # without a transport that OpenSHMEM can use
+        cases = run_checks(place, mpi, 'shmem_pipeline.*shm', OMPI_MCA_spml='^ucx')
+        assert [case['result'] for case in cases.values()] == ['skip']
+        assert 'all - OpenSHMEM does not start here: No available spml components were found' in place.judge().out
+
+
+@two_cpus
+def test_check_of_openshmem_where_there_is_none(mpi_programs, measuring_mpi, tmp_path):
+    without = [mpi for mpi in MPIS if not mpi_programs(mpi).path('rma-shmem').exists()]
+    if not without:
+        pytest.skip('every MPI here has OpenSHMEM')
+    place = measuring_mpi(tmp_path / 'place', without[0])
+    cases = run_checks(place, without[0], 'shmem_pipeline.*shm')
+    assert [case['result'] for case in cases.values()] == ['skip']
+    assert f'all - the MPI of gnu-{without[0]} has no OpenSHMEM' in place.judge().out
+
+
+# --- the figures that Plumbline holds itself to --------------------------------------------------------------------
+
+class Faked:
+    '''An MPI whose messages take 4 us, and half of it with many outstanding.'''
+
+    def __init__(self, mpi):
+        self.family, self.asked = families()[mpi], []
+
+    def run(self, program, *options, **keywords):
+        self.asked.append((program, options, keywords))
+        if '--passes' in options:
+            return [dict(made('get', 1, [4 * n] * 10), passes=n) for n in (1, 2)]
+        return [made(way, window, [4 if window == 1 else 2] * 10) for way in ('get', 'put', 'send') for window in (1, 256)]
+
+
+def test_bench_figures(monkeypatch):
+    machine = Faked('openmpi')
+    monkeypatch.setattr(bench_mpi, 'machines', lambda _: [machine])
+    found = {figure.what: figure for figure in bench.figures(None, 3)}
+    assert len(found) == 3 + 2 * (3 + 2)
+    assert found['Open MPI, get: time of 2 P passes / time of P passes'].value == pytest.approx(2)
+    assert found['Open MPI, tcp: rate of get, 256 outstanding / 1'].value == pytest.approx(2)
+    assert found['Open MPI, tcp: rate of get, 256 outstanding / 1'].least > 1
+    assert found['Open MPI, shm: latency of send / get'].value == pytest.approx(0.5)
+    assert {keywords.get('transport') for _, _, keywords in machine.asked} == {None, 'shm', 'tcp'}
