@@ -1,0 +1,331 @@
+/* Collectives.  A rank's result is seen no earlier than its steps (steps.c) after the last of those entered that it depends
+ * on.  The MPI's own collective runs at its own speed; what it cannot tell, when those others entered, is exchanged on the
+ * shadow communicator where it matters:
+ *
+ *     depends on      who                                     because
+ *     all             nothing, where the call is blocking     it ends after the last has entered
+ *     the root        MPI_Bcast of its entry                  who comes late finds the message there
+ *     all others      MPI_Reduce of the greatest              the same, at the root
+ *     lower ranks     MPI_Exscan of the greatest
+ *     neighbours      MPI_Neighbor_allgather
+ */
+#include "latency.h"
+
+#include <stdlib.h>
+
+enum { FRESH = 2000 };      /* ns between two looks */
+
+typedef struct {
+    lat_shape shape;
+    int root, indegree;     /* root -1: none */
+    int64_t bytes;
+    lat_comm *comm;         /* NULL: passed through */
+    lat_plan plan;
+} call;
+
+struct lat_collective {
+    call c;
+    ns own, latest;         /* entries: mine; of those that it depends on */
+    ns *around;             /* of the neighbours */
+};
+
+static lat_comm *comm_of(MPI_Comm handle)
+{
+    lat_lock();
+    lat_comm *comm = lat_comm_of(handle);
+    lat_unlock();
+    return comm;
+}
+
+static int64_t size_of(MPI_Comm handle)
+{
+    lat_comm *comm = comm_of(handle);
+    return comm ? comm->size : 0;
+}
+
+/* Numbers of neighbours; false: no topology, which the MPI will say itself. */
+static bool neighbors(MPI_Comm comm, int *in, int *out)
+{
+    int kind, weighted, rank;
+    PMPI_Topo_test(comm, &kind);
+    switch (kind) {
+    case MPI_CART:
+        PMPI_Cartdim_get(comm, in);
+        *in *= 2;
+        *out = *in;
+        return true;
+    case MPI_GRAPH:
+        PMPI_Comm_rank(comm, &rank);
+        PMPI_Graph_neighbors_count(comm, rank, in);
+        *out = *in;
+        return true;
+    case MPI_DIST_GRAPH:
+        PMPI_Dist_graph_neighbors_count(comm, in, out, &weighted);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static call shaped(lat_shape shape, MPI_Comm handle, int root, int64_t bytes)
+{
+    call c = {.shape = shape, .root = root, .bytes = bytes, .comm = comm_of(handle)};
+    int out;
+    lat_lock();
+    if (c.comm && !c.comm->inter && !c.comm->closed && root < c.comm->size) {
+        lat_count.collectives++;
+    } else {
+        c.comm = NULL;
+        lat_count.foreign_collectives++;
+    }
+    lat_unlock();
+    if (!c.comm)
+        return c;
+    if (shape != LAT_NEIGHBORS)
+        c.plan = lat_steps(shape, c.comm->size, root < 0 ? 0 : (c.comm->rank - root + c.comm->size) % c.comm->size, bytes);
+    else if (neighbors(handle, &c.indegree, &out))
+        c.plan = (lat_plan){c.indegree > 0, 0, out, c.indegree, c.indegree ? LAT_AROUND : LAT_NOBODY};
+    else
+        c.comm = NULL;
+    if (c.plan.depends == LAT_LOWER && c.comm->rank == 0)
+        c.plan = (lat_plan){0, 0, c.plan.sends, 0, LAT_NOBODY};     /* it is the lowest */
+    lat_lock();
+    lat_count.steps += c.plan.steps;
+    lat_unlock();
+    return c;
+}
+
+/* One step: L, or the rest of g where that is longer than L and both o. */
+static ns delay_of(const lat_plan *plan)
+{
+    ns step = lat_set.gap - 2 * lat_set.overhead;
+    step = step > lat_set.latency ? step : lat_set.latency;
+    return plan->steps * step + plan->between * lat_set.overhead;
+}
+
+static ns latest_around(const ns *around, int n)
+{
+    ns latest = INT64_MIN;
+    for (int i = 0; i < n; i++)
+        latest = around[i] > latest ? around[i] : latest;
+    return latest;
+}
+
+/* Who comes after those that it depends on finds everything there already; who came before was waiting when it came. */
+static ns was_here(const struct lat_collective *x, ns absent, ns arrival)
+{
+    ns at = x->latest + lat_least_time(LAT_TIME_COLLECTIVE + (int)x->c.shape, x->c.bytes);
+    if (at < absent)
+        at = absent;
+    return at < arrival ? at : arrival;
+}
+
+/* --- blocking ------------------------------------------------------------------------------------------------------- */
+
+static ns enter(const call *c)
+{
+    lat_busy(c->plan.sends * lat_set.overhead);
+    return lat_now();
+}
+
+static void get_entries(struct lat_collective *x)
+{
+    const call *c = &x->c;
+    ns mine = c->comm->rank == c->root ? INT64_MIN : x->own;    /* a root waits for the others only */
+    switch (c->shape) {
+    case LAT_BCAST: case LAT_SCATTER: case LAT_SCATTERV:
+        x->latest = x->own;
+        PMPI_Bcast(&x->latest, 1, MPI_INT64_T, c->root, c->comm->shadow);
+        break;
+    case LAT_REDUCE: case LAT_GATHER: case LAT_GATHERV:
+        PMPI_Reduce(&mine, &x->latest, 1, MPI_INT64_T, MPI_MAX, c->root, c->comm->shadow);
+        break;
+    case LAT_SCAN:
+        PMPI_Exscan(&x->own, &x->latest, 1, MPI_INT64_T, MPI_MAX, c->comm->shadow);
+        break;
+    case LAT_NEIGHBORS: {
+        ns around[c->indegree + 1];
+        for (int i = 0; i < c->indegree; i++)
+            around[i] = INT64_MIN;      /* beyond an open border there is none */
+        PMPI_Neighbor_allgather(&x->own, 1, MPI_INT64_T, around, 1, MPI_INT64_T, c->comm->shadow);
+        x->latest = latest_around(around, c->indegree);
+        break;
+    }
+    default:
+        break;
+    }
+}
+
+static int leave(const call *c, ns own, int error)
+{
+    ns arrival = lat_now();
+    struct lat_collective x = {.c = *c, .own = own, .latest = own};
+    if (error)
+        return error;
+    if (c->comm->size > 1 && lat_set.stamped)
+        get_entries(&x);
+    if (c->plan.depends == LAT_NOBODY) {
+        lat_busy(c->plan.receives * lat_set.overhead);
+        return error;
+    }
+    ns from = arrival;
+    if (c->plan.depends != LAT_ALL && lat_set.stamped) {
+        if (own <= x.latest)
+            lat_learn_time(LAT_TIME_COLLECTIVE + (int)c->shape, c->bytes, arrival - x.latest);
+        else
+            from = was_here(&x, NEVER_SEEN, arrival);
+    }
+    ns until = from + delay_of(&c->plan);
+    if (until > arrival) {
+        lat_lock();
+        lat_count.waited += until - arrival;
+        lat_unlock();
+        lat_wait_until(until);
+    }
+    lat_busy(c->plan.receives * lat_set.overhead);
+    return error;
+}
+
+/* --- non-blocking --------------------------------------------------------------------------------------------------- */
+
+static void ask_for_entries(lat_pending *e, struct lat_collective *x)
+{
+    const call *c = &x->c;
+    MPI_Comm shadow = c->comm->shadow;
+    if (c->comm->rank == c->root && c->plan.depends == LAT_OTHERS)
+        x->own = INT64_MIN;
+    x->latest = x->own;
+    switch (c->shape) {
+    case LAT_BCAST: case LAT_SCATTER: case LAT_SCATTERV:
+        PMPI_Ibcast(&x->latest, 1, MPI_INT64_T, c->root, shadow, &e->shadow);
+        break;
+    case LAT_REDUCE: case LAT_GATHER: case LAT_GATHERV:
+        PMPI_Ireduce(&x->own, &x->latest, 1, MPI_INT64_T, MPI_MAX, c->root, shadow, &e->shadow);
+        break;
+    case LAT_SCAN:
+        PMPI_Iexscan(&x->own, &x->latest, 1, MPI_INT64_T, MPI_MAX, shadow, &e->shadow);
+        break;
+    case LAT_NEIGHBORS:
+        x->around = lat_allocate((size_t)c->indegree * sizeof *x->around);
+        for (int i = 0; i < c->indegree; i++)
+            x->around[i] = INT64_MIN;
+        PMPI_Ineighbor_allgather(&x->own, 1, MPI_INT64_T, x->around, 1, MPI_INT64_T, shadow, &e->shadow);
+        break;
+    default:
+        PMPI_Iallreduce(&x->own, &x->latest, 1, MPI_INT64_T, MPI_MAX, shadow, &e->shadow);
+        break;
+    }
+    e->asked = true;
+}
+
+static int start(const call *c, ns own, int error, MPI_Request *request)
+{
+    if (error || c->comm->size == 1)
+        return error;
+    lat_lock();
+    lat_pending *e = lat_new(LAT_COLLECTIVE, c->comm);
+    struct lat_collective *x = lat_allocate(sizeof *x);
+    *x = (struct lat_collective){.c = *c, .own = own, .latest = own};
+    e->collective = x;
+    e->request = *request;
+    e->active = true;
+    if (lat_set.stamped)
+        ask_for_entries(e, x);
+    else
+        e->known = true;
+    lat_enter(e);
+    lat_unlock();
+    return error;
+}
+
+ns lat_collective_visible(lat_pending *e)
+{
+    struct lat_collective *x = e->collective;
+    int done;
+    if (x->c.plan.depends == LAT_NOBODY)
+        return e->arrival;
+    if (!e->known) {
+        PMPI_Test(&e->shadow, &done, MPI_STATUS_IGNORE);
+        if (!done)
+            return NOT_YET;
+        e->known = true;
+        if (x->around)
+            x->latest = latest_around(x->around, x->c.indegree);
+        if (e->absent >= x->latest && e->arrival - e->absent < FRESH)
+            lat_learn_time(LAT_TIME_COLLECTIVE + (int)x->c.shape, x->c.bytes, e->arrival - x->latest);
+    }
+    ns from = lat_set.stamped ? was_here(x, e->absent, e->arrival) : e->arrival;
+    return from + delay_of(&x->c.plan);
+}
+
+int lat_collective_receives(const lat_pending *e) { return e->collective->c.plan.receives; }
+
+void lat_collective_free(struct lat_collective *x)
+{
+    if (x)
+        free(x->around);
+    free(x);
+}
+
+/* --- the wrapped calls ---------------------------------------------------------------------------------------------- */
+
+static int64_t total_int(const int counts[], int64_t n)
+{
+    int64_t sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += counts[i];
+    return sum;
+}
+
+#define BARE(...) __VA_ARGS__
+#define BLOCKING(NAME, PARAMETERS, ARGUMENTS, SHAPED)                                                                     \
+    int MPI_##NAME PARAMETERS                                                                                             \
+    {                                                                                                                     \
+        call c;                                                                                                           \
+        if (!lat_set.on || !(c = SHAPED).comm)                                                                            \
+            return PMPI_##NAME ARGUMENTS;                                                                                 \
+        ns own = enter(&c);                                                                                               \
+        return leave(&c, own, PMPI_##NAME ARGUMENTS);                                                                     \
+    }
+#define NON_BLOCKING(NAME, PARAMETERS, ARGUMENTS, SHAPED)                                                                 \
+    int MPI_##NAME(BARE PARAMETERS, MPI_Request *request)                                                                 \
+    {                                                                                                                     \
+        call c;                                                                                                           \
+        if (!lat_set.on || !(c = SHAPED).comm)                                                                            \
+            return PMPI_##NAME(BARE ARGUMENTS, request);                                                                  \
+        ns own = enter(&c);                                                                                               \
+        return start(&c, own, PMPI_##NAME(BARE ARGUMENTS, request), request);                                             \
+    }
+
+BLOCKING(Barrier, (MPI_Comm comm), (comm), shaped(LAT_BARRIER, comm, -1, 0))
+NON_BLOCKING(Ibarrier, (MPI_Comm comm), (comm), shaped(LAT_BARRIER, comm, -1, 0))
+
+#define COUNT int
+#define DISPLACEMENT int
+#define TOTAL total_int
+#define COLLECTIVE(NAME, INAME, PARAMETERS, ARGUMENTS, SHAPED)                                                            \
+    BLOCKING(NAME, PARAMETERS, ARGUMENTS, SHAPED)                                                                         \
+    NON_BLOCKING(INAME, PARAMETERS, ARGUMENTS, SHAPED)
+#include "collectives.h"
+
+#if MPI_VERSION >= 4
+static int64_t total_count(const MPI_Count counts[], int64_t n)
+{
+    int64_t sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += counts[i];
+    return sum;
+}
+
+#undef COUNT
+#undef DISPLACEMENT
+#undef TOTAL
+#undef COLLECTIVE
+#define COUNT MPI_Count
+#define DISPLACEMENT MPI_Aint
+#define TOTAL total_count
+#define COLLECTIVE(NAME, INAME, PARAMETERS, ARGUMENTS, SHAPED)                                                            \
+    BLOCKING(NAME##_c, PARAMETERS, ARGUMENTS, SHAPED)                                                                     \
+    NON_BLOCKING(INAME##_c, PARAMETERS, ARGUMENTS, SHAPED)
+#include "collectives.h"
+#endif

@@ -1,0 +1,270 @@
+/* Messages: blocking and non-blocking, with a count of int and, from MPI 4 on, of MPI_Count. */
+#include "latency.h"
+
+#include <stdlib.h>
+
+int64_t lat_bytes(int64_t count, MPI_Datatype type)
+{
+    MPI_Count size;
+    PMPI_Type_size_x(type, &size);
+    return count * (int64_t)size;
+}
+
+/* A synchronous send that was started: complete once it is known here that it was matched. */
+static lat_pending *synchronous(const lat_outgoing *m, int64_t bytes, MPI_Request request)
+{
+    lat_pending *e = lat_new(LAT_SYNCHRONOUS, m->comm);
+    e->request = request;
+    e->stamp = m->stamp;
+    e->bytes = bytes;
+    e->active = e->known = true;
+    lat_count.synchronous++;
+    return e;
+}
+
+/* A receive that was posted, with the lock held. */
+static lat_pending *receive(MPI_Comm comm, int source, int tag, MPI_Request request)
+{
+    lat_pending *e = lat_new(LAT_RECEIVE, lat_comm_of(comm));
+    e->request = request;
+    e->source = source;
+    e->tag = tag;
+    e->active = e->stored = true;
+    lat_link(e);
+    return e;
+}
+
+static bool receives_here(MPI_Comm comm)
+{
+    lat_lock();
+    bool ours = lat_comm_of(comm);
+    lat_count.foreign += !ours;
+    lat_unlock();
+    return ours;
+}
+
+static lat_pending *start_receive(MPI_Comm comm, int source, int tag, MPI_Request *request)
+{
+    lat_lock();
+    int error = PMPI_Start(request);
+    lat_pending *e = error ? NULL : receive(comm, source, tag, *request);
+    if (e)
+        lat_enter(e);
+    lat_unlock();
+    return e;
+}
+
+static int counted(int error)
+{
+    lat_lock();
+    lat_count.sent += error == MPI_SUCCESS;
+    lat_unlock();
+    return error;
+}
+
+/* The payload is started, not sent: its stamp must not wait until the receiver has come. */
+#define SEND(SUFFIX, COUNT, NAME, START)                                                                                  \
+    int MPI_##NAME##SUFFIX(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)             \
+    {                                                                                                                     \
+        lat_outgoing m;                                                                                                   \
+        MPI_Request request;                                                                                              \
+        if (!lat_set.on || dest == MPI_PROC_NULL)                                                                         \
+            return PMPI_##NAME##SUFFIX(buf, count, type, dest, tag, comm);                                                \
+        if (!lat_depart(&m, comm, dest, tag)) {                                                                           \
+            lat_unlock();                                                                                                 \
+            return counted(PMPI_##NAME##SUFFIX(buf, count, type, dest, tag, comm));                                   \
+        }                                                                                                                 \
+        int error = PMPI_##START##SUFFIX(buf, count, type, dest, tag, comm, &request);                                    \
+        lat_departed(&m, error);                                                                                          \
+        return error ? error : PMPI_Wait(&request, MPI_STATUS_IGNORE);                                                    \
+    }
+
+#define START_SEND(SUFFIX, COUNT, START)                                                                                  \
+    int MPI_##START##SUFFIX(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,            \
+                            MPI_Request *request)                                                                         \
+    {                                                                                                                     \
+        lat_outgoing m;                                                                                                   \
+        if (!lat_set.on || dest == MPI_PROC_NULL)                                                                         \
+            return PMPI_##START##SUFFIX(buf, count, type, dest, tag, comm, request);                                      \
+        lat_depart(&m, comm, dest, tag);                                                                                  \
+        int error = PMPI_##START##SUFFIX(buf, count, type, dest, tag, comm, request);                                     \
+        lat_departed(&m, error);                                                                                          \
+        return error;                                                                                                     \
+    }
+
+#define SYNCHRONOUS(SUFFIX, COUNT)                                                                                        \
+    int MPI_Issend##SUFFIX(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,             \
+                           MPI_Request *request)                                                                          \
+    {                                                                                                                     \
+        lat_outgoing m;                                                                                                   \
+        if (!lat_set.on || dest == MPI_PROC_NULL)                                                                         \
+            return PMPI_Issend##SUFFIX(buf, count, type, dest, tag, comm, request);                                       \
+        lat_depart(&m, comm, dest, tag);                                                                                  \
+        int error = PMPI_Issend##SUFFIX(buf, count, type, dest, tag, comm, request);                                      \
+        if (!error && m.stamped)                                                                                          \
+            lat_enter(synchronous(&m, lat_bytes(count, type), *request));                                                  \
+        lat_departed(&m, error);                                                                                          \
+        return error;                                                                                                     \
+    }                                                                                                                     \
+    int MPI_Ssend##SUFFIX(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)              \
+    {                                                                                                                     \
+        lat_outgoing m;                                                                                                   \
+        MPI_Request request;                                                                                              \
+        if (!lat_set.on || dest == MPI_PROC_NULL)                                                                         \
+            return PMPI_Ssend##SUFFIX(buf, count, type, dest, tag, comm);                                                 \
+        if (!lat_depart(&m, comm, dest, tag)) {                                                                           \
+            lat_unlock();                                                                                                 \
+            return counted(PMPI_Ssend##SUFFIX(buf, count, type, dest, tag, comm));                                    \
+        }                                                                                                                 \
+        int error = PMPI_Issend##SUFFIX(buf, count, type, dest, tag, comm, &request);                                     \
+        lat_pending *e = error ? NULL : synchronous(&m, lat_bytes(count, type), request);                                  \
+        lat_departed(&m, error);                                                                                          \
+        return error ? error : lat_await(e, &request, MPI_STATUS_IGNORE);                                                 \
+    }
+
+/* The program keeps the request of a receive until it may see the message, so the MPI must not give it to another operation
+ * when the message is complete: it is a persistent one, of one use.  That of a call that waits is nobody else's. */
+#define RECEIVE(SUFFIX, COUNT)                                                                                            \
+    int MPI_Irecv##SUFFIX(void *buf, COUNT count, MPI_Datatype type, int source, int tag, MPI_Comm comm,                  \
+                          MPI_Request *request)                                                                           \
+    {                                                                                                                     \
+        if (!lat_set.on || source == MPI_PROC_NULL || !receives_here(comm))                                               \
+            return PMPI_Irecv##SUFFIX(buf, count, type, source, tag, comm, request);                                      \
+        int error = PMPI_Recv_init##SUFFIX(buf, count, type, source, tag, comm, request);                                 \
+        return error ? error : start_receive(comm, source, tag, request) ? MPI_SUCCESS : MPI_ERR_OTHER;                   \
+    }                                                                                                                     \
+    int MPI_Recv##SUFFIX(void *buf, COUNT count, MPI_Datatype type, int source, int tag, MPI_Comm comm,                   \
+                         MPI_Status *status)                                                                              \
+    {                                                                                                                     \
+        MPI_Request request;                                                                                              \
+        if (!lat_set.on || source == MPI_PROC_NULL || !receives_here(comm))                                               \
+            return PMPI_Recv##SUFFIX(buf, count, type, source, tag, comm, status);                                        \
+        lat_lock();                                                                                                       \
+        int error = PMPI_Irecv##SUFFIX(buf, count, type, source, tag, comm, &request);                                    \
+        lat_pending *e = error ? NULL : receive(comm, source, tag, request);                                              \
+        lat_unlock();                                                                                                     \
+        return error ? error : lat_await(e, &request, status);                                                            \
+    }
+
+/* The end of both halves; without a send, the receive is taken back. */
+static int exchanged(int error, MPI_Request *in, MPI_Request *out, MPI_Status *status)
+{
+    if (error) {
+        PMPI_Cancel(in);
+        MPI_Wait(in, MPI_STATUS_IGNORE);
+        return error;
+    }
+    error = MPI_Wait(in, status);
+    int error_out = MPI_Wait(out, MPI_STATUS_IGNORE);
+    return error ? error : error_out;
+}
+
+#define SENDRECV(SUFFIX, COUNT)                                                                                           \
+    int MPI_Sendrecv##SUFFIX(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, int dest, int sendtag,          \
+                             void *recvbuf, COUNT recvcount, MPI_Datatype recvtype, int source, int recvtag,              \
+                             MPI_Comm comm, MPI_Status *status)                                                           \
+    {                                                                                                                     \
+        MPI_Request in, out;                                                                                              \
+        if (!lat_set.on)                                                                                                  \
+            return PMPI_Sendrecv##SUFFIX(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,       \
+                                         source, recvtag, comm, status);                                                  \
+        int error = MPI_Irecv##SUFFIX(recvbuf, recvcount, recvtype, source, recvtag, comm, &in);                          \
+        if (error)                                                                                                        \
+            return error;                                                                                                 \
+        error = MPI_Isend##SUFFIX(sendbuf, sendcount, sendtype, dest, sendtag, comm, &out);                               \
+        return exchanged(error, &in, &out, status);                                                                       \
+    }                                                                                                                     \
+    int MPI_Sendrecv_replace##SUFFIX(void *buf, COUNT count, MPI_Datatype type, int dest, int sendtag, int source,        \
+                                     int recvtag, MPI_Comm comm, MPI_Status *status)                                      \
+    {                                                                                                                     \
+        MPI_Request in, out;                                                                                              \
+        COUNT bytes = 0, packed = 0;                                                                                      \
+        if (!lat_set.on)                                                                                                  \
+            return PMPI_Sendrecv_replace##SUFFIX(buf, count, type, dest, sendtag, source, recvtag, comm, status);         \
+        int error = PMPI_Pack_size##SUFFIX(count, type, comm, &bytes);                                                    \
+        if (error)                                                                                                        \
+            return error;                                                                                                 \
+        void *copy = lat_allocate((size_t)bytes);                                                                         \
+        error = PMPI_Pack##SUFFIX(buf, count, type, copy, bytes, &packed, comm);                                          \
+        if (!error)                                                                                                       \
+            error = MPI_Irecv##SUFFIX(buf, count, type, source, recvtag, comm, &in);                                      \
+        if (!error) {                                                                                                     \
+            error = MPI_Isend##SUFFIX(copy, packed, MPI_PACKED, dest, sendtag, comm, &out);                               \
+            error = exchanged(error, &in, &out, status);                                                                  \
+        }                                                                                                                 \
+        free(copy);                                                                                                       \
+        return error;                                                                                                     \
+    }
+
+#define ALL_OF(SUFFIX, COUNT)                                                                                             \
+    SEND(SUFFIX, COUNT, Send, Isend)                                                                                      \
+    SEND(SUFFIX, COUNT, Rsend, Irsend)                                                                                    \
+    SEND(SUFFIX, COUNT, Bsend, Ibsend)                                                                                    \
+    START_SEND(SUFFIX, COUNT, Isend)                                                                                      \
+    START_SEND(SUFFIX, COUNT, Irsend)                                                                                     \
+    START_SEND(SUFFIX, COUNT, Ibsend)                                                                                     \
+    SYNCHRONOUS(SUFFIX, COUNT)                                                                                            \
+    RECEIVE(SUFFIX, COUNT)                                                                                                \
+    SENDRECV(SUFFIX, COUNT)
+
+ALL_OF(, int)
+
+#if MPI_VERSION >= 4
+ALL_OF(_c, MPI_Count)
+
+/* One request for both halves: that of the receive, complete when the send is, too. */
+static int join(MPI_Request *request, MPI_Request out, void *copy)
+{
+    lat_lock();
+    lat_pending *e = lat_find(*request);
+    if (!e) {       /* no source, or one of another program: the receive's request still is the MPI's own affair */
+        e = lat_new(LAT_PLAIN, NULL);
+        e->request = *request;
+        e->active = e->stored = true;
+        lat_enter(e);
+    }
+    e->out = out;
+    e->copy = copy;
+    lat_unlock();
+    return MPI_SUCCESS;
+}
+
+#define START_EXCHANGE(SUFFIX, COUNT)                                                                                     \
+    int MPI_Isendrecv##SUFFIX(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, int dest, int sendtag,         \
+                              void *recvbuf, COUNT recvcount, MPI_Datatype recvtype, int source, int recvtag,             \
+                              MPI_Comm comm, MPI_Request *request)                                                        \
+    {                                                                                                                     \
+        MPI_Request out;                                                                                                  \
+        if (!lat_set.on)                                                                                                  \
+            return PMPI_Isendrecv##SUFFIX(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,      \
+                                          source, recvtag, comm, request);                                                \
+        int error = MPI_Irecv##SUFFIX(recvbuf, recvcount, recvtype, source, recvtag, comm, request);                      \
+        if (!error)                                                                                                       \
+            error = MPI_Isend##SUFFIX(sendbuf, sendcount, sendtype, dest, sendtag, comm, &out);                           \
+        return error ? error : join(request, out, NULL);                                                                  \
+    }                                                                                                                     \
+    int MPI_Isendrecv_replace##SUFFIX(void *buf, COUNT count, MPI_Datatype type, int dest, int sendtag, int source,       \
+                                      int recvtag, MPI_Comm comm, MPI_Request *request)                                   \
+    {                                                                                                                     \
+        MPI_Request out;                                                                                                  \
+        COUNT bytes = 0, packed = 0;                                                                                      \
+        if (!lat_set.on)                                                                                                  \
+            return PMPI_Isendrecv_replace##SUFFIX(buf, count, type, dest, sendtag, source, recvtag, comm, request);       \
+        int error = PMPI_Pack_size##SUFFIX(count, type, comm, &bytes);                                                    \
+        if (error)                                                                                                        \
+            return error;                                                                                                 \
+        void *copy = lat_allocate((size_t)bytes);                                                                         \
+        error = PMPI_Pack##SUFFIX(buf, count, type, copy, bytes, &packed, comm);                                          \
+        if (!error)                                                                                                       \
+            error = MPI_Irecv##SUFFIX(buf, count, type, source, recvtag, comm, request);                                  \
+        if (!error)                                                                                                       \
+            error = MPI_Isend##SUFFIX(copy, packed, MPI_PACKED, dest, sendtag, comm, &out);                               \
+        if (!error)                                                                                                       \
+            return join(request, out, copy);                                                                              \
+        free(copy);                                                                                                       \
+        return error;                                                                                                     \
+    }
+
+START_EXCHANGE(, int)
+START_EXCHANGE(_c, MPI_Count)
+#endif

@@ -1,0 +1,79 @@
+/* One thing that a library between program and MPI has to be asked about.
+ *
+ *     single cancel | session | unseen | passed | nothing | errors
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+
+/* MPI_ERR_TRUNCATE must come out of the call that gets the message, and the next message must be right. */
+static int errors(int rank)
+{
+    char text[8] = "";
+    MPI_Request request;
+    int code = MPI_SUCCESS, class = 0;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int way = 0; way < 3; way++) {
+        if (rank == 0) {
+            MPI_Send("too long", 8, MPI_CHAR, 1, 0, MPI_COMM_WORLD);
+            MPI_Send("right", 6, MPI_CHAR, 1, 0, MPI_COMM_WORLD);
+        } else if (rank == 1) {
+            if (way == 0) {
+                code = MPI_Recv(text, 2, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            } else {
+                MPI_Status status;
+                MPI_Irecv(text, 2, MPI_CHAR, 0, 0, MPI_COMM_WORLD, &request);
+                code = way == 1 ? MPI_Wait(&request, MPI_STATUS_IGNORE) : MPI_Waitall(1, &request, &status);
+                if (way == 2 && code == MPI_ERR_IN_STATUS)
+                    code = status.MPI_ERROR;
+            }
+            MPI_Error_class(code, &class);
+            MPI_Recv(text, 8, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            if (class != MPI_ERR_TRUNCATE || strcmp(text, "right"))
+                return fprintf(stderr, "way %d: class %d, then '%s'\n", way, class, text);
+        }
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "nothing";
+    int rank, size, value = 0, failed = 0;
+    if (!strcmp(what, "session")) {
+#if MPI_VERSION >= 4
+        MPI_Session session;
+        MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+        MPI_Session_finalize(&session);
+#else
+        puts("no sessions in this MPI");
+#endif
+        return 0;
+    }
+    if (!strcmp(what, "unseen")) {      /* as the Fortran bindings of some MPIs do it */
+        PMPI_Init(&argc, &argv);
+        PMPI_Finalize();
+        return 0;
+    }
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (!strcmp(what, "cancel")) {
+        MPI_Request request;
+        MPI_Isend(&value, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &request);
+        MPI_Cancel(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else if (!strcmp(what, "passed")) {
+        static _Alignas(4096) int target[1024];     /* in MPICH 4.0 a window elsewhere is not always where it should be */
+        MPI_Win window;
+        MPI_Win_create(target, sizeof target, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+        MPI_Win_fence(0, window);
+        MPI_Put(&rank, 1, MPI_INT, (rank + 1) % size, 0, 1, MPI_INT, window);
+        MPI_Win_fence(0, window);
+        MPI_Win_free(&window);
+    } else if (!strcmp(what, "errors")) {
+        failed = errors(rank) != 0;
+    }
+    MPI_Finalize();
+    return failed ? 3 : 0;
+}

@@ -1,0 +1,261 @@
+'''libplumbline_latency: the right messages, none before its time, nothing left out in silence.'''
+
+import math
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from native import CPUS, SOURCE, Build, environment, needs, output_of
+
+from plumbline.mpi import environments
+
+HERE = Path(__file__).parent / 'interpose/latency'
+FOUND = {one['features'][1]: one for one in environments.found()}
+FAMILIES = [pytest.param(name, marks=pytest.mark.skipif(name not in FOUND, reason=f'{name} is not there'))
+            for name in ('openmpi', 'mpich', 'impi')]
+TITLES = {'openmpi': 'Open MPI', 'mpich': 'MPICH', 'impi': 'Intel MPI'}
+US = ('PLUMBLINE_LATENCY_US', 'PLUMBLINE_OVERHEAD_US', 'PLUMBLINE_GAP_US')
+
+
+@dataclass
+class Mpi:
+    '''One MPI: its programs, and the library built with it.'''
+    family: str
+    folder: Path
+
+    def environment(self, **changes):
+        kept = {name: value for name, value in os.environ.items() if not name.startswith('PLUMBLINE_')}
+        for name, value in FOUND[self.family]['env_vars']:
+            kept[name] = os.path.expandvars(value).replace('$' + name, '')
+        return environment() | kept | changes
+
+    @property
+    def library(self):
+        return self.folder / 'lib/libplumbline_latency.so'
+
+    def compiled(self, name, *options):
+        '''A program of this folder, linked with nothing but its MPI.'''
+        program = self.folder / name
+        if not program.exists():
+            output_of(FOUND[self.family]['cc'], '-std=gnu17', '-O1', '-g', '-w', HERE / f'{name}.c',
+                      '-o', program, '-pthread', *options, env=self.environment())
+        return program
+
+    def run(self, ranks, program, *arguments, library=None, before=(), **variables):
+        '''Exit code, standard output and lines of the library on standard error.
+
+        :arg library: what is loaded in front of the program; ours by default, nothing where it is ''.
+        :arg before: words in front of the program.
+        '''
+        launcher = FOUND[self.family]['extras']['launcher']
+        options = ['--oversubscribe', '--mca', 'mpi_yield_when_idle', '1'] if self.family == 'openmpi' else []
+        preload = f'LD_PRELOAD={self.library if library is None else library}'
+        words = [*launcher, *options, '-np', ranks, 'env', preload, *before, program, *arguments]
+        done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=50,
+                              env=self.environment(**variables))
+        lines = [line for line in done.stderr.splitlines() if 'plumbline: ' in line]
+        return done.returncode, done.stdout, lines, done.stderr
+
+    def right(self, ranks, program, *arguments, **options):
+        '''Standard output of a program that must end well.'''
+        code, text, _, errors = self.run(ranks, program, *arguments, **options)
+        assert code == 0, errors
+        return text
+
+    def refused(self, ranks, program, *arguments, **options):
+        '''The one line that a program ends with that is refused.'''
+        code, _, lines, errors = self.run(ranks, program, *arguments, **options)
+        assert code == 2, errors
+        assert len(lines) == 1, errors
+        return lines[0]
+
+
+@pytest.fixture(scope='session')
+def mpis(tmp_path_factory):
+    '''Function of a family and a sanitizer -> :class:`Mpi`, built when first asked for.'''
+    made = {}
+
+    def get(family, sanitize=''):
+        if (family, sanitize) not in made:
+            needs('cmake')
+            folder = tmp_path_factory.mktemp(f'latency-{family}')
+            mpi = Mpi(family, folder)
+            output_of('cmake', '-S', SOURCE / 'interpose', '-B', folder, '-DPLUMBLINE_INTERPOSE=latency',
+                      f"-DCMAKE_C_COMPILER={FOUND[family]['cc']}", f'-DPLUMBLINE_SANITIZE={sanitize}',
+                      env=mpi.environment())
+            output_of('cmake', '--build', folder, '--parallel', str(len(CPUS)), env=mpi.environment())
+            made[family, sanitize] = mpi
+        return made[family, sanitize]
+    return get
+
+
+@pytest.fixture(params=FAMILIES)
+def mpi(request, mpis):
+    return mpis(request.param)
+
+
+# --- the right messages ------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('ranks, seed', [(1, 1), (3, 2)])
+def test_random_traffic_is_what_the_plain_mpi_gives(mpi, ranks, seed):
+    program = mpi.compiled('traffic')
+    plain = mpi.right(ranks, program, seed, 2, library='')
+    assert plain.startswith('received ')
+    for values in ('20', '0', '0'), ('7', '0.5', '3'):
+        assert mpi.right(ranks, program, seed, 2, **dict(zip(US, values))) == plain
+
+
+@pytest.mark.parametrize('family', FAMILIES[:2])
+def test_it_is_clean_under_sanitizers(mpis, family):
+    mpi = mpis(family, 'address,undefined')
+    place = mpi.library.parent
+    linked = ['-fsanitize=address,undefined', '-fno-sanitize-recover=all', f'-L{place}', f'-Wl,-rpath,{place}',
+              '-Wl,--no-as-needed', '-lplumbline_latency']
+    values = dict(zip(US, ('20', '1', '5')))
+    for name, *arguments in ('traffic', 5, 2), ('bounds',):
+        # The MPIs themselves leave memory behind.
+        mpi.right(3, mpi.compiled(name, *linked), *arguments, library='', ASAN_OPTIONS='detect_leaks=0', **values)
+
+
+def test_errors_come_from_the_call_that_gets_the_message(mpi):
+    mpi.right(2, mpi.compiled('single'), 'errors', PLUMBLINE_LATENCY_US='30')
+
+
+def test_threads_may_send_and_receive_at_once(mpi):
+    assert mpi.right(2, mpi.compiled('threads'), PLUMBLINE_LATENCY_US='20').strip() in (
+        'right', 'this MPI has no MPI_THREAD_MULTIPLE')
+
+
+# --- none before its time ----------------------------------------------------------------------------
+
+@pytest.mark.parametrize('ranks, values', [(2, ('50', '0', '0')), (3, ('0', '0', '20')), (4, ('20', '2', '30'))])
+def test_nothing_is_seen_before_its_time(mpi, ranks, values):
+    said = mpi.right(ranks, mpi.compiled('bounds'), **dict(zip(US, values)))
+    assert said.split() == ['messages', 'synchronous', 'overhead', 'collectives', 'neighbours']
+
+
+@pytest.mark.parametrize('name', US)
+def test_the_bounds_would_tell(mpis, name):
+    mpi = mpis(next(iter(sorted(FOUND)), None) or pytest.skip('there is no MPI'))
+    code, _, _, errors = mpi.run(2, mpi.compiled('bounds'), library='', **{name: '2000'})
+    assert code != 0 and 'too early' in errors
+
+
+@pytest.mark.skipif('mpich' not in FOUND, reason='mpich is not there')
+def test_clocks_of_other_nodes_are_compared(mpis):
+    mpi = mpis('mpich')
+    _, _, lines, errors = mpi.run(3, mpi.compiled('traffic'), 4, 1, PLUMBLINE_LATENCY_REPORT='1',
+                                  PLUMBLINE_OVERHEAD_US='0.1', MPIR_CVAR_NOLOCAL='1')
+    agree = [float(line.split()[-2]) for line in lines if 'clocks agree within' in line]
+    assert agree and agree[0] > 0, errors
+    # In truth the clock is the same: the bounds hold but for what the comparison says that it may be off.
+    _, _, _, errors = mpi.run(3, mpi.compiled('bounds'), PLUMBLINE_LATENCY_US='200', MPIR_CVAR_NOLOCAL='1')
+    early = [int(line.split()[-4]) for line in errors.splitlines() if 'too early' in line]
+    assert all(ns <= 100_000 for ns in early), errors
+
+
+def tree(size):
+    return math.ceil(math.log2(size)) if size > 1 else 0
+
+
+#: Shape, as the library counts them -> steps of a rank that has a result.
+STEPS = [lambda p, b: tree(p),                                                              # Barrier
+         lambda p, b: tree(p) + (0 if b <= 12288 else tree(p) if b < 524288 else p - 1),    # Bcast
+         lambda p, b: tree(p) * (1 if b <= 2048 else 2),                                    # Reduce
+         lambda p, b: tree(p) * (1 if b <= 2048 else 2),                                    # Allreduce
+         lambda p, b: tree(p), lambda p, b: 1, lambda p, b: tree(p), lambda p, b: 1,        # Gather(v), Scatter(v)
+         lambda p, b: tree(p) if b < 524288 else p - 1,                                     # Allgather
+         lambda p, b: tree(p) if b <= 256 else p - 1, lambda p, b: p - 1,                   # Alltoall(v)
+         lambda p, b: tree(p), lambda p, b: tree(p)]                                        # Reduce_scatter, Scan
+NOBODY, ROOT, OTHERS = 0, 2, 3
+
+
+def test_collectives_take_the_steps_that_are_stated(tmp_path):
+    # mpi.h is only there for the types.
+    cc = next(iter(FOUND.values()), {}).get('cc') or pytest.skip('there is no MPI')
+    mpi = Mpi(next(iter(FOUND)), tmp_path)
+    program, folder = tmp_path / 'steps', SOURCE / 'interpose/latency'
+    output_of(cc, '-std=gnu17', '-I', folder, HERE / 'steps.c', folder / 'steps.c', '-o', program, env=mpi.environment())
+    lines = [list(map(int, line.split())) for line in output_of(program, env=mpi.environment()).splitlines()]
+    plans = {tuple(line[:4]): line[4:] for line in lines}
+    for (shape, size, relative, length), (steps, _, _, _, depends) in plans.items():
+        if shape < len(STEPS):
+            expected = STEPS[shape](size, length) if size > 1 and depends != NOBODY else 0
+            assert steps == expected, (shape, size, relative, length)
+    for shape, size in {(shape, size) for shape, size, _, _ in plans if size > 1}:
+        of_all = [plans[shape, size, rank, 0] for rank in range(size)]
+        # What is sent is received, and somebody waits.
+        assert sum(plan[2] for plan in of_all) == sum(plan[3] for plan in of_all), (shape, size)
+        assert any(plan[4] != NOBODY for plan in of_all)
+    assert {plans[1, 8, rank, 0][4] for rank in range(1, 8)} == {ROOT} and plans[1, 8, 0, 0][4] == NOBODY
+    assert {plans[2, 8, rank, 0][4] for rank in range(1, 8)} == {NOBODY} and plans[2, 8, 0, 0][4] == OTHERS
+
+
+# --- what is refused, and what the report says ---------------------------------------------------------
+
+@pytest.mark.parametrize('value', ['-1', '', '1e3', '1000001', '1.2.3'])
+def test_values_that_are_no_times_are_refused(mpis, value):
+    mpi = mpis(next(iter(sorted(FOUND)), None) or pytest.skip('there is no MPI'))
+    line = mpi.refused(2, mpi.compiled('single'), PLUMBLINE_GAP_US=value)
+    assert line == f"plumbline: PLUMBLINE_GAP_US is '{value}': give microseconds, a decimal number from 0 to 1000000"
+
+
+def test_a_value_that_only_one_rank_has_is_refused(mpi):
+    script = 'case "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" in 1) export PLUMBLINE_LATENCY_US=5;; esac; exec "$0" "$@"'
+    line = mpi.refused(3, mpi.compiled('single'), before=['sh', '-c', script])
+    assert line == ('plumbline: PLUMBLINE_LATENCY_US is 0 on one rank and 5 on another: '
+                    'let the launcher pass it to all')
+
+
+@pytest.mark.skipif('mpich' not in FOUND, reason='mpich is not there')
+def test_what_is_wrong_with_the_report_is_said(mpis):
+    mpi = mpis('mpich')
+    assert 'PLUMBLINE_LATENCY_REPORT' in mpi.refused(1, mpi.compiled('single'), PLUMBLINE_LATENCY_REPORT='yes')
+
+
+def test_a_send_cannot_be_cancelled(mpi):
+    line = mpi.refused(1, mpi.compiled('single'), 'cancel', PLUMBLINE_LATENCY_US='5')
+    assert 'cannot cancel a send (MPI_Cancel)' in line
+
+
+def test_sessions_are_refused(mpi):
+    program = mpi.compiled('single')
+    if 'no sessions' in mpi.run(1, program, 'session', library='')[1]:
+        pytest.skip('this MPI has no sessions')
+    assert 'MPI_Session_init' in mpi.refused(1, program, 'session', PLUMBLINE_LATENCY_US='5')
+
+
+def test_an_mpi_init_that_was_not_seen_is_no_success(mpi):
+    program = mpi.compiled('single')
+    assert 'has not seen MPI_Init' in mpi.refused(2, program, 'unseen', PLUMBLINE_LATENCY_US='5')
+    assert mpi.run(2, program, 'unseen', PLUMBLINE_LATENCY_US='0')[0] == 0
+
+
+@pytest.mark.parametrize('library, program',
+                         [('openmpi', 'mpich'), ('mpich', 'openmpi'), ('openmpi', 'impi'), ('mpich', 'impi')])
+def test_a_library_of_another_mpi_is_refused(mpis, library, program):
+    if not {library, program} <= set(FOUND):
+        pytest.skip('one of them is not there')
+    other, mpi = mpis(library), mpis(program)
+    line = mpi.refused(2, mpi.compiled('single'), library=other.library, PLUMBLINE_LATENCY_US='5')
+    assert line == (f'plumbline: libplumbline_latency was built for {TITLES[library]}, this program runs with '
+                    f'{TITLES[program]}: preload the library built with its mpicc')
+
+
+def test_the_report_counts_what_is_passed_through(mpi):
+    report = {'PLUMBLINE_LATENCY_REPORT': '1', 'PLUMBLINE_LATENCY_US': '5'}
+    _, _, lines, _ = mpi.run(3, mpi.compiled('single'), 'passed', **report)
+    assert lines[0] == 'plumbline: latency: L 5 us, o 0 us, g 0 us on 3 ranks'
+    assert lines[-1] == 'plumbline: latency: passed through, nothing added: MPI_Put 3, MPI_Win_fence 6'
+    _, _, lines, _ = mpi.run(3, mpi.compiled('single'), 'nothing', **report)
+    assert lines[-1] == 'plumbline: latency: passed through, nothing added: no call'
+
+
+def test_without_anything_to_add_all_is_passed_through(mpi):
+    code, _, lines, _ = mpi.run(2, mpi.compiled('single'), 'passed', PLUMBLINE_LATENCY_US='0',
+                                PLUMBLINE_LATENCY_REPORT='1')
+    assert code == 0
+    assert lines == ['plumbline: latency: L 0 us, o 0 us, g 0 us on 2 ranks',
+                     'plumbline: latency: nothing to add: all calls were passed through']
