@@ -2,8 +2,12 @@
 
 import numpy as np
 import pytest
+import rfm
+from mpi_native import every_mpi, mpirun
+from native import two_cpus
 
 from plumbline.mpi import sensitivity
+from plumbline.report import figures
 
 
 def record(latency, seconds, communication=0.0):
@@ -36,3 +40,52 @@ def test_nothing_lost_tolerates_everything():
     assert sensitivity.tolerance(faster, 0.01) == pytest.approx([np.inf, 0.01 / 0.005])
     with pytest.raises(ValueError, match='no latency was added'):
         sensitivity.cost_per_microsecond({0: record(0, [1.0])})
+
+
+# --- latency added by turns in one process -------------------------------------------------------------------------------
+
+def with_latency(build, us=None):
+    '''Words in front of a program, and variables, so that it has libplumbline_latency.'''
+    return {'LD_PRELOAD': build.library('latency'), **({} if us is None else {'PLUMBLINE_LATENCY_US': us})}
+
+
+@every_mpi
+def test_latency_by_turns_is_never_less_than_asked_for(mpi, mpi_programs):
+    build = mpi_programs(mpi)
+    command = ['env', *(f'{name}={value}' for name, value in with_latency(build, 400).items()), build.path('pingpong'),
+               '--size', '8', '--latency', '0,200,400', '--samples', '10', '--passes', '3']
+    found = mpirun(mpi, 2, command)
+    assert found.code == 0, found.errors
+    for record in found.measurements:
+        assert record['valid']
+        per_message = min(record['seconds']) / record['passes'] / record['options']['messages']
+        assert per_message >= record['options']['latency'] * 1e-6
+    assert [record['options']['latency'] for record in found.measurements] == [0, 200, 400]
+
+
+@pytest.mark.parametrize('us, told', [
+    (None, '--latency 5: libplumbline_latency adds nothing: set PLUMBLINE_LATENCY_US above 0 for the begin'),
+    ('absent', '--latency 5: libplumbline_latency is not loaded: start with LD_PRELOAD=.../libplumbline_latency.so'),
+])
+def test_latency_without_what_adds_it_is_refused(us, told, mpi_programs):
+    build = mpi_programs('openmpi')
+    preload = [] if us == 'absent' else ['env', *(f'{name}={value}' for name, value in with_latency(build).items())]
+    found = mpirun('openmpi', 2, [*preload, build.path('cg'), '--class', 'S', '--latency', '5'])
+    assert found.code != 0
+    assert {line for line in found.errors.splitlines() if line.startswith('plumbline: ')} == {f'plumbline: {told}'}
+
+
+@two_cpus
+@pytest.mark.parametrize('application, size', [('cg', '--class S'), ('sp', '--size 12')])
+def test_check_adds_latency_to_an_application(application, size, measuring_mpi, tmp_path):
+    place = measuring_mpi(tmp_path / 'place', 'openmpi')
+    done = place.reframe('-r', '-p', 'gnu-openmpi', '--exec-policy=serial', '-n', f'latency_sensitivity%application={application}',
+                         '-S', f'latency_sensitivity.size={size}', checks=rfm.REPOSITORY / 'checks/mpi/latency_sensitivity.py')
+    case, = done.cases().values()
+    rfm.assert_measured(case)
+    result = case['plumbline']
+    names = {metric['name'] for metric in result['metrics']}
+    assert {f'communication.{application}.0us', f'communication.{application}.25us', f'slowdown.{application}.25us'} <= names
+    assert len(names) + len(result.get('skipped', ())) == 6 + 5 + 3
+    (_, _, time), (_, _, share) = figures.of_check('latency_sensitivity', [rfm.detail_of('latency_sensitivity', case)])
+    assert time is not None and share is not None

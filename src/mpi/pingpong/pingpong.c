@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "exchanges.h"
+#include "inject.h"
 #include "runtime.h"
 
 #define LOOP(function) .loop = (pl_loop)function
@@ -14,6 +15,13 @@ static const pl_variant variants[] = {
     {"standard", LOOP(pingpong_standard), .about = "the buffers are never touched, as in the Intel MPI Benchmarks"},
     {"swapped", LOOP(pingpong_swapped), .about = "a second exchange with the buffers changed over"},
     {"touched", LOOP(pingpong_touched), .about = "every message is written before it is sent, and read when it has come"},
+    {0},
+};
+
+enum { LATENCY };
+
+static const pl_tuning tuning[] = {
+    [LATENCY] = PL_INJECT_TUNING,
     {0},
 };
 
@@ -76,11 +84,13 @@ static void check(const pl_case *c)
         pl_fail("pingpong needs pairs of processes, it was started with %d: give an even number", pl_processes.ranks);
     if (c->n > INT_MAX)
         pl_fail("--size %zu: MPI counts the bytes of a message with an int: give at most %d", c->n, INT_MAX);
+    pl_inject_check(c->tuning[LATENCY]);
 }
 
 static void run(const pl_case *c, int thread, long passes)
 {
     (void)thread;
+    pl_inject(c->tuning[LATENCY]);
     ((pingpong_exchange *)c->variant->loop)(ends_of(c), passes);
 }
 
@@ -144,7 +154,7 @@ static double verify(const pl_case *c)
 
 static const pl_kernel pingpong = {
     .name = "pingpong", .title = "messages to and fro between two processes, --size is their bytes", .variants = variants,
-    .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work, .verify = verify,
+    .tuning = tuning, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work, .verify = verify,
     .poison = poison, .where = where, .destroy = destroy, .facts = facts, .from_zero = true, .least_ranks = 2,
 };
 

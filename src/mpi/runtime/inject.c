@@ -21,7 +21,7 @@ void pl_inject_check(long us)
 {
     if (us > 0 && !library())
         pl_fail("--latency %ld: libplumbline_latency is not loaded: start with LD_PRELOAD=.../libplumbline_latency.so", us);
-    if (us > 0 && library()(0))
+    if (us > 0 && library()((double)us))
         pl_fail("--latency %ld: libplumbline_latency adds nothing: set PLUMBLINE_LATENCY_US above 0 for the begin", us);
 }
 

@@ -9,7 +9,7 @@ import tempfile
 
 import numpy as np
 
-from plumbline.bench import datatype, fdtd, fileio, gather, latency, motion, pingpong, rma, spmv, stencils, transpose, triad
+from plumbline.bench import datatype, fdtd, fileio, gather, injection, latency, motion, pingpong, rma, spmv, stencils, transpose, triad
 from plumbline.bench.common import Figure, Machine
 from plumbline.errors import PlumblineError
 
@@ -20,6 +20,7 @@ FIGURES = {
     'fdtd': fdtd.figures,
     'fileio': fileio.figures,
     'gather': gather.figures,
+    'injection': injection.figures,
     'motion': motion.figures,
     'pingpong': pingpong.figures,
     'rma': rma.figures,
