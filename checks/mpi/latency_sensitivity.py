@@ -23,7 +23,7 @@ class latency_sensitivity(rfm.RunOnlyRegressionTest, MpiCheck):
     application = parameter(['cg', 'sp'])
     transport = 'shm'
     preload = 'latency'
-    samples = 10
+    samples = 25
     tags = {'acceptance'}
     counts_messages = False
 
