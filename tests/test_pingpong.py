@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+import rfm
 from mpi_native import every_mpi
+from native import two_cpus
 
 from plumbline.mpi import pingpong as model
+from plumbline.report import figures
 
 SIZES = '0,1,7,8,9,4095,4096,100001'
 
@@ -102,3 +105,32 @@ def test_an_empty_message_is_in_no_cache():
     swapped = curve(lambda n: 2e-6, [0, 8])
     standard = curve(lambda n: 1e-6, [0, 8])
     assert list(model.artefacts(standard, swapped)) == [8]
+
+
+# --- the check of the eager limit -----------------------------------------------------------------------------------------
+
+@two_cpus
+def test_the_eager_limit_reaches_the_mpi_and_is_drawn(measuring_mpi, tmp_path):
+    place = measuring_mpi(tmp_path / 'place', 'openmpi')
+    done = place.reframe('-r', '-p', 'gnu-openmpi', '--exec-policy=serial', '-n', 'pingpong_eager%eager=16384', '-S',
+                         'pingpong_eager.largest=16384', checks=rfm.REPOSITORY / 'checks/mpi/pingpong.py')
+    case, = done.cases().values()
+    rfm.assert_measured(case)
+    result = case['plumbline']
+    assert '--mca btl_vader_eager_limit 16384' in result['command']
+    assert 'btl_vader_eager_limit = 16384' in result['notes']
+    assert [metric['name'] for metric in result['metrics']] == ['bandwidth.swapped.16KiB.eager16384']
+    (_, _, drawn), = figures.of_check('pingpong_eager', [rfm.detail_of('pingpong_eager', case)])
+    assert [curve.name for curve in drawn.data if curve.name] == ['btl_vader_eager_limit = 16384']
+
+
+@two_cpus
+def test_curves_and_figures_of_the_check_are_drawn(measuring_mpi, tmp_path):
+    place = measuring_mpi(tmp_path / 'place', 'openmpi')
+    done = place.reframe('-r', '-p', 'gnu-openmpi', '--exec-policy=serial', '-n', 'pingpong%transport=shm', '-S',
+                         'pingpong.largest=4096', checks=rfm.REPOSITORY / 'checks/mpi/pingpong.py')
+    case, = done.cases().values()
+    rfm.assert_measured(case)
+    (_, _, drawn), (_, _, table) = figures.of_check('pingpong', [rfm.detail_of('pingpong', case)])
+    assert [curve.name for curve in drawn.data if curve.name] == ['standard', 'swapped', 'touched']
+    assert [row[:2] for row in table.rows] == [('shm', 'standard'), ('shm', 'swapped'), ('shm', 'touched')]
