@@ -1,0 +1,67 @@
+/* From the loading of the library to MPI_Finalize. */
+#include <pthread.h>
+
+#include "pack.h"
+
+bool pack_active, pack_threaded;
+static pthread_mutex_t tables = PTHREAD_MUTEX_INITIALIZER;
+
+void pack_lock(void)
+{
+    if (pack_threaded)
+        pthread_mutex_lock(&tables);
+}
+
+void pack_unlock(void)
+{
+    if (pack_threaded)
+        pthread_mutex_unlock(&tables);
+}
+
+__attribute__((constructor)) static void same_mpi(void) { interpose_check_family("libplumbline_pack"); }
+
+/* --- begin and end --------------------------------------------------------------------------------------------------- */
+
+static void begin(int provided)
+{
+    pack_threaded = provided == MPI_THREAD_MULTIPLE;
+    pack_types_start();
+    pack_active = true;
+}
+
+int MPI_Init(int *argc, char ***argv)
+{
+    int provided;
+    pack_settings_read();
+    const int error = PMPI_Init(argc, argv);
+    if (error != MPI_SUCCESS)
+        return error;
+    PMPI_Query_thread(&provided);
+    begin(provided);
+    return error;
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    pack_settings_read();
+    const int error = PMPI_Init_thread(argc, argv, required, provided);
+    if (error == MPI_SUCCESS)
+        begin(*provided);
+    return error;
+}
+
+int MPI_Finalize(void)
+{
+    if (!pack_active)
+        return PMPI_Finalize();
+    int rank;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    pack_orphans(true);
+    pack_active = false;
+    if (pack_set.report)
+        pack_report(rank);
+    const int error = PMPI_Finalize();
+    pack_types_stop();
+    pack_pool_stop();
+    return error;
+}
