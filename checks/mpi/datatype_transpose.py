@@ -4,7 +4,7 @@ from plumbline import limits, metrics
 from plumbline.mpi import memory_logp
 from plumbline.mpi.check import MpiCheck
 from plumbline.topology import MEMORY_SHARE
-from reframe.core.builtins import parameter
+from reframe.core.builtins import parameter, variable
 
 #: Dimensions of the matrix, and what a process holds of it: the matrix, what has come, what has been packed.
 SIZES, BYTES = (64, 256, 1024, 2048, 4096), 3 * 8
@@ -30,13 +30,18 @@ class datatype_transpose(rfm.RunOnlyRegressionTest, MpiCheck):
     transport = parameter(['shm', 'tcp'])
     tags = {'acceptance'}
 
+    #: Entries of the first-level TLB, as the check ``tlb`` finds them; 0: the packing library's own cautious number.
+    tlb_entries = variable(int, value=0, loggable=False)
+
     def options(self):
+        if self.tlb_entries:
+            self.env_vars['PLUMBLINE_PACK_TLB'] = self.tlb_entries
         room = self.memory_bytes or (MEMORY_SHARE * self.memory if self.memory else np.inf)
         sizes = [size for size in SIZES if len(self.cpus) * BYTES * size**2 <= room]
         for size in sorted(set(SIZES) - set(sizes)):
             self.skip_metric(f'all of {size} x {size}', 'the matrices would need more than their share of the memory')
         self.note('base pages, as programs get them that ask for no others; the packing library asks huge ones for its own '
-                  "buffers, and decides by its own settings of the TLB (PLUMBLINE_PACK_TLB, PLUMBLINE_PACK_PAGE)")
+                  f"buffers, and decides by {self.tlb_entries or 'its own number of'} entries of the TLB")
         return ['--variants', ','.join(SENT + LOCAL), '--size', ','.join(map(str, sizes or SIZES[:1])), '--pages', 'base',
                 '--block', '0.005']
 
