@@ -288,7 +288,7 @@ from reframe.core.builtins import fixture, sanity_function
 @rfm.simple_test
 class user(rfm.RunOnlyRegressionTest):
     valid_systems = ['*']
-    valid_prog_environs = ['*']
+    valid_prog_environs = ['+openmp']
     executable = 'true'
     sourcesdir = None
     probe = fixture(tlb_probe, scope='environment', variants={'pages': lambda pages: pages == 'base'},

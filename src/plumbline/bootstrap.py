@@ -32,6 +32,7 @@ import fcntl  # noqa: E402
 import glob  # noqa: E402
 import hashlib  # noqa: E402
 import json  # noqa: E402
+import platform  # noqa: E402
 import re  # noqa: E402
 import shutil  # noqa: E402
 import signal  # noqa: E402
@@ -127,6 +128,9 @@ TOOLS = (
          'that test is skipped',
          {'debian': 'chromium', 'redhat': 'chromium', 'suse': 'chromium'}, '', tests_only=True),
 )
+
+#: Its packages in the package index: compiler wrappers, libraries, Intel's build of its benchmarks.
+INTEL_MPI = ['impi-rt', 'impi-devel']
 
 INSTALL = {
     'debian': 'apt-get install --no-install-recommends',
@@ -446,6 +450,18 @@ def remove_venv():
         shutil.rmtree(VENV)
 
 
+def add_intel_mpi(python):
+    '''Intel MPI, which pip has, in a folder of its own: its mpicc and mpirun must not be the first in PATH.'''
+    if platform.system() != 'Linux' or platform.machine() != 'x86_64':
+        return
+    say('plumbline set-up: pip installs Intel MPI below .venv/impi')
+    try:
+        step([python, '-m', 'pip', 'install', '--quiet', '--no-input', '--disable-pip-version-check', '--prefix',
+              os.path.join(VENV, 'impi'), '--constraint', LOCK] + INTEL_MPI, 'pip install of Intel MPI')
+    except SetupError as error:
+        say('plumbline set-up: {}: no environment gnu-impi'.format(error))
+
+
 def make_venv(python):
     '''Make .venv anew; return the version of its Python.  A failure leaves none behind.'''
     remove_venv()
@@ -457,11 +473,12 @@ def make_venv(python):
         step([inside, '-m', 'ensurepip', '--default-pip'], 'making .venv')
         say('plumbline set-up: pip installs the packages of requirements.lock (about a minute)')
         step([inside, '-m', 'pip', 'install', '--quiet', '--no-input',
-              '--disable-pip-version-check', '--constraint', LOCK, '--editable', '.[dev,mpi]'],
+              '--disable-pip-version-check', '--constraint', LOCK, '--editable', '.[dev]'],
              'pip install')
         version, problem = try_python(inside)
         if problem:
             raise SetupError(problem)
+        add_intel_mpi(inside)
         return version
     except BaseException:
         with contextlib.suppress(OSError):

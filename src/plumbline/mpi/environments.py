@@ -46,8 +46,8 @@ def _of_intel(root):
 
 
 def _intel_roots():
-    '''Where Intel MPI may be: where its variables say, and in our own Python environment.'''
-    roots = [Path(path) for path in (os.environ.get('I_MPI_ROOT'), sys.prefix) if path]
+    '''Where Intel MPI may be: where its variables say, and where the set-up has put it.'''
+    roots = [Path(path) for path in (os.environ.get('I_MPI_ROOT'), f'{sys.prefix}/impi') if path]
     return [root for root in roots if (root / 'bin/mpirun').exists() and (root / 'lib/libmpi.so.12').exists()
             and (root / 'include/mpi.h').exists()]
 
