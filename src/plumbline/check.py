@@ -116,6 +116,11 @@ class ProgramCheck(OnNode):
         '''Say that something could not be measured.'''
         self.plumbline.setdefault('skipped', []).append({'metric': metric, 'reason': reason})
 
+    def leave_out(self, reason):
+        '''Skip the test, and say why: ReFrame's run report does not.'''
+        self.skip_metric('all', reason)
+        self.skip(reason)
+
     def note(self, text):
         '''A remark for the report.'''
         notes = self.plumbline.setdefault('notes', [])

@@ -76,9 +76,9 @@ class ImbCheck(MpiCheck):
         try:
             self.binary = find(self.suite, self.current_environ, family_of(self.current_environ))
         except PlumblineError as error:
-            self.skip(str(error))
+            self.leave_out(str(error))
         if len(self.all_cpus) < 2:
-            self.skip('two ranks need two CPUs, there is one')
+            self.leave_out('two ranks need two CPUs, there is one')
 
     def options(self):
         return ['--variants', 'standard', '--size', '65536', '--passes', '200']

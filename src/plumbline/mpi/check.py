@@ -70,9 +70,9 @@ class MpiCheck(MpiJob, ProgramCheck):
         with in_one_line():
             self.family = family_of(self.current_environ)
         if self.ranks != 'all' and int(self.ranks) > len(self.all_cpus):
-            self.skip(f'{self.ranks} ranks need as many CPUs, there are {len(self.all_cpus)}')
+            self.leave_out(f'{self.ranks} ranks need as many CPUs, there are {len(self.all_cpus)}')
         if self.transport not in self.family.transports:
-            self.skip(f'{self.family.title} is not known to offer {self.transport}: see data/mpi.yaml')
+            self.leave_out(f'{self.family.title} is not known to offer {self.transport}: see data/mpi.yaml')
 
     def settings(self):
         '''Further :class:`families.Settings` for the launch.'''

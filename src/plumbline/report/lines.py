@@ -140,7 +140,7 @@ def not_measured(rows):
         last = runs[-1]
         row, detail = last[0], detail_of(last)
         label = _label(row)
-        if row["result"] == "skip":
+        if row["result"] == "skip" and not detail.get("skipped"):
             left_out.append(NotMeasured(label, "", _reason(row)))
         for skipped in detail.get("skipped") or []:
             left_out.append(NotMeasured(label, skipped.get("metric") or "", skipped.get("reason") or "no reason given"))

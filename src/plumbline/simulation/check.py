@@ -47,8 +47,7 @@ class PredictionCheck(ProgramCheck):
         with in_one_line():
             self.found = predict.parse(self.output())
         if reason := self.found.get('missing'):
-            self.skip_metric('communication', reason)
-            self.skip(reason)
+            self.leave_out(reason)
 
     @sanity_function
     def numbers_prove_something(self):
