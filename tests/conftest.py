@@ -1,5 +1,6 @@
 '''What all tests share.'''
 
+import functools
 import os
 import pathlib
 
@@ -28,13 +29,17 @@ def sanitized(tmp_path_factory) -> Build:
 
 
 @pytest.fixture(scope='session')
-def measuring(programs, tmp_path_factory):
+def built_already(tmp_path_factory):
+    '''A PATH in which ``cmake`` hands out programs that these tests have built.'''
+    return rfm.tools(tmp_path_factory.mktemp('path') / 'bin', scripts=[rfm.GUARDS / 'cmake'])
+
+
+@pytest.fixture(scope='session')
+def measuring(programs, built_already):
     '''Function (folder, variables) -> a workplace in which ReFrame runs the shipped checks for real, with the programs
     that these tests have built already.'''
-    path = rfm.tools(tmp_path_factory.mktemp('path') / 'bin', scripts=[rfm.GUARDS / 'cmake'])
-
     def make(folder, **environment):
-        return rfm.Workplace(folder, path, config=rfm.REPOSITORY / 'config/localhost.py',
+        return rfm.Workplace(folder, built_already, config=rfm.REPOSITORY / 'config/localhost.py',
                              CANNED_PROGRAMS=programs.folder / 'bin', **environment)
     return make
 
@@ -42,20 +47,13 @@ def measuring(programs, tmp_path_factory):
 @pytest.fixture(scope='session')
 def mpi_programs(tmp_path_factory):
     '''Function (family) -> the MPI programs built with it, once; skips the test where it is not there.'''
-    built = {}
-
-    def of(mpi):
-        if mpi not in built:
-            built[mpi] = MpiBuild(tmp_path_factory.mktemp(f'mpi-{mpi}'), mpi)
-        return built[mpi]
-    return of
+    return functools.cache(lambda mpi: MpiBuild(tmp_path_factory.mktemp(f'mpi-{mpi}'), mpi))
 
 
 @pytest.fixture(scope='session')
-def measuring_mpi(mpi_programs, tmp_path_factory):
+def measuring_mpi(mpi_programs, built_already, tmp_path_factory):
     '''Function (folder, family, variables) -> a workplace in which ReFrame runs the shipped MPI checks for real, with the
     programs that these tests have built already.'''
-    path = rfm.tools(tmp_path_factory.mktemp('path') / 'bin', scripts=[rfm.GUARDS / 'cmake'])
     canned = tmp_path_factory.mktemp('wrappers')
 
     def make(folder, mpi, **environment):
@@ -63,17 +61,12 @@ def measuring_mpi(mpi_programs, tmp_path_factory):
         built = mpi_programs(mpi)
         if not link.exists():
             link.symlink_to(built.folder)
-        return rfm.Workplace(folder, path, config=rfm.REPOSITORY / 'config/localhost.py', CANNED_MPI=canned, **environment)
+        return rfm.Workplace(folder, built_already, config=rfm.REPOSITORY / 'config/localhost.py', CANNED_MPI=canned, **environment)
     return make
 
 
 @pytest.fixture(scope='session')
 def mpi_sanitized(tmp_path_factory):
     '''The same under the address and undefined-behaviour sanitizers.'''
-    built = {}
-
-    def of(mpi):
-        if mpi not in built:
-            built[mpi] = MpiBuild(tmp_path_factory.mktemp(f'sanitized-{mpi}'), mpi, '-DPLUMBLINE_SANITIZE=address,undefined')
-        return built[mpi]
-    return of
+    return functools.cache(lambda mpi: MpiBuild(tmp_path_factory.mktemp(f'sanitized-{mpi}'), mpi,
+                                                '-DPLUMBLINE_SANITIZE=address,undefined'))

@@ -1,11 +1,11 @@
 '''Building and starting the MPI programs, for the tests.'''
 
-import os
 import shutil
 import subprocess
 import tempfile
 
 import pytest
+import rfm
 from native import CPUS, SOURCE, Outcome, environment, needs, output_of
 
 from plumbline.mpi import environments
@@ -23,12 +23,41 @@ def needs_mpi(mpi):
         pytest.skip(f'{families()[mpi].title} is not there')
 
 
+def any_mpi():
+    '''One that is there.'''
+    if not MPIS:
+        pytest.skip('no MPI is there')
+    return next(iter(MPIS))
+
+
+def listed(values):
+    '''A list as the programs' options take it.'''
+    return ','.join(map(str, values))
+
+
+def copied(folder, *parts):
+    '''A copy of what MPI programs are built from: the folders of ``src`` that all need, and ``parts``.'''
+    for part in ('cmake', 'harness', 'mpi/runtime', *parts):
+        shutil.copytree(SOURCE / part, folder / part)
+    shutil.copy(SOURCE / 'mpi/CMakeLists.txt', folder / 'mpi')
+    return folder
+
+
+def run_check(place, mpi, file, name, *options, **environment):
+    '''``reframe -r`` of a shipped check with one MPI; the cases of its run report.
+
+    :arg file: below ``checks/mpi``.
+    :arg name: as for ``-n``.
+    '''
+    done = place.reframe('-r', '-p', f'gnu-{mpi}', '--exec-policy=serial', '-n', name, *options,
+                         checks=rfm.REPOSITORY / 'checks/mpi' / file, **environment)
+    assert done.report, done.out
+    return list(done.cases().values())
+
+
 def variables(mpi, **more):
     '''The environment of a process of this MPI.'''
-    base = environment()
-    for name, value in MPIS[mpi]['env_vars']:
-        base[name] = os.path.expandvars(value) if name not in value else value.replace(f'${name}', base.get(name, ''))
-    return {**base, **{name: str(value) for name, value in more.items()}}
+    return {**environments.expanded(MPIS[mpi]['env_vars'], environment()), **{name: str(value) for name, value in more.items()}}
 
 
 def mpirun(mpi, ranks, command, timeout=50, options=(), cpus=(), **more):

@@ -1,13 +1,11 @@
 '''The matrix transpose as a message: right results of every way to send it, the Memory-LogP split, its check and figures.'''
 
-import shutil
-
 import numpy as np
 import pytest
 import rfm
 from made_report import measurement
-from mpi_native import MPIS, MpiBuild, every_mpi, mpirun, needs_mpi
-from native import CPUS, SOURCE, output_of, two_cpus
+from mpi_native import MPIS, MpiBuild, any_mpi, copied, every_mpi, listed, mpirun, run_check
+from native import CPUS, output_of, two_cpus
 
 from plumbline.bench import datatype as bench
 from plumbline.bench import mpi as bench_mpi
@@ -21,28 +19,6 @@ QUICK = ['--samples', 10, '--passes', 1]
 WITHOUT = {'datatype', 'packed', 'blocked', 'mpi_pack', 'contiguous', 'copy', 'pack_datatype', 'pack_hand', 'pack_blocked',
            'unpack_datatype', 'unpack_hand', 'unpack_blocked'}
 WITH = {'library', 'pack_library', 'unpack_library'}
-
-#: What a build of the program alone needs.
-PARTS = ('cmake', 'harness', 'mpi/runtime', 'mpi/datatype')
-
-
-def listed(values):
-    return ','.join(map(str, values))
-
-
-def any_mpi():
-    '''One that is there.'''
-    if not MPIS:
-        pytest.skip('no MPI is there')
-    return next(iter(MPIS))
-
-
-def copied(folder):
-    '''A copy of what the program alone is built from.'''
-    for part in PARTS:
-        shutil.copytree(SOURCE / part, folder / part)
-    shutil.copy(SOURCE / 'mpi/CMakeLists.txt', folder / 'mpi')
-    return folder
 
 
 # --- right results -----------------------------------------------------------------------------------------------
@@ -102,7 +78,7 @@ BROKEN = [
 @pytest.fixture(scope='module')
 def broken(tmp_path_factory):
     '''A build of a copy in which each function of BROKEN is broken.'''
-    source = copied(tmp_path_factory.mktemp('broken') / 'src')
+    source = copied(tmp_path_factory.mktemp('broken') / 'src', 'mpi/datatype')
     for file, function, right, wrong, _ in BROKEN:
         path = source / 'mpi/datatype' / file
         text = path.read_text()
@@ -328,10 +304,8 @@ def test_the_check_measures_what_it_asks(measuring_mpi, tmp_path):
     mpi = any_mpi()
     place = measuring_mpi(tmp_path / 'place', mpi)
     # By TCP, where the bytes of the messages are counted: those of what is packed without a message are none of them.
-    done = place.reframe('-r', '--exec-policy=serial', '-S', 'samples=10', '-S', 'memory_bytes=200000', '-p', f'gnu-{mpi}',
-                         '-n', 'datatype_transpose.*transport=tcp', checks=rfm.REPOSITORY / 'checks/mpi/datatype_transpose.py')
-    assert done.report, done.out
-    case, = done.cases().values()
+    case, = run_check(place, mpi, 'datatype_transpose.py', 'datatype_transpose.*transport=tcp', '-S', 'samples=10',
+                      '-S', 'memory_bytes=200000')
     rfm.assert_measured(case)
     left = case['plumbline']
     names = {metric['name'] for metric in left['metrics']}

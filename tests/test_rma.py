@@ -1,38 +1,23 @@
 '''Remote gets: right results of every way, whatever is outstanding; what their curves tell; their checks and figures.'''
 
-import shutil
 import subprocess
 
 import numpy as np
 import pytest
 import rfm
 from made_report import measurement
-from mpi_native import MPIS, MpiBuild, every_mpi, needs_mpi
-from native import SOURCE, output_of, two_cpus
+from mpi_native import MPIS, MpiBuild, any_mpi, copied, every_mpi, listed, needs_mpi, run_check
+from native import output_of, two_cpus
 
 from plumbline.bench import mpi as bench_mpi
 from plumbline.bench import rma as bench
-from plumbline.mpi import rma
+from plumbline.mpi import messages, rma
 from plumbline.mpi.families import families
 from plumbline.report import figures
 
 WAYS = {'get', 'rget', 'rolling', 'put', 'rput', 'send'}
 SHMEM = {'shmem_get', 'shmem_get_nbi', 'shmem_put', 'shmem_put_nbi'}
 QUICK = ['--samples', 10, '--passes', 1]
-
-#: What a build of the programs alone needs.
-PARTS = ('cmake', 'harness', 'mpi/runtime', 'mpi/rma')
-
-
-def listed(values):
-    return ','.join(map(str, values))
-
-
-def any_mpi():
-    '''One that is there.'''
-    if not MPIS:
-        pytest.skip('no MPI is there')
-    return next(iter(MPIS))
 
 
 def with_shmem(mpi_programs):
@@ -139,10 +124,7 @@ BROKEN = [
 @pytest.fixture(scope='module')
 def broken(tmp_path_factory):
     '''A build of a copy in which each function of BROKEN is broken.'''
-    source = tmp_path_factory.mktemp('broken') / 'src'
-    for part in PARTS:
-        shutil.copytree(SOURCE / part, source / part)
-    shutil.copy(SOURCE / 'mpi/CMakeLists.txt', source / 'mpi')
+    source = copied(tmp_path_factory.mktemp('broken') / 'src', 'mpi/rma')
     path = source / 'mpi/rma/transfers.c'
     text = path.read_text()
     for function, right, wrong, _ in BROKEN:
@@ -239,10 +221,10 @@ def test_curves_by_hand():
     found = rma.curves(measured, 8)
     assert {variant: list(curve) for variant, curve in found.items()} == {'get': [1, 16], 'send': [1]}
     assert rma.speedup(found['get']) == pytest.approx([5, 2.5])
-    assert rma.message_seconds(found['get'][1]) == pytest.approx([10e-6] * 2)
+    assert messages.seconds(found['get'][1]) == pytest.approx([10e-6] * 2)
     # A message and its answer: the time of one of the two.
-    assert rma.message_seconds(found['send'][1]) == pytest.approx([3e-6] * 2)
-    assert rma.message_seconds(made('send', 256, [257, 257])) == pytest.approx([256e-6] * 2)
+    assert messages.seconds(found['send'][1]) == pytest.approx([3e-6] * 2)
+    assert messages.seconds(made('send', 256, [257, 257])) == pytest.approx([256e-6] * 2)
 
 
 @pytest.mark.parametrize('times, half', [
@@ -295,15 +277,9 @@ def test_places_are_told_apart_and_what_is_not_there_is_said():
 
 # --- the checks --------------------------------------------------------------------------------------------------
 
-CHECKS = rfm.REPOSITORY / 'checks/mpi/rma_pipeline.py'
-
-
 def run_checks(place, mpi, names, *options, **environment):
-    '''The cases of a run by name; few messages outstanding.'''
-    done = place.reframe('-r', '-p', f'gnu-{mpi}', '--exec-policy=serial', '-n', names, '-S', 'windows=1,16', *options,
-                         checks=CHECKS, **environment)
-    assert done.report, done.out
-    return done.cases()
+    '''The cases of a run; few messages outstanding.'''
+    return run_check(place, mpi, 'rma_pipeline.py', names, '-S', 'windows=1,16', *options, **environment)
 
 
 @two_cpus
@@ -311,7 +287,7 @@ def test_check_measures_what_it_asks(measuring_mpi, tmp_path):
     mpi = any_mpi()
     cases = run_checks(measuring_mpi(tmp_path / 'place', mpi), mpi, 'rma_pipeline.*tcp.*allocate', '-S', 'ways=get,send')
     assert len(cases) == 1
-    for case in cases.values():
+    for case in cases:
         rfm.assert_measured(case)
         left = case['plumbline']
         assert {metric['name'] for metric in left['metrics']} == {
@@ -333,12 +309,12 @@ def test_check_of_openshmem(mpi_programs, measuring_mpi, tmp_path):
     mpi = with_shmem(mpi_programs).mpi
     place = measuring_mpi(tmp_path / 'place', mpi)
     cases = run_checks(place, mpi, 'shmem_pipeline.*shm', '-S', 'ways=get,shmem_get_nbi')
-    case, = cases.values()
+    case, = cases
     rfm.assert_measured(case)
     assert {'latency.get.shm', 'latency.shmem_get_nbi.shm'} <= {metric['name'] for metric in case['plumbline']['metrics']}
     if mpi == 'openmpi':    # without a transport that OpenSHMEM can use
         cases = run_checks(place, mpi, 'shmem_pipeline.*shm', OMPI_MCA_spml='^ucx')
-        assert [case['result'] for case in cases.values()] == ['skip']
+        assert [case['result'] for case in cases] == ['skip']
         assert 'all - OpenSHMEM does not start here: No available spml components were found' in place.judge().out
 
 
@@ -349,7 +325,7 @@ def test_check_of_openshmem_where_there_is_none(mpi_programs, measuring_mpi, tmp
         pytest.skip('every MPI here has OpenSHMEM')
     place = measuring_mpi(tmp_path / 'place', without[0])
     cases = run_checks(place, without[0], 'shmem_pipeline.*shm')
-    assert [case['result'] for case in cases.values()] == ['skip']
+    assert [case['result'] for case in cases] == ['skip']
     assert f'all - the MPI of gnu-{without[0]} has no OpenSHMEM' in place.judge().out
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import reframe as rfm
 from plumbline import limits, metrics
-from plumbline.mpi import memory_logp
+from plumbline.mpi import messages
 from plumbline.mpi.check import MpiCheck
 from plumbline.topology import MEMORY_SHARE
 from reframe.core.builtins import parameter, variable
@@ -48,11 +48,11 @@ class datatype_transpose(rfm.RunOnlyRegressionTest, MpiCheck):
     def evaluate(self):
         for group in metrics.groups(self.measurements):
             of, subject = {record['variant']: record for record in group}, f"{group[0]['size']}.{self.transport}"
-            contiguous = memory_logp.message_seconds(of['contiguous'])
+            contiguous = messages.seconds(of['contiguous'])
             for variant in SENT:
                 yield metrics.bandwidth(of[variant], f'{variant}.{subject}')
             for variant in ('datatype', 'blocked', 'library'):
                 yield metrics.Metric('of_contiguous', f'{variant}.{subject}',
-                                     contiguous / memory_logp.message_seconds(of[variant]), '1')
+                                     contiguous / messages.seconds(of[variant]), '1')
             for variant, own in OVER_MPI.items():
                 yield metrics.Metric('speedup', f'{variant}.{subject}', limits.paired_ratio(of[variant], of[own], 'bytes'), '1')

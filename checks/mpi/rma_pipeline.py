@@ -4,7 +4,7 @@ import numpy as np
 import reframe as rfm
 import reframe.utility.typecheck as typ
 from plumbline import metrics
-from plumbline.mpi import rma
+from plumbline.mpi import messages, rma
 from plumbline.mpi.check import MpiCheck
 from reframe.core.builtins import parameter, run_before, variable
 
@@ -32,7 +32,7 @@ class Pipeline(MpiCheck):
         words, blocks = (rma.curves(self.measurements, size) for size in (self.word, self.block))
         for variant, curve in words.items():
             subject, last = f'{variant}.{self.transport}', max(curve)
-            yield metrics.Metric('latency', subject, rma.message_seconds(curve[min(curve)]) * 1e6, 'us')
+            yield metrics.Metric('latency', subject, messages.seconds(curve[min(curve)]) * 1e6, 'us')
             yield metrics.bandwidth(blocks[variant][last], subject)
             yield metrics.Metric('speedup', subject, rma.speedup(curve), '1')
             yield metrics.Metric('half_window', subject, np.array([rma.half_window(curve)]), '1',

@@ -1,9 +1,4 @@
 # plumbline_mpi_program(NAME source...): NAME with the measuring runtime, its processes those of MPI_COMM_WORLD.
-separate_arguments(c_flags UNIX_COMMAND "${PLUMBLINE_C_FLAGS}")
-if(PLUMBLINE_SANITIZE)
-  list(APPEND c_flags -g -fsanitize=${PLUMBLINE_SANITIZE} -fno-sanitize-recover=all)
-  set(link_flags -fsanitize=${PLUMBLINE_SANITIZE})
-endif()
 string(STRIP "${CMAKE_C_FLAGS} ${PLUMBLINE_C_FLAGS}" stated_flags)
 set(c_name "${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}")
 file(GLOB harness CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/../harness/*.c)

@@ -1,11 +1,6 @@
 # plumbline_program(NAME source... [FORTRAN source...]): NAME with OpenMP, NAME-serial without, each with its runtime.
 find_package(OpenMP COMPONENTS C)
-separate_arguments(c_flags UNIX_COMMAND "${PLUMBLINE_C_FLAGS}")
 separate_arguments(fortran_flags UNIX_COMMAND "${PLUMBLINE_Fortran_FLAGS}")
-if(PLUMBLINE_SANITIZE)
-  list(APPEND c_flags -g -fsanitize=${PLUMBLINE_SANITIZE} -fno-sanitize-recover=all)
-  set(link_flags -fsanitize=${PLUMBLINE_SANITIZE})
-endif()
 if(PLUMBLINE_LIKWID)
   # Debian ships the library without the name that linkers look for.
   find_library(LIKWID_LIBRARY NAMES likwid liblikwid.so.5.4 liblikwid.so.5.3 liblikwid.so.5.2)

@@ -386,9 +386,11 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
         add_size(&o.shifts, 0);
     if (!o.passes.count)
         add_size(&o.passes, 0);
-    if (pl_processes.ranks < kernel->least_ranks)
-        pl_fail("%s needs %d processes, it was started with %d: start it with mpirun -np %d or more", kernel->name,
-                kernel->least_ranks, pl_processes.ranks, kernel->least_ranks);
+    if (kernel->in_pairs && pl_processes.ranks < 2)
+        pl_fail("%s needs 2 processes, it was started with %d: start it with mpirun -np 2 or more", kernel->name,
+                pl_processes.ranks);
+    if (kernel->in_pairs && pl_processes.ranks % 2)
+        pl_fail("%s needs pairs of processes, it was started with %d: give an even number", kernel->name, pl_processes.ranks);
     check_sizes(&o, kernel);
     check_threads(&o, kernel);
     return o;

@@ -112,7 +112,7 @@ struct pl_kernel {
     void (*prepare)(const pl_case *);                       /* untimed, before every pass, which is then timed on its own */
     const pl_fact *(*facts)(const pl_case *);               /* ends with a NULL name; stands among the record's options */
     bool from_zero;                                         /* a size of 0 is a case, too: an empty message */
-    int least_ranks;                                        /* fewer processes are refused; 0: one will do */
+    bool in_pairs;                                          /* its processes work in pairs (pl_partner): an even number is needed */
     double (*communication)(const pl_case *);               /* seconds that this process has spent in communication since the last
                                                                call; NULL where nobody asks.  Stands in the record */
 };
@@ -137,6 +137,10 @@ typedef struct {
     void (*stop)(int code);             /* ends all of them; does not return */
 } pl_process_group;
 extern pl_process_group pl_processes;
+
+/* Pairs: a process of the first half leads, and its partner is the one at its place in the second half. */
+bool pl_leads(void);
+int pl_partner(void);
 
 /* --- for kernels ------------------------------------------------------------------------------------------- */
 

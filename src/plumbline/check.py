@@ -148,6 +148,10 @@ class ProgramCheck(OnNode):
             options = self.options()
             command = self.start([self.programs.path(self.program), *options, '--samples', self.samples,
                                   '--cpus', ','.join(map(str, self.cpus))])
+        self.describe(command)
+
+    def describe(self, command):
+        '''What every result says: the question, and what was run.'''
         self.plumbline.update(
             schema=1, question=' '.join((self.__doc__ or '').split()), source=self.source, level=getattr(self, 'level', None),
             command=shlex.join(map(str, command)), rerun=self._rerun())

@@ -138,6 +138,15 @@ def summary(x):
     return Summary(value, int(x.size), spread(x), median_interval(x))
 
 
+def between(level, x, y):
+    '''Where a curve passes a level between two points, on the straight line in the logarithms.
+
+    :arg x: two numbers above 0; :arg y: the curve there, rising, above 0.
+    :returns: x at which y is ``level``.
+    '''
+    return float(np.exp(np.interp(np.log(level), np.log(y), np.log(x))))
+
+
 def knee(x, y, share):
     '''Where a curve has fallen for good: the first ``x`` beyond its maximum from which on ``y`` stays below ``share`` of it.
 

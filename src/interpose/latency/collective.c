@@ -29,17 +29,9 @@ struct lat_collective {
     ns *around;             /* of the neighbours */
 };
 
-static lat_comm *comm_of(MPI_Comm handle)
-{
-    lat_lock();
-    lat_comm *comm = lat_comm_of(handle);
-    lat_unlock();
-    return comm;
-}
-
 static int64_t size_of(MPI_Comm handle)
 {
-    lat_comm *comm = comm_of(handle);
+    lat_comm *comm = lat_look_up(handle);
     return comm ? comm->size : 0;
 }
 
@@ -69,7 +61,7 @@ static bool neighbors(MPI_Comm comm, int *in, int *out)
 
 static call shaped(lat_shape shape, MPI_Comm handle, int root, int64_t bytes)
 {
-    call c = {.shape = shape, .root = root, .bytes = bytes, .comm = comm_of(handle)};
+    call c = {.shape = shape, .root = root, .bytes = bytes, .comm = lat_look_up(handle)};
     int out;
     lat_lock();
     if (c.comm && !c.comm->inter && !c.comm->closed && root < c.comm->size) {

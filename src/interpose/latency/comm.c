@@ -51,7 +51,7 @@ static void add(MPI_Comm handle, MPI_Comm shadow)
     lat_unlock();
 }
 
-static lat_comm *look_up(MPI_Comm handle)
+lat_comm *lat_look_up(MPI_Comm handle)
 {
     lat_lock();
     lat_comm *comm = lat_comm_of(handle);
@@ -71,7 +71,7 @@ static void add_with_shadow(MPI_Comm new)
  * copy.  What is made from one with processes of another program has no shadow either: those may be without this library. */
 static int made(int error, MPI_Comm old, MPI_Comm *new)
 {
-    if (!error && lat_set.on && *new != MPI_COMM_NULL && look_up(old))
+    if (!error && lat_set.on && *new != MPI_COMM_NULL && lat_look_up(old))
         add_with_shadow(*new);
     return error;
 }
@@ -82,7 +82,7 @@ static int duplicated(int error, MPI_Comm old, MPI_Comm *new)
     MPI_Comm shadow = MPI_COMM_NULL;
     if (error || !lat_set.on)
         return error;
-    lat_comm *comm = look_up(old);
+    lat_comm *comm = lat_look_up(old);
     if (!comm)
         return error;
     if (lat_set.shadowed)
@@ -247,7 +247,7 @@ int MPI_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int re
     if (error || !lat_set.on || *new == MPI_COMM_NULL)
         return error;
     PMPI_Comm_rank(local, &rank);
-    int ours = rank == local_leader && look_up(peer);       /* only the leaders know the peer */
+    int ours = rank == local_leader && lat_look_up(peer);       /* only the leaders know the peer */
     PMPI_Bcast(&ours, 1, MPI_INT, local_leader, local);
     return ours ? made(error, local, new) : error;
 }

@@ -73,7 +73,8 @@ typedef struct {
 
 void lat_comm_start(void);
 void lat_comm_stop(void);
-lat_comm *lat_comm_of(MPI_Comm);    /* NULL: its messages are passed through */
+lat_comm *lat_comm_of(MPI_Comm);    /* with the lock; NULL: its messages are passed through */
+lat_comm *lat_look_up(MPI_Comm);    /* the same without the lock */
 void lat_comm_let_go(lat_comm *);   /* memory of a communicator that was freed, once nothing is under way on it */
 void lat_comm_duplicated(lat_pending *);
 

@@ -53,14 +53,6 @@ typedef struct {
     datatype_ends ends;
 } transpose_data;
 
-static bool is_first(void) { return pl_processes.rank < pl_processes.ranks / 2; }
-
-static int partner(void)
-{
-    const int half = pl_processes.ranks / 2;
-    return is_first() ? pl_processes.rank + half : pl_processes.rank - half;
-}
-
 static size_t matrix_bytes(const pl_case *c) { return c->n * c->n * sizeof(double); }
 static size_t footprint(const pl_case *c) { return BUFFERS * matrix_bytes(c); }
 
@@ -85,8 +77,8 @@ static void *create(const pl_case *c)
         return NULL;
     }
     d->ends = (datatype_ends){.n = c->n, .matrix = d->buffers->at[MATRIX], .received = d->buffers->at[RECEIVED],
-                              .packed = d->buffers->at[PACKED], .columns = columns_of((int)c->n), .partner = partner(),
-                              .first = is_first()};
+                              .packed = d->buffers->at[PACKED], .columns = columns_of((int)c->n), .partner = pl_partner(),
+                              .first = pl_leads()};
     return d;
 }
 
@@ -145,8 +137,6 @@ static void check_library(void)
 static void check(const pl_case *c)
 {
     check_library();
-    if (pl_processes.ranks % 2)
-        pl_fail("datatype needs pairs of processes, it was started with %d: give an even number", pl_processes.ranks);
     if (c->n > MOST)
         pl_fail("--size %zu: this is the dimension of a square matrix, and MPI counts its bytes with an int: give at most %d",
                 c->n, MOST);
@@ -155,7 +145,7 @@ static void check(const pl_case *c)
 static void run(const pl_case *c, int thread, long passes)
 {
     (void)thread;
-    if (is_first() || !is_local(c))
+    if (pl_leads() || !is_local(c))
         ((datatype_passes *)c->variant->loop)(ends_of(c), passes);
 }
 
@@ -224,7 +214,7 @@ static size_t own_size(const char *const *text)
 static const pl_kernel datatype = {
     .name = "datatype", .title = "the transpose as a message, --size is the dimension of the square matrix", .variants = variants,
     .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work,
-    .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts, .least_ranks = 2,
+    .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts, .in_pairs = true,
 };
 
 int main(int argc, char **argv)

@@ -34,12 +34,6 @@ typedef struct {
 
 static size_t footprint(const pl_case *c) { return 2 * c->n; }
 
-static int partner(void)
-{
-    const int half = pl_processes.ranks / 2;
-    return pl_processes.rank < half ? pl_processes.rank + half : pl_processes.rank - half;
-}
-
 static void *create(const pl_case *c)
 {
     const size_t bytes[] = {c->n, c->n};
@@ -47,8 +41,8 @@ static void *create(const pl_case *c)
     d->buffers = pl_buffers_create(c, 2, bytes, NULL);
     if (!d->buffers)
         return NULL;
-    d->ends = (pingpong_ends){.out = d->buffers->at[0], .in = d->buffers->at[1], .bytes = c->n, .partner = partner(),
-                              .first = pl_processes.rank < pl_processes.ranks / 2};
+    d->ends = (pingpong_ends){.out = d->buffers->at[0], .in = d->buffers->at[1], .bytes = c->n, .partner = pl_partner(),
+                              .first = pl_leads()};
     return d;
 }
 
@@ -80,8 +74,6 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static void check(const pl_case *c)
 {
-    if (pl_processes.ranks % 2)
-        pl_fail("pingpong needs pairs of processes, it was started with %d: give an even number", pl_processes.ranks);
     if (c->n > INT_MAX)
         pl_fail("--size %zu: MPI counts the bytes of a message with an int: give at most %d", c->n, INT_MAX);
     pl_inject_check(c->tuning[LATENCY]);
@@ -155,7 +147,7 @@ static double verify(const pl_case *c)
 static const pl_kernel pingpong = {
     .name = "pingpong", .title = "messages to and fro between two processes, --size is their bytes", .variants = variants,
     .tuning = tuning, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work, .verify = verify,
-    .poison = poison, .where = where, .destroy = destroy, .facts = facts, .from_zero = true, .least_ranks = 2,
+    .poison = poison, .where = where, .destroy = destroy, .facts = facts, .from_zero = true, .in_pairs = true,
 };
 
 int main(int argc, char **argv) { return pl_mpi_main(argc, argv, &pingpong); }

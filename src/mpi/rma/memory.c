@@ -42,12 +42,6 @@ static unsigned char *guard(const rma_memory *m, size_t bytes, bool above)
 
 /* --- both ------------------------------------------------------------------------------------------------------ */
 
-static int partner(void)
-{
-    const int half = pl_processes.ranks / 2;
-    return pl_processes.rank < half ? pl_processes.rank + half : pl_processes.rank - half;
-}
-
 static size_t length(const rma_memory *m) { return m->buffers->bytes[0]; }
 
 rma_memory *rma_memory_create(const pl_case *c, long messages, rma_kind kind, bool symmetric)
@@ -56,7 +50,7 @@ rma_memory *rma_memory_create(const pl_case *c, long messages, rma_kind kind, bo
     rma_memory *m = pl_allocate(sizeof *m, "the windows");
     rma_ends *e = &m->ends;
     *e = (rma_ends){.window = MPI_WIN_NULL, .bytes = c->n, .messages = messages,
-                    .partner = partner(), .origin = pl_processes.rank < pl_processes.ranks / 2};
+                    .partner = pl_partner(), .origin = pl_leads()};
     const size_t bytes[] = {c->n * (size_t)messages, c->n * (size_t)messages};
     m->buffers = pl_buffers_create(c, own ? 2 : 1, bytes, NULL);
     if (!m->buffers)

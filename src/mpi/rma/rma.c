@@ -117,8 +117,6 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static void check(const pl_case *c)
 {
-    if (pl_processes.ranks % 2)
-        pl_fail("rma needs pairs of processes, it was started with %d: give an even number", pl_processes.ranks);
     if (c->n > INT_MAX)
         pl_fail("--size %zu: MPI counts the bytes of a message with an int: give at most %d", c->n, INT_MAX);
     if (c->tuning[WINDOW] > c->tuning[MESSAGES])
@@ -195,7 +193,7 @@ static const pl_kernel rma = {
     .name = "rma", .title = "transfers between two memories, W outstanding at once; --size is their bytes",
     .variants = variants, .tuning = tuning, .most_threads = 1, .check = check, .footprint = footprint, .create = create,
     .touch = touch, .run = run, .work = work, .verify = verify, .poison = poison, .where = where,
-    .destroy = rma_memory_destroy, .facts = facts, .from_zero = true, .least_ranks = 2,
+    .destroy = rma_memory_destroy, .facts = facts, .from_zero = true, .in_pairs = true,
 };
 
 int main(int argc, char **argv)

@@ -5,7 +5,7 @@ import itertools
 from plumbline import limits
 from plumbline.bench import mpi
 from plumbline.bench.common import Figure
-from plumbline.mpi import memory_logp
+from plumbline.mpi import messages
 
 _SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
 
@@ -33,7 +33,7 @@ def at_size(machine, size, pages, of):
     yield Figure(f'{where}: library / datatype', _speed(of, 'library', 'datatype'),
                  _FASTER.get(machine.family.name, _HARMLESS) if large else _HARMLESS)
     yield Figure(f'{where}: library / blocked by hand', _speed(of, 'library', 'blocked'), 1.0 if large else float('-inf'))
-    seconds = {variant: memory_logp.message_seconds(of[variant]) for variant in ('contiguous', 'library')}
+    seconds = {variant: messages.seconds(of[variant]) for variant in ('contiguous', 'library')}
     yield Figure(f'{where}: library / contiguous', seconds['contiguous'] / seconds['library'], 0.5 if large else float('-inf'))
     yield Figure(f'{where}: packing in blocks / MPI_Pack', _speed(of, 'pack_blocked', 'pack_datatype'),
                  remark='then 3.8 to 5.5 with padding, from 512 x 512 up (byna2003, figure 1)')

@@ -4,7 +4,7 @@ import numpy as np
 
 from plumbline.bench import mpi
 from plumbline.bench.common import Figure
-from plumbline.mpi import pingpong, rma
+from plumbline.mpi import messages, pingpong
 
 #: Latencies that are asked for, us.
 _LATENCIES = (5, 10, 25, 50, 100)
@@ -26,7 +26,7 @@ def _window_us(each, **variables):
     '''Median time of a window of messages and the answer to it, us.'''
     record, = each.run('rma', '--variants', 'send', '--size', 8, '--window', _WINDOW, '--messages', _WINDOW, '--samples', 10,
                        '--block', '0.02', preload='latency', **variables)
-    return float(np.median(rma.message_seconds(record))) * 1e6 * (_WINDOW + record['options']['acknowledgements'])
+    return float(np.median(messages.seconds(record))) * 1e6 * (_WINDOW + record['options']['acknowledgements'])
 
 
 def figures(machine, pairs):
@@ -35,8 +35,7 @@ def figures(machine, pairs):
         title = each.family.title
         measured = each.run('pingpong', '--size', 8, '--latency', ','.join(map(str, (0, *_LATENCIES))), '--samples', 10 * pairs,
                             '--block', '0.01', preload='latency', PLUMBLINE_LATENCY_US=str(max(_LATENCIES)))
-        times = {record['options']['latency']: np.asarray(record['seconds']) / record['passes'] / record['options']['messages']
-                 for record in measured}
+        times = {record['options']['latency']: messages.seconds(record) for record in measured}
         for latency in _LATENCIES:
             yield Figure(f'{title}: half round trip grows by L = {latency} us, over L', (times[latency] - times[0]) * 1e6 / latency,
                          1 - _EXACT, 1 + _EXACT)

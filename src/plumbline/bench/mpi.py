@@ -24,9 +24,7 @@ class MpiMachine:
         self.family, self.cpus, self.memory = families()[name], machine.cpus, machine.memory
         self.folder, self.launcher = f'{machine.folder}/{environment["name"]}', environment['extras']['launcher']
         self.imb = environment['extras'].get('imb')
-        self.env = dict(os.environ)
-        for variable, value in environment['env_vars']:
-            self.env[variable] = value.replace(f'${variable}', os.environ.get(variable, '')).rstrip(':')
+        self.env = environments.expanded(environment['env_vars'], os.environ)
         self._call('cmake', '-S', str(ROOT / 'src/mpi'), '-B', self.folder, f'-DCMAKE_C_COMPILER={environment["cc"]}')
         self._call('cmake', '--build', self.folder, '--parallel')
 

@@ -3,7 +3,7 @@
 from plumbline import limits
 from plumbline.bench import mpi
 from plumbline.bench.common import Figure
-from plumbline.mpi import rma
+from plumbline.mpi import messages, rma
 
 #: Over a network, gets that need not wait for each other must be worth it.
 _FASTER = 1.2
@@ -25,6 +25,6 @@ def figures(machine, pairs):
             for variant, curve in curves.items():
                 least = _FASTER if (variant, transport) == ('get', 'tcp') else float('-inf')
                 yield Figure(f'{title}, {transport}: rate of {variant}, 256 outstanding / 1', rma.speedup(curve), least)
-            first = {variant: rma.message_seconds(curve[1]) for variant, curve in curves.items()}
+            first = {variant: messages.seconds(curve[1]) for variant, curve in curves.items()}
             for variant in ('put', 'send'):
                 yield Figure(f'{title}, {transport}: latency of {variant} / get', first[variant] / first['get'])

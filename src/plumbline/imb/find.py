@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 from plumbline.errors import PlumblineError
+from plumbline.mpi import environments
 
 #: Libraries of MPI that a program may need -> families of which they can be.
 _LIBRARIES = {r'libmpi\.so\.(20|40)': ('openmpi',), r'libmpi(ch)?\.so\.12|libmpich\.so': ('mpich', 'impi')}
@@ -13,11 +14,7 @@ _LIBRARIES = {r'libmpi\.so\.(20|40)': ('openmpi',), r'libmpi(ch)?\.so\.12|libmpi
 
 def search_path(environment):
     '''The PATH that commands of a ReFrame environment see.'''
-    path = os.environ.get('PATH', '')
-    for name, value in dict(environment.env_vars).items():
-        if name == 'PATH':
-            path = re.sub(r'\$\{?PATH\}?', lambda _: path, value)
-    return path
+    return environments.expanded(dict(environment.env_vars).items(), os.environ).get('PATH', '')
 
 
 def families_of(program):

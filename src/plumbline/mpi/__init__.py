@@ -7,6 +7,7 @@
 :mod:`.launch`        the launcher of an environment's MPI
 :mod:`.check`         ``MpiCheck``: the base of all MPI checks
 :mod:`.loopback`      the proof which way the messages went
+:mod:`.messages`      the time of a message, from the record of any program that sends some
 :mod:`.pingpong`      what a PingPong's curve tells; likewise :mod:`.rma`, :mod:`.memory_logp`, :mod:`.sensitivity`
 ====================  =========================================================================
 '''

@@ -8,6 +8,7 @@ MPI's wrapper, and ``extras`` may have
 '''
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,19 @@ from plumbline.mpi.families import families
 
 #: (family, wrapper, launcher), as distributions call them that have several.
 _BY_NAME = (('openmpi', 'mpicc.openmpi', 'mpirun.openmpi'), ('mpich', 'mpicc.mpich', 'mpirun.mpich'))
+
+
+def expanded(env_vars, base):
+    '''The variables of a process in an environment.
+
+    :arg env_vars: pairs of name and value, in which ``$NAME`` stands for a variable so far.
+    :arg base: dictionary of the variables outside.
+    '''
+    result = dict(base)
+    for name, value in env_vars:
+        value = re.sub(r'\$\{?(\w+)\}?', lambda match: result.get(match[1], ''), value)
+        result[name] = value.rstrip(':')        # of a list that was empty before
+    return result
 
 
 def family_of_wrapper(wrapper):

@@ -17,6 +17,7 @@ import numpy as np
 
 from plumbline import metrics, records
 from plumbline.errors import PlumblineError
+from plumbline.mpi import messages
 
 #: A way of sending -> the same packing without a message.
 PACKING = {'datatype': 'pack_datatype', 'packed': 'pack_hand', 'blocked': 'pack_blocked', 'mpi_pack': 'pack_datatype',
@@ -43,12 +44,6 @@ class Split:
         return self.copy + self.packing + self.middleware + self.network
 
 
-def message_seconds(record):
-    '''Seconds of one message, or of one copy where there is none, per sample: shape (n,).'''
-    each = record['passes'] * max(1, record['options']['messages'])
-    return np.asarray(record['seconds'], dtype=float) / each
-
-
 def split(group):
     '''The parts of the time of every way of sending in a group.
 
@@ -57,7 +52,7 @@ def split(group):
     :returns: dictionary variant -> :class:`Split`, ``contiguous`` (o + L alone, by definition) last.
     :raises PlumblineError: if something to subtract is missing, or was not measured in the same rounds.
     '''
-    seconds = {record['variant']: message_seconds(record) for record in metrics.kernels(group)}
+    seconds = {record['variant']: messages.seconds(record) for record in metrics.kernels(group)}
     sent = [variant for variant in PACKING if variant in seconds]
     missing = {'contiguous', 'copy', *(PACKING[variant] for variant in sent)} - set(seconds)
     if missing:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plumbline import statistics
+from plumbline.mpi import messages
 
 #: The fit for the asymptotic bandwidth takes the sizes down to this part of the largest.
 _FITTED = 1 / 16
@@ -21,7 +22,7 @@ _LEAST = 0.05
 
 def curve(measurements, variant):
     '''The curve of a variant, from the records of the program ``pingpong``.'''
-    return {int(record['size']): np.asarray(record['seconds']) / record['passes'] / record['options']['messages']
+    return {int(record['size']): messages.seconds(record)
             for record in sorted(measurements, key=lambda record: record['size']) if record['variant'] == variant}
 
 
@@ -69,8 +70,7 @@ def half_size(found, bandwidth):
         return None
     if after == 0:
         return float(sizes[0])
-    x, y = np.log(sizes[after - 1:after + 1]), np.log(rates[after - 1:after + 1])
-    return float(np.exp(np.interp(np.log(bandwidth / 2), y, x)))
+    return statistics.between(bandwidth / 2, sizes[after - 1:after + 1], rates[after - 1:after + 1])
 
 
 def step(found, between=(64, 4 * 2**20)):

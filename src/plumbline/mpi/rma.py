@@ -5,7 +5,7 @@ A curve is a dictionary W (messages outstanding at once) -> record, ascending; a
 
 import numpy as np
 
-from plumbline import limits, records
+from plumbline import limits, records, statistics
 
 #: Ways that are compared in a table, with what their latency is the time of.
 WAYS = {
@@ -31,12 +31,6 @@ def curves(measurements, size):
     return found
 
 
-def message_seconds(record):
-    '''Seconds of one message, for every sample; an empty message that answers others is one, too.'''
-    options = record['options']
-    return np.asarray(record['seconds']) / record['passes'] / (options['messages'] + options['acknowledgements'])
-
-
 def speedup(curve):
     '''How many times as many messages a second pass with the largest W as with the smallest: one sample per round.'''
     return limits.paired_ratio(curve[max(curve)], curve[min(curve)], 'bytes')
@@ -52,4 +46,4 @@ def half_window(curve):
     if not below:
         return float(windows[0])
     at = below[-1]
-    return float(np.exp(np.interp(np.log(half), np.log(rates[at:at + 2]), np.log(windows[at:at + 2]))))
+    return statistics.between(half, windows[at:at + 2], rates[at:at + 2])

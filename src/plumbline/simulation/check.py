@@ -1,7 +1,6 @@
 '''The base of the checks that simulate: they measure no machine, and their numbers have no noise.'''
 
 import os
-import shlex
 import sys
 
 import numpy as np
@@ -37,8 +36,7 @@ class PredictionCheck(ProgramCheck):
         command = [sys.executable, '-m', 'plumbline.simulation.predict', os.path.abspath(self.network), self.application,
                    str(self.most)]
         self.run_command(command)
-        self.plumbline.update(schema=1, question=' '.join((self.__doc__ or '').split()), source=self.source, level=None,
-                              command=shlex.join(command), rerun=self._rerun())
+        self.describe(command)
 
     @run_before('sanity')
     def read_prediction(self):

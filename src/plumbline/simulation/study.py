@@ -59,38 +59,27 @@ def wide(cells, value='percent'):
     return cells.pivot(on='latency', index='processes', values=value)
 
 
-def root(function, target, least, most, tolerance, tries=40):
-    '''x with function(x) = target, for a function that grows: regula falsi (Illinois).
+def root(function, target, least, most, tolerance):
+    '''x with function(x) = target, for a function that grows and is costly.
 
-    :returns: x; ``least`` where the function is above the target there already.
-    :raises ValueError: where it is below the target at ``most`` still, or nothing is found in so many tries.
+    :returns: x, whose value is within ``tolerance`` of the target; ``least`` where the function is above it there already.
+    :raises ValueError: where it is below the target at ``most`` still.
     '''
-    low, high = (least, function(least) - target), (most, None)
-    if low[1] >= -tolerance:
+    from scipy import optimize      # here: importing it takes longer than most answers
+
+    @functools.cache
+    def off(x):
+        difference = function(x) - target
+        return 0.0 if abs(difference) <= tolerance else difference      # near enough ends the search
+
+    if off(least) >= 0:
         return least
-    step = (most - least) / 1024
-    while high[1] is None:      # the target is nearly always near
-        at = min(least + step, most)
-        value = function(at) - target
-        if value >= 0:
-            high = (at, value)
-        elif at == most:
+    low, step = least, (most - least) / 1024
+    while off(min(low + step, most)) < 0:       # the target is nearly always near
+        if low + step >= most:
             raise ValueError('not reached')
-        else:
-            low, step = (at, value), 4 * step
-    kept = 0
-    for _ in range(tries):
-        at = (low[0] * high[1] - high[0] * low[1]) / (high[1] - low[1])
-        value = function(at) - target
-        if abs(value) <= tolerance:
-            return at
-        if value < 0:
-            low, high = (at, value), (high[0], high[1] / 2 if kept < 0 else high[1])
-            kept = -1
-        else:
-            high, low = (at, value), (low[0], low[1] / 2 if kept > 0 else low[1])
-            kept = 1
-    raise ValueError('not found')
+        low, step = low + step, 4 * step
+    return optimize.brentq(off, low, min(low + step, most))
 
 
 @dataclass(frozen=True)

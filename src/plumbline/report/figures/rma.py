@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from plumbline.mpi import messages
 from plumbline.mpi import rma as model
 
 from .. import drawing, quantity
@@ -85,7 +86,7 @@ def _rows(over, words, blocks):
         yield [
             variant,
             over,
-            quantity.amount(float(np.median(model.message_seconds(curve[min(curve)]))) * 1e6, "us"),
+            quantity.amount(float(np.median(messages.seconds(curve[min(curve)]))) * 1e6, "us"),
             model.WAYS[variant],
             quantity.amount(float(np.median(rates(largest))) * 1e3, "MB/s"),
             f"{quantity.digits(float(np.median(model.speedup(curve))))} ({max(curve)})",

@@ -2,6 +2,8 @@
 
 import re
 
+from plumbline.simulation import study
+
 from .. import drawing
 from .common import Table, where
 
@@ -34,11 +36,16 @@ def _cells(rows):
     found = {}
     for row in rows:
         cell = _CELL.fullmatch(row["subject"] or "")
-        published = re.search(r"published: ([\d.]+) %", row.get("reason") or "")
-        if cell and published and row["metric"].startswith("communication"):
-            line = found.setdefault(int(cell["processes"]), {})
-            line[float(cell["latency"])] = (100 * row["value"], float(published[1]), row["metric"].endswith("fitted"))
+        if cell and row["metric"].startswith("communication"):
+            processes, latency = int(cell["processes"]), float(cell["latency"])
+            published = _published(cell["application"])[processes, latency]
+            found.setdefault(processes, {})[latency] = (100 * row["value"], published, row["metric"].endswith("fitted"))
     return found
+
+
+def _published(application):
+    """{(processes, latency): per cent}."""
+    return {(row["processes"], row["latency"]): row["published"] for row in study.published(application).iter_rows(named=True)}
 
 
 def _table(cells):
