@@ -1,0 +1,259 @@
+'''A real Slurm cluster on this host: munged, slurmctld and one slurmd for each node.
+
+::
+
+    with Cluster(folder, nodes=4) as cluster:
+        cluster.run(['sinfo'])
+
+Every node has a host name, a port and a view of ``/etc/hosts`` of its own (namespaces, which end with its processes), so
+programs see several hosts.  They share the host's CPUs, memory and loopback.  All files are below the folder; nothing else
+is changed, and :meth:`Cluster.stop` leaves no process behind.  Several clusters may run at once.
+
+What it needs are Debian's packages slurmctld, slurmd, slurm-client and munge, and root.
+'''
+
+import contextlib
+import getpass
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+from plumbline.errors import PlumblineError
+
+COMMANDS = ('slurmctld', 'slurmd', 'munged', 'sinfo', 'sbatch', 'squeue', 'unshare', 'setpriv')
+
+_SYSTEM = ':/usr/sbin:/sbin'      # often not in the PATH of ordinary users
+_CPU_CGROUPS = Path('/sys/fs/cgroup/cpu')       # version 1
+_UNIFIED = Path('/sys/fs/cgroup')               # version 2
+
+_CONF = '''\
+ClusterName=plumb
+SlurmctldHost=localhost(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge/socket
+StateSaveLocation={folder}/state
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdSpoolDir={folder}/spool-%n
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmdLogFile={folder}/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SlurmdParameters=config_overrides
+MpiDefault=none
+ReturnToService=2
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=200000,bf_interval=2
+SlurmdTimeout=20
+KillWait=2
+MailProg=/bin/true
+{extra}
+{nodes}
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+'''
+
+
+def missing():
+    '''Why no cluster can be started here; empty if one can.'''
+    lacking = [command for command in COMMANDS if not shutil.which(command, path=os.environ['PATH'] + _SYSTEM)]
+    if lacking:
+        return f"{', '.join(lacking)} not found"
+    return '' if os.geteuid() == 0 else 'only root can give the nodes names of their own'
+
+
+def free_ports(count):
+    '''Ports that nobody uses.'''
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(('127.0.0.1', 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+def shared_out(cpus, nodes):
+    '''CPUs for each node: a share of its own, or, where there are too few, one that several have.'''
+    share = max(1, len(cpus) // nodes)
+    return [[cpus[(i * share + j) % len(cpus)] for j in range(share)] for i in range(nodes)]
+
+
+class Cluster:
+    '''A cluster whose nodes are ``n1``, ``n2``, …, all in partition ``all``.
+
+    :arg folder: made if it is not there; holds all files, also after the end.
+    :arg nodes: how many.
+    :arg cpus: the CPUs that each node is bound to, a list of numbers for each; by default the nodes share them out.
+    :arg quotas: node -> share of the time of its CPUs that a cgroup grants it, e.g. ``{'n3': 0.6}``.
+    :arg extra: further lines of ``slurm.conf``, e.g. partitions.
+    :arg absent: nodes that are in ``slurm.conf`` but have no slurmd.
+    '''
+
+    def __init__(self, folder, nodes=4, cpus=None, quotas=None, extra='', absent=()):
+        self.folder = Path(folder).absolute()
+        self.nodes = [f'n{i + 1}' for i in range(nodes)]
+        self.cpus = dict(zip(self.nodes, cpus or shared_out(sorted(os.sched_getaffinity(0)), nodes)))
+        self.quotas, self.extra, self.absent = quotas or {}, extra, set(absent)
+        #: Variables that Slurm's commands need.
+        self.variables = {'SLURM_CONF': str(self.folder / 'slurm.conf')}
+        self._processes, self._cgroups = {}, []
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.stop()
+
+    # --- start and stop -----------------------------------------------------------------------------------
+
+    def start(self):
+        why = missing()
+        if why:
+            raise PlumblineError(f'no virtual cluster: {why}')
+        # Munge refuses a folder that others may write to, and sockets have short paths.
+        for part in ('munge', 'state'):
+            (self.folder / part).mkdir(parents=True, exist_ok=True)
+        (self.folder / 'munge').chmod(0o755)
+        self.port, *ports = free_ports(1 + len(self.nodes))
+        self.ports = dict(zip(self.nodes, ports))
+        (self.folder / 'slurm.conf').write_text(self._configuration())
+        (self.folder / 'hosts').write_text(Path('/etc/hosts').read_text() + ''.join(
+            f'{self._address(node)} {node}\n' for node in self.nodes))
+        try:
+            self._start_munge()
+            self.start_controller()
+            for node in self.nodes:
+                if node not in self.absent:
+                    self.start_node(node)
+            self.wait()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self):
+        '''End all daemons and the jobs' processes.'''
+        for name in [*reversed(self._processes)]:
+            self._end(name)
+        for cgroup in self._cgroups:
+            with contextlib.suppress(OSError):
+                cgroup.rmdir()
+        self._cgroups = []
+
+    def start_controller(self):
+        self._spawn('slurmctld', ['slurmctld', '-D', '-i'])
+
+    def stop_controller(self):
+        self._end('slurmctld')
+
+    def start_node(self, node):
+        (self.folder / f'spool-{node}').mkdir(exist_ok=True)
+        cpus = ','.join(map(str, self.cpus[node]))
+        inside = f'mount --bind {self.folder}/hosts /etc/hosts && hostname {node} && exec slurmd -D -N {node}'
+        command = ['taskset', '-c', cpus, 'unshare', '--mount', '--uts', '--pid', '--fork', '--kill-child', '--mount-proc',
+                   'sh', '-c', inside]
+        if node in self.quotas:
+            tasks = self._cgroup(node, self.quotas[node] * len(self.cpus[node]))
+            command = ['sh', '-c', f'echo $$ > {tasks} && exec "$@"', 'sh', *command]
+        self._spawn(node, command)
+
+    def stop_node(self, node):
+        self._end(node)
+
+    def _spawn(self, name, command):
+        with open(self.folder / f'{name}.out', 'a') as output:
+            self._processes[name] = subprocess.Popen(
+                # Without this process, whatever ended it, there is no cluster.
+                ['setpriv', '--pdeathsig', 'KILL', *command], stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=self._environment(),
+                start_new_session=True)
+
+    def _end(self, name):
+        process = self._processes.pop(name, None)
+        if process is None:
+            return
+        if name in self.nodes:
+            self._kill_namespace(process.pid)
+        else:
+            process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _kill_namespace(self, unshare):
+        '''End the first process of a node's namespace, which takes all others along; unshare then ends by itself.'''
+        children = Path(f'/proc/{unshare}/task/{unshare}/children')
+        with contextlib.suppress(OSError):      # it has ended
+            for child in children.read_text().split():
+                os.kill(int(child), signal.SIGKILL)
+
+    def _start_munge(self):
+        key = self.folder / 'munge/key'
+        key.write_bytes(os.urandom(128))
+        key.chmod(0o400)
+        self._spawn('munged', ['munged', '--foreground', '--force', f'--key-file={key}', f'--socket={self.folder}/munge/socket',
+                               f'--pid-file={self.folder}/munge/pid', f'--log-file={self.folder}/munge/log',
+                               f'--seed-file={self.folder}/munge/seed'])
+        self._until(lambda: (self.folder / 'munge/socket').exists(), 10, 'munged does not start')
+
+    def _cgroup(self, node, cpus):
+        '''The file to write a process number to, so that it gets the time of so many CPUs.'''
+        version1 = (_CPU_CGROUPS / 'cpu.cfs_quota_us').exists() or (_CPU_CGROUPS / 'tasks').exists()
+        folder = (_CPU_CGROUPS if version1 else _UNIFIED) / f'plumbline-{os.getpid()}-{self.port}-{node}'
+        folder.mkdir(exist_ok=True)
+        if folder not in self._cgroups:
+            self._cgroups.append(folder)
+        quota = round(cpus * 100000)
+        if version1:
+            (folder / 'cpu.cfs_period_us').write_text('100000')
+            (folder / 'cpu.cfs_quota_us').write_text(str(quota))
+            return folder / 'tasks'
+        (folder / 'cpu.max').write_text(f'{quota} 100000')
+        return folder / 'cgroup.procs'
+
+    def _address(self, node):
+        return f'127.0.1.{self.nodes.index(node) + 1}'
+
+    def _configuration(self):
+        memory = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') // 2**20
+        nodes = '\n'.join(
+            f'NodeName={node} NodeHostname={node} NodeAddr=127.0.0.1 Port={self.ports[node]} CPUs={len(self.cpus[node])} '
+            f'RealMemory={memory} State=UNKNOWN' for node in self.nodes)
+        return _CONF.format(folder=self.folder, port=self.port, user=getpass.getuser(), nodes=nodes, extra=self.extra)
+
+    # --- use ----------------------------------------------------------------------------------------------
+
+    def _environment(self):
+        outside = {name: value for name, value in os.environ.items() if not name.startswith(('SLURM', 'SBATCH', 'SQUEUE'))}
+        return {**outside, **self.variables, 'PATH': os.environ['PATH'] + _SYSTEM}
+
+    def run(self, command, timeout=60, **more):
+        '''A command with the cluster's variables; :class:`subprocess.CompletedProcess` with text.'''
+        return subprocess.run(list(map(str, command)), env=self._environment(), text=True, timeout=timeout,
+                              stdin=subprocess.DEVNULL, capture_output=True, **more)
+
+    def states(self):
+        '''Node -> its state as sinfo says it, e.g. ``idle``; empty while the controller does not answer.'''
+        done = self.run(['sinfo', '-N', '-h', '-o', '%N %T', '-p', 'all'])
+        return dict(line.split() for line in done.stdout.splitlines()) if done.returncode == 0 else {}
+
+    def wait(self, seconds=60):
+        '''Until all nodes that have a slurmd are idle.'''
+        present = [node for node in self.nodes if node in self._processes]
+        self._until(lambda: all(self.states().get(node) == 'idle' for node in present), seconds, 'the nodes do not become idle')
+
+    def _until(self, done, seconds, complaint):
+        end = time.monotonic() + seconds
+        while not done():
+            dead = [name for name, process in self._processes.items() if process.poll() is not None]
+            if dead or time.monotonic() > end:
+                tails = {name: (self.folder / f'{name}.out').read_text()[-500:] for name in dead or self._processes}
+                raise PlumblineError(f"{complaint}{': ended: ' + ', '.join(dead) if dead else ''}; see {self.folder}: {tails}")
+            time.sleep(0.2)
