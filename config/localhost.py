@@ -3,7 +3,7 @@
 import shutil
 
 import plumbline.machine
-from plumbline import settings
+from plumbline import settings, toolchains
 from plumbline.errors import in_one_line
 from plumbline.mpi import environments
 from reframe.utility.cpuinfo import cpuinfo
@@ -11,7 +11,9 @@ from reframe.utility.cpuinfo import cpuinfo
 with in_one_line():
     machine_file = plumbline.machine.local_file(settings.ROOT / 'config/machines/localhost.yaml')
 
-mpi = environments.found()
+compilers = toolchains.found()
+environments = [{**environment, 'target_systems': ['localhost']}
+                for environment in (*compilers, *environments.found(compilers))]
 
 site_configuration = settings.site(
     systems=[{
@@ -24,7 +26,7 @@ site_configuration = settings.site(
             'descr': 'all of its CPUs that may be used',
             'scheduler': 'local',
             'launcher': 'local',
-            'environs': ['gnu', *(environment['name'] for environment in mpi)],
+            'environs': [environment['name'] for environment in environments],
             'max_jobs': 1,
             # Given here, not left to ReFrame, which would keep it in a file and not notice that the
             # machine has changed.
@@ -33,11 +35,5 @@ site_configuration = settings.site(
             'extras': {'machine': machine_file},
         }],
     }],
-    environments=[{
-        'name': 'gnu',
-        'cc': 'gcc',
-        'ftn': 'gfortran' if shutil.which('gfortran') else '',
-        'features': ['openmp', *(['fortran'] if shutil.which('gfortran') else [])],
-        'target_systems': ['localhost'],
-    }, *({**environment, 'target_systems': ['localhost']} for environment in mpi)],
+    environments=environments,
 )

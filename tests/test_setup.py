@@ -28,7 +28,7 @@ class Clone:
         self.bin.mkdir()
         (self.root / 'src/plumbline').mkdir(parents=True)
         for name in ('pyproject.toml', 'requirements.lock', 'Makefile', '.ci/run',
-                     'src/plumbline/bootstrap.py'):
+                     'src/plumbline/bootstrap.py', 'src/plumbline/data/tools.json'):
             (self.root / name).parent.mkdir(exist_ok=True)
             shutil.copy(repository / name, self.root / name)
         self.venv = self.root / '.venv'
@@ -155,6 +155,19 @@ def test_a_library_is_known_by_its_header(bare, clone, monkeypatch, tmp_path):
 def test_chromium_is_asked_for_by_the_tests_only(bare):
     assert 'chromium' not in [tool.name for tool in bare.glance('health')]
     assert 'chromium' in [tool.name for tool in bare.glance('test')]
+
+
+def test_other_compilers_are_asked_for_by_acceptance(bare):
+    asked = {purpose: 'LLVM' in [tool.name for tool in bare.glance(purpose)] for purpose in bare.PURPOSES}
+    assert asked == {'health': False, 'acceptance': True, 'test': True}
+
+
+def test_clang_without_its_openmp_library_is_missing(clone):
+    clone.machine()
+    clone.tool('clang', 'echo "probe.c:1:10: fatal error: \'omp.h\' file not found" >&2; exit 1')
+    done = clone.bootstrap('--check', '--for', 'acceptance')
+    assert done.returncode == 0
+    assert "LLVM (optional): " in done.stdout and "clang cannot build an OpenMP program: probe.c:1:10: fatal error: 'omp.h'" in done.stdout
 
 
 @pytest.mark.parametrize('name, text, family', [
@@ -355,7 +368,8 @@ def bootstrap_names(repository):
 
 def test_every_dependency_is_pinned_once(repository):
     def pins(lines):
-        found = [re.fullmatch(r'([a-z0-9.-]+)==([0-9.]+)(?:; (.*))?', line) for line in lines]
+        # Of ReFrame a range is claimed (test_configurations.py); its newest is what is installed.
+        found = [re.fullmatch(r'([a-z0-9.-]+)(?:==|>=[0-9.]+,<=)([0-9.]+)(?:; (.*))?', line) for line in lines]
         assert all(found), 'not an exact version'
         return [match.groups() for match in found]
 

@@ -1,46 +1,53 @@
-# Compiler flags, in one place: what the variants of one comparison share.  Set PLUMBLINE_C_FLAGS to override.
-#   optimisation        as high as a user would go without changing results
-#   -march=native       the build runs on the node that is measured
-#   no loop patterns    a loop that stores or copies stays a loop: no call of memset or memcpy
-set(id ${CMAKE_C_COMPILER_ID})
-if(id STREQUAL GNU)
-  set(flags "-O3 -march=native -fno-tree-loop-distribute-patterns")
-elseif(id STREQUAL Clang OR id STREQUAL AppleClang)
-  set(flags "-O3 -march=native -fno-builtin-memset -fno-builtin-memcpy -mllvm -disable-loop-idiom-all")
-elseif(id STREQUAL IntelLLVM)  # not run here
-  set(flags "-O3 -xHost -fp-model=precise -mllvm -disable-loop-idiom-all")
-elseif(id STREQUAL NVHPC)      # not run here
-  set(flags "-O3 -tp=host -Mnoidiom")
-else()
-  set(flags "-O3")
-  message(WARNING "no flags are known for the C compiler ${id}: -O3 alone is used; set PLUMBLINE_C_FLAGS")
-endif()
-set(PLUMBLINE_C_FLAGS "${flags}" CACHE STRING "flags of all C files")
+# Compiler flags, in one place: flags/COMPILER.cmake says for one maker's compilers
+#   C_flags, Fortran_flags          what the variants of one comparison share: as high as a user would go without changing results,
+#                                   for the node that builds, which is measured; a loop that stores or copies stays a loop
+#   C_warnings                      list
+#   C_distribute, C_keep_fused, Fortran_...     the compiler's own loop distribution, which splits a loop with several
+#                                   statements: on, and off where it is on at -O3; for files that compare the two
+# Gives PLUMBLINE_C_FLAGS, PLUMBLINE_C_WARNINGS ..., of which the user may set the flags, and c_name and fortran_name for the records.
+
+# CMake takes what is made from LLVM for LLVM: its --version says whose it is.
+function(_plumbline_maker language result)
+  set(id ${CMAKE_${language}_COMPILER_ID})
+  set(other "")
+  if(id MATCHES "^(Clang|Flang|LLVMFlang)$")
+    execute_process(COMMAND ${CMAKE_${language}_COMPILER} --version OUTPUT_VARIABLE text ERROR_QUIET)
+    string(REGEX MATCH "^[^\n]*" first "${text}")
+    string(REGEX MATCH "AOCC|Cray" other "${first}")
+  endif()
+  if(other)
+    set(id ${other})
+  elseif(id MATCHES "^(Clang|AppleClang|Flang|LLVMFlang)$")
+    set(id LLVM)
+  elseif(id STREQUAL CrayClang)
+    set(id Cray)
+  endif()
+  set(${result} ${id} PARENT_SCOPE)
+endfunction()
 
 get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
-if(Fortran IN_LIST languages)   # a compiler may be named although it is not wanted
-  set(id ${CMAKE_Fortran_COMPILER_ID})
-  if(id STREQUAL GNU OR id MATCHES "Flang$")
-    set(flags "-O3 -march=native")
-  elseif(id STREQUAL IntelLLVM)  # not run here
-    set(flags "-O3 -xHost")
-  elseif(id STREQUAL NVHPC)      # not run here
-    set(flags "-O3 -tp=host")
-  else()
-    set(flags "-O3")
-  endif()
-  set(PLUMBLINE_Fortran_FLAGS "${flags}" CACHE STRING "flags of all Fortran files")
-endif()
-
-# The compiler's own loop distribution, which splits a loop with several statements: on, and off where it is on at -O3.
-# Empty: there is no option for it.  For files that compare the two; what came of it is read from the program.
 foreach(language C Fortran)
-  set(PLUMBLINE_${language}_DISTRIBUTE "")
-  set(PLUMBLINE_${language}_KEEP_FUSED "")
-  if(CMAKE_${language}_COMPILER_ID STREQUAL GNU)
-    set(PLUMBLINE_${language}_DISTRIBUTE "-ftree-loop-distribution")
-    set(PLUMBLINE_${language}_KEEP_FUSED "-fno-tree-loop-distribution")
-  elseif(CMAKE_${language}_COMPILER_ID MATCHES "Clang$|Flang$|^IntelLLVM$")  # Flang, IntelLLVM: not run here
-    set(PLUMBLINE_${language}_DISTRIBUTE "-mllvm -enable-loop-distribute")
+  if(NOT language IN_LIST languages)      # a compiler may be named although it is not wanted
+    continue()
+  endif()
+  set(id ${CMAKE_${language}_COMPILER_ID})
+  _plumbline_maker(${language} maker)
+  foreach(what flags warnings distribute keep_fused)
+    set(${language}_${what} "")           # of another language's maker
+  endforeach()
+  if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/flags/${maker}.cmake)
+    include(${CMAKE_CURRENT_LIST_DIR}/flags/${maker}.cmake)
+  else()
+    set(${language}_flags "-O3")
+    message(WARNING "no flags are known for the ${language} compiler ${id}: -O3 alone is used; set PLUMBLINE_${language}_FLAGS")
+  endif()
+  set(PLUMBLINE_${language}_FLAGS "${${language}_flags}" CACHE STRING "flags of all ${language} files")
+  set(PLUMBLINE_${language}_WARNINGS ${${language}_warnings})
+  set(PLUMBLINE_${language}_DISTRIBUTE "${${language}_distribute}")
+  set(PLUMBLINE_${language}_KEEP_FUSED "${${language}_keep_fused}")
+  string(TOLOWER ${language} name)
+  set(${name}_name "${id} ${CMAKE_${language}_COMPILER_VERSION}")
+  if(NOT maker STREQUAL id AND NOT maker STREQUAL LLVM)
+    set(${name}_name "${maker} ${${name}_name}")
   endif()
 endforeach()

@@ -14,8 +14,8 @@ this file, the folder (an environment does not survive being moved) and the Pyth
 is the environment's own Python, not the first one in today's PATH: a session without last week's
 modules must not start a rebuild.
 
-The file keeps to the syntax of Python 3.6, so that an old ``python3`` can still say what it lacks,
-or find a newer Python in PATH and use that.
+What is looked for stands in data/tools.json.  This file keeps to the syntax of Python 3.6, so that
+an old ``python3`` can still say what it lacks, or find a newer Python in PATH and use that.
 '''
 
 import os
@@ -56,17 +56,21 @@ SYSTEM_FOLDERS = '/usr/sbin:/sbin'
 SYSTEM_PREFIXES = ['/usr/local', '/usr']
 
 
+#: What is set up for what: a tool that the first wants the others want, too.
+PURPOSES = ('health', 'acceptance', 'test')
+
+
 class Tool(NamedTuple):
-    '''One thing that Plumbline uses of a machine.'''
+    '''One thing that Plumbline uses of a machine: an entry of ``data/tools.json``.'''
 
     name: str
-    commands: tuple         # any one of them will do
+    commands: list          # any one of them will do
     purpose: str
     without: str            # what one loses without it; empty: nothing works without it
     packages: dict          # family of distributions -> packages, where it has any
     module: str             # what modules and Spack call it; empty where they have none
-    tests_only: bool = False
-    headers: tuple = ()     # of a library, which has no command: below a folder of include_folders()
+    wanted_for: str = 'health'      # the first of PURPOSES that wants it
+    headers: list = []      # of a library, which has no command: below a folder of include_folders()
 
     @property
     def required(self):
@@ -82,52 +86,12 @@ class Finding(NamedTuple):
     installable: bool = True    # False: the distribution's own is there and will not do
 
 
-PYTHON = Tool(
-    'Python', ('python3',), 'ReFrame and the reports (3.10 or newer, with venv and ssl)', '',
-    {'debian': 'python3 python3-venv', 'redhat': 'python3.11', 'suse': 'python311'}, 'python')
-COMPILER = Tool(
-    'C compiler', ('gcc',), 'compiling the kernels (C17 with OpenMP)', '',
-    {'debian': 'gcc libc6-dev', 'redhat': 'gcc', 'suse': 'gcc'}, 'gcc')
-CMAKE = Tool(
-    'cmake', ('cmake',), 'configuring the build (3.20 or newer)', '',
-    {'debian': 'cmake', 'redhat': 'cmake', 'suse': 'cmake'}, 'cmake')
-
 #: What config/localhost.py and the checks use.  Nobody else's list has to agree with this one: a
-#: tool that is there is used, whatever this file thinks of it.
-TOOLS = (
-    PYTHON,
-    COMPILER,
-    CMAKE,
-    Tool('make or ninja', ('make', 'ninja', 'gmake', 'ninja-build'), 'running the build', '',
-         {'debian': 'make', 'redhat': 'make', 'suse': 'make'}, 'ninja'),
-    Tool('gfortran', ('gfortran',), 'the Fortran variants of the kernels',
-         'no `fortran` variant',
-         {'debian': 'gfortran', 'redhat': 'gcc-gfortran', 'suse': 'gcc-fortran'}, 'gcc'),
-    Tool('likwid', ('likwid-pin',), 'placing threads; an independent witness of the limits',
-         'OpenMP binding instead of likwid-pin; limits not confirmed by likwid-bench; no counters',
-         {'debian': 'likwid'}, 'likwid'),
-    Tool('objdump', ('objdump',), 'looking at what the compiler made of the loops',
-         'not proved that a plain copy stayed a loop',
-         {'debian': 'binutils', 'redhat': 'binutils', 'suse': 'binutils'}, 'binutils'),
-    Tool('OpenBLAS', (), 'the library that the transpose is compared with (a build without threads of its own)',
-         'no `openblas` variant of the transpose',
-         {'debian': 'libopenblas-serial-dev', 'redhat': 'openblas-devel', 'suse': 'openblas-devel'}, 'openblas',
-         headers=('openblas_config.h', 'openblas/openblas_config.h', 'openblas-openmp/openblas_config.h',
-                  '*/openblas-serial/openblas_config.h', '*/openblas-openmp/openblas_config.h')),
-    Tool('Open MPI', ('mpicc.openmpi', 'ompi_info'), 'the MPI checks with Open MPI', 'no environment gnu-openmpi',
-         {'debian': 'openmpi-bin libopenmpi-dev', 'redhat': 'openmpi-devel', 'suse': 'openmpi4-devel'}, 'openmpi'),
-    Tool('MPICH', ('mpicc.mpich', 'mpichversion'), 'the MPI checks with MPICH', 'no environment gnu-mpich',
-         {'debian': 'mpich libmpich-dev', 'redhat': 'mpich-devel', 'suse': 'mpich-devel'}, 'mpich'),
-    Tool('SimGrid', ('smpirun',), 'simulating MPI programs on networks that are not there', 'no `latency_simulated`',
-         {'debian': 'libsimgrid-dev'}, 'simgrid'),
-    Tool('dmidecode', ('dmidecode',), 'reading channels and speed of the memory (as root)',
-         'no `of_peak`, unless the machine file of the site states the peak',
-         {'debian': 'dmidecode', 'redhat': 'dmidecode', 'suse': 'dmidecode'}, ''),
-    Tool('chromium', ('chromium', 'chromium-browser', 'google-chrome'),
-         'the test that looks at the picture of a report',
-         'that test is skipped',
-         {'debian': 'chromium', 'redhat': 'chromium', 'suse': 'chromium'}, '', tests_only=True),
-)
+#: tool that is there is used, whatever that file thinks of it.
+with open(os.path.join(HERE, 'data', 'tools.json'), encoding='utf-8') as tools:
+    TOOLS = [Tool(**entry) for entry in json.load(tools)]
+PYTHON, COMPILER, LLVM, CMAKE = (next(tool for tool in TOOLS if tool.name == name)
+                                 for name in ('Python', 'C compiler', 'LLVM', 'cmake'))
 
 #: Its packages in the package index: compiler wrappers, libraries, Intel's build of its benchmarks.
 INTEL_MPI = ['impi-rt', 'impi-devel']
@@ -225,12 +189,12 @@ def find_python():
     return Finding(PYTHON, problems[0], installable=installable)
 
 
-def find_compiler():
-    '''A compiler counts if it builds an OpenMP program: without the C library's headers it does
-    not.'''
-    path = which(COMPILER.commands[0])
+def find_compiler(tool=COMPILER):
+    '''A compiler counts if it builds an OpenMP program: without the C library's headers, or a
+    package of its OpenMP library, it does not.'''
+    path = next(filter(None, map(which, tool.commands)), None)
     if path is None:
-        return Finding(COMPILER, not_found(COMPILER))
+        return Finding(tool, not_found(tool))
     with tempfile.TemporaryDirectory() as folder:
         source = os.path.join(folder, 'probe.c')
         with open(source, 'w') as stream:
@@ -239,9 +203,13 @@ def find_compiler():
         code, text = output_of([path, '-std=c17', '-fopenmp', source,
                                 '-o', os.path.join(folder, 'probe')])
     if code == 0:
-        return Finding(COMPILER, '', path)
+        return Finding(tool, '', path)
     reason = first_line(text.replace(folder + os.sep, ''))
-    return Finding(COMPILER, '{} cannot build an OpenMP program: {}'.format(path, reason))
+    return Finding(tool, '{} cannot build an OpenMP program: {}'.format(path, reason))
+
+
+def find_llvm():
+    return find_compiler(LLVM)
 
 
 def find_cmake():
@@ -283,12 +251,13 @@ def find_by_name(tool):
 
 
 def wanted(purpose):
-    return [tool for tool in TOOLS if purpose == 'test' or not tool.tests_only]
+    return [tool for tool in TOOLS if PURPOSES.index(tool.wanted_for) <= PURPOSES.index(purpose)]
 
 
 def survey(purpose):
     '''Look for everything, and try out what the set-up itself stands on.'''
-    thorough = {PYTHON.name: find_python, COMPILER.name: find_compiler, CMAKE.name: find_cmake}
+    thorough = {PYTHON.name: find_python, COMPILER.name: find_compiler, LLVM.name: find_llvm,
+                CMAKE.name: find_cmake}
     return [thorough[tool.name]() if tool.name in thorough else find_by_name(tool)
             for tool in wanted(purpose)]
 
@@ -521,7 +490,7 @@ def check(args, distribution, installs):
     findings = survey(args.purpose)
     for finding in findings:
         if not finding.problem:
-            say('found  {:<14} {}'.format(finding.tool.name, finding.path))
+            say('found  {:<19} {}'.format(finding.tool.name, finding.path))
     missing = [finding for finding in findings if finding.problem]
     if missing:
         say('\n' + report(missing, distribution))
@@ -567,8 +536,8 @@ def parse(argv):
         'on a Debian-like system only), then .venv with the pinned Python packages.')
     parser.add_argument('--check', action='store_true',
                         help='say what is found and what is missing; change nothing')
-    parser.add_argument('--for', dest='purpose', choices=('health', 'test'), default='health',
-                        help='test: also what only the tests use')
+    parser.add_argument('--for', dest='purpose', choices=PURPOSES, default='health',
+                        help='acceptance: also other compilers; test: also what only the tests use')
     parser.add_argument('--no-system-packages', action='store_true',
                         help='install no system packages, even as root; use what PATH has')
     parser.add_argument('--redo', action='store_true',

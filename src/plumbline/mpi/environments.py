@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from plumbline import toolchains
 from plumbline.mpi.families import families
 
 #: (family, wrapper, launcher), as distributions call them that have several.
@@ -45,18 +46,28 @@ def family_of_wrapper(wrapper):
     return next((name for name in ('impi', *families()) if families()[name].header in defined), None)
 
 
-def _environment(family, wrapper, launcher, variables=(), extras=()):
-    return {'name': f'gnu-{family}', 'cc': str(wrapper), 'features': ['mpi', family],
-            'extras': {'launcher': [str(launcher)], **dict(extras)},
-            'env_vars': [list(pair) for pair in dict(variables).items()]}
+def _wrapper(family, wrapper, launcher, variables=(), extras=()):
+    '''What the environments of one MPI have in common, whatever compiler they tell its wrapper to use.'''
+    variables = dict(variables)
+    if family == 'openmpi' and os.geteuid() == 0:
+        variables |= {'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'}
+    return {'family': family, 'cc': str(wrapper), 'launcher': str(launcher), 'variables': variables, 'extras': dict(extras)}
+
+
+def _environment(compiler, mpi):
+    '''The environment of a compiler and an MPI.'''
+    wraps = families()[mpi['family']].wraps
+    variables = {wraps[language]: compiler[key] for language, key in (('c', 'cc'), ('fortran', 'ftn')) if compiler[key]}
+    return {'name': f"{compiler['name']}-{mpi['family']}", 'cc': mpi['cc'], 'features': ['mpi', mpi['family']],
+            'extras': {'launcher': [mpi['launcher']], **mpi['extras']},
+            'env_vars': [list(pair) for pair in (mpi['variables'] | variables).items()]}
 
 
 def _of_intel(root):
     '''Intel MPI as its Python packages, or its own installer, leave it below ``root``.'''
-    variables = {'I_MPI_ROOT': str(root), 'I_MPI_CC': 'gcc', 'PATH': f'{root}/bin:$PATH',
-                 'LD_LIBRARY_PATH': f'{root}/lib:$LD_LIBRARY_PATH'}
+    variables = {'I_MPI_ROOT': str(root), 'PATH': f'{root}/bin:$PATH', 'LD_LIBRARY_PATH': f'{root}/lib:$LD_LIBRARY_PATH'}
     imb = {'imb': f'{root}/bin'} if (root / 'bin/IMB-MPI1').exists() else {}
-    return _environment('impi', root / 'bin/mpicc', root / 'bin/mpirun', variables, imb)
+    return _wrapper('impi', root / 'bin/mpicc', root / 'bin/mpirun', variables, imb)
 
 
 def _intel_roots():
@@ -66,18 +77,34 @@ def _intel_roots():
             and (root / 'include/mpi.h').exists()]
 
 
-def found():
-    '''Environments (dictionaries of ReFrame's configuration) of the MPIs that this machine has: one of a family.'''
+def _mpis():
+    '''Family -> what the machine has of it.'''
     result = {}
     for family, wrapper, launcher in _BY_NAME:
         if shutil.which(wrapper) and shutil.which(launcher):
-            result[family] = _environment(family, shutil.which(wrapper), shutil.which(launcher))
+            result[family] = _wrapper(family, shutil.which(wrapper), shutil.which(launcher))
     for root in _intel_roots()[:1]:
         result['impi'] = _of_intel(root)
     if not {'openmpi', 'mpich'} & set(result) and shutil.which('mpicc') and shutil.which('mpirun'):
         family = family_of_wrapper(shutil.which('mpicc'))
         if family and family not in result:
-            result[family] = _environment(family, shutil.which('mpicc'), shutil.which('mpirun'))
-    if 'openmpi' in result and os.geteuid() == 0:
-        result['openmpi']['env_vars'] += [['OMPI_ALLOW_RUN_AS_ROOT', '1'], ['OMPI_ALLOW_RUN_AS_ROOT_CONFIRM', '1']]
-    return list(result.values())
+            result[family] = _wrapper(family, shutil.which('mpicc'), shutil.which('mpirun'))
+    return result
+
+
+def found(compilers=None):
+    '''Environments (dictionaries of ReFrame's configuration) of the MPIs that this machine has: one of a family and compiler.
+
+    :arg compilers: environments as of :func:`toolchains.found`; by default the first that is there.
+    '''
+    mpis = _mpis()
+    compilers = toolchains.found()[:1] if compilers is None else compilers
+    return [_environment(compiler, mpis[family]) for compiler in compilers
+            for family in toolchains.toolchains()[compiler['name']].mpi if family in mpis]
+
+
+def of_wrapper(compiler, wrapper, launcher):
+    '''The environment of a compiler and the MPI of a wrapper; None where that is none that we know to go with the compiler.'''
+    family = family_of_wrapper(wrapper)
+    known = family in toolchains.toolchains()[compiler['name']].mpi
+    return _environment(compiler, _wrapper(family, wrapper, launcher)) if known else None

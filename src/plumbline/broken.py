@@ -1,0 +1,77 @@
+'''Environments whose compilers or modules do not work: the cause in one line, and their checks told once.'''
+
+import re
+
+from plumbline import verdict
+
+#: What a failure of the environment, and not of the test, says in ReFrame's ``fail_reason``.
+_OURS = re.compile(r'environment \S+ on \S+ is broken: (?P<cause>.+)')
+_OPERATION = re.compile(r"could not execute module operation: command '.* (?P<module>\S+)' failed")
+
+#: What tools say, the most telling first: of modules, and of builds.
+_MODULE = re.compile(r'^(?:\S*: line \d+: (?P<none>module: command not found)'
+                     r'|\s*(?:ERROR:|Lmod has detected the following error:)\s*(?P<said>.+))', re.MULTILINE)
+_BUILD = [re.compile(pattern, re.MULTILINE) for pattern in (
+    r'^plumbline: (.+)', r'^(.*\b(?i:error): .+)', r'^CMake Error.*\n+\s*(\S.*)', r'^(.*(?:not found|No such file).*)',
+    r'(.*\S)(?![\s\S]*\S)')]
+
+
+def sentence(environment, partition, cause):
+    '''What makes a failure one of the environment, wherever it is met.'''
+    return f'environment {environment} on {partition} is broken: {cause}'
+
+
+def cause(said, modules=()):
+    '''What a build that failed says for a reason.
+
+    :arg said: what it wrote, standard error first.
+    :arg modules: those of the environment.
+    '''
+    found = _MODULE.search(said) if modules else None
+    if found:
+        return f"{', '.join(modules)} does not load: {found['none'] or found['said']}"
+    matches = (pattern.search(said) for pattern in _BUILD)
+    return next((match[1].strip() for match in matches if match), 'its build wrote nothing')
+
+
+def _cause(case):
+    '''Why a test case of a run report failed, where its environment is why.'''
+    reason = case['fail_reason'] or ''
+    if case['result'] != 'fail':
+        return None
+    if ours := _OURS.search(reason):
+        return ours['cause']
+    if operation := _OPERATION.search(reason):
+        told = _MODULE.search(reason)
+        return f"{operation['module']} does not load: {told['said'] if told else 'the module system says nothing'}"
+    return None
+
+
+def key(case):
+    '''What tells a test case from the others of its run, in the form of ReFrame's dependencies: name, partition, environment.'''
+    return case['unique_name'], f"{case['system']}:{case['partition']}", case['environ']
+
+
+def told_once(cases):
+    '''The reasons of those test cases of one run whose environment is broken.
+
+    :arg cases: entries of ``testcases`` of a run report.
+    :returns: dictionary :func:`key` -> (verdict, reason): the first case of each environment is its FAIL, with the number of checks
+        that were not run; the others have no verdict, and a reason that the FAIL's begins with.
+    '''
+    keys = {key(case): case for case in cases}
+    why = {known: because for known, case in keys.items() if (because := _cause(case))}
+    more = why
+    while more:         # a fixture may need the build, and a check the fixture
+        more = {known: why[needs[0]] for known, case in keys.items() if case['result'] == 'fail_deps' and known not in why
+                and (needs := [need for need in map(tuple, case.get('dependencies_actual') or ()) if need in why])}
+        why |= more
+    told, first = {}, {}
+    for known, because in why.items():
+        _, partition, environment = known
+        told[known] = (None, sentence(environment, partition, because))
+        first.setdefault((partition, environment, because), known)
+    for place, known in first.items():
+        lost = sum((*other[1:], why[other]) == place and not keys[other].get('fixture') for other in why)
+        told[known] = (verdict.FAIL, f"{told[known][1]}: {lost} check{'s' * (lost != 1)} not run")
+    return told

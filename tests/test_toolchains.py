@@ -1,0 +1,338 @@
+'''Compilers as environments: found, their flags, their code; broken ones told once, and all of them compared.'''
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+
+import polars as pl
+import pytest
+import rfm
+from native import CPUS, KERNELS, SOURCE, Build, environment, needs, output_of, x86_only
+
+from plumbline import archive, broken, codegen, records, toolchains
+from plumbline.likwid import pin
+from plumbline.mpi import environments as mpi_environments
+from plumbline.mpi.families import families
+from plumbline.report import environments
+
+QUICK = ['--samples', 10, '--passes', 1]
+
+
+@pytest.fixture(scope='module')
+def llvm(tmp_path_factory):
+    '''The programs with threads, built with clang, and with flang where it is.'''
+    found = toolchains.toolchains()['llvm'].found()
+    if not found:
+        pytest.skip('clang is not there')
+    fortran = [f"-DCMAKE_Fortran_COMPILER={found['ftn']}"] if found['ftn'] else ['-DPLUMBLINE_FORTRAN=OFF']
+    return Build(tmp_path_factory.mktemp('llvm'), f"-DCMAKE_C_COMPILER={found['cc']}", *fortran, targets=KERNELS)
+
+
+# --- found -----------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('there, pair', [
+    ('clang', ('clang', '')),
+    ('clang-16 flang-new-16', ('clang-16', 'flang-new-16')),
+    ('clang clang-16 flang-new-16', ('clang', '')),                         # what the user's module puts there
+    ('clang flang clang-16 flang-new-16', ('clang', 'flang')),
+    ('clang-9 clang-16', ('clang-16', '')),                                 # 16 is newer than 9
+    ('clang-19 clang-16 flang-new-16', ('clang-16', 'flang-new-16')),
+    ('clang-19 flang-19 flang-new-19 clang-16 flang-new-16', ('clang-19', 'flang-19')),
+    ('clang-cpp-16 clang-format-16 flang-new-16', None),
+])
+def test_of_several_compilers_one_is_taken(tmp_path, monkeypatch, there, pair):
+    for name in there.split():
+        tmp_path.joinpath(name).touch(mode=0o755)
+    monkeypatch.setenv('PATH', f'{tmp_path}:/nowhere')
+    found = toolchains.found()
+    assert [(entry['cc'], entry['ftn']) for entry in found] == ([pair] if pair else [])
+    for entry in found:
+        assert ('fortran' in entry['features']) == bool(entry['ftn']) and 'openmp' in entry['features']
+        assert entry['extras'] == {'openmp': 'libomp'}
+
+
+def test_every_compiler_with_every_mpi_that_can_use_it():
+    compilers = [{'name': 'gnu', 'cc': 'gcc', 'ftn': ''}, {'name': 'llvm', 'cc': 'clang-16', 'ftn': 'flang-new-16'}]
+    found = {entry['name']: entry for entry in mpi_environments.found(compilers)}
+    mpis = [name.removeprefix('gnu-') for name in found if name.startswith('gnu-')]
+    if not mpis:
+        pytest.skip('no MPI is there')
+    assert list(found) == [f'gnu-{mpi}' for mpi in mpis] + [f'llvm-{mpi}' for mpi in mpis if mpi != 'impi']
+    for name, entry in found.items():
+        compiler, mpi = name.split('-')
+        wraps, variables = families()[mpi].wraps, dict(entry['env_vars'])
+        assert variables[wraps['c']] == {'gnu': 'gcc', 'llvm': 'clang-16'}[compiler]
+        assert (wraps['fortran'] in variables) == (compiler == 'llvm')
+        assert set(entry['features']) == {'mpi', mpi}
+
+
+def test_the_wrappers_use_the_compiler_that_the_environment_names():
+    llvm = toolchains.toolchains()['llvm'].found()
+    entries = mpi_environments.found([llvm]) if llvm else []
+    if not entries:
+        pytest.skip('clang or an MPI is not there')
+    for entry in entries:
+        said = output_of(entry['cc'], '--version', env=mpi_environments.expanded(entry['env_vars'], os.environ))
+        assert 'clang version' in said.splitlines()[0], entry['name']
+
+
+# --- flags -----------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('path', sorted(SOURCE.glob('cmake/flags/*.cmake')), ids=lambda path: path.stem)
+def test_every_maker_has_flags_for_both_languages(path, tmp_path):
+    needs('cmake')
+    script = tmp_path / 'flags.cmake'
+    script.write_text(f'include({path})\nmessage("C: ${{C_flags}}")\nmessage("Fortran: ${{Fortran_flags}}")\n')
+    said = subprocess.run(['cmake', '-P', script], capture_output=True, text=True, timeout=20, check=True).stderr
+    assert re.findall(r'^(\w+): -O3', said, re.MULTILINE) == ['C', 'Fortran'], said
+
+
+@pytest.mark.parametrize('version, name', [
+    ('AMD clang version 16.0.3 (CLANG: AOCC_4.2.0-Build#89 2023_12_13) (based on LLVM Mirror.Version.16.0.3)', 'AOCC'),
+    ('Cray clang version 15.0.1  (66f7391d6a03cf932f321b9f6b1d8612ef5f362c)', 'Cray'),
+    ('AMD clang version 17.0.0 (https://github.com/RadeonOpenCompute/llvm-project)', None),
+])
+def test_compilers_made_from_llvm_are_told_by_their_version(tmp_path, version, name):
+    found = toolchains.toolchains()['llvm'].found() or pytest.skip('clang is not there')
+    compiler = tmp_path / 'cc'
+    compiler.write_text(f'#!/bin/sh\n[ "$*" != --version ] || exec echo "{version}"\nexec {found["cc"]} "$@"\n')
+    compiler.chmod(0o755)
+    (tmp_path / 'CMakeLists.txt').write_text(
+        f'cmake_minimum_required(VERSION 3.20)\nproject(probe C)\ninclude({SOURCE}/cmake/flags.cmake)\n'
+        'message(NOTICE "${c_name}: ${PLUMBLINE_C_FLAGS}")\n')
+    done = subprocess.run(['cmake', f'-DCMAKE_C_COMPILER={compiler}', '-S', tmp_path, '-B', tmp_path / 'build'], capture_output=True,
+                          text=True, timeout=60, env=environment())
+    assert re.search(rf"^{name + ' ' if name else ''}Clang [\d.]+: -O3.* -mllvm -disable-loop-idiom-all$", done.stderr, re.MULTILINE)
+    assert ('-march=native' in done.stderr) == (name != 'Cray')      # there the processor is a module's
+
+
+# --- the kernels with clang ------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('kernel', KERNELS)
+def test_every_kernel_is_right_with_clang(llvm, kernel):
+    found = llvm.measured(kernel, '--variants', 'all', '--size', '1,2,3,5,8,17,67', *QUICK).measurements
+    assert {record['variant'] for record in found} == llvm.runnable(kernel)
+    assert all(record['valid'] for record in found)
+    assert {record['compiler'].split()[0] for record in found} <= {'Clang', 'LLVMFlang'}
+
+
+def test_flang_builds_every_fortran_variant(llvm):
+    if not toolchains.toolchains()['llvm'].found()['ftn']:
+        pytest.skip('flang is not there')
+    assert 'fortran' in llvm.runnable('triad') & llvm.runnable('ninepoint')
+    assert {'fortran_fused', 'fortran_split2', 'fortran_split3', 'fortran_distributed'} <= llvm.runnable('fdtd')
+    assert {'whole_stream', 'element_formatted'} <= llvm.runnable('fileio')
+
+
+@functools.cache
+def functions(path):
+    '''Name -> instructions, of a program.'''
+    needs('objdump')
+    return codegen.functions(output_of('objdump', '-d', '--no-show-raw-insn', path))
+
+
+@x86_only
+@pytest.mark.parametrize('compiler', ['programs', 'llvm'])
+def test_loops_stay_loops(request, compiler):
+    '''Called from a loop, memcpy or memset would be what is measured.'''
+    build, seen = request.getfixturevalue(compiler), set()
+    for kernel in ('triad', 'motion', 'strided', 'concurrent'):
+        for name, lines in functions(build.path(kernel)).items():
+            if re.match(rf'({kernel}|pl_(?:load|store|copy|update|triad))_', name):
+                seen.add(name)
+                assert not re.search(r'mem(?:cpy|set|move)', '\n'.join(lines)), name
+    assert {'motion_fill', 'motion_copy', 'strided_read_nt', 'pl_store_plain', 'pl_copy_plain', 'triad_plain', 'concurrent_plain'} <= seen
+
+
+@x86_only
+def test_widths_are_found_in_clangs_code(llvm):
+    for kernel, scalar in (('triad', {'novec'}), ('fdtd', set())):
+        text = output_of('objdump', '-d', '--no-show-raw-insn', llvm.path(kernel))
+        loops = {name for name in llvm.runnable(kernel) if kernel == 'fdtd' or name in ('plain', 'novec', 'prefetch', 'fortran')}
+        widths = codegen.widths_of(text, kernel, [(name, None) for name in loops])
+        assert set(widths) == loops
+        assert {name for name, width in widths.items() if not re.fullmatch(r'\d+-bit', width)} == scalar, widths
+
+
+@pytest.mark.parametrize('by', ['likwid-pin', 'OpenMP'])
+def test_threads_of_libomp_run_where_they_are_told_to(llvm, by):
+    '''libomp starts no thread of its own: no skip mask.'''
+    cpus = CPUS[::-1]
+    command = [str(llvm.path('triad')), '--size', '100000', '--threads', str(len(cpus)), *map(str, QUICK), '--cpus', ','.join(map(str, cpus))]
+    if by == 'likwid-pin':
+        needs('likwid-pin')
+        command, variables = pin.pin_command(cpus, command), pin.pin_environment(cpus)
+    else:
+        variables = pin.omp_environment(cpus)
+    found = records.parse(output_of(*command, env=environment(**variables), timeout=50)).measurements
+    assert [record['cpus'] for record in found] == [cpus]
+    needs('ldd')
+    assert 'libomp' in output_of('ldd', llvm.path('triad')) and 'libgomp' not in output_of('ldd', llvm.path('triad'))
+
+
+# --- broken environments ---------------------------------------------------------------------------------------------
+
+@pytest.fixture(scope='module')
+def broken_run(tmp_path_factory):
+    '''(run, report) of two canned checks in environments of which one works.'''
+    folder = tmp_path_factory.mktemp('broken')
+    commands = rfm.tools(folder / 'bin', without=rfm.LIKWID, scripts=[rfm.GUARDS / 'cmake'])
+    modules = {'CANNED_MODULES': '1', 'MODULEPATH': '/usr/share/modules/modulefiles'} if shutil.which('modulecmd') else {}
+    place = rfm.Workplace(folder / 'place', commands, rfm.GUARDS / 'environments.py', **modules)
+    done = place.reframe('-r', '--exec-policy=serial', '--max-retries=1', '-n', 'OtherMetric|AllThreads')
+    assert done.report, done.out
+    return done, place.judge()
+
+
+@pytest.mark.parametrize('name, cause', [
+    ('missing', "clang-99: command not found in the job's PATH"),
+    ('serial', 'cc-without-openmp cannot build an OpenMP program: /usr/bin/ld: cannot find -lomp'),
+    ('fortran', 'false cannot compile Fortran: it says nothing'),
+    ('sourced', "ERROR: Unable to locate a modulefile for 'nosuch/2.3'"),
+    ('module', "nosuch/1.2 does not load: Unable to locate a modulefile for 'nosuch/1.2'"),
+])
+def test_a_broken_environment_is_told_once(broken_run, name, cause):
+    if name in ('sourced', 'module') and not shutil.which('modulecmd'):
+        pytest.skip('environment-modules is not there')
+    _, judged = broken_run
+    verdicts, not_measured = ' '.join(judged.out.split()).split('Not measured')
+    sentence = f'environment {name} on made:cpu is broken: '
+    assert judged.code == 1
+    assert verdicts.count(sentence) == 1
+    said = verdicts.split(sentence)[1].split(' FAIL at run')[0]
+    assert cause in said and said.endswith(': 2 checks not run')
+    assert f'OtherMetric; AllThreads - {sentence}' in not_measured
+
+
+def test_the_other_environments_run(broken_run):
+    done, judged = broken_run
+    passed = {(case['name'].split()[0], case['environ']) for case in done.report['runs'][0]['testcases'] if case['result'] == 'pass'}
+    assert passed == {('native_programs', 'gnu'), ('OtherMetric', 'gnu'), ('AllThreads', 'gnu')}
+    assert re.search(r'^0 PASS, [345] FAIL, 0 UNSTABLE, 3 NO REFERENCE', judged.out, re.MULTILINE)
+
+
+@pytest.mark.parametrize('said, modules, cause', [
+    ('Lmod has detected the following error: The following module(s) are unknown: "gcc/99"\n', ['gcc/99'],
+     'gcc/99 does not load: The following module(s) are unknown: "gcc/99"'),
+    ('rfm_build.sh: line 11: module: command not found\n', ['gcc/99', 'x'], 'gcc/99, x does not load: module: command not found'),
+    ('[3/9] Building\nkernel.c:7:1: error: no such thing\nninja: build stopped.\n', [], 'kernel.c:7:1: error: no such thing'),
+    ('CMake Error at CMakeLists.txt:2 (project):\n  No CMAKE_C_COMPILER could be found.\n', [], 'No CMAKE_C_COMPILER could be found.'),
+    ('a\nlast words\n\n', [], 'last words'), ('', [], 'its build wrote nothing'),
+])
+def test_the_cause_names_the_thing(said, modules, cause):
+    assert broken.cause(said, modules) == cause
+
+
+def failed(name, end='fail_deps', environ='e', reason=None, needs=(), fixture=False):
+    return {'unique_name': name, 'system': 's', 'partition': 'p', 'environ': environ, 'result': end, 'fail_reason': reason, 'fixture': fixture,
+            'dependencies_actual': [[need, 's:p', environ] for need in needs]}
+
+
+def test_checks_that_fail_for_other_reasons_keep_their_own():
+    reason = f"build error: {broken.sentence('e', 's:p', 'no compiler')}"
+    told = broken.told_once([
+        failed('build', 'fail', reason=reason, fixture=True), failed('witness', needs=['build'], fixture=True),
+        failed('check', needs=['build', 'witness']), failed('through', needs=['witness']), failed('other', needs=['elsewhere']),
+        failed('wrong', 'fail', reason='sanity error: 2 is not 3'), failed('check', 'pass', environ='good')])
+    assert {key[0]: verdict for key, (verdict, _) in told.items()} == {'build': 'FAIL', 'witness': None, 'check': None, 'through': None}
+    assert told['build', 's:p', 'e'][1] == 'environment e on s:p is broken: no compiler: 2 checks not run'
+    assert broken.told_once([failed('other', needs=['elsewhere'])]) == {}
+
+
+# --- environments compared -------------------------------------------------------------------------------------------
+
+def compared(environ, *rows, check='triad_memory', host='n1', compiled_to=()):
+    return {'check': check, 'test': check, 'display_name': f'{check} %threads=all', 'partition': 'p', 'hostname': host, 'environ': environ,
+            'compiled_to': dict(compiled_to), 'metrics': list(rows)}
+
+
+def row(subject, value, spread=0.01, name='bandwidth'):
+    return {'metric': name, 'name': f'{name}.{subject}', 'subject': subject, 'value': value, 'unit': 's' if name == 'time' else 'MB/s',
+            'spread': spread, 'interval_low': value * (1 - spread), 'interval_high': value * (1 + spread)}
+
+
+def limit(rate):
+    '''A limit stream of so many GB/s.'''
+    return {'records': [{'role': 'limit', 'level': 'memory', 'threads': 1, 'bytes': 1e9, 'traffic': 1e9, 'seconds': [1 / rate] * 3}]}
+
+
+def waited(share):
+    return {'lost': [{'threads': 1, 'elapsed': 10.0, 'throttled': 0.0, 'waited': 10 * share, 'stolen': 0.0}]}
+
+
+def only(details):
+    (title, caption, figure), = environments.figures(details)
+    return title, caption, figure.data[0]
+
+
+def test_what_a_compiler_loses_is_at_the_top_and_says_why():
+    title, caption, drawn = only([
+        compared('gnu', row('plain', 100), row('fused.memory', 35), compiled_to={'fused': 'scalar'}),
+        compared('llvm', row('plain', 97), row('fused.memory', 100), compiled_to={'fused': '512-bit'})])
+    assert title == 'Bandwidth of gnu, llvm, compared'
+    assert list(drawn.x) == ['gnu', 'llvm'] and list(drawn.y) == ['triad_memory all fused.memory', 'triad_memory all plain']
+    assert list(drawn.text) == [['<b>0.35</b>', '1'], ['1', '(0.97)']]
+    assert drawn.z[0][0] > 0 and drawn.z[0][1] == drawn.z[1][0] == drawn.z[1][1] == 0
+    assert drawn.customdata[0][0] == '35.0 MB/s, spread 1.0 %; compiled to scalar'
+    assert 'gnu is slower in 1 of 2. llvm is slower in 0 of 2.' in caption
+    assert 'triad_memory all fused.memory (gnu: scalar, llvm: 512-bit, 0.35)' in caption
+
+
+@pytest.mark.parametrize('slow, fast, text', [
+    ([row('x', 80, spread=0.3)], [row('x', 100, spread=0.3)], '(0.80)'),                    # intervals that touch
+    ([row('x', 93)], [row('x', 100)], '(0.93)'),                                            # less than what counts as an effect
+    ([row('x', 80), limit(8)], [row('x', 100), limit(10)], '(0.80)'),                       # the machine was slower, too
+    ([row('x', 60), limit(8)], [row('x', 100), limit(10)], '<b>0.60</b>'),
+    ([row('x', 50), waited(0.5)], [row('x', 100), waited(0)], '(0.50)'),                    # half of the time others ran
+    ([row('x', 40), waited(0.5)], [row('x', 100)], '<b>0.40</b>'),
+    ([row('x', 50), row('x', 0.8, name='of_limit')], [row('x', 100), row('x', 0.8, name='of_limit')], '(0.50)'),     # paired: no loss
+    ([row('x', 90), row('x', 0.4, name='of_limit')], [row('x', 100), row('x', 0.8, name='of_limit')], '<b>0.90</b>'),
+    ([row('x', 2.0, name='time')], [row('x', 1.0, name='time')], '<b>0.50</b>'),            # less is better
+    ([{**row('x', 50), 'interval_low': None}], [row('x', 100)], '(0.50)'),                  # one sample has no interval
+])
+def test_noise_is_not_shouted_as_loss(slow, fast, text):
+    made = []
+    for environ, parts in (('slow', slow), ('fast', fast)):
+        rows = [part for part in parts if 'metric' in part]
+        made.append(compared(environ, *rows) | {key: value for part in parts if 'metric' not in part for key, value in part.items()})
+    _, caption, drawn = only(made)
+    assert list(drawn.text) == [[text, '1']]
+    assert f"slow is slower in {int('<b>' in text)} of 1." in caption
+
+
+def test_only_what_ran_on_the_same_host_is_compared():
+    assert not list(environments.figures([compared('gnu', row('x', 1)), compared('llvm', row('x', 2), host='n2')]))
+    assert not list(environments.figures([compared('gnu', row('x', 1))]))
+    _, _, drawn = only([compared(name, row('x', 1), host=host) for name in ('gnu', 'llvm') for host in ('n1', 'n2')])
+    assert list(drawn.y) == ['triad_memory all x p n1', 'triad_memory all x p n2']
+
+
+def test_compilers_and_mpis_are_compared_apart_and_missing_ones_stay_empty():
+    mpis = [compared(f'gnu-{mpi}', row('x', 1), check='pingpong') for mpi in ('openmpi', 'mpich')]
+    third = [compared(name, row('y', 1)) for name in ('gnu', 'intel')]
+    found = list(environments.figures([*mpis, compared('gnu', row('x', 1)), compared('llvm', row('x', 1)), *third]))
+    assert [title for title, _, _ in found] == ['Bandwidth of gnu-openmpi, gnu-mpich, compared', 'Bandwidth of gnu, llvm, intel, compared']
+    assert list(found[1][2].data[0].text) == [['1', '1', ''], ['1', '', '1']]
+
+
+def test_many_rows_are_cut_and_that_is_said():
+    many = [row(f'v{i}', 100 - i) for i in range(60)]
+    _, caption, drawn = only([compared('gnu', *many), compared('llvm', *(row(f'v{i}', 100) for i in range(60)))])
+    assert len(drawn.y) == environments.MOST_ROWS and drawn.y[0].endswith(' v59')
+    assert 'Not drawn: 20 of 60 rows, those that lose least.' in caption
+
+
+def test_a_real_run_with_two_compilers_is_compared(measuring, llvm, tmp_path):
+    place = measuring(tmp_path / 'place', CANNED_CLANG=llvm.folder / 'bin')
+    done = place.reframe('-r', '-p', '^(gnu|llvm)$', '--exec-policy=serial', '-n', 'redundancy', '-S', 'redundancy.samples=10',
+                         checks=rfm.REPOSITORY / 'checks/apps/redundancy.py')
+    assert done.report, done.out
+    assert place.judge().code in (0, 1)
+    page = (place.folder / 'reports/latest/index.html').read_text()
+    assert re.search('<h3>(Performance|Time) of gnu, llvm, compared</h3>', page)
+    rows = archive.load_session(place.folder / 'reports/archive').filter(pl.col('detail').is_not_null(), ~pl.col('fixture'))
+    compilers = {row['environ']: re.search(r'"compiler": "(\w+)', row['detail'])[1] for row in rows.iter_rows(named=True)}
+    assert compilers == {'gnu': 'GNU', 'llvm': 'Clang'}
+    assert all('"compiled_to": {' in text for text in rows['detail'])
