@@ -1,0 +1,60 @@
+import os
+import pathlib
+
+from spack.package import *
+
+try:
+    from spack_repo.builtin.build_systems.cmake import CMakePackage
+    HEAD = {'branch': 'HEAD'}
+except ImportError:     # Spack 0.23 gives it with spack.package; it clones HEAD where no branch is named
+    HEAD = {}
+
+
+class PlumblineKernels(CMakePackage):
+    '''Plumbline's kernels, MPI programs and PMPI libraries, as its ReFrame checks run them.'''
+
+    # The clone that this file lies in: what is committed there is built.  Spack 1 puts the commit into the concrete spec, and
+    # with it into the hash.
+    git = str(pathlib.Path(__file__).resolve().parents[6])
+    version('main', **HEAD)
+
+    variant('fortran', default=True, description='variants written in Fortran')
+    variant('openmp', default=True, description='programs with threads, which the checks need; else only NAME-serial')
+    variant('likwid', default=True, description='LIKWID markers around the timed loops')
+    variant('openblas', default=False, description="OpenBLAS as the transposition's yardstick")
+    variant('mpi', default=True, description='MPI programs, and the libraries between a program and its MPI')
+
+    depends_on('c', type='build')
+    depends_on('fortran', type='build', when='+fortran')
+    depends_on('cmake@3.20:', type='build')
+    depends_on('likwid@5.2:', when='+likwid')
+    depends_on('openblas threads=none', when='+openblas')
+    depends_on('mpi', when='+mpi')
+
+    conflicts('+ipo', msg='records state the flags of src/cmake/flags.cmake; add others by cflags')
+
+    root_cmakelists_dir = 'src'
+    # Flags of a spec (cflags=...) go through CMake, which states them in the records; the compiler wrapper would not.
+    flag_handler = CMakePackage.build_system_flags
+
+    def cmake_args(self):
+        switches = [self.define_from_variant(f'PLUMBLINE_{name.upper()}', name)
+                    for name in ('fortran', 'openmp', 'likwid', 'openblas')]
+        return [*switches, *self.common_args()]
+
+    def common_args(self):
+        '''The target is the spec's, as the compiler wrapper has it, not the node that builds; what is missing is an error.'''
+        targets = {'C': os.environ.get('SPACK_TARGET_ARGS_CC'), 'Fortran': os.environ.get('SPACK_TARGET_ARGS_FORTRAN')}
+        return [self.define('PLUMBLINE_STRICT', True),
+                *(self.define(f'PLUMBLINE_{language}_TARGET', flags or os.environ.get('SPACK_TARGET_ARGS', ''))
+                  for language, flags in targets.items())]
+
+    @run_after('install')
+    def install_mpi_programs(self):
+        '''A project of its own: its C compiler is the MPI's.'''
+        if not self.spec.satisfies('+mpi'):
+            return
+        with working_dir(join_path(self.stage.path, 'build-mpi'), create=True):
+            cmake(join_path(self.stage.source_path, 'src', 'mpi'), *self.std_cmake_args, *self.common_args(),
+                  self.define('CMAKE_C_COMPILER', self.spec['mpi'].mpicc))
+            make('install')

@@ -1,0 +1,269 @@
+'''Programs from a Spack environment: what is shipped for it, the records of it, and where there is a Spack, all of it for real.
+
+Where there is none, a script stands in for it that "installs" canned programs; ReFrame, its Spack build system, the
+base of the checks, the archive and the report are real.
+'''
+
+import ast
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import types
+
+import native
+import polars
+import pytest
+import rfm
+from mpi_native import any_mpi
+from ruamel.yaml import YAML
+
+from plumbline import schemas, spack
+from plumbline.errors import PlumblineError
+
+SHIPPED = rfm.REPOSITORY / 'spack-env'
+PACKAGE = SHIPPED / 'repo/spack_repo/plumbline/packages/plumbline_kernels/package.py'
+ENVIRONMENTS = sorted(SHIPPED.rglob('spack.yaml'))
+PROGRAMS = 'a' * 32
+
+#: ReFrame's configuration of the tests, with one more environment.
+CONFIG = '''
+import runpy
+
+site_configuration = runpy.run_path({config!r})['site_configuration']
+site_configuration['environments'].append({environment!r})
+for partition in site_configuration['systems'][0]['partitions']:
+    partition['environs'].append('spacked')
+'''
+
+#: Installs nothing, leaves a mark of each attempt, and knows where one spec is.
+STAND_IN = '''#!/bin/sh
+echo "$*" >> {marks}
+case "$3" in
+    install) [ ! -e {broken} ] || {{ echo '==> Error: FetchError: All fetchers failed' >&2; exit 1; }};;
+    location) [ "$5" = /{hash} ] && echo {prefix};;
+esac
+'''
+
+
+def node(name, target='x86_64_v3', **more):
+    return {'name': name, 'version': '1.0', 'arch': {'platform': 'linux', 'platform_os': 'made1', 'target': target},
+            'parameters': {'build_system': 'cmake', 'mpi': False, 'openmp': True, 'cflags': [], 'languages': ['c', 'fortran']}, **more}
+
+
+def lock_of(**nodes):
+    return json.dumps({'concrete_specs': nodes})
+
+
+LOCK = lock_of(**{'b' * 32: node('gcc', external={'path': '/usr', 'module': None}), PROGRAMS: node('plumbline-kernels')})
+
+
+def spack_environment(folder, lock=LOCK):
+    '''A folder with a ``spack.yaml``, and a lock file unless that is None.'''
+    folder.mkdir()
+    (folder / 'spack.yaml').write_text('spack: {}\n')
+    if lock is not None:
+        (folder / 'spack.lock').write_text(lock)
+    return folder
+
+
+def reframe_environment(folder, *features):
+    return {'name': 'spacked', 'cc': 'gcc', 'features': ['spack', 'openmp', *features],
+            'extras': {'spack': {'environment': str(folder)}}}
+
+
+def with_one_more(folder, config, environment):
+    path = folder / 'config.py'
+    path.write_text(CONFIG.format(config=str(config), environment=environment))
+    return path
+
+
+# --- what is shipped ----------------------------------------------------------------------------
+
+@pytest.mark.parametrize('path', ENVIRONMENTS, ids=lambda path: str(path.parent.relative_to(SHIPPED)))
+def test_environments_name_our_package_and_find_its_repository(path):
+    content = YAML(typ='safe').load(path)['spack']
+    assert 'plumbline-kernels' in content['specs']
+    repository = path.parent / content['repos']['plumbline'].replace('$env', '.')
+    assert (repository / 'repo.yaml').is_file()
+    # Or Spack takes an older commit for the one that is checked out, because it is installed.
+    assert content['concretizer']['reuse'] == {'exclude': ['plumbline-kernels']}
+
+
+@pytest.mark.parametrize('repository, package', [('repo/spack_repo/plumbline', 'plumbline_kernels'), ('repo-0.23', 'plumbline-kernels')])
+def test_the_repository_has_the_layout_of_its_spack(repository, package):
+    said = YAML(typ='safe').load(SHIPPED / repository / 'repo.yaml')['repo']
+    assert (said['namespace'], said.get('api', 'v1.0')) == ('plumbline', 'v2.0' if 'spack_repo' in repository else 'v1.0')
+    assert (SHIPPED / repository / 'packages' / package / 'package.py').resolve() == PACKAGE
+
+
+def test_every_variant_switches_something():
+    tree = ast.parse(PACKAGE.read_text())
+    calls = [call for call in ast.walk(tree) if isinstance(call, ast.Call) and getattr(call.func, 'id', '') == 'variant']
+    variants = {call.args[0].value for call in calls}
+    assert variants >= {'likwid', 'mpi', 'fortran', 'openmp'}
+    options = set(re.findall(r'option\(PLUMBLINE_(\w+)', (native.SOURCE / 'CMakeLists.txt').read_text()))
+    assert variants - {'mpi'} == {name.lower() for name in options}
+
+
+def test_programs_and_libraries_are_installed(programs, mpi_programs, tmp_path):
+    for build in (programs, mpi_programs(any_mpi())):
+        native.output_of('cmake', '--install', build.folder, '--prefix', tmp_path)
+    names = {path.name for path in (tmp_path / 'bin').iterdir()}
+    assert names >= {*native.KERNELS, *(f'{kernel}-serial' for kernel in native.KERNELS), 'pingpong', 'datatype'}
+    assert {path.name for path in (tmp_path / 'lib').iterdir()} == {'libplumbline_latency.so', 'libplumbline_pack.so'}
+
+
+@native.x86_only
+def test_records_state_the_flags_of_another_target(tmp_path):
+    build = native.Build(tmp_path / 'build', '-DPLUMBLINE_C_TARGET=-march=x86-64 -mtune=generic', '-DCMAKE_BUILD_TYPE=Release',
+                         '-DCMAKE_C_FLAGS=-fno-math-errno', '-DPLUMBLINE_FORTRAN=OFF', '-DPLUMBLINE_LIKWID=OFF', '-DPLUMBLINE_OPENMP=OFF',
+                         targets=['triad-serial'])
+    flags = build.measured('triad-serial', '--size', '1000', '--samples', '10', '--variants', 'plain').kernels()[0]['flags']
+    assert flags.startswith('-fno-math-errno -O3 -DNDEBUG ') and '-march=x86-64 -mtune=generic' in flags and 'native' not in flags
+    compiled = (tmp_path / 'build/build.ninja', tmp_path / 'build/kernels/triad/CMakeFiles/triad-serial.dir/flags.make')
+    text, = (path.read_text() for path in compiled if path.exists())
+    assert flags in text and '-march=native' not in text and '-fopenmp' not in text
+
+
+def test_what_is_asked_for_and_missing_is_an_error(tmp_path):
+    native.needs('cmake', 'cc')
+    done = subprocess.run(['cmake', '-S', native.SOURCE, '-B', tmp_path, '-DPLUMBLINE_STRICT=ON', '-DPLUMBLINE_FORTRAN=OFF',
+                           '-DCMAKE_FIND_ROOT_PATH=/nowhere', '-DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY'],
+                          capture_output=True, text=True, timeout=50, env=native.environment())
+    assert done.returncode and 'Could not find LIKWID_LIBRARY' in done.stderr
+
+
+# --- what a lock file says ----------------------------------------------------------------------
+
+def locked(folder, features=('spack',), extras=None):
+    return spack.locked(types.SimpleNamespace(
+        name='spacked', features=features, extras={'spack': {'environment': str(folder)}} if extras is None else extras))
+
+
+def test_result_has_the_hash_and_all_concrete_specs(tmp_path):
+    found = locked(spack_environment(tmp_path / 'env'))
+    assert found.package == PROGRAMS
+    said = found.provenance()
+    assert schemas.complaint('result', {'software': said}) is None
+    assert said['spack']['lock_hash'] == hashlib.sha256(LOCK.encode()).hexdigest()
+    assert said['spack']['specs'] == [
+        'plumbline-kernels@1.0~mpi+openmp build_system=cmake languages=c,fortran os=made1 target=x86_64_v3 /aaaaaaa',
+        'gcc@1.0~mpi+openmp build_system=cmake languages=c,fortran os=made1 target=x86_64_v3 /bbbbbbb [/usr]']
+
+
+def test_a_known_target_is_named():
+    assert 'target=zen4 ' in spack.spec_text('a' * 32, node('x', target={'name': 'zen4', 'vendor': 'AuthenticAMD'}))
+
+
+def test_environments_without_spack_build_by_themselves(tmp_path):
+    assert locked(tmp_path, features=('openmp',), extras={}) is None
+
+
+@pytest.mark.parametrize('lock, told', [
+    (None, 'is not installed: run "spack -e '),
+    ('{"concrete', 'spack.lock cannot be read (JSONDecodeError'),
+    ('{}', "spack.lock cannot be read (KeyError: 'concrete_specs')"),
+    (lock_of(b=node('gcc')), 'has 0 specs of plumbline-kernels'),
+    (lock_of(a=node('plumbline-kernels'), b=node('plumbline-kernels')), 'has 2 specs of plumbline-kernels'),
+    (lock_of(a={**node('plumbline-kernels'), 'parameters': {'dev_path': '/home/x'}}), 'from files that may change'),
+])
+def test_a_lock_file_that_does_not_say_what_runs_is_refused(tmp_path, lock, told):
+    with pytest.raises(PlumblineError, match=re.escape(told)):
+        locked(spack_environment(tmp_path / 'env', lock))
+
+
+@pytest.mark.parametrize('name, features, extras, told', [
+    ('env', ['spack'], {}, "needs both the feature 'spack' and 'extras'"),
+    ('env', [], None, "needs both the feature 'spack' and 'extras'"),
+    ('env', ['spack'], {'spack': 'spack-env/minimal'}, "needs both the feature 'spack' and 'extras'"),
+    ('absent', ['spack'], None, 'is no Spack environment (it has no spack.yaml)'),
+    ('with blank', ['spack'], None, 'characters that the shell takes for its own'),
+])
+def test_an_environment_that_names_none_is_refused(tmp_path, name, features, extras, told):
+    if name != 'absent':
+        spack_environment(tmp_path / name)
+    with pytest.raises(PlumblineError, match=re.escape(told)):
+        locked(tmp_path / name, features, extras)
+
+
+# --- through the real ReFrame, with a stand-in for Spack ---------------------------------------------
+
+@pytest.fixture
+def place(tmp_path):
+    '''A workplace whose programs are "installed" by a stand-in for Spack.'''
+    for name in ('triad', 'limits'):
+        (tmp_path / 'prefix/bin').mkdir(parents=True, exist_ok=True)
+        shutil.copy(rfm.GUARDS / 'program.py', tmp_path / 'prefix/bin' / name)
+    script = tmp_path / 'spack'
+    script.write_text(STAND_IN.format(marks=tmp_path / 'marks', broken=tmp_path / 'broken', hash=PROGRAMS, prefix=tmp_path / 'prefix'))
+    script.chmod(0o755)
+    config = with_one_more(tmp_path, rfm.GUARDS / 'config.py', reframe_environment(tmp_path / 'env'))
+    return rfm.Workplace(tmp_path / 'place', rfm.tools(tmp_path / 'bin', without=rfm.LIKWID, scripts=[script]), config)
+
+
+STORIES = ('-r', '-p', 'spacked', '--exec-policy=serial', '-n', 'Told.*story=(good|slow)$')
+
+
+def test_programs_of_an_environment_are_installed_once_and_every_result_says_which(tmp_path, place):
+    folder = spack_environment(tmp_path / 'env')
+    done = place.reframe(*STORIES)
+    assert len(done.cases()) == 2, done.out
+    assert (tmp_path / 'marks').read_text().splitlines() == [f'-e {folder} install --only-concrete', f'-e {folder} location -i /{PROGRAMS}']
+    hashed = hashlib.sha256(LOCK.encode()).hexdigest()
+    for case in done.cases().values():
+        rfm.assert_measured(case)
+        assert case['plumbline']['software']['spack']['lock_hash'] == hashed
+    place.judge()
+    assert hashed in (place.folder / 'reports/latest/index.html').read_text()
+    rows, = (place.folder / 'reports/archive').rglob('*.parquet')
+    details = [json.loads(text) for text in polars.read_parquet(rows)['detail'] if text]
+    assert [detail['software']['spack']['specs'][0].split('~')[0] for detail in details] == ['plumbline-kernels@1.0'] * 2
+
+
+@pytest.mark.parametrize('why', ['not concretised', 'no sources', 'no spack'])
+def test_an_environment_that_is_not_installed_is_one_line(tmp_path, place, why):
+    folder = spack_environment(tmp_path / 'env', None if why == 'not concretised' else LOCK)
+    if why == 'no sources':
+        (tmp_path / 'broken').touch()
+    elif why == 'no spack':
+        (tmp_path / 'bin/spack').unlink()
+    done = place.reframe(*STORIES)
+    line = done.line('Reason: ')
+    assert done.code and 'Traceback' not in done.out
+    assert f'the Spack environment {folder} is not installed: run "spack -e {folder} install"' in line
+    assert {'no sources': 'All fetchers failed', 'no spack': 'spack: command not found'}.get(why, '') in line
+    assert place.judge().code == 1
+
+
+# --- with the real Spack --------------------------------------------------------------------------
+
+def test_minimal_is_installed_by_spack_and_measured(tmp_path):
+    '''The tree as it is, committed in a clone of its own, and installed into a folder of its own.'''
+    if not shutil.which('spack'):
+        pytest.skip('spack is not there')
+    native.needs('git', 'mpicc.openmpi', 'mpirun.openmpi', 'likwid-pin')
+    clone = tmp_path / 'clone'
+    shutil.copytree(rfm.REPOSITORY / 'src', clone / 'src', ignore=shutil.ignore_patterns('__pycache__', '*.egg-info'))
+    shutil.copytree(SHIPPED, clone / 'spack-env', symlinks=True, ignore=shutil.ignore_patterns('.spack-env', 'spack.lock'))
+    for words in (['init', '-q'], ['add', '-A'], ['-c', 'user.name=x', '-c', 'user.email=x@localhost', 'commit', '-qm', 'as it is']):
+        native.output_of('git', '-C', clone, *words, timeout=60)
+    commit = native.output_of('git', '-C', clone, 'rev-parse', 'HEAD', timeout=60).strip()
+    minimal = clone / 'spack-env/minimal'
+    with open(minimal / 'spack.yaml', 'a') as file:
+        file.write(f'  config:\n    install_tree:\n      root: {tmp_path}/opt\n')
+    for words in (['concretize'], ['install']):
+        native.output_of('spack', '-e', minimal, *words, timeout=900)
+    config = with_one_more(tmp_path, rfm.REPOSITORY / 'config/localhost.py', {
+        **reframe_environment(minimal, 'mpi', 'openmpi'), 'extras': {'spack': {'environment': str(minimal)}, 'launcher': ['mpirun.openmpi']},
+        'env_vars': [['OMPI_ALLOW_RUN_AS_ROOT', '1'], ['OMPI_ALLOW_RUN_AS_ROOT_CONFIRM', '1']]})
+    place = rfm.Workplace(tmp_path / 'place', config=config, HOME=os.environ['HOME'])
+    done = place.reframe('-r', '-p', 'spacked', '-n', 'redundancy', '-n', 'pingpong.*shm', '-S', 'pingpong.largest=1024', checks=rfm.REPOSITORY / 'checks')
+    assert {name.split(' ')[0] for name in done.cases()} == {'redundancy', 'pingpong'}, done.out
+    for case in done.cases().values():
+        rfm.assert_measured(case)
+        assert f'commit={commit} ' in case['plumbline']['software']['spack']['specs'][0]
+        flags = case['plumbline']['records'][0]['flags']
+        assert '-march=' in flags and 'native' not in flags
