@@ -1,0 +1,78 @@
+import sys
+
+import numpy as np
+import reframe as rfm
+from plumbline import metrics, settings, topology_file
+from plumbline.errors import in_one_line
+from plumbline.job import Job
+from reframe.core.backends import getlauncher
+from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import SanityError
+from reframe.core.runtime import runtime
+
+
+@rfm.simple_test
+class topology(rfm.RunOnlyRegressionTest, Job):
+    '''Which CPUs, caches and memory has a node of the partition, what of it may a job use, and is that as it was?'''
+
+    descr = 'Topology of a compute node, by a job'
+    tags = {'topology'}
+    sourcesdir = None
+    time_limit = '5m'
+    executable = sys.executable
+    executable_opts = ['-m', 'plumbline.detect.node']
+    exclusive_access = True
+    partition = parameter(partition.name for partition in runtime().system.partitions)
+
+    #: Write the topology anew where it is not as it was, instead of failing.
+    #:
+    #: :type: :class:`bool`
+    #: :default: ``False``
+    replace = variable(bool, value=False, loggable=False)
+
+    #: The result, as of all checks (``schemas/result.json``).
+    plumbline = variable(dict, value={}, loggable=True)
+
+    @run_after('init')
+    def choose_partition(self):
+        '''In one environment, whichever.  Of the node that ReFrame runs on it knows the topology itself.'''
+        partition, = (one for one in runtime().system.partitions if one.name == self.partition)
+        self.valid_systems = [] if partition.scheduler.registered_name == 'local' else [partition.fullname]
+        self.valid_prog_environs = [environment.name for environment in partition.environs[:1]]
+
+    @run_after('setup')
+    def ask_for_all_cpus(self):
+        '''Slurm gives them with the node; other schedulers give those that are asked for.'''
+        self.num_cpus_per_task = self.current_partition.extras.get('cpus')
+
+    @run_before('run')
+    def in_the_script_itself(self):
+        '''A launcher may give its program a part of the job only.'''
+        self.job.launcher = getlauncher('local')()
+
+    @sanity_function
+    def is_as_it_was(self):
+        said = [line for line in self.output().splitlines() if line.startswith(topology_file.MARK)]
+        if len(said) != 1:
+            raise SanityError('the job did not print the topology of its node; see its output')
+        file = topology_file.path(settings.TOPOLOGIES, self.current_system.name, self.partition)
+        with in_one_line():
+            node = topology_file.parse(said[0].removeprefix(topology_file.MARK), 'output of the job')
+            before = None if self.replace else topology_file.read(file)
+            changed = topology_file.differences(before, node) if before else []
+            if changed:
+                raise SanityError(f"node {node['node']} is not as {before['node']} was: {'; '.join(changed)}; if that "
+                                  f'is right, run with -S topology.replace=yes, which writes {file}')
+            if not before:
+                topology_file.write(file, node)
+        self.result(node, before, file)
+        return True
+
+    def result(self, node, before, file):
+        '''Some of it as metrics: a test without any would have measured nothing.'''
+        found, known = (topology_file.figures(one) if one else {} for one in (node, before))
+        source = str(file) if known else None
+        judged = [metrics.judged(metrics.Metric(name, None, np.array([float(value)]), unit),
+                                 (known[name][0], -tolerance, tolerance) if known else None, source)
+                  for name, (value, unit, tolerance) in found.items()]
+        self.plumbline.update(schema=1, question=self.question(), machine={'hostname': node['node']}, metrics=judged)

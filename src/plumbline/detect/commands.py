@@ -1,0 +1,48 @@
+'''Asking other programs, with an end.'''
+
+import json
+import subprocess
+
+from plumbline.errors import PlumblineError
+
+#: A scheduler that takes longer to answer does not answer.
+SECONDS = 20
+
+
+class NoAnswer(PlumblineError):
+    '''A program that is there did not say what it was asked.'''
+
+
+def ask(command, seconds=None, **more):
+    '''Standard output of a command.
+
+    :arg seconds: how long it may take; None for :data:`SECONDS`.
+    :raises NoAnswer: if it is not there, takes longer or ends with another exit code than 0; with its last words.
+    '''
+    name, seconds = ' '.join(command[:3]), seconds or SECONDS
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, encoding='utf-8',
+                              errors='replace', **more)
+    except subprocess.TimeoutExpired:
+        raise NoAnswer(f'{name} does not answer within {seconds} s') from None
+    except OSError as error:
+        raise NoAnswer(f'{name}: {error.strerror}') from None
+    if done.returncode:
+        said = (done.stderr + done.stdout).strip().splitlines() or [f'exit code {done.returncode}']
+        raise NoAnswer(f'{name} failed: {said[-1].strip()}')
+    return done.stdout
+
+
+def ask_json(command, **more):
+    '''The same of a command that prints a JSON object.
+
+    :raises NoAnswer: also if it does not.
+    '''
+    text = ask(command, **more)
+    try:
+        answer = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise NoAnswer(f"{' '.join(command)} does not print JSON: {error}") from None
+    if not isinstance(answer, dict):
+        raise NoAnswer(f"{' '.join(command)} prints no JSON object")
+    return answer

@@ -1,0 +1,67 @@
+'''Shared file systems that are mounted here, and where on them one may write.'''
+
+import os
+import re
+from pathlib import Path
+
+#: Types of file systems that several nodes share, as the kernel calls them.
+SHARED = ('lustre', 'gpfs', 'nfs', 'nfs4', 'beegfs', 'beegfs_nodev', 'ceph', 'fuse.ceph', 'wekafs', 'panfs', 'pvfs2',
+          'glusterfs', 'fuse.glusterfs', 'daos', 'fuse.daos')
+
+#: Variables by which sites name folders for files of jobs.
+_VARIABLES = re.compile('SCRATCH|WORK(DIR)?$|FAST')
+
+
+def mounts(text):
+    '''(folder, type) of the shared file systems among the lines of ``/proc/mounts``.'''
+    fields = [line.split() for line in text.splitlines()]
+    unescaped = [(re.sub(r'\\([0-7]{3})', lambda match: chr(int(match[1], 8)), words[1]), words[2])
+                 for words in fields if len(words) >= 3]
+    return [(folder, kind) for folder, kind in unescaped if kind in SHARED]
+
+
+def _below(folder, path):
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def _writable(path):
+    return os.path.isdir(path) and os.access(path, os.W_OK | os.X_OK)
+
+
+def _folder(mount, environ):
+    '''Where on a file system to write, with variables as a job has them; None where that is not known.'''
+    for name, value in sorted(environ.items()):
+        if _VARIABLES.search(name) and value.startswith('/') and _below(mount, value) and _writable(value):
+            return f'${name}'
+    own = os.path.join(mount, environ.get('USER', ''))
+    return f'{mount}/$USER' if environ.get('USER') and _writable(own) else None
+
+
+def _name(folder, taken):
+    name = re.sub('[^a-z0-9_]', '_', Path(folder).name.lower()) or 'root'
+    name = name if name[0].isalpha() else f'fs_{name}'
+    return name if name not in taken else f'{name}{len(taken) + 1}'
+
+
+def detect(text=None, environ=None):
+    '''(file systems for ``extras`` of a partition, remarks).
+
+    :arg text: the contents of ``/proc/mounts``.
+    :arg environ: the variables of the session.
+    '''
+    environ = os.environ if environ is None else environ
+    text = Path('/proc/mounts').read_text(encoding='utf-8') if text is None else text
+    found, remarks = [], []
+    for folder, kind in mounts(text):
+        path = _folder(folder, environ)
+        if path:
+            found.append({'name': _name(folder, [entry['name'] for entry in found]), 'path': path})
+            remarks.append(f"{found[-1]['name']}: {kind} at {folder}")
+        else:
+            entry = {'name': _name(folder, ()), 'path': f'{folder}/...'}
+            remarks.append(f'DECIDE: {kind} at {folder}: no folder of yours was found there; if it is to be measured, '
+                           f"add {entry} to 'file_systems' of extras")
+    if found:
+        found.append({'name': 'tmp', 'path': '/tmp'})
+        remarks.append('tmp: of the node')
+    return found, remarks
