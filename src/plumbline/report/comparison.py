@@ -1,0 +1,121 @@
+'''The terminal's table of what changed between sessions, the worst first.'''
+
+from dataclasses import replace
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from plumbline import compare
+
+from . import quantity
+
+STYLE = {compare.FAILED: 'bold red', compare.SLOWER: 'bold red', compare.GONE: 'bold red', compare.CHANGED: 'bold yellow',
+         compare.UNCLEAR: 'bold yellow', compare.FASTER: 'green', compare.NEW: 'cyan', compare.WITHIN: ''}
+
+#: Told as one row for each reason, not for each metric.
+_BY_REASON = (compare.GONE, compare.NEW)
+
+
+def render(found, console):
+    '''Print a comparison.
+
+    :arg found: :class:`plumbline.compare.Comparison`.
+    :arg console: :class:`rich.console.Console`.
+    '''
+    nodes = sorted({name for change in found.changes for name in change.nodes if name})
+    where = nodes[0] if len(nodes) == 1 else f'{len(nodes)} nodes'
+    for text in (f"{found.system} ({where}): {found.after} after {', '.join(found.before)}", _summary(found), _power(found)):
+        console.print(text, highlight=False)
+    shown = list(_gathered(change for change in found.changes if change.kind != compare.WITHIN))
+    if shown:
+        console.print(_table(shown))
+    for text in _other_verdicts(found.changes):
+        console.print(text, highlight=False)
+    console.print(_state(found.state) if found.state else 'Nothing that is recorded of machine and software has changed.',
+                  highlight=False)
+    console.print(_summary(found), highlight=False)
+
+
+def _summary(found):
+    counts = {kind: sum(change.kind == kind for change in found.changes) for kind in compare.KINDS}
+    text = Text()
+    for kind, number in counts.items():
+        text.append(', ' if text else '').append(f'{number} {kind}', STYLE[kind] if number else '')
+    return text
+
+
+def _power(found):
+    '''What a change must exceed to be seen.'''
+    bounds = sorted(change.bound for change in found.changes if change.bound)
+    if not bounds:
+        return 'noise: of no metric is it known'
+    told = f'noise: {quantity.percent(bounds[len(bounds) // 2])} (median of the metrics), {quantity.percent(bounds[-1])} at most'
+    return told if len(found.before) > 1 else (
+        f'{told}; it is guessed from the samples of one session: name several before, and smaller changes are seen')
+
+
+def _gathered(changes):
+    '''The changes; those that are told by reason, as one each.'''
+    rows = {}
+    for number, change in enumerate(changes):
+        place = change.partition, change.environ, change.nodes, change.reason
+        rows.setdefault((change.kind, place) if change.kind in _BY_REASON else number, []).append(change)
+    for several in rows.values():
+        names, first = dict.fromkeys(change.check.split(' ')[0] for change in several), several[0]
+        yield first if len(several) == 1 else replace(
+            first, check=', '.join(names), metric=f'{len(several)} metrics', before=None, after=None, verdicts=(None, None))
+
+
+def _table(changes):
+    columns = {'change': lambda change: Text(change.kind, STYLE[change.kind]), 'check': lambda change: change.check,
+               'metric': lambda change: change.metric or '(the test)'}
+    columns |= {name: lambda change, name=name: getattr(change, name) for name in ('partition', 'environ')
+                if len({getattr(change, name) for change in changes}) > 1}
+    if len({name for change in changes for name in change.nodes if name}) > 1:
+        columns['node'] = lambda change: _both(change.nodes)
+    columns |= {'before': lambda change: quantity.amount(change.before, change.unit),
+                'after': lambda change: quantity.amount(change.after, change.unit, change.before), 'by': _by,
+                'noise': lambda change: quantity.percent(change.bound), 'remark': _remark}
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in columns:
+        table.add_column(name, overflow='fold', **(
+            {'justify': 'right', 'no_wrap': True} if name in ('before', 'after', 'by', 'noise') else {}))
+    for change in changes:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in (show(change) for show in columns.values())))
+    return table
+
+
+def _both(texts):
+    '''One text where both are the same, or only one is there.'''
+    before, after = texts
+    return f'{before} -> {after}' if before and after and before != after else after or before or ''
+
+
+def _by(change):
+    return '-' if change.ratio is None else f'{100 * (change.ratio - 1):+.1f} %'
+
+
+def _remark(change):
+    before, after = change.verdicts
+    return '; '.join(filter(None, [f'{before} -> {after}' if before and after and before != after else '', change.reason]))
+
+
+def _other_verdicts(changes):
+    '''Lines on the verdicts that changed although the metric did not by more than noise.'''
+    told = {}
+    for change in changes:
+        if change.kind == compare.WITHIN and None not in change.verdicts and len(set(change.verdicts)) > 1:
+            told.setdefault(change.verdicts, []).append(f'{change.check} {change.metric}')
+    return [f"{' -> '.join(verdicts)}, within noise: {', '.join(metrics)}" for verdicts, metrics in told.items()]
+
+
+def _state(differing):
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    for label, before, after in differing:
+        for number, text in enumerate([f'- {text}' for text in before] + [f'+ {text}' for text in after]):
+            table.add_row(Text('' if number else label), Text(text))
+    grid = Table.grid()
+    grid.add_row(Text('What else is not the same (- before, + after):', 'bold'))
+    grid.add_row(table)
+    return grid

@@ -1,0 +1,173 @@
+'''A mode at a fixed time: the script that runs it, and what cron, systemd or Slurm's scrontab need to start it.
+
+The script holds what a scheduled run has not: the place, the variables and PATH of the shell that wrote it, a lock, a log.
+It calls ReFrame and ``plumbline report`` as a person would, is silent while all is in true, and says on standard error what is
+not, which cron sends by mail.
+'''
+
+import os
+import re
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from plumbline.errors import PlumblineError
+from plumbline.settings import MODES, ROOT
+
+#: What of the environment a scheduled run must have as the shell that wrote the script: by name, or by how it begins.
+_KEPT = ('PATH', 'PLUMBLINE_', 'RFM_', 'SLURM_CONF', 'PBS_CONF_FILE', 'FLUX_URI', 'MODULEPATH', 'MODULESHOME', 'LMOD_', 'I_MPI_ROOT',
+         'SPACK_ROOT')
+
+#: How long logs stay.
+KEEP_DAYS = 60
+
+DAYS = ('mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun')
+
+_SCRIPT = '''\
+#!/bin/bash -l
+# Plumbline's mode {mode}: {about}; about {minutes} minutes on four cores.
+# A login shell, so that the commands of modules are there.  Written by: {command}
+# Exit code: 0 in true, 1 a verdict is FAIL, 2 nothing was measured, 75 the run before has not ended.
+unset "${{!SLURM_@}}"       # of the job of scrontab: srun would take them for options
+{exports}
+cd {root} || exit 2
+mkdir -p {folder} || exit 2
+lock={lock}
+exec 9>> "$lock" || exit 2
+flock -n 9 || {{ echo "plumbline: a scheduled run goes on still, this one is left out; who holds it: fuser '$lock'" >&2; exit 75; }}
+log={folder}/{mode}-$(date -u +%Y%m%dT%H%M%SZ).log
+report={folder}/{mode}.json
+find {folder} -name {logs} -mtime +{keep} -delete
+rm -f "$report"
+{reframe} -C {config} -c checks -R --mode {mode} --report-file "$report" -r > "$log" 2>&1
+ended=$?
+verdicts=$({plumbline} report "$report" --reframe-status $ended 2>&1)
+status=$?
+printf '%s\\n' "$verdicts" >> "$log"
+[ $status -le 1 ] || tail -n 20 "$log" >&2
+[ $status -eq 0 ] || printf '%s\\n' "$verdicts" "all that was said: $log" >&2
+exit $status
+'''
+
+_SERVICE = '''\
+[Unit]
+Description=Plumbline, mode {mode}: {about}
+# Who is told of a FAIL, once there is such a unit:
+# OnFailure=notify@%n.service
+
+[Service]
+Type=oneshot
+ExecStart=/bin/bash -l {script}
+'''
+
+_TIMER = '''\
+[Unit]
+Description=Plumbline, mode {mode}, at its time
+
+[Timer]
+OnCalendar={calendar}
+
+[Install]
+WantedBy=timers.target
+'''
+
+
+@dataclass(frozen=True)
+class Time:
+    '''When: the hour, the minute, and the days of the week (numbers from Monday = 0; all of them: every day).'''
+    hour: int
+    minute: int
+    days: tuple[int, ...]
+
+    @property
+    def cron(self):
+        '''The five fields of cron.'''
+        days = '*' if len(self.days) == len(DAYS) else ','.join(str((day + 1) % 7) for day in self.days)
+        return f'{self.minute} {self.hour} * * {days}'
+
+    @property
+    def systemd(self):
+        '''systemd's calendar expression.'''
+        days = '' if len(self.days) == len(DAYS) else ','.join(DAYS[day].capitalize() for day in self.days) + ' '
+        return f'{days}*-*-* {self.hour:02}:{self.minute:02}:00'
+
+
+def time_of(at, days=''):
+    '''When to run.
+
+    :arg at: ``HH:MM``.
+    :arg days: names of days with commas, e.g. ``mon,thu``; empty for every day.
+    :raises PlumblineError: if they cannot be read.
+    '''
+    found = re.fullmatch(r'([01]?\d|2[0-3]):([0-5]\d)', at)
+    if not found:
+        raise PlumblineError(f'--at {at}: not a time of day; write hours and minutes, e.g. --at 02:30')
+    names = [name.strip().lower()[:3] for name in days.split(',')] if days else list(DAYS)
+    if not set(names) <= set(DAYS):
+        raise PlumblineError(f"--days {days}: not days of the week; write e.g. --days mon,thu")
+    return Time(int(found[1]), int(found[2]), tuple(sorted({DAYS.index(name) for name in names})))
+
+
+def write(mode, config, folder):
+    '''Write the script of a mode.
+
+    :arg config: ReFrame's configuration.
+    :arg folder: where the script, its logs and its lock are; one folder, one run at a time.
+    :returns: the script's path.
+    :raises PlumblineError: if there is no such mode or configuration, a path cannot be written in one line, or the folder
+        cannot be written to.
+    '''
+    if mode not in MODES:
+        raise PlumblineError(f"{mode}: no such mode; there are {', '.join(MODES)}")
+    config, folder = Path(config).absolute(), Path(folder).absolute()
+    if not config.is_file():
+        raise PlumblineError(f'{config}: no such configuration; name the site file, e.g. -C config/sites/mycluster.py')
+    for path in (config, folder, ROOT):
+        if set('$\n') & set(str(path)):
+            raise PlumblineError(f'{str(path)!r}: ReFrame replaces what follows a $, and a line is one line; rename the folder or file')
+    kept = {name: value for name, value in sorted(os.environ.items())
+            if name in _KEPT or name.startswith(tuple(start for start in _KEPT if start.endswith('_')))}
+    commands = {name: shlex.quote(str(Path(sys.executable).with_name(name))) for name in ('reframe', 'plumbline')}
+    quoted = {'root': ROOT, 'folder': folder, 'lock': folder / 'lock', 'config': config, 'logs': f'{mode}-*.log'}
+    script = _SCRIPT.format(mode=mode, about=MODES[mode].about, minutes=MODES[mode].minutes, keep=KEEP_DAYS,
+                            command=shlex.join(['plumbline', *sys.argv[1:]]).replace('\n', ' '),
+                            exports='\n'.join(f'export {name}={shlex.quote(value)}' for name, value in kept.items()),
+                            **commands, **{name: shlex.quote(str(value)) for name, value in quoted.items()})
+    return _put(folder / f'{mode}.sh', script, 0o755)
+
+
+def _put(path, text, permissions=0o644):
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_name(f'.{path.name}.new')
+        new.write_text(text, encoding='utf-8')
+        new.chmod(permissions)
+        return new.replace(path)
+    except OSError as error:
+        raise PlumblineError(f'{path}: cannot be written: {error.strerror}; name a folder of yours with --folder') from None
+
+
+def cron(script, when):
+    '''The lines of a crontab; cron takes an unquoted ``%`` for the end of the command.'''
+    command = shlex.quote(str(script)).replace('%', r'\%')
+    return ['# Mail goes to MAILTO when a verdict is FAIL, or nothing was measured.', f'{when.cron} {command}']
+
+
+def scrontab(script, when, options=()):
+    '''The lines of Slurm's scrontab: the script as a job, which submits those of the checks.
+
+    :arg options: of sbatch for that job, e.g. ``--partition=service``.
+    '''
+    return [*(f'#SCRON {option}' for option in ('--job-name=plumbline', '--mail-type=FAIL', *options)),
+            f'{when.cron} {shlex.quote(str(script))}']
+
+
+def systemd(script, when, mode):
+    '''Write service and timer beside the script; the commands that install them.'''
+    for_unit = str(script).replace('\\', '\\\\').replace('%', '%%').replace('"', '\\"').replace('$', '$$')
+    unit = script.parent / f'plumbline-{mode}'
+    _put(unit.with_suffix('.service'), _SERVICE.format(mode=mode, about=MODES[mode].about, script=f'"{for_unit}"'))
+    _put(unit.with_suffix('.timer'), _TIMER.format(mode=mode, calendar=when.systemd))
+    paths = ' '.join(shlex.quote(f'{unit}{suffix}') for suffix in ('.service', '.timer'))
+    return [f'systemctl link {paths}', f'systemctl enable --now plumbline-{mode}.timer']

@@ -1,0 +1,291 @@
+'''``plumbline compare``: what changed between sessions is named, noise is not, and what else changed is told.'''
+
+import copy
+import shutil
+
+import made_report
+import numpy as np
+import pytest
+import rfm
+from rich.console import Console
+from typer.testing import CliRunner
+
+from plumbline import archive, compare
+from plumbline.cli import app
+from plumbline.errors import PlumblineError
+from plumbline.report import comparison
+from plumbline.sweep import state
+
+#: When the sessions began, s since 1970; each an hour after the one before.
+START, HOUR = 1.8e9, 3600
+
+
+def metric(name, middle, spread=0.02, n=25, seed=0, unit='MB/s', **more):
+    '''A metric whose samples scatter as said, with the statistics that a check would give it.'''
+    from plumbline import statistics
+    samples = middle * (1 + spread * np.random.default_rng([seed, sum(map(ord, name))]).standard_normal(n))
+    found = statistics.summary(samples)
+    return made_report.metric(name, found.value, unit, samples=samples.tolist(), n=n, spread=found.spread,
+                              interval=list(found.interval), **{'reference': None, 'verdict': 'NO REFERENCE', **more})
+
+
+def case(*metrics, name='Triad %threads=one', node='n1', machine=(), record=(), **more):
+    '''A test case on a node, with something of its machine record or its measurement changed.'''
+    left = made_report.result(*metrics, machine={**made_report.MACHINE, 'hostname': node, **dict(machine)},
+                              records=[made_report.measurement(**dict(record))])
+    return made_report.case(name, left, job_nodelist=[node], **more)
+
+
+class Sessions:
+    '''Run reports and their archive, written one after the other.'''
+
+    def __init__(self, folder):
+        self.folder, self.count = folder, 0
+
+    def __call__(self, *cases, path=None):
+        self.count += 1
+        path = path or self.folder / f'{self.count}.json'
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return made_report.write_report(path, list(cases), start=START + HOUR * self.count, uuid=f'{self.count:08}-0000')
+
+
+@pytest.fixture
+def write(tmp_path):
+    return Sessions(tmp_path)
+
+
+def compared(*reports):
+    *before, after = [compare.load(path, None) for path in reports]
+    return compare.compare(before, after)
+
+
+def kinds(found):
+    return {change.metric: change.kind for change in found.changes}
+
+
+# --- what is named ------------------------------------------------------------------------------------------------------
+
+def test_a_slowed_metric_is_named_and_noise_is_not(write):
+    names = [f'bandwidth.v{i}' for i in range(20)]
+    before = write(case(*(metric(name, 1000, seed=1) for name in names), metric('latency.L1', 5, seed=1, unit='us')))
+    after = write(case(*(metric(name, 800 if name == 'bandwidth.v7' else 1000, seed=2) for name in names),
+                       metric('latency.L1', 7, seed=2, unit='us')))
+    found = compared(before, after)
+    assert {name for name, kind in kinds(found).items() if kind != 'within noise'} == {'bandwidth.v7', 'latency.L1'}
+    assert [change.metric for change in found.wrong] == ['latency.L1', 'bandwidth.v7']      # the worst first
+    assert found.wrong[1].ratio == pytest.approx(0.8, rel=0.02)
+
+
+def test_noise_of_many_sizes_is_never_named():
+    '''Sessions with nothing changed, of a machine that drifts from session to session.'''
+    chance, named = np.random.default_rng(7), []
+    for spread in (0.001, 0.01, 0.05, 0.2):
+        for trial in range(100):
+            rows = [_row(chance.normal(100, 100 * 0.3 * spread), spread, chance) for _ in range(2)]
+            named += [spread] if compare.judge(rows[:1], rows[1])[0] in compare.WRONG else []
+    assert not named
+
+
+def _row(middle, spread, chance):
+    from plumbline import statistics
+    found = statistics.summary(middle * (1 + spread * chance.standard_normal(25)))
+    return {'metric': 'bandwidth', 'value': found.value, 'spread': found.spread, 'interval_low': found.interval[0],
+            'interval_high': found.interval[1], 'n': 25, 'unit': 'MB/s'}
+
+
+def test_more_is_not_always_better(write):
+    before = write(case(metric('latency.L1', 5, unit='us'), metric('bandwidth.nt', 100), metric('tlb_entries.L1', 64, unit='entries')))
+    after = write(case(metric('latency.L1', 4, unit='us'), metric('bandwidth.nt', 130), metric('tlb_entries.L1', 32, unit='entries')))
+    found = compared(before, after)
+    assert kinds(found) == {'latency.L1': 'faster', 'bandwidth.nt': 'faster', 'tlb_entries.L1': 'changed'} and not found.wrong
+
+
+def test_several_sessions_before_tell_the_noise_between_them(write):
+    wild = [write(case(metric('bandwidth.nt', rate, seed=rate))) for rate in (1000, 1300, 900, 1150, 1050)]
+    calm = [write(case(metric('bandwidth.nt', rate, spread=0.1, seed=rate))) for rate in (1000, 1004, 998, 1001, 1002)]
+    after = write(case(metric('bandwidth.nt', 800, seed=9)))
+    assert kinds(compared(wild[0], after)) == {'bandwidth.nt': 'slower'}        # one session knows no better
+    assert kinds(compared(*wild, after)) == {'bandwidth.nt': 'within noise'}
+    assert kinds(compared(calm[0], after)) != {'bandwidth.nt': 'slower'}
+    assert kinds(compared(*calm, after)) == {'bandwidth.nt': 'slower'}
+
+
+def test_what_is_too_noisy_is_unclear(write):
+    quiet, noisy = (write(case(metric('bandwidth.nt', 1000, spread, seed=3))) for spread in (0.02, 0.9))
+    assert kinds(compared(quiet, noisy)) == kinds(compared(noisy, quiet)) == {'bandwidth.nt': 'unclear'}
+    assert 'too noisy before' in compared(noisy, quiet).changes[0].reason
+
+
+def test_what_halves_is_not_lost_in_noise(write):
+    noisy, half = write(case(metric('bandwidth.nt', 1000, 0.35, n=99, seed=3))), write(case(metric('bandwidth.nt', 500, 0.02)))
+    change, = compared(noisy, half).changes
+    assert change.kind == 'unclear' and 'too noisy before' in change.reason
+
+
+def test_a_value_without_a_ratio_is_unclear_unless_it_is_the_same(write):
+    zero, one = (write(case(metric('overlap.x', 100), metric('difference.cg', value, n=1))) for value in (0.0, 0.5))
+    assert kinds(compared(zero, one))['difference.cg'] == 'unclear'
+    same = write(case(metric('overlap.x', 100), metric('difference.cg', 0.0, n=1)))
+    assert kinds(compared(zero, same))['difference.cg'] == 'within noise'
+
+
+# --- verdicts, gone and new ---------------------------------------------------------------------------------------------
+
+def test_gone_metrics_say_why(write):
+    before = write(case(metric('bandwidth.nt', 100), metric('bandwidth.plain', 100), metric('of_peak.L1', 0.5)),
+                   case(metric('bandwidth.x', 3), name='Other'), case(metric('latency.L1', 3), name='Third'))
+    left = case(metric('bandwidth.nt', 100), metric('bandwidth.new', 1))
+    left['plumbline']['skipped'] = [{'metric': 'of_peak.L1', 'reason': 'peak unknown'}]
+    after = write(left, case(name='Third', result='fail', fail_phase='sanity', fail_reason='the job ended with exit code 1'))
+    found = compared(before, after)
+    assert kinds(found) | {'': None} == {'bandwidth.nt': 'within noise', 'bandwidth.plain': 'gone', 'of_peak.L1': 'gone',
+                                         'bandwidth.x': 'gone', 'latency.L1': 'gone', 'bandwidth.new': 'new', '': None}
+    reasons = {change.metric: change.reason for change in found.changes if change.kind == 'gone'}
+    assert reasons == {'bandwidth.plain': 'the test ran without it', 'of_peak.L1': 'peak unknown',
+                       'bandwidth.x': 'the test did not run', 'latency.L1': 'sanity: the job ended with exit code 1'}
+    assert [change.check for change in found.changes if change.kind == 'failed'] == ['Third']
+
+
+def test_verdicts_that_changed(write):
+    before = write(case(metric('bandwidth.a', 100, verdict='PASS', reference=[100, -0.1, None]),
+                        metric('bandwidth.b', 100, verdict='FAIL', reference=[200, -0.1, None])))
+    after = write(case(metric('bandwidth.a', 98, verdict='FAIL', reference=[100, -0.01, None], reason='below'),
+                       metric('bandwidth.b', 99, verdict='FAIL', reference=[200, -0.1, None])))
+    found = compared(before, after)
+    assert kinds(found) == {'bandwidth.a': 'failed', 'bandwidth.b': 'within noise'}
+    assert found.wrong[0].verdicts == ('PASS', 'FAIL') and found.wrong[0].reason == 'below'
+
+
+def test_retries_do_not_count(write):
+    slow, good = case(metric('bandwidth.a', 10)), case(metric('bandwidth.a', 100))
+    before = write(good)
+    after = made_report.write_report(write.folder / 'r.json', [copy.deepcopy(slow)], [copy.deepcopy(good)], uuid='abcdefab-0')
+    assert kinds(compared(before, after)) == {'bandwidth.a': 'within noise'}
+
+
+# --- nodes --------------------------------------------------------------------------------------------------------------
+
+def sweep(write, name, rates, **changed):
+    '''A sweep: nodes with run reports, and one that was down.'''
+    rates = {f'n{number}': rate for number, rate in enumerate(rates, 1)}
+    made = state.create(write.folder / name, {'id': name, 'nodes': dict.fromkeys([*rates, 'down'], '')}, '')
+    made.begin()
+    for node, rate in rates.items():
+        write(case(metric('bandwidth.memory', rate, seed=write.count), node=node, **changed.get(node, {})),
+              path=made.folder / node / 'run.json')
+        made.record(made.nodes[node], state.OVER, state=state.MEASURED)
+    return made.folder
+
+
+def test_sweeps_are_compared_node_by_node(write):
+    before = sweep(write, 'before', [100, 200, 100])
+    after = sweep(write, 'after', [100, 200, 70], n2={'machine': {'kernel': '6.5.0'}})
+    found = compared(before, after)
+    assert [(change.kind, change.nodes) for change in found.wrong] == [('slower', ('n3', 'n3'))] and len(found.changes) == 3
+    assert [entry for entry in found.state if entry[0] == 'kernel'] == [('kernel', [], ['6.5.0 (n2)'])]
+
+
+def test_one_job_may_land_on_another_node(write):
+    found = compared(write(case(metric('bandwidth.a', 100), node='n1')), write(case(metric('bandwidth.a', 70), node='n4')))
+    assert [(change.kind, change.nodes) for change in found.changes] == [('slower', ('n1', 'n4'))]
+
+
+# --- what else changed --------------------------------------------------------------------------------------------------
+
+def test_kernel_compiler_and_mpi_are_told(write):
+    before = write(case(metric('bandwidth.a', 100), record={'options': {'mpi': 'Open MPI v4.1.4'}}))
+    after = write(case(metric('bandwidth.a', 100), machine={'kernel': '6.5.0', 'microcode': '0x2b', 'mitigations': {'meltdown': 'PTI'},
+                                                            'huge_pages': 'always [never]'},
+                       record={'compiler': 'gcc 13.2.0', 'flags': '-O2', 'options': {'mpi': 'Open MPI v5.0.1'}}))
+    found = {label: (old, new) for label, old, new in compared(before, after).state}
+    assert found == {'kernel': (['6.1.0'], ['6.5.0']), 'microcode': (['not readable'], ['0x2b']),
+                     'transparent huge pages': (['always [madvise] never'], ['always [never]']),
+                     'mitigations': (['not affected: meltdown'], ['meltdown: PTI']),
+                     'compiler and flags': (['gcc 12.2.0: -O3'], ['gcc 13.2.0: -O2']),
+                     'MPI library': (['Open MPI v4.1.4'], ['Open MPI v5.0.1'])}
+
+
+# --- the command --------------------------------------------------------------------------------------------------------
+
+@pytest.fixture(scope='module')
+def place(tmp_path_factory):
+    '''A workplace whose archive has three sessions, the last one slower and of another kernel.'''
+    folder = tmp_path_factory.mktemp('compare')
+    write, place = Sessions(folder), rfm.Workplace(folder / 'place')
+    for rate, kernel in ((1000, '6.1.0'), (1010, '6.1.0'), (700, '6.5.0')):
+        cases = [case(metric(f'bandwidth.{name}', rate if name == 'nt' else 500, seed=rate), machine={'kernel': kernel}, name=f'{check} %threads=all')
+                 for check, name in (('triad_memory', 'nt'), ('triad_curve', 'plain'))]
+        archive.archive(write(*cases), place.folder / 'reports/archive')
+    return place
+
+
+def names(place):
+    return sorted(path.stem for path in place.folder.rglob('*.parquet'))
+
+
+def test_the_table_names_what_is_slower_first_and_what_else_changed(place):
+    done = place.plumbline('compare', *names(place)[1:])
+    assert done.code == 1 and 'Traceback' not in done.out
+    head = done.out.splitlines()
+    assert head[0] == f'made (n1): {names(place)[2]} after {names(place)[1]}'
+    assert head[1] == '0 failed, 1 slower, 0 gone, 0 changed, 0 unclear, 0 faster, 0 new, 1 within noise' == head[-1]
+    row, = (line for line in head if line.startswith(' slower'))
+    assert 'triad_memory' in row and 'bandwidth.nt' in row and '1.01 GB/s' in row and '0.699 GB/s' in row and '-30.6 %' in row
+    assert 'bandwidth.plain' not in done.out
+    assert '- 6.1.0' in done.out and '+ 6.5.0' in done.out
+    assert all(len(line.rstrip()) <= 120 for line in head)
+
+
+def test_without_a_change_it_exits_with_0(place):
+    done = place.plumbline('compare', *names(place)[:2])
+    assert done.code == 0 and 'Nothing that is recorded of machine and software has changed.' in done.out
+
+
+def test_a_verdict_that_changed_within_noise_is_told(write, capsys):
+    before, after = (write(case(metric('bandwidth.a', 100, verdict=verdict, reference=[100, -0.1, None]))) for verdict in ('PASS', 'UNSTABLE'))
+    comparison.render(compared(before, after), Console(width=120))
+    assert 'PASS -> UNSTABLE, within noise: Triad %threads=one bandwidth.a\n' in capsys.readouterr().out
+
+
+def test_the_last_sessions(place):
+    assert place.plumbline('compare', '--last', '2').out == place.plumbline('compare', *names(place)[1:]).out
+    done = place.plumbline('compare', '--last', 3)
+    assert f"after {', '.join(names(place)[:2])}" in done.out and 'guessed' not in done.out
+
+
+def test_many_gone_metrics_are_one_row(write, tmp_path):
+    gone = [case(metric('bandwidth.a', 1), metric('bandwidth.b', 1), name=f'gone_{i} %threads={t}') for i in range(3) for t in ('one', 'all')]
+    done = rfm.Workplace(tmp_path / 'place').plumbline('compare', write(case(metric('bandwidth.a', 100)), *gone),
+                                                        write(case(metric('bandwidth.a', 100))))
+    rows = [line for line in done.out.splitlines() if line.startswith(' gone')]
+    assert done.code == 1 and len(rows) == 1 and '12 metrics' in rows[0] and 'the test did not run' in rows[0]
+
+
+@pytest.mark.parametrize('arguments, complaint', [
+    ([], 'name at least two sessions'), (['one'], 'name at least two sessions'), (['a', 'b', '--last', '2'], 'name at least two'),
+    (['--last', '4'], '3 sessions of made, 4 asked for'), (['--last', '2', '--system', 'x'], '0 sessions of x'),
+    (['nothing', 'at all'], 'no session nothing in the archive'), (['{0}', '{0}'], 'compared with itself'),
+    (['{0}', 'empty'], 'empty: no sweep'), (['{0}', 'broken.json'], 'the run report is not JSON'),
+    (['{0}', 'elsewhere.json'], 'sessions of several systems: made, other'), (['{0}', 'apart.json'], 'nothing is comparable')])
+def test_bad_input_is_one_line(place, monkeypatch, arguments, complaint):
+    folder = place.folder
+    shutil.rmtree(folder / 'empty', ignore_errors=True)
+    (folder / 'empty').mkdir()
+    (folder / 'broken.json').write_text('{"runs": [')
+    made_report.write_report(folder / 'elsewhere.json', [{**case(metric('bandwidth.nt', 1)), 'system': 'other'}], uuid='eeeeeeee-1')
+    made_report.write_report(folder / 'apart.json', [case(metric('bandwidth.other', 1), name='Apart')], uuid='ffffffff-1')
+    monkeypatch.chdir(folder)
+    done = CliRunner().invoke(app, ['compare', '--archive', str(folder / 'reports/archive'),
+                                    *(text.format(names(place)[0]) for text in arguments)])
+    assert isinstance(done.exception, PlumblineError) and complaint in str(done.exception)
+    assert '\n' not in str(done.exception) and not done.output
+
+
+def test_bad_input_exits_with_2(place):
+    done = place.plumbline('compare', 'nothing', 'at all')
+    assert done.code == 2 and len(done.out.splitlines()) == 1 and done.out.startswith('plumbline: ')
+
+
+def test_an_archive_without_sessions(tmp_path):
+    with pytest.raises(PlumblineError, match='0 sessions of any system'):
+        compare.last(tmp_path, 2)

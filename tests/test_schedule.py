@@ -1,0 +1,196 @@
+'''``plumbline schedule``: what it prints is run, as cron, systemd and Slurm run it.
+
+ReFrame, the script, the lock and the report are real; the native programs are canned (``guards/program.py``).
+'''
+
+import fcntl
+import os
+import pwd
+import re
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import rfm
+
+sys.path.insert(0, str(Path(__file__).with_name('cluster')))
+import cluster  # noqa: E402
+
+#: What cron gives to a command.
+BARE = {'HOME': pwd.getpwuid(os.getuid()).pw_dir, 'PATH': '/usr/bin:/bin', 'SHELL': '/bin/sh', 'LOGNAME': 'nobody'}
+
+
+@pytest.fixture(scope='module')
+def commands(tmp_path_factory):
+    return rfm.tools(tmp_path_factory.mktemp('path') / 'bin', without=rfm.LIKWID, scripts=[rfm.GUARDS / 'cmake'])
+
+
+@pytest.fixture
+def place(tmp_path, commands):
+    '''A workplace in a folder whose name has all that a shell, cron or systemd could take for its own.'''
+    return odd_place(tmp_path, commands)
+
+
+def odd_place(tmp_path, commands):
+    folder = tmp_path / '50% of "it", isn\'t'
+    references = folder / 'references'
+    references.mkdir(parents=True)
+    shutil.copy(rfm.GUARDS / 'references.yaml', references / 'portable.yaml')
+    (folder / 'a site.py').write_text((rfm.GUARDS / 'config.py').read_text().replace(
+        'site_configuration = ', f"settings.GENERAL['check_search_path'] = ['{rfm.GUARDS}']\nsite_configuration = "))
+    # ReFrame's own folders cannot have such names.
+    return rfm.Workplace(folder, commands, folder / 'a site.py', PLUMBLINE_REFERENCES=references,
+                         PLUMBLINE_REPORTS=tmp_path / 'reports')
+
+
+def schedule(place, *options, mode='daily', starter='cron', at='02:30'):
+    return place.plumbline('schedule', mode, '--as', starter, '--at', at, '-C', 'a site.py', '--folder', place.folder / 'plan', *options)
+
+
+def canned(place, story=None):
+    '''The script of a schedule, on canned checks instead of ours; with a story, on that one alone.'''
+    script, = place.folder.rglob('daily.sh')
+    text = script.read_text()
+    assert ' -c checks ' in text
+    wanted = f"-n 'Told.*story={story}$' -p gnu" if story else ''
+    text = text.replace('-c checks', f'-c {rfm.GUARDS}/canned.py').replace('--mode daily', wanted or '--mode daily')
+    # Written by the shell that has them set: the canned programs' variables are no variables of ours.
+    script.write_text(text.replace('\ncd ', f"\nexport CANNED_MARK={shlex.quote(str(place.folder / 'mark'))}\ncd ", 1))
+    return script
+
+
+def cron(line):
+    '''Run the command of a crontab's line as cron does: up to the first ``%`` that has no backslash, without its backslashes.'''
+    command = line.split(maxsplit=5)[5]
+    command = re.split(r'(?<!\\)%', command)[0].replace(r'\%', '%')
+    return subprocess.run(['/bin/sh', '-c', command], env=BARE, cwd='/', text=True, capture_output=True, timeout=120,
+                          stdin=subprocess.DEVNULL)
+
+
+# --- cron ---------------------------------------------------------------------------------------------------------------
+
+def test_cron_runs_in_an_empty_environment_and_is_silent_when_all_is_well(place, tmp_path):
+    done = schedule(place)
+    comment, line = done.out.splitlines()
+    assert done.code == 0 and comment.startswith('# ') and line.startswith('30 2 * * * ') and len(line) < 998
+    canned(place, 'good')
+    ran = cron(line)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, '', '')
+    log, = (place.folder / 'plan').glob('daily-*.log')
+    assert ' PASS' in log.read_text() and (tmp_path / 'reports/latest/index.html').exists()
+    assert len(list((tmp_path / 'reports/archive').rglob('*.parquet'))) == 1
+
+
+def test_a_fail_is_said_and_keeps_its_exit_code(place):
+    line = schedule(place).out.splitlines()[-1]
+    canned(place, 'slow')
+    ran = cron(line)
+    assert ran.returncode == 1 and ran.stdout == ''
+    assert 'of_limit.plain' in ran.stderr and ' FAIL' in ran.stderr and 'all that was said: ' in ran.stderr.splitlines()[-1]
+    assert Path(ran.stderr.splitlines()[-1].removeprefix('all that was said: ')).exists()
+
+
+def test_zero_tests_are_no_pass_and_an_old_report_counts_for_nothing(place):
+    line = schedule(place).out.splitlines()[-1]
+    (place.folder / 'plan/daily.json').write_text('{}')
+    canned(place, 'no such story')
+    ran = cron(line)
+    assert ran.returncode == 2 and 'nothing was measured' in ran.stderr
+
+
+def test_a_configuration_that_has_gone_bad_is_said(place):
+    line = schedule(place).out.splitlines()[-1]
+    (place.folder / 'a site.py').write_text("site_configuration = {'no such': 1}\n")
+    ran = cron(line)
+    assert ran.returncode == 2 and 'failed to load configuration' in ran.stderr and 'Traceback' not in ran.stderr
+
+
+def test_two_never_overlap(place):
+    line = schedule(place).out.splitlines()[-1]
+    canned(place, 'good')
+    with open(place.folder / 'plan/lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        ran = cron(line)
+    assert ran.returncode == 75 and ran.stderr.startswith('plumbline: a scheduled run goes on still')
+    assert not list(place.folder.rglob('daily-*.log'))
+    assert cron(line).returncode == 0
+
+
+def test_days_of_the_week(place):
+    assert schedule(place, '--days', 'sun,Mon,saturday', at='6:05').out.splitlines()[-1].startswith('5 6 * * 1,6,0 ')
+
+
+# --- systemd ------------------------------------------------------------------------------------------------------------
+
+def test_systemd_takes_the_units_and_runs_the_script(place):
+    done = schedule(place, '--days', 'mon,thu', starter='systemd')
+    assert done.code == 0
+    link, enable = done.out.splitlines()
+    service, timer = map(Path, shlex.split(link)[2:])
+    assert shlex.split(enable)[2:] == ['--now', timer.name] and 'OnCalendar=Mon,Thu *-*-* 02:30:00' in timer.read_text()
+    if shutil.which('systemd-analyze'):
+        verified = subprocess.run(['systemd-analyze', 'verify', service, timer], text=True, capture_output=True, timeout=60)
+        assert (verified.returncode, verified.stderr) == (0, '')
+    canned(place, 'slow')
+    start, = re.findall(r'^ExecStart=(.*)$', service.read_text(), re.M)
+    words = [word.replace('%%', '%').replace('$$', '$') for word in shlex.split(start)]
+    ran = subprocess.run(words, env=BARE, cwd='/', text=True, capture_output=True, timeout=120)
+    assert ran.returncode == 1 and 'of_limit.plain' in ran.stderr and ' FAIL' in ran.stderr
+
+
+# --- Slurm --------------------------------------------------------------------------------------------------------------
+
+def test_slurm_runs_the_script_as_a_job(tmp_path, commands):
+    if cluster.missing():
+        pytest.skip(f'no virtual cluster: {cluster.missing()}')
+    place = odd_place(tmp_path, commands)
+    with cluster.Cluster(tmp_path / 'c', nodes=1) as slurm:
+        place.environment |= slurm.variables
+        done = schedule(place, '--scron=--partition=all', starter='scrontab')
+        *options, line = done.out.splitlines()
+        assert options == ['#SCRON --job-name=plumbline', '#SCRON --mail-type=FAIL', '#SCRON --partition=all']
+        script = canned(place, 'slow')
+        assert f"export SLURM_CONF={slurm.variables['SLURM_CONF']}\n" in script.read_text()
+        # Debian's packages lack the command scrontab; what it submits is a script of these lines.
+        job = tmp_path / 'job.sh'
+        job.write_text('\n'.join(['#!/bin/sh', *(option.replace('#SCRON', '#SBATCH') for option in options),
+                                  line.split(maxsplit=5)[5], '']))
+        ran = slurm.run(['sbatch', '--wait', '--output', tmp_path / 'out', job], timeout=120)
+        assert ran.returncode == 1, ran.stderr                      # the exit code of the script is that of the job
+        assert 'of_limit.plain' in (tmp_path / 'out').read_text()
+
+
+# --- the command --------------------------------------------------------------------------------------------------------
+
+def test_the_script_says_what_it_is(place, tmp_path):
+    schedule(place)
+    script = place.folder / 'plan/daily.sh'
+    assert script.stat().st_mode & stat.S_IXUSR
+    text = script.read_text()
+    assert 'about 5 minutes' in text and f"export PLUMBLINE_REPORTS={tmp_path / 'reports'}\n" in text
+    subprocess.run(['bash', '-n', script], check=True, timeout=20)
+
+
+def test_help_tells_the_modes_and_how_long_they_take(place):
+    said = ' '.join(place.plumbline('schedule', '--help', COLUMNS='200').out.split())
+    for told in ('node 3 min', 'daily', 'upgrade', 'acceptance', 'vet one node'):
+        assert told in said
+
+
+@pytest.mark.parametrize('mode, options, complaint', [
+    ('nightly', {}, 'nightly: no such mode; there are node, daily, upgrade, acceptance'),
+    ('daily', {'at': '25:00'}, '--at 25:00: not a time of day'),
+    ('daily', {'at': '2.30'}, '--at 2.30: not a time of day'),
+    ('daily', {'options': ['--days', 'mon,someday']}, '--days mon,someday: not days of the week'),
+    ('daily', {'options': ['-C', 'none.py']}, 'none.py: no such configuration'),
+    ('daily', {'options': ['--folder', '/proc/none']}, 'cannot be written'),
+    ('daily', {'options': ['--folder', '$HOME']}, 'rename the folder'),
+])
+def test_what_cannot_be_scheduled_is_one_line(place, mode, options, complaint):
+    done = schedule(place, *options.pop('options', ()), mode=mode, **options)
+    assert done.code == 2 and done.out.startswith('plumbline: ') and complaint in done.out and len(done.out.splitlines()) == 1
+    assert not list(place.folder.rglob('*.sh'))
