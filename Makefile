@@ -22,7 +22,7 @@ unexport PYTHONPATH PYTHONHOME MAKEFLAGS MFLAGS
 
 # Measurements must not overlap, whatever -j says.
 .NOTPARALLEL:
-.PHONY: help setup health acceptance test bench list report clean distclean
+.PHONY: help setup health acceptance test bench cluster list report clean distclean
 
 help:        ## print this list
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1|/p' Makefile | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -38,7 +38,7 @@ health:      ## run the health checks, write reports/latest/index.html, print th
 	.venv/bin/plumbline report $(RUNS)/health.json --reframe-status $$?
 
 acceptance:  ## the same with the acceptance checks, for a machine that nobody has measured yet
-	@$(SETUP) $(SETUPFLAGS)
+	@$(SETUP) --for acceptance $(SETUPFLAGS)
 	@rm -f $(RUNS)/acceptance.json
 	$(REFRAME) --mode acceptance --report-file $(RUNS)/acceptance.json $(RFMFLAGS) -r; \
 	.venv/bin/plumbline report $(RUNS)/acceptance.json --reframe-status $$?
@@ -50,6 +50,10 @@ test:        ## run all tests
 bench:       ## run Plumbline's benchmark of itself
 	@$(SETUP) $(SETUPFLAGS)
 	.venv/bin/plumbline bench
+
+cluster:     ## start a Slurm cluster of four nodes on this host, to try things; Ctrl-C ends it
+	@$(SETUP) --for test $(SETUPFLAGS)
+	.venv/bin/python tests/cluster
 
 list:        ## list the checks
 	@$(SETUP) $(SETUPFLAGS)

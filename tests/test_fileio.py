@@ -525,7 +525,7 @@ def site(measuring, tmp_path):
     '''Function (list of file systems) -> workplace.'''
     def make(listed):
         place = measuring(tmp_path / 'place')
-        place.config = tmp_path / 'site.py'
+        place.config = tmp_path / 'localhost.py'
         place.config.write_text(SITE.format(config=str(rfm.REPOSITORY / 'config/localhost.py'), listed=listed))
         return place
     return make

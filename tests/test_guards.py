@@ -4,7 +4,6 @@ The native programs are canned (``guards/program.py``): they print what a story 
 ReFrame's pipeline, the base plugin, the settings, the archive and the report are real.
 '''
 
-import ast
 import json
 import re
 import shlex
@@ -15,9 +14,6 @@ import rfm
 import yaml
 
 SERIAL = '--exec-policy=serial'
-CHECKS = rfm.REPOSITORY / 'checks'
-CONFIGURATIONS = [rfm.REPOSITORY / 'config/localhost.py',
-                  *sorted(rfm.REPOSITORY.glob('config/sites/*.py'))]
 
 
 # --- where the runs take place ------------------------------------------------------------------
@@ -254,64 +250,6 @@ def test_broken_check_file_stops_the_modes(place, half_broken):
     assert place.judge().code == 2
 
 
-def shipped_checks():
-    '''Names of all classes in checks/ that are tests.'''
-    return {node.name for path in CHECKS.rglob('*.py') for node in ast.parse(path.read_text()).body
-            if isinstance(node, ast.ClassDef)
-            and any('simple_test' in ast.unparse(decorator) for decorator in node.decorator_list)}
-
-
-def systems_of(place, config):
-    '''Names of the systems of a configuration.'''
-    code = ('import json, runpy, sys; settings = runpy.run_path(sys.argv[1]); '
-            'print(json.dumps([s["name"] for s in settings["site_configuration"]["systems"]]))')
-    return json.loads(place.run([rfm.sys.executable, '-c', code, config]).out.splitlines()[-1])
-
-
-@pytest.fixture(scope='module')
-def selections(tmp_path_factory, commands):
-    '''(configuration, system, mode) -> dry run of the shipped checks; mode None: the list.'''
-    found = {}
-    for config in CONFIGURATIONS:
-        place = rfm.Workplace(tmp_path_factory.mktemp(config.stem), commands, config)
-        for system in systems_of(place, config):
-            for mode in (None, 'health', 'acceptance'):
-                what = [f'--mode={mode}', '--dry-run'] if mode else ['--warn-as-error', '-l']
-                found[config.name, system, mode] = place.reframe(
-                    f'--system={system}', *what, checks=CHECKS)
-    return found
-
-
-def test_every_shipped_check_loads_and_sets_up(selections):
-    for where, done in selections.items():
-        assert done.code == 0, f'{where}: {done.out}'
-        assert 'skipping test' not in done.out and 'WARNING' not in done.out, where
-
-
-def test_every_shipped_check_is_selected_somewhere(selections):
-    assert shipped_checks() and CONFIGURATIONS
-    selected = {mode: set() for mode in (None, 'health', 'acceptance')}
-    for (_, _, mode), done in selections.items():
-        line = r'^- (\w+) ' if mode is None else r'^\[ DRY +\] (\w+) '
-        selected[mode] |= set(re.findall(line, re.sub('\x1b\\[[0-9;]*m', '', done.out), re.M))
-    assert selected[None] == shipped_checks()
-    assert shipped_checks() <= selected['health'] | selected['acceptance']
-    assert {'triad_memory', 'limits'} <= selected['health'] & selected['acceptance']
-
-
-def test_names_of_features_are_what_reframe_takes(tmp_path, commands):
-    '''ReFrame 4.10.4 refuses features that begin with a digit.'''
-    code = ('import runpy, sys; settings = runpy.run_path(sys.argv[1])["site_configuration"]\n'
-            'for s in settings["systems"]:\n'
-            '    for p in [*s["partitions"], *settings["environments"]]:\n'
-            '        print(*p.get("features", ()), *p.get("extras", ()))')
-    for config in CONFIGURATIONS:
-        done = rfm.Workplace(tmp_path, commands, config).run(
-            [rfm.sys.executable, '-c', code, config])
-        assert done.code == 0
-        assert all(re.fullmatch(r'[A-Za-z_]\w*', name) for name in done.out.split()), done.out
-
-
 # --- references ---------------------------------------------------------------------------------
 
 def test_key_of_system_partition_environ_is_refused(place, tmp_path):
@@ -490,7 +428,7 @@ def test_without_likwid(stories):
 
 
 def test_shipped_configuration_without_likwid(tmp_path, commands, known):
-    place = rfm.Workplace(tmp_path, commands, CONFIGURATIONS[0], PLUMBLINE_REFERENCES=known)
+    place = rfm.Workplace(tmp_path, commands, rfm.REPOSITORY / 'config/localhost.py', PLUMBLINE_REFERENCES=known)
     done = place.reframe('-r', SERIAL, '-n', 'Witnessed')
     notes = done.cases()['Witnessed']['plumbline']['notes']
     assert 'likwid-pin is not on this partition: OpenMP binds the threads' in notes

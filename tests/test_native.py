@@ -233,6 +233,19 @@ def test_limits_of_control_groups(loops, tmp_path, case):
     assert ((topology.cpu_quota(tmp_path) or 0) == quota)       # Python reads the same
 
 
+@pytest.mark.parametrize('files, seconds', [
+    ({}, math.nan),
+    ({'proc/self/cgroup': '0::/job/step', 'sys/fs/cgroup/job/cpu.stat': 'usage_usec 9\nthrottled_usec 2500000',
+      'sys/fs/cgroup/job/step/cpu.stat': 'usage_usec 9\nthrottled_usec 500000'}, 2.5),
+    ({'proc/self/cgroup': '5:cpu,cpuacct:/a\n0::/', 'sys/fs/cgroup/cpu/a/cpu.stat': 'nr_throttled 3\nthrottled_time 750000000'}, 0.75)])
+def test_throttled_time_of_control_groups(loops, tmp_path, files, seconds):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text + '\n')
+    loops.pl_throttled.restype = ctypes.c_double
+    assert loops.pl_throttled(str(tmp_path).encode()) == pytest.approx(seconds, nan_ok=True)
+
+
 def test_arrays_are_placed_and_guarded(tmp_path):
     needs('cc')
     source = pathlib.Path(__file__).with_name('native_arrays.c')

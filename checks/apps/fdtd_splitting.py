@@ -19,7 +19,7 @@ class fdtd_splitting(rfm.RunOnlyRegressionTest, LimitedCheck):
     program = 'fdtd'
     samples = 40
     threads = parameter(['one', 'all'])
-    tags = {'acceptance'}
+    tags = {'upgrade', 'acceptance'}
 
     def options(self):
         # The edge n of arrays of n x n x (n - 1).  Rows of whole cache lines, an odd number of them, so that rows do not

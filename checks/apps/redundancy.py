@@ -21,7 +21,7 @@ class redundancy(rfm.RunOnlyRegressionTest, NativeCheck):
     source = 'arsc2002, first article, equation 1'
     program = 'trapezoid'
     threads = 'one'
-    tags = {'acceptance'}
+    tags = {'upgrade', 'acceptance'}
 
     #: Steps of the integral; the source has 50e6.  There are no data: one size is like another.
     steps = 10**6

@@ -17,7 +17,7 @@ class fileio_modes(rfm.RunOnlyRegressionTest, FileSystemCheck):
     program = 'fileio'
     threads = 'one'
     samples = 12
-    tags = {'acceptance'}
+    tags = {'upgrade', 'acceptance'}
     file_system = parameter(file_systems.names())
     size = '1MB'
     compared = ('whole_stream', 'whole_sequential', 'element_sequential', 'whole_formatted')

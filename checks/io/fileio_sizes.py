@@ -1,7 +1,7 @@
 import reframe as rfm
 from plumbline import file_systems, metrics
 from plumbline.file_systems import FileSystemCheck
-from reframe.core.builtins import parameter
+from reframe.core.builtins import parameter, run_after
 
 #: Array -> elements, and what is measured of it: the fast modes only, and the largest in one way.
 SIZES = {'1MB': (125000, ['c', 'whole_stream', 'whole_sequential']),
@@ -21,6 +21,11 @@ class fileio_sizes(rfm.RunOnlyRegressionTest, FileSystemCheck):
     tags = {'acceptance'}
     file_system = parameter(file_systems.names())
     size = parameter(SIZES)
+
+    @run_after('init')
+    def tells_whether_a_node_reaches_them(self):
+        if self.size == '64MB':
+            self.tags |= {'node'}
 
     def options(self):
         elements, variants = SIZES[self.size]

@@ -12,7 +12,7 @@ class gather_table5(rfm.RunOnlyRegressionTest, NativeCheck):
     samples = 100
     program = 'gather'
     threads = 'one'
-    tags = {'acceptance'}
+    tags = {'upgrade', 'acceptance'}
 
     def options(self):
         return ['--variants', 'all', '--direction', 'gather,scatter', '--indices', 'random', '--span', 100, '--size', 1000,

@@ -44,7 +44,7 @@ class latency(chase_per_level):
 
     descr = 'Pointer chase in each level'
     samples = 15
-    tags = {'health', 'acceptance'}
+    tags = {'node', 'health', 'acceptance'}
 
     def options(self):
         return ['--variants', 'dense', '--pages', self.pages, '--threads', 1,

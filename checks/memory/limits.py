@@ -16,7 +16,7 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
     samples = 40
     program = 'limits'
     threads = parameter(['one', 'all'])
-    tags = {'health', 'acceptance'}
+    tags = {'node', 'health', 'acceptance'}
 
     def options(self):
         sizes = self.every_level(8)

@@ -12,7 +12,7 @@ class spmv_cg(rfm.RunOnlyRegressionTest, NativeCheck):
     source = 'anderson1997, section 3.3.3, table 7'
     program = 'spmv'
     threads = parameter(['one', 'all'])
-    tags = {'acceptance'}
+    tags = {'upgrade', 'acceptance'}
 
     #: Rows of class A on two processes, as in the source, and on one.
     rows = [7000, 14000]

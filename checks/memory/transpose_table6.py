@@ -12,7 +12,7 @@ class transpose_table6(rfm.RunOnlyRegressionTest, NativeCheck):
     source = 'anderson1997, table 6: 439/100 and 544/100 on a T3E-900'
     program = 'transpose'
     threads = 'one'
-    tags = {'acceptance'}
+    tags = {'upgrade', 'acceptance'}
 
     #: The source's.
     dimension = 1025

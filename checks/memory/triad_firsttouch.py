@@ -11,7 +11,7 @@ class triad_firsttouch(rfm.RunOnlyRegressionTest, LimitedCheck):
     source = 'hager2004, section 4, table 2'
     program = 'triad'
     threads = 'all'
-    tags = {'acceptance'}
+    tags = {'upgrade', 'acceptance'}
 
     def options(self):
         return ['--variants', 'plain', '--init', 'parinit,noinit', '--size', self.elements('memory', 32),

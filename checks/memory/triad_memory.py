@@ -13,7 +13,7 @@ class triad_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     samples = 100
     program = 'triad'
     threads = parameter(['one', 'all'])
-    tags = {'health', 'acceptance'}
+    tags = {'node', 'health', 'acceptance'}
 
     def options(self):
         return ['--variants', 'all', '--size', self.elements('memory', 32),

@@ -28,7 +28,7 @@ class datatype_transpose(rfm.RunOnlyRegressionTest, MpiCheck):
     preload = 'pack'
     samples = 15
     transport = parameter(['shm', 'tcp'])
-    tags = {'acceptance'}
+    tags = {'upgrade', 'acceptance'}
 
     #: Entries of the first-level TLB, as the check ``tlb`` finds them; 0: the packing library's own cautious number.
     tlb_entries = variable(int, value=0, loggable=False)

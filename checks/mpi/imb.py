@@ -24,7 +24,7 @@ class imb_mpi1(rfm.RunOnlyRegressionTest, ImbCheck):
     @run_after('init')
     def choose(self):
         self.run_with(*self.over, MPI1)
-        self.tags = {'acceptance', 'health'} if self.over == ('two', 'shm') else {'acceptance'}
+        self.tags = {'acceptance', 'upgrade', *(['health'] if self.over == ('two', 'shm') else [])}
 
 
 @rfm.simple_test

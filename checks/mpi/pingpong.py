@@ -26,7 +26,7 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
     touched: messages as IMB sends them, with the buffers changed over, and written and read by the processors?'''
 
     descr = 'PingPong'
-    tags = {'acceptance'}
+    tags = {'upgrade', 'acceptance'}
     variants = 'all'
     transport = parameter(['shm', 'tcp'])
 

@@ -124,6 +124,7 @@ static void clear(pl_group *g)
     for (int i = 0; i < g->count; i++) {
         free(g->m[i].seconds);
         free(g->m[i].communication);
+        free(g->m[i].further);
         free(g->m[i].cpus);
     }
     g->count = 0;

@@ -90,6 +90,30 @@ double pl_cpu_quota(const char *root)
     return isfinite(quota) ? quota : 0;
 }
 
+/* A line "name number" of cpu.stat, negative, so that the tightest is the group that was throttled the longest. */
+static double throttled(const char *folder, const char *name, double unit)
+{
+    char path[5000], line[128], key[64];
+    double value = INFINITY, number;
+    snprintf(path, sizeof path, "%s/cpu.stat", folder);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "%63s %lf", key, &number) == 2 && !strcmp(key, name))
+            value = -number * unit;
+    if (f)
+        fclose(f);
+    return value;
+}
+
+static double throttled2(const char *folder) { return throttled(folder, "throttled_usec", 1e-6); }
+static double throttled1(const char *folder) { return throttled(folder, "throttled_time", 1e-9); }
+
+double pl_throttled(const char *root)
+{
+    const double seconds = -tightest(root, "cpu", throttled1, throttled2);
+    return isfinite(seconds) ? seconds : NAN;
+}
+
 /* --- memory --------------------------------------------------------------------------------------------------- */
 
 static double bytes_in(const char *folder, const char *name)

@@ -48,6 +48,7 @@ int pl_level_of(size_t working_set, const int *cpus, int count);
 /* cgroup.c; root: "" but for tests */
 double pl_cpu_quota(const char *root);      /* CPUs; 0: no limit */
 double pl_memory_limit(const char *root);   /* bytes; infinite: no limit */
+double pl_throttled(const char *root);      /* seconds that a quota has kept the group's threads from running; NaN: unknown */
 
 /* threads.c: the team.  Serial builds have a team of one. */
 const char *pl_threading(void);         /* "openmp" or "serial" */
@@ -79,6 +80,7 @@ typedef struct {
     double max_error, tolerance;
     int *cpus;              /* of each thread of rank 0, of rank 1, ... */
     pl_page_report pages;
+    char *further;          /* keys of the record that the kernel adds, as JSON; may be NULL */
 } pl_measurement;
 
 /* cases.c: cases that are measured in turn. */
@@ -100,6 +102,11 @@ void pl_markers_open(void);
 void pl_marker_start(const pl_case *);
 void pl_marker_stop(const pl_case *);
 void pl_markers_close(void);
+
+/* lost.c: the time that the system took from this process between the two calls. */
+typedef struct { double elapsed, throttled, waited, stolen; } pl_lost_time;     /* seconds; all threads together */
+pl_lost_time pl_lost_before(const pl_options *);
+void pl_write_lost(const pl_lost_time *before, const pl_options *);
 
 /* record.c, machine.c */
 void pl_write_text(FILE *, const char *);           /* JSON string with quotes */

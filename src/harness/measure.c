@@ -200,6 +200,8 @@ static void sample(pl_measurement *m, int round, bool every_pass)
     m->seconds[round] = time_passes(&m->c, m->passes, every_pass);
     if (communication)
         m->communication[round] = pl_processes.sum(communication(&m->c)) / pl_processes.ranks;
+    if (m->c.kernel->sampled)
+        m->c.kernel->sampled(&m->c, round);
 }
 
 enum { MOST_CORRECTIONS = 5 };
@@ -251,6 +253,8 @@ static void run_group(pl_group *g, const pl_options *o, void *argument)
         look_at_threads(&g->m[i]);
         look_at_pages(&g->m[i]);
         verify(&g->m[i]);
+        if (g->m[i].c.kernel->further)
+            g->m[i].further = g->m[i].c.kernel->further(&g->m[i].c, g->m[i].passes, g->m[i].samples);
         if (pl_processes.rank == 0) {
             pl_write_record(&g->m[i], o);
             if (o->table)

@@ -115,6 +115,9 @@ struct pl_kernel {
     bool in_pairs;                                          /* its processes work in pairs (pl_partner): an even number is needed */
     double (*communication)(const pl_case *);               /* seconds that this process has spent in communication since the last
                                                                call; NULL where nobody asks.  Stands in the record */
+    void (*sampled)(const pl_case *, int sample);           /* after each timed repetition; a number may come again.  May be NULL */
+    char *(*further)(const pl_case *, long passes, int samples);    /* further keys of the record, as JSON; of rank 0, but all
+                                                               processes call it.  May be NULL */
 };
 
 /* The limit streams: load, store, update, copy, triad, with and without non-temporal stores, widest SIMD (streams.c). */

@@ -123,6 +123,22 @@ def _write(data, path):
             pass
 
 
+def read(run_report_path):
+    '''One run report of ReFrame as the rows of a session.
+
+    :arg run_report_path: the JSON file that ReFrame wrote.
+    :returns: ``polars.DataFrame`` with the columns :data:`SCHEMA`.
+    :raises PlumblineError: if the report is missing, corrupt or without any test case.
+    '''
+    report = _read_report(run_report_path)
+    session, started = session_name(report), _started(report['session_info'])
+    rows = session_rows(report)
+    for row in rows:
+        row.update(session=session, started=started)
+    rows[0]['session_info'] = json.dumps(report['session_info'])
+    return pl.DataFrame([{column: row.get(column) for column in SCHEMA} for row in rows], schema=SCHEMA)
+
+
 def archive(run_report_path, root):
     '''Archive one run report of ReFrame.
 
@@ -134,18 +150,12 @@ def archive(run_report_path, root):
     :raises PlumblineError: if the report is missing, corrupt or without any test case, or if the
         archive cannot be written; no half-written file is left.
     '''
-    report = _read_report(run_report_path)
-    session, started = session_name(report), _started(report['session_info'])
-    rows = session_rows(report)
-    for row in rows:
-        row.update(session=session, started=started)
-    rows[0]['session_info'] = json.dumps(report['session_info'])
-    frame = pl.DataFrame([{column: row.get(column) for column in SCHEMA} for row in rows],
-                         schema=SCHEMA)
+    frame = read(run_report_path)
     buffer = io.BytesIO()
     frame.write_parquet(buffer)
-    path = (Path(root) / f"system={rows[0]['system']}" / f'date={started:%Y-%m-%d}' /
-            f'{session}.parquet')
+    first = frame.row(0, named=True)
+    path = (Path(root) / f"system={first['system']}" / f"date={first['started']:%Y-%m-%d}" /
+            f"{first['session']}.parquet")
     _write(buffer.getvalue(), path)
     return path
 

@@ -7,7 +7,7 @@ is a FAIL.
 import json
 import math
 
-from plumbline import schemas, verdict
+from plumbline import broken, refused, schemas, verdict
 
 _MEASURED_NOTHING = 'measured nothing: the test passed without a metric'
 _COPIED = ('system', 'partition', 'environ', 'result', 'fail_phase', 'fail_reason', 'time_total',
@@ -25,7 +25,9 @@ def check_of(case):
 
 
 def first_line(text):
-    '''The first line of a reason, with the next one if it only announces it; blanks collapsed.'''
+    '''What a scheduler refused; else the first line of a reason, with the next one if it only announces it, blanks collapsed.'''
+    if said := refused.in_a_line(text or ''):
+        return said
     lines = [' '.join(line.split()) for line in (text or '').splitlines() if line.strip()]
     if not lines:
         return 'ReFrame gives no reason'
@@ -35,7 +37,8 @@ def first_line(text):
 def _nodes(case, result):
     '''Where the test ran; ReFrame's ``job_nodelist`` is a list, or a text if there was no job.'''
     nodes = case.get('job_nodelist')
-    if isinstance(nodes, list) and nodes:
+    # From ReFrame's squeue scheduler, of a job that has ended before it looked: ['None'].
+    if isinstance(nodes, list) and nodes not in ([], ['None']):
         return ','.join(nodes)
     return (result.get('machine') or {}).get('hostname')
 
@@ -107,13 +110,15 @@ def _skip_reason(result):
     return '; '.join(dict.fromkeys(reasons)) or 'ReFrame does not record why; see its log'
 
 
-def _end_row(case, result, wrong, metrics, failed):
+def _end_row(case, result, wrong, metrics, failed, told):
     '''The row of a test case that its metrics do not give, or :obj:`None`.
 
     ``failed`` holds the unique names of all test cases that did not pass, for the reason of those
-    that depended on them.
+    that depended on them; ``told`` is the verdict and reason of a case whose environment is broken.
     '''
     end = case['result']
+    if told:
+        return dict(zip(('verdict', 'reason'), told))
     if end == 'skip':
         return {'verdict': None, 'reason': wrong or _skip_reason(result)} if not metrics else None
     if end == 'pass':
@@ -150,12 +155,13 @@ def _times(case):
     return {'time_run': times['time_run'], 'time_total': sum(filter(None, times.values()))}
 
 
-def case_rows(case, run, failed=frozenset()):
+def case_rows(case, run, failed=frozenset(), told=None):
     '''The rows of one test case of a run report.
 
     :arg case: entry of ``testcases``.
     :arg run: the index of its run.
     :arg failed: unique names of the test cases that did not pass.
+    :arg told: verdict and reason, where its environment is broken.
     :returns: a list of dictionaries, never empty.
     '''
     result, wrong = _payload(case)
@@ -166,7 +172,7 @@ def case_rows(case, run, failed=frozenset()):
                 **{key: result.get(key) for key in ('timed_seconds', 'level', 'threads')},
                 **_times(case))
     ends = [_metric_row(metric) for metric in metrics]
-    end = _end_row(case, result, wrong, ends, failed)
+    end = _end_row(case, result, wrong, ends, failed, told)
     rows = [{**base, **row} for row in ends + ([end] if end else [])]
     detail = {key: value for key, value in result.items() if key != 'metrics'}
     rows[0]['detail'] = json.dumps(_without_nan(detail)) if detail else None
@@ -177,5 +183,9 @@ def session_rows(report):
     '''All rows of a run report, in the order of running.'''
     failed = {case['unique_name'] for run in report['runs'] for case in run['testcases']
               if case['result'] not in ('pass', 'skip')}
-    return [row for number, run in enumerate(report['runs']) for case in run['testcases']
-            for row in case_rows(case, run.get('run_index', number), failed)]
+    rows = []
+    for number, run in enumerate(report['runs']):
+        told = broken.told_once(run['testcases'])
+        for case in run['testcases']:
+            rows += case_rows(case, run.get('run_index', number), failed, told.get(broken.key(case)))
+    return rows

@@ -14,7 +14,7 @@ from reframe.core.builtins import (fixture, run_after, run_before,
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.core.runtime import runtime
 
-from plumbline import codegen, metrics, records, references, topology, verdict
+from plumbline import codegen, lost_time, metrics, records, references, topology, verdict
 from plumbline.likwid import pin
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.job import Job
@@ -24,6 +24,17 @@ from plumbline.programs import native_programs
 def memory_of_this_node():
     '''Bytes of memory that this node has.'''
     return os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
+
+
+def granted(partition):
+    '''What a job may use of a node: CPUs, how many of them a cgroup grants, memory in bytes; None for what is not known.
+
+    Of a partition with a scheduler it is what the topology job has found (:mod:`plumbline.topology_file`).
+    '''
+    if partition.scheduler.registered_name == 'local':
+        return *topology.allowed_cpus(), memory_of_this_node()
+    node = partition.extras.get('node', {})
+    return node.get('allowed_cpus'), node.get('cpu_quota'), node.get('memory')
 
 
 class OnNode(Job):
@@ -45,11 +56,9 @@ class OnNode(Job):
     @run_after('setup')
     def choose_cpus(self):
         '''One hardware thread of each core that may be used, chip by chip.'''
-        local = self.current_partition.scheduler.registered_name == 'local'
         with in_one_line():
-            allowed, self.quota = topology.allowed_cpus() if local else (None, None)
+            allowed, self.quota, self.memory = granted(self.current_partition)
             order = topology.cpu_order(self.current_partition.processor, allowed)
-        self.memory = memory_of_this_node() if local else None
         if self.quota is not None and self.quota < len(order):
             order = order[:max(1, int(self.quota))]
         self.all_cpus = order
@@ -142,19 +151,26 @@ class ProgramCheck(OnNode):
 
     @run_before('run')
     def launch(self):
-        if self.quota is not None:
-            self.note(f'a cgroup grants {self.quota:g} CPUs')
         with in_one_line():
             options = self.options()
-            command = self.start([self.programs.path(self.program), *options, '--samples', self.samples,
-                                  '--cpus', ','.join(map(str, self.cpus))])
+            command = self.start([self.programs.path(self.program), *options, '--samples', self.samples, *self.placing()])
         self.describe(command)
+
+    def placing(self):
+        '''Options that tell the program where it is expected to run.'''
+        return ['--cpus', ','.join(map(str, self.cpus))]
+
+    def misplaced(self, record):
+        '''The complaint about a thread, or rank, that did not run where it was asked to; or :obj:`None`.'''
+        return records.check_placement(record, self.cpus[:record['threads'] * record['ranks']])
 
     def describe(self, command):
         '''What every result says: the question, and what was run.'''
         self.plumbline.update(
-            schema=1, question=' '.join((self.__doc__ or '').split()), source=self.source, level=getattr(self, 'level', None),
+            schema=1, question=self.question(), source=self.source, level=getattr(self, 'level', None),
             command=shlex.join(map(str, command)), rerun=self._rerun())
+        if hasattr(self, 'programs') and self.programs.spack:     # a simulation has no programs
+            self.plumbline['software'] = self.programs.spack.provenance()
 
     def run_command(self, command):
         '''What ReFrame is to run: a program and its options.'''
@@ -171,16 +187,16 @@ class ProgramCheck(OnNode):
         '''Every record is complete, valid, long enough, and was taken where it was asked for.'''
         with in_one_line():
             found = records.parse(self.output(), source=f'output of {self.program}')
-        self.plumbline.update(machine=found.machine, records=found.measurements)
+        self.plumbline.update(machine=found.machine, records=found.measurements, lost=found.lost)
+        for text in lost_time.notes(found.lost, found.machine):
+            self.note(text)
         self.measurements = found.measurements
         if not metrics.kernels(found.measurements):
             raise SanityError(f'{self.program} measured nothing; its standard error says why')
         self.plumbline['timed_seconds'] = sum(sum(r['seconds']) for r in found.measurements)
         for record in found.measurements:
             complaints = [*records.check_worth_reporting(record)]
-            complaints += filter(None, [
-                records.check_placement(record, self.cpus[:record['threads'] * record['ranks']]),
-                self._wrong_level(record)])
+            complaints += filter(None, [self.misplaced(record), self._wrong_level(record)])
             if complaints:
                 raise SanityError(complaints[0])
         return True
@@ -312,5 +328,6 @@ class NativeCheck(ProgramCheck):
         widths = codegen.widths_of(self.disassembly(), self.program, {
             (record['variant'], record['isa']) for record in metrics.kernels(self.measurements)})
         if widths:
+            self.plumbline['compiled_to'] = widths
             self.note('compiled to: ' + ', '.join(f'{variant} {width}' for variant, width
                                                   in sorted(widths.items())))

@@ -2,12 +2,13 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Literal, Optional
 
 import typer
 
 from plumbline.errors import PlumblineError
-from plumbline.settings import REPORTS
+from plumbline.settings import MODES, REPORTS
+from plumbline.sweep import command as sweep
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None,
                   pretty_exceptions_enable=False, help=__doc__)
@@ -41,6 +42,50 @@ def report(
         raise PlumblineError(f'ReFrame ended with exit code {reframe_status}, and no verdict says '
                              'why: see its output; do not take this run for a pass')
     raise typer.Exit(pages.exit_status(rows))
+
+
+@app.command()
+def compare(
+    sessions: Annotated[Optional[list[str]], typer.Argument(
+        help="sessions of the archive, ReFrame's run reports, or folders of sweeps: one or several before, the last is "
+             'the one after')] = None,
+    last: Annotated[Optional[int], typer.Option(min=2, help='the last sessions of the archive, instead of names')] = None,
+    system: Annotated[Optional[str], typer.Option(help='with --last: of this system')] = None,
+    archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
+):
+    '''Before and after an upgrade: what got slower, by more than noise, and what else changed; exit 1 if something did.'''
+    from rich.console import Console
+    from plumbline import compare as sides
+    from plumbline.report import comparison
+    if bool(sessions) == bool(last) or sessions and len(sessions) < 2:
+        raise PlumblineError('name at least two sessions, oldest first, or --last 2')
+    *before, after = [sides.load(source, archive_root) for source in sessions or sides.last(archive_root, last, system)]
+    found = sides.compare(before, after)
+    comparison.render(found, Console(width=None if sys.stdout.isatty() else 120))
+    raise typer.Exit(1 if found.wrong else 0)
+
+
+@app.command(help=f"""A mode at a fixed time: write the script that runs it, and print what starts it.
+
+    Modes and how long they take on four cores: {', '.join(f'{name} {mode.minutes} min' for name, mode in MODES.items())}.""")
+def schedule(
+    mode: Annotated[str, typer.Argument(help="ReFrame's --mode: " + '; '.join(
+        f'{name}: {mode.about}' for name, mode in MODES.items()))],
+    starter: Annotated[Literal['cron', 'systemd', 'scrontab'], typer.Option('--as', help='what starts it')],
+    at: Annotated[str, typer.Option(help='time of day, HH:MM')],
+    config: Annotated[Path, typer.Option('-C', '--config-file', help="ReFrame's configuration")],
+    days: Annotated[str, typer.Option(help='of the week, e.g. mon,thu; default: every day')] = '',
+    folder: Annotated[Path, typer.Option(help='for the script, its logs and its lock: of what has one folder, one runs at a '
+                                              'time')] = REPORTS / 'schedule',
+    scron: Annotated[Optional[list[str]], typer.Option(help="with --as scrontab: an option of sbatch for the job that runs "
+                                                            'ReFrame, e.g. --scron=--partition=service')] = None,
+):
+    from plumbline import schedule as schedules
+    when = schedules.time_of(at, days)
+    script = schedules.write(mode, config, folder)
+    lines = {'cron': lambda: schedules.cron(script, when), 'systemd': lambda: schedules.systemd(script, when, mode),
+             'scrontab': lambda: schedules.scrontab(script, when, scron or ())}[starter]()
+    print('\n'.join(lines))
 
 
 references_app = typer.Typer(no_args_is_help=True, help='References: record and check them.')
@@ -130,6 +175,29 @@ def simulate(
     from plumbline.simulation import command
     for line in command.answer(network, application, processes, latency, size, iterations, published):
         print(line, flush=True)
+
+
+@app.command()
+def detect(
+    output: Annotated[Optional[Path], typer.Option(help='file to write (default config/sites/NAME.py)')] = None,
+    name: Annotated[Optional[str], typer.Option(
+        help="ReFrame's name of the system (default: the scheduler's, or the host's)")] = None,
+    scheduler: Annotated[Optional[str], typer.Option(help='slurm, pbs, flux or local (default: the first that is there)')] = None,
+):
+    '''Write the site file of the system whose login node this is.  What is not certain is a comment to decide on.
+
+    Nothing is submitted, changed or downloaded, and no file is overwritten.'''
+    from plumbline import detect as detection
+    detection.refuse_existing(output)
+    name, text = detection.site_file(name, scheduler)
+    output = output or detection.default_output(name)
+    detection.write(text, output)
+    for line in detection.next_steps(output, text):
+        print(line)
+
+
+app.command()(sweep.sweep)
+app.command()(sweep.rank)
 
 
 def main():

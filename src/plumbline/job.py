@@ -3,17 +3,43 @@
 import os
 
 import reframe.utility.sanity as sn
-from reframe.core.builtins import run_before
+from reframe.core.builtins import run_after, run_before
 from reframe.core.exceptions import SanityError
 from reframe.core.pipeline import RegressionTestPlugin
 
+from plumbline import ended, settings
+
 #: What the job script writes after the program, with the exit code.  With
 #: ``general/trap_job_errors`` it has stopped before, at the first command that failed.
-_ENDED = 'plumbline: the job ended with'
+ENDED = 'plumbline: the job ended with'
 
 
 class Job(RegressionTestPlugin):
     '''Plugin of every test and fixture that runs a job.'''
+
+    #: Whether what runs is there for others to run.
+    builds = False
+
+    @run_after('init')
+    def do_not_wait_forever(self):
+        if self.max_pending_time is None:
+            self.max_pending_time = settings.MAX_PENDING_TIME
+
+    @run_after('setup')
+    def nor_for_a_build(self):
+        if self.build_job:
+            self.build_job.max_pending_time = self.max_pending_time
+
+    @run_after('setup')
+    def only_build(self):
+        '''The first node of a sweep builds for the others before it measures.'''
+        if settings.BUILD_ONLY and not self.builds:
+            self.skip('PLUMBLINE_BUILD_ONLY is set')
+
+    @run_after('run')
+    def name_the_node(self):
+        if settings.ON_NODE:
+            self.job._nodelist = [settings.NODE]
 
     @run_before('run')
     def leave_binding_to_us(self):
@@ -25,7 +51,17 @@ class Job(RegressionTestPlugin):
     def tell_the_end(self):
         '''From ``squeue`` ReFrame learns no exit code, and takes that for a failure.'''
         if self.current_partition.scheduler.registered_name == 'squeue':
-            self.postrun_cmds += [f'echo {_ENDED} $?']
+            self.postrun_cmds += [f'echo {ENDED} $?']
+
+    @run_before('run')
+    def run_once(self):
+        '''A job whose node fails has failed.  Slurm would run it again, on another node, without a word.'''
+        if self.by_slurm():
+            self.job.options += ['--no-requeue']
+
+    def by_slurm(self):
+        '''Whether the jobs of this partition are Slurm's.'''
+        return self.current_partition.scheduler.registered_name in ('slurm', 'squeue')
 
     @run_before('sanity', always_last=True)
     def exit_code_counts(self):
@@ -35,8 +71,14 @@ class Job(RegressionTestPlugin):
         '''
         if self.is_dry_run():
             return
+        if self.job.exitcode is None and f'{ENDED} 0' in self.output().splitlines():
+            self.job._exitcode = 0
+        elif self.by_slurm() and (self.job.exitcode is None or self.job.state not in ('COMPLETED', 'FAILED')):
+            self.job._exitcode, why = ended.how(self.job)
+            if why:
+                raise SanityError(why)
         if self.job.exitcode is None:
-            self.job._exitcode = 0 if f'{_ENDED} 0' in self.output().splitlines() else 1
+            self.job._exitcode = 1
         if self.job.exitcode:
             said = [line for line in self.output('stderr').splitlines() if line.strip()]
             ours = [line for line in said if line.startswith('plumbline: ')]
@@ -47,8 +89,14 @@ class Job(RegressionTestPlugin):
         '''Why the job failed, where that can be read elsewhere than in the last line of its standard error.'''
         return None
 
+    def question(self):
+        '''What the test asks: its docstring, which a copy that ReFrame makes for ``--distribute`` has not.'''
+        return ' '.join(next((known.__doc__ for known in type(self).__mro__ if known.__doc__), '').split())
+
     def output(self, stream='stdout'):
-        '''What the job wrote to ``stdout`` or ``stderr``.'''
+        '''What the job wrote to ``stdout`` or ``stderr``; nothing if it did not start.'''
         path = os.path.join(self.stagedir, sn.evaluate(getattr(self, stream)))
+        if not os.path.exists(path):
+            return ''
         with open(path, encoding='utf-8', errors='replace') as file:
             return file.read()

@@ -1,17 +1,24 @@
-'''The builds of our programs: once per environment, where they run.'''
+'''The builds of our programs: once per environment, where they run, by CMake or in a Spack environment.'''
 
+import contextlib
+import json
 import os
+import shlex
 import shutil
+import sys
 
 import reframe as rfm
 import reframe.utility.sanity as sn
 from reframe.core.builtins import run_before, sanity_function
+from reframe.core.exceptions import BuildError
 
-from plumbline.job import Job
+from plumbline import broken, builds, ended, settings, spack
+from plumbline.errors import PlumblineError
+from plumbline.job import ENDED, Job
 from plumbline.settings import ROOT
 
 
-class built_programs(rfm.RegressionTest, Job):
+class built_programs(rfm.RegressionTest, Job, special=True):
     '''All programs of one of our CMake projects.
 
     Built on the partition, not on the login node: the flags say ``-march=native``.  Not a
@@ -25,17 +32,82 @@ class built_programs(rfm.RegressionTest, Job):
     sourcesdir = None
     time_limit = '20m'
     executable_opts = ['--list']
+    builds = True
 
     #: Folder of the project, and a variant of :attr:`executable` that its list must show.
     project, listed = None, None
 
+    #: Whether there are Fortran files among them.
+    fortran = False
+
     @run_before('compile')
     def configure(self):
+        try:
+            #: The :class:`plumbline.spack.Locked` that has the programs; None where CMake builds them.
+            self.spack = spack.locked(self.current_environ)
+        except PlumblineError as error:
+            raise self._broken(str(error)) from None
+        if self.spack:
+            self.build_system = 'Spack'
+            self.build_system.environment = str(self.spack.folder)
+            # What is locked, and nothing that Spack would choose now.
+            self.build_system.install_opts = ['--only-concrete']
+            self.postbuild_cmds = self.spack.commands()
+            return
         self.build_system.configuredir = str(ROOT / self.project)
         self.build_system.builddir = 'build'
         self.build_system.flags_from_environ = True
         self.build_system.max_concurrency = min(16, self.current_partition.processor.num_cpus or 4)
         self.build_system.config_opts = ['-G Ninja'] if shutil.which('ninja') else []
+        self.prebuild_cmds = [self._try_compilers()]
+
+    def _try_compilers(self):
+        '''CMake says in forty lines what is wrong with a compiler; this in one.'''
+        environ = self.current_environ
+        tried = ['openmp' if 'openmp' in environ.features else 'c', environ.cc or 'cc']
+        if self.fortran and 'fortran' in environ.features:
+            tried += ['fortran', environ.ftn or 'f95']
+        flags = {'CFLAGS': [*environ.cppflags, *environ.cflags], 'FFLAGS': environ.fflags, 'LDFLAGS': environ.ldflags}
+        return shlex.join(['env', *(f"{name}={' '.join(words)}" for name, words in flags.items() if words),
+                           'sh', str(ROOT / 'src/cmake/try_compilers.sh'), *tried])
+
+    @run_before('compile', always_last=True)
+    def tell_the_end_of_the_build(self):
+        self.postbuild_cmds += [f'echo {ENDED} 0']
+
+    @run_before('compile', always_last=True)
+    def build_once(self):
+        '''In a sweep, nodes that are alike use what one of them has built.'''
+        if not settings.BUILDS or self.spack:
+            return
+        environ = self.current_environ
+        request = {'commands': self.build_system.emit_build_commands(environ),
+                   'compilers': [name for name in (environ.cc, environ.cxx, environ.ftn) if name]}
+        with open(os.path.join(self.stagedir, builds.REQUEST), 'w') as file:
+            json.dump(request, file)
+        fetch, publish = (shlex.join([sys.executable, '-I', '-m', 'plumbline.builds', verb, settings.BUILDS])
+                          for verb in ('fetch', 'publish'))
+        self.prebuild_cmds += [f'{fetch} && echo {ENDED} 0 && exit']
+        self.postbuild_cmds += [f'{publish} || echo plumbline: the other nodes have to build for themselves >&2']
+
+    def compile_wait(self):
+        '''ReFrame says no more of a build that failed than its exit code, and of one of ``squeue`` not even that.'''
+        with contextlib.suppress(BuildError):
+            super().compile_wait()
+            if self.is_dry_run() or f'{ENDED} 0' in self._build_said('stdout').splitlines():
+                return
+        why = ended.how(self.build_job)[1] if self.by_slurm() else None
+        if why:
+            raise BuildError(why)
+        said = self._build_said('stderr') + self._build_said('stdout')
+        raise self._broken(self.spack.not_installed(said) if self.spack else broken.cause(said, self.current_environ.modules))
+
+    def _build_said(self, stream):
+        with open(os.path.join(self.stagedir, getattr(self.build_job, stream)), encoding='utf-8', errors='replace') as file:
+            return file.read()
+
+    def _broken(self, cause):
+        return BuildError(broken.sentence(self.current_environ.name, self.current_partition.fullname, cause))
 
     @sanity_function
     def programs_start(self):
@@ -51,14 +123,15 @@ class native_programs(built_programs):
 
     descr = 'Native programs'
     valid_prog_environs = ['*']
+    fortran = True
     executable = 'build/bin/triad'
     project, listed = 'src', 'plain'
 
     @run_before('compile')
     def keep_the_code(self):
-        if 'fortran' not in self.current_environ.features:
+        if not self.spack and 'fortran' not in self.current_environ.features:
             self.build_system.config_opts += ['-DPLUMBLINE_FORTRAN=OFF']
         # What the compiler made of the loops is read from the programs, not assumed.
-        self.postbuild_cmds = [
+        self.postbuild_cmds += [
             'for p in build/bin/*; do objdump -d --no-show-raw-insn $p > $p.asm || rm -f $p.asm; done'
         ]

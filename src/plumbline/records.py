@@ -35,9 +35,12 @@ class Records:
     :attr machine: the machine record, or :obj:`None` if the program printed none.
     :attr measurements: the measurement records in the order of printing; may be empty, and it is
         the caller's duty not to take that for a success.
+    :attr lost: what the system took of the program's time; one record of each program whose output
+        this is.
     '''
     machine: dict | None = None
     measurements: list[dict] = field(default_factory=list)
+    lost: list[dict] = field(default_factory=list)
 
 
 def _refuse_number(text):
@@ -116,6 +119,8 @@ def parse(text, source='output'):
             raise PlumblineError(f'{where}: {wrong}')
         if record['record'] == 'measurement':
             records.measurements.append(record)
+        elif record['record'] == 'lost':
+            records.lost.append(record)
         elif records.machine is None:
             records.machine = record
         else:

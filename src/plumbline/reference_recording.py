@@ -13,6 +13,7 @@ import polars as pl
 from plumbline import archive, reference_yaml, statistics, verdict
 from plumbline.errors import PlumblineError
 from plumbline.limits import IMPOSSIBLE_OF_LIMIT
+from plumbline.metrics import LESS_IS_BETTER
 from plumbline.reference_files import directory, load
 from plumbline.reference_peaks import FRACTIONS, above_own_limit, impossible, refuse
 
@@ -26,7 +27,6 @@ SIGMAS = 3
 #: Above this noise a metric gets no reference: nothing could be judged by it.
 MOST_NOISE = 0.5
 
-_LOWER_IS_BETTER = ('latency', 'time')
 _MACHINE = ('cpu_model', 'kernel', 'microcode', 'governor', 'huge_pages')
 _INTERVAL = ('interval_low', 'interval_high')
 _CASE = ('session', 'partition', 'environ', 'test')
@@ -84,7 +84,7 @@ def reference_of(metric, value, relative_noise, unit):
     value = float(f'{value:.4g}')
     bound = min(MOST_BOUND, max(LEAST_BOUND, SIGMAS * relative_noise))
     bound = math.ceil(100 * bound - 1e-9) / 100
-    if metric in _LOWER_IS_BETTER:
+    if metric in LESS_IS_BETTER:
         return [value, None, bound, unit]
     upper = None
     if metric in FRACTIONS:

@@ -10,7 +10,11 @@ import os
 import re
 import socket
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+
+from plumbline import topology_file
+from plumbline.errors import PlumblineError
 
 #: The checkout: checks, config and reports lie below it.
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,17 +22,63 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Where results land; ``PLUMBLINE_REPORTS`` says another folder, for a checkout that is shared.
 REPORTS = Path(os.environ.get('PLUMBLINE_REPORTS') or ROOT / 'reports').absolute()
 
-#: An occasion is one flag: ``reframe --mode health``.  Measurements never overlap, and a failure is
-#: only final after it was measured again.  (Once: in a second retry ReFrame 4.10.4 no longer finds
-#: the fixtures that passed, and skips the test.)  Warnings stop the run: of a check file that
-#: cannot be loaded ReFrame only warns, and passes with what is left.  (It warns of ``-S samples=10``
-#: as well, which the fixtures do not have: write ``-S triad_memory.samples=10``.)
+#: Topologies that jobs have found (``topology_file.py``); ``PLUMBLINE_TOPOLOGIES`` says another folder, likewise.
+TOPOLOGIES = Path(os.environ.get('PLUMBLINE_TOPOLOGIES') or ROOT / 'config/topologies').absolute()
+
+#: ``SYSTEM:PARTITION``: ReFrame itself runs on a node of this partition (``plumbline sweep``), which is then a local one.
+ON_NODE = os.environ.get('PLUMBLINE_ON_NODE')
+
+#: Build the programs of the tests that are chosen, and skip the tests.
+BUILD_ONLY = os.environ.get('PLUMBLINE_BUILD_ONLY')
+
+#: Folder of builds that nodes share (``builds.py``).
+BUILDS = os.environ.get('PLUMBLINE_BUILDS')
+
+#: What the scheduler calls this node; its host name may be another one.
+NODE = os.environ.get('SLURMD_NODENAME') or socket.gethostname()
+
+#: Measurements never overlap, and a failure is only final after it was measured again.  (Once: in a second retry
+#: ReFrame 4.10.4 no longer finds the fixtures that passed, and skips the test.)  Warnings stop the run: of a check file
+#: that cannot be loaded ReFrame only warns, and passes with what is left.  (It warns of ``-S samples=10`` as well, which
+#: the fixtures do not have: write ``-S triad_memory.samples=10``.)
 _MEASURE = ['--exec-policy=serial', '--max-retries=1', '--warn-as-error']
 
-MODES = [
-    {'name': 'health', 'options': ['-t health', *_MEASURE]},
-    {'name': 'acceptance', 'options': ['-t acceptance', '-S likwid_bench.effort=full', *_MEASURE]},
-]
+
+@dataclass(frozen=True)
+class Mode:
+    '''An occasion of a site: one flag, ``reframe --mode daily``.
+
+    :attr about: what it is for.
+    :attr minutes: how long it took on four cores, builds included.
+    :attr options: ReFrame's options that choose the checks.
+    :attr every_environment: whether to run in all environments, or in those that :func:`representative` names.
+    '''
+    about: str
+    minutes: int
+    options: tuple[str, ...]
+    every_environment: bool = False
+
+
+MODES = {
+    'node': Mode('vet one node before it returns to service', 3,
+                 ('-t ^node$', '-S likwid_bench.levels=L1', '-S limits.samples=15', '-S triad_memory.samples=30')),
+    'daily': Mode('what got slower since last night', 5, ('-t ^health$',)),
+    'upgrade': Mode('before and after a new kernel, BIOS, MPI or compiler', 20, ('-t ^(health|upgrade)$',), True),
+    'acceptance': Mode('hardware that nobody has measured yet', 60, ('-t ^acceptance$', '-S likwid_bench.effort=full'), True),
+}
+
+#: What ``daily`` was called at first; scripts that say so go on working.
+_FORMER_NAMES = {'health': 'daily'}
+
+#: How long a job may wait for its start, in ReFrame's form (``max_pending_time``): a nightly run is over before the next one.
+#: ``-S max_pending_time=3d`` says otherwise.
+MAX_PENDING_TIME = '12h'
+
+#: For these reasons Slurm lets a job wait until somebody mends something: it is cancelled, and the reason is told.
+_WAITS_IN_VAIN = [
+    'AccountNotAllowed', 'BadConstraints', 'DependencyNeverSatisfied', 'InvalidAccount', 'InvalidQOS', "Job's account not known",
+    'JobHeldAdmin', 'NodeDown', 'PartitionDown', 'PartitionInactive',
+    'PartitionNodeLimit', 'PartitionTimeLimit', 'QOSNotAllowed', 'ReqNodeNotAvail', 'ReservationDeleted']
 
 GENERAL = {
     'check_search_path': [str(ROOT / 'checks')],
@@ -36,11 +86,12 @@ GENERAL = {
     # A program's exit code counts.  Without this ReFrame ignores it.
     'trap_job_errors': True,
     'report_file': str(REPORTS / 'reframe' / 'run-report-{sessionid}.json'),
-    # Ten times a second, always: by default ReFrame looks less and less often and a local test of
-    # 20 s is noticed seconds after its end.
-    'poll_rate_min': 10,
-    'poll_rate_max': 10,
 }
+
+#: How often ReFrame looks for the ends of jobs, times a second, from the first to the last.  Local ones: always ten, by default it
+#: looks less and less often and a test of 20 s is noticed seconds after its end.  A batch system is asked by others as well.
+_LOOK_LOCAL = {'poll_rate_max': 10, 'poll_rate_min': 10}
+_LOOK_BATCH = {'poll_rate_max': 1, 'poll_rate_min': 0.2}
 
 LOGGING = {
     # One metric per line: with all metrics in one line ReFrame writes the header once per process,
@@ -62,8 +113,41 @@ LOGGING = {
 }
 
 
-def _one_at_a_time(partition):
-    return {'max_jobs': 1, **partition} if partition.get('scheduler') == 'local' else partition
+def _by_itself(partition):
+    '''A partition whose local jobs do not overlap, and whose Slurm jobs do not wait in vain.'''
+    if partition.get('scheduler') == 'local':
+        return {'max_jobs': 1, **partition}
+    return {**partition, 'sched_options': {'slurm_job_cancel_reasons': _WAITS_IN_VAIN, **partition.get('sched_options', {})}}
+
+
+def _with_topology(system, partition):
+    '''A partition with what a job has found on a node of it, unless the site file says.'''
+    if 'processor' in partition or partition.get('scheduler') == 'local':
+        return partition
+    try:
+        node = topology_file.read(topology_file.path(TOPOLOGIES, system['name'], partition['name']))
+    except PlumblineError as error:
+        sys.exit(f'plumbline: {error}')
+    if node is None:
+        return partition
+    known = {key: node[key] for key in ('allowed_cpus', 'cpu_quota', 'memory')}
+    return {**partition, 'processor': node['processor'], 'extras': {'node': known, **partition.get('extras', {})}}
+
+
+def _on_this_node(systems):
+    '''Of all partitions the one of :data:`ON_NODE`, without a scheduler, and with folders of this node's own.'''
+    name, _, part = ON_NODE.partition(':')
+    found = [(system, partition) for system in systems for partition in system['partitions']
+             if (system['name'], partition['name']) == (name, part)]
+    if not found:
+        sys.exit(f'plumbline: PLUMBLINE_ON_NODE={ON_NODE}: this configuration has no such partition')
+    from reframe.utility.cpuinfo import cpuinfo     # slow, and needed nowhere else
+    system, partition = found[0]
+    # Kept in the configuration, not by ReFrame, which would write one file in the home directory for all nodes.
+    partition = {'processor': cpuinfo(), **partition, 'scheduler': 'local', 'launcher': 'local', 'max_jobs': 1,
+                 'access': [], 'resources': []}
+    folders = {key: f'{system[key]}/{NODE}' for key in ('prefix', 'stagedir', 'outputdir') if key in system}
+    return [{**system, **folders, 'partitions': [partition]}]
 
 
 def _refuse_other_hosts(systems):
@@ -78,18 +162,48 @@ def _refuse_other_hosts(systems):
                  "the system's hostnames")
 
 
+def representative(systems, environments):
+    '''Names of environments that have, between them, every feature there is: in each partition, an environment counts
+    that has a feature which none listed before it has.  With gcc before clang, that is gcc, and gcc with each MPI.
+    '''
+    features = {environment['name']: set(environment.get('features', ())) for environment in environments}
+    named = {}
+    for partition in (partition for system in systems for partition in system['partitions']):
+        seen = set()
+        for name in partition['environs']:
+            if features.get(name, set()) - seen:
+                named[name] = None
+            seen |= features.get(name, set())
+    return list(named)
+
+
+def _modes(systems, environments):
+    ''':data:`MODES` as ReFrame takes them.'''
+    one_of_each = [f"-p '^({'|'.join(map(re.escape, representative(systems, environments)))})$'"]
+    options = {name: [*mode.options, *([] if mode.every_environment else one_of_each), *_MEASURE]
+               for name, mode in MODES.items()}
+    options |= {former: options[name] for former, name in _FORMER_NAMES.items()}
+    return [{'name': name, 'options': chosen} for name, chosen in options.items()]
+
+
 def site(systems, environments):
     '''The ``site_configuration`` of a site file.
 
     :arg systems: as in ReFrame's configuration.  Stage, output and logs go below
         ``reports/reframe`` unless a system says otherwise.  Partitions without a scheduler run one
-        job at a time: ReFrame would run eight at once, and they would measure each other.
+        job at a time: ReFrame would run eight at once, and they would measure each other.  Slurm's jobs are cancelled where
+        they would wait in vain.  The topology of the others
+        comes from :data:`TOPOLOGIES`, unless it is given.
     :arg environments: as in ReFrame's configuration.
     '''
     _refuse_other_hosts(systems)
     REPORTS.joinpath('reframe').mkdir(parents=True, exist_ok=True)
+    if ON_NODE:
+        systems = _on_this_node(systems)
     systems = [{'prefix': str(REPORTS / 'reframe'), 'max_local_jobs': 1, **system,
-                'partitions': [_one_at_a_time(part) for part in system['partitions']]}
+                'partitions': [_with_topology(system, _by_itself(part)) for part in system['partitions']]}
                for system in systems]
-    return {'systems': systems, 'environments': environments, 'general': [GENERAL],
-            'logging': [LOGGING], 'modes': MODES}
+    batch = [system['name'] for system in systems if any(part.get('scheduler') != 'local' for part in system['partitions'])]
+    general = [{**GENERAL, **_LOOK_LOCAL}, *({**GENERAL, **_LOOK_BATCH, 'target_systems': [name]} for name in batch)]
+    return {'systems': systems, 'environments': environments, 'general': general,
+            'logging': [LOGGING], 'modes': _modes(systems, environments)}

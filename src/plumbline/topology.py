@@ -33,12 +33,16 @@ CACHE_SHARE = 0.5
 #: ... which must be at least this multiple of the level below, or most hits are hits there.
 ABOVE_LOWER_LEVEL = 2
 
-_DETECT = ('run `reframe --detect-host-topology=topology.json` on a compute node and give the '
-           'contents as `processor` of the partition in the site file')
+_DETECT = ('let a job detect it: `reframe -C SITE -c checks -R -r -t topology` (or give what `reframe '
+           '--detect-host-topology=FILE` writes there as `processor` of the partition in the site file)')
 
 
-def _bytes_text(size):
-    return f'{size / 2**20:g} MiB' if size >= 2**20 else f'{size / 2**10:g} KiB'
+def bytes_text(size):
+    '''Bytes for people, for example ``'7.5 MiB'``.'''
+    for unit, name in ((2**30, 'GiB'), (2**20, 'MiB')):
+        if size >= unit:
+            return f'{size / unit:.4g} {name}'
+    return f'{size / 2**10:g} KiB'
 
 
 def _topology(processor):
@@ -174,8 +178,8 @@ def _cache_working_set(processor, level, cpus):
     lower = capacity(processor, below[-1], cpus) if below else 0
     if size < ABOVE_LOWER_LEVEL * lower:
         raise PlumblineError(
-            f'{level} cannot be isolated: half of its capacity ({_bytes_text(size)}) is below '
-            f'{ABOVE_LOWER_LEVEL} x {below[-1]} ({_bytes_text(lower)}) of the same CPUs; leave '
+            f'{level} cannot be isolated: half of its capacity ({bytes_text(size)}) is below '
+            f'{ABOVE_LOWER_LEVEL} x {below[-1]} ({bytes_text(lower)}) of the same CPUs; leave '
             f'{level} out, or use fewer of the cores that share it')
     return size
 
@@ -188,8 +192,8 @@ def _memory_working_set(processor, available):
     size = min(size, int(MEMORY_SHARE * available))
     if size < MEMORY_OVER_CACHE_LEAST * cache:
         raise PlumblineError(
-            f'memory cannot be measured: a quarter of it is {_bytes_text(size)}, and the '
-            f'last-level caches hold {_bytes_text(cache)}; ask for {_bytes_text(8 * cache)} of '
+            f'memory cannot be measured: a quarter of it is {bytes_text(size)}, and the '
+            f'last-level caches hold {bytes_text(cache)}; ask for {bytes_text(8 * cache)} of '
             'memory at least')
     return size
 

@@ -22,6 +22,8 @@ import subprocess
 import time
 from pathlib import Path
 
+import database as accounting
+
 from plumbline.errors import PlumblineError
 
 COMMANDS = ('slurmctld', 'slurmd', 'munged', 'sinfo', 'sbatch', 'squeue', 'unshare', 'setpriv')
@@ -61,9 +63,10 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 '''
 
 
-def missing():
-    '''Why no cluster can be started here; empty if one can.'''
-    lacking = [command for command in COMMANDS if not shutil.which(command, path=os.environ['PATH'] + _SYSTEM)]
+def missing(database=False):
+    '''Why no cluster can be started here, or none with accounting; empty if one can.'''
+    needed = COMMANDS + (accounting.COMMANDS if database else ())
+    lacking = [command for command in needed if not shutil.which(command, path=os.environ['PATH'] + _SYSTEM)]
     if lacking:
         return f"{', '.join(lacking)} not found"
     return '' if os.geteuid() == 0 else 'only root can give the nodes names of their own'
@@ -91,17 +94,20 @@ class Cluster:
     :arg nodes: how many.
     :arg cpus: the CPUs that each node is bound to, a list of numbers for each; by default the nodes share them out.
     :arg quotas: node -> share of the time of its CPUs that a cgroup grants it, e.g. ``{'n3': 0.6}``.
+    :arg favoured: the nodes' processes come before all else that this host runs, as if it were theirs (a cgroup for each).
     :arg extra: further lines of ``slurm.conf``, e.g. partitions.
     :arg absent: nodes that are in ``slurm.conf`` but have no slurmd.
+    :arg database: also start slurmdbd and MariaDB, for ``sacct``.
     '''
 
-    def __init__(self, folder, nodes=4, cpus=None, quotas=None, extra='', absent=()):
+    def __init__(self, folder, nodes=4, cpus=None, quotas=None, favoured=False, extra='', absent=(), database=False):
         self.folder = Path(folder).absolute()
         self.nodes = [f'n{i + 1}' for i in range(nodes)]
         self.cpus = dict(zip(self.nodes, cpus or shared_out(sorted(os.sched_getaffinity(0)), nodes)))
-        self.quotas, self.extra, self.absent = quotas or {}, extra, set(absent)
-        #: Variables that Slurm's commands need.
-        self.variables = {'SLURM_CONF': str(self.folder / 'slurm.conf')}
+        self.quotas, self.favoured, self.extra, self.absent, self.database = quotas or {}, favoured, extra, set(absent), database
+        #: Variables that Slurm's commands need.  UCX (of MPICH) would take the nodes for one host, by its boot id, and look for the
+        #: peer's process number, which is another one in another node's namespace.
+        self.variables = {'SLURM_CONF': str(self.folder / 'slurm.conf'), 'UCX_TLS': '^sm'}
         self._processes, self._cgroups = {}, []
 
     def __enter__(self):
@@ -113,20 +119,27 @@ class Cluster:
     # --- start and stop -----------------------------------------------------------------------------------
 
     def start(self):
-        why = missing()
+        why = missing(self.database)
         if why:
             raise PlumblineError(f'no virtual cluster: {why}')
+        unknown = sorted((set(self.quotas) | self.absent) - set(self.nodes))
+        if unknown:
+            raise PlumblineError(f"no virtual cluster: {', '.join(unknown)} is none of its nodes {self.nodes[0]} .. {self.nodes[-1]}")
         # Munge refuses a folder that others may write to, and sockets have short paths.
         for part in ('munge', 'state'):
             (self.folder / part).mkdir(parents=True, exist_ok=True)
         (self.folder / 'munge').chmod(0o755)
-        self.port, *ports = free_ports(1 + len(self.nodes))
+        self.port, database_port, *ports = free_ports(2 + len(self.nodes))
         self.ports = dict(zip(self.nodes, ports))
+        if self.database:
+            self.extra += accounting.SLURM_CONF.format(port=database_port, folder=self.folder)
         (self.folder / 'slurm.conf').write_text(self._configuration())
         (self.folder / 'hosts').write_text(Path('/etc/hosts').read_text() + ''.join(
             f'{self._address(node)} {node}\n' for node in self.nodes))
         try:
             self._start_munge()
+            if self.database:
+                accounting.start(self, database_port)
             self.start_controller()
             for node in self.nodes:
                 if node not in self.absent:
@@ -147,7 +160,7 @@ class Cluster:
         self._cgroups = []
 
     def start_controller(self):
-        self._spawn('slurmctld', ['slurmctld', '-D', '-i'])
+        self.spawn('slurmctld', ['slurmctld', '-D', '-i'])
 
     def stop_controller(self):
         self._end('slurmctld')
@@ -158,20 +171,21 @@ class Cluster:
         inside = f'mount --bind {self.folder}/hosts /etc/hosts && hostname {node} && exec slurmd -D -N {node}'
         command = ['taskset', '-c', cpus, 'unshare', '--mount', '--uts', '--pid', '--fork', '--kill-child', '--mount-proc',
                    'sh', '-c', inside]
-        if node in self.quotas:
-            tasks = self._cgroup(node, self.quotas[node] * len(self.cpus[node]))
+        if node in self.quotas or self.favoured:
+            tasks = self._cgroup(node)
             command = ['sh', '-c', f'echo $$ > {tasks} && exec "$@"', 'sh', *command]
-        self._spawn(node, command)
+        self.spawn(node, command)
 
     def stop_node(self, node):
         self._end(node)
 
-    def _spawn(self, name, command):
+    def spawn(self, name, command, **variables):
+        '''Start a daemon that ends with this process.'''
         with open(self.folder / f'{name}.out', 'a') as output:
             self._processes[name] = subprocess.Popen(
                 # Without this process, whatever ended it, there is no cluster.
-                ['setpriv', '--pdeathsig', 'KILL', *command], stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=self._environment(),
-                start_new_session=True)
+                ['setpriv', '--pdeathsig', 'KILL', *command], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                env={**self._environment(), **variables}, start_new_session=True)
 
     def _end(self, name):
         process = self._processes.pop(name, None)
@@ -198,25 +212,26 @@ class Cluster:
         key = self.folder / 'munge/key'
         key.write_bytes(os.urandom(128))
         key.chmod(0o400)
-        self._spawn('munged', ['munged', '--foreground', '--force', f'--key-file={key}', f'--socket={self.folder}/munge/socket',
-                               f'--pid-file={self.folder}/munge/pid', f'--log-file={self.folder}/munge/log',
-                               f'--seed-file={self.folder}/munge/seed'])
-        self._until(lambda: (self.folder / 'munge/socket').exists(), 10, 'munged does not start')
+        self.spawn('munged', ['munged', '--foreground', '--force', f'--key-file={key}', f'--socket={self.folder}/munge/socket',
+                              f'--pid-file={self.folder}/munge/pid', f'--log-file={self.folder}/munge/log',
+                              f'--seed-file={self.folder}/munge/seed'])
+        self.until(lambda: (self.folder / 'munge/socket').exists(), 10, 'munged does not start')
 
-    def _cgroup(self, node, cpus):
-        '''The file to write a process number to, so that it gets the time of so many CPUs.'''
+    def _cgroup(self, node):
+        '''The file to write a process number to, so that it gets what the node gets.'''
         version1 = (_CPU_CGROUPS / 'cpu.cfs_quota_us').exists() or (_CPU_CGROUPS / 'tasks').exists()
         folder = (_CPU_CGROUPS if version1 else _UNIFIED) / f'plumbline-{os.getpid()}-{self.port}-{node}'
         folder.mkdir(exist_ok=True)
         if folder not in self._cgroups:
             self._cgroups.append(folder)
-        quota = round(cpus * 100000)
+        quota = round(self.quotas[node] * len(self.cpus[node]) * 100000) if node in self.quotas else None
         if version1:
-            (folder / 'cpu.cfs_period_us').write_text('100000')
-            (folder / 'cpu.cfs_quota_us').write_text(str(quota))
-            return folder / 'tasks'
-        (folder / 'cpu.max').write_text(f'{quota} 100000')
-        return folder / 'cgroup.procs'
+            files = {'cpu.cfs_period_us': 100000, 'cpu.cfs_quota_us': quota or -1, 'cpu.shares': 2**18 if self.favoured else 1024}
+        else:
+            files = {'cpu.max': f"{quota or 'max'} 100000", 'cpu.weight': 10000 if self.favoured else 100}
+        for name, value in files.items():
+            (folder / name).write_text(str(value))
+        return folder / ('tasks' if version1 else 'cgroup.procs')
 
     def _address(self, node):
         return f'127.0.1.{self.nodes.index(node) + 1}'
@@ -239,6 +254,13 @@ class Cluster:
         return subprocess.run(list(map(str, command)), env=self._environment(), text=True, timeout=timeout,
                               stdin=subprocess.DEVNULL, capture_output=True, **more)
 
+    def must(self, command):
+        '''The same for a command that has to end well; its standard output.'''
+        done = self.run(command)
+        if done.returncode:
+            raise PlumblineError(f"{' '.join(map(str, command))} failed: {(done.stdout + done.stderr).strip()[-500:]}")
+        return done.stdout
+
     def states(self):
         '''Node -> its state as sinfo says it, e.g. ``idle``; empty while the controller does not answer.'''
         done = self.run(['sinfo', '-N', '-h', '-o', '%N %T', '-p', 'all'])
@@ -247,9 +269,10 @@ class Cluster:
     def wait(self, seconds=60):
         '''Until all nodes that have a slurmd are idle.'''
         present = [node for node in self.nodes if node in self._processes]
-        self._until(lambda: all(self.states().get(node) == 'idle' for node in present), seconds, 'the nodes do not become idle')
+        self.until(lambda: all(self.states().get(node) == 'idle' for node in present), seconds, 'the nodes do not become idle')
 
-    def _until(self, done, seconds, complaint):
+    def until(self, done, seconds, complaint):
+        '''Wait until a function says true; an error if it takes longer, or if a daemon has ended.'''
         end = time.monotonic() + seconds
         while not done():
             dead = [name for name, process in self._processes.items() if process.poll() is not None]

@@ -1,6 +1,7 @@
 '''A machine that nobody has: a core for each CPU that may be used, or what the test says.
 
-``CANNED_SCHEDULER`` and ``CANNED_LAUNCHER`` choose another batch system, ``CANNED_FEATURES`` and
+``CANNED_SCHEDULER`` and ``CANNED_LAUNCHER`` choose another batch system, ``CANNED_ACCESS`` the options that its partition
+asks for, ``CANNED_FEATURES`` and
 ``CANNED_ENVIRONS`` name features and environments, ``CANNED_CPUS`` is the number of CPUs that the
 topology claims, ``CANNED_OVERLAP`` allows jobs to overlap, ``CANNED_HOSTNAMES`` are its hosts.
 '''
@@ -38,6 +39,7 @@ site_configuration = settings.site(
             'name': 'cpu',
             'scheduler': os.environ.get('CANNED_SCHEDULER', 'local'),
             'launcher': os.environ.get('CANNED_LAUNCHER', 'local'),
+            'access': os.environ.get('CANNED_ACCESS', '').split(),
             'environs': os.environ.get('CANNED_ENVIRONS', 'gnu').split(),
             'features': os.environ.get('CANNED_FEATURES', '').split(),
             'processor': processor(list(cpus)),

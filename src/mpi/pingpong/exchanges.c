@@ -54,6 +54,17 @@ void pingpong_write(void *buffer, size_t bytes, int sender, uint64_t written)
     memcpy(word + words, &last, bytes % sizeof *word);
 }
 
+double pingpong_wrong_bytes(const void *buffer, size_t bytes, int sender, uint64_t written)
+{
+    const unsigned char *const found = buffer;
+    double wrong = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        const uint64_t word = pingpong_word(sender, written, i / sizeof word);
+        wrong += found[i] != ((const unsigned char *)&word)[i % sizeof word];
+    }
+    return wrong;
+}
+
 static uint64_t read_all(const void *buffer, size_t bytes)
 {
     const uint64_t *const word = buffer;

@@ -25,4 +25,7 @@ static inline uint64_t pingpong_word(int sender, uint64_t written, size_t i)
 }
 void pingpong_write(void *buffer, size_t bytes, int sender, uint64_t written);
 
+/* How many bytes of a message are not what this sender has written. */
+double pingpong_wrong_bytes(const void *buffer, size_t bytes, int sender, uint64_t written);
+
 #endif

@@ -112,17 +112,6 @@ static void poison(const pl_case *c)
     pl_buffers_set_guards(((pair_data *)c->data)->buffers);
 }
 
-/* Bytes that are not what this sender has written. */
-static double wrong_bytes(const unsigned char *buffer, size_t bytes, int sender, uint64_t written)
-{
-    double wrong = 0;
-    for (size_t i = 0; i < bytes; i++) {
-        const uint64_t word = pingpong_word(sender, written, i / sizeof word);
-        wrong += buffer[i] != ((const unsigned char *)&word)[i % sizeof word];
-    }
-    return wrong;
-}
-
 static uint64_t sum_of(size_t bytes, int sender, uint64_t written)
 {
     uint64_t sum = 0, last = 0;
@@ -140,7 +129,7 @@ static double verify(const pl_case *c)
     const pingpong_ends *e = ends_of(c);
     if (!pl_buffers_guards_intact(((pair_data *)c->data)->buffers))
         return INFINITY;
-    return wrong_bytes(e->in, c->n, e->partner, touched) + wrong_bytes(e->out, c->n, pl_processes.rank, touched) +
+    return pingpong_wrong_bytes(e->in, c->n, e->partner, touched) + pingpong_wrong_bytes(e->out, c->n, pl_processes.rank, touched) +
            (touched && e->sum != sum_of(c->n, e->partner, 1));
 }
 

@@ -10,10 +10,11 @@
 
 enum { HOST = 256 };
 
-static struct {
-    char host[HOST];
+typedef struct {
+    char host[HOST], cpus[HOST];    /* cpus: that it may use, such as 0-3,8; cut off where it is longer */
     int pid;
-} *place;               /* of each process; on rank 0 */
+} process_place;
+static process_place *place;        /* of each process; on rank 0 */
 
 static void meet(void) { MPI_Barrier(MPI_COMM_WORLD); }
 
@@ -73,7 +74,9 @@ static void write_places(void)
     for (int rank = 0; rank < pl_processes.ranks; rank++) {
         printf("%s{\"host\": ", rank ? ", " : "");
         pl_write_text(stdout, place[rank].host);
-        printf(", \"pid\": %d}", place[rank].pid);
+        printf(", \"pid\": %d, \"cpus\": ", place[rank].pid);
+        pl_write_text(stdout, place[rank].cpus);
+        putchar('}');
     }
     putchar(']');
 }
@@ -101,22 +104,27 @@ static const char *library(void)
     return text;
 }
 
+static void read_allowed_cpus(char *text)
+{
+    char line[HOST + 32];
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "Cpus_allowed_list: %255s", text) == 1)
+            break;
+    if (f)
+        fclose(f);
+}
+
+/* The host's own name: SLURMD_NODENAME is the first node's on all of them where a launcher hands on its variables (MPICH's and
+ * Intel MPI's Hydra do). */
 static void gather_places(void)
 {
-    char host[HOST] = "";
-    int pid = getpid();
-    gethostname(host, sizeof host - 1);
-    char (*hosts)[HOST] = pl_allocate((size_t)pl_processes.ranks * sizeof *hosts, "the names of the hosts");
-    int *pids = pl_allocate((size_t)pl_processes.ranks * sizeof *pids, "the numbers of the processes");
-    MPI_Gather(host, HOST, MPI_CHAR, hosts, HOST, MPI_CHAR, 0, MPI_COMM_WORLD);
-    MPI_Gather(&pid, 1, MPI_INT, pids, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    place = pl_allocate((size_t)pl_processes.ranks * sizeof *place, "the places of the processes");
-    for (int rank = 0; rank < pl_processes.ranks; rank++) {
-        memcpy(place[rank].host, hosts[rank], HOST);
-        place[rank].pid = pids[rank];
-    }
-    free(hosts);
-    free(pids);
+    process_place own = {.pid = getpid()};
+    gethostname(own.host, sizeof own.host - 1);
+    read_allowed_cpus(own.cpus);
+    if (pl_processes.rank == 0)
+        place = pl_allocate((size_t)pl_processes.ranks * sizeof *place, "the places of the processes");
+    MPI_Gather(&own, sizeof own, MPI_BYTE, place, sizeof own, MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
 int pl_mpi_main(int argc, char **argv, const pl_kernel *kernel)

@@ -9,7 +9,7 @@ import tempfile
 
 import numpy as np
 
-from plumbline.bench import datatype, fdtd, fileio, gather, injection, latency, motion, pingpong, rma, spmv, stencils, transpose, triad
+from plumbline.bench import datatype, fdtd, fileio, gather, injection, latency, motion, pingpong, rma, scale, spmv, stencils, transpose, triad
 from plumbline.bench.common import Figure, Machine
 from plumbline.errors import PlumblineError
 
@@ -24,6 +24,7 @@ FIGURES = {
     'motion': motion.figures,
     'pingpong': pingpong.figures,
     'rma': rma.figures,
+    'scale': scale.figures,
     'spmv': spmv.figures,
     'stencils': stencils.figures,
     'trapezoid': latency.trapezoid_figures,

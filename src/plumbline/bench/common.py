@@ -1,5 +1,6 @@
 '''What the figures of all kernels share: the figure, and the machine that it is measured on.'''
 
+import functools
 import math
 import os
 import subprocess
@@ -45,18 +46,26 @@ class Figure:
 
 
 class Machine:
-    '''The programs, built here, and the CPUs to run them on.'''
+    '''The programs, built here when they are first asked for, and the CPUs to run them on.
 
-    def __init__(self, folder):
+    :attr place: the folder that all is built in, and that has room for more.
+    '''
+
+    def __init__(self, place):
         self.processor = cpuinfo()
         allowed, _ = topology.allowed_cpus()
         self.cpus = topology.cpu_order(self.processor, allowed)
         self.memory = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
-        self.folder = folder
-        for command in (['cmake', '-S', str(ROOT / 'src'), '-B', folder], ['cmake', '--build', folder, '--parallel']):
+        self.place = place
+
+    @functools.cached_property
+    def folder(self):
+        '''The folder of the build.'''
+        for command in (['cmake', '-S', str(ROOT / 'src'), '-B', self.place], ['cmake', '--build', self.place, '--parallel']):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise PlumblineError(f"{' '.join(command)} failed: {done.stderr.strip().splitlines()[-1:]}")
+        return self.place
 
     def run(self, program, cpus, *options):
         '''The measurement records of one run of a native program.'''

@@ -1,37 +1,57 @@
 '''The base of all checks that run a program of several processes.'''
 
 from reframe.core.builtins import fixture, run_after, run_before, variable
-from reframe.core.exceptions import SanityError
+from reframe.core.exceptions import ReframeError, SanityError
 
-from plumbline import records
+from plumbline import records, settings
 from plumbline.check import ProgramCheck
 from plumbline.errors import PlumblineError, in_one_line
-from plumbline.mpi import loopback
+from plumbline.mpi import loopback, placement
 from plumbline.mpi.families import Settings, family_of, obituary
 from plumbline.mpi.launch import EnvironmentLauncher
+from plumbline.mpi.nodes import nodes_of
 from plumbline.mpi.programs import mpi_programs
 
 class MpiJob:
     '''What starts processes: launcher, binding, transport.  For plugins of tests and fixtures that are ``Job``\\ s.'''
 
+    @property
+    def bound(self):
+        '''Whether ranks are bound to CPUs that the topology names.
+
+        A partition with the extra ``binding: scheduler`` leaves them those that its scheduler gives, where nodes are
+        shared, or differ in what they allow: each rank must then have been given one CPU of its own.
+        '''
+        chosen = self.current_partition.extras.get('binding', 'topology')
+        if chosen not in ('topology', 'scheduler'):
+            raise PlumblineError(f'extras of {self.current_partition.fullname}: binding {chosen!r}: give '
+                                 "'topology' or 'scheduler'")
+        return chosen == 'topology'
+
     def launch_by(self, settings):
-        '''Let the environment's MPI, or else the partition's launcher, start one process on each of :attr:`cpus`.
+        '''Let the environment's MPI, or else the partition's launcher, start one process on each of :attr:`cpus`, of as
+        many :attr:`nodes`.
 
         :arg settings: further :class:`families.Settings`.
         :returns: the words of the launcher, for the record.
         '''
-        ranks, cpus = len(self.cpus), ','.join(map(str, self.cpus))
-        self.num_tasks = self.num_tasks_per_node = ranks
+        self.num_tasks = len(self.cpus)
+        self.num_tasks_per_node = self.num_tasks // self.nodes
         self.num_cpus_per_task = 1
+        cpus = self.cpus[:self.num_tasks_per_node]
         words = self.current_environ.extras.get('launcher')
         if words:
             self.job.launcher = EnvironmentLauncher(words)
-            self.prerun_cmds += self.family.bind_commands(self.cpus)
-            settings = (self.family.start + self.family.bind).filled(ranks=ranks, cpus=cpus) + settings
+            ours = self.family.start + (self.family.nodes if self.nodes > 1 else Settings())
+            if self.bound:
+                self.prerun_cmds += self.family.bind_commands(cpus, self.nodes)
+            ours += self.family.bind if self.bound else self.family.unbound
         else:
-            settings = Settings([f'--cpu-bind=map_cpu:{cpus}']) + settings
             self.job.launcher.options = [option for option in self.job.launcher.options
                                          if not option.startswith('--cpu-bind')]
+            ours = Settings(['--cpu-bind=map_cpu:{cpus}'] if self.bound else [])
+        settings = ours.filled(ranks=self.num_tasks, per_node=self.num_tasks_per_node,
+                               cpus=','.join(map(str, cpus))) + settings
         self.job.launcher.options += settings.options
         self.env_vars.update(settings.env)
         return [*self.job.launcher.command(self.job), *self.job.launcher.options]
@@ -40,15 +60,18 @@ class MpiJob:
 class MpiCheck(MpiJob, ProgramCheck):
     '''Base plugin of the MPI checks.
 
-    A check sets :attr:`program`, ``ranks`` (a number, or ``all``), ``transport`` (``shm``, ``tcp``, or a parameter of
-    both), and defines ``options()`` and ``evaluate()``.
+    A check sets :attr:`program`, ``ranks`` (a number, or ``all``), ``transport`` (``shm``, ``tcp``, ``default``: what
+    the MPI chooses, or a parameter of them), and defines ``options()`` and ``evaluate()``.
     '''
 
     #: The MPI programs of the environment.
     programs = fixture(mpi_programs, scope='environment')
 
-    #: Processes; ``all``: one on every CPU.
+    #: Processes on each node; ``all``: one on every CPU.
     ranks = variable(int, str, value=2, loggable=False)
+
+    #: Nodes; 0 for all of the partition that run jobs.
+    nodes = variable(int, value=1, loggable=False)
 
     #: A library of ours that the program loads first (``pack``, ``latency``); empty for none.
     preload = variable(str, value='', loggable=False)
@@ -62,17 +85,53 @@ class MpiCheck(MpiJob, ProgramCheck):
 
     @property
     def cpus(self):
-        '''The CPU of each rank, in their order.'''
-        return self.all_cpus if self.ranks == 'all' else self.all_cpus[:int(self.ranks)]
+        '''The CPU of each rank, in their order: node by node.'''
+        return (self.all_cpus if self.ranks == 'all' else self.all_cpus[:int(self.ranks)]) * self.nodes
+
+    @run_after('setup')
+    def choose_nodes(self):
+        '''As many as are asked for; the test is left out where there are fewer.'''
+        wanted, where = self.nodes, self.current_partition.fullname
+        scheduler = self.current_partition.scheduler.registered_name
+        if wanted < 0:
+            raise ReframeError(f'{type(self).__name__}.nodes={wanted}: give a number of nodes, or 0 for all that run jobs')
+        if wanted == 1 or self.is_dry_run():
+            self.nodes = wanted or 2
+            return
+        if scheduler == 'local':
+            self.leave_out(f'needs {wanted or "several"} nodes: {where} is local, this node alone')
+        found = nodes_of(self.job)
+        if found is None and not wanted:
+            self.leave_out(f'the scheduler {scheduler} does not say which nodes there are: give their number, -S '
+                           f'{type(self).__name__}.nodes=N')
+        if found is None:
+            return
+        self.nodes = wanted or len(found.usable)
+        if len(found.usable) < max(2, self.nodes):
+            self.leave_out(f'needs {wanted or 2} nodes: {where} has {len(found.usable)} that can be used'
+                           + (f', not {found.others}' if found.others else ''))
+        if not wanted and found.others:
+            self.note(f'not among the nodes, because they are down or kept back: {found.others}')
 
     @run_after('setup', always_last=True)
     def choose_mpi(self):
         with in_one_line():
             self.family = family_of(self.current_environ)
+        if settings.ON_NODE and not self.current_environ.extras.get('launcher'):
+            self.leave_out(f"the scheduler's launcher starts nothing on the node itself: give {self.current_environ.name} the extra "
+                           '`launcher`, e.g. mpirun')
         if self.ranks != 'all' and int(self.ranks) > len(self.all_cpus):
             self.leave_out(f'{self.ranks} ranks need as many CPUs, there are {len(self.all_cpus)}')
-        if self.transport not in self.family.transports:
+        if self.transport != 'default' and self.transport not in self.family.transports:
             self.leave_out(f'{self.family.title} is not known to offer {self.transport}: see data/mpi.yaml')
+
+    def placing(self):
+        return super().placing() if self.bound else []
+
+    def misplaced(self, record):
+        processes = self.plumbline['machine'].get('processes', ())
+        wrong = placement.wrong_nodes(processes, self.nodes)
+        return wrong or (super().misplaced(record) if self.bound else placement.wrong_cpus(processes, record['cpus']))
 
     def settings(self):
         '''Further :class:`families.Settings` for the launch.'''
@@ -80,7 +139,7 @@ class MpiCheck(MpiJob, ProgramCheck):
 
     def start(self, command):
         '''Place the ranks; the command as it is run.'''
-        launcher = self.launch_by(self.family.transports[self.transport] + self.settings())
+        launcher = self.launch_by(self.family.transports.get(self.transport, Settings()) + self.settings())
         if self.preload:
             command = ['env', f'LD_PRELOAD={self.programs.library(self.preload)}', *command]
         self.plumbline.update(ranks=len(self.cpus), transport=self.transport)
@@ -105,6 +164,8 @@ class MpiCheck(MpiJob, ProgramCheck):
         :arg moved: their bytes, at least.
         :arg of: which looks at the loopback device count.
         '''
+        if self.transport == 'default':
+            return      # nothing is claimed
         hosts = {process['host'] for process in self.plumbline['machine'].get('processes', ())}
         crossed = loopback.crossed(self.output(), of)
         if crossed is None or len(hosts) != 1:

@@ -1,6 +1,7 @@
 '''What differs between MPIs, read from ``data/mpi.yaml``.'''
 
 import functools
+import itertools
 import re
 import signal
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ class Settings:
     env: dict = field(default_factory=dict)
 
     def filled(self, **values):
-        '''The same with ``{cpus}``, ``{ranks}`` or ``{value}`` replaced.'''
+        '''The same with ``{cpus}``, ``{ranks}``, ``{per_node}`` or ``{value}`` replaced.'''
         return Settings([word.format(**values) for word in self.options],
                         {name: text.format(**values) for name, text in self.env.items()})
 
@@ -33,9 +34,12 @@ class Family:
     :attr name: ``openmpi``, ``mpich`` or ``impi``; a feature of its environments.
     :attr library: how what MPI_Get_library_version says begins.
     :attr header: a macro that its ``mpi.h`` defines, and no other's.
+    :attr wraps: language (``c``, ``fortran``) -> variable that tells its wrapper which compiler to use.
     :attr start: the number of processes.
-    :attr bind: one process on each of the CPUs, in their order.
-    :attr rank_file: name and line of the file that ``bind`` needs, or None.
+    :attr nodes: processes on each node, where there are several nodes.
+    :attr bind: one process on each of the CPUs of a node, in their order.
+    :attr rank_file: name and line of the file that ``bind`` needs, and how its only or its several nodes are called; or None.
+    :attr unbound: processes on each node, which keep the CPUs that they are given.
     :attr transports: name (``shm``: shared memory, ``tcp``: TCP, the loopback within a node) -> settings.
     :attr eager: the settings up to which size (bytes) messages are sent at once; ``parameter`` is the MPI's name of it.
     :attr died: pattern of what its launcher says of a process that died, with the groups ``rank`` or ``pid``, and ``signal``.
@@ -44,19 +48,27 @@ class Family:
     title: str
     library: str
     header: str
+    wraps: dict
     start: Settings
+    nodes: Settings
     bind: Settings
     rank_file: dict | None
+    unbound: Settings
     transports: dict
     eager: Settings
     parameter: str
     died: str
 
-    def bind_commands(self, cpus):
-        '''Shell commands that must run before the launcher, in its folder.'''
+    def bind_commands(self, cpus, nodes=1):
+        '''Shell commands that must run before the launcher, in its folder.
+
+        :arg cpus: of a node; :arg nodes: how many nodes.
+        '''
         if not self.rank_file:
             return []
-        lines = ' '.join(f'"{self.rank_file["line"].format(rank=rank, cpu=cpu)}"' for rank, cpu in enumerate(cpus))
+        host = self.rank_file['alone' if nodes == 1 else 'several']
+        lines = ' '.join(f'"{self.rank_file["line"].format(rank=rank, host=host.format(node=node), cpu=cpu)}"'
+                         for rank, (node, cpu) in enumerate(itertools.product(range(nodes), cpus)))
         return [f"printf '%s\\n' {lines} > {self.rank_file['name']}"]
 
     def deaths(self, said, processes):
@@ -98,7 +110,8 @@ def obituary(deaths):
 
 def _family(name, known):
     eager = dict(known['eager'])
-    return Family(name, known['title'], known['library'], known['header'], Settings(known['start']), Settings(**known['bind']), known.get('rank_file'),
+    return Family(name, known['title'], known['library'], known['header'], known['wraps'], Settings(known['start']),
+                  Settings(**known['nodes']), Settings(**known['bind']), known.get('rank_file'), Settings(**known['unbound']),
                   {transport: Settings(**(how or {})) for transport, how in known['transports'].items()},
                   parameter=eager.pop('parameter'), eager=Settings(**eager), died=known['died'])
 

@@ -15,8 +15,6 @@ __all__ = ["Line", "NotMeasured", "exit_status", "not_measured", "render", "verd
 def write(rows, destination):
     """Write the report of one session to ``destination/index.html``.
 
-    The file is written to a temporary name and renamed: a reader never sees half a report.
-
     :arg rows: the archive's rows of one session (polars).
     :arg destination: a folder; made if it is not there.
     :returns: the path of the file.
@@ -24,7 +22,11 @@ def write(rows, destination):
     """
     from .page import page  # plotly and jinja2 are not loaded for the terminal's table
 
-    text = page(rows)
+    return save(page(rows), destination)
+
+
+def save(text, destination):
+    """Write a page to ``destination/index.html``, to a temporary name first: a reader never sees half of it."""
     path = Path(destination) / "index.html"
     temporary = None
     try:

@@ -126,9 +126,13 @@ def verdict_lines(rows):
     :arg rows: the archive's rows of one session.
     :returns: list of :class:`Line`; a test that ReFrame calls failed has at least one FAIL or UNSTABLE line.
     """
-    lines = []
+    lines, told_elsewhere = [], []
     for runs in case_runs(rows).values():
         lines += _case_lines(runs)
+        if _told_elsewhere(runs):
+            told_elsewhere.append(_failed_test(runs[-1][0], detail_of(runs[-1]), runs))
+    reasons = [line.reason for line in lines]
+    lines += [line for line in told_elsewhere if not any(reason.startswith(line.reason) for reason in reasons)]
     lines = _with_unique_labels(lines)
     return sorted(lines, key=lambda line: VERDICTS.index(line.verdict))
 
@@ -140,7 +144,8 @@ def not_measured(rows):
         last = runs[-1]
         row, detail = last[0], detail_of(last)
         label = _label(row)
-        if row["result"] == "skip" and not detail.get("skipped"):
+        unsaid = row["result"] == "skip" and not detail.get("skipped")
+        if unsaid or _told_elsewhere(runs) and not row["fixture"]:
             left_out.append(NotMeasured(label, "", _reason(row)))
         for skipped in detail.get("skipped") or []:
             left_out.append(NotMeasured(label, skipped.get("metric") or "", skipped.get("reason") or "no reason given"))
@@ -190,6 +195,12 @@ def one_line(text):
     return re.sub(r"\s+", " ", re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", str(text or ""))).strip()
 
 
+def _told_elsewhere(runs):
+    """Whether a test failed for a reason that has its FAIL elsewhere (``broken.told_once``): its environment."""
+    row = runs[-1][0]
+    return row["metric"] is None and row["verdict"] is None and bool(row["reason"]) and row["result"] not in ("pass", "skip")
+
+
 def _case_lines(runs):
     last = runs[-1]
     first, detail = last[0], detail_of(last)
@@ -199,7 +210,7 @@ def _case_lines(runs):
     blamed = any(line.verdict == "FAIL" for line in lines) or (
         first["fail_phase"] == "performance" and any(line.verdict == "UNSTABLE" for line in lines)
     )
-    if not ends and not blamed and first["result"] not in ("pass", "skip"):
+    if not ends and not blamed and first["result"] not in ("pass", "skip") and not _told_elsewhere(runs):
         ends = [first | {"reason": None}]
     return lines + [_failed_test(row, detail, runs) for row in ends]
 

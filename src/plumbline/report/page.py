@@ -6,7 +6,7 @@ import jinja2
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from . import figures, lines, quantity, state
+from . import environments, figures, lines, quantity, state
 
 #: Verdict -> mark that survives grey-scale print.
 MARKS = {"FAIL": "\u2716", "UNSTABLE": "\u2248", "NO REFERENCE": "?", "PASS": "\u2714", lines.NOT_MEASURED: "\u2013"}
@@ -20,7 +20,7 @@ def page(rows):
     verdicts, left_out = lines.verdict_lines(rows), lines.not_measured(rows)
     session = lines.session_info(rows)
     details = results(rows, verdicts)
-    drawn = _figures(details, set(rows["check"]))
+    drawn = _compared(details) + _figures(details, set(rows["check"]))
     per_check, total = state.time_rows(rows, session)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(__package__, "."), autoescape=True, trim_blocks=True, lstrip_blocks=True
@@ -91,6 +91,13 @@ def results(rows, verdicts):
     return [detail for _, detail in sorted(found, key=lambda item: item[0])]
 
 
+def _compared(details):
+    return [
+        {"title": title, "caption": caption, "table": None, "data": embedded(figure)}
+        for title, caption, figure in environments.figures(details)
+    ]
+
+
 def _figures(details, ran):
     """For each check that has figures and ran: title, caption, and plotly's JSON or a table, or neither."""
     drawn = []
@@ -113,13 +120,13 @@ def _figures(details, ran):
                     "title": title,
                     "caption": caption,
                     "table": table,
-                    "data": None if drawing is None or table else _embedded(drawing),
+                    "data": None if drawing is None or table else embedded(drawing),
                 }
             )
     return drawn
 
 
-def _embedded(figure):
+def embedded(figure):
     """A figure's JSON that may stand inside a script element."""
     return Markup(figure.to_json().replace("<", "\\u003c"))
 

@@ -55,7 +55,17 @@ def software_rows(details, session):
         (f"{compiler}: {flags}", f"for {', '.join(names)}" if len(built) > 1 else "")
         for (compiler, flags), names in built.items()
     ]
-    return rows + [("compiler and flags", told)] if told else rows
+    libraries = {record["options"]["mpi"]: None for detail in details for record in detail.get("records") or []
+                 if (record.get("options") or {}).get("mpi")}
+    locks = {}
+    for detail in details:
+        spack = (detail.get("software") or {}).get("spack")
+        if spack:
+            text = f"{spack['environment']}, spack.lock {spack['lock_hash']}: {spack['specs'][0]}"
+            locks[f"{text}, and {len(spack['specs']) - 1} more (in the archive)", detail["environ"]] = None
+    rows += [("compiler and flags", told)] if told else []
+    rows += [("MPI library", [(text, "") for text in libraries])] if libraries else []
+    return rows + [("Spack environment", [(text, f"for {name}") for text, name in locks])] if locks else rows
 
 
 def notes(details):

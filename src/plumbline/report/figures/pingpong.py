@@ -93,4 +93,18 @@ def pingpong_eager(details):
         ), _drawn(curves)
 
 
-FIGURES = {"pingpong": pingpong, "pingpong_eager": pingpong_eager}
+def pingpong_nodes(details):
+    """Bandwidth between two nodes, a curve for each network."""
+    for at, group in by_place(details):
+        curves = {detail["transport"]: model.curve(detail.get("records") or [], "standard") for detail in group}
+        curves = {name: found for name, found in curves.items() if found}
+        if not curves:
+            yield f"PingPong between two nodes{at}", "Not drawn: there are no records.", None
+            continue
+        yield f"PingPong between two nodes{at}", (
+            "Bytes of a message over half the round trip, over the network that the MPI chooses (default) and over TCP; line: "
+            f"median, band: quartiles. {SOURCE}"
+        ), _drawn(curves)
+
+
+FIGURES = {"pingpong": pingpong, "pingpong_eager": pingpong_eager, "pingpong_nodes": pingpong_nodes}

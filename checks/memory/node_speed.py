@@ -1,0 +1,57 @@
+import numpy as np
+import reframe as rfm
+from plumbline import lost_time, metrics, topology
+from plumbline.check import NativeCheck, granted
+from reframe.core.builtins import parameter, run_after, variable
+
+#: A sample that takes so many times the median is told of.
+LATE = 1.25
+
+
+@rfm.simple_test
+class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
+    '''Is this node as fast as its peers, and does the speed last?
+
+    Samples last half a second: those of a few milliseconds do not see a processor that runs at full speed for 60 ms of
+    every 100 ms.  The CPUs are all that the node has, not those that a quota leaves, so that peers do the same.
+    '''
+
+    descr = "Sustained speed of a node's CPUs and memory"
+    source = 'hager2004, table 2, over time'
+    samples = 10
+    program = 'triad'
+    threads = parameter(['one', 'all'])
+    tags = {'node', 'health', 'acceptance'}
+
+    #: Length of a sample, seconds.
+    #:
+    #: :type: :class:`float`
+    #: :default: ``0.5``
+    block = variable(float, value=0.5, loggable=False)
+
+    @run_after('setup')
+    def use_every_cpu(self):
+        self.all_cpus = topology.cpu_order(self.current_partition.processor, granted(self.current_partition)[0])
+        self.num_cpus_per_task = len(self.all_cpus)
+        if self.threads == 'all' and len(self.all_cpus) == 1:
+            self.leave_out('the node has one CPU: the case of one thread says all')
+
+    def options(self):
+        sizes = [self.elements(level, 32) for level in ('L1', 'memory')]
+        # As long on a node with a quota as on its peers: what runs at full speed first is slowed down later.
+        granted = min(1, (self.quota or len(self.cpus)) / len(self.cpus))
+        return ['--variants', 'plain', '--size', ','.join(map(str, sizes)), '--threads', len(self.cpus),
+                '--block', self.block * granted]
+
+    def evaluate(self):
+        for record in metrics.kernels(self.measurements):
+            yield (metrics.flops if record['level'] == 'L1' else metrics.bandwidth)(record, record['level'])
+            seconds = np.array(record['seconds'])
+            late = np.count_nonzero(seconds > LATE * np.median(seconds))
+            if late:
+                self.note(f"{record['level']}: {late} of {len(seconds)} samples took {LATE:g} times the median or more")
+        given = lost_time.time_given(self.plumbline['lost'])
+        if given is None:
+            self.skip_metric('of_time', 'this kernel does not tell how long a process waited for a CPU')
+        else:
+            yield metrics.Metric('of_time', None, np.array([given]), '1')

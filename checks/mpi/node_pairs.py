@@ -1,0 +1,69 @@
+import numpy as np
+import reframe as rfm
+from plumbline import metrics
+from plumbline.mpi import pairs as model
+from plumbline.mpi.check import MpiCheck
+from plumbline.report.quantity import size as text_of
+from reframe.core.builtins import run_after, variable
+from reframe.core.exceptions import SanityError
+
+
+@rfm.simple_test
+class node_pairs(rfm.RunOnlyRegressionTest, MpiCheck):
+    '''Which nodes, and which links, are slower than the others: messages between all pairs of nodes, in rounds in which no node
+    is in two pairs?'''
+
+    descr = 'PingPong over all pairs of nodes'
+    tags = {'acceptance'}
+    program = 'pairs'
+    samples = 10
+    transport = 'default'
+    ranks = 1
+    nodes = 0
+
+    #: Bytes of the messages that latency and bandwidth are taken from.
+    small, large = variable(int, value=8, loggable=False), variable(int, value=2**20, loggable=False)
+
+    #: What a sample of one round takes at least, seconds.
+    round_seconds = variable(float, value=0.001, loggable=False)
+
+    @run_after('init')
+    def allow_for_many_rounds(self):
+        self.time_limit = '30m'
+
+    def options(self):
+        rounds = self.nodes - 1 + self.nodes % 2
+        return ['--size', f'{self.small},{self.large}', '--block', rounds * self.round_seconds]
+
+    @run_after('sanity')
+    def every_pair_is_worth_reporting(self):
+        if self.is_dry_run():
+            return
+        for complaint in filter(None, map(model.too_short, self.measurements)):
+            raise SanityError(f'{complaint}: give more -S node_pairs.round_seconds than {self.round_seconds:g}')
+
+    def evaluate(self):
+        small, large = sorted(self.measurements, key=lambda record: record['size'])
+        latency, bandwidth = model.latency(small), model.bandwidth(large)
+        yield from self.typical_and_worst('latency', latency, 'us', np.nanmax(latency),
+                                          lambda nodes: np.median(nodes) / nodes.max())
+        yield from self.typical_and_worst('bandwidth', bandwidth, 'MB/s', np.nanmin(bandwidth),
+                                          lambda nodes: nodes.min() / np.median(nodes))
+        if self.nodes < model.LEAST_NODES:
+            return
+        names = [process['host'] for process in self.plumbline['machine']['processes']]
+        for record in (small, large):
+            found = model.outliers(*model.matrices(record), len(record['seconds']))
+            for line in model.told(found, names, text_of(record['size'])):
+                self.note(line)
+
+    def typical_and_worst(self, kind, values, unit, worst, share):
+        '''The median over the pairs, of which the nodes' own medians are the samples; the worst pair; and the worst node.'''
+        nodes = model.of_nodes(values)
+        yield metrics.Metric(kind, 'pairs', nodes, unit)
+        yield metrics.Metric(kind, 'worst_pair', np.array([worst]), unit)
+        if self.nodes < model.LEAST_NODES:
+            self.skip_metric(f'of_median.{kind}', f'{self.nodes} nodes cannot be ranked by their pairs: {model.LEAST_NODES} at '
+                             'least tell a slow node from a slow link')
+        else:
+            yield metrics.Metric('of_median', kind, np.array([share(nodes)]), '1')

@@ -1,0 +1,31 @@
+import reframe as rfm
+from plumbline import metrics
+from plumbline.mpi import pingpong as model
+from plumbline.mpi.check import MpiCheck
+from reframe.core.builtins import parameter, variable
+
+
+@rfm.simple_test
+class pingpong_nodes(rfm.RunOnlyRegressionTest, MpiCheck):
+    '''What are latency and bandwidth between two nodes, over the network that the MPI chooses and over TCP?'''
+
+    descr = 'PingPong between two nodes'
+    source = 'hager2007, section 3.2, figures 5 and 6'
+    tags = {'acceptance', 'health'}
+    program = 'pingpong'
+    samples = 10
+    ranks = 1
+    nodes = 2
+    transport = parameter(['default', 'tcp'])
+
+    #: The largest message, bytes; the sizes are 0 and the powers of four up to it.
+    largest = variable(int, value=4 * 2**20)
+
+    def options(self):
+        sizes = [0, *(4**power for power in range(self.largest.bit_length() // 2 + 1) if 4**power <= self.largest)]
+        return ['--variants', 'standard', '--size', ','.join(map(str, sizes)), '--block', '0.005']
+
+    def evaluate(self):
+        found = model.curve(self.measurements, 'standard')
+        yield metrics.Metric('latency', f'{self.transport}.nodes', found[min(found)] * 1e6, 'us')
+        yield metrics.Metric('bandwidth', f'{self.transport}.nodes', max(found) / found[max(found)] / 1e6, 'MB/s')

@@ -1,0 +1,87 @@
+/* What the system took of the program's time: read when it begins and when it ends, never in between. */
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+/* Seconds that the hypervisor gave to others while these CPUs had something to run. */
+static double stolen(const int *cpus, int count)
+{
+    FILE *f = fopen("/proc/stat", "r");
+    char line[1024];
+    double ticks = 0;
+    bool found = false;
+    while (f && fgets(line, sizeof line, f)) {
+        int cpu;
+        double steal;
+        if (sscanf(line, "cpu%d %*f %*f %*f %*f %*f %*f %*f %lf", &cpu, &steal) == 2)
+            for (int i = 0; i < count; i++)
+                if (cpus[i] == cpu) {
+                    ticks += steal;
+                    found = true;
+                }
+    }
+    if (f)
+        fclose(f);
+    return found ? ticks / (double)sysconf(_SC_CLK_TCK) : NAN;
+}
+
+/* Seconds that the threads were ready to run and did not: a throttled cgroup lets them wait, and so do others. */
+static double waited(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    double sum = 0;
+    bool found = false;
+    for (struct dirent *task; tasks && (task = readdir(tasks));) {
+        char path[512], line[128];
+        double nanoseconds;
+        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", task->d_name);
+        if (task->d_name[0] == '.' || !pl_read_line(path, line, sizeof line))
+            continue;
+        if (sscanf(line, "%*f %lf", &nanoseconds) == 1) {
+            sum += nanoseconds / 1e9;
+            found = true;
+        }
+    }
+    if (tasks)
+        closedir(tasks);
+    return found ? sum : NAN;
+}
+
+static pl_lost_time now(const pl_options *o)
+{
+    const pl_cpus allowed = pl_allowed_cpus();
+    const int *const cpus = o->cpus.count ? o->cpus.value : allowed.cpu;
+    return (pl_lost_time){.elapsed = pl_now(), .throttled = pl_throttled(""), .waited = waited(),
+                          .stolen = stolen(cpus, o->cpus.count ? o->cpus.count : allowed.count)};
+}
+
+static void number(const char *name, double seconds)
+{
+    if (isfinite(seconds))
+        printf(", \"%s\": %.6g", name, fmax(seconds, 0));
+    else
+        printf(", \"%s\": null", name);
+}
+
+pl_lost_time pl_lost_before(const pl_options *o) { return now(o); }
+
+/* Of one process: of several, on several nodes perhaps, one cannot speak for the others. */
+void pl_write_lost(const pl_lost_time *before, const pl_options *o)
+{
+    const pl_lost_time after = now(o);
+    int threads = 1;
+    for (int i = 0; i < o->threads.count; i++)
+        threads = o->threads.value[i] > threads ? o->threads.value[i] : threads;
+    if (pl_processes.ranks > 1)
+        return;
+    printf("{\"record\": \"lost\", \"schema\": 1, \"threads\": %d", threads);
+    number("elapsed", after.elapsed - before->elapsed);
+    number("throttled", after.throttled - before->throttled);
+    number("waited", after.waited - before->waited);
+    number("stolen", after.stolen - before->stolen);
+    puts("}");
+}

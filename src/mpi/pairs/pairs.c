@@ -1,0 +1,222 @@
+/* PingPong over all pairs of processes, as the runtime sees it: a pass is a message from every process to every other one. */
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exchanges.h"
+#include "rounds.h"
+#include "runtime.h"
+
+/* --- data ------------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    pl_buffers *buffers;
+    pairs_ends ends;
+    int rounds;
+    double *last;           /* seconds of each round in the last repetition */
+    double *seconds;        /* of each round in each sample */
+    bool verifying;         /* what is received is looked at */
+    double wrong;           /* bytes */
+} pairs_data;
+
+static size_t footprint(const pl_case *c) { return 2 * c->n; }
+
+static void *create(const pl_case *c)
+{
+    const size_t bytes[] = {c->n, c->n};
+    pairs_data *d = pl_allocate(sizeof *d, "the buffers");
+    d->buffers = pl_buffers_create(c, 2, bytes, NULL);
+    if (!d->buffers)
+        return NULL;
+    d->rounds = pairs_rounds(pl_processes.ranks);
+    d->last = pl_allocate((size_t)d->rounds * sizeof *d->last, "the rounds");
+    d->ends = (pairs_ends){.rank = pl_processes.rank, .ranks = pl_processes.ranks, .out = d->buffers->at[0],
+                           .in = d->buffers->at[1], .bytes = (int)c->n};
+    return d;
+}
+
+static void destroy(void *data)
+{
+    pairs_data *d = data;
+    pl_buffers_destroy(d->buffers);
+    free(d->last);
+    free(d->seconds);
+    free(d);
+}
+
+static void touch(const pl_case *c, int thread, int threads)
+{
+    const pairs_data *d = c->data;
+    (void)threads;
+    if (thread == 0) {
+        pingpong_write(d->ends.out, c->n, d->ends.rank, 0);
+        memset(d->ends.in, 0, c->n);
+    }
+}
+
+static const void *where(const pl_case *c, size_t *bytes)
+{
+    *bytes = c->n;
+    return ((pairs_data *)c->data)->ends.out;
+}
+
+/* --- the work -------------------------------------------------------------------------------------------------- */
+
+static void check(const pl_case *c)
+{
+    if (pl_processes.ranks < 2)
+        pl_fail("pairs needs 2 processes, it was started with %d: start it with mpirun -np 2 or more", pl_processes.ranks);
+    if (c->n > INT_MAX)
+        pl_fail("--size %zu: MPI counts the bytes of a message with an int: give at most %d", c->n, INT_MAX);
+}
+
+static void run(const pl_case *c, int thread, long passes)
+{
+    pairs_data *d = c->data;
+    (void)thread;
+    for (int round = 0; round < d->rounds; round++) {
+        d->last[round] = pairs_round(&d->ends, round, passes);
+        const int partner = pairs_partner(d->ends.ranks, d->ends.rank, round);
+        if (d->verifying && partner >= 0) {
+            d->wrong += pingpong_wrong_bytes(d->ends.in, c->n, partner, 0);
+            memset(d->ends.in, 0xFF, c->n);
+        }
+    }
+}
+
+static pl_work work(const pl_case *c)
+{
+    return (pl_work){.load_bytes = (double)(pl_processes.ranks - 1) * (double)c->n,
+                     .source = "the messages that one process sends"};
+}
+
+static const pl_fact *facts(const pl_case *c)
+{
+    static pl_fact found[3];
+    found[0] = (pl_fact){"messages", NULL, pl_processes.ranks - 1};
+    found[1] = (pl_fact){"rounds", NULL, ((pairs_data *)c->data)->rounds};
+    return found;
+}
+
+/* --- verification ---------------------------------------------------------------------------------------------- */
+
+static void poison(const pl_case *c)
+{
+    pairs_data *d = c->data;
+    memset(d->ends.in, 0xFF, c->n);
+    pl_buffers_set_guards(d->buffers);
+    d->verifying = true;
+    d->wrong = 0;
+}
+
+static double verify(const pl_case *c)
+{
+    pairs_data *d = c->data;
+    d->verifying = false;
+    if (!pl_buffers_guards_intact(d->buffers))
+        return INFINITY;
+    return d->wrong + pingpong_wrong_bytes(d->ends.out, c->n, d->ends.rank, 0);
+}
+
+/* --- each pair ------------------------------------------------------------------------------------------------- */
+
+static void sampled(const pl_case *c, int sample)
+{
+    pairs_data *d = c->data;
+    const size_t rounds = (size_t)d->rounds;
+    d->seconds = realloc(d->seconds, (size_t)(sample + 1) * rounds * sizeof *d->seconds);
+    if (!d->seconds)
+        pl_fail("no memory for the samples of %d rounds: ask for fewer --samples", d->rounds);
+    memcpy(d->seconds + (size_t)sample * rounds, d->last, rounds * sizeof *d->last);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Between the sorted values, linearly: as plumbline.statistics does it. */
+static double quantile(const double *sorted, int n, double share)
+{
+    const double at = share * (n - 1);
+    const int below = (int)at, above = below + 1 < n ? below + 1 : below;
+    return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
+}
+
+/* Of the messages from this process to each other one: seconds of one with its answer (median), and their robust relative
+ * spread; returns the shortest sample, all its messages together. */
+static double of_row(const pairs_data *d, long passes, int samples, float *median, float *spread)
+{
+    double shortest = INFINITY, sorted[samples];
+    for (int round = 0; round < d->rounds; round++) {
+        const int partner = pairs_partner(d->ends.ranks, d->ends.rank, round);
+        if (partner < 0)
+            continue;
+        for (int i = 0; i < samples; i++)
+            sorted[i] = d->seconds[(size_t)i * (size_t)d->rounds + (size_t)round];
+        qsort(sorted, (size_t)samples, sizeof *sorted, ascending);
+        shortest = fmin(shortest, sorted[0]);
+        const double middle = quantile(sorted, samples, 0.5);
+        median[partner] = (float)(middle / (double)passes);
+        spread[partner] = (float)(0.7413 * (quantile(sorted, samples, 0.75) - quantile(sorted, samples, 0.25)) / middle);
+    }
+    return shortest;
+}
+
+static void write_matrix(FILE *f, const char *name, const char *format, const float *rows, int ranks)
+{
+    fprintf(f, "\"%s\": [", name);
+    for (int i = 0; i < ranks; i++)
+        for (int j = 0; j < ranks; j++) {
+            fputs(j ? "," : i ? "],[" : "[", f);
+            if (i == j)
+                fputs("null", f);
+            else
+                fprintf(f, format, (double)rows[2 * ranks * i + j]);
+        }
+    fputs("]]", f);
+}
+
+static char *further(const pl_case *c, long passes, int samples)
+{
+    const pairs_data *d = c->data;
+    const int ranks = d->ends.ranks;
+    float *row = pl_allocate(2 * (size_t)ranks * sizeof *row, "the pairs"), *rows = NULL;
+    if (d->ends.rank == 0)
+        rows = pl_allocate(2 * (size_t)ranks * (size_t)ranks * sizeof *rows, "all pairs");
+    const double shortest = -pl_processes.greatest(-of_row(d, passes, samples, row, row + ranks));
+    MPI_Gather(row, 2 * ranks, MPI_FLOAT, rows, 2 * ranks, MPI_FLOAT, 0, MPI_COMM_WORLD);
+    free(row);
+    if (!rows)
+        return NULL;
+    char *text = NULL;
+    size_t length;
+    FILE *f = open_memstream(&text, &length);
+    if (!f)
+        pl_fail("no memory for the record of %d processes", ranks);
+    fputs("\"pairs\": {", f);
+    write_matrix(f, "seconds", "%.4g", rows, ranks);
+    fputs(", ", f);
+    write_matrix(f, "spread", "%.1g", rows + ranks, ranks);
+    fprintf(f, ", \"shortest\": %.4g}", shortest);
+    fclose(f);
+    free(rows);
+    return text;
+}
+
+static const pl_variant variants[] = {
+    {"oneway", .loop = (pl_loop)run, .about = "messages one way, each answered by an empty one, then the other way"},
+    {0},
+};
+
+static const pl_kernel pairs = {
+    .name = "pairs", .title = "messages between all pairs of processes, in rounds; --size is their bytes", .variants = variants,
+    .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work,
+    .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts, .from_zero = true,
+    .sampled = sampled, .further = further,
+};
+
+int main(int argc, char **argv) { return pl_mpi_main(argc, argv, &pairs); }

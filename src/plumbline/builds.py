@@ -1,0 +1,116 @@
+'''Programs that several nodes share: built once for each kind of node, never run on another kind.
+
+The job script of a build asks ``python -m plumbline.builds fetch CACHE`` before it compiles, and calls ``publish
+CACHE`` after.  Both read :data:`REQUEST` in the current folder: what would be built.  A build lies in ``CACHE/KEY``,
+and the key is a hash of all that makes programs what they are: sources, commands, the compilers as they are on this
+node, its operating system, and its CPU with all features, since the flags say ``-march=native``.
+'''
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from plumbline.settings import ROOT
+
+#: JSON: ``commands`` (the build), ``compilers`` (commands in PATH).
+REQUEST = Path('build-request.json')
+
+#: What a build leaves that is used.
+_PARTS = ('bin', 'lib')
+
+#: Lines of /proc/cpuinfo that say what instructions a CPU has and how a compiler tunes for it: x86, ARM, POWER, RISC-V.
+_TELLING = {'vendor_id', 'cpu family', 'model', 'model name', 'flags', 'CPU implementer', 'CPU architecture',
+            'CPU variant', 'CPU part', 'Features', 'cpu', 'isa', 'uarch'}
+
+
+def cpu(cpuinfo):
+    '''The kinds of CPU that a text of /proc/cpuinfo tells of: sorted list of texts.'''
+    kinds = set()
+    for block in cpuinfo.split('\n\n'):
+        pairs = [[part.strip() for part in line.split(':', 1)] for line in block.splitlines() if ':' in line]
+        kinds.add('\n'.join(f'{name}: {value}' for name, value in pairs if name in _TELLING))
+    return sorted(kinds - {''})
+
+
+def _sources():
+    '''Hash of everything below ``src`` that is compiled.'''
+    digest, source = hashlib.sha256(), ROOT / 'src'
+    for path in sorted(source.rglob('*')):
+        part = path.relative_to(source)
+        if path.is_file() and not part.parts[0].startswith('plumbline'):
+            digest.update(f'{part}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n'.encode())
+    return digest.hexdigest()
+
+
+def _compiler(command):
+    '''Where a compiler is and what it says of itself.'''
+    path = shutil.which(command)
+    if path is None:
+        return f'{command}: not there'
+    done = subprocess.run([path, '--version'], capture_output=True, text=True, errors='replace', timeout=60,
+                          stdin=subprocess.DEVNULL)
+    return f'{os.path.realpath(path)}: {done.stdout}{done.stderr}'
+
+
+def description(request, cpuinfo='/proc/cpuinfo', system='/etc/os-release'):
+    '''All that the programs depend on, as text.
+
+    :arg request: the dictionary of :data:`REQUEST`.
+    '''
+    release = Path(system)
+    return json.dumps({'sources': _sources(), 'commands': request['commands'],
+                       'compilers': [_compiler(command) for command in request['compilers']],
+                       'system': [release.read_text() if release.exists() else '', os.uname().machine],
+                       'cpu': cpu(Path(cpuinfo).read_text())}, indent=1)
+
+
+def _folder(cache, text):
+    return Path(cache) / hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def fetch(cache, build='build'):
+    '''Link ``build`` to what was built already; whether there was any.'''
+    found = _folder(cache, description(json.loads(REQUEST.read_text())))
+    if not found.is_dir():
+        return False
+    os.symlink(found, build)
+    print(f'plumbline: built already: {found}')
+    return True
+
+
+def publish(cache, build='build'):
+    '''Let other nodes have what was built.  What appears in the cache is whole.'''
+    text = description(json.loads(REQUEST.read_text()))
+    Path(cache).mkdir(parents=True, exist_ok=True)
+    copy = Path(tempfile.mkdtemp(dir=cache, prefix='.new-'))
+    try:
+        copy.chmod(0o755)
+        (copy / 'description.json').write_text(text)
+        for part in _PARTS:
+            if Path(build, part).is_dir():
+                shutil.copytree(Path(build, part), copy / part, symlinks=True)
+        target = _folder(cache, text)
+        try:
+            os.rename(copy, target)
+        except OSError:
+            if not target.is_dir():     # else another node of this kind was first
+                raise
+    finally:
+        shutil.rmtree(copy, ignore_errors=True)
+
+
+def main(verb, cache):
+    '''Exit code 0 where ``fetch`` found programs.'''
+    if verb == 'fetch':
+        return 0 if fetch(cache) else 1
+    publish(cache)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,47 @@
+'''Where a program's time went that it did not get: named, because a slow node and a disturbed one look alike.
+
+A *lost* record (``schemas/record.json``) says, in seconds of all threads together and since the program began to
+measure: ``throttled``, kept from running by a cgroup's quota (``cpu.stat``); ``waited``, ready but not running, for
+whatever reason, the quota included (``schedstat``); ``stolen``, taken by the hypervisor (``/proc/stat``).
+'''
+
+#: What is lost to one cause is worth a remark from this share on; a quiet node loses less than one per cent.
+WORTH_TELLING = 0.02
+
+
+def _of_all(lost, key):
+    '''Share of the threads' time, or :obj:`None` if one of the programs does not know.'''
+    parts = [record[key] for record in lost]
+    if not parts or None in parts:
+        return None
+    return sum(parts) / sum(record['elapsed'] * record['threads'] for record in lost)
+
+
+def causes(lost):
+    '''Cause -> share of the threads' time that was lost to it; without those that are not known.
+
+    :arg lost: the lost records of one check.
+    '''
+    throttled, waited, stolen = (_of_all(lost, key) for key in ('throttled', 'waited', 'stolen'))
+    others = None if waited is None else max(0.0, waited - (throttled or 0.0))
+    found = {'a cgroup that throttles': throttled, 'other processes': others, 'the hypervisor': stolen}
+    return {cause: share for cause, share in found.items() if share is not None}
+
+
+def time_given(lost):
+    '''Share of its threads' time that the system gave to the program, 0 .. 1; :obj:`None` if that cannot be read.'''
+    if _of_all(lost, 'waited') is None:
+        return None
+    return max(0.0, 1 - sum(causes(lost).values()))
+
+
+def notes(lost, machine):
+    '''What people should know of it, a text for each cause.
+
+    :arg machine: the machine record, or :obj:`None`.
+    '''
+    quota = (machine or {}).get('cpu_quota')
+    threads = max((record['threads'] for record in lost), default=1)
+    granted = [f"a cgroup grants {quota:g} CPUs to {threads} thread{'s' * (threads > 1)}"] if quota else []
+    return granted + [f'{cause} took {100 * share:.0f} % of the time of the threads'
+                      for cause, share in causes(lost).items() if share >= WORTH_TELLING]

@@ -1,0 +1,149 @@
+'''What the times of messages between all pairs of nodes tell: which nodes, and which links, are slower than the others.
+
+Pure functions on matrices: row the sender, column the receiver, the diagonal not a number.
+'''
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from plumbline import records
+from plumbline.errors import PlumblineError
+
+#: With fewer nodes each has fewer than three partners, and the median over them does not tell a node from a link.
+LEAST_NODES = 4
+
+#: Slow is what deviates by so many standard deviations, estimated from the median absolute deviation ...
+_DEVIATIONS = 5
+
+#: ... and by this part of the median at least: equal values do not deviate by nothing.
+_LEAST_NODE, _LEAST_PAIR = 0.15, 0.3
+
+#: Median absolute deviation x this is the standard deviation if the values are normal.
+_MAD_TO_SIGMA = 1.4826
+
+
+def matrices(record):
+    '''(seconds, spread) of a record of the program ``pairs``: of a message with its answer, shape (ranks, ranks).
+
+    :raises PlumblineError: where the record has no such matrices, or numbers in them that cannot be.
+    '''
+    found = []
+    for name in ('seconds', 'spread'):
+        try:
+            values = np.array(record['pairs'][name], dtype=float)
+        except (KeyError, TypeError, ValueError):
+            values = np.empty(0)
+        ranks = record['ranks']
+        others = values[~np.eye(ranks, dtype=bool)] if values.shape == (ranks, ranks) else np.array([np.nan])
+        if not (np.isfinite(others).all() and (others >= 0).all() and (name == 'spread' or (others > 0).all())):
+            raise PlumblineError(f"record of {record['kernel']}, size {record['size']}: field pairs/{name}: not a finite number "
+                                 f'above 0 for each pair of {ranks} ranks; build the programs and the Python package from the '
+                                 'same checkout')
+        found.append(np.where(np.eye(ranks, dtype=bool), np.nan, values))
+    return found
+
+
+def too_short(record):
+    '''The complaint about samples of single pairs that the clock cannot time, although those of all rounds may be long enough;
+    or :obj:`None`.'''
+    shortest, least = record['pairs']['shortest'], records.CLOCK_TICKS * record['clock_resolution']
+    return None if shortest >= least else (f'{records.label(record)}: the shortest sample of a pair, {shortest:.3g} s, is below '
+                                           f'{records.CLOCK_TICKS} x the clock resolution')
+
+
+def latency(record):
+    '''us of a message one way, half of it and its answer; shape (ranks, ranks).'''
+    return matrices(record)[0] / 2 * 1e6
+
+
+def bandwidth(record):
+    '''MB/s of a message, the time of its empty answer included; shape (ranks, ranks).'''
+    return record['size'] / matrices(record)[0] / 1e6
+
+
+def of_nodes(values):
+    '''For each node the median over its partners, sent and received; shape (ranks,).'''
+    return np.nanmedian(np.concatenate([values, values.T], axis=1), axis=1)
+
+
+def typical(values):
+    '''The median node's: with few nodes a slow one is in half of all pairs.'''
+    return float(np.median(of_nodes(values)))
+
+
+@dataclass(frozen=True)
+class Outliers:
+    '''What is slow, worst first.
+
+    :attr senders: (node, how many times as slow as the median node when it sends).
+    :attr receivers: the same of nodes when they receive.
+    :attr pairs: ((sender, receiver), how many times as slow as the two nodes let expect).
+    '''
+    senders: list
+    receivers: list
+    pairs: list
+
+    @property
+    def nodes(self):
+        '''All nodes that are slow.'''
+        return sorted({node for node, _ in self.senders + self.receivers})
+
+
+def _slow(values, least, noise=0.0):
+    '''(which, values over their median): those above it by more than chance.'''
+    values = values / np.nanmedian(values)
+    sigma = np.hypot(_MAD_TO_SIGMA * np.nanmedian(np.abs(values - 1)), noise * values)
+    with np.errstate(invalid='ignore'):
+        return values - 1 > np.maximum(_DEVIATIONS * sigma, least), values
+
+
+def _worst_first(found):
+    return sorted(found, key=lambda item: -item[1])
+
+
+def outliers(seconds, spread, samples):
+    '''Nodes that send slowly, nodes that receive slowly, and pairs that are slower than their two nodes explain.
+
+    A node's time is the median over its partners, so that a slow link does not make a slow node; a pair's time is compared with
+    that of its nodes, so that a slow node does not make slow pairs.
+
+    :arg seconds: of a message, shape (n, n); :arg spread: robust relative spread of the samples of each.
+    :arg samples: how many samples each is the median of.
+    :returns: :class:`Outliers`.
+    :raises ValueError: with fewer than :data:`LEAST_NODES` nodes.
+    '''
+    if len(seconds) < LEAST_NODES:
+        raise ValueError(f'{len(seconds)} nodes: at least {LEAST_NODES} are needed to tell a slow node from a slow link')
+    sends, sending = _slow(np.nanmedian(seconds, axis=1), _LEAST_NODE)
+    receives, receiving = _slow(np.nanmedian(seconds, axis=0), _LEAST_NODE)
+    factors = np.where(sends, sending, 1), np.where(receives, receiving, 1)
+    # Two slow nodes: at most both delays come together.
+    expected = factors[0][:, None] + factors[1][None, :] - 1
+    noise = 1.2533 * spread / np.sqrt(samples)      # standard error of a median, of normal samples
+    slow, ratio = _slow(seconds / expected, _LEAST_PAIR, noise)
+    return Outliers(_worst_first((int(i), float(sending[i])) for i in np.flatnonzero(sends)),
+                    _worst_first((int(i), float(receiving[i])) for i in np.flatnonzero(receives)),
+                    _worst_first(((int(i), int(j)), float(ratio[i, j])) for i, j in np.argwhere(slow)))
+
+
+def told(found, names, what, most=10):
+    '''Lines that name what is slow.
+
+    :arg names: of the nodes, by rank.
+    :arg what: of which messages, e.g. ``1 MiB``.
+    :arg most: of nodes and of pairs each; the others are counted.
+    '''
+    sending, receiving = dict(found.senders), dict(found.receivers)
+    nodes = sorted(found.nodes, key=lambda node: -max(sending.get(node, 1), receiving.get(node, 1)))
+    lines = []
+    for node in nodes[:most]:
+        ways = [f'{way} {factors[node]:.2f} times as slowly as the median node' for way, factors in
+                (('sends', sending), ('receives', receiving)) if node in factors]
+        lines.append(f'slow node {names[node]}, {what}: {" and ".join(ways)}')
+    lines += [f'slow pair {names[i]} to {names[j]}, {what}: {ratio:.2f} times the time that its nodes let expect'
+              for (i, j), ratio in found.pairs[:most]]
+    for kind, count in (('nodes', len(nodes)), ('pairs', len(found.pairs))):
+        if count > most:
+            lines.append(f'{count - most} more slow {kind}, {what}, are in the figure')
+    return lines

@@ -1,0 +1,42 @@
+'''Jobs that a scheduler did not take or would not start: ReFrame's account of it in one line, with what mends it.'''
+
+import functools
+import re
+from importlib import resources
+
+from ruamel.yaml import YAML
+
+#: ReFrame's account of a command that failed, of a job that it cancelled for its reason to wait, and of a command that is missing.
+_FAILED = re.compile(r"command '(?P<command>\S+)[^']*' (?P<how>failed with exit code \d+|timed out after \d+s)")
+_BLOCKED = re.compile(r'job cancelled because it was blocked due to reason: (?P<why>.*)')
+_MISSING = re.compile(r"No such file or directory: '\w+'$")
+
+#: What a command wrote to its standard error, in the first of these accounts, and how Slurm begins there.
+_STDERR = re.compile(r'--- stderr ---\n(.*?)\n*--- stderr ---', re.DOTALL)
+_PREAMBLE = re.compile(r'^\w+: (?:error|fatal): (?:Batch job submission failed: )?')
+
+
+@functools.cache
+def _known():
+    text = resources.files('plumbline').joinpath('data/scheduler_errors.yaml').read_text()
+    return [(re.compile(entry['says'], re.IGNORECASE), entry['mend']) for entry in YAML(typ='safe').load(text)]
+
+
+def _mended(said):
+    '''How that is mended; None if it is not known.'''
+    found = ((pattern.search(said), mend) for pattern, mend in _known())
+    return next((mend.format(*match.groups()) for match, mend in found if match), None)
+
+
+def with_mending(said):
+    return ' - '.join(filter(None, (said, _mended(said))))
+
+
+def in_a_line(reason):
+    '''What ReFrame's ``fail_reason`` says of the scheduler: what, and how to mend it; None if it says nothing of it.'''
+    if failed := _FAILED.search(reason):
+        said = [_PREAMBLE.sub('', line).strip() for text in _STDERR.findall(reason) for line in text.splitlines() if line.strip()]
+        return f"{failed['command']}: " + with_mending('; '.join(dict.fromkeys(said[-2:])) or failed['how'])
+    if blocked := _BLOCKED.search(reason):
+        return 'cancelled, since it would not start: ' + with_mending(blocked['why'])
+    return _mended(reason) if _MISSING.search(reason) else None

@@ -1,0 +1,118 @@
+'''The terminal's account of a sweep: the nodes out of true, what was not measured, what could not be ranked.'''
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from plumbline.sweep.outliers import label
+from plumbline.sweep.ranking import FEWEST
+from plumbline.sweep.slurm import folded
+
+from . import quantity
+
+#: Rows of a node's worst metrics; the page has them all.
+MOST = 3
+
+
+def render(found, console):
+    '''Print what was found.
+
+    :arg found: :class:`plumbline.sweep.outliers.Findings`.
+    :arg console: :class:`rich.console.Console`.
+    '''
+    def say(text, style=''):
+        console.print(Text(text, style), soft_wrap=True)
+
+    say(headline(found), {0: '', 1: 'bold red', 2: 'bold yellow'}[found.exit_status])
+    if found.named:
+        console.print(_table(found))
+    causes = {}
+    for node in found.named:
+        for cause in found.causes[node]:
+            causes.setdefault(cause, []).append(node)
+    for cause, nodes in causes.items():
+        say(f'  {folded(nodes)}: {cause}')
+    for text in remarks(found):
+        say(f'  {text}')
+    if found.named:
+        say(f'out of true: {folded(found.named)}', 'bold')
+        say('To take them out of service (not done here):')
+        for line in found.drain:
+            say(f'  {line}')
+
+
+def headline(found):
+    '''How many nodes are out of true, of how many, by how many metrics.'''
+    rows = found.ranked.rows
+    measured = len(found.nodes) - len(found.unmeasured)
+    told = f'sweep {found.name}: {measured} of {len(found.nodes)} nodes measured'
+    if rows.is_empty():
+        return f'{told}; they cannot be ranked: no metric of {FEWEST} nodes of one kind or more'
+    metrics = rows.select('check', 'name', 'environ').n_unique()
+    divided = found.ranked.divided.height
+    return (f"{told}, {rows['node'].n_unique()} ranked by {metrics} metrics: {len(found.named) or 'none'} out of true"
+            + (f'; by {divided} of the metrics the nodes are of two sorts' if divided else ''))
+
+
+def remarks(found):
+    '''What else there is to say, a text each.'''
+    ranked = found.ranked
+    for place, nodes, size in found.shared:
+        yield f'{place}: {len(nodes)} of its {size} nodes are out of true ({folded(nodes)}): look at what they share'
+    if found.cleared:
+        yield f'out of true at first, not when measured again: {folded(found.cleared)}'
+    for row in ranked.few.iter_rows(named=True):
+        yield (f"cannot rank {folded(row['nodes'])} ({row['partition']}, {row['environ']}): {len(row['nodes'])} of the "
+               f"kind {row['kind']}, {FEWEST} are needed")
+    for row in ranked.divided.iter_rows(named=True):
+        yield (f"{found.test(row)} {row['name']}: no node stands out, but {row['low']} and {row['high']} nodes are of "
+               f"two sorts, {quantity.percent(row['gap'])} apart")
+    for (node, check), missing in ranked.lacking.group_by('node', 'check', maintain_order=True):
+        names = missing['name'].to_list()
+        more = f' and {len(names) - MOST} more' if len(names) > MOST else ''
+        yield (f"{node} lacks {', '.join(names[:MOST])}{more} of {label(check)}, which {missing['having'].max()} of "
+               f"{missing['peers'][0]} nodes have")
+    better = ranked.better()
+    if not better.is_empty():
+        yield f"better than their peers, no alarm: {folded(better['node'].unique())}"
+    for reason, nodes in by_reason(found).items():
+        yield f'not measured: {folded(nodes)}: {reason}'
+
+
+def by_reason(found):
+    '''Why nodes were not measured -> their names.'''
+    reasons = {}
+    for node in found.unmeasured:
+        reasons.setdefault(': '.join(filter(None, [node.state or node.phase, node.reason])), []).append(node.name)
+    return reasons
+
+
+def odd_rows(found):
+    '''Node -> its rows out of true as text, column -> cell; the worst node and the worst row first.'''
+    nodes = {}
+    for row in found.odd.iter_rows(named=True):
+        nodes.setdefault(row['node'], []).append(_cells(found, row))
+    return nodes
+
+
+def _cells(found, row):
+    again = {None: '', True: 'yes: ', False: 'no: '}[row['confirmed']]
+    return {'check': found.test(row), 'metric': row['name'],
+            'value': quantity.amount(row['value'], row['unit']),
+            "peers' median": quantity.amount(row['median'], row['unit'], row['value']),
+            'off': f"{100 * row['off']:+.1f} %", 'deviation': f"{row['deviation']:+.1f}",
+            'rank': f"{row['rank']} of {row['peers']}",
+            'confirmed': again + quantity.amount(row['again'], row['unit'], row['value'])}
+
+
+def _table(found):
+    table, rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)), odd_rows(found)
+    columns = ['node', *next(iter(rows.values()))[0]]
+    for name in columns:
+        table.add_column(name, overflow='fold', **({} if name in ('node', 'check', 'metric') else {'justify': 'right'}))
+    for node in found.named:
+        for number, row in enumerate(rows[node][:MOST]):
+            table.add_row(Text('' if number else node), *map(Text, row.values()))
+        if len(rows[node]) > MOST:
+            table.add_row('', Text(f'and {len(rows[node]) - MOST} more metrics'))
+    return table

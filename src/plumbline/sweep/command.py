@@ -1,0 +1,206 @@
+'''The command ``plumbline sweep``.'''
+
+import signal
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from plumbline.errors import PlumblineError
+
+RACKS = ("pattern of the nodes' names with a group for the rack, e.g. 'r(?P<rack>[0-9]+)n[0-9]+' (default: extras of the "
+         'partition)')
+SWITCHES = "Slurm's topology.conf: say which switch the nodes out of true share"
+
+_PACE = {'at_once': 100, 'pause': '0.1s', 'poll': '10s', 'patience': '1h', 'wait': '1d', 'time_limit': '1h'}
+
+
+def sweep(
+    configurations: Annotated[Optional[list[Path]], typer.Option(
+        '-C', '--config-file', help="ReFrame's configuration")] = None,
+    partition: Annotated[Optional[str], typer.Option(help='SYSTEM:PARTITION of it')] = None,
+    nodes: Annotated[str, typer.Option(help="all, idle, or names like 'n[1-4,7]'")] = 'all',
+    checks: Annotated[Optional[list[Path]], typer.Option('-c', '--checks', help='files or folders of checks')] = None,
+    names: Annotated[Optional[list[str]], typer.Option('-n', '--name', help='as of ReFrame')] = None,
+    tags: Annotated[Optional[list[str]], typer.Option('-t', '--tag', help='as of ReFrame')] = None,
+    mode: Annotated[Optional[str], typer.Option(help='as of ReFrame')] = None,
+    reframe_options: Annotated[Optional[list[str]], typer.Argument(
+        metavar='[-- REFRAME OPTIONS]', help="after --: more of ReFrame's options")] = None,
+    resume: Annotated[Optional[str], typer.Option(help='go on with this sweep: run what has no result yet')] = None,
+    at_once: Annotated[Optional[int], typer.Option(min=1, help='jobs in the queue at a time (100)')] = None,
+    time_limit: Annotated[Optional[str], typer.Option(help='of the job of a node (1h)')] = None,
+    pause: Annotated[Optional[str], typer.Option(help='between two submissions (0.1s)')] = None,
+    poll: Annotated[Optional[str], typer.Option(help='between two looks at the queue (10s)')] = None,
+    patience: Annotated[Optional[str], typer.Option(help='with a scheduler that refuses or is silent (1h)')] = None,
+    wait: Annotated[Optional[str], typer.Option(help='how long a job may wait for its start (1d)')] = None,
+    confirm: Annotated[bool, typer.Option(
+        help='measure nodes out of true again, beside some in order, before they are named')] = True,
+    racks: Annotated[Optional[str], typer.Option(help=RACKS)] = None,
+    switches: Annotated[Optional[Path], typer.Option(help=SWITCHES)] = None,
+    dry_run: Annotated[bool, typer.Option('--dry-run', help='say what would be done, and do nothing')] = False,
+):
+    '''The same checks on every node of a partition, one job for each: which are missing, which are out of true.
+
+    Exit code: 0 all measured and in true; 1 a node is missing or out of true, or a verdict is FAIL; 2 nothing
+    measured.'''
+    from plumbline.sweep import node as job, outliers, plan as plans, results, state
+    from plumbline.sweep.confirm import prepare
+    given = {'at_once': at_once, 'time_limit': time_limit, 'pause': pause, 'poll': poll, 'patience': patience,
+             'wait': wait}
+    given = {name: value for name, value in given.items() if value is not None}
+    chosen = {'-c': [path.absolute() for path in checks or ()], '-n': names or (), '-t': tags or ()}
+    selection = [word for flag, values in chosen.items() for value in values for word in (flag, str(value))]
+    selection += [*([f'--mode={mode}'] if mode else []), *(reframe_options or ())]
+    if resume:
+        if configurations or partition or selection or nodes != 'all':
+            raise PlumblineError('--resume goes on with the checks and nodes of the sweep: name neither here')
+        work = state.load(results.SWEEPS / resume)
+        work.plan['pace'] |= given
+        found = None
+    else:
+        if not configurations or not partition:
+            raise PlumblineError('say which nodes: -C SITE_FILE --partition SYSTEM:PARTITION, or --resume ID')
+        made, found, known = plans.make(configurations, partition, nodes, selection)
+        made['pace'] = {**_PACE, **given}
+        _tell(made, found, known)
+    plan = work.plan if resume else made
+    pace = _pace(plan['pace'])
+    plan['racks'] = racks or plan.get('racks')
+    outliers.placed(plan['nodes'], plan['racks'], switches)     # what does not fit is told before anything is measured
+    if dry_run:
+        return _dry_run(plan, pace, None if found else work)
+    if not resume:
+        folder = results.SWEEPS / plan['id']
+        work = state.create(folder, plan, job.script(plan['id'], folder, partition, plan['command']))
+    _run(work, pace)
+    again = prepare(work) if confirm else None
+    if again and not all(node.measured for node in again.nodes.values()):
+        _say('to be measured again: nodes out of true, and some that were in order')
+        _run(again, pace, work.name)
+    status = _end(work)
+    ranked = show(work.folder, racks, switches) if status != 2 else None
+    raise typer.Exit(status or int(ranked.exit_status == 1))
+
+
+def rank(
+    sweep: Annotated[str, typer.Argument(help='its name, or its folder')],
+    racks: Annotated[Optional[str], typer.Option(help=RACKS)] = None,
+    switches: Annotated[Optional[Path], typer.Option(help=SWITCHES)] = None,
+):
+    '''Which nodes of a sweep are out of true, again: from what they have measured.
+
+    Exit code: 0 none is; 1 some are, or the nodes are of two sorts; 2 nothing could be ranked.'''
+    from plumbline.sweep import results
+    folder = Path(sweep) if Path(sweep, 'sweep.json').exists() else results.SWEEPS / sweep
+    raise typer.Exit(show(folder, racks, switches).exit_status)
+
+
+def show(folder, racks, switches):
+    '''Print the nodes out of true of a sweep and write its page; what was found.'''
+    import sys
+    from rich.console import Console
+    from plumbline.report import outliers as report, sweep_page
+    from plumbline.sweep import outliers
+    found = outliers.look(folder, racks, switches)
+    report.render(found, Console(width=None if sys.stdout.isatty() else 120))
+    _say(f'report: {sweep_page.write(found, folder)}')
+    return found
+
+
+def _pace(told):
+    from plumbline.sweep.driver import Pace
+    from plumbline.sweep.plan import seconds
+    return Pace(told['at_once'], *(seconds(told[name]) for name in ('pause', 'poll', 'patience', 'wait')),
+                max(1, round(seconds(told['time_limit']) / 60 + 0.49)))
+
+
+def _say(line):
+    print(line, flush=True)
+
+
+def _tell(plan, found, known):
+    from plumbline.sweep.slurm import folded
+    _say(f"{plan['checks']} checks on {len(found)} of the {len(known)} nodes of {plan['partition']}: "
+         f"{folded(plan['nodes'])}")
+    left_out = {}
+    for name in known.keys() - plan['nodes'].keys():
+        left_out.setdefault(known[name].state, []).append(name)
+    for node_state, names in sorted(left_out.items()):
+        _say(f'not asked for: {folded(names)}, {node_state}')
+
+
+def _dry_run(plan, pace, work):
+    import shlex
+    from plumbline.sweep import node as job, results, state
+    from plumbline.sweep.slurm import Slurm
+    work = work or state.Sweep(results.SWEEPS / plan['id'], plan)
+    slurm = Slurm(plan['access'])
+    known = slurm.nodes()
+    left = [node for node in work.nodes.values() if not node.measured]
+    for node in left:
+        now = known.get(node.name)
+        if now is None or now.trouble:
+            _say(f'{node.name}: {now.trouble}: {now.reason}' if now else f'{node.name}: gone')
+    _say(f'{len(left)} jobs, {pace.at_once} at a time, as:')
+    first = left[0] if left else next(iter(work.nodes.values()))
+    _say(shlex.join(slurm.submission(work.job_name(first), first.name, pace.minutes, work.of(first) / job.OUTPUT,
+                                     work.script, first.name, job.PILOT)))
+    _say(job.script(work.name, work.folder, plan['partition'], plan['command']))
+
+
+def _run(work, pace, name=None):
+    '''
+    :arg name: what to resume, if that is not the sweep itself.
+    '''
+    from plumbline.sweep.driver import Driver, GaveUp
+    from plumbline.sweep.slurm import Slurm
+
+    def stop(number, _):
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    work.begin()
+    _say(f'sweep {work.name} in {work.folder}')
+    resumed = f'plumbline sweep --resume {name or work.name}'
+    try:
+        Driver(work, Slurm(work.plan['access']), pace, _say).run()
+    except KeyboardInterrupt:
+        _say(_left_behind(work))
+        raise PlumblineError(f'interrupted; to go on: {resumed}') from None
+    except GaveUp as error:
+        _say(_left_behind(work))
+        raise PlumblineError(f'{error}; to go on: {resumed}') from None
+
+
+def _left_behind(work):
+    from plumbline.detect.site import several
+    from plumbline.sweep.state import QUEUED
+    numbers = [node.job for node in work.nodes.values() if node.phase == QUEUED]
+    if not numbers:
+        return 'no job of this sweep is left in the queue'
+    return f"{several(len(numbers), 'job')} left in the queue; to end what was begun: scancel {' '.join(map(str, numbers))}"
+
+
+def _end(work):
+    '''Print what became of the nodes; the exit code.'''
+    from plumbline.sweep.slurm import folded
+    from plumbline.sweep.state import MEASURED
+    nodes = list(work.nodes.values())
+    measured = [node for node in nodes if node.measured]
+    _say(f'\n{len(measured)} of {len(nodes)} nodes measured')
+    told = {}
+    for node in nodes:
+        counts = ', '.join(f'{number} {verdict}' for verdict, number in node.counts.items() if number)
+        key = node.state == MEASURED, node.state, counts if node.measured else node.reason
+        told.setdefault(key, []).append(node.name)
+    width = max(len(folded(names)) for names in told.values())
+    for (_, node_state, text), names in sorted(told.items()):
+        _say(f'{folded(names):<{width}}  {node_state:<14}  {text}')
+    if not measured:
+        _say('NOTHING WAS MEASURED: this is not a pass')
+        return 2
+    failed = any(node.counts.get('FAIL') for node in measured)
+    if len(measured) < len(nodes):
+        _say(f'missing nodes are not in true; to run them again: plumbline sweep --resume {work.name}')
+    return 1 if failed or len(measured) < len(nodes) else 0

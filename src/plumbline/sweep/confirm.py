@@ -1,0 +1,30 @@
+'''The second measurement: nodes out of true are named when they are so again, beside nodes that were in order.
+
+It is a sweep of its own, ``again`` in the folder of the first, with the programs of the first.
+'''
+
+from plumbline.sweep import node as job
+from plumbline.sweep import outliers, state
+
+#: Of each kind of node so many that were in order are measured again: of three, one may be disturbed.
+PEERS = 3
+
+
+def prepare(work):
+    '''The second sweep, as far as it has come; :obj:`None` if no node is out of true.
+
+    :arg work: :class:`state.Sweep`, over.
+    '''
+    found, folder = outliers.look(work.folder), work.folder / outliers.AGAIN
+    if found.odd.is_empty():
+        return None
+    if folder.exists():
+        again = state.load(folder) if (folder / 'sweep.json').exists() else None
+        if again and set(found.odd['node']) <= again.nodes.keys():
+            return again
+        state.set_aside(folder)     # there are more of them since
+    names = [*found.odd['node'].unique(maintain_order=True), *outliers.peers_in_order(found.ranked, found.odd, PEERS)]
+    plan = {**work.plan, 'id': f'{work.name}-again', 'nodes': {name: work.plan['nodes'][name] for name in names}}
+    again = state.create(folder, plan, job.script(plan['id'], folder, plan['partition'], plan['command']))
+    (folder / 'builds').symlink_to(work.folder / 'builds')
+    return again

@@ -1,0 +1,303 @@
+'''The loop of a sweep: submit, look, collect, until every node is over.'''
+
+import re
+import time
+from dataclasses import dataclass
+
+from plumbline.detect.commands import NoAnswer
+from plumbline.errors import PlumblineError
+from plumbline.sweep import node as job
+from plumbline.sweep import results
+from plumbline.sweep.slurm import PASSING, NodeRefused, Refused
+from plumbline.sweep.state import MEASURED, OVER, QUEUED, SUBMITTING, WAITING, set_aside
+
+#: Longest pause between two questions to a scheduler that does not answer, seconds.
+_LONGEST_PAUSE = 60
+
+#: A file that a node has written may be seen later elsewhere; and a node that does not answer may do so again; seconds.
+_SETTLE = 60
+
+#: So long, the others wait for the first node's programs before they build for themselves; seconds.
+_HEAD_START = 900
+
+#: Slurm's state of a job -> state of the node; all others: failed.
+_WORDS = {'TIMEOUT': 'timed out', 'DEADLINE': 'timed out', 'CANCELLED': 'cancelled'}
+
+#: Why a job waits that will never start.
+_NEVER_STARTS = re.compile('Partition(Time|Node)Limit|MaxWall|BadConstraints|Invalid(Account|QOS)|NotAllowed')
+
+
+@dataclass(frozen=True)
+class Pace:
+    '''
+    :attr at_once: jobs in the queue at a time.
+    :attr pause: between two submissions, seconds.
+    :attr poll: between two looks at the queue, seconds.
+    :attr patience: how long a scheduler may refuse or keep silent, seconds.
+    :attr wait: how long a job may wait for its start, seconds.
+    :attr minutes: time limit of a job.
+    '''
+    at_once: int
+    pause: float
+    poll: float
+    patience: float
+    wait: float
+    minutes: int
+
+
+class GaveUp(PlumblineError):
+    '''The scheduler was silent for longer than the patience.'''
+
+
+class _Patience:
+    '''With one thing that Slurm is asked again and again.'''
+
+    def __init__(self, pace, say, again):
+        self._pace, self._say, self._again = pace, say, again
+        self._since, self._failures, self._complaint, self._next = None, 0, '', 0.0
+
+    @property
+    def pausing(self):
+        return time.monotonic() < self._next
+
+    def answered(self):
+        if self._failures:
+            self._say(f'Slurm {self._again} again')
+        self._since, self._failures, self._complaint = None, 0, ''
+
+    def is_over(self, error):
+        '''Count a failure; whether there have been failures, and nothing else, for too long.'''
+        now = time.monotonic()
+        self._since = self._since or now
+        self._next = now + min(_LONGEST_PAUSE, self._pace.poll * 2 ** min(self._failures, 10))
+        self._failures += 1
+        if str(error) != self._complaint:
+            self._complaint = str(error)
+            self._say(f'{error}; trying again for {self._pace.patience:g} s')
+        return now - self._since > self._pace.patience
+
+
+class Driver:
+    '''
+    :arg sweep: :class:`state.Sweep`, begun.
+    :arg slurm: :class:`slurm.Slurm`.
+    :arg pace: :class:`Pace`.
+    :arg say: function of a line for people.
+    '''
+
+    def __init__(self, sweep, slurm, pace, say):
+        self.sweep, self.slurm, self.pace, self.say = sweep, slurm, pace, say
+        self._queue, self._submission = _Patience(pace, say, 'answers'), _Patience(pace, say, 'takes jobs')
+        self._odd_since = {}        # (node, what is odd) -> when it was first seen
+        self._sorted_out = False
+
+    def run(self):
+        '''Until all nodes are over.
+
+        :raises GaveUp: if the scheduler keeps silent for too long; the sweep can be resumed.
+        '''
+        while True:
+            if not self._queue.pausing:
+                try:
+                    self._look()
+                    self._queue.answered()
+                except NoAnswer as error:
+                    if self._queue.is_over(error):
+                        raise GaveUp(f'{error}, for more than {self.pace.patience:g} s') from None
+            if all(node.phase == OVER for node in self.sweep.nodes.values()):
+                return
+            time.sleep(self.pace.poll)
+
+    def _look(self):
+        jobs = self.slurm.jobs(self.sweep.prefix)
+        if not self._sorted_out:
+            self._sort_out(jobs)
+            self._sorted_out = True
+        self._look_after(jobs)
+        if not self._submission.pausing:
+            self._submit()
+
+    def _in(self, *phases):
+        return [node for node in self.sweep.nodes.values() if node.phase in phases]
+
+    def _lasts(self, node, what, seconds):
+        '''Whether something odd about a node has been so for a while.'''
+        first = self._odd_since.setdefault((node.name, what), time.monotonic())
+        return time.monotonic() - first >= min(seconds, self.pace.patience)
+
+    # --- at the begin ----------------------------------------------------------------------------------------
+
+    def _sort_out(self, jobs):
+        '''Which nodes are to be run: those in service, of which there is no result yet.'''
+        states = self.slurm.nodes()
+        named = {found.name: number for number, found in jobs.items() if not found.is_over}
+        for node in self._in(WAITING, QUEUED, OVER):
+            number, known = named.get(self.sweep.job_name(node)), states.get(node.name)
+            if node.phase == QUEUED:        # a job of the driver before this one
+                found = jobs.get(node.job)
+                if found is None or found.is_over and found.state != 'COMPLETED':
+                    self._collect(node, found.state if found else '')
+            if node.phase == QUEUED or node.measured:
+                continue
+            if number is not None:
+                self.sweep.record(node, QUEUED, job=number)
+            elif node.phase == OVER and self._finished(node) and self._measured(node):
+                continue
+            elif known is None or known.trouble and known.trouble not in PASSING:
+                self._out_of_service(node, known)
+            elif node.phase == OVER:
+                self.sweep.record(node, WAITING, state='', reason='')
+
+    def _out_of_service(self, node, known):
+        if known is None:
+            self.over(node, 'gone', 'no longer in the partition')
+        else:
+            self.over(node, known.trouble, known.reason if known.reason != 'none' else 'Slurm knows no reason')
+
+    # --- jobs in the queue -----------------------------------------------------------------------------------
+
+    def _look_after(self, jobs):
+        for node in self._in(SUBMITTING):
+            self._find(node, jobs)
+        pending = []
+        for node in self._in(QUEUED):
+            found = jobs.get(node.job)
+            if found and not found.is_over:
+                self._odd_since.pop((node.name, 'no result'), None)
+                if found.state == 'PENDING':
+                    pending.append((node, found))
+                elif found.state == 'COMPLETING' and self._finished(node):
+                    self._collect(node, found.state)
+            elif self._finished(node) or found and found.state != 'COMPLETED':
+                self._collect(node, found.state if found else '')
+            elif self._lasts(node, 'no result', _SETTLE):
+                self._collect(node, '')
+        if pending:
+            self._look_after_pending(pending)
+
+    def _finished(self, node):
+        return all((self.sweep.of(node) / name).exists() for name in (job.ENDED, job.REPORT))
+
+    def _claimed(self, node):
+        '''The number of the job that runs on the node, or has run there; None if it is not known.'''
+        claim = self.sweep.of(node) / job.CLAIM
+        text = claim.read_text().strip() if claim.exists() else ''
+        return int(text) if text else None
+
+    def _find(self, node, jobs):
+        '''The job of a node whose submission has no known end.'''
+        name = self.sweep.job_name(node)
+        named = [number for number, found in jobs.items() if found.name == name and number != node.job]
+        number = self._claimed(node) or max(named, default=None)
+        if number is not None:
+            self.sweep.record(node, QUEUED, job=number)
+
+    def _look_after_pending(self, pending):
+        '''A job for a node that has gone out of service would wait for ever.'''
+        states = self.slurm.nodes()
+        for node, found in pending:
+            known = states.get(node.name)
+            waits_in_vain = _NEVER_STARTS.search(found.reason)
+            if known and not known.trouble:
+                self._odd_since.pop((node.name, 'trouble'), None)
+            elif self._lasts(node, 'trouble', _SETTLE):
+                self.slurm.cancel([node.job])
+                self._out_of_service(node, known)
+                continue
+            if time.time() - node.since > self.pace.wait or waits_in_vain and self._lasts(node, 'in vain', _SETTLE):
+                self.slurm.cancel([node.job])
+                self.over(node, 'never started', f'{found.reason}, after {time.time() - node.since:.0f} s')
+
+    def over(self, node, state, reason='', **more):
+        '''A node is done with, for now.'''
+        self.sweep.record(node, OVER, state=state, reason=reason, **more)
+        left = len(self.sweep.nodes) - len(self._in(OVER))
+        counts = ', '.join(f'{number} {verdict}' for verdict, number in node.counts.items() if number)
+        self.say(f'{node.name}: {state}: {reason or counts} ({left} to go)')
+
+    def _measured(self, node):
+        '''Take what a node has measured; whether it has.'''
+        try:
+            found, why = results.collect(self.sweep, node)
+        except PlumblineError as error:
+            found, why = None, str(error)
+        if found:
+            self.over(node, MEASURED, **found)
+        else:
+            self.over(node, 'failed', why)
+        return node.measured
+
+    def _collect(self, node, state):
+        '''What became of a node whose job is over.
+
+        :arg state: Slurm's of the job; empty if it is no longer known.
+        '''
+        claimed = self._claimed(node)
+        if claimed not in (None, node.job):     # submitted twice: this one did nothing
+            self.sweep.record(node, QUEUED, job=claimed)
+        elif self._finished(node):
+            self._measured(node)
+        elif _WORDS.get(state) == 'timed out':
+            self.over(node, 'timed out', f'not ready after {self.pace.minutes} min')
+        else:
+            # Of the other states the output knows no more, and nodes with the same reason share a line.
+            why = f': {job.last_words(self.sweep.of(node))}' if state in ('FAILED', 'COMPLETED', '') else ''
+            self.over(node, _WORDS.get(state, 'failed'), f"job {state or 'vanished'}{why}")
+
+    # --- submission ------------------------------------------------------------------------------------------
+
+    def _submit(self):
+        room = self.pace.at_once - len(self._in(QUEUED))
+        roles = {}
+        for node in self._in(SUBMITTING, WAITING):
+            if room <= 0:
+                return
+            if node.hardware not in roles:
+                roles[node.hardware] = self._role(node.hardware)
+            role = roles[node.hardware]
+            if role is None:
+                continue
+            try:
+                self._submit_one(node, role)
+                self._submission.answered()
+            except NodeRefused as error:
+                self.over(node, 'failed', str(error))
+                continue
+            except Refused as error:
+                return self._give_up_submission(error)
+            except NoAnswer as error:
+                if self._submission.is_over(error):
+                    self._give_up_submission(error)
+                return
+            if role == job.PILOT:
+                roles[node.hardware] = None
+            room -= 1
+            time.sleep(self.pace.pause)
+
+    def _role(self, hardware):
+        '''What a job on such a node is told when it is submitted now; None: not now.'''
+        alike = [node for node in self.sweep.nodes.values() if node.hardware == hardware]
+        begun = [node for node in alike if node.phase in (QUEUED, OVER)]
+        if any(node.measured or (self.sweep.of(node) / job.BUILT).exists() for node in begun):
+            return ''
+        queued = [node.since for node in begun if node.phase == QUEUED]
+        if not queued:
+            return job.PILOT
+        return '' if time.time() - min(queued) > _HEAD_START else None
+
+    def _submit_one(self, node, role):
+        folder = self.sweep.of(node)
+        if node.phase == WAITING and folder.exists():       # of an earlier attempt
+            set_aside(folder)
+        folder.mkdir(exist_ok=True)
+        self.sweep.record(node, SUBMITTING)
+        number = self.slurm.submit(self.slurm.submission(
+            self.sweep.job_name(node), node.name, self.pace.minutes, folder / job.OUTPUT, self.sweep.script,
+            node.name, role))
+        self.sweep.record(node, QUEUED, job=number)
+
+    def _give_up_submission(self, error):
+        '''Those nodes that have a job are waited for, the others have none.'''
+        self.say(str(error))
+        for node in self._in(WAITING, SUBMITTING):
+            self.over(node, 'not submitted', str(error))

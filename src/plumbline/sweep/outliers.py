@@ -1,0 +1,149 @@
+'''What a sweep says of its nodes: which are out of true, why, what they share, and what could not be ranked.'''
+
+import functools
+import json
+import re
+from dataclasses import dataclass
+
+import polars as pl
+
+from plumbline import lost_time
+from plumbline.sweep import places, ranking, results, state
+from plumbline.sweep.node import REPORT
+from plumbline.sweep.slurm import folded
+
+#: Folder of the second measurement, below that of the sweep: a sweep of its own.
+AGAIN = 'again'
+
+
+@dataclass(frozen=True)
+class Findings:
+    '''
+    :attr name: of the sweep.
+    :attr nodes: node -> :class:`state.Node`.
+    :attr frame: what was measured (:func:`results.frame`).
+    :attr ranked: :class:`ranking.Ranking` of it.
+    :attr odd: the rows out of true, the worst first; with ``again`` and ``confirmed`` (:func:`ranking.confirm`; null
+        where nothing was measured again).
+    :attr causes: node -> texts: what took the time of those that are out of true, as far as they know.
+    :attr places: dictionaries node -> place, of the nodes that were measured: racks, switches.
+    '''
+    name: str
+    nodes: dict
+    frame: pl.DataFrame
+    ranked: ranking.Ranking
+    odd: pl.DataFrame
+    causes: dict
+    places: list
+
+    def test(self, row):
+        '''A row's test as people read it, with the environment where there are several.'''
+        return label(row['check']) + (f" ({row['environ']})" if self._several_environments else '')
+
+    @functools.cached_property
+    def _several_environments(self):
+        return self.frame['environ'].n_unique() > 1
+
+    @property
+    def named(self):
+        '''Nodes that are out of true, the worst first: those that a second measurement has not cleared.'''
+        return self._not_cleared['node'].unique(maintain_order=True).to_list()
+
+    @property
+    def _not_cleared(self):
+        return self.odd.filter(pl.col('confirmed').fill_null(True))
+
+    @property
+    def cleared(self):
+        '''Nodes that were out of true in the first measurement and not in the second.'''
+        named = set(self.named)
+        return [node for node in self.odd['node'].unique(maintain_order=True) if node not in named]
+
+    @property
+    def shared(self):
+        '''(place, its named nodes, how many nodes it has): see :func:`places.shared`.'''
+        return [found for where in self.places for found in places.shared(where, self.named)]
+
+    @property
+    def unmeasured(self):
+        '''Nodes without a result.'''
+        return [node for node in self.nodes.values() if not node.measured]
+
+    @property
+    def drain(self):
+        '''For each metric that is worst on some nodes the command that takes them out of service: shown, never run.'''
+        worst = self._not_cleared.unique('node', keep='first', maintain_order=True)
+        return [f'scontrol update nodename={folded(rows["node"])} state=drain reason="plumbline {self.name}: {metric} '
+                f'{_range(rows["off"])} against peers"'
+                for (metric,), rows in worst.group_by('metric', maintain_order=True)]
+
+    @property
+    def exit_status(self):
+        '''1 if nodes are named, or are of two sorts; 2 if no value could be ranked; else 0.'''
+        return 1 if self.named or not self.ranked.divided.is_empty() else 2 if self.ranked.rows.is_empty() else 0
+
+
+def label(check):
+    '''A test with its parameters as people read it: ``triad_memory all``.'''
+    return re.sub(r' %[^=]*=', ' ', check)
+
+
+def _range(shares):
+    low, high = (f'{100 * share:+.0f}' for share in (shares.min(), shares.max()))
+    return f'{low} %' if low == high else f'{low} .. {high} %'
+
+
+def look(folder, racks=None, switches=None):
+    '''What a finished or unfinished sweep says.
+
+    :arg folder: of the sweep.
+    :arg racks: pattern of the nodes' names (:func:`places.by_pattern`); None for that of the plan, if it has one.
+    :arg switches: a ``topology.conf``, or None.
+    :raises PlumblineError: if there is no such sweep, or if pattern or file do not fit.
+    '''
+    sweep, frame = state.load(folder), results.frame(folder)
+    ranked = ranking.rank(frame)
+    odd = ranked.out_of_true()
+    again = sweep.folder / AGAIN
+    odd = ranking.confirm(odd, ranked, results.frame(again) if (again / 'sweep.json').exists() else frame.clear())
+    measured = {node.name for node in sweep.nodes.values() if node.measured}
+    where = [{node: place for node, place in each.items() if node in measured}
+             for each in placed(sweep.nodes, racks or sweep.plan.get('racks'), switches)]
+    causes = {node: _causes(sweep, sweep.nodes[node]) for node in odd['node'].unique(maintain_order=True)}
+    return Findings(sweep.name, sweep.nodes, frame, ranked, odd, causes, where)
+
+
+def placed(nodes, racks, switches):
+    '''Where nodes are: a dictionary node -> place for each of the two that is known.
+
+    :raises PlumblineError: if pattern or file do not fit.
+    '''
+    found = [places.by_pattern(nodes, racks)] if racks else []
+    return found + ([places.by_switch(nodes, switches)] if switches else [])
+
+
+def _causes(sweep, node):
+    '''What the tests of a node say of the time that they did not get; each cause once, as its worst test has it.'''
+    try:
+        report = json.loads((sweep.of(node) / REPORT).read_text())
+    except (OSError, ValueError):
+        return ['its run report is gone: what took its time is not known']
+    payloads = [case.get('plumbline') for run in report['runs'] for case in run['testcases']]
+    lost = [payload for payload in payloads if isinstance(payload, dict) and payload.get('lost')]
+    given = [(lost_time.time_given(payload['lost']), number) for number, payload in enumerate(lost)]
+    _, worst = min((pair for pair in given if pair[0] is not None), default=(None, None))
+    return [] if worst is None else lost_time.notes(lost[worst]['lost'], lost[worst].get('machine'))
+
+
+def peers_in_order(ranked, odd, most):
+    '''Nodes to measure again with the odd ones: of each group of peers with an odd node those whose worst value is
+    nearest to the median.
+
+    :arg most: how many of each group.
+    '''
+    suspects = odd['node'].unique().implode()
+    order = (ranked.rows.join(odd.select(ranking.PEERS).unique(), on=ranking.PEERS, how='semi', nulls_equal=True)
+             .filter(~pl.col('node').is_in(suspects))
+             .group_by(*ranking.PEERS, 'node').agg(worst=pl.col('deviation').abs().max())
+             .sort('worst', 'node').group_by(ranking.PEERS, maintain_order=True).head(most))
+    return order['node'].unique(maintain_order=True).to_list()

@@ -1,0 +1,110 @@
+'''What the nodes of a sweep measured, as one table.
+
+Columns of :func:`frame` (:data:`COLUMNS`), one row per metric, test case and node:
+
+=============  =======================================================================================================
+``system``     ReFrame's names of system, partition and environment: ``partition``, ``environ``
+``node``       Slurm's name of the node
+``kind``       nodes that should be alike: CPU model, CPUs, memory, e.g. ``AMD EPYC 9654, 192 CPUs, 755 GiB``; null
+               where no test of the node told
+``check``      the test with its parameters, as ReFrame displays it: ``triad_memory %threads=all``
+``name``       the metric and what it is about, e.g. ``bandwidth.nt``; its parts: ``metric``, ``subject`` (may be null)
+``value``      median of the samples, in ``unit`` (MB/s, Mflop/s, us, s, bytes, entries or 1)
+``samples``    what it is the median of
+``spread``     robust relative spread of the samples: 0.7413 x IQR / |median|; null for fewer than two
+``verdict``    PASS, FAIL, UNSTABLE or NO REFERENCE, with ``reason``
+=============  =======================================================================================================
+
+Only the last run of each test counts (ReFrame repeats what fails).  Tests without a metric have no row here, nor have
+those whose numbers prove nothing: that failed before their metrics were judged.
+'''
+
+import json
+from pathlib import Path
+
+import polars as pl
+
+from plumbline import archive
+from plumbline.report import not_measured, verdict_lines
+from plumbline.report.lines import count
+from plumbline.settings import REPORTS
+from plumbline.sweep import state
+from plumbline.sweep.node import CPUS, REPORT
+
+#: Where sweeps, and what their nodes measured, are kept.
+SWEEPS, ARCHIVE = REPORTS / 'sweeps', REPORTS / 'archive'
+
+COLUMNS = pl.Schema({
+    'system': pl.String, 'partition': pl.String, 'environ': pl.String, 'node': pl.String, 'kind': pl.String,
+    'check': pl.String, 'name': pl.String, 'metric': pl.String, 'subject': pl.String, 'value': pl.Float64,
+    'unit': pl.String, 'samples': pl.List(pl.Float64), 'spread': pl.Float64, 'verdict': pl.String, 'reason': pl.String})
+
+#: Memory of nodes that should be alike differs by what their firmware keeps: from one to the next at most this share.
+MEMORY_ALIKE = 0.02
+
+
+def collect(sweep, node):
+    '''Archive what a node has measured.
+
+    :returns: changes of :class:`state.Node`: ``session``, ``archived``, ``counts`` and ``machine``; or None and why
+        nothing was measured.
+    '''
+    path = archive.archive(sweep.of(node) / REPORT, ARCHIVE)
+    rows = pl.read_parquet(path)
+    hosts = set(rows['hostname'].drop_nulls()) - {node.name}
+    if hosts:
+        return None, f"its results are of {', '.join(sorted(hosts))}"
+    lines = verdict_lines(rows)
+    if not archive.final_rows(rows)['value'].is_finite().any():
+        why = next((line.reason for line in lines), 'every test was skipped')
+        return None, f'nothing was measured: {why}'
+    return {'session': rows['session'][0], 'archived': str(path), 'counts': count(lines, not_measured(rows)),
+            'machine': _machine(rows, sweep.of(node) / CPUS)}, ''
+
+
+def _machine(rows, cpus):
+    '''What the node says of itself in the first result that has it, and how many CPUs its job had.'''
+    for text in rows['detail'].drop_nulls():
+        machine = json.loads(text).get('machine')
+        if machine:
+            return {'model': machine.get('cpu_model') or 'CPU of unknown model', 'cpus': int(cpus.read_text()),
+                    'kib': machine.get('memory_kib') or 0}
+    return {}
+
+
+def kinds(nodes):
+    '''Node name -> kind, from what the nodes say of themselves (``machine``).  Of nodes that say nothing there is none.
+
+    Memory sizes that follow each other closely are one size: that of the largest of them.
+    '''
+    known = sorted((node for node in nodes if node.machine), key=lambda node: -node.machine['kib'])
+    result, sizes = {}, {}
+    for node in known:
+        model, cpus, kib = (node.machine[key] for key in ('model', 'cpus', 'kib'))
+        last, size = sizes.get((model, cpus), (None, None))
+        if last is None or kib < last * (1 - MEMORY_ALIKE):
+            size = kib
+        sizes[model, cpus] = kib, size
+        result[node.name] = f'{model}, {cpus} CPUs, {size / 2**20:.0f} GiB'
+    return result
+
+
+def frame(folder):
+    '''What the nodes of a sweep measured (:data:`COLUMNS`).
+
+    :arg folder: the sweep's folder; the sweep may be going on.
+    :raises PlumblineError: if there is no such sweep, or if what a node measured is gone.
+    '''
+    sweep = state.load(folder)
+    nodes = [node for node in sweep.nodes.values() if node.measured]
+    if not nodes:
+        return pl.DataFrame(schema=COLUMNS)
+    files = [node.archived if Path(node.archived).exists() else archive.archive(sweep.of(node) / REPORT, ARCHIVE)
+             for node in nodes]
+    kind = kinds(nodes)
+    named = pl.LazyFrame([(node.session, node.name, kind.get(node.name)) for node in nodes], orient='row',
+                         schema=dict.fromkeys(('session', 'node', 'kind'), pl.String))
+    rows = archive.final_rows(pl.scan_parquet(files, schema=archive.SCHEMA, glob=False))
+    proved = (pl.col('result') == 'pass') | (pl.col('fail_phase') == 'performance')
+    return (rows.filter(pl.col('metric').is_not_null() & proved).join(named, on='session')
+            .with_columns(check=pl.col('display_name')).select(COLUMNS.names()).collect())

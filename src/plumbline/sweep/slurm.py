@@ -1,0 +1,193 @@
+'''What a sweep asks Slurm: nodes, jobs, submission.  Every question has an end, and silence is told from a refusal.'''
+
+import argparse
+import os
+import re
+import shlex
+import shutil
+from dataclasses import dataclass
+
+from ClusterShell.NodeSet import NodeSet, NodeSetParseError
+
+from plumbline.detect.commands import NoAnswer, ask
+from plumbline.ended import NOT_OVER
+from plumbline.errors import PlumblineError
+from plumbline.refused import with_mending
+
+#: Slurm's commands repeat by themselves for a while what its controller does not answer; seconds.
+SECONDS = 60
+
+#: States in which a node starts no job, without the marks that Slurm appends.
+_NOT_AVAILABLE = {'blocked', 'down', 'drained', 'draining', 'drng', 'error', 'fail', 'failing', 'future', 'inval',
+                  'powered_down', 'unknown'}
+
+#: Of these troubles a node is often free a moment later: after it was resumed, or after the controller was started.
+PASSING = {'not responding', 'unknown'}
+
+# What sbatch says of a job that no later submission would change: for any node, or for this one.  All else is taken for
+# temporary: a controller that is restarted, a partition that is closed, a queue that is full.
+_NEVER = re.compile(
+    r'invalid (partition|account|qos|user|feature|reservation|wckey|generic resource|job|cluster|time|license|option)|'
+    r'unrecognized option|unable to (open file|read)|permission denied|not permitted to use|access.*denied|'
+    r'not in the list of permitted|(time limit|reservation) is invalid|does not look like a batch script', re.I)
+_NEVER_THIS_NODE = re.compile(r'node configuration is not available|invalid node name|nodes? .*not in partition', re.I)
+
+
+class Refused(PlumblineError):
+    '''Slurm will not take this job, however often it is asked.'''
+
+
+class NodeRefused(PlumblineError):
+    '''The same, but for this node only.'''
+
+
+@dataclass(frozen=True)
+class Node:
+    '''
+    :attr state: as sinfo says it, e.g. ``idle``, ``down*``.
+    :attr reason: why it is out of service; ``none`` if nobody said.
+    :attr hardware: what Slurm knows of its CPUs and features: nodes that differ here are not alike.
+    '''
+    name: str
+    state: str
+    hardware: str
+    features: frozenset
+    reason: str
+
+    @property
+    def trouble(self):
+        '''Why it starts no job, in a word; empty if it may.'''
+        word = re.match(r'[a-z_]*', self.state)[0]
+        return word if word in _NOT_AVAILABLE else 'not responding' if '*' in self.state else ''
+
+    @property
+    def idle(self):
+        return re.match(r'idle\W?$', self.state) is not None and not self.trouble
+
+
+@dataclass(frozen=True)
+class Job:
+    '''A job of ours as squeue shows it.'''
+    number: int
+    name: str
+    state: str
+    reason: str
+
+    @property
+    def is_over(self):
+        return self.state not in NOT_OVER
+
+
+def _access_options(access):
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
+    for flags in (('-p', '--partition'), ('-C', '--constraint'), ('-w', '--nodelist'), ('-x', '--exclude')):
+        parser.add_argument(*flags)
+    return parser.parse_known_args([word for text in access for word in shlex.split(text)])[0]
+
+
+def nodes_named(text):
+    '''Names of nodes from Slurm's short form, e.g. ``n[1-4,7]``.
+
+    :raises PlumblineError: if it has another form.
+    '''
+    try:
+        return list(NodeSet(text))
+    except NodeSetParseError as error:
+        raise PlumblineError(f"{text!r} names no nodes ({error}): write them like 'n[1-4,7]'") from None
+
+
+
+def folded(names):
+    '''Names of nodes in Slurm's short form, with one pair of brackets to a name, which every Slurm understands.'''
+    nodes = NodeSet.fromlist(list(names))
+    nodes.fold_axis = (-1,)
+    return str(nodes)
+
+
+def _satisfies(constraint, features):
+    '''Whether a node has the features of a constraint; what has counts or brackets is left to sbatch to judge.'''
+    if re.search(r'[\[\]*,()]', constraint):
+        return True
+    return any(set(words.split('&')) <= features for words in constraint.split('|'))
+
+
+class Slurm:
+    '''Slurm as the owner of a sweep sees it.
+
+    :arg access: the partition's access options, as ReFrame's configuration has them.
+    '''
+
+    def __init__(self, access):
+        self.access = [word for text in access for word in shlex.split(text)]
+        self._options = _access_options(access)
+        if not shutil.which('sbatch'):
+            raise PlumblineError('sbatch is not in PATH: a sweep begins on a login node')
+
+    def nodes(self):
+        '''The nodes of the partition that its access options leave: name -> :class:`Node`, in Slurm's order.
+
+        :raises NoAnswer: if Slurm does not answer.
+        :raises PlumblineError: if there is no such partition.
+        '''
+        partition = self._options.partition or self._default_partition()
+        text = ask(['sinfo', '--Node', '--noheader', '--exact', f'--partition={partition}',
+                    '--format=%N|%T|%c|%z|%f|%E'], SECONDS)
+        found = {}
+        for line in text.splitlines():
+            name, state, cpus, sockets, features, reason = line.split('|', 5)
+            words = frozenset(features.split(',')) - {'(null)'}
+            found[name] = Node(name, state, f'{cpus}|{sockets}|{features}', words, reason.strip())
+        if not found:
+            known = ' '.join(sorted(set(ask(['sinfo', '--all', '--noheader', '--format=%R'], SECONDS).split())))
+            raise PlumblineError(f'Slurm has no nodes in partition {partition} (it has {known or "no partition"}): '
+                                 'mend the access options in the site file')
+        return self._left(found)
+
+    def _default_partition(self):
+        names = ask(['sinfo', '--noheader', '--format=%P'], SECONDS).split()
+        default = [name.rstrip('*') for name in names if name.endswith('*')]
+        if not default:
+            raise PlumblineError('Slurm has no default partition: name one in the access options of the site file')
+        return default[0]
+
+    def _left(self, found):
+        listed = set(nodes_named(self._options.nodelist)) if self._options.nodelist else set(found)
+        excluded = set(nodes_named(self._options.exclude)) if self._options.exclude else set()
+        constraint = self._options.constraint
+        return {name: node for name, node in found.items() if name in listed - excluded
+                and (not constraint or _satisfies(constraint, node.features))}
+
+    def jobs(self, prefix):
+        '''The user's jobs whose name begins so, also those that have ended of late: number -> :class:`Job`.
+
+        :raises NoAnswer: if Slurm does not answer.
+        '''
+        text = ask(['squeue', '--noheader', '--states=all', f'--user={os.getuid()}', '--format=%i|%j|%T|%r'], SECONDS)
+        rows = [line.split('|', 3) for line in text.splitlines() if line.split('|', 2)[1].startswith(prefix)]
+        return {int(number): Job(int(number), name, state, reason.strip()) for number, name, state, reason in rows}
+
+    def submission(self, name, node, minutes, output, script, *arguments):
+        '''The command that submits a job for one node, all of it.'''
+        # A job that Slurm starts again by itself would measure the node twice.
+        return ['sbatch', '--parsable', '--nodes=1', '--exclusive', '--mem=0', '--no-requeue', f'--job-name={name}',
+                f'--time={minutes}', f'--output={output}', '--open-mode=append', *self.access, f'--nodelist={node}',
+                str(script), *arguments]
+
+    def submit(self, command):
+        '''Submit; the job's number.
+
+        :raises Refused: or :class:`NodeRefused`, for good.
+        :raises NoAnswer: for now; it may have been submitted all the same.
+        '''
+        try:
+            return int(ask(command, SECONDS).split(';')[0])
+        except NoAnswer as error:
+            said = re.sub(r'^.* failed: (sbatch: error: )?(Batch job submission failed: )?', '', str(error))
+            kind = NodeRefused if _NEVER_THIS_NODE.search(said) else Refused if _NEVER.search(said) else NoAnswer
+            raise kind(f'sbatch: {with_mending(said)}') from None
+        except ValueError as error:
+            raise Refused(f'sbatch does not answer with a number: {error}') from None
+
+    def cancel(self, numbers):
+        '''Take jobs out of the queue.'''
+        ask(['scancel', *map(str, numbers)], SECONDS)

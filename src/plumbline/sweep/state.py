@@ -1,0 +1,153 @@
+'''What a sweep keeps on disk, so that it can go on whatever ended it: nothing is lost, and no node runs twice.
+
+``SWEEPS/ID/sweep.json`` is the plan, written once, whole.  ``journal.jsonl`` gets a line for each thing that happens
+to a node, written before the next one is begun; what a node is, is the sum of its lines.  ``NODE/`` is the node's own.
+
+A driver that is killed between the submission of a job and its line in the journal leaves the node ``submitting``: the
+job is then found by its name, or by what it left, and if it is submitted again nevertheless, the second job ends at
+once (``node.py``).
+'''
+
+import fcntl
+import json
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from plumbline.errors import PlumblineError
+
+#: Phases of a node.
+WAITING, SUBMITTING, QUEUED, OVER = 'waiting', 'submitting', 'queued', 'over'
+
+#: The state of a node whose measurements are there.  All others are reasons to run it again.
+MEASURED = 'measured'
+
+
+@dataclass
+class Node:
+    '''
+    :attr hardware: of :class:`slurm.Node`.
+    :attr since: when the phase began, seconds since 1970.
+    :attr state: once it is over: ``measured``, ``failed``, ``timed out``, ``down``, ``drained``, ...
+    :attr counts: verdict -> number.
+    :attr machine: CPU model, number of CPUs, memory (KiB), as its tests say.
+    :attr session: name of the session in the archive, and ``archived``: its file.
+    '''
+    name: str
+    hardware: str
+    phase: str = WAITING
+    since: float = 0.0
+    job: int | None = None
+    state: str = ''
+    reason: str = ''
+    counts: dict = field(default_factory=dict)
+    machine: dict = field(default_factory=dict)
+    session: str = ''
+    archived: str = ''
+
+    @property
+    def measured(self):
+        return self.phase == OVER and self.state == MEASURED
+
+
+class Sweep:
+    '''A sweep on disk.  :func:`create` or :func:`load` it.'''
+
+    def __init__(self, folder, plan):
+        self.folder, self.plan = Path(folder), plan
+        self.nodes = {name: Node(name, hardware) for name, hardware in plan['nodes'].items()}
+        self._journal = None
+
+    @property
+    def name(self):
+        return self.plan['id']
+
+    @property
+    def prefix(self):
+        '''How the names of its jobs begin.'''
+        return f'plumbline-{self.name}-'
+
+    def job_name(self, node):
+        return f'{self.prefix}{node.name}'
+
+    @property
+    def script(self):
+        '''The script of its jobs.'''
+        return self.folder / 'job.sh'
+
+    def of(self, node):
+        '''The folder of a node.'''
+        return self.folder / node.name
+
+    def begin(self):
+        '''Be the only one that drives this sweep, until the process ends.
+
+        :raises PlumblineError: if somebody else does.
+        '''
+        self._journal = open(self.folder / 'journal.jsonl', 'a+b')
+        try:
+            fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PlumblineError(f'sweep {self.name} is being run by another process; wait for it, or end it') from None
+        self._replay(cut=True)
+
+    def _replay(self, cut=False):
+        path = self.folder / 'journal.jsonl'
+        text = path.read_bytes() if path.exists() else b''
+        whole = text.rfind(b'\n') + 1
+        if cut and whole < len(text):       # half a line: whoever wrote it was killed
+            os.truncate(path, whole)
+        for line in text[:whole].splitlines():
+            entry = json.loads(line)
+            node = self.nodes[entry.pop('node')]
+            for key, value in entry.items():
+                setattr(node, key, value)
+
+    def record(self, node, phase, **changes):
+        '''Say on disk what became of a node, then in memory.'''
+        changes |= {'phase': phase, 'since': time.time()}
+        self._journal.write(json.dumps({'node': node.name, **changes}).encode() + b'\n')
+        self._journal.flush()
+        os.fsync(self._journal.fileno())
+        for key, value in changes.items():
+            setattr(node, key, value)
+
+
+def set_aside(folder):
+    '''Keep what an earlier attempt has left, under another name.'''
+    number = 1
+    while (earlier := folder.with_name(f'{folder.name}.{number}')).exists():
+        number += 1
+    folder.rename(earlier)
+
+
+def create(folder, plan, script):
+    '''A new sweep, on disk.
+
+    :arg script: of its jobs.
+    '''
+    try:
+        folder.mkdir(parents=True)
+        (folder / 'job.sh').write_text(script)
+        new = folder / 'sweep.json.new'
+        new.write_text(json.dumps(plan, indent=1))
+        os.replace(new, folder / 'sweep.json')
+    except OSError as error:
+        raise PlumblineError(f'{folder}: {error.strerror}: PLUMBLINE_REPORTS names another folder') from None
+    return Sweep(folder, plan)
+
+
+def load(folder):
+    '''A sweep as it is on disk, for reading.
+
+    :raises PlumblineError: if there is none.
+    '''
+    folder = Path(folder)
+    try:
+        sweep = Sweep(folder, json.loads((folder / 'sweep.json').read_text()))
+    except (OSError, ValueError):
+        others = sorted(path.parent.name for path in folder.parent.glob('*/sweep.json'))
+        raise PlumblineError(f"{folder}: no sweep (there are {', '.join(others[-3:]) or 'none'})") from None
+    sweep._replay()
+    return sweep

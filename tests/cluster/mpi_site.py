@@ -1,0 +1,30 @@
+'''The virtual cluster as a site for MPI: the partition ``one`` is a node of two CPUs, ``spread`` are nodes of one CPU each.
+
+``MADE_CPUS`` are the CPUs of the first node, with a comma.  The nodes of ``spread`` allow different CPUs: there the
+scheduler binds.
+'''
+
+import os
+
+from plumbline import settings
+from plumbline.mpi import environments
+from reframe.utility.cpuinfo import cpuinfo
+
+cpus = [int(cpu) for cpu in os.environ['MADE_CPUS'].split(',')]
+mpi = [environment for environment in environments.found() if environment['name'].startswith('gnu-')]
+# MPICH once more, started by srun.
+mpi += [{**environment, 'name': 'gnu-mpich-srun', 'extras': {},
+         'env_vars': [*environment['env_vars'], ['SLURM_MPI_TYPE', 'pmi2']]}
+        for environment in mpi if 'mpich' in environment['features']]
+
+
+def partition(name, allowed, **extras):
+    return {'name': name, 'scheduler': 'squeue', 'launcher': 'srun', 'access': [f'-p {name}'], 'max_jobs': 8,
+            'environs': [environment['name'] for environment in mpi], 'processor': cpuinfo(),
+            'extras': {'node': {'allowed_cpus': allowed}, **extras}}
+
+
+site_configuration = settings.site(
+    systems=[{'name': 'made', 'hostnames': ['.*'],
+              'partitions': [partition('one', cpus), partition('spread', cpus[:1], binding='scheduler')]}],
+    environments=mpi)

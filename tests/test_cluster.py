@@ -1,0 +1,195 @@
+'''The virtual Slurm cluster: it runs jobs on nodes with names of their own, and leaves nothing behind, however it ends.'''
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import rfm
+
+CLUSTER = Path(__file__).with_name('cluster')
+sys.path.insert(0, str(CLUSTER))
+import cluster as virtual                       # noqa: E402
+from plumbline import archive_rows              # noqa: E402
+from plumbline.errors import PlumblineError     # noqa: E402
+
+FOUR = ['n1', 'n2', 'n3', 'n4']
+
+
+def leave_out_without(database=False):
+    why = virtual.missing(database)
+    if why:
+        pytest.skip(f'no virtual cluster: {why}')
+
+
+@pytest.fixture(scope='module')
+def cluster(tmp_path_factory):
+    '''Four nodes; n3 has 60 % of the time of its CPUs.'''
+    leave_out_without()
+    with virtual.Cluster(tmp_path_factory.mktemp('cluster'), quotas={'n3': 0.6}) as running:
+        yield running
+
+
+def processes_of(folder):
+    '''Numbers of the processes that a cluster's folder is in the command or the environment of.'''
+    found, here = [], str(folder).encode()
+    for process in Path('/proc').glob('[0-9]*'):
+        try:
+            if int(process.name) != os.getpid() and here in (process / 'cmdline').read_bytes() + (process / 'environ').read_bytes():
+                found.append(int(process.name))
+        except OSError:         # it has ended
+            continue
+    return found
+
+
+def until(true, seconds=20):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, 'waited in vain'
+        time.sleep(0.05)
+
+
+def sleeper(cluster, seconds):
+    '''A job that sleeps on node n2; returns once its process is there.'''
+    cluster.must(['sbatch', '-w', 'n2', '-o', '/dev/null', '--wrap', f'exec sleep {seconds}'])
+    until(lambda: sleeping(seconds))
+
+
+def sleeping(seconds):
+    return subprocess.run(['pgrep', '-f', f'^sleep {seconds}$'], capture_output=True, timeout=20).stdout.split()
+
+
+# --- what runs on it ------------------------------------------------------------------------------------------
+
+def test_a_step_runs_on_four_nodes_with_names_of_their_own(cluster):
+    assert cluster.states() == dict.fromkeys(FOUR, 'idle')
+    assert sorted(cluster.must(['srun', '-N4', 'hostname']).split()) == FOUR
+
+
+def test_a_batch_job_runs_on_the_node_that_is_asked_for(cluster, tmp_path):
+    output = tmp_path / 'output'
+    cluster.must(['sbatch', '-w', 'n3', '-o', output, '--wrap', 'echo $SLURMD_NODENAME on $(hostname)'])
+    until(lambda: output.exists() and output.read_text() == 'n3 on n3\n')
+
+
+def test_the_slow_node_is_in_a_cgroup_with_its_quota_and_the_others_are_not(cluster):
+    groups = {node: cluster.must(['srun', '-w', node, 'cat', '/proc/self/cgroup']) for node in FOUR}
+    assert [node for node in FOUR if 'plumbline-' in groups[node]] == ['n3']
+    name = re.search(r'plumbline-\S+', groups['n3'])[0]
+    folder, = (path for path in map(Path, ('/sys/fs/cgroup/cpu', '/sys/fs/cgroup')) if (path / name).exists())
+    version1 = folder / name / 'cpu.cfs_quota_us'
+    quota, period = ((version1.read_text(), (folder / name / 'cpu.cfs_period_us').read_text()) if version1.exists()
+                     else (folder / name / 'cpu.max').read_text().split())
+    assert int(quota) / int(period) == pytest.approx(0.6 * len(cluster.cpus['n3']))
+
+
+def test_a_node_that_is_lost_is_down_and_comes_back(cluster):
+    cluster.stop_node('n4')
+    cluster.must(['scontrol', 'update', 'node=n4', 'state=down', 'reason=lost'])
+    assert cluster.states()['n4'].startswith('down')
+    cluster.start_node('n4')
+    cluster.must(['scontrol', 'update', 'node=n4', 'state=resume'])
+    cluster.wait(20)
+
+
+def test_the_controller_may_be_stopped_and_started(cluster):
+    cluster.stop_controller()
+    cluster.start_controller()
+    cluster.wait(30)
+    assert cluster.must(['srun', '-w', 'n1', 'hostname']) == 'n1\n'
+
+
+def test_two_clusters_at_once(cluster, tmp_path):
+    with virtual.Cluster(tmp_path / 'other', nodes=2) as other:
+        assert sorted(other.states()) == ['n1', 'n2'] and sorted(cluster.states()) == FOUR
+        assert other.must(['srun', '-w', 'n1', 'hostname']) == 'n1\n'
+    assert not processes_of(other.folder)
+    assert cluster.must(['srun', '-w', 'n1', 'hostname']) == 'n1\n'
+
+
+# --- how it ends ----------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_in_the_foreground_it_ends_with_its_jobs_however_it_is_ended(number, tmp_path):
+    leave_out_without()
+    folder, seconds = tmp_path / 'cluster', 86400 + os.getpid()
+    process = subprocess.Popen([sys.executable, CLUSTER, folder, '--nodes', '2', '--slow', 'n2'], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        said = [process.stdout.readline() for _ in range(3)]
+        assert 'A Slurm cluster of 2 nodes, n2 at 60 %' in said[0], said
+        conf = re.fullmatch(r' +export SLURM_CONF=(\S+)\n', said[1])[1]
+        assert Path(conf).parent == folder
+        running = virtual.Cluster(folder)       # another process uses it
+        sleeper(running, seconds)
+    finally:
+        process.send_signal(number)
+        rest = process.communicate(timeout=30)[0]
+    until(lambda: not processes_of(folder))
+    assert not sleeping(seconds)
+    assert str(folder) not in Path('/proc/mounts').read_text()
+    if number != signal.SIGKILL:        # which leaves nobody to remove the empty cgroup
+        assert rest.splitlines()[-1] == 'the cluster has ended' and process.returncode == 0
+        assert not [path for path in Path('/sys/fs/cgroup').glob(f'**/plumbline-{process.pid}-*')]
+
+
+def test_without_a_folder_no_file_is_left(tmp_path):
+    leave_out_without()
+    process = subprocess.Popen([sys.executable, CLUSTER, '--nodes', '1'], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               env={**os.environ, 'TMPDIR': str(tmp_path)})
+    process.stdout.readline()
+    assert list(tmp_path.iterdir())
+    process.terminate()
+    process.communicate(timeout=30)
+    assert not list(tmp_path.iterdir())
+
+
+# --- where it cannot run --------------------------------------------------------------------------------------
+
+def test_what_is_missing_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(virtual, '_SYSTEM', '')
+    monkeypatch.setenv('PATH', str(rfm.tools(tmp_path / 'bin', without=['slurmctld', 'munged'])))
+    assert re.search('slurmctld.* not found', virtual.missing())
+    with pytest.raises(PlumblineError, match='^no virtual cluster: .*munged.* not found$'):
+        virtual.Cluster(tmp_path / 'cluster').start()
+    assert not (tmp_path / 'cluster').exists()
+
+
+def test_only_root_can_start_it_and_that_is_said(monkeypatch, tmp_path):
+    leave_out_without()
+    monkeypatch.setattr(os, 'geteuid', lambda: 1000)
+    with pytest.raises(PlumblineError, match='^no virtual cluster: only root '):
+        virtual.Cluster(tmp_path / 'cluster').start()
+
+
+def test_bad_words_are_one_line(tmp_path):
+    leave_out_without()
+    done = subprocess.run([sys.executable, CLUSTER, tmp_path / 'cluster', '--slow', 'n9'], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 2 and done.stderr == 'plumbline: no virtual cluster: n9 is none of its nodes n1 .. n4\n'
+
+
+# --- accounting -----------------------------------------------------------------------------------------------
+
+def test_with_a_database_reframe_asks_sacct(tmp_path):
+    leave_out_without(database=True)
+    with virtual.Cluster(tmp_path / 'cluster', nodes=2, database=True) as cluster:
+        place = rfm.Workplace(tmp_path / 'place', CANNED_SCHEDULER='slurm', CANNED_OVERLAP=1, **cluster.variables)
+        process = place.start_reframe('-r', '-n', 'Quick|Ending|Endless%by=somebody', checks=rfm.GUARDS / 'jobs.py')
+        try:
+            until(lambda: 'somebody' in cluster.must(['squeue', '-h', '-t', 'running', '-o', '%j']))
+            cluster.must(['scancel', '--name=somebody'])
+            assert process.wait(60) == 1
+        finally:
+            process.kill()
+        accounts = cluster.must(['sacct', '-XnP', '-o', 'cluster,account,user'])
+    assert set(accounts.split()) == {'plumb|root|root'}
+    found = {row['display_name']: row for row in archive_rows.session_rows(rfm.json.loads(place.report.read_text()))}
+    assert found['Quick']['verdict'] == 'NO REFERENCE'
+    assert found['Ending %way=fails']['reason'] == 'sanity: sanity error: the job ended with exit code 3: all is lost'
+    # Its exit code is 0.
+    assert found['Endless %by=somebody']['reason'].startswith('sanity: sanity error: the job ended as CANCELLED: ')
+    assert not processes_of(cluster.folder)

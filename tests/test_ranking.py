@@ -1,0 +1,327 @@
+'''Which nodes of a sweep are out of true: arithmetic by hand, confirmation on a real cluster, a truly slow node.'''
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import rfm
+from native import CPUS
+
+sys.path.insert(0, str(Path(__file__).with_name('cluster')))
+import cluster as virtual                       # noqa: E402
+from plumbline import lost_time, records        # noqa: E402
+from plumbline.errors import PlumblineError     # noqa: E402
+from plumbline.report import outliers as text, sweep_page    # noqa: E402
+from plumbline.sweep import outliers, places, ranking, results, state       # noqa: E402
+
+SWEPT = rfm.GUARDS / 'swept.py'
+
+
+def table(values, name='flops', unit='Mflop/s', **more):
+    '''A frame of one metric: node -> value.'''
+    row = dict.fromkeys(results.COLUMNS) | {
+        'system': 's', 'partition': 'p', 'environ': 'gnu', 'kind': 'alike', 'check': 'speed %threads=one', 'name': name,
+        'metric': name.split('.')[0], 'unit': unit, 'spread': 0.0, 'verdict': 'PASS'} | more
+    rows = [row | {'node': node, 'value': float(value)} for node, value in values.items()]
+    return pl.DataFrame(rows, schema=results.COLUMNS)
+
+
+def numbered(*values):
+    return {f'n{i + 1}': value for i, value in enumerate(values)}
+
+
+def column(rows, name):
+    return dict(rows.select('node', name).iter_rows())
+
+
+# --- deviation -----------------------------------------------------------------------------------------------------
+
+def test_deviation_by_hand():
+    # n1: the others' median 99, distances 1, 1, 3, 39: MAD 2.  n2: 98; 2, 2, 4, 38: 3.  n3: 97; 1, 1, 5, 37: 3.
+    # n4: 97; 1, 1, 3, 37: 2.  n5: 99; 1, 1, 3, 3: 2.
+    rows = ranking.rank(table(numbered(96, 98, 100, 102, 60))).rows
+    assert rows['median'].to_list() == [99, 98, 97, 97, 99]
+    assert (rows['scale'] / 1.4826).to_list() == pytest.approx([2, 3, 3, 2, 2])
+    assert (rows['deviation'] * 1.4826).to_list() == pytest.approx([-3 / 2, 0, 3 / 3, 5 / 2, -39 / 2])
+    assert rows['off'].to_list()[-1] == pytest.approx(-39 / 99)
+    assert column(rows, 'rank') == {'n4': 1, 'n3': 2, 'n2': 3, 'n1': 4, 'n5': 5}
+
+
+@pytest.mark.parametrize('count', [2, 3, 4, 7, 10])
+def test_median_and_mad_of_the_others(count):
+    x = np.random.default_rng(count).integers(0, 6, count).astype(float)        # with ties
+    centre = ranking.median_of_others(x)
+    others = [np.delete(x, i) for i in range(count)]
+    assert centre.tolist() == [np.median(rest) for rest in others]
+    assert ranking.mad_of_others(x, centre).tolist() == [np.median(np.abs(rest - c)) for rest, c in zip(others, centre)]
+
+
+def test_equal_values_do_not_divide_by_zero():
+    found = ranking.rank(table(numbered(100, 100, 100, 99)))
+    # The floor: 1.5 %.
+    assert column(found.rows, 'deviation') == pytest.approx({'n1': 0, 'n2': 0, 'n3': 0, 'n4': -1 / 1.5})
+    assert found.out_of_true().is_empty()
+    nothing = ranking.rank(table(numbered(0, 0, 0), 'latency')).rows
+    assert column(nothing, 'deviation') == {'n1': 0, 'n2': 0, 'n3': 0}
+
+
+def test_what_samples_scatter_is_no_deviation():
+    quiet, noisy = numbered(100, 100, 80), table(numbered(100, 100, 80), spread=0.1)
+    assert ranking.rank(table(quiet)).out_of_true()['node'].to_list() == ['n3']         # -20 / 1.5
+    assert ranking.rank(noisy).out_of_true().is_empty()                                  # -20 / 10
+
+
+@pytest.mark.parametrize('name, values', [
+    ('flops', numbered(10, 10, 5)), ('latency', numbered(10, 10, 20)), ('of_time', numbered(1, 1, 0.6))])
+def test_the_bad_side_depends_on_the_metric(name, values):
+    found = ranking.rank(table(values, name))
+    assert (found.out_of_true()['node'].to_list(), found.better().is_empty()) == (['n3'], True)
+    middle = 2 * values['n1'] - values['n3']
+    found = ranking.rank(table(values | {'n3': middle}, name))
+    assert (found.out_of_true().is_empty(), found.better()['node'].to_list()) == (True, ['n3'])
+
+
+def test_what_has_no_bad_side_is_not_ranked():
+    assert ranking.rank(table(numbered(64, 64, 1536), 'entries')).rows.is_empty()
+
+
+def test_two_nodes_cannot_be_ranked():
+    found = ranking.rank(table(numbered(100, 60)))
+    assert found.rows.is_empty()
+    assert found.few['nodes'].to_list() == [['n1', 'n2']]
+
+
+def test_kinds_partitions_and_environments_are_ranked_apart():
+    frame = pl.concat([table(numbered(100, 100, 100)), table({'m1': 50, 'm2': 50, 'm3': 50}, kind='another'),
+                       table(numbered(70, 70, 70), environ='llvm'), table(numbered(20, 20, 20), partition='q')])
+    assert ranking.rank(frame).out_of_true().is_empty()
+
+
+def test_two_slow_nodes_of_four_are_named():
+    found = ranking.rank(table(numbered(100, 100, 60, 60)))
+    assert sorted(found.out_of_true()['node']) == ['n3', 'n4']
+    assert found.divided.is_empty()
+
+
+def test_that_most_nodes_are_slow_is_told():
+    found = ranking.rank(table(numbered(100, 100, 100, 100, 60, 60, 60, 60, 60)))
+    assert found.out_of_true().is_empty()
+    assert found.divided.select('name', 'low', 'high').rows() == [('flops', 5, 4)]
+    assert found.divided['gap'].to_list() == pytest.approx([40 / 60])
+    for one_sort in ((100, 101, 102, 103, 104, 105), (100, 100, 100, 110), (100, 101, 99)):
+        assert ranking.rank(table(numbered(*one_sort))).divided.is_empty()
+
+
+def test_a_metric_that_peers_have_is_missed():
+    lame = pl.concat([table(numbered(1, 1, 1, 1)), table(numbered(2, 2, 2), 'bandwidth')])
+    assert ranking.rank(lame).lacking.select('node', 'name', 'having', 'peers').rows() == [('n4', 'bandwidth', 3, 4)]
+    # A value that is no number is none.
+    assert ranking.rank(table(numbered(1, 1, 1, float('nan')))).lacking['node'].to_list() == ['n4']
+
+
+def test_a_thousand_nodes():
+    values = {f'n{i}': 100 + i % 7 / 10 for i in range(1000)} | {'n500': 90}
+    frame = pl.concat([table(values, f'flops.{i}') for i in range(50)])
+    assert ranking.rank(frame).out_of_true()['node'].unique().to_list() == ['n500']
+
+
+# --- measured again ------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('again, confirmed', [
+    (numbered(100, 100, 60), True), (numbered(100, 100, 100), False),
+    (numbered(50, 50, 30), True), (numbered(50, 50, 50), False),     # all are slower by now: that is no alarm
+    (numbered(100, 100, 85), False),                                 # out again, but not half as far
+    (numbered(100, 60, 60), False),                                  # beside a peer that is as slow by now
+    ({'n3': 60}, None), (numbered(100, 100), None)])                 # nobody to compare with; not measured again
+def test_a_second_measurement_confirms(again, confirmed):
+    first = ranking.rank(table(numbered(100, 100, 60, 100)))
+    rows = ranking.confirm(first.out_of_true(), first, table(again))
+    assert rows.select('node', 'confirmed').rows() == [('n3', confirmed)]
+
+
+def test_those_are_measured_again_that_are_nearest_to_the_median():
+    others = table({'m1': 1, 'm2': 1, 'm3': 1}, kind='another')
+    found = ranking.rank(pl.concat([table(numbered(104, 100, 60, 99, 100)), others]))
+    assert outliers.peers_in_order(found, found.out_of_true(), 2) == ['n2', 'n5']
+
+
+# --- racks and switches -----------------------------------------------------------------------------------------
+
+RACKS = {f'r{rack}n{node}': f'rack {rack}' for rack in range(1, 5) for node in range(1, 11)}
+
+
+def test_a_rack_is_read_from_the_name():
+    assert places.by_pattern(RACKS, r'r(?P<rack>\d+)n\d+') == RACKS
+    assert places.by_pattern(['a1', 'x'], '(.)1') == {'a1': 'rack a'}
+
+
+@pytest.mark.parametrize('pattern, complaint', [
+    ('r(', 'not a regular expression'), (r'r\d+', 'has no group'), ('q(.)', 'fits no node')])
+def test_patterns_are_refused(pattern, complaint):
+    with pytest.raises(PlumblineError, match=complaint):
+        places.by_pattern(RACKS, pattern)
+
+
+def test_a_switch_is_read_from_topology_conf(tmp_path):
+    file = tmp_path / 'topology.conf'
+    file.write_text('# leaves\nSwitchName=s1 Nodes=n[1-2]\nswitchname=s2 \\\n  nodes=n3,n4 # two\n'
+                    'SwitchName=core Switches=s[1-2]\n')
+    assert places.by_switch(['n1', 'n3', 'n9'], file) == {'n1': 'switch s1', 'n3': 'switch s2'}
+    with pytest.raises(PlumblineError, match='names none of the nodes n9'):
+        places.by_switch(['n9'], file)
+    with pytest.raises(PlumblineError, match='no.conf: cannot be read'):
+        places.by_switch(['n1'], tmp_path / 'no.conf')
+
+
+@pytest.mark.parametrize('odd, shared', [
+    (['r1n1', 'r1n2', 'r1n3', 'r1n4'], [('rack 1', ['r1n1', 'r1n2', 'r1n3', 'r1n4'], 10)]),
+    (['r1n1', 'r1n2'], []), (['r1n1', 'r2n1', 'r3n1'], []), ([], [])])
+def test_what_odd_nodes_share(odd, shared):
+    assert places.shared(RACKS, odd) == shared
+
+
+# --- lost time ----------------------------------------------------------------------------------------------------
+
+LOST = {'record': 'lost', 'schema': 1, 'threads': 2, 'elapsed': 10.0, 'throttled': 6.0, 'waited': 7.0, 'stolen': 0.5}
+
+
+def test_causes_of_lost_time():
+    # Of 2 x 10 s; what waits because of the quota does not wait because of others.
+    assert lost_time.causes([LOST]) == pytest.approx(
+        {'a cgroup that throttles': 0.3, 'other processes': 0.05, 'the hypervisor': 0.025})
+    assert lost_time.time_given([LOST]) == pytest.approx(0.625)
+    assert lost_time.notes([LOST], {'cpu_quota': 1.2}) == [
+        'a cgroup grants 1.2 CPUs to 2 threads', 'a cgroup that throttles took 30 % of the time of the threads',
+        'other processes took 5 % of the time of the threads', 'the hypervisor took 2 % of the time of the threads']
+
+
+def test_what_the_kernel_does_not_tell_is_not_known():
+    assert lost_time.time_given([LOST | {'waited': None}]) is None
+    assert lost_time.time_given([]) is None
+    assert lost_time.notes([LOST | {'throttled': 0, 'waited': 0, 'stolen': None}], None) == []
+
+
+def test_programs_tell_what_time_they_lost(programs):
+    '''Beside a neighbour on the same CPU.'''
+    with subprocess.Popen(['taskset', '-c', str(CPUS[-1]), sys.executable, '-c', 'while True: pass']) as neighbour:
+        try:
+            done = programs.run('triad', '--size', 1000, '--samples', 10, '--block', 0.1, on=CPUS[-1:])
+        finally:
+            neighbour.kill()
+    lost, = records.parse(done.text).lost
+    assert lost['threads'] == 1 and 1 < lost['elapsed'] and 0.1 * lost['elapsed'] < lost['waited'] < lost['elapsed']
+    assert lost_time.time_given([lost]) < 0.9
+    assert any(note.startswith('other processes took') for note in lost_time.notes([lost], None))
+
+
+# --- the page ----------------------------------------------------------------------------------------------------
+
+def findings(frame, **more):
+    nodes = {name: state.Node(name, 'h', phase=state.OVER, state='measured') for name in frame['node'].unique()}
+    ranked = ranking.rank(frame)
+    odd = ranking.confirm(ranked.out_of_true(), ranked, frame.clear())
+    causes = {node: ['a <cause>'] for node in odd['node']}
+    return outliers.Findings('made', nodes | more, frame, ranked, odd, causes, [{}])
+
+
+def test_what_cannot_be_ranked_is_no_pass():
+    two = findings(table(numbered(100, 60)))
+    assert (two.named, two.exit_status) == ([], 2)
+    assert 'cannot be ranked: no metric of 3 nodes of one kind or more' in text.headline(two)
+    assert 'cannot rank n[1-2] (p, gnu): 2 of the kind alike, 3 are needed' in list(text.remarks(two))
+    divided = findings(table(numbered(100, 100, 100, 60, 60, 60, 60)))
+    assert (divided.named, divided.exit_status) == ([], 1)
+    assert text.headline(divided).endswith('none out of true; by 1 of the metrics the nodes are of two sorts')
+    told = 'speed one flops: no node stands out, but 4 and 3 nodes are of two sorts, 66.7 % apart'
+    assert told in list(text.remarks(divided))
+
+
+def test_nodes_are_drained_by_what_is_worst_on_them():
+    slow = pl.concat([table(numbered(*[100] * 8, 60, 50), 'flops'), table(numbered(*[10] * 7, 30, 10, 10), 'latency')])
+    assert findings(slow).drain == [
+        'scontrol update nodename=n8 state=drain reason="plumbline made: latency +200 % against peers"',
+        'scontrol update nodename=n[9-10] state=drain reason="plumbline made: flops -50 .. -40 % against peers"']
+
+
+def test_the_page_opens_offline_and_escapes(tmp_path):
+    down = state.Node('n5', 'h', phase=state.OVER, state='down', reason='<b>fan</b>')
+    found = findings(table(numbered(100, 100, 60, 100)), n5=down)
+    page = sweep_page.write(found, tmp_path).read_text()
+    assert "default-src 'none'" in page and '<b>fan' not in page and '<cause>' not in page
+    assert 'scontrol update nodename=n3 state=drain reason=&#34;plumbline made: flops -40 % against peers&#34;' in page
+    for data in re.findall(r'<script type="application/json">(.*?)</script>', page, re.S):
+        json.loads(data)
+    assert text.headline(found) == 'sweep made: 4 of 5 nodes measured, 4 ranked by 1 metrics: 1 out of true'
+
+
+# --- on a cluster ------------------------------------------------------------------------------------------------
+
+@pytest.fixture(scope='module')
+def cluster(tmp_path_factory):
+    '''Four nodes; n3 has 60 % of the time of its CPUs.  Whatever else this host runs comes after theirs.'''
+    if why := virtual.missing():
+        pytest.skip(f'no virtual cluster: {why}')
+    with virtual.Cluster(tmp_path_factory.mktemp('cluster'), quotas={'n3': 0.6}, favoured=True) as running:
+        yield running
+
+
+class Sweeps(rfm.Workplace):
+    '''Sweeps of the made-up check; ``story`` says of which nodes it is slow.'''
+
+    def __init__(self, folder, running, story=''):
+        super().__init__(folder, CANNED_SCHEDULER='squeue', SWEPT=story, **running.variables)
+
+    def sweep(self, *words):
+        return self.plumbline('sweep', '-C', self.config, '--partition', 'made:cpu', '-c', SWEPT, '--poll', '0.3s',
+                              '--pause', '0s', *words)
+
+    @property
+    def folder_of_sweep(self):
+        folder, = (self.folder / 'reports/sweeps').iterdir()
+        return folder
+
+
+def test_equal_nodes_are_in_true(cluster, tmp_path):
+    place = Sweeps(tmp_path, cluster)
+    done = place.sweep()
+    assert done.code == 0, done.out
+    assert '4 of 4 nodes measured, 4 ranked by 1 metrics: none out of true' in done.out
+    assert not (place.folder_of_sweep / 'again').exists()
+
+
+def test_a_node_is_named_once_it_was_slow_twice(cluster, tmp_path):
+    place = Sweeps(tmp_path, cluster, 'n2=recovers,n4=slow')
+    done = place.sweep('--racks', r'n([0-9])')
+    assert done.code == 1, done.out
+    assert done.line('out of true: ') == 'out of true: n4'
+    assert done.line('at first') == 'out of true at first, not when measured again: n2'
+    assert re.search(r'^ n4 +Swept +bandwidth.plain +60.0 MB/s +\d+ MB/s .* yes: 60.0 MB/s', done.out, re.M)
+    name = place.folder_of_sweep.name
+    again = place.plumbline('rank', name)
+    assert (again.code, again.line('out of true: ')) == (1, 'out of true: n4')
+    assert 'scontrol update nodename=n4 state=drain' in (place.folder_of_sweep / 'index.html').read_text()
+    refused = place.plumbline('rank', name, '--racks', 'n(')
+    assert refused.code == 2 and refused.out.startswith("plumbline: racks 'n(': not a regular expression")
+    assert re.match('plumbline: .*: no sweep', place.plumbline('rank', 'none').out)
+    # Before anything is measured.
+    assert 'plumbline: no.conf: cannot be read as a topology.conf' in place.sweep('--switches', 'no.conf').out
+    assert len(list((place.folder / 'reports/sweeps').iterdir())) == 1
+
+
+def test_a_node_with_a_quota_is_named(cluster, programs, built_already, tmp_path):
+    '''The time that it does not get is seen whatever else the machine does; rates may need a quiet one.'''
+    place = rfm.Workplace(tmp_path, built_already, CANNED_PROGRAMS=programs.folder / 'bin', **cluster.variables)
+    at_once = 3 if len(CPUS) >= len(cluster.nodes) else 1
+    done = place.plumbline(
+        'sweep', '-C', rfm.REPOSITORY / 'config/sites/virtual.py', '--partition', 'virtual:all', '--nodes', 'n[1-3]',
+        '-c', rfm.REPOSITORY / 'checks/memory/node_speed.py', '--at-once', at_once, '--poll', '0.3s', '--no-confirm',
+        '--', '-p', 'gnu', '-S', 'node_speed.block=0.1', '-S', f'node_speed.memory_bytes={2**27}')
+    assert '3 of 3 nodes measured' in done.out
+    assert 'n3' in done.line('out of true: ') and done.code == 1, done.out
+    assert re.search(r'^ n3 .* of_time |^ +node_speed one +of_time ', done.out, re.M)
+    assert done.line('a cgroup grants') == 'n3: a cgroup grants 0.6 CPUs to 1 thread'
