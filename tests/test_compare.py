@@ -94,8 +94,9 @@ def _row(middle, spread, chance):
 
 
 def test_more_is_not_always_better(write):
-    before = write(case(metric('latency.L1', 5, unit='us'), metric('bandwidth.nt', 100), metric('tlb_entries.L1', 64, unit='entries')))
-    after = write(case(metric('latency.L1', 4, unit='us'), metric('bandwidth.nt', 130), metric('tlb_entries.L1', 32, unit='entries')))
+    before, after = (write(case(metric('latency.L1', us, unit='us'), metric('bandwidth.nt', rate),
+                                metric('tlb_entries.L1', entries, unit='entries')))
+                     for us, rate, entries in ((5, 100, 64), (4, 130, 32)))
     found = compared(before, after)
     assert kinds(found) == {'latency.L1': 'faster', 'bandwidth.nt': 'faster', 'tlb_entries.L1': 'changed'} and not found.wrong
 
@@ -194,8 +195,8 @@ def test_one_job_may_land_on_another_node(write):
 
 def test_kernel_compiler_and_mpi_are_told(write):
     before = write(case(metric('bandwidth.a', 100), record={'options': {'mpi': 'Open MPI v4.1.4'}}))
-    after = write(case(metric('bandwidth.a', 100), machine={'kernel': '6.5.0', 'microcode': '0x2b', 'mitigations': {'meltdown': 'PTI'},
-                                                            'huge_pages': 'always [never]'},
+    machine = {'kernel': '6.5.0', 'microcode': '0x2b', 'mitigations': {'meltdown': 'PTI'}, 'huge_pages': 'always [never]'}
+    after = write(case(metric('bandwidth.a', 100), machine=machine,
                        record={'compiler': 'gcc 13.2.0', 'flags': '-O2', 'options': {'mpi': 'Open MPI v5.0.1'}}))
     found = {label: (old, new) for label, old, new in compared(before, after).state}
     assert found == {'kernel': (['6.1.0'], ['6.5.0']), 'microcode': (['not readable'], ['0x2b']),
@@ -213,8 +214,8 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp('compare')
     write, place = Sessions(folder), rfm.Workplace(folder / 'place')
     for rate, kernel in ((1000, '6.1.0'), (1010, '6.1.0'), (700, '6.5.0')):
-        cases = [case(metric(f'bandwidth.{name}', rate if name == 'nt' else 500, seed=rate), machine={'kernel': kernel}, name=f'{check} %threads=all')
-                 for check, name in (('triad_memory', 'nt'), ('triad_curve', 'plain'))]
+        cases = [case(metric(f'bandwidth.{name}', rate if name == 'nt' else 500, seed=rate), machine={'kernel': kernel},
+                      name=f'{check} %threads=all') for check, name in (('triad_memory', 'nt'), ('triad_curve', 'plain'))]
         archive.archive(write(*cases), place.folder / 'reports/archive')
     return place
 
@@ -242,7 +243,8 @@ def test_without_a_change_it_exits_with_0(place):
 
 
 def test_a_verdict_that_changed_within_noise_is_told(write, capsys):
-    before, after = (write(case(metric('bandwidth.a', 100, verdict=verdict, reference=[100, -0.1, None]))) for verdict in ('PASS', 'UNSTABLE'))
+    before, after = (write(case(metric('bandwidth.a', 100, verdict=verdict, reference=[100, -0.1, None])))
+                     for verdict in ('PASS', 'UNSTABLE'))
     comparison.render(compared(before, after), Console(width=120))
     assert 'PASS -> UNSTABLE, within noise: Triad %threads=one bandwidth.a\n' in capsys.readouterr().out
 
@@ -254,7 +256,8 @@ def test_the_last_sessions(place):
 
 
 def test_many_gone_metrics_are_one_row(write, tmp_path):
-    gone = [case(metric('bandwidth.a', 1), metric('bandwidth.b', 1), name=f'gone_{i} %threads={t}') for i in range(3) for t in ('one', 'all')]
+    gone = [case(metric('bandwidth.a', 1), metric('bandwidth.b', 1), name=f'gone_{i} %threads={threads}')
+            for i in range(3) for threads in ('one', 'all')]
     done = rfm.Workplace(tmp_path / 'place').plumbline('compare', write(case(metric('bandwidth.a', 100)), *gone),
                                                         write(case(metric('bandwidth.a', 100))))
     rows = [line for line in done.out.splitlines() if line.startswith(' gone')]

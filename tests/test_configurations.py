@@ -35,7 +35,8 @@ ALL_VARIANTS = 'example-pbs.py'
 def shipped(folder):
     '''Names of all classes in a folder that are tests.'''
     return {node.name for path in folder.rglob('*.py') for node in ast.parse(path.read_text()).body
-            if isinstance(node, ast.ClassDef) and any('simple_test' in ast.unparse(decorator) for decorator in node.decorator_list)}
+            if isinstance(node, ast.ClassDef)
+            and any('simple_test' in ast.unparse(decorator) for decorator in node.decorator_list)}
 
 
 def plain(text):
@@ -152,9 +153,10 @@ def test_every_mode_has_tests(tmp_path):
 
 
 def test_environments_that_stand_for_all():
-    systems = [{'partitions': [{'environs': ['gnu', 'llvm', 'gnu-openmpi', 'llvm-openmpi', 'gnu-mpich']}, {'environs': ['cray']}]}]
-    features = {'gnu': ['openmp', 'fortran'], 'llvm': ['openmp'], 'gnu-openmpi': ['mpi', 'openmpi'], 'llvm-openmpi': ['mpi', 'openmpi'],
-                'gnu-mpich': ['mpi', 'mpich'], 'cray': ['openmp']}
+    systems = [{'partitions': [{'environs': ['gnu', 'llvm', 'gnu-openmpi', 'llvm-openmpi', 'gnu-mpich']},
+                               {'environs': ['cray']}]}]
+    features = {'gnu': ['openmp', 'fortran'], 'llvm': ['openmp'], 'gnu-openmpi': ['mpi', 'openmpi'],
+                'llvm-openmpi': ['mpi', 'openmpi'], 'gnu-mpich': ['mpi', 'mpich'], 'cray': ['openmp']}
     environments = [{'name': name, 'features': having} for name, having in features.items()]
     assert settings.representative(systems, environments) == ['gnu', 'gnu-openmpi', 'gnu-mpich', 'cray']
 
@@ -240,7 +242,8 @@ def test_a_configuration_that_reframe_rejects_is_found(tmp_path, few, old, new):
     assert found.complaints and 'exit code 1' in found.complaints[0] and 'ERROR' in found.complaints[0]
 
 
-@pytest.mark.parametrize('files, old, new', [({}, 'example', 'example'), ({'anywhere': ANYWHERE}, "'environs': environs", "'environs': []")])
+@pytest.mark.parametrize('files, old, new', [
+    ({}, 'example', 'example'), ({'anywhere': ANYWHERE}, "'environs': environs", "'environs': []")])
 def test_zero_tests_are_found(tmp_path, few, files, old, new):
     found = look(tmp_path, slurm_with(tmp_path, old, new), 'example-slurm', few(**files))
     assert not found.listed and not found.set_up and 'no test at all' in found.complaints[-1]
@@ -258,9 +261,10 @@ def oldest(tmp_path_factory):
     '''PYTHONPATH on which the oldest ReFrame is that we claim to support.'''
     folder = tmp_path_factory.mktemp('oldest')
     try:
-        done = subprocess.run([sys.executable, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-input', '--retries', '1',
-                               '--no-deps', '--target', str(folder), f'reframe-hpc=={claimed()[0]}'],
-                              text=True, capture_output=True, timeout=60)
+        done = subprocess.run(
+            [sys.executable, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-input', '--retries',
+             '1', '--no-deps', '--target', str(folder), f'reframe-hpc=={claimed()[0]}'],
+            text=True, capture_output=True, timeout=60)
     except subprocess.TimeoutExpired:
         pytest.skip('oldest ReFrame: the package index does not answer')
     if done.returncode:

@@ -1,5 +1,6 @@
 '''MPI checks through Slurm on the virtual cluster: on one node, and over several, with proof of where the ranks were.'''
 
+import itertools
 import os
 import re
 import shlex
@@ -9,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import rfm
-from mpi_native import MPIS, any_mpi, every_mpi, needs_mpi
+from mpi_native import MPIS, any_mpi, needs_mpi
 from native import CPUS, two_cpus
 
 from plumbline.errors import PlumblineError
@@ -47,7 +48,7 @@ def place(tmp_path_factory, mpi_programs, built_already):
 def run(place, name, *options, partition, environ='gnu-.*', checks=CHECKS):
     done = place.reframe('-r', '--system', f'made:{partition}', '-p', environ, '-n', name, *options, checks=checks)
     assert done.report, done.out
-    return done, [case for case in done.report['runs'][-1]['testcases'] if not case['fixture']]
+    return [case for case in done.report['runs'][-1]['testcases'] if not case['fixture']]
 
 
 def hosts(case):
@@ -57,95 +58,108 @@ def hosts(case):
 # --- the checks -------------------------------------------------------------------------------------------------------
 
 @two_cpus
-def test_on_one_node_every_mpi_runs_through_slurm(place):
-    _, cases = run(place, '^pingpong%transport=shm', '-S', 'pingpong.largest=16', partition='one', environ='gnu-(openmpi|mpich|impi)$')
-    assert {case['environ'] for case in cases} == {f'gnu-{mpi}' for mpi in MPIS}
+def test_on_one_node_every_mpi_runs_through_slurm_and_there_is_nothing_to_pair(place):
+    cases = run(place, '^pingpong%transport=shm|pingpong_nodes%transport=tcp|node_pairs', '-S', 'pingpong.largest=2',
+                partition='one', environ='gnu-(openmpi|mpich|impi)$')
+    assert len(cases) == 3 * len(MPIS)
     for case in cases:
-        rfm.assert_measured(case)
-        assert hosts(case) == ['n1', 'n1']
-        assert all(record['cpus'] == CPUS[:2] for record in case['plumbline']['records'])
+        if case['name'].startswith('pingpong '):
+            rfm.assert_measured(case)
+            assert hosts(case) == ['n1', 'n1']
+            assert all(record['cpus'] == CPUS[:2] for record in case['plumbline']['records'])
+        else:
+            assert case['result'] == 'skip'
+            assert case['plumbline']['skipped'][0]['reason'] == 'needs 2 nodes: made:one has 1 that can be used'
+
+
+def test_on_a_local_partition_there_is_nothing_to_pair(measuring_mpi, tmp_path):
+    mpi = any_mpi()
+    done = measuring_mpi(tmp_path / 'local', mpi).reframe('-r', '-p', f'gnu-{mpi}$', '-n', 'pingpong_nodes|node_pairs', checks=CHECKS)
+    assert len(done.cases()) == 3
+    for case in done.cases().values():
+        assert case['result'] == 'skip'
+        assert 'nodes: localhost:default is local, this node alone' in case['plumbline']['skipped'][0]['reason']
+
+
+@pytest.fixture
+def without_the_last(place):
+    '''The workplace while the last node is drained; it is told which.'''
+    place.cluster.must(['scontrol', 'update', f'node={NODES[-1]}', 'state=drain', 'reason=test'])
+    yield place
+    place.cluster.must(['scontrol', 'update', f'node={NODES[-1]}', 'state=resume'])
 
 
 @two_cpus
-def test_over_two_nodes_every_mpi_runs_by_its_launcher_and_by_srun(place):
+def test_over_several_nodes_every_mpi_runs_by_its_launcher_and_by_srun(without_the_last):
     '''MPICH runs over TCP here: where its MPI_Finalize hangs, the program ends itself after 30 s.'''
-    _, cases = run(place, '^pingpong_nodes%transport=default', '-S', 'pingpong_nodes.largest=4', partition='spread')
-    assert {case['environ'] for case in cases} == {f'gnu-{mpi}' for mpi in MPIS} | ({'gnu-mpich-srun'} if 'mpich' in MPIS else set())
+    cases = run(without_the_last, '^pingpong_nodes%transport=default|node_pairs', '-S', 'pingpong_nodes.largest=4', '-S',
+                'node_pairs.large=4096', partition='spread')
+    environs = {f'gnu-{mpi}' for mpi in MPIS} | ({'gnu-mpich-srun'} if 'mpich' in MPIS else set())
+    assert len(cases) == 2 * len(environs) and {case['environ'] for case in cases} == environs
     for case in cases:
+        if len(NODES) == 2:
+            assert case['result'] == 'skip'
+            assert case['plumbline']['skipped'][0]['reason'] == ('needs 2 nodes: made:spread has 1 that can be used, not '
+                                                                 f'{NODES[-1]}')
+            continue
         rfm.assert_measured(case)
-        assert len(set(hosts(case))) == 2
-        result = case['plumbline']
-        assert [metric['name'] for metric in result['metrics']] == ['latency.default.nodes', 'bandwidth.default.nodes']
-        assert (' srun ' in f" {result['command']}") == case['environ'].endswith('-srun')
-        (_, _, figure), = figures.of_check('pingpong_nodes', [rfm.detail_of('pingpong_nodes', case)])
-        assert [curve.name for curve in figure.data if curve.name] == ['default']
+        assert (' srun ' in f" {case['plumbline']['command']}") == case['environ'].endswith('-srun')
+        assert_two_nodes(case) if case['name'].startswith('pingpong_nodes') else assert_all_but_the_last(case)
+
+
+def assert_two_nodes(case):
+    result = case['plumbline']
+    assert len(set(hosts(case))) == 2
+    assert [metric['name'] for metric in result['metrics']] == ['latency.default.nodes', 'bandwidth.default.nodes']
+    (_, _, figure), = figures.of_check('pingpong_nodes', [rfm.detail_of('pingpong_nodes', case)])
+    assert [curve.name for curve in figure.data if curve.name] == ['default']
+
+
+def assert_all_but_the_last(case):
+    result = case['plumbline']
+    assert hosts(case) == NODES[:-1]
+    assert f'not among the nodes, because they are down or kept back: {NODES[-1]}' in result['notes']
+    measured = [f'{kind}.{what}' for kind in ('latency', 'bandwidth') for what in ('pairs', 'worst_pair')]
+    assert [metric['name'] for metric in result['metrics']] == measured
+    assert ['of_median.latency', 'of_median.bandwidth'] == [skipped['metric'] for skipped in result['skipped']]
+    assert f'{len(NODES) - 1} nodes cannot be ranked by their pairs: 4 at least' in result['skipped'][0]['reason']
 
 
 @two_cpus
-def test_ranks_that_are_not_on_two_nodes_fail_the_check_and_nodes_that_are_down_are_named(place):
-    '''One session with two checks: of pairs of all nodes but one that is drained; and of ranks that are both put on one node.'''
+def test_ranks_that_are_both_on_one_of_two_nodes_fail_the_check(place):
     needs_mpi('openmpi')
-    last = NODES[-1]
     check = place.folder / 'wrong.py'
     check.write_text((CHECKS / 'pingpong_nodes.py').read_text() + """
 
 from plumbline.mpi import families
 families.families()['openmpi'].unbound.options[:] = ['--map-by', 'ppr:2:node:OVERSUBSCRIBE', '--bind-to', 'none']
 """)
-    place.cluster.must(['scontrol', 'update', f'node={last}', 'state=drain', 'reason=test'])
-    try:
-        _, (wrong,) = run(place, 'pingpong_nodes%transport=tcp', '-S', 'pingpong_nodes.largest=4', partition='spread',
-                          environ='gnu-openmpi$', checks=check)
-        _, (pairs,) = run(place, '^node_pairs', '-S', 'node_pairs.large=4096', partition='spread', environ='gnu-openmpi$')
-    finally:
-        place.cluster.must(['scontrol', 'update', f'node={last}', 'state=resume'])
-    if len(SPREAD) == 2:
-        for case in (wrong, pairs):
-            assert case['result'] == 'skip'
-            assert f'needs 2 nodes: made:spread has 1 that can be used, not {last}' in str(case['plumbline']['skipped'])
-        return
-    assert (wrong['result'], wrong['fail_phase']) == ('fail', 'sanity')
-    assert re.search(r'2 ranks were asked for on 2 nodes, 1 on each, but ran on 1: n\d; rank by rank: (n\d), \1', wrong['fail_reason'])
-    rfm.assert_measured(pairs)
-    assert hosts(pairs) == NODES[:-1]
-    result = pairs['plumbline']
-    assert f'not among the nodes, because they are down or kept back: {last}' in result['notes']
-    assert [metric['name'] for metric in result['metrics']] == [
-        f'{kind}.{what}' for kind in ('latency', 'bandwidth') for what in ('pairs', 'worst_pair')]
-    assert ['of_median.latency', 'of_median.bandwidth'] == [skipped['metric'] for skipped in result['skipped']]
-    assert '3 nodes cannot be ranked by their pairs: 4 at least' in result['skipped'][0]['reason']
-
-
-def test_with_one_node_there_is_nothing_to_pair(place, measuring_mpi, tmp_path):
-    mpi = any_mpi()
-    local = measuring_mpi(tmp_path / 'local', mpi)
-    for where, options, reason in (
-            (place, ('--system', 'made:one'), 'nodes: made:one has 1 that can be used'),
-            (local, (), 'nodes: localhost:default is local, this node alone')):
-        done = where.reframe('-r', *options, '-p', f'gnu-{mpi}$', '-n', 'pingpong_nodes|node_pairs', checks=CHECKS)
-        cases = done.cases()
-        assert len(cases) == 3 and {case['result'] for case in cases.values()} == {'skip'}
-        assert all(reason in case['plumbline']['skipped'][0]['reason'] for case in cases.values())
+    case, = run(place, 'pingpong_nodes%transport=tcp', '-S', 'pingpong_nodes.largest=1', partition='spread', environ='gnu-openmpi$',
+                checks=check)
+    assert (case['result'], case['fail_phase']) == ('fail', 'sanity')
+    assert re.search(r'2 ranks were asked for on 2 nodes, 1 on each, but ran on 1: n\d; rank by rank: (n\d), \1', case['fail_reason'])
 
 
 # --- placement --------------------------------------------------------------------------------------------------------
 
 @two_cpus
-@every_mpi
-def test_ranks_are_bound_in_their_order_on_each_of_two_nodes(mpi, place):
-    '''As the checks bind where all nodes are alike: two ranks on each node, the second CPU first.'''
-    needs_mpi(mpi)
-    family, cpus, folder = families()[mpi], CPUS[1::-1], place.folder / f'bound-{mpi}'
-    settings = (family.start + family.nodes + family.bind).filled(ranks=4, per_node=2, cpus=','.join(map(str, cpus)))
+def test_ranks_are_bound_in_their_order_on_each_of_two_nodes(place):
+    '''As the checks bind where all nodes are alike: two ranks on each node, the second CPU first; with every MPI.'''
+    cpus, job = CPUS[1::-1], place.folder / 'bind.sh'
     told = 'echo "${OMPI_COMM_WORLD_RANK:-$PMI_RANK} $(hostname) $(taskset -cp $$)"'
-    script = [f'export {name}="{value}"' for name, value in [*MPIS[mpi]['env_vars'], *settings.env.items()]]
-    script += [*family.bind_commands(cpus, nodes=2), shlex.join([*MPIS[mpi]['extras']['launcher'], *settings.options, 'sh', '-c', told])]
-    folder.mkdir()
-    (folder / 'job').write_text('\n'.join(['#!/bin/bash', *script]))
-    place.cluster.must(['sbatch', '-W', '-w', 'n1,n2', '--ntasks=4', '--ntasks-per-node=2', '-D', folder, '-o', 'out', 'job'])
-    found = sorted(line.split() for line in (folder / 'out').read_text().splitlines())
-    assert [(line[0], line[1], line[-1]) for line in found] == [
-        ('0', 'n1', str(cpus[0])), ('1', 'n1', str(cpus[1])), ('2', 'n2', str(cpus[0])), ('3', 'n2', str(cpus[1]))]
+    script = ['#!/bin/bash']
+    for mpi, environment in MPIS.items():
+        family = families()[mpi]
+        settings = (family.start + family.nodes + family.bind).filled(ranks=4, per_node=2, cpus=','.join(map(str, cpus)))
+        exports = [f'export {name}="{value}"' for name, value in [*environment['env_vars'], *settings.env.items()]]
+        start = shlex.join([*environment['extras']['launcher'], *settings.options, 'sh', '-c', told])
+        script += ['(', *exports, *family.bind_commands(cpus, nodes=2), f'{start} | sed "s/^/{mpi} /"', ')']
+    job.write_text('\n'.join([*script, '']))
+    place.cluster.must(['sbatch', '-W', '-w', 'n1,n2', '--ntasks=4', '--ntasks-per-node=2', '-D', place.folder, '-o', 'bound', job])
+    found = sorted(line.split() for line in (place.folder / 'bound').read_text().splitlines())
+    assert [(line[0], line[1], line[2], line[-1]) for line in found] == [
+        (mpi, str(rank), host, str(cpu)) for mpi in sorted(MPIS)
+        for rank, (host, cpu) in enumerate(itertools.product(('n1', 'n2'), cpus))]
 
 
 def processes(*places):

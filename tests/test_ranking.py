@@ -241,6 +241,13 @@ def test_what_cannot_be_ranked_is_no_pass():
     assert told in list(text.remarks(divided))
 
 
+def test_a_node_of_a_kind_of_its_own_is_not_passed_over():
+    '''One with a memory module less is of another kind.'''
+    found = findings(pl.concat([table(numbered(100, 100, 100)), table({'n4': 90}, kind='less memory')]))
+    assert text.headline(found).endswith('3 ranked by 1 metrics: none out of true; 1 could not be ranked')
+    assert 'cannot rank n4 (p, gnu): 1 of the kind less memory, 3 are needed' in list(text.remarks(found))
+
+
 def test_nodes_are_drained_by_what_is_worst_on_them():
     slow = pl.concat([table(numbered(*[100] * 8, 60, 50), 'flops'), table(numbered(*[10] * 7, 30, 10, 10), 'latency')])
     assert findings(slow).drain == [

@@ -48,7 +48,8 @@ def odd_place(tmp_path, commands):
 
 
 def schedule(place, *options, mode='daily', starter='cron', at='02:30'):
-    return place.plumbline('schedule', mode, '--as', starter, '--at', at, '-C', 'a site.py', '--folder', place.folder / 'plan', *options)
+    return place.plumbline('schedule', mode, '--as', starter, '--at', at, '-C', 'a site.py',
+                           '--folder', place.folder / 'plan', *options)
 
 
 def canned(place, story=None):
@@ -64,7 +65,7 @@ def canned(place, story=None):
 
 
 def cron(line):
-    '''Run the command of a crontab's line as cron does: up to the first ``%`` that has no backslash, without its backslashes.'''
+    '''Run the command of a crontab's line as cron does: up to the first ``%`` without a backslash, whose others go.'''
     command = line.split(maxsplit=5)[5]
     command = re.split(r'(?<!\\)%', command)[0].replace(r'\%', '%')
     return subprocess.run(['/bin/sh', '-c', command], env=BARE, cwd='/', text=True, capture_output=True, timeout=120,

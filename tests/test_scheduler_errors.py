@@ -11,8 +11,8 @@ import pytest
 import rfm
 
 sys.path.insert(0, str(Path(__file__).with_name('cluster')))
-import cluster as virtual                               # noqa: E402
-from plumbline import archive_rows, ended, refused      # noqa: E402
+import cluster as virtual                                           # noqa: E402
+from plumbline import archive_rows, ended, refused, settings        # noqa: E402
 
 JOBS = rfm.GUARDS / 'jobs.py'
 
@@ -199,6 +199,13 @@ def test_a_partition_that_the_site_file_does_not_have(tmp_path):
     done = workplace(tmp_path).reframe('-r', '--system', 'made:nosuchpart', checks=JOBS)
     assert done.code == 1 and done.report is None
     assert 'could not find a configuration entry' in done.line('made:nosuchpart')
+
+
+def test_a_batch_system_is_not_asked_ten_times_a_second():
+    def rates(scheduler):
+        made = settings.site([{'name': 'made', 'hostnames': ['.*'], 'partitions': [{'name': 'p', 'scheduler': scheduler, 'environs': []}]}], [])
+        return [made['general'][-1][key] for key in ('poll_rate_max', 'poll_rate_min')]
+    assert rates('squeue') == [1, 0.2] and rates('local') == [10, 10]
 
 
 @pytest.mark.parametrize('reason, said', [

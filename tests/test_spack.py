@@ -1,4 +1,4 @@
-'''Programs from a Spack environment: what is shipped for it, the records of it, and where there is a Spack, all of it for real.
+'''Programs from a Spack environment: what is shipped, what results say, and where there is a Spack, all for real.
 
 Where there is none, a script stands in for it that "installs" canned programs; ReFrame, its Spack build system, the
 base of the checks, the archive and the report are real.
@@ -50,14 +50,16 @@ esac
 
 def node(name, target='x86_64_v3', **more):
     return {'name': name, 'version': '1.0', 'arch': {'platform': 'linux', 'platform_os': 'made1', 'target': target},
-            'parameters': {'build_system': 'cmake', 'mpi': False, 'openmp': True, 'cflags': [], 'languages': ['c', 'fortran']}, **more}
+            'parameters': {'build_system': 'cmake', 'mpi': False, 'openmp': True, 'cflags': [], 'languages': ['c', 'f']},
+            **more}
 
 
 def lock_of(**nodes):
     return json.dumps({'concrete_specs': nodes})
 
 
-LOCK = lock_of(**{'b' * 32: node('gcc', external={'path': '/usr', 'module': None}), PROGRAMS: node('plumbline-kernels')})
+LOCK = lock_of(**{'b' * 32: node('gcc', external={'path': '/usr', 'module': None}),
+                  PROGRAMS: node('plumbline-kernels')})
 
 
 def spack_environment(folder, lock=LOCK):
@@ -92,17 +94,17 @@ def test_environments_name_our_package_and_find_its_repository(path):
     assert content['concretizer']['reuse'] == {'exclude': ['plumbline-kernels']}
 
 
-@pytest.mark.parametrize('repository, package', [('repo/spack_repo/plumbline', 'plumbline_kernels'), ('repo-0.23', 'plumbline-kernels')])
-def test_the_repository_has_the_layout_of_its_spack(repository, package):
+@pytest.mark.parametrize('repository, package, api', [('repo/spack_repo/plumbline', 'plumbline_kernels', 'v2.0'),
+                                                      ('repo-0.23', 'plumbline-kernels', None)])
+def test_the_repository_has_the_layout_of_its_spack(repository, package, api):
     said = YAML(typ='safe').load(SHIPPED / repository / 'repo.yaml')['repo']
-    assert (said['namespace'], said.get('api', 'v1.0')) == ('plumbline', 'v2.0' if 'spack_repo' in repository else 'v1.0')
+    assert (said['namespace'], said.get('api')) == ('plumbline', api)
     assert (SHIPPED / repository / 'packages' / package / 'package.py').resolve() == PACKAGE
 
 
 def test_every_variant_switches_something():
-    tree = ast.parse(PACKAGE.read_text())
-    calls = [call for call in ast.walk(tree) if isinstance(call, ast.Call) and getattr(call.func, 'id', '') == 'variant']
-    variants = {call.args[0].value for call in calls}
+    variants = {call.args[0].value for call in ast.walk(ast.parse(PACKAGE.read_text()))
+                if isinstance(call, ast.Call) and getattr(call.func, 'id', '') == 'variant'}
     assert variants >= {'likwid', 'mpi', 'fortran', 'openmp'}
     options = set(re.findall(r'option\(PLUMBLINE_(\w+)', (native.SOURCE / 'CMakeLists.txt').read_text()))
     assert variants - {'mpi'} == {name.lower() for name in options}
@@ -118,20 +120,23 @@ def test_programs_and_libraries_are_installed(programs, mpi_programs, tmp_path):
 
 @native.x86_only
 def test_records_state_the_flags_of_another_target(tmp_path):
-    build = native.Build(tmp_path / 'build', '-DPLUMBLINE_C_TARGET=-march=x86-64 -mtune=generic', '-DCMAKE_BUILD_TYPE=Release',
-                         '-DCMAKE_C_FLAGS=-fno-math-errno', '-DPLUMBLINE_FORTRAN=OFF', '-DPLUMBLINE_LIKWID=OFF', '-DPLUMBLINE_OPENMP=OFF',
-                         targets=['triad-serial'])
-    flags = build.measured('triad-serial', '--size', '1000', '--samples', '10', '--variants', 'plain').kernels()[0]['flags']
-    assert flags.startswith('-fno-math-errno -O3 -DNDEBUG ') and '-march=x86-64 -mtune=generic' in flags and 'native' not in flags
-    compiled = (tmp_path / 'build/build.ninja', tmp_path / 'build/kernels/triad/CMakeFiles/triad-serial.dir/flags.make')
+    target = '-march=x86-64 -mtune=generic'
+    off = [f'-DPLUMBLINE_{name}=OFF' for name in ('FORTRAN', 'LIKWID', 'OPENMP', 'OPENBLAS')]
+    build = native.Build(tmp_path / 'build', f'-DPLUMBLINE_C_TARGET={target}', '-DCMAKE_BUILD_TYPE=Release',
+                         '-DCMAKE_C_FLAGS=-fno-math-errno', *off, targets=['triad-serial'])
+    found = build.measured('triad-serial', '--size', '1000', '--samples', '10', '--variants', 'plain')
+    flags = found.kernels()[0]['flags']
+    assert flags.startswith('-fno-math-errno -O3 -DNDEBUG ') and target in flags
+    compiled = (build.folder / 'build.ninja', build.folder / 'kernels/triad/CMakeFiles/triad-serial.dir/flags.make')
     text, = (path.read_text() for path in compiled if path.exists())
-    assert flags in text and '-march=native' not in text and '-fopenmp' not in text
+    assert flags in text and '-march=native' not in flags + text and '-fopenmp' not in text
 
 
 def test_what_is_asked_for_and_missing_is_an_error(tmp_path):
     native.needs('cmake', 'cc')
-    done = subprocess.run(['cmake', '-S', native.SOURCE, '-B', tmp_path, '-DPLUMBLINE_STRICT=ON', '-DPLUMBLINE_FORTRAN=OFF',
-                           '-DCMAKE_FIND_ROOT_PATH=/nowhere', '-DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY'],
+    nowhere = ['-DCMAKE_FIND_ROOT_PATH=/nowhere', '-DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY']
+    done = subprocess.run(['cmake', '-S', native.SOURCE, '-B', tmp_path, '-DPLUMBLINE_STRICT=ON',
+                           '-DPLUMBLINE_FORTRAN=OFF', *nowhere],
                           capture_output=True, text=True, timeout=50, env=native.environment())
     assert done.returncode and 'Could not find LIKWID_LIBRARY' in done.stderr
 
@@ -139,8 +144,8 @@ def test_what_is_asked_for_and_missing_is_an_error(tmp_path):
 # --- what a lock file says ----------------------------------------------------------------------
 
 def locked(folder, features=('spack',), extras=None):
-    return spack.locked(types.SimpleNamespace(
-        name='spacked', features=features, extras={'spack': {'environment': str(folder)}} if extras is None else extras))
+    extras = {'spack': {'environment': str(folder)}} if extras is None else extras
+    return spack.locked(types.SimpleNamespace(name='spacked', features=features, extras=extras))
 
 
 def test_result_has_the_hash_and_all_concrete_specs(tmp_path):
@@ -150,8 +155,8 @@ def test_result_has_the_hash_and_all_concrete_specs(tmp_path):
     assert schemas.complaint('result', {'software': said}) is None
     assert said['spack']['lock_hash'] == hashlib.sha256(LOCK.encode()).hexdigest()
     assert said['spack']['specs'] == [
-        'plumbline-kernels@1.0~mpi+openmp build_system=cmake languages=c,fortran os=made1 target=x86_64_v3 /aaaaaaa',
-        'gcc@1.0~mpi+openmp build_system=cmake languages=c,fortran os=made1 target=x86_64_v3 /bbbbbbb [/usr]']
+        'plumbline-kernels@1.0~mpi+openmp build_system=cmake languages=c,f os=made1 target=x86_64_v3 /aaaaaaa',
+        'gcc@1.0~mpi+openmp build_system=cmake languages=c,f os=made1 target=x86_64_v3 /bbbbbbb [/usr]']
 
 
 def test_a_known_target_is_named():
@@ -198,7 +203,8 @@ def place(tmp_path):
         (tmp_path / 'prefix/bin').mkdir(parents=True, exist_ok=True)
         shutil.copy(rfm.GUARDS / 'program.py', tmp_path / 'prefix/bin' / name)
     script = tmp_path / 'spack'
-    script.write_text(STAND_IN.format(marks=tmp_path / 'marks', broken=tmp_path / 'broken', hash=PROGRAMS, prefix=tmp_path / 'prefix'))
+    script.write_text(STAND_IN.format(marks=tmp_path / 'marks', broken=tmp_path / 'broken', hash=PROGRAMS,
+                                      prefix=tmp_path / 'prefix'))
     script.chmod(0o755)
     config = with_one_more(tmp_path, rfm.GUARDS / 'config.py', reframe_environment(tmp_path / 'env'))
     return rfm.Workplace(tmp_path / 'place', rfm.tools(tmp_path / 'bin', without=rfm.LIKWID, scripts=[script]), config)
@@ -211,7 +217,8 @@ def test_programs_of_an_environment_are_installed_once_and_every_result_says_whi
     folder = spack_environment(tmp_path / 'env')
     done = place.reframe(*STORIES)
     assert len(done.cases()) == 2, done.out
-    assert (tmp_path / 'marks').read_text().splitlines() == [f'-e {folder} install --only-concrete', f'-e {folder} location -i /{PROGRAMS}']
+    assert (tmp_path / 'marks').read_text().splitlines() == [
+        f'-e {folder} install --only-concrete', f'-e {folder} location -i /{PROGRAMS}']
     hashed = hashlib.sha256(LOCK.encode()).hexdigest()
     for case in done.cases().values():
         rfm.assert_measured(case)
@@ -246,9 +253,11 @@ def test_minimal_is_installed_by_spack_and_measured(tmp_path):
         pytest.skip('spack is not there')
     native.needs('git', 'mpicc.openmpi', 'mpirun.openmpi', 'likwid-pin')
     clone = tmp_path / 'clone'
-    shutil.copytree(rfm.REPOSITORY / 'src', clone / 'src', ignore=shutil.ignore_patterns('__pycache__', '*.egg-info'))
-    shutil.copytree(SHIPPED, clone / 'spack-env', symlinks=True, ignore=shutil.ignore_patterns('.spack-env', 'spack.lock'))
-    for words in (['init', '-q'], ['add', '-A'], ['-c', 'user.name=x', '-c', 'user.email=x@localhost', 'commit', '-qm', 'as it is']):
+    left_out = shutil.ignore_patterns('__pycache__', '*.egg-info', '.spack-env', 'spack.lock')
+    for name in ('src', 'spack-env'):
+        shutil.copytree(rfm.REPOSITORY / name, clone / name, symlinks=True, ignore=left_out)
+    someone = ['-c', 'user.name=x', '-c', 'user.email=x@localhost']
+    for words in (['init', '-q'], ['add', '-A'], [*someone, 'commit', '-qm', 'as it is']):
         native.output_of('git', '-C', clone, *words, timeout=60)
     commit = native.output_of('git', '-C', clone, 'rev-parse', 'HEAD', timeout=60).strip()
     minimal = clone / 'spack-env/minimal'
@@ -256,11 +265,13 @@ def test_minimal_is_installed_by_spack_and_measured(tmp_path):
         file.write(f'  config:\n    install_tree:\n      root: {tmp_path}/opt\n')
     for words in (['concretize'], ['install']):
         native.output_of('spack', '-e', minimal, *words, timeout=900)
-    config = with_one_more(tmp_path, rfm.REPOSITORY / 'config/localhost.py', {
-        **reframe_environment(minimal, 'mpi', 'openmpi'), 'extras': {'spack': {'environment': str(minimal)}, 'launcher': ['mpirun.openmpi']},
-        'env_vars': [['OMPI_ALLOW_RUN_AS_ROOT', '1'], ['OMPI_ALLOW_RUN_AS_ROOT_CONFIRM', '1']]})
+    environment = reframe_environment(minimal, 'mpi', 'openmpi')
+    environment['extras']['launcher'] = ['mpirun.openmpi']
+    environment['env_vars'] = [['OMPI_ALLOW_RUN_AS_ROOT', '1'], ['OMPI_ALLOW_RUN_AS_ROOT_CONFIRM', '1']]
+    config = with_one_more(tmp_path, rfm.REPOSITORY / 'config/localhost.py', environment)
     place = rfm.Workplace(tmp_path / 'place', config=config, HOME=os.environ['HOME'])
-    done = place.reframe('-r', '-p', 'spacked', '-n', 'redundancy', '-n', 'pingpong.*shm', '-S', 'pingpong.largest=1024', checks=rfm.REPOSITORY / 'checks')
+    done = place.reframe('-r', '-p', 'spacked', '-n', 'redundancy', '-n', 'pingpong.*shm', '-S', 'pingpong.largest=1024',
+                         checks=rfm.REPOSITORY / 'checks')
     assert {name.split(' ')[0] for name in done.cases()} == {'redundancy', 'pingpong'}, done.out
     for case in done.cases().values():
         rfm.assert_measured(case)

@@ -12,8 +12,8 @@ LATE = 1.25
 class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
     '''Is this node as fast as its peers, and does the speed last?
 
-    Samples last half a second: those of a few milliseconds do not see a processor that runs at full speed for 60 ms of
-    every 100 ms.  The CPUs are all that the node has, not those that a quota leaves, so that peers do the same.
+    Samples are long: those of a few milliseconds do not see a processor that runs at full speed for 60 ms of every
+    100 ms.  The CPUs are all that the node has, not those that a quota leaves, so that peers do the same.
     '''
 
     descr = "Sustained speed of a node's CPUs and memory"
@@ -26,8 +26,8 @@ class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
     #: Length of a sample, seconds.
     #:
     #: :type: :class:`float`
-    #: :default: ``0.5``
-    block = variable(float, value=0.5, loggable=False)
+    #: :default: ``0.4``
+    block = variable(float, value=0.4, loggable=False)
 
     @run_after('setup')
     def use_every_cpu(self):
@@ -39,9 +39,9 @@ class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
     def options(self):
         sizes = [self.elements(level, 32) for level in ('L1', 'memory')]
         # As long on a node with a quota as on its peers: what runs at full speed first is slowed down later.
-        granted = min(1, (self.quota or len(self.cpus)) / len(self.cpus))
+        share = min(1, (self.quota or len(self.cpus)) / len(self.cpus))
         return ['--variants', 'plain', '--size', ','.join(map(str, sizes)), '--threads', len(self.cpus),
-                '--block', self.block * granted]
+                '--block', self.block * share]
 
     def evaluate(self):
         for record in metrics.kernels(self.measurements):

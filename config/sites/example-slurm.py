@@ -1,7 +1,7 @@
 '''An example to start from, and nobody's machine: Slurm, Lmod, two kinds of nodes.
 
-The topologies of its nodes, ``config/topologies/example-slurm-*.json``, were written from datasheets; on a real machine the
-check ``topology`` writes them in a job.
+The topologies of its nodes, ``config/topologies/example-slurm-*.json``, were written from datasheets; on a real machine
+the check ``topology`` writes them in a job.
 '''
 
 from plumbline import settings

@@ -1,10 +1,11 @@
 # Compiler flags, in one place: flags/COMPILER.cmake says for one maker's compilers
-#   C_flags, Fortran_flags          what the variants of one comparison share: as high as a user would go without changing results,
-#                                   for the node that builds, which is measured; a loop that stores or copies stays a loop
+#   C_flags, Fortran_flags          what the variants of one comparison share: as high as a user would go without changing
+#                                   results, for the node that builds, which is measured; a loop that copies stays a loop
 #   C_warnings                      list
 #   C_distribute, C_keep_fused, Fortran_...     the compiler's own loop distribution, which splits a loop with several
 #                                   statements: on, and off where it is on at -O3; for files that compare the two
-# Gives PLUMBLINE_C_FLAGS, PLUMBLINE_C_WARNINGS ..., of which the user may set the flags, and c_name and fortran_name for the records.
+# Gives PLUMBLINE_C_FLAGS, PLUMBLINE_C_WARNINGS ..., of which the user may set the flags, and c_name and fortran_name for the
+# records.
 
 # CMake takes what is made from LLVM for LLVM: its --version says whose it is.
 function(_plumbline_maker language result)

@@ -1,4 +1,4 @@
-# Enables Fortran.  Before release 17 LLVM's flang links only if it is told to; so CMake's own trials link.  Our programs are linked
+# Enables Fortran.  Before release 17 LLVM's flang links only if it is told to, for CMake's own trials; our programs are linked
 # by the C compiler.
 set(linker_flags "${CMAKE_EXE_LINKER_FLAGS}")
 execute_process(COMMAND ${CMAKE_Fortran_COMPILER} --version OUTPUT_VARIABLE version ERROR_QUIET)

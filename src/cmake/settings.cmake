@@ -17,7 +17,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/flags.cmake)
 # The records state the flags, as text, with what CMake's build type and the user or ReFrame add.
 string(TOUPPER ${CMAKE_BUILD_TYPE} build_type)
 foreach(language C Fortran)
-  set(PLUMBLINE_${language}_TARGET "" CACHE STRING "flags of another target than the building node, for example -march=x86-64-v3")
+  set(PLUMBLINE_${language}_TARGET "" CACHE STRING "flags of another target than the building node: -march=x86-64-v3")
   if(PLUMBLINE_${language}_TARGET)
     string(REGEX REPLACE "(-march=|-mcpu=|-x|-tp=)(native|Host|host)" "${PLUMBLINE_${language}_TARGET}"
            PLUMBLINE_${language}_FLAGS "${PLUMBLINE_${language}_FLAGS}")

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Do these compilers work?  The first that does not is named in one line on standard error, with its own complaint.
 #   try_compilers.sh [c|openmp|fortran COMPILER]...         with CFLAGS, FFLAGS, LDFLAGS
-folder=$(mktemp -d) || exit
+folder=$(mktemp -d "$PWD/try-XXXXXX") || exit      # /tmp may forbid to run what lies there
 trap 'rm -rf "$folder"' EXIT
 printf 'int main(void) { return 0; }\n' > "$folder/c.c"
 printf '#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n' > "$folder/openmp.c"
@@ -10,7 +10,8 @@ printf 'program probe\nend program probe\n' > "$folder/fortran.f90"
 # The first line that complains, or where none does all that was said.
 fail()
 {
-    said=$(grep -m 1 -iE 'error|not found|cannot' "$folder/said" || tr -s '\n ' ' ' < "$folder/said" | sed 's/---*//g; s/^ *//' | cut -c 1-160)
+    said=$(grep -m 1 -iE 'error|not found|cannot' "$folder/said" ||
+        tr -s '\n ' ' ' < "$folder/said" | sed 's/---*//g; s/^ *//' | cut -c 1-160)
     printf 'plumbline: %s: %s\n' "$1" "${said:-it says nothing}" | sed "s:$folder/::g" >&2
     exit 1
 }

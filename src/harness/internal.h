@@ -105,7 +105,7 @@ void pl_markers_close(void);
 
 /* lost.c: the time that the system took from this process between the two calls. */
 typedef struct { double elapsed, throttled, waited, stolen; } pl_lost_time;     /* seconds; all threads together */
-pl_lost_time pl_lost_before(const pl_options *);
+pl_lost_time pl_lost_so_far(const pl_options *);
 void pl_write_lost(const pl_lost_time *before, const pl_options *);
 
 /* record.c, machine.c */

@@ -51,7 +51,7 @@ static double waited(void)
     return found ? sum : NAN;
 }
 
-static pl_lost_time now(const pl_options *o)
+pl_lost_time pl_lost_so_far(const pl_options *o)
 {
     const pl_cpus allowed = pl_allowed_cpus();
     const int *const cpus = o->cpus.count ? o->cpus.value : allowed.cpu;
@@ -67,17 +67,15 @@ static void number(const char *name, double seconds)
         printf(", \"%s\": null", name);
 }
 
-pl_lost_time pl_lost_before(const pl_options *o) { return now(o); }
-
 /* Of one process: of several, on several nodes perhaps, one cannot speak for the others. */
 void pl_write_lost(const pl_lost_time *before, const pl_options *o)
 {
-    const pl_lost_time after = now(o);
     int threads = 1;
     for (int i = 0; i < o->threads.count; i++)
         threads = o->threads.value[i] > threads ? o->threads.value[i] : threads;
     if (pl_processes.ranks > 1)
         return;
+    const pl_lost_time after = pl_lost_so_far(o);
     printf("{\"record\": \"lost\", \"schema\": 1, \"threads\": %d", threads);
     number("elapsed", after.elapsed - before->elapsed);
     number("throttled", after.throttled - before->throttled);

@@ -8,7 +8,7 @@ int pl_main(int argc, char **argv, const pl_kernel *kernel)
     pl_prepare(kernel, &options);
     if (pl_processes.rank == 0)
         pl_write_machine();
-    const pl_lost_time before = pl_lost_before(&options);
+    const pl_lost_time before = pl_lost_so_far(&options);
     const int wrong = pl_measure(kernel, &options);
     pl_write_lost(&before, &options);
     pl_markers_close();

@@ -48,7 +48,7 @@ def _cause(case):
 
 
 def key(case):
-    '''What tells a test case from the others of its run, in the form of ReFrame's dependencies: name, partition, environment.'''
+    '''What tells a test case from the others of its run, as ReFrame writes dependencies: name, partition, environment.'''
     return case['unique_name'], f"{case['system']}:{case['partition']}", case['environ']
 
 
@@ -56,15 +56,16 @@ def told_once(cases):
     '''The reasons of those test cases of one run whose environment is broken.
 
     :arg cases: entries of ``testcases`` of a run report.
-    :returns: dictionary :func:`key` -> (verdict, reason): the first case of each environment is its FAIL, with the number of checks
-        that were not run; the others have no verdict, and a reason that the FAIL's begins with.
+    :returns: dictionary :func:`key` -> (verdict, reason): the first case of each environment is its FAIL, with the number
+        of checks that were not run; the others have no verdict, and a reason that the FAIL's begins with.
     '''
     keys = {key(case): case for case in cases}
     why = {known: because for known, case in keys.items() if (because := _cause(case))}
     more = why
     while more:         # a fixture may need the build, and a check the fixture
-        more = {known: why[needs[0]] for known, case in keys.items() if case['result'] == 'fail_deps' and known not in why
-                and (needs := [need for need in map(tuple, case.get('dependencies_actual') or ()) if need in why])}
+        waiting = {known: case for known, case in keys.items() if case['result'] == 'fail_deps' and known not in why}
+        more = {known: why[needs[0]] for known, case in waiting.items()
+                if (needs := [need for need in map(tuple, case.get('dependencies_actual') or ()) if need in why])}
         why |= more
     told, first = {}, {}
     for known, because in why.items():

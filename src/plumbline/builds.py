@@ -17,7 +17,8 @@ from pathlib import Path
 
 from plumbline.settings import ROOT
 
-#: JSON: ``commands`` (the build), ``compilers`` (commands in PATH).
+#: JSON: ``commands`` (the build), ``compilers`` (commands in PATH), ``variables`` (of the environment; an MPI's wrapper is told
+#: its compiler by one).
 REQUEST = Path('build-request.json')
 
 #: What a build leaves that is used.
@@ -63,7 +64,7 @@ def description(request, cpuinfo='/proc/cpuinfo', system='/etc/os-release'):
     :arg request: the dictionary of :data:`REQUEST`.
     '''
     release = Path(system)
-    return json.dumps({'sources': _sources(), 'commands': request['commands'],
+    return json.dumps({'sources': _sources(), 'commands': request['commands'], 'variables': request['variables'],
                        'compilers': [_compiler(command) for command in request['compilers']],
                        'system': [release.read_text() if release.exists() else '', os.uname().machine],
                        'cpu': cpu(Path(cpuinfo).read_text())}, indent=1)

@@ -1,9 +1,9 @@
 '''Before and after: what got slower, by how much, and is it more than noise?
 
 A change is more than noise if the whole interval of the median after lies further from the median before than
-:data:`SIGMAS` times the noise before, and than :data:`LEAST`: the rule by which references get their bounds.  The noise of
-several sessions is the spread between them; of a single one, which cannot know that, the spread of its samples.  Changes are
-ratios: what falls to a half and what doubles are equally far off.
+:data:`SIGMAS` times the noise before, and than :data:`LEAST`: the rule by which references get their bounds.  The noise
+of several sessions is the spread between them; of a single one, which cannot know that, the spread of its samples.
+Changes are ratios: what falls to a half and what doubles are equally far off.
 '''
 
 import json
@@ -36,8 +36,8 @@ class Change:
 
     :attr kind: one of :data:`KINDS`; ``changed`` is beyond noise where nobody can say which way is better.
     :attr nodes: (before, after), names with commas.
-    :attr before: median of the sessions before, in ``unit``; :attr after: that of the session after; None where there is none.
-    :attr bound: the share by which it must grow to be more than noise, e.g. 0.05; None where there is nothing to compare.
+    :attr before: median of the sessions before, in ``unit``; :attr after: that of the session after; None without one.
+    :attr bound: the share by which it must grow to be more than noise, e.g. 0.05; None if there is nothing to compare.
     :attr verdicts: (before, after); None where there was none.
     '''
     kind: str
@@ -171,8 +171,9 @@ def judge(before, after):
     values = [row['value'] for row in before]
     middle = statistics.summary(values).value
     if not all(map(math.isfinite, [*values, after['value']])) or min(values) <= 0:
-        same = after['value'] == middle
-        return (WITHIN, middle, None, '') if same else (UNCLEAR, middle, None, 'no ratio: the value before is 0, negative or not a number')
+        if after['value'] == middle:
+            return WITHIN, middle, None, ''
+        return UNCLEAR, middle, None, 'no ratio: the value before is 0, negative or not a number'
     found = noise(values, [row['spread'] or 0.0 for row in before], [_interval(row) for row in before])
     if found > MOST_NOISE:
         return UNCLEAR, middle, None, f'too noisy before: {found:.0%}'
@@ -205,7 +206,7 @@ def _change(rows, after):
     if after and not place['metric']:
         failed = after['verdict'] == verdict.FAIL
         old = before and before['verdict'] == verdict.FAIL
-        return Change(FAILED if failed and not old else WITHIN, **place, reason=after['reason'] or '') if failed else None
+        return Change(WITHIN if old else FAILED, **place, reason=after['reason'] or '') if failed else None
     if not place['metric']:
         return None             # failed before, and does no longer
     if after is None:
@@ -222,7 +223,8 @@ def _change(rows, after):
 
 def _why_gone(change, after):
     '''What the session after says of a metric that it lacks.'''
-    case = [row for row in after if (row['case'], row['partition'], row['environ']) == (change.check, change.partition, change.environ)]
+    wanted = change.check, change.partition, change.environ
+    case = [row for row in after if (row['case'], row['partition'], row['environ']) == wanted]
     if not case:
         return 'the test did not run'
     failed = [row['reason'] for row in case if row['verdict'] == verdict.FAIL and row['reason']]
@@ -253,8 +255,8 @@ def state_changes(before, after):
 
     def only(label, one, other):
         everywhere = set().union(*one[label].values())
-        return [text if nodes == everywhere else f"{text} ({', '.join(sorted(nodes))})" for text, nodes in one[label].items()
-                if text not in other[label]]
+        return [text if nodes == everywhere else f"{text} ({', '.join(sorted(nodes))})"
+                for text, nodes in one[label].items() if text not in other[label]]
     differing = [(label, only(label, old, new), only(label, new, old)) for label in dict.fromkeys([*old, *new])]
     return [entry for entry in differing if entry[1] or entry[2]]
 

@@ -82,7 +82,8 @@ class built_programs(rfm.RegressionTest, Job, special=True):
             return
         environ = self.current_environ
         request = {'commands': self.build_system.emit_build_commands(environ),
-                   'compilers': [name for name in (environ.cc, environ.cxx, environ.ftn) if name]}
+                   'compilers': [name for name in (environ.cc, environ.cxx, environ.ftn) if name],
+                   'variables': dict(environ.env_vars)}
         with open(os.path.join(self.stagedir, builds.REQUEST), 'w') as file:
             json.dump(request, file)
         fetch, publish = (shlex.join([sys.executable, '-I', '-m', 'plumbline.builds', verb, settings.BUILDS])

@@ -1,8 +1,8 @@
 '''A mode at a fixed time: the script that runs it, and what cron, systemd or Slurm's scrontab need to start it.
 
-The script holds what a scheduled run has not: the place, the variables and PATH of the shell that wrote it, a lock, a log.
-It calls ReFrame and ``plumbline report`` as a person would, is silent while all is in true, and says on standard error what is
-not, which cron sends by mail.
+The script holds what a scheduled run has not: the place, the variables and PATH of the shell that wrote it, a lock, a
+log.  It calls ReFrame and ``plumbline report`` as a person would, is silent while all is in true, and says on standard
+error what is not, which cron sends by mail.
 '''
 
 import os
@@ -16,8 +16,8 @@ from plumbline.errors import PlumblineError
 from plumbline.settings import MODES, ROOT
 
 #: What of the environment a scheduled run must have as the shell that wrote the script: by name, or by how it begins.
-_KEPT = ('PATH', 'PLUMBLINE_', 'RFM_', 'SLURM_CONF', 'PBS_CONF_FILE', 'FLUX_URI', 'MODULEPATH', 'MODULESHOME', 'LMOD_', 'I_MPI_ROOT',
-         'SPACK_ROOT')
+_KEPT = ('PATH', 'PLUMBLINE_', 'RFM_', 'SLURM_CONF', 'PBS_CONF_FILE', 'FLUX_URI', 'MODULEPATH', 'MODULESHOME', 'LMOD_',
+         'I_MPI_ROOT', 'SPACK_ROOT')
 
 #: How long logs stay.
 KEEP_DAYS = 60
@@ -35,7 +35,10 @@ cd {root} || exit 2
 mkdir -p {folder} || exit 2
 lock={lock}
 exec 9>> "$lock" || exit 2
-flock -n 9 || {{ echo "plumbline: a scheduled run goes on still, this one is left out; who holds it: fuser '$lock'" >&2; exit 75; }}
+if ! flock -n 9; then
+    echo "plumbline: a scheduled run goes on still, this one is left out; who holds it: fuser '$lock'" >&2
+    exit 75
+fi
 log={folder}/{mode}-$(date -u +%Y%m%dT%H%M%SZ).log
 report={folder}/{mode}.json
 find {folder} -name {logs} -mtime +{keep} -delete
@@ -115,7 +118,7 @@ def write(mode, config, folder):
     :arg config: ReFrame's configuration.
     :arg folder: where the script, its logs and its lock are; one folder, one run at a time.
     :returns: the script's path.
-    :raises PlumblineError: if there is no such mode or configuration, a path cannot be written in one line, or the folder
+    :raises PlumblineError: if there is no such mode or configuration, if ReFrame cannot take a path, or if the folder
         cannot be written to.
     '''
     if mode not in MODES:
@@ -125,7 +128,8 @@ def write(mode, config, folder):
         raise PlumblineError(f'{config}: no such configuration; name the site file, e.g. -C config/sites/mycluster.py')
     for path in (config, folder, ROOT):
         if set('$\n') & set(str(path)):
-            raise PlumblineError(f'{str(path)!r}: ReFrame replaces what follows a $, and a line is one line; rename the folder or file')
+            raise PlumblineError(f'{str(path)!r}: ReFrame replaces what follows a $, and a line is one line; rename the folder '
+                                 'or file')
     kept = {name: value for name, value in sorted(os.environ.items())
             if name in _KEPT or name.startswith(tuple(start for start in _KEPT if start.endswith('_')))}
     commands = {name: shlex.quote(str(Path(sys.executable).with_name(name))) for name in ('reframe', 'plumbline')}
@@ -145,7 +149,7 @@ def _put(path, text, permissions=0o644):
         new.chmod(permissions)
         return new.replace(path)
     except OSError as error:
-        raise PlumblineError(f'{path}: cannot be written: {error.strerror}; name a folder of yours with --folder') from None
+        raise PlumblineError(f'{path}: cannot be written: {error.strerror}; --folder names another folder') from None
 
 
 def cron(script, when):

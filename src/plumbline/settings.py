@@ -64,7 +64,8 @@ MODES = {
                  ('-t ^node$', '-S likwid_bench.levels=L1', '-S limits.samples=15', '-S triad_memory.samples=30')),
     'daily': Mode('what got slower since last night', 5, ('-t ^health$',)),
     'upgrade': Mode('before and after a new kernel, BIOS, MPI or compiler', 20, ('-t ^(health|upgrade)$',), True),
-    'acceptance': Mode('hardware that nobody has measured yet', 60, ('-t ^acceptance$', '-S likwid_bench.effort=full'), True),
+    'acceptance': Mode('hardware that nobody has measured yet', 60,
+                       ('-t ^acceptance$', '-S likwid_bench.effort=full'), True),
 }
 
 #: What ``daily`` was called at first; scripts that say so go on working.

@@ -33,14 +33,14 @@ class Locked:
     specs: list
 
     def commands(self):
-        '''What makes our programs appear in ``build/bin`` and the libraries in ``build/lib``, once they are installed.'''
+        '''What puts our programs into ``build/bin`` and the libraries into ``build/lib``, once they are installed.'''
         return [f'prefix=$(spack -e {self.folder} location -i /{self.package})', 'mkdir -p build/bin',
                 'ln -sf $prefix/bin/* build/bin', 'ln -sfn $prefix/lib build/lib']
 
     def not_installed(self, said):
         '''One line for a person who can mend it.
 
-        :arg said: standard error of the attempt to install it.
+        :arg said: what the attempt to install it wrote.
         '''
         told = [line for line in said.splitlines() if 'Error: ' in line] or said.splitlines() or ['nothing']
         return f'{_not_installed(self.folder)} (the attempt said: {told[0].strip()})'
@@ -51,8 +51,8 @@ class Locked:
 
 
 def _not_installed(folder):
-    return (f'the Spack environment {folder} is not installed: run "spack -e {folder} install" where Spack can reach its '
-            'sources, and have spack in the PATH of the jobs')
+    return (f'the Spack environment {folder} is not installed: run "spack -e {folder} install" where Spack can reach '
+            'its sources, and have spack in the PATH of the jobs')
 
 
 def _text(name, value):
@@ -62,27 +62,32 @@ def _text(name, value):
 
 
 def spec_text(key, node):
-    '''A node of a lock file as Spack would print it, with what tells it from others.'''
+    '''A node of a lock file, as Spack would print it.
+
+    :arg key: its hash.
+    '''
+    arch, external = node['arch'], node.get('external')
     # Of a known microarchitecture Spack writes all it knows.
-    target = node['arch']['target']
-    target = target['name'] if isinstance(target, dict) else target
+    target = arch['target']['name'] if isinstance(arch['target'], dict) else arch['target']
     parameters = sorted(node['parameters'].items(), key=lambda pair: not isinstance(pair[1], bool))
     variants = ''.join(_text(name, value) for name, value in parameters if value != [])
-    external = f" [{node['external'].get('path') or node['external'].get('module')}]" if node.get('external') else ''
-    return f"{node['name']}@{node['version']}{variants} os={node['arch']['platform_os']} target={target} /{key[:7]}{external}"
+    return (f"{node['name']}@{node['version']}{variants} os={arch['platform_os']} target={target} /{key[:7]}"
+            + (f" [{external.get('path') or external.get('module')}]" if external else ''))
 
 
 def _folder(environment):
     '''Where the Spack environment is that a ReFrame environment names.'''
     named = environment.extras.get('spack')
     if 'spack' not in environment.features or not isinstance(named, dict) or list(named) != ['environment']:
-        raise PlumblineError(f"the environment {environment.name} takes its programs from Spack: it needs both the feature 'spack' "
-                             "and 'extras': {'spack': {'environment': FOLDER}}")
+        raise PlumblineError(f'the environment {environment.name} takes its programs from Spack: it needs both the '
+                             "feature 'spack' and 'extras': {'spack': {'environment': FOLDER}}")
     folder = ROOT / str(named['environment'])
     if not re.fullmatch(r'[\w./+@%:=-]+', str(folder)):
-        raise PlumblineError(f"the path of the Spack environment '{folder}' has characters that the shell takes for its own: move it")
+        raise PlumblineError(f"the path of the Spack environment '{folder}' has characters that the shell takes for "
+                             'its own: move it')
     if not (folder / 'spack.yaml').exists():
-        raise PlumblineError(f'{folder} is no Spack environment (it has no spack.yaml): mend the extras of {environment.name}')
+        raise PlumblineError(f'{folder} is no Spack environment (it has no spack.yaml): mend the extras of '
+                             f'{environment.name}')
     return folder
 
 
@@ -107,9 +112,10 @@ def locked(environment):
         raise PlumblineError(f'{folder}/spack.lock cannot be read ({type(error).__name__}: {error}): run '
                              f'"spack -e {folder} concretize --force" and install it again') from None
     if len(ours) != 1:
-        raise PlumblineError(f'the Spack environment {folder} has {len(ours)} specs of {PACKAGE}, and must have one: see '
-                             f'"spack -e {folder} find", then add or remove')
+        raise PlumblineError(f'the Spack environment {folder} has {len(ours)} specs of {PACKAGE}, and must have one: '
+                             f'see "spack -e {folder} find", then add or remove')
     if 'dev_path' in ours[0]['parameters']:
-        raise PlumblineError(f'the Spack environment {folder} builds {PACKAGE} from files that may change ("spack develop"), which '
-                             f'no lock file can tell: commit them, and run "spack -e {folder} undevelop {PACKAGE}"')
+        raise PlumblineError(f'the Spack environment {folder} builds {PACKAGE} from files that may change ("spack '
+                             'develop"), which no lock file can tell: commit them, and run '
+                             f'"spack -e {folder} undevelop {PACKAGE}"')
     return Locked(folder, order[0], hashlib.sha256(lock).hexdigest(), specs)

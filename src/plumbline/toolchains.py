@@ -1,8 +1,7 @@
-'''The compilers of a machine as ReFrame environments, read from ``data/toolchains.yaml``; their MPIs are in :mod:`mpi.environments`.
+'''The compilers of a machine as ReFrame environments, read from ``data/toolchains.yaml``.
 
-The features of an environment say what it can do: ``openmp``, ``fortran``, ``mpi``, ``openmpi`` ...  Its ``extras`` say what differs:
-
-- ``openmp``: the OpenMP runtime.
+Their features say what they can do (``openmp``, ``fortran``), their ``extras`` what differs: ``openmp``, the OpenMP runtime.
+With the machine's MPIs they make further ones (:mod:`mpi.environments`).
 '''
 
 import functools
@@ -27,7 +26,8 @@ class Toolchain:
     def found(self):
         '''Its compilers in PATH as an environment, :obj:`None` where there is no C compiler.
 
-        Of several the one without a version in its name, which is the user's choice; else the newest that has a Fortran compiler.
+        Of several the one without a version in its name, which is the user's choice; else the newest that has a Fortran
+        compiler.
         '''
         pairs = [(cc, ftn) for version in self._versions() for cc, ftn in [self._pair(version)] if cc]
         if not pairs:

@@ -40,14 +40,16 @@ def main(
 
 def _how_to_use(cluster):
     slow = ''.join(f', {node} at {100 * quota:.0f} % of its CPUs\' time' for node, quota in cluster.quotas.items())
-    scheduler = 'slurm (with sacct)' if cluster.database else 'squeue'
     variables = '\n'.join(f'    export {name}={shlex.quote(value)}' for name, value in cluster.variables.items())
     return f'''\
 A Slurm cluster of {len(cluster.nodes)} nodes{slow}, all in partition "all"; Ctrl-C ends it.  In another terminal:
 {variables}
     sinfo
     srun -N{len(cluster.nodes)} hostname
-ReFrame's scheduler for it is {scheduler}.  Logs: {cluster.folder}'''
+    . .venv/bin/activate
+    reframe -C config/sites/virtual.py -c checks -R -l
+    plumbline sweep -C config/sites/virtual.py --partition virtual:all -c checks --mode node
+Logs: {cluster.folder}'''
 
 
 if __name__ == '__main__':

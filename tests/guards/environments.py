@@ -15,7 +15,8 @@ broken = [
     {'name': 'sourced', 'cc': 'gcc', 'prepare_cmds': ['. /usr/share/modules/init/bash', 'module load nosuch/2.3']},
     *([{'name': 'module', 'cc': 'gcc', 'modules': ['nosuch/1.2']}] if modules else []),
 ]
-environments = [{'name': 'gnu', 'cc': 'gcc', 'features': ['openmp']}, *({'features': ['openmp'], **entry} for entry in broken)]
+environments = [{'name': 'gnu', 'cc': 'gcc', 'features': ['openmp']},
+                *({'features': ['openmp'], **entry} for entry in broken)]
 
 site_configuration = settings.site(
     systems=[{'name': 'made', 'hostnames': ['.*'], **modules, 'partitions': [{

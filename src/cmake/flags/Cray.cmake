@@ -1,5 +1,5 @@
-# Cray CCE: cc, ftn (CMake: CrayClang, before 3.28 Clang; Cray).  Not run here; from HPE's documentation.  The processor is that of
-# the module craype-...; "pattern" replaces loops by calls of a library.
+# Cray CCE: cc, ftn (CMake: CrayClang, before 3.28 Clang; Cray).  Not run here; from HPE's documentation.  The processor is
+# that of the module craype-...; "pattern" replaces loops by calls of a library.
 if(CMAKE_C_COMPILER_ID STREQUAL Cray)            # before CCE 9
   set(C_flags "-O3 -hnopattern")
 else()

@@ -1,4 +1,4 @@
-# LLVM: clang, flang.  (With -fno-builtin-memcpy clang would also call the library where a source file says memcpy for eight bytes.)
+# LLVM: clang, flang.  (-fno-builtin-memcpy would make clang call the library where a source file says memcpy of eight bytes.)
 set(C_flags "-O3 -march=native -mllvm -disable-loop-idiom-all")
 set(Fortran_flags "-O3 -march=native")
 # Tables of options leave out what is zero.

@@ -58,6 +58,7 @@ site_configuration = settings.site(
 class Cost:
     '''What a command took.'''
     seconds: float
+    of_cpu: float
     megabytes: float
     said: str
 
@@ -87,14 +88,14 @@ class _Paper:
             said = Path(file.name).read_text()
         if process.returncode not in (0, 1):        # 1: a node is out of true
             raise PlumblineError(f"{' '.join(words)[:80]}: {said.strip().splitlines()[-1:]}")
-        return Cost(seconds, usage.ru_maxrss / 1024, said)
+        return Cost(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, said)
 
     def selection(self, checks):
         return [word for option in self.checks[:checks] for word in option]
 
 
-def _figure(what, cost, **bounds):
-    return Figure(f'{what}, seconds', np.array([cost.seconds]), remark=f'{cost.megabytes:.0f} MB', **bounds)
+def _figure(what, cost):
+    return Figure(f'{what}, seconds', np.array([cost.seconds]), remark=f'{cost.of_cpu:.1f} s of CPU, {cost.megabytes:.0f} MB')
 
 
 def _generated(paper, nodes, repeats):

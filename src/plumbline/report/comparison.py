@@ -50,7 +50,8 @@ def _power(found):
     bounds = sorted(change.bound for change in found.changes if change.bound)
     if not bounds:
         return 'noise: of no metric is it known'
-    told = f'noise: {quantity.percent(bounds[len(bounds) // 2])} (median of the metrics), {quantity.percent(bounds[-1])} at most'
+    middle, most = quantity.percent(bounds[len(bounds) // 2]), quantity.percent(bounds[-1])
+    told = f'noise: {middle} (median of the metrics), {most} at most'
     return told if len(found.before) > 1 else (
         f'{told}; it is guessed from the samples of one session: name several before, and smaller changes are seen')
 
@@ -82,7 +83,8 @@ def _table(changes):
         table.add_column(name, overflow='fold', **(
             {'justify': 'right', 'no_wrap': True} if name in ('before', 'after', 'by', 'noise') else {}))
     for change in changes:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in (show(change) for show in columns.values())))
+        cells = (show(change) for show in columns.values())
+        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in cells))
     return table
 
 

@@ -1,7 +1,7 @@
 """Environments compared: what each kernel gets of the best environment's value, as heat maps.
 
-The question is which compiler, or which MPI, loses what: a cell counts as lost only where noise does not explain it, and the widths of
-the compiled loops are told where they do.
+The question is which compiler, or which MPI, loses what: a cell counts as lost only where noise does not explain it, and the
+widths of the compiled loops are told where they do.
 """
 
 import re
@@ -30,9 +30,9 @@ class Cell:
     """A value of one environment, against the best of its row.
 
     :attr ratio: 1 for the best; how fast this environment is otherwise, below 1.
-    :attr lost: whether the difference is more than noise: the intervals of the two medians are :data:`codegen.EFFECT` apart.  Those of
-        ``of_limit``, where both have it: its samples are paired with what the machine gave in the same round.  Else those of the
-        metric, after what the other process found the machine slower, and the time that it had to wait for others.
+    :attr lost: whether the difference is more than noise: the intervals of the two medians are :data:`codegen.EFFECT` apart.
+        Those of ``of_limit``, where both have it: its samples are paired with what the machine gave in the same round.  Else
+        those of the metric, after how much slower its process found the machine, and how long it waited for others.
     :attr width: what the loop was compiled to; None where it is not known.
     """
 
@@ -63,7 +63,8 @@ def _rows(details, metric):
                 key = detail["partition"], detail["hostname"], detail["test"], row["name"]
                 found.setdefault(key, {})[detail["environ"]] = row, _width(detail, row), detail
     places = {key[:2] for key in found}
-    return {_label(key, entries, len(places) > 1): _cells(entries) for key, entries in found.items() if len(entries) > 1}
+    several = {key: entries for key, entries in found.items() if len(entries) > 1}
+    return {_label(key, entries, len(places) > 1): _cells(entries) for key, entries in several.items()}
 
 
 def _label(key, entries, placed):
@@ -123,8 +124,8 @@ def _explained(detail, best_detail):
 def _paces(detail):
     """(level, threads) -> rate of the best limit stream that ran in the same process."""
     records = [record for record in detail.get("records") or [] if record["role"] == "limit" and record["seconds"]]
-    found = {key: limit_of(members) for key, members in grouped(records, lambda record: (record["level"], record["threads"]))}
-    return {key: best[0] for key, best in found.items() if best}
+    streams = grouped(records, lambda record: (record["level"], record["threads"]))
+    return {key: best[0] for key, members in streams if (best := limit_of(members))}
 
 
 def _groups(rows):
@@ -184,14 +185,16 @@ def _hover(cell):
         return ""
     row = cell.row
     width = f"; compiled to {cell.width}" if cell.width else ""
-    return drawing.plain_text(f"{quantity.amount(row['value'], row['unit'])}, spread {quantity.percent(row['spread'])}{width}")
+    value, spread = quantity.amount(row["value"], row["unit"]), quantity.percent(row["spread"])
+    return drawing.plain_text(f"{value}, spread {spread}{width}")
 
 
 def _caption(rows, environs):
     text = (
-        "How fast each environment is, the fastest of a row being 1. Bold on colour: slower by more than noise. That is by more than "
-        f"{EFFECT:g} times between the intervals of the medians, of what was reached of the machine's own limit where that was "
-        "measured in the same process, else after the time that the process had to wait for others. In brackets: within noise. "
+        "How fast each environment is, the fastest of a row being 1. Bold on colour: slower by more than noise. That is by "
+        f"more than {EFFECT:g} times between the intervals of the medians, of what was reached of the machine's own limit "
+        "where that was measured in the same process, else after the time that the process had to wait for others. In "
+        "brackets: within noise. "
     )
     for environ in environs:
         cells = [row[environ] for row in rows.values() if environ in row]

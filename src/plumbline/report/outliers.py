@@ -49,8 +49,9 @@ def headline(found):
     if rows.is_empty():
         return f'{told}; they cannot be ranked: no metric of {FEWEST} nodes of one kind or more'
     metrics = rows.select('check', 'name', 'environ').n_unique()
-    divided = found.ranked.divided.height
-    return (f"{told}, {rows['node'].n_unique()} ranked by {metrics} metrics: {len(found.named) or 'none'} out of true"
+    ranked, divided = rows['node'].n_unique(), found.ranked.divided.height
+    return (f"{told}, {ranked} ranked by {metrics} metrics: {len(found.named) or 'none'} out of true"
+            + (f'; {measured - ranked} could not be ranked' if ranked < measured else '')
             + (f'; by {divided} of the metrics the nodes are of two sorts' if divided else ''))
 
 

@@ -13,8 +13,8 @@ except ImportError:     # Spack 0.23 gives it with spack.package; it clones HEAD
 class PlumblineKernels(CMakePackage):
     '''Plumbline's kernels, MPI programs and PMPI libraries, as its ReFrame checks run them.'''
 
-    # The clone that this file lies in: what is committed there is built.  Spack 1 puts the commit into the concrete spec, and
-    # with it into the hash.
+    # The clone that this file lies in: what is committed there is built.  Spack 1 puts the commit into the concrete
+    # spec, and with it into the hash.
     git = str(pathlib.Path(__file__).resolve().parents[6])
     version('main', **HEAD)
 
@@ -43,7 +43,7 @@ class PlumblineKernels(CMakePackage):
         return [*switches, *self.common_args()]
 
     def common_args(self):
-        '''The target is the spec's, as the compiler wrapper has it, not the node that builds; what is missing is an error.'''
+        '''The target is the spec's, as the compiler wrapper has it, not the building node's; what lacks is an error.'''
         targets = {'C': os.environ.get('SPACK_TARGET_ARGS_CC'), 'Fortran': os.environ.get('SPACK_TARGET_ARGS_FORTRAN')}
         return [self.define('PLUMBLINE_STRICT', True),
                 *(self.define(f'PLUMBLINE_{language}_TARGET', flags or os.environ.get('SPACK_TARGET_ARGS', ''))
