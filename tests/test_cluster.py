@@ -185,8 +185,8 @@ def test_with_a_database_reframe_asks_sacct(tmp_path):
             assert process.wait(60) == 1
         finally:
             process.kill()
-        accounts = cluster.must(['sacct', '-XnP', '-o', 'cluster,account,user'])
-    assert set(accounts.split()) == {'plumb|root|root'}
+        # Without the numbers of jobs sacct tells of them some seconds later.
+        until(lambda: set(cluster.must(['sacct', '-XnP', '-o', 'cluster,account,user']).split()) == {'plumb|root|root'})
     found = {row['display_name']: row for row in archive_rows.session_rows(rfm.json.loads(place.report.read_text()))}
     assert found['Quick']['verdict'] == 'NO REFERENCE'
     assert found['Ending %way=fails']['reason'] == 'sanity: sanity error: the job ended with exit code 3: all is lost'

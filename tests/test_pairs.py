@@ -128,7 +128,7 @@ def slow_link(zone, name, factor):
 
 
 def judged(seconds):
-    return model.outliers(seconds, np.zeros_like(seconds), 10)
+    return model.outliers(seconds, 0 * seconds, 10)
 
 
 def test_a_healthy_simulated_network_has_no_outliers(simulate):
@@ -220,6 +220,13 @@ def test_a_pair_whose_samples_scatter_is_no_outlier():
     assert len(model.outliers(seconds, spread, 10).pairs) == 1
     spread[2, 3] = 0.5
     assert model.outliers(seconds, spread, 10).pairs == []
+
+
+def test_a_node_whose_samples_scatter_is_no_outlier():
+    seconds, spread = made(20, slow=[(4, 1.4)]), np.full((20, 20), 0.02)
+    assert model.outliers(seconds, spread, 10).nodes == [4]
+    spread[4, :] = spread[:, 4] = 2
+    assert model.outliers(seconds, spread, 10).nodes == []
 
 
 def test_three_nodes_cannot_be_ranked():

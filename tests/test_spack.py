@@ -100,6 +100,8 @@ def test_the_repository_has_the_layout_of_its_spack(repository, package, api):
     said = YAML(typ='safe').load(SHIPPED / repository / 'repo.yaml')['repo']
     assert (said['namespace'], said.get('api')) == ('plumbline', api)
     assert (SHIPPED / repository / 'packages' / package / 'package.py').resolve() == PACKAGE
+    for path in (SHIPPED / repository / 'packages').glob('*/package.py'):
+        compile(path.read_text(), path, 'exec')
 
 
 def test_every_variant_switches_something():

@@ -1,5 +1,6 @@
 '''The virtual cluster of ``make cluster``: nodes on this host, with its processor and compilers.'''
 
+import os
 import shutil
 
 from plumbline import settings, toolchains
@@ -14,8 +15,11 @@ site_configuration = settings.site(
         'name': 'virtual', 'descr': 'nodes of tests/cluster', 'hostnames': ['.*'],
         'partitions': [{
             # Without slurmdbd there is no sacct, which ReFrame's scheduler `slurm` asks.
-            'name': 'all', 'scheduler': 'squeue', 'launcher': 'local', 'access': ['--partition=all'],
+            'name': 'all', 'scheduler': 'squeue', 'launcher': 'local', 'access': ['--partition=all', '--exclusive'],
             'environs': [environment['name'] for environment in environments],
             'processor': cpuinfo(),
+            # Four nodes share the CPUs of this host; one is what each has at least.
+            'extras': {'node': {'allowed_cpus': [min(os.sched_getaffinity(0))], 'cpu_quota': None, 'memory': None},
+                       'binding': 'scheduler'},
             'features': ['likwid'] if shutil.which('likwid-pin') else []}]}],
     environments=environments)

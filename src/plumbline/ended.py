@@ -23,6 +23,7 @@ _BECAUSE = {
     'TIMEOUT': 'its time limit is {TimeLimit}',
     'NODE_FAIL': 'a node failed under it: {NodeList}',
     'OUT_OF_MEMORY': 'it took more memory than it was granted',
+    'COMPLETING': 'its processes do not end',
 }
 
 
@@ -34,7 +35,10 @@ def _shown(number):
     end = time.monotonic() + PATIENCE
     while True:
         try:
-            return dict(re.findall(r'(\w+)=(\S+)', ask(['scontrol', 'show', 'job', '-o', number])))
+            shown = dict(re.findall(r'(\w+)=(\S+)', ask(['scontrol', 'show', 'job', '-o', number])))
+            # Over, but how it ended is not shown yet.
+            if shown.get('JobState') != 'COMPLETING' or time.monotonic() > end:
+                return shown
         except NoAnswer as error:
             if 'Invalid job id' in str(error):
                 return {}
@@ -60,7 +64,7 @@ def how(job):
     state = shown.get('JobState')
     if state is None:
         return None, None
-    if state in NOT_OVER:
+    if state in NOT_OVER - {'COMPLETING'}:
         # It would disturb what is measured next.
         with contextlib.suppress(NoAnswer):
             ask(['scancel', job.jobid])

@@ -62,9 +62,9 @@ class Mode:
 MODES = {
     'node': Mode('vet one node before it returns to service', 3,
                  ('-t ^node$', '-S likwid_bench.levels=L1', '-S limits.samples=15', '-S triad_memory.samples=30')),
-    'daily': Mode('what got slower since last night', 5, ('-t ^health$',)),
+    'daily': Mode('what got slower since last night', 6, ('-t ^health$',)),
     'upgrade': Mode('before and after a new kernel, BIOS, MPI or compiler', 20, ('-t ^(health|upgrade)$',), True),
-    'acceptance': Mode('hardware that nobody has measured yet', 60,
+    'acceptance': Mode('hardware that nobody has measured yet', 45,
                        ('-t ^acceptance$', '-S likwid_bench.effort=full'), True),
 }
 

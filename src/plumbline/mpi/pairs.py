@@ -115,12 +115,13 @@ def outliers(seconds, spread, samples):
     '''
     if len(seconds) < LEAST_NODES:
         raise ValueError(f'{len(seconds)} nodes: at least {LEAST_NODES} are needed to tell a slow node from a slow link')
-    sends, sending = _slow(np.nanmedian(seconds, axis=1), _LEAST_NODE)
-    receives, receiving = _slow(np.nanmedian(seconds, axis=0), _LEAST_NODE)
+    noise = 1.2533 * spread / np.sqrt(samples)      # standard error of a median, of normal samples
+    # What disturbs a node disturbs all its pairs: their noise does not cancel.
+    sends, sending = _slow(np.nanmedian(seconds, axis=1), _LEAST_NODE, np.nanmedian(noise, axis=1))
+    receives, receiving = _slow(np.nanmedian(seconds, axis=0), _LEAST_NODE, np.nanmedian(noise, axis=0))
     factors = np.where(sends, sending, 1), np.where(receives, receiving, 1)
     # Two slow nodes: at most both delays come together.
     expected = factors[0][:, None] + factors[1][None, :] - 1
-    noise = 1.2533 * spread / np.sqrt(samples)      # standard error of a median, of normal samples
     slow, ratio = _slow(seconds / expected, _LEAST_PAIR, noise)
     return Outliers(_worst_first((int(i), float(sending[i])) for i in np.flatnonzero(sends)),
                     _worst_first((int(i), float(receiving[i])) for i in np.flatnonzero(receives)),
