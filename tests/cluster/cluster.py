@@ -220,7 +220,12 @@ class Cluster:
     def _cgroup(self, node):
         '''The file to write a process number to, so that it gets what the node gets.'''
         version1 = (_CPU_CGROUPS / 'cpu.cfs_quota_us').exists() or (_CPU_CGROUPS / 'tasks').exists()
-        folder = (_CPU_CGROUPS if version1 else _UNIFIED) / f'plumbline-{os.getpid()}-{self.port}-{node}'
+        parent = _CPU_CGROUPS if version1 else _UNIFIED
+        for old in parent.glob('plumbline-*-*-*'):      # of a process that was killed
+            if not Path('/proc', old.name.split('-')[1]).exists():
+                with contextlib.suppress(OSError):      # its jobs have not ended yet
+                    old.rmdir()
+        folder = parent / f'plumbline-{os.getpid()}-{self.port}-{node}'
         folder.mkdir(exist_ok=True)
         if folder not in self._cgroups:
             self._cgroups.append(folder)
