@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -558,3 +559,14 @@ def test_truncated_output_is_refused(programs):
     for length in {1, 5, 10, *range(11, len(text) - begin - 1, 37), len(text) - begin - 2}:
         with pytest.raises(PlumblineError):
             records.parse(text[:begin + length])
+
+
+def test_an_error_is_written_in_one_piece(programs):
+    '''What an MPI or a launcher writes at the same time would come in between.'''
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with ours, its:
+        ours.settimeout(10)
+        done = subprocess.run([programs.path('triad'), '--no-such-option'], stderr=its, stdout=subprocess.DEVNULL, timeout=30)
+        said = ours.recv(10000).decode()
+    assert done.returncode == 2
+    assert said.startswith('plumbline: ') and said.endswith('\n') and '--no-such-option' in said

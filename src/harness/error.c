@@ -11,13 +11,15 @@ _Noreturn void pl_fail(const char *format, ...)
     /* What is wrong is mostly so on all processes: the first one says it and ends the others meanwhile. */
     if (pl_processes.rank > 0)
         sleep(2);
-    fputs("plumbline: ", stderr);
+    /* In one piece: what an MPI or a launcher says would come in between. */
+    char rank[32] = "";
     if (pl_processes.rank > 0)
-        fprintf(stderr, "rank %d: ", pl_processes.rank);
+        snprintf(rank, sizeof rank, "rank %d: ", pl_processes.rank);
+    static char said[8192];
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    vsnprintf(said, sizeof said, format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
+    fprintf(stderr, "plumbline: %s%s\n", rank, said);
     pl_processes.stop(2);
     abort();
 }

@@ -44,12 +44,12 @@ _Noreturn void interpose_fail(const char *format, ...)
 {
     va_list arguments;
     if (first_on_node()) {
-        fputs("plumbline: ", stderr);
+        /* In one piece: what the MPI says of its own would come in between. */
+        static char said[LONGEST_VERSION];
         va_start(arguments, format);
-        vfprintf(stderr, format, arguments);
+        vsnprintf(said, sizeof said, format, arguments);
         va_end(arguments);
-        fputc('\n', stderr);
-        fflush(stderr);
+        fprintf(stderr, "plumbline: %s\n", said);
         sleep(1);       /* the others come meanwhile, and find the name taken */
     }
     _Exit(2);
