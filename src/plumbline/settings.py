@@ -49,7 +49,7 @@ class Mode:
     '''An occasion of a site: one flag, ``reframe --mode daily``.
 
     :attr about: what it is for.
-    :attr minutes: how long it took on four cores, builds included.
+    :attr minutes: about how long it takes on four cores that nobody else uses, builds and a repeated failure included.
     :attr options: ReFrame's options that choose the checks.
     :attr every_environment: whether to run in all environments, or in those that :func:`representative` names.
     '''
