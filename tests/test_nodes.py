@@ -200,3 +200,9 @@ def test_a_scheduler_that_lists_no_nodes_says_nothing():
     def allnodes():
         raise NotImplementedError
     assert nodes_of(SimpleNamespace(scheduler=SimpleNamespace(allnodes=allnodes, filternodes=list))) is None
+
+
+def test_a_check_that_was_skipped_is_not_drawn():
+    (_, caption, figure), = figures.of_check('pingpong_nodes', [
+        {'check': 'pingpong_nodes', 'hostname': 'here', 'partition': 'p', 'environ': 'gnu', 'skipped': []}])
+    assert figure is None and caption == 'Not drawn: there are no records.'

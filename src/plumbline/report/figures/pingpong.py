@@ -96,7 +96,8 @@ def pingpong_eager(details):
 def pingpong_nodes(details):
     """Bandwidth between two nodes, a curve for each network."""
     for at, group in by_place(details):
-        curves = {detail["transport"]: model.curve(detail.get("records") or [], "standard") for detail in group}
+        # One that was skipped, as on a machine of one node, has neither transport nor records.
+        curves = {detail.get("transport"): model.curve(detail.get("records") or [], "standard") for detail in group}
         curves = {name: found for name, found in curves.items() if found}
         if not curves:
             yield f"PingPong between two nodes{at}", "Not drawn: there are no records.", None
