@@ -5,32 +5,25 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+import cluster as slurm
 import pytest
 import rfm
+from virtual import cluster_in, needs_cluster
+from waiting import until
+
+from plumbline import archive_rows
+from plumbline.errors import PlumblineError
 
 CLUSTER = Path(__file__).with_name('cluster')
-sys.path.insert(0, str(CLUSTER))
-import cluster as virtual                       # noqa: E402
-from plumbline import archive_rows              # noqa: E402
-from plumbline.errors import PlumblineError     # noqa: E402
-
 FOUR = ['n1', 'n2', 'n3', 'n4']
-
-
-def leave_out_without(database=False):
-    why = virtual.missing(database)
-    if why:
-        pytest.skip(f'no virtual cluster: {why}')
 
 
 @pytest.fixture(scope='module')
 def cluster(tmp_path_factory):
     '''Four nodes; n3 has 60 % of the time of its CPUs.'''
-    leave_out_without()
-    with virtual.Cluster(tmp_path_factory.mktemp('cluster'), quotas={'n3': 0.6}) as running:
+    with cluster_in(tmp_path_factory.mktemp('cluster'), quotas={'n3': 0.6}) as running:
         yield running
 
 
@@ -44,13 +37,6 @@ def processes_of(folder):
         except OSError:         # it has ended
             continue
     return found
-
-
-def until(true, seconds=20):
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, 'waited in vain'
-        time.sleep(0.05)
 
 
 def sleeper(cluster, seconds):
@@ -104,7 +90,7 @@ def test_the_controller_may_be_stopped_and_started(cluster):
 
 
 def test_two_clusters_at_once(cluster, tmp_path):
-    with virtual.Cluster(tmp_path / 'other', nodes=2) as other:
+    with cluster_in(tmp_path / 'other', nodes=2) as other:
         assert sorted(other.states()) == ['n1', 'n2'] and sorted(cluster.states()) == FOUR
         assert other.must(['srun', '-w', 'n1', 'hostname']) == 'n1\n'
     assert not processes_of(other.folder)
@@ -115,7 +101,7 @@ def test_two_clusters_at_once(cluster, tmp_path):
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_in_the_foreground_it_ends_with_its_jobs_however_it_is_ended(number, tmp_path):
-    leave_out_without()
+    needs_cluster()
     folder, seconds = tmp_path / 'cluster', 86400 + os.getpid()
     process = subprocess.Popen([sys.executable, CLUSTER, folder, '--nodes', '2', '--slow', 'n2'], stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -124,7 +110,7 @@ def test_in_the_foreground_it_ends_with_its_jobs_however_it_is_ended(number, tmp
         assert 'A Slurm cluster of 2 nodes, n2 at 60 %' in said[0], said
         conf = re.fullmatch(r' +export SLURM_CONF=(\S+)\n', said[1])[1]
         assert Path(conf).parent == folder
-        running = virtual.Cluster(folder)       # another process uses it
+        running = slurm.Cluster(folder)       # another process uses it
         sleeper(running, seconds)
     finally:
         process.send_signal(number)
@@ -138,7 +124,7 @@ def test_in_the_foreground_it_ends_with_its_jobs_however_it_is_ended(number, tmp
 
 
 def test_without_a_folder_no_file_is_left(tmp_path):
-    leave_out_without()
+    needs_cluster()
     process = subprocess.Popen([sys.executable, CLUSTER, '--nodes', '1'], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                env={**os.environ, 'TMPDIR': str(tmp_path)})
     process.stdout.readline()
@@ -151,23 +137,23 @@ def test_without_a_folder_no_file_is_left(tmp_path):
 # --- where it cannot run --------------------------------------------------------------------------------------
 
 def test_what_is_missing_is_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(virtual, '_SYSTEM', '')
+    monkeypatch.setattr(slurm, '_SYSTEM', '')
     monkeypatch.setenv('PATH', str(rfm.tools(tmp_path / 'bin', without=['slurmctld', 'munged'])))
-    assert re.search('slurmctld.* not found', virtual.missing())
+    assert re.search('slurmctld.* not found', slurm.missing())
     with pytest.raises(PlumblineError, match='^no virtual cluster: .*munged.* not found$'):
-        virtual.Cluster(tmp_path / 'cluster').start()
+        slurm.Cluster(tmp_path / 'cluster').start()
     assert not (tmp_path / 'cluster').exists()
 
 
 def test_only_root_can_start_it_and_that_is_said(monkeypatch, tmp_path):
-    leave_out_without()
+    needs_cluster()
     monkeypatch.setattr(os, 'geteuid', lambda: 1000)
     with pytest.raises(PlumblineError, match='^no virtual cluster: only root '):
-        virtual.Cluster(tmp_path / 'cluster').start()
+        slurm.Cluster(tmp_path / 'cluster').start()
 
 
 def test_bad_words_are_one_line(tmp_path):
-    leave_out_without()
+    needs_cluster()
     done = subprocess.run([sys.executable, CLUSTER, tmp_path / 'cluster', '--slow', 'n9'], capture_output=True, text=True, timeout=30)
     assert done.returncode == 2 and done.stderr == 'plumbline: no virtual cluster: n9 is none of its nodes n1 .. n4\n'
 
@@ -175,8 +161,7 @@ def test_bad_words_are_one_line(tmp_path):
 # --- accounting -----------------------------------------------------------------------------------------------
 
 def test_with_a_database_reframe_asks_sacct(tmp_path):
-    leave_out_without(database=True)
-    with virtual.Cluster(tmp_path / 'cluster', nodes=2, database=True) as cluster:
+    with cluster_in(tmp_path / 'cluster', nodes=2, database=True) as cluster:
         place = rfm.Workplace(tmp_path / 'place', CANNED_SCHEDULER='slurm', CANNED_OVERLAP=1, **cluster.variables)
         process = place.start_reframe('-r', '-n', 'Quick|Ending|Endless%by=somebody', checks=rfm.GUARDS / 'jobs.py')
         try:

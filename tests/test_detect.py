@@ -5,12 +5,12 @@ import json
 import os
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 import rfm
 from native import CPUS
+from virtual import cluster_in
 
 from plumbline import detect, topology_file
 from plumbline.detect import commands, file_systems, mpis, slurm
@@ -19,8 +19,6 @@ from plumbline.errors import PlumblineError
 from plumbline.mpi import environments
 from reframe.core.config import load_config
 
-sys.path.insert(0, str(Path(__file__).with_name('cluster')))
-import cluster as virtual       # noqa: E402
 
 RECORDED = Path(__file__).with_name('data') / 'detect'
 CHECKS = rfm.REPOSITORY / 'checks'
@@ -86,9 +84,7 @@ def remarks(text, start):
 @pytest.fixture(scope='module')
 def nodes(tmp_path_factory):
     '''Two nodes, which may use the last two CPUs of this host.'''
-    if virtual.missing():
-        pytest.skip(f'no virtual cluster: {virtual.missing()}')
-    with virtual.Cluster(tmp_path_factory.mktemp('cluster'), nodes=2, cpus=[CPUS[-2:]] * 2) as running:
+    with cluster_in(tmp_path_factory.mktemp('cluster'), nodes=2, cpus=[CPUS[-2:]] * 2) as running:
         yield running
 
 

@@ -10,13 +10,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import rfm
 from native import SOURCE, Build, environment, needs, output_of
+from waiting import until
 
 from plumbline import file_systems
 from plumbline.errors import PlumblineError
@@ -229,13 +229,6 @@ def files_of(process, folder):
     return [path for path in found if path.startswith(str(folder.resolve()))]
 
 
-def wait_for(what):
-    end = time.monotonic() + 30
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 def listen():
     '''A shell in the background, or nohup, lets its children ignore signals.'''
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -248,7 +241,7 @@ def running(build, folder, kept):
                folder, '--samples', '10000', '--passes', '1', '--file', kept]
     process = subprocess.Popen(list(map(str, command)), env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                preexec_fn=listen)
-    wait_for(lambda: len(files_of(process, folder)) >= 2)
+    until(lambda: len(files_of(process, folder)) >= 2)
     return process
 
 

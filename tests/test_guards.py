@@ -4,7 +4,6 @@ The native programs are canned (``guards/program.py``): they print what a story 
 ReFrame's pipeline, the base plugin, the settings, the archive and the report are real.
 '''
 
-import json
 import re
 import shlex
 import shutil

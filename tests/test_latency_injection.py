@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from native import CPUS, SOURCE, Build, environment, needs, output_of
+from native import CPUS, SOURCE, environment, needs, output_of
 
 from plumbline.mpi import environments
 

@@ -6,12 +6,12 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 
 import numpy as np
 import pytest
 import rfm
 from native import CPUS, SOURCE, Build, needs, output_of, x86_only
+from waiting import until
 from reframe.utility.cpuinfo import cpuinfo
 
 from plumbline import statistics, topology
@@ -342,13 +342,6 @@ SAYS = ['sh', '-c', 'echo "{\\"record\\": \\"measurement\\", \\"group\\": 0, \\"
 STAYS = ['sh', '-c', 'grep -q . "$CANNED_PREFETCHERS" || { echo $$ > pid; exec sleep 60; }']
 
 
-def wait_for(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, 'nothing happened'
-        time.sleep(0.02)
-
-
 def test_prefetchers_are_switched_in_turn_and_back(tmp_path):
     '''CL_PREFETCHER is off before, and stays off.'''
     switches = Switches(tmp_path, *ON)
@@ -369,15 +362,15 @@ def test_prefetchers_are_on_again_however_it_ends(tmp_path, number, code):
     switches = Switches(tmp_path, *ON)
     process = switches.start(*STAYS)
     pid = tmp_path / 'pid'
-    wait_for(lambda: pid.exists() and pid.read_text().strip())
+    until(lambda: pid.exists() and pid.read_text().strip())
     assert switches.on == []
     process.send_signal(number)
-    wait_for(lambda: process.poll() is not None)
-    wait_for(lambda: switches.on == ON)
+    until(lambda: process.poll() is not None)
+    until(lambda: switches.on == ON)
     assert process.returncode == code
     if number == signal.SIGKILL:
         os.kill(int(pid.read_text()), signal.SIGTERM)
-    wait_for(lambda: not os.path.exists(f'/proc/{int(pid.read_text())}'))
+    until(lambda: not os.path.exists(f'/proc/{int(pid.read_text())}'))
     process.communicate()
 
 

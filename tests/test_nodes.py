@@ -4,7 +4,6 @@ import itertools
 import os
 import re
 import shlex
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +11,7 @@ import pytest
 import rfm
 from mpi_native import MPIS, any_mpi, needs_mpi
 from native import CPUS, two_cpus
+from virtual import cluster_in
 
 from plumbline.errors import PlumblineError
 from plumbline.mpi import placement
@@ -20,11 +20,8 @@ from plumbline.mpi.families import families
 from plumbline.mpi.nodes import nodes_of
 from plumbline.report import figures
 
-HERE = Path(__file__).with_name('cluster')
-sys.path.insert(0, str(HERE))
-import cluster as virtual       # noqa: E402
-
 CHECKS = rfm.REPOSITORY / 'checks/mpi'
+SITE = Path(__file__).with_name('cluster') / 'mpi_site.py'
 SPREAD = [[cpu] for cpu in CPUS[:4]]        # a CPU of its own for each node
 NODES = [f'n{i + 3}' for i in range(len(SPREAD))]
 
@@ -32,14 +29,12 @@ NODES = [f'n{i + 3}' for i in range(len(SPREAD))]
 @pytest.fixture(scope='module')
 def place(tmp_path_factory, mpi_programs, built_already):
     '''A workplace on a cluster whose nodes n1, n2 have two CPUs, and the others one each; the MPI programs are built already.'''
-    if virtual.missing():
-        pytest.skip(f'no virtual cluster: {virtual.missing()}')
     canned = tmp_path_factory.mktemp('wrappers')
     for mpi, environment in MPIS.items():
         (canned / os.path.basename(environment['cc'])).symlink_to(mpi_programs(mpi).folder)
-    with virtual.Cluster(tmp_path_factory.mktemp('cluster'), nodes=2 + len(SPREAD), cpus=[CPUS[:2], CPUS[:2], *SPREAD],
-                         extra=f"PartitionName=one Nodes=n1\nPartitionName=spread Nodes={','.join(NODES)}") as cluster:
-        place = rfm.Workplace(tmp_path_factory.mktemp('place') / 'p', built_already, config=HERE / 'mpi_site.py', CANNED_MPI=canned,
+    with cluster_in(tmp_path_factory.mktemp('cluster'), nodes=2 + len(SPREAD), cpus=[CPUS[:2], CPUS[:2], *SPREAD],
+                    extra=f"PartitionName=one Nodes=n1\nPartitionName=spread Nodes={','.join(NODES)}") as cluster:
+        place = rfm.Workplace(tmp_path_factory.mktemp('place') / 'p', built_already, config=SITE, CANNED_MPI=canned,
                               MADE_CPUS=','.join(map(str, CPUS[:2])), **cluster.variables)
         place.cluster = cluster
         yield place

@@ -5,7 +5,6 @@ import ctypes
 import itertools
 import json
 import re
-import subprocess
 import xml.etree.ElementTree as tree
 
 import numpy as np
@@ -13,12 +12,11 @@ import pytest
 from mpi_native import MpiBuild, any_mpi, copied, every_mpi
 from native import SOURCE, needs, output_of
 
-from plumbline import records, schemas
+from plumbline import schemas
 from plumbline.errors import PlumblineError
 from plumbline.mpi import pairs as model
 from plumbline.report import figures
 from plumbline.simulation import network, platform, program
-from plumbline.settings import ROOT
 
 MANY = 64
 

@@ -4,20 +4,18 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 import rfm
 from native import CPUS
+from virtual import cluster_in
 
-sys.path.insert(0, str(Path(__file__).with_name('cluster')))
-import cluster as virtual                       # noqa: E402
-from plumbline import lost_time, records        # noqa: E402
-from plumbline.errors import PlumblineError     # noqa: E402
-from plumbline.report import outliers as text, sweep_page    # noqa: E402
-from plumbline.sweep import outliers, places, ranking, results, state       # noqa: E402
+from plumbline import lost_time, records
+from plumbline.errors import PlumblineError
+from plumbline.report import outliers as text, sweep_page
+from plumbline.sweep import outliers, places, ranking, results, state
 
 SWEPT = rfm.GUARDS / 'swept.py'
 
@@ -271,9 +269,7 @@ def test_the_page_opens_offline_and_escapes(tmp_path):
 @pytest.fixture(scope='module')
 def cluster(tmp_path_factory):
     '''Four nodes; n3 has 60 % of the time of its CPUs.  Whatever else this host runs comes after theirs.'''
-    if why := virtual.missing():
-        pytest.skip(f'no virtual cluster: {why}')
-    with virtual.Cluster(tmp_path_factory.mktemp('cluster'), quotas={'n3': 0.6}, favoured=True) as running:
+    with cluster_in(tmp_path_factory.mktemp('cluster'), quotas={'n3': 0.6}, favoured=True) as running:
         yield running
 
 

@@ -11,14 +11,11 @@ import shlex
 import shutil
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import rfm
-
-sys.path.insert(0, str(Path(__file__).with_name('cluster')))
-import cluster  # noqa: E402
+from virtual import cluster_in
 
 #: What cron gives to a command.
 BARE = {'HOME': pwd.getpwuid(os.getuid()).pw_dir, 'PATH': '/usr/bin:/bin', 'SHELL': '/bin/sh', 'LOGNAME': 'nobody'}
@@ -146,10 +143,8 @@ def test_systemd_takes_the_units_and_runs_the_script(place):
 # --- Slurm --------------------------------------------------------------------------------------------------------------
 
 def test_slurm_runs_the_script_as_a_job(tmp_path, commands):
-    if cluster.missing():
-        pytest.skip(f'no virtual cluster: {cluster.missing()}')
     place = odd_place(tmp_path, commands)
-    with cluster.Cluster(tmp_path / 'c', nodes=1) as slurm:
+    with cluster_in(tmp_path / 'c', nodes=1) as slurm:
         place.environment |= slurm.variables
         done = schedule(place, '--scron=--partition=all', starter='scrontab')
         *options, line = done.out.splitlines()

@@ -2,17 +2,14 @@
 
 import re
 import signal
-import sys
-import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import rfm
+from virtual import cluster_in
+from waiting import until
 
-sys.path.insert(0, str(Path(__file__).with_name('cluster')))
-import cluster as virtual                                           # noqa: E402
-from plumbline import archive_rows, ended, refused, settings        # noqa: E402
+from plumbline import archive_rows, ended, refused, settings
 
 JOBS = rfm.GUARDS / 'jobs.py'
 
@@ -25,22 +22,8 @@ PartitionName=short Nodes=ALL State=UP MaxTime=1
 '''
 
 
-def cluster_in(folder, **options):
-    if why := virtual.missing():
-        pytest.skip(f'no virtual cluster: {why}')
-    return virtual.Cluster(folder, **options)
-
-
 def workplace(folder, path=None, **variables):
     return rfm.Workplace(folder, path, CANNED_SCHEDULER='squeue', CANNED_OVERLAP=1, **variables)
-
-
-def until(true, seconds=60):
-    end = time.monotonic() + seconds
-    while not (found := true()):
-        assert time.monotonic() < end, 'waited in vain'
-        time.sleep(0.1)
-    return found
 
 
 def reasons(report):

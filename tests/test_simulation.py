@@ -1,7 +1,6 @@
 '''Simulated networks: the description, what SimGrid is given, what comes out; and CG, natively and simulated.'''
 
 import os
-import re
 import shutil
 import subprocess
 import sys

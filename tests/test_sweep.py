@@ -13,11 +13,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 import rfm
+from virtual import cluster_in
+from waiting import until
 
-sys.path.insert(0, str(Path(__file__).with_name('cluster')))
-import cluster as virtual                       # noqa: E402
-from plumbline import archive                   # noqa: E402
-from plumbline.sweep import results, state      # noqa: E402
+from plumbline import archive
+from plumbline.sweep import results, state
 
 CPUS = sorted(os.sched_getaffinity(0))
 
@@ -38,9 +38,7 @@ echo "$answer"
 @pytest.fixture(scope='module')
 def cluster(tmp_path_factory):
     '''Nodes n1 to n5, and n6, which is down.'''
-    if why := virtual.missing():
-        pytest.skip(f'no virtual cluster: {why}')
-    with virtual.Cluster(tmp_path_factory.mktemp('cluster'), nodes=6, cpus=[CPUS] * 6, absent=['n6'],
+    with cluster_in(tmp_path_factory.mktemp('cluster'), nodes=6, cpus=[CPUS] * 6, absent=['n6'],
                          extra='PartitionName=door Nodes=ALL State=UP') as running:
         assert running.run(['scontrol', 'update', 'nodename=n6', 'state=down', 'reason=fan broken']).returncode == 0
         yield running
@@ -95,13 +93,6 @@ class Sweeps(rfm.Workplace):
             if name.startswith(self.only.prefix):
                 found.setdefault(name.removeprefix(self.only.prefix), []).append(times)
         return found
-
-
-def until(happened, what):
-    end = time.monotonic() + PATIENT
-    while not happened():
-        assert time.monotonic() < end, f'never: {what}'
-        time.sleep(0.05)
 
 
 @pytest.fixture(scope='module')

@@ -2,7 +2,6 @@
 
 import os
 
-import reframe.utility.sanity as sn
 from reframe.core.builtins import run_after, run_before
 from reframe.core.exceptions import SanityError
 from reframe.core.pipeline import RegressionTestPlugin
@@ -93,9 +92,9 @@ class Job(RegressionTestPlugin):
         '''What the test asks: its docstring, which a copy that ReFrame makes for ``--distribute`` has not.'''
         return ' '.join(next((known.__doc__ for known in type(self).__mro__ if known.__doc__), '').split())
 
-    def output(self, stream='stdout'):
-        '''What the job wrote to ``stdout`` or ``stderr``; nothing if it did not start.'''
-        path = os.path.join(self.stagedir, sn.evaluate(getattr(self, stream)))
+    def output(self, stream='stdout', job=None):
+        '''What the job, or another of the test's jobs, wrote to ``stdout`` or ``stderr``; nothing if it did not start.'''
+        path = os.path.join(self.stagedir, getattr(job or self.job, stream))
         if not os.path.exists(path):
             return ''
         with open(path, encoding='utf-8', errors='replace') as file:

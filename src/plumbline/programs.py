@@ -95,17 +95,13 @@ class built_programs(rfm.RegressionTest, Job, special=True):
         '''ReFrame says no more of a build that failed than its exit code, and of one of ``squeue`` not even that.'''
         with contextlib.suppress(BuildError):
             super().compile_wait()
-            if self.is_dry_run() or f'{ENDED} 0' in self._build_said('stdout').splitlines():
+            if self.is_dry_run() or f'{ENDED} 0' in self.output(job=self.build_job).splitlines():
                 return
         why = ended.how(self.build_job)[1] if self.by_slurm() else None
         if why:
             raise BuildError(why)
-        said = self._build_said('stderr') + self._build_said('stdout')
+        said = self.output('stderr', self.build_job) + self.output(job=self.build_job)
         raise self._broken(self.spack.not_installed(said) if self.spack else broken.cause(said, self.current_environ.modules))
-
-    def _build_said(self, stream):
-        with open(os.path.join(self.stagedir, getattr(self.build_job, stream)), encoding='utf-8', errors='replace') as file:
-            return file.read()
 
     def _broken(self, cause):
         return BuildError(broken.sentence(self.current_environ.name, self.current_partition.fullname, cause))

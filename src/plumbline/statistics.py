@@ -11,6 +11,12 @@ import numpy as np
 #: IQR x this is the standard deviation if the samples are normal: 1 / (2 x 0.67449).
 IQR_TO_SIGMA = 0.7413
 
+#: The median absolute deviation x this is, too: 1 / 0.67449.
+MAD_TO_SIGMA = 1.4826
+
+#: Standard error of the median x sqrt(n) over that standard deviation: sqrt(pi / 2).
+MEDIAN_ERROR = 1.2533
+
 #: The autocorrelation is cut here: beyond, a handful of samples cannot tell it from a trend.
 MAX_AUTOCORRELATION = 0.95
 

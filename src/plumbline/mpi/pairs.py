@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plumbline import records
+from plumbline import records, statistics
 from plumbline.errors import PlumblineError
 
 #: With fewer nodes each has fewer than three partners, and the median over them does not tell a node from a link.
@@ -18,9 +18,6 @@ _DEVIATIONS = 5
 
 #: ... and by this part of the median at least: equal values do not deviate by nothing.
 _LEAST_NODE, _LEAST_PAIR = 0.15, 0.3
-
-#: Median absolute deviation x this is the standard deviation if the values are normal.
-_MAD_TO_SIGMA = 1.4826
 
 
 def matrices(record):
@@ -93,7 +90,7 @@ class Outliers:
 def _slow(values, least, noise=0.0):
     '''(which, values over their median): those above it by more than chance.'''
     values = values / np.nanmedian(values)
-    sigma = np.hypot(_MAD_TO_SIGMA * np.nanmedian(np.abs(values - 1)), noise * values)
+    sigma = np.hypot(statistics.MAD_TO_SIGMA * np.nanmedian(np.abs(values - 1)), noise * values)
     with np.errstate(invalid='ignore'):
         return values - 1 > np.maximum(_DEVIATIONS * sigma, least), values
 
@@ -115,7 +112,7 @@ def outliers(seconds, spread, samples):
     '''
     if len(seconds) < LEAST_NODES:
         raise ValueError(f'{len(seconds)} nodes: at least {LEAST_NODES} are needed to tell a slow node from a slow link')
-    noise = 1.2533 * spread / np.sqrt(samples)      # standard error of a median, of normal samples
+    noise = statistics.MEDIAN_ERROR * spread / np.sqrt(samples)
     # What disturbs a node disturbs all its pairs: their noise does not cancel.
     sends, sending = _slow(np.nanmedian(seconds, axis=1), _LEAST_NODE, np.nanmedian(noise, axis=1))
     receives, receiving = _slow(np.nanmedian(seconds, axis=0), _LEAST_NODE, np.nanmedian(noise, axis=0))

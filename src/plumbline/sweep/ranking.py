@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.metrics import LESS_IS_BETTER, MORE_IS_BETTER
+from plumbline.statistics import MAD_TO_SIGMA
 
 #: Fewer nodes than this cannot say which of them is odd.
 FEWEST = 3
@@ -97,7 +98,7 @@ def _against_peers(rows):
     '''One metric's values with ``peers``, ``median``, ``scale`` and ``low`` (:func:`two_sorts`).'''
     x, noise = rows['value'].to_numpy(), max(FLOOR, rows['spread'].fill_null(0).median() or 0)
     centre = median_of_others(x)
-    scale = np.maximum(1.4826 * mad_of_others(x, centre), noise * np.abs(centre))
+    scale = np.maximum(MAD_TO_SIGMA * mad_of_others(x, centre), noise * np.abs(centre))
     return rows.with_columns(peers=pl.lit(x.size), low=pl.lit(two_sorts(x, noise)),
                              median=pl.Series(centre, dtype=pl.Float64), scale=pl.Series(scale, dtype=pl.Float64))
 
@@ -140,7 +141,7 @@ def two_sorts(x, noise):
         return 0
     cuts = np.arange(least, x.size - least + 1)
     cut = int(cuts[np.argmax(x[cuts] - x[cuts - 1])])
-    within = [1.4826 * np.median(np.abs(side - np.median(side))) for side in (x[:cut], x[cut:])]
+    within = [MAD_TO_SIGMA * np.median(np.abs(side - np.median(side))) for side in (x[:cut], x[cut:])]
     return cut if x[cut] - x[cut - 1] >= THRESHOLD * max(*within, noise * abs(np.median(x))) > 0 else 0
 
 
@@ -192,7 +193,7 @@ def confirm(found, ranking, again):
     peers = (ranking.rows.join(second, on=[*metric, 'node']).join(found, on=[*metric, 'node'], how='anti')
              .with_columns(ratio=pl.col('again') / pl.col('value')))
     ratio = pl.col('ratio')
-    drift = peers.group_by(metric).agg(drift=ratio.median(), noise=1.4826 * (ratio - ratio.median()).abs().median())
+    drift = peers.group_by(metric).agg(drift=ratio.median(), noise=MAD_TO_SIGMA * (ratio - ratio.median()).abs().median())
     sign = pl.col('metric').replace_strict(BAD, return_dtype=pl.Float64)
     far = sign * (pl.col('again') / pl.col('drift') - pl.col('median'))
     scale = pl.max_horizontal('scale', pl.col('noise') * pl.col('median').abs())
