@@ -31,7 +31,8 @@ site_configuration = settings.site(
             # Given here, not left to ReFrame, which would keep it in a file and not notice that the
             # machine has changed.
             'processor': cpuinfo(),
-            'features': ['likwid'] if shutil.which('likwid-pin') else [],
+            'features': [feature for feature, command in (('likwid', 'likwid-pin'), ('simgrid', 'smpirun'))
+                         if shutil.which(command)],
             'extras': {'machine': machine_file},
         }],
     }],

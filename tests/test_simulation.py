@@ -364,7 +364,7 @@ def test_a_simulation_that_changes_is_found(simulated, tmp_path, monkeypatch):
 # --- the check -----------------------------------------------------------------------------------------------------
 
 def checked(place, *options):
-    done = place.reframe('-r', '--system', 'localhost', '-p', 'gnu', '-n', 'latency_simulated.*%application=cg', *options,
+    done = place.reframe('-r', '-p', 'gnu', '-n', 'latency_simulated.*%application=cg', *options,
                          checks=rfm.REPOSITORY / 'checks/mpi')
     return next(iter(done.cases().values()))
 
@@ -384,11 +384,12 @@ def test_the_check_predicts_and_is_drawn(tmp_path):
     assert figure is not None and 'anderson1997' in told
 
 
-def test_the_check_is_skipped_without_simgrid(tmp_path):
+def test_without_simgrid_the_check_is_skipped_or_fails_where_the_site_has_promised_it(tmp_path):
     without = rfm.tools(tmp_path / 'bin', without=('smpirun',))
-    place = rfm.Workplace(tmp_path / 'place', path=without, config=rfm.REPOSITORY / 'config/localhost.py')
-    case = checked(place)
+    case = checked(rfm.Workplace(tmp_path / 'here', path=without, config=rfm.REPOSITORY / 'config/localhost.py'))
     assert case['result'] == 'skip' and 'smpirun of SimGrid: not found' in str(case['plumbline']['skipped'])
+    case = checked(rfm.Workplace(tmp_path / 'made', path=without, CANNED_FEATURES='simgrid'))
+    assert case['result'] == 'fail' and 'made:cpu has the feature simgrid' in case['fail_reason']
 
 
 def test_no_prediction_is_an_error():

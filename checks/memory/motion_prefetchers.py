@@ -29,21 +29,17 @@ class motion_prefetchers(rfm.RunOnlyRegressionTest, NativeCheck):
     @run_before('run', always_last=True)
     def switch(self):
         if 'likwid' not in self.current_partition.features:
-            self.not_switched('likwid is not on this partition')
+            self.leave_out('likwid is not on this partition', 'speedup')
         with open(os.path.join(self.stagedir, 'prefetchers.sh'), 'w') as file:
             file.write(features.script(self.cpus, self.rounds))
         self.executable_opts = ['prefetchers.sh', self.executable, *self.executable_opts]
         self.executable = 'sh'
 
-    def not_switched(self, reason):
-        self.skip_metric('speedup', reason)
-        self.skip(reason)
-
     @run_before('sanity')
     def skip_without_switches(self):
         reason = None if self.is_dry_run() else features.unavailable_reason(self.output())
         if reason:
-            self.not_switched(reason)
+            self.leave_out(reason, 'speedup')
 
     def evaluate(self):
         variants = dict.fromkeys(record['variant'] for record in self.measurements)

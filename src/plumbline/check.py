@@ -125,9 +125,16 @@ class ProgramCheck(OnNode):
         '''Say that something could not be measured.'''
         self.plumbline.setdefault('skipped', []).append({'metric': metric, 'reason': reason})
 
-    def leave_out(self, reason):
-        '''Skip the test, and say why: ReFrame's run report does not.'''
-        self.skip_metric('all', reason)
+    def leave_out(self, reason, metric='all', promise=None):
+        '''Skip the test, and say why: ReFrame's run report does not.
+
+        :arg metric: what could not be measured.
+        :arg promise: feature of a partition by which its site says that it can be: there the test fails.
+        '''
+        where = self.current_partition
+        if promise in where.features:
+            raise SanityError(f'{reason}; {where.fullname} has the feature {promise}: mend that, or take it out of the site file')
+        self.skip_metric(metric, reason)
         self.skip(reason)
 
     def note(self, text):

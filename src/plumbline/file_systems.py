@@ -147,8 +147,7 @@ class FileSystemCheck(NativeCheck):
 
     def leave(self, reason):
         self.plumbline['level'] = self.level
-        self.skip_metric(None, reason)
-        self.skip(reason)
+        self.leave_out(reason, None)
 
     def first_look(self):
         '''The records of the first look; a default file system that is not there is no failure.'''

@@ -94,8 +94,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
     def not_given(self, share):
         reason = (f'huge pages were asked for, and {share:.2f} of the memory lies in some' if share is not None else
                   'whether the pages are huge is not known here')
-        self.skip_metric('tlb_entries', reason)
-        self.skip(reason)
+        self.leave_out(reason, 'tlb_entries')
 
     def of_page(self, text):
         if self.found['in_force'] is None:

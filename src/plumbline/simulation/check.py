@@ -45,7 +45,7 @@ class PredictionCheck(ProgramCheck):
         with in_one_line():
             self.found = predict.parse(self.output())
         if reason := self.found.get('missing'):
-            self.leave_out(reason)
+            self.leave_out(reason, promise='simgrid')
 
     @sanity_function
     def numbers_prove_something(self):
