@@ -106,7 +106,7 @@ def _environments(pmi):
 
 def _features(local):
     pin = shutil.which('likwid-pin')
-    asked = '' if local else f"likwid-pin is at {pin} here; is it on the nodes? With it 'counters', if jobs may read them"
+    asked = '' if local else f"likwid-pin is at {pin} here; is it on the nodes? Add 'counters' if jobs may read them"
     return [Entry('features', ['likwid'], asked, decide=not local)] if pin else []
 
 
