@@ -7,6 +7,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from plumbline import topology
+from reframe.utility.cpuinfo import cpuinfo
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 GUARDS = Path(__file__).with_name('guards')
 LIKWID = ('likwid-bench', 'likwid-perfctr', 'likwid-pin')
@@ -45,6 +48,18 @@ class Done:
         found = {line.strip() for line in self.out.splitlines() if text in line}
         assert len(found) == 1, f'{text!r} is in {len(found)} lines of:\n{self.out}'
         return found.pop()
+
+
+def small(witness='none'):
+    '''Options of a run that shows whether checks work, not what they measure: as few samples as are accepted, and memory just
+    large enough not to be a cache.
+
+    :arg witness: what likwid-bench measures.
+    '''
+    processor = cpuinfo()
+    caches = [level for level in topology.levels(processor) if level != 'memory']
+    size = 2 * topology.capacity(processor, caches[-1]) if caches else 2**24
+    return ['-r', '--exec-policy=serial', '-S', 'samples=10', '-S', f'memory_bytes={size + 2**20}', '-S', f'likwid_bench.levels={witness}']
 
 
 def assert_measured(case):

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import rfm
 from native import CPUS, SOURCE, Build, environment, needs, output_of, x86_only
-from reframe.utility.cpuinfo import cpuinfo
 
-from plumbline import bench, codegen, topology
+from plumbline import bench, codegen
 from plumbline.report import drawing, figures
 
 THREADS = [1, min(3, len(CPUS))] if len(CPUS) > 1 else [1]
@@ -251,11 +250,8 @@ def test_same_code_is_told_from_other_code(code):
 @pytest.fixture(scope='module')
 def case(measuring, tmp_path_factory):
     '''The result of the check on one thread, in memory just large enough not to be a cache.'''
-    processor = cpuinfo()
-    caches = [level for level in topology.levels(processor) if level != 'memory']
     done = measuring(tmp_path_factory.mktemp('fdtd')).reframe(
-        '--exec-policy=serial', '-r', '-n', 'fdtd_splitting%threads=one', '-S', 'samples=10',
-        '-S', 'likwid_bench.levels=none', '-S', f'memory_bytes={2 * topology.capacity(processor, caches[-1])}', checks=rfm.REPOSITORY / 'checks')
+        *rfm.small(), '-n', 'fdtd_splitting%threads=one', checks=rfm.REPOSITORY / 'checks')
     assert done.report, done.out
     found, = done.cases().values()
     rfm.assert_measured(found)

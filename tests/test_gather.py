@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import rfm
 from native import CPUS, SOURCE, needs, output_of, x86_only
-from reframe.utility.cpuinfo import cpuinfo
 
-from plumbline import spatter, topology
+from plumbline import spatter
 from plumbline.bench import gather as bench
 from plumbline.errors import PlumblineError
 from plumbline.report import figures
@@ -497,14 +496,6 @@ def test_bad_options_of_patterns_are_refused(programs, tmp_path):
 
 # --- the checks --------------------------------------------------------------------------------------
 
-def small():
-    '''Memory just large enough not to be a cache: what is measured here is whether the checks work.'''
-    processor = cpuinfo()
-    caches = [level for level in topology.levels(processor) if level != 'memory']
-    size = 2 * topology.capacity(processor, caches[-1]) if caches else 2**24
-    return ['--exec-policy=serial', '-S', 'samples=10', '-S', f'memory_bytes={size + 2**20}', '-S', 'likwid_bench.levels=none']
-
-
 @pytest.fixture(scope='module')
 def place(measuring, tmp_path_factory):
     return measuring(tmp_path_factory.mktemp('gather') / 'place')
@@ -513,7 +504,7 @@ def place(measuring, tmp_path_factory):
 @pytest.fixture(scope='module')
 def measured(place):
     '''One run of each check: name -> test case.'''
-    done = place.reframe('-r', *small(), '-S', f'gather_patterns.pattern_file={DATA / "small.json"}', '-n',
+    done = place.reframe(*rfm.small(), '-S', f'gather_patterns.pattern_file={DATA / "small.json"}', '-n',
                          'gather_table5|gather_memory.*threads=one.*indices=strided|gather_patterns.*threads=one',
                          checks=rfm.REPOSITORY / 'checks/memory')
     assert done.report, done.out
@@ -541,7 +532,7 @@ def test_checks_measure_what_they_ask(measured, check, expected):
 
 
 def test_a_bad_pattern_file_is_one_line(place):
-    done = place.reframe('-r', *small(), '-S', f'gather_patterns.pattern_file={DATA / "bad.json"}', '-n',
+    done = place.reframe(*rfm.small(), '-S', f'gather_patterns.pattern_file={DATA / "bad.json"}', '-n',
                          'gather_patterns.*threads=one', checks=rfm.REPOSITORY / 'checks/memory')
     reason = done.cases()['gather_patterns %threads=one']['fail_reason']
     assert done.code == 1 and 'bad.json, configuration 2: pattern: index -3 must be' in reason and '\n' not in reason.strip()

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 import rfm
 from native import SOURCE, Build, output_of, two_cpus
-from reframe.utility.cpuinfo import cpuinfo
 
-from plumbline import tlb, topology
+from plumbline import tlb
 from plumbline.errors import PlumblineError
 from plumbline.report.figures import latency as figures
 
@@ -301,10 +300,7 @@ class user(rfm.RunOnlyRegressionTest):
 
 
 def small():
-    processor = cpuinfo()
-    caches = [level for level in topology.levels(processor) if level != 'memory']
-    return ['-r', '--exec-policy=serial', '-S', 'samples=10', '-S', 'tlb.most_pages=64', '-S', 'latency_curve.points=6',
-            '-S', f'memory_bytes={2 * topology.capacity(processor, caches[-1])}']
+    return [*rfm.small(), '-S', 'tlb.most_pages=64', '-S', 'latency_curve.points=6']
 
 
 @pytest.fixture(scope='module')

@@ -12,9 +12,8 @@ import pytest
 import rfm
 from native import CPUS, SOURCE, Build, needs, output_of, x86_only
 from waiting import until
-from reframe.utility.cpuinfo import cpuinfo
 
-from plumbline import statistics, topology
+from plumbline import statistics
 from plumbline.likwid import features
 from plumbline.report import figures
 
@@ -253,19 +252,14 @@ def test_knee():
 
 
 def small():
-    '''Memory just large enough not to be a cache: what is measured here is whether the checks work.'''
-    processor = cpuinfo()
-    caches = [level for level in topology.levels(processor) if level != 'memory']
-    size = 2 * topology.capacity(processor, caches[-1]) if caches else 2**24
-    return ['--exec-policy=serial', '-S', 'samples=10', '-S', f'memory_bytes={size}', '-S', 'likwid_bench.levels=none',
-            '-S', 'strided_copy.strides=1,31', '-S', 'concurrent_streams.streams=1,4']
+    return [*rfm.small(), '-S', 'strided_copy.strides=1,31', '-S', 'concurrent_streams.streams=1,4']
 
 
 @pytest.fixture(scope='module')
 def measured(measuring, tmp_path_factory):
     '''One run of each check that needs no switches: name -> test case.'''
     place = measuring(tmp_path_factory.mktemp('motion') / 'place')
-    done = place.reframe('-r', *small(), '-n', '(motion_memory|strided_copy|concurrent_streams)%threads=one'
+    done = place.reframe(*small(), '-n', '(motion_memory|strided_copy|concurrent_streams)%threads=one'
                          '|motion_levels%motion=copy%threads=one', checks=rfm.REPOSITORY / 'checks/memory')
     assert done.report, done.out
     return {name.split()[0]: case for name, case in done.cases().items()}
@@ -434,7 +428,7 @@ def switched(folder, programs, scripts):
     place = rfm.Workplace(folder / 'place', path, rfm.REPOSITORY / 'config/localhost.py',
                           CANNED_PROGRAMS=programs.folder / 'bin', CANNED_PREFETCHERS=state)
     needs('taskset')
-    done = place.reframe('-r', *small(), '-S', 'motion_prefetchers.rounds=1', '-n', 'motion_prefetchers%threads=one',
+    done = place.reframe(*small(), '-S', 'motion_prefetchers.rounds=1', '-n', 'motion_prefetchers%threads=one',
                          checks=CHECK, before=['taskset', '-c', str(CPUS[0])])
     assert state.read_text() == 'HW_PREFETCHER\n'
     return done, done.cases()['motion_prefetchers %threads=one']

@@ -270,6 +270,11 @@ def test_not_measured_is_listed_with_its_reason(session):
     assert "triad_curve one: counters; triad_curve all: counters - hardware counters are not readable" in shown
 
 
+def test_what_several_environments_do_not_measure_is_told_once():
+    left = [report.NotMeasured("pingpong_nodes", "all", "needs 2 nodes")] * 6
+    assert lines.by_reason(left) == [("needs 2 nodes", ["pingpong_nodes: all"])]
+
+
 def test_a_session_without_measurements_says_so():
     for rows in (sample.frame(), sample.frame(sample.skipped())):
         assert "NOTHING WAS MEASURED" in "\n".join(terminal(rows, 80)[:3])

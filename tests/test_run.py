@@ -7,23 +7,16 @@ import struct
 import polars as pl
 import pytest
 import rfm
-from reframe.utility.cpuinfo import cpuinfo
 from ruamel.yaml import YAML
 
-from plumbline import archive, topology
+from plumbline import archive
 
 CHECKS = rfm.REPOSITORY / 'checks'
 SELECTED = 'triad_memory|triad_curve%threads=one|limits%threads=one'
 
-#: As little as the checks accept: what is measured here is whether they work.
-SMALL = ('-t', 'health', '--exec-policy=serial', '-S', 'samples=10', '-S', 'triad_curve.points=8')
 
-
-def small():
-    '''Options for memory just large enough not to be a cache.'''
-    processor = cpuinfo()
-    caches = [level for level in topology.levels(processor) if level != 'memory']
-    return [*SMALL, '-S', f'memory_bytes={2 * topology.capacity(processor, caches[-1])}']
+def small(witness='none'):
+    return [*rfm.small(witness), '-t', 'health', '-S', 'triad_curve.points=8']
 
 
 @pytest.fixture(scope='module')
@@ -38,7 +31,7 @@ def place(tmp_path_factory):
 @pytest.fixture(scope='module')
 def first(place):
     '''The first run, and what is said of it: (run, report).'''
-    done = place.reframe(*small(), '-S', 'likwid_bench.levels=L1', '-r', '-n', SELECTED,
+    done = place.reframe(*small(witness='L1'), '-n', SELECTED,
                          checks=CHECKS)
     assert done.report, done.out
     judged = place.judge()
@@ -111,7 +104,7 @@ def second(place, first):
     where[:2] = [where[0] * 1000, -0.05]
     with path.open('w') as file:
         YAML(typ='safe').dump(text, file)
-    done = place.reframe(*small(), '-S', 'likwid_bench.levels=none', '-r', '-n',
+    done = place.reframe(*small(), '-n',
                          'limits%threads=one', checks=CHECKS)
     return done, place.judge(), set(written), doctored
 

@@ -384,11 +384,12 @@ def test_the_check_predicts_and_is_drawn(tmp_path):
     assert figure is not None and 'anderson1997' in told
 
 
-def test_without_simgrid_the_check_is_skipped_or_fails_where_the_site_has_promised_it(tmp_path):
-    without = rfm.tools(tmp_path / 'bin', without=('smpirun',))
-    case = checked(rfm.Workplace(tmp_path / 'here', path=without, config=rfm.REPOSITORY / 'config/localhost.py'))
+def test_without_simgrid_the_check_is_skipped_or_fails_where_the_site_has_promised_it(programs, tmp_path):
+    without = rfm.tools(tmp_path / 'bin', without=('smpirun',), scripts=[rfm.GUARDS / 'cmake'])
+    built = {'CANNED_PROGRAMS': programs.folder / 'bin'}
+    case = checked(rfm.Workplace(tmp_path / 'here', without, rfm.REPOSITORY / 'config/localhost.py', **built))
     assert case['result'] == 'skip' and 'smpirun of SimGrid: not found' in str(case['plumbline']['skipped'])
-    case = checked(rfm.Workplace(tmp_path / 'made', path=without, CANNED_FEATURES='simgrid'))
+    case = checked(rfm.Workplace(tmp_path / 'made', without, CANNED_FEATURES='simgrid', **built))
     assert case['result'] == 'fail' and 'made:cpu has the feature simgrid' in case['fail_reason']
 
 

@@ -10,9 +10,6 @@ import rfm
 import scipy.io
 import scipy.sparse
 from native import CPUS, SOURCE, Build, output_of
-from reframe.utility.cpuinfo import cpuinfo
-
-from plumbline import topology
 
 THREADS = '1,2' if len(CPUS) > 1 else '1'
 QUICK = ['--samples', 10, '--passes', 1]
@@ -404,11 +401,7 @@ def run(measuring, tmp_path_factory):
     place = measuring(tmp_path_factory.mktemp('checks'))
     matrix = scipy.sparse.random_array((3000, 2000), density=0.01, rng=np.random.default_rng(7))
     scipy.io.mmwrite(place.folder / 'site.mtx', matrix)
-    processor = cpuinfo()
-    caches = [level for level in topology.levels(processor) if level != 'memory']
-    done = place.reframe('-r', '--exec-policy=serial', '-S', 'samples=10', '-S', 'likwid_bench.levels=none',
-                         '-S', f'memory_bytes={2 * topology.capacity(processor, caches[-1])}',
-                         '-S', f'spmv_matrix.matrix={place.folder / "site.mtx"}', '-n',
+    done = place.reframe(*rfm.small(), '-S', f'spmv_matrix.matrix={place.folder / "site.mtx"}', '-n',
                          'spmv_cg%threads=one|spmv_memory%threads=one%columns=banded|'
                          'spmv_memory%threads=one%columns=sparse|spmv_matrix%threads=one',
                          checks=rfm.REPOSITORY / 'checks/memory')

@@ -303,11 +303,7 @@ def test_share_of_the_last_level_cache():
 def run(measuring, tmp_path_factory):
     '''One run of the checks, as small as they accept, and what is said of it: (run, report, page).'''
     place = measuring(tmp_path_factory.mktemp('run') / 'place')
-    processor = cpuinfo()
-    caches = [level for level in topology.levels(processor) if level != 'memory']
-    small = 2 * topology.capacity(processor, caches[-1])
-    done = place.reframe('-r', '--exec-policy=serial', '-S', 'samples=10', '-S', 'likwid_bench.levels=none', '-S',
-                         f'memory_bytes={small}', '-n', 'jacobi_memory%threads=one|jacobi_blocking%threads=all|'
+    done = place.reframe(*rfm.small(), '-n', 'jacobi_memory%threads=one|jacobi_blocking%threads=all|'
                          'ninepoint_padding%threads=one', checks=CHECKS)
     assert done.report, done.out
     return done, place.judge(), (place.folder / 'reports/latest/index.html').read_text()

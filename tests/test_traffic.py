@@ -6,29 +6,41 @@ import rfm
 CHECK = rfm.REPOSITORY / 'checks/memory/triad_traffic.py'
 
 
+def likwid(folder, perfctr):
+    '''A PATH with this likwid-perfctr, and a cmake that hands out programs that these tests have built.'''
+    return rfm.tools(folder / 'bin', without=rfm.LIKWID, scripts=[perfctr, rfm.GUARDS / 'likwid-pin', rfm.GUARDS / 'cmake'])
+
+
 @pytest.fixture(scope='module')
 def commands(tmp_path_factory):
-    return rfm.tools(tmp_path_factory.mktemp('perfctr') / 'bin', without=rfm.LIKWID,
-                     scripts=[rfm.GUARDS / 'perfctr/likwid-perfctr', rfm.GUARDS / 'likwid-pin'])
+    return likwid(tmp_path_factory.mktemp('perfctr'), rfm.GUARDS / 'perfctr/likwid-perfctr')
 
 
-def run(folder, commands, config=rfm.REPOSITORY / 'config/localhost.py', **environment):
-    place = rfm.Workplace(folder, commands, config, **environment)
+@pytest.fixture
+def place(programs, tmp_path):
+    '''Function (PATH, variables) -> a workplace with it; ``config`` names another configuration.'''
+    def make(commands, config=rfm.REPOSITORY / 'config/localhost.py', **environment):
+        return rfm.Workplace(tmp_path, commands, config, CANNED_PROGRAMS=programs.folder / 'bin', **environment)
+    return make
+
+
+def run(place):
     done = place.reframe('-r', checks=CHECK)
-    return place, done, done.cases()['triad_traffic']
+    return done, done.cases()['triad_traffic']
 
 
-def test_traffic_that_agrees_with_the_model_passes(tmp_path, commands):
-    _, done, case = run(tmp_path, commands, CANNED_TRAFFIC='1.03')
+def test_traffic_that_agrees_with_the_model_passes(place, commands):
+    done, case = run(place(commands, CANNED_TRAFFIC='1.03'))
     assert case['result'] == 'pass', done.out
     values = {metric['name']: metric['value'] for metric in case['plumbline']['metrics']}
     assert values == {'traffic.plain': pytest.approx(1.03, rel=1e-3), 'traffic.nt': pytest.approx(1.03, rel=1e-3)}
 
 
-def test_traffic_that_the_model_does_not_explain_fails(tmp_path, commands):
-    place, done, case = run(tmp_path, commands, CANNED_TRAFFIC='1.5')
+def test_traffic_that_the_model_does_not_explain_fails(place, commands):
+    told = place(commands, CANNED_TRAFFIC='1.5')
+    _, case = run(told)
     assert case['result'] == 'fail' and 'traffic.plain' in case['fail_reason']
-    assert place.judge().code == 1
+    assert told.judge().code == 1
 
 
 @pytest.fixture(scope='module')
@@ -37,20 +49,21 @@ def without_counters(tmp_path_factory):
     quiet = folder / 'likwid-perfctr'
     quiet.write_text("#!/bin/sh\n[ \"$1\" = -i ] || echo 'No groups defined for nil'\n")
     quiet.chmod(0o755)
-    return rfm.tools(folder / 'bin', without=rfm.LIKWID, scripts=[quiet, rfm.GUARDS / 'likwid-pin'])
+    return likwid(folder, quiet)
 
 
-def test_without_counters_it_is_not_measured_for_the_reason_that_likwid_gives(tmp_path, without_counters):
-    _, done, case = run(tmp_path, without_counters)
+def test_without_counters_it_is_not_measured_for_the_reason_that_likwid_gives(place, without_counters):
+    done, case = run(place(without_counters))
     assert case['result'] == 'skip', done.out
     assert case['plumbline']['skipped'][0]['metric'] == 'traffic'
     assert 'LIKWID has no group for memory' in case['plumbline']['skipped'][0]['reason']
 
 
-def test_without_counters_that_the_site_has_promised_it_fails(tmp_path, without_counters):
-    place, done, case = run(tmp_path, without_counters, rfm.GUARDS / 'config.py', CANNED_FEATURES='likwid counters')
+def test_without_counters_that_the_site_has_promised_it_fails(place, without_counters):
+    promised = place(without_counters, rfm.GUARDS / 'config.py', CANNED_FEATURES='likwid counters')
+    done, case = run(promised)
     assert case['result'] == 'fail', done.out
     assert 'LIKWID has no group for memory' in case['fail_reason']
     assert 'made:cpu has the feature counters: mend that, or take it out of the site file' in case['fail_reason']
-    judged = place.judge()
+    judged = promised.judge()
     assert judged.code == 1 and 'has the feature counters' in ' '.join(judged.out.split()), judged.out

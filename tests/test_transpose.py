@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 import rfm
 from native import CPUS, SOURCE, Build, needs, output_of, x86_only
-from reframe.utility.cpuinfo import cpuinfo
 
-from plumbline import topology
 from plumbline.report import figures
 
 THREADS = f'1,{min(3, len(CPUS))}' if len(CPUS) > 1 else '1'
@@ -291,12 +289,8 @@ def test_the_library_in_place_has_one_thread(programs):
 @pytest.fixture(scope='module')
 def measured(measuring, tmp_path_factory):
     '''One run of each check on one thread, memory just large enough not to be a cache: name -> test case.'''
-    processor = cpuinfo()
-    caches = [level for level in topology.levels(processor) if level != 'memory']
-    size = 2 * topology.capacity(processor, caches[-1]) if caches else 2**24
     place = measuring(tmp_path_factory.mktemp('transpose') / 'place')
-    done = place.reframe('-r', '--exec-policy=serial', '-S', 'samples=10', '-S', f'memory_bytes={size}',
-                         '-S', 'likwid_bench.levels=none', '-n', 'transpose_(memory|sizes).*%threads=one|transpose_table6',
+    done = place.reframe(*rfm.small(), '-n', 'transpose_(memory|sizes).*%threads=one|transpose_table6',
                          checks=rfm.REPOSITORY / 'checks/memory')
     assert done.report, done.out
     return {name.replace(' %threads=one', ''): case for name, case in done.cases().items()}

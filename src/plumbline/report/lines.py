@@ -161,7 +161,7 @@ def by_reason(left_out):
         (
             reason,
             [
-                f"{label}: {', '.join(filter(None, metrics))}" if any(metrics) else label
+                f"{label}: {', '.join(filter(None, dict.fromkeys(metrics)))}" if any(metrics) else label
                 for label, metrics in labels.items()
             ],
         )
