@@ -147,6 +147,19 @@ def test_loops_stay_loops(request, compiler):
 
 
 @x86_only
+@pytest.mark.parametrize('compiler', ['programs', 'llvm'])
+def test_what_is_not_to_be_vectorised_has_one_element_at_a_time(request, compiler):
+    '''clang makes one gather instruction of eight loads side by side, which is slower here.'''
+    build = request.getfixturevalue(compiler)
+    scalar = {name: lines for kernel in ('gather', 'triad') for name, lines in functions(build.path(kernel)).items()
+              if re.fullmatch('(triad|gather|scatter|gs|multigather|multiscatter)_novec|.*(gather|scatter|gs)_(unroll|prefetch)', name)}
+    assert len(scalar) == 1 + 3 * 5
+    for name, lines in scalar.items():
+        vectors = [line for line in lines if re.search(r'%[yz]mm|\tv?p?(?:gather|scatter)[dq]|\tv?mov[ua]p[sd].*\(', line)]
+        assert not vectors, (name, vectors[:3])
+
+
+@x86_only
 def test_widths_are_found_in_clangs_code(llvm):
     for kernel, scalar in (('triad', {'novec'}), ('fdtd', set())):
         text = output_of('objdump', '-d', '--no-show-raw-insn', llvm.path(kernel))

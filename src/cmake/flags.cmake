@@ -2,6 +2,8 @@
 #   C_flags, Fortran_flags          what the variants of one comparison share: as high as a user would go without changing
 #                                   results, for the node that builds, which is measured; a loop that copies stays a loop
 #   C_warnings                      list
+#   C_no_slp                        statements side by side are not made one vector instruction; for files whose loops are
+#                                   forbidden to be vectorised, by makers whose compilers take the one for the other (gcc does not)
 #   C_distribute, C_keep_fused, Fortran_...     the compiler's own loop distribution, which splits a loop with several
 #                                   statements: on, and off where it is on at -O3; for files that compare the two
 # Gives PLUMBLINE_C_FLAGS, PLUMBLINE_C_WARNINGS ..., of which the user may set the flags, and c_name and fortran_name for the
@@ -33,7 +35,7 @@ foreach(language C Fortran)
   endif()
   set(id ${CMAKE_${language}_COMPILER_ID})
   _plumbline_maker(${language} maker)
-  foreach(what flags warnings distribute keep_fused)
+  foreach(what flags warnings no_slp distribute keep_fused)
     set(${language}_${what} "")           # of another language's maker
   endforeach()
   if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/flags/${maker}.cmake)
@@ -44,6 +46,7 @@ foreach(language C Fortran)
   endif()
   set(PLUMBLINE_${language}_FLAGS "${${language}_flags}" CACHE STRING "flags of all ${language} files")
   set(PLUMBLINE_${language}_WARNINGS ${${language}_warnings})
+  set(PLUMBLINE_${language}_NO_SLP "${${language}_no_slp}")
   set(PLUMBLINE_${language}_DISTRIBUTE "${${language}_distribute}")
   set(PLUMBLINE_${language}_KEEP_FUSED "${${language}_keep_fused}")
   string(TOLOWER ${language} name)

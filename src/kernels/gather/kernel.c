@@ -132,7 +132,8 @@ void multiscatter_novec(const gather_rows *r, double *restrict to, const double 
     }
 }
 
-/* unroll: novec, 8 elements between one branch and the next. */
+/* unroll: novec, 8 elements between one branch and the next.  clang is forbidden loop by loop: where the inner one is unrolled
+ * away, its eight statements are the outer one's. */
 
 PL_NOVEC_FUNCTION
 void gather_unroll(const gather_rows *r, double *restrict to, const double *restrict from,
@@ -143,10 +144,12 @@ void gather_unroll(const gather_rows *r, double *restrict to, const double *rest
         const double *restrict a = from + r->delta * i;
         double *restrict x = to + r->length * row;
         size_t j = 0;
+        PL_NOVEC_LOOP
         for (; j + 8 <= r->length; j += 8)
             PL_NOVEC_LOOP
             for (size_t k = j; k < j + 8; k++)
                 x[k] = a[index[k]];
+        PL_NOVEC_LOOP
         for (; j < r->length; j++)
             x[j] = a[index[j]];
     }
@@ -161,10 +164,12 @@ void scatter_unroll(const gather_rows *r, double *restrict to, const double *res
         const double *restrict x = from + r->length * row;
         double *restrict a = to + r->delta * i;
         size_t j = 0;
+        PL_NOVEC_LOOP
         for (; j + 8 <= r->length; j += 8)
             PL_NOVEC_LOOP
             for (size_t k = j; k < j + 8; k++)
                 a[index[k]] = x[k];
+        PL_NOVEC_LOOP
         for (; j < r->length; j++)
             a[index[j]] = x[j];
     }
@@ -178,10 +183,12 @@ void gs_unroll(const gather_rows *r, double *restrict to, const double *restrict
         const double *restrict a = from + r->delta * i;
         double *restrict b = to + r->delta_to * i;
         size_t j = 0;
+        PL_NOVEC_LOOP
         for (; j + 8 <= r->length; j += 8)
             PL_NOVEC_LOOP
             for (size_t k = j; k < j + 8; k++)
                 b[inner[k]] = a[index[k]];
+        PL_NOVEC_LOOP
         for (; j < r->length; j++)
             b[inner[j]] = a[index[j]];
     }
@@ -195,10 +202,12 @@ void multigather_unroll(const gather_rows *r, double *restrict to, const double 
         const double *restrict a = from + r->delta * i;
         double *restrict x = to + r->length * row;
         size_t j = 0;
+        PL_NOVEC_LOOP
         for (; j + 8 <= r->length; j += 8)
             PL_NOVEC_LOOP
             for (size_t k = j; k < j + 8; k++)
                 x[k] = a[index[inner[k]]];
+        PL_NOVEC_LOOP
         for (; j < r->length; j++)
             x[j] = a[index[inner[j]]];
     }
@@ -212,10 +221,12 @@ void multiscatter_unroll(const gather_rows *r, double *restrict to, const double
         const double *restrict x = from + r->length * row;
         double *restrict a = to + r->delta * i;
         size_t j = 0;
+        PL_NOVEC_LOOP
         for (; j + 8 <= r->length; j += 8)
             PL_NOVEC_LOOP
             for (size_t k = j; k < j + 8; k++)
                 a[index[inner[k]]] = x[k];
+        PL_NOVEC_LOOP
         for (; j < r->length; j++)
             a[index[inner[j]]] = x[j];
     }
@@ -239,6 +250,7 @@ void gather_prefetch(const gather_rows *r, double *restrict to, const double *re
         const double *restrict a = from + r->delta * i;
         double *restrict x = to + r->length * row;
         size_t j = 0;
+        PL_NOVEC_LOOP
         for (; j + 8 <= inside; j += 8) {
             for (size_t k = j; k < j + 8; k++)
                 __builtin_prefetch(a + index[k + r->ahead], 0);
@@ -246,6 +258,7 @@ void gather_prefetch(const gather_rows *r, double *restrict to, const double *re
             for (size_t k = j; k < j + 8; k++)
                 x[k] = a[index[k]];
         }
+        PL_NOVEC_LOOP
         for (; j + 8 <= r->length; j += 8) {
             for (size_t k = j; k < j + 8; k++)
                 __builtin_prefetch(a + later + index[k], 0);
@@ -253,6 +266,7 @@ void gather_prefetch(const gather_rows *r, double *restrict to, const double *re
             for (size_t k = j; k < j + 8; k++)
                 x[k] = a[index[k]];
         }
+        PL_NOVEC_LOOP
         for (; j < r->length; j++)
             x[j] = a[index[j]];
     }
@@ -268,6 +282,7 @@ void scatter_prefetch(const gather_rows *r, double *restrict to, const double *r
         const double *restrict x = from + r->length * row;
         double *restrict a = to + r->delta * i;
         size_t j = 0;
+        PL_NOVEC_LOOP
         for (; j + 8 <= inside; j += 8) {
             for (size_t k = j; k < j + 8; k++)
                 __builtin_prefetch(a + index[k + r->ahead], 1);
@@ -275,6 +290,7 @@ void scatter_prefetch(const gather_rows *r, double *restrict to, const double *r
             for (size_t k = j; k < j + 8; k++)
                 a[index[k]] = x[k];
         }
+        PL_NOVEC_LOOP
         for (; j + 8 <= r->length; j += 8) {
             for (size_t k = j; k < j + 8; k++)
                 __builtin_prefetch(a + later + index[k], 1);
@@ -282,6 +298,7 @@ void scatter_prefetch(const gather_rows *r, double *restrict to, const double *r
             for (size_t k = j; k < j + 8; k++)
                 a[index[k]] = x[k];
         }
+        PL_NOVEC_LOOP
         for (; j < r->length; j++)
             a[index[j]] = x[j];
     }
@@ -296,6 +313,7 @@ void gs_prefetch(const gather_rows *r, double *restrict to, const double *restri
         const double *restrict a = from + r->delta * i;
         double *restrict b = to + r->delta_to * i;
         size_t j = 0;
+        PL_NOVEC_LOOP
         for (; j + 8 <= inside; j += 8) {
             for (size_t k = j; k < j + 8; k++) {
                 __builtin_prefetch(a + index[k + r->ahead], 0);
@@ -305,6 +323,7 @@ void gs_prefetch(const gather_rows *r, double *restrict to, const double *restri
             for (size_t k = j; k < j + 8; k++)
                 b[inner[k]] = a[index[k]];
         }
+        PL_NOVEC_LOOP
         for (; j + 8 <= r->length; j += 8) {
             for (size_t k = j; k < j + 8; k++) {
                 __builtin_prefetch(a + later + index[k], 0);
@@ -314,6 +333,7 @@ void gs_prefetch(const gather_rows *r, double *restrict to, const double *restri
             for (size_t k = j; k < j + 8; k++)
                 b[inner[k]] = a[index[k]];
         }
+        PL_NOVEC_LOOP
         for (; j < r->length; j++)
             b[inner[j]] = a[index[j]];
     }
@@ -328,6 +348,7 @@ void multigather_prefetch(const gather_rows *r, double *restrict to, const doubl
         const double *restrict a = from + r->delta * i;
         double *restrict x = to + r->length * row;
         size_t j = 0;
+        PL_NOVEC_LOOP
         for (; j + 8 <= inside; j += 8) {
             for (size_t k = j; k < j + 8; k++)
                 __builtin_prefetch(a + index[inner[k + r->ahead]], 0);
@@ -335,6 +356,7 @@ void multigather_prefetch(const gather_rows *r, double *restrict to, const doubl
             for (size_t k = j; k < j + 8; k++)
                 x[k] = a[index[inner[k]]];
         }
+        PL_NOVEC_LOOP
         for (; j + 8 <= r->length; j += 8) {
             for (size_t k = j; k < j + 8; k++)
                 __builtin_prefetch(a + later + index[inner[k]], 0);
@@ -342,6 +364,7 @@ void multigather_prefetch(const gather_rows *r, double *restrict to, const doubl
             for (size_t k = j; k < j + 8; k++)
                 x[k] = a[index[inner[k]]];
         }
+        PL_NOVEC_LOOP
         for (; j < r->length; j++)
             x[j] = a[index[inner[j]]];
     }
@@ -356,6 +379,7 @@ void multiscatter_prefetch(const gather_rows *r, double *restrict to, const doub
         const double *restrict x = from + r->length * row;
         double *restrict a = to + r->delta * i;
         size_t j = 0;
+        PL_NOVEC_LOOP
         for (; j + 8 <= inside; j += 8) {
             for (size_t k = j; k < j + 8; k++)
                 __builtin_prefetch(a + index[inner[k + r->ahead]], 1);
@@ -363,6 +387,7 @@ void multiscatter_prefetch(const gather_rows *r, double *restrict to, const doub
             for (size_t k = j; k < j + 8; k++)
                 a[index[inner[k]]] = x[k];
         }
+        PL_NOVEC_LOOP
         for (; j + 8 <= r->length; j += 8) {
             for (size_t k = j; k < j + 8; k++)
                 __builtin_prefetch(a + later + index[inner[k]], 1);
@@ -370,6 +395,7 @@ void multiscatter_prefetch(const gather_rows *r, double *restrict to, const doub
             for (size_t k = j; k < j + 8; k++)
                 a[index[inner[k]]] = x[k];
         }
+        PL_NOVEC_LOOP
         for (; j < r->length; j++)
             a[index[inner[j]]] = x[j];
     }

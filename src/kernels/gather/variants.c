@@ -4,20 +4,21 @@
 #include "kernel.h"
 
 #define LOOP(function) .loop = (pl_loop)function
+#define PLAIN_C(function) LOOP(function), .flags = GATHER_FLAGS
 
 /* Where a name stands more than once, the widest that the CPU has is taken.  A variant is known by its gather. */
 const pl_variant gather_variants[] = {
-    {"plain", LOOP(gather_plain), .about = "as the compiler makes it: some make gather instructions of it"},
-    {"novec", LOOP(gather_novec), .about = "plain, vectorisation forbidden: one load, one store at a time"},
-    {"unroll", LOOP(gather_unroll), .about = "novec, 8 elements between one branch and the next"},
+    {"plain", PLAIN_C(gather_plain), .about = "as the compiler makes it: some make gather instructions of it"},
+    {"novec", PLAIN_C(gather_novec), .about = "plain, vectorisation forbidden: one load, one store at a time"},
+    {"unroll", PLAIN_C(gather_unroll), .about = "novec, 8 elements between one branch and the next"},
 #if defined(__x86_64__)
     {"simd", .isa = "avx512f", LOOP(gather_simd_avx512), .about = "gather and scatter instructions, 8 elements each"},
     {"simd", .isa = "avx2", LOOP(gather_simd_avx2), .about = "gather instructions, 4 elements each; AVX2 has none that scatter"},
 #else
     {"simd", .about = "intrinsics are written for x86-64 only"},
 #endif
-    {"prefetch", LOOP(gather_prefetch), .about = "unroll, software prefetch --distance ahead"},
-    {"sorted", .layout = 1, LOOP(gather_plain), .about = "plain, the indices sorted beforehand"},
+    {"prefetch", PLAIN_C(gather_prefetch), .about = "unroll, software prefetch --distance ahead"},
+    {"sorted", .layout = 1, PLAIN_C(gather_plain), .about = "plain, the indices sorted beforehand"},
     {0},
 };
 
