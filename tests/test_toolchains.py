@@ -157,6 +157,8 @@ def test_what_is_not_to_be_vectorised_has_one_element_at_a_time(request, compile
     for name, lines in scalar.items():
         vectors = [line for line in lines if re.search(r'%[yz]mm|\tv?p?(?:gather|scatter)[dq]|\tv?mov[ua]p[sd].*\(', line)]
         assert not vectors, (name, vectors[:3])
+    flags = {record['variant']: record['flags'] for record in build.measured('gather', '--variants', 'plain,simd', *QUICK).measurements}
+    assert [variant for variant, stated in flags.items() if '-fno-slp-vectorize' in stated] == ['plain'] * (compiler == 'llvm')
 
 
 @x86_only
