@@ -196,6 +196,11 @@ def test_what_differs_is_in_the_label():
         )
     )
     assert {line.label for line in report.verdict_lines(rows)} == {"a gnu n1", "a gnu n2", "a llvm n1", "a llvm n2"}
+    cases = (
+        sample.case("gather", [sample.metric("of_limit", 0.9)], test=n, display_name=f"gather %threads={n} %indices=uniform")
+        for n in ("one", "all")
+    )
+    assert {line.label for line in report.verdict_lines(sample.frame(*cases))} == {"gather one uniform", "gather all uniform"}
 
 
 @pytest.mark.parametrize(
@@ -268,6 +273,14 @@ def test_not_measured_is_listed_with_its_reason(session):
     shown = " ".join(" ".join(terminal(session, 80)).split())
     assert "pingpong - needs two nodes, the partition has one" in shown
     assert "triad_curve one: counters; triad_curve all: counters - hardware counters are not readable" in shown
+
+
+def test_what_nobody_can_judge_does_not_push_away_what_is_wrong():
+    """201 metrics without a reference, and one test that failed."""
+    many = sample.case("imb_nbc", [sample.metric(f"time.{i}", 1.0, "s", reference=None) for i in range(201)], detail={})
+    shown = terminal(sample.frame(many, sample.broken("it crashed")), 120)
+    assert len(shown) < 20 and any("strided_copy" in line and "FAIL" in line for line in shown)
+    assert "No reference (201); the page has the values" in shown and "  imb_nbc 201" in shown
 
 
 def test_what_several_environments_do_not_measure_is_told_once():

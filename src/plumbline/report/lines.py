@@ -296,12 +296,17 @@ def _label(row):
     return " ".join(filter(None, [row["check"], level, f"{threads}t" if threads.isdigit() else threads]))
 
 
+def as_words(display_name):
+    """A test with its parameters as people read it: ``gather_memory one uniform``."""
+    return re.sub(r" %[^=]*=", " ", display_name)
+
+
 def _with_unique_labels(lines):
     """Labels made unique by what differs: the test's display name, then environment, partition and host."""
     tests = {}
     for line in lines:
         tests.setdefault(line.label, set()).add(line.test)
-    lines = [replace(line, label=line.display_name) if len(tests[line.label]) > 1 else line for line in lines]
+    lines = [replace(line, label=as_words(line.display_name)) if len(tests[line.label]) > 1 else line for line in lines]
     for attribute in ("environ", "partition", "hostname"):
         values = {getattr(line, attribute) for line in lines if line.metric or getattr(line, attribute)}
         if len(values) > 1:

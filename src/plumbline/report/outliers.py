@@ -4,11 +4,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from plumbline.sweep.outliers import label
 from plumbline.sweep.ranking import FEWEST
 from plumbline.sweep.slurm import folded
 
 from . import quantity
+from .lines import as_words
 
 #: Rows of a node's worst metrics; the page has them all.
 MOST = 3
@@ -71,7 +71,7 @@ def remarks(found):
     for (node, check), missing in ranked.lacking.group_by('node', 'check', maintain_order=True):
         names = missing['name'].to_list()
         more = f' and {len(names) - MOST} more' if len(names) > MOST else ''
-        yield (f"{node} lacks {', '.join(names[:MOST])}{more} of {label(check)}, which {missing['having'].max()} of "
+        yield (f"{node} lacks {', '.join(names[:MOST])}{more} of {as_words(check)}, which {missing['having'].max()} of "
                f"{missing['peers'][0]} nodes have")
     better = ranked.better()
     if not better.is_empty():

@@ -4,6 +4,8 @@ What is wrong stands in the first lines, with its reason; nothing is told by col
 the console is wide.
 """
 
+from collections import Counter
+
 from rich.text import Text
 
 from . import lines, quantity
@@ -19,6 +21,9 @@ SHORT = {"NO REFERENCE": "NO REF"}
 RIGHT = {"value", "limit", "spread"}
 INDENT = "    "
 
+#: More lines than this without a reference are counted, not listed: they would push away what is judged.
+MOST_UNJUDGED = 200
+
 
 def render(rows, console):
     """Print the verdicts of one session.
@@ -32,8 +37,14 @@ def render(rows, console):
     out.line(_summary(verdicts, left_out))
     if not any(quantity.known(line.value) for line in verdicts):
         out.line(Text("NOTHING WAS MEASURED: this is not a pass", "bold red"))
-    if verdicts:
-        _verdicts(verdicts, out)
+    unjudged = [line for line in verdicts if line.verdict == "NO REFERENCE"]
+    if len(unjudged) <= MOST_UNJUDGED:
+        listed, unjudged = verdicts, []
+    else:
+        listed = [line for line in verdicts if line.verdict != "NO REFERENCE"]
+    if listed:
+        _verdicts(listed, out)
+    _counted(unjudged, out)
     _left_out(left_out, out)
     _rerun(verdicts, out)
     if verdicts:
@@ -149,6 +160,15 @@ def _shorten(text, width):
         return text
     head = (width - 2) // 2
     return f"{text[:head]}..{text[len(text) - (width - 2 - head) :]}"
+
+
+def _counted(unjudged, out):
+    if not unjudged:
+        return
+    out.line()
+    out.line(Text(f"No reference ({len(unjudged)}); the page has the values", "bold"))
+    checks = Counter(line.check for line in unjudged)
+    out.paragraph(", ".join(f"{check} {number}" for check, number in checks.items()), indent="  ")
 
 
 def _left_out(left_out, out):

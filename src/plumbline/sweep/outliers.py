@@ -2,12 +2,12 @@
 
 import functools
 import json
-import re
 from dataclasses import dataclass
 
 import polars as pl
 
 from plumbline import lost_time
+from plumbline.report.lines import as_words
 from plumbline.sweep import places, ranking, results, state
 from plumbline.sweep.node import REPORT
 from plumbline.sweep.slurm import folded
@@ -38,7 +38,7 @@ class Findings:
 
     def test(self, row):
         '''A row's test as people read it, with the environment where there are several.'''
-        return label(row['check']) + (f" ({row['environ']})" if self._several_environments else '')
+        return as_words(row['check']) + (f" ({row['environ']})" if self._several_environments else '')
 
     @functools.cached_property
     def _several_environments(self):
@@ -81,11 +81,6 @@ class Findings:
     def exit_status(self):
         '''1 if nodes are named, or are of two sorts; 2 if no value could be ranked; else 0.'''
         return 1 if self.named or not self.ranked.divided.is_empty() else 2 if self.ranked.rows.is_empty() else 0
-
-
-def label(check):
-    '''A test with its parameters as people read it: ``triad_memory all``.'''
-    return re.sub(r' %[^=]*=', ' ', check)
 
 
 def _range(shares):
