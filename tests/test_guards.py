@@ -133,7 +133,7 @@ def test_no_number_and_no_reference_is_no_pass(stories):
 
 
 def test_impossible_says_so(stories):
-    assert re.search(r'story=impossible +of_limit.plain .* FAIL\n +1.25 is outside 0.65 .. 1.10',
+    assert re.search(r'Told impossible +of_limit.plain .* FAIL\n +1.25 is outside 0.65 .. 1.10',
                      stories[2].out)
 
 
