@@ -1,0 +1,48 @@
+'''What the team measured of its cores beside every sample: core-to-core latency, clock, additions per cycle.
+
+The key ``probes`` of a measurement record (``schemas/record.json``); records written before November 2026 have none.
+'''
+
+import numpy as np
+
+#: Latency of handing a cache line from core to core, seconds: of neighbours (round 0), of pairs of pairs, ...
+CORE_TO_CORE = 'core_to_core'
+
+#: Hz, of the slowest core: from a chain of dependent additions.
+CLOCK = 'clock'
+
+#: From four independent chains, the least of any core: fewer where another hardware thread of the core works.
+ADDITIONS = 'additions_per_cycle'
+
+
+def _both(probe):
+    '''Shape (samples, 2, rounds): before and after; NaN where not known.'''
+    sides = [np.array([value if value is not None else np.nan for value in _flat(probe[side])], dtype=float)
+             .reshape(len(probe[side]), -1) for side in ('before', 'after')]
+    return np.stack(sides, axis=1)
+
+
+def _flat(rows):
+    '''Rows of equal length; a row that is null has that length, too.'''
+    rounds = next((len(row) for row in rows if isinstance(row, list)), 1)
+    for row in rows:
+        yield from row if isinstance(row, list) else [row] * rounds
+
+
+def features(record):
+    '''What the probes say of each sample.
+
+    :arg record: a measurement record.
+    :returns: dictionary name -> array of shape (n, 2), before and after each of the n samples; NaN where it is not
+        known.  The latency has a name for each round: ``core_to_core.0`` is of neighbours.  Empty without probes.
+    '''
+    found = {}
+    for name, probe in (record.get('probes') or {}).items():
+        if not isinstance(probe, dict):
+            continue
+        values = _both(probe)
+        if np.isnan(values).all():
+            continue
+        for number in range(values.shape[2]):
+            found[f'{name}.{number}' if name == CORE_TO_CORE else name] = values[:, :, number]
+    return found
