@@ -57,6 +57,9 @@ void pl_team(int threads, void (*work)(int thread, void *), void *argument);
 pl_cpus pl_openmp_places(void);         /* CPUs that OpenMP binds threads to; none if it does not */
 void pl_where_threads_run(int threads, int *cpus);
 
+/* parts.c */
+double pl_balance(const pl_case *);     /* mean work of a thread over the largest */
+
 /* pages.c */
 typedef struct { int count; int node[64]; double share[64]; double huge_share; bool huge_known; } pl_page_report;
 void *pl_map(size_t bytes, pl_pages);
