@@ -235,6 +235,17 @@ def test_machines_of_more_than_1024_cpus(loops, tmp_path, monkeypatch):
     assert large.pl_level_of(ctypes.c_size_t(10**12), (ctypes.c_int * 3)(-1, 5999, 65535), 3) == 0
 
 
+@pytest.mark.parametrize('bound, together', [
+    ([[0], [1], [2], [3]], 2), ([[0, 1], [1, 0]], 2), ([[0, 2]], 0), ([[2], [3], [1]], 2), ([[0], [1, 2]], 1),
+    ([[0], [9]], 1),        # of no node
+])
+def test_threads_of_one_numa_node_may_share_their_data(loops, bound, together):
+    '''Nodes of the CPUs 0 and 1, 2 and 3: wherever a thread of one node touches a page first, it lies there.'''
+    def lists(of):
+        return (Cpus * len(of))(*(Cpus(len(cpus), (ctypes.c_int * len(cpus))(*cpus)) for cpus in of))
+    assert loops.pl_count_together(lists(bound), len(bound), lists([[0, 1], [2, 3]]), 2) == together
+
+
 GROUPS = {
     'none': ({}, (0, math.inf)),
     'own group': ({'proc/self/cgroup': '0::/slurm/job_1',

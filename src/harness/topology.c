@@ -202,6 +202,52 @@ int pl_numa_node_count(void)
     return count = count ? count : 1;
 }
 
+int pl_count_together(const pl_cpus *bound, int threads, const pl_cpus *node, int nodes)
+{
+    int first = -1;
+    for (int thread = 0; thread < threads; thread++)
+        for (int i = 0; i < bound[thread].count; i++) {
+            int of_cpu = -1;
+            for (int k = 0; k < nodes; k++)
+                for (int j = 0; j < node[k].count; j++)
+                    of_cpu = node[k].cpu[j] == bound[thread].cpu[i] ? k : of_cpu;
+            first = thread == 0 && i == 0 ? of_cpu : first;
+            if (of_cpu < 0 || of_cpu != first)
+                return thread;
+        }
+    return threads;
+}
+
+static void note_affinity(int thread, void *bound) { append_affinity((pl_cpus *)bound + thread); }
+
+bool pl_on_one_node(int threads)
+{
+    static int asked, together;
+    char line[4096], path[128];
+    if (pl_numa_node_count() == 1 || threads <= together || threads <= asked)
+        return pl_numa_node_count() == 1 || threads <= together;
+    pl_cpus *const bound = pl_allocate((size_t)threads * sizeof *bound, "the list of CPUs");
+    pl_team(threads, note_affinity, bound);
+    const pl_cpus nodes = pl_parse_cpulist(
+        pl_read_line("/sys/devices/system/node/has_cpu", line, sizeof line) ? line : "", NULL);
+    pl_cpus *const node = pl_allocate((size_t)nodes.count * sizeof *node, "the list of CPUs");
+    for (int i = 0; i < nodes.count; i++) {
+        snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", nodes.cpu[i]);
+        if (pl_read_line(path, line, sizeof line))
+            node[i] = pl_parse_cpulist(line, NULL);
+    }
+    together = pl_count_together(bound, threads, node, nodes.count);
+    asked = threads;
+    for (int i = 0; i < threads; i++)
+        free(bound[i].cpu);
+    for (int i = 0; i < nodes.count; i++)
+        free(node[i].cpu);
+    free(bound);
+    free(node);
+    free(nodes.cpu);
+    return threads <= together;
+}
+
 static int allowed_among(const pl_cpus *shared)
 {
     const pl_cpus allowed = pl_allowed_cpus();
