@@ -134,7 +134,7 @@ def copy(tmp_path_factory):
 
 @pytest.mark.parametrize('right, wrong', [
     ('hz[j - 1][i][k]', 'hz[j][i - 1][k]'), ('hy[j][i][k - 1]', 'hy[j][i][k]'), ('caey *', 'caex *'),
-    ('size_t i = 1', 'size_t i = 2'), ('k < n - 2', 'k < n - 3'), ('k < n - 2', 'k < n - 1'),
+    ('size_t i = from', 'size_t i = from + 1'), ('k < n - 2', 'k < n - 3'), ('k < n - 2', 'k < n - 1'),
     ('size_t k = 1', 'size_t k = 0'), ('j < last', 'j <= last'), ('j = first', 'j = first + 1'),
 ], ids=lambda text: text.replace(' ', ''))
 def test_a_wrong_result_is_found(copy, right, wrong):

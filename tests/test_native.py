@@ -100,7 +100,7 @@ def test_the_serial_build_is_right(programs, program):
 
 # --- the loops by themselves, against numpy ----------------------------------------------------------
 
-HARNESS = ['pages.c', 'cgroup.c', 'error.c', 'processes.c', 'topology.c', 'threads.c']
+HARNESS = ['pages.c', 'cgroup.c', 'error.c', 'processes.c', 'topology.c', 'threads.c', 'parts.c']
 
 
 @pytest.fixture(scope='module')
@@ -197,6 +197,53 @@ def test_level_of_many_cpus_is_found_at_once(loops):
     for _ in range(100):
         loops.pl_level_of(ctypes.c_size_t(10**12), cpus, 1024)
     assert time.monotonic() - begin < 0.5
+
+
+class Cpus(ctypes.Structure):
+    _fields_ = [('count', ctypes.c_int), ('cpu', ctypes.POINTER(ctypes.c_int))]
+
+
+#: A kernel of 6000 CPUs, of which 3 and the last two may be used.
+LARGE = '''
+#include <errno.h>
+#include <string.h>
+int affinity_of_a_large_machine(int process, unsigned long bytes, void *set)
+{
+    (void)process;
+    if (bytes < 6016 / 8)
+        return errno = EINVAL, -1;
+    memset(set, 0, bytes);
+    ((unsigned char *)set)[0] = 8;
+    ((unsigned char *)set)[749] = 0xC0;
+    return 0;
+}
+'''
+
+
+def test_machines_of_more_than_1024_cpus(loops, tmp_path, monkeypatch):
+    (tmp_path / 'large.c').write_text(LARGE)
+    output_of('cc', '-std=gnu17', '-shared', '-fPIC', '-Dsched_getaffinity=affinity_of_a_large_machine', '-I', SOURCE / 'harness',
+              *(SOURCE / 'harness' / name for name in HARNESS), tmp_path / 'large.c', '-o', tmp_path / 'large.so', '-lm')
+    large = ctypes.CDLL(tmp_path / 'large.so')
+    large.pl_allowed_cpus.restype = large.pl_parse_cpulist.restype = Cpus
+    monkeypatch.setenv('LIKWID_PIN', '5999,2000-2001')
+    for _ in range(2):
+        allowed = large.pl_allowed_cpus()
+        assert allowed.cpu[:allowed.count] == [3, 2000, 2001, 5998, 5999]
+    listed = large.pl_parse_cpulist(b'0-4095,65535,65536', None)
+    assert listed.cpu[:listed.count] == [*range(4096), 65535]
+    assert large.pl_level_of(ctypes.c_size_t(10**12), (ctypes.c_int * 3)(-1, 5999, 65535), 3) == 0
+
+
+@pytest.mark.parametrize('bound, together', [
+    ([[0], [1], [2], [3]], 2), ([[0, 1], [1, 0]], 2), ([[0, 2]], 0), ([[2], [3], [1]], 2), ([[0], [1, 2]], 1),
+    ([[0], [9]], 1),        # of no node
+])
+def test_threads_of_one_numa_node_may_share_their_data(loops, bound, together):
+    '''Nodes of the CPUs 0 and 1, 2 and 3: wherever a thread of one node touches a page first, it lies there.'''
+    def lists(of):
+        return (Cpus * len(of))(*(Cpus(len(cpus), (ctypes.c_int * len(cpus))(*cpus)) for cpus in of))
+    assert loops.pl_count_together(lists(bound), len(bound), lists([[0, 1], [2, 3]]), 2) == together
 
 
 GROUPS = {

@@ -105,7 +105,7 @@ def test_nine_point_loop_against_numpy(loops, name, n, ld):
     data = [rng.integers(-50, 50, (n, ld)).astype(float) for _ in range(2)]
     out = [np.full((n, ld), np.nan) for _ in range(4)]
     first, last = (1, n - 1) if n < 10 else (3, n - 2)
-    getattr(loops, f'ninepoint_{name}')(*map(ctypes.c_size_t, (n, ld, first, last)), *map(pointer, data + out))
+    getattr(loops, f'ninepoint_{name}')(*map(ctypes.c_size_t, (ld, first, last, 1, n - 1)), *map(pointer, data + out))
     for found, right in zip(out, nine_point(*(v.T[:n] for v in data))):
         expected = np.full((n, ld), np.nan)
         expected[first:last, 1:n - 1] = right.T[first - 1:last - 1]
@@ -138,7 +138,7 @@ def test_jacobi_loops_against_numpy(loops, n, rows, planes):
     for name, block in itertools.product(names, (1, 2, 5, 50)):
         room[:] = np.nan
         out = room[start:start + u.size].reshape(shape)
-        box = (ctypes.c_size_t * 6)(n, rows, row, rows * row, block, 16)
+        box = (ctypes.c_size_t * 8)(n, rows, row, rows * row, 1, rows - 1, block, 16)
         getattr(loops, name)(box, ctypes.c_size_t(1), ctypes.c_size_t(planes - 1), pointer(out), pointer(u))
         expected = np.full(room.shape, np.nan)
         expected[start:start + u.size].reshape(shape)[1:-1, 1:-1, 1:n - 1] = inner / 4 + sums / 8
@@ -160,11 +160,11 @@ def copy(tmp_path_factory):
 @pytest.mark.parametrize('kernel, right, wrong', [
     pytest.param('ninepoint', '= -b;', '= b;', id='AA: wrong sign'),
     pytest.param('ninepoint', '- c * y_ij', '- c * x_ij', id='RY: wrong difference'),
-    pytest.param('ninepoint', 'i < n - 1', 'i < n - 2', id='nine points: last one skipped'),
-    pytest.param('ninepoint', 'i < n - 1', 'i < n', id='nine points: boundary written'),
+    pytest.param('ninepoint', 'i < to', 'i < to - 1', id='nine points: last one skipped'),
+    pytest.param('ninepoint', 'i < to', 'i < to + 1', id='nine points: boundary written'),
     pytest.param('ninepoint', 'dd[j * ld + i]', '((double *)x)[j * ld + i] += 1, dd[j * ld + i]', id='nine points: input spoiled'),
     pytest.param('jacobi', '(u[i - 1] + u[i + 1])', '(u[i - 1] + u[i])', id='jacobi: wrong neighbour'),
-    pytest.param('jacobi', 'j = 1;', 'j = 2;', id='jacobi: first row skipped'),
+    pytest.param('jacobi', 'j = box->from;', 'j = box->from + 1;', id='jacobi: first row skipped'),
     pytest.param('jacobi', 'i < n - 1', 'i < n', id='jacobi: boundary written'),
     pytest.param('jacobi', 'v[i] =', 'v[row - 1] = v[i] =', id='jacobi: padding written'),
     pytest.param('jacobi', 'v[i] =', '((double *)u)[i] += 1, v[i] =', id='jacobi: input spoiled'),
@@ -205,7 +205,7 @@ def model(programs, tmp_path_factory):
     for kernel in ('jacobi', 'ninepoint'):
         output_of('cc', '-O1', '-std=gnu17', '-I', SOURCE / 'harness', '-I', SOURCE / 'kernels' / kernel,
                   f'-DKERNEL="{kernel}.c"', *(['-DLAYOUTS'] if kernel == 'ninepoint' else []),
-                  rfm.REPOSITORY / 'tests/native_stencils.c', SOURCE / 'kernels' / kernel / 'kernel.c', '-o', folder / kernel, '-lm')
+                  rfm.REPOSITORY / 'tests/native_stencils.c', SOURCE / 'kernels' / kernel / 'kernel.c', SOURCE / 'harness/parts.c', '-o', folder / kernel, '-lm')
 
     def numbers(kernel, variant, n, threads, level, shares, *options):
         return list(map(int, output_of(folder / kernel, variant, *map(str, (n, threads, level, *shares, *options))).split()))

@@ -197,10 +197,10 @@ def test_the_block_is_in_the_record(programs):
 BROKEN = {
     'rows': ('j * ld + i] = a[i * ld + j]', 'i * ld + j] = a[i * ld + j]'),
     'columns': ('i < n;', 'i + 1 < n;'),
-    'diagonals': ('d < band.end; d++', 'd + 1 < band.end; d++'),
+    'diagonals': ('k < last; k++', 'k + 1 < last; k++'),
     'blocked': ('b[j * ld + i] =', 'b[j * ld + i + (j + 1 == n && i + 1 == n)] ='),
     'memcpy': ('sizeof *a)', 'sizeof *a - 8)'),
-    'in_place_rows': ('j < i;', 'j + 1 < i;'),
+    'in_place_rows': ('j < least', 'j + 1 < least'),
 }
 
 

@@ -118,6 +118,8 @@ struct pl_kernel {
     void (*sampled)(const pl_case *, int sample);           /* after each timed repetition; a number may come again.  May be NULL */
     char *(*further)(const pl_case *, long passes, int samples);    /* further keys of the record, as JSON; of rank 0, but all
                                                                processes call it.  May be NULL */
+    double (*share)(const pl_case *, int thread);           /* of the work of a pass, a thread's, in any unit; NULL: as pl_part
+                                                               divides the elements */
 };
 
 /* The limit streams: load, store, update, copy, triad, with and without non-temporal stores, widest SIMD (streams.c). */
@@ -151,6 +153,13 @@ int pl_partner(void);
 /* Contiguous part of 0..n-1 of a thread, as OpenMP's static schedule gives it without a chunk size. */
 typedef struct { size_t begin, end; } pl_range;
 pl_range pl_part(size_t n, int thread, int threads);
+
+/* A part of two nested loops, the inner one `width` long, their steps numbered as they are taken: the end of an inner loop,
+ * whole ones, the beginning of one.  Returns how many pieces there are.  For loops that are too short to be divided by the
+ * outer one alone: 126 planes give 112 threads two each, or none. */
+enum { PL_PIECES = 3 };
+typedef struct { pl_range outer, inner; } pl_piece;
+int pl_pieces(pl_range part, size_t width, pl_piece piece[PL_PIECES]);
 
 /* `count` arrays of n doubles, each aligned to 4096 bytes and shifted by 0, k, 2k, ... bytes (hager2007, section
  * 3.1); with room for a guard line on either side. */

@@ -115,6 +115,8 @@ void pl_write_record(const pl_measurement *m, const pl_options *o)
     else
         fputs(", \"valid\": false, \"max_error\": null", f);
     fprintf(f, ", \"tolerance\": %g", m->tolerance);
+    if (pl_processes.ranks == 1)
+        fprintf(f, ", \"balance\": %.4f", pl_balance(c));
     fputs(", \"cpus\": [", f);
     for (int i = 0; i < c->threads * pl_processes.ranks; i++)
         fprintf(f, "%s%d", i ? ", " : "", m->cpus[i]);

@@ -110,31 +110,45 @@ static float *row_of(const pl_case *c, int field, size_t i, size_t j)
     return (float *)x->at[field] + (j * c->n + i) * c->n;
 }
 
-static void touch_planes(const pl_case *c, int fields, size_t first, size_t last)
+/* Rows as they lie: n of each plane, one plane after the other. */
+static void touch_rows(const pl_case *c, int fields, size_t first, size_t last)
 {
     for (int field = 0; field < fields; field++)
-        for (size_t j = first; j < last; j++)
-            for (size_t i = 0; i < c->n; i++)
-                initial_row(field, c->n, (unsigned)i, (unsigned)j, row_of(c, field, i, j));
+        for (size_t row = first; row < last; row++)
+            initial_row(field, c->n, (unsigned)(row % c->n), (unsigned)(row / c->n), row_of(c, field, row % c->n, row / c->n));
 }
 
-/* The planes of the source's parallel loop; the first and the last thread have one of the boundary each. */
+/* Of the source's parallel loop over planes and the one over rows within it: planes alone are too few for many threads. */
+static pl_range rows_of(const pl_case *c, int thread, int threads) { return pl_part(inner(c) * inner(c), thread, threads); }
+
+static double share(const pl_case *c, int thread)
+{
+    const pl_range part = rows_of(c, thread, c->threads);
+    return (double)(part.end - part.begin);
+}
+
+/* The rows of the boundary go with those beside them. */
 static void touch(const pl_case *c, int thread, int threads)
 {
-    const pl_range part = pl_part(inner(c), thread, threads);
-    touch_planes(c, FIELDS, thread ? part.begin + 1 : 0, thread < threads - 1 ? part.end + 1 : planes(c));
+    const size_t m = inner(c), rows = c->n * planes(c);
+    const pl_range part = rows_of(c, thread, threads);
+    const size_t first = m ? (part.begin / m + 1) * c->n + part.begin % m + 1 : 0;
+    const size_t last = m ? (part.end / m + 1) * c->n + part.end % m + 1 : 0;
+    touch_rows(c, FIELDS, thread ? first : 0, thread < threads - 1 ? last : rows);
 }
 
 static void run(const pl_case *c, int thread, long passes)
 {
     const pl_buffers *x = c->data;
     fdtd_loop *const loop = (fdtd_loop *)c->variant->loop;
-    const pl_range part = pl_part(inner(c), thread, c->threads);
+    pl_piece piece[PL_PIECES];
+    const int pieces = pl_pieces(rows_of(c, thread, c->threads), inner(c), piece);
     fdtd_coefficients own = coefficients;
     own.ahead = (size_t)c->tuning[DISTANCE];
     for (long pass = 0; pass < passes; pass++)
-        loop(c->n, part.begin + 1, part.end + 1, &own,
-             x->at[EX], x->at[EY], x->at[EZ], x->at[HX], x->at[HY], x->at[HZ]);
+        for (int i = 0; i < pieces; i++)
+            loop(c->n, piece[i].outer.begin + 1, piece[i].outer.end + 1, piece[i].inner.begin + 1, piece[i].inner.end + 1, &own,
+                 x->at[EX], x->at[EY], x->at[EZ], x->at[HX], x->at[HY], x->at[HZ]);
 }
 
 /* --- model ------------------------------------------------------------------------------------------------------- */
@@ -159,11 +173,12 @@ static pl_work work(const pl_case *c)
     if (c->level == 1 || m == 0)
         return w;
     const bool stays = FIELDS * c->n * c->n * sizeof(float) <= cache_below(c) / 2;
-    const double parts = (double)c->threads < m ? (double)c->threads : m;
-    const double before = stays ? parts : m;            /* planes j - 1 that are not a plane j brought just before */
-    const double h_rows = (m + before) * m              /* hx */
-                          + m * (m + 1)                 /* hy, rows i - 1 too */
-                          + m * (m + 1) + before * m;   /* hz */
+    double before = stays ? 0 : m * m, beside = m;      /* rows of planes j - 1, rows i - 1, that have not just been brought */
+    for (int thread = 0; thread < c->threads; thread++) {
+        before += stays ? fmin(share(c, thread), m) : 0;
+        beside += share(c, thread) > 0 && rows_of(c, thread, c->threads).begin % inner(c) != 0;
+    }
+    const double h_rows = 3 * m * m + 2 * before + 2 * beside;     /* hx and hz, hy and hz */
     w.updated_bytes = 3 * m * m * row;
     w.fetched_bytes = w.updated_bytes + h_rows * row;
     w.source = stays ? "model: six planes stay in the cache below: 6 arrays come once, 3 are written back"
@@ -175,7 +190,7 @@ static pl_work work(const pl_case *c)
 
 static void poison(const pl_case *c)
 {
-    touch_planes(c, HX, 0, planes(c));      /* EX, EY, EZ as they were before the first pass */
+    touch_rows(c, HX, 0, c->n * planes(c));     /* EX, EY, EZ as they were before the first pass */
     pl_buffers_set_guards(c->data);         /* anew for each variant, so that the right one is blamed */
 }
 
@@ -252,8 +267,8 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_kernel fdtd = {
     .name = "fdtd", .title = "FDTD, update of the electric field: fused, split, and what the compiler may assume",
-    .variants = variants, .tuning = tuning, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work,
-    .verify = verify, .poison = poison, .where = where, .destroy = pl_buffers_destroy,
+    .variants = variants, .tuning = tuning, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run,
+    .share = share, .work = work, .verify = verify, .poison = poison, .where = where, .destroy = pl_buffers_destroy,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &fdtd); }

@@ -75,15 +75,19 @@ static size_t moved_by(size_t n, size_t k, size_t runs)
 
 static size_t moved(size_t n, size_t k) { return moved_by(n, k, strided_runs(k)); }
 
+static double share(const pl_case *c, int thread)
+{
+    const pl_range part = pl_part(c->n, thread, c->threads);
+    return (double)moved(part.end - part.begin, (size_t)c->tuning[STRIDED_STRIDE]);
+}
+
 /* Beyond L1 whole lines move: a line of X gives 8/k elements, and only one from k = 8 on. */
 static pl_work work(const pl_case *c)
 {
     const size_t k = (size_t)c->tuning[STRIDED_STRIDE];
     double n = 0;
-    for (int thread = 0; thread < c->threads; thread++) {
-        const pl_range part = pl_part(c->n, thread, c->threads);
-        n += (double)moved(part.end - part.begin, k);
-    }
+    for (int thread = 0; thread < c->threads; thread++)
+        n += share(c, thread);
     pl_work w = {.load_bytes = 8 * n, .store_bytes = 8 * n,
                  .source = "model: 8 min(k, 8) bytes of lines of X and 8 of Y per element (anderson1997, figure 3)"};
     if (c->level == 1)
@@ -167,8 +171,8 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_kernel strided = {
     .name = "strided", .title = "Strided copy: Y(1:n) = X(1:n*k:k) and back", .variants = variants, .tuning = tuning,
-    .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work, .verify = verify,
-    .poison = poison, .where = where, .destroy = pl_buffers_destroy,
+    .footprint = footprint, .create = create, .touch = touch, .run = run, .share = share, .work = work,
+    .verify = verify, .poison = poison, .where = where, .destroy = pl_buffers_destroy,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &strided); }
