@@ -130,7 +130,8 @@ int pl_main(int argc, char **argv, const pl_kernel *kernel);
  * (rank 0) writes. */
 typedef struct {
     int rank, ranks;
-    int on_node;                        /* how many of them share this node's memory */
+    int on_node, at_node;               /* how many of them share this node's memory, and which of those this is */
+    void *(*share)(size_t bytes);       /* zeroed memory that those on this node have in common; NULL: there is none */
     const char *library;                /* the MPI, as it calls itself; NULL without one */
     void (*meet)(void);
     double (*greatest)(double);         /* of all processes; not a number where it is that on any */
@@ -190,6 +191,10 @@ void pl_meet(void);     /* in run(): barrier of the threads that work */
 size_t pl_cache_share(const pl_case *, int level);
 
 size_t pl_memory_available(void);       /* bytes that may be used, cgroup limit regarded */
+
+/* core.c: without counters, on the core that calls; NaN where the instruction set is not known. */
+double pl_core_clock(double seconds);                       /* Hz */
+double pl_core_additions(double seconds, double clock);     /* per cycle */
 
 /* 64 random bits of a number, the same everywhere (SplitMix64: Steele, Lea, Flood 2014). */
 static inline uint64_t pl_random_bits(uint64_t z)

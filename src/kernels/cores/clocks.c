@@ -3,7 +3,6 @@
  * A core that wakes takes milliseconds to reach its clock: it works for some before it is measured. */
 #include <math.h>
 
-#include "core.h"
 #include "kernel.h"
 
 static const double measuring = 1e-3, warming = 8e-3;
