@@ -3,12 +3,14 @@
 Pure functions of the records of the program ``cores``.  Times are ns, one way; clocks MHz.
 '''
 
+import functools
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from plumbline import topology
 from plumbline.analysis import levels
+from plumbline.analysis.levels import median
 from plumbline.errors import PlumblineError
 from plumbline.mpi import pairs
 
@@ -76,12 +78,12 @@ class Handover:
         '''(first, second) positions in :attr:`cpus`, each of shape (p,).'''
         return np.triu_indices(len(self.cpus), 1)
 
-    @property
+    @functools.cached_property
     def typical(self):
         '''ns, the median over the samples, shape (p,).'''
-        return _median(self.samples, axis=0)
+        return median(self.samples, axis=0)
 
-    @property
+    @functools.cached_property
     def level_ns(self):
         '''The median of each level, ns.'''
         return [float(np.median(self.samples[self.level == level])) for level in range(len(self.boundaries) + 1)]
@@ -105,12 +107,6 @@ class Handover:
         return np.where(np.isnan(full), full.T, full)
 
 
-def _median(values, axis):
-    '''The median of what is known; NaN, without a warning, where nothing is.'''
-    known = np.isfinite(values).any(axis=axis)
-    return np.where(known, np.nanmedian(np.where(np.expand_dims(known, axis), values, 0), axis=axis), np.nan)
-
-
 def _rows(record, key, width):
     '''A key of ``cores`` as an array of shape (samples, width).'''
     try:
@@ -123,10 +119,10 @@ def _rows(record, key, width):
     return values
 
 
-def handover(record, processor):
+def handover(record, processor=None):
     ''':class:`Handover` of a record of the variant ``handover``.
 
-    :arg processor: the partition's, for what the topology says.
+    :arg processor: the partition's, for what the topology says; without it no pair shares anything.
     :raises PlumblineError: where the record has no such matrix, or no two threads ever answered each other.
     '''
     cpus = record['cpus']
@@ -134,7 +130,7 @@ def handover(record, processor):
     if not np.isfinite(samples).any():
         raise PlumblineError(f'no two of the CPUs {topology.cpu_list(cpus)} have handed over a cache line: they were busy with other '
                              'work, or have one CPU between them')
-    names, index = topology.nearest_shared(processor, cpus)
+    names, index = topology.nearest_shared(processor, cpus) if processor else ([], np.full((len(cpus),) * 2, -1))
     return Handover(cpus, samples, names, np.array(index)[np.triu_indices(len(cpus), 1)])
 
 
@@ -172,6 +168,13 @@ def slow_cores(found):
 
 # --- the topology -----------------------------------------------------------------------------------------------------
 
+def _certain(found):
+    '''Which pairs stay in their level and have no slow core.'''
+    slow = [core for core, _ in slow_cores(found)]
+    first, second = found.pairs
+    return (found.stays >= _STAYS) & ~np.isin(first, slow) & ~np.isin(second, slow)
+
+
 def agreement(found):
     '''Whether each pair lies as the topology says: not as slow as pairs that share less, nor as fast as pairs that share more,
     unless all of its kind are.
@@ -180,9 +183,7 @@ def agreement(found):
 
     :returns: bool, shape (p,); pairs that change their level, or have a slow core, agree.
     '''
-    slow = [core for core, _ in slow_cores(found)]
-    first, second = found.pairs
-    certain = (found.stays >= _STAYS) & ~np.isin(first, slow) & ~np.isin(second, slow)
+    certain = _certain(found)
     last_cache = max((at for at, name in enumerate(found.names) if name in found.caches), default=-1)
     rank = np.where((found.shared <= last_cache) & np.isin(found.shared, [found.names.index(name) for name in found.caches]),
                     last_cache, found.shared)
@@ -248,15 +249,14 @@ def misplaced(found, most=6):
 
 def not_shared(found):
     '''Caches of the topology whose CPUs fall into groups between which they hand over more slowly: a list of :class:`Finding`.'''
-    slow = {core for core, _ in slow_cores(found)}
-    said = []
+    certain, said = _certain(found), []
     for name, members in found.kinds():
-        certain = members & (found.stays >= _STAYS)
-        seen = np.unique(found.usual[certain])
+        seen = np.unique(found.usual[members & certain])
         if name not in found.caches or len(seen) < 2:
             continue
-        near, far = certain & (found.usual == seen[0]), certain & (found.usual > seen[0])
-        groups = [group for group in _clusters(found, near) if not slow & set(group)]
+        near, far = (members & certain & which for which in (found.usual == seen[0], found.usual > seen[0]))
+        apart = set(np.concatenate([side[far] for side in found.pairs]).tolist())
+        groups = [group for group in _clusters(found, near) if apart & set(group)]
         if len(found.cpus) >= pairs.LEAST_NODES:
             groups = [group for group in groups if len(group) > 1]      # one alone may be slow for other reasons
         if len(groups) > 1:
@@ -269,7 +269,8 @@ def not_shared(found):
 def of_one_core(found, speeds=None):
     '''Which pairs are claimed to be cores of their own, and look like two hardware threads of one: bool, shape (p,).
 
-    They hand over faster than all others, each with one other only, and get fewer additions per cycle when both work.
+    They hand over faster than all others, each with one other only, and get fewer additions per cycle when both work.  Where
+    additions are not known, fewer than half of the CPUs must be of such pairs: all may be, of caches with two cores each.
 
     :arg speeds: :class:`Clocks` of the same cores, or None.
     '''
@@ -281,7 +282,7 @@ def of_one_core(found, speeds=None):
     candidates &= (partners[first] == 1) & (partners[second] == 1)
     left = speeds.additions_left if speeds else np.full(len(found.cpus), np.nan)
     both = np.maximum(left[first], left[second])
-    return candidates & np.where(np.isfinite(both), both <= _SHARED_CORE, len(found.boundaries) > 0)
+    return candidates & np.where(np.isfinite(both), both <= _SHARED_CORE, 4 * candidates.sum() < len(found.cpus))
 
 
 def one_core(found, speeds=None):
@@ -367,17 +368,17 @@ class Clocks:
     @property
     def ratio(self):
         '''Clock of all over that of one, the median over the cores of each sample, shape (s,).'''
-        return _median(self.all / self.one, axis=1)
+        return median(self.all / self.one, axis=1)
 
     @property
     def additions_left(self):
         '''Additions per cycle while all work over those alone, of each core, shape (n,).'''
-        return _median(self.additions_all / self.additions_one, axis=0)
+        return median(self.additions_all / self.additions_one, axis=0)
 
     @property
     def of_median(self):
         '''The clock of each core while all work over that of the median core, shape (n,).'''
-        clock = _median(self.all, axis=0)
+        clock = median(self.all, axis=0)
         return clock / np.nanmedian(clock)
 
 

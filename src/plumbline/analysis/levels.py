@@ -12,6 +12,12 @@ IN_THE_GAP = 0.02
 _LEAST_SHARE, _LEAST = 0.1, 3
 
 
+def median(values, axis, share=50):
+    '''The median, or another percentile, of what is known; NaN, without a warning, where nothing is.'''
+    known = np.isfinite(values).any(axis=axis)
+    return np.where(known, np.nanpercentile(np.where(np.expand_dims(known, axis), values, 0), share, axis=axis), np.nan)
+
+
 def _gaps(x, least):
     '''(lower end, upper end) of the gaps of ascending logarithms, those that overlap as one.'''
     count, found = len(x), []
