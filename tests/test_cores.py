@@ -1,16 +1,140 @@
 '''The matrix of core-to-core latency and the cores' clocks: the program, and what is made of its numbers.'''
 
+import ctypes
 import itertools
+import os
+import shutil
+import subprocess
+import time
 
 import numpy as np
 import pytest
+import rfm
+from native import CPUS, SOURCE, Build, environment, output_of, two_cpus
 
-from plumbline import topology
+from plumbline import records, topology
 from plumbline.analysis import cores, levels
 from plumbline.errors import PlumblineError
+from plumbline.report import figures
+
+QUICK = ['--samples', 10, '--passes', 1, '--size', 10, '--probes', 'off']
 
 #: ns between two CPUs by what they truly share.
 TRUE_NS = {'core': 11, 'L3': 26, 'numa': 95, 'socket': 105, 'node': 210}
+
+
+
+# --- the program ------------------------------------------------------------------------------------------------------
+
+def rows_of(record, key):
+    return np.array(record['cores'][key], dtype=float)
+
+
+@two_cpus
+@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
+def test_pairs_and_clocks_are_measured(request, flavour):
+    found = request.getfixturevalue(flavour).measured('cores', '--variants', 'all', '--threads', 2, *QUICK).measurements
+    assert [(record['variant'], record['valid'], record['max_error']) for record in found] == [
+        ('handover', True, 0), ('alone', True, 0), ('clock', True, 0)]
+    handover, alone, clock = found
+    assert handover['options']['rounds'] == 1 and handover['options']['virtual'] in ('yes', 'no', 'not known')
+    # Ten handovers there and back, three times, and one more.
+    assert handover['bytes'] == 2 * 31 * 64
+    assert rows_of(handover, 'handover').shape == (10, 1) and rows_of(alone, 'alone').shape == (10, 3)
+    known = [values[np.isfinite(values)] for values in (rows_of(handover, 'handover'), rows_of(alone, 'alone')[:, 2])]
+    assert all((1 < values).all() and (values < 1e5).all() for values in known)
+    assert set(map(tuple, rows_of(alone, 'alone')[:, :2])) == {(0, 1)}
+    for key, least, most in (('clock_one', 50, 1e4), ('clock_all', 50, 1e4), ('additions_one', 0.1, 20), ('additions_all', 0.1, 20)):
+        assert rows_of(clock, key).shape == (10, 2)
+        assert least < np.nanmedian(rows_of(clock, key)) < most or os.uname().machine not in ('x86_64', 'aarch64')
+
+
+@two_cpus
+def test_threads_that_come_to_share_a_cpu_are_not_known_and_hang_nobody(programs):
+    running = subprocess.Popen([str(x) for x in (programs.path('cores'), '--threads', 2, '--samples', 40, '--passes', 30, '--probes', 'off')],
+                               stdout=subprocess.PIPE, text=True, env=environment())
+    machine = running.stdout.readline()     # the team is there
+    while running.poll() is None:
+        for thread in os.listdir(f'/proc/{running.pid}/task') if os.path.exists(f'/proc/{running.pid}/task') else ():
+            try:
+                os.sched_setaffinity(int(thread), CPUS[:1])
+            except ProcessLookupError:
+                pass
+        time.sleep(0.02)
+    found, = records.parse(machine + running.stdout.read()).measurements
+    assert running.returncode == 0 and found['valid']
+    assert np.isnan(rows_of(found, 'handover')[1:]).any()
+
+
+@pytest.mark.parametrize('program, options, told', [
+    ('cores', '--threads 1', 'a cache line is handed over between cores'), ('cores-serial', '', 'of the OpenMP build'),
+    pytest.param('cores', '--threads 1,2', 'at least 2', marks=two_cpus), ('cores', '--threads 100000', 'CPUs are allowed'),
+    pytest.param('cores', '--threads 2 --size 2e6', 'at most 1000000', marks=two_cpus),
+])
+def test_what_cannot_be_run_is_one_line(programs, program, options, told):
+    found = programs.run(program, *options.split())
+    assert (found.code, found.text, len(found.errors.splitlines())) == (2, '', 1)
+    assert found.errors.startswith('plumbline: --') and told in found.errors
+
+
+@pytest.fixture(scope='module')
+def copy(tmp_path_factory):
+    '''A copy of the sources and its build, to be broken.'''
+    folder = tmp_path_factory.mktemp('copy')
+    for part in ('cmake', 'harness', 'kernels/cores'):
+        shutil.copytree(SOURCE / part, folder / 'src' / part)
+    shutil.copy(SOURCE / 'CMakeLists.txt', folder / 'src')
+    return Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', '-DPLUMBLINE_LIKWID=OFF', source=folder / 'src', targets=['cores'])
+
+
+@two_cpus
+@pytest.mark.parametrize('file, right, wrong', [
+    ('harness/handover.c', 'batch ? length.handovers : 1', 'batch ? length.handovers / 2 : 1'),
+    ('kernels/cores/handovers.c', 'pass < passes; pass++', 'pass < 0; pass++'),
+    ('kernels/cores/handovers.c', 'if (partner >= 0)', 'if (partner > 0)'),
+])
+def test_handovers_that_are_left_out_are_found(copy, file, right, wrong):
+    path = copy.folder.parent / 'src' / file
+    text = path.read_text()
+    assert right in text
+    path.write_text(text.replace(right, wrong))
+    try:
+        copy.make('cores')
+        # On a busy machine a thread may find no partner in the pass that is verified.
+        found = next((found for found in (copy.run('cores', '--threads', 2, *QUICK) for _ in range(20)) if found.code), None)
+    finally:
+        path.write_text(text)
+    assert found and found.code == 1 and 'the result is wrong' in found.errors and found.measurements[0]['valid'] is False
+
+
+@pytest.fixture(scope='module')
+def sparse(tmp_path_factory):
+    '''What is looked at sparsely, and where a pair stands.'''
+    folder = tmp_path_factory.mktemp('sparse')
+    (folder / 'pair.c').write_text('''
+        #include "kernel.h"
+        long pair(int n, int a, int b) { return (long)cores_pair(n, a, b); }
+        void pl_meet(void) {}
+        double pl_hand_over(pl_relay *r, int side, uint32_t epoch, pl_relay_length l) { return 0; }
+        double pl_core_clock(double seconds) { return 0; }
+        double pl_core_additions(double seconds, double clock) { return 0; }
+    ''')
+    output_of('cc', '-shared', '-fPIC', f'-I{SOURCE}/harness', f'-I{SOURCE}/kernels/cores', folder / 'pair.c',
+              SOURCE / 'kernels/cores/handovers.c', SOURCE / 'kernels/cores/clocks.c', SOURCE / 'harness/tournament.c',
+              '-o', folder / 'sparse.so')
+    return ctypes.CDLL(str(folder / 'sparse.so'))
+
+
+@pytest.mark.parametrize('threads', [2, 3, 8, 31, 128, 257])
+def test_what_is_looked_at_sparsely_moves_on(sparse, threads):
+    assert [sparse.pair(threads, a, b) for a, b in itertools.combinations(range(threads), 2)] == list(range(threads * (threads - 1) // 2))
+    each, lower, upper = sparse.cores_looked_at(threads), ctypes.c_int(), ctypes.c_int()
+    assert each == min(threads, 8)
+    seen = [sparse.cores_looked_at_is(threads, sample, k) for sample in range(-(-threads // each)) for k in range(each)]
+    assert set(seen) == set(range(threads)) and all(len(set(seen[i:i + each])) == each for i in range(0, len(seen), each))
+    pairs = {(lower.value, upper.value) for sample in range(3 * threads) for k in range(sparse.cores_pairs_alone(threads))
+             if sparse.cores_pair_alone(threads, sample, k, ctypes.byref(lower), ctypes.byref(upper))}
+    assert all(0 <= a < b < threads for a, b in pairs) and len(pairs) >= min(threads * (threads - 1) // 2, 4 * threads)
 
 
 # --- synthetic machines -----------------------------------------------------------------------------------------------
@@ -255,3 +379,64 @@ def test_pairs_that_disturb_each_other():
 ])
 def test_cpus_that_lie_apart_although_there_was_room(cpus, found):
     assert topology.scattered(machine(sockets=2, caches=2, threads=2), cpus) == found
+
+
+# --- the check, and its figures ---------------------------------------------------------------------------------------------
+
+@pytest.fixture(scope='module')
+def run(measuring, tmp_path_factory):
+    done = measuring(tmp_path_factory.mktemp('run')).reframe(*rfm.small(), '-p', 'gnu$', '-n', '^cores$', checks=rfm.REPOSITORY / 'checks/compute')
+    assert done.report, done.out
+    return done
+
+
+@two_cpus
+def test_the_check_measures(run):
+    case = run.cases()['cores']
+    rfm.assert_measured(case)
+    found = {metric['name']: metric for metric in case['plumbline']['metrics']}
+    assert {'of_topology.pairs', 'clock.one', 'clock.all', 'clock_ratio.all'} <= set(found)
+    assert found['clock.all']['unit'] == 'MHz' and found['clock_ratio.all']['reference'] == [1.0, -0.55, None]
+    latencies = [metric for name, metric in found.items() if name.startswith('latency.core_to_core.')]
+    assert latencies and all(0 < metric['value'] < 10 and metric['unit'] == 'us' for metric in latencies)
+    if len(CPUS) < 4:
+        assert {'of_median.latency', 'of_median.clock'} <= {entry['metric'] for entry in case['plumbline']['skipped']}
+
+
+@two_cpus
+def test_one_cpu_is_left_out_with_the_reason(measuring, tmp_path):
+    done = measuring(tmp_path).reframe(*rfm.small(), '-p', 'gnu$', '-n', '^cores$', checks=rfm.REPOSITORY / 'checks/compute',
+                                       before=['taskset', '-c', CPUS[0]])
+    case = done.cases()['cores']
+    assert case['result'] == 'skip' and 'needs two CPUs' in case['plumbline']['skipped'][0]['reason']
+
+
+@two_cpus
+def test_the_page_shows_the_matrix_the_levels_and_the_clocks(run):
+    drawn = list(figures.of_check('cores', [rfm.detail_of('cores', run.cases()['cores'])]))
+    assert [title for title, _, _ in drawn] == ['Core-to-core latency', 'Levels of core-to-core latency', 'Clock of each core']
+    (_, _, matrix), (_, _, table), (_, _, clock) = drawn
+    assert np.array(matrix.data[0].customdata).shape == (len(CPUS),) * 2 and len(table.rows) >= 1 and len(clock.data) == 2
+
+
+def detail(found):
+    rows = found.samples.tolist()
+    record = {'kernel': 'cores', 'variant': 'handover', 'cpus': found.cpus, 'seconds': [1.0] * len(rows), 'cores': {'handover': rows}}
+    return {'check': 'cores', 'hostname': 'here', 'partition': 'p', 'environ': 'gnu', 'records': [record]}
+
+
+def test_two_sockets_are_two_dark_blocks():
+    found = healthy(sockets=2, of_cache=8)
+    (_, _, figure), (_, _, table) = figures.of_check('cores', [detail(found)])
+    ns = np.array(figure.data[0].customdata, dtype=float)
+    assert np.nanmax(ns[:8, :8]) < 35 < 150 < ns[:8, 8:].min() and list(figure.layout.xaxis.ticktext)[:2] == ['0', '1']
+    assert [row[0] for row in table.rows] == ['1', '2'] and table.rows[0][1:] == ('26.0 ns', '46.7 %', '56')
+
+
+def test_what_cannot_be_drawn_says_why():
+    found = detail(healthy())
+    found['records'][0]['cores']['handover'].pop()
+    (_, caption, figure), = figures.of_check('cores', [found])
+    assert figure is None and 'field cores/handover: not 6 numbers' in caption
+    (_, caption, figure), = figures.of_check('cores', [{**found, 'records': []}])
+    assert figure is None and 'there are no records' in caption

@@ -51,13 +51,11 @@ int cores_pairs_alone(int threads) { return threads / 2 < CORES_PAIRS_ALONE ? th
 /* Of the pairs of one round, spread evenly. */
 bool cores_pair_alone(int threads, int sample, int k, int *lower, int *upper)
 {
-    const int partner = (*lower = k * threads / cores_pairs_alone(threads),
-                         pl_tournament_partner(threads, *lower, sample % pl_tournament_rounds(threads)));
-    if (partner < 0)
-        return false;
-    *upper = partner > *lower ? partner : *lower;
-    *lower = partner > *lower ? *lower : partner;
-    return true;
+    const int rounds = pl_tournament_rounds(threads), member = (sample / rounds + k * threads / cores_pairs_alone(threads)) % threads;
+    const int partner = pl_tournament_partner(threads, member, sample % rounds);
+    *lower = member < partner ? member : partner;
+    *upper = member < partner ? partner : member;
+    return partner >= 0;
 }
 
 void cores_alone(cores_data *d, int thread, long passes)
