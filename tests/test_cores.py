@@ -107,6 +107,14 @@ def test_handovers_that_are_left_out_are_found(copy, file, right, wrong):
     assert found and found.code == 1 and 'the result is wrong' in found.errors and found.measurements[0]['valid'] is False
 
 
+def test_many_threads_on_few_cpus_meet_in_pairs(tmp_path):
+    here = SOURCE.parent / 'tests/native_cores.c'
+    output_of('cc', '-std=gnu17', '-O2', '-Wall', '-Wextra', '-Werror', '-pthread', f'-I{SOURCE}/harness', f'-I{SOURCE}/kernels/cores', here,
+              *(SOURCE / file for file in ('kernels/cores/handovers.c', 'kernels/cores/clocks.c', 'harness/handover.c', 'harness/tournament.c')),
+              '-lm', '-o', tmp_path / 'many')
+    assert output_of(tmp_path / 'many', timeout=60) == ''
+
+
 @pytest.fixture(scope='module')
 def sparse(tmp_path_factory):
     '''What is looked at sparsely, and where a pair stands.'''
@@ -132,8 +140,10 @@ def test_what_is_looked_at_sparsely_moves_on(sparse, threads):
     assert each == min(threads, 8)
     seen = [sparse.cores_looked_at_is(threads, sample, k) for sample in range(-(-threads // each)) for k in range(each)]
     assert set(seen) == set(range(threads)) and all(len(set(seen[i:i + each])) == each for i in range(0, len(seen), each))
-    pairs = {(lower.value, upper.value) for sample in range(3 * threads) for k in range(sparse.cores_pairs_alone(threads))
-             if sparse.cores_pair_alone(threads, sample, k, ctypes.byref(lower), ctypes.byref(upper))}
+    pairs = set()
+    for sample, k in itertools.product(range(3 * threads), range(sparse.cores_pairs_alone(threads))):
+        sparse.cores_pair_alone(threads, sample, k, ctypes.byref(lower), ctypes.byref(upper))
+        pairs.add((lower.value, upper.value))
     assert all(0 <= a < b < threads for a, b in pairs) and len(pairs) >= min(threads * (threads - 1) // 2, 4 * threads)
 
 

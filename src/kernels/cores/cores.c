@@ -183,9 +183,11 @@ static double verify(const pl_case *c)
     if (which(c) == CLOCK)
         for (int i = 0; i < d->threads; i++)
             wrong += !(d->all[i].clock > 0);
-    for (int k = 0, lower, upper; which(c) == ALONE && k < cores_pairs_alone(d->threads); k++)
-        if (cores_pair_alone(d->threads, d->sample, k, &lower, &upper))
-            wrong += d->answered[cores_pair(d->threads, lower, upper)] + d->silent[cores_pair(d->threads, lower, upper)] < 1;
+    for (int k = 0, lower, upper; which(c) == ALONE && k < cores_pairs_alone(d->threads); k++) {
+        cores_pair_alone(d->threads, d->sample, k, &lower, &upper);
+        const size_t pair = cores_pair(d->threads, lower, upper);
+        wrong += d->answered[pair] + d->silent[pair] < 1;
+    }
     return wrong;
 }
 
@@ -231,10 +233,10 @@ static void sampled(const pl_case *c, int sample)
             row[pair] = nanoseconds(d, pair);
     else if (me == ALONE)
         for (int k = 0, lower, upper; k < cores_pairs_alone(d->threads); k++) {
-            const bool any = cores_pair_alone(d->threads, d->sample, k, &lower, &upper);
-            row[3 * k] = any ? lower : NAN;
-            row[3 * k + 1] = any ? upper : NAN;
-            row[3 * k + 2] = any ? nanoseconds(d, cores_pair(d->threads, lower, upper)) : NAN;
+            cores_pair_alone(d->threads, d->sample, k, &lower, &upper);
+            row[3 * k] = lower;
+            row[3 * k + 1] = upper;
+            row[3 * k + 2] = nanoseconds(d, cores_pair(d->threads, lower, upper));
         }
     else
         for (int i = 0; i < d->threads; i++) {

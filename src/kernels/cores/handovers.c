@@ -48,14 +48,16 @@ void cores_together(cores_data *d, int thread, long passes)
 
 int cores_pairs_alone(int threads) { return threads / 2 < CORES_PAIRS_ALONE ? threads / 2 : CORES_PAIRS_ALONE; }
 
-/* Of the pairs of one round, spread evenly. */
-bool cores_pair_alone(int threads, int sample, int k, int *lower, int *upper)
+/* Of the pairs of one round, spread evenly; instead of one that rests, its neighbour. */
+void cores_pair_alone(int threads, int sample, int k, int *lower, int *upper)
 {
-    const int rounds = pl_tournament_rounds(threads), member = (sample / rounds + k * threads / cores_pairs_alone(threads)) % threads;
+    const int rounds = pl_tournament_rounds(threads);
+    int member = (sample / rounds + k * threads / cores_pairs_alone(threads)) % threads;
+    if (pl_tournament_partner(threads, member, sample % rounds) < 0)
+        member = (member + 1) % threads;
     const int partner = pl_tournament_partner(threads, member, sample % rounds);
     *lower = member < partner ? member : partner;
     *upper = member < partner ? partner : member;
-    return partner >= 0;
 }
 
 void cores_alone(cores_data *d, int thread, long passes)
@@ -64,10 +66,10 @@ void cores_alone(cores_data *d, int thread, long passes)
     for (long pass = 0; pass < passes; pass++)
         for (int k = 0; k < cores_pairs_alone(d->threads); k++) {
             int lower, upper;
-            const bool any = cores_pair_alone(d->threads, d->sample, k, &lower, &upper);
+            cores_pair_alone(d->threads, d->sample, k, &lower, &upper);
             d->epoch[thread]++;
             pl_meet();
-            if (any && (thread == lower || thread == upper))
+            if (thread == lower || thread == upper)
                 hand_over(d, thread, thread == lower ? upper : lower);
         }
     pl_meet();

@@ -40,9 +40,9 @@ static inline size_t cores_pair(int threads, int a, int b)
 /* What is looked at sparsely, so that many cores take no longer than some. */
 enum { CORES_PAIRS_ALONE = 16, CORES_ALONE = 8 };
 
-/* How many pairs are alone in a sample, and the k-th of them: both threads, the lower one first; false if there is none. */
+/* How many pairs are alone in a sample, and the k-th of them. */
 int cores_pairs_alone(int threads);
-bool cores_pair_alone(int threads, int sample, int k, int *lower, int *upper);
+void cores_pair_alone(int threads, int sample, int k, int *lower, int *upper);
 
 /* Whose clock is measured alone in a sample: so many, the k-th of them. */
 int cores_looked_at(int threads);
