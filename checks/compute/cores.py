@@ -45,7 +45,8 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
         count = len(self.all_cpus)
         self.samples = max(10, min(self.samples, 2 * MOST_NUMBERS // (count * (count - 1))))
         variants = ['handover', *(['alone'] if count >= LEAST_NODES else []), 'clock']
-        return ['--variants', ','.join(variants), '--threads', count, '--pages', 'base', '--probes', 'off']
+        return ['--variants', ','.join(variants), '--threads', count, '--pages', 'base', '--probes', 'off',
+                '--block', '0.005']
 
     def evaluate(self):
         of = {record['variant']: record for record in self.measurements}

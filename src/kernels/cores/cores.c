@@ -33,7 +33,7 @@ static const double patience = 5e-4;
 static size_t handovers(const char *const *text)
 {
     (void)text;
-    return 100;
+    return 500;
 }
 
 static size_t footprint(const pl_case *c) { return (size_t)c->threads * sizeof(pl_relay); }
