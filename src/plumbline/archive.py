@@ -56,6 +56,9 @@ SCHEMA = pl.Schema({
     'upper': pl.Float64,
     'reference_from': pl.String,
     'limit': pl.Float64,            # MB/s
+    'state': pl.String,             # JSON: core-to-core latency that the value was measured at; null: one state, or not known
+    'set_aside': pl.Int64,          # samples in other states
+    'states': pl.String,            # JSON: the metric in the other states that were met
     'verdict': pl.String,           # null: skipped, or a fixture that passed
     'reason': pl.String,
     'level': pl.String,

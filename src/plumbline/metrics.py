@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plumbline import limits, records, statistics, verdict
+from plumbline import limits, records
 from plumbline.errors import PlumblineError
 
 
 #: The metrics of which more is better, and those of which less is; of others only a person can say.
 MORE_IS_BETTER = ('bandwidth', 'flops', 'rate', 'of_limit', 'of_peak', 'of_time', 'of_contiguous', 'efficiency', 'overlap',
                   'of_median', 'of_topology', 'clock', 'clock_ratio')
-LESS_IS_BETTER = ('latency', 'latency_busy_target', 'time', 'slowdown')
+LESS_IS_BETTER = ('latency', 'latency_busy_target', 'overhead', 'time', 'slowdown')
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Metric:
     :attr unit: MB/s, Mflop/s, MHz, us, s, bytes, entries or 1.
     :attr limit: the machine's own limit that applies, MB/s, or :obj:`None`.
     :attr unjudged: why this must not be judged here, or :obj:`None`.
+    :attr record: the record that the samples are of, or :obj:`None` if they are of several.
     '''
     metric: str
     subject: str | None
@@ -33,6 +34,7 @@ class Metric:
     unit: str
     limit: float | None = None
     unjudged: str | None = None
+    record: dict | None = None
 
     @property
     def name(self):
@@ -58,12 +60,12 @@ def kernels(group):
 
 def bandwidth(record, subject, limit=None):
     '''Application bandwidth, MB/s.'''
-    return Metric('bandwidth', subject, records.rate(record, 'bytes'), 'MB/s', limit)
+    return Metric('bandwidth', subject, records.rate(record, 'bytes'), 'MB/s', limit, record=record)
 
 
 def flops(record, subject, limit=None):
     '''Performance, Mflop/s.'''
-    return Metric('flops', subject, records.rate(record, 'flops'), 'Mflop/s', limit)
+    return Metric('flops', subject, records.rate(record, 'flops'), 'Mflop/s', limit, record=record)
 
 
 def best_traffic(cases):
@@ -109,20 +111,3 @@ def _against_the_witness(group, witness_best, key):
         samples = records.rate(case, 'traffic') / best
         paired[key(case)] = limits.Paired(samples, float(np.median(samples)), best, 'likwid-bench')
     return paired, ["the limit is likwid-bench's alone: no limit streams were measured"]
-
-
-def judged(metric, reference=None, reference_from=None):
-    '''The metric as it stands in a result (``schemas/result.json``).'''
-    found = statistics.summary(metric.samples)
-    if metric.unjudged:
-        reference = reference_from = None
-    ruling, reason = verdict.judge(found, reference, unit=metric.unit)
-    if metric.unjudged and ruling == verdict.NO_REFERENCE:
-        reason = f'not judged: {metric.unjudged}'
-    return {
-        'name': metric.name, 'metric': metric.metric, 'subject': metric.subject,
-        'value': found.value, 'unit': metric.unit, 'samples': np.asarray(metric.samples).tolist(),
-        'n': found.n, 'spread': found.spread, 'interval': list(found.interval),
-        'reference': list(reference[:3]) if reference else None, 'reference_from': reference_from,
-        'limit': metric.limit, 'verdict': ruling, 'reason': reason,
-    }
