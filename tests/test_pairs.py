@@ -25,20 +25,20 @@ MANY = 64
 
 @pytest.fixture(scope='module')
 def schedule(tmp_path_factory):
-    '''The functions of ``schedule.c``.'''
+    '''The functions of ``tournament.c``.'''
     needs('cc')
     library = tmp_path_factory.mktemp('schedule') / 'schedule.so'
-    output_of('cc', '-shared', '-fPIC', '-o', library, SOURCE / 'mpi/pairs/schedule.c')
+    output_of('cc', '-shared', '-fPIC', '-o', library, SOURCE / 'harness/tournament.c')
     return ctypes.CDLL(str(library))
 
 
 @pytest.mark.parametrize('nodes', [2, 3, 4, 5, 6, 7, 8, 63, 64, 101, 256])
 def test_every_pair_meets_once_and_nobody_is_in_two_pairs(schedule, nodes):
-    rounds = schedule.pairs_rounds(nodes)
+    rounds = schedule.pl_tournament_rounds(nodes)
     assert rounds == (nodes if nodes % 2 else nodes - 1)
     met = []
     for at in range(rounds):
-        partners = [schedule.pairs_partner(nodes, rank, at) for rank in range(nodes)]
+        partners = [schedule.pl_tournament_partner(nodes, rank, at) for rank in range(nodes)]
         resting = [rank for rank, partner in enumerate(partners) if partner == -1]
         assert len(resting) == nodes % 2
         assert all(partner != rank and partners[partner] == rank for rank, partner in enumerate(partners) if rank not in resting)

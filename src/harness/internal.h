@@ -72,10 +72,6 @@ void pl_unmap(void *, size_t bytes);
 void pl_advise(void *, size_t bytes, pl_pages);
 pl_page_report pl_look_at_pages(const void *, size_t bytes);
 
-/* core.c: without counters, on the core that calls; NaN where the instruction set is not known. */
-double pl_core_clock(double seconds);                       /* Hz */
-double pl_core_additions(double seconds, double clock);     /* per cycle */
-
 /* probes.c: the team's own look at its cores, before and after each sample. */
 enum { PL_MOST_ROUNDS = 10 };
 typedef struct { double clock, additions, seconds, latency[PL_MOST_ROUNDS]; } pl_findings;

@@ -201,6 +201,10 @@ size_t pl_cache_share(const pl_case *, int level);
 
 size_t pl_memory_available(void);       /* bytes that may be used, cgroup limit regarded */
 
+/* core.c: without counters, on the core that calls; NaN where the instruction set is not known. */
+double pl_core_clock(double seconds);                       /* Hz */
+double pl_core_additions(double seconds, double clock);     /* per cycle */
+
 /* 64 random bits of a number, the same everywhere (SplitMix64: Steele, Lea, Flood 2014). */
 static inline uint64_t pl_random_bits(uint64_t z)
 {

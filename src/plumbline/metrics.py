@@ -10,7 +10,8 @@ from plumbline.errors import PlumblineError
 
 
 #: The metrics of which more is better, and those of which less is; of others only a person can say.
-MORE_IS_BETTER = ('bandwidth', 'flops', 'rate', 'of_limit', 'of_peak', 'of_time', 'of_contiguous', 'efficiency', 'overlap')
+MORE_IS_BETTER = ('bandwidth', 'flops', 'rate', 'of_limit', 'of_peak', 'of_time', 'of_contiguous', 'efficiency', 'overlap',
+                  'of_median', 'of_topology', 'clock', 'clock_ratio')
 LESS_IS_BETTER = ('latency', 'latency_busy_target', 'overhead', 'time', 'slowdown')
 
 
@@ -22,7 +23,7 @@ class Metric:
         efficiency, spread.
     :attr subject: what it is about (a variant, a level), or :obj:`None`.
     :attr samples: shape (n,), in the order of measuring; the value is their median.
-    :attr unit: MB/s, Mflop/s, us, s, bytes, entries or 1.
+    :attr unit: MB/s, Mflop/s, MHz, us, s, bytes, entries or 1.
     :attr limit: the machine's own limit that applies, MB/s, or :obj:`None`.
     :attr unjudged: why this must not be judged here, or :obj:`None`.
     :attr record: the record that the samples are of, or :obj:`None` if they are of several.

@@ -124,6 +124,52 @@ def cpu_order(processor, allowed=None, smt=False):
     return [core[i] for i in range(depth) for core in cores if i < len(core)]
 
 
+def _shared_groups(processor):
+    '''(name, groups of CPUs) of all that CPUs can share, the smallest first: ``core``, ``L2``, ``L3``, ``numa``, ``socket``.
+
+    Where several NUMA nodes have one last-level cache, a node is nearer than the cache.
+    '''
+    found = [('core', _groups(processor, 'cores'))]
+    found += [(name, [sorted(cpus) for _, cpus in caches]) for name, caches in _caches(processor).items() if name != 'L1']
+    found += [('socket', _groups(processor, 'sockets')), ('numa', _groups(processor, 'numa_nodes'))]
+    return sorted(((name, groups) for name, groups in found if groups), key=lambda item: max(map(len, item[1])))
+
+
+def nearest_shared(processor, cpus):
+    '''What each two CPUs share, by the topology.
+
+    :returns: (names, index): the names of what can be shared, nearest first, the last of them ``node``; and for each pair the
+        position of the nearest that both are in, n lists of n, -1 on the diagonal.
+    '''
+    groups = _shared_groups(processor)
+    places = [_index_by_cpu(members) for _, members in groups]
+
+    def nearest(a, b):
+        shared = (at for at, place in enumerate(places) if a in place and place[a] == place.get(b))
+        return next(shared, len(groups))
+
+    index = [[-1 if a == b else nearest(a, b) for b in cpus] for a in cpus]
+    return [name for name, _ in groups] + ['node'], index
+
+
+def scattered(processor, cpus):
+    '''Sockets, NUMA nodes and last-level caches of which these CPUs use more than they need.
+
+    :returns: list of (name, how many they use, how many have room for them).
+    '''
+    core = _index_by_cpu(_groups(processor, 'cores'))
+    count = len({core.get(cpu, -1 - cpu) for cpu in cpus})
+    found = []
+    for name, groups in (('sockets', _groups(processor, 'sockets')), ('NUMA nodes', _groups(processor, 'numa_nodes')),
+                         ('last-level caches', _last_level_groups(processor))):
+        used = sum(not set(group).isdisjoint(cpus) for group in groups)
+        sizes = sorted((len({core.get(cpu, -1 - cpu) for cpu in group}) for group in groups), reverse=True)
+        needed = next((n for n in range(1, len(sizes) + 1) if sum(sizes[:n]) >= count), len(sizes))
+        if used > needed:
+            found.append((name, used, needed))
+    return found
+
+
 def thread_counts(order, processor):
     '''Numbers of threads of a scaling curve: 1, 2, 4, ... in the first chip, then each chip filled.
 

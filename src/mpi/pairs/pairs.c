@@ -8,6 +8,7 @@
 #include "exchanges.h"
 #include "rounds.h"
 #include "runtime.h"
+#include "tournament.h"
 
 /* --- data ------------------------------------------------------------------------------------------------------ */
 
@@ -30,7 +31,7 @@ static void *create(const pl_case *c)
     d->buffers = pl_buffers_create(c, 2, bytes, NULL);
     if (!d->buffers)
         return NULL;
-    d->rounds = pairs_rounds(pl_processes.ranks);
+    d->rounds = pl_tournament_rounds(pl_processes.ranks);
     d->last = pl_allocate((size_t)d->rounds * sizeof *d->last, "the rounds");
     d->ends = (pairs_ends){.rank = pl_processes.rank, .ranks = pl_processes.ranks, .out = d->buffers->at[0],
                            .in = d->buffers->at[1], .bytes = (int)c->n};
@@ -78,7 +79,7 @@ static void run(const pl_case *c, int thread, long passes)
     (void)thread;
     for (int round = 0; round < d->rounds; round++) {
         d->last[round] = pairs_round(&d->ends, round, passes);
-        const int partner = pairs_partner(d->ends.ranks, d->ends.rank, round);
+        const int partner = pl_tournament_partner(d->ends.ranks, d->ends.rank, round);
         if (d->verifying && partner >= 0) {
             d->wrong += pingpong_wrong_bytes(d->ends.in, c->n, partner, 0);
             memset(d->ends.in, 0xFF, c->n);
@@ -152,7 +153,7 @@ static double of_row(const pairs_data *d, long passes, int samples, float *media
 {
     double shortest = INFINITY, sorted[samples];
     for (int round = 0; round < d->rounds; round++) {
-        const int partner = pairs_partner(d->ends.ranks, d->ends.rank, round);
+        const int partner = pl_tournament_partner(d->ends.ranks, d->ends.rank, round);
         if (partner < 0)
             continue;
         for (int i = 0; i < samples; i++)

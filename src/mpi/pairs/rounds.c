@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "tournament.h"
+
 enum { TAG = 1 };
 
 /* Messages one way.  The empty exchange before lets both begin at once. */
@@ -24,7 +26,7 @@ static double one_way(const pairs_ends *e, int partner, bool sends, long passes)
 
 double pairs_round(const pairs_ends *e, int round, long passes)
 {
-    const int partner = pairs_partner(e->ranks, e->rank, round);
+    const int partner = pl_tournament_partner(e->ranks, e->rank, round);
     MPI_Barrier(MPI_COMM_WORLD);
     if (partner < 0)
         return 0;

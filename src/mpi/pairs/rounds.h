@@ -1,12 +1,6 @@
-/* Messages between all pairs of processes, in rounds: all pairs of a round at once, and no process in two of them.
- *
- * The circle method: one process keeps its place, the others move on by one from round to round.  Each pair meets in exactly
- * one of ranks - 1 rounds; of an odd number of processes one rests in each of as many rounds. */
+/* Messages between the pairs of a round (tournament.h). */
 #ifndef PAIRS_ROUNDS_H
 #define PAIRS_ROUNDS_H
-
-int pairs_rounds(int ranks);
-int pairs_partner(int ranks, int rank, int round);      /* -1: it rests */
 
 typedef struct {
     int rank, ranks;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../harness/tournament.h"
 #include "../pairs/rounds.h"
 #include "../pingpong/exchanges.h"
 
@@ -36,8 +37,8 @@ int main(int argc, char **argv)
     if (!e.out || !e.in || !row || !all)
         MPI_Abort(MPI_COMM_WORLD, 2);
     pingpong_write(e.out, (size_t)e.bytes, e.rank, 0);
-    for (int round = 0; round < pairs_rounds(e.ranks); round++) {
-        const int partner = pairs_partner(e.ranks, e.rank, round);
+    for (int round = 0; round < pl_tournament_rounds(e.ranks); round++) {
+        const int partner = pl_tournament_partner(e.ranks, e.rank, round);
         const double seconds = pairs_round(&e, round, passes);
         if (partner >= 0) {
             row[partner] = seconds / (double)passes;

@@ -87,8 +87,8 @@ class Outliers:
         return sorted({node for node, _ in self.senders + self.receivers})
 
 
-def _slow(values, least, noise=0.0):
-    '''(which, values over their median): those above it by more than chance.'''
+def slow(values, least, noise=0.0):
+    '''(which, values over their median): those above it by more than chance, and by the part ``least`` of it.'''
     values = values / np.nanmedian(values)
     sigma = np.hypot(statistics.MAD_TO_SIGMA * np.nanmedian(np.abs(values - 1)), noise * values)
     with np.errstate(invalid='ignore'):
@@ -114,15 +114,15 @@ def outliers(seconds, spread, samples):
         raise ValueError(f'{len(seconds)} nodes: at least {LEAST_NODES} are needed to tell a slow node from a slow link')
     noise = statistics.MEDIAN_ERROR * spread / np.sqrt(samples)
     # What disturbs a node disturbs all its pairs: their noise does not cancel.
-    sends, sending = _slow(np.nanmedian(seconds, axis=1), _LEAST_NODE, np.nanmedian(noise, axis=1))
-    receives, receiving = _slow(np.nanmedian(seconds, axis=0), _LEAST_NODE, np.nanmedian(noise, axis=0))
+    sends, sending = slow(np.nanmedian(seconds, axis=1), _LEAST_NODE, np.nanmedian(noise, axis=1))
+    receives, receiving = slow(np.nanmedian(seconds, axis=0), _LEAST_NODE, np.nanmedian(noise, axis=0))
     factors = np.where(sends, sending, 1), np.where(receives, receiving, 1)
     # Two slow nodes: at most both delays come together.
     expected = factors[0][:, None] + factors[1][None, :] - 1
-    slow, ratio = _slow(seconds / expected, _LEAST_PAIR, noise)
+    links, ratio = slow(seconds / expected, _LEAST_PAIR, noise)
     return Outliers(_worst_first((int(i), float(sending[i])) for i in np.flatnonzero(sends)),
                     _worst_first((int(i), float(receiving[i])) for i in np.flatnonzero(receives)),
-                    _worst_first(((int(i), int(j)), float(ratio[i, j])) for i, j in np.argwhere(slow)))
+                    _worst_first(((int(i), int(j)), float(ratio[i, j])) for i, j in np.argwhere(links)))
 
 
 def told(found, names, what, most=10):

@@ -1,6 +1,6 @@
 """How numbers are shown: three significant digits, with the unit a reader thinks in.
 
-Units are those of the archive: ``MB/s``, ``Mflop/s``, ``us``, ``s``, ``bytes``, ``entries`` and ``1`` (a ratio).
+Units are those of the archive: ``MB/s``, ``Mflop/s``, ``MHz``, ``us``, ``s``, ``bytes``, ``entries`` and ``1`` (a ratio).
 """
 
 from math import isfinite
@@ -9,6 +9,7 @@ from math import isfinite
 SCALES = {
     "MB/s": [(1e6, 1e-6, "TB/s"), (1e3, 1e-3, "GB/s"), (0, 1, "MB/s")],
     "Mflop/s": [(1e6, 1e-6, "Tflop/s"), (1e3, 1e-3, "Gflop/s"), (0, 1, "Mflop/s")],
+    "MHz": [(1e3, 1e-3, "GHz"), (0, 1, "MHz")],
     "us": [(1e6, 1e-6, "s"), (1e3, 1e-3, "ms"), (1, 1, "us"), (0, 1e3, "ns")],
     "s": [(1, 1, "s"), (1e-3, 1e3, "ms"), (1e-6, 1e6, "us"), (0, 1e9, "ns")],
     "bytes": [(2**30, 2**-30, "GiB"), (2**20, 2**-20, "MiB"), (2**10, 2**-10, "KiB"), (0, 1, "B")],

@@ -7,6 +7,7 @@ It gives plotly figures, or tables; what cannot be drawn is None, and its captio
 """
 
 from . import (
+    cores,
     datatype,
     fdtd,
     fileio,
@@ -35,6 +36,7 @@ MOST_PLACES = 8
 
 #: Check class -> function(list of results), which yields (title, caption, figure, Table or None).
 FIGURES = {
+    **cores.FIGURES,
     **datatype.FIGURES,
     **fdtd.FIGURES,
     **fileio.FIGURES,

@@ -1,0 +1,92 @@
+import numpy as np
+import reframe as rfm
+from plumbline import metrics
+from plumbline.analysis import cores as model
+from plumbline.analysis import levels
+from plumbline.check import NativeCheck, granted
+from plumbline.mpi.pairs import LEAST_NODES
+from plumbline.topology import cpu_order
+from reframe.core.builtins import run_after, variable
+
+#: Numbers in the matrices of all samples together: more pairs have fewer samples, ten at least.
+MOST_NUMBERS = 100_000
+
+#: Inside a virtual machine neither the places of the cores nor their distances are the machine's.
+VIRTUAL = 'a virtual machine, whose cores may change their places at any time'
+
+
+@rfm.simple_test
+class cores(rfm.RunOnlyRegressionTest, NativeCheck):
+    '''Are the cores where the topology says, as told by the time that a cache line takes from each to each; is one of them slower
+    than the others; and what is left of one core's clock when all of them work?'''
+
+    descr = 'Core-to-core latency, clock of one core and of all'
+    source = 'cache line handed to and fro; dependent additions'
+    samples = 40
+    program = 'cores'
+    threads = 'all'
+    tags = {'node', 'health', 'acceptance'}
+
+    #: Also the second hardware threads of the cores, if there are any and they may be used.
+    #:
+    #: :type: :class:`bool`
+    #: :default: ``False``
+    hardware_threads = variable(bool, value=False, loggable=False)
+
+    @run_after('setup')
+    def choose_threads(self):
+        if self.hardware_threads and self.quota is None:
+            self.all_cpus = cpu_order(self.current_partition.processor, granted(self.current_partition)[0], smt=True)
+            self.num_cpus_per_task = len(self.all_cpus)
+        if len(self.all_cpus) < 2:
+            self.leave_out('needs two CPUs, which hand over a cache line: there is one')
+
+    def options(self):
+        count = len(self.all_cpus)
+        self.samples = max(10, min(self.samples, 2 * MOST_NUMBERS // (count * (count - 1))))
+        variants = ['handover', *(['alone'] if count >= LEAST_NODES else []), 'clock']
+        return ['--variants', ','.join(variants), '--threads', count, '--pages', 'base', '--probes', 'off',
+                '--block', '0.005']
+
+    def evaluate(self):
+        of = {record['variant']: record for record in self.measurements}
+        found = model.handover(of['handover'], self.current_partition.processor)
+        speeds = model.clocks(of['clock'])
+        together = model.together_over_alone(found, of['alone']) if 'alone' in of else None
+        for finding in model.findings(found, speeds, together, self.current_partition.processor):
+            self.note(str(finding))
+        if model.silent(found) > 0.05:
+            self.note(f'{100 * model.silent(found):.0f} % of the handovers had no answer: other work had the CPUs')
+        unjudged = VIRTUAL if of['handover']['options']['virtual'] == 'yes' else None
+        yield from self.latencies(found, unjudged)
+        if together is not None and len(together):
+            yield metrics.Metric('slowdown', 'together', together, '1')
+        yield metrics.Metric('of_topology', 'pairs', np.array([model.of_topology(found, speeds)]), '1', unjudged=unjudged)
+        yield from self.of_fellows('latency', model.of_median(found), unjudged)
+        yield from self.clocks(speeds)
+
+    def latencies(self, found, unjudged):
+        '''Of the pairs of each kind, in the level that they were in most often.'''
+        for name, members in found.kinds():
+            values = found.samples[:, members]
+            values = np.array([np.nanmedian(row) for row in values if np.isfinite(row).any()])
+            index = levels.of(values, found.boundaries)
+            changed = 'its level changed between samples' if model.moving(found)[members].any() else None
+            yield metrics.Metric('latency', f'core_to_core.{name}', values[index == np.bincount(index).argmax()] * 1e-3, 'us',
+                                 unjudged=unjudged or changed)
+
+    def of_fellows(self, what, value, unjudged=None):
+        if len(self.all_cpus) < LEAST_NODES:
+            self.skip_metric(f'of_median.{what}', f'{len(self.all_cpus)} cores cannot be ranked: {LEAST_NODES} at least')
+        else:
+            yield metrics.Metric('of_median', what, np.array([value]), '1', unjudged=unjudged)
+
+    def clocks(self, speeds):
+        if not np.isfinite(speeds.all).any():
+            for metric in ('clock.one', 'clock.all', 'clock_ratio.all', 'of_median.clock'):
+                self.skip_metric(metric, 'the chain of additions is not written for this instruction set')
+            return
+        yield metrics.Metric('clock', 'one', np.nanmedian(speeds.one, axis=1), 'MHz')
+        yield metrics.Metric('clock', 'all', np.median(speeds.all, axis=1), 'MHz')
+        yield metrics.Metric('clock_ratio', 'all', speeds.ratio, '1')
+        yield from self.of_fellows('clock', np.min(speeds.of_median))

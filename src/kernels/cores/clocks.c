@@ -1,0 +1,62 @@
+/* The clock of cores, each alone while all others sleep, and all at once: turbo, throttling, a power cap.
+ *
+ * A core that wakes takes milliseconds to reach its clock: it works for some before it is measured. */
+#include <math.h>
+
+#include "kernel.h"
+
+static const double measuring = 1e-3, warming = 8e-3;
+
+static core_speed measured(void)
+{
+    pl_core_clock(warming);
+    const double clock = pl_core_clock(measuring);
+    return (core_speed){clock, pl_core_additions(measuring, clock)};
+}
+
+int cores_looked_at(int threads) { return threads < CORES_ALONE ? threads : CORES_ALONE; }
+
+int cores_looked_at_is(int threads, int sample, int k)
+{
+    return (int)(((long)sample * cores_looked_at(threads) + k) % threads);
+}
+
+static void sleep_until(sem_t *turn)
+{
+    while (sem_wait(turn))      /* a signal */
+        ;
+}
+
+/* One after the other; who is not at it sleeps, and would spin at a barrier. */
+static void one_at_a_time(cores_data *d, int thread)
+{
+    const int count = cores_looked_at(d->threads);
+    int place = 0;
+    while (place < count && cores_looked_at_is(d->threads, d->sample, place) != thread)
+        place++;
+    d->one[thread] = (core_speed){NAN, NAN};
+    if (place < count) {
+        if (place > 0)
+            sleep_until(&d->turn[thread]);
+        d->one[thread] = measured();
+        if (place + 1 < count)
+            sem_post(&d->turn[cores_looked_at_is(d->threads, d->sample, place + 1)]);
+    }
+    if (place == count - 1)
+        for (int i = 0; i < d->threads; i++)
+            if (i != thread)
+                sem_post(&d->turn[i]);
+    if (place != count - 1)
+        sleep_until(&d->turn[thread]);
+}
+
+/* All of them; none stops before the last one was measured. */
+void cores_clock(cores_data *d, int thread, long passes)
+{
+    for (long pass = 0; pass < passes; pass++) {
+        one_at_a_time(d, thread);
+        pl_meet();
+        d->all[thread] = measured();
+        pl_meet();
+    }
+}

@@ -1,0 +1,1 @@
+'''What measurements mean: pure functions of records, without presentation.'''
