@@ -187,7 +187,7 @@ def test_the_block_is_in_the_record(programs):
     found = {(r['variant'], r['size']): r['options']['block'] for r in programs.measured(
         'transpose', '--variants', listed(variants), '--size', '33,40,512', *QUICK).measurements}
     expected = {('blocked', 33): 128, ('blocked', 40): 64, ('blocked', 512): max(8, 2 ** (ways.bit_length() - 1)),
-                ('blocked_nt', 33): 128, ('blocked_nt', 40): 64, ('blocked_nt', 512): 64}
+                ('blocked_nt', 33): 1024, ('blocked_nt', 40): 512, ('blocked_nt', 512): 512}
     assert found == {key: block for key, block in expected.items() if key[0] in variants}
 
 

@@ -161,8 +161,9 @@ static void touch(const pl_case *c, int thread, int threads)
 
 /* --- the strip of the blocked variants ------------------------------------------------------------------------- */
 
-/* The entries of a first-level data TLB: no processor at hand has fewer (byna2003, section 6, names the same number). */
-enum { TLB = 64, SMALLEST_L1 = 32768, PAGE = 4096 };
+/* The entries of the data TLB, first level (byna2003, section 6, names the same number) and second: no processor at hand
+ * has fewer. */
+enum { TLB1 = 64, TLB2 = 512, SMALLEST_L1 = 32768, PAGE = 4096 };
 
 static bool bypasses(const pl_case *c) { return !strncmp(c->variant->name, "blocked_nt", 10); }
 
@@ -176,14 +177,16 @@ static size_t lines_kept(const pl_case *c)
     return ways * (PAGE / between);
 }
 
-/* A strip needs a page of B, and a line, for each of its columns.  As many columns as there are pages in the TLB; twice
- * as many where rows are not whole lines: then those at the ends of a strip are fetched twice, and half as many ends pay.
- * No more than the L1 keeps lines for, unless lines are written past the caches. */
+/* A strip needs a page of B, and a line, for each of its columns.  As many columns as there are pages in the TLB, its
+ * second level where lines are written past the caches; twice as many where rows are not whole lines: then those at the
+ * ends of a strip are fetched twice, and half as many ends pay.  Lines that are not written past the caches: no more than
+ * the L1 keeps. */
 static size_t block_of(const pl_case *c)
 {
     if (c->tuning[BLOCK])
         return (size_t)c->tuning[BLOCK];
-    size_t most = transpose_whole_lines(c->n, leading(c), NULL) ? TLB : 2 * TLB, block = TRANSPOSE_LINE;
+    const size_t pages = bypasses(c) ? TLB2 : TLB1;
+    size_t most = transpose_whole_lines(c->n, leading(c), NULL) ? pages : 2 * pages, block = TRANSPOSE_LINE;
     if (!bypasses(c) && lines_kept(c) < most)
         most = lines_kept(c);
     while (2 * block <= most)
