@@ -69,6 +69,7 @@ def _metric_row(metric):
     row = {key: metric[key] for key in ('metric', 'name', 'subject', 'value', 'unit', 'samples',
                                         'n', 'spread', 'reference_from', 'limit', 'verdict',
                                         'reason')}
+    row['record'] = metric.get('record')
     row['interval_low'], row['interval_high'] = metric['interval'] or (None, None)
     row['reference'], row['lower'], row['upper'] = (metric['reference'] or [None] * 3)[:3]
     if row['verdict'] == verdict.PASS and not math.isfinite(row['value']):

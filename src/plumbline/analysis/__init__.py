@@ -1,0 +1,1 @@
+'''What the archive says beyond one session: domain, no presentation.'''
