@@ -9,6 +9,8 @@ import rfm
 from mpi_native import MPIS, MpiBuild
 from native import KERNELS, Build
 
+from plumbline import toolchains
+
 
 @pytest.fixture(scope='session')
 def repository() -> pathlib.Path:
@@ -26,6 +28,16 @@ def programs(tmp_path_factory) -> Build:
 def sanitized(tmp_path_factory) -> Build:
     '''The native programs under the address and undefined-behaviour sanitizers.'''
     return Build(tmp_path_factory.mktemp('sanitized'), '-DPLUMBLINE_SANITIZE=address,undefined', targets=KERNELS)
+
+
+@pytest.fixture(scope='session')
+def llvm(tmp_path_factory):
+    '''The programs with threads, built with clang, and with flang where it is.'''
+    found = toolchains.toolchains()['llvm'].found()
+    if not found:
+        pytest.skip('clang is not there')
+    fortran = [f"-DCMAKE_Fortran_COMPILER={found['ftn']}"] if found['ftn'] else ['-DPLUMBLINE_FORTRAN=OFF']
+    return Build(tmp_path_factory.mktemp('llvm'), f"-DCMAKE_C_COMPILER={found['cc']}", *fortran, targets=KERNELS)
 
 
 @pytest.fixture(scope='session')

@@ -19,17 +19,6 @@ from plumbline.report import environments
 
 QUICK = ['--samples', 10, '--passes', 1]
 
-
-@pytest.fixture(scope='module')
-def llvm(tmp_path_factory):
-    '''The programs with threads, built with clang, and with flang where it is.'''
-    found = toolchains.toolchains()['llvm'].found()
-    if not found:
-        pytest.skip('clang is not there')
-    fortran = [f"-DCMAKE_Fortran_COMPILER={found['ftn']}"] if found['ftn'] else ['-DPLUMBLINE_FORTRAN=OFF']
-    return Build(tmp_path_factory.mktemp('llvm'), f"-DCMAKE_C_COMPILER={found['cc']}", *fortran, targets=KERNELS)
-
-
 # --- found -----------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize('there, pair', [

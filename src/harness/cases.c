@@ -99,6 +99,8 @@ static void add(pl_group *g, pl_case c, bool is_limit, size_t passes, int number
     m->working_set = c.kernel->footprint(&m->c);
     m->seconds = pl_allocate((size_t)options->samples * sizeof *m->seconds, "the samples");
     m->communication = pl_allocate((size_t)options->samples * sizeof *m->communication, "the samples");
+    for (int moment = 0; moment < PL_MOMENTS; moment++)
+        m->probes[moment] = pl_allocate((size_t)options->samples * sizeof *m->probes[moment], "the samples");
     m->cpus = pl_allocate((size_t)(c.threads * pl_processes.ranks) * sizeof *m->cpus, "the list of CPUs");
 }
 
@@ -125,6 +127,8 @@ static void clear(pl_group *g)
         free(g->m[i].seconds);
         free(g->m[i].communication);
         free(g->m[i].further);
+        free(g->m[i].probes[PL_BEFORE]);
+        free(g->m[i].probes[PL_AFTER]);
         free(g->m[i].cpus);
     }
     g->count = 0;
@@ -206,12 +210,16 @@ static void check_group(pl_group *g, const pl_options *o, void *argument)
     check_data(g);
 }
 
-/* Everything that may be refused is refused here, before the first record. */
-void pl_prepare(const pl_kernel *kernel, const pl_options *o)
+int pl_most_threads(const pl_options *o)
 {
     int most = 1;
     for (int t = 0; t < o->threads.count; t++)
         most = o->threads.value[t] > most ? o->threads.value[t] : most;
-    pl_team_open(most);
+    return most;
+}
+
+/* Everything that may be refused is refused here, before the first record. */
+void pl_prepare(const pl_kernel *kernel, const pl_options *o)
+{
     pl_each_group(kernel, o, check_group, NULL);
 }

@@ -26,6 +26,7 @@ typedef struct {
     bool limit;             /* interleave the limit streams */
     bool every_pass;        /* all threads meet after every pass, as in a parallel loop */
     bool table;             /* a table for people, too */
+    bool probes;            /* of the machine's state, beside each sample */
     int samples;
     double block;           /* seconds of one sample, at least */
     pl_sizes passes;        /* interleaved as well; 0: as many as the block needs */
@@ -52,8 +53,9 @@ double pl_throttled(const char *root);      /* seconds that a quota has kept the
 
 /* threads.c: the team.  Serial builds have a team of one. */
 const char *pl_threading(void);         /* "openmp" or "serial" */
-void pl_team_open(int size);            /* the most threads that any case has; fails if the runtime gives fewer */
-void pl_team(int threads, void (*work)(int thread, void *), void *argument);
+/* Calls `program` with a team of the most threads that any case has; fails if the runtime gives fewer.  What it returns. */
+int pl_with_team(int size, int (*program)(void *), void *argument);
+void pl_team(int threads, void (*work)(int thread, void *), void *argument);    /* within program */
 pl_cpus pl_openmp_places(void);         /* CPUs that OpenMP binds threads to; none if it does not */
 void pl_where_threads_run(int threads, int *cpus);
 
@@ -63,6 +65,15 @@ void *pl_map(size_t bytes, pl_pages);
 void pl_unmap(void *, size_t bytes);
 void pl_advise(void *, size_t bytes, pl_pages);
 pl_page_report pl_look_at_pages(const void *, size_t bytes);
+
+/* core.c: without counters, on the core that calls; NaN where the instruction set is not known. */
+double pl_core_clock(double seconds);                       /* Hz */
+double pl_core_additions(double seconds, double clock);     /* per cycle */
+
+/* probes.c: the team's own look at its cores, before and after each sample. */
+enum { PL_MOST_ROUNDS = 10 };
+typedef struct { double clock, additions, seconds, latency[PL_MOST_ROUNDS]; } pl_findings;
+typedef enum { PL_BEFORE, PL_AFTER, PL_MOMENTS } pl_moment;
 
 typedef struct {
     pl_case c;
@@ -74,6 +85,7 @@ typedef struct {
     double pass_seconds;    /* of a calibrating trial */
     double *seconds;
     double *communication;  /* of them, in communication; where the kernel tells */
+    pl_findings *probes[PL_MOMENTS];    /* of each sample */
     int samples;
     pl_work work;
     bool valid;
@@ -93,6 +105,13 @@ void pl_each_group(const pl_kernel *, const pl_options *, void (*use)(pl_group *
 void pl_give_data(pl_group *);
 void pl_take_data(pl_group *);
 void pl_prepare(const pl_kernel *, const pl_options *);     /* refuses what cannot be measured here */
+int pl_most_threads(const pl_options *);
+
+/* probes.c */
+void pl_probes_open(const pl_options *, int threads);       /* the largest team */
+void pl_probe(pl_measurement *, pl_moment, int sample);
+void pl_gather_probes(pl_measurement *);                    /* of all processes; before the record is written */
+void pl_write_probes(FILE *, const pl_measurement *);
 
 /* measure.c */
 int pl_measure(const pl_kernel *, const pl_options *);

@@ -70,9 +70,7 @@ static void number(const char *name, double seconds)
 /* Of one process: of several, on several nodes perhaps, one cannot speak for the others. */
 void pl_write_lost(const pl_lost_time *before, const pl_options *o)
 {
-    int threads = 1;
-    for (int i = 0; i < o->threads.count; i++)
-        threads = o->threads.value[i] > threads ? o->threads.value[i] : threads;
+    const int threads = pl_most_threads(o);
     if (pl_processes.ranks > 1)
         return;
     const pl_lost_time after = pl_lost_so_far(o);

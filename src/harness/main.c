@@ -1,16 +1,26 @@
 #include "internal.h"
 
+typedef struct { const pl_kernel *kernel; const pl_options *options; } program;
+
+static int measure(void *argument)
+{
+    const program *p = argument;
+    pl_probes_open(p->options, pl_most_threads(p->options));
+    if (pl_processes.rank == 0)
+        pl_write_machine();
+    const pl_lost_time before = pl_lost_so_far(p->options);
+    const int wrong = pl_measure(p->kernel, p->options);
+    pl_write_lost(&before, p->options);
+    return wrong;
+}
+
 int pl_main(int argc, char **argv, const pl_kernel *kernel)
 {
     static pl_options options;
     options = pl_parse(argc, argv, kernel);
     pl_markers_open();
     pl_prepare(kernel, &options);
-    if (pl_processes.rank == 0)
-        pl_write_machine();
-    const pl_lost_time before = pl_lost_so_far(&options);
-    const int wrong = pl_measure(kernel, &options);
-    pl_write_lost(&before, &options);
+    const int wrong = pl_with_team(pl_most_threads(&options), measure, &(program){kernel, &options});
     pl_markers_close();
     return wrong;
 }

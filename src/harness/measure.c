@@ -197,7 +197,9 @@ static void sample(pl_measurement *m, int round, bool every_pass)
     double (*const communication)(const pl_case *) = m->c.kernel->communication;
     if (communication)
         communication(&m->c);
+    pl_probe(m, PL_BEFORE, round);
     m->seconds[round] = time_passes(&m->c, m->passes, every_pass);
+    pl_probe(m, PL_AFTER, round);
     if (communication)
         m->communication[round] = pl_processes.sum(communication(&m->c)) / pl_processes.ranks;
     if (m->c.kernel->sampled)
@@ -255,6 +257,7 @@ static void run_group(pl_group *g, const pl_options *o, void *argument)
         verify(&g->m[i]);
         if (g->m[i].c.kernel->further)
             g->m[i].further = g->m[i].c.kernel->further(&g->m[i].c, g->m[i].passes, g->m[i].samples);
+        pl_gather_probes(&g->m[i]);
         if (pl_processes.rank == 0) {
             pl_write_record(&g->m[i], o);
             if (o->table)

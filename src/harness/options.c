@@ -227,6 +227,7 @@ static _Noreturn void help(const pl_kernel *kernel)
            "  --block SECONDS        length of one repetition, at least (default 0.01)\n"
            "  --passes P,..          passes of one repetition, instead of --block\n"
            "  --sync block|pass      threads meet after a repetition (default), or after every pass\n"
+           "  --probes on|off        core-to-core latency, clock and additions per cycle beside each repetition (default on)\n"
            "  --table                a table for people besides the records\n",
            kernel->name, kernel->title, kernel->own_size ? "what the kernel's data have" : "1e6");
     for (const pl_tuning *t = kernel->tuning; t && t->name; t++)
@@ -316,16 +317,18 @@ static void tune(const pl_tuning *t, const char *text, pl_numbers *list)
 pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
 {
     static const char *const inits[] = {"parinit", "noinit", NULL}, *const allocs[] = {"dynamic", "static", NULL},
-                      *const pages[] = {"huge", "base", NULL}, *const syncs[] = {"block", "pass", NULL};
+                      *const pages[] = {"huge", "base", NULL}, *const syncs[] = {"block", "pass", NULL},
+                      *const probes[] = {"on", "off", NULL};
     enum { VARIANTS = 1, LIST, SIZE, SWEEP, PER_THREAD, THREADS, CPUS, INIT, ALLOC, SHIFT, PAGES, LIMIT, SAMPLES, BLOCK,
-           PASSES, SYNC, TABLE, HELP, TUNING, TEXT = TUNING + PL_MAX_TUNING };
+           PASSES, SYNC, PROBES, TABLE, HELP, TUNING, TEXT = TUNING + PL_MAX_TUNING };
     struct option known[TEXT + PL_MAX_TEXTS + 1] = {
         {"variants", 1, 0, VARIANTS}, {"list", 0, 0, LIST}, {"size", 1, 0, SIZE}, {"sweep", 1, 0, SWEEP},
         {"per-thread", 0, 0, PER_THREAD}, {"threads", 1, 0, THREADS}, {"cpus", 1, 0, CPUS}, {"init", 1, 0, INIT},
         {"alloc", 1, 0, ALLOC}, {"shift", 1, 0, SHIFT}, {"pages", 1, 0, PAGES}, {"limit", 0, 0, LIMIT},
         {"samples", 1, 0, SAMPLES}, {"block", 1, 0, BLOCK}, {"passes", 1, 0, PASSES}, {"sync", 1, 0, SYNC},
+        {"probes", 1, 0, PROBES},
         {"table", 0, 0, TABLE}, {"help", 0, 0, HELP}};
-    pl_options o = {.samples = 20, .block = 0.01};
+    pl_options o = {.samples = 20, .block = 0.01, .probes = true};
     int last = HELP;
     for (int i = 0; kernel->tuning && kernel->tuning[i].name; i++) {
         add_number(&o.tuning[i], (int)kernel->tuning[i].value);
@@ -360,6 +363,7 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
         case BLOCK: o.block = seconds("block", optarg); break;
         case PASSES: sizes("passes", optarg, &o.passes, 1, MAX_SIZE); break;
         case SYNC: o.every_pass = word("sync", optarg, syncs) == 1; break;
+        case PROBES: o.probes = word("probes", optarg, probes) == 0; break;
         case TABLE: o.table = true; break;
         case HELP: help(kernel);
         case '?':

@@ -126,6 +126,7 @@ void pl_write_record(const pl_measurement *m, const pl_options *o)
         fprintf(f, "%.3f", m->pages.huge_share);
     else
         fputs("null", f);
+    pl_write_probes(f, m);
     if (m->further)
         fprintf(f, ", %s", m->further);
     fprintf(f, ", \"clock_resolution\": %.3g}\n", pl_clock_resolution());

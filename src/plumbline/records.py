@@ -14,6 +14,7 @@ import numpy as np
 
 from plumbline import schemas
 from plumbline.errors import PlumblineError
+from plumbline.model import probes
 
 #: The version of the record schema that this module reads.
 SCHEMA_VERSION = 1
@@ -82,7 +83,7 @@ def _check(record):
     if version != SCHEMA_VERSION:
         return (f"field 'schema': version {version!r} is not known, this reads "
                 f'{SCHEMA_VERSION}; {_REBUILD}')
-    wrong = schemas.complaint('record', record)
+    wrong = schemas.complaint('record', record) or probes.complaint(record)
     return wrong and f'{wrong}; {_REBUILD}'
 
 

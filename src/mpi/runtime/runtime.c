@@ -8,13 +8,15 @@
 #include "internal.h"
 #include "runtime.h"
 
-enum { HOST = 256 };
+enum { HOST = 256, LINE = 128 };
 
 typedef struct {
     char host[HOST], cpus[HOST];    /* cpus: that it may use, such as 0-3,8; cut off where it is longer */
     int pid;
 } process_place;
 static process_place *place;        /* of each process; on rank 0 */
+
+static MPI_Win window = MPI_WIN_NULL;   /* memory that the processes of this node have in common */
 
 static void meet(void) { MPI_Barrier(MPI_COMM_WORLD); }
 
@@ -56,8 +58,11 @@ static void finish(void)
     alarm(PATIENCE);
     MPI_Initialized(&begun);
     MPI_Finalized(&done);
-    if (begun && !done)
-        MPI_Finalize();
+    if (!begun || done)
+        return;
+    if (window != MPI_WIN_NULL)
+        MPI_Win_free(&window);
+    MPI_Finalize();
 }
 
 static void stop(int code)
@@ -81,14 +86,28 @@ static void write_places(void)
     putchar(']');
 }
 
-static int processes_on_node(void)
+static MPI_Comm node;       /* the processes that share this node's memory */
+
+static void find_the_node(void)
 {
-    MPI_Comm node;
-    int count;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    MPI_Comm_size(node, &count);
-    MPI_Comm_free(&node);
-    return count;
+    MPI_Comm_size(node, &pl_processes.on_node);
+    MPI_Comm_rank(node, &pl_processes.at_node);
+}
+
+/* Once: it is given back before MPI_Finalize. */
+static void *share(size_t bytes)
+{
+    void *own, *first = NULL;
+    MPI_Aint size;
+    int unit;
+    MPI_Win_allocate_shared(pl_processes.at_node == 0 ? (MPI_Aint)bytes + LINE : 0, 1, MPI_INFO_NULL, node, &own, &window);
+    MPI_Win_shared_query(window, 0, &size, &unit, &first);
+    first = (void *)(((uintptr_t)first + LINE - 1) / LINE * LINE);
+    if (pl_processes.at_node == 0)
+        memset(first, 0, bytes);
+    MPI_Barrier(node);
+    return first;
 }
 
 /* First line of what the library calls itself, as far as it says which it is; some go on with the whole configuration. */
@@ -133,7 +152,8 @@ int pl_mpi_main(int argc, char **argv, const pl_kernel *kernel)
     atexit(finish);
     MPI_Comm_rank(MPI_COMM_WORLD, &pl_processes.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &pl_processes.ranks);
-    pl_processes.on_node = processes_on_node();
+    find_the_node();
+    pl_processes.share = share;
     pl_processes.library = library();
     pl_processes.meet = meet;
     pl_processes.greatest = greatest;

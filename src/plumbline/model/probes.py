@@ -46,3 +46,19 @@ def features(record):
         for number in range(values.shape[2]):
             found[f'{name}.{number}' if name == CORE_TO_CORE else name] = values[:, :, number]
     return found
+
+
+def _rounds(probe):
+    sides = (probe['before'], probe['after']) if isinstance(probe, dict) else ()
+    return {len(row) for side in sides for row in side if isinstance(row, list)}
+
+
+def complaint(record):
+    '''What is wrong with the probes of a record that the schema allows; None if nothing.'''
+    samples = len(record.get('seconds', ()))
+    for name, probe in (record.get('probes') or {}).items():
+        if isinstance(probe, dict) and {len(probe['before']), len(probe['after'])} != {samples}:
+            return f"field probes.{name}: {len(probe['before'])} before and {len(probe['after'])} after for {samples} samples"
+        if len(rounds := _rounds(probe)) > 1:
+            return f'field probes.{name}: {sorted(rounds)} numbers for a sample; every sample has the same rounds'
+    return None
