@@ -187,3 +187,160 @@ def test_a_constant_metric_has_no_variance_and_nothing_to_explain():
     constant = variance.Measured(np.full(80, 4.0), measured.process, measured.session, measured.node, measured.probes)
     found = variance.analyse(constant)
     assert found.total == found.unexplained == 0 and found.probes['core_to_core'].within is None
+
+
+# --- the command, on an archive -----------------------------------------------------------------------------------------
+
+START, HOUR = 1.8e9, 3600
+
+
+def process(chance, node='n1', rounds=20, probes=True, variant='nt', metrics=None, **case):
+    '''A test case whose samples depend on the core-to-core latency that was read beside them.'''
+    slow = chance.random(rounds) < 0.5
+    rates = 1000 * np.exp(chance.normal(0, 0.02, rounds) - 0.4 * slow)
+    sides = [[None if number == 3 else [chance.uniform(20, 40) * (5 if state else 1) * 1e-9]
+              for number, state in enumerate(slow)] for _ in 'ab']
+    read = {'core_to_core': {'before': sides[0], 'after': sides[1]},
+            'clock': {side: (3e9 * (1 + 0.01 * chance.standard_normal(rounds))).tolist() for side in ('before', 'after')},
+            'seconds': 0.01}
+    record = made_report.measurement(variant=variant, threads=2, seconds=(1000 / rates).tolist(), **({'probes': read} if probes else {}))
+    metrics = metrics or [made_report.metric(f'bandwidth.{variant}', 1000.0, samples=rates.tolist(), n=rounds)]
+    left = made_report.result(*metrics, records=[record], machine={**made_report.MACHINE, 'hostname': node})
+    return made_report.case('Triad %threads=all', left, job_nodelist=[node], **case)
+
+
+def archive_of(folder, sessions, of_session):
+    '''Archive so many sessions; ``of_session``: function number -> runs, each a list of test cases.'''
+    for number in range(sessions):
+        report = made_report.write_report(folder / f'{number}.json', *of_session(number), start=START + HOUR * number,
+                                          uuid=f'{number:08}-0000')
+        archive.archive(report, folder / 'archive')
+    return folder / 'archive'
+
+
+@pytest.fixture(scope='module')
+def kept(tmp_path_factory):
+    '''An archive of six sessions on two nodes, with a retry in each; one metric is of two records, so of no known one.'''
+    chance = np.random.default_rng(11)
+    several = [made_report.metric('efficiency.2', 0.9, '1', samples=[0.9, 0.91, 0.88, 0.9] * 5, n=20)]
+    return archive_of(tmp_path_factory.mktemp('kept'), 6, lambda _: [
+        [process(chance, 'n1'), process(chance, 'n2'), process(chance, metrics=several) | {'name': 'Scaling', 'unique_name': 'Scaling'}],
+        [process(chance, 'n1')]])
+
+
+def command(root, *options):
+    done = CliRunner().invoke(app, ['variance', '--archive', str(root), *options])
+    if isinstance(done.exception, PlumblineError):
+        return 2, str(done.exception)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.output
+
+
+def test_the_archive_gives_samples_processes_sessions_and_nodes(kept):
+    read = archived.read(kept, names='Triad')
+    (key, measured), = read.metrics.items()
+    assert (key.case, key.metric) == ('Triad %threads=all', 'bandwidth.nt')
+    found = variance.analyse(measured)
+    assert found.counts == {'node': 2, 'session': 6, 'process': 18, 'round': 360}
+    assert found.probes['core_to_core'].within > 0.9 and found.probes['clock'].within < 0.1
+    assert found.changed['core_to_core'] == 18      # of each process one reading is not known
+    assert all(component.variance is not None for component in found.components.values())
+
+
+def test_the_table_has_the_most_unexplained_on_top(kept):
+    code, told = command(kept)
+    assert code == 0 and 'made: 6 sessions from 2027' in told and '2 nodes' in told
+    table = told[told.index('unexplained'):]
+    assert 0 < table.index('bandwidth.nt') < table.index('efficiency.2')
+    assert '360/18/6/2' in table and '120/6/6/1' in table
+    assert 'the probes are not known, because the record is not: Scaling efficiency.2' in told
+
+
+def test_the_page_opens_offline_and_holds_every_metric(kept, tmp_path):
+    code, told = command(kept, '--output', str(tmp_path / 'new' / 'page.html'))
+    text = (tmp_path / 'new' / 'page.html').read_text()
+    assert code == 0 and 'page.html' in told
+    assert "default-src 'none'" in text and text.count('<div class="plot">') == 1
+    assert 'bandwidth.nt' in text and 'efficiency.2' in text and 'core to core' in text
+    data = json.loads(text.split('<script type="application/json">')[1].split('</script>')[0])['data']
+    lengths = {bar['name']: bar['x'] for bar in data}
+    assert sum(map(sum, zip(*[bar for bar in lengths.values()]))) > 0
+
+
+@pytest.mark.parametrize('options, told', [
+    (['--last', '1'], 'One session: nothing is known of the variance between sessions'),
+    (['--metric', 'bandwidth', '-n', 'Triad'], '1 metric'),
+])
+def test_a_part_of_the_archive(kept, options, told):
+    code, out = command(kept, *options)
+    assert code == 0 and told in out
+
+
+@pytest.mark.parametrize('options, told', [
+    (['-n', 'NoSuchTest'], 'no samples in 6 sessions of made'),
+    (['--metric', '('], 'not a regular expression'),
+    (['--system', 'other'], 'no session of other in the archive'),
+])
+def test_what_selects_nothing_says_so(kept, options, told):
+    code, out = command(kept, *options)
+    assert code == 2 and told in out and '\n' not in out.strip()
+
+
+def test_an_empty_archive_says_so(tmp_path):
+    code, told = command(tmp_path)
+    assert code == 2 and 'no session at all in the archive; plumbline report archives a run' in told
+
+
+def test_a_damaged_session_is_named(kept, tmp_path):
+    import shutil
+    copied = shutil.copytree(kept, tmp_path / 'archive')
+    path = archive.sessions(copied)[0]
+    path.write_bytes(b'PAR1 cut off')
+    code, told = command(copied)
+    assert code == 2 and str(path) in told and 'move the damaged file away' in told
+
+
+def test_without_probes_the_components_are_told_and_why_nothing_is_explained(tmp_path):
+    chance = np.random.default_rng(12)
+    root = archive_of(tmp_path, 2, lambda _: [[process(chance, probes=False)]])
+    code, told = command(root)
+    assert code == 0 and 'No probes stand beside these samples' in told and '40/2/2/1' in told
+
+
+def test_the_index_of_the_record_goes_before_its_name(tmp_path):
+    chance = np.random.default_rng(13)
+    metric = made_report.metric('of_limit.odd', 0.9, '1', samples=chance.uniform(0.8, 1, 20).tolist(), n=20, record=0)
+    root = archive_of(tmp_path, 1, lambda _: [[process(chance, metrics=[metric])]])
+    assert archived.read(root).metrics.popitem()[1].probes
+    row = {'record': None, 'subject': 'nt', 'samples': [1.0] * 4}
+    records = [made_report.measurement(variant='nt', seconds=[0.5] * 4), made_report.measurement(variant='nt', role='limit', seconds=[0.5] * 4)]
+    assert archived.record_of(row, records) is records[0]
+    assert archived.record_of(row, records + records) is None            # two of this name
+    assert archived.record_of({**row, 'samples': [1.0]}, records) is None     # not sample by sample
+    assert archived.record_of({**row, 'record': 7}, records) is None
+
+
+def test_values_without_a_logarithm_are_left_out_and_named(tmp_path):
+    chance = np.random.default_rng(14)
+    fits = made_report.metric('bandwidth.nt', 5.0, samples=[4.0, 5.0, 6.0], n=3)
+    zero = made_report.metric('overlap.nt', 0.0, '1', samples=[0.0, 0.1], n=2)
+    none = made_report.metric('bandwidth.gone', float('nan'), samples=None, n=0, verdict='FAIL')
+    root = archive_of(tmp_path, 2, lambda _: [[process(chance, metrics=[fits, zero, none])]])
+    code, told = command(root)
+    assert code == 0 and 'Left out, for values that have no logarithm: Triad %threads=all overlap.nt' in told
+    assert 'gone' not in told
+
+
+def test_what_failed_before_it_measured_is_no_sample(tmp_path):
+    root = archive_of(tmp_path, 1, lambda _: [[made_report.case(result='fail', fail_phase='sanity', fail_reason='ended early')]])
+    code, told = command(root)
+    assert code == 2 and 'no samples in 1 sessions of made' in told
+
+
+def test_one_session_is_in_memory_at_a_time(kept, monkeypatch):
+    '''The records are parsed of one session's rows, when their turn has come.'''
+    seen, load = [], archive.load_columns
+    monkeypatch.setattr(archive, 'load_columns', lambda path, columns: seen.append(path) or load(path, columns))
+    rows = (row for path in archive.sessions(kept) for row in archived._rows(path, archived._pattern('', ''), archived._pattern('', '')))
+    next(rows)
+    assert len(seen) == 1

@@ -115,7 +115,8 @@ def cells(analysis, probes):
 
 
 def _percent(variance):
-    return quantity.digits(100 * cv(variance))
+    percent = 100 * cv(variance)
+    return quantity.digits(percent) if percent >= 0.005 else '0'
 
 
 def _component(analysis, level):
