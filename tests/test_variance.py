@@ -307,17 +307,25 @@ def test_without_probes_the_components_are_told_and_why_nothing_is_explained(tmp
     assert code == 0 and 'No probes stand beside these samples' in told and '40/2/2/1' in told
 
 
-def test_the_index_of_the_record_goes_before_its_name(tmp_path):
-    chance = np.random.default_rng(13)
-    metric = made_report.metric('of_limit.odd', 0.9, '1', samples=chance.uniform(0.8, 1, 20).tolist(), n=20, record=0)
-    root = archive_of(tmp_path, 1, lambda _: [[process(chance, metrics=[metric])]])
-    assert archived.read(root).metrics.popitem()[1].probes
+def test_the_record_is_known_by_its_index_or_by_its_only_name():
     row = {'record': None, 'subject': 'nt', 'samples': [1.0] * 4}
     records = [made_report.measurement(variant='nt', seconds=[0.5] * 4), made_report.measurement(variant='nt', role='limit', seconds=[0.5] * 4)]
     assert archived.record_of(row, records) is records[0]
+    assert archived.record_of({**row, 'record': 1}, records) is records[1]
     assert archived.record_of(row, records + records) is None            # two of this name
     assert archived.record_of({**row, 'samples': [1.0]}, records) is None     # not sample by sample
+    assert archived.record_of({**row, 'samples': [1.0]}, records, np.array([3])) is records[0]
+    assert archived.record_of({**row, 'samples': [1.0]}, records, np.array([4])) is None
     assert archived.record_of({**row, 'record': 7}, records) is None
+
+
+def test_samples_of_all_states_belong_to_their_rounds():
+    other = {'state': {}, 'value': 9, 'n': 2, 'samples': [9.0, 8.0], 'rounds': [1, 2]}
+    row = {'samples': [5.0, 6.0, 7.0], 'rounds': [0, 3, 4], 'states': json.dumps([other, other])}
+    samples, rounds = archived.every_state(row)
+    assert samples.tolist() == [5, 9, 8, 6, 7] and rounds.tolist() == [0, 1, 2, 3, 4]
+    samples, rounds = archived.every_state({'samples': [5.0, 6.0], 'rounds': None, 'states': json.dumps([{'value': 9}])})
+    assert samples.tolist() == [5, 6] and rounds is None
 
 
 def test_values_without_a_logarithm_are_left_out_and_named(tmp_path):

@@ -69,9 +69,9 @@ def _metric_row(metric):
     row = {key: metric[key] for key in ('metric', 'name', 'subject', 'value', 'unit', 'samples',
                                         'n', 'spread', 'reference_from', 'limit', 'verdict',
                                         'reason')}
-    row['record'] = metric.get('record')
     row['interval_low'], row['interval_high'] = metric['interval'] or (None, None)
     row['reference'], row['lower'], row['upper'] = (metric['reference'] or [None] * 3)[:3]
+    row.update(record=metric.get('record'), rounds=metric.get('rounds'))
     if row['verdict'] == verdict.PASS and not math.isfinite(row['value']):
         row.update(verdict=verdict.FAIL, reason='not a finite number')
     return row

@@ -15,7 +15,7 @@ from plumbline.model import probes
 from plumbline.reference_recording import base_name
 
 _COLUMNS = ['session', 'partition', 'environ', 'hostname', 'test', 'display_name', 'run', 'name', 'subject', 'samples', 'record',
-            'detail']
+            'rounds', 'set_aside', 'states', 'detail']
 _CASE = ['test', 'partition', 'environ', 'hostname', 'run']
 
 
@@ -36,6 +36,7 @@ class Samples:
     :attr sessions: their names, oldest first; :attr nodes: names, sorted.
     :attr metrics: :class:`Key` -> :class:`plumbline.analysis.variance.Measured`.
     :attr unknown: keys that have no probes although their sessions have: which record they were made from is not known.
+    :attr narrowed: keys whose samples in other states were set aside, and are not in the archive.
     :attr unfit: keys with values that have no logarithm.
     '''
     system: str
@@ -43,35 +44,56 @@ class Samples:
     nodes: list[str] = field(default_factory=list)
     metrics: dict = field(default_factory=dict)
     unknown: list = field(default_factory=list)
+    narrowed: list = field(default_factory=list)
     unfit: list = field(default_factory=list)
 
 
-def record_of(row, records):
+def record_of(row, records, rounds=None):
     '''The measurement record that a metric's samples were made from.
 
     By the row's index, else the only kernel whose variant is the metric's subject.
 
-    :arg row: of the archive; :arg records: those of its test case.
+    :arg row: of the archive; :arg records: those of its test case; :arg rounds: of its samples, None: all.
     :returns: the record, or :obj:`None` where it is not known.
     '''
-    count = len(row['samples'])
     if row['record'] is not None:
         found = records[row['record']:row['record'] + 1]
     else:
         found = [record for record in records if record.get('role') == 'kernel' and record.get('variant') == row['subject']]
-    return found[0] if len(found) == 1 and len(found[0].get('seconds') or ()) == count else None
+    if len(found) != 1:
+        return None
+    count = len(found[0].get('seconds') or ())
+    fits = count == len(row['samples']) if rounds is None else max(rounds) < count
+    return found[0] if fits else None
+
+
+def every_state(row):
+    '''(samples, rounds) of a row of the archive: those it is judged by and those in the other states that were met.
+
+    :returns: samples, shape (n,), and the round of each, ascending; the rounds are None where the samples are of all.
+    '''
+    parts = [part for part in (row, *json.loads(row['states'] or '[]')) if part.get('rounds') and part.get('samples')]
+    if not parts or len(parts[0]['rounds']) != len(row['samples']):
+        return np.array(row['samples'], dtype=float), None
+    # A group that met too little of a state was judged in another: the same rounds twice.
+    rounds, first = np.unique(np.concatenate([part['rounds'] for part in parts]), return_index=True)
+    return np.concatenate([part['samples'] for part in parts]).astype(float)[first], rounds
 
 
 def _rows(path, names, metrics):
-    '''(row, probes) of each metric that has samples; probes are {} where there are none, None where they are not known.'''
-    last, records = None, None
+    '''(row, samples, probes) of each metric that has samples; probes are {} without any, None where they are not known.'''
+    last, left, records = None, None, None
     for row in archive.load_columns(path, _COLUMNS).iter_rows(named=True):
         case, text = [row[name] for name in _CASE], row.pop('detail')
         if case != last:        # its first row has the detail
-            last, records = case, json.loads(text).get('records') if text and '"probes"' in text else None
+            last, left, records = case, text if text and '"probes"' in text else None, None
         if row['samples'] and names.search(row['display_name']) and metrics.search(row['name']):
-            record = record_of(row, records) if records else {}
-            yield row, None if record is None else probes.features(record)
+            if left:
+                left, records = None, json.loads(left).get('records')
+            samples, rounds = every_state(row)
+            record = record_of(row, records, rounds) if records else {}
+            read = None if record is None else probes.features(record)
+            yield row, samples, read if not read or rounds is None else {name: both[rounds] for name, both in read.items()}
 
 
 def _pattern(text, option):
@@ -96,18 +118,20 @@ def read(root, system=None, last=None, names='', metrics=''):
     files = archive.sessions(root, system)
     files = files[-last:] if last else files
     found = Samples(files[-1].parts[-3].removeprefix('system='), [path.stem for path in files])
-    nodes, gathered, without = {}, defaultdict(list), set()
+    nodes, gathered, without, narrowed = {}, defaultdict(list), set(), set()
     for number, path in enumerate(files):
-        for row, features in _rows(path, names, metrics):
+        for row, samples, features in _rows(path, names, metrics):
             key = Key(row['partition'], row['environ'], base_name(row['display_name']), row['name'])
             node = nodes.setdefault(row['hostname'] or 'unknown', len(nodes))
             if features is None:
                 without.add(key)
-            gathered[key].append((number, node, np.array(row['samples'], dtype=float), features or {}))
+            if row['set_aside'] and len(samples) == len(row['samples']):
+                narrowed.add(key)
+            gathered[key].append((number, node, samples, features or {}))
     if not gathered:
         raise PlumblineError(f'{root}: no samples in {len(files)} sessions of {found.system}; '
                              'see the names with plumbline report, and check -n and --metric')
-    found.nodes = sorted(nodes)
+    found.nodes, found.narrowed = sorted(nodes), sorted(narrowed)
     for key in sorted(gathered):
         measured = _joined(gathered.pop(key))
         if not (np.isfinite(measured.values) & (measured.values > 0)).all():

@@ -61,6 +61,9 @@ def remarks(samples, found):
     elif samples.unknown:
         yield (f'Of {_count(len(samples.unknown), "metric")} the probes are not known, because the record is not: '
                f"{_few(samples.unknown)}.")
+    if samples.narrowed:
+        yield (f'Of {_count(len(samples.narrowed), "metric")} the samples in other states were set aside and are not archived, so '
+               f'what the states explain is less than it is: {_few(samples.narrowed)}.')
     if samples.unfit:
         yield f'Left out, for values that have no logarithm: {_few(samples.unfit)}.'
 
