@@ -2,7 +2,7 @@ import sys
 
 import numpy as np
 import reframe as rfm
-from plumbline import metrics, settings, topology_file
+from plumbline import evaluation, metrics, settings, topology_file
 from plumbline.errors import in_one_line
 from plumbline.job import Job
 from reframe.core.backends import getlauncher
@@ -72,7 +72,8 @@ class topology(rfm.RunOnlyRegressionTest, Job):
         '''Some of it as metrics: a test without any would have measured nothing.'''
         found, known = (topology_file.figures(one) if one else {} for one in (node, before))
         source = str(file) if known else None
-        judged = [metrics.judged(metrics.Metric(name, None, np.array([float(value)]), unit),
-                                 (known[name][0], -tolerance, tolerance) if known else None, source)
+        judged = [evaluation.judged(evaluation.Case(
+                      metrics.Metric(name, None, np.array([float(value)]), unit), reference_from=source,
+                      reference=(known[name][0], -tolerance, tolerance) if known else None))
                   for name, (value, unit, tolerance) in found.items()]
         self.plumbline.update(schema=1, question=self.question(), machine={'hostname': node['node']}, metrics=judged)

@@ -11,13 +11,14 @@ import sys
 import reframe.utility.sanity as sn
 from reframe.core.builtins import (fixture, run_after, run_before,
                                    sanity_function, variable)
-from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
+from reframe.core.exceptions import PerformanceError, SanityError
 from reframe.core.runtime import runtime
 
-from plumbline import codegen, lost_time, metrics, records, references, topology, verdict
+from plumbline import codegen, evaluation, lost_time, metrics, records, references, topology, verdict
 from plumbline.likwid import pin
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.job import Job
+from plumbline.model import states
 from plumbline.programs import native_programs
 
 
@@ -225,24 +226,23 @@ class ProgramCheck(OnNode):
             path = references.write_merged(self.stagedir, self.current_system.name,
                                            type(self).__name__)
             known = references.applying(path, self)
-            found = list(self.evaluate())
-        self.lost = self._recorded_but_not(known, {metric.name for metric in found})
-        self.reference = {'$ref': path}
+            met = states.find(self.measurements)
+            if met.several:
+                self.note(evaluation.told(met))
+            found = evaluation.evaluate(self, met)
+        self.lost = self._recorded_but_not(known, set(found))
         self.plumbline['metrics'] = []
-        for metric in found:
-            if metric.name in self.perf_variables:
-                raise ReframeError(f'{metric.name} is measured twice; the check must name its '
-                                   'metrics apart')
-            self.plumbline['metrics'].append(
-                metrics.judged(metric, *known.get(metric.name, (None, None))))
-            self.perf_variables[metric.name] = sn.make_performance_function(
-                sn.defer(metric.value), metric.unit)
+        chosen = {name: evaluation.choose(cases, known.get(name)) for name, cases in found.items()}
+        self.reference = {'$ref': references.narrowed(path, self, {name: case.reference for name, case in chosen.items()})}
+        for name, case in chosen.items():
+            self.plumbline['metrics'].append(evaluation.judged(case))
+            self.perf_variables[name] = sn.make_performance_function(sn.defer(case.metric.value), case.metric.unit)
 
     def _recorded_but_not(self, known, found):
         '''Metrics that this system once measured, and of which the check does not say why they are
         gone: they would be gone from the report as well.'''
         said = {skipped['metric'] for skipped in self.plumbline.get('skipped', ())}
-        return [f'{name} of {file}' for name, (_, file) in known.items()
+        return [f'{name} of {file}' for name, (_, file, _) in known.items()
                 if file != 'portable.yaml' and name not in found | said]
 
     @run_after('performance', always_last=True)
@@ -290,7 +290,7 @@ class NativeCheck(ProgramCheck):
         for record in metrics.kernels(group):
             subject = name(record)
             found = paired[subject]
-            yield metrics.Metric('of_limit', subject, found.samples, '1', found.limit, unjudged)
+            yield metrics.Metric('of_limit', subject, found.samples, '1', found.limit, unjudged, record)
             yield metrics.bandwidth(record, subject, found.limit)
 
     def witness_best(self, level, threads):

@@ -16,6 +16,7 @@ import polars as pl
 
 from plumbline import archive, metrics, statistics, verdict
 from plumbline.errors import PlumblineError
+from plumbline.model import states
 from plumbline.reference_recording import LEAST_BOUND as LEAST
 from plumbline.reference_recording import MOST_BOUND, MOST_NOISE, SIGMAS, base_name, noise
 from plumbline.report import lines, state
@@ -191,6 +192,19 @@ def judge(before, after):
     return WITHIN, middle, bound, ''
 
 
+def _in_one_state(before, after):
+    '''Both sides in one state of the machine (:mod:`plumbline.model.states`): that of the row after, or another that it met.
+
+    :returns: (rows before, row after); no rows if the two sides met no state in common.
+    '''
+    sessions = [states.of_row(row) for row in before]
+    for row in states.of_row(after):
+        alike = [next((one for one in session if states.same(one['state'], row['state'])), None) for session in sessions]
+        if any(alike):
+            return list(filter(None, alike)), row
+    return [], after
+
+
 def _interval(row):
     return tuple(row['value'] if row[key] is None else row[key] for key in ('interval_low', 'interval_high'))
 
@@ -215,7 +229,12 @@ def _change(rows, after):
         return Change(NEW, **place, after=after['value'])
     if after['value'] is None:
         return Change(FAILED, **place, before=measured[-1]['value'], reason=after['reason'] or '')
-    kind, middle, bound, reason = judge(measured, after)
+    alike, after = _in_one_state(measured, after)
+    if not alike:
+        now = states.text(states.of_row(after)[0]['state'])
+        return Change(UNCLEAR, **place, before=measured[-1]['value'], after=after['value'],
+                      reason=f'measured in another state of the machine than before: {now}')
+    kind, middle, bound, reason = judge(alike, after)
     if place['verdicts'][1] == verdict.FAIL != place['verdicts'][0] and kind not in WRONG:
         kind, reason = FAILED, after['reason'] or ''
     return Change(kind, **place, before=middle, after=after['value'], bound=bound, reason=reason)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plumbline import limits, records, statistics, verdict
+from plumbline import limits, records
 from plumbline.errors import PlumblineError
 
 
@@ -25,6 +25,7 @@ class Metric:
     :attr unit: MB/s, Mflop/s, us, s, bytes, entries or 1.
     :attr limit: the machine's own limit that applies, MB/s, or :obj:`None`.
     :attr unjudged: why this must not be judged here, or :obj:`None`.
+    :attr record: the record that the samples are of, or :obj:`None` if they are of several.
     '''
     metric: str
     subject: str | None
@@ -32,6 +33,7 @@ class Metric:
     unit: str
     limit: float | None = None
     unjudged: str | None = None
+    record: dict | None = None
 
     @property
     def name(self):
@@ -57,12 +59,12 @@ def kernels(group):
 
 def bandwidth(record, subject, limit=None):
     '''Application bandwidth, MB/s.'''
-    return Metric('bandwidth', subject, records.rate(record, 'bytes'), 'MB/s', limit)
+    return Metric('bandwidth', subject, records.rate(record, 'bytes'), 'MB/s', limit, record=record)
 
 
 def flops(record, subject, limit=None):
     '''Performance, Mflop/s.'''
-    return Metric('flops', subject, records.rate(record, 'flops'), 'Mflop/s', limit)
+    return Metric('flops', subject, records.rate(record, 'flops'), 'Mflop/s', limit, record=record)
 
 
 def best_traffic(cases):
@@ -108,20 +110,3 @@ def _against_the_witness(group, witness_best, key):
         samples = records.rate(case, 'traffic') / best
         paired[key(case)] = limits.Paired(samples, float(np.median(samples)), best, 'likwid-bench')
     return paired, ["the limit is likwid-bench's alone: no limit streams were measured"]
-
-
-def judged(metric, reference=None, reference_from=None):
-    '''The metric as it stands in a result (``schemas/result.json``).'''
-    found = statistics.summary(metric.samples)
-    if metric.unjudged:
-        reference = reference_from = None
-    ruling, reason = verdict.judge(found, reference, unit=metric.unit)
-    if metric.unjudged and ruling == verdict.NO_REFERENCE:
-        reason = f'not judged: {metric.unjudged}'
-    return {
-        'name': metric.name, 'metric': metric.metric, 'subject': metric.subject,
-        'value': found.value, 'unit': metric.unit, 'samples': np.asarray(metric.samples).tolist(),
-        'n': found.n, 'spread': found.spread, 'interval': list(found.interval),
-        'reference': list(reference[:3]) if reference else None, 'reference_from': reference_from,
-        'limit': metric.limit, 'verdict': ruling, 'reason': reason,
-    }

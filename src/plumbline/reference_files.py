@@ -17,7 +17,7 @@ import yaml
 from plumbline import schemas
 from plumbline.errors import PlumblineError
 
-_SPECIAL = ('$provenance', '$origin')
+_SPECIAL = ('$provenance', '$origin', '$states')
 _PATTERN_CHARACTERS = re.compile(r'[*?\[\](){}|^$\\]')
 
 
@@ -206,6 +206,22 @@ def _replace_leaves(node, value):
     return {key: child if key == '$index' else
             _replace_leaves(child, value) if isinstance(child, dict) else value
             for key, child in node.items()}
+
+
+def of_states(site, test):
+    '''The references of a test that hold in one state of the machine only, from their provenance.
+
+    :arg site: content of the site's file.
+    :returns: the keys of ``$index``, then metric -> list of ``{'state', 'reference'}``.
+    '''
+    return _of_states(site.get('$provenance', {}).get(test, {}), site.get(test, {}))
+
+
+def _of_states(origin, entry):
+    if isinstance(origin.get('when'), str) or not isinstance(entry, dict):
+        return [{'state': origin['state'], 'reference': entry}, *origin.get('states', ())] if origin.get('state') else None
+    found = {key: _of_states(child, entry[key]) for key, child in origin.items() if key in entry}
+    return {key: child for key, child in found.items() if child}
 
 
 def origins(portable, site, names=('portable.yaml', 'site')):

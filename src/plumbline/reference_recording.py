@@ -14,6 +14,7 @@ from plumbline import archive, reference_yaml, statistics, verdict
 from plumbline.errors import PlumblineError
 from plumbline.limits import IMPOSSIBLE_OF_LIMIT
 from plumbline.metrics import LESS_IS_BETTER
+from plumbline.model import states
 from plumbline.reference_files import directory, load
 from plumbline.reference_peaks import FRACTIONS, above_own_limit, impossible, refuse
 
@@ -181,8 +182,24 @@ def _provenance(rows):
             'compiler': (own or records)[0].get('compiler')}
 
 
+def _within_states(rows, peaks):
+    '''(leaf, provenance, why it is skipped, why it is refused) of one metric: its leaf is that of the usual state, and its
+    provenance has those of the others.'''
+    (state, usual), *others = states.grouped(rows)
+    leaf, unusable, refused = _evaluate(usual, peaks)
+    if leaf is None:
+        return None, None, unusable, refused
+    provenance = _provenance(usual)
+    if state:
+        provenance['state'] = state
+        provenance['states'] = [
+            {'state': other, 'reference': found, **{key: origin[key] for key in ('sessions', 'n', 'spread')}}
+            for other, its_rows in others for found, origin in [(_evaluate(its_rows, peaks)[0], _provenance(its_rows))] if found]
+    return leaf, provenance, None, None
+
+
 def _evaluate(rows, peaks):
-    '''(leaf, why it is skipped, why it is refused) of one metric; just one is not None.'''
+    '''(leaf, why it is skipped, why it is refused) of one metric in one state; just one is not None.'''
     unusable, first = _unusable(rows), rows[0]
     if unusable:
         return None, unusable, None
@@ -251,14 +268,14 @@ def record(archive_root, system, out_path, sessions=5, tests='', peaks=None):
     groups, index = _groups(rows, files, result.skipped)
     for place, its_rows in sorted(groups.items()):
         where = '/'.join(place)
-        leaf, unusable, refused = _evaluate(its_rows, peaks)
+        leaf, provenance, unusable, refused = _within_states(its_rows, peaks)
         if refused:
             wrong.append(f'{where} {refused}')
         elif unusable:
             result.skipped.append((where, unusable))
         else:
             result.written[where] = leaf
-            leaves.append((place, leaf, _provenance(its_rows)))
+            leaves.append((place, leaf, provenance))
     refuse(wrong, f'{path}: refused, nothing is written')
     if not leaves:
         raise PlumblineError(f'{path}: nothing to record, all {len(result.skipped)} metrics were '

@@ -9,11 +9,11 @@ from pathlib import Path
 import yaml
 
 from plumbline.errors import PlumblineError
-from plumbline.reference_files import directory, load, lookup, merge, origins, tests
+from plumbline.reference_files import directory, load, lookup, merge, of_states, origins, tests
 from plumbline.reference_peaks import check
 from plumbline.reference_recording import record
 
-__all__ = ['applying', 'check', 'directory', 'load', 'lookup', 'merge', 'origins', 'record',
+__all__ = ['applying', 'check', 'directory', 'load', 'lookup', 'merge', 'narrowed', 'origins', 'record',
            'write_merged']
 
 MERGED_NAME = 'plumbline-references.yaml'
@@ -44,12 +44,37 @@ def write_merged(stage_dir, system, test=None, folder=None):
     if test is not None:
         files = [{name: entry for name, entry in tests(file).items() if name == test}
                  for file in files]
-    found, sources = merge(*files), origins(*files, names)
-    path = Path(stage_dir).resolve() / MERGED_NAME
+    site = load(folder / names[1]) if (folder / names[1]).exists() else {}
+    of_state = of_states(site, test)
+    return _write(Path(stage_dir).resolve() / MERGED_NAME,
+                  {**merge(*files), '$origin': origins(*files, names), **({'$states': of_state} if of_state else {})})
+
+
+def narrowed(path, test, leaves):
+    '''Leave in the file next to the evidence what is judged by: ReFrame knows no states.
+
+    :arg path: what :func:`write_merged` returned.
+    :arg leaves: metric -> (reference, lower, upper, unit), or None for a metric without a reference in its state.
+    :returns: the path.
+    '''
+    references, name = load(path), type(test).__name__
+    keys = _keys(references, test)
+    usual = lookup(references, name, keys)
+    if all(leaf is None or tuple(usual.get(metric, ())[:3]) == tuple(leaf[:3]) for metric, leaf in leaves.items()) and not any(
+            leaf is None and metric in usual for metric, leaf in leaves.items()):
+        return path
+    node = {metric: [*leaf[:3], usual[metric][3]] for metric, leaf in leaves.items() if leaf is not None}
+    for key in reversed(keys):
+        node = {key: node}
+    entry = {name: {'$index': references[name]['$index'], **node}} if node else {}
+    kept = {key: value for key, value in references.items() if key.startswith('$')}
+    return _write(Path(path), {**entry, **kept})
+
+
+def _write(path, content):
     try:
         with open(path, 'w', encoding='utf-8') as file:
-            yaml.dump({**found, '$origin': sources}, file, Dumper=_Dumper, sort_keys=False,
-                      default_flow_style=None, allow_unicode=True)
+            yaml.dump(content, file, Dumper=_Dumper, sort_keys=False, default_flow_style=None, allow_unicode=True)
     except OSError as error:
         raise PlumblineError(f'{path}: cannot write the references in force: {error.strerror}; '
                              'make room or permit writing there') from None
@@ -90,7 +115,8 @@ def applying(path, test):
 
     :arg path: what :func:`write_merged` returned.
     :arg test: the ReFrame test, after setup.
-    :returns: metric -> ((reference, lower, upper), name of the file); empty if there are none.
+    :returns: metric -> ((reference, lower, upper), name of the file, of states); empty if there are none.  The last is a
+        list of (state, (reference, lower, upper)) where the site has recorded it within states of the machine, else None.
     :raises PlumblineError: if ``$index`` names what the test has not, or what is not text: ReFrame
         only warns, and the metric would lose its reference.
     '''
@@ -98,4 +124,7 @@ def applying(path, test):
     keys = _keys(references, test)
     found = lookup(references, name, keys)
     files = lookup(references['$origin'], name, keys)
-    return {metric: (tuple(leaf[:3]), files[metric]) for metric, leaf in found.items()}
+    states = lookup({name: references.get('$states') or {}}, name, keys)
+    return {metric: (tuple(leaf[:3]), files[metric],
+                     [(one['state'], tuple(one['reference'][:3])) for one in states[metric]] if metric in states else None)
+            for metric, leaf in found.items()}

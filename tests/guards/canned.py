@@ -109,6 +109,14 @@ class Witnessed(Story, rfm.RunOnlyRegressionTest, LimitedCheck):
 
 
 @rfm.simple_test
+class States(Canned):
+    '''What is said of a machine that changes its state?'''
+
+    story = variable(str, value='far')
+    tags = set()
+
+
+@rfm.simple_test
 class AllThreads(Canned):
     '''On which CPUs do all threads run?'''
 

@@ -66,6 +66,21 @@ STORIES = {
 }
 
 
+#: story -> state of each sample, over and over: (latency before, after) in ns, and how many times as long it takes.
+FAR, NEAR, CHANGED = (110, 110, 1.0), (17, 17, 2.0), (110, 17, 1.5)
+STATES = {'far': [FAR], 'near': [NEAR], 'mostly_far': [FAR, FAR, NEAR], 'mostly_near': [NEAR, NEAR, FAR],
+          'flicker': [CHANGED, CHANGED, CHANGED, FAR, NEAR]}
+
+
+def in_states(record, pattern):
+    '''A record whose samples were taken in these states of the machine.'''
+    met = [pattern[i % len(pattern)] for i in range(len(record['seconds']))]
+    latency = {side: [[1e-9 * (state[place] + 0.1 * (i % 3))] for i, state in enumerate(met)]
+               for place, side in enumerate(('before', 'after'))}
+    return {**record, 'seconds': [seconds * state[2] for seconds, state in zip(record['seconds'], met)],
+            'probes': {'core_to_core': latency, 'seconds': 0.001}}
+
+
 def main():
     if '--list' in sys.argv:
         print('triad: made up\n  plain          -        nothing at all')
@@ -82,8 +97,10 @@ def main():
     if story == 'flaky':
         story = 'slow' if is_first_time() else 'good'
     speed, changed = STORIES.get(story, ((1.0,), {}))
-    lines = [json.dumps(MACHINE), json.dumps(record(options, 'load', 'limit')),
-             json.dumps({**record(options, 'plain', 'kernel', *speed), **changed})]
+    found = [record(options, 'load', 'limit'), {**record(options, 'plain', 'kernel', *speed), **changed}]
+    if story in STATES:
+        found = [in_states(one, STATES[story]) for one in found]
+    lines = [json.dumps(MACHINE), *map(json.dumps, found)]
     if story == 'missing':
         lines.pop()
     if story == 'truncated':

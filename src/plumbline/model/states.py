@@ -1,0 +1,251 @@
+'''The states of a machine that its software does not see: which cores share a cache right now.
+
+A hypervisor moves virtual cores: within one cache complex or across two, onto two cores or onto the two hardware threads of
+one.  Bandwidth by two threads then has two true values, and a sample belongs to one of them.  On a machine whose cores
+stay where they are there is one state, and nothing changes.
+
+States are clusters with a gap between them in the core-to-core latency that the team measured before and after each
+sample (:mod:`plumbline.model.probes`).  The clock and the additions per cycle define none: a core that is slow, or shared with
+somebody, must show as slow, and not as a state that nobody has a reference for.
+'''
+
+import itertools
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from plumbline.model import probes
+
+#: Two states are further apart than this factor: two hardware threads of a core, two cores of a cache, of a socket and of
+#: two sockets differ by 1.5 and more; what a core-to-core latency scatters is a few per cent.
+GAP = 1.3
+
+#: ... and than this many robust standard deviations of the wider of the two.
+SIGMAS = 4
+
+#: Values of a cluster, at least: one or two that stand apart are disturbed.
+FEWEST_VALUES = 3
+
+#: Rounds of a state, at least: fewer give no interval of the median.
+FEWEST_ROUNDS = 6
+
+
+def clusters(values):
+    '''Values in clusters with a gap between them.
+
+    :arg values: shape (n,), above 0; NaN where not known.
+    :returns: (labels, centres): for each value the number of its cluster, ascending, or -1 for one that is not known or
+        stands apart from all; the median of each cluster.
+    '''
+    logs = np.log(np.asarray(values, dtype=float))
+    order = np.argsort(logs, kind='stable')
+    order = order[np.isfinite(logs[order])]
+    labels, centres = np.full(logs.size, -1), []
+    for part in _parts(logs[order]) if order.size else ():
+        if part.stop - part.start >= min(FEWEST_VALUES, order.size):
+            labels[order[part]] = len(centres)
+            centres.append(float(np.exp(np.median(logs[order[part]]))))
+    return labels, centres
+
+
+def _parts(ordered, begin=0):
+    '''Slices of an ascending series, cut at its gaps, the widest first.'''
+    steps = np.diff(ordered)
+    for cut in np.argsort(-steps, kind='stable') + 1 if ordered.size > 1 else ():
+        step = steps[cut - 1]
+        if step < math.log(GAP):
+            break
+        if step >= SIGMAS * max(_scatter(ordered[:cut]), _scatter(ordered[cut:])) or min(cut, ordered.size - cut) < FEWEST_VALUES:
+            return _parts(ordered[:cut], begin) + _parts(ordered[cut:], begin + int(cut))
+    return [slice(begin, begin + ordered.size)]
+
+
+def _scatter(x):
+    '''Robust standard deviation of one cluster among those of a side that may have gaps itself: from the quarter of its
+    values that lies closest together, which of a normal distribution is 0.637 standard deviations wide.'''
+    if x.size < FEWEST_VALUES:
+        return 0.0
+    quarter = max(FEWEST_VALUES, math.ceil(x.size / 4))
+    return float(np.min(x[quarter - 1:] - x[:x.size - quarter + 1])) / 0.637
+
+
+def same(a, b):
+    '''Whether two states are one: each latency that both know is the same within half a gap.
+
+    :arg a: a state, dictionary name -> seconds; :obj:`None` or empty: not known, which is the same as any.
+    '''
+    return all(abs(math.log(a[name] / b[name])) < math.log(GAP) for name in (a or {}).keys() & (b or {}).keys())
+
+
+def text(state):
+    '''For people: ``core-to-core 110 ns``.'''
+    latencies = [f'{1e9 * seconds:.3g}' for _, seconds in sorted(state.items())]
+    return f"core-to-core {' / '.join(latencies)} ns" if latencies else 'one state'
+
+
+@dataclass(frozen=True)
+class Found:
+    '''The states that the cases of one program met.
+
+    :attr measurements: their records.
+    :attr labels: for each record, shape (n,): the state of each sample, -1 where it changed within the sample, or is odd.
+    :attr centres: team (:func:`_team`) -> list of states, dictionaries name -> seconds; one, empty, for a thread alone.
+    '''
+    measurements: list
+    labels: list
+    centres: dict
+
+    @property
+    def several(self):
+        '''Whether a state can be told apart at all: not where there was one, and no sample changed it.'''
+        return any(len(found) > 1 for found in self.centres.values())
+
+    def choices(self):
+        '''The states to evaluate in, as dictionaries team -> number: the most frequent first.
+
+        Of the largest team that met several each one; of the others the most frequent.
+        '''
+        count = {team: Counter(int(label) for record, labels in zip(self.measurements, self.labels) if _team(record) == team
+                               for label in labels if label >= 0) for team in self.centres}
+        usual = {team: (found.most_common(1) or [(0, 0)])[0][0] for team, found in count.items()}
+        team = max((team for team, found in self.centres.items() if len(found) > 1), default=None)
+        others = [{**usual, team: number} for number, _ in count[team].most_common()] if team else []
+        return others or [usual]
+
+    def within(self, choice):
+        '''The records with the rounds only in which every case of a group was in the state chosen for its team.
+
+        A group that met too little of it has the state that it was in most; where there is none either, all its rounds count,
+        and its state is not known.
+
+        :returns: copies of the records with ``index`` (its place), ``state`` (dictionary, or None: not known) and
+            ``set_aside`` (how many samples).
+        '''
+        groups = {}
+        for number, record in enumerate(self.measurements):
+            groups.setdefault(record['group'], []).append(number)
+        reduced = [None] * len(self.measurements)
+        for numbers in groups.values():
+            chosen, inside = self._rounds(numbers, choice)
+            for number in numbers:
+                team = _team(self.measurements[number])
+                state = self.centres[team][chosen[team]] if chosen else {} if len(self.centres[team]) < 2 else None
+                reduced[number] = _reduced(self.measurements[number], number, inside, state)
+        return reduced
+
+    def _rounds(self, numbers, choice):
+        '''(the choice, which of its rounds are wholly in it) of a group; (None, all) if no choice has enough of them.'''
+        samples = min(self.labels[number].size for number in numbers)
+        for chosen in (choice, *self.choices()):
+            inside = np.all([self.labels[number][:samples] == chosen[_team(self.measurements[number])] for number in numbers], axis=0)
+            if np.count_nonzero(inside) >= min(FEWEST_ROUNDS, samples):
+                return chosen, inside
+        return None, np.ones(samples, dtype=bool)
+
+    def enough(self, choice):
+        '''Whether each group has rounds enough of a choice.'''
+        return all(self._rounds([number for number, record in enumerate(self.measurements) if record['group'] == group], choice)[0]
+                   == choice for group in {record['group'] for record in self.measurements})
+
+    def shares(self):
+        '''How often a sample was in each state: list of (state, samples), and the number of those in none; of the teams
+        that met several.'''
+        found, none = [], 0
+        for team, centres in self.centres.items():
+            if len(centres) < 2:
+                continue
+            counted = Counter(int(label) for record, labels in zip(self.measurements, self.labels) if _team(record) == team
+                              for label in labels)
+            found += [(centre, counted[number]) for number, centre in enumerate(centres)]
+            none += counted[-1]
+        return found, none
+
+
+def _team(record):
+    return record['threads'], record['ranks']
+
+
+def _reduced(record, number, inside, state):
+    kept = {'index': number, 'state': state, 'set_aside': int(np.count_nonzero(~inside))}
+    for key in ('seconds', 'communication'):
+        if key in record and len(record[key]) == inside.size:
+            kept[key] = [value for value, yes in zip(record[key], inside) if yes]
+    return {**record, **kept}
+
+
+def find(measurements):
+    '''The states that the samples of one program were taken in.
+
+    :arg measurements: its measurement records.
+    :returns: :class:`Found`.
+    '''
+    teams = {}
+    for number, record in enumerate(measurements):
+        latencies = {name: values for name, values in probes.features(record).items() if name.startswith(probes.CORE_TO_CORE)}
+        teams.setdefault(_team(record), []).append((number, latencies))
+    labels, centres = [None] * len(measurements), {}
+    for team, cases in teams.items():
+        centres[team] = _label(cases, [len(measurements[number]['seconds']) for number, _ in cases], labels)
+    return Found(measurements, labels, centres)
+
+
+def _label(cases, sizes, labels):
+    '''Fill in the labels of one team's cases; the states of the team.'''
+    names = sorted(set().union(*(latencies for _, latencies in cases)))
+    combined = [np.zeros((size, 2, 0), dtype=int) for size in sizes]
+    levels = []
+    for name in names:
+        values = [latencies.get(name, np.full((size, 2), np.nan)) for (_, latencies), size in zip(cases, sizes)]
+        flat, found = clusters(np.concatenate(values).ravel())
+        if len(found) < 2:
+            flat = np.zeros_like(flat)          # one cluster: what is not known is in it, too
+        levels.append(found or [math.nan])
+        ends = np.cumsum([2 * size for size in sizes])[:-1]
+        combined = [np.concatenate([before, part.reshape(-1, 2, 1)], axis=2)
+                    for before, part in zip(combined, np.split(flat, ends))]
+    possible = list(itertools.product(*(range(len(found)) for found in levels)))
+    met = Counter(tuple(sample[0]) for case in combined for sample in case if _is_steady(sample))
+    states = [state for state in possible if met[state]] or possible[:1]
+    for (number, _), case in zip(cases, combined):
+        labels[number] = np.array([states.index(tuple(sample[0])) if _is_steady(sample) else -1 for sample in case], dtype=int)
+    return [{name: found[level] for name, found, level in zip(names, levels, state) if not math.isnan(found[level])}
+            for state in states]
+
+
+def _is_steady(sample):
+    '''Before and after alike, and both known.  Shape (2, rounds).'''
+    return bool((sample[0] == sample[1]).all() and (sample >= 0).all())
+
+
+# --- in the archive ---------------------------------------------------------------------------------------------------
+
+def of_row(row):
+    '''A metric's row of the archive in each state that its session met, the one that was judged first.
+
+    :returns: list of rows with ``state`` a dictionary, ``{}`` where nothing is known of it.
+    '''
+    further = [{**row, **{key: one[key] for key in ('state', 'value', 'n', 'spread')}, 'states': None,
+                'interval_low': one['interval'][0], 'interval_high': one['interval'][1]}
+               for one in json.loads(row.get('states') or '[]')]
+    return [{**row, 'state': json.loads(row.get('state') or '{}') or {}}, *({**one, 'state': one['state'] or {}} for one in further)]
+
+
+def grouped(rows):
+    '''Rows of one metric by the state that they were measured in.
+
+    :arg rows: rows of the archive.
+    :returns: list of (state, rows), the state that most rows have first; rows of which no state is known are left out
+        where others have one.
+    '''
+    found = []
+    for row in itertools.chain.from_iterable(map(of_row, rows)):
+        group = next((group for group in found if bool(group[0]) == bool(row['state']) and same(group[0], row['state'])), None)
+        if group is None:
+            found.append((row['state'], [row]))
+        else:
+            group[1].append(row)
+    known = [group for group in found if group[0]] or found
+    return sorted(known, key=lambda group: -len(group[1]))

@@ -1,0 +1,160 @@
+'''States of the machine: found, told, and never judged by each other's references.'''
+
+import numpy as np
+import pytest
+import rfm
+import yaml
+from made_report import measurement
+
+from plumbline.model import states
+
+SERIAL = '--exec-policy=serial'
+NEAR, FAR = 17e-9, 110e-9
+
+
+# --- clusters with a gap ---------------------------------------------------------------------------------------------
+
+def scattered(centre, count, sigma=0.05, seed=1):
+    return centre * np.exp(sigma * np.random.default_rng(seed).standard_normal(count))
+
+
+def test_two_states_are_found_and_what_stands_apart_belongs_to_none():
+    labels, centres = states.clusters([*scattered(NEAR, 30), *scattered(FAR, 70), 2e-6, np.nan])
+    assert centres == pytest.approx([NEAR, FAR], rel=0.05)
+    assert np.bincount(labels + 1).tolist() == [2, 30, 70]
+
+
+def test_three_levels_of_a_larger_team():
+    _, centres = states.clusters(np.concatenate([scattered(centre, 20) for centre in (30e-9, 95e-9, 160e-9)]))
+    assert centres == pytest.approx([30e-9, 95e-9, 160e-9], rel=0.05)
+
+
+@pytest.mark.parametrize('sigma', [0.0, 0.02, 0.1, 0.3])
+def test_noise_is_one_state(sigma):
+    assert all(len(states.clusters(scattered(FAR, 50, sigma, seed))[1]) == 1 for seed in range(100))
+
+
+@pytest.mark.parametrize('values, labels', [([], []), ([FAR], [0]), ([FAR, FAR], [0, 0]), ([np.nan], [-1])])
+def test_few_values(values, labels):
+    assert states.clusters(values)[0].tolist() == labels
+
+
+# --- rounds of a group -----------------------------------------------------------------------------------------------
+
+def in_states(latencies, **changed):
+    '''A record of two threads with these latencies, before and after alike where a number stands.'''
+    both = [value if isinstance(value, tuple) else (value, value) for value in latencies]
+    return measurement(threads=2, seconds=[1.0 + i for i in range(len(both))], probes={
+        'core_to_core': {side: [[pair[place]] for pair in both] for place, side in enumerate(('before', 'after'))}}, **changed)
+
+
+def at(latency):
+    return {'core_to_core.0': pytest.approx(latency, rel=0.01)}
+
+
+def test_only_rounds_that_are_wholly_in_a_state_count():
+    one = in_states([FAR] * 10 + [NEAR] * 6 + [(FAR, NEAR)] * 4)
+    other = in_states([NEAR] + [FAR] * 9 + [NEAR] * 10, variant='nt')
+    met = states.find([one, other])
+    (near, often), (far, seldom) = met.shares()[0]
+    assert (near, often, far, seldom) == (at(NEAR), 17, at(FAR), 19) and met.shares()[1] == 4 and met.several
+    (far, near) = met.choices()
+    first, second = met.within(far)
+    assert first['seconds'] == second['seconds'] == [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0]
+    assert first['state'] == at(FAR) and first['set_aside'] == 11 and first['index'] == 0
+    assert met.enough(near) and [record['seconds'][0] for record in met.within(near)] == [11.0, 11.0]
+
+
+def test_a_group_that_met_another_state_only_is_not_mixed_with_the_rest():
+    met = states.find([in_states([FAR] * 20), in_states([NEAR] * 12, group=1)])
+    assert [record['state'] for record in met.within(met.choices()[0])] == [at(FAR), at(NEAR)]
+
+
+def test_one_state_leaves_all_as_it_is():
+    record = in_states([FAR * (1 + 0.01 * (i % 5)) for i in range(19)] + [None])
+    met = states.find([record, measurement(threads=1, seconds=[1.0] * 20)])
+    assert not met.several and len(met.choices()) == 1
+    assert [reduced['seconds'] for reduced in met.within(met.choices()[0])] == [record['seconds'], [1.0] * 20]
+
+
+def test_a_state_that_never_lasts_a_sample_is_not_known():
+    met = states.find([in_states([(FAR, NEAR)] * 12 + [FAR] * 3 + [NEAR] * 3)])
+    record, = met.within(met.choices()[0])
+    assert record['state'] is None and len(record['seconds']) == 18
+
+
+def test_the_clock_is_no_state_that_excuses():
+    clock = {side: [3.1e9] * 10 + [2.4e9] * 10 for side in ('before', 'after')}
+    assert not states.find([measurement(seconds=[1.0] * 20, probes={'clock': clock})]).several
+
+
+@pytest.mark.parametrize('a, b, expected', [({'core_to_core.0': FAR}, {'core_to_core.0': 1.2 * FAR}, True),
+                                            ({'core_to_core.0': FAR}, {'core_to_core.0': NEAR}, False), ({}, {'core_to_core.0': NEAR}, True)])
+def test_states_of_two_sessions(a, b, expected):
+    assert states.same(a, b) is expected
+
+
+# --- from the program to the verdict ---------------------------------------------------------------------------------
+
+@pytest.fixture(scope='module')
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('states')
+    commands = rfm.tools(folder / 'bin', without=rfm.LIKWID, scripts=[rfm.GUARDS / 'cmake'])
+    (folder / 'references').mkdir()
+    return rfm.Workplace(folder / 'place', commands, PLUMBLINE_REFERENCES=folder / 'references')
+
+
+def run(place, story):
+    '''The metric bandwidth.plain, and what the check says of the machine.'''
+    done = place.reframe('-r', SERIAL, '-n', '^States', '-S', f'States.story={story}')
+    case, = [case for run in done.report['runs'] for case in run['testcases'] if case['name'].startswith('States')]
+    found, = [metric for metric in case['plumbline']['metrics'] if metric['name'] == 'bandwidth.plain']
+    return found, case['plumbline']['notes'], case
+
+
+def test_a_value_is_of_one_state_and_the_others_are_told(place):
+    found, notes, _ = run(place, 'mostly_far')
+    assert found['value'] == pytest.approx(10000, rel=0.02) and found['set_aside'] == 8
+    assert found['state'] == at(FAR)
+    other, = found['states']
+    assert other['value'] == pytest.approx(5000, rel=0.02) and other['n'] == 8
+    assert any('core-to-core 17.2 ns in 16 samples, core-to-core 110 ns in 34 samples' in note for note in notes), notes
+
+
+def test_references_hold_within_their_state(place):
+    file = place.folder.parent / 'references' / 'made.yaml'
+    run(place, 'far')
+    assert place.judge().code == 0
+    recorded = place.plumbline('references', 'record', 'made', '--tests', '^States', '--sessions', '1')
+    assert recorded.code == 0, recorded.out
+    assert 'core_to_core.0' in file.read_text()
+
+    met, _, case = run(place, 'mostly_far')
+    assert met['verdict'] == 'PASS' and case['result'] == 'pass'
+    rarer, _, case = run(place, 'mostly_near')
+    assert rarer['verdict'] == 'PASS' and rarer['value'] == pytest.approx(10000, rel=0.02) and case['result'] == 'pass'
+    unknown, _, case = run(place, 'near')
+    assert unknown['verdict'] == 'NO REFERENCE' and case['result'] == 'pass', case['fail_reason']
+    assert unknown['reason'] == 'no reference of this state (core-to-core 17.1 ns); made.yaml has one of core-to-core 110 ns'
+
+
+def test_both_states_are_recorded_where_both_were_met(place):
+    file = place.folder.parent / 'references' / 'made.yaml'
+    file.unlink(missing_ok=True)
+    run(place, 'mostly_far')
+    assert place.judge().code == 0
+    assert place.plumbline('references', 'record', 'made', '--tests', '^States', '--sessions', '1').code == 0
+    origin = next(iter(next(iter(yaml.safe_load(file.read_text())['$provenance']['States'].values())).values()))
+    origin = origin.get('bandwidth.plain') or next(iter(origin.values()))['bandwidth.plain']
+    assert origin['states'][0]['reference'][0] == pytest.approx(5000, rel=0.02)
+    found, _, _ = run(place, 'near')
+    assert found['verdict'] == 'PASS' and found['value'] == pytest.approx(5000, rel=0.02)
+    file.unlink()
+
+
+def test_a_state_that_never_lasts_is_no_pass(place):
+    portable = place.folder.parent / 'references' / 'portable.yaml'
+    portable.write_text("States:\n  $index: [$partition, $environ]\n  .*:\n    .*:\n      of_limit.plain: [1.0, -0.35, 0.1, '1']\n")
+    done = place.reframe('-r', SERIAL, '-n', '^States', '-S', 'States.story=flicker')
+    portable.unlink()
+    assert 'UNSTABLE: of_limit.plain: fewer than 6 rounds in one state' in done.out
