@@ -1,6 +1,8 @@
 '''Which samples were taken in the same state of the machine, by what a probe read beside them.  Pure functions.
 
-No constant of one machine is in here: clusters are told by the gap between them, compared with their own widths.
+No constant of one machine is in here: clusters are told by the gap between them, compared with their own widths.  Unlike
+the states within which a metric is judged (:mod:`plumbline.model.states`, from the latency that one program met), these are of
+any probe and of all sessions, whose stray readings fill the gap; and nothing depends on them but what the report says.
 '''
 
 import numpy as np
