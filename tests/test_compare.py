@@ -63,6 +63,19 @@ def kinds(found):
     return {change.metric: change.kind for change in found.changes}
 
 
+def test_sessions_are_compared_in_the_state_that_both_met(write):
+    def at(latency, value, others=()):
+        further = [{'state': {'core_to_core.0': 1e-9 * ns}, 'value': other, 'n': 9, 'spread': 0.02, 'interval': [other * 0.99, other * 1.01]}
+                   for ns, other in others]
+        return write(case(metric('bandwidth.nt', value, state={'core_to_core.0': 1e-9 * latency}, states=further)))
+    far, near = at(110, 1000), at(17, 500)
+    assert kinds(compared(far, at(112, 1000))) == {'bandwidth.nt': 'within noise'}
+    assert kinds(compared(far, at(17, 500, [(110, 1001.0)]))) == {'bandwidth.nt': 'within noise'}
+    assert kinds(compared(far, at(17, 500, [(110, 600.0)]))) == {'bandwidth.nt': 'slower'}
+    change, = compared(far, near).changes
+    assert change.kind == 'unclear' and change.reason == 'measured in another state of the machine than before: core-to-core 17 ns'
+
+
 # --- what is named ------------------------------------------------------------------------------------------------------
 
 def test_a_slowed_metric_is_named_and_noise_is_not(write):

@@ -50,6 +50,29 @@ def test_deviation_by_hand():
     assert column(rows, 'rank') == {'n4': 1, 'n3': 2, 'n2': 3, 'n1': 4, 'n5': 5}
 
 
+def of_state(rows, latencies, others=()):
+    '''The nodes' values were measured at these core-to-core latencies, ns; ``others`` (node, latency, value) as well.'''
+    further = {node: json.dumps([{'state': {'core_to_core.0': 1e-9 * latency}, 'value': value, 'n': 9, 'spread': 0.0,
+                                  'interval': [value, value]}]) for node, latency, value in others}
+    return rows.with_columns(state=pl.Series([json.dumps({'core_to_core.0': 1e-9 * latency}) for latency in latencies]),
+                             states=pl.Series([further.get(node) for node in rows['node']], dtype=pl.String))
+
+
+def test_nodes_are_compared_within_a_state():
+    values = table(numbered(100, 101, 99, 50, 51, 49, 60))
+    assert ranking.rank(values).out_of_true().is_empty()        # two sorts
+    found = ranking.rank(of_state(values, [110, 112, 111, 17, 17, 18, 110]))
+    assert found.out_of_true()['node'].to_list() == ['n7']
+
+
+def test_a_node_that_met_the_state_of_its_peers_is_compared_there():
+    values = table(numbered(100, 101, 99, 50))
+    alone = of_state(values, [110, 112, 111, 17])
+    assert ranking.rank(alone).out_of_true()['node'].to_list() == ['n4']       # no peers in its state: it stands out
+    met_both = of_state(values, [110, 112, 111, 17], [('n4', 110, 100.0)])
+    assert ranking.rank(met_both).out_of_true().is_empty()
+
+
 @pytest.mark.parametrize('count', [2, 3, 4, 7, 10])
 def test_median_and_mad_of_the_others(count):
     x = np.random.default_rng(count).integers(0, 6, count).astype(float)        # with ties

@@ -1,7 +1,8 @@
 import numpy as np
 import reframe as rfm
 from plumbline import metrics
-from plumbline.mpi import pingpong as model
+from plumbline.model import probes
+from plumbline.mpi import messages, pingpong as model
 from plumbline.mpi.check import MpiCheck
 from plumbline.report.quantity import size as text_of
 from reframe.core.builtins import parameter, run_after, variable
@@ -39,6 +40,7 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
         curves = {variant: model.curve(self.measurements, variant) for variant in ('standard', 'swapped', 'touched')}
         for variant, found in curves.items():
             yield metrics.Metric('latency', f'{variant}.{self.transport}', found[min(found)] * 1e6, 'us')
+            yield from self.against_handover(variant)
             line = model.fit(found)
             self.note(f'{variant}: {line.bandwidth / 1e6:.0f} MB/s for messages without end, residuals of the fit up to '
                       f'{100 * line.worst:.0f} %')
@@ -50,6 +52,21 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
             worst = max(wrong, key=lambda size: np.median(wrong[size]))
             self.note(f'cache artefact at {len(wrong)} sizes from {text_of(min(wrong))} to {text_of(max(wrong))}: untouched '
                       f'buffers look up to {np.median(wrong[worst]):.2f} times as fast, at {text_of(worst)}')
+
+    def against_handover(self, variant):
+        '''A message in shared memory is at best one cache line from core to core; the rest is the library's.'''
+        shortest = min((record for record in self.measurements if record['variant'] == variant), key=lambda record: record['size'])
+        subject, limit = f'{variant}.{self.transport}', probes.beside(shortest, f'{probes.CORE_TO_CORE}.0')
+        if self.transport != 'shm':
+            return
+        if limit is None:
+            self.skip_metric(f'overhead.{subject}', 'core-to-core latency not known: the ranks share no node, or no time to run together')
+            return
+        known = np.isfinite(limit)
+        latency, limit = messages.seconds(shortest)[known], limit[known]
+        yield metrics.Metric('overhead', subject, (latency - limit) * 1e6, 'us', record=shortest)
+        yield metrics.Metric('of_limit', f'latency.{subject}', limit / latency, '1', record=shortest,
+                             unjudged='the limit is of the cores, the time above it of the MPI')
 
     def half(self, variant, size):
         subject = f'{variant}.{self.transport}'

@@ -48,6 +48,18 @@ def features(record):
     return found
 
 
+def beside(record, name):
+    '''One probe beside each sample: the mean of before and after.
+
+    :returns: shape (n,); NaN where neither is known, or None where nothing is.
+    '''
+    found = features(record).get(name)
+    if found is None:
+        return None
+    known = np.where(np.isnan(found), found[:, ::-1], found)        # one of the two where the other is not known
+    return known.mean(axis=1)
+
+
 def _rounds(probe):
     sides = (probe['before'], probe['after']) if isinstance(probe, dict) else ()
     return {len(row) for side in sides for row in side if isinstance(row, list)}

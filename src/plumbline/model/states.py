@@ -172,7 +172,10 @@ def _reduced(record, number, inside, state):
     kept = {'index': number, 'state': state, 'set_aside': int(np.count_nonzero(~inside)), 'rounds': np.flatnonzero(inside).tolist()}
     for key in ('seconds', 'communication'):
         if key in record and len(record[key]) == inside.size:
-            kept[key] = [value for value, yes in zip(record[key], inside) if yes]
+            kept[key] = list(itertools.compress(record[key], inside))
+    if 'probes' in record:
+        kept['probes'] = {name: {side: list(itertools.compress(values, inside)) for side, values in probe.items()}
+                          for name, probe in record['probes'].items() if isinstance(probe, dict)}
     return {**record, **kept}
 
 

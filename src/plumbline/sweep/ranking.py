@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.metrics import LESS_IS_BETTER, MORE_IS_BETTER
+from plumbline.model import states
 from plumbline.statistics import MAD_TO_SIGMA
 
 #: Fewer nodes than this cannot say which of them is odd.
@@ -82,7 +83,8 @@ def rank(frame):
     :returns: :class:`Ranking`.
     '''
     known = frame.filter(pl.col('value').is_finite() & pl.col('metric').is_in(list(BAD)))
-    groups = [group for group in known.partition_by(METRIC, maintain_order=True) if group.height >= FEWEST]
+    groups = [group for rows in known.partition_by(METRIC, maintain_order=True) for group in _by_state(rows)
+              if group.height >= FEWEST]
     rows = pl.concat(map(_against_peers, groups)) if groups else _against_peers(known.clear())
     apart = pl.col('value') - pl.col('median')
     sign = pl.col('metric').replace_strict(BAD, return_dtype=pl.Float64)
@@ -92,6 +94,24 @@ def rank(frame):
         deviation=deviation, bad=sign * deviation, off=pl.col('value') / pl.col('median') - 1,
         rank=(sign * pl.col('value')).rank('min').over(METRIC).cast(pl.Int64))
     return Ranking(rows.drop('low'), _few(known), _divided(rows), _lacking(frame))
+
+
+def _by_state(rows):
+    '''One metric's rows in the states of the machine (:mod:`plumbline.model.states`) that enough nodes met; each node is in one.
+
+    Too few nodes in a state have no peers there: they stay with the others, and so stand out.
+    '''
+    if rows['state'].is_null().all():
+        return [rows]
+    left, parts = {row['node']: row for row in rows.to_dicts()}, []
+    for _, alike in states.grouped(list(left.values())):
+        alike = [row for row in alike if row['node'] in left]
+        if len(alike) >= FEWEST:
+            parts.append(alike)
+            left = {node: row for node, row in left.items() if node not in {row['node'] for row in alike}}
+    parts = parts or [[]]
+    parts[0] += left.values()
+    return [pl.DataFrame([{**row, 'state': None, 'states': None} for row in part], schema=rows.schema, strict=False) for part in parts]
 
 
 def _against_peers(rows):

@@ -11,6 +11,7 @@ Columns of :func:`frame` (:data:`COLUMNS`), one row per metric, test case and no
 ``name``       the metric and what it is about, e.g. ``bandwidth.nt``; its parts: ``metric``, ``subject`` (may be null)
 ``value``      median of the samples, in ``unit`` (MB/s, Mflop/s, us, s, bytes, entries or 1)
 ``samples``    what it is the median of
+``state``      core-to-core latency that the value was measured at, and ``states``, the metric at others: as in the archive
 ``spread``     robust relative spread of the samples: 0.7413 x IQR / |median|; null for fewer than two
 ``verdict``    PASS, FAIL, UNSTABLE or NO REFERENCE, with ``reason``
 =============  =======================================================================================================
@@ -37,7 +38,8 @@ SWEEPS, ARCHIVE = REPORTS / 'sweeps', REPORTS / 'archive'
 COLUMNS = pl.Schema({
     'system': pl.String, 'partition': pl.String, 'environ': pl.String, 'node': pl.String, 'kind': pl.String,
     'check': pl.String, 'name': pl.String, 'metric': pl.String, 'subject': pl.String, 'value': pl.Float64,
-    'unit': pl.String, 'samples': pl.List(pl.Float64), 'spread': pl.Float64, 'verdict': pl.String, 'reason': pl.String})
+    'unit': pl.String, 'samples': pl.List(pl.Float64), 'spread': pl.Float64,
+    'state': pl.String, 'states': pl.String, 'verdict': pl.String, 'reason': pl.String})
 
 #: Memory of nodes that should be alike differs by what their firmware keeps: from one to the next at most this share.
 MEMORY_ALIKE = 0.02
