@@ -195,8 +195,18 @@ def test_level_of_many_cpus_is_found_at_once(loops):
     cpus = (ctypes.c_int * 1024)(*itertools.islice(itertools.cycle(CPUS), 1024))
     begin = time.monotonic()
     for _ in range(100):
-        loops.pl_level_of(ctypes.c_size_t(10**12), cpus, 1024)
+        loops.pl_level_of(ctypes.c_size_t(10**12), cpus, 1024, 1)
     assert time.monotonic() - begin < 0.5
+
+
+@pytest.mark.parametrize('ranks', [1, 2, 3])
+def test_ranks_on_a_cpu_share_its_caches(loops, programs, ranks):
+    caches = [cache for cache in programs.measured('triad', '--size', 8, *QUICK, on=CPUS[:1]).machine['caches'] if cache['level'] <= 3]
+    cpus = (ctypes.c_int * 3)(*[CPUS[0]] * 3)
+    for cache, beyond in zip(caches, [cache['level'] for cache in caches[1:]] + [0]):
+        fits = cache['size'] // ranks
+        assert loops.pl_level_of(ctypes.c_size_t(fits), cpus, 1, ranks) == cache['level']
+        assert loops.pl_level_of(ctypes.c_size_t(fits + 1), cpus, 1, ranks) == beyond
 
 
 GROUPS = {

@@ -42,8 +42,9 @@ pl_cpus pl_parse_cpulist(const char *text, const char **rest);  /* rest: where t
 pl_cpus pl_allowed_cpus(void);          /* the same list at every call: not to be freed */
 pl_caches pl_caches_of(int cpu);        /* data and unified caches; read once: not to be freed */
 int pl_numa_node_count(void);
-/* Level in which a working set lives when these CPUs share it: 1, 2, 3; 0 is memory. */
-int pl_level_of(size_t working_set, const int *cpus, int count);
+/* Level in which the working set of the first rank lives, 1, 2, 3; 0 is memory: its threads share it, and each of the other ranks
+ * of its node has one as large.  The CPUs of the threads of each rank, one rank after the other. */
+int pl_level_of(size_t working_set, const int *cpus, int threads, int ranks);
 
 /* cgroup.c; root: "" but for tests */
 double pl_cpu_quota(const char *root);      /* CPUs; 0: no limit */

@@ -131,6 +131,7 @@ int pl_main(int argc, char **argv, const pl_kernel *kernel);
 typedef struct {
     int rank, ranks;
     int on_node;                        /* how many of them share this node's memory */
+    int node;                           /* which node: the rank of the first of them */
     const char *library;                /* the MPI, as it calls itself; NULL without one */
     void (*meet)(void);
     double (*greatest)(double);         /* of all processes; not a number where it is that on any */

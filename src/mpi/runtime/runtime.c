@@ -81,14 +81,13 @@ static void write_places(void)
     putchar(']');
 }
 
-static int processes_on_node(void)
+static void look_at_node(void)
 {
     MPI_Comm node;
-    int count;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    MPI_Comm_size(node, &count);
+    MPI_Comm_size(node, &pl_processes.on_node);
+    MPI_Allreduce(&pl_processes.rank, &pl_processes.node, 1, MPI_INT, MPI_MIN, node);
     MPI_Comm_free(&node);
-    return count;
 }
 
 /* First line of what the library calls itself, as far as it says which it is; some go on with the whole configuration. */
@@ -133,7 +132,7 @@ int pl_mpi_main(int argc, char **argv, const pl_kernel *kernel)
     atexit(finish);
     MPI_Comm_rank(MPI_COMM_WORLD, &pl_processes.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &pl_processes.ranks);
-    pl_processes.on_node = processes_on_node();
+    look_at_node();
     pl_processes.library = library();
     pl_processes.meet = meet;
     pl_processes.greatest = greatest;
