@@ -195,7 +195,7 @@ def test_level_of_many_cpus_is_found_at_once(loops):
     cpus = (ctypes.c_int * 1024)(*itertools.islice(itertools.cycle(CPUS), 1024))
     begin = time.monotonic()
     for _ in range(100):
-        loops.pl_level_of(ctypes.c_size_t(10**12), cpus, 1024)
+        loops.pl_level_of(ctypes.c_size_t(10**12), cpus, 1024, 1)
     assert time.monotonic() - begin < 0.5
 
 
@@ -232,7 +232,7 @@ def test_machines_of_more_than_1024_cpus(loops, tmp_path, monkeypatch):
         assert allowed.cpu[:allowed.count] == [3, 2000, 2001, 5998, 5999]
     listed = large.pl_parse_cpulist(b'0-4095,65535,65536', None)
     assert listed.cpu[:listed.count] == [*range(4096), 65535]
-    assert large.pl_level_of(ctypes.c_size_t(10**12), (ctypes.c_int * 3)(-1, 5999, 65535), 3) == 0
+    assert large.pl_level_of(ctypes.c_size_t(10**12), (ctypes.c_int * 3)(-1, 5999, 65535), 3, 1) == 0
 
 
 @pytest.mark.parametrize('bound, together', [
@@ -244,6 +244,16 @@ def test_threads_of_one_numa_node_may_share_their_data(loops, bound, together):
     def lists(of):
         return (Cpus * len(of))(*(Cpus(len(cpus), (ctypes.c_int * len(cpus))(*cpus)) for cpus in of))
     assert loops.pl_count_together(lists(bound), len(bound), lists([[0, 1], [2, 3]]), 2) == together
+
+
+@pytest.mark.parametrize('ranks', [1, 2, 3])
+def test_ranks_on_a_cpu_share_its_caches(loops, programs, ranks):
+    caches = [cache for cache in programs.measured('triad', '--size', 8, *QUICK, on=CPUS[:1]).machine['caches'] if cache['level'] <= 3]
+    cpus = (ctypes.c_int * 3)(*[CPUS[0]] * 3)
+    for cache, beyond in zip(caches, [cache['level'] for cache in caches[1:]] + [0]):
+        fits = cache['size'] // ranks
+        assert loops.pl_level_of(ctypes.c_size_t(fits), cpus, 1, ranks) == cache['level']
+        assert loops.pl_level_of(ctypes.c_size_t(fits + 1), cpus, 1, ranks) == beyond
 
 
 GROUPS = {

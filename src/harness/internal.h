@@ -46,8 +46,9 @@ int pl_numa_node_count(void);
 /* How many of the first threads are bound to CPUs of the first one's node, given the CPUs of each thread and node. */
 int pl_count_together(const pl_cpus *bound, int threads, const pl_cpus *node, int nodes);
 bool pl_on_one_node(int threads);       /* the first so many of the team: whoever of them touches a page, it lies there */
-/* Level in which a working set lives when these CPUs share it: 1, 2, 3; 0 is memory. */
-int pl_level_of(size_t working_set, const int *cpus, int count);
+/* Level in which the working set of the first rank lives, 1, 2, 3; 0 is memory: its threads share it, and each of the other ranks
+ * of its node has one as large.  The CPUs of the threads of each rank, one rank after the other. */
+int pl_level_of(size_t working_set, const int *cpus, int threads, int ranks);
 
 /* cgroup.c; root: "" but for tests */
 double pl_cpu_quota(const char *root);      /* CPUs; 0: no limit */

@@ -111,15 +111,23 @@ static void verify(pl_measurement *m)
 static void look_at_threads(pl_measurement *m)
 {
     const int threads = m->c.threads, ranks = pl_processes.ranks;
-    int here[threads], all[ranks];
+    int here[threads], all[ranks], node[ranks], beside[ranks * threads], count = 1;
     pl_where_threads_run(threads, here);
     for (int i = 0; i < threads; i++) {
         pl_processes.collect(here[i], all);
         for (int rank = 0; rank < ranks; rank++)
             m->cpus[rank * threads + i] = all[rank];
     }
-    /* Nodes may differ, but what follows from the level is done by all or none. */
-    m->c.level = (int)pl_processes.greatest(pl_level_of(m->working_set, here, threads));
+    pl_processes.collect(pl_processes.node, node);
+    memcpy(beside, here, sizeof here);
+    for (int rank = 0; rank < ranks; rank++)
+        if (rank != pl_processes.rank && node[rank] == pl_processes.node)
+            memcpy(beside + threads * count++, m->cpus + rank * threads, sizeof here);
+    /* Nodes and working sets may differ, but what follows from the level, the farthest, is done by all or none. */
+    enum { MEMORY = 4 };
+    const size_t largest = (size_t)pl_processes.greatest((double)m->working_set);
+    const int level = pl_level_of(largest, beside, threads, count);
+    m->c.level = (int)pl_processes.greatest(level ? level : MEMORY) % MEMORY;
     m->work = m->c.kernel->work(&m->c);     /* traffic depends on the level */
 }
 

@@ -133,6 +133,7 @@ int pl_main(int argc, char **argv, const pl_kernel *kernel);
 typedef struct {
     int rank, ranks;
     int on_node, at_node;               /* how many of them share this node's memory, and which of those this is */
+    int node;                           /* which node: the rank of the first of them */
     void *(*share)(size_t bytes);       /* zeroed memory that those on this node have in common; NULL: there is none */
     const char *library;                /* the MPI, as it calls itself; NULL without one */
     void (*meet)(void);

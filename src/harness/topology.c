@@ -155,36 +155,62 @@ pl_caches pl_caches_of(int cpu)
     return known[cpu];
 }
 
-/* Total size of the distinct caches of one level that these CPUs reach. */
-static size_t capacity(int level, const int *cpus, int count)
+/* The distinct caches of one level that these CPUs reach: at most as many; how many. */
+static int reached(int level, const int *cpus, int count, const pl_cache **found)
 {
-    size_t total = 0;
+    int caches = 0;
     bool *const served = pl_allocate(MOST_CPUS * sizeof *served, "the list of CPUs");
     for (int i = 0; i < count; i++) {
-        const pl_caches caches = pl_caches_of(cpus[i]);
-        if (!caches.count || served[cpus[i]])
+        const pl_caches all = pl_caches_of(cpus[i]);
+        if (!all.count || served[cpus[i]])
             continue;
         served[cpus[i]] = true;
-        for (int j = 0; j < caches.count; j++) {
-            const pl_cache *cache = &caches.cache[j];
-            if (cache->level != level)
+        for (int j = 0; j < all.count; j++) {
+            if (all.cache[j].level != level)
                 continue;
-            total += cache->size;
-            for (int s = 0; s < cache->shared.count; s++)
-                served[cache->shared.cpu[s]] = true;
+            found[caches++] = &all.cache[j];
+            for (int s = 0; s < all.cache[j].shared.count; s++)
+                served[all.cache[j].shared.cpu[s]] = true;
         }
     }
     free(served);
-    return total;
+    return caches;
 }
 
-int pl_level_of(size_t working_set, const int *cpus, int count)
+static bool is_same(const pl_cache *a, const pl_cache *b)
 {
-    for (int level = 1; level <= 3; level++) {      /* a fourth level counts as memory: the schema has three */
-        const size_t size = capacity(level, cpus, count);
-        if (size && working_set <= size)
-            return level;
+    return a == b || (a->shared.count && b->shared.count && a->shared.cpu[0] == b->shared.cpu[0]);
+}
+
+/* Whether what all ranks want of the caches of a level that the first of them reaches fits into each of these.  A rank spreads
+ * its working set evenly over those that it reaches. */
+static bool fits(int level, size_t working_set, const int *cpus, int threads, int ranks)
+{
+    const pl_cache *own[MAX_LEVELS * threads], *others[MAX_LEVELS * threads];
+    const int count = reached(level, cpus, threads, own);
+    double wanted[count + 1];       /* of each of its own: bytes per byte */
+    memset(wanted, 0, sizeof wanted);
+    for (int rank = 0; rank < ranks; rank++) {
+        const int found = reached(level, cpus + rank * threads, threads, others);
+        double total = 0;
+        for (int i = 0; i < found; i++)
+            total += (double)others[i]->size;
+        for (int i = 0; i < found; i++)
+            for (int k = 0; k < count; k++)
+                if (is_same(own[k], others[i]))
+                    wanted[k] += (double)working_set / total;
     }
+    for (int k = 0; k < count; k++)
+        if (wanted[k] > 1)
+            return false;
+    return count > 0;
+}
+
+int pl_level_of(size_t working_set, const int *cpus, int threads, int ranks)
+{
+    for (int level = 1; level <= 3; level++)        /* a fourth level counts as memory: the schema has three */
+        if (fits(level, working_set, cpus, threads, ranks))
+            return level;
     return 0;
 }
 
