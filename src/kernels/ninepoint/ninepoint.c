@@ -127,10 +127,10 @@ static pl_range columns_of(size_t n, int thread, int threads)
     return (pl_range){part.begin + 1, part.end + 1};
 }
 
-/* Small whole numbers, so that all results are exact; 0.25, 0.125 and REL are as well.  The product makes the second and
- * the mixed differences differ from point to point. */
-static int x_of(size_t i, size_t j) { return (int)((7 * (unsigned)i + 3 * (unsigned)j + (unsigned)i * (unsigned)j) & 127) - 63; }
-static int y_of(size_t i, size_t j) { return (int)((3 * (unsigned)i + 5 * (unsigned)j + ((unsigned)i * (unsigned)j >> 2)) & 127) - 63; }
+/* Small whole numbers, so that all results are exact; 0.25, 0.125 and REL are as well.  Random: all differences differ from
+ * point to point. */
+static int x_of(size_t i, size_t j) { return (int)(pl_mix(j << 32 | i) & 127) - 63; }
+static int y_of(size_t i, size_t j) { return (int)(pl_mix(j << 32 | i) >> 7 & 127) - 63; }
 
 /* The first and the last thread have a column of the boundary each; what pads a column is no number: nobody may read it. */
 static void touch(const pl_case *c, int thread, int threads)
@@ -264,7 +264,7 @@ static double verify(const pl_case *c)
                 const double error = inner ? fabs(a->array[k][at] - right[k]) : untouched(&a->array[k][at]) ? 0 : INFINITY;
                 if (isnan(error))
                     return error;
-                worst = error > worst ? error : worst;
+                worst = pl_worse(worst, error);
             }
         }
     for (int k = AA; k < ARRAYS; k++)
