@@ -92,11 +92,8 @@ static double share(const pl_case *c, int thread)
     return (double)(part.end - part.begin);
 }
 
-/* Small whole numbers, so that all results are exact. */
-static int value(size_t i, size_t j, size_t k)
-{
-    return (int)((5 * (unsigned)i ^ 3 * (unsigned)j ^ 7 * (unsigned)k) & 1023);
-}
+/* Small whole numbers, so that all results are exact; without a period along a row, and each row has another order. */
+static int value(size_t i, size_t j, size_t k) { return (int)((pl_mix(i) ^ pl_mix(j << 32 | k)) & 1023); }
 
 /* Where in the arrays the interior row of this number begins. */
 static size_t begin_of_row(const pl_case *c, size_t number)
@@ -250,7 +247,7 @@ static double error_of_row(const jacobi_box *box, const double *v, size_t j, siz
         const double error = fabs(v[i] - expected(i, j, k));
         if (isnan(error))
             return error;
-        worst = error > worst ? error : worst;
+        worst = pl_worse(worst, error);
     }
     return worst;
 }
@@ -270,7 +267,7 @@ static double verify(const pl_case *c)
             bool changed = !untouched(v);
             if (isnan(error))
                 return error;
-            worst = error > worst ? error : worst;
+            worst = pl_worse(worst, error);
             for (size_t i = inner ? box.n - 1 : 1; i < box.row; i++)
                 changed |= !untouched(v + i);
             for (size_t i = 0; i < box.n; i++)

@@ -131,10 +131,10 @@ static double share(const pl_case *c, int thread)
     return (double)(part.end - part.begin);
 }
 
-/* Small whole numbers, so that all results are exact; 0.25, 0.125 and REL are as well.  The product makes the second and
- * the mixed differences differ from point to point. */
-static int x_of(size_t i, size_t j) { return (int)((7 * (unsigned)i + 3 * (unsigned)j + (unsigned)i * (unsigned)j) & 127) - 63; }
-static int y_of(size_t i, size_t j) { return (int)((3 * (unsigned)i + 5 * (unsigned)j + ((unsigned)i * (unsigned)j >> 2)) & 127) - 63; }
+/* Small whole numbers, so that all results are exact; 0.25, 0.125 and REL are as well.  Random: all differences differ from
+ * point to point. */
+static int x_of(size_t i, size_t j) { return (int)(pl_mix(j << 32 | i) & 127) - 63; }
+static int y_of(size_t i, size_t j) { return (int)(pl_mix(j << 32 | i) >> 7 & 127) - 63; }
 
 /* Where in the arrays the interior point of this number is. */
 static size_t place_of(const pl_case *c, size_t number)
@@ -279,7 +279,7 @@ static double verify(const pl_case *c)
                 const double error = inner ? fabs(a->array[k][at] - right[k]) : untouched(&a->array[k][at]) ? 0 : INFINITY;
                 if (isnan(error))
                     return error;
-                worst = error > worst ? error : worst;
+                worst = pl_worse(worst, error);
             }
         }
     for (int k = AA; k < ARRAYS; k++)

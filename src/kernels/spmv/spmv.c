@@ -310,7 +310,7 @@ static double verify(const pl_case *c)
         double error = fabs(p->y[i] - right[i]);
         if (sizes && error != 0)
             error /= sizes[i];
-        worst = !(error <= worst) ? error : worst;      /* not a number counts */
+        worst = pl_worse(worst, error);
     }
     free(right);
     free(sizes);

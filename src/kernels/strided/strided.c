@@ -44,9 +44,9 @@ static void *create(const pl_case *c)
     return pl_buffers_create(c, BUFFERS, bytes, NULL);
 }
 
-/* Whole numbers that tell neighbours apart, at distances of powers of two as well; those of X and of Y differ. */
-static double value_x(size_t i) { return (double)(int)((i ^ i >> 9 ^ i >> 18) & 1023); }
-static double value_y(size_t i) { return value_x(i) + 2000; }
+/* Without a period; those of X are odd, those of Y even and not 0. */
+static double value_x(size_t i) { return pl_value(i); }
+static double value_y(size_t i) { return 2 * pl_value(i); }
 
 static void touch(const pl_case *c, int thread, int threads)
 {
@@ -118,7 +118,7 @@ static part_view view(const pl_case *c, int thread)
     return (part_view){n, part.begin, array(c, X) + part.begin, y, length < n ? y + length : NULL};
 }
 
-enum { BEHIND = -1 };
+static const double BEHIND = 0.5;      /* no loop writes it: all values are whole */
 
 static void poison(const pl_case *c)
 {
@@ -141,7 +141,7 @@ static double verify_part(const part_view *v, size_t k, bool written)
             const size_t at = moved_by(v->n, k, offset / STRIDED_LINE) + row;
             const double error = written ? fabs(v->x[i] - value_y(v->begin + at))
                                          : fabs(v->y[at] - value_x(v->begin + i));
-            worst = !(error <= worst) ? error : worst;      /* not a number counts */
+            worst = pl_worse(worst, error);
         } else if (written && !isnan(v->x[i]))
             worst = INFINITY;       /* lies between what is to be written */
         if (++offset == k) {
@@ -158,7 +158,7 @@ static double verify(const pl_case *c)
     for (int thread = 0; thread < c->threads; thread++) {
         const part_view v = view(c, thread);
         const double error = verify_part(&v, (size_t)c->tuning[STRIDED_STRIDE], writes(c));
-        worst = !(error <= worst) ? error : worst;
+        worst = pl_worse(worst, error);
     }
     return worst;
 }
