@@ -3,6 +3,7 @@
 import ctypes
 import itertools
 import os
+import re
 import signal
 import subprocess
 

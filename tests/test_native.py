@@ -100,7 +100,7 @@ def test_the_serial_build_is_right(programs, program):
 
 # --- the loops by themselves, against numpy ----------------------------------------------------------
 
-HARNESS = ['pages.c', 'cgroup.c', 'error.c', 'processes.c', 'results.c', 'topology.c', 'threads.c', 'parts.c']
+HARNESS = ['pages.c', 'cgroup.c', 'clock.c', 'error.c', 'processes.c', 'results.c', 'topology.c', 'threads.c', 'parts.c']
 
 
 @pytest.fixture(scope='module')
