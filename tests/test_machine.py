@@ -78,6 +78,16 @@ def test_peaks_of_a_server():
         ('L2', 'one'): pytest.approx(64 * 3.8e3), ('L2', 'all'): pytest.approx(64 * 64 * 3.8e3)}
 
 
+def test_a_measured_clock_stands_in_for_one_that_is_not_known():
+    core = {'clock': None, 'clock_source': 'virtual', 'load_bytes_per_cycle': 128, 'store_bytes_per_cycle': 64, 'source': 'datasheet'}
+    given = {'schema': 1, 'core': core}
+    assert machine.peaks(given, 2) == {}
+    assert machine.peaks(given, 2, clock=3.0) == {('L1', 'one'): 576e3, ('L1', 'all'): 1152e3}
+    assert 'clock not known' in machine.unknown(given, 'L1') and machine.unknown(given, 'L1', clock=3.0) is None
+    known = {'schema': 1, 'core': {**core, 'clock': 3.8}}
+    assert machine.peaks(known, 1, clock=3.0)['L1', 'one'] == pytest.approx(729.6e3)        # what it should reach
+
+
 def test_level_in_the_file_overrides_the_core():
     given = SERVER | {'levels': {'L1': {'bytes_per_cycle': 100, 'source': 'measured by hand'}}}
     assert machine.peaks(given, 2)['L1', 'one'] == pytest.approx(380e3)

@@ -2,6 +2,7 @@ import numpy as np
 import reframe as rfm
 from plumbline import limits as ratios
 from plumbline import machine, metrics, records
+from plumbline.model import probes
 from plumbline.witness import LimitedCheck
 from reframe.core.builtins import parameter
 
@@ -25,7 +26,6 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
 
     def evaluate(self):
         datasheet, file = machine.of_partition(self.current_partition)
-        peaks = machine.peaks(datasheet, len(self.all_cpus))
         for group in metrics.groups(self.measurements):
             best = metrics.best_traffic(group)
             level, rates = best['level'], records.rate(best, 'traffic')
@@ -33,9 +33,19 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
             self.note(f"{level}: the limit is {best['variant']}")
             if note:
                 self.note(f"{level}, {best['threads']} threads: {note}")
-            yield metrics.Metric('bandwidth', level, rates, 'MB/s', np.median(rates) / factor)
-            peak = peaks.get((level, self.threads))
+            yield metrics.Metric('bandwidth', level, rates, 'MB/s', np.median(rates) / factor, record=best)
+            clock = None if level == 'memory' else self.measured_clock(best)
+            peak = machine.peaks(datasheet, len(self.all_cpus), clock).get((level, self.threads))
             if peak:
-                yield metrics.Metric('of_peak', level, rates / peak, '1', peak)
+                yield metrics.Metric('of_peak', level, rates / peak, '1', peak, record=best)
             else:
-                self.skip_metric(f'of_peak.{level}', machine.unknown(datasheet, level, self.threads, file))
+                self.skip_metric(f'of_peak.{level}', machine.unknown(datasheet, level, self.threads, file, clock))
+
+    def measured_clock(self, record):
+        '''GHz of the slowest core beside the samples; None where it is not known.'''
+        clocks = probes.beside(record, probes.CLOCK)
+        if clocks is None or not np.isfinite(clocks).any():
+            return None
+        low, middle, high = np.nanquantile(clocks, [0.05, 0.5, 0.95]) / 1e9
+        self.note(f"{record['level']}: the cores' clock was {middle:.2f} GHz, 5th to 95th percentile {low:.2f} .. {high:.2f}")
+        return float(middle)

@@ -90,7 +90,7 @@ def _bytes_per_cycle(machine, level):
     return sum(parts) if level == 'L1' and None not in parts else None
 
 
-def peaks(machine, cores):
+def peaks(machine, cores, clock=None):
     '''What the machine could move at best, by its datasheet.
 
     Memory: channels x transfer rate x bytes per transfer, for all cores together; one core has no
@@ -100,13 +100,15 @@ def peaks(machine, cores):
 
     :arg machine: what :func:`load` or :func:`detect` returned; :obj:`None` for no file.
     :arg cores: number of cores that ``'all'`` stands for.
+    :arg clock: GHz that the cores were measured at, for a file that does not know their highest: what they could have moved
+        at that clock.  A clock that is too low does not show in it; the check ``cores`` measures the clock itself.
     :returns: dictionary (level, ``'one'`` or ``'all'``) -> MB/s, of what is known.
     '''
     machine = machine or {}
     result = {}
     if memory := _memory_peak(machine):
         result['memory', 'all'] = memory
-    clock = (machine.get('core') or {}).get('clock')
+    clock = (machine.get('core') or {}).get('clock') or clock
     for level in {'L1', *(machine.get('levels') or {})}:
         per_cycle = _bytes_per_cycle(machine, level)
         if clock and per_cycle:
@@ -124,24 +126,25 @@ def _missing_of_memory(machine):
     return [(' and '.join(missing), memory.get('source'))] if missing else []
 
 
-def _missing_of_cache(machine, level):
+def _missing_of_cache(machine, level, clock):
     core = machine.get('core') or {}
     missing = []
     if _bytes_per_cycle(machine, level) is None:
         given = core if level == 'L1' else (machine.get('levels') or {}).get(level) or {}
         missing.append((f'bytes per cycle of {level}', given.get('source')))
-    if not core.get('clock'):
+    if not core.get('clock') and not clock:
         missing.append(('clock', core.get('clock_source')))
     return missing
 
 
-def unknown(machine, level, scope='all', file=None):
+def unknown(machine, level, scope='all', file=None, clock=None):
     '''Why the peak of a level is not known.
 
     :arg machine: as for :func:`peaks`.
     :arg level: ``'L1'`` ... or ``'memory'``.
     :arg scope: ``'one'`` core or ``'all'``.
     :arg file: the machine file, for the advice.
+    :arg clock: as for :func:`peaks`.
     :returns: one line that begins with ``peak unknown:``; :obj:`None` if the peak is known.
     '''
     if machine is None:
@@ -149,7 +152,7 @@ def unknown(machine, level, scope='all', file=None):
     if level == 'memory' and scope == 'one':
         return 'peak unknown: one core has no datasheet value for memory'
     missing = (_missing_of_memory(machine) if level == 'memory'
-               else _missing_of_cache(machine, level))
+               else _missing_of_cache(machine, level, clock))
     if not missing:
         return None
     text = ', '.join(f'{what} not known' + (f' ({why})' if why else '') for what, why in missing)
