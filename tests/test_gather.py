@@ -31,6 +31,9 @@ scatter count=57 wrap=1 delta=0 pattern=0,24,48,72,96,120,144,168,192,216
 gs count=100 delta-gather=3 delta-scatter=5 pattern-gather=0,1,2,3,4,5,6,7,99,100,3 pattern-scatter=7,6,5,4,3,2,1,0,0,1,2
 multigather count=9 wrap=2 delta=8 pattern=5,6,7,100 pattern-gather=0,1,2,3,3,2,1,0,0
 multiscatter count=9 wrap=2 delta=8 pattern=5,6,7,100 pattern-scatter=0,1,2,3,3,2,1,0,0
+scatter count=300 wrap=7 delta=3 pattern=0,24,48,72,9,90,96
+scatter count=300 wrap=1 delta=1 pattern=0,8,16,24
+scatter count=300 wrap=2 delta=0 pattern=5,7,5,9
 '''
 
 
@@ -63,13 +66,13 @@ def test_every_index_set_is_right_at_every_size(flavours, flavour):
 def test_every_pattern_is_right(flavours, flavour, tmp_path):
     build, file = flavours[flavour], tmp_path / 'patterns.txt'
     file.write_text(PATTERNS)
-    found = build.measured('gather_patterns', '--pattern', file, '--config', '1,2,3,4,5,6,7,8,9,10', '--variants', 'all',
+    found = build.measured('gather_patterns', '--pattern', file, '--config', '1,2,3,4,5,6,7,8,9,10,11,12,13', '--variants', 'all',
                            '--threads', THREADS, '--distance', '1,64', *QUICK).measurements
     assert all_right(found)
     assert {record['variant'] for record in found} == build.runnable('gather_patterns')
-    assert len(found) == 10 * len(build.runnable('gather_patterns')) * len(THREADS.split(',')) * 2
+    assert len(found) == 13 * len(build.runnable('gather_patterns')) * len(THREADS.split(',')) * 2
     sizes = {record['options']['config']: record['size'] for record in found}
-    assert sizes == dict(enumerate([800, 65, 4, 19, 800, 169, 570, 1100, 81, 81], start=1))
+    assert sizes == dict(enumerate([800, 65, 4, 19, 800, 169, 570, 1100, 81, 81, 2100, 1200, 1200], start=1))
 
 
 def test_serial_builds_are_right(programs, tmp_path):
@@ -90,7 +93,7 @@ def test_several_passes_and_first_touches_are_right(programs):
 # --- the loops by themselves, against numpy ----------------------------------------------------------
 
 class Rows(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_size_t) for name in ('first', 'last', 'length', 'delta', 'delta_to', 'wrap', 'ahead')]
+    _fields_ = [(name, ctypes.c_size_t) for name in ('first', 'last', 'length', 'delta', 'delta_to', 'wrap', 'ahead', 'block')]
 
 
 @pytest.fixture(scope='module')
@@ -120,19 +123,29 @@ def by_hand(kind, rows, to, source, index, inner):
             to[sparse] = source[dense]
 
 
+def blocks_in_order(kind, index, inner, delta, delta_to):
+    '''The most rows that an index may take before the next one does, of 1 to 4: no place is stored to in another order.'''
+    if kind.endswith('gather'):
+        return 3
+    at, step = (inner, delta_to) if kind == 'gs' else (index[inner] if kind.startswith('multi') else index[:len(inner)], delta)
+    return next(rows for rows in (4, 3, 2, 1) if not any(
+        at[j] + step * i == at[k] + step * later for j in range(len(at)) for k in range(j)
+        for i in range(rows) for later in range(i + 1, rows)))
+
+
 @pytest.mark.parametrize('kind', ['gather', 'scatter', 'gs', 'multigather', 'multiscatter'])
 def test_loops_against_plain_python(loops, kind):
     rng = np.random.default_rng(19972)
     isa = {'_avx512': 'avx512f', '_avx2': 'avx2'}
     has = pathlib.Path('/proc/cpuinfo').read_text().split()
-    names = [f'{kind}_{name}' for name in ('plain', 'novec', 'unroll', 'prefetch', 'simd_avx2', 'simd_avx512')]
+    names = [f'{kind}_{name}' for name in ('plain', 'novec', 'unroll', 'prefetch', 'columns', 'simd_avx2', 'simd_avx512')]
     names = [name for name in names if hasattr(loops, name) and
              all(flag in has for end, flag in isa.items() if name.endswith(end))]
-    assert len(names) >= 4
+    assert len(names) >= 5
     for length, ahead, wrap in itertools.product([1, 3, 4, 7, 8, 9, 16, 19], [1, 8, 40], [1, 3]):
         index = rng.integers(0, 60, 64, dtype=np.int32)
         inner = rng.integers(0, 64, length, dtype=np.int32)
-        rows = Rows(2, 7, length, 5, 3, wrap, ahead)
+        rows = Rows(2, 7, length, 5, 3, wrap, ahead, blocks_in_order(kind, index, inner, 5, 3))
         source = rng.random(400)
         right = np.full(400, np.nan)
         by_hand(kind, rows, right, source, index, inner)
@@ -269,6 +282,8 @@ BROKEN = [
     ('scatter_novec', 'for (size_t j = 0; j < r->length; j++)', 'for (size_t j = r->length; j-- > 0;)'),
     ('scatter_unroll', 'j + 8 <= r->length; j += 8', 'j + 8 <= r->length; ((double *)from)[j] = 7, j += 8'),
     ('scatter_prefetch', 'i < r->last;', 'i + 1 < r->last;'),
+    ('scatter_columns', 'from[r->length * row + j]', 'from[j]'),
+    ('gs_columns', 'to[r->delta_to * i', 'to[r->delta * i'),
     ('gs_plain', 'b[inner[j]] = a[index[j]]', 'b[inner[j]] = a[inner[j]]'),
     ('multigather_plain', 'a[index[inner[j]]]', 'a[index[j]]'),
 ]
@@ -304,7 +319,7 @@ def broken(tmp_path_factory):
 def test_a_wrong_result_is_found(programs, broken, config, kind, threads):
     options = ['--pattern', broken / 'telling', '--config', config, '--threads', threads, *QUICK]
     wrong = {function.split('_')[1] for function, _, _ in BROKEN if function.startswith(f'{kind}_')}
-    assert all_right(programs.measured('gather_patterns', '--variants', 'plain,novec,unroll,prefetch', *options).measurements)
+    assert all_right(programs.measured('gather_patterns', '--variants', 'plain,novec,unroll,prefetch,columns', *options).measurements)
     for variant in sorted(wrong):
         found = programs.run(broken / 'program', '--variants', variant, *options)
         assert found.code == 1 and not found.measurements[0]['valid'], variant

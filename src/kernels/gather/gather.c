@@ -154,7 +154,7 @@ static void run(const pl_case *c, int thread, long passes)
 {
     gather_loop *const loop = gather_loop_of(c->variant, kind(c));
     const pl_range part = pl_part(c->n, thread, c->threads);
-    const gather_rows row = {.last = 1, .length = part.end - part.begin, .wrap = 1, .ahead = (size_t)c->tuning[DISTANCE]};
+    const gather_rows row = {.last = 1, .length = part.end - part.begin, .wrap = 1, .block = 1, .ahead = (size_t)c->tuning[DISTANCE]};
     double *const x = array(c, X) + part.begin, *const a = array(c, A);
     for (long pass = 0; pass < passes && row.length; pass++)
         if (kind(c) == GATHER)

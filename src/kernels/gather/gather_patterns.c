@@ -57,6 +57,7 @@ typedef struct {
     pl_buffers *buffers;
     const gather_pattern *p;
     size_t *order;          /* which of the pattern's indices is the j-th: 0, 1, ... or sorted by where they lead */
+    size_t block;           /* rows that `columns` takes at a time */
     double read, written;   /* lines, of gather_lines(), for this level and these threads */
     int level, threads;
 } rows_of_pattern;
@@ -124,6 +125,30 @@ static size_t *order_of(const pl_case *c, const gather_pattern *p)
     return order;
 }
 
+/* Where the j-th element of the first row is stored; of rows that are stored densely, each index has places of its own. */
+static size_t stored_at(const rows_of_pattern *s, size_t j)
+{
+    return s->p->kind == GS ? (size_t)s->p->inner[s->order[j]] : leads_to(s->p, s->order[j]);
+}
+
+/* Where an index leads some rows later to the place of an index after it, the later store must stay the later one: fewer rows than
+ * that at a time.  Long rows are left as they are. */
+static size_t block_of(const rows_of_pattern *s)
+{
+    enum { BLOCK = 64, LONG_ROW = 256 };
+    const size_t delta = s->p->kind == GS ? s->p->delta_to : s->p->delta, length = s->p->length;
+    size_t block = length > LONG_ROW ? 1 : BLOCK;
+    for (size_t j = 0; j < length && block > 1 && !writes_dense(s->p); j++)
+        for (size_t k = 0; k < j; k++) {
+            const size_t later = stored_at(s, j), sooner = stored_at(s, k);
+            if (delta == 0 && later == sooner)
+                block = 1;
+            else if (delta > 0 && later > sooner && (later - sooner) % delta == 0 && (later - sooner) / delta < block)
+                block = (later - sooner) / delta;
+        }
+    return block;
+}
+
 static void *create(const pl_case *c)
 {
     rows_of_pattern *s = pl_allocate(sizeof *s, "the pattern");
@@ -138,6 +163,7 @@ static void *create(const pl_case *c)
     if (!s->buffers)
         return NULL;
     s->order = order_of(c, p);
+    s->block = block_of(s);
     return s;
 }
 
@@ -191,10 +217,11 @@ static void touch(const pl_case *c, int thread, int threads)
 
 static gather_rows rows_of(const pl_case *c, int thread)
 {
-    const gather_pattern *p = ((const rows_of_pattern *)c->data)->p;
+    const rows_of_pattern *s = c->data;
+    const gather_pattern *p = s->p;
     const pl_range part = pl_part(p->count, thread, c->threads);
     return (gather_rows){.first = part.begin, .last = part.end, .length = p->length, .delta = p->delta, .delta_to = p->delta_to,
-                         .wrap = p->wrap, .ahead = (size_t)c->tuning[DISTANCE]};
+                         .wrap = p->wrap, .block = s->block, .ahead = (size_t)c->tuning[DISTANCE]};
 }
 
 static double share(const pl_case *c, int thread)

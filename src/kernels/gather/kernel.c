@@ -1,8 +1,8 @@
 /* Gather  x(j) = a(index(j))  and scatter  a(index(j)) = x(j), and with two lists of indices what Spatter makes of them.
  *
  * Anderson et al. 1997, section 3.3.2 and table 5; the kernels of Spatter (github.com/hpcgarage/spatter, README).
- * The variants stand side by side; each differs in one thing, after which it is named: `novec` from `plain`, `unroll` from
- * `novec`, `prefetch` from `unroll`.  A pass is r->last - r->first rows of one pattern; where there is one row only, as in
+ * The variants stand side by side; each differs in one thing, after which it is named: `columns` and `novec` from `plain`,
+ * `unroll` from `novec`, `prefetch` from `unroll`.  A pass is r->last - r->first rows of one pattern; where there is one row only, as in
  * the source, the loop over passes is that of gather.c. */
 #include "kernel.h"
 
@@ -61,6 +61,74 @@ void multiscatter_plain(const gather_rows *r, double *restrict to, const double 
         for (size_t j = 0; j < r->length; j++)
             a[index[inner[j]]] = x[j];
     }
+}
+
+/* columns: plain with the loops over rows and indices interchanged, r->block rows at a time.  Threads that store to the same lines
+ * then take a line from each other once for a block of stores, and not for every one; and where rows are one element apart the
+ * stores are contiguous. */
+
+static inline size_t end_of_block(size_t first, const gather_rows *r)
+{
+    return first + r->block < r->last ? first + r->block : r->last;
+}
+
+void gather_columns(const gather_rows *r, double *restrict to, const double *restrict from,
+                    const int32_t *restrict index, const int32_t *restrict inner)
+{
+    (void)inner;
+    for (size_t first = r->first; first < r->last; first += r->block)
+        for (size_t j = 0, last = end_of_block(first, r); j < r->length; j++)
+            for (size_t i = first, row = first % r->wrap; i < last; i++, row = next(row, r))
+                to[r->length * row + j] = from[r->delta * i + (size_t)index[j]];
+}
+
+void scatter_columns(const gather_rows *r, double *restrict to, const double *restrict from,
+                    const int32_t *restrict index, const int32_t *restrict inner)
+{
+    (void)inner;
+    for (size_t first = r->first; first < r->last; first += r->block)
+        for (size_t j = 0, last = end_of_block(first, r); j < r->length; j++) {
+            double *restrict a = to + index[j];
+            if (r->wrap == 1)       /* the usual case: one element, with nothing to count */
+                for (size_t i = first; i < last; i++)
+                    a[r->delta * i] = from[j];
+            else
+                for (size_t i = first, row = first % r->wrap; i < last; i++, row = next(row, r))
+                    a[r->delta * i] = from[r->length * row + j];
+        }
+}
+
+void gs_columns(const gather_rows *r, double *restrict to, const double *restrict from, const int32_t *restrict index,
+                const int32_t *restrict inner)
+{
+    for (size_t first = r->first; first < r->last; first += r->block)
+        for (size_t j = 0, last = end_of_block(first, r); j < r->length; j++)
+            for (size_t i = first; i < last; i++)
+                to[r->delta_to * i + (size_t)inner[j]] = from[r->delta * i + (size_t)index[j]];
+}
+
+void multigather_columns(const gather_rows *r, double *restrict to, const double *restrict from,
+                    const int32_t *restrict index, const int32_t *restrict inner)
+{
+    for (size_t first = r->first; first < r->last; first += r->block)
+        for (size_t j = 0, last = end_of_block(first, r); j < r->length; j++)
+            for (size_t i = first, row = first % r->wrap; i < last; i++, row = next(row, r))
+                to[r->length * row + j] = from[r->delta * i + (size_t)index[inner[j]]];
+}
+
+void multiscatter_columns(const gather_rows *r, double *restrict to, const double *restrict from,
+                    const int32_t *restrict index, const int32_t *restrict inner)
+{
+    for (size_t first = r->first; first < r->last; first += r->block)
+        for (size_t j = 0, last = end_of_block(first, r); j < r->length; j++) {
+            double *restrict a = to + index[inner[j]];
+            if (r->wrap == 1)       /* the usual case: one element, with nothing to count */
+                for (size_t i = first; i < last; i++)
+                    a[r->delta * i] = from[j];
+            else
+                for (size_t i = first, row = first % r->wrap; i < last; i++, row = next(row, r))
+                    a[r->delta * i] = from[r->length * row + j];
+        }
 }
 
 /* novec: plain, one load and one store at a time. */

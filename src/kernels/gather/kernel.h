@@ -12,6 +12,7 @@ typedef enum { GATHER, SCATTER, GS, MULTIGATHER, MULTISCATTER, GATHER_KINDS } ga
 typedef struct {
     size_t first, last, length, delta, delta_to, wrap;
     size_t ahead;       /* prefetch: distance in elements */
+    size_t block;       /* columns: rows at a time */
 } gather_rows;
 
 /* The place of the next row in the dense array: i mod wrap without a division. */
@@ -30,6 +31,7 @@ gather_loop gather_plain, scatter_plain, gs_plain, multigather_plain, multiscatt
 gather_loop gather_novec, scatter_novec, gs_novec, multigather_novec, multiscatter_novec;
 gather_loop gather_unroll, scatter_unroll, gs_unroll, multigather_unroll, multiscatter_unroll;
 gather_loop gather_prefetch, scatter_prefetch, gs_prefetch, multigather_prefetch, multiscatter_prefetch;
+gather_loop gather_columns, scatter_columns, gs_columns, multigather_columns, multiscatter_columns;
 #if defined(__x86_64__)
 gather_loop gather_simd_avx512, scatter_simd_avx512, gs_simd_avx512, multigather_simd_avx512, multiscatter_simd_avx512;
 gather_loop gather_simd_avx2, scatter_simd_avx2, gs_simd_avx2, multigather_simd_avx2, multiscatter_simd_avx2;

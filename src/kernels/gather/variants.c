@@ -18,6 +18,7 @@ const pl_variant gather_variants[] = {
     {"simd", .about = "intrinsics are written for x86-64 only"},
 #endif
     {"prefetch", PLAIN_C(gather_prefetch), .about = "unroll, software prefetch --distance ahead"},
+    {"columns", PLAIN_C(gather_columns), .about = "plain, one index of a block of rows after the other"},
     {"sorted", .layout = 1, PLAIN_C(gather_plain), .about = "plain, the indices sorted beforehand"},
     {0},
 };
@@ -27,6 +28,7 @@ static gather_loop *const loops[][GATHER_KINDS] = {
     {gather_novec, scatter_novec, gs_novec, multigather_novec, multiscatter_novec},
     {gather_unroll, scatter_unroll, gs_unroll, multigather_unroll, multiscatter_unroll},
     {gather_prefetch, scatter_prefetch, gs_prefetch, multigather_prefetch, multiscatter_prefetch},
+    {gather_columns, scatter_columns, gs_columns, multigather_columns, multiscatter_columns},
 #if defined(__x86_64__)
     {gather_simd_avx512, scatter_simd_avx512, gs_simd_avx512, multigather_simd_avx512, multiscatter_simd_avx512},
     {gather_simd_avx2, scatter_simd_avx2, gs_simd_avx2, multigather_simd_avx2, multiscatter_simd_avx2},
