@@ -13,13 +13,6 @@ static size_t share[4];
 
 size_t pl_cache_share(const pl_case *c, int level) { return (void)c, share[level]; }
 
-pl_range pl_part(size_t n, int thread, int threads)
-{
-    const size_t each = n / (size_t)threads, rest = n % (size_t)threads, t = (size_t)thread;
-    const size_t begin = t * each + (t < rest ? t : rest);
-    return (pl_range){begin, begin + each + (t < rest)};
-}
-
 int pl_main(int argc, char **argv, const pl_kernel *k) { return (void)argc, (void)argv, (void)k, 1; }
 void *pl_allocate(size_t bytes, const char *what) { return (void)what, calloc(1, bytes); }
 void pl_fail(const char *format, ...) { (void)format, exit(2); }

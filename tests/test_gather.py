@@ -11,8 +11,6 @@ import rfm
 from native import CPUS, SOURCE, needs, output_of, x86_only
 
 from plumbline import spatter
-from plumbline.bench import gather as bench
-from plumbline.errors import PlumblineError
 from plumbline.report import figures
 
 DATA = pathlib.Path(__file__).parent / 'data/spatter'
@@ -543,33 +541,3 @@ def test_figures_without_records():
     for check in ('gather_memory', 'gather_table5', 'gather_patterns'):
         (_, text, figure), = figures.of_check(check, [{'partition': 'p', 'environ': 'gnu', 'hostname': 'here'}])
         assert figure is None and text.startswith('Not drawn: ')
-
-
-# --- the comparison with Spatter ---------------------------------------------------------------------------
-
-def test_patterns_of_the_comparison(tmp_path):
-    size = 2**28
-    names, configs = zip(*bench.patterns(size))
-    (tmp_path / 'p.json').write_text(json.dumps(configs))
-    for name, config in zip(names, spatter.read(tmp_path / 'p.json')):
-        first = np.array(config.patterns['pattern'])
-        lines = sum(len(np.unique((first + config.numbers['delta'] * i) // 8)) for i in range(4)) / 4 * config.numbers['count']
-        assert lines * 64 == pytest.approx(size, rel=0.02), name
-
-
-def test_spatter_is_called_as_it_is_documented(tmp_path, monkeypatch):
-    needs('taskset')
-    program = tmp_path / 'my-spatter'
-    program.write_text('#!/bin/sh\necho "$@" > called\necho "config         bytes          time(s)        bw(MB/s)"\n'
-                       'echo "0   64   1e-6   64"\necho "1   128   1e-6   128.5"\n')
-    program.chmod(0o755)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv('PLUMBLINE_SPATTER', str(program))
-    assert bench.spatter_program() == str(program)
-    assert bench.spatter_rates(str(program), 'openmp', CPUS[:1], 'p.json').tolist() == [64, 128.5]
-    assert (tmp_path / 'called').read_text() == '-b openmp -r 10 -f p.json -t 1 --dense-buffers\n'
-    program.write_text('#!/bin/sh\necho "FAIL - OpenMP Backend is not Enabled" >&2\nexit 255\n')
-    with pytest.raises(PlumblineError, match='OpenMP Backend is not Enabled; PLUMBLINE_SPATTER must name'):
-        bench.spatter_rates(str(program), 'openmp', CPUS[:1], 'p.json')
-    monkeypatch.setenv('PLUMBLINE_SPATTER', str(tmp_path / 'none'))
-    assert bench.spatter_program() is None

@@ -3,13 +3,12 @@
 import ctypes
 import json
 import os
-import shutil
 import sys
 
 import numpy as np
 import pytest
 import rfm
-from native import SOURCE, Build, output_of, two_cpus
+from native import SOURCE, output_of, two_cpus
 
 from plumbline import tlb
 from plumbline.errors import PlumblineError
@@ -100,35 +99,6 @@ def test_bad_input_is_refused(programs, options, told):
 @two_cpus
 def test_more_than_one_thread_is_refused(programs):
     assert 'at most 1' in programs.run('chase', '--threads', 2).errors
-
-
-@pytest.fixture(scope='module')
-def copy(tmp_path_factory):
-    '''A build of a copy of the chase, to be broken.'''
-    folder = tmp_path_factory.mktemp('copy')
-    for part in ('cmake', 'harness', 'kernels/chase'):
-        shutil.copytree(SOURCE / part, folder / 'src' / part)
-    shutil.copy(SOURCE / 'CMakeLists.txt', folder / 'src')
-    return Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', '-DPLUMBLINE_LIKWID=OFF', source=folder / 'src',
-                 targets=['chase-serial'])
-
-
-@pytest.mark.parametrize('right, wrong', [
-    ('i < loads; i++', 'i < loads; i += 2'),                    # half of the loads
-    ('node = *(void **)node;', '__asm__ volatile("");'),        # none
-    ('random_below(&state, i)', 'random_below(&state, i + 1)'),     # several cycles: Fisher and Yates
-])
-def test_wrong_chase_is_found(copy, right, wrong):
-    path = copy.folder.parent / 'src/kernels/chase/kernel.c'
-    text = path.read_text()
-    assert text.count(right) == 1
-    path.write_text(text.replace(right, wrong))
-    try:
-        copy.make('chase-serial')
-        found = copy.run('chase-serial', '--variants', 'all', '--size', 101, *QUICK)
-    finally:
-        path.write_text(text)
-    assert found.code == 1 and [record['valid'] for record in found.measurements] == [False, False]
 
 
 # --- from times to entries ---------------------------------------------------------------------------

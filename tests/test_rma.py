@@ -1,5 +1,6 @@
 '''Remote gets: right results of every way, whatever is outstanding; what their curves tell; their checks and figures.'''
 
+import shutil
 import subprocess
 
 import numpy as np
@@ -15,9 +16,9 @@ from plumbline.mpi import messages, rma
 from plumbline.mpi.families import families
 from plumbline.report import figures
 
-WAYS = {'get', 'rget', 'rolling', 'put', 'rput', 'send'}
+WAYS = {'get', 'rget', 'rolling', 'get_busy', 'get_rewritten', 'put', 'put_busy', 'rput', 'send'}
 SHMEM = {'shmem_get', 'shmem_get_nbi', 'shmem_put', 'shmem_put_nbi'}
-QUICK = ['--samples', 10, '--passes', 1]
+QUICK = ['--samples', 10, '--passes', 1, '--compute', 20]
 
 
 def with_shmem(mpi_programs):
@@ -61,7 +62,7 @@ def loopback():
 
 
 @every_mpi
-@pytest.mark.parametrize('ways', [['get'], ['put'], ['rget', 'rolling', 'rput', 'send']])
+@pytest.mark.parametrize('ways', [['get', 'get_rewritten'], ['put', 'put_busy'], ['rget', 'rolling', 'rput', 'send']])
 def test_over_tcp_it_is_right_and_goes_on_while_the_target_waits(mpi_programs, mpi, ways):
     needs_mpi(mpi)
     before = loopback()
@@ -83,7 +84,7 @@ def test_over_tcp_it_is_right_and_goes_on_while_the_target_waits(mpi_programs, m
 
 def test_a_last_batch_may_be_smaller_and_pairs_work_at_once(mpi_programs):
     found = mpi_programs(any_mpi()).measured(4, 'rma', '--variants', 'all', '--size', 5, '--window', '7,40', '--messages',
-                                             '100,101', '--samples', 10, '--passes', 2).measurements
+                                             '100,101', '--samples', 10, '--passes', 2, '--compute', 20).measurements
     assert len(found) == len(WAYS) * 2 * 2
     assert all(record['valid'] and record['ranks'] == 4 for record in found)
 
@@ -92,6 +93,17 @@ def test_large_messages_are_right(mpi_programs):
     found = mpi_programs(any_mpi()).measured(2, 'rma', '--variants', 'all', '--size', 1000003, '--window', 4,
                                              '--messages', 16, *QUICK).measurements
     assert all(record['valid'] for record in found)
+
+
+def test_gets_that_need_the_target_wait_for_its_call(mpi_programs):
+    '''In shared memory a window is the origin's to read; over TCP somebody has to read the request.'''
+    mpi, pause = any_mpi(), 0.03
+    options = ['--variants', 'get_busy,put_busy', '--size', 8, '--messages', 1, '--compute', int(1e6 * pause), '--samples', 10,
+               '--passes', 1]
+    for record in mpi_programs(mpi).measured(2, 'rma', *options, **over(mpi, 'shm')).measurements:
+        assert min(rma.seconds(record)) < pause / 10
+    for record in mpi_programs(mpi).measured(2, 'rma', *options, **over(mpi, 'tcp')).measurements:
+        assert np.median(rma.seconds(record)) > pause / 4
 
 
 def test_openshmem_is_right(mpi_programs):
@@ -113,9 +125,9 @@ def test_nothing_is_read_or_written_beside(mpi_sanitized):
 
 #: Function, what stands in it, what breaks it, and the ways that are then wrong.
 BROKEN = [
-    ('rma_get', 'i < first + count', 'i + 1 < first + count', {'get'}),                         # the last one is left out
+    ('rma_get', 'i < first + count', 'i + 1 < first + count', {'get', 'get_busy', 'get_rewritten'}),   # the last one is left out
     ('start_gets', 'remote_of(e, first + i)', 'remote_of(e, first)', {'rget', 'rolling'}),      # from another's place
-    ('rma_put', 'remote_of(e, i)', 'remote_of(e, i) + 1', {'put'}),                             # one byte beyond
+    ('rma_put', 'remote_of(e, i)', 'remote_of(e, i) + 1', {'put', 'put_busy'}),                 # one byte beyond
     ('rma_rput', 'local_of(e, first + i)', 'local_of(e, i)', {'rput'}),                         # the first batch again
     ('rma_send', '(first + i) * e->bytes', '(first + count - 1 - i) * e->bytes', {'send'}),     # in reverse order
 ]
@@ -130,8 +142,27 @@ def broken(tmp_path_factory):
     for function, right, wrong, _ in BROKEN:
         at = text.index(right, text.index(f' {function}('))
         text = text[:at] + wrong + text[at + len(right):]
+    _make_stale(source / 'mpi')
     path.write_text(text)
-    return MpiBuild(source.parent / 'build', any_mpi(), source=source, targets=['rma'])
+    return MpiBuild(source.parent / 'build', any_mpi(), source=source, targets=['rma', 'stale'])
+
+
+def _make_stale(folder):
+    '''A second program, whose gets come before the target has rewritten what is fetched.'''
+    shutil.copytree(folder / 'rma', folder / 'stale')
+    (folder / 'stale/CMakeLists.txt').write_text('plumbline_mpi_program(stale rma.c transfers.c memory.c shmem.c)\n')
+    path = folder / 'stale/transfers.c'
+    text = path.read_text()
+    at = text.index('rewrite(e);')
+    end = text.index('        }', at)
+    path.write_text(text[:at] + text[at + len('rewrite(e);'):end] + '            rewrite(e);\n' + text[end:])
+
+
+def test_old_data_are_found(broken):
+    found = broken.run(2, 'stale', '--variants', 'all', '--size', 8, '--window', 16, '--memory', 'allocate,create', *QUICK)
+    assert {record['variant'] for record in found.measurements if not record['valid']} == {'get_rewritten'}
+    # Every byte of each message is an old one.
+    assert {record['max_error'] for record in found.measurements if not record['valid']} == {8 * 256}
 
 
 @pytest.mark.parametrize('memory', ['allocate', 'create'])
@@ -207,13 +238,17 @@ def test_a_symmetric_heap_that_is_too_small_is_refused(mpi_programs):
 
 # --- what the curves tell ------------------------------------------------------------------------------------------
 
-def made(variant, window, microseconds, size=8, messages=256, **changed):
-    '''A record whose messages take so long.'''
+def made(variant, window, microseconds, size=8, messages=256, spent=(), **changed):
+    '''A record whose messages take so long.
+
+    :arg spent: microseconds of a transfer by the clock of the origin, one of two ranks.
+    '''
     answers = messages // window if variant == 'send' else 0
     return measurement(kernel='rma', variant=variant, ranks=2, size=size, passes=10, bytes=10.0 * messages * size,
                        seconds=[10e-6 * messages * each for each in microseconds],
                        options={'window': window, 'messages': messages, 'memory': changed.pop('memory', 'allocate'),
-                                'acknowledgements': answers}, **changed)
+                                'acknowledgements': answers},
+                       communication=[10e-6 * messages * each / 2 for each in spent], **changed)
 
 
 def test_curves_by_hand():
@@ -225,6 +260,14 @@ def test_curves_by_hand():
     # A message and its answer: the time of one of the two.
     assert messages.seconds(found['send'][1]) == pytest.approx([3e-6] * 2)
     assert messages.seconds(made('send', 256, [257, 257])) == pytest.approx([256e-6] * 2)
+
+
+def test_what_the_target_does_by_hand():
+    ways = {way: made(way, 1, [0, 0], spent=spent) for way, spent in (
+        ('get', [2, 4]), ('get_busy', [4, 40]), ('get_rewritten', [3, 6]))}
+    assert rma.seconds(ways['get']) == pytest.approx([2e-6, 4e-6])
+    assert rma.progress(ways, 'get') == pytest.approx([0.5, 0.1])
+    assert rma.slowdown_rewritten(ways) == pytest.approx([1.5, 1.5])
 
 
 @pytest.mark.parametrize('times, half', [
@@ -275,6 +318,16 @@ def test_places_are_told_apart_and_what_is_not_there_is_said():
     assert [title for title, figure in titles.items() if figure is None] == ['Transfers by messages outstanding, shm, third']
 
 
+def test_table_of_what_the_target_does():
+    records = [made(way, 1, [1] * 3, spent=[spent] * 3) for way, spent in (
+        ('get', 2), ('get_busy', 1000), ('get_rewritten', 3), ('put', 4), ('put_busy', 4))]
+    (_, caption, table), = figures.of_check('rma_target', [detail(records)])
+    assert 'near 0 where they wait' in caption
+    assert table.rows == [['get', 'shm, allocate', '2.00 us', '1.00 ms', '0.002', '3.00 us', '1.50'],
+                          ['put', 'shm, allocate', '4.00 us', '4.00 us', '1.00', '', '']]
+    assert figures.of_check('rma_target', [detail([])]) == []
+
+
 # --- the checks --------------------------------------------------------------------------------------------------
 
 def run_checks(place, mpi, names, *options, **environment):
@@ -295,6 +348,18 @@ def test_check_measures_what_it_asks(measuring_mpi, tmp_path):
             for metric in ('latency', 'bandwidth', 'speedup', 'half_window')}
         drawn = figures.of_check('rma_pipeline', [rfm.detail_of('rma_pipeline', case)])
         assert len(drawn) == 2 and all(figure is not None for _, _, figure in drawn)
+
+
+@two_cpus
+def test_check_of_the_target(measuring_mpi, tmp_path):
+    mpi = any_mpi()
+    case, = run_check(measuring_mpi(tmp_path / 'place', mpi), mpi, 'rma_pipeline.py', 'rma_target.*shm.*allocate')
+    rfm.assert_measured(case)
+    assert {metric['name'] for metric in case['plumbline']['metrics']} == {
+        'latency.get.shm', 'latency.get_rewritten.shm', 'latency.put.shm', 'latency_busy_target.get.shm', 'progress.get.shm',
+        'latency_busy_target.put.shm', 'progress.put.shm', 'slowdown.get_rewritten.shm'}
+    (_, _, table), = figures.of_check('rma_target', [rfm.detail_of('rma_target', case)])
+    assert [row[0] for row in table.rows] == ['get', 'put']
 
 
 def test_checks_ask_for_every_way(repository):

@@ -118,6 +118,7 @@ def test_a_value_is_of_one_state_and_the_others_are_told(place):
     assert found['state'] == at(FAR)
     other, = found['states']
     assert other['value'] == pytest.approx(5000, rel=0.02) and other['n'] == 8
+    assert sorted(found['rounds'] + other['rounds']) == list(range(len(found['samples']) + len(other['samples'])))
     assert any('core-to-core 17.2 ns in 16 samples, core-to-core 110 ns in 34 samples' in note for note in notes), notes
 
 

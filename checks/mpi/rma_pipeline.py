@@ -54,6 +54,45 @@ class rma_pipeline(rfm.RunOnlyRegressionTest, Pipeline):
 
 
 @rfm.simple_test
+class rma_target(rfm.RunOnlyRegressionTest, MpiCheck):
+    '''Is one-sided communication one-sided: do gets and puts go on while the target computes, or do they wait until it calls the
+    MPI? And what do gets cost of what the target has just written, where those of old data read the origin's own cache?'''
+
+    descr = 'Remote gets and puts by what the target does meanwhile'
+    source = 'anderson1997, figure 4 and table 10'
+    tags = {'acceptance'}
+    program = 'rma'
+    samples = 10
+    transport = parameter(['shm', 'tcp'])
+    window_memory = parameter(['allocate', 'create'])
+
+    #: Variants of the program.
+    ways = ['get', 'get_busy', 'get_rewritten', 'put', 'put_busy']
+
+    #: Bytes of a transfer.
+    size = variable(int, value=1024)
+
+    #: us that the target computes between two calls of the MPI: far longer than a transfer takes.
+    compute = variable(int, value=1000)
+
+    def options(self):
+        return ['--variants', ','.join(self.ways), '--size', self.size, '--messages', 64, '--compute', self.compute, '--memory',
+                self.window_memory, '--block', '0.002']
+
+    def evaluate(self):
+        ways = {record['variant']: record for record in self.measurements}
+        for way in ('get', 'put'):
+            progress = rma.progress(ways, way)
+            yield metrics.Metric('latency_busy_target', f'{way}.{self.transport}', rma.seconds(ways[f'{way}_busy']) * 1e6, 'us')
+            yield metrics.Metric('progress', f'{way}.{self.transport}', progress, '1')
+            if np.median(progress) < rma.SERVED:
+                self.note(f'{way}: not one-sided: it waits until the target calls the MPI, which it does every {self.compute} us')
+        for way in ('get', 'get_rewritten', 'put'):
+            yield metrics.Metric('latency', f'{way}.{self.transport}', rma.seconds(ways[way]) * 1e6, 'us')
+        yield metrics.Metric('slowdown', f'get_rewritten.{self.transport}', rma.slowdown_rewritten(ways), '1')
+
+
+@rfm.simple_test
 class shmem_pipeline(rfm.RunOnlyRegressionTest, Pipeline):
     '''Do OpenSHMEM's gets and puts cost less than those of MPI, and do more of them hide more latency?'''
 

@@ -12,7 +12,7 @@ static bool same_data(const pl_case *a, const pl_case *b)
             return false;
     return a->kernel == b->kernel && a->variant->layout == b->variant->layout && a->n == b->n && a->init == b->init &&
            a->alloc == b->alloc && a->pages == b->pages && a->shift == b->shift &&
-           (a->threads == b->threads || pl_numa_node_count() == 1);
+           (a->threads == b->threads || pl_on_one_node(a->threads > b->threads ? a->threads : b->threads));
 }
 
 static void touch_part(int thread, void *argument)

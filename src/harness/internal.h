@@ -43,8 +43,12 @@ pl_cpus pl_parse_cpulist(const char *text, const char **rest);  /* rest: where t
 pl_cpus pl_allowed_cpus(void);          /* the same list at every call: not to be freed */
 pl_caches pl_caches_of(int cpu);        /* data and unified caches; read once: not to be freed */
 int pl_numa_node_count(void);
-/* Level in which a working set lives when these CPUs share it: 1, 2, 3; 0 is memory. */
-int pl_level_of(size_t working_set, const int *cpus, int count);
+/* How many of the first threads are bound to CPUs of the first one's node, given the CPUs of each thread and node. */
+int pl_count_together(const pl_cpus *bound, int threads, const pl_cpus *node, int nodes);
+bool pl_on_one_node(int threads);       /* the first so many of the team: whoever of them touches a page, it lies there */
+/* Level in which the working set of the first rank lives, 1, 2, 3; 0 is memory: its threads share it, and each of the other ranks
+ * of its node has one as large.  The CPUs of the threads of each rank, one rank after the other. */
+int pl_level_of(size_t working_set, const int *cpus, int threads, int ranks);
 
 /* cgroup.c; root: "" but for tests */
 double pl_cpu_quota(const char *root);      /* CPUs; 0: no limit */
@@ -58,6 +62,9 @@ int pl_with_team(int size, int (*program)(void *), void *argument);
 void pl_team(int threads, void (*work)(int thread, void *), void *argument);    /* within program */
 pl_cpus pl_openmp_places(void);         /* CPUs that OpenMP binds threads to; none if it does not */
 void pl_where_threads_run(int threads, int *cpus);
+
+/* parts.c */
+double pl_balance(const pl_case *);     /* mean work of a thread over the largest */
 
 /* pages.c */
 typedef struct { int count; int node[64]; double share[64]; double huge_share; bool huge_known; } pl_page_report;

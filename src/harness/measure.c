@@ -1,4 +1,5 @@
 /* The measuring itself: calibrate the cases of a group, run them interleaved, verify, report. */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,26 +85,40 @@ static void calibrate(pl_measurement *m, const pl_options *options)
             m->passes = (long)ceil(options->block / m->pass_seconds);
             return;
         }
+        if (passes > LONG_MAX / 16)
+            pl_fail("%s %s, size %zu: %ld passes take no longer than %g s: they cannot all have taken place: do not use this "
+                    "build", m->c.kernel->name, m->c.variant->name, m->c.n, passes, shortest);
         passes *= shortest > 0.01 * options->block ? 8 : 16;
     }
 }
 
 /* --- verification, report --------------------------------------------------------------------------------- */
 
-static void single_pass(int thread, void *argument)
+typedef struct { const pl_case *c; long passes; } run_of_passes;
+
+static void run_passes(int thread, void *argument)
 {
-    const pl_case *c = argument;
-    c->kernel->run(c, thread, 1);
+    const run_of_passes *r = argument;
+    r->c->kernel->run(r->c, thread, r->passes);
 }
 
-static void verify(pl_measurement *m)
+/* max |error| that a run of so many passes leaves, on all processes. */
+static double error_after(const pl_case *c, long passes)
 {
-    pl_case *c = &m->c;
     c->kernel->poison(c);
     if (c->kernel->prepare)
         c->kernel->prepare(c);
-    pl_team(c->threads, single_pass, c);
-    m->max_error = pl_processes.greatest(c->kernel->verify(c));
+    pl_team(c->threads, run_passes, &(run_of_passes){c, passes});
+    return pl_processes.greatest(passes == 1 ? c->kernel->verify(c) : c->kernel->verify_passes(c, passes));
+}
+
+/* Two passes: a run that does fewer than it is asked for, or leaves out every second one, shows. */
+static void verify(pl_measurement *m)
+{
+    const pl_case *c = &m->c;
+    m->max_error = error_after(c, 1);
+    if (c->kernel->verify_passes)
+        m->max_error = pl_worse(m->max_error, error_after(c, 2));
     m->tolerance = c->kernel->tolerance ? c->kernel->tolerance(c) : 0;
     m->valid = m->max_error <= m->tolerance;    /* not a number is not */
 }
@@ -111,15 +126,23 @@ static void verify(pl_measurement *m)
 static void look_at_threads(pl_measurement *m)
 {
     const int threads = m->c.threads, ranks = pl_processes.ranks;
-    int here[threads], all[ranks];
+    int here[threads], all[ranks], node[ranks], beside[ranks * threads], count = 1;
     pl_where_threads_run(threads, here);
     for (int i = 0; i < threads; i++) {
         pl_processes.collect(here[i], all);
         for (int rank = 0; rank < ranks; rank++)
             m->cpus[rank * threads + i] = all[rank];
     }
-    /* Nodes may differ, but what follows from the level is done by all or none. */
-    m->c.level = (int)pl_processes.greatest(pl_level_of(m->working_set, here, threads));
+    pl_processes.collect(pl_processes.node, node);
+    memcpy(beside, here, sizeof here);
+    for (int rank = 0; rank < ranks; rank++)
+        if (rank != pl_processes.rank && node[rank] == pl_processes.node)
+            memcpy(beside + threads * count++, m->cpus + rank * threads, sizeof here);
+    /* Nodes and working sets may differ, but what follows from the level, the farthest, is done by all or none. */
+    enum { MEMORY = 4 };
+    const size_t largest = (size_t)pl_processes.greatest((double)m->working_set);
+    const int level = pl_level_of(largest, beside, threads, count);
+    m->c.level = (int)pl_processes.greatest(level ? level : MEMORY) % MEMORY;
     m->work = m->c.kernel->work(&m->c);     /* traffic depends on the level */
 }
 

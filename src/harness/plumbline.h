@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { PL_LINE = 64, PL_MAX_ARRAYS = 4, PL_MAX_BUFFERS = 16, PL_MAX_TUNING = 8, PL_MAX_TEXTS = 4 };
 
@@ -104,7 +105,9 @@ struct pl_kernel {
     void (*touch)(const pl_case *, int thread, int threads);/* first touch and values, this thread's part */
     void (*run)(const pl_case *, int thread, long passes);  /* the timed work of one thread */
     pl_work (*work)(const pl_case *);
-    double (*verify)(const pl_case *);                      /* max |error| of the last pass; NaN: not written */
+    double (*verify)(const pl_case *);                      /* max |error| after one pass; NaN: not written */
+    double (*verify_passes)(const pl_case *, long passes);  /* the same after so many in one run(), where the result tells
+                                                               how many they were; NULL: it does not */
     double (*tolerance)(const pl_case *);                   /* the largest max |error| that is right; NULL: 0 */
     void (*poison)(const pl_case *);                        /* make an old result unusable before verify's pass */
     const void *(*where)(const pl_case *, size_t *bytes);   /* a buffer whose pages are looked at */
@@ -118,6 +121,8 @@ struct pl_kernel {
     void (*sampled)(const pl_case *, int sample);           /* after each timed repetition; a number may come again.  May be NULL */
     char *(*further)(const pl_case *, long passes, int samples);    /* further keys of the record, as JSON; of rank 0, but all
                                                                processes call it.  May be NULL */
+    double (*share)(const pl_case *, int thread);           /* of the work of a pass, a thread's, in any unit; NULL: as pl_part
+                                                               divides the elements */
 };
 
 /* The limit streams: load, store, update, copy, triad, with and without non-temporal stores, widest SIMD (streams.c). */
@@ -131,6 +136,7 @@ int pl_main(int argc, char **argv, const pl_kernel *kernel);
 typedef struct {
     int rank, ranks;
     int on_node, at_node;               /* how many of them share this node's memory, and which of those this is */
+    int node;                           /* which node: the rank of the first of them */
     void *(*share)(size_t bytes);       /* zeroed memory that those on this node have in common; NULL: there is none */
     const char *library;                /* the MPI, as it calls itself; NULL without one */
     void (*meet)(void);
@@ -151,6 +157,13 @@ int pl_partner(void);
 /* Contiguous part of 0..n-1 of a thread, as OpenMP's static schedule gives it without a chunk size. */
 typedef struct { size_t begin, end; } pl_range;
 pl_range pl_part(size_t n, int thread, int threads);
+
+/* A part of two nested loops, the inner one `width` long, their steps numbered as they are taken: the end of an inner loop,
+ * whole ones, the beginning of one.  Returns how many pieces there are.  For loops that are too short to be divided by the
+ * outer one alone: 126 planes give 112 threads two each, or none. */
+enum { PL_PIECES = 3 };
+typedef struct { pl_range outer, inner; } pl_piece;
+int pl_pieces(pl_range part, size_t width, pl_piece piece[PL_PIECES]);
 
 /* `count` arrays of n doubles, each aligned to 4096 bytes and shifted by 0, k, 2k, ... bytes (hager2007, section
  * 3.1); with room for a guard line on either side. */
@@ -204,6 +217,44 @@ static inline uint64_t pl_random_bits(uint64_t z)
     z = (z ^ z >> 27) * 0x94D049BB133111EBu;
     return z ^ z >> 31;
 }
+
+/* The greater error; not a number is the greatest, and stays. */
+static inline double pl_worse(double worst, double error) { return error <= worst || worst != worst ? worst : error; }
+
+/* 32 random bits of a position, cheap, and vectorised by compilers (lowbias32: C. Wellons, Prospecting for hash functions,
+ * 2018).  Data made of them have no period, so that a loop that reads some of them twice and others never is found. */
+static inline uint32_t pl_mix(uint64_t i)
+{
+    uint32_t z = (uint32_t)i ^ (uint32_t)(i >> 32) * 0x9E3779B9u;
+    z = (z ^ z >> 16) * 0x7FEB352Du;
+    z = (z ^ z >> 15) * 0x846CA68Bu;
+    return z ^ z >> 16;
+}
+
+/* Element i of data that are summed: an odd whole number of at most 2^23, of either sign.  Sums of n of them are about
+ * 2^22 sqrt(n): exact in any order for whatever a memory holds, and not the same without any one of them. */
+static inline double pl_value(uint64_t i) { return (double)((int)(pl_mix(i) >> 8 | 1) - (1 << 23)); }
+
+/* What one thread's passes of a reduction leave, a line apart: the last result, and the sum of the bits of all of them,
+ * which tells how many they were. */
+typedef struct { double last; uint64_t bits; unsigned char apart[PL_LINE - 16]; } pl_result;
+
+static inline uint64_t pl_bits_of(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline void pl_note_pass(pl_result *r, double result)
+{
+    r->last = result;
+    r->bits += pl_bits_of(result);
+}
+
+pl_result *pl_results_create(void);     /* of as many threads as any case may have; to be freed */
+void pl_results_poison(pl_result *);
+double pl_result_error(const pl_result *, long passes, double right);   /* |error|; infinite unless all passes gave the last result */
 
 /* Whether this CPU has an instruction set of the names used in pl_variant. */
 bool pl_cpu_has(const char *isa);

@@ -36,13 +36,25 @@ static const char *level_name(int level)
 
 /* Bytes that cross the boundary of the level the data come from: a store that misses loads its line first
  * (write-allocate: hager2004, section 3.1), unless it is non-temporal or the data are in L1. */
-double pl_traffic(const pl_measurement *m)
+static double traffic(const pl_work *w, double allocated)
 {
-    const pl_work *w = &m->work;
-    const double allocated = m->c.level != 1 && !m->c.variant->nontemporal ? 2 : 1;
     if (w->fetched_bytes + w->written_bytes + w->updated_bytes > 0)
         return w->fetched_bytes + allocated * w->written_bytes + w->updated_bytes;
     return w->load_bytes + allocated * w->store_bytes;
+}
+
+double pl_traffic(const pl_measurement *m) { return traffic(&m->work, m->c.level != 1 && !m->c.variant->nontemporal ? 2 : 1); }
+
+/* Without the write-allocates that a processor may leave out: Intel's do where memory is saturated (SpecI2M), Arm's in all
+ * levels beyond the first where whole lines are written (write streaming). */
+static double least_traffic(const pl_measurement *m)
+{
+#if defined(__x86_64__)
+    const bool may_leave_out = m->c.level == 0;
+#else
+    const bool may_leave_out = m->c.level != 1;
+#endif
+    return may_leave_out ? traffic(&m->work, 1) : pl_traffic(m);
 }
 
 static void write_tuning(FILE *f, const pl_case *c)
@@ -107,14 +119,19 @@ void pl_write_record(const pl_measurement *m, const pl_options *o)
         fputs("], \"communication\": [", f);
         write_seconds(f, m->communication, m->samples);
     }
-    fprintf(f, "], \"bytes\": %.0f, \"flops\": %.0f, \"traffic\": %.0f, \"traffic_source\": ",
+    fprintf(f, "], \"bytes\": %.0f, \"flops\": %.0f, \"traffic\": %.0f, ",
             passes * (m->work.load_bytes + m->work.store_bytes), passes * m->work.flops, passes * pl_traffic(m));
+    if (least_traffic(m) < pl_traffic(m))
+        fprintf(f, "\"traffic_least\": %.0f, ", passes * least_traffic(m));
+    fputs("\"traffic_source\": ", f);
     pl_write_text(f, m->work.source);
     if (isfinite(m->max_error))
         fprintf(f, ", \"valid\": %s, \"max_error\": %g", m->valid ? "true" : "false", m->max_error);
     else
         fputs(", \"valid\": false, \"max_error\": null", f);
     fprintf(f, ", \"tolerance\": %g", m->tolerance);
+    if (pl_processes.ranks == 1)
+        fprintf(f, ", \"balance\": %.4f", pl_balance(c));
     fputs(", \"cpus\": [", f);
     for (int i = 0; i < c->threads * pl_processes.ranks; i++)
         fprintf(f, "%s%d", i ? ", " : "", m->cpus[i]);

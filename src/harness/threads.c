@@ -183,10 +183,3 @@ void pl_meet(void) {}
 static void note_cpu(int thread, void *cpus) { ((int *)cpus)[thread] = sched_getcpu(); }
 
 void pl_where_threads_run(int threads, int *cpus) { pl_team(threads, note_cpu, cpus); }
-
-pl_range pl_part(size_t n, int thread, int threads)
-{
-    const size_t t = (size_t)thread, q = n / (size_t)threads, rest = n % (size_t)threads;
-    const size_t begin = t * q + (t < rest ? t : rest);
-    return (pl_range){begin, begin + q + (t < rest)};
-}

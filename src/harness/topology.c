@@ -1,13 +1,14 @@
 /* CPUs that may be used, and their caches, as the operating system tells them. */
 #define _GNU_SOURCE
 #include <ctype.h>
+#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
 
-enum { MAX_LEVELS = 5 };
+enum { MAX_LEVELS = 5, MOST_CPUS = 1 << 16 };
 
 bool pl_read_line(const char *path, char *line, size_t length)
 {
@@ -24,7 +25,6 @@ bool pl_read_line(const char *path, char *line, size_t length)
 /* "7" or "0-3"; false, and `at` stays, if there is no such range of CPUs. */
 static bool next_range(const char **at, long *first, long *last)
 {
-    enum { MOST = 1 << 16 };
     const char *text = *at;
     char *end;
     if (!isdigit((unsigned char)*text))
@@ -36,28 +36,30 @@ static bool next_range(const char **at, long *first, long *last)
             return false;
         *last = strtol(text, &end, 10);
     }
-    if (*last < *first || *last >= MOST)
+    if (*last < *first || *last >= MOST_CPUS)
         return false;
     *at = end;
     return true;
+}
+
+static void append(pl_cpus *list, int cpu)
+{
+    if (list->count >= 16 ? !(list->count & (list->count - 1)) : !list->cpu) {  /* full: room for 16, 32, 64, ... */
+        list->cpu = realloc(list->cpu, (list->count ? 2 * (size_t)list->count : 16) * sizeof *list->cpu);
+        if (!list->cpu)
+            pl_fail("no memory for a list of CPUs");
+    }
+    list->cpu[list->count++] = cpu;
 }
 
 /* "0-3,8" as the kernel writes it. */
 pl_cpus pl_parse_cpulist(const char *text, const char **rest)
 {
     pl_cpus list = {0, NULL};
-    int room = 0;
     long cpu, last;
     while (next_range(&text, &cpu, &last)) {
-        for (; cpu <= last; cpu++) {
-            if (list.count == room) {
-                room = room ? 2 * room : 16;
-                list.cpu = realloc(list.cpu, (size_t)room * sizeof *list.cpu);
-                if (!list.cpu)
-                    pl_fail("no memory for a list of CPUs");
-            }
-            list.cpu[list.count++] = (int)cpu;
-        }
+        for (; cpu <= last; cpu++)
+            append(&list, (int)cpu);
         if (*text != ',' || !isdigit((unsigned char)text[1]))
             break;
         text++;
@@ -67,33 +69,48 @@ pl_cpus pl_parse_cpulist(const char *text, const char **rest)
     return list;
 }
 
+/* The kernel refuses a set that is smaller than its own, which may have more than the 1024 CPUs of a cpu_set_t. */
+static void append_affinity(pl_cpus *list)
+{
+    for (int room = CPU_SETSIZE; room <= MOST_CPUS; room *= 2) {
+        cpu_set_t *set = CPU_ALLOC((size_t)room);
+        if (!set)
+            pl_fail("no memory for a list of CPUs");
+        const size_t size = CPU_ALLOC_SIZE((size_t)room);
+        const bool known = sched_getaffinity(0, size, set) == 0;
+        for (int cpu = 0; known && cpu < room; cpu++)
+            if (CPU_ISSET_S((size_t)cpu, size, set))
+                append(list, cpu);
+        CPU_FREE(set);
+        if (known || errno != EINVAL)
+            return;
+    }
+}
+
+static int ascending(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
 /* The affinity of the process as it was before the first thread was bound: likwid-pin leaves its own list in
  * LIKWID_PIN (and has refused CPUs that are not allowed), OpenMP knows its places. */
 pl_cpus pl_allowed_cpus(void)
 {
     static pl_cpus list;
-    cpu_set_t set;
     if (list.cpu)
         return list;
-    list.cpu = pl_allocate(CPU_SETSIZE * sizeof(int), "the list of CPUs");
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof set, &set);
+    append_affinity(&list);
     const char *pinned = getenv("LIKWID_PIN");
-    if (pinned) {
-        const pl_cpus extra = pl_parse_cpulist(pinned, NULL);
-        for (int i = 0; i < extra.count; i++)
-            if (extra.cpu[i] < CPU_SETSIZE)
-                CPU_SET(extra.cpu[i], &set);
-        free(extra.cpu);
+    const pl_cpus extra[] = {pl_parse_cpulist(pinned ? pinned : "", NULL), pl_openmp_places()};
+    for (int e = 0; e < 2; e++) {
+        for (int i = 0; i < extra[e].count; i++)
+            append(&list, extra[e].cpu[i]);
+        free(extra[e].cpu);
     }
-    const pl_cpus places = pl_openmp_places();
-    for (int i = 0; i < places.count; i++)
-        if (places.cpu[i] < CPU_SETSIZE)
-            CPU_SET(places.cpu[i], &set);
-    free(places.cpu);
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &set))
-            list.cpu[list.count++] = cpu;
+    if (list.count)
+        qsort(list.cpu, (size_t)list.count, sizeof *list.cpu, ascending);
+    int count = 0;
+    for (int i = 0; i < list.count; i++)
+        if (i == 0 || list.cpu[i] != list.cpu[i - 1])
+            list.cpu[count++] = list.cpu[i];
+    list.count = count;
     return list;
 }
 
@@ -130,44 +147,70 @@ static pl_caches read_caches(int cpu)
 /* Some twenty small files for each CPU, which has hundreds of cases: read once. */
 pl_caches pl_caches_of(int cpu)
 {
-    static pl_caches known[CPU_SETSIZE];
-    if (cpu < 0 || cpu >= CPU_SETSIZE)
+    static pl_caches known[MOST_CPUS];
+    if (cpu < 0 || cpu >= MOST_CPUS)
         return (pl_caches){0, NULL};
     if (!known[cpu].cache)
         known[cpu] = read_caches(cpu);
     return known[cpu];
 }
 
-/* Total size of the distinct caches of one level that these CPUs reach. */
-static size_t capacity(int level, const int *cpus, int count)
+/* The distinct caches of one level that these CPUs reach: at most as many; how many. */
+static int reached(int level, const int *cpus, int count, const pl_cache **found)
 {
-    size_t total = 0;
-    cpu_set_t served;
-    CPU_ZERO(&served);
+    int caches = 0;
+    bool *const served = pl_allocate(MOST_CPUS * sizeof *served, "the list of CPUs");
     for (int i = 0; i < count; i++) {
-        const pl_caches caches = pl_caches_of(cpus[i]);
-        if (CPU_ISSET(cpus[i], &served))
+        const pl_caches all = pl_caches_of(cpus[i]);
+        if (!all.count || served[cpus[i]])
             continue;
-        CPU_SET(cpus[i], &served);
-        for (int j = 0; j < caches.count; j++) {
-            const pl_cache *cache = &caches.cache[j];
-            if (cache->level != level)
+        served[cpus[i]] = true;
+        for (int j = 0; j < all.count; j++) {
+            if (all.cache[j].level != level)
                 continue;
-            total += cache->size;
-            for (int s = 0; s < cache->shared.count; s++)
-                CPU_SET(cache->shared.cpu[s], &served);
+            found[caches++] = &all.cache[j];
+            for (int s = 0; s < all.cache[j].shared.count; s++)
+                served[all.cache[j].shared.cpu[s]] = true;
         }
     }
-    return total;
+    free(served);
+    return caches;
 }
 
-int pl_level_of(size_t working_set, const int *cpus, int count)
+static bool is_same(const pl_cache *a, const pl_cache *b)
 {
-    for (int level = 1; level <= 3; level++) {      /* a fourth level counts as memory: the schema has three */
-        const size_t size = capacity(level, cpus, count);
-        if (size && working_set <= size)
-            return level;
+    return a == b || (a->shared.count && b->shared.count && a->shared.cpu[0] == b->shared.cpu[0]);
+}
+
+/* Whether what all ranks want of the caches of a level that the first of them reaches fits into each of these.  A rank spreads
+ * its working set evenly over those that it reaches. */
+static bool fits(int level, size_t working_set, const int *cpus, int threads, int ranks)
+{
+    const pl_cache *own[MAX_LEVELS * threads], *others[MAX_LEVELS * threads];
+    const int count = reached(level, cpus, threads, own);
+    double wanted[count + 1];       /* of each of its own: bytes per byte */
+    memset(wanted, 0, sizeof wanted);
+    for (int rank = 0; rank < ranks; rank++) {
+        const int found = reached(level, cpus + rank * threads, threads, others);
+        double total = 0;
+        for (int i = 0; i < found; i++)
+            total += (double)others[i]->size;
+        for (int i = 0; i < found; i++)
+            for (int k = 0; k < count; k++)
+                if (is_same(own[k], others[i]))
+                    wanted[k] += (double)working_set / total;
     }
+    for (int k = 0; k < count; k++)
+        if (wanted[k] > 1)
+            return false;
+    return count > 0;
+}
+
+int pl_level_of(size_t working_set, const int *cpus, int threads, int ranks)
+{
+    for (int level = 1; level <= 3; level++)        /* a fourth level counts as memory: the schema has three */
+        if (fits(level, working_set, cpus, threads, ranks))
+            return level;
     return 0;
 }
 
@@ -183,6 +226,52 @@ int pl_numa_node_count(void)
         free(nodes.cpu);
     }
     return count = count ? count : 1;
+}
+
+int pl_count_together(const pl_cpus *bound, int threads, const pl_cpus *node, int nodes)
+{
+    int first = -1;
+    for (int thread = 0; thread < threads; thread++)
+        for (int i = 0; i < bound[thread].count; i++) {
+            int of_cpu = -1;
+            for (int k = 0; k < nodes; k++)
+                for (int j = 0; j < node[k].count; j++)
+                    of_cpu = node[k].cpu[j] == bound[thread].cpu[i] ? k : of_cpu;
+            first = thread == 0 && i == 0 ? of_cpu : first;
+            if (of_cpu < 0 || of_cpu != first)
+                return thread;
+        }
+    return threads;
+}
+
+static void note_affinity(int thread, void *bound) { append_affinity((pl_cpus *)bound + thread); }
+
+bool pl_on_one_node(int threads)
+{
+    static int asked, together;
+    char line[4096], path[128];
+    if (pl_numa_node_count() == 1 || threads <= together || threads <= asked)
+        return pl_numa_node_count() == 1 || threads <= together;
+    pl_cpus *const bound = pl_allocate((size_t)threads * sizeof *bound, "the list of CPUs");
+    pl_team(threads, note_affinity, bound);
+    const pl_cpus nodes = pl_parse_cpulist(
+        pl_read_line("/sys/devices/system/node/has_cpu", line, sizeof line) ? line : "", NULL);
+    pl_cpus *const node = pl_allocate((size_t)nodes.count * sizeof *node, "the list of CPUs");
+    for (int i = 0; i < nodes.count; i++) {
+        snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", nodes.cpu[i]);
+        if (pl_read_line(path, line, sizeof line))
+            node[i] = pl_parse_cpulist(line, NULL);
+    }
+    together = pl_count_together(bound, threads, node, nodes.count);
+    asked = threads;
+    for (int i = 0; i < threads; i++)
+        free(bound[i].cpu);
+    for (int i = 0; i < nodes.count; i++)
+        free(node[i].cpu);
+    free(bound);
+    free(node);
+    free(nodes.cpu);
+    return threads <= together;
 }
 
 static int allowed_among(const pl_cpus *shared)

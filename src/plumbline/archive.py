@@ -47,6 +47,8 @@ SCHEMA = pl.Schema({
     'value': pl.Float64,
     'unit': pl.String,
     'samples': pl.List(pl.Float64),
+    'record': pl.Int64,             # which of the detail's records the samples were made from; null: not known
+    'rounds': pl.List(pl.Int64),    # the round of each sample; null: all rounds of the record
     'n': pl.Int64,
     'spread': pl.Float64,
     'interval_low': pl.Float64,
@@ -180,6 +182,40 @@ def scan(root):
     ).select(SCAN_SCHEMA.names())
 
 
+def sessions(root, system=None):
+    '''The files of a system's sessions, oldest first.
+
+    :arg system: ReFrame's name; by default that of the archive's last session.
+    :returns: list of paths; never empty.
+    :raises PlumblineError: if nothing of this system is archived.
+    '''
+    files = sorted(Path(root).glob('system=*/date=*/*.parquet'), key=lambda path: path.name)
+    system = system or (files[-1].parts[-3].removeprefix('system=') if files else None)
+    found = [path for path in files if path.parts[-3] == f'system={system}']
+    if not found:
+        raise PlumblineError(f"{root}: no session {f'of {system}' if system else 'at all'} in the archive; "
+                             'plumbline report archives a run')
+    return found
+
+
+def load_columns(path, columns):
+    '''Some columns of one session's file; null where it is older than a column.
+
+    :raises PlumblineError: if the file cannot be read.
+    '''
+    try:
+        return pl.scan_parquet(path, schema=SCHEMA, glob=False, hive_partitioning=False, missing_columns='insert',
+                               extra_columns='ignore').select(columns).collect()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(what, error):
+    first = str(error).splitlines()[0]
+    return PlumblineError(f'{what}: cannot read the archive: {first}; move the damaged file '
+                          'away and archive its run report again')
+
+
 def load_session(root, session=None, system=None):
     '''All rows of one session.
 
@@ -200,9 +236,7 @@ def load_session(root, session=None, system=None):
                                  f'({latest}); archive a run report first')
         return rows.filter(pl.col('session') == chosen).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
-        first = str(error).splitlines()[0]
-        raise PlumblineError(f'{root}: cannot read the archive: {first}; move the damaged file '
-                             'away and archive its run report again') from None
+        raise _damaged(root, error) from None
 
 
 def _is_last():

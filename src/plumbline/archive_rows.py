@@ -72,6 +72,7 @@ def _metric_row(metric):
     row.update({key: json.dumps(metric[key]) for key in ('state', 'states') if metric.get(key)}, set_aside=metric.get('set_aside'))
     row['interval_low'], row['interval_high'] = metric['interval'] or (None, None)
     row['reference'], row['lower'], row['upper'] = (metric['reference'] or [None] * 3)[:3]
+    row.update(record=metric.get('record'), rounds=metric.get('rounds'))
     if row['verdict'] == verdict.PASS and not math.isfinite(row['value']):
         row.update(verdict=verdict.FAIL, reason='not a finite number')
     return row

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Optional
 
 import typer
 
+from plumbline.analysis import command as analysis
 from plumbline.errors import PlumblineError
 from plumbline.settings import MODES, REPORTS
 from plumbline.sweep import command as sweep
@@ -196,6 +197,7 @@ def detect(
         print(line)
 
 
+app.command()(analysis.variance)
 app.command()(sweep.sweep)
 app.command()(sweep.rank)
 

@@ -44,6 +44,7 @@ class Case:
             result['state'] = self.state
         if self.set_aside:
             result['set_aside'] = self.set_aside
+            result['rounds'] = _rounds(self)
         if self.others:
             result['states'] = [_summary(case) for case in self.others]
         return result
@@ -51,7 +52,13 @@ class Case:
 
 def _summary(case):
     found = statistics.summary(case.metric.samples)
-    return {'state': case.state, 'value': found.value, 'n': found.n, 'spread': found.spread, 'interval': list(found.interval)}
+    return {'state': case.state, 'value': found.value, 'n': found.n, 'spread': found.spread, 'interval': list(found.interval),
+            'samples': np.asarray(case.metric.samples).tolist(), 'rounds': _rounds(case)}
+
+
+def _rounds(case):
+    '''The round of each sample; None for those of several records.'''
+    return None if case.metric.record is None else case.metric.record['rounds']
 
 
 def told(met):

@@ -71,15 +71,8 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
 
     def isa(self):
         '''The widest kernels of likwid-bench that the processor runs.'''
-        import archspec.cpu
-        name = self.current_partition.processor.arch or ''
-        features = archspec.cpu.TARGETS[name].features if name in archspec.cpu.TARGETS else ()
-        if 'avx512f' in features:
-            return 'avx512'
-        if 'avx2' in features and 'fma' in features:
-            return 'avx2'
-        platform = self.current_partition.processor.platform
-        return 'sse' if platform == 'x86_64' else 'scalar'
+        processor = self.current_partition.processor
+        return bench.isas(processor.arch or '', processor.platform)[0]
 
     @sanity_function
     def ran(self):

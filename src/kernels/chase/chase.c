@@ -174,19 +174,22 @@ static bool is_one_cycle(const chain *x)
 }
 
 /* The pointers form one cycle through all lines, and the run was where it leads to after half of its loads and all. */
-static double verify(const pl_case *c)
+static double verify_passes(const pl_case *c, long passes)
 {
     const chain *x = c->data;
+    const size_t loads = loads_of(c) * (size_t)passes;
     size_t at = number_of(x, x->begin);
     if (!pl_buffers_guards_intact(x->buffers) || at == x->n || !is_one_cycle(x))
         return INFINITY;
-    for (size_t load = 0; load < loads_of(c); load++) {
-        if (load == loads_of(c) / 2 && x->middle != node(x, at))
+    for (size_t load = 0; load < loads; load++) {
+        if (load == loads / 2 && x->middle != node(x, at))
             return INFINITY;
         at = number_of(x, *node(x, at));
     }
     return x->end == node(x, at) ? 0 : INFINITY;
 }
+
+static double verify(const pl_case *c) { return verify_passes(c, 1); }
 
 static const void *where(const pl_case *c, size_t *bytes)
 {
@@ -198,7 +201,8 @@ static const void *where(const pl_case *c, size_t *bytes)
 static const pl_kernel chase = {
     .name = "chase", .title = "p = *p: dependent loads in a random cycle", .variants = variants, .tuning = tuning,
     .most_threads = 1, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work,
-    .verify = verify, .poison = poison, .where = where, .destroy = destroy,
+    .verify = verify,
+    .verify_passes = verify_passes, .poison = poison, .where = where, .destroy = destroy,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &chase); }

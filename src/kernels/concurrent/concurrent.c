@@ -1,8 +1,6 @@
 /* Concurrent read streams as the runtime sees them: variants, data, model, verification. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "kernel.h"
 
@@ -20,44 +18,55 @@ static const pl_tuning tuning[] = {
     {0},
 };
 
-enum { ARRAY, SUMS, BUFFERS, SUM_STRIDE = PL_LINE / sizeof(double) };
+typedef struct {
+    pl_buffers *array;
+    pl_result *sums;        /* of each thread's last run */
+} concurrent_data;
 
-static double *array(const pl_case *c, int buffer)
+static double *array(const pl_case *c)
 {
-    const pl_buffers *set = c->data;
-    return set->at[buffer];
+    const concurrent_data *d = c->data;
+    return d->array->at[0];
 }
 
 static size_t footprint(const pl_case *c) { return c->n * sizeof(double); }
 
-/* Cases that differ in their number of threads may share the data: sums for as many threads as there can be, a line
- * apart. */
-static size_t sums_bytes(void) { return (size_t)sysconf(_SC_NPROCESSORS_CONF) * PL_LINE; }
-
 static void *create(const pl_case *c)
 {
-    const size_t bytes[BUFFERS] = {footprint(c), sums_bytes()};
-    return pl_buffers_create(c, BUFFERS, bytes, NULL);
+    const size_t bytes = footprint(c);
+    pl_buffers *const buffer = pl_buffers_create(c, 1, &bytes, NULL);
+    if (!buffer)
+        return NULL;
+    concurrent_data *d = pl_allocate(sizeof *d, "the streams");
+    d->array = buffer;
+    d->sums = pl_results_create();
+    return d;
 }
 
-/* Small whole numbers: their sum is exact in any order. */
-static double value(size_t i) { return (double)((int)(i * 7 & 15) + 1); }
+static void destroy(void *data)
+{
+    concurrent_data *d = data;
+    pl_buffers_destroy(d->array);
+    free(d->sums);
+    free(d);
+}
 
 static void touch(const pl_case *c, int thread, int threads)
 {
     const pl_range part = pl_part(c->n, thread, threads);
     for (size_t i = part.begin; i < part.end; i++)
-        array(c, ARRAY)[i] = value(i);
+        array(c)[i] = pl_value(i);
 }
 
 static void run(const pl_case *c, int thread, long passes)
 {
+    const concurrent_data *d = c->data;
     concurrent_loop *const loop = (concurrent_loop *)c->variant->loop;
     const pl_range part = pl_part(c->n, thread, c->threads);
-    double sum = 0;
+    pl_result sum = {0};
     for (long pass = 0; pass < passes; pass++)
-        sum = loop(part.end - part.begin, array(c, ARRAY) + part.begin, c->tuning);
-    array(c, SUMS)[thread * SUM_STRIDE] = sum;
+        pl_note_pass(&sum, loop(part.end - part.begin, array(c) + part.begin, c->tuning));
+    d->sums[thread] = sum;
 }
 
 static pl_work work(const pl_case *c)
@@ -69,35 +78,39 @@ static pl_work work(const pl_case *c)
 
 static void poison(const pl_case *c)
 {
-    memset(array(c, SUMS), 0xFF, sums_bytes());     /* not a number */
-    pl_buffers_set_guards(c->data);
+    const concurrent_data *d = c->data;
+    pl_results_poison(d->sums);
+    pl_buffers_set_guards(d->array);
 }
 
 /* The sum of each thread's part, computed anew from the index. */
-static double verify(const pl_case *c)
+static double verify_passes(const pl_case *c, long passes)
 {
-    double worst = pl_buffers_guards_intact(c->data) ? 0 : INFINITY;
+    const concurrent_data *d = c->data;
+    double worst = pl_buffers_guards_intact(d->array) ? 0 : INFINITY;
     for (int thread = 0; thread < c->threads; thread++) {
         const pl_range part = pl_part(c->n, thread, c->threads);
         double total = 0;
         for (size_t i = part.begin; i < part.end; i++)
-            total += value(i);
-        const double error = fabs(array(c, SUMS)[thread * SUM_STRIDE] - total);
-        worst = !(error <= worst) ? error : worst;  /* not a number counts */
+            total += pl_value(i);
+        const double error = pl_result_error(&d->sums[thread], passes, total);
+        worst = pl_worse(worst, error);
     }
     return worst;
 }
 
+static double verify(const pl_case *c) { return verify_passes(c, 1); }
+
 static const void *where(const pl_case *c, size_t *bytes)
 {
     *bytes = footprint(c);
-    return array(c, ARRAY);
+    return array(c);
 }
 
 static const pl_kernel concurrent = {
     .name = "concurrent", .title = "Sum of an array, read as several streams at once", .variants = variants,
     .tuning = tuning, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work,
-    .verify = verify, .poison = poison, .where = where, .destroy = pl_buffers_destroy,
+    .verify = verify, .verify_passes = verify_passes, .poison = poison, .where = where, .destroy = destroy,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &concurrent); }

@@ -82,7 +82,7 @@ static const fdtd_coefficients coefficients = {
     .caex = 0.5F, .cbex = 1, .caey = 0.25F, .cbey = 2, .caez = 0.125F, .cbez = 4,
 };
 
-/* Small whole numbers, so that one pass is exact in single precision and all variants agree bit for bit.
+/* Small whole numbers without a period, so that two passes are exact in single precision and all variants agree bit for bit.
  *
  * H: which of k and j are odd decides whether hx is odd, k alone whether hy is; hz is even.  So all three sums of four in
  * the loop are odd, hence never zero: however many passes, E tends to a value of ordinary size, and never to denormals, which
@@ -90,16 +90,14 @@ static const fdtd_coefficients coefficients = {
  * point that a loop has left out looks right. */
 static void initial_row(int field, size_t n, unsigned i, unsigned j, float *row)
 {
+    const unsigned of_row = pl_mix((uint64_t)field << 40 | (uint64_t)j << 20 | i);
     for (unsigned k = 0; k < n; k++) {
-        unsigned value = 0;
-        switch (field) {
-        case EX: value = (k + 3 * i + 5 * j) % 16 * 8; break;
-        case EY: value = (3 * k + 5 * i + j) % 16 * 8; break;
-        case EZ: value = (5 * k + i + 3 * j) % 16 * 8; break;
-        case HX: value = (5 * k + 3 * i + 7 * j) % 64 * 2 + (k + j) % 2; break;
-        case HY: value = (3 * k + 7 * i + 5 * j) % 64 * 2 + k % 2; break;
-        case HZ: value = (7 * k + 5 * i + 3 * j) % 64 * 2; break;
-        }
+        const unsigned bits = pl_mix(k) ^ of_row;
+        unsigned value = field < HX ? bits % 16 * 8 : bits % 64 * 2;
+        if (field == HX)
+            value += (k + j) % 2;
+        else if (field == HY)
+            value += k % 2;
         row[k] = (float)(int)value;
     }
 }
@@ -110,31 +108,45 @@ static float *row_of(const pl_case *c, int field, size_t i, size_t j)
     return (float *)x->at[field] + (j * c->n + i) * c->n;
 }
 
-static void touch_planes(const pl_case *c, int fields, size_t first, size_t last)
+/* Rows as they lie: n of each plane, one plane after the other. */
+static void touch_rows(const pl_case *c, int fields, size_t first, size_t last)
 {
     for (int field = 0; field < fields; field++)
-        for (size_t j = first; j < last; j++)
-            for (size_t i = 0; i < c->n; i++)
-                initial_row(field, c->n, (unsigned)i, (unsigned)j, row_of(c, field, i, j));
+        for (size_t row = first; row < last; row++)
+            initial_row(field, c->n, (unsigned)(row % c->n), (unsigned)(row / c->n), row_of(c, field, row % c->n, row / c->n));
 }
 
-/* The planes of the source's parallel loop; the first and the last thread have one of the boundary each. */
+/* Of the source's parallel loop over planes and the one over rows within it: planes alone are too few for many threads. */
+static pl_range rows_of(const pl_case *c, int thread, int threads) { return pl_part(inner(c) * inner(c), thread, threads); }
+
+static double share(const pl_case *c, int thread)
+{
+    const pl_range part = rows_of(c, thread, c->threads);
+    return (double)(part.end - part.begin);
+}
+
+/* The rows of the boundary go with those beside them. */
 static void touch(const pl_case *c, int thread, int threads)
 {
-    const pl_range part = pl_part(inner(c), thread, threads);
-    touch_planes(c, FIELDS, thread ? part.begin + 1 : 0, thread < threads - 1 ? part.end + 1 : planes(c));
+    const size_t m = inner(c), rows = c->n * planes(c);
+    const pl_range part = rows_of(c, thread, threads);
+    const size_t first = m ? (part.begin / m + 1) * c->n + part.begin % m + 1 : 0;
+    const size_t last = m ? (part.end / m + 1) * c->n + part.end % m + 1 : 0;
+    touch_rows(c, FIELDS, thread ? first : 0, thread < threads - 1 ? last : rows);
 }
 
 static void run(const pl_case *c, int thread, long passes)
 {
     const pl_buffers *x = c->data;
     fdtd_loop *const loop = (fdtd_loop *)c->variant->loop;
-    const pl_range part = pl_part(inner(c), thread, c->threads);
+    pl_piece piece[PL_PIECES];
+    const int pieces = pl_pieces(rows_of(c, thread, c->threads), inner(c), piece);
     fdtd_coefficients own = coefficients;
     own.ahead = (size_t)c->tuning[DISTANCE];
     for (long pass = 0; pass < passes; pass++)
-        loop(c->n, part.begin + 1, part.end + 1, &own,
-             x->at[EX], x->at[EY], x->at[EZ], x->at[HX], x->at[HY], x->at[HZ]);
+        for (int i = 0; i < pieces; i++)
+            loop(c->n, piece[i].outer.begin + 1, piece[i].outer.end + 1, piece[i].inner.begin + 1, piece[i].inner.end + 1, &own,
+                 x->at[EX], x->at[EY], x->at[EZ], x->at[HX], x->at[HY], x->at[HZ]);
 }
 
 /* --- model ------------------------------------------------------------------------------------------------------- */
@@ -159,11 +171,12 @@ static pl_work work(const pl_case *c)
     if (c->level == 1 || m == 0)
         return w;
     const bool stays = FIELDS * c->n * c->n * sizeof(float) <= cache_below(c) / 2;
-    const double parts = (double)c->threads < m ? (double)c->threads : m;
-    const double before = stays ? parts : m;            /* planes j - 1 that are not a plane j brought just before */
-    const double h_rows = (m + before) * m              /* hx */
-                          + m * (m + 1)                 /* hy, rows i - 1 too */
-                          + m * (m + 1) + before * m;   /* hz */
+    double before = stays ? 0 : m * m, beside = m;      /* rows of planes j - 1, rows i - 1, that have not just been brought */
+    for (int thread = 0; thread < c->threads; thread++) {
+        before += stays ? fmin(share(c, thread), m) : 0;
+        beside += share(c, thread) > 0 && rows_of(c, thread, c->threads).begin % inner(c) != 0;
+    }
+    const double h_rows = 3 * m * m + 2 * before + 2 * beside;     /* hx and hz, hy and hz */
     w.updated_bytes = 3 * m * m * row;
     w.fetched_bytes = w.updated_bytes + h_rows * row;
     w.source = stays ? "model: six planes stay in the cache below: 6 arrays come once, 3 are written back"
@@ -175,14 +188,15 @@ static pl_work work(const pl_case *c)
 
 static void poison(const pl_case *c)
 {
-    touch_planes(c, HX, 0, planes(c));      /* EX, EY, EZ as they were before the first pass */
+    touch_rows(c, HX, 0, c->n * planes(c));     /* EX, EY, EZ as they were before the first pass */
     pl_buffers_set_guards(c->data);         /* anew for each variant, so that the right one is blamed */
 }
 
 enum { HX_J = FIELDS, HY_I, HZ_I, HZ_J, ROWS };
 
-/* What a row of a field must hold after one pass: from the index alone, in double precision.  `at` are ROWS rows of room. */
-static void expected_row(int field, size_t n, unsigned i, unsigned j, bool computed, float *at[ROWS])
+/* What a row of a field must hold after so many passes, which do not change H: from the index alone, in double precision.
+ * `at` are ROWS rows of room. */
+static void expected_row(int field, size_t n, unsigned i, unsigned j, bool computed, long passes, float *at[ROWS])
 {
     initial_row(field, n, i, j, at[field]);
     if (!computed || field >= HX)
@@ -199,12 +213,13 @@ static void expected_row(int field, size_t n, unsigned i, unsigned j, bool compu
         const double dx_k = at[HX][k] - at[HX][k - 1], dx_j = at[HX][k] - at[HX_J][k];
         const double dy_k = at[HY][k] - at[HY][k - 1], dy_i = at[HY][k] - at[HY_I][k];
         const double dz_i = at[HZ][k] - at[HZ_I][k], dz_j = at[HZ][k] - at[HZ_J][k];
-        if (field == EX)
-            e[k] = (float)((e[k] + dz_j + dy_k) / 2);
-        else if (field == EY)
-            e[k] = (float)((e[k] - 2 * (dx_k + dz_i)) / 4);
-        else
-            e[k] = (float)((e[k] + 4 * (dy_i - dx_j)) / 8);
+        for (long pass = 0; pass < passes; pass++)
+            if (field == EX)
+                e[k] = (float)((e[k] + dz_j + dy_k) / 2);
+            else if (field == EY)
+                e[k] = (float)((e[k] - 2 * (dx_k + dz_i)) / 4);
+            else
+                e[k] = (float)((e[k] + 4 * (dy_i - dx_j)) / 8);
     }
 }
 
@@ -213,7 +228,7 @@ static double worst_of(size_t n, const float *row, const float *right)
     double worst = 0;
     for (size_t k = 0; k < n; k++) {
         const double error = fabs((double)row[k] - (double)right[k]);
-        worst = !(error <= worst) ? error : worst;      /* not a number counts */
+        worst = pl_worse(worst, error);
         if (isnan(worst))
             break;
     }
@@ -221,7 +236,7 @@ static double worst_of(size_t n, const float *row, const float *right)
 }
 
 /* All of all arrays: what must not be written, H and the boundary of E, is compared as well. */
-static double verify(const pl_case *c)
+static double verify_passes(const pl_case *c, long passes)
 {
     const size_t n = c->n, last = 1 + inner(c);
     double worst = pl_buffers_guards_intact(c->data) ? 0 : INFINITY;
@@ -233,15 +248,17 @@ static double verify(const pl_case *c)
             for (size_t i = 0; i < n && !isnan(worst); i++) {
                 const bool computed = i >= 1 && i < last && j >= 1 && j < last;
                 const float *const row = row_of(c, field, i, j);
-                expected_row(field, n, (unsigned)i, (unsigned)j, computed, at);
+                expected_row(field, n, (unsigned)i, (unsigned)j, computed, passes, at);
                 if (memcmp(row, at[field], n * sizeof *row)) {      /* no zero of E is computed: none has a sign */
                     const double error = worst_of(n, row, at[field]);
-                    worst = !(error <= worst) ? error : worst;
+                    worst = pl_worse(worst, error);
                 }
             }
     free(room);
     return worst;
 }
+
+static double verify(const pl_case *c) { return verify_passes(c, 1); }
 
 static const void *where(const pl_case *c, size_t *bytes)
 {
@@ -252,8 +269,9 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_kernel fdtd = {
     .name = "fdtd", .title = "FDTD, update of the electric field: fused, split, and what the compiler may assume",
-    .variants = variants, .tuning = tuning, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work,
-    .verify = verify, .poison = poison, .where = where, .destroy = pl_buffers_destroy,
+    .variants = variants, .tuning = tuning, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run,
+    .share = share, .work = work, .verify = verify, .verify_passes = verify_passes, .poison = poison, .where = where,
+    .destroy = pl_buffers_destroy,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &fdtd); }

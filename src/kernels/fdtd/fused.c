@@ -7,13 +7,13 @@
  * reads of HZ.  fdtd_fused_restrict differs from it in being told that the arrays do not overlap, and in nothing else. */
 #include "kernel.h"
 
-void fdtd_fused(size_t n, size_t first, size_t last, const fdtd_coefficients *c,
+void fdtd_fused(size_t n, size_t first, size_t last, size_t from, size_t to, const fdtd_coefficients *c,
                 float (*ex)[n][n], float (*ey)[n][n], float (*ez)[n][n],
                 const float (*hx)[n][n], const float (*hy)[n][n], const float (*hz)[n][n])
 {
     const float caex = c->caex, cbex = c->cbex, caey = c->caey, cbey = c->cbey, caez = c->caez, cbez = c->cbez;
     for (size_t j = first; j < last; j++)
-        for (size_t i = 1; i < n - 2; i++)
+        for (size_t i = from; i < to; i++)
             for (size_t k = 1; k < n - 2; k++) {
                 ex[j][i][k] = caex * (ex[j][i][k] + cbex * (hz[j][i][k] - hz[j - 1][i][k] + hy[j][i][k] - hy[j][i][k - 1]));
                 ey[j][i][k] = caey * (ey[j][i][k] + cbey * (hx[j][i][k - 1] - hx[j][i][k] + hz[j][i - 1][k] - hz[j][i][k]));
@@ -21,13 +21,13 @@ void fdtd_fused(size_t n, size_t first, size_t last, const fdtd_coefficients *c,
             }
 }
 
-void fdtd_fused_restrict(size_t n, size_t first, size_t last, const fdtd_coefficients *c,
+void fdtd_fused_restrict(size_t n, size_t first, size_t last, size_t from, size_t to, const fdtd_coefficients *c,
                          float (*restrict ex)[n][n], float (*restrict ey)[n][n], float (*restrict ez)[n][n],
                          const float (*restrict hx)[n][n], const float (*restrict hy)[n][n], const float (*restrict hz)[n][n])
 {
     const float caex = c->caex, cbex = c->cbex, caey = c->caey, cbey = c->cbey, caez = c->caez, cbez = c->cbez;
     for (size_t j = first; j < last; j++)
-        for (size_t i = 1; i < n - 2; i++)
+        for (size_t i = from; i < to; i++)
             for (size_t k = 1; k < n - 2; k++) {
                 ex[j][i][k] = caex * (ex[j][i][k] + cbex * (hz[j][i][k] - hz[j - 1][i][k] + hy[j][i][k] - hy[j][i][k - 1]));
                 ey[j][i][k] = caey * (ey[j][i][k] + cbey * (hx[j][i][k - 1] - hx[j][i][k] + hz[j][i - 1][k] - hz[j][i][k]));

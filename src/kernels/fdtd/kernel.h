@@ -9,8 +9,9 @@ typedef struct {
     size_t ahead;
 } fdtd_coefficients;
 
-/* The planes first <= j < last of one thread.  All arrays are [n - 1][n][n], indexed [j][i][k] as the source's (k,i,j). */
-typedef void fdtd_loop(size_t n, size_t first, size_t last, const fdtd_coefficients *c,
+/* Of the planes first <= j < last the rows from <= i < to.  All arrays are [n - 1][n][n], indexed [j][i][k] as the source's
+ * (k,i,j). */
+typedef void fdtd_loop(size_t n, size_t first, size_t last, size_t from, size_t to, const fdtd_coefficients *c,
                        float (*ex)[n][n], float (*ey)[n][n], float (*ez)[n][n],
                        const float (*hx)[n][n], const float (*hy)[n][n], const float (*hz)[n][n]);
 

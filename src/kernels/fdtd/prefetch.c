@@ -2,14 +2,14 @@
  * further on of the six arrays is asked for, of those that are written for writing.  What lies one plane back is in cache. */
 #include "kernel.h"
 
-void fdtd_fused_prefetch(size_t n, size_t first, size_t last, const fdtd_coefficients *c,
+void fdtd_fused_prefetch(size_t n, size_t first, size_t last, size_t from, size_t to, const fdtd_coefficients *c,
                          float (*restrict ex)[n][n], float (*restrict ey)[n][n], float (*restrict ez)[n][n],
                          const float (*restrict hx)[n][n], const float (*restrict hy)[n][n], const float (*restrict hz)[n][n])
 {
     enum { LINE = PL_LINE / sizeof(float) };
     const float caex = c->caex, cbex = c->cbex, caey = c->caey, cbey = c->cbey, caez = c->caez, cbez = c->cbez;
     for (size_t j = first; j < last; j++)
-        for (size_t i = 1; i < n - 2; i++) {
+        for (size_t i = from; i < to; i++) {
             size_t begin = 1;
             for (; begin + LINE <= n - 2; begin += LINE) {
                 __builtin_prefetch(ex[j][i] + begin + c->ahead, 1);

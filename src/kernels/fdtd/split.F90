@@ -1,10 +1,10 @@
 ! The loop of fused.F90, its inner loop split by hand.
 
 ! {EX, EY}, {EZ}: the source's best.
-subroutine fdtd_fortran_split2(n, first, last, c, ex, ey, ez, hx, hy, hz) bind(c)
+subroutine fdtd_fortran_split2(n, first, last, from, to, c, ex, ey, ez, hx, hy, hz) bind(c)
   use, intrinsic :: iso_c_binding, only: c_size_t, c_float
   implicit none
-  integer(c_size_t), intent(in), value :: n, first, last
+  integer(c_size_t), intent(in), value :: n, first, last, from, to
   real(c_float), intent(in) :: c(6)
   real(c_float), intent(inout) :: ex(n,n,*), ey(n,n,*), ez(n,n,*)
   real(c_float), intent(in) :: hx(n,n,*), hy(n,n,*), hz(n,n,*)
@@ -12,7 +12,7 @@ subroutine fdtd_fortran_split2(n, first, last, c, ex, ey, ez, hx, hy, hz) bind(c
   integer(c_size_t) :: i, j, k
   caex = c(1); cbex = c(2); caey = c(3); cbey = c(4); caez = c(5); cbez = c(6)
   do j = first + 1, last
-    do i = 2, n - 2
+    do i = from + 1, to
       do k = 2, n - 2
         ex(k,i,j) = caex*(ex(k,i,j) + cbex*(hz(k,i,j) - hz(k,i,j-1) + hy(k,i,j) - hy(k-1,i,j)))
         ey(k,i,j) = caey*(ey(k,i,j) + cbey*(hx(k-1,i,j) - hx(k,i,j) + hz(k,i-1,j) - hz(k,i,j)))
@@ -25,10 +25,10 @@ subroutine fdtd_fortran_split2(n, first, last, c, ex, ey, ez, hx, hy, hz) bind(c
 end subroutine fdtd_fortran_split2
 
 ! One loop for each statement.
-subroutine fdtd_fortran_split3(n, first, last, c, ex, ey, ez, hx, hy, hz) bind(c)
+subroutine fdtd_fortran_split3(n, first, last, from, to, c, ex, ey, ez, hx, hy, hz) bind(c)
   use, intrinsic :: iso_c_binding, only: c_size_t, c_float
   implicit none
-  integer(c_size_t), intent(in), value :: n, first, last
+  integer(c_size_t), intent(in), value :: n, first, last, from, to
   real(c_float), intent(in) :: c(6)
   real(c_float), intent(inout) :: ex(n,n,*), ey(n,n,*), ez(n,n,*)
   real(c_float), intent(in) :: hx(n,n,*), hy(n,n,*), hz(n,n,*)
@@ -36,7 +36,7 @@ subroutine fdtd_fortran_split3(n, first, last, c, ex, ey, ez, hx, hy, hz) bind(c
   integer(c_size_t) :: i, j, k
   caex = c(1); cbex = c(2); caey = c(3); cbey = c(4); caez = c(5); cbez = c(6)
   do j = first + 1, last
-    do i = 2, n - 2
+    do i = from + 1, to
       do k = 2, n - 2
         ex(k,i,j) = caex*(ex(k,i,j) + cbex*(hz(k,i,j) - hz(k,i,j-1) + hy(k,i,j) - hy(k-1,i,j)))
       end do

@@ -350,9 +350,9 @@ static double verify(const pl_case *c)
     const double *const target = d->arrays->at[TARGET];
     double worst = pl_buffers_guards_intact(d->arrays) ? 0 : INFINITY;
     if (!reads(c))
-        return fileio_worse(worst, fileio_verify_file(c->n, &m, d->files[m.layout][0].file.descriptor));
+        return pl_worse(worst, fileio_verify_file(c->n, &m, d->files[m.layout][0].file.descriptor));
     for (size_t i = 0; i < c->n && !isnan(worst); i++)
-        worst = fileio_worse(worst, fileio_error_of(target[i], i, m.form));
+        worst = pl_worse(worst, fileio_error_of(target[i], i, m.form));
     return worst;
 }
 

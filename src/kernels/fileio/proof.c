@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "plumbline.h"
 #include "proof.h"
 
 typedef struct {
@@ -93,8 +94,6 @@ double fileio_error_of(double found, size_t i, fileio_form form)
     return memcmp(&found, &right, sizeof right) ? INFINITY : 0;
 }
 
-double fileio_worse(double worst, double error) { return !(error <= worst) ? error : worst; }
-
 double fileio_verify_file(size_t n, const fileio_mode *m, int descriptor)
 {
     static reader r;
@@ -108,7 +107,7 @@ double fileio_verify_file(size_t n, const fileio_mode *m, int descriptor)
         for (size_t k = 0; k < each; k++, i++) {
             if (!take_number(&r, m->form, &q, &x))
                 return INFINITY;
-            worst = fileio_worse(worst, fileio_error_of(x, i, m->form));
+            worst = pl_worse(worst, fileio_error_of(x, i, m->form));
         }
         char line_end = '\n';
         if (m->form == FILEIO_SEQUENTIAL && (q.continues || !end_subrecord(&r, &q)))

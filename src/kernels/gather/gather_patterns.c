@@ -197,6 +197,12 @@ static gather_rows rows_of(const pl_case *c, int thread)
                          .wrap = p->wrap, .ahead = (size_t)c->tuning[DISTANCE]};
 }
 
+static double share(const pl_case *c, int thread)
+{
+    const gather_rows r = rows_of(c, thread);
+    return (double)(r.last - r.first);
+}
+
 static void run_rows(const pl_case *c, const gather_rows *r, int thread)
 {
     const gather_pattern *p = ((const rows_of_pattern *)c->data)->p;
@@ -436,7 +442,7 @@ static const pl_fact *facts(const pl_case *c)
 static const pl_kernel patterns = {
     .name = "gather_patterns", .title = "Spatter's kernels on the patterns of a file", .variants = gather_variants,
     .tuning = tuning, .texts = texts, .own_size = no_size, .elements = elements, .check = check, .footprint = footprint,
-    .create = create, .touch = touch, .run = run, .work = work, .verify = verify, .poison = poison, .where = where, .destroy = destroy,
+    .create = create, .touch = touch, .run = run, .share = share, .work = work, .verify = verify, .poison = poison, .where = where, .destroy = destroy,
     .facts = facts,
 };
 

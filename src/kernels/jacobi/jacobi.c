@@ -51,6 +51,8 @@ static size_t odd_lines(size_t elements) { return ((elements + LINE - 1) / LINE 
 
 static size_t planes_of(const pl_case *c) { return c->tuning[PLANES] ? (size_t)c->tuning[PLANES] : c->n; }
 
+static size_t inner_rows(const pl_case *c) { return c->n > 2 ? c->n - 2 : 0; }
+
 static jacobi_box box_of(const pl_case *c)
 {
     const size_t row = odd_lines(c->n);
@@ -77,35 +79,45 @@ static void *create(const pl_case *c)
 
 static double *array_of(const pl_case *c, int which) { return ((const pl_buffers *)c->data)->at[which]; }
 
-/* The interior planes that a thread computes. */
-static pl_range planes_of_thread(const pl_case *c, int thread, int threads)
+/* The interior rows that a thread computes, plane by plane: planes alone may be too few for many threads. */
+static pl_range rows_of_thread(const pl_case *c, int thread, int threads)
 {
     const size_t planes = planes_of(c);
-    const pl_range part = pl_part(planes > 2 ? planes - 2 : 0, thread, threads);
-    return (pl_range){part.begin + 1, part.end + 1};
+    return pl_part(planes > 2 ? (planes - 2) * inner_rows(c) : 0, thread, threads);
 }
 
-/* Small whole numbers, so that all results are exact. */
-static int value(size_t i, size_t j, size_t k)
+static double share(const pl_case *c, int thread)
 {
-    return (int)((5 * (unsigned)i ^ 3 * (unsigned)j ^ 7 * (unsigned)k) & 1023);
+    const pl_range part = rows_of_thread(c, thread, c->threads);
+    return (double)(part.end - part.begin);
 }
 
-/* The first and the last thread have a plane of the boundary each; what pads a row is no number: nobody may read it. */
+/* Small whole numbers, so that all results are exact; without a period along a row, and each row has another order. */
+static int value(size_t i, size_t j, size_t k) { return (int)((pl_mix(i) ^ pl_mix(j << 32 | k)) & 1023); }
+
+/* Where in the arrays the interior row of this number begins. */
+static size_t begin_of_row(const pl_case *c, size_t number)
+{
+    const jacobi_box box = box_of(c);
+    return (number / inner_rows(c) + 1) * box.plane + (number % inner_rows(c) + 1) * box.row;
+}
+
+/* The boundary goes with the rows beside it; what pads a row is no number: nobody may read it. */
 static void touch(const pl_case *c, int thread, int threads)
 {
     const jacobi_box box = box_of(c);
-    const pl_range inner = planes_of_thread(c, thread, threads);
-    const size_t first = thread ? inner.begin : 0, last = thread < threads - 1 ? inner.end : planes_of(c);
+    const pl_range inner = rows_of_thread(c, thread, threads);
+    const bool none = inner_rows(c) == 0;
+    const size_t first = thread && !none ? begin_of_row(c, inner.begin) : 0;
+    const size_t last = thread == threads - 1 ? planes_of(c) * box.plane : none ? 0 : begin_of_row(c, inner.end);
     double *const in = array_of(c, IN), *const out = array_of(c, OUT);
-    for (size_t k = first; k < last; k++) {
-        for (size_t at = k * box.plane; at < (k + 1) * box.plane; at++) {
-            in[at] = NAN;
-            out[at] = 0;
+    for (size_t row = first, end; row < last; row = end) {
+        const size_t k = row / box.plane, j = row % box.plane / box.row;
+        end = j < box.rows ? row + box.row : (k + 1) * box.plane;
+        for (size_t i = 0; i < end - row; i++) {
+            in[row + i] = i < box.n && j < box.rows ? value(i, j, k) : NAN;
+            out[row + i] = 0;
         }
-        for (size_t j = 0; j < box.rows; j++)
-            for (size_t i = 0; i < box.n; i++)
-                in[k * box.plane + j * box.row + i] = value(i, j, k);
     }
 }
 
@@ -140,11 +152,16 @@ static void run(const pl_case *c, int thread, long passes)
 {
     jacobi_box box = box_of(c);
     jacobi_loop *const loop = (jacobi_loop *)c->variant->loop;
-    const pl_range planes = planes_of_thread(c, thread, c->threads);
+    pl_piece piece[PL_PIECES];
+    const int pieces = pl_pieces(rows_of_thread(c, thread, c->threads), inner_rows(c), piece);
     box.block = block_of(c);
     box.distance = (size_t)c->tuning[DISTANCE];
     for (long pass = 0; pass < passes; pass++)
-        loop(&box, planes.begin, planes.end, array_of(c, OUT), array_of(c, IN));
+        for (int i = 0; i < pieces; i++) {
+            box.from = piece[i].inner.begin + 1;
+            box.to = piece[i].inner.end + 1;
+            loop(&box, piece[i].outer.begin + 1, piece[i].outer.end + 1, array_of(c, OUT), array_of(c, IN));
+        }
 }
 
 /* For the record: what 0 stands for. */
@@ -156,38 +173,44 @@ static const pl_fact *facts(const pl_case *c)
     return found;
 }
 
-/* The layer condition.  If three planes of a block stay in the caches below the case's level, each row is loaded once;
- * two more for each block unless all that a block needs stays, and two more planes for each thread.  If only three rows stay,
- * those of the three planes are loaded each time; if not even they do, all five rows that a point needs. */
+/* The layer condition.  If three planes of a block stay in the caches below the case's level, each row is loaded once; two
+ * more for each block unless all that a block needs stays, and, for each thread or, where whole planes do not stay, each of
+ * its pieces, as many as it has in the planes at its ends.  If only three rows stay, those of the three planes are loaded each
+ * time; if not even they do, all five rows that a point needs. */
 static pl_work work(const pl_case *c)
 {
-    const double rows = c->n > 2 ? (double)(c->n - 2) : 0;
+    const double rows = (double)inner_rows(c), points = rows * rows * (planes_of(c) > 2 ? (double)(planes_of(c) - 2) : 0);
     const size_t block = block_of(c), stay = rows_that_stay(c, c->level ? c->level - 1 : 3);
-    const double row_bytes = 8 * (double)box_of(c).row;     /* whole lines */
-    pl_work w = {.source = "model: 7 loads and 1 store of 8 bytes per point"};
+    pl_work w = {.load_bytes = 56 * points, .store_bytes = 8 * points, .flops = 8 * points,
+                 .source = "model: 7 loads and 1 store of 8 bytes per point"};
+    if (c->level == 1 || points == 0)
+        return w;
+    double fetched = 0;
     for (int thread = 0; thread < c->threads; thread++) {
-        const pl_range part = planes_of_thread(c, thread, c->threads);
-        const double planes = (double)(part.end - part.begin), points = planes * rows * rows;
-        w.load_bytes += 56 * points;
-        w.store_bytes += 8 * points;
-        w.flops += 8 * points;
-        if (c->level == 1 || points == 0)
-            continue;
-        /* Rows of `in` and of `out` that a block needs of all planes, against those of three planes of `in`. */
-        const bool whole_block_stays = 2 * (planes + 2) * (double)(block + 2) <= 3 * (double)stay;
-        const double twice = whole_block_stays ? 2 : 2 * ceil(rows / (double)block);
-        w.written_bytes += 8 * points;
-        if (block + 2 <= stay) {
-            w.fetched_bytes += row_bytes * (planes * (rows + twice) + 2 * rows);
-            w.source = "model: three planes stay in the cache below: 1 load and 1 store of 8 bytes per point";
-        } else if (stay >= 1) {
-            w.fetched_bytes += row_bytes * planes * (3 * rows + 2);
-            w.source = "model: three rows stay in the cache below, not three planes: 3 loads and 1 store of 8 bytes per point";
-        } else {
-            w.fetched_bytes += row_bytes * planes * 5 * rows;
-            w.source = "model: three rows do not stay in the cache below: 5 loads and 1 store of 8 bytes per point";
+        pl_piece piece[PL_PIECES];
+        const int pieces = pl_pieces(rows_of_thread(c, thread, c->threads), inner_rows(c), piece);
+        const bool whole_planes_stay = rows + 2 <= (double)stay;
+        double ends = 0;
+        for (int i = 0; i < pieces; i++) {
+            const double planes = (double)(piece[i].outer.end - piece[i].outer.begin);
+            const double height = (double)(piece[i].inner.end - piece[i].inner.begin);
+            /* Rows of `in` and of `out` that a block needs of all planes, against those of three planes of `in`. */
+            const bool whole_block_stays = 2 * (planes + 2) * (double)(block + 2) <= 3 * (double)stay;
+            const double blocks = whole_block_stays ? 1 : ceil(height / (double)block);
+            if (block + 2 <= stay)
+                fetched += planes * (height + 2 * blocks);
+            else
+                fetched += planes * (stay >= 1 ? 3 * height + 2 : 5 * height);
+            ends += 2 * height;
         }
+        if (block + 2 <= stay)
+            fetched += whole_planes_stay ? 2 * fmin(share(c, thread), rows) : ends;
     }
+    w.written_bytes = 8 * points;
+    w.fetched_bytes = 8 * (double)box_of(c).row * fetched;      /* whole lines */
+    w.source = block + 2 <= stay ? "model: three planes stay in the cache below: 1 load and 1 store of 8 bytes per point"
+               : stay >= 1       ? "model: three rows stay in the cache below, not three planes: 3 loads and 1 store of 8 bytes per point"
+                                 : "model: three rows do not stay in the cache below: 5 loads and 1 store of 8 bytes per point";
     return w;
 }
 
@@ -224,7 +247,7 @@ static double error_of_row(const jacobi_box *box, const double *v, size_t j, siz
         const double error = fabs(v[i] - expected(i, j, k));
         if (isnan(error))
             return error;
-        worst = error > worst ? error : worst;
+        worst = pl_worse(worst, error);
     }
     return worst;
 }
@@ -244,7 +267,7 @@ static double verify(const pl_case *c)
             bool changed = !untouched(v);
             if (isnan(error))
                 return error;
-            worst = error > worst ? error : worst;
+            worst = pl_worse(worst, error);
             for (size_t i = inner ? box.n - 1 : 1; i < box.row; i++)
                 changed |= !untouched(v + i);
             for (size_t i = 0; i < box.n; i++)
@@ -263,8 +286,8 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_kernel jacobi = {
     .name = "jacobi", .title = "Seven-point Jacobi sweep in three dimensions", .variants = variants, .tuning = tuning,
-    .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work, .verify = verify,
-    .poison = poison, .where = where, .destroy = pl_buffers_destroy, .facts = facts,
+    .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .share = share, .work = work,
+    .verify = verify, .poison = poison, .where = where, .destroy = pl_buffers_destroy, .facts = facts,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &jacobi); }

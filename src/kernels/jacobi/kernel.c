@@ -9,7 +9,7 @@ void jacobi_plain(const jacobi_box *box, size_t first, size_t last, double *rest
 {
     const size_t n = box->n, row = box->row, plane = box->plane;
     for (size_t k = first; k < last; k++)
-        for (size_t j = 1; j < box->rows - 1; j++) {
+        for (size_t j = box->from; j < box->to; j++) {
             const double *restrict u = in + k * plane + j * row;
             double *restrict v = out + k * plane + j * row;
             for (size_t i = 1; i < n - 1; i++)
@@ -24,9 +24,9 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 void jacobi_blocked(const jacobi_box *box, size_t first, size_t last, double *restrict out, const double *restrict in)
 {
     const size_t n = box->n, row = box->row, plane = box->plane;
-    for (size_t begin = 1; begin < box->rows - 1; begin += box->block)
+    for (size_t begin = box->from; begin < box->to; begin += box->block)
         for (size_t k = first; k < last; k++)
-            for (size_t j = begin; j < least(begin + box->block, box->rows - 1); j++) {
+            for (size_t j = begin; j < least(begin + box->block, box->to); j++) {
                 const double *restrict u = in + k * plane + j * row;
                 double *restrict v = out + k * plane + j * row;
                 for (size_t i = 1; i < n - 1; i++)
@@ -155,8 +155,8 @@ typedef void row_loop(const jacobi_box *box, double *v, const double *u, const d
 static inline __attribute__((always_inline)) void sweep(row_loop *compute, size_t block, const jacobi_box *box, size_t first,
                                                         size_t last, double *out, const double *in)
 {
-    for (size_t begin = 1; begin < box->rows - 1; begin += block) {
-        const size_t end = least(begin + block, box->rows - 1);
+    for (size_t begin = box->from; begin < box->to; begin += block) {
+        const size_t end = least(begin + block, box->to);
         for (size_t k = first; k < last; k++)
             for (size_t j = begin; j < end; j++) {
                 const size_t at = k * box->plane + j * box->row;

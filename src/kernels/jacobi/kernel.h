@@ -11,11 +11,12 @@
  * elements from the first one. */
 typedef struct {
     size_t n, rows, row, plane;
+    size_t from, to;        /* rows of each plane that are computed: from <= j < to */
     size_t block;           /* rows that blocked variants take at a time */
     size_t distance;        /* elements that are prefetched ahead */
 } jacobi_box;
 
-/* The interior points of planes first to last - 1. */
+/* The interior points of those rows of planes first to last - 1. */
 typedef void jacobi_loop(const jacobi_box *box, size_t first, size_t last, double *restrict out, const double *restrict in);
 
 jacobi_loop jacobi_plain, jacobi_blocked;

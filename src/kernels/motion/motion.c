@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "kernel.h"
 
@@ -49,10 +48,8 @@ static const pl_tuning tuning[] = {
 /* Y is the first array, X the last: the same one where there is one. */
 typedef struct {
     pl_arrays *arrays;
-    double *sums;           /* of each thread's last load pass, a line apart */
+    pl_result *sums;        /* of each thread's last run */
 } motion_data;
-
-enum { SUM_STRIDE = PL_LINE / sizeof(double) };
 
 static int arrays_of(const pl_case *c) { return c->variant->layout == TWO_ARRAYS ? 2 : 1; }
 static double *y_of(const motion_data *d) { return d->arrays->array[0]; }
@@ -63,9 +60,6 @@ static int motion_of(const pl_case *c) { return c->variant->name[0]; }
 
 static size_t footprint(const pl_case *c) { return pl_arrays_footprint(c, arrays_of(c)); }
 
-/* Cases that differ in their number of threads may share the data: sums for as many threads as there can be. */
-static size_t sums_bytes(void) { return (size_t)sysconf(_SC_NPROCESSORS_CONF) * PL_LINE; }
-
 static void *create(const pl_case *c)
 {
     pl_arrays *arrays = pl_arrays_create(c, arrays_of(c));
@@ -73,7 +67,7 @@ static void *create(const pl_case *c)
         return NULL;
     motion_data *d = pl_allocate(sizeof *d, "the data motion");
     d->arrays = arrays;
-    d->sums = pl_allocate(sums_bytes(), "the sums of the loads");
+    d->sums = pl_results_create();
     return d;
 }
 
@@ -85,15 +79,12 @@ static void destroy(void *data)
     free(d);
 }
 
-/* Small whole numbers, none of them 0: sums are exact in any order, and a change of sign is seen. */
-static double value(size_t i) { return (double)((int)(i * 7 & 15) + 1); }
-
 static void touch(const pl_case *c, int thread, int threads)
 {
     const motion_data *d = c->data;
     const pl_range part = pl_part(c->n, thread, threads);
     for (size_t i = part.begin; i < part.end; i++)
-        y_of(d)[i] = x_of(d)[i] = value(i);
+        y_of(d)[i] = x_of(d)[i] = pl_value(i);
 }
 
 static void run(const pl_case *c, int thread, long passes)
@@ -101,10 +92,10 @@ static void run(const pl_case *c, int thread, long passes)
     const motion_data *d = c->data;
     motion_loop *const loop = (motion_loop *)c->variant->loop;
     const pl_range part = pl_part(c->n, thread, c->threads);
-    double sum = 0;
+    pl_result sum = {0};
     for (long pass = 0; pass < passes; pass++)
-        sum = loop(part.end - part.begin, y_of(d) + part.begin, x_of(d) + part.begin, c->tuning);
-    d->sums[thread * SUM_STRIDE] = sum;
+        pl_note_pass(&sum, loop(part.end - part.begin, y_of(d) + part.begin, x_of(d) + part.begin, c->tuning));
+    d->sums[thread] = sum;
 }
 
 static pl_work work(const pl_case *c)
@@ -133,40 +124,44 @@ static void poison(const pl_case *c)
     touch(c, 0, 1);
     if (motion_of(c) == 'f' || motion_of(c) == 'c')
         memset(y_of(d), 0xFF, c->n * sizeof(double));       /* not a number */
-    memset(d->sums, 0xFF, sums_bytes());
+    pl_results_poison(d->sums);
     pl_arrays_set_guards(d->arrays);
 }
 
-static double expected(const pl_case *c, size_t i)
+static double expected(const pl_case *c, long passes, double value)
 {
     switch (motion_of(c)) {
     case 'f':
         return MOTION_CONSTANT;
     case 'u':
-        return -value(i);
+        return passes % 2 ? -value : value;
     default:
-        return value(i);
+        return value;
     }
 }
 
 /* All is computed anew from the index: a motion that spoils what it reads is found as well. */
-static double verify(const pl_case *c)
+static double verify_passes(const pl_case *c, long passes)
 {
     const motion_data *d = c->data;
     const bool two = arrays_of(c) == 2;
-    double worst = pl_arrays_guards_intact(d->arrays) ? 0 : INFINITY, total = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        const double error = fabs(y_of(d)[i] - expected(c, i)) + (two ? fabs(x_of(d)[i] - value(i)) : 0);
-        worst = !(error <= worst) ? error : worst;          /* not a number counts */
-        total += value(i);
-    }
-    if (motion_of(c) == 'l') {
-        for (int thread = 0; thread < c->threads; thread++)
-            total -= d->sums[thread * SUM_STRIDE];
-        worst = !(fabs(total) <= worst) ? fabs(total) : worst;
+    double worst = pl_arrays_guards_intact(d->arrays) ? 0 : INFINITY;
+    for (int thread = 0; thread < c->threads; thread++) {
+        const pl_range part = pl_part(c->n, thread, c->threads);
+        double sum = 0;
+        for (size_t i = part.begin; i < part.end; i++) {
+            const double value = pl_value(i);
+            const double error = fabs(y_of(d)[i] - expected(c, passes, value)) + (two ? fabs(x_of(d)[i] - value) : 0);
+            worst = pl_worse(worst, error);
+            sum += value;
+        }
+        const double error = motion_of(c) == 'l' ? pl_result_error(&d->sums[thread], passes, sum) : 0;
+        worst = pl_worse(worst, error);
     }
     return worst;
 }
+
+static double verify(const pl_case *c) { return verify_passes(c, 1); }
 
 static const void *where(const pl_case *c, size_t *bytes)
 {
@@ -178,7 +173,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 static const pl_kernel motion = {
     .name = "motion", .title = "Data motion with unit stride: fill, load, update, copy", .variants = variants,
     .tuning = tuning, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work,
-    .verify = verify, .poison = poison, .where = where, .destroy = destroy,
+    .verify = verify, .verify_passes = verify_passes, .poison = poison, .where = where, .destroy = destroy,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &motion); }

@@ -8,14 +8,14 @@
  * ones 6, RX and RY 10. */
 #include "kernel.h"
 
-void ninepoint_plain(size_t n, size_t ld, size_t first, size_t last, const double *restrict x, const double *restrict y,
-                     double *restrict aa, double *restrict dd, double *restrict rx, double *restrict ry)
+void ninepoint_plain(size_t ld, size_t first, size_t last, size_t from, size_t to, const double *restrict x,
+                     const double *restrict y, double *restrict aa, double *restrict dd, double *restrict rx, double *restrict ry)
 {
     for (size_t j = first; j < last; j++) {
         /* Columns j - 1, j and j + 1, as west, centre and east. */
         const double *restrict xc = x + j * ld, *restrict xw = xc - ld, *restrict xe = xc + ld;
         const double *restrict yc = y + j * ld, *restrict yw = yc - ld, *restrict ye = yc + ld;
-        for (size_t i = 1; i < n - 1; i++) {
+        for (size_t i = from; i < to; i++) {
             const double x_i = xc[i + 1] - xc[i - 1], y_i = yc[i + 1] - yc[i - 1];
             const double x_j = xe[i] - xw[i], y_j = ye[i] - yw[i];
             const double a = 0.25 * (x_j * x_j + y_j * y_j);

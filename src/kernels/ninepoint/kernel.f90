@@ -5,15 +5,15 @@ module ninepoint_in_fortran
   real(c_double), parameter :: rel = 0.75_c_double      ! NINEPOINT_REL of kernel.h
 contains
 
-  ! Columns first to last - 1, counted from 0 as in C.
-  subroutine ninepoint_fortran(n, ld, first, last, x, y, aa, dd, rx, ry) bind(c)
-    integer(c_size_t), intent(in), value :: n, ld, first, last
-    real(c_double), intent(in) :: x(ld, 0:n-1), y(ld, 0:n-1)
-    real(c_double), intent(inout) :: aa(ld, 0:n-1), dd(ld, 0:n-1), rx(ld, 0:n-1), ry(ld, 0:n-1)
+  ! Of the columns first to last - 1 the points from to to - 1, counted from 0 as in C.
+  subroutine ninepoint_fortran(ld, first, last, from, to, x, y, aa, dd, rx, ry) bind(c)
+    integer(c_size_t), intent(in), value :: ld, first, last, from, to
+    real(c_double), intent(in) :: x(ld, 0:*), y(ld, 0:*)
+    real(c_double), intent(inout) :: aa(ld, 0:*), dd(ld, 0:*), rx(ld, 0:*), ry(ld, 0:*)
     real(c_double) :: x_i, x_j, x_ii, x_jj, x_ij, y_i, y_j, y_ii, y_jj, y_ij, a, b, c
     integer(c_size_t) :: i, j
     do j = first, last - 1
-      do i = 2, n - 1
+      do i = from + 1, to
         x_i = x(i+1,j) - x(i-1,j)
         y_i = y(i+1,j) - y(i-1,j)
         x_j = x(i,j+1) - x(i,j-1)

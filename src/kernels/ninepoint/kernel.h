@@ -7,8 +7,8 @@
  * exact in binary. */
 #define NINEPOINT_REL 0.75
 
-/* Columns first to last - 1 of n points each; columns of an array lie `ld` elements apart. */
-typedef void ninepoint_loop(size_t n, size_t ld, size_t first, size_t last, const double *restrict x,
+/* Of the columns first to last - 1 the points from <= i < to; columns of an array lie `ld` elements apart. */
+typedef void ninepoint_loop(size_t ld, size_t first, size_t last, size_t from, size_t to, const double *restrict x,
                             const double *restrict y, double *restrict aa, double *restrict dd, double *restrict rx,
                             double *restrict ry);
 

@@ -120,41 +120,57 @@ static void destroy(void *data)
     free(a);
 }
 
-/* The columns that a thread computes: those of the interior, in contiguous parts. */
-static pl_range columns_of(size_t n, int thread, int threads)
+static size_t inner(const pl_case *c) { return c->n > 2 ? c->n - 2 : 0; }
+
+/* The interior points that a thread computes, column by column: columns alone may be too few for many threads. */
+static pl_range points_of(const pl_case *c, int thread, int threads) { return pl_part(inner(c) * inner(c), thread, threads); }
+
+static double share(const pl_case *c, int thread)
 {
-    const pl_range part = pl_part(n > 2 ? n - 2 : 0, thread, threads);
-    return (pl_range){part.begin + 1, part.end + 1};
+    const pl_range part = points_of(c, thread, c->threads);
+    return (double)(part.end - part.begin);
 }
 
-/* Small whole numbers, so that all results are exact; 0.25, 0.125 and REL are as well.  The product makes the second and
- * the mixed differences differ from point to point. */
-static int x_of(size_t i, size_t j) { return (int)((7 * (unsigned)i + 3 * (unsigned)j + (unsigned)i * (unsigned)j) & 127) - 63; }
-static int y_of(size_t i, size_t j) { return (int)((3 * (unsigned)i + 5 * (unsigned)j + ((unsigned)i * (unsigned)j >> 2)) & 127) - 63; }
+/* Small whole numbers, so that all results are exact; 0.25, 0.125 and REL are as well.  Random: all differences differ from
+ * point to point. */
+static int x_of(size_t i, size_t j) { return (int)(pl_mix(j << 32 | i) & 127) - 63; }
+static int y_of(size_t i, size_t j) { return (int)(pl_mix(j << 32 | i) >> 7 & 127) - 63; }
 
-/* The first and the last thread have a column of the boundary each; what pads a column is no number: nobody may read it. */
+/* Where in the arrays the interior point of this number is. */
+static size_t place_of(const pl_case *c, size_t number)
+{
+    const arrays *a = c->data;
+    return inner(c) ? (number / inner(c) + 1) * a->at.ld + number % inner(c) + 1 : 0;
+}
+
+/* The boundary goes with the points beside it; what pads a column is no number: nobody may read it. */
 static void touch(const pl_case *c, int thread, int threads)
 {
     const arrays *a = c->data;
-    const pl_range inner = columns_of(c->n, thread, threads);
-    const size_t first = thread ? inner.begin : 0, last = thread < threads - 1 ? inner.end : c->n;
-    for (size_t j = first; j < last; j++)
-        for (size_t i = 0; i < a->at.ld; i++) {
-            const size_t at = j * a->at.ld + i;
-            a->array[X][at] = i < c->n ? x_of(i, j) : NAN;
-            a->array[Y][at] = i < c->n ? y_of(i, j) : NAN;
-            a->array[AA][at] = a->array[DD][at] = a->array[RX][at] = a->array[RY][at] = 0;
+    const pl_range own = points_of(c, thread, threads);
+    const size_t first = thread ? place_of(c, own.begin) : 0;
+    const size_t last = thread < threads - 1 ? place_of(c, own.end) : c->n * a->at.ld;
+    for (size_t at = first, i = first % a->at.ld, j = first / a->at.ld; at < last; at++) {
+        a->array[X][at] = i < c->n ? x_of(i, j) : NAN;
+        a->array[Y][at] = i < c->n ? y_of(i, j) : NAN;
+        a->array[AA][at] = a->array[DD][at] = a->array[RX][at] = a->array[RY][at] = 0;
+        if (++i == a->at.ld) {
+            i = 0;
+            j++;
         }
+    }
 }
 
 static void run(const pl_case *c, int thread, long passes)
 {
     const arrays *a = c->data;
     ninepoint_loop *const loop = (ninepoint_loop *)c->variant->loop;
-    const pl_range columns = columns_of(c->n, thread, c->threads);
+    pl_piece piece[PL_PIECES];
+    const int pieces = pl_pieces(points_of(c, thread, c->threads), inner(c), piece);
     for (long pass = 0; pass < passes; pass++)
-        loop(c->n, a->at.ld, columns.begin, columns.end, a->array[X], a->array[Y], a->array[AA], a->array[DD], a->array[RX],
-             a->array[RY]);
+        for (int k = 0; k < pieces; k++)
+            loop(a->at.ld, piece[k].outer.begin + 1, piece[k].outer.end + 1, piece[k].inner.begin + 1, piece[k].inner.end + 1,
+                 a->array[X], a->array[Y], a->array[AA], a->array[DD], a->array[RX], a->array[RY]);
 }
 
 /* For the record: where the variants differ. */
@@ -176,23 +192,22 @@ static size_t cache_below(const pl_case *c)
     return share;
 }
 
-/* X and Y come once, if three columns of each stay until they are needed again; else each column comes three times. Half
- * of the cache: what is written passes through it as well.  Lines lost to conflicts are not in the model. */
+/* X and Y come once, if three columns of each stay until they are needed again, and for each thread as much as it has of a
+ * column on either side; else each column comes three times.  Half of the cache: what is written passes through it as well.
+ * Lines lost to conflicts are not in the model. */
 static pl_work work(const pl_case *c)
 {
-    const double inner = c->n > 2 ? (double)(c->n - 2) : 0, points = inner * inner;
+    const double points = (double)(inner(c) * inner(c));
     pl_work w = {.load_bytes = 18 * 8 * points, .store_bytes = 4 * 8 * points, .flops = 47 * points,
                  .source = "model: 18 loads and 4 stores of 8 bytes per point (anderson1997, section 3.1.3)"};
-    if (c->level == 1)
+    if (c->level == 1 || points == 0)
         return w;
     const size_t columns = 2 * 3 * layout_of(c).ld * sizeof(double);
     const bool stay = columns <= cache_below(c) / 2;
-    for (int thread = 0; thread < c->threads; thread++) {
-        const pl_range part = columns_of(c->n, thread, c->threads);
-        const double own = (double)(part.end - part.begin);
-        if (own > 0)
-            w.fetched_bytes += 2 * 8 * (double)c->n * (stay ? own + 2 : 3 * own);
-    }
+    double fetched = stay ? points : 3 * points;
+    for (int thread = 0; thread < c->threads && stay; thread++)
+        fetched += 2 * fmin(share(c, thread), (double)inner(c));
+    w.fetched_bytes = 2 * 8 * fetched * (double)c->n / (double)inner(c);    /* whole columns */
     w.written_bytes = w.store_bytes;
     w.source = stay ? "model: three columns of X and Y stay in the cache below: 2 loads and 4 stores of 8 bytes per point"
                     : "model: three columns of X and Y do not stay in the cache below: 6 loads and 4 stores of 8 bytes per point";
@@ -264,7 +279,7 @@ static double verify(const pl_case *c)
                 const double error = inner ? fabs(a->array[k][at] - right[k]) : untouched(&a->array[k][at]) ? 0 : INFINITY;
                 if (isnan(error))
                     return error;
-                worst = error > worst ? error : worst;
+                worst = pl_worse(worst, error);
             }
         }
     for (int k = AA; k < ARRAYS; k++)
@@ -283,8 +298,8 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_kernel ninepoint = {
     .name = "ninepoint", .title = "Finite differences with two nine-point stencils", .variants = variants, .check = check,
-    .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work, .verify = verify,
-    .poison = poison, .where = where, .destroy = destroy, .facts = facts,
+    .footprint = footprint, .create = create, .touch = touch, .run = run, .share = share, .work = work,
+    .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &ninepoint); }

@@ -169,16 +169,21 @@ static void destroy(void *data)
     free(p);
 }
 
-/* A row is worth two nonzeros: 24 bytes of pointer and result.  A thread's part begins with the first piece before which
- * lies at least its share; parts are contiguous, and about equal in bytes. */
+/* Work before a piece, in nonzeros: a row is worth two, 24 bytes of pointer and result. */
+static int64_t work_before(const product *p, size_t piece)
+{
+    return p->ptr[piece] + (p->order ? 2 * SPMV_CHUNK : 2) * (int64_t)piece;
+}
+
+/* A thread's part begins with the first piece before which lies at least its share; parts are contiguous, and about equal
+ * in bytes. */
 static size_t first_piece(const product *p, int thread, int threads)
 {
-    const int64_t row = p->order ? 2 * SPMV_CHUNK : 2, all = p->ptr[p->pieces] + row * (int64_t)p->pieces;
-    const int64_t before = all / threads * thread + all % threads * thread / threads;
+    const int64_t all = work_before(p, p->pieces), before = all / threads * thread + all % threads * thread / threads;
     size_t low = 0, high = p->pieces;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (p->ptr[middle] + row * (int64_t)middle < before)
+        if (work_before(p, middle) < before)
             low = middle + 1;
         else
             high = middle;
@@ -189,6 +194,12 @@ static size_t first_piece(const product *p, int thread, int threads)
 static pl_range part_of(const product *p, int thread, int threads)
 {
     return (pl_range){first_piece(p, thread, threads), first_piece(p, thread + 1, threads)};
+}
+
+static double share(const pl_case *c, int thread)
+{
+    const pl_range own = part_of(c->data, thread, c->threads);
+    return (double)(work_before(c->data, own.end) - work_before(c->data, own.begin));
 }
 
 typedef struct { uint64_t *work; int32_t *column; double *value; } row_space;
@@ -299,7 +310,7 @@ static double verify(const pl_case *c)
         double error = fabs(p->y[i] - right[i]);
         if (sizes && error != 0)
             error /= sizes[i];
-        worst = !(error <= worst) ? error : worst;      /* not a number counts */
+        worst = pl_worse(worst, error);
     }
     free(right);
     free(sizes);
@@ -316,7 +327,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 static const pl_kernel spmv = {
     .name = "spmv", .title = "y = A x, A sparse; --size is the number of rows", .variants = variants, .tuning = tuning,
     .texts = texts, .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch,
-    .run = run, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison,
+    .run = run, .share = share, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison,
     .where = where, .destroy = destroy,
 };
 

@@ -44,9 +44,9 @@ static void *create(const pl_case *c)
     return pl_buffers_create(c, BUFFERS, bytes, NULL);
 }
 
-/* Whole numbers that tell neighbours apart, at distances of powers of two as well; those of X and of Y differ. */
-static double value_x(size_t i) { return (double)(int)((i ^ i >> 9 ^ i >> 18) & 1023); }
-static double value_y(size_t i) { return value_x(i) + 2000; }
+/* Without a period; those of X are odd, those of Y even and not 0. */
+static double value_x(size_t i) { return pl_value(i); }
+static double value_y(size_t i) { return 2 * pl_value(i); }
 
 static void touch(const pl_case *c, int thread, int threads)
 {
@@ -75,15 +75,19 @@ static size_t moved_by(size_t n, size_t k, size_t runs)
 
 static size_t moved(size_t n, size_t k) { return moved_by(n, k, strided_runs(k)); }
 
+static double share(const pl_case *c, int thread)
+{
+    const pl_range part = pl_part(c->n, thread, c->threads);
+    return (double)moved(part.end - part.begin, (size_t)c->tuning[STRIDED_STRIDE]);
+}
+
 /* Beyond L1 whole lines move: a line of X gives 8/k elements, and only one from k = 8 on. */
 static pl_work work(const pl_case *c)
 {
     const size_t k = (size_t)c->tuning[STRIDED_STRIDE];
     double n = 0;
-    for (int thread = 0; thread < c->threads; thread++) {
-        const pl_range part = pl_part(c->n, thread, c->threads);
-        n += (double)moved(part.end - part.begin, k);
-    }
+    for (int thread = 0; thread < c->threads; thread++)
+        n += share(c, thread);
     pl_work w = {.load_bytes = 8 * n, .store_bytes = 8 * n,
                  .source = "model: 8 min(k, 8) bytes of lines of X and 8 of Y per element (anderson1997, figure 3)"};
     if (c->level == 1)
@@ -114,7 +118,7 @@ static part_view view(const pl_case *c, int thread)
     return (part_view){n, part.begin, array(c, X) + part.begin, y, length < n ? y + length : NULL};
 }
 
-enum { BEHIND = -1 };
+static const double BEHIND = 0.5;      /* no loop writes it: all values are whole */
 
 static void poison(const pl_case *c)
 {
@@ -137,7 +141,7 @@ static double verify_part(const part_view *v, size_t k, bool written)
             const size_t at = moved_by(v->n, k, offset / STRIDED_LINE) + row;
             const double error = written ? fabs(v->x[i] - value_y(v->begin + at))
                                          : fabs(v->y[at] - value_x(v->begin + i));
-            worst = !(error <= worst) ? error : worst;      /* not a number counts */
+            worst = pl_worse(worst, error);
         } else if (written && !isnan(v->x[i]))
             worst = INFINITY;       /* lies between what is to be written */
         if (++offset == k) {
@@ -154,7 +158,7 @@ static double verify(const pl_case *c)
     for (int thread = 0; thread < c->threads; thread++) {
         const part_view v = view(c, thread);
         const double error = verify_part(&v, (size_t)c->tuning[STRIDED_STRIDE], writes(c));
-        worst = !(error <= worst) ? error : worst;
+        worst = pl_worse(worst, error);
     }
     return worst;
 }
@@ -167,8 +171,8 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_kernel strided = {
     .name = "strided", .title = "Strided copy: Y(1:n) = X(1:n*k:k) and back", .variants = variants, .tuning = tuning,
-    .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work, .verify = verify,
-    .poison = poison, .where = where, .destroy = pl_buffers_destroy,
+    .footprint = footprint, .create = create, .touch = touch, .run = run, .share = share, .work = work,
+    .verify = verify, .poison = poison, .where = where, .destroy = pl_buffers_destroy,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &strided); }

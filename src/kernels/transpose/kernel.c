@@ -35,11 +35,14 @@ void transpose_columns(size_t n, size_t ld, const double *restrict a, double *re
 void transpose_diagonals(size_t n, size_t ld, const double *restrict a, double *restrict b, pl_range band, size_t block)
 {
     (void)block;
-    for (size_t d = band.begin; d < band.end; d++) {
-        for (size_t i = 0; i < n - d; i++)
-            b[(i + d) * ld + i] = a[i * ld + i + d];
-        for (size_t i = n - d; i < n; i++)
-            b[(i + d - n) * ld + i] = a[i * ld + i + d - n];
+    for (size_t at = band.begin, end; at < band.end; at = end) {
+        const size_t d = at / n, i = at % n;
+        end = least(at - i + n, band.end);
+        const size_t last = i + (end - at), edge = i > n - d ? i : least(n - d, last);
+        for (size_t k = i; k < edge; k++)
+            b[(k + d) * ld + k] = a[k * ld + k + d];
+        for (size_t k = edge; k < last; k++)
+            b[(k + d - n) * ld + k] = a[k * ld + k + d - n];
     }
 }
 
@@ -66,21 +69,23 @@ static void swap(double *x, double *y)
     *y = was;
 }
 
-void transpose_in_place_rows(size_t n, size_t ld, double *a, pl_range band, size_t block)
+void transpose_in_place_rows(size_t n, size_t ld, double *a, const pl_piece *part, size_t block)
 {
     (void)n, (void)block;
-    for (size_t i = band.begin; i < band.end; i++)
-        for (size_t j = 0; j < i; j++)
+    for (size_t i = part->outer.begin; i < part->outer.end; i++)
+        for (size_t j = part->inner.begin; j < least(part->inner.end, i); j++)
             swap(&a[i * ld + j], &a[j * ld + i]);
 }
 
-void transpose_in_place_blocked(size_t n, size_t ld, double *a, pl_range band, size_t block)
+void transpose_in_place_blocked(size_t n, size_t ld, double *a, const pl_piece *part, size_t block)
 {
     (void)n;
-    for (size_t strip = 0; strip < band.end; strip += block)
-        for (size_t i = band.begin; i < band.end; i++)
-            for (size_t j = strip; j < least(strip + block, i); j++)
+    for (size_t strip = part->inner.begin, end; strip < least(part->inner.end, part->outer.end); strip = end) {
+        end = least(strip + block, part->inner.end);
+        for (size_t i = part->outer.begin; i < part->outer.end; i++)
+            for (size_t j = strip; j < least(end, i); j++)
                 swap(&a[i * ld + j], &a[j * ld + i]);
+    }
 }
 
 /* --- yardsticks ------------------------------------------------------------------------------------------------ */
@@ -88,8 +93,10 @@ void transpose_in_place_blocked(size_t n, size_t ld, double *a, pl_range band, s
 /* A copy: what moving the bytes costs without the transpose. */
 void transpose_memcpy(size_t n, size_t ld, const double *restrict a, double *restrict b, pl_range band, size_t block)
 {
-    (void)n, (void)block;
-    memcpy(b + band.begin * ld, a + band.begin * ld, (band.end - band.begin) * ld * sizeof *a);
+    (void)block;
+    const size_t rows = n == ld ? band.end - band.begin : 1;      /* at once */
+    for (size_t i = band.begin; i < band.end; i += rows)
+        memcpy(b + i * ld, a + i * ld, rows * n * sizeof *a);
 }
 
 #ifdef PL_OPENBLAS
@@ -104,9 +111,9 @@ void transpose_openblas(size_t n, size_t ld, const double *restrict a, double *r
 }
 
 /* The whole matrix at once: the library knows no other way. */
-void transpose_in_place_openblas(size_t n, size_t ld, double *a, pl_range band, size_t block)
+void transpose_in_place_openblas(size_t n, size_t ld, double *a, const pl_piece *part, size_t block)
 {
-    (void)band, (void)block;
+    (void)part, (void)block;
     cblas_dimatcopy(CblasRowMajor, CblasTrans, (blasint)n, (blasint)n, 1.0, a, (blasint)ld, (blasint)ld);
 }
 #endif

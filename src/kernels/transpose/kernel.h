@@ -6,11 +6,12 @@
 /* Doubles of a cache line; the longest block, which the loops keep lines of on their stack. */
 enum { TRANSPOSE_LINE = PL_LINE / sizeof(double), TRANSPOSE_LONGEST = 1024 };
 
-/* B(j,i) = A(i,j) for j in a band, or, where the loop goes along the rows of A, for i in it; n x n, rows ld apart. */
+/* B(j,i) = A(i,j) for j in a band and i < n, or, where the loop goes along the rows of A, for i in it and j < n; rows ld apart.
+ * The band of diagonals is one of their elements, n of each. */
 typedef void transpose_loop(size_t n, size_t ld, const double *restrict a, double *restrict b, pl_range band, size_t block);
 
-/* A(i,j) <-> A(j,i) for i in a band, j < i. */
-typedef void transpose_in_place(size_t n, size_t ld, double *a, pl_range band, size_t block);
+/* A(i,j) <-> A(j,i) for i in part->outer, j in part->inner, j < i. */
+typedef void transpose_in_place(size_t n, size_t ld, double *a, const pl_piece *part, size_t block);
 
 transpose_loop transpose_rows, transpose_columns, transpose_diagonals, transpose_blocked, transpose_memcpy;
 transpose_in_place transpose_in_place_rows, transpose_in_place_blocked;

@@ -2,8 +2,8 @@
  *
  * The strips are those of transpose_blocked; a strip goes down eight rows at a time, so that each of its columns gives
  * the elements of a whole line of B at once.  With non-temporal stores no line has to wait in a cache for the rest of its
- * elements: a power of two as leading dimension is no conflict, and a strip may be wide, which suits the memory.  There
- * the eight rows that come next are prefetched: each is another page for the hardware. */
+ * elements: a power of two as leading dimension is no conflict, and a strip may be as wide as a page.  That suits the
+ * memory: of a narrow strip's rows the hardware prefetches what the next strip wants, and it is evicted before that. */
 #include "kernel.h"
 
 #if defined(__x86_64__)
@@ -17,8 +17,12 @@ enum { LINE = TRANSPOSE_LINE, HALF = LINE / 2 };
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-INLINE void prefetch_rows(const double *a, size_t ld)
+/* Two lines further along the eight rows of row i and column j; at the strip's end, where its next rows begin: other pages,
+ * which the hardware does not foresee. */
+INLINE void prefetch_rows(const double *a, size_t ld, size_t i, size_t j, size_t strip, size_t end)
 {
+    const size_t next = j + 2 * LINE;
+    a += next < end ? i * ld + next : (i + LINE) * ld + strip + next - end;
     for (int k = 0; k < LINE; k++)
         _mm_prefetch((const char *)(a + (size_t)k * ld), _MM_HINT_T0);
 }
@@ -28,11 +32,11 @@ INLINE size_t before_line(const double *to) { return (size_t)(-(uintptr_t)to % P
 
 /* A tile that is cut off by the edge of the matrix or of the band, element by element. */
 PL_NOVEC_FUNCTION
-static void edge(const double *a, size_t ld, size_t rows, size_t columns, double *b)
+static void edge(const double *a, size_t lda, size_t rows, size_t columns, double *b, size_t ldb)
 {
     for (size_t j = 0; j < columns; j++)
         for (size_t i = 0; i < rows; i++)
-            b[j * ld + i] = a[i * ld + j];
+            b[j * ldb + i] = a[i * lda + j];
 }
 
 /* Rows first..n-1 of A of a strip, element by element. */
@@ -77,7 +81,7 @@ AVX512 void transpose_blocked_simd_avx512(size_t n, size_t ld, const double *res
                 const size_t rows = least(n - i, LINE), columns = least(end - j, LINE);
                 __m512d column[LINE];
                 if (rows < HALF || columns < HALF)      /* a thin edge */
-                    edge(a + i * ld + j, ld, rows, columns, b + j * ld + i);
+                    edge(a + i * ld + j, ld, rows, columns, b + j * ld + i, ld);
                 else if (rows < LINE || columns < LINE) {
                     tile_avx512(a + i * ld + j, ld, rows, columns, column);
                     for (size_t k = 0; k < columns; k++)
@@ -97,7 +101,7 @@ AVX512 static void lines_avx512(size_t n, size_t ld, const double *restrict a, d
     for (size_t i = 0; i < n; i += LINE)
         for (size_t j = strip; j < end; j += LINE) {
             __m512d column[LINE];
-            prefetch_rows(a + (i + LINE) * ld + j, ld);
+            prefetch_rows(a, ld, i, j, strip, end);
             tile_avx512(a + i * ld + j, ld, LINE, LINE, column);
             for (size_t k = 0; k < LINE; k++)
                 _mm512_stream_pd(b + (j + k) * ld + i, column[k]);
@@ -115,7 +119,7 @@ AVX512 static void shifted_avx512(size_t n, size_t ld, const double *restrict a,
         for (size_t j = strip; j < end; j += LINE) {
             const size_t columns = least(end - j, LINE);
             __m512d column[LINE];
-            prefetch_rows(a + (i + LINE) * ld + j, ld);
+            prefetch_rows(a, ld, i, j, strip, end);
             tile_avx512(a + i * ld + j, ld, LINE, columns, column);
             for (size_t k = 0; k < columns; k++) {
                 double *const to = b + (j + k) * ld + i;
@@ -167,7 +171,7 @@ AVX2 void transpose_blocked_simd_avx2(size_t n, size_t ld, const double *restric
             for (size_t j = strip; j < end; j += HALF) {
                 __m256d above[HALF], below[HALF];
                 if (n - i < LINE || end - j < HALF) {
-                    edge(a + i * ld + j, ld, least(n - i, LINE), least(end - j, HALF), b + j * ld + i);
+                    edge(a + i * ld + j, ld, least(n - i, LINE), least(end - j, HALF), b + j * ld + i, ld);
                     continue;
                 }
                 tile_avx2(a + i * ld + j, ld, above);
@@ -185,7 +189,7 @@ AVX2 static void lines_avx2(size_t n, size_t ld, const double *restrict a, doubl
     for (size_t i = 0; i < n; i += LINE)
         for (size_t j = strip; j < end; j += HALF) {
             __m256d above[HALF], below[HALF];
-            prefetch_rows(a + (i + LINE) * ld + j, ld);
+            prefetch_rows(a, ld, i, j, strip, end);
             tile_avx2(a + i * ld + j, ld, above);
             tile_avx2(a + (i + HALF) * ld + j, ld, below);
             for (size_t k = 0; k < HALF; k++) {
@@ -195,44 +199,62 @@ AVX2 static void lines_avx2(size_t n, size_t ld, const double *restrict a, doubl
         }
 }
 
-/* As shifted_avx512, but no instruction shifts by any number of elements: the two parts of a line are put beside each
- * other and read from between.  In a loop of their own, or the reads would wait for the stores. */
+/* column[k] becomes elements 0..3 and 4..7 of the eight rows at a; there are so many columns, at most four. */
+INLINE AVX2 void columns_avx2(const double *a, size_t ld, size_t columns, __m256d column[HALF][2])
+{
+    __m256d half[HALF];
+    if (columns < HALF) {
+        double part[HALF][LINE];
+        edge(a, ld, LINE, columns, part[0], LINE);
+        for (size_t k = 0; k < columns; k++)
+            for (int h = 0; h < 2; h++)
+                column[k][h] = _mm256_loadu_pd(part[k] + h * HALF);
+        return;
+    }
+    for (size_t h = 0; h < 2; h++) {
+        tile_avx2(a + h * HALF * ld, ld, half);
+        for (size_t k = 0; k < HALF; k++)
+            column[k][h] = half[k];
+    }
+}
+
+INLINE AVX2 __m256d turned(__m256d x, __m256i from)
+{
+    return _mm256_castps_pd(_mm256_permutevar8x32_ps(_mm256_castpd_ps(x), from));
+}
+
+/* As shifted_avx512; a line is that of four registers, one after the other, which begins at element `head`.  They are turned
+ * until it begins at element 0 of one, and what belongs to the next is taken from there. */
 AVX2 static void shifted_avx2(size_t n, size_t ld, const double *restrict a, double *restrict b, size_t strip, size_t end)
 {
-    double held[TRANSPOSE_LONGEST + LINE][2 * LINE];
+    const __m256i places = _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0);    /* of halves of elements */
+    __m256d held[TRANSPOSE_LONGEST + LINE][2];
     size_t i = 0;
-    for (; i + LINE <= n; i += LINE) {
+    for (; i + LINE <= n; i += LINE)
         for (size_t j = strip; j < end; j += HALF) {
-            __m256d above[HALF], below[HALF];
-            double (*const part)[2 * LINE] = held + (j - strip);
-            if (end - j < HALF) {
-                for (size_t k = 0; k < end - j; k++)
-                    for (size_t row = 0; row < LINE; row++)
-                        part[k][LINE + row] = a[(i + row) * ld + j + k];
-                continue;
-            }
-            prefetch_rows(a + (i + LINE) * ld + j, ld);
-            tile_avx2(a + i * ld + j, ld, above);
-            tile_avx2(a + (i + HALF) * ld + j, ld, below);
-            for (size_t k = 0; k < HALF; k++) {
-                _mm256_storeu_pd(part[k] + LINE, above[k]);
-                _mm256_storeu_pd(part[k] + LINE + HALF, below[k]);
+            const size_t columns = least(end - j, HALF);
+            __m256d column[HALF][2];
+            prefetch_rows(a, ld, i, j, strip, end);
+            columns_avx2(a + i * ld + j, ld, columns, column);
+            for (size_t k = 0; k < columns; k++) {
+                __m256d *const was = held[j - strip + k];
+                const __m256d all[2 * 2] = {was[0], was[1], column[k][0], column[k][1]};
+                double *const to = b + (j + k) * ld + i;
+                const size_t head = before_line(to), first = head / HALF;
+                if (i == 0)
+                    last_rows(head, ld, a, b, 0, j + k);
+                else {
+                    const __m256i from = _mm256_add_epi32(places, _mm256_set1_epi32(2 * (int)(head % HALF)));
+                    const __m256d next = _mm256_castsi256_pd(_mm256_cmpgt_epi32(from, _mm256_set1_epi32(7)));
+                    const __m256d x = turned(first ? all[1] : all[0], from), y = turned(first ? all[2] : all[1], from);
+                    const __m256d z = turned(first ? all[3] : all[2], from);
+                    _mm256_stream_pd(to + head - LINE, _mm256_blendv_pd(x, y, next));
+                    _mm256_stream_pd(to + head - HALF, _mm256_blendv_pd(y, z, next));
+                }
+                was[0] = column[k][0];
+                was[1] = column[k][1];
             }
         }
-        for (size_t j = strip; j < end; j++) {
-            double *const part = held[j - strip], *const to = b + j * ld + i;
-            const size_t head = before_line(to);
-            if (i == 0)
-                for (size_t row = 0; row < head; row++)
-                    to[row] = part[LINE + row];
-            else {
-                _mm256_stream_pd(to + head - LINE, _mm256_loadu_pd(part + head));
-                _mm256_stream_pd(to + head - HALF, _mm256_loadu_pd(part + head + HALF));
-            }
-            _mm256_storeu_pd(part, _mm256_loadu_pd(part + LINE));
-            _mm256_storeu_pd(part + HALF, _mm256_loadu_pd(part + LINE + HALF));
-        }
-    }
     for (size_t j = strip; j < end; j++)
         last_rows(n, ld, a, b, i ? i - LINE + before_line(b + j * ld) : 0, j);
 }

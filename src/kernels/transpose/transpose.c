@@ -89,48 +89,81 @@ static void *create(const pl_case *c)
 static double *matrix_a(const pl_case *c) { return ((const pl_buffers *)c->data)->at[0]; }
 static double *matrix_b(const pl_case *c) { return ((const pl_buffers *)c->data)->at[1]; }
 
-/* A thread's rows: whole multiples of a line's elements, so that two threads never write into one tile. */
-static pl_range band_of(const pl_case *c, int thread, int threads)
+static size_t lines_of(const pl_case *c) { return (c->n + TRANSPOSE_LINE - 1) / TRANSPOSE_LINE; }
+
+/* Where a thread's part begins: a tile of TRANSPOSE_LINE x TRANSPOSE_LINE elements, numbered row by row, so that two threads
+ * never write into one tile.  As many elements before it as are due, of the whole matrix, or of the triangle below its
+ * diagonal; bands of whole rows of tiles would be too few for many threads. */
+static size_t first_tile(const pl_case *c, int thread, int threads, bool triangle)
 {
-    pl_range band = pl_part((c->n + TRANSPOSE_LINE - 1) / TRANSPOSE_LINE, thread, threads);
-    band.begin *= TRANSPOSE_LINE;
-    band.end *= TRANSPOSE_LINE;
-    band.begin = band.begin < c->n ? band.begin : c->n;
-    band.end = band.end < c->n ? band.end : c->n;
-    return band;
+    const double n = (double)c->n, tile = TRANSPOSE_LINE, due = (triangle ? n * (n - 1) / 2 : n * n) * thread / threads;
+    const double row = floor((triangle ? (1 + sqrt(1 + 8 * due)) / 2 : due / n) / tile), first = tile * row;
+    const double before = triangle ? first * (first - 1) / 2 : first * n, height = fmin(tile, n - first);
+    const size_t lines = lines_of(c), column = thread == threads ? lines : (size_t)round((due - before) / (height * tile));
+    return thread == threads ? lines * lines : (size_t)row * lines + (column < lines ? column : lines);
 }
 
-/* A thread's rows of the triangle below the diagonal: as many elements for each thread. */
-static pl_range triangle_of(const pl_case *c, int thread)
+/* A thread's part in elements; whoever takes the triangle leaves out what lies above the diagonal. */
+static int pieces_of(const pl_case *c, int thread, int threads, bool triangle, pl_piece piece[PL_PIECES])
 {
-    const double n = (double)c->n, threads = c->threads;
-    return (pl_range){(size_t)(n * sqrt(thread / threads)), (size_t)(n * sqrt((thread + 1) / threads))};
+    const pl_range tiles = {first_tile(c, thread, threads, triangle), first_tile(c, thread + 1, threads, triangle)};
+    const int pieces = pl_pieces(tiles, lines_of(c), piece);
+    for (int i = 0; i < pieces; i++) {
+        size_t *const bounds[] = {&piece[i].outer.begin, &piece[i].outer.end, &piece[i].inner.begin, &piece[i].inner.end};
+        for (int k = 0; k < 4; k++)
+            *bounds[k] = *bounds[k] * TRANSPOSE_LINE < c->n ? *bounds[k] * TRANSPOSE_LINE : c->n;
+    }
+    return pieces;
+}
+
+static bool is_diagonal(const pl_case *c) { return !strcmp(c->variant->name, "diagonals"); }
+
+static double share(const pl_case *c, int thread)
+{
+    pl_piece piece[PL_PIECES];
+    const pl_range elements = pl_part(c->n * c->n, thread, c->threads);
+    if (is_diagonal(c))
+        return (double)(elements.end - elements.begin);
+    double sum = 0;
+    for (int k = pieces_of(c, thread, c->threads, is_in_place(c), piece) - 1; k >= 0; k--)
+        for (size_t i = piece[k].outer.begin; i < piece[k].outer.end; i++) {
+            const size_t end = is_in_place(c) && i < piece[k].inner.end ? i : piece[k].inner.end;
+            sum += end > piece[k].inner.begin ? (double)(end - piece[k].inner.begin) : 0;
+        }
+    return sum;
 }
 
 /* Every element has a value of its own. */
 static double value(const pl_case *c, size_t i, size_t j) { return (double)(i * c->n + j); }
 
-static void fill(const pl_case *c, pl_range band)
+static void fill(const pl_case *c, const pl_piece *part)
 {
-    for (size_t i = band.begin; i < band.end; i++)
-        for (size_t j = 0; j < c->n; j++)
+    for (size_t i = part->outer.begin; i < part->outer.end; i++)
+        for (size_t j = part->inner.begin; j < part->inner.end; j++)
             matrix_a(c)[i * leading(c) + j] = value(c, i, j);
 }
 
+/* Of both matrices the same part; what pads the rows, too. */
 static void touch(const pl_case *c, int thread, int threads)
 {
-    const pl_range band = band_of(c, thread, threads);
-    const size_t row = leading(c) * sizeof(double);
-    memset((char *)matrix_a(c) + band.begin * row, 0, (band.end - band.begin) * row);   /* what pads the rows, too */
-    if (!is_in_place(c))
-        memset((char *)matrix_b(c) + band.begin * row, 0, (band.end - band.begin) * row);
-    fill(c, band);
+    pl_piece piece[PL_PIECES];
+    const int pieces = pieces_of(c, thread, threads, false, piece);
+    for (int k = 0; k < pieces; k++) {
+        const size_t begin = piece[k].inner.begin, end = piece[k].inner.end < c->n ? piece[k].inner.end : leading(c);
+        for (size_t i = piece[k].outer.begin; i < piece[k].outer.end; i++) {
+            memset(matrix_a(c) + i * leading(c) + begin, 0, (end - begin) * sizeof(double));
+            if (!is_in_place(c))
+                memset(matrix_b(c) + i * leading(c) + begin, 0, (end - begin) * sizeof(double));
+        }
+        fill(c, &piece[k]);
+    }
 }
 
 /* --- the strip of the blocked variants ------------------------------------------------------------------------- */
 
-/* The entries of a first-level data TLB: no processor at hand has fewer (byna2003, section 6, names the same number). */
-enum { TLB = 64, SMALLEST_L1 = 32768, PAGE = 4096 };
+/* The entries of the data TLB, first level (byna2003, section 6, names the same number) and second: no processor at hand
+ * has fewer. */
+enum { TLB1 = 64, TLB2 = 512, SMALLEST_L1 = 32768, PAGE = 4096 };
 
 static bool bypasses(const pl_case *c) { return !strncmp(c->variant->name, "blocked_nt", 10); }
 
@@ -144,14 +177,16 @@ static size_t lines_kept(const pl_case *c)
     return ways * (PAGE / between);
 }
 
-/* A strip needs a page of B, and a line, for each of its columns.  As many columns as there are pages in the TLB; twice
- * as many where rows are not whole lines: then those at the ends of a strip are fetched twice, and half as many ends pay.
- * No more than the L1 keeps lines for, unless lines are written past the caches. */
+/* A strip needs a page of B, and a line, for each of its columns.  As many columns as there are pages in the TLB, its
+ * second level where lines are written past the caches; twice as many where rows are not whole lines: then those at the
+ * ends of a strip are fetched twice, and half as many ends pay.  Lines that are not written past the caches: no more than
+ * the L1 keeps. */
 static size_t block_of(const pl_case *c)
 {
     if (c->tuning[BLOCK])
         return (size_t)c->tuning[BLOCK];
-    size_t most = transpose_whole_lines(c->n, leading(c), NULL) ? TLB : 2 * TLB, block = TRANSPOSE_LINE;
+    const size_t pages = bypasses(c) ? TLB2 : TLB1;
+    size_t most = transpose_whole_lines(c->n, leading(c), NULL) ? pages : 2 * pages, block = TRANSPOSE_LINE;
     if (!bypasses(c) && lines_kept(c) < most)
         most = lines_kept(c);
     while (2 * block <= most)
@@ -199,19 +234,34 @@ static void check(const pl_case *c)
                 in_place[which].most_threads);
 }
 
+/* One pass over a piece: the loop of a band, on the part of the matrices that the piece cuts out of it. */
+static void run_piece(const pl_case *c, const pl_piece *part, size_t block)
+{
+    transpose_loop *const loop = (transpose_loop *)c->variant->loop;
+    const size_t ld = leading(c), first = part->inner.begin, length = part->inner.end - first;
+    const char *const name = c->variant->name;
+    if (is_in_place(c))
+        in_place[in_place_of(c)].loop(c->n, ld, matrix_a(c), part, block);
+    else if (!strcmp(name, "memcpy"))
+        loop(length, ld, matrix_a(c) + first, matrix_b(c) + first, part->outer, block);
+    else if (!strcmp(name, "rows") || !strcmp(name, "padded") || !strcmp(name, "openblas"))     /* the band is of A */
+        loop(length, ld, matrix_a(c) + first, matrix_b(c) + first * ld, part->outer, block);
+    else                                                                                        /* of B */
+        loop(length, ld, matrix_a(c) + first * ld, matrix_b(c) + first, part->outer, block);
+}
+
 static void run(const pl_case *c, int thread, long passes)
 {
-    const size_t n = c->n, ld = leading(c), block = block_of(c);
-    if (is_in_place(c)) {
-        const pl_range band = triangle_of(c, thread);
-        for (long pass = 0; pass < passes; pass++)
-            in_place[in_place_of(c)].loop(n, ld, matrix_a(c), band, block);
-        return;
-    }
-    transpose_loop *const loop = (transpose_loop *)c->variant->loop;
-    const pl_range band = band_of(c, thread, c->threads);
+    pl_piece piece[PL_PIECES];
+    const size_t block = block_of(c);
+    const int pieces = pieces_of(c, thread, c->threads, is_in_place(c), piece);
     for (long pass = 0; pass < passes; pass++)
-        loop(n, ld, matrix_a(c), matrix_b(c), band, block);
+        if (is_diagonal(c))
+            ((transpose_loop *)c->variant->loop)(c->n, leading(c), matrix_a(c), matrix_b(c),
+                                                 pl_part(c->n * c->n, thread, c->threads), block);
+        else
+            for (int k = 0; k < pieces; k++)
+                run_piece(c, &piece[k], block);
 }
 
 /* Whether a cache between the processor and c->level keeps this many bytes for a thread. */
@@ -255,7 +305,7 @@ static pl_work work(const pl_case *c)
 static void poison(const pl_case *c)
 {
     if (is_in_place(c))
-        fill(c, (pl_range){0, c->n});       /* passes have turned it over and over */
+        fill(c, &(pl_piece){{0, c->n}, {0, c->n}});    /* passes have turned it over and over */
     else
         memset(matrix_b(c), 0xFF, matrix_bytes(c));     /* not a number */
     pl_buffers_set_guards(c->data);
@@ -275,19 +325,21 @@ static bool padding_is_intact(const pl_case *c)
 }
 
 /* From the indices, not from A: a loop that spoils its input is found as well. */
-static double verify(const pl_case *c)
+static double verify_passes(const pl_case *c, long passes)
 {
-    const bool copied = !strcmp(c->variant->name, "memcpy");
+    const bool as_before = !strcmp(c->variant->name, "memcpy") || (is_in_place(c) && passes % 2 == 0);
     const double *const result = is_in_place(c) ? matrix_a(c) : matrix_b(c);
     const size_t ld = leading(c);
     double worst = pl_buffers_guards_intact(c->data) && padding_is_intact(c) ? 0 : INFINITY;
     for (size_t i = 0; i < c->n && !isnan(worst); i++)
         for (size_t j = 0; j < c->n; j++) {
-            const double error = fabs(result[i * ld + j] - (copied ? value(c, i, j) : value(c, j, i)));
-            worst = !(error <= worst) ? error : worst;      /* not a number counts */
+            const double error = fabs(result[i * ld + j] - (as_before ? value(c, i, j) : value(c, j, i)));
+            worst = pl_worse(worst, error);
         }
     return worst;
 }
+
+static double verify(const pl_case *c) { return verify_passes(c, 1); }
 
 static const void *where(const pl_case *c, size_t *bytes)
 {
@@ -305,8 +357,8 @@ static size_t own_size(const char *const *text)
 static const pl_kernel transpose = {
     .name = "transpose", .title = "B(j,i) = A(i,j), --size is the dimension of the square matrices", .variants = variants,
     .tuning = tuning, .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch,
-    .run = run, .work = work, .verify = verify, .poison = poison, .where = where, .destroy = pl_buffers_destroy,
-    .facts = facts,
+    .run = run, .share = share, .work = work, .verify = verify, .verify_passes = verify_passes, .poison = poison, .where = where,
+    .destroy = pl_buffers_destroy, .facts = facts,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &transpose); }

@@ -51,21 +51,22 @@ static size_t footprint(const pl_case *c) { return pl_arrays_footprint(c, ARRAYS
 
 static void *create(const pl_case *c) { return pl_arrays_create(c, ARRAYS); }
 
-/* Small whole numbers: B + C * D is exact in double precision, fused or not, so the error allowed is zero.  Three
- * different periods, and cheap to compute: verification should not take longer than the measurement. */
-static double value_b(size_t i) { return (double)(int)(i * 5 & 1023); }
-static double value_c(size_t i) { return (double)((int)(i * 3 & 255) - 127); }
-static double value_d(size_t i) { return (double)(int)((i >> 3 & 31) + 1); }
+/* Small whole numbers: B + C * D is exact in double precision, fused or not, so the error allowed is zero.  Each has ten
+ * of the bits of i: without a period, and cheap: verification should not take longer than the measurement. */
+static double value_b(uint32_t bits_of_i) { return (double)(int)(bits_of_i & 1023); }
+static double value_c(uint32_t bits_of_i) { return (double)((int)(bits_of_i >> 10 & 1023) - 511); }
+static double value_d(uint32_t bits_of_i) { return (double)(int)((bits_of_i >> 20 & 1023) + 1); }
 
 static void touch(const pl_case *c, int thread, int threads)
 {
     const pl_arrays *x = c->data;
     const pl_range part = pl_part(c->n, thread, threads);
     for (size_t i = part.begin; i < part.end; i++) {
+        const uint32_t bits = pl_mix(i);
         x->array[A][i] = 0;
-        x->array[B][i] = value_b(i);
-        x->array[C][i] = value_c(i);
-        x->array[D][i] = value_d(i);
+        x->array[B][i] = value_b(bits);
+        x->array[C][i] = value_c(bits);
+        x->array[D][i] = value_d(bits);
     }
 }
 
@@ -100,8 +101,9 @@ static double verify(const pl_case *c)
     const pl_arrays *x = c->data;
     double worst = pl_arrays_guards_intact(x) ? 0 : INFINITY;
     for (size_t i = 0; i < c->n; i++) {
-        const double error = fabs(x->array[A][i] - (value_b(i) + value_c(i) * value_d(i)));
-        worst = !(error <= worst) ? error : worst;      /* not a number counts */
+        const uint32_t bits = pl_mix(i);
+        const double error = fabs(x->array[A][i] - (value_b(bits) + value_c(bits) * value_d(bits)));
+        worst = pl_worse(worst, error);
         if (isnan(worst))
             break;
     }

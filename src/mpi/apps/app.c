@@ -58,6 +58,12 @@ void app_count(app *a, size_t n)
 
 /* --- communication ---------------------------------------------------------------------------------------------- */
 
+static void spoil(const app *a, double *into, size_t n)
+{
+    for (size_t i = 0; a->proving && i < n; i++)
+        into[i] = NAN;
+}
+
 void app_send(app *a, MPI_Comm comm, const double *from, size_t n, int to, int tag)
 {
     const double began = app_begin(a);
@@ -69,6 +75,7 @@ void app_send(app *a, MPI_Comm comm, const double *from, size_t n, int to, int t
 void app_receive(app *a, MPI_Comm comm, double *into, size_t n, int from, int tag)
 {
     const double began = app_begin(a);
+    spoil(a, into, n);
     MPI_Recv(into, (int)n, MPI_DOUBLE, from, tag, comm, MPI_STATUS_IGNORE);
     app_end(a, began);
 }
@@ -76,6 +83,7 @@ void app_receive(app *a, MPI_Comm comm, double *into, size_t n, int from, int ta
 void app_exchange(app *a, MPI_Comm comm, const double *from, size_t n, int to, double *into, size_t m, int source, int tag)
 {
     const double began = app_begin(a);
+    spoil(a, into, m);
     MPI_Sendrecv(from, (int)n, MPI_DOUBLE, to, tag, into, (int)m, MPI_DOUBLE, source, tag, comm, MPI_STATUS_IGNORE);
     app_count(a, n);
     app_end(a, began);
@@ -92,6 +100,7 @@ void app_start_send(app *a, MPI_Comm comm, const double *from, size_t n, int to,
 void app_start_receive(app *a, MPI_Comm comm, double *into, size_t n, int from, int tag, MPI_Request *request)
 {
     const double began = app_begin(a);
+    spoil(a, into, n);
     MPI_Irecv(into, (int)n, MPI_DOUBLE, from, tag, comm, request);
     app_end(a, began);
 }

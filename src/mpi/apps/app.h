@@ -25,6 +25,7 @@ typedef struct {
     double shortest, longest;   /* bytes of a message that is not short; 0: none was sent */
     double words;               /* short messages, of at most APP_MOST_SUMS words (steps of scalar sums), among `messages` */
     double flops;               /* declared */
+    bool proving;               /* what a message is received into is made NaN before: none can fail to come unseen */
 } app;
 
 void app_open(app *, MPI_Comm world);

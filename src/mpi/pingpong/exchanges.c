@@ -40,7 +40,7 @@ void pingpong_swapped(pingpong_ends *e, long passes)
 {
     for (long pass = 0; pass < passes; pass++) {
         exchange(e, e->out, e->in);
-        exchange(e, e->in, e->out);
+        exchange(e, e->in, e->back);
     }
 }
 

@@ -8,6 +8,7 @@
 
 typedef struct {
     void *out, *in;         /* what is sent, what is received into; page-aligned */
+    void *back;             /* what swapped's second exchange receives into: out, but for the pass that is verified */
     size_t bytes;
     int partner;
     bool first;             /* this process sends first */

@@ -27,22 +27,25 @@ static const pl_tuning tuning[] = {
 
 /* --- data ------------------------------------------------------------------------------------------------------ */
 
+enum { OUT, IN, BACK, BUFFERS };    /* BACK is touched by the verification only */
+
 typedef struct {
     pl_buffers *buffers;
     pingpong_ends ends;
 } pair_data;
 
 static size_t footprint(const pl_case *c) { return 2 * c->n; }
+static bool is_swapped(const pl_case *c) { return c->variant->loop == (pl_loop)pingpong_swapped; }
 
 static void *create(const pl_case *c)
 {
-    const size_t bytes[] = {c->n, c->n};
+    const size_t bytes[BUFFERS] = {c->n, c->n, c->n};
     pair_data *d = pl_allocate(sizeof *d, "the buffers");
-    d->buffers = pl_buffers_create(c, 2, bytes, NULL);
+    d->buffers = pl_buffers_create(c, BUFFERS, bytes, NULL);
     if (!d->buffers)
         return NULL;
-    d->ends = (pingpong_ends){.out = d->buffers->at[0], .in = d->buffers->at[1], .bytes = c->n, .partner = pl_partner(),
-                              .first = pl_leads()};
+    d->ends = (pingpong_ends){.out = d->buffers->at[OUT], .in = d->buffers->at[IN], .back = d->buffers->at[OUT], .bytes = c->n,
+                              .partner = pl_partner(), .first = pl_leads()};
     return d;
 }
 
@@ -87,7 +90,7 @@ static void run(const pl_case *c, int thread, long passes)
 }
 
 /* Messages one after the other that a pass takes the time of. */
-static int messages(const pl_case *c) { return c->variant->loop == (pl_loop)pingpong_swapped ? 4 : 2; }
+static int messages(const pl_case *c) { return is_swapped(c) ? 4 : 2; }
 
 static pl_work work(const pl_case *c)
 {
@@ -103,13 +106,18 @@ static const pl_fact *facts(const pl_case *c)
 
 /* --- verification ---------------------------------------------------------------------------------------------- */
 
-/* Away with the partner's message; our own comes anew, so that what a pass has moved is seen in both. */
+/* Away with the partner's message; our own comes anew, so that what a pass has moved is seen in both.  What swapped gets
+ * back is what stands in `out` already: it comes into a buffer of its own, or nobody would see that it came. */
 static void poison(const pl_case *c)
 {
-    ends_of(c)->written = 0;
-    pingpong_write(ends_of(c)->out, c->n, pl_processes.rank, 0);
-    memset(ends_of(c)->in, 0xFF, c->n);
-    pl_buffers_set_guards(((pair_data *)c->data)->buffers);
+    pl_buffers *const buffers = ((pair_data *)c->data)->buffers;
+    pingpong_ends *const e = ends_of(c);
+    e->written = 0;
+    pingpong_write(e->out, c->n, pl_processes.rank, 0);
+    memset(e->in, 0xFF, c->n);
+    if (is_swapped(c))
+        e->back = memset(buffers->at[BACK], 0xFF, c->n);
+    pl_buffers_set_guards(buffers);
 }
 
 static uint64_t sum_of(size_t bytes, int sender, uint64_t written)
@@ -126,11 +134,15 @@ static uint64_t sum_of(size_t bytes, int sender, uint64_t written)
 static double verify(const pl_case *c)
 {
     const bool touched = c->variant->loop == (pl_loop)pingpong_touched;
-    const pingpong_ends *e = ends_of(c);
+    pingpong_ends *const e = ends_of(c);
+    double wrong = pingpong_wrong_bytes(e->in, c->n, e->partner, touched) +
+                   pingpong_wrong_bytes(e->out, c->n, pl_processes.rank, touched);
+    if (is_swapped(c))
+        wrong += pingpong_wrong_bytes(e->back, c->n, pl_processes.rank, 0);
+    e->back = e->out;
     if (!pl_buffers_guards_intact(((pair_data *)c->data)->buffers))
         return INFINITY;
-    return pingpong_wrong_bytes(e->in, c->n, e->partner, touched) + pingpong_wrong_bytes(e->out, c->n, pl_processes.rank, touched) +
-           (touched && e->sum != sum_of(c->n, e->partner, 1));
+    return wrong + (touched && e->sum != sum_of(c->n, e->partner, 1));
 }
 
 static const pl_kernel pingpong = {

@@ -35,6 +35,23 @@ static unsigned char *give(rma_ends *e, size_t bytes, bool symmetric)
     return given;
 }
 
+static void create_signals(rma_ends *e)
+{
+    uint64_t *signal;
+    MPI_Win_allocate(PL_LINE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &signal, &e->signals);
+    *signal = 0;
+    e->signal = signal;
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, e->signals);
+    MPI_Win_sync(e->signals);
+    pl_processes.meet();
+}
+
+static void free_window(MPI_Win *window)
+{
+    MPI_Win_unlock_all(*window);
+    MPI_Win_free(window);
+}
+
 static unsigned char *guard(const rma_memory *m, size_t bytes, bool above)
 {
     return m->ends.exposed + (above ? (ptrdiff_t)bytes : -(ptrdiff_t)PL_LINE);
@@ -50,7 +67,7 @@ rma_memory *rma_memory_create(const pl_case *c, long messages, rma_kind kind, bo
     rma_memory *m = pl_allocate(sizeof *m, "the windows");
     rma_ends *e = &m->ends;
     *e = (rma_ends){.window = MPI_WIN_NULL, .bytes = c->n, .messages = messages,
-                    .partner = pl_partner(), .origin = pl_leads()};
+                    .partner = pl_partner(), .origin = pl_leads(), .state = &m->state, .signals = MPI_WIN_NULL};
     const size_t bytes[] = {c->n * (size_t)messages, c->n * (size_t)messages};
     m->buffers = pl_buffers_create(c, own ? 2 : 1, bytes, NULL);
     if (!m->buffers)
@@ -65,8 +82,10 @@ rma_memory *rma_memory_create(const pl_case *c, long messages, rma_kind kind, bo
         e->exposed = m->given + PAD;
         e->at = PAD;
     }
-    if (e->window != MPI_WIN_NULL)
+    if (e->window != MPI_WIN_NULL) {
         MPI_Win_lock_all(MPI_MODE_NOCHECK, e->window);
+        create_signals(e);
+    }
     return m;
 }
 
@@ -74,8 +93,8 @@ void rma_memory_destroy(void *data)
 {
     rma_memory *m = data;
     if (m->ends.window != MPI_WIN_NULL) {
-        MPI_Win_unlock_all(m->ends.window);
-        MPI_Win_free(&m->ends.window);
+        free_window(&m->ends.window);
+        free_window(&m->ends.signals);
     } else
         rma_shmem_free(m->given);
     free(m->ends.requests);

@@ -11,6 +11,7 @@ typedef struct {
     pl_buffers *buffers;        /* the local one; and, unless the library gives it, the exposed one */
     unsigned char *given;       /* the library's memory; NULL: our own */
     rma_ends ends;
+    rma_state state;
 } rma_memory;
 
 /* Of the case's length, in a window of its kind, or in OpenSHMEM's symmetric heap.  All processes call these. */

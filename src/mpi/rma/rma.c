@@ -7,7 +7,7 @@
 #include "memory.h"
 #include "runtime.h"
 
-enum { WINDOW, MESSAGES, MEMORY };      /* of pl_case.tuning */
+enum { WINDOW, MESSAGES, MEMORY, COMPUTE };      /* of pl_case.tuning */
 enum { SYMMETRIC = 1 };                 /* layout of OpenSHMEM's variants */
 
 #ifdef RMA_SHMEM
@@ -19,15 +19,18 @@ enum { SYMMETRIC = 1 };                 /* layout of OpenSHMEM's variants */
 #endif
 #define LOOP(function) .loop = (pl_loop)function
 
-enum { GETS = 5 };    /* they stand first */
+enum { GETS = 7 };    /* they stand first */
 
 static const pl_variant variants[] = {
     {"get", LOOP(rma_get), .about = "MPI_Get, W of them, then MPI_Win_flush"},
     {"rget", LOOP(rma_rget), .about = "MPI_Rget, W of them, then MPI_Waitall"},
     {"rolling", LOOP(rma_rolling), .about = "MPI_Rget; the oldest 32 of W are waited for, 32 started: the source's way"},
+    {"get_busy", LOOP(rma_get_busy), .about = "get, while the target computes: it calls the MPI every --compute us"},
+    {"get_rewritten", LOOP(rma_get_rewritten), .about = "get of what the target has just written"},
     {"shmem_get", SHMEM(rma_shmem_get), .about = "shmem_getmem, one after the other whatever W" SHMEM_BUILT},
     {"shmem_get_nbi", SHMEM(rma_shmem_get_nbi), .about = "shmem_getmem_nbi, W of them, then shmem_quiet" SHMEM_BUILT},
     {"put", LOOP(rma_put), .about = "MPI_Put, W of them, then MPI_Win_flush: done at the target"},
+    {"put_busy", LOOP(rma_put_busy), .about = "put, while the target computes"},
     {"rput", LOOP(rma_rput), .about = "MPI_Rput, W of them, then MPI_Waitall: done at the origin; a flush per pass"},
     {"send", LOOP(rma_send), .about = "MPI_Isend, W of them, which the target answers with an empty message"},
     {"shmem_put", SHMEM(rma_shmem_put), .about = "shmem_putmem, W of them, then shmem_quiet" SHMEM_BUILT},
@@ -44,6 +47,8 @@ static const pl_tuning tuning[] = {
                   .about = "messages of a pass, each with a place of its own"},
     [MEMORY] = {.name = "memory", .words = kinds, .of_data = true,
                 .about = "the window's: MPI_Win_allocate's, or our own by MPI_Win_create"},
+    [COMPUTE] = {.name = "compute", .value = 1000, .multiple = 1, .most = 10000000,
+                 .about = "us that the target of get_busy and put_busy computes between two calls of the MPI"},
     {0},
 };
 
@@ -63,31 +68,37 @@ static rma_ends ends_of(const pl_case *c)
 {
     rma_ends ends = ((const rma_memory *)c->data)->ends;
     ends.outstanding = c->tuning[WINDOW];
+    ends.computes = 1e-6 * (double)c->tuning[COMPUTE];
     return ends;
 }
 
-/* What stands at the words of a process's memory at first: no two places are alike. */
-static uint64_t word_of(int rank, bool is_exposed, size_t i)
+static rma_state *state_of(const pl_case *c) { return &((rma_memory *)c->data)->state; }
+
+/* What stands at the words of a process's memory: no two places are alike.  Only targets rewrite theirs. */
+static uint64_t word_of(const pl_case *c, int rank, bool is_exposed, size_t i)
 {
-    return pl_random_bits(((uint64_t)(unsigned)rank << 48) + ((uint64_t)is_exposed << 47) + i);
+    const uint64_t first = pl_random_bits(((uint64_t)(unsigned)rank << 48) + ((uint64_t)is_exposed << 47) + i);
+    return is_exposed && rank >= pl_processes.ranks / 2 ? first ^ rma_change(state_of(c)->written) : first;
 }
 
 /* Of the word at byte i; the last one may be cut off. */
 static size_t word_bytes(size_t bytes, size_t i) { return bytes - i < sizeof(uint64_t) ? bytes - i : sizeof(uint64_t); }
 
-static void fill(unsigned char *memory, size_t bytes, int rank, bool is_exposed, uint64_t change)
+static void fill(const pl_case *c, unsigned char *memory, int rank, bool is_exposed, uint64_t change)
 {
+    const size_t bytes = exposed(c);
     for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
-        const uint64_t word = word_of(rank, is_exposed, i / sizeof word) ^ change;
+        const uint64_t word = word_of(c, rank, is_exposed, i / sizeof word) ^ change;
         memcpy(memory + i, &word, word_bytes(bytes, i));
     }
 }
 
-static double wrong_bytes(const unsigned char *memory, size_t bytes, int rank, bool is_exposed)
+static double wrong_bytes(const pl_case *c, const unsigned char *memory, int rank, bool is_exposed)
 {
+    const size_t bytes = exposed(c);
     double wrong = 0;
     for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
-        const uint64_t word = word_of(rank, is_exposed, i / sizeof word);
+        const uint64_t word = word_of(c, rank, is_exposed, i / sizeof word);
         const size_t length = word_bytes(bytes, i);
         if (memcmp(memory + i, &word, length))
             for (size_t k = 0; k < length; k++)
@@ -102,8 +113,8 @@ static void touch(const pl_case *c, int thread, int threads)
     if (thread > 0)
         return;
     const rma_ends ends = ends_of(c);
-    fill(ends.local, exposed(c), pl_processes.rank, false, 0);
-    fill(ends.exposed, exposed(c), pl_processes.rank, true, 0);
+    fill(c, ends.local, pl_processes.rank, false, 0);
+    fill(c, ends.exposed, pl_processes.rank, true, 0);
     rma_synchronise(c->data);
 }
 
@@ -131,8 +142,20 @@ static void check(const pl_case *c)
 static void run(const pl_case *c, int thread, long passes)
 {
     const rma_ends ends = ends_of(c);
+    rma_transfer *const transfer = (rma_transfer *)c->variant->loop;
     (void)thread;
-    ((rma_transfer *)c->variant->loop)(&ends, passes);
+    if (transfer == rma_get_busy || transfer == rma_get_rewritten || transfer == rma_put_busy)
+        transfer(&ends, passes);
+    else
+        rma_timed(&ends, passes, transfer);
+}
+
+/* Of the origins: the transfers alone, whatever else a pass has to do. */
+static double communication(const pl_case *c)
+{
+    const double seconds = state_of(c)->seconds;
+    state_of(c)->seconds = 0;
+    return seconds;
 }
 
 static pl_work work(const pl_case *c)
@@ -166,9 +189,9 @@ static void poison(const pl_case *c)
     for (int in_exposed = 0; in_exposed < 2; in_exposed++) {
         unsigned char *const memory = in_exposed ? ends.exposed : ends.local;
         if (arrives(c, in_exposed))
-            fill(memory, exposed(c), ends.partner, !in_exposed, UINT64_MAX);
+            fill(c, memory, ends.partner, !in_exposed, UINT64_MAX);
         else
-            fill(memory, exposed(c), pl_processes.rank, in_exposed, 0);
+            fill(c, memory, pl_processes.rank, in_exposed, 0);
     }
     rma_set_guards(c->data);
     rma_synchronise(c->data);
@@ -183,8 +206,8 @@ static double verify(const pl_case *c)
         return INFINITY;
     for (int in_exposed = 0; in_exposed < 2; in_exposed++) {
         const unsigned char *const memory = in_exposed ? ends.exposed : ends.local;
-        wrong += arrives(c, in_exposed) ? wrong_bytes(memory, exposed(c), ends.partner, !in_exposed)
-                                        : wrong_bytes(memory, exposed(c), pl_processes.rank, in_exposed);
+        wrong += arrives(c, in_exposed) ? wrong_bytes(c, memory, ends.partner, !in_exposed)
+                                        : wrong_bytes(c, memory, pl_processes.rank, in_exposed);
     }
     return wrong;
 }
@@ -193,7 +216,8 @@ static const pl_kernel rma = {
     .name = "rma", .title = "transfers between two memories, W outstanding at once; --size is their bytes",
     .variants = variants, .tuning = tuning, .most_threads = 1, .check = check, .footprint = footprint, .create = create,
     .touch = touch, .run = run, .work = work, .verify = verify, .poison = poison, .where = where,
-    .destroy = rma_memory_destroy, .facts = facts, .from_zero = true, .in_pairs = true,
+    .destroy = rma_memory_destroy, .facts = facts, .communication = communication,
+    .from_zero = true, .in_pairs = true,
 };
 
 int main(int argc, char **argv)

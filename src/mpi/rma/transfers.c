@@ -1,6 +1,8 @@
 #include "transfers.h"
 
-enum { TAG = 1, ACKNOWLEDGE, BLOCK = 32 };
+#include "plumbline.h"
+
+enum { TAG = 1, ACKNOWLEDGE, WRITTEN, FETCHED, BLOCK = 32 };
 
 static unsigned char *local_of(const rma_ends *e, long message) { return e->local + (size_t)message * e->bytes; }
 
@@ -114,4 +116,69 @@ void rma_send(const rma_ends *e, long passes)
             else
                 MPI_Send(NULL, 0, MPI_BYTE, e->partner, ACKNOWLEDGE, MPI_COMM_WORLD);
         }
+}
+
+/* --- what the target does meanwhile ---------------------------------------------------------------------------- */
+
+void rma_timed(const rma_ends *e, long passes, rma_transfer *transfer)
+{
+    const double began = MPI_Wtime();
+    transfer(e, passes);
+    if (e->origin)
+        e->state->seconds += MPI_Wtime() - began;
+}
+
+static void compute(const rma_ends *e)
+{
+    uint64_t bits = 0;
+    const double end = MPI_Wtime() + e->computes;
+    while (*e->signal != e->state->busy_runs && MPI_Wtime() < end)
+        for (int i = 0; i < 1000; i++)
+            bits = pl_random_bits(bits);
+    PL_CONSUME(bits);
+}
+
+/* The target computes until the origin is done: with transfers that need nothing of it, it hears of that at once. */
+static void while_target_computes(const rma_ends *e, long passes, rma_transfer *transfer)
+{
+    int there;
+    e->state->busy_runs++;
+    if (e->origin) {
+        rma_timed(e, passes, transfer);
+        MPI_Put(&e->state->busy_runs, sizeof(uint64_t), MPI_BYTE, e->partner, 0, sizeof(uint64_t), MPI_BYTE, e->signals);
+        MPI_Win_flush(e->partner, e->signals);
+    } else
+        while (compute(e), *e->signal != e->state->busy_runs) {
+            MPI_Iprobe(e->partner, TAG, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+            MPI_Win_sync(e->signals);
+        }
+}
+
+void rma_get_busy(const rma_ends *e, long passes) { while_target_computes(e, passes, rma_get); }
+void rma_put_busy(const rma_ends *e, long passes) { while_target_computes(e, passes, rma_put); }
+
+static void rewrite(const rma_ends *e)
+{
+    const unsigned char change = (unsigned char)(rma_change(e->state->written) ^ rma_change(e->state->written - 1));
+    for (size_t i = 0; i < e->bytes * (size_t)e->messages; i++)
+        e->exposed[i] ^= change;
+}
+
+/* In shared memory gets of what nobody writes read the origin's own cache: here the target's has the lines. */
+void rma_get_rewritten(const rma_ends *e, long passes)
+{
+    for (long pass = 0; pass < passes; pass++) {
+        e->state->written++;
+        if (e->origin) {
+            MPI_Recv(NULL, 0, MPI_BYTE, e->partner, WRITTEN, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Win_sync(e->window);
+            rma_timed(e, 1, rma_get);
+            MPI_Send(NULL, 0, MPI_BYTE, e->partner, FETCHED, MPI_COMM_WORLD);
+        } else {
+            rewrite(e);
+            MPI_Win_sync(e->window);
+            MPI_Send(NULL, 0, MPI_BYTE, e->partner, WRITTEN, MPI_COMM_WORLD);
+            MPI_Recv(NULL, 0, MPI_BYTE, e->partner, FETCHED, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+    }
 }

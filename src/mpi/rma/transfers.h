@@ -1,6 +1,7 @@
 /* Transfers between the memories of two processes, W outstanding at once (anderson1997, figure 4): the ways.
  *
- * Of each pair the lower rank, the origin, works; for gets and puts the upper one, the target, makes no call meanwhile.
+ * Of each pair the lower rank, the origin, works.  For gets and puts the upper one, the target, has nothing to do: it waits in
+ * the MPI for the end of the pass, or computes meanwhile without a call (busy), or writes anew what is fetched (rewritten).
  * Message i has a place of its own in both memories. */
 #ifndef RMA_TRANSFERS_H
 #define RMA_TRANSFERS_H
@@ -8,8 +9,16 @@
 #include <mpi.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { RMA_MOST_OUTSTANDING = 1 << 16 };
+
+/* What goes on from run to run; the same in both processes of a pair, but for the seconds. */
+typedef struct {
+    double seconds;             /* that the origin has spent in transfers */
+    uint64_t busy_runs;         /* of a target that computes */
+    uint64_t written;           /* how often the exposed memory has been rewritten */
+} rma_state;
 
 typedef struct {
     unsigned char *local;       /* the origin's: gets fetch into it, puts and sends take from it */
@@ -21,10 +30,21 @@ typedef struct {
     long messages, outstanding;
     int partner;
     bool origin;
+    rma_state *state;
+    MPI_Win signals;                    /* of a word each, in which the origin tells the target the number of its last run */
+    const volatile uint64_t *signal;    /* the own one */
+    double computes;                    /* seconds that a busy target computes between two calls of the MPI */
 } rma_ends;
 
 typedef void rma_transfer(const rma_ends *, long passes);
 rma_transfer rma_get, rma_rget, rma_rolling, rma_put, rma_rput, rma_send;
+
+/* These add to state->seconds what the transfers alone have taken. */
+rma_transfer rma_get_busy, rma_get_rewritten, rma_put_busy;
+void rma_timed(const rma_ends *, long passes, rma_transfer *);
+
+/* What the exposed memory differs by from its first values: in every byte, from one time to any of the next 255. */
+static inline uint64_t rma_change(uint64_t written) { return (written & 0xFF) * 0x0101010101010101u; }
 
 /* OpenSHMEM's; `exposed` lies in its symmetric heap. */
 rma_transfer rma_shmem_get, rma_shmem_get_nbi, rma_shmem_put, rma_shmem_put_nbi;

@@ -93,6 +93,7 @@ static void find_the_node(void)
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     MPI_Comm_size(node, &pl_processes.on_node);
     MPI_Comm_rank(node, &pl_processes.at_node);
+    MPI_Allreduce(&pl_processes.rank, &pl_processes.node, 1, MPI_INT, MPI_MIN, node);
 }
 
 /* Once: it is given back before MPI_Finalize. */

@@ -129,6 +129,7 @@ static void poison(const pl_case *c)
     sp_data *const d = data_of(c);
     sp_start(d->solver);
     app_reset(&d->app);
+    d->app.proving = true;
     pl_buffers_set_guards(d->memory);
     for (int m = 0; m < SP_COMPONENTS; m++)
         for (ptrdiff_t i = 0; i < d->solver->points; i++)
@@ -144,6 +145,7 @@ static double verify(const pl_case *c)
     done.longest = d->solver->longest;
     const bool near = sp_error(d->solver) <= sp_error_bound(d->solver);
     const double residual = sp_residual(d->solver);     /* all ranks take part */
+    d->app.proving = false;
     d->step = app_result_of(&done, 0, residual, sp_residual_bound(d->solver));
     return near && pl_buffers_guards_intact(d->memory) ? residual : INFINITY;
 }

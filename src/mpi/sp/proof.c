@@ -30,7 +30,7 @@ double sp_error(sp *s)
                 for (int x = 0; x < s->n[0]; x++) {
                     sp_position(s, x, y, z, at);
                     const double error = fabs(*sp_at(s, s->u, m, x, y, z) - sp_exact(m, at, s->steps * s->k.dt));
-                    worst = !(error <= worst) ? error : worst;      /* not a number counts */
+                    worst = error <= worst || isnan(worst) ? worst : error;     /* not a number counts, and stays */
                 }
     return worst;
 }

@@ -1,1 +1,1 @@
-'''What measurements mean: pure functions of records, without presentation.'''
+'''What measurements mean, of one session and of many: pure functions of records and of the archive, without presentation.'''

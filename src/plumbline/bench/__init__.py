@@ -9,7 +9,7 @@ import tempfile
 
 import numpy as np
 
-from plumbline.bench import datatype, fdtd, fileio, gather, injection, latency, motion, pingpong, rma, scale, spmv, stencils, transpose, triad
+from plumbline.bench import datatype, fdtd, fileio, gather, injection, latency, motion, peers, pingpong, rma, scale, spmv, stencils, transpose, triad
 from plumbline.bench.common import Figure, Machine
 from plumbline.errors import PlumblineError
 
@@ -22,6 +22,7 @@ FIGURES = {
     'gather': gather.figures,
     'injection': injection.figures,
     'motion': motion.figures,
+    'peers': peers.figures,
     'pingpong': pingpong.figures,
     'rma': rma.figures,
     'scale': scale.figures,

@@ -15,6 +15,9 @@ from plumbline.likwid import bench as likwid_bench
 from plumbline.likwid import pin
 from plumbline.settings import ROOT
 
+#: Environment in which other programs' large arrays are in transparent huge pages, as ours (glibc 2.35 and later).
+HUGE_PAGES = {'GLIBC_TUNABLES': 'glibc.malloc.hugetlb=1'}
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -34,15 +37,20 @@ class Figure:
         return bool(len(self.samples)) and self.least <= self.value <= self.most
 
     @property
+    def state(self):
+        if math.isinf(self.least) and math.isinf(self.most):
+            return 'no target'
+        return 'met' if self.met else 'MISSED'
+
+    @property
     def line(self):
         '''For people: median and quartiles, and what was asked for.'''
         if not len(self.samples):
             return f'NOT MEASURED  {self.what}: {self.remark}'
         low, high = np.quantile(self.samples, [0.25, 0.75])
         wanted = [f'{word} {bound:g}' for word, bound in (('at least', self.least), ('at most', self.most)) if math.isfinite(bound)]
-        state = 'no target' if not wanted else 'met' if self.met else 'MISSED'
         told = ', '.join([f'{self.value:.3f} ({low:.3f} .. {high:.3f}, {len(self.samples)} samples)', *wanted, *filter(None, [self.remark])])
-        return f'{state:<12}  {self.what}: {told}'
+        return f'{self.state:<12}  {self.what}: {told}'
 
 
 class Machine:
@@ -77,12 +85,27 @@ class Machine:
             raise PlumblineError(f'{command[0]} failed: {done.stderr.strip()}')
         return records.parse(done.stdout).measurements
 
+    def variants(self, program, start=''):
+        '''Names of a program's variants that begin so; of those that this CPU cannot run the program says so.'''
+        listed = subprocess.run([f'{self.folder}/bin/{program}', '--list'], capture_output=True, text=True, check=True)
+        return list(dict.fromkeys(line.split()[0] for line in listed.stdout.splitlines() if line.startswith(f'  {start}')))
+
     def likwid(self, kernel, cpus, size, iterations):
         '''Application bandwidth of one run of likwid-bench, MB/s.'''
         command = ['taskset', '-c', ','.join(map(str, cpus)), 'likwid-bench', '-t', kernel,
                    '-W', f'N:{size // 1000}kB:{len(cpus)}', '-i', str(iterations)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **HUGE_PAGES})
         return likwid_bench.parse_bench(done.stdout + done.stderr)['rate']
+
+
+def sample_rates(record, key='bytes'):
+    '''The rates of a record's samples that stand for the kernel: all of them.
+
+    The one place where samples are selected, say those in one state of the machine.
+
+    :returns: shape (samples,).
+    '''
+    return records.rate(record, key)
 
 
 def over_likwid(machine, program, options, kernel, size, cpus, pairs):
@@ -93,7 +116,7 @@ def over_likwid(machine, program, options, kernel, size, cpus, pairs):
     '''
     def rate():
         found, = machine.run(program, cpus, *options, '--samples', 25)
-        return float(np.median(records.rate(found)))
+        return float(np.median(sample_rates(found)))
 
     iterations = max(2, int(0.3 * rate() * 1e6 / size))
     return np.array([rate() / machine.likwid(kernel, cpus, size, iterations) for _ in range(pairs)])

@@ -113,6 +113,17 @@ _FIELDS = {'cycles': ('Cycles', int), 'clock': ('Cycle Clock', int), 'seconds': 
            'rate': ('MByte/s', float)}
 
 
+def isas(arch, platform):
+    '''The instruction sets of likwid-bench's kernels that a processor runs, the widest first.
+
+    :arg arch: archspec's name of it; unknown ones run what all of the platform do.
+    '''
+    import archspec.cpu
+    features = archspec.cpu.TARGETS[arch].features if arch in archspec.cpu.TARGETS else ()
+    return [*(['avx512'] if 'avx512f' in features else []), *(['avx2'] if 'avx2' in features and 'fma' in features else []),
+            'sse' if platform == 'x86_64' else 'scalar']
+
+
 def kernel_name(family, isa, nontemporal=False):
     '''The name of a kernel in likwid-bench.
 

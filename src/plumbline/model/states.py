@@ -122,7 +122,7 @@ class Found:
         and its state is not known.
 
         :returns: copies of the records with ``index`` (its place), ``state`` (dictionary, or None: not known) and
-            ``set_aside`` (how many samples).
+            ``set_aside`` (how many samples) and ``rounds`` (the numbers of those that are left).
         '''
         groups = {}
         for number, record in enumerate(self.measurements):
@@ -169,7 +169,7 @@ def _team(record):
 
 
 def _reduced(record, number, inside, state):
-    kept = {'index': number, 'state': state, 'set_aside': int(np.count_nonzero(~inside))}
+    kept = {'index': number, 'state': state, 'set_aside': int(np.count_nonzero(~inside)), 'rounds': np.flatnonzero(inside).tolist()}
     for key in ('seconds', 'communication'):
         if key in record and len(record[key]) == inside.size:
             kept[key] = list(itertools.compress(record[key], inside))

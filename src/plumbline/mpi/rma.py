@@ -10,7 +10,9 @@ from plumbline import limits, records, statistics
 #: Ways that are compared in a table, with what their latency is the time of.
 WAYS = {
     'get': 'until the data are here', 'rget': 'until the data are here', 'rolling': 'until the data are here',
-    'put': 'until the data are there, and known to be', 'rput': 'until the buffer may be used again',
+    'get_busy': 'until the data are here', 'get_rewritten': 'until the data are here',
+    'put': 'until the data are there, and known to be', 'put_busy': 'until the data are there, and known to be',
+    'rput': 'until the buffer may be used again',
     'send': 'half of a message and its answer',
     'shmem_get': 'until the data are here', 'shmem_get_nbi': 'until the data are here',
     'shmem_put': 'until the data are there, and known to be', 'shmem_put_nbi': 'until the data are there, and known to be',
@@ -20,6 +22,29 @@ WAYS = {
 def outstanding(record):
     '''W.'''
     return record['options']['window']
+
+
+def seconds(record):
+    '''Seconds of one transfer, for every sample: of the origins, half of the ranks, whatever else a pass has to do.'''
+    return 2 * np.asarray(record['communication']) / record['passes'] / record['options']['messages']
+
+
+#: Below this a transfer waits for the target: with a target that computes much longer than a transfer takes, the progress of an
+#: MPI that needs the target's calls is near 0, and of one that does not near 1.
+SERVED = 0.5
+
+
+def progress(ways, way):
+    '''What is left of the rate of transfers where the target computes: 1 where they need nothing of it; a sample for each round.
+
+    :arg ways: dictionary variant -> record, run interleaved; among them ``way`` and its twin whose target computes.
+    '''
+    return seconds(ways[way]) / seconds(ways[f'{way}_busy'])
+
+
+def slowdown_rewritten(ways):
+    '''Time of a get of what the target has just written, over one of what nobody writes; a sample for each round.'''
+    return seconds(ways['get_rewritten']) / seconds(ways['get'])
 
 
 def curves(measurements, size):

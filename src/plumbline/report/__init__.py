@@ -26,8 +26,16 @@ def write(rows, destination):
 
 
 def save(text, destination):
-    """Write a page to ``destination/index.html``, to a temporary name first: a reader never sees half of it."""
-    path = Path(destination) / "index.html"
+    """Write a page to ``destination/index.html``; see :func:`save_file`."""
+    return save_file(text, Path(destination) / "index.html")
+
+
+def save_file(text, path):
+    """Write a page, to a temporary name first: a reader never sees half of it.
+
+    :returns: the path.
+    :raises PlumblineError: if it cannot be written.
+    """
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

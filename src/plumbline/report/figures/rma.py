@@ -52,8 +52,8 @@ def pipeline(details):
         then = [[way, "the T3E's network", latency, "", bandwidth, "", ""] for way, latency, bandwidth in THEN]
         yield "Latency and bandwidth of get, put and send", (
             "Latency: of the smallest message, one outstanding. Bandwidth: of the largest message, as many outstanding "
-            "as were measured. What the target has to do meanwhile differs: for a send it must receive. The T3E's: "
-            "anderson1997, table 10."
+            "as were measured. For a send the target must receive; for gets and puts it waits in the MPI, which may then serve "
+            "them: see rma_target. The T3E's: anderson1997, table 10."
         ), Table(HEADER, table + then)
 
 
@@ -94,4 +94,31 @@ def _rows(over, words, blocks):
         ]
 
 
-FIGURES = {"rma_pipeline": pipeline, "shmem_pipeline": pipeline}
+def target(details):
+    """What gets and puts take by what the target does meanwhile."""
+    rows = []
+    for over, records in _apart(details):
+        ways = {record["variant"]: record for record in records}
+        for way in ("get", "put") if ways else ():
+            rewritten = ways.get(f"{way}_rewritten")
+            rows.append([
+                way, over, _time(ways[way]), _time(ways[f"{way}_busy"]), _middle(model.progress(ways, way)),
+                _time(rewritten) if rewritten else "", _middle(model.slowdown_rewritten(ways)) if rewritten else "",
+            ])
+    if rows:
+        yield "Gets and puts by what the target does meanwhile", (
+            "Time of one transfer, one outstanding. The target waits in the MPI; or it computes, and calls the MPI now and then "
+            "(--compute): progress is 1 where transfers need nothing of it, near 0 where they wait for its call. Rewritten: the "
+            "target has just written what is fetched, so that in shared memory it comes from its cache, not from the origin's own."
+        ), Table(("way", "over", "the target waits", "computes", "progress", "rewritten", "slowdown"), rows)
+
+
+def _time(record):
+    return quantity.amount(float(np.median(model.seconds(record))) * 1e6, "us")
+
+
+def _middle(samples):
+    return quantity.digits(float(np.median(samples)))
+
+
+FIGURES = {"rma_target": target, "rma_pipeline": pipeline, "shmem_pipeline": pipeline}

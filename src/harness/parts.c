@@ -1,0 +1,33 @@
+/* How the threads of a team share out the work of a pass. */
+#include "internal.h"
+
+pl_range pl_part(size_t n, int thread, int threads)
+{
+    const size_t t = (size_t)thread, q = n / (size_t)threads, rest = n % (size_t)threads;
+    const size_t begin = t * q + (t < rest ? t : rest);
+    return (pl_range){begin, begin + q + (t < rest)};
+}
+
+int pl_pieces(pl_range part, size_t width, pl_piece piece[PL_PIECES])
+{
+    int count = 0;
+    while (part.begin < part.end) {
+        const size_t outer = part.begin / width, begin = part.begin % width, last = part.end / width;
+        const size_t end = last > outer ? width : part.end % width, next = begin || last == outer ? outer + 1 : last;
+        piece[count++] = (pl_piece){{outer, next}, {begin, end}};
+        part.begin = last > outer ? next * width : part.end;
+    }
+    return count;
+}
+
+double pl_balance(const pl_case *c)
+{
+    double sum = 0, largest = 0;
+    for (int thread = 0; thread < c->threads; thread++) {
+        const pl_range part = pl_part(c->n, thread, c->threads);
+        const double share = c->kernel->share ? c->kernel->share(c, thread) : (double)(part.end - part.begin);
+        sum += share;
+        largest = share > largest ? share : largest;
+    }
+    return largest > 0 ? sum / c->threads / largest : 1;
+}

@@ -1,0 +1,153 @@
+'''The samples of every metric from the archive, with what the probes read beside them; one session in memory at a time.'''
+
+import json
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from plumbline import archive
+from plumbline.analysis.variance import Measured
+from plumbline.errors import PlumblineError
+from plumbline.model import probes
+from plumbline.reference_recording import base_name
+
+_COLUMNS = ['session', 'partition', 'environ', 'hostname', 'test', 'display_name', 'run', 'name', 'subject', 'samples', 'record',
+            'rounds', 'set_aside', 'states', 'detail']
+_CASE = ['test', 'partition', 'environ', 'hostname', 'run']
+
+
+@dataclass(frozen=True, order=True)
+class Key:
+    '''What names a metric from session to session.'''
+    partition: str
+    environ: str
+    case: str
+    metric: str
+
+
+@dataclass
+class Samples:
+    '''All that was asked for of an archive.
+
+    :attr system: ReFrame's name.
+    :attr sessions: their names, oldest first; :attr nodes: names, sorted.
+    :attr metrics: :class:`Key` -> :class:`plumbline.analysis.variance.Measured`.
+    :attr unknown: keys that have no probes although their sessions have: which record they were made from is not known.
+    :attr narrowed: keys whose samples in other states were set aside, and are not in the archive.
+    :attr unfit: keys with values that have no logarithm.
+    '''
+    system: str
+    sessions: list[str]
+    nodes: list[str] = field(default_factory=list)
+    metrics: dict = field(default_factory=dict)
+    unknown: list = field(default_factory=list)
+    narrowed: list = field(default_factory=list)
+    unfit: list = field(default_factory=list)
+
+
+def record_of(row, records, rounds=None):
+    '''The measurement record that a metric's samples were made from.
+
+    By the row's index, else the only kernel whose variant is the metric's subject.
+
+    :arg row: of the archive; :arg records: those of its test case; :arg rounds: of its samples, None: all.
+    :returns: the record, or :obj:`None` where it is not known.
+    '''
+    if row['record'] is not None:
+        found = records[row['record']:row['record'] + 1]
+    else:
+        found = [record for record in records if record.get('role') == 'kernel' and record.get('variant') == row['subject']]
+    if len(found) != 1:
+        return None
+    count = len(found[0].get('seconds') or ())
+    fits = count == len(row['samples']) if rounds is None else max(rounds) < count
+    return found[0] if fits else None
+
+
+def every_state(row):
+    '''(samples, rounds) of a row of the archive: those it is judged by and those in the other states that were met.
+
+    :returns: samples, shape (n,), and the round of each, ascending; the rounds are None where the samples are of all.
+    '''
+    parts = [part for part in (row, *json.loads(row['states'] or '[]')) if part.get('rounds') and part.get('samples')]
+    if not parts or len(parts[0]['rounds']) != len(row['samples']):
+        return np.array(row['samples'], dtype=float), None
+    # A group that met too little of a state was judged in another: the same rounds twice.
+    rounds, first = np.unique(np.concatenate([part['rounds'] for part in parts]), return_index=True)
+    return np.concatenate([part['samples'] for part in parts]).astype(float)[first], rounds
+
+
+def _rows(path, names, metrics):
+    '''(row, samples, probes) of each metric that has samples; probes are {} without any, None where they are not known.'''
+    last, left, records = None, None, None
+    for row in archive.load_columns(path, _COLUMNS).iter_rows(named=True):
+        case, text = [row[name] for name in _CASE], row.pop('detail')
+        if case != last:        # its first row has the detail
+            last, left, records = case, text if text and '"probes"' in text else None, None
+        if row['samples'] and names.search(row['display_name']) and metrics.search(row['name']):
+            if left:
+                left, records = None, json.loads(left).get('records')
+            samples, rounds = every_state(row)
+            record = record_of(row, records, rounds) if records else {}
+            read = None if record is None else probes.features(record)
+            yield row, samples, read if not read or rounds is None else {name: both[rounds] for name, both in read.items()}
+
+
+def _pattern(text, option):
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise PlumblineError(f'{option} {text}: not a regular expression: {error}') from None
+
+
+def read(root, system=None, last=None, names='', metrics=''):
+    '''Read the archive, session by session.
+
+    Every run of a test case is a process; runs that ReFrame repeated count, too.
+
+    :arg system: ReFrame's name; by default that of the last session.
+    :arg last: only so many of the last sessions.
+    :arg names: regular expression that is found in the display name of a test; :arg metrics: in the name of a metric.
+    :returns: :class:`Samples`.
+    :raises PlumblineError: if the archive is empty, damaged, or nothing in it is selected.
+    '''
+    names, metrics = _pattern(names, '-n'), _pattern(metrics, '--metric')
+    files = archive.sessions(root, system)
+    files = files[-last:] if last else files
+    found = Samples(files[-1].parts[-3].removeprefix('system='), [path.stem for path in files])
+    nodes, gathered, without, narrowed = {}, defaultdict(list), set(), set()
+    for number, path in enumerate(files):
+        for row, samples, features in _rows(path, names, metrics):
+            key = Key(row['partition'], row['environ'], base_name(row['display_name']), row['name'])
+            node = nodes.setdefault(row['hostname'] or 'unknown', len(nodes))
+            if features is None:
+                without.add(key)
+            if row['set_aside'] and len(samples) == len(row['samples']):
+                narrowed.add(key)
+            gathered[key].append((number, node, samples, features or {}))
+    if not gathered:
+        raise PlumblineError(f'{root}: no samples in {len(files)} sessions of {found.system}; '
+                             'see the names with plumbline report, and check -n and --metric')
+    found.nodes, found.narrowed = sorted(nodes), sorted(narrowed)
+    for key in sorted(gathered):
+        measured = _joined(gathered.pop(key))
+        if not (np.isfinite(measured.values) & (measured.values > 0)).all():
+            found.unfit.append(key)
+            continue
+        found.metrics[key] = measured
+        if key in without and not measured.probes:
+            found.unknown.append(key)
+    return found
+
+
+def _joined(processes):
+    '''One metric of several processes, each (session, node, samples, features).'''
+    sessions, nodes, samples, features = zip(*processes)
+    sizes = [len(part) for part in samples]
+    names = dict.fromkeys(name for each in features for name in each)
+    readings = {name: np.concatenate([each.get(name, np.full((size, 2), np.nan)).astype(np.float32)
+                                      for each, size in zip(features, sizes)]) for name in names}
+    return Measured(np.concatenate(samples), np.repeat(np.arange(len(sizes)), sizes), np.array(sessions), np.array(nodes), readings)

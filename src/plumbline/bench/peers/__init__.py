@@ -1,0 +1,17 @@
+'''Each kernel against the best of its kind: public programs and libraries for the same work, by turns, with one thread and all.
+
+Same sizes, CPUs and huge pages.  Ours, TheBandwidthBenchmark, HPTT's driver, MKL's and pystencils' verify what they have computed;
+likwid-bench, Spatter and multichase verify nothing.
+'''
+
+from plumbline.bench.peers import chase, patterns, spmv, stencil, streams, transposition
+
+COMPARISONS = (streams, stencil, spmv, transposition, patterns, chase)
+
+
+def figures(machine, pairs):
+    '''Yield every :class:`~plumbline.bench.peers.turns.Comparison`.'''
+    teams = [machine.cpus[:1], machine.cpus] if len(machine.cpus) > 1 else [machine.cpus]
+    for comparison in COMPARISONS:
+        for cpus in teams:
+            yield from comparison.figures(machine, cpus, pairs)

@@ -1,0 +1,84 @@
+'''Where the peers are: programs in ``PLUMBLINE_PEERS`` or PATH, libraries in a Python of their own.  Nothing is shipped.'''
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from plumbline.bench.common import HUGE_PAGES
+from plumbline.errors import PlumblineError
+from plumbline.likwid import pin
+
+#: Programs that exist as source only -> how to get them.  ``NAME-*`` are other builds of the same.
+SOURCES = {
+    'bwbench': 'build TheBandwidthBenchmark (github.com/RRZE-HPC/TheBandwidthBenchmark) with OpenMP',
+    'hptt_driver': 'build a program around HPTT (github.com/springer13/hptt): arguments size, threads, seconds; prints seconds per transposition, a sample a line',
+    'multichase': 'build multichase (github.com/google/multichase)',
+    'spatter': 'build Spatter (github.com/hpcgarage/spatter) with OpenMP',
+}
+
+#: Libraries that have packages -> what to install.
+PACKAGES = {'mkl': ('mkl', 'numpy'), 'pystencils': ('pystencils==2.0', 'py-cpuinfo', 'numpy')}
+
+
+def programs(name):
+    '''Paths of the builds of a peer, sorted: all of the first folder that has any.
+
+    :raises PlumblineError: with how to get it.
+    '''
+    for folder in filter(None, [os.environ.get('PLUMBLINE_PEERS'), *os.get_exec_path()]):
+        found = [path for path in sorted({*Path(folder).glob(name), *Path(folder).glob(f'{name}-*')})
+                 if path.is_file() and os.access(path, os.X_OK)]
+        if found:
+            return found
+    raise PlumblineError(f'{name} is not in PLUMBLINE_PEERS nor in PATH: {SOURCES[name]}')
+
+
+def python(machine, library):
+    '''The Python that has a library: ``PLUMBLINE_PEERS/LIBRARY/bin/python``, else one that is made in the benchmark's own
+    temporary folder, by pip.
+
+    :raises PlumblineError: where that fails.
+    '''
+    kept = Path(os.environ.get('PLUMBLINE_PEERS', machine.place)) / library / 'bin/python'
+    if kept.exists():
+        return kept
+    folder = Path(machine.place) / 'peers' / library
+    path = folder / 'bin/python'
+    made = folder / 'complete'
+    if not made.exists():
+        for command in ([sys.executable, '-m', 'venv', '--without-pip', folder],
+                        [sys.executable, '-m', 'pip', '--python', path, 'install', '-q', '--disable-pip-version-check', '--only-binary', ':all:',
+                         *PACKAGES[library]]):
+            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise PlumblineError(f'{library} could not be installed: {_last_line(done)}; install {" ".join(PACKAGES[library])} in '
+                                     f'a virtual environment PLUMBLINE_PEERS/{library}')
+        made.touch()
+    return path
+
+
+def _last_line(done):
+    return (done.stderr.strip() or done.stdout.strip() or f'exit status {done.returncode}').splitlines()[-1]
+
+
+def run(command, cpus):
+    '''Standard output of a peer whose threads run on these CPUs, one each, and whose large arrays are in huge pages, as ours.
+
+    :raises PlumblineError: if it fails.
+    '''
+    command = ['taskset', '-c', ','.join(map(str, cpus)), *map(str, command)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={
+        **os.environ, **pin.omp_environment(cpus), **HUGE_PAGES})
+    if done.returncode:
+        raise PlumblineError(f'{" ".join(command[3:5])} failed: {_last_line(done)}')
+    return done.stdout
+
+
+def seconds(text, what):
+    '''The samples that a driver printed, a number a line; other lines are its remarks.'''
+    found = [float(line) for line in text.splitlines() if line[:1].isdigit()]
+    if not found or min(found) <= 0:
+        raise PlumblineError(f'{what} printed no samples, seconds a line: {text.strip()[:80]!r}')
+    return found

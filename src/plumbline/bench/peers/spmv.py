@@ -1,0 +1,41 @@
+'''Sparse matrix times vector against MKL, on matrices of the same rows, row lengths and kinds of columns.'''
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from plumbline import topology
+from plumbline.bench.common import sample_rates
+from plumbline.bench.peers import found
+from plumbline.bench.peers.turns import Peer, by_turns
+
+DRIVER = Path(__file__).parent / 'drivers/mkl_spmv.py'
+
+#: Nonzeros of a row, on average, of the generator as it is by default.
+NONZEROS = 133
+
+VARIANTS = ('unroll', 'stream', 'simd', 'sell', 'sell_stream', 'sell_simd')
+
+
+def ours(machine, cpus, rows, band):
+    return {columns: {record['variant']: sample_rates(record, 'flops') for record in machine.run(
+        'spmv', cpus, '--variants', ','.join(VARIANTS), '--size', rows, '--columns', columns, '--samples', 10, *options)}
+        for columns, options in (('random', ()), ('banded', ('--band', band)))}
+
+
+def mkl(machine, cpus, rows, band):
+    '''Mflop/s, two per nonzero, of the median sample.'''
+    python, rates = found.python(machine, 'mkl'), {}
+    for columns in ('random', 'banded'):
+        text = found.run([python, DRIVER, columns, rows, NONZEROS, band, 0.5, ','.join(map(str, cpus))], cpus)
+        nonzeros = int(re.search('nonzeros ([0-9]+)', text)[1])
+        rates[columns] = {'mkl_sparse_d_mv': 2 * nonzeros / np.median(found.seconds(text, DRIVER.name)) / 1e6}
+    return rates
+
+
+def figures(machine, cpus, pairs):
+    rows = topology.working_set(machine.processor, 'memory', cpus, machine.memory) // (12 * NONZEROS + 24)
+    band = max(1, topology.capacity(machine.processor, 'L1', cpus[:1]) // 256)      # as bench/spmv.py
+    yield from by_turns('memory: spmv', cpus, lambda cpus: ours(machine, cpus, rows, band),
+                        [Peer('MKL', lambda cpus: mkl(machine, cpus, rows, band))], pairs)

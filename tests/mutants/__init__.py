@@ -1,0 +1,129 @@
+'''Mutants: kernels that do less, or something else, than they say.  Verification must find every one of them.'''
+
+import fnmatch
+import functools
+import pathlib
+import re
+import shutil
+from dataclasses import dataclass
+
+from native import CPUS, SOURCE, Build
+
+#: Elements: more than a loop that reads the same few for ever would need, and no multiple of a vector.
+SIZE = 20011
+
+
+@dataclass(frozen=True)
+class Mutant:
+    '''One text of one function, replaced.
+
+    :attr what: what is wrong with it.
+    :attr function: the first occurrence of :attr:`right` after this name in the file is replaced.
+    :attr variants: patterns of the variants that must be found wrong, all others staying right; ``'*'``: all.
+    :attr file: within the kernel's folder, or ``harness/NAME``.
+    :attr isa: the mutated function is that of this instruction set: elsewhere there is nothing to find.
+    :attr options: of the program, besides :data:`SIZE` elements, 10 samples of one pass.
+    '''
+    kernel: str
+    what: str
+    function: str
+    right: str
+    wrong: str
+    variants: str
+    file: str = 'kernel.c'
+    isa: str | None = None
+    threads: int = 1
+    options: tuple = ()
+    size: int = SIZE
+
+    def __str__(self):
+        return f'{self.kernel} {self.function}: {self.what}'.replace(' ', '_')
+
+    @property
+    def source(self):
+        return SOURCE / self.file if self.file.startswith('harness/') else SOURCE / 'kernels' / self.kernel / self.file
+
+    def apply(self, text):
+        begin = re.search(rf'\b{self.function}\(', text)
+        assert begin, f'{self}: no such function any more'
+        at = text.find(self.right, begin.start())
+        assert at >= 0, f'{self}: {self.right!r} stands there no more'
+        return text[:at] + self.wrong + text[at + len(self.right):]
+
+    def hits(self, variant):
+        return any(fnmatch.fnmatchcase(variant, pattern) for pattern in self.variants.split())
+
+
+class Program:
+    '''Mutants of one kernel that are built and run together: none hits a variant of another.'''
+
+    def __init__(self, number, first):
+        self.name = f'{first.kernel}-{number}'
+        self.mutants = [first]
+
+    @property
+    def kernel(self):
+        return self.mutants[0].kernel
+
+    def takes(self, mutant):
+        other = self.mutants[0]
+        same = ('kernel', 'threads', 'options', 'size')
+        if any(getattr(mutant, key) != getattr(other, key) for key in same):
+            return False
+        if any('*' in patterns for m in (mutant, other) for patterns in m.variants.split()):
+            return False
+        return not any(set(mutant.variants.split()) & set(m.variants.split()) for m in self.mutants)
+
+    def write(self, folder):
+        '''The kernel's folder with its mutants, as one more kernel of that name.  A mutated file of the harness is linked
+        before the library that has the right one.'''
+        shutil.copytree(SOURCE / 'kernels' / self.kernel, folder)
+        for mutant in self.mutants:
+            path = folder / mutant.source.name
+            path.write_text(mutant.apply((path if path.exists() else mutant.source).read_text()))
+        build = re.sub(r'plumbline_program\((\w+)', rf'plumbline_program(\1{self.name[len(self.kernel):]}',
+                       (folder / 'CMakeLists.txt').read_text(), count=0)
+        of_harness = ' '.join(sorted({m.source.name for m in self.mutants if m.file.startswith('harness/')}))
+        (folder / 'CMakeLists.txt').write_text(build.replace('limits.c', f'limits.c {of_harness}'))
+
+
+def programs_of(mutants):
+    programs = []
+    for mutant in mutants:
+        found = next((program for program in programs if program.takes(mutant)), None)
+        if found:
+            found.mutants.append(mutant)
+        else:
+            programs.append(Program(len(programs), mutant))
+    return programs
+
+
+class Mutated:
+    '''All mutants, built once: without what they do not need, and hardly optimised.'''
+
+    def __init__(self, folder, mutants):
+        self.files = folder
+        self.programs = programs_of(mutants)
+        for part in ('cmake', 'harness'):
+            shutil.copytree(SOURCE / part, folder / 'src' / part)
+        shutil.copy(SOURCE / 'CMakeLists.txt', folder / 'src')
+        for program in self.programs:
+            program.write(folder / 'src/kernels' / program.name)
+        self.build = Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', '-DPLUMBLINE_LIKWID=OFF', '-DPLUMBLINE_OPENBLAS=OFF',
+                           '-DPLUMBLINE_C_FLAGS=-O1 -march=native -w', source=folder / 'src',
+                           targets=[program.name for program in self.programs])
+        self.outcome = functools.cache(self._outcome)
+
+    def program_of(self, mutant):
+        return next(program for program in self.programs if mutant in program.mutants)
+
+    def _outcome(self, program):
+        mutant = program.mutants[0]
+        options = [option.format(folder=self.files) for option in mutant.options]
+        variants = () if '--variants' in options else ('--variants', 'all')
+        return self.build.run(program.name, *variants, '--size', mutant.size, '--threads', mutant.threads, '--samples', 10,
+                              '--passes', 1, *options)
+
+
+def enough_cpus(mutant):
+    return mutant.threads <= len(CPUS)

@@ -1,0 +1,303 @@
+'''The mutants of every kernel and of the limit streams.
+
+A kernel that is changed here and there keeps its mutants; one whose text is gone fails its test, and is written anew.'''
+
+from mutants import Mutant
+
+
+def of(kernel, *mutants, **common):
+    return [Mutant(kernel, *mutant[:5], **{**common, **(mutant[5] if len(mutant) > 5 else {})}) for mutant in mutants]
+
+
+def part_twice(kernel, file=None, text='c->n, thread, c->threads', **others):
+    '''Every thread does what is the first one's.'''
+    return Mutant(kernel, "the first thread's part by all", 'run', text, text.replace('thread,', '0,', 1), '*',
+                  file=file or f'{kernel}.c', threads=2, **others)
+
+
+def passes_left_out(kernel, variants, file=None, **others):
+    file = file or f'{kernel}.c'
+    return [Mutant(kernel, 'one pass, however many were asked for', 'run', 'pass < passes', 'pass < 1', variants, file=file, **others),
+            Mutant(kernel, 'every other pass', 'run', 'pass++', 'pass += 2', variants, file=file, **others)]
+
+
+AVX512, AVX2, SSE2 = ({'isa': isa} for isa in ('avx512f', 'avx2', 'sse2'))
+
+LIMITS = [
+    *of('limits',
+        ('64 elements for ever', 'pl_load_plain', '(a[i + k] + b[i + k]) + (c[i + k] + d[i + k])',
+         '(a[i % 64 + k] + b[i % 64 + k]) + (c[i % 64 + k] + d[i % 64 + k])', 'load'),
+        ('one quarter four times', 'pl_load_plain', '(a[i + k] + b[i + k]) + (c[i + k] + d[i + k])',
+         '(a[i + k] + a[i + k]) + (a[i + k] + a[i + k])', 'load'),
+        ('last line skipped', 'pl_load_plain', 'i < 8 * lines; i += 8', 'i + 8 < 8 * lines; i += 8', 'load'),
+        ('one line twice, the next never', 'pl_load_plain', 'a[i + k] + b', 'a[(i & ~(size_t)8) + k] + b', 'load'),
+        ('64 elements of a quarter for ever', 'pl_store_plain', 'part[q][i] = 1', 'part[q][i & 63] = 1', 'store'),
+        ('wrong elements', 'pl_update_plain', '= -part[q][i]', '= -part[q][i & 63]', 'update'),
+        ('one quarter twice', 'pl_copy_plain', 'd[i] = b[i]', 'd[i] = a[i]', 'copy'),
+        ('one quarter twice', 'pl_triad_plain', 'c[i] * d[i]', 'c[i] * c[i]', 'triad'),
+        ('first line skipped', 'pl_store_plain', 'size_t i = 0', 'size_t i = 8', 'store'),
+        ('16 elements for ever', 'pl_triad_plain', 'd[i];', 'd[i & 15];', 'triad'),
+        ("the first thread's part by all", 'run', 's->lines, thread', 's->lines, 0', '*', {'threads': 2}),
+        file='harness/streams.c'),
+    *passes_left_out('limits', 'load* update*', file='harness/streams.c'),
+    *of('limits',
+        ('64 elements for ever', 'pl_load_avx512', 'size_t i = 0;\n    for (; i + 16 <= 8 * lines; i += 16) {',
+         'size_t i = 0, at = 0;\n    for (; at + 16 <= 8 * lines; at += 16, i = at % 64) {', 'load_avx512'),
+        ('a quarter of the second half twice', 'pl_load_avx512', '_mm512_load_pd(d + i + 8)', '_mm512_load_pd(c + i + 8)',
+         'load_avx512'),
+        ('three quarters', 'pl_store_avx512', 'q < 4', 'q < 3', 'store_avx512'),
+        ('last line skipped', 'pl_update_avx512', 'i < 8 * lines', 'i + 8 < 8 * lines', 'update_avx512'),
+        ('64 elements for ever', 'pl_copy_avx512', '_mm512_load_pd(b + i)', '_mm512_load_pd(b + i % 64)', 'copy_avx512'),
+        ('64 elements for ever', 'pl_triad_avx512', '_mm512_load_pd(d + i)', '_mm512_load_pd(d + i % 64)', 'triad_avx512'),
+        ('every other line', 'pl_store_nt_avx512', 'i += 8', 'i += 16', 'store_nt_avx512'),
+        ('half of it', 'pl_copy_nt_avx512', 'i < 8 * lines', 'i < 4 * lines', 'copy_nt_avx512'),
+        ('wrong quarter', 'pl_triad_nt_avx512', '_mm512_load_pd(c + i)', '_mm512_load_pd(d + i)', 'triad_nt_avx512'),
+        file='harness/streams_x86.c', isa='avx512f'),
+    *of('limits',
+        ('half a line twice', 'pl_load_avx2', '_mm256_load_pd(d + i + 4)', '_mm256_load_pd(d + i)', 'load_avx2'),
+        ('64 elements for ever', 'pl_load_avx2', 's7, _mm256_load_pd(d + i + 4));',
+         's7, _mm256_load_pd(d + i + 4)); if (i == 56 && lines > 8) i = 0, lines -= 8;', 'load_avx2'),
+        ('half a line twice', 'pl_store_avx2', '_mm256_store_pd(part[q] + i + 4, one)', '_mm256_store_pd(part[q] + i, one)',
+         'store_avx2'),
+        ('three quarters', 'pl_update_avx2', 'q = 0', 'q = 1', 'update_avx2'),
+        ('half a line twice', 'pl_copy_avx2', '_mm256_load_pd(b + i + 4)', '_mm256_load_pd(b + i)', 'copy_avx2'),
+        ('last half line skipped', 'pl_triad_avx2', 'i < 8 * lines', 'i + 4 < 8 * lines', 'triad_avx2'),
+        ('half a line twice', 'pl_store_nt_avx2', '_mm256_stream_pd(part[q] + i + 4, one)', '_mm256_stream_pd(part[q] + i, one)',
+         'store_nt_avx2'),
+        ('wrong quarter', 'pl_copy_nt_avx2', '_mm256_load_pd(b + i)', '_mm256_load_pd(a + i)', 'copy_nt_avx2'),
+        ('64 elements for ever', 'pl_triad_nt_avx2', '_mm256_load_pd(d + i)', '_mm256_load_pd(d + i % 64)', 'triad_nt_avx2'),
+        file='harness/streams_x86.c', isa='avx2'),
+]
+
+TRIAD = [
+    *of('triad',
+        ('wrong sign', 'triad_plain', '+ c[i]', '- c[i]', 'plain'),
+        ('last element skipped', 'triad_plain', 'i < n', 'i + 1 < n', 'plain'),
+        ('first element skipped', 'triad_plain', 'size_t i = 0', 'size_t i = 1', 'plain'),
+        ('one element too many', 'triad_plain', 'i < n', 'i <= n', 'plain'),
+        ('one element too early', 'triad_plain', '(void)tuning;', '(void)tuning, a[-1] = 0;', 'plain'),
+        ('no work', 'triad_plain', 'i < n', 'i < 0', 'plain'),
+        ('256 elements for ever', 'triad_novec', 'b[i] + c[i] * d[i]', 'b[i & 255] + c[i & 255] * d[i & 255]', 'novec'),
+        ('1024 elements of one array for ever', 'triad_novec', 'b[i]', 'b[i & 1023]', 'novec'),
+        ('wrong neighbour', 'triad_novec', 'd[i]', 'd[i ^ 1]', 'novec'),
+        ('the rest skipped', 'triad_prefetch', 'for (; i < n; i++)', 'for (; i < 0; i++)', 'prefetch'),
+        ('64 elements for ever', 'triad_simd_avx512', '_mm512_loadu_pd(d + i)', '_mm512_loadu_pd(d + i % 64)', 'simd', AVX512),
+        ('every other line', 'triad_nt_avx512', 'i += 8', 'i += 16', 'nt preload', AVX512),
+        ('64 elements for ever', 'triad_simd_avx2', '_mm256_loadu_pd(d + i)', '_mm256_loadu_pd(d + i % 64)', 'simd_avx2', AVX2),
+        ('half a line twice', 'triad_nt_avx2', '_mm256_loadu_pd(d + i + 4)', '_mm256_loadu_pd(d + i)', 'nt_avx2', AVX2)),
+    *of('triad',    # the input of all other variants is wrong as well
+        ('input spoiled', 'triad_plain', '(void)tuning;', '(void)tuning, *(double *)d += 1;', 'plain'),
+        options=('--variants', 'plain')),
+    part_twice('triad'),
+]
+
+MOTION = [
+    *of('motion',
+        ('last element skipped', 'motion_fill', 'i < n', 'i + 1 < n', 'fill'),
+        ('first element skipped', 'motion_fill', 'size_t i = 0', 'size_t i = 1', 'fill'),
+        ('64 elements for ever', 'motion_fill', 'y[i] =', 'y[i & 63] =', 'fill'),
+        ('64 elements for ever', 'motion_load', 'x[i + k]', 'x[k]', 'load'),
+        ('1024 elements for ever', 'motion_load', 'x[i + k]', 'x[(i & 1023) + k]', 'load'),
+        ('last element skipped', 'motion_load', 'for (; i < n', 'for (; i + 1 < n', 'load'),
+        ('stores nothing', 'motion_update', 'y[i] = -y[i]', '(void)y', 'update'),
+        ('16 elements for ever', 'motion_copy', '= x[i]', '= x[i & 15]', 'copy'),
+        ('one element too many', 'motion_copy', 'i < n', 'i <= n', 'copy'),
+        ('the rest skipped', 'motion_fill_prefetch', 'for (; i < n', 'for (; i + 1 < n', 'fill_prefetch'),
+        ('one element of a block', 'motion_load_prefetch', 'x[i + k]', 'x[i]', 'load_prefetch'),
+        ('one of a block skipped', 'motion_update_prefetch', 'k < 64', 'k < 63', 'update_prefetch'),
+        ('a block backwards', 'motion_copy_prefetch', '= x[i + k]', '= x[i + 63 - k]', 'copy_prefetch'),
+        ('every other line', 'motion_fill_nt_avx512', 'i += 8', 'i += 16', 'fill_nt', AVX512),
+        ('64 elements for ever', 'motion_copy_nt_avx512', 'x + i)', 'x + i % 64)', 'copy_nt', AVX512)),
+    *passes_left_out('motion', 'load* update*'),
+    part_twice('motion'),
+]
+
+CONCURRENT = [
+    *of('concurrent',
+        ('two of 32 streams', 'concurrent_plain', 's < streams', 's < 2', 'plain'),
+        ('two of 32 streams, 16 times each', 'concurrent_plain', 'x[s * part', 'x[s % 2 * part', 'plain'),
+        ('64 elements of each stream for ever', 'concurrent_plain', 'part + i + k', 'part + i % 64 + k', 'plain'),
+        ('last line of each stream skipped', 'concurrent_prefetch', 'i < part', 'i + CONCURRENT_LINE < part', 'prefetch'),
+        ('one of 32 streams twice, another never', 'concurrent_prefetch', 'x[s * part', 'x[(s ? s : 1) * part', 'prefetch'),
+        ('last element of the rest skipped', 'rest', 'i < n', 'i + 1 < n', '*'),
+        options=('--streams', '32')),
+    *passes_left_out('concurrent', '*'),
+    part_twice('concurrent'),
+]
+
+STRIDED = [
+    *of('strided',
+        ('wrong neighbour', 'strided_read', '= x[i]', '= x[i ? i - 1 : i]', 'read'),
+        ('one element for ever', 'strided_read', '= x[i]', '= x[first]', 'read'),
+        ('one of two runs', 'strided_read', 'first += STRIDED_LINE', 'first += 8 * STRIDED_LINE', 'read'),
+        ('one element for ever', 'strided_write', '*y++', '*y', 'write'),
+        ('one too many', 'strided_read_prefetch', '*y++ = x[i];\n        }', '*y++ = x[i];\n        }\n    *y = 0;', 'read_prefetch'),
+        ('what lies between', 'strided_write_prefetch', 'x[i] = *y++', 'x[i] = *y++, x[i + (i + 1 < n)] = 7', 'write_prefetch'),
+        ('one element for ever', 'strided_read_nt', 'x + i,', 'x + first,', 'read_nt'),
+        options=('--stride', '17')),
+    part_twice('strided'),
+]
+
+GATHER = [
+    *of('gather',
+        ('64 indices for ever', 'gather_plain', 'index[j]', 'index[j & 63]', 'plain sorted'),
+        ('last element skipped', 'gather_novec', 'j < r->length', 'j + 1 < r->length', 'novec'),
+        ('one of eight', 'gather_unroll', 'index[k]', 'index[j]', 'unroll'),
+        ('the rest skipped', 'gather_prefetch', 'for (; j < r->length', 'for (; j + 1 < r->length', 'prefetch'),
+        ('8 indices for ever', 'gather_simd_avx512', 'eight(index + j)', 'eight(index)', 'simd', AVX512),
+        ('4 indices for ever', 'gather_simd_avx2', 'four(index + j)', 'four(index)', 'simd', AVX2),
+        options=('--indices', 'random', '--span', '4'), file='kernel.c'),
+    *of('gather',
+        ('not gathered', 'gather_plain', 'a[index[j]]', 'a[j]', 'plain sorted'),
+        options=('--indices', 'random', '--span', '4')),
+    *of('gather',
+        ('one element for ever', 'scatter_plain', '= x[j]', '= x[0]', 'plain sorted'),
+        ('first element skipped', 'scatter_novec', 'size_t j = 0', 'size_t j = 1', 'novec'),
+        ('one of eight', 'scatter_unroll', 'index[k]', 'index[j]', 'unroll'),
+        ('input spoiled', 'scatter_prefetch', 'j + 8 <= inside; j += 8', 'j + 8 <= inside; ((double *)from)[j] = 7, j += 8', 'prefetch'),
+        ('8 indices for ever', 'scatter_simd_avx512', 'eight(index + j)', 'eight(index)', 'simd', AVX512),
+        ('4 indices for ever', 'scatter_simd_avx2', 'four(index + j)', 'four(index)', 'simd', AVX2),
+        options=('--indices', 'random', '--span', '4', '--direction', 'scatter')),
+    part_twice('gather'),
+]
+GATHER = [Mutant(**{**vars(m), 'file': 'kernel_x86.c'}) if m.isa else m for m in GATHER]
+
+SPMV_OPTIONS = ('--nonzer', '3')
+SPMV = [
+    *of('spmv',
+        ('last element of a row skipped', 'spmv_plain', 'k < a->ptr[i + 1]', 'k + 1 < a->ptr[i + 1]', 'plain'),
+        ('old result added', 'spmv_plain', 'y[i] = sum', 'y[i] += sum', 'plain'),
+        ('last row skipped', 'spmv_plain', 'i < part.end', 'i + 1 < part.end', 'plain'),
+        ('not gathered', 'spmv_plain', 'x[a->column[k]]', 'x[k % 8]', 'plain'),
+        ('64 elements of x for ever', 'spmv_unroll', 'x[a->column[k]]', 'x[a->column[k] & 63]', 'unroll'),
+        ('one sum of four lost', 'spmv_unroll', '+ (sum2 + sum3)', '+ sum2', 'unroll'),
+        ('what has no prefetch skipped', 'spmv_prefetch', 'k < end; k++', 'k < ahead; k++', 'prefetch'),
+        ('the rest of a row skipped', 'spmv_stream', 'for (; k < a', 'for (; k + 1 < a', 'stream'),
+        ('the rest of a row skipped', 'spmv_simd_avx512', 'k < end; k += 8', 'k + 8 < end; k += 8', 'simd', AVX512),
+        ('the rest of a row skipped', 'spmv_simd_avx2', 'k < end; k++', 'k + 1 < end; k++', 'simd', AVX2),
+        ('one row of a chunk for all', 'spmv_sell', 'a->value[k + r]', 'a->value[k]', 'sell'),
+        ('last slot skipped', 'spmv_sell_stream', 'k < a->ptr[i + 1]', 'k + SPMV_CHUNK < a->ptr[i + 1]', 'sell_stream'),
+        ('the order of the rows forgotten', 'spmv_sell_simd_avx512', 'y[a->row[r]]', 'y[r]', 'sell_simd', AVX512),
+        ('the order of the rows forgotten', 'spmv_sell_simd_avx2', 'y[a->row[r]]', 'y[r]', 'sell_simd', AVX2),
+        options=SPMV_OPTIONS, size=1003),
+    *of('spmv',
+        ('x spoiled', 'spmv_plain', 'y[i] = sum;', 'y[i] = sum, ((double *)x)[0] = 1;', 'plain'),
+        ('one too early', 'spmv_plain', 'y[i] = sum;', 'y[i] = sum, y[i ? (int64_t)i : -1] = sum;', 'plain'),
+        options=('--variants', 'plain', *SPMV_OPTIONS), size=1003),
+    *of('spmv',
+        ('another matrix', 'spmv_generated_row', '(uint64_t)(weight(vector, row) * weight(vector, j))', '(uint64_t)(weight(vector, row))', '*'),
+        ('what falls together is lost', 'spmv_generated_row', 'value[count - 1] += term', 'value[count - 1] = term', '*'),
+        options=SPMV_OPTIONS, size=1003, file='generator.c'),
+    part_twice('spmv', text='p, thread, c->threads', options=SPMV_OPTIONS, size=1003),
+]
+
+JACOBI_OPTIONS = ('--block-rows', '5')
+JACOBI = [
+    *of('jacobi',
+        ('wrong neighbour', 'jacobi_plain', '(u[i - 1] + u[i + 1])', '(u[i - 1] + u[i])', 'plain'),
+        ('one plane twice', 'jacobi_plain', 'u[i - plane] + u[i + plane]', 'u[i - plane] + u[i - plane]', 'plain'),
+        ('first row skipped', 'jacobi_plain', 'j = 1;', 'j = 2;', 'plain'),
+        ('last plane skipped', 'jacobi_plain', 'k < last', 'k + 1 < last', 'plain'),
+        ('boundary written', 'jacobi_plain', 'i < n - 1', 'i < n', 'plain'),
+        ('padding written', 'jacobi_plain', 'v[i] =', 'v[row - 1] = v[i] =', 'plain'),
+        ('8 elements of a row for ever', 'jacobi_plain', 'JACOBI_CENTRE * u[i]', 'JACOBI_CENTRE * u[i & 7]', 'plain'),
+        ('first block skipped', 'jacobi_blocked', 'size_t begin = 1', 'size_t begin = 1 + box->block', 'blocked'),
+        ('last row of the last block skipped', 'jacobi_blocked', 'begin + box->block, box->rows - 1', 'begin + box->block, box->rows - 2', 'blocked'),
+        ('one vector for ever', 'row_nt_avx512', 'points_avx512(u + i', 'points_avx512(u + 1', 'nt blocked_nt', AVX512),
+        ('one vector for ever', 'row_nt_avx2', 'points_avx2(u + m', 'points_avx2(u + 1', 'nt blocked_nt', AVX2),
+        ('the rest of a row skipped', 'row_prefetch_avx512', 'for (; i + 1 < box->n', 'for (; i + 2 < box->n', 'prefetch blocked_prefetch', AVX512),
+        ('the rest of a row skipped', 'row_prefetch_avx2', 'for (; i + 1 < box->n', 'for (; i + 2 < box->n', 'prefetch blocked_prefetch', AVX2),
+        options=JACOBI_OPTIONS, size=35),
+    *of('jacobi',
+        ('input spoiled', 'jacobi_plain', 'v[i] =', '((double *)u)[i] += 1, v[i] =', 'plain'),
+        options=('--variants', 'plain'), size=35),
+    part_twice('jacobi', text='c, thread, c->threads', size=35),
+]
+
+NINEPOINT = [
+    *of('ninepoint',
+        ('AA: wrong sign', 'ninepoint_plain', '= -b;', '= b;', '*'),
+        ('RY: wrong difference', 'ninepoint_plain', '- c * y_ij', '- c * x_ij', '*'),
+        ('last point skipped', 'ninepoint_plain', 'i < n - 1', 'i < n - 2', '*'),
+        ('last column skipped', 'ninepoint_plain', 'j < last', 'j + 1 < last', '*'),
+        ('boundary written', 'ninepoint_plain', 'i < n - 1', 'i < n', '*'),
+        ('DD not stored', 'ninepoint_plain', 'dd[j * ld + i] = ', 'dd[j * ld + i] == ', '*'),
+        ('128 rows for ever', 'ninepoint_plain', '- 2 * xc[i]', '- 2 * xc[i & 127]', '*'),
+        ('input spoiled', 'ninepoint_plain', 'dd[j * ld + i]', '((double *)x)[j * ld + i] += 1, dd[j * ld + i]', '*'),
+        size=203),
+    part_twice('ninepoint', size=203),
+]
+NINEPOINT[-1] = part_twice('ninepoint', text='c->n, thread, c->threads', size=203)
+
+FDTD = [
+    *of('fdtd',
+        ('wrong neighbour', 'fdtd_fused', 'hz[j - 1][i][k]', 'hz[j][i - 1][k]', 'fused distributed', {'file': 'fused.c'}),
+        ('one statement of three left out', 'fdtd_fused', 'ez[j][i][k] = ', 'ez[j][i][k] == ', 'fused distributed', {'file': 'fused.c'}),
+        ('wrong neighbour', 'fdtd_fused_restrict', 'hy[j][i][k - 1]', 'hy[j][i][k]', 'fused_restrict distributed_restrict', {'file': 'fused.c'}),
+        ('wrong coefficient', 'fdtd_fused_restrict', 'caey *', 'caex *', 'fused_restrict distributed_restrict', {'file': 'fused.c'}),
+        ('last point skipped', 'fdtd_split2', 'k < n - 2', 'k < n - 3', 'split2'),
+        ('one point too many', 'fdtd_split2', 'k < n - 2', 'k < n - 1', 'split2'),
+        ('first row skipped', 'fdtd_split2_restrict', 'size_t i = 1', 'size_t i = 2', 'split2_restrict'),
+        ('first point of a row too early', 'fdtd_split2_restrict', 'size_t k = 1', 'size_t k = 0', 'split2_restrict'),
+        ('last plane skipped', 'fdtd_split3', 'j < last', 'j + 1 < last', 'split3'),
+        ('one plane too many', 'fdtd_split3', 'j < last', 'j <= last', 'split3'),
+        ('first plane skipped', 'fdtd_split3_restrict', 'j = first', 'j = first + 1', 'split3_restrict'),
+        ('16 elements of a row for ever', 'fdtd_split3_restrict', '- hz[j][i][k])', '- hz[j][i][k & 15])', 'split3_restrict'),
+        ('the rest of a row skipped', 'fdtd_fused_prefetch', 'k = begin; k < n - 2', 'k = begin; k < n - 3', 'fused_prefetch', {'file': 'prefetch.c'}),
+        file='split.c', size=40),
+    *passes_left_out('fdtd', '*', size=40),
+    part_twice('fdtd', text='inner(c), thread, c->threads', size=40),
+]
+
+TRANSPOSE = [
+    *of('transpose',
+        ('copied', 'transpose_rows', 'b[j * ld + i] = a[i * ld + j]', 'b[i * ld + j] = a[i * ld + j]', 'rows padded'),
+        ('first column skipped', 'transpose_rows', 'j = 0', 'j = 1', 'rows padded'),
+        ('first element of each row skipped', 'transpose_columns', 'i = 0', 'i = 1', 'columns'),
+        ('last element of each row skipped', 'transpose_columns', 'i < n', 'i + 1 < n', 'columns'),
+        ('last diagonal skipped', 'transpose_diagonals', 'd < band.end', 'd + 1 < band.end', 'diagonals'),
+        ('last element elsewhere', 'transpose_blocked', 'b[j * ld + i] =', 'b[j * ld + i + (j + 1 == n && i + 1 == n)] =', 'blocked'),
+        ('last element skipped', 'transpose_memcpy', 'sizeof *a)', 'sizeof *a - 8)', 'memcpy'),
+        ('two columns exchanged', 'tile_avx512', 'quad[k + 4], 0x88)', 'quad[k + 4], 0xDD)', 'blocked_simd blocked_nt', AVX512),
+        ('one of eight columns for all', 'transpose_blocked_simd_avx2', 'above[k]', 'above[0]', 'blocked_simd_avx2', AVX2),
+        ('not shifted', 'shifted_avx2', 'part + head)', 'part)', 'blocked_nt_avx2', AVX2),
+        size=67),
+    *of('transpose', ('the diagonal beside', 'transpose_in_place_rows', 'j < i', 'j + 1 < i', 'rows padded'),
+        options=('--variants', 'rows,padded,blocked', '--place', 'in'), size=67),
+    *passes_left_out('transpose', '*', options=('--variants', 'rows,padded,blocked', '--place', 'in'), size=67),
+    part_twice('transpose', text='band_of(c, thread, c->threads)', size=67),
+]
+TRANSPOSE = [Mutant(**{**vars(m), 'file': 'kernel_x86.c'}) if m.isa else m for m in TRANSPOSE]
+
+TRAPEZOID = [
+    *of('trapezoid',
+        ('a step is missing', 'trapezoid_original', 'i = begin;', 'i = begin + 1;', 'original'),
+        ('the left end is not moved', 'trapezoid_shared', '        left = right;\n', '', 'shared'),
+        ('the rest is missing', 'trapezoid_vectorised', 'for (; i < end', 'for (; i + 1 < end', 'vectorised'),
+        ('a point is missing', 'trapezoid_restructured', 'int i = begin + 1;', 'int i = begin + 2;', 'restructured'),
+        ('the last point is missing', 'trapezoid_restructured', 'for (; i < end', 'for (; i + 1 < end', 'restructured'),
+        ('another function', 'f', 'add(1, multiply(x, x))', 'add(1.0000001, multiply(x, x))', '*')),
+    *passes_left_out('trapezoid', '*'),
+    part_twice('trapezoid'),
+]
+
+CHASE = [
+    *of('chase',
+        ('half of the loads', 'chase_follow', 'i < loads; i++', 'i < loads; i += 2', '*'),
+        ('no load', 'chase_follow', 'node = *(void **)node;', '__asm__ volatile("");', '*'),
+        ('several cycles', 'chase_cycle', 'random_below(&state, i)', 'random_below(&state, i + 1)', '*'),
+        size=101),
+    Mutant('chase', 'one pass, however many were asked for', 'run', '* (size_t)passes', '* (passes > 0)', '*', file='chase.c', size=101),
+]
+
+FILEIO = of('fileio',
+            ('first element not written', 'fileio_c_write', 'done = 0', 'done = 8', 'c', {'options': ('--directory', '{folder}')}),
+            ('same half twice', 'fileio_c_write', '(const char *)from + done, bytes - done)', '(const char *)from, (bytes - done) / 2 + 8)', 'c',
+             {'options': ('--directory', '{folder}')}),
+            ('nothing read', 'fileio_c_read', 'int wrong = 0;', 'int wrong = 0; close(file); return 0;', 'c',
+             {'options': ('--directory', '{folder}', '--operation', 'read_warm')}),
+            ('first element not read', 'fileio_c_read', 'done = 0', 'done = 8', 'c',
+             {'options': ('--directory', '{folder}', '--operation', 'read_warm')}))
+
+MUTANTS = [*LIMITS, *TRIAD, *MOTION, *CONCURRENT, *STRIDED, *GATHER, *SPMV, *JACOBI, *NINEPOINT, *FDTD, *TRANSPOSE, *TRAPEZOID,
+           *CHASE, *FILEIO]

@@ -1,0 +1,31 @@
+'''Verification itself: every mutant of a kernel is found, and nobody else is blamed for it.'''
+
+import pytest
+from mutants import Mutated
+from mutants.catalogue import MUTANTS
+from native import KERNELS
+
+
+@pytest.fixture(scope='module')
+def mutated(tmp_path_factory):
+    return Mutated(tmp_path_factory.mktemp('mutants'), MUTANTS)
+
+
+def test_every_kernel_has_mutants():
+    assert {mutant.kernel for mutant in MUTANTS} == set(KERNELS)
+
+
+@pytest.mark.parametrize('mutant', MUTANTS, ids=str)
+def test_mutant_is_found(mutated, mutant):
+    program = mutated.program_of(mutant)
+    found = mutated.outcome(program)
+    records = {record['variant']: record for record in found.measurements}
+    hit = [record for record in records.values() if mutant.hits(record['variant'])]
+    if mutant.isa and not any(record['isa'] == mutant.isa for record in hit):
+        pytest.skip(f'this CPU runs no function of {mutant.isa} here')
+    assert found.code == 1 and hit
+    assert not [record['variant'] for record in hit if record['valid']], 'said to be valid'
+    assert all(f"{record['kernel']} {record['variant']}, size {record['size']}, {record['threads']} threads: the result is wrong"
+               in found.errors for record in hit)
+    others = [v for v, record in records.items() if not record['valid'] and not any(m.hits(v) for m in program.mutants)]
+    assert not others, 'wrong without a mutant'

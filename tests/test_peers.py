@@ -1,0 +1,251 @@
+'''The comparison with the best of their kind, with stand-ins: what is found, how it is called, what is said.'''
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from native import CPUS, needs
+
+from plumbline import bench, spatter
+from plumbline.bench import peers
+from plumbline.bench.common import Figure
+from plumbline.bench.peers import chase, found, patterns, spmv, stencil, streams, transposition
+from plumbline.bench.peers.turns import Comparison, Peer, by_turns, mean
+from plumbline.errors import PlumblineError
+
+DRIVERS = pathlib.Path(found.__file__).parent / 'drivers'
+CPU = CPUS[:1]
+
+
+class Stand:
+    '''A machine on which every sample of every variant takes a second.'''
+    processor = {'arch': 'cascadelake', 'platform': 'x86_64'}
+    memory = 2**34
+
+    def __init__(self, place):
+        self.place = self.folder = place
+
+    def run(self, program, cpus, *options):
+        given = dict(zip(options[::2], options[1::2]))
+        return [{'variant': variant, 'size': int(size), 'seconds': [1.0] * 10, 'bytes': 1e9, 'flops': 1e9, 'options': {'config': config}}
+                for size in str(given.get('--size', 0)).split(',') for variant in given['--variants'].split(',')
+                for config in (map(int, given['--config'].split(',')) if '--config' in given else (None,))]
+
+    def variants(self, program, start=''):
+        return [f'{start}_{program}']
+
+
+@pytest.fixture
+def stand(tmp_path, monkeypatch):
+    '''Function (name, lines of a shell script) -> a peer in PLUMBLINE_PEERS; it leaves its arguments in the file ``called``.'''
+    needs('taskset')
+    monkeypatch.setenv('PLUMBLINE_PEERS', str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+    def make(name, *lines):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('\n'.join(['#!/bin/sh', f'echo "$@" >> {tmp_path}/called', *lines, '']))
+        path.chmod(0o755)
+        return path
+    return make
+
+
+def called(folder):
+    return (folder / 'called').read_text().splitlines()
+
+
+# --- finding -----------------------------------------------------------------------------------------------------
+
+def test_all_builds_of_a_peer_are_found_where_the_first_is(stand, tmp_path, monkeypatch):
+    monkeypatch.setenv('PATH', f'{tmp_path / "other"}:{os.environ["PATH"]}')
+    stand('other/spatter')
+    assert [path.name for path in found.programs('spatter')] == ['spatter']
+    stand('spatter-gcc'), stand('spatter-clang')
+    (tmp_path / 'spatter-notes').write_text('no program')
+    assert [path.name for path in found.programs('spatter')] == ['spatter-clang', 'spatter-gcc']
+
+
+@pytest.mark.parametrize('name', found.SOURCES)
+def test_a_peer_that_is_not_there_is_said_with_how_to_get_it(name, tmp_path, monkeypatch):
+    monkeypatch.setenv('PLUMBLINE_PEERS', str(tmp_path))
+    monkeypatch.setenv('PATH', '')
+    with pytest.raises(PlumblineError, match=rf'^{name} is not in PLUMBLINE_PEERS nor in PATH: build .*github.com/'):
+        found.programs(name)
+
+
+def test_the_python_of_a_library(stand, tmp_path, monkeypatch):
+    python = stand('mkl/bin/python')
+    assert found.python(Stand(tmp_path), 'mkl') == python
+    monkeypatch.setitem(found.PACKAGES, 'none', ('/no/such/package.whl',))
+    with pytest.raises(PlumblineError, match='^none could not be installed: .*virtual environment PLUMBLINE_PEERS/none$'):
+        found.python(Stand(tmp_path), 'none')
+
+
+def test_a_peer_runs_on_its_cpus_in_huge_pages_and_its_failure_is_one_line(stand):
+    peer = stand('peer', 'taskset -pc $$', 'echo $OMP_NUM_THREADS $OMP_PLACES $GLIBC_TUNABLES', 'echo no licence >&2; exit $1')
+    text = found.run([peer, 0], CPU)
+    assert text.splitlines()[0].endswith(f': {CPU[0]}')
+    assert text.splitlines()[1] == f'1 {{{CPU[0]}}} glibc.malloc.hugetlb=1'
+    with pytest.raises(PlumblineError, match=r'peer 3 failed: no licence$'):
+        found.run([peer, 3], CPU)
+
+
+@pytest.mark.parametrize('text', ['', 'ready', '0.5\n0'])
+def test_samples_that_are_none(text):
+    with pytest.raises(PlumblineError, match='^hptt printed no samples, seconds a line'):
+        found.seconds(text, 'hptt')
+
+
+# --- by turns ----------------------------------------------------------------------------------------------------
+
+def test_by_turns_the_best_way_of_either_side_counts():
+    order = []
+
+    def of(name, ways):
+        def run(cpus):
+            order.append(name)
+            return {'case': {way: next(rates) for way, rates in ways.items()}}
+        return run
+    ours = of('ours', {'plain': iter([[1.0], [9.0], [1.0]]), 'nt': iter([[4.0, 4.0], [2.0, 8.0], [6.0, 6.0]])})
+    one = Peer('one', of('one', {'a': iter([2.0, 2.0, 2.0]), 'b': iter([4.0, 4.0, 4.0])}), mean)
+    other = Peer('other', of('other', {'c': iter([5.0, 5.0, 5.0])}), np.max)
+    first, second = by_turns('memory', CPU, ours, [one, other], 3)
+    assert order == ['ours', 'one', 'other', 'one', 'other', 'ours', 'other', 'ours', 'one']
+    assert first.what == 'memory case, 1 thread: nt / one b' and first.samples == pytest.approx([1, 0.8, 1.5])
+    assert second.what == 'memory case, 1 thread: nt / other c' and second.samples == pytest.approx([0.8, 1.6, 1.2])
+
+
+def test_a_peer_that_fails_is_said_and_the_others_are_measured():
+    def failing(cpus):
+        raise PlumblineError('it is not there')
+    ours = {'case': {'plain': [2.0]}}
+    failed, measured = by_turns('memory', CPU, lambda cpus: ours, [Peer('one', failing), Peer('other', lambda cpus: {'case': {'a': 1}})], 3)
+    assert failed.line == 'NOT MEASURED  memory, 1 thread: ours / one: it is not there'
+    assert measured.line.startswith('met ') and not failed.met
+
+
+@pytest.mark.parametrize('value, word', [(1.2, 'met'), (1.05, 'MISSED'), (0.99, 'BEHIND')])
+def test_the_words_of_a_comparison(value, word):
+    figure = Comparison('a / b', np.full(3, value), 1.1)
+    assert figure.line.split()[0] == word and figure.met == (word == 'met')
+
+
+# --- each of them ------------------------------------------------------------------------------------------------
+
+def test_the_bandwidth_benchmark(stand, tmp_path):
+    stand('bwbench-GCC', 'echo Solution Validates', "printf 'Triad  99.0 1 1\\nCopy     12.50  -  0.1\\nSTriad   16.25   1.2 0.1\\n'")
+    assert streams.bandwidth_benchmark(CPU, 4096) == {'triad': {'bwbench-GCC': 16250}, 'motion': {'bwbench-GCC': 12500}}
+    assert called(tmp_path) == ['-s 4096 -n 20']
+    stand('bwbench-GCC', 'echo Failed Validation on array a')
+    with pytest.raises(PlumblineError, match='does not validate'):
+        streams.bandwidth_benchmark(CPU, 4096)
+
+
+def test_likwid_bench(tmp_path, monkeypatch):
+    class Likwid(Stand):
+        def likwid(self, kernel, cpus, size, iterations):
+            return size / iterations
+    monkeypatch.setattr(streams.shutil, 'which', lambda name: name)
+    rates = streams.likwid(Likwid(tmp_path), CPU, 10**6, 1000)
+    assert sorted(rates['triad']) == ['triad_avx512_fma', 'triad_avx_fma', 'triad_mem_avx512_fma', 'triad_mem_avx_fma']
+    assert set(rates['motion'].values()) == {16e6 / 18}
+    monkeypatch.setattr(streams.shutil, 'which', lambda name: None)
+    with pytest.raises(PlumblineError, match='likwid-bench is not installed'):
+        streams.likwid(Likwid(tmp_path), CPU, 10**6, 1000)
+
+
+def test_hptt(stand, tmp_path):
+    stand('hptt_driver', 'echo 0.5; echo 2; echo 1')
+    one, other = (figure for figure in transposition.figures(Stand(tmp_path), CPU, 1) if figure.what.split()[1] in ('1025,', '8192,'))
+    assert called(tmp_path)[0] == '1025 1 1'
+    assert one.samples == pytest.approx([1e9 / (16 * 1025**2)]) and other.samples == pytest.approx([1e9 / (16 * 8192**2)])
+
+
+def test_pystencils(stand, tmp_path):
+    stand('pystencils/bin/python', 'echo 0.5; echo 2; echo 1')
+    figure, = stencil.figures(Stand(tmp_path), CPU, 1)
+    assert figure.samples == pytest.approx([1e9 / (8 * 298**3)])
+    assert f'{stencil.DRIVER} 300 0.5 {CPU[0]} nontemporal 16' in called(tmp_path)
+
+
+def test_mkl(stand, tmp_path):
+    stand('mkl/bin/python', 'echo nonzeros 1000000; echo 0.5; echo 2; echo 1')
+    assert spmv.mkl(Stand(tmp_path), CPU, 5000, 128) == {kind: {'mkl_sparse_d_mv': 2} for kind in ('random', 'banded')}
+    assert called(tmp_path)[1] == f'{spmv.DRIVER} banded 5000 133 128 0.5 {CPU[0]}'
+
+
+def test_multichase(stand, tmp_path):
+    stand('multichase', "echo '  80.0'")
+    assert chase.multichase(CPU, 1024) == {'chase': {'multichase': 100}}
+    assert called(tmp_path) == ['-a -H -m 65536 -s 64 -T 65536 -n 4']
+
+
+def test_spatter(stand, tmp_path):
+    program = stand('spatter', "printf 'config  bytes  time(s)  bw(MB/s)\\n0 64 1e-6 64\\n1 128 1e-6 128.5\\n\\n'")
+    assert patterns.spatter_rates(program, CPU, 'p.json').tolist() == [64, 128.5]
+    assert called(tmp_path) == ['-b serial -r 10 -f p.json']
+    if len(CPUS) > 1:
+        patterns.spatter_rates(program, CPUS[:2], 'p.json')
+        assert called(tmp_path)[1] == '-b openmp -r 10 -f p.json -t 2 --dense-buffers'
+    with pytest.raises(PlumblineError, match='no table of configurations'):
+        patterns.spatter_rates(stand('spatter', 'echo usage'), CPU, 'p.json')
+
+
+def test_patterns_of_the_comparison(tmp_path):
+    size = 2**28
+    names, configs = zip(*patterns.patterns(size))
+    (tmp_path / 'p.json').write_text(json.dumps(configs))
+    assert len(set(names)) == len(names) and names[0] == 'gather stride 1' and 'LULESH scatter stride 24 delta 0' in names
+    for name, config in zip(names, spatter.read(tmp_path / 'p.json')):
+        first = np.array(config.patterns['pattern'])
+        lines = sum(len(np.unique((first + config.numbers['delta'] * i) // 8)) for i in range(4)) / 4 * config.numbers['count']
+        assert name.startswith('LULESH') or lines * 64 == pytest.approx(size, rel=0.02), name
+
+
+def test_our_patterns_are_told_apart(tmp_path):
+    rates = patterns.our_rates(Stand(tmp_path), CPU, 'p.txt', ['a', 'b'])
+    assert rates.keys() == {'a', 'b'} and len(rates['b']) == 1
+
+
+def test_one_thread_and_all(monkeypatch):
+    class Any:
+        @staticmethod
+        def figures(machine, cpus, pairs):
+            yield Figure(str(len(cpus)), np.array([]))
+    monkeypatch.setattr(peers, 'COMPARISONS', (Any,))
+    for cpus, teams in (([0, 1, 2], ['1', '3']), ([5], ['1'])):
+        machine = type('Machine', (), {'cpus': cpus})
+        assert [figure.what for figure in bench.FIGURES['peers'](machine, 3)] == teams
+
+
+# --- the drivers: on NumPy alone, without their libraries ---------------------------------------------------------
+
+def test_what_the_drivers_share():
+    script = ('import os, common, numpy\n'
+              f'cpus = {CPUS[:2]}\n'
+              'assert common.on_each(cpus, lambda i: os.sched_getaffinity(0)) == [{cpu} for cpu in cpus]\n'
+              'assert common.parts(5, 2) == [slice(0, 2), slice(2, 5)]\n'
+              'a = common.array(1000, offset=56)\n'
+              'assert a.ctypes.data % 4096 == 56 and not a.any() and a.size == 1000\n'
+              'common.SAMPLE = 1e-5\n'
+              'common.print_samples(lambda: sum(range(100)), 0)\n')
+    done = subprocess.run([sys.executable, '-c', script], cwd=DRIVERS, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+    assert len(found.seconds(done.stdout, 'it')) >= 10
+
+
+def test_the_matrix_for_mkl_is_like_ours():
+    script = ('import mkl_spmv, numpy\n'
+              'n = mkl_spmv.lengths_of_rows(20000, 133)\n'
+              'random, banded = (mkl_spmv.columns_of(kind, 20000, 10, n[100:200], 100) for kind in ("random", "banded"))\n'
+              'row = numpy.repeat(numpy.arange(100, 200), n[100:200])\n'
+              'print(n.mean(), random.mean() / 20000, abs(banded - row).max(), (numpy.diff(banded)[numpy.diff(row) == 0] >= 0).all())\n')
+    done = subprocess.run([sys.executable, '-c', script], cwd=DRIVERS, capture_output=True, text=True, check=False)
+    mean_length, middle, band, ascending = done.stdout.split()
+    assert float(mean_length) == pytest.approx(133, rel=0.02) and float(middle) == pytest.approx(0.5, abs=0.02)
+    assert band == '20' and ascending == 'True'
