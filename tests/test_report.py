@@ -212,6 +212,7 @@ def test_what_differs_is_in_the_label():
         (0.93, "1", "0.930"),
         (1500, "Mflop/s", "1.50 Gflop/s"),
         (0.05, "us", "50.0 ns"),
+        (3093, "MHz", "3.09 GHz"),
         (None, "MB/s", "-"),
         (float("nan"), "s", "-"),
         (0, "1", "0.000"),
