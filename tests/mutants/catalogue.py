@@ -119,7 +119,7 @@ CONCURRENT = [
         ('64 elements of each stream for ever', 'concurrent_plain', 'part + i + k', 'part + i % 64 + k', 'plain'),
         ('last line of each stream skipped', 'concurrent_prefetch', 'i < part', 'i + CONCURRENT_LINE < part', 'prefetch'),
         ('one of 32 streams twice, another never', 'concurrent_prefetch', 'x[s * part', 'x[(s ? s : 1) * part', 'prefetch'),
-        ('last element of the rest skipped', 'rest', 'i < n', 'i + 1 < n', '*'),
+        ('last element of the rest skipped', 'total', 'i < n', 'i + 1 < n', '*'),
         options=('--streams', '32')),
     *passes_left_out('concurrent', '*'),
     part_twice('concurrent'),
@@ -196,13 +196,13 @@ JACOBI = [
     *of('jacobi',
         ('wrong neighbour', 'jacobi_plain', '(u[i - 1] + u[i + 1])', '(u[i - 1] + u[i])', 'plain'),
         ('one plane twice', 'jacobi_plain', 'u[i - plane] + u[i + plane]', 'u[i - plane] + u[i - plane]', 'plain'),
-        ('first row skipped', 'jacobi_plain', 'j = 1;', 'j = 2;', 'plain'),
+        ('first row skipped', 'jacobi_plain', 'j = box->from;', 'j = box->from + 1;', 'plain'),
         ('last plane skipped', 'jacobi_plain', 'k < last', 'k + 1 < last', 'plain'),
         ('boundary written', 'jacobi_plain', 'i < n - 1', 'i < n', 'plain'),
         ('padding written', 'jacobi_plain', 'v[i] =', 'v[row - 1] = v[i] =', 'plain'),
         ('8 elements of a row for ever', 'jacobi_plain', 'JACOBI_CENTRE * u[i]', 'JACOBI_CENTRE * u[i & 7]', 'plain'),
-        ('first block skipped', 'jacobi_blocked', 'size_t begin = 1', 'size_t begin = 1 + box->block', 'blocked'),
-        ('last row of the last block skipped', 'jacobi_blocked', 'begin + box->block, box->rows - 1', 'begin + box->block, box->rows - 2', 'blocked'),
+        ('first block skipped', 'jacobi_blocked', 'size_t begin = box->from', 'size_t begin = box->from + box->block', 'blocked'),
+        ('last row of the last block skipped', 'jacobi_blocked', 'begin + box->block, box->to)', 'begin + box->block, box->to - 1)', 'blocked'),
         ('one vector for ever', 'row_nt_avx512', 'points_avx512(u + i', 'points_avx512(u + 1', 'nt blocked_nt', AVX512),
         ('one vector for ever', 'row_nt_avx2', 'points_avx2(u + m', 'points_avx2(u + 1', 'nt blocked_nt', AVX2),
         ('the rest of a row skipped', 'row_prefetch_avx512', 'for (; i + 1 < box->n', 'for (; i + 2 < box->n', 'prefetch blocked_prefetch', AVX512),
@@ -218,16 +218,15 @@ NINEPOINT = [
     *of('ninepoint',
         ('AA: wrong sign', 'ninepoint_plain', '= -b;', '= b;', '*'),
         ('RY: wrong difference', 'ninepoint_plain', '- c * y_ij', '- c * x_ij', '*'),
-        ('last point skipped', 'ninepoint_plain', 'i < n - 1', 'i < n - 2', '*'),
+        ('last point skipped', 'ninepoint_plain', 'i < to', 'i < to - 1', '*'),
         ('last column skipped', 'ninepoint_plain', 'j < last', 'j + 1 < last', '*'),
-        ('boundary written', 'ninepoint_plain', 'i < n - 1', 'i < n', '*'),
+        ('boundary written', 'ninepoint_plain', 'i < to', 'i < to + 1', '*'),
         ('DD not stored', 'ninepoint_plain', 'dd[j * ld + i] = ', 'dd[j * ld + i] == ', '*'),
         ('128 rows for ever', 'ninepoint_plain', '- 2 * xc[i]', '- 2 * xc[i & 127]', '*'),
         ('input spoiled', 'ninepoint_plain', 'dd[j * ld + i]', '((double *)x)[j * ld + i] += 1, dd[j * ld + i]', '*'),
         size=203),
-    part_twice('ninepoint', size=203),
+    part_twice('ninepoint', text='points_of(c, thread, c->threads)', size=203),
 ]
-NINEPOINT[-1] = part_twice('ninepoint', text='c->n, thread, c->threads', size=203)
 
 FDTD = [
     *of('fdtd',
@@ -237,7 +236,7 @@ FDTD = [
         ('wrong coefficient', 'fdtd_fused_restrict', 'caey *', 'caex *', 'fused_restrict distributed_restrict', {'file': 'fused.c'}),
         ('last point skipped', 'fdtd_split2', 'k < n - 2', 'k < n - 3', 'split2'),
         ('one point too many', 'fdtd_split2', 'k < n - 2', 'k < n - 1', 'split2'),
-        ('first row skipped', 'fdtd_split2_restrict', 'size_t i = 1', 'size_t i = 2', 'split2_restrict'),
+        ('first row skipped', 'fdtd_split2_restrict', 'size_t i = from', 'size_t i = from + 1', 'split2_restrict'),
         ('first point of a row too early', 'fdtd_split2_restrict', 'size_t k = 1', 'size_t k = 0', 'split2_restrict'),
         ('last plane skipped', 'fdtd_split3', 'j < last', 'j + 1 < last', 'split3'),
         ('one plane too many', 'fdtd_split3', 'j < last', 'j <= last', 'split3'),
@@ -246,7 +245,7 @@ FDTD = [
         ('the rest of a row skipped', 'fdtd_fused_prefetch', 'k = begin; k < n - 2', 'k = begin; k < n - 3', 'fused_prefetch', {'file': 'prefetch.c'}),
         file='split.c', size=40),
     *passes_left_out('fdtd', '*', size=40),
-    part_twice('fdtd', text='inner(c), thread, c->threads', size=40),
+    part_twice('fdtd', text='rows_of(c, thread, c->threads)', size=40),
 ]
 
 TRANSPOSE = [
@@ -255,17 +254,17 @@ TRANSPOSE = [
         ('first column skipped', 'transpose_rows', 'j = 0', 'j = 1', 'rows padded'),
         ('first element of each row skipped', 'transpose_columns', 'i = 0', 'i = 1', 'columns'),
         ('last element of each row skipped', 'transpose_columns', 'i < n', 'i + 1 < n', 'columns'),
-        ('last diagonal skipped', 'transpose_diagonals', 'd < band.end', 'd + 1 < band.end', 'diagonals'),
+        ('last diagonal skipped', 'transpose_diagonals', 'at < band.end', 'at + n < band.end', 'diagonals'),
         ('last element elsewhere', 'transpose_blocked', 'b[j * ld + i] =', 'b[j * ld + i + (j + 1 == n && i + 1 == n)] =', 'blocked'),
         ('last element skipped', 'transpose_memcpy', 'sizeof *a)', 'sizeof *a - 8)', 'memcpy'),
         ('two columns exchanged', 'tile_avx512', 'quad[k + 4], 0x88)', 'quad[k + 4], 0xDD)', 'blocked_simd blocked_nt', AVX512),
         ('one of eight columns for all', 'transpose_blocked_simd_avx2', 'above[k]', 'above[0]', 'blocked_simd_avx2', AVX2),
-        ('not shifted', 'shifted_avx2', 'part + head)', 'part)', 'blocked_nt_avx2', AVX2),
+        ('not shifted', 'shifted_avx2', '2 * (int)(head % HALF)', '0', 'blocked_nt_avx2', AVX2),
         size=67),
-    *of('transpose', ('the diagonal beside', 'transpose_in_place_rows', 'j < i', 'j + 1 < i', 'rows padded'),
+    *of('transpose', ('the diagonal beside', 'transpose_in_place_rows', 'part->inner.end, i)', 'part->inner.end, i ? i - 1 : 0)', 'rows padded'),
         options=('--variants', 'rows,padded,blocked', '--place', 'in'), size=67),
     *passes_left_out('transpose', '*', options=('--variants', 'rows,padded,blocked', '--place', 'in'), size=67),
-    part_twice('transpose', text='band_of(c, thread, c->threads)', size=67),
+    part_twice('transpose', text='pieces_of(c, thread, c->threads', options=('--variants', 'rows,columns,blocked,blocked_simd,blocked_nt'), size=67),
 ]
 TRANSPOSE = [Mutant(**{**vars(m), 'file': 'kernel_x86.c'}) if m.isa else m for m in TRANSPOSE]
 
@@ -299,5 +298,11 @@ FILEIO = of('fileio',
             ('first element not read', 'fileio_c_read', 'done = 0', 'done = 8', 'c',
              {'options': ('--directory', '{folder}', '--operation', 'read_warm')}))
 
+CORES = of('cores',
+           ('pairs of the first core left out', 'cores_together', 'partner >= 0', 'partner > 0', 'handover', {'file': 'handovers.c'}),
+           ('no pair', 'cores_alone', 'thread == lower || thread == upper', '0', 'alone', {'file': 'handovers.c'}),
+           ('the clock of all not measured', 'cores_clock', 'd->all[thread] = measured();', '', 'clock', {'file': 'clocks.c'}),
+           size=50, threads=2)
+
 MUTANTS = [*LIMITS, *TRIAD, *MOTION, *CONCURRENT, *STRIDED, *GATHER, *SPMV, *JACOBI, *NINEPOINT, *FDTD, *TRANSPOSE, *TRAPEZOID,
-           *CHASE, *FILEIO]
+           *CHASE, *FILEIO, *CORES]
