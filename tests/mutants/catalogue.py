@@ -299,5 +299,12 @@ FILEIO = of('fileio',
             ('first element not read', 'fileio_c_read', 'done = 0', 'done = 8', 'c',
              {'options': ('--directory', '{folder}', '--operation', 'read_warm')}))
 
+CORES = of('cores',
+           ('no round', 'cores_together', 'pass < passes', 'pass < 0', 'handover'),
+           ('one side leaves', 'cores_together', 'partner >= 0', 'partner > 0', 'handover'),
+           ('no pair', 'cores_alone', 'k < cores_pairs_alone(d->threads)', 'k < 0', 'alone'),
+           ('never all at once', 'cores_clock', 'd->all[thread] = measured();', '', 'clock', {'file': 'clocks.c'}),
+           file='handovers.c', threads=2, size=100)
+
 MUTANTS = [*LIMITS, *TRIAD, *MOTION, *CONCURRENT, *STRIDED, *GATHER, *SPMV, *JACOBI, *NINEPOINT, *FDTD, *TRANSPOSE, *TRAPEZOID,
-           *CHASE, *FILEIO]
+           *CHASE, *FILEIO, *CORES]
