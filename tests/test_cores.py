@@ -88,22 +88,13 @@ def copy(tmp_path_factory):
 
 
 @two_cpus
-@pytest.mark.parametrize('file, right, wrong', [
-    ('harness/handover.c', 'batch ? length.handovers : 1', 'batch ? length.handovers / 2 : 1'),
-    ('kernels/cores/handovers.c', 'pass < passes; pass++', 'pass < 0; pass++'),
-    ('kernels/cores/handovers.c', 'if (partner >= 0)', 'if (partner > 0)'),
-])
-def test_handovers_that_are_left_out_are_found(copy, file, right, wrong):
-    path = copy.folder.parent / 'src' / file
-    text = path.read_text()
-    assert right in text
-    path.write_text(text.replace(right, wrong))
-    try:
-        copy.make('cores')
-        # On a busy machine a thread may find no partner in the pass that is verified.
-        found = next((found for found in (copy.run('cores', '--threads', 2, *QUICK) for _ in range(20)) if found.code), None)
-    finally:
-        path.write_text(text)
+def test_half_of_the_handovers_is_found(copy):
+    path, right = copy.folder.parent / 'src/harness/handover.c', 'batch ? length.handovers : 1'
+    assert right in path.read_text()
+    path.write_text(path.read_text().replace(right, 'batch ? length.handovers / 2 : 1'))
+    copy.make('cores')
+    # On a busy machine a thread may find no partner in the pass that is verified.
+    found = next((found for found in (copy.run('cores', '--threads', 2, *QUICK) for _ in range(20)) if found.code), None)
     assert found and found.code == 1 and 'the result is wrong' in found.errors and found.measurements[0]['valid'] is False
 
 

@@ -299,10 +299,11 @@ FILEIO = of('fileio',
              {'options': ('--directory', '{folder}', '--operation', 'read_warm')}))
 
 CORES = of('cores',
-           ('pairs of the first core left out', 'cores_together', 'partner >= 0', 'partner > 0', 'handover', {'file': 'handovers.c'}),
-           ('no pair', 'cores_alone', 'thread == lower || thread == upper', '0', 'alone', {'file': 'handovers.c'}),
-           ('the clock of all not measured', 'cores_clock', 'd->all[thread] = measured();', '', 'clock', {'file': 'clocks.c'}),
-           size=50, threads=2)
+           ('no round', 'cores_together', 'pass < passes', 'pass < 0', 'handover'),
+           ('one side leaves', 'cores_together', 'partner >= 0', 'partner > 0', 'handover'),
+           ('no pair', 'cores_alone', 'k < cores_pairs_alone(d->threads)', 'k < 0', 'alone'),
+           ('never all at once', 'cores_clock', 'd->all[thread] = measured();', '', 'clock', {'file': 'clocks.c'}),
+           file='handovers.c', threads=2, size=100)
 
 MUTANTS = [*LIMITS, *TRIAD, *MOTION, *CONCURRENT, *STRIDED, *GATHER, *SPMV, *JACOBI, *NINEPOINT, *FDTD, *TRANSPOSE, *TRAPEZOID,
            *CHASE, *FILEIO, *CORES]
