@@ -12,17 +12,20 @@ from . import drawing, quantity, save_file
 #: Rows of the terminal's table, and bars of the figure; the page's table has all metrics.
 MOST_ROWS, MOST_BARS = 40, 40
 
+#: Columns of a terminal that has room for the numbers of samples; the page has them always.
+WIDE = 140
+
 #: Estimates from fewer degrees of freedom are marked: the true variance may be several times as large, or a part of it.
 FEW = 10
 
 #: Part of a bar -> (name, colour, pattern); what is unexplained stands first.
 PARTS = {
     'round': ('unexplained: between samples', '#2b4a6b', ''),
-    'process': ('between processes', '#0072b2', ''),
-    'session': ('between sessions', '#e69f00', ''),
-    'node': ('between nodes', '#d55e00', ''),
-    'within': ('explained by probes: within processes', '#d9d9d9', '/'),
-    'between': ('between their means', '#f4f4f2', '\\'),
+    'process': ('unexplained: between processes', '#0072b2', ''),
+    'session': ('unexplained: between sessions', '#e69f00', ''),
+    'node': ('unexplained: between nodes', '#d55e00', ''),
+    'within': ('explained by probes: between samples', '#d9d9d9', '/'),
+    'between': ('explained by probes: between processes', '#f4f4f2', '\\'),
 }
 
 KEY = (f'CV in %, in brackets the share of the variance in %.  ~: from fewer than {FEW} degrees of freedom.  A dash: not '
@@ -88,20 +91,22 @@ def render(samples, found, console):
         console.print(text, highlight=False, markup=False)
     probes, rows = probes_of(found), worst_first(found)
     if rows:
-        console.print(_table(rows[:MOST_ROWS], labels(found), probes))
+        console.print(_table(rows[:MOST_ROWS], labels(found), probes, console.width))
         console.print(KEY, highlight=False, markup=False)
     if len(rows) > MOST_ROWS:
         console.print(f'{len(rows) - MOST_ROWS} more metrics, of less unexplained variance: --output writes all to a page; '
                       '-n and --metric choose.', highlight=False)
 
 
-def _table(rows, labels, probes):
+def _table(rows, labels, probes, width):
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column('test and metric', overflow='fold')
-    for name in header(probes):
-        table.add_column(name.replace('_', ' '), justify='right', no_wrap=' ' not in name.replace('_', ' '))
+    shown = [name for name in header(probes) if width >= WIDE or name != 'samples']
+    for name in shown:
+        table.add_column(name.replace('_', '\n', 1).replace('_', ' '), justify='right', no_wrap=True)
     for key, analysis in rows:
-        table.add_row(labels[key], *cells(analysis, probes))
+        numbers = dict(zip(header(probes), cells(analysis, probes)))
+        table.add_row(labels[key], *(numbers[name] for name in shown))
     return table
 
 
