@@ -81,13 +81,20 @@ static void write_places(void)
     putchar(']');
 }
 
+/* By the hosts' names: MPI_COMM_TYPE_SHARED leaves out what the MPI will not use (MPICH with MPIR_CVAR_NOLOCAL), but caches and
+ * memory are shared all the same. */
 static void look_at_node(void)
 {
-    MPI_Comm node;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    MPI_Comm_size(node, &pl_processes.on_node);
-    MPI_Allreduce(&pl_processes.rank, &pl_processes.node, 1, MPI_INT, MPI_MIN, node);
-    MPI_Comm_free(&node);
+    char own[HOST] = "", (*const all)[HOST] = pl_allocate((size_t)pl_processes.ranks * HOST, "the names of the nodes");
+    gethostname(own, sizeof own - 1);
+    MPI_Allgather(own, HOST, MPI_CHAR, all, HOST, MPI_CHAR, MPI_COMM_WORLD);
+    pl_processes.on_node = 0;
+    for (int rank = pl_processes.ranks - 1; rank >= 0; rank--)
+        if (!strcmp(all[rank], own)) {
+            pl_processes.on_node++;
+            pl_processes.node = rank;
+        }
+    free(all);
 }
 
 /* First line of what the library calls itself, as far as it says which it is; some go on with the whole configuration. */
