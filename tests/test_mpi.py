@@ -7,7 +7,7 @@ import time
 
 import pytest
 import rfm
-from mpi_native import MPIS, any_mpi, every_mpi, mpirun, needs_mpi, variables
+from mpi_native import MPIS, every_mpi, mpirun, needs_mpi, variables
 from native import CPUS, two_cpus
 
 from plumbline import records
@@ -253,10 +253,12 @@ def _pid_of_rank(place, rank, patience):
 
 
 @two_cpus
-def test_ranks_that_share_a_cache_have_a_part_of_it_each(mpi_programs):
-    pair = CPUS[:2]
-    build = mpi_programs(any_mpi())
-    caches = build.measured(2, 'pingpong', *FEW, cpus=pair).machine['caches']
+@every_mpi
+def test_ranks_that_share_a_cache_have_a_part_of_it_each(mpi, mpi_programs):
+    '''Also where the MPI is told to see no shared memory between them.'''
+    alone, pair = {'MPIR_CVAR_NOLOCAL': 1}, CPUS[:2]
+    build = mpi_programs(mpi)
+    caches = build.measured(2, 'pingpong', *FEW, cpus=pair, **alone).machine['caches']
     room = {f"L{cache['level']}": cache['size'] // len({*pair} & {*cache['shared_cpus']}) for cache in caches if cache['level'] <= 3}
     if not room or sorted(room.values()) != list(room.values()):
         pytest.skip('the system does not tell its caches')
@@ -265,5 +267,5 @@ def test_ranks_that_share_a_cache_have_a_part_of_it_each(mpi_programs):
         fits = room[inside] // 2        # two buffers
         if fits < 5e7:                  # what takes no time
             expected |= {fits: inside, fits + 1: outside}
-    found = build.measured(2, 'pingpong', '--size', ','.join(map(str, expected)), '--samples', 10, '--passes', 1, cpus=pair)
+    found = build.measured(2, 'pingpong', '--size', ','.join(map(str, expected)), '--samples', 10, '--passes', 1, cpus=pair, **alone)
     assert {record['size']: record['level'] for record in found.measurements} == expected

@@ -73,10 +73,10 @@ class rma_target(rfm.RunOnlyRegressionTest, MpiCheck):
     size = variable(int, value=1024)
 
     #: us that the target computes between two calls of the MPI: far longer than a transfer takes.
-    compute = variable(int, value=1000)
+    compute = variable(int, value=500)
 
     def options(self):
-        return ['--variants', ','.join(self.ways), '--size', self.size, '--messages', 64, '--compute', self.compute, '--memory',
+        return ['--variants', ','.join(self.ways), '--size', self.size, '--messages', 32, '--compute', self.compute, '--memory',
                 self.window_memory, '--block', '0.002']
 
     def evaluate(self):

@@ -86,14 +86,29 @@ static void write_places(void)
     putchar(']');
 }
 
-static MPI_Comm node;       /* the processes that share this node's memory */
-
-static void find_the_node(void)
+/* By the hosts' names: MPI_COMM_TYPE_SHARED leaves out what the MPI will not use (MPICH with MPIR_CVAR_NOLOCAL), but caches and
+ * memory are shared all the same. */
+static void look_at_node(void)
 {
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    MPI_Comm_size(node, &pl_processes.on_node);
-    MPI_Comm_rank(node, &pl_processes.at_node);
-    MPI_Allreduce(&pl_processes.rank, &pl_processes.node, 1, MPI_INT, MPI_MIN, node);
+    char own[HOST] = "", (*const all)[HOST] = pl_allocate((size_t)pl_processes.ranks * HOST, "the names of the nodes");
+    gethostname(own, sizeof own - 1);
+    MPI_Allgather(own, HOST, MPI_CHAR, all, HOST, MPI_CHAR, MPI_COMM_WORLD);
+    pl_processes.on_node = 0;
+    for (int rank = pl_processes.ranks - 1; rank >= 0; rank--)
+        if (!strcmp(all[rank], own)) {
+            pl_processes.on_node++;
+            pl_processes.node = rank;
+        }
+    free(all);
+}
+
+static MPI_Comm sharing;    /* the processes that the MPI gives memory in common */
+
+static void find_those_sharing(void)
+{
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &sharing);
+    MPI_Comm_size(sharing, &pl_processes.sharing);
+    MPI_Comm_rank(sharing, &pl_processes.sharer);
 }
 
 /* Once: it is given back before MPI_Finalize. */
@@ -102,12 +117,12 @@ static void *share(size_t bytes)
     void *own, *first = NULL;
     MPI_Aint size;
     int unit;
-    MPI_Win_allocate_shared(pl_processes.at_node == 0 ? (MPI_Aint)bytes + LINE : 0, 1, MPI_INFO_NULL, node, &own, &window);
+    MPI_Win_allocate_shared(pl_processes.sharer == 0 ? (MPI_Aint)bytes + LINE : 0, 1, MPI_INFO_NULL, sharing, &own, &window);
     MPI_Win_shared_query(window, 0, &size, &unit, &first);
     first = (void *)(((uintptr_t)first + LINE - 1) / LINE * LINE);
-    if (pl_processes.at_node == 0)
+    if (pl_processes.sharer == 0)
         memset(first, 0, bytes);
-    MPI_Barrier(node);
+    MPI_Barrier(sharing);
     return first;
 }
 
@@ -153,7 +168,8 @@ int pl_mpi_main(int argc, char **argv, const pl_kernel *kernel)
     atexit(finish);
     MPI_Comm_rank(MPI_COMM_WORLD, &pl_processes.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &pl_processes.ranks);
-    find_the_node();
+    look_at_node();
+    find_those_sharing();
     pl_processes.share = share;
     pl_processes.library = library();
     pl_processes.meet = meet;
