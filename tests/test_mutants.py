@@ -29,3 +29,11 @@ def test_mutant_is_found(mutated, mutant):
                in found.errors for record in hit)
     others = [v for v, record in records.items() if not record['valid'] and not any(m.hits(v) for m in program.mutants)]
     assert not others, 'wrong without a mutant'
+
+
+def test_passes_that_take_no_time_are_refused(mutated):
+    '''Where no result tells how many passes there were, as of a copy, the time does: it grows with them.'''
+    mutant = next(m for m in MUTANTS if m.kernel == 'motion' and m.what.startswith('one pass'))
+    found = mutated.build.run(mutated.program_of(mutant).name, '--variants', 'copy', '--size', 1000)
+    assert found.code == 2 and found.errors.startswith('plumbline: motion copy, size 1000: ')
+    assert 'they cannot all have taken place' in found.errors

@@ -90,16 +90,10 @@ static const fdtd_coefficients coefficients = {
  * point that a loop has left out looks right. */
 static void initial_row(int field, size_t n, unsigned i, unsigned j, float *row)
 {
-    const unsigned of_row = pl_mix((uint64_t)field << 40 | (uint64_t)j << 20 | i);
-    for (unsigned k = 0; k < n; k++) {
-        const unsigned bits = pl_mix(k) ^ of_row;
-        unsigned value = field < HX ? bits % 16 * 8 : bits % 64 * 2;
-        if (field == HX)
-            value += (k + j) % 2;
-        else if (field == HY)
-            value += k % 2;
-        row[k] = (float)(int)value;
-    }
+    const unsigned of_row = pl_mix((uint64_t)field << 40 | (uint64_t)j << 20 | i), end = (unsigned)n;
+    const unsigned mask = field < HX ? 15 * 8 : 63 * 2, odd = field == HX || field == HY, shift = field == HX ? j : 0;
+    for (unsigned k = 0; k < end; k++)
+        row[k] = (float)(int)(((pl_mix(k) ^ of_row) & mask) | ((k + shift) & odd));
 }
 
 static float *row_of(const pl_case *c, int field, size_t i, size_t j)
@@ -192,7 +186,7 @@ static void poison(const pl_case *c)
     pl_buffers_set_guards(c->data);         /* anew for each variant, so that the right one is blamed */
 }
 
-enum { HX_J = FIELDS, HY_I, HZ_I, HZ_J, ROWS };
+enum { BESIDE = FIELDS, BELOW, ROWS };     /* rows i - 1 and j - 1 of the field of H that it takes */
 
 /* What a row of a field must hold after so many passes, which do not change H: from the index alone, in double precision.
  * `at` are ROWS rows of room. */
@@ -201,25 +195,22 @@ static void expected_row(int field, size_t n, unsigned i, unsigned j, bool compu
     initial_row(field, n, i, j, at[field]);
     if (!computed || field >= HX)
         return;
-    float *const e = at[field];
-    initial_row(HX, n, i, j, at[HX]);
-    initial_row(HY, n, i, j, at[HY]);
-    initial_row(HZ, n, i, j, at[HZ]);
-    initial_row(HX, n, i, j - 1, at[HX_J]);
-    initial_row(HY, n, i - 1, j, at[HY_I]);
-    initial_row(HZ, n, i - 1, j, at[HZ_I]);
-    initial_row(HZ, n, i, j - 1, at[HZ_J]);
+    float *const e = at[field], *const hx = at[HX], *const hy = at[HY], *const hz = at[HZ], *const beside = at[BESIDE],
+          *const below = at[BELOW];
+    initial_row(HX, n, i, j, hx);
+    initial_row(HY, n, i, j, hy);
+    initial_row(HZ, n, i, j, hz);
+    initial_row(field == EZ ? HY : HZ, n, i - 1, j, beside);
+    initial_row(field == EZ ? HX : HZ, n, i, j - 1, below);
+    const double part = field == EX ? 2 : field == EY ? 4 : 8;
     for (size_t k = 1; k < n - 2; k++) {
-        const double dx_k = at[HX][k] - at[HX][k - 1], dx_j = at[HX][k] - at[HX_J][k];
-        const double dy_k = at[HY][k] - at[HY][k - 1], dy_i = at[HY][k] - at[HY_I][k];
-        const double dz_i = at[HZ][k] - at[HZ_I][k], dz_j = at[HZ][k] - at[HZ_J][k];
+        const double change = field == EX   ? hz[k] - below[k] + hy[k] - hy[k - 1]
+                              : field == EY ? -2 * (hx[k] - hx[k - 1] + hz[k] - beside[k])
+                                            : 4 * (hy[k] - beside[k] - hx[k] + below[k]);
+        double value = e[k];
         for (long pass = 0; pass < passes; pass++)
-            if (field == EX)
-                e[k] = (float)((e[k] + dz_j + dy_k) / 2);
-            else if (field == EY)
-                e[k] = (float)((e[k] - 2 * (dx_k + dz_i)) / 4);
-            else
-                e[k] = (float)((e[k] + 4 * (dy_i - dx_j)) / 8);
+            value = (value + change) / part;
+        e[k] = (float)value;
     }
 }
 
