@@ -9,9 +9,9 @@
 #include KERNEL
 #undef main
 
-static size_t share[4];
+static size_t cache_share[4];
 
-size_t pl_cache_share(const pl_case *c, int level) { return (void)c, share[level]; }
+size_t pl_cache_share(const pl_case *c, int level) { return (void)c, cache_share[level]; }
 
 int pl_main(int argc, char **argv, const pl_kernel *k) { return (void)argc, (void)argv, (void)k, 1; }
 void *pl_allocate(size_t bytes, const char *what) { return (void)what, calloc(1, bytes); }
@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     while (strcmp(c.variant->name, argv[1]))
         c.variant++;
     for (int level = 1; level <= 3; level++)
-        share[level] = strtoul(argv[4 + level], NULL, 10);
+        cache_share[level] = strtoul(argv[4 + level], NULL, 10);
     for (int i = 8; i < argc; i++)
         c.tuning[i - 8] = atol(argv[i]);
     const pl_work w = work(&c);
