@@ -65,7 +65,7 @@ void pl_probes_open(const pl_options *o, int threads)
 static pl_relay_length length_of(int rounds)
 {
     const int handovers = (int)(on_latency * p.seconds / rounds / (BATCHES * 2 * slow));
-    return (pl_relay_length){BATCHES, handovers > FEWEST ? handovers : FEWEST, fmax(5e-4, 5 * p.seconds)};
+    return (pl_relay_length){BATCHES, handovers > FEWEST ? handovers : FEWEST, fmax(2e-4, 2 * p.seconds)};
 }
 
 static void look(int thread, void *argument)
