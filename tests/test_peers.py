@@ -139,7 +139,7 @@ def test_the_words_of_a_comparison(value, word):
 
 def test_the_bandwidth_benchmark(stand, tmp_path):
     stand('bwbench-GCC', 'echo Solution Validates', "printf 'Triad  99.0 1 1\\nCopy     12.50  -  0.1\\nSTriad   16.25   1.2 0.1\\n'")
-    assert streams.bandwidth_benchmark(CPU, 4096) == {'triad': {'bwbench-GCC': 16250}, 'motion': {'bwbench-GCC': 12500}}
+    assert streams.bandwidth_benchmark(CPU, 4096) == {'triad': {'bwbench-GCC': 16250}, 'copy': {'bwbench-GCC': 12500}}
     assert called(tmp_path) == ['-s 4096 -n 20']
     stand('bwbench-GCC', 'echo Failed Validation on array a')
     with pytest.raises(PlumblineError, match='does not validate'):
@@ -153,7 +153,7 @@ def test_likwid_bench(tmp_path, monkeypatch):
     monkeypatch.setattr(streams.shutil, 'which', lambda name: name)
     rates = streams.likwid(Likwid(tmp_path), CPU, 10**6, 1000)
     assert sorted(rates['triad']) == ['triad_avx512_fma', 'triad_avx_fma', 'triad_mem_avx512_fma', 'triad_mem_avx_fma']
-    assert set(rates['motion'].values()) == {16e6 / 18}
+    assert set(rates['copy'].values()) == {16e6 / 18}
     monkeypatch.setattr(streams.shutil, 'which', lambda name: None)
     with pytest.raises(PlumblineError, match='likwid-bench is not installed'):
         streams.likwid(Likwid(tmp_path), CPU, 10**6, 1000)

@@ -12,9 +12,9 @@ from plumbline.bench.peers.turns import Peer, by_turns, mean
 from plumbline.errors import PlumblineError
 from plumbline.likwid import bench as likwid_bench
 
-#: Our program -> its variants, bytes per element, TheBandwidthBenchmark's row, likwid-bench's family of kernels.
-STREAMS = {'triad': (('nt', 'prefetch', 'simd', 'plain'), 32, 'STriad', 'triad'),
-           'motion': (('copy_nt', 'copy_prefetch', 'copy'), 16, 'Copy', 'copy')}
+#: likwid-bench's family of kernels -> our program, its variants, bytes per element, TheBandwidthBenchmark's row.
+STREAMS = {'triad': ('triad', ('nt', 'prefetch', 'simd', 'plain'), 32, 'STriad'),
+           'copy': ('motion', ('copy_nt', 'copy_prefetch', 'copy'), 16, 'Copy')}
 
 #: Passes of one process of ours and of TheBandwidthBenchmark, which reports the best.
 PASSES = 20
@@ -24,20 +24,20 @@ SECONDS = 0.3
 
 
 def ours(machine, cpus, elements):
-    return {name: {record['variant']: sample_rates(record) for record in machine.run(
-        name, cpus, '--variants', ','.join(variants), '--size', elements, '--samples', PASSES, '--passes', 1)}
-        for name, (variants, *_) in STREAMS.items()}
+    return {family: {record['variant']: sample_rates(record) for record in machine.run(
+        program, cpus, '--variants', ','.join(variants), '--size', elements, '--samples', PASSES, '--passes', 1)}
+        for family, (program, variants, *_) in STREAMS.items()}
 
 
 def bandwidth_benchmark(cpus, elements):
     '''MB/s of all builds that there are: of gcc's and other compilers', with and without its intrinsics.'''
-    rates = {name: {} for name in STREAMS}
+    rates = {family: {} for family in STREAMS}
     for program in found.programs('bwbench'):
         text = found.run([program, '-s', elements, '-n', PASSES], cpus)
         if 'Solution Validates' not in text:
             raise PlumblineError(f'{program}: its solution does not validate')
-        for name, (*_, row, _) in STREAMS.items():
-            rates[name][program.name] = 1e3 * float(re.search(rf'^{row} +([0-9.]+)', text, re.MULTILINE)[1])
+        for family, (*_, row) in STREAMS.items():
+            rates[family][program.name] = 1e3 * float(re.search(rf'^{row} +([0-9.]+)', text, re.MULTILINE)[1])
     return rates
 
 
@@ -50,10 +50,10 @@ def likwid(machine, cpus, elements, rate):
         raise PlumblineError('likwid-bench is not installed')
     isas = likwid_bench.isas(machine.processor['arch'], machine.processor['platform'])[:2]
     rates = {}
-    for name, (_, element, _, family) in STREAMS.items():
+    for family, (_, _, element, _) in STREAMS.items():
         kernels = {likwid_bench.kernel_name(family, isa, nontemporal=nontemporal) for isa in isas for nontemporal in (True, False)}
         size = element * elements
-        rates[name] = {kernel: machine.likwid(kernel, cpus, size, max(2, int(SECONDS * rate * 1e6 / size)))
+        rates[family] = {kernel: machine.likwid(kernel, cpus, size, max(2, int(SECONDS * rate * 1e6 / size)))
                        for kernel in sorted(filter(None, kernels))}
     return rates
 
