@@ -3,7 +3,7 @@
  * The strips are those of transpose_blocked; a strip goes down eight rows at a time, so that each of its columns gives
  * the elements of a whole line of B at once.  With non-temporal stores no line has to wait in a cache for the rest of its
  * elements: a power of two as leading dimension is no conflict, and a strip may be as wide as a page.  That suits the
- * memory: of a narrow strip's rows the hardware prefetches what the next strip wants, and it is evicted before that. */
+ * memory, which then reads on for long: what hardware prefetches past the end of a short row is not wanted for a strip. */
 #include "kernel.h"
 
 #if defined(__x86_64__)
