@@ -26,6 +26,15 @@ two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason='only one CPU may be used he
 x86_only = pytest.mark.skipif(os.uname().machine != 'x86_64', reason='the intrinsics are written for x86-64')
 
 
+def team_of(kernel):
+    '''Options for the smallest team that a kernel runs with; skips the test where there are not as many CPUs.'''
+    if kernel != 'cores':
+        return []
+    if len(CPUS) < 2:
+        pytest.skip('only one CPU may be used here')
+    return ['--threads', 2]
+
+
 def needs(*tools):
     '''Skip the test, by name, where a tool is not there.'''
     for tool in tools:

@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 import pytest
-from native import CPUS, KERNELS, SOURCE, Build, environment, needs, output_of, two_cpus, x86_only
+from native import CPUS, KERNELS, SOURCE, Build, environment, needs, output_of, team_of, two_cpus, x86_only
 
 from plumbline import records, topology
 from plumbline.errors import PlumblineError
@@ -49,7 +49,7 @@ def test_every_variant_is_right(request, flavour, size):
 def test_every_kernel_runs_every_size(request, flavour, kernel):
     '''Smaller than a vector, prime, no multiple of a block; the serial build as well.'''
     build = request.getfixturevalue(flavour)
-    found = build.measured(kernel, '--variants', 'all', '--size', '1,2,3,5,8,17,67', *QUICK).measurements
+    found = build.measured(kernel, '--variants', 'all', '--size', '1,2,3,5,8,17,67', *QUICK, *team_of(kernel)).measurements
     assert {record['variant'] for record in found} == build.runnable(kernel)
     assert all(record['valid'] for record in found)
 

@@ -9,7 +9,7 @@ import subprocess
 import polars as pl
 import pytest
 import rfm
-from native import CPUS, KERNELS, SOURCE, Build, environment, needs, output_of, x86_only
+from native import CPUS, KERNELS, SOURCE, Build, environment, needs, output_of, team_of, x86_only
 
 from plumbline import archive, broken, codegen, records, toolchains
 from plumbline.likwid import pin
@@ -101,7 +101,7 @@ def test_compilers_made_from_llvm_are_told_by_their_version(tmp_path, version, n
 
 @pytest.mark.parametrize('kernel', KERNELS)
 def test_every_kernel_is_right_with_clang(llvm, kernel):
-    found = llvm.measured(kernel, '--variants', 'all', '--size', '1,2,3,5,8,17,67', *QUICK).measurements
+    found = llvm.measured(kernel, '--variants', 'all', '--size', '1,2,3,5,8,17,67', *QUICK, *team_of(kernel)).measurements
     assert {record['variant'] for record in found} == llvm.runnable(kernel)
     assert all(record['valid'] for record in found)
     assert {record['compiler'].split()[0] for record in found} <= {'Clang', 'LLVMFlang'}
