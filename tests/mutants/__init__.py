@@ -82,7 +82,7 @@ class Program:
             path = folder / mutant.source.name
             path.write_text(mutant.apply((path if path.exists() else mutant.source).read_text()))
         build = re.sub(r'plumbline_program\((\w+)', rf'plumbline_program(\1{self.name[len(self.kernel):]}',
-                       (folder / 'CMakeLists.txt').read_text(), count=0)
+                       (folder / 'CMakeLists.txt').read_text())
         of_harness = ' '.join(sorted({m.source.name for m in self.mutants if m.file.startswith('harness/')}))
         (folder / 'CMakeLists.txt').write_text(build.replace('limits.c', f'limits.c {of_harness}'))
 

@@ -146,7 +146,7 @@ GATHER = [
         ('the rest skipped', 'gather_prefetch', 'for (; j < r->length', 'for (; j + 1 < r->length', 'prefetch'),
         ('8 indices for ever', 'gather_simd_avx512', 'eight(index + j)', 'eight(index)', 'simd', AVX512),
         ('4 indices for ever', 'gather_simd_avx2', 'four(index + j)', 'four(index)', 'simd', AVX2),
-        options=('--indices', 'random', '--span', '4'), file='kernel.c'),
+        options=('--indices', 'random', '--span', '4')),
     *of('gather',
         ('not gathered', 'gather_plain', 'a[index[j]]', 'a[j]', 'plain sorted'),
         options=('--indices', 'random', '--span', '4')),
