@@ -6,7 +6,7 @@ add_library(mpi-runtime STATIC ${harness} ${runtime}/runtime.c ${runtime}/inject
 target_include_directories(mpi-runtime PUBLIC ${CMAKE_CURRENT_LIST_DIR}/../harness ${runtime})
 target_compile_options(mpi-runtime PUBLIC ${c_flags} ${PLUMBLINE_C_WARNINGS})
 target_compile_definitions(mpi-runtime PRIVATE PL_COMPILER="${c_name}" PL_FLAGS="${stated_C_flags}")
-target_link_libraries(mpi-runtime PUBLIC m ${CMAKE_DL_LIBS})
+target_link_libraries(mpi-runtime PUBLIC m rt ${CMAKE_DL_LIBS})     # rt: shm_open, of a glibc before 2.34
 target_link_options(mpi-runtime PUBLIC ${link_flags})
 
 function(plumbline_mpi_program name)

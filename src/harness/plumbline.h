@@ -135,10 +135,9 @@ int pl_main(int argc, char **argv, const pl_kernel *kernel);
  * (rank 0) writes. */
 typedef struct {
     int rank, ranks;
-    int on_node;                        /* how many of them share this node's memory */
+    int on_node, at_node;               /* how many of them share this node's memory, and which of those this is */
     int node;                           /* which node: the rank of the first of them */
-    int sharing, sharer;                /* how many the library gives memory in common, and which of those this is */
-    void *(*share)(size_t bytes);       /* that memory, zeroed; once.  NULL: there is none */
+    void *(*share)(size_t bytes);       /* zeroed memory that those of a node have in common; NULL: there is none */
     const char *library;                /* the MPI, as it calls itself; NULL without one */
     void (*meet)(void);
     double (*greatest)(double);         /* of all processes; not a number where it is that on any */

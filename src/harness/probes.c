@@ -31,7 +31,7 @@ static bool among_processes(void) { return pl_processes.ranks > 1; }
 static int members(const pl_case *c)
 {
     if (among_processes())
-        return pl_processes.share ? pl_processes.sharing : 1;
+        return pl_processes.share ? pl_processes.on_node : 1;
     return c->threads;
 }
 
@@ -71,7 +71,7 @@ static pl_relay_length length_of(int rounds)
 static void look(int thread, void *argument)
 {
     const pl_case *c = argument;
-    const int all = members(c), own = among_processes() ? pl_processes.sharer : thread;
+    const int all = members(c), own = among_processes() ? pl_processes.at_node : thread;
     pl_findings *const f = &p.of[thread].found;
     for (int round = 0; round < p.rounds; round++) {
         const int partner = pl_relay_partner(own, round);

@@ -1,22 +1,22 @@
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "internal.h"
 #include "runtime.h"
 
-enum { HOST = 256, LINE = 128 };
+enum { HOST = 256 };
 
 typedef struct {
     char host[HOST], cpus[HOST];    /* cpus: that it may use, such as 0-3,8; cut off where it is longer */
     int pid;
 } process_place;
 static process_place *place;        /* of each process; on rank 0 */
-
-static MPI_Win window = MPI_WIN_NULL;   /* memory that the processes of this node have in common */
 
 static void meet(void) { MPI_Barrier(MPI_COMM_WORLD); }
 
@@ -58,11 +58,8 @@ static void finish(void)
     alarm(PATIENCE);
     MPI_Initialized(&begun);
     MPI_Finalized(&done);
-    if (!begun || done)
-        return;
-    if (window != MPI_WIN_NULL)
-        MPI_Win_free(&window);
-    MPI_Finalize();
+    if (begun && !done)
+        MPI_Finalize();
 }
 
 static void stop(int code)
@@ -93,37 +90,40 @@ static void look_at_node(void)
     char own[HOST] = "", (*const all)[HOST] = pl_allocate((size_t)pl_processes.ranks * HOST, "the names of the nodes");
     gethostname(own, sizeof own - 1);
     MPI_Allgather(own, HOST, MPI_CHAR, all, HOST, MPI_CHAR, MPI_COMM_WORLD);
-    pl_processes.on_node = 0;
+    pl_processes.on_node = pl_processes.at_node = 0;
     for (int rank = pl_processes.ranks - 1; rank >= 0; rank--)
         if (!strcmp(all[rank], own)) {
             pl_processes.on_node++;
+            pl_processes.at_node += rank < pl_processes.rank;
             pl_processes.node = rank;
         }
     free(all);
 }
 
-static MPI_Comm sharing;    /* the processes that the MPI gives memory in common */
-
-static void find_those_sharing(void)
-{
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &sharing);
-    MPI_Comm_size(sharing, &pl_processes.sharing);
-    MPI_Comm_rank(sharing, &pl_processes.sharer);
-}
-
-/* Once: it is given back before MPI_Finalize. */
+/* A page of this node, made by its first process, gone with the last: not the MPI's, which gives none over TCP (Open MPI
+ * without its osc/sm).  NULL on all of them where one cannot have it, as in containers of their own. */
 static void *share(size_t bytes)
 {
-    void *own, *first = NULL;
-    MPI_Aint size;
-    int unit;
-    MPI_Win_allocate_shared(pl_processes.sharer == 0 ? (MPI_Aint)bytes + LINE : 0, 1, MPI_INFO_NULL, sharing, &own, &window);
-    MPI_Win_shared_query(window, 0, &size, &unit, &first);
-    first = (void *)(((uintptr_t)first + LINE - 1) / LINE * LINE);
-    if (pl_processes.sharer == 0)
-        memset(first, 0, bytes);
-    MPI_Barrier(sharing);
-    return first;
+    char own[HOST] = "", (*const all)[HOST] = pl_allocate((size_t)pl_processes.ranks * HOST, "the names of the nodes' memory");
+    const bool first = pl_processes.rank == pl_processes.node;
+    int file = -1;
+    if (first) {
+        snprintf(own, sizeof own, "/plumbline-%ld-%.0f", (long)getpid(), 1e9 * MPI_Wtime());
+        file = shm_open(own, O_CREAT | O_EXCL | O_RDWR, 0600);
+        if (file >= 0 && ftruncate(file, (off_t)bytes))
+            bytes = 0;
+    }
+    MPI_Allgather(own, HOST, MPI_CHAR, all, HOST, MPI_CHAR, MPI_COMM_WORLD);
+    if (!first)
+        file = shm_open(all[pl_processes.node], O_RDWR, 0);
+    void *const memory = file >= 0 && bytes ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+    const bool lacking = greatest(memory == MAP_FAILED) > 0;
+    if (file >= 0)
+        close(file);
+    if (first)
+        shm_unlink(own);
+    free(all);
+    return lacking ? NULL : memory;
 }
 
 /* First line of what the library calls itself, as far as it says which it is; some go on with the whole configuration. */
@@ -169,7 +169,6 @@ int pl_mpi_main(int argc, char **argv, const pl_kernel *kernel)
     MPI_Comm_rank(MPI_COMM_WORLD, &pl_processes.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &pl_processes.ranks);
     look_at_node();
-    find_those_sharing();
     pl_processes.share = share;
     pl_processes.library = library();
     pl_processes.meet = meet;
