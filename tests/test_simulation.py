@@ -335,7 +335,7 @@ def test_a_wrong_result_is_found(tmp_path):
     '''A transpose exchange with the wrong partner.'''
     needs('cmake', 'smpicc', 'smpirun')
     source = tmp_path / 'src'
-    for part in ('cmake', 'mpi'):
+    for part in ('cmake', 'harness', 'mpi'):
         shutil.copytree(SOURCE / part, source / part)
     path = source / 'mpi/cg/cg.c'
     text = path.read_text()

@@ -105,6 +105,9 @@ class ProgramCheck(OnNode):
     #: :type: dictionary size -> level
     intended = variable(dict, value={}, loggable=False)
 
+    #: The measurement records, once the program has run; none of a check that has no program of ours.
+    measurements = ()
+
     # --- what a check may use ------------------------------------------------------------------
 
     def elements(self, level, bytes_per_element):

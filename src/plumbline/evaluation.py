@@ -94,7 +94,7 @@ def _evaluated(check, measurements):
     check.measurements = measurements
     for metric in check.evaluate():
         cases = measurements if metric.record is None else [metric.record]
-        yield Case(metric, _common([case['state'] for case in cases]), max(case['set_aside'] for case in cases))
+        yield Case(metric, _common([case['state'] for case in cases]), max((case['set_aside'] for case in cases), default=0))
 
 
 def _common(found):
