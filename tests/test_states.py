@@ -58,7 +58,7 @@ def test_only_rounds_that_are_wholly_in_a_state_count():
     met = states.find([one, other])
     (near, often), (far, seldom) = met.shares()[0]
     assert (near, often, far, seldom) == (at(NEAR), 17, at(FAR), 19) and met.shares()[1] == 4 and met.several
-    (far, near) = met.choices()
+    (far, near) = met.choices
     first, second = met.within(far)
     assert first['seconds'] == second['seconds'] == [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0]
     assert first['state'] == at(FAR) and first['set_aside'] == 11 and first['index'] == 0
@@ -67,19 +67,19 @@ def test_only_rounds_that_are_wholly_in_a_state_count():
 
 def test_a_group_that_met_another_state_only_is_not_mixed_with_the_rest():
     met = states.find([in_states([FAR] * 20), in_states([NEAR] * 12, group=1)])
-    assert [record['state'] for record in met.within(met.choices()[0])] == [at(FAR), at(NEAR)]
+    assert [record['state'] for record in met.within(met.choices[0])] == [at(FAR), at(NEAR)]
 
 
 def test_one_state_leaves_all_as_it_is():
     record = in_states([FAR * (1 + 0.01 * (i % 5)) for i in range(19)] + [None])
     met = states.find([record, measurement(threads=1, seconds=[1.0] * 20)])
-    assert not met.several and len(met.choices()) == 1
-    assert [reduced['seconds'] for reduced in met.within(met.choices()[0])] == [record['seconds'], [1.0] * 20]
+    assert not met.several and len(met.choices) == 1
+    assert [reduced['seconds'] for reduced in met.within(met.choices[0])] == [record['seconds'], [1.0] * 20]
 
 
 def test_a_state_that_never_lasts_a_sample_is_not_known():
     met = states.find([in_states([(FAR, NEAR)] * 12 + [FAR] * 3 + [NEAR] * 3)])
-    record, = met.within(met.choices()[0])
+    record, = met.within(met.choices[0])
     assert record['state'] is None and len(record['seconds']) == 18
 
 

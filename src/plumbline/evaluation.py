@@ -74,7 +74,7 @@ def evaluate(check, met):
     :arg met: :class:`states.Found` for the records in ``check.measurements``.
     :returns: dictionary name -> list of :class:`Case`, the usual state first.
     '''
-    first, *further = met.choices()
+    first, *further = met.choices
     recorded, found = check.measurements, {}
     try:
         for case in _evaluated(check, met.within(first)):

@@ -60,8 +60,7 @@ def narrowed(path, test, leaves):
     references, name = load(path), type(test).__name__
     keys = _keys(references, test)
     usual = lookup(references, name, keys)
-    if all(leaf is None or tuple(usual.get(metric, ())[:3]) == tuple(leaf[:3]) for metric, leaf in leaves.items()) and not any(
-            leaf is None and metric in usual for metric, leaf in leaves.items()):
+    if all((tuple(usual[metric][:3]) if metric in usual else None) == leaf for metric, leaf in leaves.items()):
         return path
     node = {metric: [*leaf[:3], usual[metric][3]] for metric, leaf in leaves.items() if leaf is not None}
     for key in reversed(keys):

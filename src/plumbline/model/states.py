@@ -9,10 +9,10 @@ sample (:mod:`plumbline.model.probes`).  The clock and the additions per cycle d
 somebody, must show as slow, and not as a state that nobody has a reference for.
 '''
 
+import functools
 import itertools
 import json
 import math
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,17 +103,31 @@ class Found:
         '''Whether a state can be told apart at all: not where there was one, and no sample changed it.'''
         return any(len(found) > 1 for found in self.centres.values())
 
+    @functools.cached_property
+    def _counts(self):
+        '''Team -> how many of its samples were in each of its states, and in none.'''
+        counts = {team: np.zeros(len(centres) + 1, dtype=int) for team, centres in self.centres.items()}
+        for record, labels in zip(self.measurements, self.labels):
+            counts[_team(record)] += np.bincount(labels + 1, minlength=len(counts[_team(record)]))
+        return {team: (count[1:], int(count[0])) for team, count in counts.items()}
+
+    @functools.cached_property
+    def _groups(self):
+        groups = {}
+        for number, record in enumerate(self.measurements):
+            groups.setdefault(record['group'], []).append(number)
+        return list(groups.values())
+
+    @functools.cached_property
     def choices(self):
         '''The states to evaluate in, as dictionaries team -> number: the most frequent first.
 
         Of the largest team that met several each one; of the others the most frequent.
         '''
-        count = {team: Counter(int(label) for record, labels in zip(self.measurements, self.labels) if _team(record) == team
-                               for label in labels if label >= 0) for team in self.centres}
-        usual = {team: (found.most_common(1) or [(0, 0)])[0][0] for team, found in count.items()}
+        order = {team: np.argsort(-inside, kind='stable').tolist() for team, (inside, _) in self._counts.items()}
+        usual = {team: numbers[0] for team, numbers in order.items()}
         team = max((team for team, found in self.centres.items() if len(found) > 1), default=None)
-        others = [{**usual, team: number} for number, _ in count[team].most_common()] if team else []
-        return others or [usual]
+        return [{**usual, team: number} for number in order[team]] if team else [usual]
 
     def within(self, choice):
         '''The records with the rounds only in which every case of a group was in the state chosen for its team.
@@ -124,11 +138,8 @@ class Found:
         :returns: copies of the records with ``index`` (its place), ``state`` (dictionary, or None: not known) and
             ``set_aside`` (how many samples) and ``rounds`` (the numbers of those that are left).
         '''
-        groups = {}
-        for number, record in enumerate(self.measurements):
-            groups.setdefault(record['group'], []).append(number)
         reduced = [None] * len(self.measurements)
-        for numbers in groups.values():
+        for numbers in self._groups:
             chosen, inside = self._rounds(numbers, choice)
             for number in numbers:
                 team = _team(self.measurements[number])
@@ -139,7 +150,7 @@ class Found:
     def _rounds(self, numbers, choice):
         '''(the choice, which of its rounds are wholly in it) of a group; (None, all) if no choice has enough of them.'''
         samples = min(self.labels[number].size for number in numbers)
-        for chosen in (choice, *self.choices()):
+        for chosen in (choice, *self.choices):
             inside = np.all([self.labels[number][:samples] == chosen[_team(self.measurements[number])] for number in numbers], axis=0)
             if np.count_nonzero(inside) >= min(FEWEST_ROUNDS, samples):
                 return chosen, inside
@@ -147,21 +158,14 @@ class Found:
 
     def enough(self, choice):
         '''Whether each group has rounds enough of a choice.'''
-        return all(self._rounds([number for number, record in enumerate(self.measurements) if record['group'] == group], choice)[0]
-                   == choice for group in {record['group'] for record in self.measurements})
+        return all(self._rounds(numbers, choice)[0] == choice for numbers in self._groups)
 
     def shares(self):
         '''How often a sample was in each state: list of (state, samples), and the number of those in none; of the teams
         that met several.'''
-        found, none = [], 0
-        for team, centres in self.centres.items():
-            if len(centres) < 2:
-                continue
-            counted = Counter(int(label) for record, labels in zip(self.measurements, self.labels) if _team(record) == team
-                              for label in labels)
-            found += [(centre, counted[number]) for number, centre in enumerate(centres)]
-            none += counted[-1]
-        return found, none
+        teams = [team for team, centres in self.centres.items() if len(centres) > 1]
+        return ([(state, int(count)) for team in teams for state, count in zip(self.centres[team], self._counts[team][0])],
+                sum(self._counts[team][1] for team in teams))
 
 
 def _team(record):
@@ -209,18 +213,15 @@ def _label(cases, sizes, labels):
         ends = np.cumsum([2 * size for size in sizes])[:-1]
         combined = [np.concatenate([before, part.reshape(-1, 2, 1)], axis=2)
                     for before, part in zip(combined, np.split(flat, ends))]
-    possible = list(itertools.product(*(range(len(found)) for found in levels)))
-    met = Counter(tuple(sample[0]) for case in combined for sample in case if _is_steady(sample))
-    states = [state for state in possible if met[state]] or possible[:1]
-    for (number, _), case in zip(cases, combined):
-        labels[number] = np.array([states.index(tuple(sample[0])) if _is_steady(sample) else -1 for sample in case], dtype=int)
-    return [{name: found[level] for name, found, level in zip(names, levels, state) if not math.isnan(found[level])}
-            for state in states]
-
-
-def _is_steady(sample):
-    '''Before and after alike, and both known.  Shape (2, rounds).'''
-    return bool((sample[0] == sample[1]).all() and (sample >= 0).all())
+    steady = [(case[:, 0] == case[:, 1]).all(axis=1) & (case >= 0).all(axis=(1, 2)) for case in combined]
+    met = np.concatenate([case[same, 0] for case, same in zip(combined, steady)])
+    found, numbers = np.unique(met, axis=0, return_inverse=True) if len(met) else (np.zeros((1, len(names)), dtype=int), [])
+    ends = np.cumsum([np.count_nonzero(same) for same in steady])[:-1]
+    for (number, _), same, own in zip(cases, steady, np.split(np.ravel(numbers), ends)):
+        labels[number] = np.full(same.size, -1)
+        labels[number][same] = own
+    return [{name: centres[level] for name, centres, level in zip(names, levels, state) if not math.isnan(centres[level])}
+            for state in found.tolist()]
 
 
 # --- in the archive ---------------------------------------------------------------------------------------------------
