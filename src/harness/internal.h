@@ -133,6 +133,7 @@ void pl_write_lost(const pl_lost_time *before, const pl_options *);
 /* record.c, machine.c */
 void pl_write_text(FILE *, const char *);           /* JSON string with quotes */
 double pl_traffic(const pl_measurement *);           /* bytes of one pass, by the model */
+double pl_least_traffic(const pl_measurement *);     /* the same without write-allocates that may be left out */
 void pl_write_record(const pl_measurement *, const pl_options *);
 void pl_write_table(const pl_measurement *, bool heading);
 void pl_write_machine(void);

@@ -157,13 +157,9 @@ static void look_at_pages(pl_measurement *m)
 
 enum { KEPT = 3 };
 
-/* In memory only loads, updates and non-temporal stores move what the model says for certain: some processors leave out
- * the write-allocate when memory is saturated (Intel's SpecI2M), and a limit that counts it would be out of reach.  As
- * limits.traffic_is_certain() reads it from the record. */
-static bool traffic_is_certain(const pl_measurement *m)
-{
-    return m->c.level != 0 || pl_traffic(m) == m->work.load_bytes + m->work.store_bytes;
-}
+/* A limit that counts a write-allocate which the processor leaves out would be out of reach: loads, updates and non-temporal stores
+ * move what the model says.  As limits.traffic_is_certain() reads it from the record. */
+static bool traffic_is_certain(const pl_measurement *m) { return pl_least_traffic(m) == pl_traffic(m); }
 
 /* Of all streams of a thread count keep the few that come nearest to the limit: the rest would only take time from
  * the rounds. */

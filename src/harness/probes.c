@@ -11,6 +11,7 @@ enum { BATCHES = 4, FEWEST = 4, GIVE_UP = 4, TRY_AGAIN = 8 };
 /* Of the length of a sample: the probe before it, and the one after.  What a probe spends on each of its questions. */
 static const double share = 0.02, on_latency = 0.6, on_clock = 0.15, on_additions = 0.15;
 static const double slow = 250e-9;      /* seconds of a handover that their number is planned with */
+static const double shortest = 20e-6;   /* seconds of a probe: less cannot be read off the clock */
 static const double no_pair = -1;
 
 typedef struct { alignas(128) pl_findings found; } findings;     /* of one thread, on lines of its own */
@@ -19,7 +20,8 @@ static struct {
     bool wanted;
     int most;               /* members of the largest party: a team, or the processes that share memory */
     int rounds;             /* of the largest party on any node */
-    double seconds;         /* of one probe */
+    double block;           /* seconds of a sample, at least, where its length is not chosen by the passes */
+    double seconds;         /* of the probe at hand */
     pl_relay *relay;        /* a line for each pair of each round */
     findings *of;           /* of each thread */
     uint32_t epoch;
@@ -53,7 +55,7 @@ void pl_probes_open(const pl_options *o, int threads)
     p.most = members(&(pl_case){.threads = threads});
     p.rounds = (int)pl_processes.greatest(pl_relay_rounds(p.most));
     p.rounds = p.rounds < PL_MOST_ROUNDS ? p.rounds : PL_MOST_ROUNDS;
-    p.seconds = share * o->block;
+    p.block = o->block;
     p.relay = relays((size_t)(p.most * p.rounds));
     p.of = aligned_alloc(alignof(findings), (size_t)threads * sizeof *p.of);
     if (!p.of || (!p.relay && p.rounds && !among_processes()))
@@ -108,6 +110,7 @@ void pl_probe(pl_measurement *m, pl_moment moment, int sample)
     const double begin = pl_now();
     pl_findings *const f = &m->probes[moment][sample];
     p.epoch++;
+    p.seconds = fmax(shortest, share * (sample > 0 || moment == PL_AFTER ? fmin(p.block, m->seconds[0]) : p.block));
     pl_team(m->c.threads, look, &m->c);
     f->clock = f->additions = INFINITY;
     for (int thread = 0; thread < m->c.threads; thread++) {

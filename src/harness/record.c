@@ -47,7 +47,7 @@ double pl_traffic(const pl_measurement *m) { return traffic(&m->work, m->c.level
 
 /* Without the write-allocates that a processor may leave out: Intel's do where memory is saturated (SpecI2M), Arm's in all
  * levels beyond the first where whole lines are written (write streaming). */
-static double least_traffic(const pl_measurement *m)
+double pl_least_traffic(const pl_measurement *m)
 {
 #if defined(__x86_64__)
     const bool may_leave_out = m->c.level == 0;
@@ -121,8 +121,8 @@ void pl_write_record(const pl_measurement *m, const pl_options *o)
     }
     fprintf(f, "], \"bytes\": %.0f, \"flops\": %.0f, \"traffic\": %.0f, ",
             passes * (m->work.load_bytes + m->work.store_bytes), passes * m->work.flops, passes * pl_traffic(m));
-    if (least_traffic(m) < pl_traffic(m))
-        fprintf(f, "\"traffic_least\": %.0f, ", passes * least_traffic(m));
+    if (pl_least_traffic(m) < pl_traffic(m))
+        fprintf(f, "\"traffic_least\": %.0f, ", passes * pl_least_traffic(m));
     fputs("\"traffic_source\": ", f);
     pl_write_text(f, m->work.source);
     if (isfinite(m->max_error))

@@ -38,11 +38,12 @@ class Paired:
 def traffic_is_certain(record):
     '''Whether the traffic of a record is a fact, so that a limit may rest on it.
 
-    In memory the write-allocate of ordinary stores is a model only: some processors leave it out
-    when memory is saturated (Intel's SpecI2M), and a limit that counts it would be out of reach.
-    Loads, updates of what was loaded, and non-temporal stores move what they name.
+    The write-allocate of ordinary stores is a model only: some processors leave it out when memory is saturated
+    (Intel's SpecI2M) or whole lines are written (Arm), and a limit that counts it would be out of reach: the record
+    then has ``traffic_least``.  Loads, updates of what was loaded, and non-temporal stores move what they name.
+    Records written before November 2026 tell it of memory alone, by their bytes.
     '''
-    return record['level'] != 'memory' or record['traffic'] == record['bytes']
+    return 'traffic_least' not in record and (record['level'] != 'memory' or record['traffic'] == record['bytes'])
 
 
 def _same_rounds(cases):
