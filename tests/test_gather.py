@@ -283,7 +283,7 @@ BROKEN = [
     ('scatter_novec', 'for (size_t j = 0; j < r->length; j++)', 'for (size_t j = r->length; j-- > 0;)'),
     ('scatter_unroll', 'j + 8 <= r->length; j += 8', 'j + 8 <= r->length; ((double *)from)[j] = 7, j += 8'),
     ('scatter_prefetch', 'i < r->last;', 'i + 1 < r->last;'),
-    ('scatter_columns', 'from[r->length * row + j]', 'from[j]'),
+    ('store_column', 'from[r->length * row + j]', 'from[j]'),
     ('gs_columns', 'to[r->delta_to * i', 'to[r->delta * i'),
     ('gs_plain', 'b[inner[j]] = a[index[j]]', 'b[inner[j]] = a[inner[j]]'),
     ('multigather_plain', 'a[index[inner[j]]]', 'a[index[j]]'),

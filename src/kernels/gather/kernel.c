@@ -72,6 +72,18 @@ static inline size_t end_of_block(size_t first, const gather_rows *r)
     return first + r->block < r->last ? first + r->block : r->last;
 }
 
+/* The j-th element of each row of a block, to where the first row's belongs. */
+static inline void store_column(const gather_rows *r, size_t first, size_t last, size_t j, double *restrict a,
+                                const double *restrict from)
+{
+    if (r->wrap == 1)       /* the usual case: one element, with nothing to count */
+        for (size_t i = first; i < last; i++)
+            a[r->delta * i] = from[j];
+    else
+        for (size_t i = first, row = first % r->wrap; i < last; i++, row = next(row, r))
+            a[r->delta * i] = from[r->length * row + j];
+}
+
 void gather_columns(const gather_rows *r, double *restrict to, const double *restrict from,
                     const int32_t *restrict index, const int32_t *restrict inner)
 {
@@ -87,15 +99,8 @@ void scatter_columns(const gather_rows *r, double *restrict to, const double *re
 {
     (void)inner;
     for (size_t first = r->first; first < r->last; first += r->block)
-        for (size_t j = 0, last = end_of_block(first, r); j < r->length; j++) {
-            double *restrict a = to + index[j];
-            if (r->wrap == 1)       /* the usual case: one element, with nothing to count */
-                for (size_t i = first; i < last; i++)
-                    a[r->delta * i] = from[j];
-            else
-                for (size_t i = first, row = first % r->wrap; i < last; i++, row = next(row, r))
-                    a[r->delta * i] = from[r->length * row + j];
-        }
+        for (size_t j = 0, last = end_of_block(first, r); j < r->length; j++)
+            store_column(r, first, last, j, to + index[j], from);
 }
 
 void gs_columns(const gather_rows *r, double *restrict to, const double *restrict from, const int32_t *restrict index,
@@ -120,15 +125,8 @@ void multiscatter_columns(const gather_rows *r, double *restrict to, const doubl
                     const int32_t *restrict index, const int32_t *restrict inner)
 {
     for (size_t first = r->first; first < r->last; first += r->block)
-        for (size_t j = 0, last = end_of_block(first, r); j < r->length; j++) {
-            double *restrict a = to + index[inner[j]];
-            if (r->wrap == 1)       /* the usual case: one element, with nothing to count */
-                for (size_t i = first; i < last; i++)
-                    a[r->delta * i] = from[j];
-            else
-                for (size_t i = first, row = first % r->wrap; i < last; i++, row = next(row, r))
-                    a[r->delta * i] = from[r->length * row + j];
-        }
+        for (size_t j = 0, last = end_of_block(first, r); j < r->length; j++)
+            store_column(r, first, last, j, to + index[inner[j]], from);
 }
 
 /* novec: plain, one load and one store at a time. */
