@@ -6,6 +6,7 @@ import rfm
 import yaml
 from made_report import measurement
 
+from plumbline import evaluation, metrics
 from plumbline.model import states
 
 SERIAL = '--exec-policy=serial'
@@ -92,6 +93,36 @@ def test_the_clock_is_no_state_that_excuses():
                                             ({'core_to_core.0': FAR}, {'core_to_core.0': NEAR}, False), ({}, {'core_to_core.0': NEAR}, True)])
 def test_states_of_two_sessions(a, b, expected):
     assert states.same(a, b) is expected
+
+
+class Check:
+    '''A check that yields the bandwidth of each of its records, and a ratio of two.'''
+
+    def __init__(self, *measurements):
+        self.measurements, self.plumbline = measurements, {}
+
+    def evaluate(self):
+        for record in self.measurements:
+            yield metrics.bandwidth(record, record['variant'])
+        first, *_, last = self.measurements
+        yield metrics.Metric('speedup', 'all', np.array([np.median(first['seconds']) / np.median(last['seconds'])]), '1')
+
+
+def test_a_group_that_flickers_makes_no_other_unstable():
+    check = Check(in_states([FAR] * 20), in_states([NEAR] * 8 + [FAR] * 12, group=1, variant='simd'),
+                  in_states([(FAR, NEAR), FAR, NEAR] * 5, group=2, variant='nt'))
+    found = {name: cases[0] for name, cases in evaluation.evaluate(check, states.find(check.measurements)).items()}
+    assert {name: case.unsteady for name, case in found.items()} == {
+        'bandwidth.plain': False, 'bandwidth.simd': False, 'bandwidth.nt': True, 'speedup.all': False}
+    assert found['bandwidth.plain'].state == at(FAR) == found['bandwidth.simd'].state
+    assert found['bandwidth.nt'].state is None is found['speedup.all'].state
+
+
+def test_a_metric_of_several_states_has_no_reference_of_one():
+    check = Check(in_states([FAR] * 20), in_states([NEAR] * 20, group=1, variant='simd'))
+    cases = evaluation.evaluate(check, states.find(check.measurements))['speedup.all']
+    chosen = evaluation.choose(cases, ((1.0, -0.1, None), 'made.yaml', [({'core_to_core.0': FAR}, (1.0, -0.1, None))]))
+    assert chosen.reference is None and 'no reference of this state (several, or none for long)' in chosen.no_reference
 
 
 # --- from the program to the verdict ---------------------------------------------------------------------------------

@@ -39,8 +39,7 @@ class fdtd_splitting(rfm.RunOnlyRegressionTest, LimitedCheck):
             for variant, record in found.items():
                 yield metrics.flops(record, f'{variant}.{size}')
                 if paired:
-                    share = paired[variant]
-                    yield metrics.Metric('of_limit', f'{variant}.{size}', share.samples, '1', share.limit)
+                    yield metrics.of_limit(paired[variant], f'{variant}.{size}')
             ratios = {}
             for (told, name), loop in itertools.product(TOLD.items(), ('fused', 'split2', 'split3', 'distributed')):
                 variant, fused = name.format(loop), name.format('fused')
@@ -49,7 +48,8 @@ class fdtd_splitting(rfm.RunOnlyRegressionTest, LimitedCheck):
                         self.skip_metric(f'{metric}.{size}', f'{variant} is not in this build')
                 elif loop != 'fused':
                     ratios[loop, told] = limits.paired_ratio(found[variant], found[fused], 'flops')
-                    yield metrics.Metric('split_over_fused', f'{loop}.{told}.{size}', ratios[loop, told], '1')
+                    yield metrics.Metric('split_over_fused', f'{loop}.{told}.{size}', ratios[loop, told], '1',
+                                         record=found[variant])
             self.say_why(size, ratios['split3', 'as_written'], ratios['split3', 'restrict'])
 
     def say_why(self, size, as_written, told):

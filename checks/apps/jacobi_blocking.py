@@ -35,7 +35,7 @@ class jacobi_blocking(rfm.RunOnlyRegressionTest, LimitedCheck):
         group, = metrics.groups(self.measurements)
         plain = next(record for record in group if record['variant'] == 'plain')
         for name, found in self.against_limit(group).items():
-            yield metrics.Metric('of_limit', name, found.samples, '1', found.limit)
+            yield metrics.of_limit(found, name)
         for record in metrics.kernels(group):
             yield metrics.flops(record, record['variant'])
             if record is not plain:

@@ -14,13 +14,13 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def evaluate(self):
         given = [record for record in self.measurements if self.has_its_pages(record)]
-        latencies = {record['level']: tlb.nanoseconds(record) * 1e-3
-                     for record in given if record['size'] in self.intended}
+        of_level = {record['level']: record for record in given if record['size'] in self.intended}
+        latencies = {level: tlb.nanoseconds(record) * 1e-3 for level, record in of_level.items()}
         if not latencies:
             self.skip('huge pages were asked for, and not given: see the same with base pages')
         lower = None
         for level, samples in latencies.items():
-            yield metrics.Metric('latency', f'{level}.{self.pages}', samples, 'us')
+            yield metrics.Metric('latency', f'{level}.{self.pages}', samples, 'us', record=of_level[level])
             if lower:
                 yield metrics.Metric('growth', f'{level}.{self.pages}', samples / latencies[lower], '1')
             if lower and np.median(samples) < 1.2 * np.median(latencies[lower]):

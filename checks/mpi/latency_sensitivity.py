@@ -48,7 +48,8 @@ class latency_sensitivity(rfm.RunOnlyRegressionTest, MpiCheck):
     def evaluate(self):
         study, = sensitivity.studies(self.measurements).values()
         for latency, record in study.items():
-            yield metrics.Metric('communication', f'{self.program}.{latency}us', sensitivity.share_of_communication(record), '1')
+            yield metrics.Metric('communication', f'{self.program}.{latency}us', sensitivity.share_of_communication(record), '1',
+                                 record=record)
             if latency:
                 yield metrics.Metric('slowdown', f'{self.program}.{latency}us', sensitivity.slowdown(study, latency), '1')
         for cost in COSTS:

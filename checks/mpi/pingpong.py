@@ -39,12 +39,15 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
     def evaluate(self):
         curves = {variant: model.curve(self.measurements, variant) for variant in ('standard', 'swapped', 'touched')}
         for variant, found in curves.items():
-            yield metrics.Metric('latency', f'{variant}.{self.transport}', found[min(found)] * 1e6, 'us')
-            yield from self.against_handover(variant)
+            of_size = model.cases(self.measurements, variant)
+            shortest, longest = of_size[min(of_size)], of_size[max(of_size)]
+            yield metrics.Metric('latency', f'{variant}.{self.transport}', found[min(found)] * 1e6, 'us', record=shortest)
+            yield from self.against_handover(variant, shortest)
             line = model.fit(found)
             self.note(f'{variant}: {line.bandwidth / 1e6:.0f} MB/s for messages without end, residuals of the fit up to '
                       f'{100 * line.worst:.0f} %')
-            yield metrics.Metric('bandwidth', f'{variant}.{self.transport}', max(found) / found[max(found)] / 1e6, 'MB/s')
+            yield metrics.Metric('bandwidth', f'{variant}.{self.transport}', max(found) / found[max(found)] / 1e6, 'MB/s',
+                                 record=longest)
             yield from self.half(variant, model.half_size(found, line.bandwidth))
         self.say_where_it_switches(curves['swapped'])
         wrong = model.artefacts(curves['standard'], curves['swapped'])
@@ -53,11 +56,10 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
             self.note(f'cache artefact at {len(wrong)} sizes from {text_of(min(wrong))} to {text_of(max(wrong))}: untouched '
                       f'buffers look up to {np.median(wrong[worst]):.2f} times as fast, at {text_of(worst)}')
 
-    def against_handover(self, variant):
+    def against_handover(self, variant, shortest):
         '''A message in shared memory is at best one cache line from core to core; the rest is the library's.'''
         if self.transport != 'shm':
             return
-        shortest = min((record for record in self.measurements if record['variant'] == variant), key=lambda record: record['size'])
         subject, limit = f'{variant}.{self.transport}', probes.beside(shortest, f'{probes.CORE_TO_CORE}.0')
         if limit is None:
             for metric in ('overhead', 'of_limit.latency'):
@@ -102,10 +104,10 @@ class pingpong_eager(rfm.RunOnlyRegressionTest, Curve):
 
     def evaluate(self):
         self.note(f'{self.family.parameter} = {self.eager}')
-        found = model.curve(self.measurements, 'swapped')
+        found, of_size = (read(self.measurements, 'swapped') for read in (model.curve, model.cases))
         for size in (16384, 131072):
             if size in found:
                 yield metrics.Metric('bandwidth', f"swapped.{text_of(size).replace(' ', '')}.eager{self.eager}",
-                                     size / found[size] / 1e6, 'MB/s')
+                                     size / found[size] / 1e6, 'MB/s', record=of_size[size])
         step = model.step(found)
         self.note(f'step between {text_of(step[0])} and {text_of(step[1])}' if step else 'no step in the time per message')

@@ -293,7 +293,7 @@ class NativeCheck(ProgramCheck):
         for record in metrics.kernels(group):
             subject = name(record)
             found = paired[subject]
-            yield metrics.Metric('of_limit', subject, found.samples, '1', found.limit, unjudged, record)
+            yield metrics.of_limit(found, subject, unjudged)
             yield metrics.bandwidth(record, subject, found.limit)
 
     def witness_best(self, level, threads):

@@ -1,7 +1,6 @@
 '''A check's metrics within the states that its program met, and the choice of the one that is judged.'''
 
 import contextlib
-import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +16,9 @@ class Case:
     '''A metric in one state.
 
     :attr metric: :class:`Metric`, with the samples of that state only.
-    :attr state: dictionary name -> seconds, ``{}`` where there is nothing to tell apart, None where it is not known.
+    :attr state: dictionary name -> seconds, ``{}`` where there is nothing to tell apart, None where it is not known or there
+        are several.
+    :attr unsteady: whether the state changed too often for any of its records to have rounds enough in one.
     :attr set_aside: samples in other states, or in none.
     :attr reference: (reference, lower, upper) that applies in this state; None if there is none.
     :attr others: the same metric in the other states that were met often enough.
@@ -29,13 +30,7 @@ class Case:
     reference_from: str | None = None
     others: list = field(default_factory=list)
     no_reference: str = ''
-
-    @property
-    def unsteady(self):
-        '''Why this is no PASS, or an empty text.'''
-        if self.state is not None:
-            return ''
-        return f'fewer than {states.FEWEST_ROUNDS} rounds in one state: the core-to-core latency changed during the samples'
+    unsteady: bool = False
 
     def result(self):
         '''What ``schemas/result.json`` has of it beside the metric itself; nothing where one state was met.'''
@@ -94,7 +89,9 @@ def _evaluated(check, measurements):
     check.measurements = measurements
     for metric in check.evaluate():
         cases = measurements if metric.record is None else [metric.record]
-        yield Case(metric, _common([case['state'] for case in cases]), max((case['set_aside'] for case in cases), default=0))
+        found = list({id(case['state']): case['state'] for case in cases}.values())
+        yield Case(metric, _common(found), max((case['set_aside'] for case in cases), default=0),
+                   unsteady=bool(cases) and all(state is None for state in found))
 
 
 def _common(found):
@@ -107,7 +104,7 @@ def _common(found):
 @contextlib.contextmanager
 def _without_words(check):
     '''What a check says of its metrics it has said in the usual state.'''
-    said = copy.deepcopy(check.plumbline)
+    said = {key: list(value) if isinstance(value, list) else value for key, value in check.plumbline.items()}
     try:
         yield
     finally:
@@ -131,7 +128,7 @@ def choose(cases, known):
                 return _with(cases, number, leaf, file)
     chosen = _with(cases, 0)
     there = ', '.join(states.text(state) for state, _ in of_states)
-    chosen.no_reference = f"no reference of this state ({states.text(chosen.state or {})}); {file} has one of {there}"
+    chosen.no_reference = f"no reference of this state ({states.text(chosen.state)}); {file} has one of {there}"
     return chosen
 
 
@@ -152,7 +149,8 @@ def judged(case):
     elif ruling == verdict.NO_REFERENCE and case.no_reference:
         reason = case.no_reference
     elif ruling == verdict.PASS and case.unsteady:
-        ruling, reason = verdict.UNSTABLE, case.unsteady
+        ruling, reason = verdict.UNSTABLE, (f'fewer than {states.FEWEST_ROUNDS} rounds in one state: the core-to-core latency '
+                                            'changed during the samples')
     return {
         'name': metric.name, 'metric': metric.metric, 'subject': metric.subject,
         'value': found.value, 'unit': metric.unit, 'samples': np.asarray(metric.samples).tolist(),

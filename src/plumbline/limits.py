@@ -28,11 +28,13 @@ class Paired:
     :attr value: their median; 1 means that the kernel moves its traffic as fast as the machine can.
     :attr limit: median traffic rate of the limit stream, MB/s.
     :attr stream: the variant of that stream.
+    :attr record: the kernel's record.
     '''
     samples: np.ndarray
     value: float
     limit: float
     stream: str
+    record: dict
 
 
 def traffic_is_certain(record):
@@ -113,7 +115,7 @@ def of_limit(cases, key=variant):
         stream, rates = _best_stream(streams)
         samples = _traffic_rate(case) / rates
         result[key(case)] = Paired(samples, float(np.median(samples)), float(np.median(rates)),
-                                   stream['variant'])
+                                   stream['variant'], case)
     return result
 
 

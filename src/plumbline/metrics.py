@@ -1,7 +1,7 @@
 '''From measurement records to judged metrics: pure functions between a check and its result.'''
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -68,6 +68,15 @@ def flops(record, subject, limit=None):
     return Metric('flops', subject, records.rate(record, 'flops'), 'Mflop/s', limit, record=record)
 
 
+def of_limit(paired, subject, unjudged=None):
+    '''What a kernel reaches of the machine's own limit.
+
+    :arg paired: :class:`limits.Paired`.
+    :arg unjudged: why it must not be judged here, or :obj:`None`.
+    '''
+    return Metric('of_limit', subject, paired.samples, '1', paired.limit, unjudged, paired.record)
+
+
 def best_traffic(cases):
     '''The record with the highest median traffic rate, of those whose traffic is certain.'''
     return max(filter(limits.traffic_is_certain, cases), key=lambda case: np.median(records.rate(case, 'traffic')))
@@ -93,8 +102,7 @@ def against_limit(group, witness_best, agreement, key=limits.variant):
         factor, note = limits.witness_correction(compared)
         if note:
             found = paired[key(case)]
-            paired[key(case)] = limits.Paired(found.samples * factor, found.value * factor,
-                                              found.limit / factor, found.stream)
+            paired[key(case)] = replace(found, samples=found.samples * factor, value=found.value * factor, limit=found.limit / factor)
             notes.add(f"{case['level']}, {case['threads']} threads: {note}")
     return paired, sorted(notes)
 
@@ -109,5 +117,5 @@ def _against_the_witness(group, witness_best, key):
                                  'likwid-bench were measured; run the program with --limit, or '
                                  'install likwid')
         samples = records.rate(case, 'traffic') / best
-        paired[key(case)] = limits.Paired(samples, float(np.median(samples)), best, 'likwid-bench')
+        paired[key(case)] = limits.Paired(samples, float(np.median(samples)), best, 'likwid-bench', case)
     return paired, ["the limit is likwid-bench's alone: no limit streams were measured"]

@@ -82,6 +82,8 @@ def same(a, b):
 
 def text(state):
     '''For people: ``core-to-core 110 ns``.'''
+    if state is None:
+        return 'several, or none for long'
     latencies = [f'{1e9 * seconds:.3g}' for _, seconds in sorted(state.items())]
     return f"core-to-core {' / '.join(latencies)} ns" if latencies else 'one state'
 

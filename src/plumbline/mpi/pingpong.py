@@ -20,10 +20,15 @@ _STEP = 0.1
 _LEAST = 0.05
 
 
+def cases(measurements, variant):
+    '''The records of a variant of the program ``pingpong``: size -> record, ascending.'''
+    return {int(record['size']): record
+            for record in sorted(measurements, key=lambda record: record['size']) if record['variant'] == variant}
+
+
 def curve(measurements, variant):
     '''The curve of a variant, from the records of the program ``pingpong``.'''
-    return {int(record['size']): messages.seconds(record)
-            for record in sorted(measurements, key=lambda record: record['size']) if record['variant'] == variant}
+    return {size: messages.seconds(record) for size, record in cases(measurements, variant).items()}
 
 
 @dataclass(frozen=True)
