@@ -81,7 +81,9 @@ def test_archive_holds_the_run(place, first):
     rows = archive.load_session(place.folder / 'reports/archive')
     measured = rows.filter(pl.col('metric').is_not_null())
     assert len(measured) == len(metrics_of(first[0]))
-    assert measured['samples'].list.len().to_list() == [10] * len(measured)
+    # The machine may change its state in between: such samples are set aside, and counted.
+    for row in measured.select('samples', 'set_aside').iter_rows(named=True):
+        assert 10 - (row['set_aside'] or 0) <= len(row['samples']) <= 10
     assert set(rows.filter(pl.col('fixture'))['check']) == {'native_programs', 'likwid_bench'}
 
 
