@@ -13,9 +13,9 @@ def kernel(*seconds, **changed):
     return measurement(seconds=list(seconds), **changed)
 
 
-def stream(*seconds, **changed):
+def stream(*seconds, traffic=measurement()['traffic'], **changed):
     return measurement(**{'seconds': list(seconds), 'kernel': 'streams', 'variant': 'load',
-                          'role': 'limit', **changed})
+                          'role': 'limit', 'traffic': traffic, 'bytes': traffic, **changed})
 
 
 def test_of_limit_by_hand():
@@ -64,6 +64,30 @@ def test_each_kernel_meets_the_streams_of_its_threads():
 def test_refusals(cases, text):
     with pytest.raises(PlumblineError, match=text):
         limits.of_limit(cases)
+
+
+def pure(part, *seconds, **changed):
+    return stream(*seconds, variant=part, parts={part: 1e9}, traffic=1e9, **changed)
+
+
+def test_of_parts_by_hand():
+    # load at 1000 and 2000 MB/s, fill at 500: 0.5 s + 0.25 s of loads, 1 s of stores; of a core that overlaps nothing 0.25 s
+    group = [pure('load', 1, 0.5), pure('fill', 2, 2, traffic_least=5e8), stream(1, 1, variant='copy'),
+             kernel(3.0, 2.5, parts={'load': 5e8, 'fill': 5e8}, bytes=8e8),
+             kernel(0.5, 0.5, role='core', bytes=16e8)]
+    assert limits.of_limit(group[:-1])['plain'].of_parts.tolist() == [0.5, 0.5]
+    assert limits.of_limit(group)['plain'].of_parts.tolist() == [1.75 / 3, 0.6]
+
+
+def test_a_part_that_was_not_measured_is_not_guessed():
+    group = [pure('load', 1, 1), kernel(3, 3, parts={'load': 5e8, 'fill_nt': 5e8})]
+    assert limits.of_limit(group)['plain'].of_parts is None
+    assert limits.of_limit([pure('load', 1, 1), kernel(3, 3)])['plain'].of_parts is None     # a record of before
+
+
+def test_the_limit_is_no_stream_whose_write_allocate_may_be_left_out():
+    found = limits.of_limit([pure('fill', 1, 1, traffic_least=5e8), pure('load', 2, 2), kernel(2, 2)])
+    assert found['plain'].stream == 'load'
 
 
 def test_paired_ratio():

@@ -8,7 +8,8 @@ from plumbline.errors import PlumblineError
 
 def record(variant, seconds, role='kernel', traffic=40e6, **more):
     return {'kernel': 'triad' if role == 'kernel' else 'streams', 'variant': variant, 'role': role, 'group': 0,
-            'size': 1000, 'threads': 1, 'level': 'memory', 'seconds': seconds, 'bytes': 32e6, 'flops': 2e6,
+            'size': 1000, 'threads': 1, 'level': 'memory', 'seconds': seconds, 'flops': 2e6,
+            'bytes': 32e6 if role == 'kernel' else traffic,
             'traffic': traffic, **more}
 
 

@@ -39,7 +39,7 @@ class fdtd_splitting(rfm.RunOnlyRegressionTest, LimitedCheck):
             for variant, record in found.items():
                 yield metrics.flops(record, f'{variant}.{size}')
                 if paired:
-                    yield metrics.of_limit(paired[variant], f'{variant}.{size}')
+                    yield from metrics.of_machine(paired[variant], f'{variant}.{size}')
             ratios = {}
             for (told, name), loop in itertools.product(TOLD.items(), ('fused', 'split2', 'split3', 'distributed')):
                 variant, fused = name.format(loop), name.format('fused')

@@ -39,7 +39,7 @@ class transpose_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
             variant = record['variant']
             found = paired[variant]
             unjudged = 'a yardstick' if variant in YARDSTICKS else None
-            yield metrics.of_limit(found, f'{self.place}.{variant}', unjudged)
+            yield from metrics.of_machine(found, f'{self.place}.{variant}', unjudged)
             yield metrics.bandwidth(record, f'{self.place}.{variant}', found.limit)
         for record in others:
             yield metrics.Metric('speedup', f"{self.place}.{record['variant']}", limits.paired_ratio(record, rows, 'bytes'), '1')

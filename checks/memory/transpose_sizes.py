@@ -53,6 +53,6 @@ class transpose_sizes(rfm.RunOnlyRegressionTest, LimitedCheck):
         record, paired = at
         subject = f"{variant}.{record['level']}"
         beside = np.mean([paired.value for _, paired in (below, above)])
-        yield metrics.of_limit(paired, subject)
+        yield from metrics.of_machine(paired, subject)
         yield metrics.bandwidth(record, subject, paired.limit)
         yield metrics.Metric('power_of_two', subject, paired.samples / beside, '1')

@@ -153,39 +153,51 @@ static void look_at_pages(pl_measurement *m)
     m->pages = pl_look_at_pages(buffer, bytes);
 }
 
-/* --- the best limit streams ------------------------------------------------------------------------------- */
-
-enum { KEPT = 3 };
+/* --- the limit streams that are worth their time ------------------------------------------------------------------------------- */
 
 /* A limit that counts a write-allocate which the processor leaves out would be out of reach: loads, updates and non-temporal stores
  * move what the model says.  As limits.traffic_is_certain() reads it from the record. */
 static bool traffic_is_certain(const pl_measurement *m) { return pl_least_traffic(m) == pl_traffic(m); }
 
-/* Of all streams of a thread count keep the few that come nearest to the limit: the rest would only take time from
- * the rounds. */
-static void keep_best_streams(pl_group *g, const pl_options *o)
+static bool any_stream(const pl_measurement *m, int part) { return part == PL_PARTS && traffic_is_certain(m); }
+
+/* A stream that does nothing else. */
+static bool pure_stream(const pl_measurement *m, int part)
 {
-    for (int t = 0; t < o->threads.count; t++) {
-        double rate[64];
-        int stream[64], streams = 0, kept = 0;
-        for (int i = 0; i < g->count; i++)
-            if (g->m[i].is_limit && g->m[i].c.threads == o->threads.value[t] && streams < 64) {
-                stream[streams] = i;
-                rate[streams++] = traffic_is_certain(&g->m[i]) ? pl_traffic(&g->m[i]) / g->m[i].pass_seconds : 0;
-            }
-        for (; kept < KEPT && kept < streams; kept++) {
-            int best = 0;
-            for (int s = 1; s < streams; s++)
-                if (rate[s] > rate[best])
-                    best = s;
-            if (rate[best] <= 0)
-                break;
-            rate[best] = -1;
+    return part < PL_PARTS && pl_traffic_parts(m).bytes[part] == pl_traffic(m);
+}
+
+/* Of the streams of a thread count the fastest one of a part of the traffic; of PL_PARTS, of all whose traffic is certain. */
+static void keep_fastest(pl_group *g, int threads, int part)
+{
+    pl_measurement *best = NULL;
+    double rate = 0;
+    for (int i = 0; i < g->count; i++) {
+        pl_measurement *m = &g->m[i];
+        if (!m->is_limit || m->c.threads != threads || !(any_stream(m, part) || pure_stream(m, part)))
+            continue;
+        if (pl_traffic(m) / m->pass_seconds > rate) {
+            rate = pl_traffic(m) / m->pass_seconds;
+            best = m;
         }
-        for (int s = 0; s < streams; s++)
-            if (rate[s] >= 0)
-                g->m[stream[s]].dropped = true;
     }
+    if (best)
+        best->dropped = false;
+}
+
+/* Streams that are neither the best nor move what the kernels' traffic consists of would only take time from the rounds. */
+static void choose_streams(pl_group *g, const pl_options *o)
+{
+    bool needed[PL_PARTS + 1] = {[PL_PARTS] = true};
+    for (int i = 0; i < g->count; i++) {
+        g->m[i].dropped = g->m[i].is_limit;
+        for (int part = 0; part < PL_PARTS; part++)
+            needed[part] |= !g->m[i].is_limit && pl_traffic_parts(&g->m[i]).bytes[part] > 0;
+    }
+    for (int t = 0; t < o->threads.count; t++)
+        for (int part = 0; part <= PL_PARTS; part++)
+            if (needed[part])
+                keep_fastest(g, o->threads.value[t], part);
 }
 
 /* Complaints on standard error: what a record shows to machines, for people. */
@@ -250,7 +262,7 @@ static void run_group(pl_group *g, const pl_options *o, void *argument)
         look_at_threads(&g->m[i]);
     }
     if (o->limit)
-        keep_best_streams(g, o);
+        choose_streams(g, o);
     for (int round = 0, again = 0; round < o->samples; round++) {
         bool too_short = false;
         for (int i = 0; i < g->count; i++) {

@@ -34,16 +34,33 @@ static const char *level_name(int level)
     return names[level];
 }
 
-/* Bytes that cross the boundary of the level the data come from: a store that misses loads its line first
- * (write-allocate: hager2004, section 3.1), unless it is non-temporal or the data are in L1. */
-static double traffic(const pl_work *w, double allocated)
+/* A store that misses loads its line first (write-allocate: hager2004, section 3.1), unless it is non-temporal or the data are
+ * in L1. */
+static pl_parts parts_of(const pl_measurement *m, double allocated)
 {
-    if (w->fetched_bytes + w->written_bytes + w->updated_bytes > 0)
-        return w->fetched_bytes + allocated * w->written_bytes + w->updated_bytes;
-    return w->load_bytes + allocated * w->store_bytes;
+    const pl_work *w = &m->work;
+    const bool told = w->fetched_bytes + w->written_bytes + w->updated_bytes > 0;
+    const double fetched = told ? w->fetched_bytes : w->load_bytes, written = told ? w->written_bytes : w->store_bytes;
+    pl_parts parts = {.bytes = {[PL_LOAD] = fetched - w->updated_bytes, [PL_UPDATE] = 2 * w->updated_bytes}};
+    if (m->c.variant->nontemporal)
+        parts.bytes[PL_FILL_NT] = written;
+    else
+        parts.bytes[PL_FILL] = allocated * written;
+    return parts;
 }
 
-double pl_traffic(const pl_measurement *m) { return traffic(&m->work, m->c.level != 1 && !m->c.variant->nontemporal ? 2 : 1); }
+static double sum_of(pl_parts parts)
+{
+    double sum = 0;
+    for (int part = 0; part < PL_PARTS; part++)
+        sum += parts.bytes[part];
+    return sum;
+}
+
+pl_parts pl_traffic_parts(const pl_measurement *m) { return parts_of(m, m->c.level == 1 ? 1 : 2); }
+
+/* Bytes that cross the boundary of the level the data come from. */
+double pl_traffic(const pl_measurement *m) { return sum_of(pl_traffic_parts(m)); }
 
 /* Without the write-allocates that a processor may leave out: Intel's do where memory is saturated (SpecI2M), Arm's in all
  * levels beyond the first where whole lines are written (write streaming). */
@@ -54,7 +71,7 @@ double pl_least_traffic(const pl_measurement *m)
 #else
     const bool may_leave_out = m->c.level != 1;
 #endif
-    return may_leave_out ? traffic(&m->work, 1) : pl_traffic(m);
+    return may_leave_out ? sum_of(parts_of(m, 1)) : pl_traffic(m);
 }
 
 static void write_tuning(FILE *f, const pl_case *c)
@@ -84,6 +101,19 @@ static void write_seconds(FILE *f, const double *seconds, int samples)
 {
     for (int i = 0; i < samples; i++)
         fprintf(f, "%s%.9g", i ? ", " : "", seconds[i]);
+}
+
+static void write_parts(FILE *f, pl_parts parts, double passes)
+{
+    static const char *const names[PL_PARTS] = {"load", "fill", "fill_nt", "update"};
+    const char *separator = "\"parts\": {";
+    for (int part = 0; part < PL_PARTS; part++)
+        if (parts.bytes[part] > 0) {
+            fprintf(f, "%s\"%s\": %.0f", separator, names[part], passes * parts.bytes[part]);
+            separator = ", ";
+        }
+    if (*separator == ',')
+        fputs("}, ", f);
 }
 
 void pl_write_record(const pl_measurement *m, const pl_options *o)
@@ -123,6 +153,7 @@ void pl_write_record(const pl_measurement *m, const pl_options *o)
             passes * (m->work.load_bytes + m->work.store_bytes), passes * m->work.flops, passes * pl_traffic(m));
     if (pl_least_traffic(m) < pl_traffic(m))
         fprintf(f, "\"traffic_least\": %.0f, ", passes * pl_least_traffic(m));
+    write_parts(f, pl_traffic_parts(m), passes);
     fputs("\"traffic_source\": ", f);
     pl_write_text(f, m->work.source);
     if (isfinite(m->max_error))

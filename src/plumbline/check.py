@@ -284,7 +284,7 @@ class NativeCheck(ProgramCheck):
         return paired
 
     def limited(self, group, name=lambda record: record['variant'], unjudged=None):
-        '''Yield ``of_limit`` and ``bandwidth`` of every kernel of a group.
+        '''Yield ``of_limit``, ``of_parts`` and ``bandwidth`` of every kernel of a group.
 
         :arg name: function record -> what the two metrics are about.
         :arg unjudged: why ``of_limit`` must not be judged here, or :obj:`None`.
@@ -293,7 +293,7 @@ class NativeCheck(ProgramCheck):
         for record in metrics.kernels(group):
             subject = name(record)
             found = paired[subject]
-            yield metrics.of_limit(found, subject, unjudged)
+            yield from metrics.of_machine(found, subject, unjudged)
             yield metrics.bandwidth(record, subject, found.limit)
 
     def witness_best(self, level, threads):

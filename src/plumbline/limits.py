@@ -29,12 +29,15 @@ class Paired:
     :attr limit: median traffic rate of the limit stream, MB/s.
     :attr stream: the variant of that stream.
     :attr record: the kernel's record.
+    :attr of_parts: shape (n,): the time of the kernel's parts one after the other over its time, per round (see :func:`of_parts`);
+        :obj:`None` where a part was not measured.
     '''
     samples: np.ndarray
     value: float
     limit: float
     stream: str
     record: dict
+    of_parts: np.ndarray | None = None
 
 
 def traffic_is_certain(record):
@@ -105,18 +108,49 @@ def of_limit(cases, key=variant):
     for case in kernels:
         streams = [stream for stream in cases if stream['role'] == 'limit'
                    and all(stream[k] == case[k] for k in ('threads', 'level'))]
-        if not streams:
+        certain = [stream for stream in streams if traffic_is_certain(stream)]
+        if not certain:
             raise PlumblineError(f"{records.label(case)} in {case['level']}: no limit stream with "
                                  'these threads and level in its group; run the program with its '
                                  'limit streams on')
         if key(case) in result:
             raise PlumblineError(f'{records.label(case)}: {key(case)} occurs twice in group '
                                  f"{case['group']}; choose a key that tells the cases apart")
-        stream, rates = _best_stream(streams)
+        stream, rates = _best_stream(certain)
         samples = _traffic_rate(case) / rates
         result[key(case)] = Paired(samples, float(np.median(samples)), float(np.median(rates)),
-                                   stream['variant'], case)
+                                   stream['variant'], case, of_parts(case, streams, _core_of(case, cases, key)))
     return result
+
+
+def of_parts(case, streams, core=None):
+    '''The time that a kernel's parts take one after the other, over the time that it takes.
+
+    A core that overlaps nothing works first and moves its data then, and moves one kind of data after the other (the limiting
+    case of the ECM model: Treibig and Hager, PPAM 2009, LNCS 6067, 615; Stengel et al., ICS 2015, 207).  All others are faster:
+    what is far below 1 has lost something that is neither in the core nor in the memory.  Per round i:
+    ``(core_i + sum over parts p of traffic_p / rate_p,i) / seconds_i``, with the rate of the stream that does nothing but p.
+
+    :arg case: the kernel's record.
+    :arg streams: the limit streams of its round, threads and level.
+    :arg core: the record of the same loop on data that stay in cache (role ``core``); :obj:`None` where the loop has hardly any
+        work but to move data.
+    :returns: shape (n,), or :obj:`None` where one of its parts has no stream.
+    '''
+    seconds = np.zeros(len(case['seconds']))
+    for part, traffic in case.get('parts', {}).items():
+        pure = [stream for stream in streams if list(stream.get('parts', ())) == [part]]
+        if not pure:
+            return None
+        seconds += traffic / 1e6 / _best_stream(pure)[1]
+    if core:
+        seconds += np.asarray(core['seconds']) * case['bytes'] / core['bytes']
+    return seconds / np.asarray(case['seconds'], dtype=float) if seconds.any() else None
+
+
+def _core_of(case, cases, key):
+    return next((core for core in cases if core['role'] == 'core' and key(core) == key(case)
+                 and core['threads'] == case['threads']), None)
 
 
 def paired_ratio(a, b, key='seconds'):

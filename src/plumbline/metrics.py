@@ -10,7 +10,7 @@ from plumbline.errors import PlumblineError
 
 
 #: The metrics of which more is better, and those of which less is; of others only a person can say.
-MORE_IS_BETTER = ('bandwidth', 'flops', 'rate', 'of_limit', 'of_peak', 'of_time', 'of_contiguous', 'efficiency', 'overlap',
+MORE_IS_BETTER = ('bandwidth', 'flops', 'rate', 'of_limit', 'of_parts', 'of_peak', 'of_time', 'of_contiguous', 'efficiency', 'overlap',
                   'of_median', 'of_topology', 'clock', 'clock_ratio', 'progress')
 LESS_IS_BETTER = ('latency', 'latency_busy_target', 'overhead', 'time', 'slowdown')
 
@@ -75,6 +75,13 @@ def of_limit(paired, subject, unjudged=None):
     :arg unjudged: why it must not be judged here, or :obj:`None`.
     '''
     return Metric('of_limit', subject, paired.samples, '1', paired.limit, unjudged, paired.record)
+
+
+def of_machine(paired, subject, unjudged=None):
+    '''Yield what a kernel reaches of the limit (:func:`of_limit`) and of its parts, where they are known.'''
+    yield of_limit(paired, subject, unjudged)
+    if paired.of_parts is not None:
+        yield Metric('of_parts', subject, paired.of_parts, '1', None, unjudged, paired.record)
 
 
 def best_traffic(cases):
