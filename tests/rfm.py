@@ -59,7 +59,7 @@ def small(witness='none'):
     processor = cpuinfo()
     caches = [level for level in topology.levels(processor) if level != 'memory']
     size = 2 * topology.capacity(processor, caches[-1]) if caches else 2**24
-    return ['-r', '--exec-policy=serial', '-S', 'samples=10', '-S', f'memory_bytes={size + 2**20}', '-S', f'likwid_bench.levels={witness}']
+    return ['-r', '--exec-policy=serial', '-S', 'samples=10', '-S', 'processes=1', '-S', f'memory_bytes={size + 2**20}', '-S', f'likwid_bench.levels={witness}']
 
 
 def assert_measured(case):

@@ -117,3 +117,33 @@ def test_summary():
     found = statistics.summary([3, 1, 2])
     assert found == statistics.Summary(2.0, 3, pytest.approx(0.7413 * 1 / 2), (1.0, 3.0))
     assert statistics.summary([]).n == 0 and math.isnan(statistics.summary([]).value)
+
+
+def test_processes_by_hand():
+    # logs 0, 0, 0.1: mean 0.1 / 3, squares 0.02 / 3; with a prior of 3 degrees and 0.04: (3 x 0.0016 + 0.02 / 3) / 5, Student's t of 5: 2.5706
+    value, (low, high) = statistics.process_interval(np.exp([0.1, 0, 0]))
+    half = 2.5706 * math.sqrt((0.0048 + 0.02 / 3) / 5 / 3)
+    assert (value, low, high) == pytest.approx(tuple(np.exp([0.1 / 3, 0.1 / 3 - half, 0.1 / 3 + half])), rel=1e-4)
+    # on the scale of the values where one of them has no logarithm
+    assert statistics.process_interval([0.0, 0.0, 0.1], prior=(3, 0))[0] == pytest.approx(0.1 / 3)
+
+
+def test_one_wild_process_of_five_moves_nothing():
+    steady, wild = statistics.process_interval([1.0] * 5), statistics.process_interval([1.0] * 4 + [9.0])
+    assert steady == wild and steady[0] == 1
+    _, (low, high) = statistics.process_interval([1.0, 1.0, 9.0])      # of three nobody knows which is the wild one
+    assert low < 1 and high > 5
+
+
+@pytest.mark.parametrize('processes', [3, 6])
+@pytest.mark.parametrize('noise, least', [(0.02, 0.98), (0.04, 0.94), (0.08, 0.88)])
+def test_coverage_of_processes(processes, noise, least):
+    chance = np.random.default_rng(3)
+    ends = [statistics.process_interval(np.exp(noise * chance.standard_normal(processes)))[1] for _ in range(400)]
+    assert np.mean([low <= 1 <= high for low, high in ends]) >= least
+
+
+def test_summary_of_processes_is_of_their_medians():
+    found = statistics.summary([1, 1, 9, 2, 2, 2, 3, 3, 3], processes=[3, 3, 3])
+    assert found.n == 9 and (found.value, found.interval) == statistics.process_interval([1, 2, 3])
+    assert statistics.summary([1, 2, 3], processes=[3]) == statistics.summary([1, 2, 3])

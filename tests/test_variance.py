@@ -321,11 +321,20 @@ def test_the_record_is_known_by_its_index_or_by_its_only_name():
 
 def test_samples_of_all_states_belong_to_their_rounds():
     other = {'state': {}, 'value': 9, 'n': 2, 'samples': [9.0, 8.0], 'rounds': [1, 2]}
-    row = {'samples': [5.0, 6.0, 7.0], 'rounds': [0, 3, 4], 'states': json.dumps([other, other])}
-    samples, rounds = archived.every_state(row)
-    assert samples.tolist() == [5, 9, 8, 6, 7] and rounds.tolist() == [0, 1, 2, 3, 4]
-    samples, rounds = archived.every_state({'samples': [5.0, 6.0], 'rounds': None, 'states': json.dumps([{'value': 9}])})
+    row = {'samples': [5.0, 6.0, 7.0], 'rounds': [0, 3, 4], 'states': json.dumps([other, other]), 'processes': None, 'record': 7}
+    (record, samples, rounds), = archived.of_processes(row)
+    assert (record, samples.tolist(), rounds.tolist()) == (7, [5, 9, 8, 6, 7], [0, 1, 2, 3, 4])
+    plain = {'samples': [5.0, 6.0], 'rounds': None, 'states': json.dumps([{'value': 9}]), 'processes': None, 'record': None}
+    (_, samples, rounds), = archived.of_processes(plain)
     assert samples.tolist() == [5, 6] and rounds is None
+
+
+def test_samples_belong_to_their_processes():
+    of = [{'process': 0, 'n': 2, 'record': 1}, {'process': 2, 'n': 1, 'record': 5}]
+    other = {'samples': [8.0, 9.0], 'rounds': [1, 1], 'processes': [{'process': 1, 'n': 1, 'record': 3}, {'process': 2, 'n': 1, 'record': 5}]}
+    row = {'samples': [1.0, 2.0, 3.0], 'rounds': [0, 1, 0], 'states': json.dumps([other]), 'processes': json.dumps(of), 'record': 1}
+    found = [(record, samples.tolist(), rounds.tolist()) for record, samples, rounds in archived.of_processes(row)]
+    assert found == [(1, [1, 2], [0, 1]), (3, [8], [1]), (5, [3, 9], [0, 1])]
 
 
 def test_values_without_a_logarithm_are_left_out_and_named(tmp_path):

@@ -24,9 +24,9 @@ def judged(value, low, high, spread=0.02, n=24, reference=REFERENCE, **changed):
     (0.81, 0.78, 0.84, 0.02, 'UNSTABLE', 'interval 0.78 .. 0.84 straddles 0.80'),
     (0.79, 0.78, 0.84, 0.02, 'UNSTABLE', 'interval 0.78 .. 0.84 straddles 0.80'),
     (1.09, 1.05, 1.15, 0.02, 'UNSTABLE', 'interval 1.05 .. 1.15 straddles 1.10'),
-    (0.93, 0.92, 0.94, 0.31, 'UNSTABLE', 'spread 0.31 above 0.25'),
-    (0.93, 0.92, 0.94, math.inf, 'UNSTABLE', 'spread inf above 0.25'),
-    (0.93, 0.92, 0.94, math.nan, 'UNSTABLE', 'spread nan above 0.25'),
+    (0.93, 0.92, 0.94, 0.31, 'UNSTABLE', 'spread 0.31 above 0.25, and 0.93 is near its bound'),
+    (0.93, 0.92, 0.94, math.inf, 'UNSTABLE', 'spread inf above 0.25, and 0.93 is near its bound'),
+    (0.93, 0.92, 0.94, math.nan, 'UNSTABLE', 'spread nan above 0.25, and 0.93 is near its bound'),
     (math.nan, math.nan, math.nan, 0.02, 'FAIL', 'not a finite number: nan in nan .. nan'),
     (math.inf, 1.0, math.inf, 0.02, 'FAIL', 'not a finite number: inf in 1.0 .. inf')])
 def test_states(value, low, high, spread, expected, reason):
@@ -52,6 +52,26 @@ def test_one_sided_and_absolute_bounds():
     small = judged(0.4, 0.3, 0.5, reference=(0, None, 0.6))
     assert small == ('PASS', '0.40 is at most 0.60')
     assert judged(0.7, 0.65, 0.8, reference=(0, None, 0.6))[0] == 'FAIL'
+
+
+def test_a_spread_that_cannot_change_the_verdict_is_no_obstacle():
+    assert judged(2.0, 1.9, 2.1, 0.31, reference=(1.0, -0.4, None))[0] == 'PASS'        # 1.38 is still above 0.6
+    assert judged(2.0, 1.9, 2.1, 0.31, reference=(1.0, -0.4, 1.5))[0] == 'UNSTABLE'     # 2.62 is not below 2.5
+
+
+def test_the_loss_that_would_be_seen():
+    # 1.0 in 0.9 .. 1/0.9 over 0.5: a FAIL once exp(0.105) of it is below 0.5, and 0.95 of the time once 1.645 / 1.96 of 0.105 more is
+    seen = verdict.seen_loss(Summary(1.0, 30, 0.1, (0.9, 1 / 0.9)), (1.0, -0.5, None))
+    assert seen == pytest.approx(1 - 0.5 * 0.9 ** (1 + 1.645 / 1.96))
+    risen = verdict.seen_loss(Summary(1.0, 30, 0.1, (0.9, 1 / 0.9)), (1.0, None, 1.0))
+    assert risen == pytest.approx(2 / 0.9 ** (1 + 1.645 / 1.96) - 1)
+    assert verdict.seen_loss(Summary(0.0, 30, 0.1, (-0.1, 0.1)), (1.0, -2, None)) is None
+    assert verdict.seen_loss(Summary(1.0, 30, 0.1, (0.9, 1.1)), (1.0, None, None)) is None
+
+
+def test_a_test_is_undecided_where_nothing_of_it_passes():
+    assert verdict.is_undecided(['UNSTABLE', 'NO REFERENCE'])
+    assert not verdict.is_undecided(['UNSTABLE', 'PASS']) and not verdict.is_undecided(['NO REFERENCE'])
 
 
 def test_cap_on_the_spread():

@@ -23,6 +23,7 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
     descr = 'Core-to-core latency, clock of one core and of all'
     source = 'cache line handed to and fro; dependent additions'
     samples = 40
+    processes = 1       # a matrix is one measurement
     program = 'cores'
     threads = 'all'
     tags = {'node', 'health', 'acceptance'}

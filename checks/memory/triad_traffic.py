@@ -32,6 +32,7 @@ class triad_traffic(rfm.RunOnlyRegressionTest, NativeCheck):
     descr = 'Vector triad: traffic counted by the hardware against the model'
     source = 'hager2004, section 3.1: write-allocate, 5/4 of the application bytes'
     samples = 10
+    processes = 1       # a counted run for each group of counters
     program = 'triad'
     threads = 'all'
     tags = {'acceptance'}

@@ -17,6 +17,7 @@ class node_pairs(rfm.RunOnlyRegressionTest, MpiCheck):
     tags = {'acceptance'}
     program = 'pairs'
     samples = 10
+    processes = 1
     transport = 'default'
     ranks = 1
     nodes = 0

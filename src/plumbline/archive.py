@@ -49,6 +49,7 @@ SCHEMA = pl.Schema({
     'samples': pl.List(pl.Float64),
     'record': pl.Int64,             # which of the detail's records the samples were made from; null: not known
     'rounds': pl.List(pl.Int64),    # the round of each sample; null: all rounds of the record
+    'processes': pl.String,         # JSON: samples and record of each; null: one process
     'n': pl.Int64,
     'spread': pl.Float64,
     'interval_low': pl.Float64,
@@ -58,6 +59,7 @@ SCHEMA = pl.Schema({
     'upper': pl.Float64,
     'reference_from': pl.String,
     'limit': pl.Float64,            # MB/s
+    'sees': pl.Float64,             # of a PASS: the loss that would have been a FAIL with 95 %
     'state': pl.String,             # JSON: core-to-core latency that the value was measured at; null: one state, or not known
     'set_aside': pl.Int64,          # samples in other states
     'states': pl.String,            # JSON: the metric in the other states that were met

@@ -25,7 +25,7 @@ def report(
     reframe_status: Annotated[int, typer.Option(help="ReFrame's exit code")] = 0,
 ):
     '''Archive a run, print its verdicts, write its report; exit 1 for a FAIL, 2 if nothing was
-    measured.'''
+    measured, 3 if a test could not be judged.'''
     from rich.console import Console
     from plumbline import archive, report as pages
     if run_report is not None:

@@ -1,7 +1,8 @@
-'''A check's metrics within the states that its program met, and the choice of the one that is judged.'''
+'''A check's metrics of all its processes, within the states that they met, and the choice of the one that is judged.'''
 
 import contextlib
-from dataclasses import dataclass, field
+import itertools
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from reframe.core.exceptions import ReframeError
@@ -20,6 +21,8 @@ class Case:
         are several.
     :attr unsteady: whether the state changed too often for any of its records to have rounds enough in one.
     :attr set_aside: samples in other states, or in none.
+    :attr processes: number of each process, how many of the samples it took, and of which of the records they are (None: of
+        several); empty where one took all.
     :attr reference: (reference, lower, upper) that applies in this state; None if there is none.
     :attr others: the same metric in the other states that were met often enough.
     '''
@@ -31,29 +34,33 @@ class Case:
     others: list = field(default_factory=list)
     no_reference: str = ''
     unsteady: bool = False
+    processes: list = field(default_factory=list)
+    rounds: list | None = None
+
+    @property
+    def summary(self):
+        return statistics.summary(self.metric.samples, [process['n'] for process in self.processes])
 
     def result(self):
-        '''What ``schemas/result.json`` has of it beside the metric itself; nothing where one state was met.'''
+        '''What ``schemas/result.json`` has of it beside the metric itself; nothing where one process met one state.'''
         result = {} if self.metric.record is None else {'record': self.metric.record.get('index')}
+        if self.processes:
+            result['processes'] = self.processes
         if self.state or self.state is None:
             result['state'] = self.state
         if self.set_aside:
             result['set_aside'] = self.set_aside
-            result['rounds'] = _rounds(self)
+            result['rounds'] = self.rounds
         if self.others:
             result['states'] = [_summary(case) for case in self.others]
         return result
 
 
 def _summary(case):
-    found = statistics.summary(case.metric.samples)
+    found = case.summary
     return {'state': case.state, 'value': found.value, 'n': found.n, 'spread': found.spread, 'interval': list(found.interval),
-            'samples': np.asarray(case.metric.samples).tolist(), 'rounds': _rounds(case)}
-
-
-def _rounds(case):
-    '''The round of each sample; None for those of several records.'''
-    return None if case.metric.record is None else case.metric.record['rounds']
+            'samples': np.asarray(case.metric.samples).tolist(), 'rounds': case.rounds,
+            **({'processes': case.processes} if case.processes else {})}
 
 
 def told(met):
@@ -70,28 +77,64 @@ def evaluate(check, met):
     :returns: dictionary name -> list of :class:`Case`, the usual state first.
     '''
     first, *further = met.choices
-    recorded, found = check.measurements, {}
+    recorded = check.measurements
     try:
-        for case in _evaluated(check, met.within(first)):
-            if case.metric.name in found:
-                raise ReframeError(f'{case.metric.name} is measured twice; the check must name its metrics apart')
-            found[case.metric.name] = [case]
-        for choice in filter(met.enough, further):
-            with _without_words(check):
-                for case in _evaluated(check, met.within(choice)):
-                    found.get(case.metric.name, []).append(case)
+        found = {name: [_pooled(cases)] for name, cases in _evaluated(check, met.within(first)).items()}
+        for choice in further:
+            processes = met.enough(choice)
+            if processes:
+                within = [record for record in met.within(choice) if record.get('process', 0) in processes]
+                for name, cases in _evaluated(check, within, says=False).items():
+                    found.get(name, []).append(_pooled(cases))
     finally:
         check.measurements = recorded
     return found
 
 
-def _evaluated(check, measurements):
+def _evaluated(check, measurements, says=True):
+    '''Name of a metric -> list of :class:`Case`, one of each process.  What a check says of them it says of the first.'''
+    found = {}
+    processes = [list(own) for _, own in itertools.groupby(measurements, key=lambda record: record.get('process', 0))]
+    for number, own in enumerate(processes or [[]]):
+        with contextlib.nullcontext() if says and number == 0 else _without_words(check):
+            for case in _evaluated_once(check, own):
+                if len(found.setdefault(case.metric.name, [])) > number:
+                    raise ReframeError(f'{case.metric.name} is measured twice; the check must name its metrics apart')
+                found[case.metric.name].append(case)
+    return found
+
+
+def _evaluated_once(check, measurements):
     check.measurements = measurements
     for metric in check.evaluate():
         cases = measurements if metric.record is None else [metric.record]
         found = list({id(case['state']): case['state'] for case in cases}.values())
         yield Case(metric, _common(found), max((case['set_aside'] for case in cases), default=0),
-                   unsteady=bool(cases) and all(state is None for state in found))
+                   unsteady=bool(cases) and all(state is None for state in found),
+                   rounds=metric.record and metric.record['rounds'],
+                   processes=[{'process': measurements[0].get('process', 0) if measurements else 0, 'n': int(np.size(metric.samples)),
+                               'record': metric.record and metric.record.get('index')}])
+
+
+def _pooled(cases):
+    '''One metric of several processes: of those that were in the state that most samples were in, or in no other.'''
+    def fitting(state):
+        return [case for case in cases if case.state is not None and states.same(case.state, state)]
+
+    known = [case for case in cases if case.state is not None]
+    chosen = max((fitting(case.state) for case in known), key=lambda same: sum(np.size(case.metric.samples) for case in same),
+                 default=cases)
+    set_aside = sum(case.set_aside for case in chosen) + sum(
+        case.set_aside + np.size(case.metric.samples) for case in cases if not any(case is one for one in chosen))
+    first = chosen[0]
+    if len(cases) == 1:
+        return replace(first, processes=[])
+    limits = [case.metric.limit for case in chosen if case.metric.limit is not None]
+    metric = replace(first.metric, samples=np.concatenate([np.atleast_1d(case.metric.samples) for case in chosen]),
+                     limit=float(np.median(limits)) if limits else None)
+    rounds = None if first.rounds is None else [number for case in chosen for number in case.rounds]
+    return Case(metric, first.state, set_aside, unsteady=all(case.unsteady for case in chosen), rounds=rounds,
+                processes=[process for case in chosen for process in case.processes])
 
 
 def _common(found):
@@ -142,8 +185,9 @@ def _with(cases, number, reference=None, file=None):
 def judged(case):
     '''The metric as it stands in a result (``schemas/result.json``).'''
     metric, reference = case.metric, None if case.metric.unjudged else case.reference
-    found = statistics.summary(metric.samples)
+    found = case.summary
     ruling, reason = verdict.judge(found, reference, unit=metric.unit)
+    sees = verdict.seen_loss(found, reference) if ruling == verdict.PASS else None
     if ruling == verdict.NO_REFERENCE and metric.unjudged:
         reason = f'not judged: {metric.unjudged}'
     elif ruling == verdict.NO_REFERENCE and case.no_reference:
@@ -156,5 +200,5 @@ def judged(case):
         'value': found.value, 'unit': metric.unit, 'samples': np.asarray(metric.samples).tolist(),
         'n': found.n, 'spread': found.spread, 'interval': list(found.interval),
         'reference': list(reference[:3]) if reference else None, 'reference_from': case.reference_from if reference else None,
-        'limit': metric.limit, 'verdict': ruling, 'reason': reason, **case.result(),
+        'limit': metric.limit, 'verdict': ruling, 'reason': reason, **({} if sees is None else {'sees': sees}), **case.result(),
     }

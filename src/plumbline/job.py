@@ -2,7 +2,7 @@
 
 import os
 
-from reframe.core.builtins import run_after, run_before
+from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import SanityError
 from reframe.core.pipeline import RegressionTestPlugin
 
@@ -18,6 +18,14 @@ class Job(RegressionTestPlugin):
 
     #: Whether what runs is there for others to run.
     builds = False
+
+    #: How many times the program is started, one process after the other.  What differs from process to process (pages, the
+    #: place of the stack, the state of the machine) is more than what differs within one, so no number of rounds in one process
+    #: tells how sure a value is.  Of a fixture, and of a program that is one measurement in itself, one.
+    #:
+    #: :type: :class:`int`
+    #: :default: ``1``
+    processes = variable(int, value=1, loggable=False)
 
     @run_after('init')
     def do_not_wait_forever(self):

@@ -35,6 +35,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
     descr = 'Reach of the TLBs'
     source = 'byna2003, section 3: the model needs page size and entries; probe after Saavedra and Smith 1995'
     samples = 20
+    processes = 1
     program = 'chase'
     threads = 'one'
     pages = parameter(['base', 'huge'])

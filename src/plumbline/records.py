@@ -33,15 +33,17 @@ _REBUILD = 'build the programs and the Python package from the same checkout'
 class Records:
     '''What one program said.
 
-    :attr machine: the machine record, or :obj:`None` if the program printed none.
+    :attr machine: the machine record, of the first process, or :obj:`None` if the program printed none.
     :attr measurements: the measurement records in the order of printing; may be empty, and it is
-        the caller's duty not to take that for a success.
+        the caller's duty not to take that for a success.  ``process`` is the number of the process that printed it, from 0.
+    :attr processes: how many there were: each begins with its machine record.
     :attr lost: what the system took of the program's time; one record of each program whose output
         this is.
     '''
     machine: dict | None = None
     measurements: list[dict] = field(default_factory=list)
     lost: list[dict] = field(default_factory=list)
+    processes: int = 0
 
 
 def _refuse_number(text):
@@ -91,15 +93,16 @@ def _is_cut_mark(line):
     return bool(line) and line != _MARK and _MARK.startswith(line)
 
 
-def parse(text, source='output'):
+def parse(text, source='output', processes=1):
     '''Read all records of a program's standard output.
 
     :arg text: the output; lines that do not begin with ``{"record":`` are for people.
     :arg source: what to call the text in errors, e.g. a file name.
+    :arg processes: how many processes wrote it at most, one after the other.
     :returns: :class:`Records`.
     :raises PlumblineError: naming line and field, for a malformed or truncated line, an unknown
         schema version, a record outside the schema (NaN and infinities are), a record that does
-        not begin its line, or more than one machine record.
+        not begin its line, or more machine records than processes.
     '''
     records = Records()
     lines = text.split('\n')
@@ -119,13 +122,14 @@ def parse(text, source='output'):
         if wrong:
             raise PlumblineError(f'{where}: {wrong}')
         if record['record'] == 'measurement':
-            records.measurements.append(record)
+            records.measurements.append({**record, 'process': max(0, records.processes - 1)})
         elif record['record'] == 'lost':
             records.lost.append(record)
-        elif records.machine is None:
-            records.machine = record
+        elif records.processes < processes:
+            records.machine = records.machine or record
+            records.processes += 1
         else:
-            raise PlumblineError(f'{where}: a second machine record; '
+            raise PlumblineError(f'{where}: a machine record of one process more than the {processes} that were started; '
                                  'give each program an output of its own')
     return records
 

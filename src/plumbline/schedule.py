@@ -28,7 +28,7 @@ _SCRIPT = '''\
 #!/bin/bash -l
 # Plumbline's mode {mode}: {about}; about {minutes} minutes on four cores.
 # A login shell, so that the commands of modules are there.  Written by: {command}
-# Exit code: 0 in true, 1 a verdict is FAIL, 2 nothing was measured, 75 the run before has not ended.
+# Exit code: 0 in true, 1 a verdict is FAIL, 2 nothing was measured, 3 a test could not be judged, 75 the run before has not ended.
 unset "${{!SLURM_@}}"       # of the job of scrontab: srun would take them for options
 {exports}
 cd {root} || exit 2
@@ -48,7 +48,7 @@ ended=$?
 verdicts=$({plumbline} report "$report" --reframe-status $ended 2>&1)
 status=$?
 printf '%s\\n' "$verdicts" >> "$log"
-[ $status -le 1 ] || tail -n 20 "$log" >&2
+[ $status -ne 2 ] || tail -n 20 "$log" >&2
 [ $status -eq 0 ] || printf '%s\\n' "$verdicts" "all that was said: $log" >&2
 exit $status
 '''

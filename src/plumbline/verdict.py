@@ -14,8 +14,12 @@ FAIL = 'FAIL'
 #: From the best to the worst: a group of metrics has the worst verdict among them.
 SEVERITY = (PASS, NO_REFERENCE, UNSTABLE, FAIL)
 
-#: Above this robust relative spread of its samples, a metric is not judged a PASS.
+#: Above this robust relative spread of its samples, a metric that near to its bound is not judged a PASS.
 MAX_SPREAD = 0.25
+
+
+#: Quantiles of the normal distribution: 95 % below; 95 % within plus and minus.
+_NINETY_FIVE, _TWO_SIDED = 1.645, 1.96
 
 
 def bounds(reference):
@@ -62,7 +66,7 @@ def judge(summary, reference, max_spread=MAX_SPREAD, unit='1'):
     - No reference, or one without any bound (ReFrame's ``(0, None, None)``): NO REFERENCE.
     - The whole interval outside the bounds: FAIL, however large the spread; noise does not excuse
       a value whose every plausible median is out of bounds.
-    - The interval straddles a bound, or the spread is above the cap: UNSTABLE.
+    - The interval straddles a bound, or the spread is above the cap and reaches beyond one: UNSTABLE.
     - Otherwise the whole interval is inside, bounds included: PASS.
 
     :arg summary: has ``value``, ``n``, ``spread``, ``interval`` (:class:`statistics.Summary`).
@@ -87,9 +91,37 @@ def judge(summary, reference, max_spread=MAX_SPREAD, unit='1'):
         if low < bound < high:
             return UNSTABLE, (f'interval {number(low)} .. {number(high)} straddles '
                               f'{number(bound)}{suffix}')
-    if not summary.spread <= max_spread:
-        return UNSTABLE, f'spread {number(summary.spread)} above {number(max_spread)}'
+    reach = summary.spread * abs(summary.value)
+    if not summary.spread <= max_spread and not (least <= summary.value - reach and summary.value + reach <= most):
+        return UNSTABLE, f'spread {number(summary.spread)} above {number(max_spread)}, and {number(summary.value)} is near its bound'
     return PASS, f'{number(summary.value)} is {inside}{suffix}'
+
+
+def seen_loss(summary, reference):
+    '''The smallest loss that would be called FAIL with a probability of 95 %, at the noise that was met.
+
+    A value is called FAIL once its whole interval is out of bounds.  Its estimate is normal on the scale of logarithms, with
+    the standard deviation that its interval says; a loss lowers what has a lower bound, and raises what has an upper one.
+
+    :arg summary: of a metric within its bounds.
+    :arg reference: (ref, lower, upper).
+    :returns: a fraction of the value: 0.3 is a fall by 30 %, or a rise by 30 % where there is no lower bound; :obj:`None` where
+        no loss at all would be called FAIL, or the numbers have no logarithm.
+    '''
+    least, most = bounds(reference)
+    low, high = summary.interval
+    bound = least if least > -math.inf else most
+    if not (low > 0 and 0 < bound < math.inf):
+        return None
+    half = math.log(high / low) / 2
+    distance = math.log(summary.value / bound) * (1 if bound == least else -1) + half * (1 + _NINETY_FIVE / _TWO_SIDED)
+    return 1 - math.exp(-distance) if bound == least else math.exp(distance) - 1
+
+
+def is_undecided(verdicts):
+    '''Whether a test could not be judged: something is UNSTABLE, and nothing PASSes.'''
+    verdicts = set(verdicts)
+    return UNSTABLE in verdicts and PASS not in verdicts
 
 
 def worst(verdicts):

@@ -15,7 +15,7 @@ from plumbline.model import probes
 from plumbline.reference_recording import base_name
 
 _COLUMNS = ['session', 'partition', 'environ', 'hostname', 'test', 'display_name', 'run', 'name', 'subject', 'samples', 'record',
-            'rounds', 'set_aside', 'states', 'detail']
+            'rounds', 'processes', 'set_aside', 'states', 'detail']
 _CASE = ['test', 'partition', 'environ', 'hostname', 'run']
 
 
@@ -67,14 +67,27 @@ def record_of(row, records, rounds=None):
     return found[0] if fits else None
 
 
-def every_state(row):
-    '''(samples, rounds) of a row of the archive: those it is judged by and those in the other states that were met.
+def of_processes(row):
+    '''The samples of a row of the archive in each process that took some: those it is judged by, and those in the other states.
 
-    :returns: samples, shape (n,), and the round of each, ascending; the rounds are None where the samples are of all.
+    :returns: list of (index of the record or None, samples, rounds): shape (n,), and the round of each, ascending; the rounds
+        are None where the samples are of all.
     '''
-    parts = [part for part in (row, *json.loads(row['states'] or '[]')) if part.get('rounds') and part.get('samples')]
-    if not parts or len(parts[0]['rounds']) != len(row['samples']):
-        return np.array(row['samples'], dtype=float), None
+    whole = {'samples': row['samples'], 'rounds': row['rounds'], 'processes': json.loads(row['processes'] or '[]')}
+    pieces = defaultdict(list)
+    for part in (whole, *json.loads(row['states'] or '[]')):
+        begin = 0
+        for own in part.get('processes') or [{'process': 0, 'n': len(part.get('samples') or ()), 'record': row['record']}]:
+            piece = {key: part[key][begin:begin + own['n']] if part.get(key) else None for key in ('samples', 'rounds')}
+            pieces[own['process']].append((own['record'], piece))
+            begin += own['n']
+    return [(own[0][0], *_every_state([piece for _, piece in own])) for _, own in sorted(pieces.items()) if own[0][1]['samples']]
+
+
+def _every_state(pieces):
+    parts = [part for part in pieces if part['rounds'] and part['samples']]
+    if not parts or len(parts[0]['rounds']) != len(pieces[0]['samples']):
+        return np.array(pieces[0]['samples'], dtype=float), None
     # A group that met too little of a state was judged in another: the same rounds twice.
     rounds, first = np.unique(np.concatenate([part['rounds'] for part in parts]), return_index=True)
     return np.concatenate([part['samples'] for part in parts]).astype(float)[first], rounds
@@ -83,17 +96,22 @@ def every_state(row):
 def _rows(path, names, metrics):
     '''(row, samples, probes) of each metric that has samples; probes are {} without any, None where they are not known.'''
     last, left, records = None, None, None
-    for row in archive.load_columns(path, _COLUMNS).iter_rows(named=True):
+    rows = archive.load_columns(path, _COLUMNS)
+    # The last run of a test that was repeated has the processes of all.
+    of_all = rows.filter(pl.col('processes').is_not_null()).group_by(_CASE[:-1]).agg(of_all=pl.col('run').max())
+    rows = rows.join(of_all, on=_CASE[:-1], how='left', nulls_equal=True, maintain_order='left')
+    for row in rows.filter(pl.col('run') >= pl.col('of_all').fill_null(0)).iter_rows(named=True):
         case, text = [row[name] for name in _CASE], row.pop('detail')
         if case != last:        # its first row has the detail
             last, left, records = case, text if text and '"probes"' in text else None, None
         if row['samples'] and names.search(row['display_name']) and metrics.search(row['name']):
             if left:
                 left, records = None, json.loads(left).get('records')
-            samples, rounds = every_state(row)
-            record = record_of(row, records, rounds) if records else {}
-            read = None if record is None else probes.features(record)
-            yield row, samples, read if not read or rounds is None else {name: both[rounds] for name, both in read.items()}
+            for number, samples, rounds in of_processes(row):
+                own = {**row, 'samples': samples, 'record': number}
+                record = record_of(own, records, rounds) if records else {}
+                read = None if record is None else probes.features(record)
+                yield own, samples, read if not read or rounds is None else {name: both[rounds] for name, both in read.items()}
 
 
 def _pattern(text, option):
@@ -106,7 +124,7 @@ def _pattern(text, option):
 def read(root, system=None, last=None, names='', metrics=''):
     '''Read the archive, session by session.
 
-    Every run of a test case is a process; runs that ReFrame repeated count, too.
+    Of a test case that ReFrame repeated every run counts; of one with several processes the last, which has them all.
 
     :arg system: ReFrame's name; by default that of the last session.
     :arg last: only so many of the last sessions.
@@ -125,7 +143,7 @@ def read(root, system=None, last=None, names='', metrics=''):
             node = nodes.setdefault(row['hostname'] or 'unknown', len(nodes))
             if features is None:
                 without.add(key)
-            if row['set_aside'] and len(samples) == len(row['samples']):
+            if row['set_aside'] and not (row['rounds'] and row['states']):
                 narrowed.add(key)
             gathered[key].append((number, node, samples, features or {}))
     if not gathered:

@@ -36,6 +36,7 @@ class ImbCheck(MpiCheck):
     source = 'Intel MPI Benchmarks; hager2007, section 3.2'
     program = 'pingpong'
     samples = 10
+    processes = 1       # runs of IMB are what is repeated
 
     # It is IMB's messages that are looked at, not those of our PingPong.
     counts_messages = False

@@ -117,8 +117,8 @@ class Found:
     def _groups(self):
         groups = {}
         for number, record in enumerate(self.measurements):
-            groups.setdefault(record['group'], []).append(number)
-        return list(groups.values())
+            groups.setdefault((_process(record), record['group']), []).append(number)
+        return groups
 
     @functools.cached_property
     def choices(self):
@@ -141,7 +141,7 @@ class Found:
             ``set_aside`` (how many samples) and ``rounds`` (the numbers of those that are left).
         '''
         reduced = [None] * len(self.measurements)
-        for numbers in self._groups:
+        for numbers in self._groups.values():
             chosen, inside = self._rounds(numbers, choice)
             for number in numbers:
                 team = _team(self.measurements[number])
@@ -159,8 +159,9 @@ class Found:
         return None, np.ones(samples, dtype=bool)
 
     def enough(self, choice):
-        '''Whether each group has rounds enough of a choice.'''
-        return all(self._rounds(numbers, choice)[0] == choice for numbers in self._groups)
+        '''The processes of which each group has rounds enough of a choice: a set of their numbers.'''
+        too_few = {process for (process, _), numbers in self._groups.items() if self._rounds(numbers, choice)[0] != choice}
+        return {process for process, _ in self._groups} - too_few
 
     def shares(self):
         '''How often a sample was in each state: list of (state, samples), and the number of those in none; of the teams
@@ -168,6 +169,10 @@ class Found:
         teams = [team for team, centres in self.centres.items() if len(centres) > 1]
         return ([(state, int(count)) for team in teams for state, count in zip(self.centres[team], self._counts[team][0])],
                 sum(self._counts[team][1] for team in teams))
+
+
+def _process(record):
+    return record.get('process', 0)
 
 
 def _team(record):

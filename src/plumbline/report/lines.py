@@ -44,6 +44,7 @@ class Line:
     reference_from: str = ""
     limit: float | None = None
     spread: float | None = None
+    sees: float | None = None
     n: int | None = None
     retried: str = ""
     detail: dict = field(default_factory=dict, compare=False, repr=False)
@@ -86,6 +87,11 @@ class Line:
     @property
     def shown_spread(self):
         return quantity.percent(self.spread)
+
+    @property
+    def shown_sees(self):
+        """The loss that a PASS would have seen."""
+        return quantity.percent(self.sees)
 
 
 @dataclass(frozen=True)
@@ -183,11 +189,17 @@ def summary(lines, left_out):
 
 
 def exit_status(rows):
-    """0: measured, and no FAIL; 1: at least one FAIL; 2: nothing was measured."""
+    """0: measured, and no FAIL; 1: at least one FAIL; 2: nothing was measured; 3: a test could not be judged
+    (:func:`plumbline.verdict.is_undecided`), which ReFrame is told as well."""
     lines = verdict_lines(rows)
     if any(line.verdict == "FAIL" for line in lines):
         return 1
-    return 0 if any(quantity.known(line.value) for line in lines) else 2
+    if not any(quantity.known(line.value) for line in lines):
+        return 2
+    tests = {}
+    for line in lines:
+        tests.setdefault(line.case, []).append(line.verdict)
+    return 3 if any(map(judged.is_undecided, tests.values())) else 0
 
 
 def one_line(text):
@@ -247,6 +259,7 @@ def _line(row, detail, runs):
         reference_from=row["reference_from"] or "",
         limit=row["limit"],
         spread=row["spread"],
+        sees=row.get("sees"),
         n=row["n"],
         retried=_retried(verdict, runs, row["name"] or row["metric"]),
     )

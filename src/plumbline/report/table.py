@@ -18,7 +18,7 @@ STYLE = {
     lines.NOT_MEASURED: "bold cyan",
 }
 SHORT = {"NO REFERENCE": "NO REF"}
-RIGHT = {"value", "limit", "spread"}
+RIGHT = {"value", "limit", "spread", "sees"}
 INDENT = "    "
 
 #: More lines than this without a reference are counted, not listed: they would push away what is judged.
@@ -117,6 +117,7 @@ def _columns(verdicts, width):
         "reference": [line.shown_reference for line in verdicts],
         "limit": [line.shown_limit for line in verdicts],
         "spread": [line.shown_spread for line in verdicts],
+        "sees": [line.shown_sees for line in verdicts],
         "verdict": [line.verdict for line in verdicts],
     }
     short = {
@@ -126,6 +127,7 @@ def _columns(verdicts, width):
         "bounds": [line.shown_bounds or "none" for line in verdicts],
         "limit": full["limit"],
         "spread": full["spread"],
+        "sees": full["sees"],
         "verdict": [SHORT.get(line.verdict, line.verdict) for line in verdicts],
     }
     without = lambda columns, *names: {name: cells for name, cells in columns.items() if name not in names}

@@ -18,6 +18,7 @@ class PredictionCheck(ProgramCheck):
     '''Base plugin: a check sets ``application``, of which there is a published table.'''
 
     program = 'simulated'
+    processes = 1
 
     #: The network file.
     network = variable(str, value=str(ROOT / 'config/networks/t3e.yaml'), loggable=False)
