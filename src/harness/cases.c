@@ -104,6 +104,20 @@ static void add(pl_group *g, pl_case c, bool is_limit, size_t passes, int number
     m->cpus = pl_allocate((size_t)(c.threads * pl_processes.ranks) * sizeof *m->cpus, "the list of CPUs");
 }
 
+/* The case once more, narrowed to a quarter of the second-level cache, or of the first: a stencil reads rows beside its own.  What it
+ * takes is the part of the time that is not spent on data from memory. */
+static void add_core(pl_group *g, pl_case c, int number, const pl_options *options)
+{
+    const size_t level2 = pl_cache_share(&c, 2), cache = level2 ? level2 : pl_cache_share(&c, 1);
+    const size_t share = c.kernel->footprint(&c) / (size_t)c.threads;
+    enum { LEAST = 16 };    /* below that the data are in a cache anyway */
+    if (!c.kernel->narrows || !cache || share / (cache / 4) < LEAST)
+        return;
+    c.narrowed = (int)(share / (cache / 4));
+    add(g, c, false, 0, number, options);
+    g->m[g->count - 1].working_set /= (size_t)c.narrowed;
+}
+
 /* The limit streams of a thread count, on a working set of the same size as the kernel's. */
 static void add_limits(pl_group *g, const pl_case *like, size_t working_set, int number, const pl_options *options)
 {
@@ -182,6 +196,8 @@ static void build(pl_group *g, const pl_kernel *kernel, const pl_options *o, siz
                                 if (kernel->check)
                                     kernel->check(&c);
                                 add(g, c, false, o->passes.value[p], number, o);
+                                if (o->limit)
+                                    add_core(g, c, number, o);
                             }
         } while (next_tuning(kernel, o, false, at));
     }

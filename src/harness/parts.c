@@ -8,6 +8,12 @@ pl_range pl_part(size_t n, int thread, int threads)
     return (pl_range){begin, begin + q + (t < rest)};
 }
 
+pl_range pl_narrow(const pl_case *c, pl_range share)
+{
+    const size_t length = c->narrowed > 1 ? (share.end - share.begin) / (size_t)c->narrowed : share.end - share.begin;
+    return (pl_range){share.begin, share.begin + (length || share.begin == share.end ? length : 1)};
+}
+
 int pl_pieces(pl_range part, size_t width, pl_piece piece[PL_PIECES])
 {
     int count = 0;

@@ -65,6 +65,7 @@ typedef struct {
     size_t shift;           /* bytes between the alignments of consecutive arrays */
     long tuning[PL_MAX_TUNING];
     const char *const *text;    /* of pl_kernel.texts; NULL where not given */
+    int narrowed;           /* above 1: each thread does the first of so many parts of its share, on data that stay in its cache */
     int level;              /* in which the working set lives: 1, 2, 3; 0 is memory; not known before work() */
     void *data;
 } pl_case;
@@ -123,6 +124,7 @@ struct pl_kernel {
                                                                processes call it.  May be NULL */
     double (*share)(const pl_case *, int thread);           /* of the work of a pass, a thread's, in any unit; NULL: as pl_part
                                                                divides the elements */
+    bool narrows;                                           /* run() regards pl_case.narrowed: pl_narrow() */
 };
 
 /* The limit streams: load, store, update, copy, triad, with and without non-temporal stores, widest SIMD (streams.c). */
@@ -157,6 +159,9 @@ int pl_partner(void);
 /* Contiguous part of 0..n-1 of a thread, as OpenMP's static schedule gives it without a chunk size. */
 typedef struct { size_t begin, end; } pl_range;
 pl_range pl_part(size_t n, int thread, int threads);
+
+/* Of a thread's share what it does of it: all, unless the case is narrowed. */
+pl_range pl_narrow(const pl_case *, pl_range share);
 
 /* A part of two nested loops, the inner one `width` long, their steps numbered as they are taken: the end of an inner loop,
  * whole ones, the beginning of one.  Returns how many pieces there are.  For loops that are too short to be divided by the

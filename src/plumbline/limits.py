@@ -137,14 +137,18 @@ def of_parts(case, streams, core=None):
         work but to move data.
     :returns: shape (n,), or :obj:`None` where one of its parts has no stream.
     '''
-    seconds = np.zeros(len(case['seconds']))
+    seconds, rates = np.zeros(len(case['seconds'])), {}
     for part, traffic in case.get('parts', {}).items():
         pure = [stream for stream in streams if list(stream.get('parts', ())) == [part]]
         if not pure:
             return None
-        seconds += traffic / 1e6 / _best_stream(pure)[1]
+        rates[part] = _best_stream(pure)[1]
+        seconds += traffic / 1e6 / rates[part]
     if core:
-        seconds += np.asarray(core['seconds']) * case['bytes'] / core['bytes']
+        own = np.asarray(core['seconds'], dtype=float)
+        if rates.get('fill_nt') is not None:     # these stores go to memory wherever the data are
+            own = np.maximum(0, own - core['parts']['fill_nt'] / 1e6 / rates['fill_nt'])
+        seconds += own * case['bytes'] / core['bytes']
     return seconds / np.asarray(case['seconds'], dtype=float) if seconds.any() else None
 
 

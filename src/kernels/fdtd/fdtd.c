@@ -111,7 +111,10 @@ static void touch_rows(const pl_case *c, int fields, size_t first, size_t last)
 }
 
 /* Of the source's parallel loop over planes and the one over rows within it: planes alone are too few for many threads. */
-static pl_range rows_of(const pl_case *c, int thread, int threads) { return pl_part(inner(c) * inner(c), thread, threads); }
+static pl_range rows_of(const pl_case *c, int thread, int threads)
+{
+    return pl_narrow(c, pl_part(inner(c) * inner(c), thread, threads));
+}
 
 static double share(const pl_case *c, int thread)
 {
@@ -261,7 +264,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 static const pl_kernel fdtd = {
     .name = "fdtd", .title = "FDTD, update of the electric field: fused, split, and what the compiler may assume",
     .variants = variants, .tuning = tuning, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run,
-    .share = share, .work = work, .verify = verify, .verify_passes = verify_passes, .poison = poison, .where = where,
+    .share = share, .narrows = true, .work = work, .verify = verify, .verify_passes = verify_passes, .poison = poison, .where = where,
     .destroy = pl_buffers_destroy,
 };
 

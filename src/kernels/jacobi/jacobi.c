@@ -83,7 +83,7 @@ static double *array_of(const pl_case *c, int which) { return ((const pl_buffers
 static pl_range rows_of_thread(const pl_case *c, int thread, int threads)
 {
     const size_t planes = planes_of(c);
-    return pl_part(planes > 2 ? (planes - 2) * inner_rows(c) : 0, thread, threads);
+    return pl_narrow(c, pl_part(planes > 2 ? (planes - 2) * inner_rows(c) : 0, thread, threads));
 }
 
 static double share(const pl_case *c, int thread)
@@ -286,7 +286,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_kernel jacobi = {
     .name = "jacobi", .title = "Seven-point Jacobi sweep in three dimensions", .variants = variants, .tuning = tuning,
-    .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .share = share, .work = work,
+    .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .share = share, .narrows = true, .work = work,
     .verify = verify, .poison = poison, .where = where, .destroy = pl_buffers_destroy, .facts = facts,
 };
 

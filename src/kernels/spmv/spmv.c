@@ -261,7 +261,7 @@ static void run(const pl_case *c, int thread, long passes)
 {
     const product *p = c->data;
     spmv_loop *const loop = (spmv_loop *)c->variant->loop;
-    const pl_range own = part_of(p, thread, c->threads);
+    const pl_range own = pl_narrow(c, part_of(p, thread, c->threads));
     for (long pass = 0; pass < passes; pass++)
         loop(own, &p->a, p->x, p->y, c->tuning);
 }
@@ -327,7 +327,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 static const pl_kernel spmv = {
     .name = "spmv", .title = "y = A x, A sparse; --size is the number of rows", .variants = variants, .tuning = tuning,
     .texts = texts, .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch,
-    .run = run, .share = share, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison,
+    .run = run, .share = share, .narrows = true, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison,
     .where = where, .destroy = destroy,
 };
 
