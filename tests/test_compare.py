@@ -114,6 +114,15 @@ def test_more_is_not_always_better(write):
     assert kinds(found) == {'latency.L1': 'faster', 'bandwidth.nt': 'faster', 'tlb_entries.L1': 'changed'} and not found.wrong
 
 
+@pytest.mark.parametrize('name, after, kind', [
+    ('communication.cg', 1.3, 'slower'), ('growth.L3', 1.3, 'slower'), ('redundancy.shared', 1.3, 'slower'),
+    ('speedup.nt', 0.7, 'slower'), ('speedup.nt', 1.3, 'faster'), ('of_parts.nt', 0.7, 'slower'), ('work.shared', 1.3, 'changed'),
+    ('split_over_fused.split2', 0.7, 'changed'), ('archived_once', 0.7, 'changed')])
+def test_every_metric_has_its_direction(write, name, after, kind):
+    found = compared(*(write(case(metric(name, middle, unit='1', seed=seed))) for seed, middle in ((1, 1.0), (2, after))))
+    assert kinds(found) == {name: kind} and bool(found.wrong) == (kind == 'slower')
+
+
 def test_several_sessions_before_tell_the_noise_between_them(write):
     wild = [write(case(metric('bandwidth.nt', rate, seed=rate))) for rate in (1000, 1300, 900, 1150, 1050)]
     calm = [write(case(metric('bandwidth.nt', rate, spread=0.1, seed=rate))) for rate in (1000, 1004, 998, 1001, 1002)]

@@ -102,6 +102,13 @@ def test_check_without_a_metric_fails(stories):
     assert case['fail_reason'] == 'performance error: not measured: any metric at all'
 
 
+def test_metric_that_is_not_in_the_registry_fails_by_name(stories):
+    case = stories[1].cases()['Unregistered']
+    assert (case['result'], case['fail_phase']) == ('fail', 'performance')
+    assert "metric 'bandwith' is not in the registry; enter it in " in case['fail_reason']
+    assert '\n' not in case['fail_reason'].strip() and not case['perfvalues']
+
+
 # --- verdicts, in ReFrame and in ours -----------------------------------------------------------
 
 @pytest.mark.parametrize('name, result, of_limit, bandwidth', [
@@ -143,7 +150,7 @@ def test_report_of_the_stories(stories):
     heading = judged.out.splitlines()[1]
     counted = {name: int(number)
                for number, name in re.findall(r'(\d+) ([A-Z]+\b[ A-Z]*)', heading)}
-    assert counted['FAIL'] == 17 and counted['PASS'] == 4 and counted['UNSTABLE'] == 4
+    assert counted['FAIL'] == 18 and counted['PASS'] == 4 and counted['UNSTABLE'] == 4
     # A check that is skipped is not measured, for the reason that it gave.
     assert 'Skipped: bandwidth - made to be skipped' in judged.out
     assert not re.search(r'^Skipped .*(PASS|FAIL)', judged.out, re.MULTILINE)
@@ -286,6 +293,22 @@ def test_recorded_metric_that_is_gone_fails(place, tmp_path, known):
     assert case['fail_reason'] == 'performance error: not measured: bandwidth.gone of made.yaml'
     judged = place.judge()
     assert judged.code == 1 and 'not measured: bandwidth.gone of made.yaml' in judged.out
+
+
+def test_recorded_references_see_what_gets_worse(place, tmp_path):
+    '''Recorded by a real run, whose impossible values are left out alone; then the same test runs worse.'''
+    run = ['-r', '-n', '^Directions$']
+    assert place.reframe(*run).code == 0
+    place.judge()
+    folder = written_references(tmp_path / 'r', '')
+    done = place.plumbline('references', 'record', 'made', '--output', folder / 'made.yaml', PLUMBLINE_REFERENCES=folder)
+    assert done.code == 0 and '8 references from 1 sessions' in done.out, done.out
+    for metric, why in (('of_limit', '1.2 is above 1.1'), ('of_time', '1.01 is above 1')):
+        assert re.search(rf'left out: Directions/.*/{metric}.plain: {re.escape(why)}, the most that any hardware gives', done.out)
+    done = place.reframe(*run, '-S', 'Directions.worse=1.2', PLUMBLINE_REFERENCES=str(folder))
+    found = verdicts_of(done.cases()['Directions'])
+    assert len(found) == 10
+    assert {name for name, verdict in found.items() if verdict != 'FAIL'} == {'of_limit.plain', 'of_time.plain'}
 
 
 def test_reference_above_the_peak_is_refused(place, tmp_path):

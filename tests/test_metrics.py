@@ -67,7 +67,7 @@ def test_without_both_the_limit_is_unknown_and_nothing_passes():
 
 
 def test_what_must_not_be_judged_is_no_pass_although_it_has_a_reference():
-    metric = metrics.Metric('of_limit', 'parinit', [0.9] * 10, '1', unjudged='one NUMA domain')
+    metric = metrics.Metric('of_limit', 'parinit', [0.9] * 10, unjudged='one NUMA domain')
     result = evaluation.judged(evaluation.Case(metric, reference=(1.0, -0.35, 0.1), reference_from='portable.yaml'))
     assert result['verdict'] == verdict.NO_REFERENCE
     assert result['reason'] == 'not judged: one NUMA domain'

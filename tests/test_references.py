@@ -1,6 +1,7 @@
 '''References: reading, merging as ReFrame looks them up, recording, refusing.'''
 
 import itertools
+import math
 import types
 from types import SimpleNamespace
 
@@ -238,13 +239,18 @@ def test_noise_by_hand():
 
 
 @pytest.mark.parametrize('arguments, leaf', [
-    (('bandwidth', 31237.0, 0.01, 'MB/s'), [31240.0, -0.05, None, 'MB/s']),
-    (('bandwidth', 31237.0, 0.04, 'MB/s'), [31240.0, -0.12, None, 'MB/s']),
-    (('bandwidth', 31237.0, 0.0401, 'MB/s'), [31240.0, -0.13, None, 'MB/s']),
-    (('bandwidth', 31237.0, 0.4, 'MB/s'), [31240.0, -0.5, None, 'MB/s']),
-    (('latency', 1.5, 0.01, 'us'), [1.5, None, 0.05, 'us']),
-    (('of_limit', 0.88, 0.01, '1'), [0.88, -0.05, 0.25, '1']),
-    (('of_limit', 1.1, 0.01, '1'), [1.1, -0.05, 0.0, '1'])])
+    (('bandwidth', 31237.0, 0.01), [31240.0, -0.05, None, 'MB/s']),
+    (('bandwidth', 31237.0, 0.04), [31240.0, -0.12, None, 'MB/s']),
+    (('bandwidth', 31237.0, 0.0401), [31240.0, -0.13, None, 'MB/s']),
+    (('bandwidth', 31237.0, 0.4), [31240.0, -0.5, None, 'MB/s']),
+    (('latency', 1.5, 0.01), [1.5, None, 0.05, 'us']),
+    (('of_limit', 0.88, 0.01, (0.65, 1.1)), [0.88, -0.05, 0.25, '1']),
+    (('of_limit', 1.1, 0.01, (0.65, 1.1)), [1.1, -0.05, 0.0, '1']),
+    (('of_median', 0.997, 0.01, (0.5, 1.0)), [0.997, -0.05, 0.00301, '1']),     # 1 stays possible
+    (('growth', 4.0, 0.01, (1.2, math.inf)), [4.0, -0.7, 0.05, '1']),           # a level is never as fast as the one below it
+    (('communication', 0.2, 0.04), [0.2, None, 0.12, '1']), (('redundancy', 1.5, 0.0), [1.5, None, 0.05, '1']),
+    (('speedup', 2.0, 0.02), [2.0, -0.06, None, '1']), (('split_over_fused', 1.5, 0.02), [1.5, -0.06, 0.06, '1']),
+    (('work', 1.0, 0.0, (0.99, 1.02)), [1.0, -0.01, 0.02, '1'])])
 def test_reference_of(arguments, leaf):
     assert reference_of(*arguments) == leaf
 
@@ -322,7 +328,7 @@ def test_what_is_not_recorded_is_listed(tmp_path):
         metric(), metric('bandwidth.noisy', spread=0.51),
         metric('bandwidth.nan', value=float('nan'), verdict='FAIL'),
         metric('efficiency.zero', value=0.0, unit='1', verdict='FAIL'),
-        metric('spread.all', 0.1, '1'), metric('flops.vm', unit='Mflop/s', verdict='NO REFERENCE',
+        metric('bandwith.typo'), metric('flops.vm', unit='Mflop/s', verdict='NO REFERENCE',
                                                reason='not judged: quota'),
         metric('of_limit.plain', 0.5, '1', verdict='FAIL', reference_from='portable.yaml')))
     found = record(tmp_path)
@@ -331,7 +337,7 @@ def test_what_is_not_recorded_is_listed(tmp_path):
         'bandwidth.noisy': 'noise 0.51 above 0.5',
         'bandwidth.nan': 'a value is missing or not a number',
         'efficiency.zero': 'not a positive finite value',
-        'spread.all': 'a spread has no reference: the cap on spreads judges it',
+        'Triad %threads=one bandwith.typo in 20270115T080000Z-12345678': 'its metric is not in the registry',
         'flops.vm': 'not judged: quota', 'of_limit.plain': 'it fails the portable reference'}
 
 
@@ -367,19 +373,34 @@ def test_nothing_to_record(tmp_path):
 # --- refusing ------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize('wrong, peaks, message', [
-    (metric('bandwidth.nt', 1200.0, limit=1000.0), None, "1200 MB/s is above 1100 MB/s, 1.1 x the"),
-    (metric('of_limit.nt', 1.2, '1'), None, '1.2 is above 1.1 of what the machine can do'),
+    (metric('bandwidth.nt', 1300.0, limit=1000.0), None, "1300 MB/s is above 1100 MB/s, the most by the machine's own limit"),
+    (metric('of_limit.nt', 1.2, '1'), None, '1.2 is above 1.1, the most that any hardware gives'),
+    (metric('of_time', 1.01, '1'), None, '1.01 is above 1, the most'),
     (metric('bandwidth.memory', 1200.0), {'memory/one': 1100.0, 'memory': 5000.0},
      'above the hardware limit of memory/one, 1100 MB/s'),
     (metric('bandwidth.nt.memory', 1200.0), {'memory': 1100.0}, 'hardware limit of memory')])
-def test_refused_and_nothing_written(tmp_path, wrong, peaks, message):
-    before = written(tmp_path, SITE).read_text()
-    session(tmp_path, 0, triad(metric(), wrong))
-    with pytest.raises(PlumblineError, match=message) as error:
-        record(tmp_path, peaks=peaks)
-    assert WHERE + wrong['name'] in str(error.value) and '\n' not in str(error.value)
-    assert (tmp_path / 'made.yaml').read_text() == before
-    assert sorted(p.name for p in tmp_path.iterdir()) == ['archive', 'made.yaml', 'r.json']
+def test_what_no_hardware_gives_is_left_out_alone(tmp_path, wrong, peaks, message):
+    nt = measurement(variant='nt', traffic=1e9)
+    session(tmp_path, 0, case('Triad %threads=one', result(metric(), wrong, level=None, records=[nt])))
+    found = record(tmp_path, peaks=peaks)
+    assert list(found.written) == [WHERE + 'bandwidth.plain']
+    (what, why), = found.skipped
+    assert what == WHERE + wrong['name'] and message in why and '\n' not in why
+
+
+def test_a_machine_that_leaves_write_allocates_out_can_record(tmp_path):
+    '''By the portable bounds, and without any by what the record says of its traffic.'''
+    fill, plain = measurement(variant='fill', traffic=2e9, traffic_least=1e9), measurement(traffic=1.25e9, traffic_least=1e9)
+    written(tmp_path, PORTABLE.replace('of_limit.plain: [1.0, -0.2, 0.1', 'of_limit.plain: [1.0, -0.2, 0.375'), 'portable.yaml')
+    session(tmp_path, 0, case('Triad %threads=one', result(
+        metric('of_limit.plain', 1.25, '1', record=1), metric('bandwidth.plain', 1000.0, limit=1000.0, record=1),
+        metric('of_limit.fill', 1.9, '1', record=0), metric('of_limit.nt', 1.9, '1'), level=None, records=[fill, plain])))
+    found = record(tmp_path)
+    assert found.written == {WHERE + 'of_limit.plain': [1.25, -0.05, 0.1, '1'], WHERE + 'of_limit.fill': [1.9, -0.05, 0.1579, '1'],
+                             WHERE + 'bandwidth.plain': [1000.0, -0.05, None, 'MB/s']}
+    assert found.skipped == [(WHERE + 'of_limit.nt', '1.9 is above 1.1, the most that any hardware gives; the model, the '
+                              'measurement or the peak is wrong')]
+    references.check(tmp_path / 'made.yaml')
 
 
 def test_reuse_in_cache_raises_the_limit(tmp_path):
@@ -396,8 +417,10 @@ def test_check(tmp_path):
     with pytest.raises(PlumblineError, match='Triad/made:cpu/gnu/memory/bandwidth.plain 25000 '
                                              'MB/s is above the hardware limit of memory, 24999'):
         references.check(path, {'memory': 24999.0})
-    with pytest.raises(PlumblineError, match='above 1.1 of what'):
-        references.check(written(tmp_path, SITE.replace('0.9,', '1.2,')))
+    for old, new, complaint in (('0.9,', '2.3,', 'is above 2.2, the most'), ('0.2, \'1\'', '0.2, us', 'is in us: of_limit is in 1'),
+                               ('of_limit', 'of_limits', 'of a metric that is not in the registry')):
+        with pytest.raises(PlumblineError, match=complaint):
+            references.check(written(tmp_path, SITE.replace(old, new)))
 
 
 def test_portable_file_is_not_recorded_into(tmp_path):

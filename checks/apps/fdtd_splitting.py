@@ -48,7 +48,7 @@ class fdtd_splitting(rfm.RunOnlyRegressionTest, LimitedCheck):
                         self.skip_metric(f'{metric}.{size}', f'{variant} is not in this build')
                 elif loop != 'fused':
                     ratios[loop, told] = limits.paired_ratio(found[variant], found[fused], 'flops')
-                    yield metrics.Metric('split_over_fused', f'{loop}.{told}.{size}', ratios[loop, told], '1',
+                    yield metrics.Metric('split_over_fused', f'{loop}.{told}.{size}', ratios[loop, told],
                                          record=found[variant])
             self.say_why(size, ratios['split3', 'as_written'], ratios['split3', 'restrict'])
 

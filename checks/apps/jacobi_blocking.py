@@ -39,4 +39,4 @@ class jacobi_blocking(rfm.RunOnlyRegressionTest, LimitedCheck):
         for record in metrics.kernels(group):
             yield metrics.flops(record, record['variant'])
             if record is not plain:
-                yield metrics.Metric('speedup', record['variant'], limits.paired_ratio(record, plain, 'flops'), '1')
+                yield metrics.Metric('speedup', record['variant'], limits.paired_ratio(record, plain, 'flops'))

@@ -37,12 +37,12 @@ class redundancy(rfm.RunOnlyRegressionTest, NativeCheck):
         first, least = 'original', 'restructured'
         for name, record in ways.items():
             yield metrics.flops(record, name)
-            yield metrics.Metric('work', name, np.array([work[name] / OPERATIONS[name](record['size'])]), '1')
-            yield metrics.Metric('redundancy', name, np.array([work[name] / work[least]]), '1')
+            yield metrics.Metric('work', name, np.array([work[name] / OPERATIONS[name](record['size'])]))
+            yield metrics.Metric('redundancy', name, np.array([work[name] / work[least]]))
             if name != first:
                 speedup = time[first] / time[name]
                 relative_rate = limits.paired_ratio(record, ways[first], 'flops')
-                yield metrics.Metric('speedup', name, speedup, '1')
-                yield metrics.Metric('rate', name, relative_rate, '1')
-                yield metrics.Metric('equation', name, relative_rate / (speedup * work[name] / work[first]), '1')
-        yield metrics.Metric('speedup', 'restructured_over_vectorised', time['vectorised'] / time['restructured'], '1')
+                yield metrics.Metric('speedup', name, speedup)
+                yield metrics.Metric('rate', name, relative_rate)
+                yield metrics.Metric('equation', name, relative_rate / (speedup * work[name] / work[first]))
+        yield metrics.Metric('speedup', 'restructured_over_vectorised', time['vectorised'] / time['restructured'])

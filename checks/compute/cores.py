@@ -61,8 +61,8 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
         unjudged = VIRTUAL if of['handover']['options']['virtual'] == 'yes' else None
         yield from self.latencies(found, unjudged)
         if together is not None and len(together):
-            yield metrics.Metric('slowdown', 'together', together, '1')
-        yield metrics.Metric('of_topology', 'pairs', np.array([model.of_topology(found, speeds)]), '1', unjudged=unjudged)
+            yield metrics.Metric('slowdown', 'together', together)
+        yield metrics.Metric('of_topology', 'pairs', np.array([model.of_topology(found, speeds)]), unjudged=unjudged)
         yield from self.of_fellows('latency', model.of_median(found), unjudged)
         yield from self.clocks(speeds)
 
@@ -73,21 +73,21 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
             values = np.array([np.nanmedian(row) for row in values if np.isfinite(row).any()])
             index = levels.of(values, found.boundaries)
             changed = 'its level changed between samples' if model.moving(found)[members].any() else None
-            yield metrics.Metric('latency', f'core_to_core.{name}', values[index == np.bincount(index).argmax()] * 1e-3, 'us',
+            yield metrics.Metric('latency', f'core_to_core.{name}', values[index == np.bincount(index).argmax()] * 1e-3,
                                  unjudged=unjudged or changed)
 
     def of_fellows(self, what, value, unjudged=None):
         if len(self.all_cpus) < LEAST_NODES:
             self.skip_metric(f'of_median.{what}', f'{len(self.all_cpus)} cores cannot be ranked: {LEAST_NODES} at least')
         else:
-            yield metrics.Metric('of_median', what, np.array([value]), '1', unjudged=unjudged)
+            yield metrics.Metric('of_median', what, np.array([value]), unjudged=unjudged)
 
     def clocks(self, speeds):
         if not np.isfinite(speeds.all).any():
             for metric in ('clock.one', 'clock.all', 'clock_ratio.all', 'of_median.clock'):
                 self.skip_metric(metric, 'the chain of additions is not written for this instruction set')
             return
-        yield metrics.Metric('clock', 'one', np.nanmedian(speeds.one, axis=1), 'MHz')
-        yield metrics.Metric('clock', 'all', np.median(speeds.all, axis=1), 'MHz')
-        yield metrics.Metric('clock_ratio', 'all', speeds.ratio, '1')
+        yield metrics.Metric('clock', 'one', np.nanmedian(speeds.one, axis=1))
+        yield metrics.Metric('clock', 'all', np.median(speeds.all, axis=1))
+        yield metrics.Metric('clock_ratio', 'all', speeds.ratio)
         yield from self.of_fellows('clock', np.min(speeds.of_median))

@@ -40,4 +40,4 @@ class fileio_modes(rfm.RunOnlyRegressionTest, FileSystemCheck):
             yield metrics.bandwidth(record, subject)
             if record['variant'] in self.compared:
                 ratio = limits.paired_ratio(record, slowest[record['options']['operation']], 'bytes')
-                yield metrics.Metric('speedup', subject, ratio, '1')
+                yield metrics.Metric('speedup', subject, ratio)

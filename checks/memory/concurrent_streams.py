@@ -37,5 +37,5 @@ class concurrent_streams(rfm.RunOnlyRegressionTest, LimitedCheck):
             if found is None:
                 self.skip_metric(f'knee.{variant}', f'{self.streams[-1]} streams still reach {SHARE:g} of the best')
             else:
-                yield metrics.Metric('knee', variant, np.array([float(found)]), '1',
+                yield metrics.Metric('knee', variant, np.array([float(found)]),
                                      unjudged='a property of the processor')

@@ -20,9 +20,9 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
             self.skip('huge pages were asked for, and not given: see the same with base pages')
         lower = None
         for level, samples in latencies.items():
-            yield metrics.Metric('latency', f'{level}.{self.pages}', samples, 'us', record=of_level[level])
+            yield metrics.Metric('latency', f'{level}.{self.pages}', samples, record=of_level[level])
             if lower:
-                yield metrics.Metric('growth', f'{level}.{self.pages}', samples / latencies[lower], '1')
+                yield metrics.Metric('growth', f'{level}.{self.pages}', samples / latencies[lower])
             if lower and np.median(samples) < 1.2 * np.median(latencies[lower]):
                 self.note(f'{level} is hardly slower than {lower}: {lower} is smaller here than its topology says, as '
                           'where a virtual machine has a part of it')

@@ -33,11 +33,11 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
             self.note(f"{level}: the limit is {best['variant']}")
             if note:
                 self.note(f"{level}, {best['threads']} threads: {note}")
-            yield metrics.Metric('bandwidth', level, rates, 'MB/s', np.median(rates) / factor, record=best)
+            yield metrics.Metric('bandwidth', level, rates, limit=np.median(rates) / factor, record=best)
             clock = None if level == 'memory' else self.measured_clock(best)
             peak = machine.peaks(datasheet, len(self.all_cpus), clock).get((level, self.threads))
             if peak:
-                yield metrics.Metric('of_peak', level, rates / peak, '1', peak, record=best)
+                yield metrics.Metric('of_peak', level, rates / peak, limit=peak, record=best)
             else:
                 self.skip_metric(f'of_peak.{level}', machine.unknown(datasheet, level, self.threads, file, clock))
 

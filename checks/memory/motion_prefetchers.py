@@ -48,7 +48,7 @@ class motion_prefetchers(rfm.RunOnlyRegressionTest, NativeCheck):
                              and record['options']['prefetchers'] == state] for state in ('on', 'off')}
             for state, runs in cases.items():
                 rates = np.concatenate([records.rate(record) for record in runs])
-                yield metrics.Metric('bandwidth', f'{variant}.{state}', rates, 'MB/s')
+                yield metrics.Metric('bandwidth', f'{variant}.{state}', rates)
             on, off = ([np.median(records.rate(record)) for record in runs] for runs in cases.values())
-            yield metrics.Metric('speedup', variant, np.array(on) / np.array(off), '1',
+            yield metrics.Metric('speedup', variant, np.array(on) / np.array(off),
                                  unjudged='a property of the processor')

@@ -54,4 +54,4 @@ class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
         if given is None:
             self.skip_metric('of_time', 'this kernel does not tell how long a process waited for a CPU')
         else:
-            yield metrics.Metric('of_time', None, np.array([given]), '1')
+            yield metrics.Metric('of_time', None, np.array([given]))

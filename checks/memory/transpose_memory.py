@@ -42,6 +42,6 @@ class transpose_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
             yield from metrics.of_machine(found, f'{self.place}.{variant}', unjudged)
             yield metrics.bandwidth(record, f'{self.place}.{variant}', found.limit)
         for record in others:
-            yield metrics.Metric('speedup', f"{self.place}.{record['variant']}", limits.paired_ratio(record, rows, 'bytes'), '1')
+            yield metrics.Metric('speedup', f"{self.place}.{record['variant']}", limits.paired_ratio(record, rows, 'bytes'))
         if self.place == 'out' and all(record['variant'] != 'openblas' for record in group):
             self.skip_metric('speedup.out.openblas', 'built without OpenBLAS')

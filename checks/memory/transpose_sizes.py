@@ -55,4 +55,4 @@ class transpose_sizes(rfm.RunOnlyRegressionTest, LimitedCheck):
         beside = np.mean([paired.value for _, paired in (below, above)])
         yield from metrics.of_machine(paired, subject)
         yield metrics.bandwidth(record, subject, paired.limit)
-        yield metrics.Metric('power_of_two', subject, paired.samples / beside, '1')
+        yield metrics.Metric('power_of_two', subject, paired.samples / beside)

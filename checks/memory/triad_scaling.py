@@ -40,4 +40,4 @@ class triad_scaling(rfm.RunOnlyRegressionTest, NativeCheck):
             yield metrics.bandwidth(record, f'{n}')
             if n > 1 or len(group) == 1:
                 ratio = limits.paired_ratio(record, single, 'bytes') / n
-                yield metrics.Metric('efficiency', 'all' if n == len(self.all_cpus) else f'{n}', ratio, '1')
+                yield metrics.Metric('efficiency', 'all' if n == len(self.all_cpus) else f'{n}', ratio)

@@ -86,4 +86,4 @@ class triad_traffic(rfm.RunOnlyRegressionTest, NativeCheck):
             with in_one_line():
                 counted = perfctr.memory_volume_bytes(parsed, region)
             yield metrics.Metric('traffic', record['variant'],
-                                 np.array([counted / (calls * record['traffic'])]), '1')
+                                 np.array([counted / (calls * record['traffic'])]))

@@ -48,10 +48,10 @@ class latency_sensitivity(rfm.RunOnlyRegressionTest, MpiCheck):
     def evaluate(self):
         study, = sensitivity.studies(self.measurements).values()
         for latency, record in study.items():
-            yield metrics.Metric('communication', f'{self.program}.{latency}us', sensitivity.share_of_communication(record), '1',
+            yield metrics.Metric('communication', f'{self.program}.{latency}us', sensitivity.share_of_communication(record),
                                  record=record)
             if latency:
-                yield metrics.Metric('slowdown', f'{self.program}.{latency}us', sensitivity.slowdown(study, latency), '1')
+                yield metrics.Metric('slowdown', f'{self.program}.{latency}us', sensitivity.slowdown(study, latency))
         for cost in COSTS:
             yield from self.price(cost, study)
 
@@ -59,6 +59,6 @@ class latency_sensitivity(rfm.RunOnlyRegressionTest, MpiCheck):
         '''The latency that costs this much; where the noise is larger than any cost that is not known.'''
         name, found = f'{self.program}.{round(100 * cost)}percent', sensitivity.tolerance(study, cost)
         if np.isfinite(summary(found).interval).all():
-            yield metrics.Metric('latency_tolerance', name, found, 'us')
+            yield metrics.Metric('latency_tolerance', name, found)
         else:
             self.skip_metric(f'latency_tolerance.{name}', f'up to {max(study)} us added cost less than the noise of the runs')

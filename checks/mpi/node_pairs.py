@@ -46,10 +46,8 @@ class node_pairs(rfm.RunOnlyRegressionTest, MpiCheck):
     def evaluate(self):
         small, large = sorted(self.measurements, key=lambda record: record['size'])
         latency, bandwidth = model.latency(small), model.bandwidth(large)
-        yield from self.typical_and_worst('latency', latency, 'us', np.nanmax(latency),
-                                          lambda nodes: np.median(nodes) / nodes.max())
-        yield from self.typical_and_worst('bandwidth', bandwidth, 'MB/s', np.nanmin(bandwidth),
-                                          lambda nodes: nodes.min() / np.median(nodes))
+        yield from self.typical_and_worst('latency', latency, np.nanmax(latency), lambda nodes: np.median(nodes) / nodes.max())
+        yield from self.typical_and_worst('bandwidth', bandwidth, np.nanmin(bandwidth), lambda nodes: nodes.min() / np.median(nodes))
         if self.nodes < model.LEAST_NODES:
             return
         names = [process['host'] for process in self.plumbline['machine']['processes']]
@@ -58,13 +56,13 @@ class node_pairs(rfm.RunOnlyRegressionTest, MpiCheck):
             for line in model.told(found, names, text_of(record['size'])):
                 self.note(line)
 
-    def typical_and_worst(self, kind, values, unit, worst, share):
+    def typical_and_worst(self, kind, values, worst, share):
         '''The median over the pairs, of which the nodes' own medians are the samples; the worst pair; and the worst node.'''
         nodes = model.of_nodes(values)
-        yield metrics.Metric(kind, 'pairs', nodes, unit)
-        yield metrics.Metric(kind, 'worst_pair', np.array([worst]), unit)
+        yield metrics.Metric(kind, 'pairs', nodes)
+        yield metrics.Metric(kind, 'worst_pair', np.array([worst]))
         if self.nodes < model.LEAST_NODES:
             self.skip_metric(f'of_median.{kind}', f'{self.nodes} nodes cannot be ranked by their pairs: {model.LEAST_NODES} at '
                              'least tell a slow node from a slow link')
         else:
-            yield metrics.Metric('of_median', kind, np.array([share(nodes)]), '1')
+            yield metrics.Metric('of_median', kind, np.array([share(nodes)]))

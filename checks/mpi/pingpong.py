@@ -41,12 +41,12 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
         for variant, found in curves.items():
             of_size = model.cases(self.measurements, variant)
             shortest, longest = of_size[min(of_size)], of_size[max(of_size)]
-            yield metrics.Metric('latency', f'{variant}.{self.transport}', found[min(found)] * 1e6, 'us', record=shortest)
+            yield metrics.Metric('latency', f'{variant}.{self.transport}', found[min(found)] * 1e6, record=shortest)
             yield from self.against_handover(variant, shortest)
             line = model.fit(found)
             self.note(f'{variant}: {line.bandwidth / 1e6:.0f} MB/s for messages without end, residuals of the fit up to '
                       f'{100 * line.worst:.0f} %')
-            yield metrics.Metric('bandwidth', f'{variant}.{self.transport}', max(found) / found[max(found)] / 1e6, 'MB/s',
+            yield metrics.Metric('bandwidth', f'{variant}.{self.transport}', max(found) / found[max(found)] / 1e6,
                                  record=longest)
             yield from self.half(variant, model.half_size(found, line.bandwidth))
         self.say_where_it_switches(curves['swapped'])
@@ -67,8 +67,8 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
             return
         known = np.isfinite(limit)
         latency, limit = messages.seconds(shortest)[known], limit[known]
-        yield metrics.Metric('overhead', subject, (latency - limit) * 1e6, 'us', record=shortest)
-        yield metrics.Metric('of_limit', f'latency.{subject}', limit / latency, '1', record=shortest,
+        yield metrics.Metric('overhead', subject, (latency - limit) * 1e6, record=shortest)
+        yield metrics.Metric('of_limit', f'latency.{subject}', limit / latency, record=shortest,
                              unjudged='the limit is of the cores, the time above it of the MPI')
 
     def half(self, variant, size):
@@ -77,7 +77,7 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
             self.skip_metric(f'half_bandwidth_size.{subject}', f'no message up to {text_of(self.largest)} reaches half of the '
                              'bandwidth for messages without end')
         else:
-            yield metrics.Metric('half_bandwidth_size', subject, np.array([size]), 'bytes')
+            yield metrics.Metric('half_bandwidth_size', subject, np.array([size]))
 
     def say_where_it_switches(self, found):
         step = model.step(found)
@@ -108,6 +108,6 @@ class pingpong_eager(rfm.RunOnlyRegressionTest, Curve):
         for size in (16384, 131072):
             if size in found:
                 yield metrics.Metric('bandwidth', f"swapped.{text_of(size).replace(' ', '')}.eager{self.eager}",
-                                     size / found[size] / 1e6, 'MB/s', record=of_size[size])
+                                     size / found[size] / 1e6, record=of_size[size])
         step = model.step(found)
         self.note(f'step between {text_of(step[0])} and {text_of(step[1])}' if step else 'no step in the time per message')

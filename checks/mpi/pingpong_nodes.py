@@ -28,5 +28,5 @@ class pingpong_nodes(rfm.RunOnlyRegressionTest, MpiCheck):
     def evaluate(self):
         found, of_size = (read(self.measurements, 'standard') for read in (model.curve, model.cases))
         subject, least, most = f'{self.transport}.nodes', min(found), max(found)
-        yield metrics.Metric('latency', subject, found[least] * 1e6, 'us', record=of_size[least])
-        yield metrics.Metric('bandwidth', subject, most / found[most] / 1e6, 'MB/s', record=of_size[most])
+        yield metrics.Metric('latency', subject, found[least] * 1e6, record=of_size[least])
+        yield metrics.Metric('bandwidth', subject, most / found[most] / 1e6, record=of_size[most])

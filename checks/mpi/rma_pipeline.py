@@ -32,10 +32,10 @@ class Pipeline(MpiCheck):
         words, blocks = (rma.curves(self.measurements, size) for size in (self.word, self.block))
         for variant, curve in words.items():
             subject, last = f'{variant}.{self.transport}', max(curve)
-            yield metrics.Metric('latency', subject, messages.seconds(curve[min(curve)]) * 1e6, 'us', record=curve[min(curve)])
+            yield metrics.Metric('latency', subject, messages.seconds(curve[min(curve)]) * 1e6, record=curve[min(curve)])
             yield metrics.bandwidth(blocks[variant][last], subject)
-            yield metrics.Metric('speedup', subject, rma.speedup(curve), '1')
-            yield metrics.Metric('half_window', subject, np.array([rma.half_window(curve)]), '1',
+            yield metrics.Metric('speedup', subject, rma.speedup(curve))
+            yield metrics.Metric('half_window', subject, np.array([rma.half_window(curve)]),
                                  unjudged='a property of the MPI and its transport')
 
 
@@ -83,14 +83,14 @@ class rma_target(rfm.RunOnlyRegressionTest, MpiCheck):
         ways = {record['variant']: record for record in self.measurements}
         for way in ('get', 'put'):
             progress = rma.progress(ways, way)
-            yield metrics.Metric('latency_busy_target', f'{way}.{self.transport}', rma.seconds(ways[f'{way}_busy']) * 1e6, 'us',
+            yield metrics.Metric('latency_busy_target', f'{way}.{self.transport}', rma.seconds(ways[f'{way}_busy']) * 1e6,
                                  record=ways[f'{way}_busy'])
-            yield metrics.Metric('progress', f'{way}.{self.transport}', progress, '1')
+            yield metrics.Metric('progress', f'{way}.{self.transport}', progress)
             if np.median(progress) < rma.SERVED:
                 self.note(f'{way}: not one-sided: it waits until the target calls the MPI, which it does every {self.compute} us')
         for way in ('get', 'get_rewritten', 'put'):
-            yield metrics.Metric('latency', f'{way}.{self.transport}', rma.seconds(ways[way]) * 1e6, 'us', record=ways[way])
-        yield metrics.Metric('slowdown', f'get_rewritten.{self.transport}', rma.slowdown_rewritten(ways), '1')
+            yield metrics.Metric('latency', f'{way}.{self.transport}', rma.seconds(ways[way]) * 1e6, record=ways[way])
+        yield metrics.Metric('slowdown', f'get_rewritten.{self.transport}', rma.slowdown_rewritten(ways))
 
 
 @rfm.simple_test

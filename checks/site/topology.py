@@ -73,7 +73,7 @@ class topology(rfm.RunOnlyRegressionTest, Job):
         found, known = (topology_file.figures(one) if one else {} for one in (node, before))
         source = str(file) if known else None
         judged = [evaluation.judged(evaluation.Case(
-                      metrics.Metric(name, None, np.array([float(value)]), unit), reference_from=source,
+                      metrics.Metric(name, None, np.array([float(value)])), reference_from=source,
                       reference=(known[name][0], -tolerance, tolerance) if known else None))
-                  for name, (value, unit, tolerance) in found.items()]
+                  for name, (value, tolerance) in found.items()]
         self.plumbline.update(schema=1, question=self.question(), machine={'hostname': node['node']}, metrics=judged)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import polars as pl
 
-from plumbline import archive, metrics, statistics, verdict
+from plumbline import archive, statistics, verdict
 from plumbline.errors import PlumblineError
-from plumbline.model import states
+from plumbline.model import registry, states
 from plumbline.reference_recording import LEAST_BOUND as LEAST
 from plumbline.reference_recording import MOST_BOUND, MOST_NOISE, SIGMAS, base_name, noise
 from plumbline.report import lines, state
@@ -155,11 +155,8 @@ def _place(before, after):
 
 
 def _kind(metric, ratio):
-    if metric in metrics.MORE_IS_BETTER:
-        return SLOWER if ratio < 1 else FASTER
-    if metric in metrics.LESS_IS_BETTER:
-        return SLOWER if ratio > 1 else FASTER
-    return CHANGED
+    better = registry.better(metric)
+    return CHANGED if better == registry.NEITHER else FASTER if (ratio > 1) == (better == registry.MORE) else SLOWER
 
 
 def judge(before, after):

@@ -13,9 +13,6 @@ import numpy as np
 from plumbline import records
 from plumbline.errors import PlumblineError
 
-#: Above this ``of_limit`` is an error in the model or in the measurement, not a good machine.
-IMPOSSIBLE_OF_LIMIT = 1.1
-
 #: Below this share of likwid-bench's best, our limit streams are not the limit.
 WITNESS_AGREES = 0.97
 

@@ -1,29 +1,22 @@
 '''From measurement records to judged metrics: pure functions between a check and its result.'''
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
 from plumbline import limits, records
 from plumbline.errors import PlumblineError
-
-
-#: The metrics of which more is better, and those of which less is; of others only a person can say.
-MORE_IS_BETTER = ('bandwidth', 'flops', 'rate', 'of_limit', 'of_parts', 'of_peak', 'of_time', 'of_contiguous', 'efficiency', 'overlap',
-                  'of_median', 'of_topology', 'clock', 'clock_ratio', 'progress')
-LESS_IS_BETTER = ('latency', 'latency_busy_target', 'overhead', 'time', 'slowdown')
+from plumbline.model import registry
 
 
 @dataclass(frozen=True)
 class Metric:
     '''What a check says of one thing, before it is judged.
 
-    :attr metric: one of the project's names: bandwidth, flops, latency, time, of_limit, of_peak,
-        efficiency, spread.
+    :attr metric: one of the names of :mod:`plumbline.model.registry`, which knows its unit; no other is taken.
     :attr subject: what it is about (a variant, a level), or :obj:`None`.
     :attr samples: shape (n,), in the order of measuring; the value is their median.
-    :attr unit: MB/s, Mflop/s, MHz, us, s, bytes, entries or 1.
     :attr limit: the machine's own limit that applies, MB/s, or :obj:`None`.
     :attr unjudged: why this must not be judged here, or :obj:`None`.
     :attr record: the record that the samples are of, or :obj:`None` if they are of several.
@@ -31,10 +24,17 @@ class Metric:
     metric: str
     subject: str | None
     samples: np.ndarray
-    unit: str
+    _: KW_ONLY
     limit: float | None = None
     unjudged: str | None = None
     record: dict | None = None
+
+    def __post_init__(self):
+        registry.find(self.metric)
+
+    @property
+    def unit(self):
+        return registry.find(self.metric).unit
 
     @property
     def name(self):
@@ -60,12 +60,12 @@ def kernels(group):
 
 def bandwidth(record, subject, limit=None):
     '''Application bandwidth, MB/s.'''
-    return Metric('bandwidth', subject, records.rate(record, 'bytes'), 'MB/s', limit, record=record)
+    return Metric('bandwidth', subject, records.rate(record, 'bytes'), limit=limit, record=record)
 
 
 def flops(record, subject, limit=None):
     '''Performance, Mflop/s.'''
-    return Metric('flops', subject, records.rate(record, 'flops'), 'Mflop/s', limit, record=record)
+    return Metric('flops', subject, records.rate(record, 'flops'), limit=limit, record=record)
 
 
 def of_limit(paired, subject, unjudged=None):
@@ -74,14 +74,14 @@ def of_limit(paired, subject, unjudged=None):
     :arg paired: :class:`limits.Paired`.
     :arg unjudged: why it must not be judged here, or :obj:`None`.
     '''
-    return Metric('of_limit', subject, paired.samples, '1', paired.limit, unjudged, paired.record)
+    return Metric('of_limit', subject, paired.samples, limit=paired.limit, unjudged=unjudged, record=paired.record)
 
 
 def of_machine(paired, subject, unjudged=None):
     '''Yield what a kernel reaches of the limit (:func:`of_limit`) and of its parts, where they are known.'''
     yield of_limit(paired, subject, unjudged)
     if paired.of_parts is not None:
-        yield Metric('of_parts', subject, paired.of_parts, '1', None, unjudged, paired.record)
+        yield Metric('of_parts', subject, paired.of_parts, unjudged=unjudged, record=paired.record)
 
 
 def best_traffic(cases):

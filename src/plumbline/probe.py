@@ -77,7 +77,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
             json.dump(self.found, file, indent=2)
         text = size(self.page).replace(' ', '')
         last = curves[max(curves)]
-        yield metrics.Metric('latency', f'apart.{text}', last.strided[-1] * 1e-3, 'us')
+        yield metrics.Metric('latency', f'apart.{text}', last.strided[-1] * 1e-3)
         yield from self.of_page(text)
         for level, steps in levels.items():
             yield from self.of_level(level, text, steps)
@@ -101,7 +101,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
         if self.found['in_force'] is None:
             self.skip_metric(f'page_in_force.{text}', self.found['in_force_reason'])
             return
-        yield metrics.Metric('page_in_force', text, np.array([self.found['in_force']]), 'bytes')
+        yield metrics.Metric('page_in_force', text, np.array([self.found['in_force']]))
         if self.found['in_force'] < self.page:
             self.note(f"pages of {text} were given, but one translation covers {size(self.found['in_force'])}: nested "
                       'paging of a virtual machine splits them')
@@ -112,7 +112,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
                 self.skip_metric(f'{metric}.{text}', self.found['reasons'][level])
             return
         known = self.found['levels'][level]
-        yield metrics.Metric('tlb_entries', f'{level}.{text}', np.array([float(known['entries'])]), 'entries')
+        yield metrics.Metric('tlb_entries', f'{level}.{text}', np.array([float(known['entries'])]))
         if known['reach']:
-            yield metrics.Metric('tlb_reach', f'{level}.{text}', np.array([float(known['reach'])]), 'bytes')
-        yield metrics.Metric('latency', f'{level}_miss.{text}', steps[(len(steps) - 1) // 2].samples * 1e-3, 'us')
+            yield metrics.Metric('tlb_reach', f'{level}.{text}', np.array([float(known['reach'])]))
+        yield metrics.Metric('latency', f'{level}_miss.{text}', steps[(len(steps) - 1) // 2].samples * 1e-3)

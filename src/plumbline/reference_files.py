@@ -140,14 +140,24 @@ def find(node, key):
     return next((child for pattern, child in node.items() if re.match(f'^{pattern}$', key)), None)
 
 
-def lookup(references, test, keys):
+def portable_beside(path):
+    '''The content of ``portable.yaml`` beside a file of references, else of that in force; empty if there is none.'''
+    path = Path(path).with_name('portable.yaml')
+    path = path if path.exists() else directory() / 'portable.yaml'
+    return load(path) if path.exists() else {}
+
+
+def lookup(references, test, keys, index=None):
     '''The metrics of a test, as ReFrame looks them up.
 
     :arg test: class name.
     :arg keys: one text per entry of the test's ``$index``.
+    :arg index: that ``$index``; an entry with another one does not count.
     :returns: metric -> [reference, lower, upper, unit]; empty if there is no entry.
     '''
     node = {key: child for key, child in references.get(test, {}).items() if key != '$index'}
+    if index and node and references[test]['$index'] != index:
+        return {}
     for key in keys:
         node = find(node, key)
         if node is None:

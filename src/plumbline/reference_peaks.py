@@ -1,20 +1,18 @@
-'''Refusing references that the hardware cannot reach.
+'''What no hardware gives: the upper bounds in force, the machine's own limit, the datasheet.
 
 What is recorded becomes what the machine is held to: references copied from a faster machine, or
 measured wrongly, are the usual way in which a suite fails for ever or passes for ever.
 '''
 
-import json
 import math
 
-import numpy as np
-
+from plumbline import verdict
 from plumbline.errors import PlumblineError
-from plumbline.limits import IMPOSSIBLE_OF_LIMIT
-from plumbline.reference_files import load, tests as entries_of
+from plumbline.model import registry
+from plumbline.reference_files import load, lookup, portable_beside, tests as entries_of
 
-#: Metrics that are fractions of what the machine can do at best.
-FRACTIONS = ('of_limit', 'of_peak')
+#: A processor may leave write-allocates out, which the traffic of a kernel counts: of a fill they are half.
+MOST_ALLOCATED = 2.0
 
 
 def peak_of(peaks, subject, level, threads):
@@ -31,52 +29,54 @@ def peak_of(peaks, subject, level, threads):
     return None, math.inf
 
 
-def impossible(name, value, unit, peaks, level, threads):
+def possible(metric, leaf, record=None):
+    '''(low, high): the bounds in force of any machine, in the metric's unit.
+
+    :arg leaf: what ``portable.yaml`` has of it, or :obj:`None`; where it has no upper bound the registry's is in force.
+    :arg record: what it was measured by, if that is known.
+    '''
+    low, high = verdict.bounds(leaf[:3]) if leaf else (-math.inf, math.inf)
+    upper = registry.find(metric).upper
+    if high < math.inf or upper is None:
+        return low, high
+    return low, upper * (_left_out(record) if metric == 'of_limit' else 1)
+
+
+def _left_out(record):
+    '''How many times the traffic of a kernel is what it moves at the least.'''
+    if record is None:
+        return MOST_ALLOCATED
+    return record['traffic'] / record['traffic_least'] if 'traffic_least' in record else 1
+
+
+def impossible(name, value, bounds, peaks, level, threads):
     '''Why no hardware gives this value, or :obj:`None`.
 
     :arg name: ``metric.subject`` or the metric alone.
+    :arg bounds: :func:`possible`; that on the side that is worse is a demand, and says nothing here.
     '''
     metric, _, subject = name.partition('.')
-    if metric in FRACTIONS and value > IMPOSSIBLE_OF_LIMIT:
-        return f'{value:.3g} is above {IMPOSSIBLE_OF_LIMIT} of what the machine can do'
+    (low, high), better = bounds, registry.better(metric)
+    if better != registry.LESS and value > high:
+        return f'{value:.3g} is above {high:.3g}, the most that any hardware gives'
+    if better != registry.MORE and value < low:
+        return f'{value:.3g} is below {low:.3g}, the least that any hardware gives'
     where, peak = peak_of(peaks, subject, level, threads)
-    if unit == 'MB/s' and value > peak:
+    if registry.find(metric).unit == 'MB/s' and value > peak:
         return f'{value:.0f} MB/s is above the hardware limit of {where}, {peak:.0f} MB/s'
     return None
 
 
-def _reuse(row):
-    '''How often a kernel uses what it loads once: application bytes over traffic, at least 1.
+def above_own_limit(value, limit, high, record=None):
+    '''Why the machine's own limit, measured beside a bandwidth, forbids it; or :obj:`None`.
 
-    A blocked kernel's application bandwidth may pass the traffic limit by this much.
+    :arg value: application bandwidth, MB/s.
+    :arg limit: of traffic, MB/s.
+    :arg high: the most that ``of_limit`` may be.
+    :arg record: what both were measured by, if that is known: a blocked kernel's bytes are more than its traffic.
     '''
-    records = json.loads(row['detail'] or '{}').get('records', ())
-    return max([1.0, *(record['bytes'] / record['traffic'] for record in records
-                       if record.get('variant') == row['subject'] and record.get('traffic'))])
-
-
-def above_own_limit(rows, value):
-    '''Why the machine's own limit, measured beside the value, forbids it; or :obj:`None`.
-
-    :arg rows: the archive's rows of one metric, with ``unit``, ``limit``, ``subject``, ``detail``.
-    :arg value: their median, in the unit of the rows.
-    '''
-    own = [row['limit'] for row in rows if row['limit'] is not None]
-    if rows[0]['unit'] != 'MB/s' or not own:
-        return None
-    most = IMPOSSIBLE_OF_LIMIT * float(np.median(own)) * _reuse(rows[-1])
-    if value <= most:
-        return None
-    return (f"{value:.0f} MB/s is above {most:.0f} MB/s, {IMPOSSIBLE_OF_LIMIT} x the machine's own "
-            'limit')
-
-
-def refuse(wrong, what):
-    '''Raise for a list of complaints, naming the first.'''
-    if wrong:
-        more = f' (and {len(wrong) - 1} more)' if len(wrong) > 1 else ''
-        raise PlumblineError(f'{what}: {wrong[0]}{more}; the model, the measurement or the peak is '
-                             'wrong, mend that first')
+    most = high * limit * (max(1.0, record['bytes'] / record['traffic']) if record and record['traffic'] else 1.0)
+    return f"{value:.0f} MB/s is above {most:.0f} MB/s, the most by the machine's own limit" if value > most else None
 
 
 def _walk(node, keys=()):
@@ -88,19 +88,23 @@ def _walk(node, keys=()):
 
 
 def check(path, peaks=None):
-    '''Refuse a file of references whose values the hardware cannot reach.
+    '''Refuse a file of references whose values the hardware cannot reach, or whose unit is not that of the registry.
 
     :arg peaks: dictionary ``'PLACE/THREADS'`` or ``'PLACE'`` -> MB/s, PLACE being a level or the
         subject of a metric, THREADS the test's, e.g. ``{'memory/one': 31000.0, 'memory':
         41600.0}``; the narrower wins.
     :raises PlumblineError: naming the first such value; also if the file is malformed.
     '''
-    wrong = []
+    portable = portable_beside(path)
     for test, entry in entries_of(load(path)).items():
         for keys, name, (value, _, _, unit) in _walk(entry):
-            place = dict(zip(entry['$index'], keys))
-            reason = impossible(name, value, unit, peaks, place.get('level'),
-                                place.get('threads'))
+            place, metric = dict(zip(entry['$index'], keys)), name.partition('.')[0]
+            known = registry.METRICS.get(metric)
+            if known and unit == known.unit:
+                in_force = possible(metric, lookup(portable, test, keys, entry['$index']).get(name))
+                reason = impossible(name, value, in_force, peaks, place.get('level'), place.get('threads'))
+            else:
+                reason = f'is in {unit}: {metric} is in {known.unit}' if known else 'is of a metric that is not in the registry'
             if reason:
-                wrong.append(f"{'/'.join([test, *keys, name])} {reason}")
-    refuse(wrong, f'{path}: impossible reference')
+                raise PlumblineError(f"{path}: impossible reference: {'/'.join([test, *keys, name])} {reason}; the model, the "
+                                     'measurement or the peak is wrong, fix that first')

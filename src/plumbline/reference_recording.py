@@ -12,11 +12,9 @@ import polars as pl
 
 from plumbline import archive, reference_yaml, statistics, verdict
 from plumbline.errors import PlumblineError
-from plumbline.limits import IMPOSSIBLE_OF_LIMIT
-from plumbline.metrics import LESS_IS_BETTER
-from plumbline.model import states
-from plumbline.reference_files import directory, load
-from plumbline.reference_peaks import FRACTIONS, above_own_limit, impossible, refuse
+from plumbline.model import registry, states
+from plumbline.reference_files import load, lookup, portable_beside
+from plumbline.reference_peaks import above_own_limit, impossible, possible
 
 #: The least and the most that a value may deviate from its reference.
 LEAST_BOUND, MOST_BOUND = 0.05, 0.5
@@ -75,22 +73,32 @@ def noise(values, spreads, intervals):
     return max(between, within)
 
 
-def reference_of(metric, value, relative_noise, unit):
+def reference_of(metric, value, relative_noise, bounds=(-math.inf, math.inf)):
     '''The leaf to write: [reference, lower, upper, unit].
 
-    The bound is 3 x noise, at least 0.05, at most 0.5, rounded up to two digits.  Times have it
-    above, all else below.  A fraction of a limit has an upper bound where it becomes impossible,
-    1.1, whatever the reference is.
+    The bound is 3 x noise, at least 0.05, at most 0.5, rounded up to two digits.  It is on the side that is worse, and on
+    the other one stands what is possible; where neither side is better it is on both.
+
+    :arg bounds: what is possible, :func:`plumbline.reference_peaks.possible`.
     '''
-    value = float(f'{value:.4g}')
+    value, better = float(f'{value:.4g}'), registry.better(metric)
     bound = min(MOST_BOUND, max(LEAST_BOUND, SIGMAS * relative_noise))
     bound = math.ceil(100 * bound - 1e-9) / 100
-    if metric in LESS_IS_BETTER:
-        return [value, None, bound, unit]
-    upper = None
-    if metric in FRACTIONS:
-        upper = max(0.0, math.floor(100 * (IMPOSSIBLE_OF_LIMIT / value - 1) + 1e-9) / 100)
-    return [value, -bound, upper, unit]
+    lower, upper = _rounded_up(1 - bounds[0] / value), _rounded_up(bounds[1] / value - 1)
+    if better != registry.LESS:
+        lower = bound if better == registry.MORE else min(bound, lower)
+    if better != registry.MORE:
+        upper = bound if better == registry.LESS else min(bound, upper)
+    return [value, None if lower == math.inf else -lower or 0.0, None if upper == math.inf else upper,
+            registry.find(metric).unit]
+
+
+def _rounded_up(share):
+    '''To four digits; at least 0.  What is possible must not be cut off.'''
+    if not 0 < share < math.inf:
+        return max(0.0, share)
+    unit = 10.0 ** (math.floor(math.log10(share)) - 3)
+    return float(f'{math.ceil(share / unit - 1e-6) * unit:.4g}')
 
 
 def _case(row):
@@ -148,8 +156,6 @@ def _unusable(rows):
         return 'a value is missing or not a number'
     if not 0 < np.median([row['value'] for row in rows]) < math.inf:
         return 'not a positive finite value'
-    if last['metric'] == 'spread':
-        return 'a spread has no reference: the cap on spreads judges it'
     if last['reason'].startswith('not judged'):
         return last['reason']
     if last['verdict'] == verdict.FAIL and last['reference_from'] == 'portable.yaml':
@@ -172,53 +178,69 @@ def _machine(record):
 def _provenance(rows):
     '''Where a reference comes from; machine and compiler are those of the latest session.'''
     detail = json.loads(rows[-1]['detail'] or '{}')
-    records = detail.get('records') or [{}]
-    own = [record for record in records if record.get('variant') == rows[-1]['subject']]
+    measured = _record(rows[-1]) or (detail.get('records') or [{}])[0]
     return {'when': f"{rows[-1]['started']:%Y-%m-%d}",
             'sessions': len({row['session'] for row in rows}),
             'n': sum(row['n'] for row in rows),
             'spread': float(f'{_noise_of(rows):.2g}'),
             'machine': _machine(detail.get('machine')),
-            'compiler': (own or records)[0].get('compiler')}
+            'compiler': measured.get('compiler')}
 
 
-def _within_states(rows, peaks):
-    '''(leaf, provenance, why it is skipped, why it is refused) of one metric: its leaf is that of the usual state, and its
-    provenance has those of the others.'''
+def _within_states(rows, portable, peaks):
+    '''(leaf, provenance, why it is skipped) of one metric: its leaf is that of the usual state, and its provenance has those
+    of the others.
+
+    :arg portable: the portable references that apply, metric -> leaf.
+    '''
     (state, usual), *others = states.grouped(rows)
-    leaf, unusable, refused = _evaluate(usual, peaks)
+    leaf, unusable = _evaluate(usual, portable, peaks)
     if leaf is None:
-        return None, None, unusable, refused
+        return None, None, unusable
     provenance = _provenance(usual)
     if state:
         provenance['state'] = state
         provenance['states'] = [
             {'state': other, 'reference': found, **{key: origin[key] for key in ('sessions', 'n', 'spread')}}
-            for other, its_rows in others for found, origin in [(_evaluate(its_rows, peaks)[0], _provenance(its_rows))] if found]
-    return leaf, provenance, None, None
+            for other, its_rows in others
+            for found, origin in [(_evaluate(its_rows, portable, peaks)[0], _provenance(its_rows))] if found]
+    return leaf, provenance, None
 
 
-def _evaluate(rows, peaks):
-    '''(leaf, why it is skipped, why it is refused) of one metric in one state; just one is not None.'''
-    unusable, first = _unusable(rows), rows[0]
+def _evaluate(rows, portable, peaks):
+    '''(leaf, why it is skipped) of one metric in one state; just one is not None.'''
+    unusable, first, measured = _unusable(rows), rows[0], _record(rows[-1])
     if unusable:
-        return None, unusable, None
+        return None, unusable
     value, relative = float(np.median([row['value'] for row in rows])), _noise_of(rows)
-    refused = (impossible(first['name'], value, first['unit'], peaks, first['level'],
-                          first['threads'])
-               or above_own_limit(rows, value))
+    bounds = possible(first['metric'], portable.get(first['name']), measured)
+    refused = impossible(first['name'], value, bounds, peaks, first['level'], first['threads'])
+    own = [row['limit'] for row in rows if row['limit'] is not None]
+    if first['metric'] == 'bandwidth' and own:
+        of_limit = possible('of_limit', portable.get(f"of_limit.{first['subject']}"), measured)
+        refused = refused or above_own_limit(value, float(np.median(own)), of_limit[1], measured)
     if refused:
-        return None, None, refused
+        return None, f'{refused}; the model, the measurement or the peak is wrong'
     if not relative <= MOST_NOISE:
-        return None, f'noise {relative:.2f} above {MOST_NOISE}', None
-    return reference_of(first['metric'], value, relative, first['unit']), None, None
+        return None, f'noise {relative:.2f} above {MOST_NOISE}'
+    return reference_of(first['metric'], value, relative, bounds), None
+
+
+def _record(row):
+    '''The measurement record that a row's samples are of, or :obj:`None`.'''
+    records = json.loads(row['detail'] or '{}').get('records') or ()
+    if row['record'] is not None:
+        return records[row['record']]
+    return next((record for record in records if record.get('variant') == row['subject']), None)
 
 
 def _groups(rows, files, skipped):
     '''Rows by (test, key path, name of the metric); complains where two cases share a path.'''
     by_test, groups, owner = defaultdict(list), defaultdict(list), {}
     for row in rows:
-        if row['result'] == 'pass' or row['fail_phase'] == 'performance':
+        if row['metric'] not in registry.METRICS:
+            skipped.append((f"{row['display_name']} {row['name']} in {row['session']}", 'its metric is not in the registry'))
+        elif row['result'] == 'pass' or row['fail_phase'] == 'performance':
             by_test[row['check']].append(row)
         else:
             skipped.append((f"{row['display_name']} {row['name']} in {row['session']}",
@@ -241,8 +263,8 @@ def record(archive_root, system, out_path, sessions=5, tests='', peaks=None):
     Only the last run of each test case counts, and only if it passed sanity.  Values that were
     judged UNSTABLE, or FAIL by the site's own references, count too: a changed machine needs new
     ones just when the old ones fail.  A FAIL by ``portable.yaml`` is not recorded away.  What is
-    too noisy is not recorded but listed.  Each node of a session counts as one value.  Entries of
-    other tests, and comments, stay.
+    too noisy, or above what the hardware can do, is not recorded but listed.  Each node of a session
+    counts as one value.  Entries of other tests, and comments, stay.
 
     :arg archive_root: the archive's folder.
     :arg system: ReFrame's name of the system.
@@ -252,31 +274,23 @@ def record(archive_root, system, out_path, sessions=5, tests='', peaks=None):
     :arg tests: regular expression on the display names, as ReFrame's ``-n``; all by default.
     :arg peaks: see :func:`plumbline.reference_peaks.check`.
     :returns: :class:`Recorded`.
-    :raises PlumblineError: if nothing was measured, if a value is above what the hardware can do
-        (nothing is written then), or if the file is malformed or cannot be written.
+    :raises PlumblineError: if nothing was measured, or if the file is malformed or cannot be written.
     '''
     path = Path(out_path)
     if path.name == 'portable.yaml' or sessions < 1:
         raise PlumblineError(f'{path}: references are recorded from at least one session into the '
                              "site's own file; portable.yaml is written by hand")
     rows, names = _rows(archive_root, system, sessions, tests)
-    portable = path.parent / 'portable.yaml'
-    if not portable.exists():
-        portable = directory() / 'portable.yaml'
-    files = [load(file) if file.exists() else {} for file in (path, portable)]
-    result, leaves, wrong = Recorded(path, names), [], []
-    groups, index = _groups(rows, files, result.skipped)
+    portable, result, leaves = portable_beside(path), Recorded(path, names), []
+    groups, index = _groups(rows, (load(path) if path.exists() else {}, portable), result.skipped)
     for place, its_rows in sorted(groups.items()):
-        where = '/'.join(place)
-        leaf, provenance, unusable, refused = _within_states(its_rows, peaks)
-        if refused:
-            wrong.append(f'{where} {refused}')
-        elif unusable:
+        (test, *keys, _), where = place, '/'.join(place)
+        leaf, provenance, unusable = _within_states(its_rows, lookup(portable, test, keys, index[test]), peaks)
+        if unusable:
             result.skipped.append((where, unusable))
         else:
             result.written[where] = leaf
             leaves.append((place, leaf, provenance))
-    refuse(wrong, f'{path}: refused, nothing is written')
     if not leaves:
         raise PlumblineError(f'{path}: nothing to record, all {len(result.skipped)} metrics were '
                              f'skipped, the first because: {result.skipped[0][1]}')

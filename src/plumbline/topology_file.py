@@ -84,9 +84,9 @@ def _facts(node):
 
 
 def figures(node):
-    '''What can be said in numbers: name -> (value, unit, how much nodes of a kind may differ).'''
-    return {'cores': (len(node['processor']['topology']['cores']), '1', 0),
-            'memory': (node['memory'], 'bytes', MEMORY_DIFFERS)}
+    '''What can be said in numbers: name -> (value, how much nodes of a kind may differ).'''
+    return {'cores': (len(node['processor']['topology']['cores']), 0),
+            'memory': (node['memory'], MEMORY_DIFFERS)}
 
 
 def differences(old, new):

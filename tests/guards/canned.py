@@ -17,7 +17,7 @@ class Story:
     def evaluate(self):
         group, = metrics.groups(self.measurements)
         found = self.against_limit(group)['plain']
-        yield metrics.Metric('of_limit', 'plain', found.samples, '1', found.limit)
+        yield metrics.Metric('of_limit', 'plain', found.samples, limit=found.limit)
         for record in metrics.kernels(group):
             yield metrics.bandwidth(record, 'plain', found.limit)
 
@@ -66,7 +66,7 @@ class NotANumber(Canned):
     story = 'good'
 
     def evaluate(self):
-        yield metrics.Metric('time', None, metrics.np.full(12, metrics.np.nan), 's')
+        yield metrics.Metric('time', None, metrics.np.full(12, metrics.np.nan))
 
 
 @rfm.simple_test
@@ -76,7 +76,36 @@ class OtherMetric(Canned):
     story = 'good'
 
     def evaluate(self):
-        yield metrics.Metric('time', 'plain', metrics.np.full(12, 7.0), 's')
+        yield metrics.Metric('time', 'plain', metrics.np.full(12, 7.0))
+
+
+@rfm.simple_test
+class Unregistered(Canned):
+    '''Does a metric count that the registry does not know?'''
+
+    story = 'good'
+
+    def evaluate(self):
+        yield metrics.Metric('bandwith', 'plain', metrics.np.full(12, 7.0))
+
+
+@rfm.simple_test
+class Directions(Canned):
+    '''Does a reference that was recorded see each of them get worse?'''
+
+    story = 'good'
+    tags = set()
+
+    #: How much worse than usual.
+    worse = variable(float, value=1.0)
+
+    def evaluate(self):
+        for name in ('communication', 'growth', 'redundancy', 'slowdown', 'split_over_fused'):
+            yield metrics.Metric(name, 'plain', metrics.np.full(12, 2 * self.worse))
+        for name in ('speedup', 'of_parts', 'work'):
+            yield metrics.Metric(name, 'plain', metrics.np.full(12, 0.8 / self.worse))
+        for name, impossible in (('of_limit', 1.2), ('of_time', 1.01)):
+            yield metrics.Metric(name, 'plain', metrics.np.full(12, impossible))
 
 
 @rfm.simple_test

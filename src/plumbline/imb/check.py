@@ -130,12 +130,12 @@ class ImbCheck(MpiCheck):
             at = subject(case, self.transport)
             single = subject(case, self.transport, with_size=False)
             if 'bandwidth' not in case.values:
-                yield metrics.Metric('latency', at, case.seconds * 1e6, 'us')
+                yield metrics.Metric('latency', at, case.seconds * 1e6)
             elif case.bytes == min(self.fitting) or case.kind == 'element':
-                yield metrics.Metric('latency', single, case.seconds * 1e6, 'us')
+                yield metrics.Metric('latency', single, case.seconds * 1e6)
             if 'bandwidth' in case.values and case.kind != 'element':
-                yield metrics.Metric('bandwidth', at, case.values['bandwidth'], 'MB/s')
+                yield metrics.Metric('bandwidth', at, case.values['bandwidth'])
             if 'overlap' in case.values:
-                yield metrics.Metric('overlap', at, case.values['overlap'] / 100, '1', unjudged=_OVERLAP)
+                yield metrics.Metric('overlap', at, case.values['overlap'] / 100, unjudged=_OVERLAP)
             if 't_ovrl' in case.values and case.kind == 'passive':
-                yield metrics.Metric('latency_busy_target', at, case.values['t_ovrl'], 'us')
+                yield metrics.Metric('latency_busy_target', at, case.values['t_ovrl'])

@@ -7,8 +7,9 @@ widths of the compiled loops are told where they do.
 import re
 from dataclasses import dataclass
 
-from plumbline import lost_time, metrics
+from plumbline import lost_time
 from plumbline.codegen import EFFECT
+from plumbline.model import registry
 
 from . import drawing, quantity
 from .readings import grouped, limit_of
@@ -80,7 +81,7 @@ def _width(detail, row):
 
 
 def _cells(entries):
-    more = next(iter(entries.values()))[0]["metric"] in metrics.MORE_IS_BETTER
+    more = registry.better(next(iter(entries.values()))[0]["metric"]) == registry.MORE
     pick = max if more else min
     best, _, best_detail = pick(entries.values(), key=lambda entry: entry[0]["value"])
     return {

@@ -64,7 +64,7 @@ class PredictionCheck(ProgramCheck):
         for cell in self.found['cells']:
             name = f"{self.application}.{cell['processes']}.{cell['latency']:g}us"
             kind = 'communication' if not cell['fitted'] else 'communication_fitted'
-            yield metrics.Metric(kind, name, np.array([cell['percent'] / 100]), '1',
+            yield metrics.Metric(kind, name, np.array([cell['percent'] / 100]),
                                  unjudged=f"published: {cell['published']:g} %")
         off = [abs(cell['difference']) / 100 for cell in self.found['cells'] if not cell['fitted']]
-        yield metrics.Metric('difference', self.application, np.array([np.mean(off)]), '1')
+        yield metrics.Metric('difference', self.application, np.array([np.mean(off)]))

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from plumbline.metrics import LESS_IS_BETTER, MORE_IS_BETTER
-from plumbline.model import states
+from plumbline.model import registry, states
 from plumbline.statistics import MAD_TO_SIGMA
 
 #: Fewer nodes than this cannot say which of them is odd.
@@ -42,7 +41,7 @@ CONFIRMED, AS_FAR = 3.0, 0.5
 SORT = 1 / 3
 
 #: Metric -> whether a high value is bad (1) or a low one (-1).  Others say what a node is, not how fast.
-BAD = {**dict.fromkeys(MORE_IS_BETTER, -1), **dict.fromkeys(LESS_IS_BETTER, 1)}
+BAD = {name: -entry.better for name, entry in registry.METRICS.items() if entry.better != registry.NEITHER}
 
 #: What peers have in common, and what tells one of their metrics from the others.
 PEERS = ['system', 'partition', 'environ', 'kind']

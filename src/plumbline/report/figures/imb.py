@@ -3,6 +3,7 @@
 import numpy as np
 
 from plumbline.imb.subjects import read
+from plumbline.model import registry
 
 from .. import drawing, quantity
 from ..readings import quartiles
@@ -19,10 +20,10 @@ _UNTOUCHED = (
     "IMB never touches its buffers: where a cache is shared, this is more than a message that is used would get (hager2007, "
     "section 3.2)."
 )
-#: Metric -> (what it is called, label of the axis, unit, caption).
+#: Metric -> (what it is called, caption).
 KINDS = {
-    "bandwidth": ("Bandwidth", "bandwidth (MB/s)", "MB/s", f"Mbytes/sec as IMB counts them; {_RUNS}. {_UNTOUCHED}"),
-    "latency": ("Time", "time (us)", "us", f"Time of one repetition, of the slowest process; {_RUNS}."),
+    "bandwidth": ("Bandwidth", f"Mbytes/sec as IMB counts them; {_RUNS}. {_UNTOUCHED}"),
+    "latency": ("Time", f"Time of one repetition, of the slowest process; {_RUNS}."),
 }
 
 
@@ -43,7 +44,7 @@ def _processes(detail):
 
 
 def _figures(metric, rows, at):
-    name, label, unit, caption = KINDS[metric]
+    (name, caption), unit = KINDS[metric], registry.find(metric).unit
     curves = {}
     for row in rows:
         what, size = read(row["subject"])
@@ -58,7 +59,7 @@ def _figures(metric, rows, at):
         sizes = sorted({size for points in drawn.values() for size in points})
         ticks = [quantity.size(size) for size in sizes]
         figure.update_xaxes(type="log", title="message", tickvals=sizes, ticktext=ticks, tickangle=-45)
-        drawing.log_values(figure, drawn, label)
+        drawing.log_values(figure, drawn, f"{name.lower()} ({unit})")
         part = f" ({begin // MOST_CURVES + 1})" if len(names) > MOST_CURVES else ""
         yield f"{name} by IMB{part}, {at}", caption, figure
 

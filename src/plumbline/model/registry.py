@@ -1,0 +1,160 @@
+'''The registry of metrics: of each name its unit, which way is better, how much of it there can be, and what it says.
+
+A check yields no metric that is not entered here (:class:`plumbline.metrics.Metric`).  Everything that asks which way is worse,
+which unit, whether a value is possible, or which metrics are pooled asks here; the table in ``README.rst`` is tested against it.
+'''
+
+from dataclasses import dataclass
+
+from plumbline.errors import PlumblineError
+
+#: Which way is better; of what has neither only a person can say, and a change to either side is one.
+MORE, LESS, NEITHER = 1, -1, 0
+
+#: What a metric scatters as: a ratio within one process, whose drift cancels; a rate or a time, with the subsystem that it is of;
+#: or a count, the same in every run.
+RATIO, ABSOLUTE, COUNT = 'ratio', 'absolute', 'count'
+
+#: Subsystems of a node and of what connects nodes; ``MEMORY`` and ``MESSAGES`` by number of threads and by transport.
+CORE, L1, L2, L3, LATENCY, FILES = 'core', 'L1', 'L2', 'L3', 'latency', 'files'
+MEMORY_ONE, MEMORY_ALL = 'memory, one thread', 'memory, all threads'
+MESSAGES_SHM, MESSAGES_NETWORK = 'messages, shared memory', 'messages, network'
+CPU_TIME, TOPOLOGY, NO_MACHINE = 'CPU availability', 'topology', 'none'
+
+#: By the first part of a check's name, where that decides; elsewhere the level does.
+_OF_CHECKS = {'fileio': FILES, 'latency': LATENCY, 'tlb': LATENCY, 'redundancy': CORE, 'cores': CORE, 'dgemm': CORE}
+_OF_LEVELS = {'L1': L1, 'L2': L2, 'L3': L3, 'cache': L2}      # 'cache': the largest that a core has alone
+_SENDERS, _BETWEEN_NODES = ('pingpong', 'imb', 'rma', 'shmem', 'datatype', 'latency_sensitivity', 'node_pairs'), ('pingpong_nodes', 'node_pairs')
+
+#: What two measurements of one process that were taken together may differ by.
+_TOLERANCE = 1.1
+
+
+@dataclass(frozen=True)
+class Entry:
+    '''A metric.
+
+    :attr unit: MB/s, Mflop/s, MHz, us, s, bytes, entries or 1.
+    :attr better: :data:`MORE`, :data:`LESS` or :data:`NEITHER`.
+    :attr text: what it says, for people.
+    :attr upper: the most that any hardware gives, in ``unit``, tolerance included; None where there is no such number.
+    :attr noise: :data:`RATIO`, :data:`ABSOLUTE` or :data:`COUNT`.
+    :attr subsystem: None where check, level, threads or transport decide.
+    '''
+    unit: str
+    better: int
+    text: str
+    upper: float | None = None
+    noise: str = RATIO
+    subsystem: str | None = None
+
+
+def _rate(unit, text, better=MORE, subsystem=None):
+    return Entry(unit, better, text, None, ABSOLUTE, subsystem)
+
+
+def _count(unit, text, better=NEITHER, subsystem=None):
+    return Entry(unit, better, text, None, COUNT, subsystem)
+
+
+#: Name -> :class:`Entry`.
+METRICS = {
+    # Rates and times.
+    'bandwidth': _rate('MB/s', 'application bytes per second'),
+    'flops': _rate('Mflop/s', 'floating-point operations per second'),
+    'latency': _rate('us', 'time of one access, message or call', LESS),
+    'latency_busy_target': _rate('us', 'time of a one-sided transfer whose target computes', LESS),
+    'latency_tolerance': _rate('us', 'latency, added to every message, that costs a given share of the time', MORE),
+    'overhead': _rate('us', 'what the MPI adds to handing over a cache line', LESS),
+    'time': _rate('s', 'elapsed time', LESS),
+    'clock': _rate('MHz', 'clock of one core, and of all when all of them work', MORE, CORE),
+    # Shares of what the machine can do.
+    'of_limit': Entry('1', MORE, 'traffic rate over that of the best limit stream beside it', _TOLERANCE),
+    'of_parts': Entry('1', MORE, 'time predicted from its parts over the time measured; above 1 they overlap'),
+    'of_peak': Entry('1', MORE, "rate over the datasheet's", 1.02),
+    'of_fma': Entry('1', MORE, 'DGEMM over the peak of fused multiply-adds', _TOLERANCE, subsystem=CORE),
+    'of_time': Entry('1', MORE, 'share of the time that the system gave to the threads', 1.0, subsystem=CPU_TIME),
+    'of_median': Entry('1', MORE, 'the worst core or node over the median one', 1.0),
+    'of_topology': Entry('1', MORE, 'share of the pairs of cores that are as near as the topology says', 1.0, subsystem=TOPOLOGY),
+    'of_contiguous': Entry('1', MORE, 'rate of a strided message over that of a contiguous one'),
+    'clock_ratio': Entry('1', MORE, 'clock with all cores at work over that of one alone', subsystem=CORE),
+    'efficiency': Entry('1', MORE, 'rate of n threads over n times that of one'),
+    'overlap': Entry('1', MORE, "share of a message's time that computing hides", 1.0),
+    'progress': Entry('1', MORE, 'time of a one-sided transfer over that to a target which computes'),
+    'communication': Entry('1', LESS, 'share of the time spent in communication'),
+    'communication_fitted': Entry('1', NEITHER, 'the same, of the published cell that the simulation was fitted to',
+                                  subsystem=NO_MACHINE),
+    # One way against another.
+    'speedup': Entry('1', MORE, 'rate over that of the usual way'),
+    'rate': Entry('1', MORE, 'execution rate over that of the usual way'),
+    'slowdown': Entry('1', LESS, 'time over that of the undisturbed case'),
+    'growth': Entry('1', LESS, 'latency of a level over that of the one below it', subsystem=LATENCY),
+    'power_of_two': Entry('1', MORE, '``of_limit`` of a power of two over the mean of its neighbours'),
+    'split_over_fused': Entry('1', NEITHER, 'rate of the split loop over that of the fused one'),
+    'traffic': Entry('1', NEITHER, 'traffic counted over traffic by model'),
+    'redundancy': _count('1', 'operations over those of the way with the fewest', LESS),
+    'work': _count('1', 'operations counted over those counted by hand'),
+    'equation': Entry('1', NEITHER, 'relative rate over speed-up times relative work: 1 by definition'),
+    'difference': _count('1', 'mean difference of the simulation from the published table', LESS, NO_MACHINE),
+    # Sizes and counts.
+    'capacity': _rate('bytes', 'how much of a cache is ours', MORE),
+    'cores': _count('1', 'cores of the node', MORE, TOPOLOGY),
+    'memory': _count('bytes', 'memory of the node', MORE, TOPOLOGY),
+    'knee': _count('1', 'streams beyond which the prefetcher gives up'),
+    'half_bandwidth_size': _rate('bytes', 'size of a message that reaches half the bandwidth', NEITHER),
+    'half_window': _rate('1', 'messages outstanding that reach half the rate', NEITHER),
+    'page_in_force': _count('bytes', 'memory that one translation covers', NEITHER, LATENCY),
+    'tlb_entries': _count('entries', 'entries of a TLB', NEITHER, LATENCY),
+    'tlb_reach': _count('bytes', 'memory that the entries of a TLB cover', NEITHER, LATENCY),
+}
+
+
+def find(name):
+    '''The :class:`Entry` of a metric.
+
+    :raises PlumblineError: if there is none.
+    '''
+    if name not in METRICS:
+        raise PlumblineError(f'metric {name!r} is not in the registry; enter it in src/plumbline/model/registry.py, or yield one that is')
+    return METRICS[name]
+
+
+def better(name):
+    '''Which way is better; of a metric that an archive has and the registry no longer, :data:`NEITHER`.'''
+    return METRICS[name].better if name in METRICS else NEITHER
+
+
+def subsystem(check, metric, subject=None, level=None, threads=None, transport=None):
+    '''The part of the machine that a metric tells of, e.g. ``L2`` or ``memory, all threads``.
+
+    :arg check: name of the check's class.
+    :arg subject: its parts between dots are places and transports, too.
+    :arg level: that of the record, or of the check.
+    :arg threads: ``one``, ``all`` or a number; memory is that of all threads unless it is one.
+    :arg transport: ``shm``, ``tcp``, ``default``, ...; messages are those of the network unless it is ``shm``.
+    '''
+    known, parts = find(metric).subsystem, (subject or '').split('.')
+    if known:
+        return known
+    if check.endswith('_simulated'):
+        return NO_MACHINE
+    if check.startswith(_SENDERS):
+        shared = 'shm' in (transport, *parts) and not check.startswith(_BETWEEN_NODES)
+        return MESSAGES_SHM if shared else MESSAGES_NETWORK
+    first = check.split('_')[0]
+    if first in _OF_CHECKS:
+        return _OF_CHECKS[first]
+    place = next((_OF_LEVELS[part] for part in (*parts, level) if part in _OF_LEVELS), None)
+    return place or (MEMORY_ONE if str(threads) in ('one', '1') else MEMORY_ALL)
+
+
+def noise_class(check, metric, subject=None, **where):
+    '''The metrics that scatter alike, for pooling: ``ratio``, ``count``, or what a rate or a time is of.
+
+    :arg where: as of :func:`subsystem`.
+    '''
+    kind = find(metric).noise
+    if kind != ABSOLUTE:
+        return kind
+    part = subsystem(check, metric, subject, **where)
+    return 'cache' if part in (CORE, L1, L2, L3) else part.partition(',')[0]

@@ -1,0 +1,86 @@
+'''The registry of metrics: it holds what the checks yield, and all that knows units or directions agrees with it.'''
+
+import re
+
+import pytest
+import rfm
+
+from plumbline import schemas
+from plumbline.errors import PlumblineError
+from plumbline.metrics import Metric
+from plumbline.model import registry
+from plumbline.report import quantity
+
+PLACES = [
+    (('triad_memory', 'of_limit', 'plain', 'memory', 'one'), 'memory, one thread', 'ratio'),
+    (('triad_memory', 'bandwidth', 'plain', None, 'all'), 'memory, all threads', 'memory'),
+    (('triad_curve', 'bandwidth', 'plain.L2', None, 'one'), 'L2', 'cache'),
+    (('triad_scaling', 'efficiency', 'all', 'cache', 'all'), 'L2', 'ratio'),
+    (('node_speed', 'flops', 'L1', None, 'all'), 'L1', 'cache'),
+    (('node_speed', 'of_time', None, None, 'all'), 'CPU availability', 'ratio'),
+    (('cores', 'clock', 'one', None, 'all'), 'core', 'cache'),
+    (('cores', 'of_topology', 'pairs', None, 'all'), 'topology', 'ratio'),
+    (('latency_curve', 'latency', 'memory.huge', None, 'one'), 'latency', 'latency'),
+    (('tlb', 'tlb_entries', 'L1.4KiB', None, 'one'), 'latency', 'count'),
+    (('fileio_modes', 'bandwidth', 'whole_stream.write', None, None), 'files', 'files'),
+    (('pingpong', 'latency', 'standard.shm', None, None), 'messages, shared memory', 'messages'),
+    (('pingpong', 'bandwidth', 'standard.tcp', None, None), 'messages, network', 'messages'),
+    (('imb_mpi1', 'latency', 'PingPong.4B.shm', None, None), 'messages, shared memory', 'messages'),
+    (('node_pairs', 'of_median', 'latency', None, None), 'messages, network', 'ratio'),
+    (('pingpong_nodes', 'latency', 'tcp.nodes', None, None), 'messages, network', 'messages'),
+    (('latency_simulated', 'communication', 'cg.16.1us', None, None), 'none', 'ratio'),
+    (('topology', 'memory', None, None, None), 'topology', 'count'),
+]
+
+
+@pytest.mark.parametrize('where, subsystem, noise', PLACES)
+def test_subsystem_and_noise_by_check_level_threads_and_transport(where, subsystem, noise):
+    check, metric, subject, level, threads = where
+    assert registry.subsystem(check, metric, subject, level, threads) == subsystem
+    assert registry.noise_class(check, metric, subject, level=level, threads=threads) == noise
+
+
+def test_the_transport_of_a_check_counts_where_the_subject_has_none():
+    assert registry.subsystem('latency_sensitivity', 'slowdown', 'cg.5us', transport='shm') == 'messages, shared memory'
+    assert registry.subsystem('latency_sensitivity', 'slowdown', 'cg.5us', transport='tcp') == 'messages, network'
+
+
+def test_a_metric_takes_its_unit_from_the_registry_and_no_other_name():
+    assert Metric('latency', 'L1', [1.0]).unit == 'us'
+    with pytest.raises(PlumblineError, match="metric 'bandwith' is not in the registry; enter it in src/plumbline/model/registry.py"):
+        Metric('bandwith', None, [1.0])
+    with pytest.raises(TypeError):
+        Metric('bandwidth', None, [1.0], 'GB/s')
+
+
+def yielded(pattern):
+    files = [path for folder in ('checks', 'src/plumbline') for path in (rfm.REPOSITORY / folder).rglob('*.py')]
+    return {name for path in files for name in re.findall(pattern, path.read_text())}
+
+
+def test_what_the_checks_name_is_entered():
+    named = yielded(r"\bMetric\(\s*'(\w+)'") | yielded(r"(?:skip_metric|leave_out)\(f?'(\w+)[.']") - {'all'}
+    assert len(named) > 25 and named <= set(registry.METRICS), named - set(registry.METRICS)
+
+
+def test_units_are_those_that_the_schemas_know_and_the_report_scales():
+    units = {entry.unit for entry in registry.METRICS.values()}
+    result, references = (schemas.validator(name).schema for name in ('result', 'references'))
+    assert units == set(result['$defs']['metric']['properties']['unit']['enum']) == set(quantity.SCALES)
+    assert units == set(references['$defs']['reference']['prefixItems'][3]['enum'])
+
+
+def table():
+    '''The registry as README.rst has it.'''
+    words = {registry.MORE: 'more', registry.LESS: 'less', registry.NEITHER: '-'}
+    rows = [(f'``{name}``', entry.unit, words[entry.better], f'{entry.upper:g}' if entry.upper else '', entry.text)
+            for name, entry in registry.METRICS.items()]
+    head = ('metric', 'unit', 'better', 'at most', 'what it says')
+    widths = [max(map(len, column)) for column in zip(head, *rows)]
+    rule = '  '.join('=' * width for width in widths)
+    lines = ['  '.join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in (head, *rows)]
+    return '\n'.join([rule, lines[0], rule, *lines[1:], rule, ''])
+
+
+def test_the_table_of_the_readme_is_the_registry():
+    assert table() in (rfm.REPOSITORY / 'README.rst').read_text(), f'README.rst, section Metrics, should have\n{table()}'
