@@ -1,6 +1,7 @@
 '''What of the caches is ours: the program, the model of its curve, and the checks that use it.'''
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from plumbline import capacity as caches
 from plumbline import topology
 from plumbline.errors import PlumblineError
 from plumbline.model import capacity as model
+from plumbline.report import table
 
+CHECKS = rfm.REPOSITORY / 'checks/memory'
 KIB, MIB = 2**10, 2**20
 CLAIMS = {'L1': 32 * KIB, 'L2': MIB, 'L3': 32 * MIB}
 LATENCY = {'L1': 1.3, 'L2': 5.0, 'L3': 25.0, 'memory': 110.0}
@@ -147,7 +150,7 @@ def test_capacity_changes_what_fits_a_layer(programs):
     def block(*options):
         record, = programs.measured('jacobi', '--variants', 'blocked', '--size', 402, '--planes', 6, *QUICK, *options).measurements
         return record
-    assert block('--capacity', 'L1=4096,L2=8192,L3=16384')['fetched' if 0 else 'traffic'] != block()['traffic']
+    assert block('--capacity', 'L1=4096,L2=8192,L3=16384')['traffic'] != block()['traffic']
 
 
 @pytest.mark.parametrize('text', ['L3', 'L3=', 'L3=many', 'L9=4096', 'L3=0', 'L2=4096,', 'L3=1.5'])
@@ -188,13 +191,21 @@ def test_a_disturbed_measurement_is_not_used():
     assert not caches.disturbed([{**lost, 'waited': 1.0}]) and not caches.disturbed([{**lost, 'waited': None}])
 
 
+def test_the_terminal_says_what_is_ours():
+    notes = ['L2: all of 1 MiB are ours', 'L3: 4.5 MiB (4 MiB to 5 MiB) of 32 MiB are ours', 'something else']
+    lines = [SimpleNamespace(check='capacity', detail={'notes': notes})] * 2
+    said = []
+    table._caches(lines, SimpleNamespace(line=lambda text: said.append(text.plain)))
+    assert said == ['caches: L3: 4.5 MiB (4 MiB to 5 MiB) of 32 MiB are ours']
+
+
 def options_of(case):
     words = case['plumbline']['command'].split()
     return {word: words[i + 1] for i, word in enumerate(words[:-1]) if word.startswith('--')}
 
 
 def test_what_is_given_goes_to_the_programs(measuring, tmp_path):
-    done = measuring(tmp_path, PLUMBLINE_CAPACITY='L1=16384').reframe('-c', 'checks/memory/limits.py', '-n', 'limits.*one', '-p', 'gnu', *rfm.small())
+    done = measuring(tmp_path, PLUMBLINE_CAPACITY='L1=16384').reframe('-n', 'limits.*one', *rfm.small(), checks=CHECKS / 'limits.py')
     case, = done.cases().values()
     rfm.assert_measured(case)
     assert options_of(case)['--capacity'] == 'L1=16384'
@@ -205,7 +216,7 @@ def test_what_is_given_goes_to_the_programs(measuring, tmp_path):
 @two_cpus
 def test_one_measurement_for_all(measuring, tmp_path):
     '''The check reads what the fixture has measured.'''
-    done = measuring(tmp_path, PLUMBLINE_CAPACITY='measured').reframe('-c', 'checks/memory/capacity.py', '-p', 'gnu', *rfm.small())
+    done = measuring(tmp_path, PLUMBLINE_CAPACITY='measured').reframe(*rfm.small(), checks=CHECKS / 'capacity.py')
     assert 'cache_capacity' in done.fixtures()
     case, = done.cases().values()
     if case['result'] == 'skip':

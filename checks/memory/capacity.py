@@ -39,7 +39,7 @@ class capacity(rfm.RunOnlyRegressionTest, NativeCheck):
                 self.note(f'{level}: {found.reason}: at most {bytes_text(found.ours)} of {bytes_text(found.claim)} are ours')
                 continue
             low, high = map(bytes_text, found.interval)
-            part = 'all' if found.is_whole else bytes_text(found.ours)
-            self.note(f'{level}: {part} of {bytes_text(found.claim)} is ours (the latency rises at {low} to {high})')
+            part = 'all' if found.is_whole else f'{bytes_text(found.ours)} ({low} to {high})'
+            self.note(f'{level}: {part} of {bytes_text(found.claim)} are ours')
             yield metrics.Metric('capacity', level, found.samples, 'bytes')
             yield metrics.Metric('of_topology', level, found.samples / found.claim, '1')
