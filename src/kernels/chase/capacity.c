@@ -18,7 +18,7 @@ static const pl_variant variants[] = {
 };
 
 /* A pass has so many loads at least, of few lines (which are near) more.  Of more lines than it has loads it is one or more of the
- * parts of the cycle, of others whole rounds. */
+ * parts of the cycle, of others whole rounds, an odd number: half of them does not end where they begin. */
 enum { LOADS = 1 << 14, FEW_LINES = 1 << 11, LOADS_OF_FEW_LINES = 1 << 16, PARTS = 256, CHAINS = 16 };
 
 /* Visits before a pass: as many as make them faster, these at least where the lines could be in a cache. */
@@ -48,7 +48,7 @@ static int timed_parts(size_t n) { return (int)((LOADS - 1) / (n / PARTS) + 1); 
 static size_t loads_of(size_t n)
 {
     const size_t least = n > FEW_LINES ? LOADS : LOADS_OF_FEW_LINES;
-    return in_parts(n) ? (size_t)timed_parts(n) * (n / PARTS) : (least - 1) / n * n + n;
+    return in_parts(n) ? (size_t)timed_parts(n) * (n / PARTS) : (((least - 1) / n + 1) | 1) * n;
 }
 
 static void *create(const pl_case *c)
