@@ -106,6 +106,8 @@ class Workplace:
                             if not key.startswith(_FOREIGN)}
         # ReFrame leaves a log in TMPDIR.
         self.environment |= {'HOME': str(folder), 'TMPDIR': str(folder), 'PLUMBLINE_REPORTS': str(folder / 'reports')}
+        # Seconds that only the tests of the capacity need.
+        self.environment |= {'PLUMBLINE_CAPACITY': 'topology'}
         self.environment |= {'PATH': str(path)} if path else {}
         self.environment |= {key: str(value) for key, value in environment.items()}
         self.report = folder / 'run.json'

@@ -3,8 +3,9 @@ import reframe as rfm
 from plumbline import metrics
 from plumbline.analysis import cores as model
 from plumbline.analysis import levels
-from plumbline.check import NativeCheck, granted
+from plumbline.check import NativeCheck
 from plumbline.mpi.pairs import LEAST_NODES
+from plumbline.node import granted
 from plumbline.topology import cpu_order
 from reframe.core.builtins import run_after, variable
 

@@ -2,7 +2,6 @@ import numpy as np
 import reframe as rfm
 from plumbline import metrics, tlb
 from plumbline.check import NativeCheck
-from plumbline.probe import GIVEN
 from reframe.core.builtins import parameter, variable
 
 
@@ -31,7 +30,7 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
     def has_its_pages(self, record):
         '''Base pages are always given; huge ones if the kernel finds some.'''
         share = record['huge_page_share']
-        if self.pages == 'base' or (share is not None and share >= GIVEN):
+        if self.pages == 'base' or (share is not None and share >= tlb.GIVEN):
             return True
         self.skip_metric(f"latency.{record['level']}.{self.pages}", f'huge pages were asked for; their share is {share}')
         return False

@@ -1,7 +1,8 @@
 import numpy as np
 import reframe as rfm
 from plumbline import lost_time, metrics, topology
-from plumbline.check import NativeCheck, granted
+from plumbline.check import NativeCheck
+from plumbline.node import granted
 from reframe.core.builtins import parameter, run_after, variable
 
 #: A sample that takes so many times the median is told of.

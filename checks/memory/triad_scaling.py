@@ -27,7 +27,7 @@ class triad_scaling(rfm.RunOnlyRegressionTest, NativeCheck):
         processor = self.current_partition.processor
         private = [cache['type'] for cache in processor.topology['caches']
                    if cache['num_cpus'] <= processor.num_cpus_per_core]
-        each = topology.working_set(processor, max(private), self.all_cpus[:1]) // 32
+        each = topology.working_set(topology.reduced(processor, self.ours()), max(private), self.all_cpus[:1]) // 32
         for threads in range(1, len(self.all_cpus) + 1):
             self.intended[each * threads] = max(private)
         return ['--size', each, '--per-thread']

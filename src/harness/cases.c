@@ -212,6 +212,10 @@ void pl_each_group(const pl_kernel *kernel, const pl_options *o, void (*use)(pl_
         int at[PL_MAX_TUNING] = {0};
         do {
             build(&g, kernel, o, o->sizes.value[s], number++, at);
+            if (kernel->sizes_by_turns && s + 1 < o->sizes.count) {
+                number--;
+                break;
+            }
             use(&g, o, argument);
             clear(&g);
         } while (next_tuning(kernel, o, true, at));

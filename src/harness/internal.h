@@ -7,7 +7,6 @@
 #include "plumbline.h"
 
 /* clock.c */
-double pl_now(void);                /* seconds, monotonic */
 double pl_clock_resolution(void);   /* smallest step seen, seconds */
 
 /* options.c */
@@ -42,6 +41,10 @@ typedef struct { int count; pl_cache *cache; } pl_caches;
 pl_cpus pl_parse_cpulist(const char *text, const char **rest);  /* rest: where the list ends; may be NULL */
 pl_cpus pl_allowed_cpus(void);          /* the same list at every call: not to be freed */
 pl_caches pl_caches_of(int cpu);        /* data and unified caches; read once: not to be freed */
+/* What is ours of each cache of a level, bytes: where it is less than the cache's size, it is what working sets and shares of the
+ * cache are compared with.  0: not given. */
+enum { PL_LEVELS = 4 };
+extern size_t pl_capacity[PL_LEVELS];   /* of L1 in [1] */
 int pl_numa_node_count(void);
 /* How many of the first threads are bound to CPUs of the first one's node, given the CPUs of each thread and node. */
 int pl_count_together(const pl_cpus *bound, int threads, const pl_cpus *node, int nodes);

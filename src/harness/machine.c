@@ -84,6 +84,15 @@ static void caches(int cpu)
     putchar(']');
 }
 
+static void capacity(void)
+{
+    int written = 0;
+    for (int level = 1; level < PL_LEVELS; level++)
+        if (pl_capacity[level])
+            printf("%s\"L%d\": %zu", written++ ? ", " : ", \"capacity\": {", level, pl_capacity[level]);
+    fputs(written ? "}" : "", stdout);
+}
+
 static void numa_nodes(void)
 {
     char line[4096], path[128];
@@ -135,6 +144,7 @@ void pl_write_machine(void)
     else
         fputs(", \"cpu_quota\": null", stdout);
     caches(allowed.count ? allowed.cpu[0] : 0);
+    capacity();
     numa_nodes();
     if (pl_processes.write_places)
         pl_processes.write_places();

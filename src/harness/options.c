@@ -102,6 +102,19 @@ static void sweep(const char *text, pl_sizes *list)
     free(copy);
 }
 
+/* L1=BYTES,L3=BYTES: what is ours of the caches. */
+static void capacities(const char *text)
+{
+    char *const copy = copy_of(text), *rest = copy, *item;
+    while ((item = next_item("capacity", &rest))) {
+        const int level = item[0] == 'L' && item[1] > '0' && item[1] < '0' + PL_LEVELS && item[2] == '=' ? item[1] - '0' : 0;
+        if (!level)
+            pl_fail("--capacity %s: give what is ours of each cache of a level in bytes, for example L2=524288,L3=4718592", item);
+        pl_capacity[level] = size("capacity", item + 3, 1024, MAX_SIZE);
+    }
+    free(copy);
+}
+
 /* Choices of a fixed set of words, as their positions. */
 static void words(const char *option, const char *text, const char *const *known, pl_numbers *list)
 {
@@ -218,6 +231,7 @@ static _Noreturn void help(const pl_kernel *kernel)
            "  --per-thread           sizes are per thread\n"
            "  --threads T,..         interleaved as well (default 1)\n"
            "  --cpus C,..            fail unless thread or rank i ran on the i-th of these CPUs\n"
+           "  --capacity L3=BYTES,.. what is ours of each cache of a level, where that is less than its size\n"
            "  --init parinit,noinit  first touch by every thread, or by thread 0\n"
            "  --alloc dynamic,static arrays of just the length needed, or of a fixed maximum length\n"
            "  --shift K,..           arrays aligned to 4096 bytes and shifted by 0, K, 2K, ... bytes\n"
@@ -319,11 +333,11 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
     static const char *const inits[] = {"parinit", "noinit", NULL}, *const allocs[] = {"dynamic", "static", NULL},
                       *const pages[] = {"huge", "base", NULL}, *const syncs[] = {"block", "pass", NULL},
                       *const probes[] = {"on", "off", NULL};
-    enum { VARIANTS = 1, LIST, SIZE, SWEEP, PER_THREAD, THREADS, CPUS, INIT, ALLOC, SHIFT, PAGES, LIMIT, SAMPLES, BLOCK,
+    enum { VARIANTS = 1, LIST, SIZE, SWEEP, PER_THREAD, THREADS, CPUS, CAPACITY, INIT, ALLOC, SHIFT, PAGES, LIMIT, SAMPLES, BLOCK,
            PASSES, SYNC, PROBES, TABLE, HELP, TUNING, TEXT = TUNING + PL_MAX_TUNING };
     struct option known[TEXT + PL_MAX_TEXTS + 1] = {
         {"variants", 1, 0, VARIANTS}, {"list", 0, 0, LIST}, {"size", 1, 0, SIZE}, {"sweep", 1, 0, SWEEP},
-        {"per-thread", 0, 0, PER_THREAD}, {"threads", 1, 0, THREADS}, {"cpus", 1, 0, CPUS}, {"init", 1, 0, INIT},
+        {"per-thread", 0, 0, PER_THREAD}, {"threads", 1, 0, THREADS}, {"cpus", 1, 0, CPUS}, {"capacity", 1, 0, CAPACITY}, {"init", 1, 0, INIT},
         {"alloc", 1, 0, ALLOC}, {"shift", 1, 0, SHIFT}, {"pages", 1, 0, PAGES}, {"limit", 0, 0, LIMIT},
         {"samples", 1, 0, SAMPLES}, {"block", 1, 0, BLOCK}, {"passes", 1, 0, PASSES}, {"sync", 1, 0, SYNC},
         {"probes", 1, 0, PROBES},
@@ -354,6 +368,7 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
             o.cpus = (pl_numbers){list.count, list.cpu};
             break;
         }
+        case CAPACITY: capacities(optarg); break;
         case INIT: words("init", optarg, inits, &o.inits); break;
         case ALLOC: words("alloc", optarg, allocs, &o.allocs); break;
         case SHIFT: sizes("shift", optarg, &o.shifts, 0, 1 << 30); break;

@@ -113,6 +113,7 @@ struct pl_kernel {
     void (*poison)(const pl_case *);                        /* make an old result unusable before verify's pass */
     const void *(*where)(const pl_case *, size_t *bytes);   /* a buffer whose pages are looked at */
     void (*destroy)(void *data);
+    bool sizes_by_turns;                                    /* its sizes are measured by turns: one group, all of their data at once */
     void (*prepare)(const pl_case *);                       /* untimed, before every pass, which is then timed on its own */
     const pl_fact *(*facts)(const pl_case *);               /* ends with a NULL name; stands among the record's options */
     bool from_zero;                                         /* a size of 0 is a case, too: an empty message */
@@ -207,6 +208,8 @@ void pl_meet(void);     /* in run(): barrier of the threads that work */
 /* Bytes that one thread has of the caches of a level (1, 2, 3) when as many threads as the case has share them; 0 without
  * such a cache. */
 size_t pl_cache_share(const pl_case *, int level);
+
+double pl_now(void);    /* seconds, monotonic */
 
 size_t pl_memory_available(void);       /* bytes that may be used, cgroup limit regarded */
 

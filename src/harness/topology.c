@@ -155,6 +155,15 @@ pl_caches pl_caches_of(int cpu)
     return known[cpu];
 }
 
+size_t pl_capacity[PL_LEVELS];
+
+/* Bytes of a cache that are ours. */
+static size_t size_of(const pl_cache *cache)
+{
+    const size_t ours = cache->level < PL_LEVELS ? pl_capacity[cache->level] : 0;
+    return ours && ours < cache->size ? ours : cache->size;
+}
+
 /* The distinct caches of one level that these CPUs reach: at most as many; how many. */
 static int reached(int level, const int *cpus, int count, const pl_cache **found)
 {
@@ -194,7 +203,7 @@ static bool fits(int level, size_t working_set, const int *cpus, int threads, in
         const int found = reached(level, cpus + rank * threads, threads, others);
         double total = 0;
         for (int i = 0; i < found; i++)
-            total += (double)others[i]->size;
+            total += (double)size_of(others[i]);
         for (int i = 0; i < found; i++)
             for (int k = 0; k < count; k++)
                 if (is_same(own[k], others[i]))
@@ -297,7 +306,7 @@ size_t pl_cache_share(const pl_case *c, int level)
             continue;
         int cores = allowed_among(&caches.cache[i].shared) / (of_core > 0 ? of_core : 1);
         cores = cores < c->threads ? cores : c->threads;
-        return caches.cache[i].size / (size_t)(cores > 1 ? cores : 1);
+        return size_of(&caches.cache[i]) / (size_t)(cores > 1 ? cores : 1);
     }
     return 0;
 }

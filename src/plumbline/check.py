@@ -15,62 +15,12 @@ from reframe.core.exceptions import PerformanceError, ReframeSyntaxError, Sanity
 from reframe.core.runtime import runtime
 
 from plumbline import codegen, evaluation, lost_time, metrics, records, references, topology, verdict
+from plumbline.capacity import cache_capacity
 from plumbline.likwid import pin
 from plumbline.errors import PlumblineError, in_one_line
-from plumbline.job import Job
 from plumbline.model import states
+from plumbline.node import OnNode
 from plumbline.programs import native_programs
-
-
-def memory_of_this_node():
-    '''Bytes of memory that this node has.'''
-    return os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
-
-
-def granted(partition):
-    '''What a job may use of a node: CPUs, how many of them a cgroup grants, memory in bytes; None for what is not known.
-
-    Of a partition with a scheduler it is what the topology job has found (:mod:`plumbline.topology_file`).
-    '''
-    if partition.scheduler.registered_name == 'local':
-        return *topology.allowed_cpus(), memory_of_this_node()
-    node = partition.extras.get('node', {})
-    return node.get('allowed_cpus'), node.get('cpu_quota'), node.get('memory')
-
-
-class OnNode(Job):
-    '''What runs on one node, on CPUs that are chosen and known.'''
-
-    #: Working set of the cases that are meant for memory, bytes; 0 for what the topology asks for.
-    #:
-    #: :type: :class:`int`
-    #: :default: ``0``
-    memory_bytes = variable(int, value=0, loggable=False)
-
-    # A plugin cannot give values to a test's own variables in its body.
-    @run_after('init')
-    def run_anywhere(self):
-        self.valid_systems = ['*']
-        self.sourcesdir = None
-        self.time_limit = '10m'
-
-    @run_after('setup')
-    def choose_cpus(self):
-        '''One hardware thread of each core that may be used, chip by chip.'''
-        with in_one_line():
-            allowed, self.quota, self.memory = granted(self.current_partition)
-            order = topology.cpu_order(self.current_partition.processor, allowed)
-        if self.quota is not None and self.quota < len(order):
-            order = order[:max(1, int(self.quota))]
-        self.all_cpus = order
-        self.num_cpus_per_task = len(order)
-
-    def working_sets(self, cpus):
-        '''(level -> bytes, level -> why it cannot be measured) for threads on these CPUs.'''
-        sizes, skipped = topology.working_sets(self.current_partition.processor, cpus, self.memory)
-        if self.memory_bytes:
-            sizes['memory'] = self.memory_bytes
-        return sizes, skipped
 
 
 #: What tests measured that did not pass, for the second try that ReFrame gives them in the same session: (unique name, partition,
@@ -286,8 +236,8 @@ class ProgramCheck(OnNode):
         '''Metrics that this system once measured, and of which the check does not say why they are
         gone: they would be gone from the report as well.'''
         said = {skipped['metric'] for skipped in self.plumbline.get('skipped', ())}
-        return [f'{name} of {file}' for name, (_, file, _) in known.items()
-                if file != 'portable.yaml' and name not in found | said]
+        return [f'{name} of {file}' for name, (_, file, _) in known.items() if file != 'portable.yaml' and name not in found | said
+                and not any(f'all in {part}' in said for part in name.split('.'))]
 
     @run_after('performance', always_last=True)
     def every_metric_counts(self):
@@ -313,6 +263,16 @@ class NativeCheck(ProgramCheck):
 
     #: The native programs of the environment.
     programs = fixture(native_programs, scope='environment')
+
+    #: What of its caches is ours.
+    caches = fixture(cache_capacity, scope='environment')
+
+    def ours(self):
+        return self.caches.ours()
+
+    def placing(self):
+        ours = topology.sizes_text(self.ours())
+        return [*super().placing(), *(['--capacity', ours] if ours else [])]
 
     @property
     def cpus(self):

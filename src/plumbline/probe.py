@@ -22,9 +22,6 @@ _LEAST_PAGES = 256
 #: page in parts.
 _STRIDES = {'base': (1, 4, 16), 'huge': (1 / 16, 1)}
 
-#: Pages are huge if this share of the memory lies in huge ones.
-GIVEN = 0.9
-
 
 class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
     '''How many pages do the TLBs of each level hold, what does a miss cost, and which page size is in force?
@@ -70,7 +67,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
     def evaluate(self):
         curves = tlb.curves(self.measurements)
         share = self.share_of_huge_pages()
-        if self.pages == 'huge' and not share >= GIVEN:
+        if self.pages == 'huge' and not share >= tlb.GIVEN:
             self.not_given(share)
         self.found, levels = tlb.found(curves, self.page, self.pages, share)
         with open(os.path.join(self.stagedir, 'tlb.json'), 'w') as file:

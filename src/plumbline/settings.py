@@ -34,6 +34,9 @@ BUILD_ONLY = os.environ.get('PLUMBLINE_BUILD_ONLY')
 #: Folder of builds that nodes share (``builds.py``).
 BUILDS = os.environ.get('PLUMBLINE_BUILDS')
 
+#: What is ours of the caches: ``measured``, ``topology`` (all that it says), or for example ``L2=524288,L3=4718592`` (bytes).
+CAPACITY = os.environ.get('PLUMBLINE_CAPACITY') or 'measured'
+
 #: What the scheduler calls this node; its host name may be another one.
 NODE = os.environ.get('SLURMD_NODENAME') or socket.gethostname()
 

@@ -25,6 +25,9 @@ import numpy as np
 from plumbline import metrics
 from plumbline.errors import PlumblineError
 
+#: Pages are huge if this share of the memory lies in huge ones.
+GIVEN = 0.9
+
 #: Version of the document that :func:`found` makes.
 SCHEMA_VERSION = 1
 

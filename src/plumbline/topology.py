@@ -218,6 +218,21 @@ def last_level_share(processor, cpus):
     return capacity(processor, max(_caches(processor), default='L1'), cpus) // len(cpus)
 
 
+def reduced(processor, ours):
+    '''The processor's information with the size of each cache no larger than what is ours of it.
+
+    :arg ours: level -> bytes of each cache (:meth:`plumbline.capacity.cache_capacity.ours`).
+    '''
+    known = _topology(processor)
+    caches = [{**cache, 'size': min(cache['size'], ours.get(cache['type'], cache['size']))} for cache in known.get('caches') or ()]
+    return {'topology': {**known, 'caches': caches}}
+
+
+def sizes_text(ours):
+    '''Level -> bytes as the programs' option ``--capacity`` takes it, for example ``'L2=524288,L3=4718592'``.'''
+    return ','.join(f'{level}={size}' for level, size in sorted(ours.items()))
+
+
 def _cache_working_set(processor, level, cpus):
     size = int(CACHE_SHARE * capacity(processor, level, cpus))
     below = [lower for lower in _caches(processor) if lower < level]
@@ -263,17 +278,20 @@ def working_set(processor, level, cpus, available=None):
     return _cache_working_set(processor, level, cpus)
 
 
-def working_sets(processor, cpus, available=None):
+def working_sets(processor, cpus, available=None, ours=None):
     '''The working sets of all levels that can be measured with ``cpus``.
 
+    :arg ours: level -> bytes of each of its caches that are ours, where that is less than the topology says.  A working set in
+        memory is as large as without: others' lines do not make it smaller, and ours may become more.
     :returns: (sizes, skipped): dictionaries level -> bytes, and level -> why it cannot be.
     '''
-    sizes, skipped = {}, {}
+    sizes, skipped, ours = {}, {}, ours or {}
     for level in levels(processor):
         try:
-            sizes[level] = working_set(processor, level, cpus, available)
+            sizes[level] = working_set(processor if level == 'memory' else reduced(processor, ours), level, cpus, available)
         except PlumblineError as error:
-            skipped[level] = str(error)
+            part = f'; {bytes_text(ours[level])} of each {level} are ours' if level in ours else ''
+            skipped[level] = f'{error}{part}'
     return sizes, skipped
 
 

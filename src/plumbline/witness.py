@@ -11,10 +11,12 @@ import reframe as rfm
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import fixture, run_before, sanity_function, variable
 
-from plumbline import limits, records
-from plumbline.check import NativeCheck, OnNode
+from plumbline import limits, records, topology
+from plumbline.capacity import cache_capacity
+from plumbline.check import NativeCheck
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.likwid import bench, pin
+from plumbline.node import OnNode
 from plumbline.programs import native_programs
 
 _NOT_THERE = 'not confirmed by likwid-bench: it is not on this partition'
@@ -30,6 +32,7 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
     descr = 'likwid-bench: the witness of the limits'
     valid_prog_environs = ['+openmp']
     programs = fixture(native_programs, scope='environment')
+    caches = fixture(cache_capacity, scope='environment')
 
     #: ``health`` (three kernels once, and two with non-temporal stores) or ``full`` (all, three times).
     #:
@@ -62,12 +65,17 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
         # Neither its failure nor its hanging may fail the checks.
         self.executable, self.executable_opts = 'sh', ['-c', "'timeout 9m sh witness.sh || true'"]
 
+    def ours(self):
+        return self.caches.ours()
+
     def own_command(self, size, cpus):
         '''The shell command that runs our limit streams on a working set of ``size`` bytes.'''
         variables = [f'{name}={value}' for name, value in pin.omp_environment(cpus).items()]
+        ours = topology.sizes_text(self.ours())
         return shlex.join(['env', *variables, 'taskset', '-c', ','.join(map(str, cpus)), self.programs.path('limits'),
                            '--variants', 'all', '--size', str(size // 8), '--threads', str(len(cpus)),
-                           '--cpus', ','.join(map(str, cpus)), '--samples', '10', '--block', '0.005'])
+                           '--cpus', ','.join(map(str, cpus)), *(['--capacity', ours] if ours else []), '--samples', '10',
+                           '--block', '0.005'])
 
     def isa(self):
         '''The widest kernels of likwid-bench that the processor runs.'''

@@ -286,7 +286,7 @@ CHASE = [
         ('no load', 'chase_follow', 'node = *(void **)node;', '__asm__ volatile("");', '*'),
         ('several cycles', 'chase_cycle', 'random_below(&state, i)', 'random_below(&state, i + 1)', '*'),
         size=101),
-    Mutant('chase', 'one pass, however many were asked for', 'run', '* (size_t)passes', '* (passes > 0)', '*', file='chase.c', size=101),
+    Mutant('chase', 'one pass, however many were asked for', 'chase_run', '* (size_t)passes', '* (passes > 0)', '*', file='chain.c', size=101),
 ]
 
 FILEIO = of('fileio',

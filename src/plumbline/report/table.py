@@ -35,6 +35,7 @@ def render(rows, console):
     verdicts, left_out = lines.verdict_lines(rows), lines.not_measured(rows)
     out.line(Text(_heading(rows)))
     out.line(_summary(verdicts, left_out))
+    _caches(verdicts, out)
     if not any(quantity.known(line.value) for line in verdicts):
         out.line(Text("NOTHING WAS MEASURED: this is not a pass", "bold red"))
     unjudged = [line for line in verdicts if line.verdict == "NO REFERENCE"]
@@ -88,6 +89,13 @@ def _summary(verdicts, left_out):
         name = part.split(" ", 1)[1]
         text.append(", " if text else "").append(part, STYLE[name] if counts[name] else "")
     return text
+
+
+def _caches(verdicts, out):
+    """What of the caches is ours, where that is not all of them: working sets and levels follow it."""
+    for note in dict.fromkeys(note for line in verdicts if line.check == "capacity" for note in line.detail.get("notes") or []):
+        if note.endswith("ours") and " all of " not in note:
+            out.line(Text(f"caches: {note}", "bold cyan"))
 
 
 def _verdicts(verdicts, out):

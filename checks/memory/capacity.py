@@ -1,0 +1,46 @@
+import reframe as rfm
+from plumbline import capacity as caches
+from plumbline import metrics
+from plumbline.check import NativeCheck
+from plumbline.topology import bytes_text
+
+
+@rfm.simple_test
+class capacity(rfm.RunOnlyRegressionTest, NativeCheck):
+    '''How much of each cache is ours, as told by where the latency of a chase over growing sizes rises, and is that what the topology
+    says?
+
+    It reads what the fixture has measured whose result the working sets of all checks rest on.
+    '''
+
+    descr = 'Capacity of the caches'
+    source = 'pointer chase over the working set; the topology as the upper bound of each level'
+    program = 'capacity'
+    processes = 1
+    threads = 'all'
+    tags = {'node', 'health', 'acceptance'}
+
+    def options(self):
+        return []
+
+    def start(self, command):
+        if not self.caches.command:
+            self.leave_out(f'PLUMBLINE_CAPACITY says {caches.settings.CAPACITY}, or the topology has no caches', 'capacity')
+        self.plumbline['threads'] = self.threads
+        self.run_command(['cat', self.caches.recorded])
+        return self.caches.command
+
+    def evaluate(self):
+        claimed = caches.claims(self.current_partition.processor, self.all_cpus[0])
+        if reason := caches.disturbed(self.plumbline['lost']):
+            self.leave_out(reason, 'capacity')
+        for level, found in caches.found(self.measurements, claimed).items():
+            if not found.samples.size:
+                self.skip_metric(f'capacity.{level}', found.reason)
+                self.note(f'{level}: {found.reason}: at most {bytes_text(found.ours)} of {bytes_text(found.claim)} are ours')
+                continue
+            low, high = map(bytes_text, found.interval)
+            part = 'all' if found.is_whole else f'{bytes_text(found.ours)} ({low} to {high})'
+            self.note(f'{level}: {part} of {bytes_text(found.claim)} are ours')
+            yield metrics.Metric('capacity', level, found.samples)
+            yield metrics.Metric('of_topology', level, found.samples / found.claim)

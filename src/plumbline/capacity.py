@@ -1,0 +1,165 @@
+'''What of the caches is ours, measured once per session and environment: working sets and the levels of records rest on it.'''
+
+import functools
+import os
+import re
+
+import numpy as np
+import reframe as rfm
+from reframe.core.builtins import fixture, run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import ReframeError
+
+from plumbline import lost_time, records, settings, tlb, topology
+from plumbline.errors import PlumblineError
+from plumbline.likwid import pin
+from plumbline.model import capacity
+from plumbline.node import OnNode
+from plumbline.programs import native_programs
+
+#: Threads that got less of their time had their caches used by others meanwhile.
+TIME_GIVEN = 0.75
+
+#: Working sets follow what was measured where its interval ends below this share of the claim: from session to session they should
+#: be the same, and half of a cache more or less is still that cache.
+CERTAINLY_LESS = 0.5
+
+#: What :data:`settings.CAPACITY` may be besides sizes.
+MEASURED, TOPOLOGY = 'measured', 'topology'
+
+
+def given(text=None):
+    '''The sizes that ``PLUMBLINE_CAPACITY`` gives.
+
+    :returns: level -> bytes; None where the caches are to be measured.
+    :raises PlumblineError: if it is nothing of that.
+    '''
+    text = settings.CAPACITY if text is None else text
+    if text in (MEASURED, TOPOLOGY):
+        return None if text == MEASURED else {}
+    found = {}
+    for item in text.split(','):
+        if not re.fullmatch(r'L[123]=[1-9]\d{3,}', item):
+            raise PlumblineError(f'PLUMBLINE_CAPACITY={text}: give {MEASURED}, {TOPOLOGY}, or bytes of each cache of a level, for example '
+                                 'L2=524288,L3=4718592')
+        found[item[:2]] = int(item[3:])
+    return found
+
+
+def claims(processor, cpu):
+    '''Level -> size of the cache that a CPU is in, by the topology; of the levels that records know.'''
+    return {level: topology.capacity(processor, level, [cpu]) for level in topology.levels(processor) if level in ('L1', 'L2', 'L3')}
+
+
+def found(measurements, sizes_of_topology):
+    '''What the records of the program ``capacity`` say.
+
+    :returns: dictionary level -> :class:`plumbline.model.capacity.Level`.
+    '''
+    measurements = sorted(measurements, key=lambda record: record['working_set'])
+    latency = [np.asarray(record['seconds']) / record['bytes'] * 8e9 for record in measurements]
+    huge = all(record['huge_page_share'] is not None and record['huge_page_share'] >= tlb.GIVEN for record in measurements)
+    return capacity.find([record['working_set'] for record in measurements], np.transpose(latency), sizes_of_topology,
+                         page=None if huge else measurements[0]['page_size'])
+
+
+def disturbed(lost):
+    '''Why the lost records say that the latencies are not the caches' alone; empty if they do not.'''
+    given = lost_time.time_given(lost)
+    if given is None or given >= TIME_GIVEN:
+        return ''
+    return f'the threads had {100 * given:.0f} % of their time: others had the CPUs, and what is ours of the caches is not known'
+
+
+class cache_capacity(rfm.RunOnlyRegressionTest, OnNode):
+    '''How much of each cache is there for us?
+
+    It never fails a check that uses it: without it the caches are what the topology says.
+    '''
+
+    descr = 'Capacity of the caches'
+    valid_prog_environs = ['+openmp']
+    programs = fixture(native_programs, scope='environment')
+
+    #: Rounds: each of them has every size once.
+    #:
+    #: :type: :class:`int`
+    #: :default: ``10``
+    rounds = variable(int, value=10)
+
+    #: What the archive keeps of it: the time inside its timed loops.
+    plumbline = variable(dict, value={}, loggable=True)
+
+    #: The program's command line; empty where nothing is measured.
+    command = ()
+
+    @run_after('setup')
+    def choose_cpus(self):
+        '''What is wrong with the topology each check says of itself.'''
+        try:
+            super().choose_cpus()
+        except ReframeError:
+            self.all_cpus, self.memory = [], None
+
+    @run_before('run')
+    def start(self):
+        self.executable = 'true'
+        try:
+            sizes = [] if given() is not None or not self.all_cpus else self.sizes()
+        except PlumblineError as error:
+            raise ReframeError(str(error)) from None
+        if not sizes:
+            return
+        cpus = ','.join(map(str, self.all_cpus))
+        command = [self.programs.path('capacity'), '--size', ','.join(str(size // 64) for size in sizes), '--passes', 1,
+                   '--samples', self.rounds, '--threads', len(self.all_cpus), '--cpus', cpus]
+        if 'likwid' in self.current_partition.features:
+            command = pin.pin_command(self.all_cpus, command)
+            self.env_vars.update(pin.pin_environment(self.all_cpus))
+        else:
+            self.env_vars.update(pin.omp_environment(self.all_cpus))
+        self.command = tuple(map(str, command))
+        # Neither its failure nor its hanging may fail the checks.
+        self.executable, self.executable_opts = 'sh', ['-c', f"'timeout 5m {' '.join(self.command)} || true'"]
+
+    def sizes(self):
+        claimed = claims(self.current_partition.processor, self.all_cpus[0])
+        return capacity.sizes(claimed, self.memory) if claimed else []
+
+    @sanity_function
+    def ran(self):
+        self.plumbline = {'schema': 1, 'timed_seconds': sum(sum(record['seconds']) for record in self.records.measurements)}
+        return True
+
+    @property
+    def recorded(self):
+        '''Path of the program's standard output.'''
+        return os.path.join(self.stagedir, self.job.stdout)
+
+    @functools.cached_property
+    def records(self):
+        try:
+            return records.parse(self.output(), 'output of capacity')
+        except PlumblineError:
+            return records.Records()
+
+    @functools.cached_property
+    def levels(self):
+        '''Dictionary level -> :class:`plumbline.model.capacity.Level`; empty where nothing was measured.'''
+        measurements = self.records.measurements
+        if not measurements or any(map(records.check_worth_reporting, measurements)) or disturbed(self.records.lost):
+            return {}
+        return found(measurements, claims(self.current_partition.processor, self.all_cpus[0]))
+
+    def ours(self):
+        '''Level -> bytes of each of its caches, where that is certainly less than the topology says.'''
+        known = given()
+        if known is not None:
+            return known
+        return {level: _in_steps(found.ours) for level, found in self.levels.items()
+                if found.samples.size and found.interval[1] <= found.claim * CERTAINLY_LESS}
+
+
+def _in_steps(size):
+    '''A size rounded down to 1, 1.5, 2, 3, 4, 6, ... times a power of two: from session to session the same working sets.'''
+    power = 2 ** (size.bit_length() - 1)
+    return power * 3 // 2 if 2 * size >= 3 * power else power

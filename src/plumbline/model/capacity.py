@@ -1,0 +1,195 @@
+'''How much of each cache is ours: where the latency of a pointer chase over growing sizes leaves the plateau of a level.
+
+A virtual machine is told of a whole last-level cache and has a part of it, or as much as its neighbours leave; another hardware
+thread of a core takes its share of L1 and L2.  What the topology claims of a level is therefore an upper bound, and each level
+is looked for below its claim and beyond that of the level below:
+
+- Its plateau is the flattest stretch there that is told apart from the next plateau by :data:`APART`.  Memory's is what lies beyond
+  the last claim.
+- Its capacity is where the latency is half way to the next plateau, in logarithms.  A cache that forgets the line that was used the
+  longest ago loses all at once when a cycle of loads outgrows it.  One that forgets a random line of C still has a share h of n
+  lines, h = exp(-(1 - h) n / C), which is half way at about 1.3 C.
+
+Where the levels do not hold each other's lines (non-inclusive), what is found of one includes the level below: it is the
+size up to which data come from this level or a nearer one.
+'''
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from plumbline import statistics
+
+#: Two plateaus are two if their latencies are this factor apart.
+APART = 1.25
+
+#: A stretch is flat if the latency rises by no more than this share of the way (in logarithms) from there to the next plateau.
+FLAT = 0.25
+
+#: Points of a stretch.
+_STRETCH = 3
+
+#: Beyond so many claims of the last level (and below so much of its own, and beyond so much of the level below) a level is looked for.
+_BEYOND, _BELOW = 1.4, 0.85
+
+#: Without huge pages sizes beyond so many pages say nothing: the first TLB of processors in use has at least so many entries.
+_FEWEST_TLB_ENTRIES = 16
+
+#: Sizes of a grid: so many in each power of two, of caches beyond ``_LARGE`` bytes fewer.
+_PER_OCTAVE, _PER_OCTAVE_LARGE, _LARGE = 3, 2, 64 * 2**20
+
+_LINE = 64
+
+
+@dataclass(frozen=True)
+class Level:
+    '''What was found of the caches of one level.
+
+    :attr claim: size of one of them by the topology, bytes.
+    :attr samples: where the latency leaves the plateau, bytes, one of each round; empty if it is not told apart.
+    :attr interval: (low, high), bytes: of the median over the rounds, and no narrower than the grid.
+    :attr reason: why it is not told apart, or what else is to be said; empty if nothing is.
+    :attr at_most: bytes that it cannot exceed: the claim, or where what lies beyond is reached already.
+    '''
+    claim: int
+    samples: np.ndarray
+    interval: tuple
+    reason: str
+    at_most: float
+
+    @property
+    def ours(self):
+        '''Bytes that may be counted on: of each of these caches, never more than the claim.'''
+        value = float(np.median(self.samples)) if self.samples.size else self.at_most
+        return int(min(self.claim, value))
+
+    @property
+    def is_whole(self):
+        '''Whether all of the claim is ours, as far as the measurement tells.'''
+        return self.ours >= self.claim or (self.samples.size > 0 and self.interval[1] >= self.claim)
+
+
+def sizes(claims, available=None):
+    '''Sizes to chase through: a geometric grid from half of the smallest cache to twice the largest.
+
+    :arg claims: level -> bytes, nearest first.
+    :arg available: memory that may be used, bytes: the grid has all of its sizes at once and takes no more than a quarter.
+    :returns: ascending list of bytes, whole lines.
+    '''
+    first, last = min(claims.values()), max(claims.values())
+    size, grid = first / 4, []
+    while size < 1.3 * last:
+        grid.append(size)
+        size *= 2 ** (1 / (_PER_OCTAVE if size < _LARGE else _PER_OCTAVE_LARGE))
+    grid += [1.5 * last, 2 * last]
+    total = list(itertools.accumulate(grid))
+    return [int(size) // _LINE * _LINE for size, so_far in zip(grid, total) if available is None or so_far <= available / 4]
+
+
+def isotonic(y):
+    '''The non-decreasing series nearest to y in the sense of least squares (pool adjacent violators).'''
+    blocks = []     # mean, count
+    for value in y:
+        blocks.append((value, 1))
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            (b, n), (a, m) = blocks.pop(), blocks.pop()
+            blocks.append(((a * m + b * n) / (m + n), m + n))
+    return np.concatenate([np.full(count, mean) for mean, count in blocks])
+
+
+def _without_spikes(y):
+    '''Each value, or the median of it and its neighbours.'''
+    padded = np.concatenate([y[:1], y, y[-1:]])
+    return np.median(np.stack([padded[:-2], y, padded[2:]]), axis=0)
+
+
+def curve(row):
+    '''One round's latencies, shape (s,), as a series that does not fall, in logarithms.'''
+    return isotonic(_without_spikes(np.log(row)))
+
+
+def _plateau(x, y, low, high, above):
+    '''Log latency of the flattest stretch of sizes in (low, high) that is told apart from the plateau above; None if there is
+    none.'''
+    inside = np.flatnonzero((x > low) & (x < high) & (y < above - math.log(APART)))
+    stretches = [inside[i:i + _STRETCH] for i in range(max(1, len(inside) - _STRETCH + 1))]
+    stretches = [s for s in stretches if len(s) >= min(_STRETCH, 2)]
+    if not stretches:
+        return None
+    best = min(stretches, key=lambda s: (y[s[-1]] - y[s[0]]) / math.log(x[s[-1]] / x[s[0]]))
+    return float(np.median(y[best])) if y[best[-1]] - y[best[0]] <= FLAT * (above - y[best[0]]) else None
+
+
+def crossing(x, y, threshold):
+    '''Size at which a non-decreasing series reaches a threshold, between points in log size; infinite if it does not.'''
+    above = np.flatnonzero(y >= threshold)
+    if not above.size:
+        return math.inf
+    i = above[0]
+    if i == 0:
+        return float(x[0])
+    part = (threshold - y[i - 1]) / (y[i] - y[i - 1])
+    return float(x[i - 1] * (x[i] / x[i - 1]) ** part)
+
+
+def _plateaus(x, y, claims):
+    '''Log latency of each level and of memory, None where it has none of its own.'''
+    names = list(claims)
+    found = {'memory': float(np.median(y[x >= _BEYOND * claims[names[-1]]]))}
+    above = found['memory']
+    for lower, level in reversed(list(zip([None, *names], names))):
+        low = _BEYOND * claims[lower] if lower else 0
+        if lower and low >= _BELOW * claims[level]:     # hardly larger than the level below, by the topology
+            low = claims[lower]
+        found[level] = _plateau(x, y, low, _BELOW * claims[level], above)
+        above = found[level] if found[level] is not None else above
+    return found
+
+
+def find(x, latency, claims, page=None):
+    '''What is ours of each level.
+
+    :arg x: sizes, ascending bytes, shape (s,).
+    :arg latency: of a load, any unit, shape (r, s): r rounds.
+    :arg claims: level -> bytes of one cache, nearest first, by the topology.
+    :arg page: bytes, where huge pages were not given: a size beyond the TLB's reach is then no size of a cache.
+    :returns: dictionary level -> :class:`Level`.
+    '''
+    x, names = np.asarray(x, dtype=float), list(claims)
+    if not x.size or x[-1] < _BEYOND * claims[names[-1]]:
+        return {level: _unknown(claims[level], f'no size beyond {_BEYOND:g} x {names[-1]} was measured') for level in names}
+    rounds = np.array([curve(row) for row in np.asarray(latency, dtype=float)])
+    typical = isotonic(np.median(rounds, axis=0))
+    plateaus = _plateaus(x, typical, claims)
+    found = {}
+    for number, level in enumerate(names):
+        beyond, above = next((name, plateaus[name]) for name in [*names[number + 1:], 'memory'] if plateaus[name] is not None)
+        own = plateaus[level]
+        if own is None:
+            below = next((plateaus[name] for name in reversed(names[:number]) if plateaus[name] is not None), typical[0])
+            edge = crossing(x, typical, (below + above) / 2)
+            found[level] = Level(claims[level], np.array([]), (math.nan, math.nan),
+                                 f'{level} cannot be told apart from {beyond}', min(edge, claims[level]))
+            continue
+        threshold = (own + above) / 2
+        samples = np.array([crossing(x, row, threshold) for row in rounds])
+        samples = np.minimum(samples, x[-1])
+        found[level] = Level(claims[level], samples, _interval(x, typical, threshold, samples), '', float(claims[level]))
+        if page and np.median(samples) > _FEWEST_TLB_ENTRIES * page:
+            found[level] = _unknown(claims[level], "huge pages were not given: the end of a TLB's reach looks like that of a cache")
+    return found
+
+
+def _unknown(claim, reason):
+    return Level(claim, np.array([]), (math.nan, math.nan), reason, float(claim))
+
+
+def _interval(x, typical, threshold, samples):
+    '''Of the median over the rounds, and of the two sizes between which the latency rises.'''
+    low, high = statistics.median_interval(samples)
+    above = np.flatnonzero(typical >= threshold)
+    i = int(above[0]) if above.size else x.size - 1
+    ends = [low, high, x[max(i - 1, 0)], x[i]]
+    return float(np.nanmin(ends)), float(np.nanmax(ends))

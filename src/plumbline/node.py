@@ -1,0 +1,64 @@
+'''What runs on one node: the CPUs that it may use, and the sizes that fit its caches.'''
+
+import os
+
+from reframe.core.builtins import run_after, variable
+
+from plumbline import topology
+from plumbline.errors import in_one_line
+from plumbline.job import Job
+
+
+def memory_of_this_node():
+    '''Bytes of memory that this node has.'''
+    return os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
+
+
+def granted(partition):
+    '''What a job may use of a node: CPUs, how many of them a cgroup grants, memory in bytes; None for what is not known.
+
+    Of a partition with a scheduler it is what the topology job has found (:mod:`plumbline.topology_file`).
+    '''
+    if partition.scheduler.registered_name == 'local':
+        return *topology.allowed_cpus(), memory_of_this_node()
+    node = partition.extras.get('node', {})
+    return node.get('allowed_cpus'), node.get('cpu_quota'), node.get('memory')
+
+
+class OnNode(Job):
+    '''What runs on one node, on CPUs that are chosen and known.'''
+
+    #: Working set of the cases that are meant for memory, bytes; 0 for what the topology asks for.
+    #:
+    #: :type: :class:`int`
+    #: :default: ``0``
+    memory_bytes = variable(int, value=0, loggable=False)
+
+    # A plugin cannot give values to a test's own variables in its body.
+    @run_after('init')
+    def run_anywhere(self):
+        self.valid_systems = ['*']
+        self.sourcesdir = None
+        self.time_limit = '10m'
+
+    @run_after('setup')
+    def choose_cpus(self):
+        '''One hardware thread of each core that may be used, chip by chip.'''
+        with in_one_line():
+            allowed, self.quota, self.memory = granted(self.current_partition)
+            order = topology.cpu_order(self.current_partition.processor, allowed)
+        if self.quota is not None and self.quota < len(order):
+            order = order[:max(1, int(self.quota))]
+        self.all_cpus = order
+        self.num_cpus_per_task = len(order)
+
+    def ours(self):
+        '''Level -> bytes of each of its caches that are ours, where that is less than the topology says.'''
+        return {}
+
+    def working_sets(self, cpus):
+        '''(level -> bytes, level -> why it cannot be measured) for threads on these CPUs.'''
+        sizes, skipped = topology.working_sets(self.current_partition.processor, cpus, self.memory, self.ours())
+        if self.memory_bytes:
+            sizes['memory'] = self.memory_bytes
+        return sizes, skipped

@@ -1,0 +1,227 @@
+'''What of the caches is ours: the program, the model of its curve, and the checks that use it.'''
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import rfm
+from native import CPUS, two_cpus
+from plumbline import capacity as caches
+from plumbline import topology
+from plumbline.errors import PlumblineError
+from plumbline.model import capacity as model
+from plumbline.report import table
+
+CHECKS = rfm.REPOSITORY / 'checks/memory'
+KIB, MIB = 2**10, 2**20
+CLAIMS = {'L1': 32 * KIB, 'L2': MIB, 'L3': 32 * MIB}
+LATENCY = {'L1': 1.3, 'L2': 5.0, 'L3': 25.0, 'memory': 110.0}
+QUICK = ('--samples', 10, '--passes', 1)
+
+
+def hits(size, capacity, policy):
+    '''Share of the loads of a cycle through ``size`` that a cache of this capacity serves.'''
+    if policy == 'lru':
+        return float(size <= capacity)
+    h = 1.0 if size <= capacity else 0.0
+    for _ in range(200):        # random replacement: h = exp(-(1 - h) size / capacity)
+        h = np.exp(-(1 - h) * size / capacity) if size > capacity else 1.0
+    return h
+
+
+def made(x, ours, latency=LATENCY, policy='lru', noise=0.03, rounds=12, seed=1, spikes=0.0):
+    '''Latencies of made-up caches, shape (rounds, sizes).'''
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(rounds):
+        row = []
+        for size in x:
+            left, mean = 1.0, 0.0
+            for level, capacity in ours.items():
+                share = left * hits(size, capacity * rng.lognormal(0, 0.02), policy)
+                mean += share * latency[level]
+                left -= share
+            row.append((mean + left * latency['memory']) * rng.lognormal(0, noise))
+        rows.append(np.array(row) * np.where(rng.random(len(x)) < spikes, 8, 1))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize('ours', [CLAIMS, {**CLAIMS, 'L3': 4.5 * MIB}, {**CLAIMS, 'L3': 16 * MIB, 'L2': 512 * KIB}, {**CLAIMS, 'L1': 16 * KIB}])
+@pytest.mark.parametrize('policy, within', [('lru', 1.2), ('random', 1.6)])
+@pytest.mark.parametrize('noise, spikes', [(0.01, 0), (0.1, 0.03)])
+def test_knees_of_known_caches(ours, policy, within, noise, spikes):
+    x = model.sizes(CLAIMS)
+    found = model.find(x, made(x, ours, policy=policy, noise=noise, spikes=spikes), CLAIMS)
+    for level, size in ours.items():
+        assert found[level].reason == ''
+        value = np.median(found[level].samples)
+        assert 1 / 1.2 < value / size < within
+        assert found[level].interval[0] <= value <= found[level].interval[1]
+        assert found[level].ours <= CLAIMS[level]
+        if policy == 'lru':
+            assert found[level].is_whole == (size == CLAIMS[level])
+
+
+def test_the_interval_holds_what_is_true():
+    x = model.sizes(CLAIMS)
+    for seed in range(20):
+        low, high = model.find(x, made(x, {**CLAIMS, 'L3': 4.5 * MIB}, seed=seed), CLAIMS)['L3'].interval
+        assert low / 1.1 <= 4.5 * MIB <= high * 1.1
+
+
+def test_a_level_that_is_gone_or_no_slower_than_the_next_is_not_told_apart():
+    x = model.sizes(CLAIMS)
+    gone = model.find(x, made(x, {'L1': 32 * KIB, 'L2': MIB}), CLAIMS)['L3']
+    assert gone.reason == 'L3 cannot be told apart from memory' and not gone.samples.size
+    assert gone.ours < 1.3 * MIB and not gone.is_whole
+    slow = model.find(x, made(x, CLAIMS, {**LATENCY, 'L3': 105}), CLAIMS)['L3']
+    assert slow.reason
+
+
+def test_caches_that_do_not_hold_each_others_lines():
+    x = model.sizes(CLAIMS)
+    found = model.find(x, made(x, {**CLAIMS, 'L3': 33 * MIB}), CLAIMS)['L3']
+    assert found.is_whole and found.ours == 32 * MIB
+
+
+def test_two_levels_only():
+    claims = {'L1': 64 * KIB, 'L2': 4 * MIB}
+    x = model.sizes(claims)
+    found = model.find(x, made(x, claims), claims)
+    assert set(found) == set(claims) and all(level.is_whole for level in found.values())
+
+
+def test_a_large_cache_beside_a_last_one_that_is_hardly_larger():
+    claims = {'L1': 48 * KIB, 'L2': 2 * MIB, 'L3': 4 * MIB}
+    x = model.sizes(claims)
+    found = model.find(x, made(x, claims), claims)
+    assert found['L2'].ours == pytest.approx(2 * MIB, rel=0.2)
+
+
+def test_without_huge_pages_the_reach_of_a_tlb_is_no_cache():
+    x = model.sizes(CLAIMS)
+    found = model.find(x, made(x, CLAIMS), CLAIMS, page=4096)
+    assert found['L1'].is_whole and not found['L1'].reason
+    assert 'huge pages' in found['L3'].reason and found['L3'].is_whole
+
+
+def test_the_grid_stays_within_the_memory():
+    x = model.sizes(CLAIMS)
+    assert x == sorted(x) and all(size % 64 == 0 for size in x) and x[0] < 32 * KIB / 2 and x[-1] == 64 * MIB
+    few = model.sizes(CLAIMS, 256 * MIB)
+    assert sum(few) <= 64 * MIB
+    assert 'no size beyond' in model.find(few, made(few, CLAIMS), CLAIMS)['L3'].reason
+    huge = model.sizes({**CLAIMS, 'L3': 512 * MIB})
+    assert len(huge) < 55
+
+
+def test_series_that_does_not_fall():
+    assert model.isotonic([1, 3, 2, 4]).tolist() == [1, 2.5, 2.5, 4]
+    assert model.crossing(np.array([1., 2, 4]), np.array([0., 1, 2]), 1.5) == pytest.approx(2 * 2**0.5)
+
+
+# --- the program ---------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('flavour', ['capacity', 'capacity-serial'])
+def test_program(programs, flavour):
+    threads = 1 if 'serial' in flavour else min(2, len(CPUS))
+    found = programs.measured(flavour, '--size', '63,1000,20000,100000', '--threads', threads, *QUICK).measurements
+    assert [record['size'] for record in found] == [63, 1000, 19968, 99840]     # of many lines, whole parts
+    assert {record['group'] for record in found} == {0}, 'the sizes are not measured by turns'
+    for record in found:
+        assert record['working_set'] == 64 * record['size'] and record['threads'] == threads
+        loads = record['bytes'] / 8
+        assert loads >= 2**14 and (record['size'] > 2**14 or loads % record['size'] == 0)
+    assert threads == 1 or 'core_to_core' in found[0]['probes']
+
+
+def test_capacity_changes_levels(programs):
+    def level(*options):
+        return [r['level'] for r in programs.measured('triad', '--size', '500,5000,40000', *QUICK, *options).measurements]
+    known = json.loads(programs.run('triad', '--size', 10, *QUICK, '--capacity', 'L1=8192,L3=1000000').text.splitlines()[0])
+    assert known['capacity'] == {'L1': 8192, 'L3': 1000000} and known['caches'][0]['size'] > 8192
+    whole, part = level(), level('--capacity', 'L1=1024,L2=1024,L3=200000')
+    assert part == ['L3' if 'L3' in whole else 'memory', 'L3' if 'L3' in whole else 'memory', 'memory']
+    assert level('--capacity', 'L1=1e12,L2=1e12,L3=1e12') == whole      # never more than the topology says
+
+
+def test_capacity_changes_what_fits_a_layer(programs):
+    def block(*options):
+        record, = programs.measured('jacobi', '--variants', 'blocked', '--size', 402, '--planes', 6, *QUICK, *options).measurements
+        return record
+    assert block('--capacity', 'L1=4096,L2=8192,L3=16384')['traffic'] != block()['traffic']
+
+
+@pytest.mark.parametrize('text', ['L3', 'L3=', 'L3=many', 'L9=4096', 'L3=0', 'L2=4096,', 'L3=1.5'])
+def test_bad_capacity(programs, text):
+    found = programs.run('triad', '--capacity', text)
+    assert found.code == 2 and found.errors.startswith('plumbline: --capacity') and found.errors.count('\n') == 1
+    assert ': ' in found.errors[12:] and 'give' in found.errors
+
+
+# --- working sets and the checks -----------------------------------------------------------------------------------
+
+def test_working_sets_of_a_part():
+    topology_of = {'topology': {'cores': ['0x1', '0x2'], 'caches': [
+        {'type': 'L1', 'size': 32 * KIB, 'cpusets': ['0x1', '0x2']}, {'type': 'L2', 'size': MIB, 'cpusets': ['0x1', '0x2']},
+        {'type': 'L3', 'size': 32 * MIB, 'cpusets': ['0x3']}]}}
+    whole, _ = topology.working_sets(topology_of, [0])
+    part, skipped = topology.working_sets(topology_of, [0], ours={'L3': int(4.5 * MIB)})
+    assert part == {**whole, 'L3': int(2.25 * MIB)} and not skipped
+    part, skipped = topology.working_sets(topology_of, [0, 1], ours={'L3': int(4.5 * MIB)})
+    assert 'L3' not in part and 'L3 cannot be isolated' in skipped['L3'] and '4.5 MiB of each L3 are ours' in skipped['L3']
+    assert part['memory'] == whole['memory']
+
+
+@pytest.mark.parametrize('text, found', [('measured', None), ('topology', {}), ('L2=524288,L3=4718592', {'L2': 524288, 'L3': 4718592})])
+def test_setting(text, found):
+    assert caches.given(text) == found
+
+
+@pytest.mark.parametrize('text', ['', 'L3', 'L4=10000', 'L3=4.5M', 'L3=12', 'no'])
+def test_bad_setting(text):
+    with pytest.raises(PlumblineError, match='PLUMBLINE_CAPACITY=.*: give measured, topology, or'):
+        caches.given(text)
+
+
+def test_a_disturbed_measurement_is_not_used():
+    lost = {'threads': 2, 'elapsed': 10.0, 'throttled': 0.0, 'waited': 8.0, 'stolen': 0.0}
+    assert '60 %' in caches.disturbed([lost])
+    assert not caches.disturbed([{**lost, 'waited': 1.0}]) and not caches.disturbed([{**lost, 'waited': None}])
+
+
+def test_the_terminal_says_what_is_ours():
+    notes = ['L2: all of 1 MiB are ours', 'L3: 4.5 MiB (4 MiB to 5 MiB) of 32 MiB are ours', 'something else']
+    lines = [SimpleNamespace(check='capacity', detail={'notes': notes})] * 2
+    said = []
+    table._caches(lines, SimpleNamespace(line=lambda text: said.append(text.plain)))
+    assert said == ['caches: L3: 4.5 MiB (4 MiB to 5 MiB) of 32 MiB are ours']
+
+
+def options_of(case):
+    words = case['plumbline']['command'].split()
+    return {word: words[i + 1] for i, word in enumerate(words[:-1]) if word.startswith('--')}
+
+
+def test_what_is_given_goes_to_the_programs(measuring, tmp_path):
+    done = measuring(tmp_path, PLUMBLINE_CAPACITY='L1=16384').reframe('-n', 'limits.*one', *rfm.small(), checks=CHECKS / 'limits.py')
+    case, = done.cases().values()
+    rfm.assert_measured(case)
+    assert options_of(case)['--capacity'] == 'L1=16384'
+    assert case['plumbline']['machine']['capacity'] == {'L1': 16384}
+    assert [r['working_set'] for r in case['plumbline']['records'] if r['level'] == 'L1'][0] <= 8192
+
+
+@two_cpus
+def test_one_measurement_for_all(measuring, tmp_path):
+    '''The check reads what the fixture has measured.'''
+    done = measuring(tmp_path, PLUMBLINE_CAPACITY='measured').reframe(*rfm.small(), checks=CHECKS / 'capacity.py')
+    assert 'cache_capacity' in done.fixtures()
+    case, = done.cases().values()
+    if case['result'] == 'skip':
+        pytest.skip('other work had the CPUs')
+    rfm.assert_measured(case)
+    names = {metric['name'] for metric in case['plumbline']['metrics']}
+    assert 'capacity.L1' in names | {s['metric'] for s in case['plumbline']['skipped']}
+    assert any('ours' in note for note in case['plumbline']['notes'])
