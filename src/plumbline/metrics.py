@@ -10,8 +10,8 @@ from plumbline.errors import PlumblineError
 
 
 #: The metrics of which more is better, and those of which less is; of others only a person can say.
-MORE_IS_BETTER = ('bandwidth', 'flops', 'rate', 'of_limit', 'of_peak', 'of_time', 'of_contiguous', 'efficiency', 'overlap',
-                  'of_median', 'of_topology', 'clock', 'clock_ratio', 'progress')
+MORE_IS_BETTER = ('bandwidth', 'flops', 'rate', 'of_limit', 'of_peak', 'of_fma', 'of_time', 'of_contiguous', 'efficiency',
+                  'overlap', 'of_median', 'of_topology', 'clock', 'clock_ratio', 'progress')
 LESS_IS_BETTER = ('latency', 'latency_busy_target', 'overhead', 'time', 'slowdown')
 
 
