@@ -73,7 +73,7 @@ def test_plain_is_vectorised(request, compiler):
 @pytest.fixture(scope='module')
 def with_blas(programs):
     if 'dgemm' not in programs.runnable('flops'):
-        pytest.skip('no BLAS without threads of its own is there')
+        pytest.skip('no BLAS is there')
     return programs
 
 
@@ -110,6 +110,19 @@ def test_a_blas_that_is_wrong_is_found(with_blas, tmp_path, wrong, right):
     assert (record['valid'], found.code) == (right, 0 if right else 1)
 
 
+def test_a_blas_with_threads_of_its_own_is_refused(with_blas, tmp_path):
+    (tmp_path / 'threads.c').write_text('''
+        #include <pthread.h>
+        #include <unistd.h>
+        static void *wait(void *nothing) { pause(); return nothing; }
+        static pthread_t thread;
+        __attribute__((constructor)) static void start(void) { pthread_create(&thread, NULL, wait, NULL); }''')
+    output_of('cc', '-shared', '-fPIC', '-pthread', tmp_path / 'threads.c', '-o', tmp_path / 'threads.so')
+    found = with_blas.run('flops', '--variants', 'dgemm', '--size', 41, *QUICK, LD_PRELOAD=str(tmp_path / 'threads.so'))
+    assert found.code == 2 and found.errors.startswith('plumbline: dgemm: the BLAS has 1 threads of its own beside ours: set OPENBLAS_')
+    assert with_blas.run('flops', '--variants', 'plain', '--size', 41, *QUICK, LD_PRELOAD=str(tmp_path / 'threads.so')).code == 0
+
+
 def test_the_record_says_which_blas(with_blas):
     record, = with_blas.measured('flops', '--variants', 'dgemm', '--size', 20, *QUICK).measurements
     assert 'OpenBLAS' in record['options']['library'] or '/' in record['options']['library']
@@ -119,7 +132,7 @@ def test_the_record_says_which_blas(with_blas):
 
 def test_without_blas_the_variant_is_told_of(tmp_path):
     text = output_of('cc', '-E', '-I', SOURCE / 'harness', SOURCE / 'kernels/flops/flops.c')
-    assert '"dgemm", .about = "built without BLAS, or it has threads of its own"' in text
+    assert '"dgemm", .about = "built without BLAS"' in text
 
 
 @pytest.mark.parametrize('options', [('--size', 1, '--threads', 2), ('--size', 10**6)])

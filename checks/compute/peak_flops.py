@@ -22,6 +22,7 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
     program = 'flops'
     threads = 'all'
     tags = {'node', 'health', 'acceptance'}
+    env_vars = dict.fromkeys(('OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'BLIS_NUM_THREADS'), '1')      # each thread of ours calls it
 
     def options(self):
         counts = sorted({1, len(self.all_cpus)})
@@ -32,7 +33,7 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
         most = max(record['threads'] for record in group)
         alone = {record['variant']: record for record in group if record['threads'] == 1}
         if 'dgemm' not in alone:
-            self.skip_metric('flops.dgemm', 'built without BLAS, or it has threads of its own: install libopenblas-serial-dev and build again')
+            self.skip_metric('flops.dgemm', 'built without BLAS: install libopenblas-serial-dev, or another, and build again')
         else:
             self.note(f"dgemm: {alone['dgemm']['options']['library']}")
         for record in group:

@@ -3,6 +3,7 @@
  * does with threads, and neither a product that is divided nor memory shared by the threads stands between it and the cores. */
 #define _GNU_SOURCE
 #ifdef PL_BLAS
+#include <dirent.h>
 #include <dlfcn.h>
 #endif
 #ifdef _OPENMP
@@ -28,8 +29,27 @@ const char *dgemm_library(void)
         return openblas_get_config();
     return dladdr(__extension__ (void *)dgemm_, &found) && found.dli_fname ? found.dli_fname : "not known";
 }
+/* Threads that the library has started when it was loaded: ours are not there yet. */
+static int tasks;
+
+__attribute__((constructor)) static void count_tasks(void)
+{
+    DIR *const folder = opendir("/proc/self/task");
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        tasks += entry->d_name[0] != '.';
+    if (folder)
+        closedir(folder);
+}
+
+void dgemm_check(void)
+{
+    if (tasks > 1)
+        pl_fail("dgemm: the BLAS has %d threads of its own beside ours: set OPENBLAS_NUM_THREADS=1, or what its manual says: %s",
+                tasks - 1, dgemm_library());
+}
 #else
 const char *dgemm_library(void) { return "none"; }
+void dgemm_check(void) {}
 #endif
 
 /* Column-major, as in Fortran. */

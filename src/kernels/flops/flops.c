@@ -21,7 +21,7 @@ static const pl_variant variants[] = {
 #ifdef PL_BLAS
     {"dgemm", .layout = DGEMM, LOOP(dgemm_run), .about = "C = C + A B by the BLAS, matrices of its own for each thread"},
 #else
-    {"dgemm", .about = "built without BLAS, or it has threads of its own"},
+    {"dgemm", .about = "built without BLAS"},
 #endif
     {0},
 };
@@ -76,6 +76,8 @@ static void check(const pl_case *c)
     if (c->n < (size_t)c->threads || c->n / (size_t)c->threads > MOST)
         pl_fail("--size %zu: %d threads have matrices of order %zu: give from 1 to %d for each thread", c->n, c->threads,
                 c->n / (size_t)c->threads, MOST);
+    if (is_dgemm(c))
+        dgemm_check();
 }
 
 static flops_stream *stream(const pl_case *c, int thread)

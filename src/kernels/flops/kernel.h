@@ -30,6 +30,7 @@ typedef void flops_loop(size_t steps, flops_stream *stream);
 flops_loop flops_plain, flops_scalar, flops_simd128, flops_simd256, flops_simd512;
 
 /* dgemm.c: C = C + A B, for each thread with matrices of its own. */
+void dgemm_check(void);
 void *dgemm_create(const pl_case *);
 size_t dgemm_footprint(const pl_case *);
 void dgemm_touch(const pl_case *, int thread);
