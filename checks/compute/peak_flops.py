@@ -70,5 +70,9 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
             self.skip_metric(f'of_peak.{name}', reason)
             return
         clock = np.where(np.isnan(clock), np.nanmedian(clock), clock)
-        peak = per_cycle * clock * record['threads'] * 1e-6     # Mflop/s
-        yield metrics.Metric('of_peak', name, records.rate(record, 'flops') / peak, '1', float(np.median(peak)), record=record)
+        rates, peak = records.rate(record, 'flops'), per_cycle * clock * record['threads'] * 1e-6       # Mflop/s
+        yield metrics.Metric('of_peak', name, rates / peak, '1', float(np.median(peak)), record=record)
+        datasheet, _ = machine.of_partition(self.current_partition)
+        if highest := ((datasheet or {}).get('core') or {}).get('clock'):
+            share = np.median(rates) / (per_cycle * highest * 1e3 * record['threads'])
+            self.note(f'{name}: {share:.2f} of the peak at {highest:g} GHz, the highest clock in the machine file')

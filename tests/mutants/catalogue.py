@@ -314,7 +314,8 @@ FLOPS = [
         ('one multiply-add of two', 'flops_simd512', '_mm512_fnmadd_pd(below, above, x[k])', 'x[k]', 'simd512', AVX512),
         size=100),
     *passes_left_out('flops', 'plain scalar simd128 simd256 simd512', size=100),
-    part_twice('flops', size=101),
+    Mutant('flops', "the first thread's part by all", 'run', 'stream(c, thread)', 'stream(c, 0)', 'plain scalar simd128 simd256 simd512',
+           file='flops.c', threads=2, size=200),
 ]
 
 MUTANTS = [*LIMITS, *TRIAD, *MOTION, *CONCURRENT, *STRIDED, *GATHER, *SPMV, *JACOBI, *NINEPOINT, *FDTD, *TRANSPOSE, *TRAPEZOID,
