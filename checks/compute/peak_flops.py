@@ -1,11 +1,14 @@
 import numpy as np
 import reframe as rfm
-from plumbline import limits, machine, metrics, records
+from plumbline import limits, lost_time, machine, metrics, records
 from plumbline.check import NativeCheck
 from plumbline.model import probes
 
 #: Bits of a register of each stream; how wide the compiler makes `plain` is its choice.
 BITS = {'scalar': 64, 'simd128': 128, 'simd256': 256, 'simd512': 512}
+
+#: Share of the time that the threads must have had the CPUs for, so that what is missing can be the cores'.
+GRANTED = 0.9
 
 #: Rows of each thread's matrices: three of them are more than a second-level cache holds.
 ORDER = 600
@@ -30,6 +33,8 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def evaluate(self):
         group, = metrics.groups(self.measurements)
+        given = lost_time.time_given(self.plumbline['lost'])
+        unjudged = f'the threads had the CPUs for {given:.2f} of the time' if given is not None and given < GRANTED else None
         most = max(record['threads'] for record in group)
         alone = {record['variant']: record for record in group if record['threads'] == 1}
         if 'dgemm' not in alone:
@@ -40,11 +45,11 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
             name = f"{record['variant']}.{'one' if record['threads'] == 1 else 'all'}"
             yield metrics.flops(record, name)
             if record['variant'] in BITS:
-                yield from self.of_peak(record, name)
+                yield from self.of_peak(record, name, unjudged)
         for threads in sorted({1, most}):
             yield from self.of_fma([record for record in group if record['threads'] == threads])
         stream = self.best([record for record in group if record['threads'] == most])
-        yield metrics.Metric('efficiency', 'all', limits.paired_ratio(stream, alone[stream['variant']], 'flops') / most, '1')
+        yield metrics.Metric('efficiency', 'all', limits.paired_ratio(stream, alone[stream['variant']], 'flops') / most, '1', unjudged=unjudged)
 
     def best(self, cases):
         '''The fastest stream: not all processors are faster with wider registers.'''
@@ -58,7 +63,7 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
                 yield metrics.Metric('of_fma', f'dgemm.{scope}', limits.paired_ratio(record, stream, 'flops'), '1',
                                      np.median(records.rate(stream, 'flops')), record=record)
 
-    def of_peak(self, record, name):
+    def of_peak(self, record, name, unjudged):
         '''Against the clock beside each sample: of scalar additions, but right after a pass of the same stream, and a processor
         that lowers its clock for wide registers does so for longer than the additions take (2.38 GHz beside simd512, 2.67
         beside simd256 were measured on a Cascade Lake).'''
@@ -71,7 +76,7 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
             return
         clock = np.where(np.isnan(clock), np.nanmedian(clock), clock)
         rates, peak = records.rate(record, 'flops'), per_cycle * clock * record['threads'] * 1e-6       # Mflop/s
-        yield metrics.Metric('of_peak', name, rates / peak, '1', float(np.median(peak)), record=record)
+        yield metrics.Metric('of_peak', name, rates / peak, '1', float(np.median(peak)), unjudged, record)
         datasheet, _ = machine.of_partition(self.current_partition)
         if highest := ((datasheet or {}).get('core') or {}).get('clock'):
             share = np.median(rates) / (per_cycle * highest * 1e3 * record['threads'])

@@ -236,7 +236,8 @@ class ProgramCheck(OnNode):
         self.lost = self._recorded_but_not(known, set(found))
         self.plumbline['metrics'] = []
         chosen = {name: evaluation.choose(cases, known.get(name)) for name, cases in found.items()}
-        self.reference = {'$ref': references.narrowed(path, self, {name: case.reference for name, case in chosen.items()})}
+        self.reference = {'$ref': references.narrowed(
+            path, self, {name: None if case.metric.unjudged else case.reference for name, case in chosen.items()})}
         for name, case in chosen.items():
             self.plumbline['metrics'].append(evaluation.judged(case))
             self.perf_variables[name] = sn.make_performance_function(sn.defer(case.metric.value), case.metric.unit)
