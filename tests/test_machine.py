@@ -248,14 +248,39 @@ def test_microarchitectures_are_archspecs():
     import archspec.cpu
     for name, values in machine._microarchitectures().items():
         assert name in archspec.cpu.TARGETS
-        assert set(values) == {'load', 'store', 'source'} and values['load'] >= values['store'] > 0
+        assert {'fma'} <= set(values) <= {'load', 'store', 'source', 'L2', 'fma'}
+        assert set(values['fma']) == {'units', 'bits', 'source'}
+        assert not {'load', 'store', 'source'} & set(values) or values['source'] and values['load'] >= values['store'] > 0
+        assert 'L2' not in values or set(values['L2']) == {'bytes_per_cycle', 'source'}
+
+
+@pytest.mark.parametrize('arch, bits, expected', [
+    ('cascadelake', 512, 32), ('cascadelake', 256, 16), ('haswell', 64, 4), ('zen4', 512, 16), ('zen5', 512, 32), ('zen2', 128, 8),
+    ('neoverse_v2', 128, 16), ('a64fx', 128, 8)])
+def test_flops_per_cycle(arch, bits, expected):
+    assert machine.flops_per_cycle(arch, bits) == (expected, None)
+
+
+@pytest.mark.parametrize('arch', ['zen99', '', None])
+def test_flops_per_cycle_of_an_unknown_microarchitecture(arch):
+    known, reason = machine.flops_per_cycle(arch, 256)
+    assert known is None and reason == f"peak unknown: microarchitecture {arch or 'unknown'} is not in microarchitectures.yaml"
+
+
+def test_second_level_cache_of_a_virtual_machine_has_a_peak_at_the_measured_clock(node):
+    root = node(flags='fpu hypervisor sse2')
+    found = machine.detect(root, 'cascadelake', (TWO_SOCKETS, None))
+    assert machine.peaks(found, 2, clock=3.0) == {
+        ('L1', 'one'): 576e3, ('L1', 'all'): 1152e3, ('L2', 'one'): 192e3, ('L2', 'all'): 384e3}
+    assert 'bytes per cycle of L3 not known' in machine.unknown(found, 'L3', clock=3.0)
+    assert 'levels' not in machine.detect(root, 'zen3', (TWO_SOCKETS, None))
 
 
 # --- writing ---
 
-@pytest.mark.parametrize('flags', ['fpu', 'fpu hypervisor'])
-def test_what_is_written_can_be_read(node, tmp_path, flags):
-    found = machine.detect(node(flags=flags), 'zen4', (TWO_SOCKETS, None))
+@pytest.mark.parametrize('flags, arch', [('fpu', 'zen4'), ('fpu hypervisor', 'zen4'), ('fpu', 'zen2')])
+def test_what_is_written_can_be_read(node, tmp_path, flags, arch):
+    found = machine.detect(node(flags=flags), arch, (TWO_SOCKETS, None))
     path = tmp_path / 'node.yaml'
     machine.write(path, found)
     assert machine.load(path) == found

@@ -224,9 +224,9 @@ class ProgramCheck(OnNode):
         self.lost = self._recorded_but_not(known, set(found))
         chosen = {name: evaluation.choose(cases, known.get(name)) for name, cases in found.items()}
         judged = self.plumbline['metrics'] = [evaluation.judged(case) for case in chosen.values()]
-        # ReFrame knows no UNSTABLE: it is told of no reference for what cannot be judged.
-        self.reference = {'$ref': references.narrowed(path, self, {
-            metric['name']: None if metric['verdict'] == verdict.UNSTABLE else chosen[metric['name']].reference for metric in judged})}
+        # ReFrame knows PASS and FAIL: it is told of no reference for what cannot be judged, or must not be.
+        self.reference = {'$ref': references.narrowed(path, self, {metric['name']: (
+            chosen[metric['name']].reference if metric['verdict'] in (verdict.PASS, verdict.FAIL) else None) for metric in judged})}
         for metric in judged:
             self.perf_variables[metric['name']] = sn.make_performance_function(sn.defer(metric['value']), metric['unit'])
         if not self.is_final and {verdict.FAIL, verdict.UNSTABLE} & {metric['verdict'] for metric in judged}:

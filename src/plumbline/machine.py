@@ -287,14 +287,31 @@ def _microarchitectures():
     return _read_yaml(_DATA.read_text(encoding='utf-8'))
 
 
+def _source(arch, given):
+    return f"{arch}: {given['source']}" if given.get('source') else f"microarchitecture {arch or 'unknown'} is not in {_DATA.name}"
+
+
+def flops_per_cycle(arch, bits):
+    '''What one core does at most with fused multiply-adds of a width, in double precision.
+
+    :arg arch: archspec's name of the microarchitecture.
+    :arg bits: of the vectors; 64 for scalars.
+    :returns: (operations per cycle, :obj:`None`), or (:obj:`None`, why it is not known).
+    '''
+    known = _microarchitectures().get(arch, {}).get('fma', {})
+    return (2 * known['units'] * min(bits, known['bits']) / 64, None) if known else (None, f'peak unknown: {_source(arch, known)}')
+
+
+def _detect_levels(arch):
+    known = _microarchitectures().get(arch, {}).get('L2')
+    return {'levels': {'L2': {**known, 'source': _source(arch, known)}}} if known else {}
+
+
 def _detect_core(root, virtual, arch):
     clock, clock_source = _detect_clock(root, virtual)
-    known = _microarchitectures().get(arch)
-    source = (f"{arch}: {known['source']}" if known
-              else f"microarchitecture {arch or 'unknown'} is not in {_DATA.name}")
-    return {'clock': clock, 'clock_source': clock_source,
-            'load_bytes_per_cycle': known['load'] if known else None,
-            'store_bytes_per_cycle': known['store'] if known else None, 'source': source}
+    known = _microarchitectures().get(arch, {})
+    return {'clock': clock, 'clock_source': clock_source, 'load_bytes_per_cycle': known.get('load'),
+            'store_bytes_per_cycle': known.get('store'), 'source': _source(arch, known)}
 
 
 def host_microarchitecture():
@@ -312,9 +329,9 @@ def detect(root='/', arch=None, dmi=None):
         to run dmidecode, which needs root.
     :returns: contents of a machine file.
     '''
-    virtual = _is_virtual(root)
-    return {'schema': SCHEMA_VERSION, 'memory': _detect_memory(virtual, dmi),
-            'core': _detect_core(root, virtual, arch or host_microarchitecture())}
+    virtual, arch = _is_virtual(root), arch or host_microarchitecture()
+    return {'schema': SCHEMA_VERSION, 'memory': _detect_memory(virtual, dmi), 'core': _detect_core(root, virtual, arch),
+            **_detect_levels(arch)}
 
 
 # --- writing ---
@@ -348,7 +365,11 @@ def to_yaml(machine):
                 comment += '; not known'
             # JSON's scalars are YAML's, and a quoted text needs no thought about its colons.
             lines.append(f'  {key}: {json.dumps(value, ensure_ascii=False)}{comment}')
-    return '\n'.join(lines) + '\n' + _TAIL
+    if 'levels' not in machine:
+        return '\n'.join(lines) + '\n' + _TAIL
+    lines.append('levels:  # bytes per cycle of one core, loads and stores, write-allocate counted')
+    lines += [f'  {level}: {json.dumps(given, ensure_ascii=False)}' for level, given in machine['levels'].items()]
+    return '\n'.join(lines) + '\n'
 
 
 def write(path, detected):

@@ -305,5 +305,18 @@ CORES = of('cores',
            ('never all at once', 'cores_clock', 'd->all[thread] = measured();', '', 'clock', {'file': 'clocks.c'}),
            file='handovers.c', threads=2, size=100)
 
+FLOPS = [
+    *of('flops',
+        ('one chain lost', 'flops_plain', 'k < FLOPS_PLAIN', 'k + 1 < FLOPS_PLAIN', 'plain'),
+        ('one of two additions', 'flops_scalar', '__builtin_fma(-below, above, x[k])', 'x[k]', 'scalar', AVX2),
+        ('half of the steps', 'flops_simd128', 'i < steps; i++', 'i < steps; i += 2', 'simd128', AVX2),
+        ('the first chain for all', 'flops_simd256', '_mm256_fmadd_pd(s, s, x[k])', '_mm256_fmadd_pd(s, s, x[0])', 'simd256', AVX2),
+        ('one multiply-add of two', 'flops_simd512', '_mm512_fnmadd_pd(below, above, x[k])', 'x[k]', 'simd512', AVX512),
+        size=100),
+    *passes_left_out('flops', 'plain scalar simd128 simd256 simd512', size=100),
+    Mutant('flops', "the first thread's part by all", 'run', 'stream(c, thread)', 'stream(c, 0)', 'plain scalar simd128 simd256 simd512',
+           file='flops.c', threads=2, size=200),
+]
+
 MUTANTS = [*LIMITS, *TRIAD, *MOTION, *CONCURRENT, *STRIDED, *GATHER, *SPMV, *JACOBI, *NINEPOINT, *FDTD, *TRANSPOSE, *TRAPEZOID,
-           *CHASE, *FILEIO, *CORES]
+           *CHASE, *FILEIO, *CORES, *FLOPS]

@@ -22,7 +22,7 @@ MESSAGES_SHM, MESSAGES_NETWORK = 'messages, shared memory', 'messages, network'
 CPU_TIME, TOPOLOGY, NO_MACHINE = 'CPU availability', 'topology', 'none'
 
 #: By the first part of a check's name, where that decides; elsewhere the level does.
-_OF_CHECKS = {'fileio': FILES, 'latency': LATENCY, 'tlb': LATENCY, 'redundancy': CORE, 'cores': CORE, 'dgemm': CORE}
+_OF_CHECKS = {'fileio': FILES, 'latency': LATENCY, 'tlb': LATENCY, 'redundancy': CORE, 'cores': CORE, 'peak': CORE}
 _OF_LEVELS = {'L1': L1, 'L2': L2, 'L3': L3, 'cache': L2}      # 'cache': the largest that a core has alone
 _SENDERS, _BETWEEN_NODES = ('pingpong', 'imb', 'rma', 'shmem', 'datatype', 'latency_sensitivity', 'node_pairs'), ('pingpong_nodes', 'node_pairs')
 

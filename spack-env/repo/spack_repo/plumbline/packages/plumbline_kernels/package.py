@@ -22,6 +22,7 @@ class PlumblineKernels(CMakePackage):
     variant('openmp', default=True, description='programs with threads, which the checks need; else only NAME-serial')
     variant('likwid', default=True, description='LIKWID markers around the timed loops')
     variant('openblas', default=False, description="OpenBLAS as the transposition's yardstick")
+    variant('blas', default=False, description='DGEMM of the BLAS')
     variant('mpi', default=True, description='MPI programs, and the libraries between a program and its MPI')
 
     depends_on('c', type='build')
@@ -29,6 +30,7 @@ class PlumblineKernels(CMakePackage):
     depends_on('cmake@3.20:', type='build')
     depends_on('likwid@5.2:', when='+likwid')
     depends_on('openblas threads=none', when='+openblas')
+    depends_on('blas', when='+blas')
     depends_on('mpi', when='+mpi')
 
     conflicts('+ipo', msg='records state the flags of src/cmake/flags.cmake; add others by cflags')
@@ -39,7 +41,7 @@ class PlumblineKernels(CMakePackage):
 
     def cmake_args(self):
         switches = [self.define_from_variant(f'PLUMBLINE_{name.upper()}', name)
-                    for name in ('fortran', 'openmp', 'likwid', 'openblas')]
+                    for name in ('fortran', 'openmp', 'likwid', 'openblas', 'blas')]
         return [*switches, *self.common_args()]
 
     def common_args(self):

@@ -1,0 +1,82 @@
+import numpy as np
+import reframe as rfm
+from plumbline import limits, lost_time, machine, metrics, records
+from plumbline.check import NativeCheck
+from plumbline.model import probes
+
+#: Bits of a register of each stream; how wide the compiler makes `plain` is its choice.
+BITS = {'scalar': 64, 'simd128': 128, 'simd256': 256, 'simd512': 512}
+
+#: Share of the time that the threads must have had the CPUs for, so that what is missing can be the cores'.
+GRANTED = 0.9
+
+#: Rows of each thread's matrices: three of them are more than a second-level cache holds.
+ORDER = 600
+
+
+@rfm.simple_test
+class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
+    '''How many operations does a core do at each SIMD width, of those that it can at its clock; what is left of them when all
+    cores work; and what does the BLAS make of them?'''
+
+    descr = 'Fused multiply-adds in registers, and DGEMM'
+    source = "hager2004, section 3.1; HPC Challenge's StarDGEMM (Luszczek et al. 2005)"
+    samples = 25
+    program = 'flops'
+    threads = 'all'
+    tags = {'node', 'health', 'acceptance'}
+    env_vars = dict.fromkeys(('OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'BLIS_NUM_THREADS'), '1')      # each thread of ours calls it
+
+    def options(self):
+        counts = sorted({1, len(self.all_cpus)})
+        return ['--variants', 'all', '--size', ORDER, '--per-thread', '--threads', ','.join(map(str, counts)), '--block', '0.005']
+
+    def evaluate(self):
+        group, = metrics.groups(self.measurements)
+        given = lost_time.time_given(self.plumbline['lost'])
+        unjudged = f'the threads had the CPUs for {given:.2f} of the time' if given is not None and given < GRANTED else None
+        most = max(record['threads'] for record in group)
+        alone = {record['variant']: record for record in group if record['threads'] == 1}
+        if 'dgemm' not in alone:
+            self.skip_metric('flops.dgemm', 'built without BLAS: install libopenblas-serial-dev, or another, and build again')
+        else:
+            self.note(f"dgemm: {alone['dgemm']['options']['library']}")
+        for record in group:
+            name = f"{record['variant']}.{'one' if record['threads'] == 1 else 'all'}"
+            yield metrics.flops(record, name)
+            if record['variant'] in BITS:
+                yield from self.of_peak(record, name, unjudged)
+        for threads in sorted({1, most}):
+            yield from self.of_fma([record for record in group if record['threads'] == threads])
+        stream = self.best([record for record in group if record['threads'] == most])
+        yield metrics.Metric('efficiency', 'all', limits.paired_ratio(stream, alone[stream['variant']], 'flops') / most, unjudged=unjudged)
+
+    def best(self, cases):
+        '''The fastest stream: not all processors are faster with wider registers.'''
+        return max((case for case in cases if case['variant'] != 'dgemm'), key=lambda case: np.median(records.rate(case, 'flops')))
+
+    def of_fma(self, cases):
+        for record in cases:
+            if record['variant'] == 'dgemm':
+                stream = self.best(cases)
+                scope = 'one' if record['threads'] == 1 else 'all'
+                yield metrics.Metric('of_fma', f'dgemm.{scope}', limits.paired_ratio(record, stream, 'flops'), record=record)
+
+    def of_peak(self, record, name, unjudged):
+        '''Against the clock beside each sample: of scalar additions, but right after a pass of the same stream, and a processor
+        that lowers its clock for wide registers does so for longer than the additions take (2.38 GHz beside simd512, 2.67
+        beside simd256 were measured on a Cascade Lake).'''
+        per_cycle, reason = machine.flops_per_cycle(self.current_partition.processor.arch, BITS[record['variant']])
+        clock = probes.beside(record, probes.CLOCK)
+        if not reason and clock is None:
+            reason = 'peak unknown: no clock was measured beside the samples'
+        if reason:
+            self.skip_metric(f'of_peak.{name}', reason)
+            return
+        clock = np.where(np.isnan(clock), np.nanmedian(clock), clock)
+        rates, peak = records.rate(record, 'flops'), per_cycle * clock * record['threads'] * 1e-6       # Mflop/s
+        yield metrics.Metric('of_peak', name, rates / peak, unjudged=unjudged, record=record)
+        datasheet, _ = machine.of_partition(self.current_partition)
+        if highest := ((datasheet or {}).get('core') or {}).get('clock'):
+            share = np.median(rates) / (per_cycle * highest * 1e3 * record['threads'])
+            self.note(f'{name}: {share:.2f} of the peak at {highest:g} GHz, the highest clock in the machine file')

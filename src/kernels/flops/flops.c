@@ -1,0 +1,183 @@
+/* The peak of arithmetic as the runtime sees it: streams of fused multiply-adds, and DGEMM, which is measured by turns with
+ * them.  Each thread has its own; a stream takes as many steps as the widest needs for the operations of DGEMM. */
+#include <math.h>
+
+#include "kernel.h"
+
+#define LOOP(function) .loop = (pl_loop)function
+
+enum { DGEMM = 1 };     /* layout */
+
+static const pl_variant variants[] = {
+    {"plain", LOOP(flops_plain), .about = "multiply-adds as the compiler makes them of a loop"},
+#if defined(__x86_64__)
+    {"scalar", .isa = "avx2", LOOP(flops_scalar), .about = "fused multiply-adds of one number each"},
+    {"simd128", .isa = "avx2", LOOP(flops_simd128), .about = "of two"},
+    {"simd256", .isa = "avx2", LOOP(flops_simd256), .about = "of four"},
+    {"simd512", .isa = "avx512f", LOOP(flops_simd512), .about = "of eight"},
+#elif defined(__aarch64__)
+    {"simd128", LOOP(flops_simd128), .about = "fused multiply-adds of two numbers each"},
+#endif
+#ifdef PL_BLAS
+    {"dgemm", .layout = DGEMM, LOOP(dgemm_run), .about = "C = C + A B by the BLAS, matrices of its own for each thread"},
+#else
+    {"dgemm", .about = "built without BLAS"},
+#endif
+    {0},
+};
+
+static bool is_dgemm(const pl_case *c) { return c->variant->layout == DGEMM; }
+
+size_t flops_order(const pl_case *c, int thread)
+{
+    const pl_range part = pl_part(c->n, thread, c->threads);
+    return part.end - part.begin;
+}
+
+/* Values of a stream. */
+static size_t values(const pl_case *c)
+{
+#if defined(__x86_64__)
+    if (c->variant->loop == (pl_loop)flops_simd512)
+        return 8 * FLOPS_CHAINS_512;
+    if (c->variant->loop == (pl_loop)flops_simd256)
+        return 4 * FLOPS_CHAINS;
+    if (c->variant->loop == (pl_loop)flops_scalar)
+        return FLOPS_CHAINS;
+#endif
+#if defined(__x86_64__) || defined(__aarch64__)
+    if (c->variant->loop == (pl_loop)flops_simd128)
+        return 2 * FLOPS_CHAINS;
+#endif
+    return FLOPS_PLAIN;
+}
+
+static size_t steps(const pl_case *c, int thread)
+{
+    const size_t n = flops_order(c, thread), flops = 2 * n * n * n, of_step = 4 * FLOPS_MOST;
+    return (flops + of_step - 1) / of_step;
+}
+
+static double flops_of(const pl_case *c, int thread)
+{
+    const double n = (double)flops_order(c, thread);
+    return is_dgemm(c) ? 2 * n * n * n : 4 * (double)(steps(c, thread) * values(c));
+}
+
+static size_t own_size(const char *const *text)
+{
+    (void)text;
+    return 600;
+}
+
+static void check(const pl_case *c)
+{
+    enum { MOST = 1 << 15 };    /* sums of products below 2^37 stay whole numbers */
+    if (c->n < (size_t)c->threads || c->n / (size_t)c->threads > MOST)
+        pl_fail("--size %zu: %d threads have matrices of order %zu: give from 1 to %d for each thread", c->n, c->threads,
+                c->n / (size_t)c->threads, MOST);
+    if (is_dgemm(c))
+        dgemm_check();
+}
+
+static flops_stream *stream(const pl_case *c, int thread)
+{
+    const pl_buffers *set = c->data;
+    return (flops_stream *)set->at[0] + thread;
+}
+
+static size_t footprint(const pl_case *c) { return is_dgemm(c) ? dgemm_footprint(c) : (size_t)c->threads * sizeof(flops_stream); }
+
+static void *create(const pl_case *c)
+{
+    const size_t bytes = footprint(c);
+    return is_dgemm(c) ? dgemm_create(c) : pl_buffers_create(c, 1, &bytes, NULL);
+}
+
+static double first(int thread, size_t i) { return pl_value((size_t)thread * FLOPS_MOST + i); }
+
+static void touch_stream(flops_stream *to, int thread)
+{
+    const double s = 47453133;      /* s s has 52 bits */
+    to->constant[FLOPS_S] = s;
+    to->constant[FLOPS_BELOW] = s - 1;
+    to->constant[FLOPS_ABOVE] = s + 1;
+    to->constant[FLOPS_MINUS_ONE] = -1;
+    for (size_t i = 0; i < FLOPS_MOST; i++)
+        to->x[i] = first(thread, i);
+}
+
+static void touch(const pl_case *c, int thread, int threads)
+{
+    const pl_range part = pl_part((size_t)c->threads, thread, threads);
+    for (size_t t = part.begin; t < part.end; t++) {
+        if (is_dgemm(c))
+            dgemm_touch(c, (int)t);
+        else
+            touch_stream(stream(c, (int)t), (int)t);
+    }
+}
+
+static void run(const pl_case *c, int thread, long passes)
+{
+    if (is_dgemm(c)) {
+        dgemm_run(c, thread, passes);
+        return;
+    }
+    flops_loop *const loop = (flops_loop *)c->variant->loop;
+    for (long pass = 0; pass < passes; pass++)
+        loop(steps(c, thread), stream(c, thread));
+}
+
+static pl_work work(const pl_case *c)
+{
+    double flops = 0;
+    for (int thread = 0; thread < c->threads; thread++)
+        flops += flops_of(c, thread);
+    return (pl_work){.flops = flops, .source = is_dgemm(c) ? "2 n^3 operations for each thread's n x n matrices; no limit by traffic"
+                                                           : "no data: 2 operations per fused multiply-add"};
+}
+
+static void poison(const pl_case *c)
+{
+    touch(c, 0, 1);
+    pl_buffers_set_guards(c->data);
+}
+
+static double verify_passes(const pl_case *c, long passes)
+{
+    double worst = pl_buffers_guards_intact(c->data) ? 0 : INFINITY;
+    if (is_dgemm(c))
+        return pl_worse(worst, dgemm_error(c, passes));
+    for (int thread = 0; thread < c->threads; thread++)
+        for (size_t i = 0; i < FLOPS_MOST; i++) {
+            const double added = i < values(c) ? (double)passes * (double)steps(c, thread) : 0;
+            worst = pl_worse(worst, fabs(stream(c, thread)->x[i] - (first(thread, i) + added)));
+        }
+    return worst;
+}
+
+static double verify(const pl_case *c) { return verify_passes(c, 1); }
+
+static const pl_fact *facts(const pl_case *c)
+{
+    static pl_fact found[2];
+    found[0] = (pl_fact){.name = "library", .text = dgemm_library()};
+    return is_dgemm(c) ? found : found + 1;
+}
+
+static const void *where(const pl_case *c, size_t *bytes)
+{
+    const pl_buffers *set = c->data;
+    *bytes = set->bytes[0];
+    return set->at[0];
+}
+
+static const pl_kernel flops = {
+    .name = "flops", .title = "Fused multiply-adds in registers, and DGEMM: --size rows, shared among the threads",
+    .variants = variants, .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run,
+    .share = flops_of, .work = work, .verify = verify, .verify_passes = verify_passes, .poison = poison, .where = where,
+    .destroy = pl_buffers_destroy, .facts = facts,
+};
+
+int main(int argc, char **argv) { return pl_main(argc, argv, &flops); }

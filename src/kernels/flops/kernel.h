@@ -1,0 +1,44 @@
+#ifndef PLUMBLINE_FLOPS_H
+#define PLUMBLINE_FLOPS_H
+
+#include "plumbline.h"
+
+/* Independent chains: at least latency x pipes of any core, and as many as the registers hold beside three constants.  Ten of
+ * Haswell and Zen 2 (5 cycles x 2), eight of Skylake to Zen 5 (4 x 2): uops.info; sixteen of Neoverse V1 and V2 (4 x 4): Arm's
+ * software optimization guides; eighteen of A64FX (9 x 2): Fujitsu's microarchitecture manual. */
+enum {
+    FLOPS_CHAINS_512 = 24,
+#if defined(__x86_64__)
+    FLOPS_CHAINS = 12,      /* of 16 registers */
+#else
+    FLOPS_CHAINS = 24,
+#endif
+    FLOPS_PLAIN = 48,       /* values of the loop that the compiler vectorises as it likes */
+    FLOPS_MOST = 8 * FLOPS_CHAINS_512,
+};
+
+/* A thread's values, and what they are multiplied by and added to: not known to the compiler. */
+enum { FLOPS_S, FLOPS_BELOW, FLOPS_ABOVE, FLOPS_MINUS_ONE, FLOPS_CONSTANTS };
+typedef struct {
+    double constant[FLOPS_CONSTANTS];
+    double x[FLOPS_MOST];
+} flops_stream;
+
+/* Two fused multiply-adds a step and value, after which each value is greater by 1:
+ * x + s s - (s - 1)(s + 1), or in `plain` s - ((s - 1) - x). */
+typedef void flops_loop(size_t steps, flops_stream *stream);
+flops_loop flops_plain, flops_scalar, flops_simd128, flops_simd256, flops_simd512;
+
+/* dgemm.c: C = C + A B, for each thread with matrices of its own. */
+void dgemm_check(void);
+void *dgemm_create(const pl_case *);
+size_t dgemm_footprint(const pl_case *);
+void dgemm_touch(const pl_case *, int thread);
+void dgemm_run(const pl_case *, int thread, long passes);
+double dgemm_error(const pl_case *, long passes);
+const char *dgemm_library(void);
+
+/* Rows that are a thread's: the order of its matrices. */
+size_t flops_order(const pl_case *, int thread);
+
+#endif

@@ -1,0 +1,177 @@
+'''Peak arithmetic: fused multiply-adds in registers and DGEMM: right, of the instructions that they are named after, and their
+check.'''
+
+import functools
+
+import numpy as np
+import pytest
+import rfm
+from native import CPUS, SOURCE, needs, output_of, x86_only
+
+from plumbline import codegen, machine
+
+QUICK = ['--samples', 10, '--passes', 1]
+THREADS = ['1', '2', '3'][:len(CPUS)]
+
+#: Registers of a stream on x86-64, and the numbers in each.
+CHAINS = {'scalar': (12, 1), 'simd128': (12, 2), 'simd256': (12, 4), 'simd512': (24, 8)}
+
+
+@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
+def test_every_variant_is_right_on_several_threads(request, flavour):
+    build = request.getfixturevalue(flavour)
+    found = build.measured('flops', '--variants', 'all', '--size', '31,100', '--per-thread', '--threads', ','.join(THREADS),
+                           *QUICK).measurements
+    assert len(found) == 2 * len(THREADS) * len(build.runnable('flops'))
+    assert all(record['valid'] and record['max_error'] == 0 for record in found)
+
+
+def test_threads_that_have_not_the_same_share(programs):
+    record, = programs.measured('flops', '--variants', 'plain', '--size', 100 * len(THREADS) - 1, '--threads', len(THREADS),
+                                *QUICK).measurements
+    assert record['valid'] and (record['balance'] < 1) == (len(THREADS) > 1)
+
+
+@x86_only
+def test_operations_are_those_of_the_instructions(programs):
+    for record in programs.measured('flops', '--variants', 'all', '--size', 96, *QUICK).measurements:
+        n = record['size']
+        chains, width = CHAINS.get(record['variant'], (48, 1))      # plain: values
+        assert record['flops'] == (2 * n**3 if record['variant'] == 'dgemm' else 4 * chains * width * n**3 / (2 * 24 * 8))
+        assert record['bytes'] == 0
+
+
+@functools.cache
+def loops_of(path):
+    return {name: codegen.innermost_loops(lines) for name, lines in
+            codegen.functions(output_of('objdump', '-d', '--no-show-raw-insn', path)).items() if name.startswith('flops_')}
+
+
+@x86_only
+@pytest.mark.parametrize('compiler', ['programs', 'llvm'])
+@pytest.mark.parametrize('variant', CHAINS)
+def test_a_step_is_fused_multiply_adds_of_registers_of_the_width_and_little_else(request, compiler, variant):
+    needs('objdump')
+    chains, width = CHAINS[variant]
+    loop, = [lines for lines in loops_of(request.getfixturevalue(compiler).path('flops'))[f'flops_{variant}'] if len(lines) > chains]
+    fused = [line for line in loop if '\tvfmadd' in line or '\tvfnmadd' in line]
+    name = {1: 'sd', 2: 'pd', 4: 'pd', 8: 'pd'}[width], {1: 'xmm', 2: 'xmm', 4: 'ymm', 8: 'zmm'}[width]
+    assert len(fused) == 2 * chains and all(name[0] in line and line.count(f'%{name[1]}') == 3 for line in fused)
+    assert len(loop) <= len(fused) + 4 and not [line for line in loop if '(%' in line], 'no load, no store'
+
+
+@x86_only
+@pytest.mark.parametrize('compiler', ['programs', 'llvm'])
+def test_plain_is_vectorised(request, compiler):
+    needs('objdump')
+    loops = loops_of(request.getfixturevalue(compiler).path('flops'))['flops_plain']
+    assert any('pd ' in line and ('fmadd' in line or 'mul' in line) for lines in loops for line in lines)
+
+
+# --- DGEMM ------------------------------------------------------------------------------------------
+
+@pytest.fixture(scope='module')
+def with_blas(programs):
+    if 'dgemm' not in programs.runnable('flops'):
+        pytest.skip('no BLAS is there')
+    return programs
+
+
+#: A DGEMM that is right, with what is wrong put in.
+BLAS = '''
+#include <stddef.h>
+void dgemm_(const char *ta, const char *tb, const int *m, const int *n, const int *k, const double *alpha, const double *a, const int *lda,
+            const double *b, const int *ldb, const double *beta, double *c, const int *ldc, size_t l1, size_t l2)
+{
+    (void)ta, (void)tb, (void)l1, (void)l2;
+    for (int j = 0; j < *n; j++)
+        for (int i = 0; i < *m; i++) {
+            SUM sum = 0;
+            for (int l = 0; l < *k; l++)
+                sum += (SUM)a[i + l * *lda] * (SUM)b[l + j * *ldb];
+            c[i + j * *ldc] = BETA * c[i + j * *ldc] + *alpha * (double)sum;
+        }
+    AFTER;
+}
+'''
+
+
+@pytest.mark.parametrize('wrong, right', [
+    ({}, True), ({'SUM': 'float'}, False), ({'BETA': '0'}, False), ({'AFTER': 'c[*m * *n - 1] += 1'}, False),
+    ({'AFTER': 'c[0] += 0.5'}, False), ({'AFTER': 'c[1] = 0.0 / 0.0'}, False), ({'AFTER': '((double *)a)[3] += 1'}, False),
+    ({'AFTER': 'c[1] += 1, c[2] -= 1'}, False)], ids=str)
+def test_a_blas_that_is_wrong_is_found(with_blas, tmp_path, wrong, right):
+    (tmp_path / 'blas.c').write_text(BLAS)
+    defined = {'SUM': 'double', 'BETA': '*beta', 'AFTER': '', **wrong}
+    output_of('cc', '-O1', '-shared', '-fPIC', *(f'-D{name}={text}' for name, text in defined.items()), tmp_path / 'blas.c', '-o',
+              tmp_path / 'blas.so')
+    found = with_blas.run('flops', '--variants', 'dgemm', '--size', 41, *QUICK, LD_PRELOAD=str(tmp_path / 'blas.so'))
+    record, = found.measurements
+    assert (record['valid'], found.code) == (right, 0 if right else 1)
+
+
+def test_a_blas_with_threads_of_its_own_is_refused(with_blas, tmp_path):
+    (tmp_path / 'threads.c').write_text('''
+        #include <pthread.h>
+        #include <unistd.h>
+        static void *wait(void *nothing) { pause(); return nothing; }
+        static pthread_t thread;
+        __attribute__((constructor)) static void start(void) { pthread_create(&thread, NULL, wait, NULL); }''')
+    output_of('cc', '-shared', '-fPIC', '-pthread', tmp_path / 'threads.c', '-o', tmp_path / 'threads.so')
+    found = with_blas.run('flops', '--variants', 'dgemm', '--size', 41, *QUICK, LD_PRELOAD=str(tmp_path / 'threads.so'))
+    assert found.code == 2 and found.errors.startswith('plumbline: dgemm: the BLAS has 1 threads of its own beside ours: set OPENBLAS_')
+    assert with_blas.run('flops', '--variants', 'plain', '--size', 41, *QUICK, LD_PRELOAD=str(tmp_path / 'threads.so')).code == 0
+
+
+def test_the_record_says_which_blas(with_blas):
+    record, = with_blas.measured('flops', '--variants', 'dgemm', '--size', 20, *QUICK).measurements
+    assert 'OpenBLAS' in record['options']['library'] or '/' in record['options']['library']
+    plain, = with_blas.measured('flops', '--variants', 'plain', '--size', 20, *QUICK).measurements
+    assert 'library' not in plain['options']
+
+
+def test_without_blas_the_variant_is_told_of(tmp_path):
+    text = output_of('cc', '-E', '-I', SOURCE / 'harness', SOURCE / 'kernels/flops/flops.c')
+    assert '"dgemm", .about = "built without BLAS"' in text
+
+
+@pytest.mark.parametrize('options', [('--size', 1, '--threads', 2), ('--size', 10**6)])
+def test_matrices_that_cannot_be_are_refused(programs, options):
+    found = programs.run('flops', '--variants', 'plain', *options)
+    assert found.code == 2 and found.errors.startswith('plumbline: --size 1') and 'give from 1 to 32768 for each thread' in found.errors
+
+
+# --- the check --------------------------------------------------------------------------------------
+
+@pytest.fixture(scope='module')
+def run(measuring, tmp_path_factory):
+    done = measuring(tmp_path_factory.mktemp('run')).reframe('-r', '-S', 'samples=10', '-n', '^peak_flops', checks=rfm.REPOSITORY / 'checks/compute')
+    assert done.report, done.out
+    case, = done.cases().values()
+    return case['plumbline']
+
+
+def test_check_measures_every_width_against_its_peak(run):
+    found = {metric['name']: metric for metric in run['metrics']}
+    widths = {record['variant'] for record in run['records']} - {'dgemm'}
+    scopes = ['one'] + ['all'] * (len(CPUS) > 1)
+    assert {f'flops.{width}.{scope}' for width in widths for scope in scopes} <= set(found)
+    bits = {'scalar': 64, 'simd128': 128, 'simd256': 256, 'simd512': 512}
+    arch = machine.host_microarchitecture()
+    for name in (f'of_peak.{width}.{scope}' for width in widths & set(bits) for scope in scopes):
+        per_cycle, reason = machine.flops_per_cycle(arch, bits[name.split('.')[1]])
+        skipped = {metric['metric']: metric['reason'] for metric in run.get('skipped', ())}
+        assert (name in found) == (per_cycle is not None) and skipped.get(name) == reason
+        # Noise makes it less: nothing makes it much more.
+        assert name not in found or found[name]['value'] < 1.1
+    assert found['efficiency.all']['value'] < 1.5
+
+
+def test_check_compares_dgemm_with_the_fastest_stream(run, with_blas):
+    found = {metric['name']: metric for metric in run['metrics']}
+    records = {record['variant']: record for record in run['records'] if record['threads'] == 1}
+    rates = {name: record['flops'] / np.array(record['seconds']) for name, record in records.items()}
+    fastest = max(set(rates) - {'dgemm'}, key=lambda name: np.median(rates[name]))
+    assert found['of_fma.dgemm.one']['value'] == pytest.approx(np.median(rates['dgemm'] / rates[fastest]))
+    assert 0.15 < found['of_fma.dgemm.one']['value'] < 1.1
+    assert any(note.startswith('dgemm: ') for note in run['notes'])
