@@ -29,7 +29,7 @@ typedef struct {
     char *nodes;
     size_t n, stride;
     size_t (*offset)(size_t i, size_t stride);
-    void *begin, *middle, *end;     /* of the last run */
+    void *begin, *middle, *end;     /* of the last pass */
 } chain;
 
 static size_t bytes_of(const pl_case *c)
@@ -96,12 +96,11 @@ static void touch(const pl_case *c, int thread, int threads)
 }
 
 /* In two halves: a pass ends where it began, and would do so as well if it did not take place. */
-static void run(const pl_case *c, int thread, long passes)
+static void run(const pl_case *c, const pl_plan *p)
 {
     chain *x = c->data;
-    chase_loop *const follow = (chase_loop *)c->variant->loop;
-    const size_t loads = loads_of(c) * (size_t)passes;
-    (void)thread;
+    chase_loop *const follow = (chase_loop *)p->loop;
+    const size_t loads = loads_of(c);
     x->begin = x->end;
     x->middle = follow(x->begin, loads / 2);
     x->end = follow(x->middle, loads - loads / 2);
@@ -173,11 +172,11 @@ static bool is_one_cycle(const chain *x)
     return right && visited == x->n && starts == chains && start == 0;
 }
 
-/* The pointers form one cycle through all lines, and the run was where it leads to after half of its loads and all. */
-static double verify_passes(const pl_case *c, long passes)
+/* The pointers form one cycle through all lines, and the pass was where it leads to after half of its loads and all. */
+static double verify(const pl_case *c)
 {
     const chain *x = c->data;
-    const size_t loads = loads_of(c) * (size_t)passes;
+    const size_t loads = loads_of(c);
     size_t at = number_of(x, x->begin);
     if (!pl_buffers_guards_intact(x->buffers) || at == x->n || !is_one_cycle(x))
         return INFINITY;
@@ -188,8 +187,6 @@ static double verify_passes(const pl_case *c, long passes)
     }
     return x->end == node(x, at) ? 0 : INFINITY;
 }
-
-static double verify(const pl_case *c) { return verify_passes(c, 1); }
 
 static const void *where(const pl_case *c, size_t *bytes)
 {
@@ -202,7 +199,7 @@ static const pl_kernel chase = {
     .name = "chase", .title = "p = *p: dependent loads in a random cycle", .variants = variants, .tuning = tuning,
     .most_threads = 1, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work,
     .verify = verify,
-    .verify_passes = verify_passes, .poison = poison, .where = where, .destroy = destroy,
+    .poison = poison, .where = where, .destroy = destroy,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &chase); }

@@ -257,13 +257,12 @@ static void touch(const pl_case *c, int thread, int threads)
     free(space.value);
 }
 
-static void run(const pl_case *c, int thread, long passes)
+static void plan(const pl_case *c, pl_plan *p) { p->part = part_of(c->data, p->thread, c->threads); }
+
+static void run(const pl_case *c, const pl_plan *p)
 {
-    const product *p = c->data;
-    spmv_loop *const loop = (spmv_loop *)c->variant->loop;
-    const pl_range own = part_of(p, thread, c->threads);
-    for (long pass = 0; pass < passes; pass++)
-        loop(own, &p->a, p->x, p->y, c->tuning);
+    const product *x = c->data;
+    ((spmv_loop *)p->loop)(p->part, &x->a, x->x, x->y, c->tuning);
 }
 
 /* --- model, verification ---------------------------------------------------------------------------------------- */
@@ -327,7 +326,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 static const pl_kernel spmv = {
     .name = "spmv", .title = "y = A x, A sparse; --size is the number of rows", .variants = variants, .tuning = tuning,
     .texts = texts, .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch,
-    .run = run, .share = share, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison,
+    .plan = plan, .run = run, .share = share, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison,
     .where = where, .destroy = destroy,
 };
 
