@@ -8,6 +8,12 @@
 
 #include "internal.h"
 
+static void run_pass(const pl_case *c, int thread)
+{
+    const pl_plan plan = pl_plan_of(c, thread);
+    c->kernel->run(c, &plan);
+}
+
 static double run(pl_case *c)
 {
     c->data = c->kernel->create(c);
@@ -15,7 +21,7 @@ static double run(pl_case *c)
         c->kernel->touch(c, thread, c->threads);
     c->kernel->poison(c);
     for (int thread = 0; thread < c->threads; thread++)
-        c->kernel->run(c, thread, 1);
+        run_pass(c, thread);
     const double error = c->kernel->verify(c);
     c->kernel->destroy(c->data);
     return error;

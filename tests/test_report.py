@@ -346,6 +346,17 @@ def test_plotly_is_there_once(page):
     assert sum("plotly.js v" in "".join(parts)[:500] for _, parts in page.scripts) == 1
 
 
+def test_both_bounds_of_the_traffic_are_shown(tmp_path):
+    certain = sample.records([5_000_000], [1])[0]
+    uncertain = certain | {"traffic": 4e9, "traffic_least": 3e9}
+    metrics = [sample.metric(f"of_limit.{end}", 0.8, verdict="FAIL") | {"record": number} for number, end in enumerate(("two", "one"))]
+    rows = sample.frame(sample.case("triad_memory", metrics, detail={"records": [uncertain, certain]}))
+    text = "0.600 if the processor leaves write-allocates out"
+    assert [line.strip() for line in terminal(rows, 200)].count(text) == 1
+    shown = report.write(rows, tmp_path).read_text(encoding="utf-8")
+    assert shown.count(f'title="{text}">0.800*</td>') == 1 and shown.count('>0.800</td>') == 1
+
+
 def test_what_others_wrote_is_text(page, html):
     assert PROBE not in html
     assert any(PROBE in "".join(text) for verdict, text in page.rows if verdict == "FAIL")

@@ -1,9 +1,10 @@
 '''Teams of any size: how the threads share out the work, and that nothing is left out or done twice.'''
 
 import itertools
+import subprocess
 
 import pytest
-from native import SOURCE, Build, environment, needs, output_of
+from native import CPUS, SOURCE, Build, environment, needs, output_of
 
 #: Flags with which a flavour of the programs is linked.
 LINKED = {'programs': [], 'sanitized': ['-fsanitize=address,undefined']}
@@ -81,10 +82,26 @@ def test_every_team_is_busy(teams, program, variant, size, options):
     assert min(balance for *_, balance in found) >= 0.97
 
 
+@pytest.mark.parametrize('sync', ['block', 'pass'])
+def test_every_thread_does_every_pass(programs, sync, tmp_path):
+    needs('cc')
+    output_of('cc', '-std=gnu17', '-Wall', '-Wextra', '-Werror', '-fopenmp', '-I', SOURCE / 'harness', SOURCE.parent / 'tests/native_passes.c',
+              programs.folder / 'libruntime.a', *libraries(programs, 'triad'), '-o', tmp_path / 'counting')
+    for chosen in (['--passes', '7'], ['--block', '0.001']):
+        done = subprocess.run([tmp_path / 'counting', '--samples', '10', '--size', '100', '--threads', str(len(CPUS)), '--sync', sync, *chosen],
+                              capture_output=True, text=True, env=environment())
+        assert (done.returncode, done.stderr) == (0, '')
+        assert '"valid": true' in done.stdout
+
+
 def test_what_cannot_be_divided_is_told(teams):
     '''Chunks of eight rows: 219 of them, on 200 threads.'''
     balance = {threads: number for _, threads, number in teams('programs', 'spmv', 'balance', 'sell', 1752, 200)}
     assert balance[1] == 1 and balance[200] < 0.6
+
+
+def test_chunks_of_unequal_length_are_shared_out_evenly(teams):
+    assert min(balance for *_, balance in teams('programs', 'spmv', 'balance', 'sell', 14000, 112)) >= 0.95
 
 
 def test_the_balance_is_in_the_record(programs):

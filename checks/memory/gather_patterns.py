@@ -53,7 +53,7 @@ class gather_patterns(rfm.RunOnlyRegressionTest, LimitedCheck):
             configs = list(self.default_patterns())
         with open(os.path.join(self.stagedir, 'patterns.txt'), 'w') as file:
             file.write(spatter.lines(configs))
-        return ['--variants', 'plain,unroll,prefetch', '--pattern', 'patterns.txt',
+        return ['--variants', 'plain,unroll,prefetch,columns', '--pattern', 'patterns.txt',
                 '--config', ','.join(str(i + 1) for i in range(len(configs))),
                 '--threads', len(self.cpus), '--limit', '--block', '0.005']
 

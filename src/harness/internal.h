@@ -67,6 +67,7 @@ pl_cpus pl_openmp_places(void);         /* CPUs that OpenMP binds threads to; no
 void pl_where_threads_run(int threads, int *cpus);
 
 /* parts.c */
+pl_plan pl_plan_of(const pl_case *, int thread);
 double pl_balance(const pl_case *);     /* mean work of a thread over the largest */
 
 /* pages.c */

@@ -18,18 +18,21 @@ typedef struct {
 static void timed_part(int thread, void *argument)
 {
     const timing *t = argument;
+    const pl_case *const c = t->c;
+    const long passes = t->passes;
+    const bool every_pass = t->every_pass;
+    const pl_plan plan = pl_plan_of(c, thread);
+    void (*const run)(const pl_case *, const pl_plan *) = c->kernel->run;
     pl_meet();
-    pl_marker_start(t->c);
+    pl_marker_start(c);
     t->begin[thread] = pl_now();
-    if (t->every_pass)
-        for (long pass = 0; pass < t->passes; pass++) {
-            t->c->kernel->run(t->c, thread, 1);
+    for (long pass = 0; pass < passes; pass++) {
+        run(c, &plan);
+        if (every_pass)
             pl_meet();
-        }
-    else
-        t->c->kernel->run(t->c, thread, t->passes);
+    }
     t->end[thread] = pl_now();
-    pl_marker_stop(t->c);
+    pl_marker_stop(c);
 }
 
 /* Seconds from the first thread's start to the last thread's end, on the slowest process. */
@@ -98,31 +101,12 @@ static void calibrate(pl_measurement *m, const pl_options *options)
 
 /* --- verification, report --------------------------------------------------------------------------------- */
 
-typedef struct { const pl_case *c; long passes; } run_of_passes;
-
-static void run_passes(int thread, void *argument)
-{
-    const run_of_passes *r = argument;
-    r->c->kernel->run(r->c, thread, r->passes);
-}
-
-/* max |error| that a run of so many passes leaves, on all processes. */
-static double error_after(const pl_case *c, long passes)
-{
-    c->kernel->poison(c);
-    if (c->kernel->prepare)
-        c->kernel->prepare(c);
-    pl_team(c->threads, run_passes, &(run_of_passes){c, passes});
-    return pl_processes.greatest(passes == 1 ? c->kernel->verify(c) : c->kernel->verify_passes(c, passes));
-}
-
-/* Two passes: a run that does fewer than it is asked for, or leaves out every second one, shows. */
 static void verify(pl_measurement *m)
 {
     const pl_case *c = &m->c;
-    m->max_error = error_after(c, 1);
-    if (c->kernel->verify_passes)
-        m->max_error = pl_worse(m->max_error, error_after(c, 2));
+    c->kernel->poison(c);
+    time_passes(c, 1, false);
+    m->max_error = pl_processes.greatest(c->kernel->verify(c));
     m->tolerance = c->kernel->tolerance ? c->kernel->tolerance(c) : 0;
     m->valid = m->max_error <= m->tolerance;    /* not a number is not */
 }

@@ -26,11 +26,19 @@ int pl_pieces(pl_range part, size_t width, pl_piece piece[PL_PIECES])
     return count;
 }
 
+pl_plan pl_plan_of(const pl_case *c, int thread)
+{
+    pl_plan p = {.thread = thread, .loop = c->variant->loop, .part = pl_part(c->n, thread, c->threads)};
+    if (c->kernel->plan)
+        c->kernel->plan(c, &p);
+    return p;
+}
+
 double pl_balance(const pl_case *c)
 {
     double sum = 0, largest = 0;
     for (int thread = 0; thread < c->threads; thread++) {
-        const pl_range part = pl_part(c->n, thread, c->threads);
+        const pl_range part = pl_plan_of(c, thread).part;
         const double share = c->kernel->share ? c->kernel->share(c, thread) : (double)(part.end - part.begin);
         sum += share;
         largest = share > largest ? share : largest;

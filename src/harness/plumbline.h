@@ -1,6 +1,6 @@
 /* Plumbline's measuring runtime: what a kernel gives, and what it gets.
  *
- * A kernel is a table of variants and six functions on its data (pl_kernel).  The runtime owns all else: options,
+ * A kernel is a table of variants and some functions on its data (pl_kernel).  The runtime owns all else: options,
  * buffers, threads, clock, interleaving, limit streams, verification, records.  A program is one line:
  *
  *     int main(int argc, char **argv) { return pl_main(argc, argv, &triad); }
@@ -83,6 +83,21 @@ typedef struct {
     double updated_bytes;   /* lines written that are among those fetched: no write-allocate */
 } pl_work;
 
+/* What the passes of a thread have in common. */
+enum { PL_PIECES = 3 };
+typedef struct { size_t begin, end; } pl_range;
+typedef struct { pl_range outer, inner; } pl_piece;
+typedef struct {
+    int thread;
+    pl_loop loop;           /* the variant's, unless the kernel chooses another */
+    pl_range part;          /* of what the threads share out: of the elements, unless the kernel says otherwise */
+    int pieces;             /* the part as pl_pieces() cuts it, where a kernel wants that */
+    pl_piece piece[PL_PIECES];
+    /* For the kernel's own use: */
+    double *at[PL_MAX_ARRAYS];      /* where its part of each array begins */
+    size_t block;
+} pl_plan;
+
 /* Something that a kernel found out about where it ran, for its record: text, or a number where text is NULL. */
 typedef struct {
     const char *name;
@@ -104,11 +119,11 @@ struct pl_kernel {
     size_t (*footprint)(const pl_case *);                   /* bytes of all data of one case: its working set */
     void *(*create)(const pl_case *);                       /* address space only; NULL where there is none */
     void (*touch)(const pl_case *, int thread, int threads);/* first touch and values, this thread's part */
-    void (*run)(const pl_case *, int thread, long passes);  /* the timed work of one thread */
+    void (*plan)(const pl_case *, pl_plan *);               /* untimed, by each thread before its passes: what they have in common;
+                                                               NULL: as pl_part() divides the elements */
+    void (*run)(const pl_case *, const pl_plan *);          /* one pass of one thread */
     pl_work (*work)(const pl_case *);
     double (*verify)(const pl_case *);                      /* max |error| after one pass; NaN: not written */
-    double (*verify_passes)(const pl_case *, long passes);  /* the same after so many in one run(), where the result tells
-                                                               how many they were; NULL: it does not */
     double (*tolerance)(const pl_case *);                   /* the largest max |error| that is right; NULL: 0 */
     void (*poison)(const pl_case *);                        /* make an old result unusable before verify's pass */
     const void *(*where)(const pl_case *, size_t *bytes);   /* a buffer whose pages are looked at */
@@ -123,9 +138,9 @@ struct pl_kernel {
     void (*sampled)(const pl_case *, int sample);           /* after each timed repetition; a number may come again.  May be NULL */
     char *(*further)(const pl_case *, long passes, int samples);    /* further keys of the record, as JSON; of rank 0, but all
                                                                processes call it.  May be NULL */
-    double (*share)(const pl_case *, int thread);           /* of the work of a pass, a thread's, in any unit; NULL: as pl_part
-                                                               divides the elements */
-    bool narrows;                                           /* run() regards pl_case.narrowed: pl_narrow() */
+    double (*share)(const pl_case *, int thread);           /* of the work of a pass, a thread's, in any unit; NULL: as long as
+                                                               the part of its plan */
+    bool narrows;                                           /* plan() regards pl_case.narrowed: pl_narrow() */
 };
 
 /* The limit streams: load, store, update, copy, triad, with and without non-temporal stores, widest SIMD (streams.c). */
@@ -158,7 +173,6 @@ int pl_partner(void);
 /* --- for kernels ------------------------------------------------------------------------------------------- */
 
 /* Contiguous part of 0..n-1 of a thread, as OpenMP's static schedule gives it without a chunk size. */
-typedef struct { size_t begin, end; } pl_range;
 pl_range pl_part(size_t n, int thread, int threads);
 
 /* Of a thread's share what it does of it: all, unless the case is narrowed. */
@@ -167,8 +181,6 @@ pl_range pl_narrow(const pl_case *, pl_range share);
 /* A part of two nested loops, the inner one `width` long, their steps numbered as they are taken: the end of an inner loop,
  * whole ones, the beginning of one.  Returns how many pieces there are.  For loops that are too short to be divided by the
  * outer one alone: 126 planes give 112 threads two each, or none. */
-enum { PL_PIECES = 3 };
-typedef struct { pl_range outer, inner; } pl_piece;
 int pl_pieces(pl_range part, size_t width, pl_piece piece[PL_PIECES]);
 
 /* `count` arrays of n doubles, each aligned to 4096 bytes and shifted by 0, k, 2k, ... bytes (hager2007, section
@@ -243,26 +255,11 @@ static inline uint32_t pl_mix(uint64_t i)
  * 2^22 sqrt(n): exact in any order for whatever a memory holds, and not the same without any one of them. */
 static inline double pl_value(uint64_t i) { return (double)((int)(pl_mix(i) >> 8 | 1) - (1 << 23)); }
 
-/* What one thread's passes of a reduction leave, a line apart: the last result, and the sum of the bits of all of them,
- * which tells how many they were. */
-typedef struct { double last; uint64_t bits; unsigned char apart[PL_LINE - 16]; } pl_result;
-
-static inline uint64_t pl_bits_of(double x)
-{
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static inline void pl_note_pass(pl_result *r, double result)
-{
-    r->last = result;
-    r->bits += pl_bits_of(result);
-}
+/* What a pass of a reduction leaves of one thread's part, a line apart. */
+typedef struct { double value; unsigned char apart[PL_LINE - 8]; } pl_result;
 
 pl_result *pl_results_create(void);     /* of as many threads as any case may have; to be freed */
 void pl_results_poison(pl_result *);
-double pl_result_error(const pl_result *, long passes, double right);   /* |error|; infinite unless all passes gave the last result */
 
 /* Whether this CPU has an instruction set of the names used in pl_variant. */
 bool pl_cpu_has(const char *isa);

@@ -9,16 +9,13 @@ def of(kernel, *mutants, **common):
     return [Mutant(kernel, *mutant[:5], **{**common, **(mutant[5] if len(mutant) > 5 else {})}) for mutant in mutants]
 
 
-def part_twice(kernel, file=None, text='c->n, thread, c->threads', **others):
+#: What makes every thread do the first one's part of the elements.
+FIRST_PART = {'right': '{', 'wrong': '{ p->part = pl_part(c->n, 0, c->threads);'}
+
+
+def part_twice(kernel, right='p->thread', wrong='0', function='plan', **others):
     '''Every thread does what is the first one's.'''
-    return Mutant(kernel, "the first thread's part by all", 'run', text, text.replace('thread,', '0,', 1), '*',
-                  file=file or f'{kernel}.c', threads=2, **others)
-
-
-def passes_left_out(kernel, variants, file=None, **others):
-    file = file or f'{kernel}.c'
-    return [Mutant(kernel, 'one pass, however many were asked for', 'run', 'pass < passes', 'pass < 1', variants, file=file, **others),
-            Mutant(kernel, 'every other pass', 'run', 'pass++', 'pass += 2', variants, file=file, **others)]
+    return Mutant(kernel, "the first thread's part by all", function, right, wrong, '*', file=f'{kernel}.c', threads=2, **others)
 
 
 AVX512, AVX2, SSE2 = ({'isa': isa} for isa in ('avx512f', 'avx2', 'sse2'))
@@ -37,9 +34,8 @@ LIMITS = [
         ('one quarter twice', 'pl_triad_plain', 'c[i] * d[i]', 'c[i] * c[i]', 'triad'),
         ('first line skipped', 'pl_store_plain', 'size_t i = 0', 'size_t i = 8', 'store'),
         ('16 elements for ever', 'pl_triad_plain', 'd[i];', 'd[i & 15];', 'triad'),
-        ("the first thread's part by all", 'run', 's->lines, thread', 's->lines, 0', '*', {'threads': 2}),
+        ("the first thread's part by all", 'plan', 'p->thread', '0', '*', {'threads': 2}),
         file='harness/streams.c'),
-    *passes_left_out('limits', 'load* update*', file='harness/streams.c'),
     *of('limits',
         ('64 elements for ever', 'pl_load_avx512', 'size_t i = 0;\n    for (; i + 16 <= 8 * lines; i += 16) {',
          'size_t i = 0, at = 0;\n    for (; at + 16 <= 8 * lines; at += 16, i = at % 64) {', 'load_avx512'),
@@ -88,7 +84,7 @@ TRIAD = [
     *of('triad',    # the input of all other variants is wrong as well
         ('input spoiled', 'triad_plain', '(void)tuning;', '(void)tuning, *(double *)d += 1;', 'plain'),
         options=('--variants', 'plain')),
-    part_twice('triad'),
+    part_twice('triad', **FIRST_PART),
 ]
 
 MOTION = [
@@ -108,8 +104,7 @@ MOTION = [
         ('a block backwards', 'motion_copy_prefetch', '= x[i + k]', '= x[i + 63 - k]', 'copy_prefetch'),
         ('every other line', 'motion_fill_nt_avx512', 'i += 8', 'i += 16', 'fill_nt', AVX512),
         ('64 elements for ever', 'motion_copy_nt_avx512', 'x + i)', 'x + i % 64)', 'copy_nt', AVX512)),
-    *passes_left_out('motion', 'load* update*'),
-    part_twice('motion'),
+    part_twice('motion', **FIRST_PART),
 ]
 
 CONCURRENT = [
@@ -121,8 +116,7 @@ CONCURRENT = [
         ('one of 32 streams twice, another never', 'concurrent_prefetch', 'x[s * part', 'x[(s ? s : 1) * part', 'prefetch'),
         ('last element of the rest skipped', 'total', 'i < n', 'i + 1 < n', '*'),
         options=('--streams', '32')),
-    *passes_left_out('concurrent', '*'),
-    part_twice('concurrent'),
+    part_twice('concurrent', ' + p->part.begin', '', 'run'),
 ]
 
 STRIDED = [
@@ -135,7 +129,7 @@ STRIDED = [
         ('what lies between', 'strided_write_prefetch', 'x[i] = *y++', 'x[i] = *y++, x[i + (i + 1 < n)] = 7', 'write_prefetch'),
         ('one element for ever', 'strided_read_nt', 'x + i,', 'x + first,', 'read_nt'),
         options=('--stride', '17')),
-    part_twice('strided'),
+    part_twice('strided', **FIRST_PART),
 ]
 
 GATHER = [
@@ -158,7 +152,7 @@ GATHER = [
         ('8 indices for ever', 'scatter_simd_avx512', 'eight(index + j)', 'eight(index)', 'simd', AVX512),
         ('4 indices for ever', 'scatter_simd_avx2', 'four(index + j)', 'four(index)', 'simd', AVX2),
         options=('--indices', 'random', '--span', '4', '--direction', 'scatter')),
-    part_twice('gather'),
+    part_twice('gather', **FIRST_PART),
 ]
 GATHER = [Mutant(**{**vars(m), 'file': 'kernel_x86.c'}) if m.isa else m for m in GATHER]
 
@@ -188,7 +182,7 @@ SPMV = [
         ('another matrix', 'spmv_generated_row', '(uint64_t)(weight(vector, row) * weight(vector, j))', '(uint64_t)(weight(vector, row))', '*'),
         ('what falls together is lost', 'spmv_generated_row', 'value[count - 1] += term', 'value[count - 1] = term', '*'),
         options=SPMV_OPTIONS, size=1003, file='generator.c'),
-    part_twice('spmv', text='p, thread, c->threads', options=SPMV_OPTIONS, size=1003),
+    part_twice('spmv', options=SPMV_OPTIONS, size=1003),
 ]
 
 JACOBI_OPTIONS = ('--block-rows', '5')
@@ -211,7 +205,7 @@ JACOBI = [
     *of('jacobi',
         ('input spoiled', 'jacobi_plain', 'v[i] =', '((double *)u)[i] += 1, v[i] =', 'plain'),
         options=('--variants', 'plain'), size=35),
-    part_twice('jacobi', text='c, thread, c->threads', size=35),
+    part_twice('jacobi', size=35),
 ]
 
 NINEPOINT = [
@@ -225,7 +219,7 @@ NINEPOINT = [
         ('128 rows for ever', 'ninepoint_plain', '- 2 * xc[i]', '- 2 * xc[i & 127]', '*'),
         ('input spoiled', 'ninepoint_plain', 'dd[j * ld + i]', '((double *)x)[j * ld + i] += 1, dd[j * ld + i]', '*'),
         size=203),
-    part_twice('ninepoint', text='points_of(c, thread, c->threads)', size=203),
+    part_twice('ninepoint', size=203),
 ]
 
 FDTD = [
@@ -244,8 +238,7 @@ FDTD = [
         ('16 elements of a row for ever', 'fdtd_split3_restrict', '- hz[j][i][k])', '- hz[j][i][k & 15])', 'split3_restrict'),
         ('the rest of a row skipped', 'fdtd_fused_prefetch', 'k = begin; k < n - 2', 'k = begin; k < n - 3', 'fused_prefetch', {'file': 'prefetch.c'}),
         file='split.c', size=40),
-    *passes_left_out('fdtd', '*', size=40),
-    part_twice('fdtd', text='rows_of(c, thread, c->threads)', size=40),
+    part_twice('fdtd', size=40),
 ]
 
 TRANSPOSE = [
@@ -263,8 +256,7 @@ TRANSPOSE = [
         size=67),
     *of('transpose', ('the diagonal beside', 'transpose_in_place_rows', 'part->inner.end, i)', 'part->inner.end, i ? i - 1 : 0)', 'rows padded'),
         options=('--variants', 'rows,padded,blocked', '--place', 'in'), size=67),
-    *passes_left_out('transpose', '*', options=('--variants', 'rows,padded,blocked', '--place', 'in'), size=67),
-    part_twice('transpose', text='pieces_of(c, thread, c->threads', options=('--variants', 'rows,columns,blocked,blocked_simd,blocked_nt'), size=67),
+    part_twice('transpose', 'p->thread, c->threads, is', '0, c->threads, is', options=('--variants', 'rows,columns,blocked,blocked_simd,blocked_nt'), size=67),
 ]
 TRANSPOSE = [Mutant(**{**vars(m), 'file': 'kernel_x86.c'}) if m.isa else m for m in TRANSPOSE]
 
@@ -276,8 +268,7 @@ TRAPEZOID = [
         ('a point is missing', 'trapezoid_restructured', 'int i = begin + 1;', 'int i = begin + 2;', 'restructured'),
         ('the last point is missing', 'trapezoid_restructured', 'for (; i < end', 'for (; i + 1 < end', 'restructured'),
         ('another function', 'f', 'add(1, multiply(x, x))', 'add(1.0000001, multiply(x, x))', '*')),
-    *passes_left_out('trapezoid', '*'),
-    part_twice('trapezoid'),
+    part_twice('trapezoid', '= (int)p->part.begin, end = (int)p->part.end', '= 0, end = (int)(p->part.end - p->part.begin)', 'run'),
 ]
 
 CHASE = [
@@ -286,7 +277,6 @@ CHASE = [
         ('no load', 'chase_follow', 'node = *(void **)node;', '__asm__ volatile("");', '*'),
         ('several cycles', 'chase_cycle', 'random_below(&state, i)', 'random_below(&state, i + 1)', '*'),
         size=101),
-    Mutant('chase', 'one pass, however many were asked for', 'chase_run', '* (size_t)passes', '* (passes > 0)', '*', file='chain.c', size=101),
 ]
 
 FILEIO = of('fileio',
@@ -299,7 +289,7 @@ FILEIO = of('fileio',
              {'options': ('--directory', '{folder}', '--operation', 'read_warm')}))
 
 CORES = of('cores',
-           ('no round', 'cores_together', 'pass < passes', 'pass < 0', 'handover'),
+           ('no round', 'cores_together', 'round < pl_tournament_rounds(d->threads)', 'round < 0', 'handover'),
            ('one side leaves', 'cores_together', 'partner >= 0', 'partner > 0', 'handover'),
            ('no pair', 'cores_alone', 'k < cores_pairs_alone(d->threads)', 'k < 0', 'alone'),
            ('never all at once', 'cores_clock', 'd->all[thread] = measured();', '', 'clock', {'file': 'clocks.c'}),
@@ -313,10 +303,12 @@ FLOPS = [
         ('the first chain for all', 'flops_simd256', '_mm256_fmadd_pd(s, s, x[k])', '_mm256_fmadd_pd(s, s, x[0])', 'simd256', AVX2),
         ('one multiply-add of two', 'flops_simd512', '_mm512_fnmadd_pd(below, above, x[k])', 'x[k]', 'simd512', AVX512),
         size=100),
-    *passes_left_out('flops', 'plain scalar simd128 simd256 simd512', size=100),
-    Mutant('flops', "the first thread's part by all", 'run', 'stream(c, thread)', 'stream(c, 0)', 'plain scalar simd128 simd256 simd512',
+    Mutant('flops', "the first thread's part by all", 'run', 'stream(c, p->thread)', 'stream(c, 0)', 'plain scalar simd128 simd256 simd512',
            file='flops.c', threads=2, size=200),
 ]
+
+#: No result tells how many passes there were: the time does, which grows with them.
+PASSES_LEFT_OUT = Mutant('limits', 'one pass, however many were asked for', 'timed_part', 'pass < passes', 'pass < 1', '*', file='harness/measure.c')
 
 MUTANTS = [*LIMITS, *TRIAD, *MOTION, *CONCURRENT, *STRIDED, *GATHER, *SPMV, *JACOBI, *NINEPOINT, *FDTD, *TRANSPOSE, *TRAPEZOID,
            *CHASE, *FILEIO, *CORES, *FLOPS]

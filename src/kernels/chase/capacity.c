@@ -151,7 +151,7 @@ static pl_work work(const pl_case *c)
 static const pl_kernel capacity = {
     .name = "capacity", .title = "a chase over many sizes by turns: where the caches end", .variants = variants, .check = check,
     .elements = elements, .footprint = footprint, .create = create, .touch = touch, .run = chase_run, .work = work,
-    .verify = chase_verify, .verify_passes = chase_verify_passes, .poison = chase_poison, .where = chase_where,
+    .verify = chase_verify, .poison = chase_poison, .where = chase_where,
     .destroy = chase_destroy, .prepare = prepare, .sizes_by_turns = true,
 };
 

@@ -51,16 +51,15 @@ void chase_touch(const pl_case *c, int thread, int threads)
 }
 
 /* In two halves: a pass ends where it began, and would do so as well if it did not take place. */
-void chase_run(const pl_case *c, int thread, long passes)
+void chase_run(const pl_case *c, const pl_plan *p)
 {
     chase_chain *x = c->data;
-    chase_loop *const follow = (chase_loop *)c->variant->loop;
-    const size_t loads = x->loads * (size_t)passes;
-    if (thread > 0)
+    chase_loop *const follow = (chase_loop *)p->loop;
+    if (p->thread > 0)
         return;
     x->begin = x->end;
-    x->middle = follow(x->begin, loads / 2);
-    x->end = follow(x->middle, loads - loads / 2);
+    x->middle = follow(x->begin, x->loads / 2);
+    x->end = follow(x->middle, x->loads - x->loads / 2);
 }
 
 void chase_poison(const pl_case *c)
@@ -122,23 +121,20 @@ static bool is_one_cycle(const chase_chain *x)
     return right && visited == x->n && starts == chains && start == 0;
 }
 
-/* The pointers form one cycle through all lines, and the run was where it leads to after half of its loads and all. */
-double chase_verify_passes(const pl_case *c, long passes)
+/* The pointers form one cycle through all lines, and the pass was where it leads to after half of its loads and all. */
+double chase_verify(const pl_case *c)
 {
     const chase_chain *x = c->data;
-    const size_t loads = x->loads * (size_t)passes;
     size_t at = number_of(x, x->begin);
     if (!pl_buffers_guards_intact(x->buffers) || at == x->n || !is_one_cycle(x))
         return INFINITY;
-    for (size_t load = 0; load < loads; load++) {
-        if (load == loads / 2 && x->middle != chase_node(x, at))
+    for (size_t load = 0; load < x->loads; load++) {
+        if (load == x->loads / 2 && x->middle != chase_node(x, at))
             return INFINITY;
         at = number_of(x, *chase_node(x, at));
     }
     return x->end == chase_node(x, at) ? 0 : INFINITY;
 }
-
-double chase_verify(const pl_case *c) { return chase_verify_passes(c, 1); }
 
 const void *chase_where(const pl_case *c, size_t *bytes)
 {

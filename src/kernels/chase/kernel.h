@@ -31,10 +31,9 @@ typedef struct {
 chase_chain *chase_create(const pl_case *, size_t stride, size_t (*offset)(size_t, size_t), size_t bytes, size_t shift, size_t loads);
 void **chase_node(const chase_chain *, size_t i);
 void chase_touch(const pl_case *, int thread, int threads);
-void chase_run(const pl_case *, int thread, long passes);
+void chase_run(const pl_case *, const pl_plan *);
 void chase_poison(const pl_case *);
 double chase_verify(const pl_case *);
-double chase_verify_passes(const pl_case *, long passes);
 const void *chase_where(const pl_case *, size_t *bytes);
 void chase_destroy(void *);
 

@@ -51,12 +51,10 @@ static void one_at_a_time(cores_data *d, int thread)
 }
 
 /* All of them; none stops before the last one was measured. */
-void cores_clock(cores_data *d, int thread, long passes)
+void cores_clock(cores_data *d, int thread)
 {
-    for (long pass = 0; pass < passes; pass++) {
-        one_at_a_time(d, thread);
-        pl_meet();
-        d->all[thread] = measured();
-        pl_meet();
-    }
+    one_at_a_time(d, thread);
+    pl_meet();
+    d->all[thread] = measured();
+    pl_meet();
 }

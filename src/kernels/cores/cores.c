@@ -111,7 +111,9 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 /* --- the work ---------------------------------------------------------------------------------------------------- */
 
-static void run(const pl_case *c, int thread, long passes) { ((cores_loop *)c->variant->loop)(c->data, thread, passes); }
+static void plan(const pl_case *c, pl_plan *p) { cores_forget(c->data, p->thread); }
+
+static void run(const pl_case *c, const pl_plan *p) { ((cores_loop *)p->loop)(c->data, p->thread); }
 
 static pl_work work(const pl_case *c)
 {
@@ -288,8 +290,8 @@ static char *further(const pl_case *c, long passes, int samples)
 
 static const pl_kernel cores = {
     .name = "cores", .title = "a cache line handed from core to core, and the cores' clock; --size is the handovers of a batch",
-    .variants = variants, .own_size = handovers, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run,
-    .work = work, .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts, .sampled = sampled,
+    .variants = variants, .own_size = handovers, .check = check, .footprint = footprint, .create = create, .touch = touch,
+    .plan = plan, .run = run, .work = work, .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts, .sampled = sampled,
     .further = further,
 };
 

@@ -23,7 +23,7 @@ static void hand_over(cores_data *d, int thread, int partner)
     }
 }
 
-static void forget(cores_data *d, int thread)
+void cores_forget(cores_data *d, int thread)
 {
     for (int lower = 0; lower < thread; lower++) {
         const size_t pair = cores_pair(d->threads, lower, thread);
@@ -32,17 +32,15 @@ static void forget(cores_data *d, int thread)
     }
 }
 
-void cores_together(cores_data *d, int thread, long passes)
+void cores_together(cores_data *d, int thread)
 {
-    forget(d, thread);
-    for (long pass = 0; pass < passes; pass++)
-        for (int round = 0; round < pl_tournament_rounds(d->threads); round++) {
-            const int partner = pl_tournament_partner(d->threads, thread, round);
-            d->epoch[thread]++;
-            pl_meet();
-            if (partner >= 0)
-                hand_over(d, thread, partner);
-        }
+    for (int round = 0; round < pl_tournament_rounds(d->threads); round++) {
+        const int partner = pl_tournament_partner(d->threads, thread, round);
+        d->epoch[thread]++;
+        pl_meet();
+        if (partner >= 0)
+            hand_over(d, thread, partner);
+    }
     pl_meet();
 }
 
@@ -60,17 +58,15 @@ void cores_pair_alone(int threads, int sample, int k, int *lower, int *upper)
     *upper = member < partner ? partner : member;
 }
 
-void cores_alone(cores_data *d, int thread, long passes)
+void cores_alone(cores_data *d, int thread)
 {
-    forget(d, thread);
-    for (long pass = 0; pass < passes; pass++)
-        for (int k = 0; k < cores_pairs_alone(d->threads); k++) {
-            int lower, upper;
-            cores_pair_alone(d->threads, d->sample, k, &lower, &upper);
-            d->epoch[thread]++;
-            pl_meet();
-            if (thread == lower || thread == upper)
-                hand_over(d, thread, thread == lower ? upper : lower);
-        }
+    for (int k = 0; k < cores_pairs_alone(d->threads); k++) {
+        int lower, upper;
+        cores_pair_alone(d->threads, d->sample, k, &lower, &upper);
+        d->epoch[thread]++;
+        pl_meet();
+        if (thread == lower || thread == upper)
+            hand_over(d, thread, thread == lower ? upper : lower);
+    }
     pl_meet();
 }

@@ -27,8 +27,9 @@ typedef struct {
     cores_kept *kept;
 } cores_data;
 
-/* The timed work of one thread: the variants. */
-typedef void cores_loop(cores_data *, int thread, long passes);
+/* A pass of one thread: the variants; before the first one all forget. */
+typedef void cores_loop(cores_data *, int thread);
+void cores_forget(cores_data *, int thread);
 cores_loop cores_together, cores_alone, cores_clock;
 
 /* Position of a pair in the upper triangle, row by row; a < b. */

@@ -82,7 +82,7 @@ static const fdtd_coefficients coefficients = {
     .caex = 0.5F, .cbex = 1, .caey = 0.25F, .cbey = 2, .caez = 0.125F, .cbez = 4,
 };
 
-/* Small whole numbers without a period, so that two passes are exact in single precision and all variants agree bit for bit.
+/* Small whole numbers without a period, so that a pass is exact in single precision and all variants agree bit for bit.
  *
  * H: which of k and j are odd decides whether hx is odd, k alone whether hy is; hz is even.  So all three sums of four in
  * the loop are odd, hence never zero: however many passes, E tends to a value of ordinary size, and never to denormals, which
@@ -116,12 +116,6 @@ static pl_range rows_of(const pl_case *c, int thread, int threads)
     return pl_narrow(c, pl_part(inner(c) * inner(c), thread, threads));
 }
 
-static double share(const pl_case *c, int thread)
-{
-    const pl_range part = rows_of(c, thread, c->threads);
-    return (double)(part.end - part.begin);
-}
-
 /* The rows of the boundary go with those beside them. */
 static void touch(const pl_case *c, int thread, int threads)
 {
@@ -132,18 +126,20 @@ static void touch(const pl_case *c, int thread, int threads)
     touch_rows(c, FIELDS, thread ? first : 0, thread < threads - 1 ? last : rows);
 }
 
-static void run(const pl_case *c, int thread, long passes)
+static void plan(const pl_case *c, pl_plan *p)
+{
+    p->part = rows_of(c, p->thread, c->threads);
+    p->pieces = pl_pieces(p->part, inner(c), p->piece);
+}
+
+static void run(const pl_case *c, const pl_plan *p)
 {
     const pl_buffers *x = c->data;
-    fdtd_loop *const loop = (fdtd_loop *)c->variant->loop;
-    pl_piece piece[PL_PIECES];
-    const int pieces = pl_pieces(rows_of(c, thread, c->threads), inner(c), piece);
     fdtd_coefficients own = coefficients;
     own.ahead = (size_t)c->tuning[DISTANCE];
-    for (long pass = 0; pass < passes; pass++)
-        for (int i = 0; i < pieces; i++)
-            loop(c->n, piece[i].outer.begin + 1, piece[i].outer.end + 1, piece[i].inner.begin + 1, piece[i].inner.end + 1, &own,
-                 x->at[EX], x->at[EY], x->at[EZ], x->at[HX], x->at[HY], x->at[HZ]);
+    for (const pl_piece *piece = p->piece; piece < p->piece + p->pieces; piece++)
+        ((fdtd_loop *)p->loop)(c->n, piece->outer.begin + 1, piece->outer.end + 1, piece->inner.begin + 1, piece->inner.end + 1,
+                               &own, x->at[EX], x->at[EY], x->at[EZ], x->at[HX], x->at[HY], x->at[HZ]);
 }
 
 /* --- model ------------------------------------------------------------------------------------------------------- */
@@ -170,8 +166,9 @@ static pl_work work(const pl_case *c)
     const bool stays = FIELDS * c->n * c->n * sizeof(float) <= cache_below(c) / 2;
     double before = stays ? 0 : m * m, beside = m;      /* rows of planes j - 1, rows i - 1, that have not just been brought */
     for (int thread = 0; thread < c->threads; thread++) {
-        before += stays ? fmin(share(c, thread), m) : 0;
-        beside += share(c, thread) > 0 && rows_of(c, thread, c->threads).begin % inner(c) != 0;
+        const pl_range part = rows_of(c, thread, c->threads);
+        before += stays ? fmin((double)(part.end - part.begin), m) : 0;
+        beside += part.begin < part.end && part.begin % inner(c) != 0;
     }
     const double h_rows = 3 * m * m + 2 * before + 2 * beside;     /* hx and hz, hy and hz */
     w.updated_bytes = 3 * m * m * row;
@@ -191,9 +188,9 @@ static void poison(const pl_case *c)
 
 enum { BESIDE = FIELDS, BELOW, ROWS };     /* rows i - 1 and j - 1 of the field of H that it takes */
 
-/* What a row of a field must hold after so many passes, which do not change H: from the index alone, in double precision.
+/* What a row of a field must hold after a pass, which does not change H: from the index alone, in double precision.
  * `at` are ROWS rows of room. */
-static void expected_row(int field, size_t n, unsigned i, unsigned j, bool computed, long passes, float *at[ROWS])
+static void expected_row(int field, size_t n, unsigned i, unsigned j, bool computed, float *at[ROWS])
 {
     initial_row(field, n, i, j, at[field]);
     if (!computed || field >= HX)
@@ -210,10 +207,7 @@ static void expected_row(int field, size_t n, unsigned i, unsigned j, bool compu
         const double change = field == EX   ? hz[k] - below[k] + hy[k] - hy[k - 1]
                               : field == EY ? -2 * (hx[k] - hx[k - 1] + hz[k] - beside[k])
                                             : 4 * (hy[k] - beside[k] - hx[k] + below[k]);
-        double value = e[k];
-        for (long pass = 0; pass < passes; pass++)
-            value = (value + change) / part;
-        e[k] = (float)value;
+        e[k] = (float)((e[k] + change) / part);
     }
 }
 
@@ -230,7 +224,7 @@ static double worst_of(size_t n, const float *row, const float *right)
 }
 
 /* All of all arrays: what must not be written, H and the boundary of E, is compared as well. */
-static double verify_passes(const pl_case *c, long passes)
+static double verify(const pl_case *c)
 {
     const size_t n = c->n, last = 1 + inner(c);
     double worst = pl_buffers_guards_intact(c->data) ? 0 : INFINITY;
@@ -242,7 +236,7 @@ static double verify_passes(const pl_case *c, long passes)
             for (size_t i = 0; i < n && !isnan(worst); i++) {
                 const bool computed = i >= 1 && i < last && j >= 1 && j < last;
                 const float *const row = row_of(c, field, i, j);
-                expected_row(field, n, (unsigned)i, (unsigned)j, computed, passes, at);
+                expected_row(field, n, (unsigned)i, (unsigned)j, computed, at);
                 if (memcmp(row, at[field], n * sizeof *row)) {      /* no zero of E is computed: none has a sign */
                     const double error = worst_of(n, row, at[field]);
                     worst = pl_worse(worst, error);
@@ -251,8 +245,6 @@ static double verify_passes(const pl_case *c, long passes)
     free(room);
     return worst;
 }
-
-static double verify(const pl_case *c) { return verify_passes(c, 1); }
 
 static const void *where(const pl_case *c, size_t *bytes)
 {
@@ -263,8 +255,8 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_kernel fdtd = {
     .name = "fdtd", .title = "FDTD, update of the electric field: fused, split, and what the compiler may assume",
-    .variants = variants, .tuning = tuning, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run,
-    .share = share, .narrows = true, .work = work, .verify = verify, .verify_passes = verify_passes, .poison = poison, .where = where,
+    .variants = variants, .tuning = tuning, .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan, .narrows = true,
+    .run = run, .work = work, .verify = verify, .poison = poison, .where = where,
     .destroy = pl_buffers_destroy,
 };
 

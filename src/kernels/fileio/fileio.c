@@ -259,20 +259,18 @@ static void write_file(const pl_case *c, slot *s)
     s->complete = true;
 }
 
-static void run(const pl_case *c, int thread, long passes)
+static void run(const pl_case *c, const pl_plan *p)
 {
     data *d = c->data;
     const fileio_mode m = mode_of(c);
     slot *const s = &d->files[m.layout][reads(c)];
-    (void)thread;
-    for (long pass = 0; pass < passes; pass++) {
-        if (reads(c))
-            transfer(c, &m, true, &s->file, d->arrays->at[TARGET]);
-        else
-            write_file(c, s);
-        if (c->tuning[OPERATION] == WRITE_FSYNC && fsync(s->file.descriptor))   /* of the file, whoever wrote it */
-            fail(c, false, strerror(errno));
-    }
+    (void)p;
+    if (reads(c))
+        transfer(c, &m, true, &s->file, d->arrays->at[TARGET]);
+    else
+        write_file(c, s);
+    if (c->tuning[OPERATION] == WRITE_FSYNC && fsync(s->file.descriptor))   /* of the file, whoever wrote it */
+        fail(c, false, strerror(errno));
 }
 
 /* --- before each pass --------------------------------------------------------------------------------------------- */

@@ -95,36 +95,35 @@ void dgemm_touch(const pl_case *c, int thread)
             matrix(c, which, thread)[i] = element(which, thread, i);
 }
 
-void dgemm_run(const pl_case *c, int thread, long passes)
+void dgemm_run(const pl_case *c, int thread)
 {
 #ifdef PL_BLAS
     const int n = (int)flops_order(c, thread);
     const double one = 1, *const a = matrix(c, A, thread), *const b = matrix(c, B, thread);
     double *const to = matrix(c, C, thread);
-    for (long pass = 0; pass < passes; pass++)
-        dgemm_("N", "N", &n, &n, &n, &one, a, &n, b, &n, &one, to, &n, 1, 1);
+    dgemm_("N", "N", &n, &n, &n, &one, a, &n, b, &n, &one, to, &n, 1, 1);
 #else
-    (void)c, (void)thread, (void)passes;
+    (void)c, (void)thread;
 #endif
 }
 
-/* y + x M v modulo 2^64, where M is what the library was given, or what it left. */
-static bool add_product(size_t n, const double *matrix, uint64_t x, const uint64_t *v, uint64_t *y)
+/* y + M v modulo 2^64, where M is what the library was given, or what it left. */
+static bool add_product(size_t n, const double *matrix, const uint64_t *v, uint64_t *y)
 {
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < n; i++) {
             const double e = matrix[j * n + i];
             if (!(fabs(e) < 0x1p53) || e != floor(e))
                 return false;
-            y[i] += x * (uint64_t)(int64_t)e * v[j];
+            y[i] += (uint64_t)(int64_t)e * v[j];
         }
     return true;
 }
 
-/* Freivalds: C v = C' v + passes A (B v), for a random v and the C' of before, in whole numbers modulo 2^64: each row that is
+/* Freivalds: C v = C' v + A (B v), for a random v and the C' of before, in whole numbers modulo 2^64: each row that is
  * wrong is found but for a probability of 2^-12 at the most, since no error has 52 factors of 2.  (R. Freivalds, IFIP
  * Congress 1977.) */
-static bool is_right(const pl_case *c, int thread, long passes)
+static bool is_right(const pl_case *c, int thread)
 {
     const size_t n = flops_order(c, thread);
     uint64_t *const v = pl_allocate(4 * n * sizeof *v, "the verification"), *const bv = v + n, *const right = bv + n,
@@ -135,18 +134,18 @@ static bool is_right(const pl_case *c, int thread, long passes)
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < n; i++)
             right[i] += (uint64_t)(int64_t)element(C, thread, j * n + i) * v[j];
-    fine = add_product(n, matrix(c, B, thread), 1, v, bv) && add_product(n, matrix(c, A, thread), (uint64_t)passes, bv, right) &&
-           add_product(n, matrix(c, C, thread), 1, v, found) && !memcmp(right, found, n * sizeof *v);
+    fine = add_product(n, matrix(c, B, thread), v, bv) && add_product(n, matrix(c, A, thread), bv, right) &&
+           add_product(n, matrix(c, C, thread), v, found) && !memcmp(right, found, n * sizeof *v);
     for (size_t i = 0; i < n * n && fine; i++)
         fine = matrix(c, A, thread)[i] == element(A, thread, i) && matrix(c, B, thread)[i] == element(B, thread, i);
     free(v);
     return fine;
 }
 
-double dgemm_error(const pl_case *c, long passes)
+double dgemm_error(const pl_case *c)
 {
     for (int thread = 0; thread < c->threads; thread++)
-        if (!is_right(c, thread, passes))
+        if (!is_right(c, thread))
             return INFINITY;
     return 0;
 }

@@ -118,15 +118,12 @@ static void touch(const pl_case *c, int thread, int threads)
     }
 }
 
-static void run(const pl_case *c, int thread, long passes)
+static void run(const pl_case *c, const pl_plan *p)
 {
-    if (is_dgemm(c)) {
-        dgemm_run(c, thread, passes);
-        return;
-    }
-    flops_loop *const loop = (flops_loop *)c->variant->loop;
-    for (long pass = 0; pass < passes; pass++)
-        loop(steps(c, thread), stream(c, thread));
+    if (is_dgemm(c))
+        dgemm_run(c, p->thread);
+    else
+        ((flops_loop *)p->loop)(steps(c, p->thread), stream(c, p->thread));
 }
 
 static pl_work work(const pl_case *c)
@@ -144,20 +141,18 @@ static void poison(const pl_case *c)
     pl_buffers_set_guards(c->data);
 }
 
-static double verify_passes(const pl_case *c, long passes)
+static double verify(const pl_case *c)
 {
     double worst = pl_buffers_guards_intact(c->data) ? 0 : INFINITY;
     if (is_dgemm(c))
-        return pl_worse(worst, dgemm_error(c, passes));
+        return pl_worse(worst, dgemm_error(c));
     for (int thread = 0; thread < c->threads; thread++)
         for (size_t i = 0; i < FLOPS_MOST; i++) {
-            const double added = i < values(c) ? (double)passes * (double)steps(c, thread) : 0;
+            const double added = i < values(c) ? (double)steps(c, thread) : 0;
             worst = pl_worse(worst, fabs(stream(c, thread)->x[i] - (first(thread, i) + added)));
         }
     return worst;
 }
-
-static double verify(const pl_case *c) { return verify_passes(c, 1); }
 
 static const pl_fact *facts(const pl_case *c)
 {
@@ -176,7 +171,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 static const pl_kernel flops = {
     .name = "flops", .title = "Fused multiply-adds in registers, and DGEMM: --size rows, shared among the threads",
     .variants = variants, .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run,
-    .share = flops_of, .work = work, .verify = verify, .verify_passes = verify_passes, .poison = poison, .where = where,
+    .share = flops_of, .work = work, .verify = verify, .poison = poison, .where = where,
     .destroy = pl_buffers_destroy, .facts = facts,
 };
 

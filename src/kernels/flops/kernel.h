@@ -34,8 +34,8 @@ void dgemm_check(void);
 void *dgemm_create(const pl_case *);
 size_t dgemm_footprint(const pl_case *);
 void dgemm_touch(const pl_case *, int thread);
-void dgemm_run(const pl_case *, int thread, long passes);
-double dgemm_error(const pl_case *, long passes);
+void dgemm_run(const pl_case *, int thread);
+double dgemm_error(const pl_case *);
 const char *dgemm_library(void);
 
 /* Rows that are a thread's: the order of its matrices. */

@@ -150,17 +150,15 @@ static void touch(const pl_case *c, int thread, int threads)
         sorted_indices(c, part);
 }
 
-static void run(const pl_case *c, int thread, long passes)
+static void plan(const pl_case *c, pl_plan *p) { p->loop = (pl_loop)gather_loop_of(c->variant, kind(c)); }
+
+static void run(const pl_case *c, const pl_plan *p)
 {
-    gather_loop *const loop = gather_loop_of(c->variant, kind(c));
-    const pl_range part = pl_part(c->n, thread, c->threads);
-    const gather_rows row = {.last = 1, .length = part.end - part.begin, .wrap = 1, .block = 1, .ahead = (size_t)c->tuning[DISTANCE]};
-    double *const x = array(c, X) + part.begin, *const a = array(c, A);
-    for (long pass = 0; pass < passes && row.length; pass++)
-        if (kind(c) == GATHER)
-            loop(&row, x, a, indices(c) + part.begin, NULL);
-        else
-            loop(&row, a, x, indices(c) + part.begin, NULL);
+    const gather_rows row = {.last = 1, .length = p->part.end - p->part.begin, .wrap = 1, .block = 1, .ahead = (size_t)c->tuning[DISTANCE]};
+    double *const x = array(c, X) + p->part.begin, *const a = array(c, A);
+    const bool gathers = kind(c) == GATHER;
+    if (row.length)
+        ((gather_loop *)p->loop)(&row, gathers ? x : a, gathers ? a : x, indices(c) + p->part.begin, NULL);
 }
 
 /* --- model ------------------------------------------------------------------------------------------------ */
@@ -259,8 +257,8 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_kernel gather = {
     .name = "gather", .title = "x(:) = a(index(:)), a(index(:)) = x(:)", .variants = gather_variants, .tuning = tuning,
-    .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work, .verify = verify,
-    .poison = poison, .where = where, .destroy = destroy,
+    .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run,
+    .work = work, .verify = verify, .poison = poison, .where = where, .destroy = destroy,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &gather); }

@@ -224,12 +224,6 @@ static gather_rows rows_of(const pl_case *c, int thread)
                          .wrap = p->wrap, .block = s->block, .ahead = (size_t)c->tuning[DISTANCE]};
 }
 
-static double share(const pl_case *c, int thread)
-{
-    const gather_rows r = rows_of(c, thread);
-    return (double)(r.last - r.first);
-}
-
 static void run_rows(const pl_case *c, const gather_rows *r, int thread)
 {
     const gather_pattern *p = ((const rows_of_pattern *)c->data)->p;
@@ -243,11 +237,16 @@ static void run_rows(const pl_case *c, const gather_rows *r, int thread)
         loop(r, array(c, WRITTEN), dense(c, thread), list(c, INDEX), inner);
 }
 
-static void run(const pl_case *c, int thread, long passes)
+static void plan(const pl_case *c, pl_plan *p)
 {
-    const gather_rows r = rows_of(c, thread);
-    for (long pass = 0; pass < passes; pass++)
-        run_rows(c, &r, thread);
+    const gather_rows r = rows_of(c, p->thread);
+    p->part = (pl_range){r.first, r.last};
+}
+
+static void run(const pl_case *c, const pl_plan *p)
+{
+    const gather_rows r = rows_of(c, p->thread);
+    run_rows(c, &r, p->thread);
 }
 
 /* --- model ------------------------------------------------------------------------------------------------ */
@@ -469,7 +468,7 @@ static const pl_fact *facts(const pl_case *c)
 static const pl_kernel patterns = {
     .name = "gather_patterns", .title = "Spatter's kernels on the patterns of a file", .variants = gather_variants,
     .tuning = tuning, .texts = texts, .own_size = no_size, .elements = elements, .check = check, .footprint = footprint,
-    .create = create, .touch = touch, .run = run, .share = share, .work = work, .verify = verify, .poison = poison, .where = where, .destroy = destroy,
+    .create = create, .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify, .poison = poison, .where = where, .destroy = destroy,
     .facts = facts,
 };
 

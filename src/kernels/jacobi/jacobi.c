@@ -86,12 +86,6 @@ static pl_range rows_of_thread(const pl_case *c, int thread, int threads)
     return pl_narrow(c, pl_part(planes > 2 ? (planes - 2) * inner_rows(c) : 0, thread, threads));
 }
 
-static double share(const pl_case *c, int thread)
-{
-    const pl_range part = rows_of_thread(c, thread, c->threads);
-    return (double)(part.end - part.begin);
-}
-
 /* Small whole numbers, so that all results are exact; without a period along a row, and each row has another order. */
 static int value(size_t i, size_t j, size_t k) { return (int)((pl_mix(i) ^ pl_mix(j << 32 | k)) & 1023); }
 
@@ -148,20 +142,24 @@ static size_t block_of(const pl_case *c)
     return block < rows ? block : rows;
 }
 
-static void run(const pl_case *c, int thread, long passes)
+static void plan(const pl_case *c, pl_plan *p)
+{
+    p->part = rows_of_thread(c, p->thread, c->threads);
+    p->pieces = pl_pieces(p->part, inner_rows(c), p->piece);
+    p->block = block_of(c);
+}
+
+static void run(const pl_case *c, const pl_plan *p)
 {
     jacobi_box box = box_of(c);
-    jacobi_loop *const loop = (jacobi_loop *)c->variant->loop;
-    pl_piece piece[PL_PIECES];
-    const int pieces = pl_pieces(rows_of_thread(c, thread, c->threads), inner_rows(c), piece);
-    box.block = block_of(c);
+    box.block = p->block;
     box.distance = (size_t)c->tuning[DISTANCE];
-    for (long pass = 0; pass < passes; pass++)
-        for (int i = 0; i < pieces; i++) {
-            box.from = piece[i].inner.begin + 1;
-            box.to = piece[i].inner.end + 1;
-            loop(&box, piece[i].outer.begin + 1, piece[i].outer.end + 1, array_of(c, OUT), array_of(c, IN));
-        }
+    for (int i = 0; i < p->pieces; i++) {
+        const pl_piece *const piece = &p->piece[i];
+        box.from = piece->inner.begin + 1;
+        box.to = piece->inner.end + 1;
+        ((jacobi_loop *)p->loop)(&box, piece->outer.begin + 1, piece->outer.end + 1, array_of(c, OUT), array_of(c, IN));
+    }
 }
 
 /* For the record: what 0 stands for. */
@@ -188,7 +186,8 @@ static pl_work work(const pl_case *c)
     double fetched = 0;
     for (int thread = 0; thread < c->threads; thread++) {
         pl_piece piece[PL_PIECES];
-        const int pieces = pl_pieces(rows_of_thread(c, thread, c->threads), inner_rows(c), piece);
+        const pl_range part = rows_of_thread(c, thread, c->threads);
+        const int pieces = pl_pieces(part, inner_rows(c), piece);
         const bool whole_planes_stay = rows + 2 <= (double)stay;
         double ends = 0;
         for (int i = 0; i < pieces; i++) {
@@ -204,7 +203,7 @@ static pl_work work(const pl_case *c)
             ends += 2 * height;
         }
         if (block + 2 <= stay)
-            fetched += whole_planes_stay ? 2 * fmin(share(c, thread), rows) : ends;
+            fetched += whole_planes_stay ? 2 * fmin((double)(part.end - part.begin), rows) : ends;
     }
     w.written_bytes = 8 * points;
     w.fetched_bytes = 8 * (double)box_of(c).row * fetched;      /* whole lines */
@@ -286,7 +285,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_kernel jacobi = {
     .name = "jacobi", .title = "Seven-point Jacobi sweep in three dimensions", .variants = variants, .tuning = tuning,
-    .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .share = share, .narrows = true, .work = work,
+    .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan, .narrows = true, .run = run, .work = work,
     .verify = verify, .poison = poison, .where = where, .destroy = pl_buffers_destroy, .facts = facts,
 };
 

@@ -125,12 +125,6 @@ static size_t inner(const pl_case *c) { return c->n > 2 ? c->n - 2 : 0; }
 /* The interior points that a thread computes, column by column: columns alone may be too few for many threads. */
 static pl_range points_of(const pl_case *c, int thread, int threads) { return pl_part(inner(c) * inner(c), thread, threads); }
 
-static double share(const pl_case *c, int thread)
-{
-    const pl_range part = points_of(c, thread, c->threads);
-    return (double)(part.end - part.begin);
-}
-
 /* Small whole numbers, so that all results are exact; 0.25, 0.125 and REL are as well.  Random: all differences differ from
  * point to point. */
 static int x_of(size_t i, size_t j) { return (int)(pl_mix(j << 32 | i) & 127) - 63; }
@@ -161,16 +155,18 @@ static void touch(const pl_case *c, int thread, int threads)
     }
 }
 
-static void run(const pl_case *c, int thread, long passes)
+static void plan(const pl_case *c, pl_plan *p)
+{
+    p->part = points_of(c, p->thread, c->threads);
+    p->pieces = pl_pieces(p->part, inner(c), p->piece);
+}
+
+static void run(const pl_case *c, const pl_plan *p)
 {
     const arrays *a = c->data;
-    ninepoint_loop *const loop = (ninepoint_loop *)c->variant->loop;
-    pl_piece piece[PL_PIECES];
-    const int pieces = pl_pieces(points_of(c, thread, c->threads), inner(c), piece);
-    for (long pass = 0; pass < passes; pass++)
-        for (int k = 0; k < pieces; k++)
-            loop(a->at.ld, piece[k].outer.begin + 1, piece[k].outer.end + 1, piece[k].inner.begin + 1, piece[k].inner.end + 1,
-                 a->array[X], a->array[Y], a->array[AA], a->array[DD], a->array[RX], a->array[RY]);
+    for (const pl_piece *piece = p->piece; piece < p->piece + p->pieces; piece++)
+        ((ninepoint_loop *)p->loop)(a->at.ld, piece->outer.begin + 1, piece->outer.end + 1, piece->inner.begin + 1, piece->inner.end + 1,
+                                    a->array[X], a->array[Y], a->array[AA], a->array[DD], a->array[RX], a->array[RY]);
 }
 
 /* For the record: where the variants differ. */
@@ -205,8 +201,10 @@ static pl_work work(const pl_case *c)
     const size_t columns = 2 * 3 * layout_of(c).ld * sizeof(double);
     const bool stay = columns <= cache_below(c) / 2;
     double fetched = stay ? points : 3 * points;
-    for (int thread = 0; thread < c->threads && stay; thread++)
-        fetched += 2 * fmin(share(c, thread), (double)inner(c));
+    for (int thread = 0; thread < c->threads && stay; thread++) {
+        const pl_range part = points_of(c, thread, c->threads);
+        fetched += 2 * fmin((double)(part.end - part.begin), (double)inner(c));
+    }
     w.fetched_bytes = 2 * 8 * fetched * (double)c->n / (double)inner(c);    /* whole columns */
     w.written_bytes = w.store_bytes;
     w.source = stay ? "model: three columns of X and Y stay in the cache below: 2 loads and 4 stores of 8 bytes per point"
@@ -298,7 +296,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_kernel ninepoint = {
     .name = "ninepoint", .title = "Finite differences with two nine-point stencils", .variants = variants, .check = check,
-    .footprint = footprint, .create = create, .touch = touch, .run = run, .share = share, .work = work,
+    .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .work = work,
     .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts,
 };
 

@@ -175,25 +175,40 @@ static int64_t work_before(const product *p, size_t piece)
     return p->ptr[piece] + (p->order ? 2 * SPMV_CHUNK : 2) * (int64_t)piece;
 }
 
-/* A thread's part begins with the first piece before which lies at least its share; parts are contiguous, and about equal
- * in bytes. */
-static size_t first_piece(const product *p, int thread, int threads)
+/* Where a part ends that begins with this piece and has no more work than `most`. */
+static size_t end_of(const product *p, size_t begin, int64_t most)
 {
-    const int64_t all = work_before(p, p->pieces), before = all / threads * thread + all % threads * thread / threads;
-    size_t low = 0, high = p->pieces;
+    size_t low = begin, high = p->pieces;
     while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (work_before(p, middle) < before)
-            low = middle + 1;
+        const size_t middle = high - (high - low) / 2;
+        if (work_before(p, middle) - work_before(p, begin) <= most)
+            low = middle;
         else
-            high = middle;
+            high = middle - 1;
     }
     return low;
 }
 
+/* Parts are contiguous, and the largest has as little work as may be, to a 256th of the mean: few chunks are left for each of many
+ * threads, and those of long rows are twice the others. */
 static pl_range part_of(const product *p, int thread, int threads)
 {
-    return (pl_range){first_piece(p, thread, threads), first_piece(p, thread + 1, threads)};
+    const int64_t mean = work_before(p, p->pieces) / threads;
+    int64_t low = mean, high = mean + 1 + (int64_t)(p->source->longest + 2) * (p->order ? SPMV_CHUNK : 1);
+    while (high - low > mean / 256) {
+        const int64_t middle = low + (high - low) / 2;
+        size_t end = 0;
+        for (int t = 0; t < threads; t++)
+            end = end_of(p, end, middle);
+        if (end == p->pieces)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    pl_range part = {0, 0};
+    for (int t = 0; t <= thread; t++)
+        part = (pl_range){part.end, end_of(p, part.end, high)};
+    return part;
 }
 
 static double share(const pl_case *c, int thread)
@@ -257,13 +272,12 @@ static void touch(const pl_case *c, int thread, int threads)
     free(space.value);
 }
 
-static void run(const pl_case *c, int thread, long passes)
+static void plan(const pl_case *c, pl_plan *p) { p->part = pl_narrow(c, part_of(c->data, p->thread, c->threads)); }
+
+static void run(const pl_case *c, const pl_plan *p)
 {
-    const product *p = c->data;
-    spmv_loop *const loop = (spmv_loop *)c->variant->loop;
-    const pl_range own = pl_narrow(c, part_of(p, thread, c->threads));
-    for (long pass = 0; pass < passes; pass++)
-        loop(own, &p->a, p->x, p->y, c->tuning);
+    const product *x = c->data;
+    ((spmv_loop *)p->loop)(p->part, &x->a, x->x, x->y, c->tuning);
 }
 
 /* --- model, verification ---------------------------------------------------------------------------------------- */
@@ -327,7 +341,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 static const pl_kernel spmv = {
     .name = "spmv", .title = "y = A x, A sparse; --size is the number of rows", .variants = variants, .tuning = tuning,
     .texts = texts, .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch,
-    .run = run, .share = share, .narrows = true, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison,
+    .plan = plan, .narrows = true, .run = run, .share = share, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison,
     .where = where, .destroy = destroy,
 };
 

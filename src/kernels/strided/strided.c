@@ -57,12 +57,15 @@ static void touch(const pl_case *c, int thread, int threads)
     }
 }
 
-static void run(const pl_case *c, int thread, long passes)
+static void plan(const pl_case *c, pl_plan *p)
 {
-    strided_loop *const loop = (strided_loop *)c->variant->loop;
-    const pl_range part = pl_part(c->n, thread, c->threads);
-    for (long pass = 0; pass < passes; pass++)
-        loop(part.end - part.begin, array(c, X) + part.begin, array(c, Y) + part.begin, c->tuning);
+    p->at[X] = array(c, X) + p->part.begin;
+    p->at[Y] = array(c, Y) + p->part.begin;
+}
+
+static void run(const pl_case *c, const pl_plan *p)
+{
+    ((strided_loop *)p->loop)(p->part.end - p->part.begin, p->at[X], p->at[Y], c->tuning);
 }
 
 /* Elements of X, n with stride k, that the first runs of a pass move: n/k each, and one more those that begin before
@@ -171,7 +174,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_kernel strided = {
     .name = "strided", .title = "Strided copy: Y(1:n) = X(1:n*k:k) and back", .variants = variants, .tuning = tuning,
-    .footprint = footprint, .create = create, .touch = touch, .run = run, .share = share, .work = work,
+    .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .share = share, .work = work,
     .verify = verify, .poison = poison, .where = where, .destroy = pl_buffers_destroy,
 };
 

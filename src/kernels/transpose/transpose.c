@@ -250,18 +250,21 @@ static void run_piece(const pl_case *c, const pl_piece *part, size_t block)
         loop(length, ld, matrix_a(c) + first * ld, matrix_b(c) + first, part->outer, block);
 }
 
-static void run(const pl_case *c, int thread, long passes)
+static void plan(const pl_case *c, pl_plan *p)
 {
-    pl_piece piece[PL_PIECES];
-    const size_t block = block_of(c);
-    const int pieces = pieces_of(c, thread, c->threads, is_in_place(c), piece);
-    for (long pass = 0; pass < passes; pass++)
-        if (is_diagonal(c))
-            ((transpose_loop *)c->variant->loop)(c->n, leading(c), matrix_a(c), matrix_b(c),
-                                                 pl_part(c->n * c->n, thread, c->threads), block);
-        else
-            for (int k = 0; k < pieces; k++)
-                run_piece(c, &piece[k], block);
+    p->block = block_of(c);
+    if (is_diagonal(c))
+        p->part = pl_part(c->n * c->n, p->thread, c->threads);
+    else
+        p->pieces = pieces_of(c, p->thread, c->threads, is_in_place(c), p->piece);
+}
+
+static void run(const pl_case *c, const pl_plan *p)
+{
+    if (is_diagonal(c))
+        ((transpose_loop *)p->loop)(c->n, leading(c), matrix_a(c), matrix_b(c), p->part, p->block);
+    for (int k = 0; k < p->pieces; k++)
+        run_piece(c, &p->piece[k], p->block);
 }
 
 /* Whether a cache between the processor and c->level keeps this many bytes for a thread. */
@@ -325,9 +328,9 @@ static bool padding_is_intact(const pl_case *c)
 }
 
 /* From the indices, not from A: a loop that spoils its input is found as well. */
-static double verify_passes(const pl_case *c, long passes)
+static double verify(const pl_case *c)
 {
-    const bool as_before = !strcmp(c->variant->name, "memcpy") || (is_in_place(c) && passes % 2 == 0);
+    const bool as_before = !strcmp(c->variant->name, "memcpy");
     const double *const result = is_in_place(c) ? matrix_a(c) : matrix_b(c);
     const size_t ld = leading(c);
     double worst = pl_buffers_guards_intact(c->data) && padding_is_intact(c) ? 0 : INFINITY;
@@ -338,8 +341,6 @@ static double verify_passes(const pl_case *c, long passes)
         }
     return worst;
 }
-
-static double verify(const pl_case *c) { return verify_passes(c, 1); }
 
 static const void *where(const pl_case *c, size_t *bytes)
 {
@@ -357,7 +358,7 @@ static size_t own_size(const char *const *text)
 static const pl_kernel transpose = {
     .name = "transpose", .title = "B(j,i) = A(i,j), --size is the dimension of the square matrices", .variants = variants,
     .tuning = tuning, .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch,
-    .run = run, .share = share, .work = work, .verify = verify, .verify_passes = verify_passes, .poison = poison, .where = where,
+    .plan = plan, .run = run, .share = share, .work = work, .verify = verify, .poison = poison, .where = where,
     .destroy = pl_buffers_destroy, .facts = facts,
 };
 

@@ -70,15 +70,15 @@ static void touch(const pl_case *c, int thread, int threads)
     }
 }
 
-/* The recurrence loop of the source. */
-static void run(const pl_case *c, int thread, long passes)
+static void plan(const pl_case *c, pl_plan *p)
 {
-    const pl_arrays *x = c->data;
-    triad_loop *const loop = (triad_loop *)c->variant->loop;
-    const pl_range part = pl_part(c->n, thread, c->threads);
-    const size_t first = part.begin, n = part.end - part.begin;
-    for (long pass = 0; pass < passes; pass++)
-        loop(n, x->array[A] + first, x->array[B] + first, x->array[C] + first, x->array[D] + first, c->tuning);
+    for (int k = A; k <= D; k++)
+        p->at[k] = ((const pl_arrays *)c->data)->array[k] + p->part.begin;
+}
+
+static void run(const pl_case *c, const pl_plan *p)
+{
+    ((triad_loop *)p->loop)(p->part.end - p->part.begin, p->at[A], p->at[B], p->at[C], p->at[D], c->tuning);
 }
 
 static pl_work work(const pl_case *c)
@@ -119,7 +119,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_kernel triad = {
     .name = "triad", .title = "A(:) = B(:) + C(:) * D(:)", .variants = variants, .tuning = tuning, .arrays = true,
-    .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work, .verify = verify,
+    .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify,
     .poison = poison, .where = where, .destroy = pl_arrays_destroy,
 };
 

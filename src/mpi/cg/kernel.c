@@ -94,12 +94,16 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 /* --- the work -------------------------------------------------------------------------------------------------- */
 
-static void run(const pl_case *c, int thread, long passes)
+static void plan(const pl_case *c, pl_plan *p)
 {
-    (void)thread;
+    (void)p;
     pl_inject(c->tuning[LATENCY]);
-    for (long pass = 0; pass < passes; pass++)
-        cg_iterate(data_of(c)->solver);
+}
+
+static void run(const pl_case *c, const pl_plan *p)
+{
+    (void)p;
+    cg_iterate(data_of(c)->solver);
 }
 
 static double communication(const pl_case *c) { return app_communication(&data_of(c)->app); }
@@ -168,7 +172,7 @@ static const pl_fact *facts(const pl_case *c)
 static const pl_kernel cg_kernel = {
     .name = "cg", .title = "an outer iteration of the NAS benchmark CG: 25 steps of conjugate gradients on a grid of processes",
     .variants = variants, .tuning = tuning, .most_threads = 1, .own_size = own_size, .elements = elements, .check = check,
-    .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work, .verify = verify,
+    .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify,
     .tolerance = tolerance, .poison = poison, .where = where, .destroy = destroy, .facts = facts,
     .communication = communication,
 };

@@ -142,12 +142,15 @@ static void check(const pl_case *c)
                 c->n, MOST);
 }
 
-static void run(const pl_case *c, int thread, long passes)
+static void nothing(datatype_ends *e) { (void)e; }
+
+static void plan(const pl_case *c, pl_plan *p)
 {
-    (void)thread;
-    if (pl_leads() || !is_local(c))
-        ((datatype_passes *)c->variant->loop)(ends_of(c), passes);
+    if (!pl_leads() && is_local(c))
+        p->loop = (pl_loop)nothing;
 }
+
+static void run(const pl_case *c, const pl_plan *p) { ((datatype_pass *)p->loop)(ends_of(c)); }
 
 /* Messages one after the other that a pass takes the time of. */
 static int messages(const pl_case *c) { return is_local(c) ? 0 : 2; }
@@ -213,7 +216,8 @@ static size_t own_size(const char *const *text)
 
 static const pl_kernel datatype = {
     .name = "datatype", .title = "the transpose as a message, --size is the dimension of the square matrix", .variants = variants,
-    .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work,
+    .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan,
+    .run = run, .work = work,
     .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts, .in_pairs = true,
 };
 

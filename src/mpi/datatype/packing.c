@@ -28,17 +28,10 @@ static void receive_by_library(datatype_ends *e)
 
 typedef void one_way(datatype_ends *);
 
-static void to_and_fro(datatype_ends *e, long passes, one_way *first, one_way *then)
+static void to_and_fro(datatype_ends *e, one_way *send, one_way *receive)
 {
-    for (long pass = 0; pass < passes; pass++) {
-        first(e);
-        then(e);
-    }
-}
-
-static void exchange(datatype_ends *e, long passes, one_way *send)
-{
-    to_and_fro(e, passes, e->first ? send : receive, e->first ? receive : send);
+    (e->first ? send : receive)(e);
+    (e->first ? receive : send)(e);
 }
 
 static void send_columns(datatype_ends *e) { PMPI_Send(e->matrix, 1, e->columns, e->partner, TAG, MPI_COMM_WORLD); }
@@ -77,59 +70,32 @@ static void send_mpi_packed(datatype_ends *e)
     PMPI_Send(e->packed, bytes, MPI_PACKED, e->partner, TAG, MPI_COMM_WORLD);
 }
 
-void datatype_datatype(datatype_ends *e, long passes) { exchange(e, passes, send_columns); }
-void datatype_contiguous(datatype_ends *e, long passes) { exchange(e, passes, send_matrix); }
-void datatype_packed(datatype_ends *e, long passes) { exchange(e, passes, send_packed); }
-void datatype_blocked(datatype_ends *e, long passes) { exchange(e, passes, send_blocked); }
-void datatype_mpi_pack(datatype_ends *e, long passes) { exchange(e, passes, send_mpi_packed); }
+void datatype_datatype(datatype_ends *e) { to_and_fro(e, send_columns, receive); }
+void datatype_contiguous(datatype_ends *e) { to_and_fro(e, send_matrix, receive); }
+void datatype_packed(datatype_ends *e) { to_and_fro(e, send_packed, receive); }
+void datatype_blocked(datatype_ends *e) { to_and_fro(e, send_blocked, receive); }
+void datatype_mpi_pack(datatype_ends *e) { to_and_fro(e, send_mpi_packed, receive); }
 
 /* --- within one process ---------------------------------------------------------------------------------------- */
 
-void datatype_copy(datatype_ends *e, long passes)
+void datatype_copy(datatype_ends *e)
 {
-    for (long pass = 0; pass < passes; pass++) {
-        PL_KEEP_LOOP();
-        memcpy(e->packed, e->matrix, bytes_of(e));
-    }
+    PL_KEEP_LOOP();
+    memcpy(e->packed, e->matrix, bytes_of(e));
 }
 
-void datatype_pack_datatype(datatype_ends *e, long passes)
+void datatype_pack_datatype(datatype_ends *e) { mpi_pack(e); }
+void datatype_pack_hand(datatype_ends *e) { pack_plain(e->n, e->matrix, e->packed); }
+void datatype_pack_blocked(datatype_ends *e) { pack_blocked(e->n, e->matrix, e->packed); }
+
+void datatype_unpack_datatype(datatype_ends *e)
 {
-    for (long pass = 0; pass < passes; pass++)
-        mpi_pack(e);
+    int at = 0;
+    PMPI_Unpack(e->matrix, (int)bytes_of(e), &at, e->received, 1, e->columns, MPI_COMM_WORLD);
 }
 
-void datatype_pack_hand(datatype_ends *e, long passes)
-{
-    for (long pass = 0; pass < passes; pass++)
-        pack_plain(e->n, e->matrix, e->packed);
-}
-
-void datatype_pack_blocked(datatype_ends *e, long passes)
-{
-    for (long pass = 0; pass < passes; pass++)
-        pack_blocked(e->n, e->matrix, e->packed);
-}
-
-void datatype_unpack_datatype(datatype_ends *e, long passes)
-{
-    for (long pass = 0; pass < passes; pass++) {
-        int at = 0;
-        PMPI_Unpack(e->matrix, (int)bytes_of(e), &at, e->received, 1, e->columns, MPI_COMM_WORLD);
-    }
-}
-
-void datatype_unpack_hand(datatype_ends *e, long passes)
-{
-    for (long pass = 0; pass < passes; pass++)
-        unpack_plain(e->n, e->matrix, e->received);
-}
-
-void datatype_unpack_blocked(datatype_ends *e, long passes)
-{
-    for (long pass = 0; pass < passes; pass++)
-        unpack_blocked(e->n, e->matrix, e->received);
-}
+void datatype_unpack_hand(datatype_ends *e) { unpack_plain(e->n, e->matrix, e->received); }
+void datatype_unpack_blocked(datatype_ends *e) { unpack_blocked(e->n, e->matrix, e->received); }
 
 /* --- with libplumbline_pack ------------------------------------------------------------------------------------ */
 
@@ -146,19 +112,14 @@ bool datatype_find_library(void)
     return library.pack && library.unpack;
 }
 
-void datatype_library(datatype_ends *e, long passes)
+void datatype_library(datatype_ends *e) { to_and_fro(e, send_by_library, receive_by_library); }
+
+void datatype_pack_library(datatype_ends *e)
 {
-    to_and_fro(e, passes, e->first ? send_by_library : receive_by_library, e->first ? receive_by_library : send_by_library);
+    e->left_to_mpi |= library.pack(e->matrix, 1, e->columns, e->packed) != (int)bytes_of(e);
 }
 
-void datatype_pack_library(datatype_ends *e, long passes)
+void datatype_unpack_library(datatype_ends *e)
 {
-    for (long pass = 0; pass < passes; pass++)
-        e->left_to_mpi |= library.pack(e->matrix, 1, e->columns, e->packed) != (int)bytes_of(e);
-}
-
-void datatype_unpack_library(datatype_ends *e, long passes)
-{
-    for (long pass = 0; pass < passes; pass++)
-        e->left_to_mpi |= library.unpack(e->matrix, e->received, 1, e->columns) != (int)bytes_of(e);
+    e->left_to_mpi |= library.unpack(e->matrix, e->received, 1, e->columns) != (int)bytes_of(e);
 }

@@ -17,17 +17,17 @@ typedef struct {
     bool left_to_mpi;       /* the library has refused to pack or unpack */
 } datatype_ends;
 
-typedef void datatype_passes(datatype_ends *, long passes);
+typedef void datatype_pass(datatype_ends *);
 
 /* To and fro between two processes: the transposed matrix, received contiguously. */
-datatype_passes datatype_datatype, datatype_packed, datatype_blocked, datatype_mpi_pack, datatype_library;
+datatype_pass datatype_datatype, datatype_packed, datatype_blocked, datatype_mpi_pack, datatype_library;
 /* The same bytes as they lie in memory. */
-datatype_passes datatype_contiguous;
+datatype_pass datatype_contiguous;
 
 /* Within one process, no message. */
-datatype_passes datatype_copy;
-datatype_passes datatype_pack_datatype, datatype_pack_hand, datatype_pack_blocked, datatype_pack_library;
-datatype_passes datatype_unpack_datatype, datatype_unpack_hand, datatype_unpack_blocked, datatype_unpack_library;
+datatype_pass datatype_copy;
+datatype_pass datatype_pack_datatype, datatype_pack_hand, datatype_pack_blocked, datatype_pack_library;
+datatype_pass datatype_unpack_datatype, datatype_unpack_hand, datatype_unpack_blocked, datatype_unpack_library;
 
 /* Whether libplumbline_pack is in this process. */
 bool datatype_find_library(void);

@@ -16,7 +16,7 @@ typedef struct {
     pl_buffers *buffers;
     pairs_ends ends;
     int rounds;
-    double *last;           /* seconds of each round in the last repetition */
+    double *last;           /* seconds of each round in the last repetition, all its passes together */
     double *seconds;        /* of each round in each sample */
     bool verifying;         /* what is received is looked at */
     double wrong;           /* bytes */
@@ -73,12 +73,22 @@ static void check(const pl_case *c)
         pl_fail("--size %zu: MPI counts the bytes of a message with an int: give at most %d", c->n, INT_MAX);
 }
 
-static void run(const pl_case *c, int thread, long passes)
+/* One way, in each round of a pass: as many short ones as make the clock and the pair's beginning together no part of them. */
+static long messages_of(const pl_case *c) { return 1 + (1 << 20) / (long)(c->n + (1 << 14)); }
+
+static void plan(const pl_case *c, pl_plan *p)
 {
     pairs_data *d = c->data;
-    (void)thread;
+    (void)p;
+    memset(d->last, 0, (size_t)d->rounds * sizeof *d->last);
+}
+
+static void run(const pl_case *c, const pl_plan *p)
+{
+    pairs_data *d = c->data;
+    (void)p;
     for (int round = 0; round < d->rounds; round++) {
-        d->last[round] = pairs_round(&d->ends, round, passes);
+        d->last[round] += pairs_round(&d->ends, round, messages_of(c));
         const int partner = pl_tournament_partner(d->ends.ranks, d->ends.rank, round);
         if (d->verifying && partner >= 0) {
             d->wrong += pingpong_wrong_bytes(d->ends.in, c->n, partner, 0);
@@ -89,14 +99,14 @@ static void run(const pl_case *c, int thread, long passes)
 
 static pl_work work(const pl_case *c)
 {
-    return (pl_work){.load_bytes = (double)(pl_processes.ranks - 1) * (double)c->n,
+    return (pl_work){.load_bytes = (double)(pl_processes.ranks - 1) * (double)messages_of(c) * (double)c->n,
                      .source = "the messages that one process sends"};
 }
 
 static const pl_fact *facts(const pl_case *c)
 {
     static pl_fact found[3];
-    found[0] = (pl_fact){"messages", NULL, pl_processes.ranks - 1};
+    found[0] = (pl_fact){"messages", NULL, (double)((pl_processes.ranks - 1) * messages_of(c))};
     found[1] = (pl_fact){"rounds", NULL, ((pairs_data *)c->data)->rounds};
     return found;
 }
@@ -149,7 +159,7 @@ static double quantile(const double *sorted, int n, double share)
 
 /* Of the messages from this process to each other one: seconds of one with its answer (median), and their robust relative
  * spread; returns the shortest sample, all its messages together. */
-static double of_row(const pairs_data *d, long passes, int samples, float *median, float *spread)
+static double of_row(const pairs_data *d, long messages, int samples, float *median, float *spread)
 {
     double shortest = INFINITY, sorted[samples];
     for (int round = 0; round < d->rounds; round++) {
@@ -161,7 +171,7 @@ static double of_row(const pairs_data *d, long passes, int samples, float *media
         qsort(sorted, (size_t)samples, sizeof *sorted, ascending);
         shortest = fmin(shortest, sorted[0]);
         const double middle = quantile(sorted, samples, 0.5);
-        median[partner] = (float)(middle / (double)passes);
+        median[partner] = (float)(middle / (double)messages);
         spread[partner] = (float)(0.7413 * (quantile(sorted, samples, 0.75) - quantile(sorted, samples, 0.25)) / middle);
     }
     return shortest;
@@ -188,7 +198,7 @@ static char *further(const pl_case *c, long passes, int samples)
     float *row = pl_allocate(2 * (size_t)ranks * sizeof *row, "the pairs"), *rows = NULL;
     if (d->ends.rank == 0)
         rows = pl_allocate(2 * (size_t)ranks * (size_t)ranks * sizeof *rows, "all pairs");
-    const double shortest = -pl_processes.greatest(-of_row(d, passes, samples, row, row + ranks));
+    const double shortest = -pl_processes.greatest(-of_row(d, passes * messages_of(c), samples, row, row + ranks));
     MPI_Gather(row, 2 * ranks, MPI_FLOAT, rows, 2 * ranks, MPI_FLOAT, 0, MPI_COMM_WORLD);
     free(row);
     if (!rows)
@@ -215,7 +225,7 @@ static const pl_variant variants[] = {
 
 static const pl_kernel pairs = {
     .name = "pairs", .title = "messages between all pairs of processes, in rounds; --size is their bytes", .variants = variants,
-    .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work,
+    .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .work = work,
     .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts, .from_zero = true,
     .sampled = sampled, .further = further,
 };

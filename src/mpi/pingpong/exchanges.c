@@ -28,20 +28,14 @@ static void exchange(const pingpong_ends *e, const void *from, void *into)
 
 /* As the Intel MPI Benchmarks do it: no processor ever writes what it sends, nor reads what it has received.  In shared
  * memory the messages may then stay in the receiver's cache. */
-void pingpong_standard(pingpong_ends *e, long passes)
-{
-    for (long pass = 0; pass < passes; pass++)
-        exchange(e, e->out, e->in);
-}
+void pingpong_standard(pingpong_ends *e) { exchange(e, e->out, e->in); }
 
 /* A second exchange with the two buffers changed over: each process gets back what it has sent, into where it has sent it
  * from, and so owns its cache lines again before the next pass. */
-void pingpong_swapped(pingpong_ends *e, long passes)
+void pingpong_swapped(pingpong_ends *e)
 {
-    for (long pass = 0; pass < passes; pass++) {
-        exchange(e, e->out, e->in);
-        exchange(e, e->in, e->back);
-    }
+    exchange(e, e->out, e->in);
+    exchange(e, e->in, e->back);
 }
 
 void pingpong_write(void *buffer, size_t bytes, int sender, uint64_t written)
@@ -77,22 +71,18 @@ static uint64_t read_all(const void *buffer, size_t bytes)
 }
 
 /* As a program does that computes what it sends and uses what it receives. */
-void pingpong_touched(pingpong_ends *e, long passes)
+void pingpong_touched(pingpong_ends *e)
 {
-    int rank;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    for (long pass = 0; pass < passes; pass++) {
-        e->written = (e->written + 1) & 0xFFFF;
-        if (e->first) {
-            pingpong_write(e->out, e->bytes, rank, e->written);
-            send(e, e->out);
-            receive(e, e->in);
-            e->sum = read_all(e->in, e->bytes);
-        } else {
-            receive(e, e->in);
-            e->sum = read_all(e->in, e->bytes);
-            pingpong_write(e->out, e->bytes, rank, e->written);
-            send(e, e->out);
-        }
+    e->written = (e->written + 1) & 0xFFFF;
+    if (e->first) {
+        pingpong_write(e->out, e->bytes, e->rank, e->written);
+        send(e, e->out);
+        receive(e, e->in);
+        e->sum = read_all(e->in, e->bytes);
+    } else {
+        receive(e, e->in);
+        e->sum = read_all(e->in, e->bytes);
+        pingpong_write(e->out, e->bytes, e->rank, e->written);
+        send(e, e->out);
     }
 }

@@ -10,13 +10,13 @@ typedef struct {
     void *out, *in;         /* what is sent, what is received into; page-aligned */
     void *back;             /* what swapped's second exchange receives into: out, but for the pass that is verified */
     size_t bytes;
-    int partner;
+    int rank, partner;
     bool first;             /* this process sends first */
     uint64_t written;       /* what touched has written last */
     uint64_t sum;           /* of what touched has read */
 } pingpong_ends;
 
-typedef void pingpong_exchange(pingpong_ends *, long passes);
+typedef void pingpong_exchange(pingpong_ends *);     /* a pass */
 pingpong_exchange pingpong_standard, pingpong_swapped, pingpong_touched;
 
 /* What stands at a word of a message: the sender, and how often the buffer has been written. */

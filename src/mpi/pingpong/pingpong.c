@@ -45,7 +45,7 @@ static void *create(const pl_case *c)
     if (!d->buffers)
         return NULL;
     d->ends = (pingpong_ends){.out = d->buffers->at[OUT], .in = d->buffers->at[IN], .back = d->buffers->at[OUT], .bytes = c->n,
-                              .partner = pl_partner(), .first = pl_leads()};
+                              .rank = pl_processes.rank, .partner = pl_partner(), .first = pl_leads()};
     return d;
 }
 
@@ -82,12 +82,13 @@ static void check(const pl_case *c)
     pl_inject_check(c->tuning[LATENCY]);
 }
 
-static void run(const pl_case *c, int thread, long passes)
+static void plan(const pl_case *c, pl_plan *p)
 {
-    (void)thread;
+    (void)p;
     pl_inject(c->tuning[LATENCY]);
-    ((pingpong_exchange *)c->variant->loop)(ends_of(c), passes);
 }
+
+static void run(const pl_case *c, const pl_plan *p) { ((pingpong_exchange *)p->loop)(ends_of(c)); }
 
 /* Messages one after the other that a pass takes the time of. */
 static int messages(const pl_case *c) { return is_swapped(c) ? 4 : 2; }
@@ -147,7 +148,7 @@ static double verify(const pl_case *c)
 
 static const pl_kernel pingpong = {
     .name = "pingpong", .title = "messages to and fro between two processes, --size is their bytes", .variants = variants,
-    .tuning = tuning, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work, .verify = verify,
+    .tuning = tuning, .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify,
     .poison = poison, .where = where, .destroy = destroy, .facts = facts, .from_zero = true, .in_pairs = true,
 };
 

@@ -139,15 +139,14 @@ static void check(const pl_case *c)
         rma_check_shared(exposed(c));
 }
 
-static void run(const pl_case *c, int thread, long passes)
+static void run(const pl_case *c, const pl_plan *p)
 {
     const rma_ends ends = ends_of(c);
-    rma_transfer *const transfer = (rma_transfer *)c->variant->loop;
-    (void)thread;
+    rma_transfer *const transfer = (rma_transfer *)p->loop;
     if (transfer == rma_get_busy || transfer == rma_get_rewritten || transfer == rma_put_busy)
-        transfer(&ends, passes);
+        transfer(&ends);
     else
-        rma_timed(&ends, passes, transfer);
+        rma_timed(&ends, transfer);
 }
 
 /* Of the origins: the transfers alone, whatever else a pass has to do. */

@@ -18,44 +18,40 @@ static bool started;
 static unsigned char *remote_of(const rma_ends *e, long message) { return e->exposed + (size_t)message * e->bytes; }
 static unsigned char *local_of(const rma_ends *e, long message) { return e->local + (size_t)message * e->bytes; }
 
-void rma_shmem_get(const rma_ends *e, long passes)
+void rma_shmem_get(const rma_ends *e)
 {
-    for (long pass = 0; e->origin && pass < passes; pass++)
-        for (long i = 0; i < e->messages; i++)
-            shmem_getmem(local_of(e, i), remote_of(e, i), e->bytes, e->partner);
+    for (long i = 0; i < e->messages; i++)
+        shmem_getmem(local_of(e, i), remote_of(e, i), e->bytes, e->partner);
 }
 
-void rma_shmem_get_nbi(const rma_ends *e, long passes)
+void rma_shmem_get_nbi(const rma_ends *e)
 {
-    for (long pass = 0; e->origin && pass < passes; pass++)
-        for (long first = 0, count; first < e->messages; first += count) {
-            count = rma_batch(e, first);
-            for (long i = first; i < first + count; i++)
-                shmem_getmem_nbi(local_of(e, i), remote_of(e, i), e->bytes, e->partner);
-            shmem_quiet();
-        }
+    for (long first = 0, count; first < e->messages; first += count) {
+        count = rma_batch(e, first);
+        for (long i = first; i < first + count; i++)
+            shmem_getmem_nbi(local_of(e, i), remote_of(e, i), e->bytes, e->partner);
+        shmem_quiet();
+    }
 }
 
-void rma_shmem_put(const rma_ends *e, long passes)
+void rma_shmem_put(const rma_ends *e)
 {
-    for (long pass = 0; e->origin && pass < passes; pass++)
-        for (long first = 0, count; first < e->messages; first += count) {
-            count = rma_batch(e, first);
-            for (long i = first; i < first + count; i++)
-                shmem_putmem(remote_of(e, i), local_of(e, i), e->bytes, e->partner);
-            shmem_quiet();
-        }
+    for (long first = 0, count; first < e->messages; first += count) {
+        count = rma_batch(e, first);
+        for (long i = first; i < first + count; i++)
+            shmem_putmem(remote_of(e, i), local_of(e, i), e->bytes, e->partner);
+        shmem_quiet();
+    }
 }
 
-void rma_shmem_put_nbi(const rma_ends *e, long passes)
+void rma_shmem_put_nbi(const rma_ends *e)
 {
-    for (long pass = 0; e->origin && pass < passes; pass++)
-        for (long first = 0, count; first < e->messages; first += count) {
-            count = rma_batch(e, first);
-            for (long i = first; i < first + count; i++)
-                shmem_putmem_nbi(remote_of(e, i), local_of(e, i), e->bytes, e->partner);
-            shmem_quiet();
-        }
+    for (long first = 0, count; first < e->messages; first += count) {
+        count = rma_batch(e, first);
+        for (long i = first; i < first + count; i++)
+            shmem_putmem_nbi(remote_of(e, i), local_of(e, i), e->bytes, e->partner);
+        shmem_quiet();
+    }
 }
 
 /* Open MPI 4.1 with UCX ends with a segmentation fault when it frees memory after it has unloaded the component that

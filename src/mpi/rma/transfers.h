@@ -16,7 +16,7 @@ enum { RMA_MOST_OUTSTANDING = 1 << 16 };
 /* What goes on from run to run; the same in both processes of a pair, but for the seconds. */
 typedef struct {
     double seconds;             /* that the origin has spent in transfers */
-    uint64_t busy_runs;         /* of a target that computes */
+    uint64_t busy_passes;         /* of a target that computes */
     uint64_t written;           /* how often the exposed memory has been rewritten */
 } rma_state;
 
@@ -31,17 +31,17 @@ typedef struct {
     int partner;
     bool origin;
     rma_state *state;
-    MPI_Win signals;                    /* of a word each, in which the origin tells the target the number of its last run */
+    MPI_Win signals;                    /* of a word each, in which the origin tells the target the number of its last pass */
     const volatile uint64_t *signal;    /* the own one */
     double computes;                    /* seconds that a busy target computes between two calls of the MPI */
 } rma_ends;
 
-typedef void rma_transfer(const rma_ends *, long passes);
+typedef void rma_transfer(const rma_ends *);      /* a pass */
 rma_transfer rma_get, rma_rget, rma_rolling, rma_put, rma_rput, rma_send;
 
 /* These add to state->seconds what the transfers alone have taken. */
 rma_transfer rma_get_busy, rma_get_rewritten, rma_put_busy;
-void rma_timed(const rma_ends *, long passes, rma_transfer *);
+void rma_timed(const rma_ends *, rma_transfer *);
 
 /* What the exposed memory differs by from its first values: in every byte, from one time to any of the next 255. */
 static inline uint64_t rma_change(uint64_t written) { return (written & 0xFF) * 0x0101010101010101u; }

@@ -1,4 +1,4 @@
-/* Messages between all pairs of processes on a simulated network:  smpirun ... simulated-pairs BYTES PASSES
+/* Messages between all pairs of processes on a simulated network:  smpirun ... simulated-pairs BYTES MESSAGES
  *
  * Prints one line of JSON: the seconds of a message from each process to each other one, its answer among them; times are
  * simulated, the bytes are real and looked at. */
@@ -23,11 +23,11 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &e.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &e.ranks);
-    const long passes = argc == 3 ? number(argv[2]) : 0;
-    e.bytes = passes ? (int)number(argv[1]) : 0;
+    const long messages = argc == 3 ? number(argv[2]) : 0;
+    e.bytes = messages ? (int)number(argv[1]) : 0;
     if (!e.bytes || e.ranks < 2) {
         if (e.rank == 0)
-            fputs("plumbline: usage: simulated-pairs BYTES PASSES, both above 0, with 2 processes or more\n", stderr);
+            fputs("plumbline: usage: simulated-pairs BYTES MESSAGES, both above 0, with 2 processes or more\n", stderr);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     e.out = malloc((size_t)e.bytes);
@@ -39,9 +39,9 @@ int main(int argc, char **argv)
     pingpong_write(e.out, (size_t)e.bytes, e.rank, 0);
     for (int round = 0; round < pl_tournament_rounds(e.ranks); round++) {
         const int partner = pl_tournament_partner(e.ranks, e.rank, round);
-        const double seconds = pairs_round(&e, round, passes);
+        const double seconds = pairs_round(&e, round, messages);
         if (partner >= 0) {
-            row[partner] = seconds / (double)passes;
+            row[partner] = seconds / (double)messages;
             wrong += pingpong_wrong_bytes(e.in, (size_t)e.bytes, partner, 0);
         }
     }

@@ -100,14 +100,17 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 /* --- the work -------------------------------------------------------------------------------------------------- */
 
-static void run(const pl_case *c, int thread, long passes)
+static void plan(const pl_case *c, pl_plan *p)
 {
-    sp *const s = data_of(c)->solver;
-    (void)thread;
-    s->chosen.rows = c->tuning[ROWS];
+    (void)p;
+    data_of(c)->solver->chosen.rows = c->tuning[ROWS];
     pl_inject(c->tuning[LATENCY]);
-    for (long pass = 0; pass < passes; pass++)
-        sp_step(s);
+}
+
+static void run(const pl_case *c, const pl_plan *p)
+{
+    (void)p;
+    sp_step(data_of(c)->solver);
 }
 
 static double communication(const pl_case *c) { return app_communication(&data_of(c)->app); }
@@ -180,7 +183,7 @@ static size_t own_size(const char *const *text)
 static const pl_kernel sp_kernel = {
     .name = "sp", .title = "a time step of an ADI solver, --size is the number of points along an edge of the cube",
     .variants = variants, .tuning = tuning, .most_threads = 1, .own_size = own_size, .check = check, .footprint = footprint,
-    .create = create, .touch = touch, .run = run, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison,
+    .create = create, .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison,
     .where = where, .destroy = destroy, .facts = facts, .communication = communication,
 };
 

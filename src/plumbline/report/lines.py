@@ -48,6 +48,7 @@ class Line:
     n: int | None = None
     retried: str = ""
     detail: dict = field(default_factory=dict, compare=False, repr=False)
+    least: float | None = None
 
     @property
     def case(self):
@@ -62,6 +63,13 @@ class Line:
     @property
     def shown_value(self):
         return quantity.amount(self.value, self.unit)
+
+    @property
+    def shown_least(self):
+        """What the value would be if no write-allocate took place; '' where the traffic has one bound only."""
+        if not quantity.known(self.least):
+            return ""
+        return f"{quantity.amount(self.least, self.unit)} if the processor leaves write-allocates out"
 
     @property
     def shown_bounds(self):
@@ -262,7 +270,16 @@ def _line(row, detail, runs):
         sees=row.get("sees"),
         n=row["n"],
         retried=_retried(verdict, runs, row["name"] or row["metric"]),
+        least=_least(row, detail),
     )
+
+
+def _least(row, detail):
+    """``of_limit`` by the least traffic of its record (``traffic_least``); None where there is no other than the one it is by."""
+    if row["metric"] != "of_limit" or row["record"] is None or not quantity.known(row["value"]):
+        return None
+    record = detail["records"][row["record"]]
+    return row["value"] * record["traffic_least"] / record["traffic"] if "traffic_least" in record else None
 
 
 def _failed_test(row, detail, runs):

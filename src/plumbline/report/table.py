@@ -112,6 +112,8 @@ def _verdicts(verdicts, out):
         out.line(text)
         if line.verdict in ("FAIL", "UNSTABLE"):
             out.paragraph(line.reason or "no reason given")
+            if line.shown_least:
+                out.paragraph(line.shown_least)
         if line.retried:
             out.paragraph(line.retried)
 
