@@ -84,7 +84,7 @@ def test_missing_key_and_unknown_kind():
 
 
 def test_one_machine_record_only():
-    refused(lines(MACHINE, MACHINE), 'line 2', 'second machine record')
+    refused(lines(MACHINE, MACHINE), 'line 2', 'a machine record of one process more than the 1')
 
 
 def test_source_is_named():

@@ -135,9 +135,9 @@ def place(tmp_path_factory):
     return rfm.Workplace(folder / 'place', commands, PLUMBLINE_REFERENCES=folder / 'references')
 
 
-def run(place, story):
+def run(place, story, processes=1):
     '''The metric bandwidth.plain, and what the check says of the machine.'''
-    done = place.reframe('-r', SERIAL, '-n', '^States', '-S', f'States.story={story}')
+    done = place.reframe('-r', SERIAL, '-n', '^States', '-S', f'States.story={story}', '-S', f'processes={processes}')
     case, = [case for run in done.report['runs'] for case in run['testcases'] if case['name'].startswith('States')]
     found, = [metric for metric in case['plumbline']['metrics'] if metric['name'] == 'bandwidth.plain']
     return found, case['plumbline']['notes'], case
@@ -151,6 +151,23 @@ def test_a_value_is_of_one_state_and_the_others_are_told(place):
     assert other['value'] == pytest.approx(5000, rel=0.02) and other['n'] == 8
     assert sorted(found['rounds'] + other['rounds']) == list(range(len(found['samples']) + len(other['samples'])))
     assert any('core-to-core 17.2 ns in 16 samples, core-to-core 110 ns in 34 samples' in note for note in notes), notes
+
+
+def test_processes_are_pooled_within_a_state(place):
+    found, _, case = run(place, 'mostly_far', processes=3)
+    other, = found['states']
+    assert [process['n'] for process in found['processes']] == [7] * 3 and [process['n'] for process in other['processes']] == [3] * 3
+    assert found['value'] == pytest.approx(10000, rel=0.02) and other['value'] == pytest.approx(5000, rel=0.02)
+    of = [case['plumbline']['records'][process['record']] for process in found['processes']]
+    assert [record['process'] for record in of] == [0, 1, 2]
+
+
+def test_processes_in_another_state_are_set_aside_and_told():
+    of = [FAR] * 10, [NEAR] * 10, [FAR] * 10
+    check = Check(*({**in_states(met, variant=variant), 'process': number} for number, met in enumerate(of) for variant in ('plain', 'simd')))
+    usual, other = evaluation.evaluate(check, states.find(check.measurements))['bandwidth.plain']
+    assert usual.state == at(FAR) and [process['process'] for process in usual.processes] == [0, 2] and usual.set_aside == 10
+    assert other.state == at(NEAR) and np.size(other.metric.samples) == 10
 
 
 def test_references_hold_within_their_state(place):
@@ -187,6 +204,6 @@ def test_both_states_are_recorded_where_both_were_met(place):
 def test_a_state_that_never_lasts_is_no_pass(place):
     portable = place.folder.parent / 'references' / 'portable.yaml'
     portable.write_text("States:\n  $index: [$partition, $environ]\n  .*:\n    .*:\n      of_limit.plain: [1.0, -0.35, 0.1, '1']\n")
-    done = place.reframe('-r', SERIAL, '-n', '^States', '-S', 'States.story=flicker')
+    done = place.reframe('-r', SERIAL, '-n', '^States', '-S', 'States.story=flicker', '-S', 'processes=1')
     portable.unlink()
-    assert 'UNSTABLE: of_limit.plain: fewer than 6 rounds in one state' in done.out
+    assert 'UNSTABLE: of_limit.plain: too few rounds in one state' in done.out

@@ -124,11 +124,11 @@ class ProgramCheck(OnNode):
     def launch(self):
         with in_one_line():
             options = self.options()
-            command = self.start([self.programs.path(self.program), *options, '--samples', self.rounds, *self.placing()])
+            command = self.start([self.programs.path(self.program), *options, '--samples', self.samples_of_each, *self.placing()])
         self.describe(command)
 
     @property
-    def rounds(self):
+    def samples_of_each(self):
         '''Timed repetitions of every case in each process.'''
         return max(records.MIN_SAMPLES, -(-self.samples // self.processes)) if self.processes > 1 else self.samples
 

@@ -193,8 +193,7 @@ def judged(case):
     elif ruling == verdict.NO_REFERENCE and case.no_reference:
         reason = case.no_reference
     elif ruling == verdict.PASS and case.unsteady:
-        ruling, reason = verdict.UNSTABLE, (f'fewer than {states.FEWEST_ROUNDS} rounds in one state: the core-to-core latency '
-                                            'changed during the samples')
+        ruling, reason = verdict.UNSTABLE, 'too few rounds in one state: the core-to-core latency changed during the samples'
     return {
         'name': metric.name, 'metric': metric.metric, 'subject': metric.subject,
         'value': found.value, 'unit': metric.unit, 'samples': np.asarray(metric.samples).tolist(),

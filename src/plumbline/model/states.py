@@ -29,8 +29,8 @@ SIGMAS = 4
 #: Values of a cluster, at least: one or two that stand apart are disturbed.
 FEWEST_VALUES = 3
 
-#: Rounds of a state, at least: fewer give no interval of the median.
-FEWEST_ROUNDS = 6
+#: Rounds of a state, at least: fewer give no interval of the median.  Of several processes each gives a median only.
+FEWEST_ROUNDS, FEWEST_OF_SEVERAL = 6, 3
 
 
 def clusters(values):
@@ -114,6 +114,10 @@ class Found:
         return {team: (count[1:], int(count[0])) for team, count in counts.items()}
 
     @functools.cached_property
+    def _fewest(self):
+        return FEWEST_OF_SEVERAL if len({process for process, _ in self._groups}) > 1 else FEWEST_ROUNDS
+
+    @functools.cached_property
     def _groups(self):
         groups = {}
         for number, record in enumerate(self.measurements):
@@ -154,7 +158,7 @@ class Found:
         samples = min(self.labels[number].size for number in numbers)
         for chosen in (choice, *self.choices):
             inside = np.all([self.labels[number][:samples] == chosen[_team(self.measurements[number])] for number in numbers], axis=0)
-            if np.count_nonzero(inside) >= min(FEWEST_ROUNDS, samples):
+            if np.count_nonzero(inside) >= min(self._fewest, samples):
                 return chosen, inside
         return None, np.ones(samples, dtype=bool)
 
