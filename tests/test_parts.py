@@ -1,0 +1,56 @@
+'''The parts of a kernel's time, by the real programs: which traffic it has, the streams of it, its work in the core.'''
+
+import pytest
+from native import two_cpus
+
+from plumbline import limits
+
+#: Larger than any cache of a core, far smaller than the last one of a server.
+QUICK = ['--samples', '10', '--block', '0.001']
+
+
+def parts_of(record):
+    '''Bytes of traffic of a pass.'''
+    return {name: bytes / record['passes'] for name, bytes in record['parts'].items()}
+
+
+@pytest.mark.parametrize('program, variant, expected', [
+    ('triad', 'plain', {'load': 24, 'fill': 16}), ('triad', 'nt', {'load': 24, 'fill_nt': 8}),
+    ('motion', 'load', {'load': 8}), ('motion', 'fill', {'fill': 16}), ('motion', 'update', {'update': 16})])
+def test_parts_by_hand(programs, program, variant, expected):
+    n = 2**23       # beyond L1, where a store that misses loads its line first
+    if variant not in programs.runnable(program):
+        pytest.skip(f'no {variant} on this CPU')
+    record, = programs.measured(program, '--variants', variant, '--size', n, '--threads', 1, *QUICK).kernels()
+    assert parts_of(record) == {name: bytes * n for name, bytes in expected.items()}
+    assert sum(record['parts'].values()) == record['traffic']
+
+
+def test_the_streams_that_a_kernel_consists_of_run_beside_it(programs):
+    found = programs.measured('triad', '--variants', 'plain,novec', '--size', 2**19, '--threads', 1, '--limit', *QUICK)
+    pure = {part for stream in found.limits() for part in stream['parts'] if len(stream['parts']) == 1}
+    assert pure >= {'load', 'fill'}
+    assert len(found.limits()) <= 3         # and what is fastest of all, but no more
+    assert all((paired.of_parts > 0).all() for paired in limits.of_limit(found.measurements).values())
+
+
+def test_the_part_in_the_core_is_the_same_loop_on_a_part_of_the_data(programs):
+    found = programs.measured('jacobi', '--variants', 'plain', '--size', 210, '--threads', 1, '--limit', *QUICK)
+    kernel, = found.kernels()
+    core, = [record for record in found.measurements if record['role'] == 'core']
+    assert core['variant'] == 'plain' and core['group'] == kernel['group'] and core['valid']
+    assert core['working_set'] < kernel['working_set'] / 16 and core['level'] in ('L1', 'L2')
+    fewer = kernel['bytes'] / kernel['passes'] / (core['bytes'] / core['passes'])
+    assert fewer == pytest.approx(kernel['working_set'] / core['working_set'], rel=0.01)
+    # A pass of it takes less than one of the whole by about as much.
+    whole, part = (min(record['seconds']) / record['passes'] for record in (kernel, core))
+    assert part < whole / fewer * 4 and part > whole / fewer / 40
+    without = [record for record in found.measurements if record['role'] != 'core']
+    more, less = (limits.of_limit(records)['plain'].of_parts for records in (found.measurements, without))
+    assert (more > less).all()
+
+
+@two_cpus
+def test_data_in_cache_have_no_part_in_the_core(programs):
+    found = programs.measured('jacobi', '--variants', 'plain', '--size', 34, '--threads', '1,2', '--limit', *QUICK)
+    assert {record['role'] for record in found.measurements} == {'kernel', 'limit'}
