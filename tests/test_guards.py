@@ -470,7 +470,7 @@ def test_performance_log_has_the_right_values_under_the_right_names(stories):
     cells = {tuple(line.split('|')[column] for column in (2, 5)) for line in lines.splitlines()
              if '|' in line}
     good = {metric.split()[0] for name, metric in cells if name == 'Told %story=good'}
-    assert good == {'bandwidth.plain=10001.000100010002', 'of_limit.plain=1.0'}
+    assert good == {'bandwidth.plain=10001.00010001', 'of_limit.plain=1.0'}
     other = {metric.split()[0] for name, metric in cells if name == 'OtherMetric'}
     assert other == {'time.plain=7.0'}
 

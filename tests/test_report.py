@@ -102,8 +102,10 @@ def test_lines_that_need_attention_come_first(session):
         ([sample.broken()], 1),
         ([sample.skipped(), sample.fixture()], 2),
         ([], 2),
+        ([sample.case("a", [sample.metric("of_limit.nt", 0.9, verdict="UNSTABLE"), sample.metric("of_limit", 0.9)])], 0),
+        ([sample.case("a", [sample.metric("of_limit", 0.9, verdict="UNSTABLE")]), sample.case("b", [sample.metric("of_limit", 0.9)])], 3),
     ],
-    ids=["pass", "no reference", "one fail", "only fail", "nothing measured", "no rows"],
+    ids=["pass", "no reference", "one fail", "only fail", "nothing measured", "no rows", "partly unstable", "undecided"],
 )
 def test_exit_status(cases, status):
     assert report.exit_status(sample.frame(*cases)) == status
@@ -251,6 +253,18 @@ def test_every_metric_has_its_row(session):
             and text.endswith(line.verdict)
         )
         assert line.shown_value in row and line.shown_reference in row and line.shown_spread in row
+
+
+def test_what_is_known_of_the_speed_is_said():
+    def said(*metrics):
+        return report.lines.of_speed(report.verdict_lines(sample.frame(sample.case("a", list(metrics)))))
+
+    rate, share = sample.metric("bandwidth", 900.0, reference=None), sample.metric("of_limit", 0.9)
+    assert said(share) == ""
+    assert said(share, rate).startswith("speed of this machine: not judged, none of its 1 rates and times has a recorded reference")
+    known = sample.metric("bandwidth.nt", 900.0, reference_from="made.yaml")
+    assert said(rate, known).startswith("speed of this machine: 1 of 2 rates and times are judged")
+    assert said(known) == ""
 
 
 def test_short_forms_at_80_columns(session):

@@ -9,7 +9,7 @@ from reframe.core.exceptions import ReframeError
 
 from plumbline import statistics, verdict
 from plumbline.metrics import Metric
-from plumbline.model import states
+from plumbline.model import registry, states
 
 
 @dataclass
@@ -39,7 +39,8 @@ class Case:
 
     @property
     def summary(self):
-        return statistics.summary(self.metric.samples, [process['n'] for process in self.processes])
+        return statistics.summary(self.metric.samples, [process['n'] for process in self.processes],
+                                  registry.find(self.metric.metric).noise)
 
     def result(self):
         '''What ``schemas/result.json`` has of it beside the metric itself; nothing where one process met one state.'''

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from plumbline.model import registry
+
 #: IQR x this is the standard deviation if the samples are normal: 1 / (2 x 0.67449).
 IQR_TO_SIGMA = 0.7413
 
@@ -21,10 +23,10 @@ MEDIAN_ERROR = 1.2533
 MAX_AUTOCORRELATION = 0.95
 
 
-#: What is known of the noise between processes before any is measured: degrees of freedom, relative standard deviation.
-#: Medians of 20 processes of the triad on a virtual machine scattered by 3 to 8 % (ratios) and 9 to 20 % (rates; 4 to 9 % within
-#: a state of the machine), on metal by 1 to 2 %: in between, and worth as much as four processes.
-PRIOR = (3, 0.04)
+#: What is known of the noise between processes before any is measured: degrees of freedom, relative standard deviation; worth as
+#: much as four processes.  Class of noise (:mod:`plumbline.model.registry`) -> both.  Medians of 20 processes of the triad on a
+#: virtual machine scattered by 3 to 8 % (ratios) and 9 to 20 % (rates; 4 to 9 % within a state of the machine), on metal by 1 to 2 %.
+PRIORS = {registry.RATIO: (3, 0.03), registry.ABSOLUTE: (3, 0.05), registry.COUNT: (0, 0.0)}
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def median_interval(x, level=0.95):
     return (float(ordered[rank - 1]), float(ordered[n - rank]))
 
 
-def process_interval(values, prior=PRIOR, level=0.95):
+def process_interval(values, prior=PRIORS[registry.RATIO], level=0.95):
     '''Value of a metric, and its interval, from what each process measured.
 
     Mean and variance are robust from five processes on: a fifth of the values is trimmed from either end, and winsorised for the
@@ -168,15 +170,16 @@ def process_interval(values, prior=PRIOR, level=0.95):
     return float(values[0]) if values[0] == values[-1] else value, (low, high)
 
 
-def summary(x, processes=None):
+def summary(x, processes=None, noise=registry.RATIO):
     '''Value, number, spread and interval of samples in the order of measuring.
 
     :arg processes: how many of the samples each process took; :obj:`None`: one took all.
+    :arg noise: class of noise, a key of :data:`PRIORS`.
     :returns: :class:`Summary`; without samples value, spread and interval are NaN.
     '''
     x = np.asarray(x, dtype=float)
     if processes is not None and len(processes) > 1 and np.isfinite(x).all():
-        value, interval = process_interval([np.median(part) for part in np.split(x, np.cumsum(processes)[:-1])])
+        value, interval = process_interval([np.median(part) for part in np.split(x, np.cumsum(processes)[:-1])], PRIORS[noise])
         return Summary(value, int(x.size), spread(x), interval)
     value = float(np.median(x)) if x.size else float('nan')
     return Summary(value, int(x.size), spread(x), median_interval(x))

@@ -124,6 +124,11 @@ def better(name):
     return METRICS[name].better if name in METRICS else NEITHER
 
 
+def is_absolute(name):
+    '''Whether a metric is a rate or a time, which no other of the same process says how large it should be.'''
+    return name in METRICS and METRICS[name].noise == ABSOLUTE
+
+
 def subsystem(check, metric, subject=None, level=None, threads=None, transport=None):
     '''The part of the machine that a metric tells of, e.g. ``L2`` or ``memory, all threads``.
 

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 from plumbline import verdict as judged
+from plumbline.model import registry
 
 from . import quantity
 
@@ -194,6 +195,19 @@ def summary(lines, left_out):
     """'24 PASS, 2 FAIL, 1 UNSTABLE, 3 NO REFERENCE, 2 not measured'."""
     counts = count(lines, left_out)
     return ", ".join(f"{counts[name]} {name}" for name in ("PASS", "FAIL", "UNSTABLE", "NO REFERENCE", NOT_MEASURED))
+
+
+def of_speed(lines):
+    """What the verdicts say of the machine's speed: shares of its own limits say nothing of it, and rates and times only
+    where somebody recorded what they should be."""
+    rates = [line for line in lines if line.metric and registry.is_absolute(line.metric.partition(".")[0])]
+    judged = sum(line.verdict != "NO REFERENCE" and line.reference_from != "portable.yaml" for line in rates)
+    if not rates or judged == len(rates):
+        return ""
+    how = "record references of good sessions: plumbline references record"
+    if not judged:
+        return f"speed of this machine: not judged, none of its {len(rates)} rates and times has a recorded reference; {how}"
+    return f"speed of this machine: {judged} of {len(rates)} rates and times are judged; for the others {how}"
 
 
 def exit_status(rows):

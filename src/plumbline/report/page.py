@@ -35,6 +35,7 @@ def page(rows):
         head=_head(rows),
         session=session,
         counts=lines.count(verdicts, left_out),
+        speed=lines.of_speed(verdicts),
         marks=MARKS,
         verdicts=verdicts,
         measured=any(quantity.known(line.value) for line in verdicts),

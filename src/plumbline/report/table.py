@@ -50,6 +50,7 @@ def render(rows, console):
     _rerun(verdicts, out)
     if verdicts:
         out.line(_summary(verdicts, left_out))
+        out.paragraph(lines.of_speed(verdicts), indent="")
 
 
 class _Printer:
