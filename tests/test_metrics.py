@@ -71,3 +71,10 @@ def test_what_must_not_be_judged_is_no_pass_although_it_has_a_reference():
     result = evaluation.judged(evaluation.Case(metric, reference=(1.0, -0.35, 0.1), reference_from='portable.yaml'))
     assert result['verdict'] == verdict.NO_REFERENCE
     assert result['reason'] == 'not judged: one NUMA domain'
+
+
+def test_the_cause_is_named_where_the_verdict_is_bad():
+    metric = metrics.Metric('of_time', 'quota', [0.5], remark='a cgroup grants 1 CPUs to 2 threads')
+    bad, good = (evaluation.judged(evaluation.Case(metric, reference=reference)) for reference in ((1.0, -0.02, 0.0), (1.0, -0.6, 0.0)))
+    assert (bad['verdict'], bad['reason']) == ('FAIL', '0.50 is outside 0.98 .. 1.00: a cgroup grants 1 CPUs to 2 threads')
+    assert (good['verdict'], good['reason']) == ('PASS', '0.50 is within 0.40 .. 1.00')

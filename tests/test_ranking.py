@@ -216,6 +216,8 @@ def test_causes_of_lost_time():
     assert lost_time.causes([LOST]) == pytest.approx(
         {'a cgroup that throttles': 0.3, 'other processes': 0.05, 'the hypervisor': 0.025})
     assert lost_time.time_given([LOST]) == pytest.approx(0.625)
+    assert lost_time.time_left_by_quota([LOST]) == pytest.approx(0.7)
+    assert lost_time.time_left_by_quota([LOST | {'throttled': None}]) is None
     assert lost_time.notes([LOST], {'cpu_quota': 1.2}) == [
         'a cgroup grants 1.2 CPUs to 2 threads', 'a cgroup that throttles took 30 % of the time of the threads',
         'other processes took 5 % of the time of the threads', 'the hypervisor took 2 % of the time of the threads']

@@ -20,6 +20,7 @@ class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
     descr = "Sustained speed of a node's CPUs and memory"
     source = 'hager2004, table 2, over time'
     samples = 10
+    processes = 1       # one long look: a node that slows down does so after a while
     program = 'triad'
     threads = parameter(['one', 'all'])
     tags = {'node', 'health', 'acceptance'}
@@ -55,4 +56,10 @@ class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
         if given is None:
             self.skip_metric('of_time', 'this kernel does not tell how long a process waited for a CPU')
         else:
-            yield metrics.Metric('of_time', None, np.array([given]))
+            why = '; '.join(lost_time.notes(self.plumbline['lost'], self.plumbline['machine'])) or None
+            yield metrics.Metric('of_time', None, np.array([given]), remark=why)
+            left = lost_time.time_left_by_quota(self.plumbline['lost'])
+            if left is None:
+                self.skip_metric('of_time.quota', 'no cgroup tells how long it kept the threads from running')
+            else:
+                yield metrics.Metric('of_time', 'quota', np.array([left]), remark=why)

@@ -195,6 +195,8 @@ def judged(case):
         reason = case.no_reference
     elif ruling == verdict.PASS and case.unsteady:
         ruling, reason = verdict.UNSTABLE, 'too few rounds in one state: the core-to-core latency changed during the samples'
+    if metric.remark and ruling in (verdict.FAIL, verdict.UNSTABLE):
+        reason += f': {metric.remark}'
     return {
         'name': metric.name, 'metric': metric.metric, 'subject': metric.subject,
         'value': found.value, 'unit': metric.unit, 'samples': np.asarray(metric.samples).tolist(),

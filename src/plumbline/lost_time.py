@@ -35,6 +35,12 @@ def time_given(lost):
     return max(0.0, 1 - sum(causes(lost).values()))
 
 
+def time_left_by_quota(lost):
+    '''Share of its threads' time that no cgroup's quota took, 0 .. 1; :obj:`None` if that cannot be read.'''
+    throttled = _of_all(lost, 'throttled')
+    return None if throttled is None else max(0.0, 1 - throttled)
+
+
 def notes(lost, machine):
     '''What people should know of it, a text for each cause.
 

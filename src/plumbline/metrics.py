@@ -19,6 +19,7 @@ class Metric:
     :attr samples: shape (n,), in the order of measuring; the value is their median.
     :attr limit: the machine's own limit that applies, MB/s, or :obj:`None`.
     :attr unjudged: why this must not be judged here, or :obj:`None`.
+    :attr remark: what explains it where it is bad, or :obj:`None`.
     :attr record: the record that the samples are of, or :obj:`None` if they are of several.
     '''
     metric: str
@@ -27,6 +28,7 @@ class Metric:
     _: KW_ONLY
     limit: float | None = None
     unjudged: str | None = None
+    remark: str | None = None
     record: dict | None = None
 
     def __post_init__(self):
