@@ -96,11 +96,15 @@ class Range(ctypes.Structure):
 SHARES = '''
 #define main program
 #include "spmv.c"
-void shares(size_t pieces, const int64_t *ptr, int threads, size_t *first)
+void shares(size_t pieces, const int64_t *ptr, size_t longest, int threads, size_t *first)
 {
-    const product p = {.pieces = pieces, .ptr = ptr};
-    for (int thread = 0; thread <= threads; thread++)
-        first[thread] = first_piece(&p, thread, threads);
+    spmv_source source = {.longest = longest};
+    const product p = {.source = &source, .pieces = pieces, .ptr = ptr};
+    for (int thread = 0; thread < threads; thread++) {
+        const pl_range part = part_of(&p, thread, threads);
+        first[thread] = part.begin;
+        first[thread + 1] = part.end;
+    }
 }
 '''
 
@@ -236,11 +240,11 @@ def test_threads_share_the_nonzeros(library):
     for lengths, threads in itertools.product(rows, (1, 2, 3, 8)):
         ptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         first = np.zeros(threads + 1, np.uint64)
-        library.shares(ctypes.c_size_t(len(lengths)), at(ptr), threads, at(first))
+        library.shares(ctypes.c_size_t(len(lengths)), at(ptr), ctypes.c_size_t(max(lengths)), threads, at(first))
         first = first.astype(int)
         assert (first[0], first[-1]) == (0, len(lengths)) and np.all(np.diff(first) >= 0)
         worth = [np.sum(np.array(lengths[a:b]) + 2) for a, b in zip(first, first[1:])]
-        assert max(worth) <= sum(worth) / threads + max(lengths) + 2
+        assert max(worth) <= sum(worth) / threads + max(lengths) + 3
 
 
 # --- what is refused -------------------------------------------------------------------------------------
