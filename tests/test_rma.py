@@ -154,8 +154,8 @@ def _make_stale(folder):
     path = folder / 'stale/transfers.c'
     text = path.read_text()
     at = text.index('rewrite(e);')
-    end = text.index('        }', at)
-    path.write_text(text[:at] + text[at + len('rewrite(e);'):end] + '            rewrite(e);\n' + text[end:])
+    end = text.index('    }', at)
+    path.write_text(text[:at] + text[at + len('rewrite(e);'):end] + '        rewrite(e);\n' + text[end:])
 
 
 def test_old_data_are_found(broken):
