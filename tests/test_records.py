@@ -123,3 +123,18 @@ def test_placement():
     wrong = records.check_placement(record, [0, 2, 6])
     assert 'thread 2' in wrong and 'CPU 6' in wrong and 'CPU 4' in wrong
     assert '3 threads' in records.check_placement(record, [0, 2])
+
+
+def test_records_of_several_processes_are_drawn_as_one():
+    def of(process, passes, *seconds, **changed):
+        return measurement(process=process, passes=passes, seconds=list(seconds), probes={}, **changed)
+
+    stream = {'role': 'limit', 'kernel': 'streams'}
+    found = records.pooled([
+        of(0, 4, 1.0, 2.0), of(0, 1, 5.0, 6.0, variant='load_avx512', parts={'load': 1.0}, **stream), of(0, 1, 7.0, 7.0, variant='only here'),
+        of(1, 2, 1.5, 1.0), of(1, 1, 8.0, 9.0, variant='load', parts={'load': 1.0}, **stream)])
+    assert [(record['variant'], record['seconds']) for record in found] == [
+        ('plain', [1.0, 2.0, 3.0, 2.0]), ('load_avx512', [5.0, 6.0, 8.0, 9.0])]
+    assert not {'process', 'probes'} & found[0].keys()
+    one = [of(3, 1, 1.0)]
+    assert records.pooled(one) is one

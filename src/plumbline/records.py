@@ -134,6 +134,35 @@ def parse(text, source='output', processes=1):
     return records
 
 
+def pooled(measurements):
+    '''The records of several processes as if one had taken all samples, for pictures and tables of records.
+
+    Samples of a group still belong together round by round.  A case that not all processes have is left out; a limit stream is
+    the same case whatever its instructions, if it moves the same kinds of data.
+
+    :returns: records whose ``seconds`` (and ``communication``) are those of one process after the other, as long as with the
+        first one's number of passes; those of a single process as they are.
+    '''
+    processes = {record.get('process', 0) for record in measurements}
+    if len(processes) < 2:
+        return measurements
+    cases = {}
+    for record in measurements:
+        name = tuple(record.get('parts', ())) if record['role'] == 'limit' else record['variant']
+        case = (record['role'], record['kernel'], name, *(json.dumps(record[key], sort_keys=True) for key in (
+            'group', 'size', 'threads', 'ranks', 'options')))
+        cases.setdefault(case, {}).setdefault(record.get('process', 0), record)
+    return [_joined(list(own.values())) for own in cases.values() if own.keys() == processes]
+
+
+def _joined(own):
+    first = own[0]
+    joined = {key: [seconds * first['passes'] / record['passes'] for record in own for seconds in record[key]]
+              for key in ('seconds', 'communication') if key in first}
+    left = {key: value for key, value in first.items() if key not in ('process', 'probes')}
+    return {**left, **joined, 'valid': all(record['valid'] for record in own)}
+
+
 def rate(record, key='bytes'):
     '''The rate of every sample.
 

@@ -6,6 +6,8 @@ import jinja2
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from plumbline import records
+
 from . import environments, figures, lines, quantity, state
 
 #: Verdict -> mark that survives grey-scale print.
@@ -63,6 +65,8 @@ def results(rows, verdicts):
     for case, runs in lines.case_runs(rows).items():
         last = runs[-1]
         detail = lines.detail_of(last)
+        if detail.get("records"):
+            detail["records"] = records.pooled(detail["records"])
         if detail:
             known = {
                 key: last[0][key]
