@@ -78,3 +78,11 @@ def test_the_cause_is_named_where_the_verdict_is_bad():
     bad, good = (evaluation.judged(evaluation.Case(metric, reference=reference)) for reference in ((1.0, -0.02, 0.0), (1.0, -0.6, 0.0)))
     assert (bad['verdict'], bad['reason']) == ('FAIL', '0.50 is outside 0.98 .. 1.00: a cgroup grants 1 CPUs to 2 threads')
     assert (good['verdict'], good['reason']) == ('PASS', '0.50 is within 0.40 .. 1.00')
+
+
+def test_samples_that_scatter_are_no_obstacle_where_processes_agree():
+    samples = [0.5, 1.0, 2.0] * 4
+    metric, of = metrics.Metric('of_limit', 'plain', samples), [{'process': number, 'n': 3, 'record': number} for number in range(4)]
+    one, several = (evaluation.judged(evaluation.Case(metric, reference=(1.0, -0.35, 0.5), processes=own)) for own in ([], of))
+    assert one['verdict'] == 'UNSTABLE' and several['verdict'] == 'PASS' and several['processes'] == of
+    assert several['sees'] == pytest.approx(1 - 0.65 / several['interval'][1] ** (1 + 1.645 / 1.96))

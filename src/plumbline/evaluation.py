@@ -187,7 +187,8 @@ def judged(case):
     '''The metric as it stands in a result (``schemas/result.json``).'''
     metric, reference = case.metric, None if case.metric.unjudged else case.reference
     found = case.summary
-    ruling, reason = verdict.judge(found, reference, unit=metric.unit)
+    # What several processes differ by is in their interval; of one alone only the spread of its samples warns.
+    ruling, reason = verdict.judge(found, reference, np.inf if case.processes else verdict.MAX_SPREAD, metric.unit)
     sees = verdict.seen_loss(found, reference) if ruling == verdict.PASS else None
     if ruling == verdict.NO_REFERENCE and metric.unjudged:
         reason = f'not judged: {metric.unjudged}'

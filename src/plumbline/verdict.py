@@ -14,7 +14,7 @@ FAIL = 'FAIL'
 #: From the best to the worst: a group of metrics has the worst verdict among them.
 SEVERITY = (PASS, NO_REFERENCE, UNSTABLE, FAIL)
 
-#: Above this robust relative spread of its samples, a metric that near to its bound is not judged a PASS.
+#: Above this robust relative spread of its samples, a metric of a single process that is as near to its bound is not judged a PASS.
 MAX_SPREAD = 0.25
 
 
