@@ -14,7 +14,7 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
 
     descr = "The machine's own limits"
     source = 'hager2004, section 3.1: limits from the hardware, write-allocate counted as traffic'
-    samples = 40
+    samples = 30
     program = 'limits'
     threads = parameter(['one', 'all'])
     tags = {'node', 'health', 'acceptance'}

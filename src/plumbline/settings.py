@@ -64,7 +64,7 @@ class Mode:
 
 MODES = {
     'node': Mode('vet one node before it returns to service', 3,
-                 ('-t ^node$', '-S likwid_bench.levels=L1', '-S limits.samples=15', '-S triad_memory.samples=30')),
+                 ('-t ^node$', '-S likwid_bench.levels=L1')),
     'daily': Mode('what got slower since last night', 6, ('-t ^health$',)),
     'upgrade': Mode('before and after a new kernel, BIOS, MPI or compiler', 25, ('-t ^(health|upgrade)$',), True),
     'acceptance': Mode('hardware that nobody has measured yet', 75,
