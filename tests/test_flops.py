@@ -145,7 +145,7 @@ def test_matrices_that_cannot_be_are_refused(programs, options):
 
 @pytest.fixture(scope='module')
 def run(measuring, tmp_path_factory):
-    done = measuring(tmp_path_factory.mktemp('run')).reframe('-r', '-S', 'samples=10', '-n', '^peak_flops', checks=rfm.REPOSITORY / 'checks/compute')
+    done = measuring(tmp_path_factory.mktemp('run')).reframe('-r', '-S', 'samples=10', '-S', 'processes=1', '-n', '^peak_flops', checks=rfm.REPOSITORY / 'checks/compute')
     assert done.report, done.out
     case, = done.cases().values()
     return case['plumbline']

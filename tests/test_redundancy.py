@@ -140,7 +140,7 @@ def metrics_of(case):
     return {metric['name']: metric for metric in case['plumbline']['metrics']}
 
 
-OPTIONS = ('-r', '--exec-policy=serial', '-S', 'samples=10', '-n', '^redundancy')
+OPTIONS = ('-r', '--exec-policy=serial', '-S', 'samples=10', '-S', 'processes=1', '-n', '^redundancy')
 
 
 @pytest.fixture(scope='module')

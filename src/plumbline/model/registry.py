@@ -75,7 +75,7 @@ METRICS = {
     'of_fma': Entry('1', MORE, 'DGEMM over the peak of fused multiply-adds', _TOLERANCE, subsystem=CORE),
     'of_time': Entry('1', MORE, 'share of the time that the system gave to the threads', 1.0, subsystem=CPU_TIME),
     'of_median': Entry('1', MORE, 'the worst core or node over the median one', 1.0),
-    'of_topology': Entry('1', MORE, 'share of the pairs of cores that are as near as the topology says', 1.0, subsystem=TOPOLOGY),
+    'of_topology': Entry('1', MORE, 'share of the pairs of cores that are as near as the topology says', 1.0, COUNT, TOPOLOGY),
     'of_contiguous': Entry('1', MORE, 'rate of a strided message over that of a contiguous one'),
     'clock_ratio': Entry('1', MORE, 'clock with all cores at work over that of one alone', subsystem=CORE),
     'efficiency': Entry('1', MORE, 'rate of n threads over n times that of one'),
@@ -94,7 +94,7 @@ METRICS = {
     'traffic': Entry('1', NEITHER, 'traffic counted over traffic by model'),
     'redundancy': _count('1', 'operations over those of the way with the fewest', LESS),
     'work': _count('1', 'operations counted over those counted by hand'),
-    'equation': Entry('1', NEITHER, 'relative rate over speed-up times relative work: 1 by definition'),
+    'equation': _count('1', 'relative rate over speed-up times relative work: 1 by definition'),
     'difference': _count('1', 'mean difference of the simulation from the published table', LESS, NO_MACHINE),
     # Sizes and counts.
     'capacity': _rate('bytes', 'how much of a cache is ours', MORE),
