@@ -330,10 +330,10 @@ def test_many_rows_are_cut_and_that_is_said():
 
 def test_a_real_run_with_two_compilers_is_compared(measuring, llvm, tmp_path):
     place = measuring(tmp_path / 'place', CANNED_CLANG=llvm.folder / 'bin')
-    done = place.reframe('-r', '-p', '^(gnu|llvm)$', '--exec-policy=serial', '-n', 'redundancy', '-S', 'redundancy.samples=10',
+    done = place.reframe('-r', '-p', '^(gnu|llvm)$', '--exec-policy=serial', '-n', 'redundancy', '-S', 'redundancy.samples=10', '-S', 'processes=1',
                          checks=rfm.REPOSITORY / 'checks/apps/redundancy.py')
     assert done.report, done.out
-    assert place.judge().code in (0, 1)
+    assert place.judge().code in (0, 1, 3)
     page = (place.folder / 'reports/latest/index.html').read_text()
     assert re.search('<h3>(Performance|Time) of gnu, llvm, compared</h3>', page)
     rows = archive.load_session(place.folder / 'reports/archive').filter(pl.col('detail').is_not_null(), ~pl.col('fixture'))
