@@ -484,10 +484,13 @@ def test_groups_are_complete(programs):
                               '--threads', ','.join(THREADS), '--samples', 12, '--block', '0.0002')
     for group, threads in itertools.product((0, 1), map(int, THREADS)):
         mine = [r for r in found.measurements if (r['group'], r['threads']) == (group, threads)]
-        assert [r['role'] for r in mine] == ['limit'] * 3 + ['kernel'] * 2
+        limits = [r for r in mine if r['role'] == 'limit']
+        assert [r['role'] for r in mine] == ['limit'] * len(limits) + ['kernel'] * 2
         assert {len(r['seconds']) for r in mine} == {12}
         assert {r['working_set'] for r in mine} == {32000 * (group + 1)}
-        assert len({r['variant'] for r in mine if r['role'] == 'limit'}) == 3
+        # The fastest of loads and of stores, of which the triad consists, and the fastest of all, which may be one of them.
+        assert len({r['variant'] for r in limits}) == len(limits) <= 3
+        assert {part for r in limits if len(r['parts']) == 1 for part in r['parts']} >= {'load', 'fill'}
     assert all_right(found.measurements)
     for record in found.measurements:
         moved = 2 if record['variant'].startswith('update') else 1      # loaded and stored

@@ -390,11 +390,11 @@ def test_cg_is_measured_at_the_sizes_of_the_source(run, programs):
 def test_memory_is_judged_where_x_stays_in_cache(run, programs):
     for columns in ('banded', 'sparse'):
         found, left = metrics_of(run[0], f'spmv_memory %threads=one %columns={columns}')
-        assert set(found) == {f'{metric}.{v}.{columns}' for metric in ('of_limit', 'bandwidth', 'flops')
+        assert set(found) == {f'{metric}.{v}.{columns}' for metric in ('of_limit', 'of_parts', 'bandwidth', 'flops')
                               for v in programs.runnable('spmv')}
         kernels = [record for record in left['records'] if record['role'] == 'kernel']
         assert {record['level'] for record in kernels} == {'memory'}
-        judged = found[f'of_limit.sell_stream.{columns}']
+        judged = found[f'of_parts.sell_stream.{columns}']
         if columns == 'banded':
             assert judged['reference_from'] == 'portable.yaml'
             assert {record['options']['columns'] for record in kernels} == {'banded'}

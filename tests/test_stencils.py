@@ -292,8 +292,8 @@ def test_padding_is_measured_as_data(run, programs):
 def test_jacobi_is_judged_in_memory(run, programs):
     left, found = left_by(run[0], 'jacobi_memory')
     variants = {'plain', 'nt', 'blocked_prefetch'}
-    assert set(found) == {f'{metric}.{v}' for metric in ('of_limit', 'flops') for v in variants}
-    assert {found[f'of_limit.{v}']['reference_from'] for v in variants} == {'portable.yaml'}
+    assert set(found) == {f'{metric}.{v}' for metric in ('of_limit', 'of_parts', 'flops') for v in variants}
+    assert {found[f'of_parts.{v}']['reference_from'] for v in variants} == {'portable.yaml'}
     kernels = [record for record in left['records'] if record['role'] == 'kernel']
     assert {record['level'] for record in kernels} == {'memory'}
     assert {record['traffic_source'].partition(': 1 load')[0] for record in kernels} == {
@@ -305,9 +305,9 @@ def test_jacobi_is_judged_in_memory(run, programs):
 def test_blocking_is_measured_against_plain(run, programs):
     left, found = left_by(run[0], 'jacobi_blocking')
     variants = programs.runnable('jacobi')
-    assert set(found) == ({f'{metric}.{v}' for metric in ('of_limit', 'flops') for v in variants}
+    assert set(found) == ({f'{metric}.{v}' for metric in ('of_limit', 'of_parts', 'flops') for v in variants}
                           | {f'speedup.{v}' for v in variants - {'plain'}})
-    assert {metric['reference_from'] for name, metric in found.items() if name.startswith('of_limit')} == {'portable.yaml'}
+    assert {metric['reference_from'] for name, metric in found.items() if name.startswith(('of_limit', 'of_parts'))} == {'portable.yaml'}
     kernels = [record for record in left['records'] if record['role'] == 'kernel']
     assert {record['options']['planes'] for record in kernels} == {8 * kernels[0]['threads'] + 2}
 

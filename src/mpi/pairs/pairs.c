@@ -74,7 +74,7 @@ static void check(const pl_case *c)
 }
 
 /* One way, in each round of a pass: as many short ones as make the clock and the pair's beginning together no part of them. */
-static long messages_of(const pl_case *c) { return 1 + (1 << 20) / (long)(c->n + (1 << 14)); }
+static long messages_of(const pl_case *c) { return 1 + (1 << 17) / (long)(c->n + (1 << 14)); }
 
 static void plan(const pl_case *c, pl_plan *p)
 {
