@@ -63,10 +63,10 @@ def test_the_loss_that_would_be_seen():
     # 1.0 in 0.9 .. 1/0.9 over 0.5: a FAIL once exp(0.105) of it is below 0.5, and 0.95 of the time once 1.645 / 1.96 of 0.105 more is
     seen = verdict.seen_loss(Summary(1.0, 30, 0.1, (0.9, 1 / 0.9)), (1.0, -0.5, None))
     assert seen == pytest.approx(1 - 0.5 * 0.9 ** (1 + 1.645 / 1.96))
-    risen = verdict.seen_loss(Summary(1.0, 30, 0.1, (0.9, 1 / 0.9)), (1.0, None, 1.0))
+    risen = verdict.seen_loss(Summary(1.0, 30, 0.1, (0.9, 1 / 0.9)), (1.0, None, 1.0), rises=True)
     assert risen == pytest.approx(2 / 0.9 ** (1 + 1.645 / 1.96) - 1)
     assert verdict.seen_loss(Summary(0.0, 30, 0.1, (-0.1, 0.1)), (1.0, -2, None)) is None
-    assert verdict.seen_loss(Summary(1.0, 30, 0.1, (0.9, 1.1)), (1.0, None, None)) is None
+    assert verdict.seen_loss(Summary(1.0, 30, 0.1, (0.9, 1.1)), (1.0, None, 0.5)) is None      # what is impossible is no loss
 
 
 def test_a_test_is_undecided_where_nothing_of_it_passes():

@@ -189,7 +189,8 @@ def judged(case):
     found = case.summary
     # What several processes differ by is in their interval; of one alone only the spread of its samples warns.
     ruling, reason = verdict.judge(found, reference, np.inf if case.processes else verdict.MAX_SPREAD, metric.unit)
-    sees = verdict.seen_loss(found, reference) if ruling == verdict.PASS else None
+    rises = registry.better(metric.metric) == registry.LESS
+    sees = verdict.seen_loss(found, reference, rises) if ruling == verdict.PASS else None
     if ruling == verdict.NO_REFERENCE and metric.unjudged:
         reason = f'not judged: {metric.unjudged}'
     elif ruling == verdict.NO_REFERENCE and case.no_reference:

@@ -97,25 +97,26 @@ def judge(summary, reference, max_spread=MAX_SPREAD, unit='1'):
     return PASS, f'{number(summary.value)} is {inside}{suffix}'
 
 
-def seen_loss(summary, reference):
+def seen_loss(summary, reference, rises=False):
     '''The smallest loss that would be called FAIL with a probability of 95 %, at the noise that was met.
 
     A value is called FAIL once its whole interval is out of bounds.  Its estimate is normal on the scale of logarithms, with
-    the standard deviation that its interval says; a loss lowers what has a lower bound, and raises what has an upper one.
+    the standard deviation that its interval says.
 
     :arg summary: of a metric within its bounds.
     :arg reference: (ref, lower, upper).
-    :returns: a fraction of the value: 0.3 is a fall by 30 %, or a rise by 30 % where there is no lower bound; :obj:`None` where
-        no loss at all would be called FAIL, or the numbers have no logarithm.
+    :arg rises: whether a loss raises the value, as that of a time.
+    :returns: a fraction of the value: 0.3 is a fall, or a rise, by 30 %; :obj:`None` where no loss at all would be called FAIL, or
+        the numbers have no logarithm.
     '''
     least, most = bounds(reference)
     low, high = summary.interval
-    bound = least if least > -math.inf else most
+    bound = most if rises else least
     if not (low > 0 and 0 < bound < math.inf):
         return None
     half = math.log(high / low) / 2
-    distance = math.log(summary.value / bound) * (1 if bound == least else -1) + half * (1 + _NINETY_FIVE / _TWO_SIDED)
-    return 1 - math.exp(-distance) if bound == least else math.exp(distance) - 1
+    distance = abs(math.log(summary.value / bound)) + half * (1 + _NINETY_FIVE / _TWO_SIDED)
+    return math.exp(distance) - 1 if rises else 1 - math.exp(-distance)
 
 
 def is_undecided(verdicts):
