@@ -19,7 +19,7 @@ PLACES = [
     (('node_speed', 'flops', 'L1', None, 'all'), 'L1', 'cache'),
     (('node_speed', 'of_time', None, None, 'all'), 'CPU availability', 'ratio'),
     (('cores', 'clock', 'one', None, 'all'), 'core', 'cache'),
-    (('cores', 'of_topology', 'pairs', None, 'all'), 'topology', 'ratio'),
+    (('cores', 'of_topology', 'pairs', None, 'all'), 'topology', 'count'),
     (('latency_curve', 'latency', 'memory.huge', None, 'one'), 'latency', 'latency'),
     (('tlb', 'tlb_entries', 'L1.4KiB', None, 'one'), 'latency', 'count'),
     (('fileio_modes', 'bandwidth', 'whole_stream.write', None, None), 'files', 'files'),
