@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import subprocess
 
+import native
 import pytest
 
 from plumbline import topology
@@ -477,3 +478,16 @@ def test_live_counters_or_the_reason_why_not():
         assert perfctr.unavailable_reason(text)
     else:
         assert perfctr.parse_perfctr_csv(text)
+
+
+def test_a_region_is_entered_for_samples_only(programs, tmp_path):
+    '''Its calls are of the same work each: traffic is taken from them by their number.'''
+    if 'liblikwid' not in native.output_of('ldd', programs.path('triad')):
+        pytest.skip('built without LIKWID')
+    library = tmp_path / 'markers.so'
+    native.output_of('cc', '-shared', '-fPIC', '-o', library, pathlib.Path(__file__).parent / 'interpose/markers.c')
+    found = programs.run('triad', '--variants', 'plain', '--size', 2**21, '--samples', 10, '--passes', 4, LD_PRELOAD=str(library),
+                         LIKWID_FILEPATH=str(tmp_path / 'counts'))
+    record, = found.measurements
+    warmed = 10 if record['level'] != 'memory' else 0      # data that stay in a cache are brought back before each
+    assert found.errors.splitlines() == ['left triad-plain-2097152-1'] * (10 + warmed)
