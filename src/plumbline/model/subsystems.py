@@ -1,0 +1,127 @@
+'''Subsystem scores: twenty metrics that agree are no accident, though each stays within its noise.
+
+The score of a subsystem is the weighted mean of the logarithms of its metrics over their references, a loss below 0.  What it
+scatters by is not computed from its metrics, which share the machine's moods, but measured: the same score of each session that
+the references are from.  One rate of false alarms holds for all subsystems of a session (Holm, Scand. J. Stat. 6 (1979) 65), one
+of false discoveries for the list of its metrics (Benjamini and Hochberg, J. R. Stat. Soc. B 57 (1995) 289).
+'''
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from plumbline.model import prediction, registry
+
+#: Of a session on an unchanged machine: the probability that some metric is FAIL by its recorded reference; that some subsystem is.
+METRICS_RATE, SUBSYSTEMS_RATE = 0.005, 0.005
+
+#: The share of those listed as changed that are not.
+DISCOVERY_RATE = 0.05
+
+#: What is believed of the scatter of a score before any is known: degrees of freedom, and a share of the most that it can be.
+_TOGETHER = 1, 1.0
+
+#: Sessions that a scatter is measured from.
+LEAST_SESSIONS = 5
+
+
+@dataclass(frozen=True)
+class Member:
+    '''A metric with a recorded reference, as its subsystem takes it.
+
+    :attr name: for people.
+    :attr value: what the session measured, above 0.
+    :attr expected: :class:`prediction.Prediction`.
+    :attr better: of its name in the registry; what has no better side is no member of a score.
+    :attr measured: dictionary session -> value, of the sessions that the reference is from.
+    '''
+    name: str
+    value: float
+    expected: prediction.Prediction
+    better: int
+    measured: dict
+
+    @property
+    def change(self):
+        '''On the scale of logarithms; a loss is below 0.'''
+        return self.better * float(np.log(self.value / self.expected.middle))
+
+    def history(self, sessions):
+        return self.better * np.log(np.array([self.measured[session] for session in sessions]) / self.expected.middle)
+
+
+@dataclass(frozen=True)
+class Score:
+    '''What a subsystem's metrics say together.
+
+    :attr change: relative, a loss below 0: -0.05 is 5 % less, or 5 % longer.
+    :attr expected: :class:`prediction.Prediction` of ``1 + change``, its middle 1.
+    :attr members: list of :class:`Member`, the worst first.
+    :attr chance: the probability of such a loss, or a larger one, if nothing has changed.
+    '''
+    change: float
+    expected: prediction.Prediction
+    members: list
+    chance: float
+
+
+def scores(parts):
+    '''The :class:`Score` of each subsystem.
+
+    Weights are one over the variance, as far as one metric does not outweigh all others: a weight is at most that of the median.
+
+    :arg parts: dictionary subsystem -> list of :class:`Member`, at least one, each with a better side.
+    :returns: dictionary subsystem -> :class:`Score`.
+    '''
+    weighted = {name: _Weighted(members) for name, members in parts.items()}
+    prior = prediction.learnt([found.scatter for found in weighted.values() if found.sessions], _TOGETHER)
+    return {name: found.score(prior) for name, found in weighted.items()}
+
+
+class _Weighted:
+    '''The metrics of one subsystem with their weights.
+
+    :attr most: relative standard deviation of the score if all metrics moved together: the most that it can be.
+    :attr sessions: those that all metrics have; none if they are too few to say what the score scatters by.
+    :attr scatter: (variance of the score over these sessions, relative to the most; degrees of freedom).
+    '''
+
+    def __init__(self, members):
+        deviations = np.array([member.expected.deviation for member in members])
+        weights = np.minimum(deviations**-2.0, np.median(deviations)**-2.0)
+        self.members, self.weights = members, weights / weights.sum()
+        self.most = float(np.dot(self.weights, deviations))
+        common = sorted(set.intersection(*(set(member.measured) for member in members)))
+        self.sessions = common if len(common) >= LEAST_SESSIONS else []
+        if self.sessions:
+            found = np.dot(self.weights, [member.history(self.sessions) for member in members])
+            self.scatter = float(np.var(found, ddof=1)) * (1 + 1 / len(found)) / self.most**2, len(found) - 1
+
+    def score(self, prior):
+        change = float(np.dot(self.weights, [member.change for member in self.members]))
+        deviation, freedom = self.most, min(member.expected.freedom for member in self.members)
+        if self.sessions:
+            share, freedom = prediction.moderated(*self.scatter, prior)
+            deviation *= min(1.0, share)
+        expected = prediction.Prediction(1.0, deviation, freedom)
+        worst = sorted(self.members, key=lambda member: member.change / member.expected.deviation)
+        return Score(float(np.expm1(change)), expected, worst, expected.chance(float(np.exp(change)), registry.MORE))
+
+
+def holm(chances, rate):
+    '''Which of several are too improbable, at one rate of false alarms for all: list of bool.'''
+    order, found = np.argsort(chances), [False] * len(chances)
+    for rank, number in enumerate(order):
+        if chances[number] > rate / (len(chances) - rank):
+            break
+        found[number] = True
+    return found
+
+
+def discoveries(chances, rate):
+    '''Which of several are listed, where this share of those listed may be wrong: list of bool.'''
+    chances = np.asarray(chances, dtype=float)
+    order = np.argsort(chances)
+    below = np.flatnonzero(chances[order] <= rate * np.arange(1, chances.size + 1) / max(1, chances.size))
+    most = chances[order[below[-1]]] if below.size else -1.0
+    return (chances <= most).tolist()
