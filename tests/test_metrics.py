@@ -4,6 +4,7 @@ import pytest
 
 from plumbline import evaluation, metrics, verdict
 from plumbline.errors import PlumblineError
+from plumbline.references import Reference
 
 
 def record(variant, seconds, role='kernel', traffic=40e6, **more):
@@ -68,14 +69,14 @@ def test_without_both_the_limit_is_unknown_and_nothing_passes():
 
 def test_what_must_not_be_judged_is_no_pass_although_it_has_a_reference():
     metric = metrics.Metric('of_limit', 'parinit', [0.9] * 10, unjudged='one NUMA domain')
-    result = evaluation.judged(evaluation.Case(metric, reference=(1.0, -0.35, 0.1), reference_from='portable.yaml'))
+    result = evaluation.judged(evaluation.Case(metric, reference=Reference((1.0, -0.35, 0.1)), reference_from='portable.yaml'))
     assert result['verdict'] == verdict.NO_REFERENCE
     assert result['reason'] == 'not judged: one NUMA domain'
 
 
 def test_the_cause_is_named_where_the_verdict_is_bad():
     metric = metrics.Metric('of_time', 'quota', [0.5], remark='a cgroup grants 1 CPUs to 2 threads')
-    bad, good = (evaluation.judged(evaluation.Case(metric, reference=reference)) for reference in ((1.0, -0.02, 0.0), (1.0, -0.6, 0.0)))
+    bad, good = (evaluation.judged(evaluation.Case(metric, reference=Reference(reference))) for reference in ((1.0, -0.02, 0.0), (1.0, -0.6, 0.0)))
     assert (bad['verdict'], bad['reason']) == ('FAIL', '0.50 is outside 0.98 .. 1.00: a cgroup grants 1 CPUs to 2 threads')
     assert (good['verdict'], good['reason']) == ('PASS', '0.50 is within 0.40 .. 1.00')
 
@@ -83,6 +84,6 @@ def test_the_cause_is_named_where_the_verdict_is_bad():
 def test_samples_that_scatter_are_no_obstacle_where_processes_agree():
     samples = [0.5, 1.0, 2.0] * 4
     metric, of = metrics.Metric('of_limit', 'plain', samples), [{'process': number, 'n': 3, 'record': number} for number in range(4)]
-    one, several = (evaluation.judged(evaluation.Case(metric, reference=(1.0, -0.35, 0.5), processes=own)) for own in ([], of))
+    one, several = (evaluation.judged(evaluation.Case(metric, reference=Reference((1.0, -0.35, 0.5)), processes=own)) for own in ([], of))
     assert one['verdict'] == 'UNSTABLE' and several['verdict'] == 'PASS' and several['processes'] == of
     assert several['sees'] == pytest.approx(1 - 0.65 / several['interval'][1] ** (1 + 1.645 / 1.96))

@@ -156,7 +156,7 @@ def test_merged_file_in_reframe(tmp_path, files, monkeypatch, partition, environ
     assert reframe_lookup(path, test) == expected
     from_site = ('bandwidth.plain', 'of_limit.plain') if expected is SITE_ONE else ()
     assert references.applying(path, test) == {
-        name: (tuple(leaf[:3]), 'made.yaml' if name in from_site else 'portable.yaml', None)
+        name: references.Known('made.yaml' if name in from_site else 'portable.yaml', [references.Reference(tuple(leaf[:3]))])
         for name, leaf in expected.items()}
 
 

@@ -8,6 +8,7 @@ from made_report import measurement
 
 from plumbline import evaluation, metrics
 from plumbline.model import states
+from plumbline.references import Known, Reference
 
 SERIAL = '--exec-policy=serial'
 NEAR, FAR = 17e-9, 110e-9
@@ -121,7 +122,7 @@ def test_a_group_that_flickers_makes_no_other_unstable():
 def test_a_metric_of_several_states_has_no_reference_of_one():
     check = Check(in_states([FAR] * 20), in_states([NEAR] * 20, group=1, variant='simd'))
     cases = evaluation.evaluate(check, states.find(check.measurements))['speedup.all']
-    chosen = evaluation.choose(cases, ((1.0, -0.1, None), 'made.yaml', [({'core_to_core.0': FAR}, (1.0, -0.1, None))]))
+    chosen = evaluation.choose(cases, Known('made.yaml', [Reference((1.0, -0.1, None), {'core_to_core.0': FAR})]))
     assert chosen.reference is None and 'no reference of this state (several, or none for long)' in chosen.no_reference
 
 

@@ -60,6 +60,7 @@ SCHEMA = pl.Schema({
     'reference_from': pl.String,
     'limit': pl.Float64,            # MB/s
     'sees': pl.Float64,             # of a PASS: the loss that would have been a FAIL with 95 %
+    'expected': pl.String,          # JSON: what the reference predicts, and the sessions that it is from; null: no prediction
     'state': pl.String,             # JSON: core-to-core latency that the value was measured at; null: one state, or not known
     'set_aside': pl.Int64,          # samples in other states
     'states': pl.String,            # JSON: the metric in the other states that were met

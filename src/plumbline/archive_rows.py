@@ -69,7 +69,7 @@ def _metric_row(metric):
     row = {key: metric[key] for key in ('metric', 'name', 'subject', 'value', 'unit', 'samples',
                                         'n', 'spread', 'reference_from', 'limit', 'verdict',
                                         'reason')}
-    row.update({key: json.dumps(metric[key]) for key in ('state', 'states', 'processes') if metric.get(key)},
+    row.update({key: json.dumps(metric[key]) for key in ('state', 'states', 'processes', 'expected') if metric.get(key)},
                set_aside=metric.get('set_aside'), sees=metric.get('sees'))
     row['interval_low'], row['interval_high'] = metric['interval'] or (None, None)
     row['reference'], row['lower'], row['upper'] = (metric['reference'] or [None] * 3)[:3]

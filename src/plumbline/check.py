@@ -226,7 +226,7 @@ class ProgramCheck(OnNode):
         judged = self.plumbline['metrics'] = [evaluation.judged(case) for case in chosen.values()]
         # ReFrame knows PASS and FAIL: it is told of no reference for what cannot be judged, or must not be.
         self.reference = {'$ref': references.narrowed(path, self, {metric['name']: (
-            chosen[metric['name']].reference if metric['verdict'] in (verdict.PASS, verdict.FAIL) else None) for metric in judged})}
+            chosen[metric['name']].leaf if metric['verdict'] in (verdict.PASS, verdict.FAIL) else None) for metric in judged})}
         for metric in judged:
             self.perf_variables[metric['name']] = sn.make_performance_function(sn.defer(metric['value']), metric['unit'])
         if not self.is_final and {verdict.FAIL, verdict.UNSTABLE} & {metric['verdict'] for metric in judged}:
@@ -236,7 +236,7 @@ class ProgramCheck(OnNode):
         '''Metrics that this system once measured, and of which the check does not say why they are
         gone: they would be gone from the report as well.'''
         said = {skipped['metric'] for skipped in self.plumbline.get('skipped', ())}
-        return [f'{name} of {file}' for name, (_, file, _) in known.items() if file != 'portable.yaml' and name not in found | said
+        return [f'{name} of {one.file}' for name, one in known.items() if one.file != 'portable.yaml' and name not in found | said
                 and not any(f'all in {part}' in said for part in name.split('.'))]
 
     @run_after('performance', always_last=True)

@@ -10,6 +10,7 @@ from reframe.core.exceptions import ReframeError
 from plumbline import statistics, verdict
 from plumbline.metrics import Metric
 from plumbline.model import registry, states
+from plumbline.references import Reference
 
 
 @dataclass
@@ -23,13 +24,13 @@ class Case:
     :attr set_aside: samples in other states, or in none.
     :attr processes: number of each process, how many of the samples it took, and of which of the records they are (None: of
         several); empty where one took all.
-    :attr reference: (reference, lower, upper) that applies in this state; None if there is none.
+    :attr reference: :class:`references.Reference` that applies in this state; None if there is none.
     :attr others: the same metric in the other states that were met often enough.
     '''
     metric: Metric
     state: dict | None = field(default_factory=dict)
     set_aside: int = 0
-    reference: tuple | None = None
+    reference: Reference | None = None
     reference_from: str | None = None
     others: list = field(default_factory=list)
     no_reference: str = ''
@@ -41,6 +42,11 @@ class Case:
     def summary(self):
         return statistics.summary(self.metric.samples, [process['n'] for process in self.processes],
                                   registry.find(self.metric.metric).noise)
+
+    @property
+    def leaf(self):
+        '''(reference, lower, upper) that it is judged by; None if by none.'''
+        return self.reference.leaf if self.reference and not self.metric.unjudged else None
 
     def result(self):
         '''What ``schemas/result.json`` has of it beside the metric itself; nothing where one process met one state.'''
@@ -159,20 +165,19 @@ def choose(cases, known):
     '''The case that is judged: the usual state, unless the reference is of another one that was met.
 
     :arg cases: list of :class:`Case`, the usual state first.
-    :arg known: what :func:`references.applying` says of this metric, or None.
+    :arg known: :class:`references.Known` of this metric, or None.
     '''
     if known is None:
         return _with(cases, 0)
-    reference, file, of_states = known
-    if of_states is None:
-        return _with(cases, 0, reference, file)
+    if known.references[0].state is None:
+        return _with(cases, 0, known.references[0], known.file)
     for number, case in enumerate(cases):
-        for state, leaf in of_states:
-            if case.state is not None and states.same(case.state, state):
-                return _with(cases, number, leaf, file)
+        for reference in known.references:
+            if case.state is not None and states.same(case.state, reference.state):
+                return _with(cases, number, reference, known.file)
     chosen = _with(cases, 0)
-    there = ', '.join(states.text(state) for state, _ in of_states)
-    chosen.no_reference = f"no reference of this state ({states.text(chosen.state)}); {file} has one of {there}"
+    there = ', '.join(states.text(reference.state) for reference in known.references)
+    chosen.no_reference = f"no reference of this state ({states.text(chosen.state)}); {known.file} has one of {there}"
     return chosen
 
 
@@ -185,12 +190,16 @@ def _with(cases, number, reference=None, file=None):
 
 def judged(case):
     '''The metric as it stands in a result (``schemas/result.json``).'''
-    metric, reference = case.metric, None if case.metric.unjudged else case.reference
-    found = case.summary
-    # What several processes differ by is in their interval; of one alone only the spread of its samples warns.
-    ruling, reason = verdict.judge(found, reference, np.inf if case.processes else verdict.MAX_SPREAD, metric.unit)
+    metric, reference, found = case.metric, case.leaf, case.summary
+    expected = case.reference.expected if reference else None
     rises = registry.better(metric.metric) == registry.LESS
-    sees = verdict.seen_loss(found, reference, rises) if ruling == verdict.PASS else None
+    if expected:
+        ruling, reason = verdict.judge_expected(found, reference, metric.unit)
+        sees = verdict.seen_of_expected(found, reference, expected['deviation'], rises) if ruling == verdict.PASS else None
+    else:
+        # What several processes differ by is in their interval; of one alone only the spread of its samples warns.
+        ruling, reason = verdict.judge(found, reference, np.inf if case.processes else verdict.MAX_SPREAD, metric.unit)
+        sees = verdict.seen_loss(found, reference, rises) if ruling == verdict.PASS else None
     if ruling == verdict.NO_REFERENCE and metric.unjudged:
         reason = f'not judged: {metric.unjudged}'
     elif ruling == verdict.NO_REFERENCE and case.no_reference:
@@ -204,5 +213,6 @@ def judged(case):
         'value': found.value, 'unit': metric.unit, 'samples': np.asarray(metric.samples).tolist(),
         'n': found.n, 'spread': found.spread, 'interval': list(found.interval),
         'reference': list(reference[:3]) if reference else None, 'reference_from': case.reference_from if reference else None,
-        'limit': metric.limit, 'verdict': ruling, 'reason': reason, **({} if sees is None else {'sees': sees}), **case.result(),
+        'limit': metric.limit, 'verdict': ruling, 'reason': reason, **({} if sees is None else {'sees': sees}),
+        **({'expected': expected} if expected else {}), **case.result(),
     }

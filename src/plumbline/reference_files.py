@@ -17,7 +17,7 @@ import yaml
 from plumbline import schemas
 from plumbline.errors import PlumblineError
 
-_SPECIAL = ('$provenance', '$origin', '$states')
+_SPECIAL = ('$provenance', '$accepted', '$origin', '$recorded')
 _PATTERN_CHARACTERS = re.compile(r'[*?\[\](){}|^$\\]')
 
 
@@ -218,20 +218,33 @@ def _replace_leaves(node, value):
             for key, child in node.items()}
 
 
-def of_states(site, test):
-    '''The references of a test that hold in one state of the machine only, from their provenance.
+def recorded(site, test):
+    '''What the provenance of a test's references knows of the machine's states and of the sessions that they are from.
 
     :arg site: content of the site's file.
-    :returns: the keys of ``$index``, then metric -> list of ``{'state', 'reference'}``.
+    :returns: the keys of ``$index``, then metric -> list of dictionaries, that of the usual state first: ``reference``; ``state``,
+        where there was more than one; ``expected`` (``deviation``, ``freedom``, and ``measured``: session -> value), where the
+        reference is a prediction from several sessions.
     '''
-    return _of_states(site.get('$provenance', {}).get(test, {}), site.get(test, {}))
+    sessions = {when: entry['sessions'] for when, entry in site.get('$accepted', {}).items()}
+    return _recorded(site.get('$provenance', {}).get(test, {}), site.get(test, {}), sessions)
 
 
-def _of_states(origin, entry):
-    if isinstance(origin.get('when'), str) or not isinstance(entry, dict):
-        return [{'state': origin['state'], 'reference': entry}, *origin.get('states', ())] if origin.get('state') else None
-    found = {key: _of_states(child, entry[key]) for key, child in origin.items() if key in entry}
+def _recorded(origin, entry, sessions):
+    if isinstance(origin.get('accepted') or origin.get('when'), str):
+        names = sessions.get(origin.get('accepted'), ())
+        found = [_with_expectation(one, names) for one in ({**origin, 'reference': entry}, *origin.get('states', ()))]
+        return found if any('state' in one or 'expected' in one for one in found) else None
+    found = {key: _recorded(child, entry[key], sessions) for key, child in origin.items() if key in entry}
     return {key: child for key, child in found.items() if child}
+
+
+def _with_expectation(origin, sessions):
+    found = {key: origin[key] for key in ('state', 'reference') if origin.get(key)}
+    if 'deviation' in origin:
+        found['expected'] = {'deviation': origin['deviation'], 'freedom': origin['freedom'], 'measured': {
+            session: value for session, value in zip(sessions, origin['measured']) if value is not None}}
+    return found
 
 
 def origins(portable, site, names=('portable.yaml', 'site')):

@@ -4,12 +4,13 @@
 limits), ``config/references/SYSTEM.yaml`` what one site recorded.
 '''
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
 from plumbline.errors import PlumblineError
-from plumbline.reference_files import directory, load, lookup, merge, of_states, origins, tests
+from plumbline.reference_files import directory, load, lookup, merge, origins, recorded, tests
 from plumbline.reference_peaks import check
 from plumbline.reference_recording import record
 
@@ -17,6 +18,27 @@ __all__ = ['applying', 'check', 'directory', 'load', 'lookup', 'merge', 'narrowe
            'write_merged']
 
 MERGED_NAME = 'plumbline-references.yaml'
+
+
+@dataclass(frozen=True)
+class Reference:
+    '''A reference.
+
+    :attr leaf: (reference, lower, upper).
+    :attr state: of the machine, where it was recorded in one of several; else None.
+    :attr expected: ``deviation``, ``freedom``, ``measured`` (:class:`plumbline.model.prediction.Prediction`; session -> value),
+        where it is a prediction from several sessions; else None.
+    '''
+    leaf: tuple
+    state: dict | None = None
+    expected: dict | None = None
+
+
+@dataclass(frozen=True)
+class Known:
+    '''What is known of a metric: the name of the file, and a :class:`Reference` for each state, that of the usual one first.'''
+    file: str
+    references: list
 
 
 class _Dumper(getattr(yaml, 'CSafeDumper', yaml.SafeDumper)):
@@ -45,9 +67,9 @@ def write_merged(stage_dir, system, test=None, folder=None):
         files = [{name: entry for name, entry in tests(file).items() if name == test}
                  for file in files]
     site = load(folder / names[1]) if (folder / names[1]).exists() else {}
-    of_state = of_states(site, test)
+    known = recorded(site, test)
     return _write(Path(stage_dir).resolve() / MERGED_NAME,
-                  {**merge(*files), '$origin': origins(*files, names), **({'$states': of_state} if of_state else {})})
+                  {**merge(*files), '$origin': origins(*files, names), **({'$recorded': known} if known else {})})
 
 
 def narrowed(path, test, leaves):
@@ -114,8 +136,7 @@ def applying(path, test):
 
     :arg path: what :func:`write_merged` returned.
     :arg test: the ReFrame test, after setup.
-    :returns: metric -> ((reference, lower, upper), name of the file, of states); empty if there are none.  The last is a
-        list of (state, (reference, lower, upper)) where the site has recorded it within states of the machine, else None.
+    :returns: metric -> :class:`Known`; empty if there are none.
     :raises PlumblineError: if ``$index`` names what the test has not, or what is not text: ReFrame
         only warns, and the metric would lose its reference.
     '''
@@ -123,7 +144,7 @@ def applying(path, test):
     keys = _keys(references, test)
     found = lookup(references, name, keys)
     files = lookup(references['$origin'], name, keys)
-    states = lookup({name: references.get('$states') or {}}, name, keys)
-    return {metric: (tuple(leaf[:3]), files[metric],
-                     [(one['state'], tuple(one['reference'][:3])) for one in states[metric]] if metric in states else None)
-            for metric, leaf in found.items()}
+    recorded_of = lookup({name: references.get('$recorded') or {}}, name, keys)
+    return {metric: Known(files[metric], [
+        Reference(tuple(one['reference'][:3]), one.get('state'), one.get('expected'))
+        for one in recorded_of.get(metric) or [{'reference': leaf}]]) for metric, leaf in found.items()}

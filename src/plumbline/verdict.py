@@ -76,10 +76,8 @@ def judge(summary, reference, max_spread=MAX_SPREAD, unit='1'):
     :returns: (verdict, reason); the reason is a text for people.
     '''
     low, high = summary.interval
-    if summary.n == 0:
-        return FAIL, 'nothing was measured: no samples'
-    if not all(math.isfinite(x) for x in (summary.value, low, high)):
-        return FAIL, f'not a finite number: {summary.value} in {low} .. {high}'
+    if nothing := _no_number(summary):
+        return FAIL, nothing
     if reference is None or (reference[1] is None and reference[2] is None):
         return NO_REFERENCE, 'no reference is recorded for this metric here'
     least, most = bounds(reference[:3])
@@ -95,6 +93,51 @@ def judge(summary, reference, max_spread=MAX_SPREAD, unit='1'):
     if not summary.spread <= max_spread and not (least <= summary.value - reach and summary.value + reach <= most):
         return UNSTABLE, f'spread {number(summary.spread)} above {number(max_spread)}, and {number(summary.value)} is near its bound'
     return PASS, f'{number(summary.value)} is {inside}{suffix}'
+
+
+def _no_number(summary):
+    if summary.n == 0:
+        return 'nothing was measured: no samples'
+    low, high = summary.interval
+    if not all(math.isfinite(x) for x in (summary.value, low, high)):
+        return f'not a finite number: {summary.value} in {low} .. {high}'
+    return ''
+
+
+def judge_expected(summary, reference, unit='1'):
+    '''Judge one metric by what is expected of the next session, from several sessions before.
+
+    The bounds say how far a session of an unchanged machine is off, with what its processes scatter by; so the value decides.
+    Only where this session's own interval is so wide that it holds the reference is a value out of bounds no loss yet.
+
+    :arg reference: (ref, lower, upper).
+    :returns: as of :func:`judge`; never NO REFERENCE.
+    '''
+    if nothing := _no_number(summary):
+        return FAIL, nothing
+    (least, most), (low, high) = bounds(reference), summary.interval
+    inside, outside = _is(least, most)
+    suffix = '' if unit == '1' else f' {unit}'
+    if least <= summary.value <= most:
+        return PASS, f'{number(summary.value)} is {inside}{suffix}'
+    if low <= reference[0] <= high:
+        return UNSTABLE, f'{number(summary.value)} is {outside}{suffix}, but its interval {number(low)} .. {number(high)} holds the reference'
+    change = summary.value / reference[0] - 1
+    return FAIL, f"{number(summary.value)} is {outside}{suffix}, {abs(change):.0%} {'less' if change < 0 else 'more'} than the reference"
+
+
+def seen_of_expected(summary, reference, deviation, rises=False):
+    '''The smallest loss since the reference that would be called FAIL with a probability of 95 %: a fraction of the reference, or
+    :obj:`None` as of :func:`seen_loss`.
+
+    :arg deviation: relative standard deviation of a new session's value; that of this session, where it is larger.
+    '''
+    bound = bounds(reference)[1 if rises else 0]
+    low, high = summary.interval
+    if not (low > 0 and 0 < bound < math.inf and reference[0] > 0):
+        return None
+    distance = abs(math.log(bound / reference[0])) + _NINETY_FIVE * max(deviation, math.log(high / low) / 2 / _TWO_SIDED)
+    return math.exp(distance) - 1 if rises else 1 - math.exp(-distance)
 
 
 def seen_loss(summary, reference, rises=False):

@@ -9,9 +9,8 @@ import re
 from dataclasses import dataclass, field, replace
 
 from plumbline import verdict as judged
-from plumbline.model import registry
 
-from . import quantity
+from . import quantity, subsystems
 
 #: Verdicts in the order in which they need attention.
 VERDICTS = (judged.FAIL, judged.UNSTABLE, judged.NO_REFERENCE, judged.PASS)
@@ -50,6 +49,7 @@ class Line:
     retried: str = ""
     detail: dict = field(default_factory=dict, compare=False, repr=False)
     least: float | None = None
+    expected: str | None = None
 
     @property
     def case(self):
@@ -197,31 +197,19 @@ def summary(lines, left_out):
     return ", ".join(f"{counts[name]} {name}" for name in ("PASS", "FAIL", "UNSTABLE", "NO REFERENCE", NOT_MEASURED))
 
 
-def of_speed(lines):
-    """What the verdicts say of the machine's speed: shares of its own limits say nothing of it, and rates and times only
-    where somebody recorded what they should be."""
-    rates = [line for line in lines if line.metric and registry.is_absolute(line.metric.partition(".")[0])]
-    judged = sum(line.verdict != "NO REFERENCE" and line.reference_from != "portable.yaml" for line in rates)
-    if not rates or judged == len(rates):
-        return ""
-    how = "record references of good sessions: plumbline references record"
-    if not judged:
-        return f"speed of this machine: not judged, none of its {len(rates)} rates and times has a recorded reference; {how}"
-    return f"speed of this machine: {judged} of {len(rates)} rates and times are judged; for the others {how}"
-
-
 def exit_status(rows):
-    """0: measured, and no FAIL; 1: at least one FAIL; 2: nothing was measured; 3: a test could not be judged
-    (:func:`plumbline.verdict.is_undecided`), which ReFrame is told as well."""
+    """0: measured, and no FAIL; 1: at least one FAIL, of a metric or of a subsystem; 2: nothing was measured; 3: a test could not
+    be judged (:func:`plumbline.verdict.is_undecided`), which ReFrame is told as well, or a subsystem that has references."""
     lines = verdict_lines(rows)
-    if any(line.verdict == "FAIL" for line in lines):
+    rulings = {one.verdict for one in subsystems.judge(lines).subsystems}
+    if judged.FAIL in rulings or any(line.verdict == "FAIL" for line in lines):
         return 1
     if not any(quantity.known(line.value) for line in lines):
         return 2
     tests = {}
     for line in lines:
         tests.setdefault(line.case, []).append(line.verdict)
-    return 3 if any(map(judged.is_undecided, tests.values())) else 0
+    return 3 if judged.UNSTABLE in rulings or any(map(judged.is_undecided, tests.values())) else 0
 
 
 def one_line(text):
@@ -285,6 +273,7 @@ def _line(row, detail, runs):
         n=row["n"],
         retried=_retried(verdict, runs, row["name"] or row["metric"]),
         least=_least(row, detail),
+        expected=row.get("expected"),
     )
 
 

@@ -8,7 +8,7 @@ from plotly.offline import get_plotlyjs
 
 from plumbline import records
 
-from . import environments, figures, lines, quantity, state
+from . import environments, figures, lines, quantity, state, subsystems
 
 #: Verdict -> mark that survives grey-scale print.
 MARKS = {"FAIL": "\u2716", "UNSTABLE": "\u2248", "NO REFERENCE": "?", "PASS": "\u2714", lines.NOT_MEASURED: "\u2013"}
@@ -20,7 +20,7 @@ def page(rows):
     :arg rows: the archive's rows of one session (polars).
     """
     verdicts, left_out = lines.verdict_lines(rows), lines.not_measured(rows)
-    session = lines.session_info(rows)
+    session, judged = lines.session_info(rows), subsystems.judge(verdicts)
     details = results(rows, verdicts)
     drawn = _compared(details) + _figures(details, set(rows["check"]))
     per_check, total = state.time_rows(rows, session)
@@ -37,7 +37,9 @@ def page(rows):
         head=_head(rows),
         session=session,
         counts=lines.count(verdicts, left_out),
-        speed=lines.of_speed(verdicts),
+        speed=subsystems.speed(judged),
+        subsystems=[one for one in judged.subsystems if one.count],
+        changed=judged.changed,
         marks=MARKS,
         verdicts=verdicts,
         measured=any(quantity.known(line.value) for line in verdicts),

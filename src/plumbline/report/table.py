@@ -8,7 +8,9 @@ from collections import Counter
 
 from rich.text import Text
 
-from . import lines, quantity
+from plumbline.model.subsystems import DISCOVERY_RATE
+
+from . import lines, quantity, subsystems
 
 STYLE = {
     "FAIL": "bold red",
@@ -49,8 +51,10 @@ def render(rows, console):
     _left_out(left_out, out)
     _rerun(verdicts, out)
     if verdicts:
+        session = subsystems.judge(verdicts)
+        _subsystems(session, out)
         out.line(_summary(verdicts, left_out))
-        out.paragraph(lines.of_speed(verdicts), indent="")
+        out.paragraph(subsystems.speed(session), indent="")
 
 
 class _Printer:
@@ -173,6 +177,38 @@ def _shorten(text, width):
         return text
     head = (width - 2) // 2
     return f"{text[:head]}..{text[len(text) - (width - 2 - head) :]}"
+
+
+def _subsystems(session, out):
+    """The subsystems that are judged, and what has probably changed."""
+    told = [one for one in session.subsystems if one.count]
+    if not told:
+        return
+    out.line(Text("Subsystems", "bold"))
+    cells = [
+        (
+            f"{one.name}: {one.kind}",
+            f"{one.count} of {one.total} metrics",
+            f"{one.change:+.1%}" if one.change is not None else "",
+            f"sees {quantity.percent(one.sees)}" if one.sees is not None else "",
+            one.verdict,
+        )
+        for one in told
+    ]
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    for one, row in zip(told, cells):
+        text = Text("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+        text.stylize(STYLE[one.verdict], len(text) - len(one.verdict))
+        out.line(text)
+        if one.verdict in ("FAIL", "UNSTABLE"):
+            out.paragraph(one.reason)
+    if session.changed:
+        out.line(Text(f"Probably worse than before (one in {1 / DISCOVERY_RATE:.0f} of these is chance)", "bold"))
+    for line in session.changed[: subsystems.MOST_NAMED]:
+        out.paragraph(f"{line.label} {line.metric}: {line.shown_value}, reference {line.shown_reference}", indent="  ", hanging="  ")
+    if len(session.changed) > subsystems.MOST_NAMED:
+        out.paragraph(f"and {len(session.changed) - subsystems.MOST_NAMED} more", indent="  ")
+    out.line()
 
 
 def _counted(unjudged, out):

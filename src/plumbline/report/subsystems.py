@@ -1,0 +1,136 @@
+"""What a session says of each subsystem of the machine: judged by its metrics together, against the sessions of their references.
+
+Rates and times say whether the machine is as fast as it was; shares of its own limits, whether the software gets what it gives.
+They are never mixed in one score.
+"""
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from plumbline import verdict
+from plumbline.model import prediction, registry, subsystems
+
+#: What a score is of.
+RATES, SHARES = "rates and times", "shares and ratios"
+
+#: No more are named: they would push away what is judged.
+MOST_NAMED = 8
+
+
+@dataclass(frozen=True)
+class Subsystem:
+    """One subsystem's rates and times, or its shares and ratios.
+
+    :attr verdict: as of a metric; UNSTABLE where it has references and none of its metrics could be judged.
+    :attr count: its metrics whose reference is from several sessions; :attr single: those that somebody gave another reference;
+    :attr total: all.
+    :attr change: since the sessions of the references, a loss below 0; None if not judged.
+    :attr sees: the loss that would be found with a probability of 95 %; None if not judged.
+    """
+
+    name: str
+    kind: str
+    verdict: str
+    reason: str
+    count: int
+    single: int
+    total: int
+    change: float | None = None
+    sees: float | None = None
+
+
+@dataclass(frozen=True)
+class Session:
+    """:attr subsystems: list of :class:`Subsystem`, the worst first.
+    :attr changed: lines whose metric has probably changed for the worse, the most certain first."""
+
+    subsystems: list
+    changed: list = field(default_factory=list)
+
+
+def judge(lines):
+    """The :class:`Session` that the lines of a report (:class:`lines.Line`) say."""
+    groups, members = defaultdict(list), {}
+    partitions = {line.partition for line in lines if line.metric}
+    for line in lines:
+        if line.metric and (part := _part(line)) != registry.NO_MACHINE:
+            where = f" of {line.partition}" if len(partitions) > 1 else ""
+            groups[part + where, RATES if registry.is_absolute(_metric(line)) else SHARES].append(line)
+            member = _member(line)
+            if member:
+                members[id(line)] = member
+    scored = {key: [members[id(line)] for line in its if id(line) in members] for key, its in groups.items()}
+    scores = subsystems.scores({key: its for key, its in scored.items() if its})
+    failed = dict(zip(scores, subsystems.holm([score.chance for score in scores.values()], subsystems.SUBSYSTEMS_RATE)))
+    found = [_judged(key, its, scores.get(key), failed.get(key), len(scores)) for key, its in groups.items()]
+    return Session(sorted(found, key=lambda one: (-verdict.SEVERITY.index(one.verdict), one.change or 0, one.name)),
+                   _changed([line for line in lines if id(line) in members], members))
+
+
+def _metric(line):
+    return line.metric.partition(".")[0]
+
+
+def _part(line):
+    metric, _, subject = line.metric.partition(".")
+    if metric not in registry.METRICS:
+        return registry.NO_MACHINE
+    return registry.subsystem(line.check, metric, subject, line.level, line.threads, line.detail.get("transport"))
+
+
+def _member(line):
+    """The line as a member of a score; None where nothing is expected of it, or it has no better side."""
+    better = registry.better(_metric(line))
+    if not line.expected or better == registry.NEITHER or line.verdict == verdict.UNSTABLE or not (line.value or 0) > 0:
+        return None
+    expected = json.loads(line.expected)
+    predicted = prediction.Prediction(line.reference, expected["deviation"], expected["freedom"])
+    return subsystems.Member(f"{line.label} {line.metric}", line.value, predicted, better, expected["measured"])
+
+
+def _judged(key, lines, score, failed, among):
+    name, kind = key
+    single = sum(not line.expected and line.reference is not None and line.reference_from != "portable.yaml" for line in lines)
+    counts = {"count": sum(bool(line.expected) for line in lines), "single": single, "total": len(lines)}
+    if score is None:
+        undecided = any(line.expected and line.verdict == verdict.UNSTABLE for line in lines)
+        ruling = verdict.UNSTABLE if undecided else verdict.NO_REFERENCE
+        reason = "none of its metrics could be judged" if undecided else "none of its metrics has a reference from several sessions"
+        return Subsystem(name, kind, ruling, reason, **counts)
+    sees = score.expected.sees(subsystems.SUBSYSTEMS_RATE / among)
+    sessions = len({session for member in score.members for session in member.measured})
+    told = f"{abs(score.change):.1%} {'worse' if score.change < 0 else 'better'} than in {sessions} sessions"
+    if failed:
+        told += f", by chance once in {1 / score.chance:.0f}; most of it: " + ", ".join(
+            f"{member.name} {_relative(member)}" for member in score.members[:3])
+    return Subsystem(name, kind, verdict.FAIL if failed else verdict.PASS, told, **counts, change=score.change, sees=sees)
+
+
+def _relative(member):
+    return f"{member.value / member.expected.middle - 1:+.0%}"
+
+
+def _changed(lines, members):
+    found = [members[id(line)] for line in lines]
+    chances = [member.expected.chance(member.value, member.better) for member in found]
+    listed = subsystems.discoveries(chances, subsystems.DISCOVERY_RATE)
+    return [line for _, _, line in sorted((chance, number, line) for number, (chance, line, is_listed)
+                                          in enumerate(zip(chances, lines, listed)) if is_listed)]
+
+
+def speed(session):
+    """What the verdicts say of the machine's speed, in one line: shares of its own limits say nothing of it."""
+    of_rates = [one for one in session.subsystems if one.kind == RATES]
+    judged = [one for one in of_rates if one.sees is not None]
+    if not of_rates:
+        return ""
+    how = "record references of good sessions: plumbline references accept"
+    if not judged:
+        single, total = sum(one.single for one in of_rates), sum(one.total for one in of_rates)
+        some = f"only {single}" if single else "none"
+        return f"speed of this machine: not judged, {some} of its {total} rates and times {'have' if single > 1 else 'has'} a recorded reference; {how}"
+    least, most = min(one.sees for one in judged), max(one.sees for one in judged)
+    text = f"speed of this machine: judged in {len(judged)} of {len(of_rates)} subsystems; losses of {least:.0%} to {most:.0%} would be seen"
+    missing = [one.name for one in of_rates if one.sees is None]
+    return text + (f"; not judged: {', '.join(missing)}; {how}" if missing else "")

@@ -1,0 +1,161 @@
+'''From a reference that predicts to the session's verdict: file, metric, archive, terminal, page, exit code.'''
+
+import io
+import json
+import types
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import sample_session as sample
+from rich.console import Console
+
+from plumbline import evaluation, metrics, references, report, statistics, verdict
+from plumbline.references import Reference
+from plumbline.report import lines, page, subsystems
+
+FILE = '''
+$accepted:
+  '2026-01-01T00:00:00Z': {sessions: [a, b, c, d, e, f], false_alarms: 0.005, metrics: 2, machine: {}}
+Triad:
+  $index: [threads]
+  one:
+    bandwidth.plain: [1000.0, -0.1, null, MB/s]
+    bandwidth.nt: [1500.0, -0.1, null, MB/s]
+    bandwidth.old: [1600.0, -0.1, null, MB/s]
+$provenance:
+  Triad:
+    one:
+      bandwidth.plain: {accepted: '2026-01-01T00:00:00Z', n: 90, compiler: gcc 12, deviation: 0.02, freedom: 9.5, sees: 0.13,
+                        measured: [990.0, 1010.0, null, 1000.0, 1005.0, 995.0]}
+      bandwidth.nt: {accepted: '2026-01-01T00:00:00Z', n: 90, compiler: gcc 12, deviation: 0.03, freedom: 9.5, sees: 0.15,
+                     measured: [1500.0, 1500.0, 1500.0, 1500.0, 1500.0, 1500.0], state: {core_to_core.0: 3.0e-8},
+                     states: [{state: {core_to_core.0: 2.0e-7}, reference: [2500.0, -0.2, null, MB/s], n: 30, deviation: 0.05,
+                               freedom: 8.0, sees: 0.3, measured: [2500.0, 2500.0, 2500.0, 2500.0, 2500.0, null]}]}
+      bandwidth.old: {when: '2025-01-01', sessions: 1, n: 25, spread: 0.02, machine: {}, compiler: null}
+'''
+
+
+@pytest.fixture
+def known(tmp_path):
+    (tmp_path / 'made.yaml').write_text(FILE)
+    from reframe.core.pipeline import RegressionTestPlugin
+    test = types.new_class('Triad', (RegressionTestPlugin,))()
+    test.__dict__.update(current_system=SimpleNamespace(name='made'), threads='one', prefix='/nowhere')
+    return references.applying(references.write_merged(tmp_path, 'made', 'Triad', tmp_path), test)
+
+
+def test_what_the_file_predicts_reaches_the_metric(known):
+    plain, = known['bandwidth.plain'].references
+    assert plain.leaf == (1000.0, -0.1, None) and plain.state is None
+    assert plain.expected == {'deviation': 0.02, 'freedom': 9.5,
+                              'measured': {'a': 990.0, 'b': 1010.0, 'd': 1000.0, 'e': 1005.0, 'f': 995.0}}
+    usual, other = known['bandwidth.nt'].references
+    assert usual.state == {'core_to_core.0': 3e-8} and other.leaf == (2500.0, -0.2, None)
+    assert other.expected['deviation'] == 0.05 and list(other.expected['measured']) == ['a', 'b', 'c', 'd', 'e']
+    assert known['bandwidth.old'].references == [Reference((1600.0, -0.1, None))]
+
+
+def _judged(value, width=0.01, expected=True, metric='bandwidth', lower=-0.1, upper=None):
+    processes = [{'process': number, 'n': 3, 'record': None} for number in range(3)]
+    samples = np.repeat(value * np.array([1 - width, 1.0, 1 + width]), 3)
+    prediction = {'deviation': 0.02, 'freedom': 9.5, 'measured': {name: 1000.0 for name in 'abcde'}} if expected else None
+    case = evaluation.Case(metrics.Metric(metric, 'plain', samples), processes=processes, reference_from='made.yaml',
+                           reference=Reference((1000.0, lower, upper), expected=prediction))
+    return evaluation.judged(case)
+
+
+def test_the_value_decides_where_a_reference_predicts():
+    # An interval that straddles the bound of 900 says nothing more: the bound knows what processes scatter by.
+    assert _judged(905.0)['verdict'] == 'PASS'
+    assert _judged(905.0, expected=False)['verdict'] == 'UNSTABLE'
+    found = _judged(850.0)
+    assert found['verdict'] == 'FAIL' and found['reason'] == '850 is below 900 MB/s, 15% less than the reference'
+    found = _judged(850.0, width=0.2)
+    assert found['verdict'] == 'UNSTABLE' and 'holds the reference' in found['reason']
+
+
+def test_what_a_prediction_sees():
+    # From 1000 to the bound of 900, and 1.645 times 2 % further.
+    summary = statistics.Summary(1000.0, 9, 0.0, (999.0, 1001.0))
+    assert verdict.seen_of_expected(summary, (1000.0, -0.1, None), 0.02) == pytest.approx(1 - 0.9 * np.exp(-0.0329))
+    assert verdict.seen_of_expected(summary, (1000.0, None, 0.1), 0.02, rises=True) == pytest.approx(1.1 * np.exp(0.0329) - 1)
+    assert verdict.seen_of_expected(summary, (1000.0, None, 0.1), 0.02) is None
+
+
+@pytest.mark.parametrize('summary', [statistics.Summary(float('nan'), 3, 0.1, (1.0, 2.0)), statistics.Summary(1.0, 0, 0.1, (1.0, 1.0))])
+def test_nothing_measured_is_no_pass(summary):
+    assert verdict.judge_expected(summary, (1.0, -0.9, None))[0] == 'FAIL'
+
+
+# --- the session ------------------------------------------------------------------------------------
+
+GENERATOR = np.random.default_rng(7)
+VARIANTS = [f'v{number}' for number in range(12)]
+HISTORY = {variant: dict(zip('abcde', 1000 * np.exp(0.02 * GENERATOR.standard_normal(5)))) for variant in VARIANTS}
+
+
+def _metric(variant, loss=0.0, ruling='PASS', name='bandwidth', unit='MB/s'):
+    value = float(np.exp(np.mean(np.log(list(HISTORY[variant].values())))))
+    row = sample.metric(f'{name}.{variant}', value * (1 - loss), unit, ruling, (value, -0.15, None), reference_from='made.yaml')
+    return row | {'expected': json.dumps({'deviation': 0.025, 'freedom': 9.0, 'measured': HISTORY[variant]})}
+
+
+def _session(loss, **changed):
+    '''Eight checks of memory, with a loss, and the same metrics of L1 and L2, without.'''
+    parts = [('triad_memory', 'memory', loss), ('triad_one', 'L1', 0.0), ('triad_two', 'L2', 0.0), ('latency', None, 0.0)]
+    return sample.frame(*(sample.case(check, [_metric(variant, lost, **changed) for variant in VARIANTS], threads='all', level=level,
+                                      detail={'metrics': []}) for check, level, lost in parts))
+
+
+def _terminal(rows, width=120):
+    console = Console(width=width, file=io.StringIO())
+    report.render(rows, console)
+    return console.file.getvalue()
+
+
+def test_twelve_metrics_that_agree_fail_though_each_passes():
+    rows = _session(0.08)
+    found = subsystems.judge(lines.verdict_lines(rows))
+    ruling = {one.name: one.verdict for one in found.subsystems}
+    assert ruling == {'memory, all threads': 'FAIL', 'L1': 'PASS', 'L2': 'PASS', 'latency': 'PASS'}
+    assert found.subsystems[0].change == pytest.approx(-0.08) and len(found.changed) >= 10
+    assert report.exit_status(rows) == 1
+    told = _terminal(rows)
+    assert 'memory, all threads: rates and times' in told and '8.0% worse than in 5 sessions' in told
+    assert 'Probably worse than before' in told and 'and 4 more' in told
+    assert '8.0% worse than in 5 sessions' in page.page(rows)
+
+
+def test_nothing_lost_is_a_pass():
+    rows = _session(0.0)
+    assert report.exit_status(rows) == 0
+    told = _terminal(rows)
+    assert 'speed of this machine: judged in 4 of 4 subsystems' in told and 'Probably worse' not in told
+
+
+def test_a_gain_is_no_loss():
+    assert report.exit_status(_session(-0.2)) == 0
+
+
+def test_of_latencies_a_rise_is_the_loss():
+    rows = sample.frame(sample.case('latency', [_metric(variant, -0.1, name='latency', unit='us') for variant in VARIANTS]))
+    assert report.exit_status(rows) == 1
+
+
+def test_a_subsystem_that_could_not_be_judged_is_not_a_pass():
+    rows = sample.frame(sample.case('latency', [_metric('v0', ruling='UNSTABLE'), sample.metric('of_limit.x', 1.0)]))
+    assert report.exit_status(rows) == 3
+    assert 'none of its metrics could be judged' in _terminal(rows)
+
+
+def test_shares_and_rates_are_not_mixed():
+    rates = [_metric(variant, 0.08) for variant in VARIANTS]
+    shares = [_metric(variant, name='of_limit', unit='1') for variant in VARIANTS]
+    found = subsystems.judge(lines.verdict_lines(sample.frame(sample.case('triad_memory', rates + shares, threads='all'))))
+    assert {one.kind: one.verdict for one in found.subsystems} == {subsystems.RATES: 'FAIL', subsystems.SHARES: 'PASS'}
+
+
+def test_without_references_nothing_is_said_of_subsystems():
+    rows = sample.frame(sample.case('triad_memory', [sample.metric('bandwidth.x', 1.0, reference=None), sample.metric('of_limit.x', 1.0)]))
+    assert 'Subsystems' not in _terminal(rows) and report.exit_status(rows) == 0
