@@ -3,6 +3,7 @@
 import ctypes
 import itertools
 import os
+import pathlib
 import shutil
 import subprocess
 import time
@@ -335,6 +336,49 @@ def test_a_core_of_low_clock():
 def test_clock_of_all_over_one():
     found = healthy(of_cache=16)
     assert np.median(clocks(found).ratio) == pytest.approx(3000 / 3500, rel=0.01)
+
+
+def test_cores_that_differ_by_design_are_compared_with_their_own():
+    '''Eight fast cores, and eight that hand over and compute at two thirds of their speed; one of the latter is out of true.'''
+    kinds = [list(range(8)), list(range(8, 16))]
+    processor = machine(of_cache=16)
+    pairs = np.array(list(itertools.combinations(range(16), 2)))
+    ns = true_ns(processor, range(16)) * np.choose((pairs >= 8).sum(axis=1), [1, 1.3, 1.6])
+    clock = np.where(np.arange(16) < 8, 4500, 3000)
+    found = measured(processor, ns, range(16))
+    assert cores.LOW_CLOCK in names(cores.findings(found, clocks(found, all_of_them=clock)))
+    healthy_clocks = clocks(found, all_of_them=clock)
+    assert cores.findings(found, healthy_clocks, kinds=kinds) == [] and cores.of_topology(found, healthy_clocks, kinds) == 1
+    assert cores.of_median(found, kinds) > 0.9 and cores.lowest_clock(found, healthy_clocks, kinds) > 0.98
+    clock[11] = 2000
+    slow = measured(processor, ns * np.where((pairs == 11).any(axis=1), 1.6, 1), range(16))
+    said = cores.findings(slow, clocks(slow, all_of_them=clock), kinds=kinds)
+    assert names(said) == [cores.SLOW_CORE, cores.LOW_CLOCK] and all('CPU 11' in str(finding) for finding in said)
+    assert cores.lowest_clock(slow, clocks(slow, all_of_them=clock), kinds) == pytest.approx(2 / 3, rel=0.01)
+
+
+def test_a_kind_of_too_few_cores_is_not_ranked():
+    found = healthy(of_cache=8)
+    kinds = [[0, 1, 2], [3, 4], [5, 6], [7]]
+    assert cores.of_median(found, kinds) is None and cores.lowest_clock(found, clocks(found), kinds) is None
+    assert cores.of_topology(found, kinds=kinds) == 1
+
+
+@pytest.mark.parametrize('said, kinds', [
+    ({'.sys.devices.cpu_core.cpus': '0-3', '.sys.devices.cpu_atom.cpus': '4-7'}, [[0, 1, 2, 3], [4, 5, 6, 7]]),
+    ({'.sys.devices.system.cpu.cpu0.cpu_capacity': '1024', '.sys.devices.system.cpu.cpu1.cpu_capacity': '446'}, [[0], [1]]),
+    ({'.sys.devices.system.cpu.cpu0.cpu_capacity': '1024', '.sys.devices.system.cpu.cpu1.cpu_capacity': '1024'}, None),
+    ({'.sys.devices.cpu_core.cpus': '0-3'}, None), ({}, None)])
+def test_kinds_of_cores_as_the_kernel_has_them(programs, tmp_path, said, kinds):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip('one CPU: the kernel has no second one to tell of')
+    library = tmp_path / 'hybrid.so'
+    output_of('cc', '-shared', '-fPIC', '-o', library, pathlib.Path(__file__).parent / 'interpose/hybrid.c')
+    for name, text in said.items():
+        (tmp_path / name).write_text(text + '\n')
+    output = output_of(programs / 'triad', '--size', '1000', '--variants', 'plain', '--samples', '10', '--block', '0.0001',
+                       env={**os.environ, 'LD_PRELOAD': str(library), 'HYBRID': f'{tmp_path}/'})
+    assert records.parse(output, 'made').machine.get('core_kinds') == kinds
 
 
 # --- virtual machines -----------------------------------------------------------------------------------------------------

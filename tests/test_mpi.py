@@ -201,7 +201,7 @@ def test_check_measures_over_both_transports(mpi, measuring_mpi, tmp_path):
         assert (found['transport'], found['ranks']) == (transport, 2)
         named = [metric['name'] for metric in found['metrics']] + [skipped['metric'] for skipped in found.get('skipped', ())]
         assert set(named) == {
-            f'{metric}.{variant}.{transport}' for metric in ('latency', 'bandwidth', 'half_bandwidth_size', *of_cores[transport])
+            f'{metric}.{variant}.{transport}' for metric in ('latency', 'bandwidth', 'of_halves', *of_cores[transport])
             for variant in ('standard', 'swapped', 'touched')}
 
 

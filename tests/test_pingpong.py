@@ -64,17 +64,30 @@ def test_fit_finds_the_line_and_its_residuals():
         model.fit(curve(lambda n: 1e-6, [0, 8]))
 
 
-def test_half_of_the_bandwidth_is_reached_where_startup_is_half_of_the_time():
-    found = curve(lambda n: 1e-6 + n / 1e9, POWERS)     # half at n = 1000
-    assert model.half_size(found, 1e9) == pytest.approx(1000, rel=0.03)
-    assert model.half_size(found, 4e9) is None
-    assert model.half_size(found, 1e3) == 1
+def test_a_collapse_is_told_by_size_and_factor():
+    found = curve(lambda n: 1e-6 + n / (14e9 if n <= 2**20 else 1.8e9), POWERS)
+    assert list(model.falls(found)) == [2**21]
+    assert model.falls(found)[2**21] == pytest.approx((1e-6 + 2**20 / 14e9) * 2 / (1e-6 + 2**21 / 1.8e9))
 
 
-def test_half_is_that_for_good():
-    '''A dip after the first rise counts: from there on it is not half any more.'''
-    times = {1: 1 / 1.0, 2: 2 / 6.0, 4: 4 / 2.0, 8: 8 / 10.0}
-    assert 4 < model.half_size({size: np.full(10, time) for size, time in times.items()}, 10.0) < 8
+def test_a_dip_is_told_and_a_slow_decline_is_not():
+    found = curve(lambda n: 1e-6 + n / 5e9 + (3e-6 if n > 4096 else 0), POWERS)
+    assert list(model.falls(found)) == [8192]
+    assert model.falls(curve(lambda n: 1e-6 + n / (5e9 * max(n, 1)**-0.1), POWERS)) == {}
+
+
+def test_a_fall_within_the_noise_is_none():
+    found = curve(lambda n: 1e-6 + n / 5e9 + (2e-6 if n > 4096 else 0), POWERS)
+    assert model.falls(found)
+    assert model.falls({size: times * (np.tile([0.4, 1.6], 5) if size > 4096 else 1) for size, times in found.items()}) == {}
+
+
+def test_of_halves_is_paired_by_rounds_and_knows_no_empty_message():
+    noise = np.linspace(0.5, 1.5, 10)
+    found = {size: times * noise for size, times in curve(lambda n: 1e-6 + n / 1e9, [0, 1, 2, 4, 16]).items()}
+    ratios = model.of_halves(found)
+    assert list(ratios) == [2, 4]
+    assert ratios[2] == pytest.approx(np.full(10, 2 * (1e-6 + 1e-9) / (1e-6 + 2e-9)))
 
 
 def test_step_is_found_between_the_sizes_where_it_is():

@@ -6,7 +6,7 @@ from plumbline.analysis import levels
 from plumbline.check import NativeCheck
 from plumbline.mpi.pairs import LEAST_NODES
 from plumbline.node import granted
-from plumbline.topology import cpu_order
+from plumbline.topology import cpu_list, cpu_order
 from reframe.core.builtins import run_after, variable
 
 #: Numbers in the matrices of all samples together: more pairs have fewer samples, ten at least.
@@ -55,7 +55,10 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
         found = model.handover(of['handover'], self.current_partition.processor)
         speeds = model.clocks(of['clock'])
         together = model.together_over_alone(found, of['alone']) if 'alone' in of else None
-        for finding in model.findings(found, speeds, together, self.current_partition.processor):
+        kinds = (self.plumbline['machine'] or {}).get('core_kinds', ())
+        if kinds:
+            self.note(f"cores of {len(kinds)} kinds, each compared with its own: CPUs {'; '.join(map(cpu_list, kinds))}")
+        for finding in model.findings(found, speeds, together, self.current_partition.processor, kinds):
             self.note(str(finding))
         if model.silent(found) > 0.05:
             self.note(f'{100 * model.silent(found):.0f} % of the handovers had no answer: other work had the CPUs')
@@ -63,9 +66,9 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
         yield from self.latencies(found, unjudged)
         if together is not None and len(together):
             yield metrics.Metric('slowdown', 'together', together)
-        yield metrics.Metric('of_topology', 'pairs', np.array([model.of_topology(found, speeds)]), unjudged=unjudged)
-        yield from self.of_fellows('latency', model.of_median(found), unjudged)
-        yield from self.clocks(speeds)
+        yield metrics.Metric('of_topology', 'pairs', np.array([model.of_topology(found, speeds, kinds)]), unjudged=unjudged)
+        yield from self.of_fellows('latency', model.of_median(found, kinds), unjudged)
+        yield from self.clocks(found, speeds, kinds)
 
     def latencies(self, found, unjudged):
         '''Of the pairs of each kind, in the level that they were in most often.'''
@@ -78,12 +81,12 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
                                  unjudged=unjudged or changed)
 
     def of_fellows(self, what, value, unjudged=None):
-        if len(self.all_cpus) < LEAST_NODES:
-            self.skip_metric(f'of_median.{what}', f'{len(self.all_cpus)} cores cannot be ranked: {LEAST_NODES} at least')
+        if value is None:
+            self.skip_metric(f'of_median.{what}', f'{len(self.all_cpus)} cores cannot be ranked: {LEAST_NODES} of a kind at least')
         else:
             yield metrics.Metric('of_median', what, np.array([value]), unjudged=unjudged)
 
-    def clocks(self, speeds):
+    def clocks(self, found, speeds, kinds):
         if not np.isfinite(speeds.all).any():
             for metric in ('clock.one', 'clock.all', 'clock_ratio.all', 'of_median.clock'):
                 self.skip_metric(metric, 'the chain of additions is not written for this instruction set')
@@ -91,4 +94,4 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
         yield metrics.Metric('clock', 'one', np.nanmedian(speeds.one, axis=1))
         yield metrics.Metric('clock', 'all', np.median(speeds.all, axis=1))
         yield metrics.Metric('clock_ratio', 'all', speeds.ratio)
-        yield from self.of_fellows('clock', np.min(speeds.of_median))
+        yield from self.of_fellows('clock', model.lowest_clock(found, speeds, kinds))

@@ -23,7 +23,7 @@ class Curve(MpiCheck):
 
 @rfm.simple_test
 class pingpong(rfm.RunOnlyRegressionTest, Curve):
-    '''What are latency and bandwidth between two processes, and how much of the usual figures is a cache that nobody has
+    '''What are latency and bandwidth between two processes, is there a size at which messages become slow, and how much of the usual figures is a cache that nobody has
     touched: messages as IMB sends them, with the buffers changed over, and written and read by the processors?'''
 
     descr = 'PingPong'
@@ -48,7 +48,7 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
                       f'{100 * line.worst:.0f} %')
             yield metrics.Metric('bandwidth', f'{variant}.{self.transport}', max(found) / found[max(found)] / 1e6,
                                  record=longest)
-            yield from self.half(variant, model.half_size(found, line.bandwidth))
+            yield self.steadiness(variant, found)
         self.say_where_it_switches(curves['swapped'])
         wrong = model.artefacts(curves['standard'], curves['swapped'])
         if wrong:
@@ -71,13 +71,13 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
         yield metrics.Metric('of_limit', f'latency.{subject}', limit / latency, record=shortest,
                              unjudged='the limit is of the cores, the time above it of the MPI')
 
-    def half(self, variant, size):
-        subject = f'{variant}.{self.transport}'
-        if size is None:
-            self.skip_metric(f'half_bandwidth_size.{subject}', f'no message up to {text_of(self.largest)} reaches half of the '
-                             'bandwidth for messages without end')
-        else:
-            yield metrics.Metric('half_bandwidth_size', subject, np.array([size]))
+    def steadiness(self, variant, found):
+        '''Dips and collapses of the curve, by size and factor; the metric is the worst of them.'''
+        for size, ratio in model.falls(found).items():
+            self.note(f'{variant}: the bandwidth falls to {ratio:.2f} of itself from messages of {text_of(size // 2)} to {text_of(size)}')
+        ratios = model.of_halves(found)
+        worst = min(ratios, key=lambda size: np.median(ratios[size]))
+        return metrics.Metric('of_halves', f'{variant}.{self.transport}', ratios[worst], remark=f'at {text_of(worst)}')
 
     def say_where_it_switches(self, found):
         step = model.step(found)

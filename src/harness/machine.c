@@ -93,6 +93,54 @@ static void capacity(void)
     fputs(written ? "}" : "", stdout);
 }
 
+/* Adds a CPU to the kind of cores of this capacity; returns the number of kinds. */
+static int add_to_kind(int kinds, long *capacity, pl_cpus *members, int most, long found, int cpu)
+{
+    int kind = 0;
+    while (kind < kinds && capacity[kind] != found)
+        kind++;
+    if (kind == most)
+        return kinds;
+    capacity[kind] = found;
+    int *longer = realloc(members[kind].cpu, (members[kind].count + 1) * sizeof *longer);
+    if (!longer)
+        pl_fail("no memory for %d CPUs of one kind", members[kind].count + 1);
+    members[kind].cpu = longer;
+    members[kind].cpu[members[kind].count++] = cpu;
+    return kind == kinds ? kinds + 1 : kinds;
+}
+
+/* Cores that differ by design, as the kernel has them: of unequal capacity (Arm; x86 since Linux 6.12), or with counters of their own
+   (x86).  Nothing where all are alike. */
+static void core_kinds(pl_cpus allowed)
+{
+    enum { MOST = 8 };
+    static const char *const counters[] = {"core", "atom", "lowpower"};
+    char line[4096], path[128];
+    long capacity[MOST] = {0};
+    pl_cpus members[MOST] = {{0}};
+    int kinds = 0;
+    for (int i = 0; i < allowed.count; i++) {
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpu_capacity", allowed.cpu[i]);
+        if (pl_read_line(path, line, sizeof line))
+            kinds = add_to_kind(kinds, capacity, members, MOST, atol(line), allowed.cpu[i]);
+    }
+    for (int n = 0; kinds == 0 && n < 3; n++) {
+        snprintf(path, sizeof path, "/sys/devices/cpu_%s/cpus", counters[n]);
+        if (pl_read_line(path, line, sizeof line))
+            members[kinds++] = pl_parse_cpulist(line, NULL);
+        else if (n == 0)
+            break;
+    }
+    for (int kind = 0; kinds > 1 && kind < kinds; kind++) {
+        fputs(kind ? ", " : ", \"core_kinds\": [", stdout);
+        list(members[kind]);
+    }
+    fputs(kinds > 1 ? "]" : "", stdout);
+    for (int kind = 0; kind < MOST; kind++)
+        free(members[kind].cpu);
+}
+
 static void numa_nodes(void)
 {
     char line[4096], path[128];
@@ -146,6 +194,7 @@ void pl_write_machine(void)
     caches(allowed.count ? allowed.cpu[0] : 0);
     capacity();
     numa_nodes();
+    core_kinds(allowed);
     if (pl_processes.write_places)
         pl_processes.write_places();
     printf(", \"clock_resolution\": %.3g}\n", pl_clock_resolution());

@@ -107,6 +107,28 @@ class Handover:
         return np.where(np.isnan(full), full.T, full)
 
 
+def of_kinds(kinds, found, speeds=None):
+    '''The same of each kind of cores: what differs by design is no fault, and only cores of one kind are compared.
+
+    :arg kinds: lists of CPUs, as the machine record has them in ``core_kinds``; empty where all are alike.
+    :arg speeds: :class:`Clocks` of the same cores, or None.
+    :returns: list of (:class:`Handover`, :class:`Clocks` or None), of the kinds with two cores at least that answered.
+    '''
+    if not kinds:
+        return [(found, speeds)]
+    parts = []
+    for kind in kinds:
+        own = np.isin(found.cpus, kind)
+        first, second = found.pairs
+        within = own[first] & own[second]
+        cpus = [cpu for cpu, is_own in zip(found.cpus, own) if is_own]
+        if np.isfinite(found.samples[:, within]).any():
+            part = Handover(cpus, found.samples[:, within], found.names, found.shared[within])
+            parts.append((part, speeds and Clocks(cpus, *(values[:, own] for values in (
+                speeds.one, speeds.all, speeds.additions_one, speeds.additions_all)))))
+    return parts
+
+
 def _rows(record, key, width):
     '''A key of ``cores`` as an array of shape (samples, width).'''
     try:
@@ -150,12 +172,10 @@ def _fastest(found):
     return np.where(np.isfinite(ratio).any(axis=1), np.nanmin(np.where(np.isfinite(ratio), ratio, np.inf), axis=1), np.nan)
 
 
-def of_median(found):
-    '''Speed of the slowest core over that of the median one; None with too few cores.'''
-    if len(found.cpus) < pairs.LEAST_NODES:
-        return None
-    fastest = _fastest(found)
-    return float(np.nanmedian(fastest) / np.nanmax(fastest))
+def of_median(found, kinds=()):
+    '''Speed of the slowest core over that of the median one of its kind; None with too few cores.'''
+    fastest = [_fastest(part) for part, _ in of_kinds(kinds, found) if len(part.cpus) >= pairs.LEAST_NODES]
+    return min((float(np.nanmedian(times) / np.nanmax(times)) for times in fastest), default=None)
 
 
 def slow_cores(found):
@@ -296,9 +316,9 @@ def one_core(found, speeds=None):
     return said
 
 
-def of_topology(found, speeds=None):
-    '''The share of pairs that lie as the topology says.'''
-    return float(np.mean(agreement(found) & ~of_one_core(found, speeds)))
+def of_topology(found, speeds=None, kinds=()):
+    '''The share of pairs, of cores of one kind, that lie as the topology says.'''
+    return float(np.mean(np.concatenate([agreement(part) & ~of_one_core(part, own) for part, own in of_kinds(kinds, found, speeds)])))
 
 
 def _pair(found, a, b):
@@ -388,6 +408,12 @@ def clocks(record):
     return Clocks(cpus, *(_rows(record, key, len(cpus)) for key in ('clock_one', 'clock_all', 'additions_one', 'additions_all')))
 
 
+def lowest_clock(found, speeds, kinds=()):
+    '''The clock of the slowest core while all work over that of the median one of its kind; None with too few cores.'''
+    return min((float(np.min(own.of_median)) for _, own in of_kinds(kinds, found, speeds) if len(own.cpus) >= pairs.LEAST_NODES),
+               default=None)
+
+
 def low_clocks(found):
     '''Cores whose clock is lower than their fellows': a list of :class:`Finding`.'''
     ratio = found.of_median
@@ -398,16 +424,19 @@ def low_clocks(found):
 
 # --- all together -----------------------------------------------------------------------------------------------------
 
-def findings(found, speeds=None, alone=None, processor=None):
+def findings(found, speeds=None, alone=None, processor=None, kinds=()):
     '''All that a person should look at, the worst first.
 
-    :arg speeds: :class:`Clocks`; :arg alone: as :func:`together_over_alone` gives it; :arg processor: for :data:`SCATTERED`.
+    :arg speeds: :class:`Clocks`; :arg alone: as :func:`together_over_alone` gives it; :arg processor: for :data:`SCATTERED`; :arg kinds: as
+        :func:`of_kinds` takes them.
     '''
-    said = misplaced(found) + not_shared(found) + one_core(found, speeds)
-    said += [Finding(SLOW_CORE, f'CPU {found.cpus[core]} takes {factor:.2f} times as long as the median core')
-             for core, factor in slow_cores(found)]
-    said += low_clocks(speeds) if speeds else []
-    said += changing(found)
+    said = []
+    for part, own in of_kinds(kinds, found, speeds):
+        said += misplaced(part) + not_shared(part) + one_core(part, own)
+        said += [Finding(SLOW_CORE, f'CPU {part.cpus[core]} takes {factor:.2f} times as long as the median core')
+                 for core, factor in slow_cores(part)]
+        said += low_clocks(own) if own else []
+        said += changing(part)
     if alone is not None and len(alone) and not 1 / _SLOW < np.median(alone) < _SLOW:
         said.append(Finding(DISTURBED, f'among all pairs of a round a handover takes {np.median(alone):.2f} times as long as alone'))
     if processor is not None:

@@ -16,6 +16,9 @@ _FITTED = 1 / 16
 #: A step in the time per message is one if it is this part of the time, and above the noise of its neighbours.
 _STEP = 0.1
 
+#: Below this part of the bandwidth of half its size a message falls.
+_FALL = 0.8
+
 #: Bandwidths of two variants that differ by less are called equal: so much do two loops with the same calls.
 _LEAST = 0.05
 
@@ -64,18 +67,21 @@ def fit(found):
     return Line(float(startup), float(1 / per_byte) if per_byte > 0 else float('inf'), residuals)
 
 
-def half_size(found, bandwidth):
-    '''The size (bytes) from which on messages have half of ``bandwidth`` (bytes per second), between two measured
-    sizes interpolated in the logarithms; None if none has.'''
-    sizes = [size for size in found if size > 0]
-    rates = [size / float(np.median(found[size])) for size in sizes]
-    below = [i for i, rate in enumerate(rates) if rate < bandwidth / 2]
-    after = below[-1] + 1 if below else 0
-    if after == len(sizes):
-        return None
-    if after == 0:
-        return float(sizes[0])
-    return statistics.between(bandwidth / 2, sizes[after - 1:after + 1], rates[after - 1:after + 1])
+def of_halves(found):
+    '''The bandwidth of each message over that of one of half the size.
+
+    A message can always be sent as two of half the size, so an MPI has no reason to be slower for it than what its memory is
+    (Traeff, Gropp and Thakur, IEEE Trans. Parallel Distrib. Syst. 21 (2010) 698: self-consistent performance guidelines).
+
+    :returns: dictionary size -> samples, paired by rounds; of the sizes whose half was measured, ascending.
+    '''
+    return {size: 2 * found[size // 2] / found[size] for size in found if size and size % 2 == 0 and size // 2 in found}
+
+
+def falls(found):
+    '''The sizes at which the bandwidth falls by more than a fifth, and by more than the noise: size -> ratio of :func:`of_halves`.'''
+    ratios = {size: statistics.summary(ratio) for size, ratio in of_halves(found).items()}
+    return {size: ratio.value for size, ratio in ratios.items() if ratio.value < _FALL and ratio.interval[1] < 1}
 
 
 def step(found, between=(64, 4 * 2**20)):

@@ -47,11 +47,11 @@ def pingpong(details):
         yield title, caption, _drawn({variant: model.curve(records, variant) for variant in VARIANTS})
     rows = [row for at, transport, members in _by_transport(details) for row in _told(at, transport, members)]
     if rows:
-        header = ("where", "variant", "latency", "at half bandwidth", "without end", "residuals", "eager to rendezvous",
+        header = ("where", "variant", "latency", "falls", "without end", "residuals", "eager to rendezvous",
                   "faster than swapped")
         yield "PingPong in figures", (
             "Latency: half the round trip of the empty message. Without end: bandwidth by least squares over the largest "
-            f"messages, with the largest residual. Eager to rendezvous: where the time per message steps up. {SOURCE}"
+            f"messages, with the largest residual. Falls: where a message has less than 0.8 of the bandwidth of one of half its size. Eager to rendezvous: where the time per message steps up. {SOURCE}"
         ), Table(header, rows)
 
 
@@ -60,13 +60,13 @@ def _told(at, transport, members):
     curves = {variant: model.curve(records, variant) for variant in VARIANTS} if records else {}
     for variant, found in curves.items():
         line, step = model.fit(found), model.step(found)
-        half = model.half_size(found, line.bandwidth)
+        falls = model.falls(found)
         wrong = model.artefacts(found, curves["swapped"]) if variant != "swapped" else {}
         yield (
             f"{transport}{at}",
             variant,
             quantity.amount(quartiles(found[min(found)])[1] * 1e6, "us"),
-            quantity.size(half) if half else "never",
+            ", ".join(f"{ratio:.2f} at {quantity.size(size)}" for size, ratio in falls.items()) or "nowhere",
             quantity.amount(line.bandwidth * 1e-6, "MB/s"),
             quantity.percent(line.worst),
             f"{quantity.size(step[0])} to {quantity.size(step[1])}" if step else "no step",
