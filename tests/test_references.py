@@ -11,7 +11,7 @@ from made_report import case, measurement, metric, result, write_report
 
 from plumbline import archive, references
 from plumbline.errors import PlumblineError
-from plumbline.reference_recording import noise, reference_of
+from plumbline.reference_recording import reference_of
 
 PORTABLE = '''
 Triad:
@@ -229,13 +229,6 @@ def record(root, **options):
 
 
 WHERE = 'Triad/made:cpu/gnu/one/'
-
-
-def test_noise_by_hand():
-    assert noise([100], [0.2], [(99, 101)]) == 0.2
-    assert noise([100], [0.0], [(90, 110)]) == 0.1
-    assert noise([90, 100, 110], [9, 9, 9], [(90, 110)] * 3) == pytest.approx(0.2)
-    assert noise([1, 2, 3, 4, 5], [9] * 5, [(1, 1)] * 5) == pytest.approx(0.7413 * 2 / 3)
 
 
 @pytest.mark.parametrize('arguments, leaf', [
