@@ -182,13 +182,13 @@ def test_an_odd_session_is_left_out_and_an_older_one_taken(tmp_path):
 
 
 def test_healthy_sessions_are_hardly_ever_odd():
-    '''100 machines whose sessions have moods: at 1 % a session is left out in one.'''
+    '''30 machines whose sessions have moods: at 1 % a session is left out in 0.3 of them.'''
     generator, odd = np.random.default_rng(8), 0
-    for _ in range(100):
+    for _ in range(30):
         scatter = 0.02 * np.exp(0.4 * generator.standard_normal((30, 1)))
         values = np.exp(0.02 * generator.standard_normal((1, 6)) + scatter * generator.standard_normal((30, 6)))
         odd += good_state.odd_session([series(row, name=str(number)) for number, row in enumerate(values)]) is not None
-    assert odd <= 5
+    assert odd <= 2
 
 
 # --- nodes ------------------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ sessions (:mod:`plumbline.model.subsystems`), what a node's metrics say one by o
 '''
 
 import functools
+import statistics
 from collections import defaultdict
 from dataclasses import dataclass, replace
 
@@ -39,7 +40,7 @@ class Series:
     @functools.cached_property
     def measured(self):
         '''Dictionary session -> median over its nodes.'''
-        return {session: float(np.median(list(nodes.values()))) for session, nodes in self.values.items()}
+        return {session: statistics.median(nodes.values()) for session, nodes in self.values.items()}
 
     @functools.cached_property
     def scatter(self):
@@ -49,11 +50,11 @@ class Series:
         by stays from session to session, so however many these are, they tell of n - 1 differences only.
         '''
         between, freedom = prediction.variance(list(self.measured.values()))
-        logs = [np.log(list(nodes.values())) for nodes in self.values.values()]
-        nodes = len(set().union(*self.values.values()))
-        spare = sum(part.size - 1 for part in logs)
+        spare = sum(len(nodes) - 1 for nodes in self.values.values())
         if not freedom or not spare:
             return between, freedom
+        logs = [np.log(list(nodes.values())) for nodes in self.values.values()]
+        nodes = len(set().union(*self.values.values()))
         within = sum(np.var(part) * part.size for part in logs) / spare * (1 - 1 / np.mean([part.size for part in logs]))
         total = between + within
         return total, float(total**2 / (between**2 / freedom + within**2 / (nodes - 1))) if total else freedom
@@ -160,5 +161,5 @@ def _differences(one):
     nodes = set().union(*one.values.values())
     whole = [of for of in one.values.values() if len(of) >= min(3, len(nodes)) > 1]
     for node in sorted(nodes):
-        yield node, np.array([np.log(of[node] / np.median([value for other, value in of.items() if len(nodes) > 2 or other != node]))
-                              for of in whole if node in of])
+        yield node, np.log([of[node] / statistics.median(value for other, value in of.items() if len(nodes) > 2 or other != node)
+                            for of in whole if node in of])
