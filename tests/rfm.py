@@ -1,5 +1,6 @@
 '''Running the real ReFrame and the real ``plumbline``, in processes and folders of their own.'''
 
+import datetime
 import json
 import os
 import subprocess
@@ -7,7 +8,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from plumbline import topology
+import polars
+
+from plumbline import archive, topology
 from reframe.utility.cpuinfo import cpuinfo
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -149,3 +152,14 @@ class Workplace:
     def judge(self):
         '''``plumbline report`` of the last run.'''
         return self.plumbline('report', self.report)
+
+    def accept(self, system, *options, **environment):
+        '''``plumbline references accept`` of the last session that was judged, as if it had been measured five times.'''
+        path = archive.sessions(self.folder / 'reports/archive', system)[-1]
+        rows, names = polars.read_parquet(path), [path.stem]
+        for seconds in range(1, 5):
+            started = rows['started'][0] - datetime.timedelta(seconds=seconds)
+            names.append(f"{started:%Y%m%dT%H%M%SZ}-{path.stem.partition('-')[2]}")
+            rows.with_columns(session=polars.lit(names[-1])).write_parquet(path.with_name(f'{names[-1]}.parquet'))
+        used = [option for name in names for option in ('--with', name)]
+        return self.plumbline('references', 'accept', system, '--sessions', '5', *used, *options, **environment)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Optional
 
 import typer
 
+from plumbline import reference_command as references
 from plumbline.analysis import command as analysis
 from plumbline.errors import PlumblineError
 from plumbline.settings import MODES, REPORTS
@@ -89,54 +90,7 @@ def schedule(
     print('\n'.join(lines))
 
 
-references_app = typer.Typer(no_args_is_help=True, help='References: record and check them.')
-app.add_typer(references_app, name='references')
-
-
-def _peaks(machine_file, cores):
-    from plumbline import machine
-    known = machine.peaks(machine.load(machine_file), cores) if machine_file else {}
-    return {f'{level}/{threads}': rate for (level, threads), rate in known.items()}
-
-
-@references_app.command('record')
-def references_record(
-    system: Annotated[str, typer.Argument(help="ReFrame's name of the system")],
-    sessions: Annotated[int, typer.Option(help='how many of the last sessions', min=1)] = 5,
-    tests: Annotated[str, typer.Option(help='only checks whose name matches this')] = '',
-    output: Annotated[Optional[Path], typer.Option(
-        help='file to write (default config/references/SYSTEM.yaml)')] = None,
-    machine_file: Annotated[Optional[Path], typer.Option(
-        '--machine', help='datasheet values: what no reference may exceed')] = None,
-    cores: Annotated[int, typer.Option(help='cores of the node, for the datasheet', min=1)] = 1,
-    archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
-):
-    '''Write what the last sessions measured as the references of a system; review it as a diff.'''
-    from plumbline import references
-    output = output or references.directory() / f'{system}.yaml'
-    done = references.record(archive_root, system, output, sessions, tests,
-                             _peaks(machine_file, cores))
-    for what, why in done.skipped:
-        print(f'left out: {what}: {why}')
-    print(f'{len(done.written)} references from {len(done.sessions)} sessions: {done.path}')
-
-
-@references_app.command('check')
-def references_check(
-    files: Annotated[Optional[list[Path]], typer.Argument(
-        help='files of references (default: all of config/references)')] = None,
-    machine_file: Annotated[Optional[Path], typer.Option(
-        '--machine', help='datasheet values: what no reference may exceed')] = None,
-    cores: Annotated[int, typer.Option(help='cores of the node, for the datasheet', min=1)] = 1,
-):
-    '''Refuse files of references that are malformed or that no hardware could reach.'''
-    from plumbline import references
-    files = files or sorted(references.directory().glob('*.yaml'))
-    if not files:
-        raise PlumblineError(f'{references.directory()}: no file of references; record some')
-    for path in files:
-        references.check(path, _peaks(machine_file, cores))
-        print(f'{path}: in order')
+app.add_typer(references.app, name='references')
 
 
 @app.command()

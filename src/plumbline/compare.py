@@ -1,7 +1,7 @@
 '''Before and after: what got slower, by how much, and is it more than noise?
 
 A change is more than noise if the whole interval of the median after lies further from the median before than
-:data:`SIGMAS` times the noise before, and than :data:`LEAST`: the rule by which references get their bounds.  The noise
+:data:`SIGMAS` times the noise before, and than :data:`LEAST`.  The noise
 of several sessions is the spread between them; of a single one, which cannot know that, the spread of its samples.
 Changes are ratios: what falls to a half and what doubles are equally far off.
 '''
@@ -12,16 +12,22 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from plumbline import archive, statistics, verdict
 from plumbline.errors import PlumblineError
 from plumbline.model import registry, states
-from plumbline.reference_recording import LEAST_BOUND as LEAST
-from plumbline.reference_recording import MOST_BOUND, MOST_NOISE, SIGMAS, base_name, noise
+from plumbline.reference_recording import base_name
 from plumbline.report import lines, state
 from plumbline.sweep import state as sweeps
 from plumbline.sweep.node import REPORT
+
+#: A change that is less than this is none; above ``MOST_BOUND`` and ``MOST_NOISE`` nothing can be said.
+LEAST, MOST_BOUND, MOST_NOISE = 0.05, 0.5, 0.5
+
+#: Robust standard deviations: of normally distributed medians of a healthy machine, 1 in 700 falls below.
+SIGMAS = 3
 
 #: What became of a metric, from the worst to the best.
 FAILED, SLOWER, GONE, CHANGED, UNCLEAR, FASTER, NEW, WITHIN = KINDS = (
@@ -157,6 +163,28 @@ def _place(before, after):
 def _kind(metric, ratio):
     better = registry.better(metric)
     return CHANGED if better == registry.NEITHER else FASTER if (ratio > 1) == (better == registry.MORE) else SLOWER
+
+
+def noise(values, spreads, intervals):
+    '''Relative noise of the median of a session.
+
+    :arg values: medians of the sessions, shape (n,), n >= 1, not 0.
+    :arg spreads: the spread of the samples of each, shape (n,).
+    :arg intervals: (low, high) of each.
+    :returns: the larger of two fractions: the spread between sessions (of 2 or 3 sessions their
+        range, of a single one the spread of its samples), and the median half width of the
+        intervals.
+    '''
+    values = np.asarray(values, dtype=float)
+    median = abs(float(np.median(values)))
+    within = float(np.median([(high - low) / 2 for low, high in intervals])) / median
+    if len(values) == 1:
+        between = float(spreads[0])
+    elif len(values) < 4:
+        between = float(values.max() - values.min()) / median
+    else:
+        between = statistics.spread(values)
+    return max(between, within)
 
 
 def judge(before, after):

@@ -92,8 +92,42 @@ def _wrong_node(node, depth, keys):
 
 
 def tests(references):
-    '''The entries of the tests: class name -> entry, without ``$provenance`` and ``$origin``.'''
+    '''The entries of the tests: class name -> entry, without ``$accepted``, ``$provenance`` and ``$origin``.'''
     return {name: entry for name, entry in references.items() if name not in _SPECIAL}
+
+
+def leaves(references):
+    '''Each reference as ((test, key path ..., name), leaf).'''
+    for test, entry in tests(references).items():
+        yield from _leaves({key: child for key, child in entry.items() if key != '$index'}, (test,))
+
+
+def _leaves(node, keys):
+    for key, child in node.items():
+        if isinstance(child, dict):
+            yield from _leaves(child, (*keys, key))
+        else:
+            yield (*keys, key), child
+
+
+def _is_origin(node):
+    '''Whether this is where one reference comes from, and not a level of keys.'''
+    return isinstance(node.get('accepted', node.get('when')), str)
+
+
+def _wrong_origin(node, accepted, keys=('$provenance',)):
+    '''Walk the provenance; the first that does not fit what was accepted, or :obj:`None`.'''
+    if not _is_origin(node):
+        return next(filter(None, (_wrong_origin(child, accepted, (*keys, key)) for key, child in node.items())), None)
+    if 'accepted' not in node:
+        return None
+    where, when = '/'.join(keys), node['accepted']
+    if when not in accepted:
+        return f"field {where}: accepted '{when}' is not in $accepted; accept the references again"
+    count = len(accepted[when]['sessions'])
+    if any(len(origin['measured']) != count for origin in (node, *node.get('states', ()))):
+        return f"field {where}: measured has not one value for each of the {count} sessions of '{when}'; accept the references again"
+    return None
 
 
 @functools.lru_cache(maxsize=64)
@@ -112,6 +146,7 @@ def _load(path, _modified, _size):
     wrong = schemas.complaint('references', references)
     for name, entry in () if wrong else tests(references).items():
         wrong = wrong or _wrong_node(entry, len(entry['$index']), [name])
+    wrong = wrong or _wrong_origin(references.get('$provenance', {}), references.get('$accepted', {}))
     if wrong:
         raise PlumblineError(f'{path}: {wrong}')
     return references
@@ -231,7 +266,7 @@ def recorded(site, test):
 
 
 def _recorded(origin, entry, sessions):
-    if isinstance(origin.get('accepted') or origin.get('when'), str):
+    if _is_origin(origin):
         names = sessions.get(origin.get('accepted'), ())
         found = [_with_expectation(one, names) for one in ({**origin, 'reference': entry}, *origin.get('states', ()))]
         return found if any('state' in one or 'expected' in one for one in found) else None

@@ -9,7 +9,7 @@ import math
 from plumbline import verdict
 from plumbline.errors import PlumblineError
 from plumbline.model import registry
-from plumbline.reference_files import load, lookup, portable_beside, tests as entries_of
+from plumbline.reference_files import leaves, load, lookup, portable_beside
 
 #: A processor may leave write-allocates out, which the traffic of a kernel counts: of a fill they are half.
 MOST_ALLOCATED = 2.0
@@ -79,14 +79,6 @@ def above_own_limit(value, limit, high, record=None):
     return f"{value:.0f} MB/s is above {most:.0f} MB/s, the most by the machine's own limit" if value > most else None
 
 
-def _walk(node, keys=()):
-    for key, child in node.items():
-        if isinstance(child, dict):
-            yield from _walk(child, (*keys, key))
-        elif key != '$index':
-            yield keys, key, child
-
-
 def check(path, peaks=None):
     '''Refuse a file of references whose values the hardware cannot reach, or whose unit is not that of the registry.
 
@@ -96,15 +88,16 @@ def check(path, peaks=None):
     :raises PlumblineError: naming the first such value; also if the file is malformed.
     '''
     portable = portable_beside(path)
-    for test, entry in entries_of(load(path)).items():
-        for keys, name, (value, _, _, unit) in _walk(entry):
-            place, metric = dict(zip(entry['$index'], keys)), name.partition('.')[0]
-            known = registry.METRICS.get(metric)
-            if known and unit == known.unit:
-                in_force = possible(metric, lookup(portable, test, keys, entry['$index']).get(name))
-                reason = impossible(name, value, in_force, peaks, place.get('level'), place.get('threads'))
-            else:
-                reason = f'is in {unit}: {metric} is in {known.unit}' if known else 'is of a metric that is not in the registry'
-            if reason:
-                raise PlumblineError(f"{path}: impossible reference: {'/'.join([test, *keys, name])} {reason}; the model, the "
-                                     'measurement or the peak is wrong, fix that first')
+    content = load(path)
+    for (test, *keys, name), (value, _, _, unit) in leaves(content):
+        index = content[test]['$index']
+        place, metric = dict(zip(index, keys)), name.partition('.')[0]
+        known = registry.METRICS.get(metric)
+        if known and unit == known.unit:
+            in_force = possible(metric, lookup(portable, test, keys, index).get(name))
+            reason = impossible(name, value, in_force, peaks, place.get('level'), place.get('threads'))
+        else:
+            reason = f'is in {unit}: {metric} is in {known.unit}' if known else 'is of a metric that is not in the registry'
+        if reason:
+            raise PlumblineError(f"{path}: impossible reference: {'/'.join([test, *keys, name])} {reason}; the model, the "
+                                 'measurement or the peak is wrong, fix that first')

@@ -22,11 +22,19 @@ def _yaml():
     yaml.width = 4096       # a wrapped line is several lines of a diff
     yaml.representer.add_representer(
         type(None), lambda dumper, _: dumper.represent_scalar('tag:yaml.org,2002:null', 'null'))
+    yaml.representer.add_representer(
+        float, lambda dumper, value: dumper.represent_scalar('tag:yaml.org,2002:float', _number(value)))
     return yaml
 
 
+def _number(value):
+    '''YAML 1.1, which ReFrame reads, takes 2e-05 for text.'''
+    text = repr(value)
+    return text.replace('e', '.0e') if 'e' in text and '.' not in text else text
+
+
 def _order(key):
-    '''``$index`` first, ``$provenance`` last, the rest by name.'''
+    '''``$index`` first, ``$accepted`` and ``$provenance`` last, the rest by name.'''
     return (key != '$index', key.startswith('$'), key)
 
 
@@ -44,6 +52,15 @@ def put(node, key, value):
         return
     later = (place for place, other in enumerate(node) if _order(other) > _order(key))
     node.insert(next(later, len(node)), key, value)
+
+
+def remove(node, keys):
+    '''Take out what these keys lead to, and the mappings that are empty without it.'''
+    key, *further = keys
+    if further:
+        remove(node[key], further)
+    if not further or not set(node[key]) - {'$index'}:
+        del node[key]
 
 
 def flow(value):

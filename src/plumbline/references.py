@@ -1,4 +1,4 @@
-'''The references in force for a test, and the commands that record and check them.
+'''The references in force for a test, and the command that checks them.
 
 ``config/references/portable.yaml`` holds what any machine must reach (fractions of its own
 limits), ``config/references/SYSTEM.yaml`` what one site recorded.
@@ -12,10 +12,8 @@ import yaml
 from plumbline.errors import PlumblineError
 from plumbline.reference_files import directory, load, lookup, merge, origins, recorded, tests
 from plumbline.reference_peaks import check
-from plumbline.reference_recording import record
 
-__all__ = ['applying', 'check', 'directory', 'load', 'lookup', 'merge', 'narrowed', 'origins', 'record',
-           'write_merged']
+__all__ = ['applying', 'check', 'directory', 'load', 'lookup', 'merge', 'narrowed', 'origins', 'write_merged']
 
 MERGED_NAME = 'plumbline-references.yaml'
 

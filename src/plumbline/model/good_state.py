@@ -1,0 +1,165 @@
+'''Which sessions and nodes references are made of: what stands apart from the others is named, and not pooled silently.
+
+One session stands for one state of the software and the machine; what its metrics say together is held against the other
+sessions (:mod:`plumbline.model.subsystems`), what a node's metrics say one by one against the other nodes.
+'''
+
+import functools
+import statistics
+from collections import defaultdict
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from plumbline.model import prediction, registry, subsystems
+
+#: Sessions that references are made of.
+LEAST_SESSIONS, MOST_SESSIONS = 5, 20
+
+#: The probability that some session, or some node, is left out though all are alike.
+ODD_RATE = 0.01
+
+#: Nodes that differ by less are alike: no bound is narrower.
+LEAST_DIFFERENCE = 0.02
+
+
+@dataclass(frozen=True)
+class Series:
+    '''A metric in one state of the machine, in all sessions that have it.
+
+    :attr noise: :func:`registry.noise_class`.
+    :attr subsystem: :func:`registry.subsystem`.
+    :attr values: dictionary session -> node -> value, above 0.
+    '''
+    name: str
+    metric: str
+    noise: str
+    subsystem: str
+    values: dict
+
+    @functools.cached_property
+    def measured(self):
+        '''Dictionary session -> median over its nodes.'''
+        return {session: statistics.median(nodes.values()) for session, nodes in self.values.items()}
+
+    @functools.cached_property
+    def scatter(self):
+        '''(variance, degrees of freedom) of the logarithm of one node's value in one session.
+
+        Of n nodes it is the variance of the sessions' values and 1 - 1/n of that between nodes of a session.  What nodes differ
+        by stays from session to session, so however many these are, they tell of n - 1 differences only.
+        '''
+        between, freedom = prediction.variance(list(self.measured.values()))
+        spare = sum(len(nodes) - 1 for nodes in self.values.values())
+        if not freedom or not spare:
+            return between, freedom
+        logs = [np.log(list(nodes.values())) for nodes in self.values.values()]
+        nodes = len(set().union(*self.values.values()))
+        within = sum(np.var(part) * part.size for part in logs) / spare * (1 - 1 / np.mean([part.size for part in logs]))
+        total = between + within
+        return total, float(total**2 / (between**2 / freedom + within**2 / (nodes - 1))) if total else freedom
+
+    def without(self, session):
+        return replace(self, values={name: nodes for name, nodes in self.values.items() if name != session})
+
+    def expected(self, prior):
+        '''The :class:`prediction.Prediction` of one node's value in a new session.'''
+        deviation, freedom = prediction.moderated(*self.scatter, prior)
+        middle = float(np.exp(np.mean(np.log(list(self.measured.values())))))
+        return prediction.Prediction(middle, deviation * float(np.sqrt(1 + 1 / len(self.measured))), freedom)
+
+
+def priors(series):
+    '''What metrics that scatter alike say of each other: dictionary :attr:`Series.noise` -> (degrees of freedom, deviation).'''
+    return _learnt(series, [one.scatter for one in series])
+
+
+def _learnt(series, scatters):
+    alike = defaultdict(list)
+    for one, scatter in zip(series, scatters):
+        alike[one.noise, registry.find(one.metric).noise].append(scatter)
+    return {noise: prediction.learnt(found, prediction.PRIORS[kind]) for (noise, kind), found in alike.items()}
+
+
+def expectations(series):
+    '''The :class:`prediction.Prediction` of each of some series, each with one session at least.'''
+    known = priors(series)
+    return [one.expected(known[one.noise]) for one in series]
+
+
+@dataclass(frozen=True)
+class Odd:
+    '''
+    :attr name: of the session or the node.
+    :attr where: of a session the subsystem, of a node the metric that differs most.
+    :attr change: relative; of a session a loss is below 0.
+    :attr worst: of a session the metric that differs most of that subsystem's.
+    '''
+    name: str
+    where: str
+    change: float
+    worst: str = ''
+
+
+def odd_session(series, trusted=()):
+    '''The session that is least like the others, or :obj:`None` if none stands apart.
+
+    Subsystem scores of each against all others, to either side; Holm's procedure over all of them.
+
+    :arg series: list of :class:`Series`.
+    :arg trusted: names of sessions that are not suspected.
+    :returns: :class:`Odd`.
+    '''
+    told = [one for one in series if registry.better(one.metric) != registry.NEITHER and one.subsystem != registry.NO_MACHINE]
+    found = [(score.expected.chance(1 + score.change, registry.NEITHER),
+              Odd(session, part, score.change, score.members[0 if score.change < 0 else -1].name))
+             for session in sorted(set().union(*(one.values for one in told))) if session not in trusted
+             for part, score in _scores(told, session).items()]
+    certain = subsystems.holm([chance for chance, _ in found], ODD_RATE)
+    apart = [one for one, holds in zip(found, certain) if holds]
+    return min(apart, key=lambda one: one[0])[1] if apart else None
+
+
+def _scores(series, session):
+    '''The scores of one session; of each subsystem by those metrics that most have the same other sessions.'''
+    pairs = [(one, one.without(session)) for one in series if session in one.values and len(one.values) > 1]
+    alike = defaultdict(list)
+    for (one, others), expected in zip(pairs, expectations([others for _, others in pairs])):
+        alike[one.subsystem, frozenset(others.values)].append(subsystems.Member(
+            one.name, one.measured[session], expected, registry.better(one.metric), others.measured))
+    parts = {part: members for (part, _), members in sorted(alike.items(), key=lambda found: len(found[1]))}
+    return subsystems.scores(parts) if parts else {}
+
+
+def odd_nodes(series):
+    '''Nodes whose difference from the others is certainly larger than what the metric scatters by between sessions.
+
+    :arg series: list of :class:`Series`.
+    :returns: list of :class:`Odd`, of each node the metric that differs most; where two nodes differ, both: which of them is
+        right is not known.
+    '''
+    from scipy import stats
+    apart = [(one, node, logs) for one in series for node, logs in _differences(one) if len(logs) > 1]
+    scatters = [prediction.variance(np.exp(logs)) for *_, logs in apart]
+    between = [prediction.variance(list(one.measured.values())) for one, *_ in apart]
+    of_nodes, of_sessions = (_learnt([one for one, *_ in apart], known) for known in (scatters, between))
+    found = []
+    for (one, node, logs), scatter, session in zip(apart, scatters, between):
+        harmless = max(LEAST_DIFFERENCE, prediction.moderated(*session, of_sessions[one.noise])[0])
+        deviation, freedom = prediction.moderated(*scatter, of_nodes[one.noise])
+        far = (abs(logs.mean()) - harmless) / (deviation / np.sqrt(len(logs)))
+        found.append((float(min(1.0, 2 * stats.t.sf(far, freedom))), Odd(node, one.name, float(np.expm1(logs.mean())))))
+    certain = subsystems.holm([chance for chance, _ in found], ODD_RATE)
+    worst = {}
+    for odd in sorted((odd for (_, odd), holds in zip(found, certain) if holds), key=lambda odd: -abs(odd.change)):
+        worst.setdefault(odd.name, odd)
+    return list(worst.values())
+
+
+def _differences(one):
+    '''(node, logarithms of its values over the median of all nodes, of two over the other one's), of each node.'''
+    nodes = set().union(*one.values.values())
+    whole = [of for of in one.values.values() if len(of) >= min(3, len(nodes)) > 1]
+    for node in sorted(nodes):
+        yield node, np.log([of[node] / statistics.median(value for other, value in of.items() if len(nodes) > 2 or other != node)
+                            for of in whole if node in of])

@@ -1,0 +1,62 @@
+'''From what is expected of a metric to the reference that is written: its bounds, and the loss that they see.'''
+
+import math
+
+from plumbline.model import registry
+
+#: No bound is narrower: below it a change is of no interest, even where it is certain.
+LEAST_BOUND, LEAST_OF_COUNT = 0.02, 0.005
+
+#: What would see only larger losses is no reference.
+MOST_LOSS = 0.9
+
+
+def _of_one_side(metric, rate):
+    return rate / 2 if registry.better(metric) == registry.NEITHER else rate
+
+
+def leaf(metric, expected, rate, possible=(-math.inf, math.inf)):
+    '''The leaf to write: [reference, lower, upper, unit].
+
+    The bound is on the side that is worse, and on the other one stands what is possible; where neither side is better it is on both.
+
+    :arg expected: :class:`plumbline.model.prediction.Prediction`.
+    :arg rate: the probability that a value is out of bounds though nothing has changed.
+    :arg possible: :func:`plumbline.reference_peaks.possible`.
+    '''
+    value, better = float(f'{expected.middle:.4g}'), registry.better(metric)
+    least = LEAST_OF_COUNT if registry.find(metric).noise == registry.COUNT else LEAST_BOUND
+    far = expected.distance(_of_one_side(metric, rate))
+    fall, rise = (_outward(max(least, share)) for share in (-math.expm1(-far), math.expm1(far)))
+    lower, upper = _rounded_up(1 - possible[0] / value), _rounded_up(possible[1] / value - 1)
+    if better != registry.LESS:
+        lower = fall if better == registry.MORE else min(fall, lower)
+    if better != registry.MORE:
+        upper = rise if better == registry.LESS else min(rise, upper)
+    return [value, None if lower == math.inf else -lower or 0.0, None if upper == math.inf else upper,
+            registry.find(metric).unit]
+
+
+def _outward(share):
+    '''To three decimals, and never narrower.'''
+    return math.ceil(1000 * share - 1e-9) / 1000
+
+
+def _rounded_up(share):
+    '''To four digits; at least 0.  What is possible must not be cut off.'''
+    if not 0 < share < math.inf:
+        return max(0.0, share)
+    unit = 10.0 ** (math.floor(math.log10(share)) - 3)
+    return float(f'{math.ceil(share / unit - 1e-6) * unit:.4g}')
+
+
+def sees(metric, expected, rate):
+    '''The smallest loss that is seen with a probability of 95 %: a share of the value, by which a time rises and a rate falls.'''
+    return expected.sees(_of_one_side(metric, rate), registry.better(metric) == registry.LESS)
+
+
+def too_wide(metric, expected, rate):
+    '''Why a metric gets no reference, or :obj:`None`.  That a time grows tenfold is a loss of 90 % as well.'''
+    if expected.sees(_of_one_side(metric, rate)) <= MOST_LOSS:
+        return None
+    return f'only a loss of more than {MOST_LOSS:.0%} would be seen: a session is known to {expected.deviation:.0%}'

@@ -1,0 +1,148 @@
+'''Which archived sessions and nodes the references of a system are made of, and what each of its metrics measured there.'''
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from plumbline import reference_recording
+from plumbline.errors import PlumblineError
+from plumbline.model import good_state, registry, states
+from plumbline.reference_files import lookup
+from plumbline.reference_peaks import above_own_limit, impossible, possible
+
+
+@dataclass(frozen=True)
+class Candidate:
+    '''A metric in one state of the machine.
+
+    :attr place: (test, key path ..., name).
+    :attr rows: of the archive, the oldest first.
+    :attr series: :class:`good_state.Series`; None where it gives no reference.
+    :attr why: why not.
+    :attr possible: what any machine gives, :func:`reference_peaks.possible`.
+    '''
+    place: tuple
+    state: dict
+    rows: list
+    series: good_state.Series | None = None
+    why: str | None = None
+    possible: tuple = (-math.inf, math.inf)
+
+
+class Choice:
+    '''The sessions that are used, and those that are not.
+
+    :attr used: dictionary name -> rows.
+    :attr left_out: list of (name, why).
+    '''
+
+    def __init__(self, root, system, tests, files, peaks, trusted, nodes):
+        self.root, self.system, self.files, self.peaks, self.nodes = root, system, files, peaks, set(nodes)
+        paths = reference_recording.names(root, system)
+        self.trusted = {_only(name, [path.stem for path in paths], root) for name in trusted}
+        paths.sort(key=lambda path: path.stem not in self.trusted)      # the latest first, and before them those named
+        self.further = self._measured(paths, tests)
+        self.used, self.left_out, self.models = {}, [], frozenset()
+
+    @staticmethod
+    def _measured(paths, tests):
+        for path in paths:
+            rows = reference_recording.rows_of(path, tests)
+            if any(row['metric'] is not None for row in rows):
+                yield path.stem, rows
+
+    def take(self, count):
+        '''(candidates, ``$index`` of the tests, what is left out, odd nodes) of so many sessions.'''
+        while True:
+            self._use(count)
+            if len(self.used) < good_state.LEAST_SESSIONS:
+                raise PlumblineError(self._too_few())
+            found, index, skipped = self._candidates()
+            odd = [one for one in good_state.odd_nodes(usable(found)) if one.name not in self.nodes]
+            if odd:
+                found, index, skipped = self._candidates({one.name for one in odd})
+                if self._drop(set(self.used) - {row['session'] for one in found for row in one.rows}):
+                    continue
+            apart = good_state.odd_session(usable(found), self.trusted)
+            if apart is None:
+                return found, index, skipped, odd
+            del self.used[apart.name]
+            self.left_out.append((apart.name, f"odd: {apart.where} {abs(apart.change):.0%} {'worse' if apart.change < 0 else 'better'}"
+                                              f' than in the other sessions, most of all {apart.worst}'))
+
+    def _drop(self, emptied):
+        for name in sorted(emptied):
+            del self.used[name]
+            self.left_out.append((name, 'it ran on nodes only that differ from the others'))
+        return emptied
+
+    def _use(self, count):
+        while len(self.used) < count:
+            name, rows = next(self.further, (None, None))
+            if name is None:
+                break
+            why = None if name in self.trusted else reference_recording.unfit(rows, self.models)
+            self.models = self.models or reference_recording.models(rows)
+            if why:
+                self.left_out.append((name, why))
+            else:
+                self.used[name] = rows
+
+    def _too_few(self):
+        named = [f'{name} ({why})' for name, why in self.left_out[:3]]
+        more = [f'{len(self.left_out) - 3} more'] if len(self.left_out) > 3 else []
+        out = f"; left out: {', '.join(named + more)}" if named else ''
+        missing = good_state.LEAST_SESSIONS - len(self.used)
+        return (f'{self.root}: {len(self.used)} sessions of {self.system} with these tests are of good state, references need '
+                f"{good_state.LEAST_SESSIONS}{out}; run reframe --mode daily and plumbline report (make health) {missing} more "
+                f"time{'s' * (missing > 1)}" + (', or take one by its name: --with SESSION' if named else ''))
+
+    def _candidates(self, without=frozenset()):
+        rows = [row for name in sorted(self.used) for row in self.used[name]
+                if not without & {row['hostname'], *(row['hostname'] or '').split(',')}]
+        places, index, skipped = reference_recording.groups(rows, self.files)
+        found = []
+        for place, its_rows in sorted(places.items()):
+            test, *keys, _ = place
+            portable = lookup(self.files[1], test, keys, index[test])
+            found += [_candidate(place, state, of_state, portable, self.peaks) for state, of_state in states.grouped(its_rows)]
+        return found, index, skipped
+
+
+def _only(name, known, root):
+    found = [one for one in known if one.startswith(name)]
+    if len(found) != 1:
+        raise PlumblineError(f"{root}: {len(found)} sessions are named {name}...; name one of the archive, e.g. {known[0]}")
+    return found[0]
+
+
+def usable(candidates):
+    '''The series of those that give a reference.'''
+    return [one.series for one in candidates if one.series]
+
+
+def _candidate(place, state, rows, portable, peaks):
+    first, record = rows[0], reference_recording.record_of(rows[-1])
+    limits = possible(first['metric'], portable.get(first['name']), record)
+    why = reference_recording.unusable(rows)
+    if why is None:
+        value = float(np.median([row['value'] for row in rows]))
+        why = impossible(first['name'], value, limits, peaks, first['level'], first['threads'])
+        own = [row['limit'] for row in rows if row['limit'] is not None]
+        if first['metric'] == 'bandwidth' and own:
+            of_limit = possible('of_limit', portable.get(f"of_limit.{first['subject']}"), record)
+            why = why or above_own_limit(value, float(np.median(own)), of_limit[1], record)
+        why = why and f'{why}; the model, the measurement or the peak is wrong'
+    if why:
+        return Candidate(place, state, rows, why=why)
+    values = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        values[row['session']][row['hostname'] or ''].append(row['value'])
+    where = {'level': first['level'], 'threads': first['threads'], 'transport': reference_recording.parameters(first).get('transport')}
+    part = first['check'], first['metric'], first['subject']
+    series = good_state.Series(
+        '/'.join(place), first['metric'], registry.noise_class(*part, **where), registry.subsystem(*part, **where),
+        {session: {node: float(np.median(of)) for node, of in nodes.items()} for session, nodes in values.items()})
+    return Candidate(place, state, rows, series, possible=limits)

@@ -1,0 +1,130 @@
+'''``plumbline references``: what would be recorded, recording it, checking what is recorded.'''
+
+import statistics
+from collections import defaultdict
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from plumbline.errors import PlumblineError
+from plumbline.model.good_state import LEAST_SESSIONS, MOST_SESSIONS
+from plumbline.settings import REPORTS
+
+app = typer.Typer(no_args_is_help=True, help='References: propose, accept and check them.')
+
+#: Lines of a list.
+MOST_LINES = 20
+
+System = Annotated[str, typer.Argument(help="ReFrame's name of the system")]
+Sessions = Annotated[int, typer.Option(
+    '--sessions', min=LEAST_SESSIONS, max=MOST_SESSIONS, help='how many of the last sessions of good state, at most')]
+Tests = Annotated[str, typer.Option(help='only checks whose name matches this')]
+Output = Annotated[Optional[Path], typer.Option(help='the file of references (default config/references/SYSTEM.yaml)')]
+Machine = Annotated[Optional[Path], typer.Option('--machine', help='datasheet values: what no reference may exceed')]
+Cores = Annotated[int, typer.Option(help='cores of the node, for the datasheet', min=1)]
+Archive = Annotated[Path, typer.Option('--archive')]
+Trusted = Annotated[Optional[list[str]], typer.Option(
+    '--with', help='a session (or how its name begins) that is used although it failed, was unstable or is odd; several: again')]
+Nodes = Annotated[Optional[list[str]], typer.Option('--with-node', help='a node that is used although it differs; several: again')]
+
+
+def _peaks(machine_file, cores):
+    from plumbline import machine
+    known = machine.peaks(machine.load(machine_file), cores) if machine_file else {}
+    return {f'{level}/{threads}': rate for (level, threads), rate in known.items()}
+
+
+def _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes):
+    from plumbline import reference_proposal, references
+    found = reference_proposal.propose(archive_root, system, output or references.directory() / f'{system}.yaml', sessions, tests,
+                                       _peaks(machine_file, cores), trusted or (), nodes or ())
+    print('\n'.join(lines(found)))
+    return found
+
+
+@app.command()
+def propose(system: System, sessions: Sessions = MOST_SESSIONS, tests: Tests = '', output: Output = None,
+            machine_file: Machine = None, cores: Cores = 1, archive_root: Archive = REPORTS / 'archive', trusted: Trusted = None,
+            nodes: Nodes = None):
+    '''What the last sessions of good state would change in the references of a system, and how they would have fared.'''
+    _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes)
+    print('nothing is written; plumbline references accept, with the same options, writes it')
+
+
+@app.command()
+def accept(system: System, sessions: Sessions = MOST_SESSIONS, tests: Tests = '', output: Output = None,
+           machine_file: Machine = None, cores: Cores = 1, archive_root: Archive = REPORTS / 'archive', trusted: Trusted = None,
+           nodes: Nodes = None):
+    '''Propose, and write it; review it as a diff.'''
+    from plumbline import reference_proposal
+    found = _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes)
+    wrote = reference_proposal.accept(found)
+    print(f"{len(found.written)} references from {len(found.sessions)} sessions{'' if wrote else ', as they stand there'}: {found.path}")
+
+
+@app.command()
+def check(
+    files: Annotated[Optional[list[Path]], typer.Argument(help='files of references (default: all of config/references)')] = None,
+    machine_file: Machine = None, cores: Cores = 1,
+):
+    '''Refuse files of references that are malformed or that no hardware could reach.'''
+    from plumbline import references
+    files = files or sorted(references.directory().glob('*.yaml'))
+    if not files:
+        raise PlumblineError(f'{references.directory()}: no file of references; record some')
+    for path in files:
+        references.check(path, _peaks(machine_file, cores))
+        print(f'{path}: in order')
+
+
+def lines(found):
+    '''A :class:`reference_proposal.Proposal` for people: list of lines.'''
+    return [*_sessions(found), *_few([f'no reference: {what}: {why}' for what, why in found.skipped], 'of them'),
+            *_changes(found), *_of_noise(found), *_fared(found)]
+
+
+def _few(told, rest):
+    return told[:MOST_LINES] + ([f'  ... and {len(told) - MOST_LINES} more {rest}'] if len(told) > MOST_LINES else [])
+
+
+def _sessions(found):
+    yield f"sessions used ({len(found.sessions)}): {', '.join(found.sessions)}"
+    yield from _few([f'left out: {name}: {why}; --with {name} uses it' for name, why in found.left_out], 'sessions')
+    yield from _few([f"left out: node {odd.name} differs by {odd.change:+.0%}: {odd.where}; --with-node {odd.name} uses it"
+                     for odd in found.nodes], 'nodes')
+
+
+def _changes(found):
+    yield (f'references: {len(found.new)} new, {len(found.changed)} changed, {len(found.unchanged)} unchanged, '
+           f'{len(found.vanishing)} vanishing')
+    changed = []
+    for place in found.changed:
+        (value, *_, unit), (old, *_), origin = found.written[place][0], found.before[place], found.written[place][1]
+        share = f' ({value / old - 1:+.1%})' if old > 0 else ''
+        changed.append(f"  changed: {'/'.join(place)}: {old:g} -> {value:g}{'' if unit == '1' else f' {unit}'}{share}, "
+                       f"sees {origin['sees']:.0%}")
+    yield from _few(changed, 'changed')
+    yield from _few([f"  vanishing: {'/'.join(place)}: {found.before[place][0]:g}" for place in found.vanishing], 'vanishing')
+
+
+def _of_noise(found):
+    seen = defaultdict(list)
+    for place, (_, origin) in found.written.items():
+        seen[found.noise[place]].append(origin['sees'])
+    yield (f"of an unchanged session some metric FAILs with a probability of {found.accepted['false_alarms']:.1%}, divided among "
+           f"{found.accepted['metrics']} metrics; a loss is seen with one of 95 %:")
+    for noise, losses in sorted(seen.items()):
+        freedom, deviation = found.priors[noise]
+        yield (f'  {noise}: {len(losses)} metrics, {deviation:.1%} between sessions ({freedom:.2g} degrees of freedom), '
+               f'sees {statistics.median(losses):.0%} (from {min(losses):.0%} to {max(losses):.0%})')
+
+
+def _fared(found):
+    failing = {session: by for session, by in found.failing.items() if by}
+    how = 'in sample: too few to leave each out of its own references' if found.in_sample else 'each left out of its own references'
+    expected = len(found.sessions) * found.accepted['false_alarms']
+    yield f'of these {len(found.sessions)} sessions {len(failing)} would FAIL a metric, {expected:.2g} expected ({how})'
+    for session, by in failing.items():
+        place, value, leaf = max(by, key=lambda one: abs(one[1] / one[2][0] - 1))
+        yield f"  {session}: {len(by)}, the farthest {'/'.join(place)}: {value:g}, {value / leaf[0] - 1:+.0%} of {leaf[0]:g}"

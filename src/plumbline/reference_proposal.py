@@ -1,0 +1,251 @@
+'''``references propose`` and ``accept``: what the last sessions of good state say of the next one becomes a site's references.'''
+
+import datetime
+import itertools
+import math
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from plumbline import reference_bounds, reference_recording, reference_yaml, verdict
+from plumbline.errors import PlumblineError
+from plumbline.model import good_state, registry
+from plumbline.model.subsystems import METRICS_RATE
+from plumbline.reference_choice import Choice, usable
+from plumbline.reference_files import leaves, load, lookup, portable_beside
+
+#: Of the sessions used as many have a metric, at least.
+LEAST_VALUES = 3
+
+_MACHINE = ('cpu_model', 'kernel', 'microcode', 'governor', 'huge_pages')
+
+
+@dataclass
+class Proposal:
+    '''What would be written.
+
+    :attr path: the site's file.
+    :attr sessions: names of those used, the oldest first.
+    :attr left_out: list of (session, why).
+    :attr nodes: list of :class:`good_state.Odd`, whose values are left out.
+    :attr skipped: list of (what gets no reference, why).
+    :attr index: test -> its ``$index``.
+    :attr written: place -> (leaf, provenance without ``accepted``).
+    :attr before: place -> the leaf that stands in the file, or None, of all that is written or vanishes.
+    :attr accepted: the entry of ``$accepted``.
+    :attr priors: class of noise -> (degrees of freedom, deviation).
+    :attr noise: place -> its class of noise.
+    :attr failing: session -> list of (place, value, leaf): what it would FAIL by.
+    :attr in_sample: whether a session is part of the references that it would have FAILed by.
+    '''
+    path: Path
+    sessions: list
+    left_out: list
+    nodes: list
+    skipped: list = field(default_factory=list)
+    index: dict = field(default_factory=dict)
+    written: dict = field(default_factory=dict)
+    before: dict = field(default_factory=dict)
+    accepted: dict = field(default_factory=dict)
+    priors: dict = field(default_factory=dict)
+    noise: dict = field(default_factory=dict)
+    failing: dict = field(default_factory=dict)
+    in_sample: bool = False
+
+    @property
+    def new(self):
+        return [place for place in self.written if self.before[place] is None]
+
+    @property
+    def changed(self):
+        '''Places whose leaf would change, the largest loss first.'''
+        def gain(place):
+            ratio = math.log(self.written[place][0][0] / self.before[place][0]) if self.before[place][0] > 0 else 0.0
+            better = registry.better(place[-1].partition('.')[0])
+            return better * ratio if better else -abs(ratio)
+        return sorted((place for place, (leaf, _) in self.written.items() if self.before[place] not in (None, leaf)), key=gain)
+
+    @property
+    def unchanged(self):
+        return [place for place, (leaf, _) in self.written.items() if self.before[place] == leaf]
+
+    @property
+    def vanishing(self):
+        return [place for place in self.before if place not in self.written]
+
+
+def propose(root, system, out_path, count=None, tests='', peaks=None, sessions=(), nodes=()):
+    '''What the last sessions of good state would have a site's references be; writes nothing.
+
+    :arg root: the archive's folder.
+    :arg system: ReFrame's name of the system.
+    :arg out_path: the site's file, e.g. ``config/references/SYSTEM.yaml``; ``portable.yaml`` beside it, or else that of the
+        references in force, is consulted for ``$index`` and for what is possible.
+    :arg count: how many sessions; by default as many as there are, :data:`good_state.MOST_SESSIONS` at most.
+    :arg tests: regular expression on the display names, as ReFrame's ``-n``; all by default.
+    :arg peaks: see :func:`plumbline.reference_peaks.check`.
+    :arg sessions: names of sessions that are taken whatever is wrong with them.
+    :arg nodes: names of nodes that are taken though they differ.
+    :returns: :class:`Proposal`.
+    :raises PlumblineError: if there are fewer than :data:`good_state.LEAST_SESSIONS`, nothing is usable, or the file is malformed.
+    '''
+    path = Path(out_path)
+    if path.name == 'portable.yaml':
+        raise PlumblineError(f"{path}: portable.yaml is written by hand; references are recorded into the site's own file")
+    files = (load(path) if path.exists() else {}, portable_beside(path))
+    chosen = Choice(root, system, tests, files, peaks, sessions, nodes)
+    candidates, index, skipped, odd = chosen.take(count or good_state.MOST_SESSIONS)
+    found = Proposal(path, sorted(chosen.used), chosen.left_out, odd, skipped, index)
+    _fill(found, candidates, files[0], chosen.used)
+    return found
+
+
+def _fill(found, candidates, site, used):
+    '''Fill in what a :class:`Proposal` says of metrics.'''
+    by_place = defaultdict(list)
+    for one in candidates:
+        by_place[one.place].append(one)
+    why = {place: its[0].why or _too_seldom(its[0], found.sessions) for place, its in by_place.items()}
+    kept, measured = _recorded(site), {place[:-1] for place in by_place}
+    metrics = sum(not reason for reason in why.values()) + sum(place[:-1] not in measured for place in kept)
+    rate = METRICS_RATE / max(1, metrics)
+    found.priors, judged = good_state.priors(usable(candidates)), []
+    for place, its in by_place.items():
+        its = [_Reference(one, found, rate) for one in its if not one.why and not _too_seldom(one, found.sessions)]
+        reason = why[place] or its[0].too_wide
+        if reason:
+            found.skipped.append(('/'.join(place), reason))
+        else:
+            its = [one for one in its if not one.too_wide]
+            found.written[place] = its[0].leaf, _provenance(its, found.sessions)
+            found.noise[place] = its[0].candidate.series.noise
+            judged += its
+    if not found.written:
+        raise PlumblineError(f'{found.path}: nothing to record, all {len(found.skipped)} metrics were skipped, the first '
+                             f'because: {found.skipped[0][1]}')
+    found.accepted = {'sessions': found.sessions, 'false_alarms': METRICS_RATE, 'metrics': metrics,
+                      'machine': _machine(used[found.sessions[-1]])}
+    found.before = {place: lookup(site, place[0], place[1:-1]).get(place[-1]) for place in found.written}
+    found.before.update({place: leaf for place, leaf in kept.items() if place not in found.written and place[:-1] in measured})
+    _fare(found, [one.candidate for one in judged], rate)
+
+
+class _Reference:
+    '''What is expected of a metric in one state.
+
+    :attr too_wide: why it is no reference, or None.
+    :attr leaf: [reference, lower, upper, unit].
+    '''
+
+    def __init__(self, candidate, found, rate):
+        series, self.candidate = candidate.series, candidate
+        self.expected = series.expected(found.priors[series.noise])
+        self.too_wide = reference_bounds.too_wide(series.metric, self.expected, rate)
+        self.leaf = reference_bounds.leaf(series.metric, self.expected, rate, candidate.possible)
+        self.sees = reference_bounds.sees(series.metric, self.expected, rate)
+
+    def numbers(self, sessions):
+        measured = self.candidate.series.measured
+        return {'n': sum(row['n'] for row in self.candidate.rows), 'deviation': _digits(self.expected.deviation, 3),
+                'freedom': _digits(self.expected.freedom, 3), 'sees': _digits(self.sees, 2),
+                'measured': [_digits(measured[session], 5) if session in measured else None for session in sessions]}
+
+
+def _too_seldom(candidate, sessions):
+    has = len(candidate.series.values)
+    state = ' in this state of the machine' if candidate.state else ''
+    return f'{has} of {len(sessions)} sessions have it{state}, {LEAST_VALUES} are needed' if has < LEAST_VALUES else None
+
+
+def _recorded(site):
+    '''The references in a file that were not written by hand: dictionary place -> leaf.'''
+    return {place: leaf for place, leaf in leaves(site) if _origin(site, place)}
+
+
+def _origin(site, place):
+    return lookup(site.get('$provenance', {}), place[0], place[1:-1]).get(place[-1], {})
+
+
+def _digits(value, digits):
+    return float(f'{value:.{digits}g}')
+
+
+def _provenance(references, sessions):
+    '''Where a reference comes from; the compiler is that of the latest session.'''
+    usual, *others = references
+    last = usual.candidate.rows[-1]
+    record = reference_recording.record_of(last) or next(iter(last['records']), {})
+    provenance = {'compiler': record.get('compiler'), **usual.numbers(sessions)}
+    if usual.candidate.state:
+        provenance['state'] = usual.candidate.state
+        provenance['states'] = [{'state': one.candidate.state, 'reference': one.leaf, **one.numbers(sessions)} for one in others]
+    return provenance
+
+
+def _machine(rows):
+    '''What of the machine's state changes its speed; of ``huge_pages`` the choice in force.'''
+    told = next((row['machine'] for row in rows if row['machine']), {})
+    short = {key: told.get(key) for key in _MACHINE}
+    chosen = re.search(r'\[(\w+)\]', short['huge_pages'] or '')
+    return {**short, 'huge_pages': chosen[1]} if chosen else short
+
+
+def _fare(found, candidates, rate):
+    '''How each session would have fared: by references that it is no part of, where the others are enough.'''
+    found.in_sample = len(found.sessions) - 1 < good_state.LEAST_SESSIONS
+    for session in found.sessions:
+        its = [one for one in candidates if session in one.series.values]
+        series = [one.series if found.in_sample else one.series.without(session) for one in its]
+        known = [one for one, others in zip(its, series) if others.values]
+        expected = good_state.expectations([others for others in series if others.values])
+        found.failing[session] = []
+        for one, prediction in zip(known, expected):
+            leaf = reference_bounds.leaf(one.series.metric, prediction, rate, one.possible)
+            low, high = verdict.bounds(leaf[:3])
+            found.failing[session] += [(one.place, value, leaf) for value in one.series.values[session].values()
+                                       if not low <= value <= high]
+
+
+def accept(found):
+    '''Write a :class:`Proposal`; comments, entries of other tests and references written by hand stay.
+
+    :returns: whether anything was written: not where the same sessions say the same.
+    :raises PlumblineError: if the file is malformed or cannot be written.
+    '''
+    site = load(found.path) if found.path.exists() else {}
+    fresh = [place for place, (leaf, provenance) in found.written.items()
+             if found.before[place] != leaf or not _same(site, place, provenance, found.sessions)]
+    if not fresh and not found.vanishing:
+        return False
+    reference_yaml.edit_file(found.path, lambda content: _enter(content, found, fresh))
+    return True
+
+
+def _same(site, place, provenance, sessions):
+    origin = dict(_origin(site, place))
+    by = site.get('$accepted', {}).get(origin.pop('accepted', None), {})
+    return origin == provenance and by.get('sessions') == sessions
+
+
+def _enter(content, found, fresh):
+    '''Put the leaves and their provenance into the content of a file, and take those that vanish out of it.'''
+    accepted = reference_yaml.child_of(content, '$accepted')
+    now = datetime.datetime.now(datetime.timezone.utc)
+    when = next(text for seconds in itertools.count()
+                if (text := f'{now + datetime.timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%SZ}') not in accepted)
+    reference_yaml.put(accepted, when, reference_yaml.flow(found.accepted))
+    for place in fresh:
+        (test, *keys, name), (leaf, provenance) = place, found.written[place]
+        entry = reference_yaml.child_of(content, test)
+        if '$index' not in entry:
+            reference_yaml.put(entry, '$index', reference_yaml.flow(found.index[test]))
+        origin = reference_yaml.child_of(reference_yaml.child_of(content, '$provenance'), test)
+        for key in keys:
+            entry = reference_yaml.child_of(entry, key)
+            origin = reference_yaml.child_of(origin, key)
+        reference_yaml.put(entry, name, reference_yaml.flow(leaf))
+        reference_yaml.put(origin, name, reference_yaml.flow({'accepted': when, **provenance}))
+    for place in found.vanishing:
+        reference_yaml.remove(content, place)
+        reference_yaml.remove(content['$provenance'], place)

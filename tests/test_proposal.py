@@ -1,0 +1,488 @@
+'''Proposed references: which sessions and nodes they are of, their bounds, what they would say of these sessions, what is written.'''
+
+import math
+
+import numpy as np
+import pytest
+import yaml
+from made_report import MACHINE, case, measurement, metric, result, write_report
+from scipy import stats
+from typer.testing import CliRunner
+
+from plumbline import archive, reference_bounds, reference_proposal, references
+from plumbline.cli import app
+from plumbline.errors import PlumblineError
+from plumbline.model import good_state, prediction, registry
+
+PORTABLE = '''
+Triad:
+  $index: [$partition, $environ, threads]
+  .*:
+    .*:
+      one:
+        of_limit.plain: [1.0, -0.2, 0.1, '1']
+        of_limit.nt: [1.0, -0.3, 0.1, '1']
+'''
+#: As ``references record`` wrote them, and one by hand.
+OLD = '''
+# what this comment says must stay
+Triad:
+  $index: [$partition, $environ, threads]
+  made:cpu:
+    gnu:
+      one:
+        bandwidth.gone: [500.0, -0.1, null, MB/s]
+        bandwidth.plain: [1100.0, -0.1, null, MB/s]
+        of_limit.plain: [0.9, -0.05, 0.2, '1']   # by hand
+    clang:
+      one:
+        bandwidth.plain: [900.0, -0.1, null, MB/s]
+Zebra:
+  $index: [$environ]
+  gnu: {time: [1.0, null, 0.1, s]}
+$provenance:
+  Triad:
+    made:cpu:
+      gnu:
+        one:
+          bandwidth.gone: &old {when: '2026-01-01', sessions: 1, n: 9, spread: 0.1, machine: {}, compiler: gcc}
+          bandwidth.plain: *old
+      clang:
+        one:
+          bandwidth.plain: *old
+'''
+WHERE = 'Triad/made:cpu/gnu/one/'
+PLAIN = ('Triad', 'made:cpu', 'gnu', 'one', 'bandwidth.plain')
+
+
+def session(root, number, *cases):
+    '''Archive one; its name.'''
+    return archive.archive(write_report(root / 'r.json', list(cases), start=1.8e9 + 86400 * number), root / 'archive').stem
+
+
+def triad(*metrics, **changed):
+    return case(plumbline=result(*metrics, level=None), **changed)
+
+
+def sessions(root, values=(1000.0,) * 5, make=lambda value: [triad(metric(value=value))]):
+    '''Archive one for each value; their names.'''
+    return [session(root, number, *make(value)) for number, value in enumerate(values)]
+
+
+def propose(root, **options):
+    return reference_proposal.propose(root / 'archive', 'made', root / 'made.yaml', **options)
+
+
+def leaves(found):
+    return {'/'.join(place): leaf for place, (leaf, _) in found.written.items()}
+
+
+# --- bounds -----------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('name, middle, deviation, possible, leaf', [
+    # At 1 %: 2.326 standard deviations of a normal distribution, 2.576 where there are two sides.
+    ('bandwidth', 31237.0, 0.02, (-math.inf, math.inf), [31240.0, -0.046, None, 'MB/s']),      # 1 - exp(-0.0465) = 0.0455
+    ('bandwidth', 31237.0, 0.001, (-math.inf, math.inf), [31240.0, -0.02, None, 'MB/s']),
+    ('latency', 1.5, 0.02, (-math.inf, math.inf), [1.5, None, 0.048, 'us']),                   # exp(0.0465) - 1 = 0.0476
+    ('of_limit', 0.88, 0.001, (0.65, 1.1), [0.88, -0.02, 0.25, '1']),
+    ('of_limit', 1.1, 0.001, (0.65, 1.1), [1.1, -0.02, 0.0, '1']),
+    ('of_median', 0.997, 0.001, (0.5, 1.0), [0.997, -0.02, 0.00301, '1']),                     # 1 stays possible
+    ('growth', 4.0, 0.001, (1.2, math.inf), [4.0, -0.7, 0.02, '1']),
+    ('redundancy', 1.5, 0.0001, (-math.inf, math.inf), [1.5, None, 0.005, '1']),
+    ('split_over_fused', 1.5, 0.02, (-math.inf, math.inf), [1.5, -0.051, 0.053, '1']),         # exp(-+0.0515) - 1
+    ('work', 1.0, 0.0001, (0.99, 1.02), [1.0, -0.005, 0.005, '1'])])
+def test_bounds_by_hand(name, middle, deviation, possible, leaf):
+    assert reference_bounds.leaf(name, prediction.Prediction(middle, deviation, 1e6), 0.01, possible) == leaf
+
+
+def test_a_metric_that_sees_too_little_is_no_reference():
+    # (2.326 + 1.645) x 0.58 = 2.303 = ln 10: a tenth of the speed is left, whichever way the metric says it.
+    for name in ('bandwidth', 'latency'):
+        assert reference_bounds.too_wide(name, prediction.Prediction(1.0, 0.579, 1e6), 0.01) is None
+        assert 'a loss of more than 90%' in reference_bounds.too_wide(name, prediction.Prediction(1.0, 0.581, 1e6), 0.01)
+
+
+def test_five_equal_sessions(tmp_path):
+    names = sessions(tmp_path)
+    found = propose(tmp_path)
+    # Of the prior (3, 0.08) and four differences of 0; the mean of five is not known better.
+    deviation = 0.08 * math.sqrt(3 / 7) * math.sqrt(1.2)
+    bound = math.ceil(1000 * (1 - math.exp(-stats.t.isf(0.005, 7) * deviation))) / 1000
+    assert leaves(found) == {WHERE + 'bandwidth.plain': [1000.0, -bound, None, 'MB/s']} and bound == 0.182
+    _, origin = found.written[PLAIN]
+    assert origin == {'compiler': 'gcc 12.2.0', 'n': 50, 'deviation': 0.0574, 'freedom': 7.0, 'sees': 0.26, 'measured': [1000.0] * 5}
+    assert found.accepted == {'sessions': names, 'false_alarms': 0.005, 'metrics': 1, 'machine': {
+        'cpu_model': 'Made-up CPU', 'kernel': '6.1.0', 'governor': None, 'microcode': None, 'huge_pages': 'madvise'}}
+    assert not (tmp_path / 'made.yaml').exists()
+
+
+def test_the_rate_is_divided_among_the_metrics_and_those_recorded_elsewhere(tmp_path):
+    (tmp_path / 'made.yaml').write_text(OLD)
+    sessions(tmp_path, make=lambda _: [triad(metric(), metric('bandwidth.nt'))])
+    found = propose(tmp_path)
+    assert found.accepted['metrics'] == 3       # these two, and clang's, which did not run
+    far = stats.t.isf(0.005 / 3, 7) * 0.08 * math.sqrt(3 / 7 * 1.2)
+    assert found.written[PLAIN][0][1] == pytest.approx(math.expm1(-far), abs=0.001)
+
+
+# --- which sessions ---------------------------------------------------------------------------------------------------------
+
+def test_fewer_than_five_are_refused_in_one_line(tmp_path):
+    sessions(tmp_path, make=lambda _: [triad(metric())], values=range(4))
+    bad = session(tmp_path, 4, triad(metric(verdict='FAIL', reason='it is slow')))
+    with pytest.raises(PlumblineError) as error:
+        propose(tmp_path)
+    text = str(error.value)
+    assert '4 sessions of made with these tests are of good state, references need 5; left out: ' + bad in text
+    assert '(FAIL: Triad %threads=one bandwidth.plain: it is slow); run reframe --mode daily' in text
+    assert ' 1 more time, or' in text and '\n' not in text
+    assert CliRunner().invoke(app, ['references', 'propose', 'made', '--archive', str(tmp_path / 'archive'), '--output',
+                                    str(tmp_path / 'made.yaml')]).exit_code != 0
+    assert propose(tmp_path, sessions=[bad[:12]]).sessions[-1] == bad
+
+
+def test_bad_sessions_are_left_out_with_the_reason(tmp_path):
+    good = sessions(tmp_path)
+    failed = session(tmp_path, 5, triad(metric()), case('Broken', result='fail', fail_phase='sanity', fail_reason='no'))
+    unstable = session(tmp_path, 6, triad(metric(verdict='UNSTABLE'), *(metric(f'bandwidth.{n}') for n in range(8))))
+    steady = session(tmp_path, 7, triad(metric(verdict='UNSTABLE'), *(metric(f'bandwidth.{n}') for n in range(9))))
+    elsewhere = session(tmp_path, -1, case(plumbline=result(metric(), level=None, machine={**MACHINE, 'cpu_model': 'Older CPU'})))
+    found = propose(tmp_path)
+    assert found.sessions == [*good, steady]
+    assert dict(found.left_out) == {
+        failed: 'FAIL: Broken: sanity: no', unstable: '1 of 9 metrics UNSTABLE',
+        elsewhere: 'another machine: Older CPU; the latest session ran on Made-up CPU'}
+    assert propose(tmp_path, sessions=[failed]).sessions == [*good, failed, steady]
+    assert propose(tmp_path, tests='^Triad').sessions == [*good, failed, steady]      # it failed in another test
+
+
+def test_as_many_as_asked_for_the_latest_first(tmp_path):
+    names = sessions(tmp_path, values=range(1, 8), make=lambda _: [triad(metric())])
+    assert propose(tmp_path, count=5).sessions == names[-5:]
+    assert propose(tmp_path, count=5, sessions=[names[0]]).sessions == [names[0], *names[-4:]]
+    with pytest.raises(PlumblineError, match='0 sessions are named 1999...; name one of the archive'):
+        propose(tmp_path, sessions=['1999'])
+
+
+def noisy(generator, names, middle, deviation=0.01):
+    return [metric(name, middle * float(np.exp(deviation * generator.standard_normal()))) for name in names]
+
+
+def test_an_odd_session_is_left_out_and_an_older_one_taken(tmp_path):
+    generator, names = np.random.default_rng(7), [f'bandwidth.{letter}' for letter in 'abcdefghijkl']
+    archived = sessions(tmp_path, [1000, 1000, 1000, 800, 1000, 1000, 1000],
+                        lambda middle: [triad(*noisy(generator, names, middle))])
+    found = propose(tmp_path, count=6)
+    assert found.sessions == archived[:3] + archived[4:]
+    (name, why), = found.left_out
+    assert name == archived[3] and 'odd: memory, one thread 20% worse than in the other sessions, most of all Triad/' in why
+    taken = propose(tmp_path, count=6, sessions=[archived[3]])
+    assert archived[3] in taken.sessions and not taken.left_out
+    assert all(taken.written[place][0][1] < leaf[1] for place, (leaf, _) in found.written.items())      # and bounds are wider
+
+
+def test_healthy_sessions_are_hardly_ever_odd():
+    '''30 machines whose sessions have moods: at 1 % a session is left out in 0.3 of them.'''
+    generator, odd = np.random.default_rng(8), 0
+    for _ in range(30):
+        scatter = 0.02 * np.exp(0.4 * generator.standard_normal((30, 1)))
+        values = np.exp(0.02 * generator.standard_normal((1, 6)) + scatter * generator.standard_normal((30, 6)))
+        odd += good_state.odd_session([series(row, name=str(number)) for number, row in enumerate(values)]) is not None
+    assert odd <= 2
+
+
+# --- nodes ------------------------------------------------------------------------------------------------------------------
+
+def series(values, nodes=('n1',), name='x', noise='memory', subsystem=registry.MEMORY_ALL):
+    '''Of values in the shape (sessions,) or (sessions, nodes).'''
+    values = np.reshape(values, (len(values), len(nodes)))
+    return good_state.Series(name, 'bandwidth', noise, subsystem,
+                             {f's{number}': dict(zip(nodes, map(float, row))) for number, row in enumerate(values)})
+
+
+def test_of_one_node_it_is_the_prediction_of_its_values():
+    values = [90.0, 100.0, 105.0, 98.0, 101.0]
+    assert series(values).expected((3, 0.05)) == prediction.predict(values, (3, 0.05))
+
+
+def test_the_scatter_of_nodes_by_hand():
+    one = series(np.exp([[0.0, 0.2], [0.0, 0.2]]), 'ab')
+    # Sessions alike; within each 2 x 0.1^2 of one degree of freedom, of which the mean of two nodes has half.
+    assert one.scatter == (pytest.approx(0.01), pytest.approx(1.0))
+    between = series(np.exp([[0.0, 0.2], [0.1, 0.3]]), 'ab').scatter
+    # The medians of two are the means of 1 and exp(0.2), 0.1 apart: variance 0.005 of one degree of freedom.
+    assert between == (pytest.approx(0.015), pytest.approx(0.015**2 / (0.005**2 + 0.01**2)))
+    assert series([100.0]).scatter == (0.0, 0)
+
+
+def fleet(generator, nodes, factors, count=6, metrics=12, deviation=0.01):
+    return [series(100 * np.array(factors) * np.exp(deviation * generator.standard_normal((count, len(nodes)))), nodes, f'm{number}')
+            for number in range(metrics)]
+
+
+def test_a_node_that_differs_is_named():
+    nodes, generator = [f'n{number}' for number in range(1, 5)], np.random.default_rng(9)
+    assert good_state.odd_nodes(fleet(generator, nodes, [1, 1, 1, 1])) == []
+    odd, = good_state.odd_nodes(fleet(generator, nodes, [1, 1, 0.92, 1]))
+    assert odd.name == 'n3' and odd.change == pytest.approx(-0.08, abs=0.02)
+    assert good_state.odd_nodes(fleet(generator, nodes, [1, 1, 0.97, 1], deviation=0.05)) == []      # within what sessions scatter
+    assert good_state.odd_nodes(fleet(generator, nodes, [1, 1, 0.985, 1], deviation=0.001)) == []    # of no interest
+
+
+def test_of_two_nodes_that_differ_both_are():
+    found = good_state.odd_nodes(fleet(np.random.default_rng(10), ['n1', 'n2'], [1, 0.9]))
+    assert {odd.name for odd in found} == {'n1', 'n2'}
+
+
+def test_an_odd_node_does_not_enter_silently(tmp_path):
+    generator, names = np.random.default_rng(11), [f'bandwidth.{letter}' for letter in 'abcd']
+    sessions(tmp_path, make=lambda _: [
+        triad(*noisy(generator, names, 1000 * factor), name=f'Triad %threads=one %.nid={node}', job_nodelist=[node])
+        for node, factor in (('n1', 1.0), ('n2', 1.0), ('n3', 0.92))])
+    found = propose(tmp_path)
+    odd, = found.nodes
+    assert odd.name == 'n3' and odd.change == pytest.approx(-0.08, abs=0.03)
+    assert all(leaf[0] == pytest.approx(1000, rel=0.02) for leaf in leaves(found).values())
+    pooled = propose(tmp_path, nodes=['n3'])
+    assert not pooled.nodes and all(pooled.written[place][0][1] < leaf[1] for place, (leaf, _) in found.written.items())
+
+
+def test_repeats_on_a_node_are_one_value(tmp_path):
+    sessions(tmp_path, make=lambda _: [triad(metric(value=value), name=f'Triad %threads=one %.repeat_no={number}')
+                                       for number, value in enumerate((900.0, 1000.0, 1020.0))])
+    found = propose(tmp_path)
+    assert found.written[PLAIN][1]['measured'] == [1000.0] * 5 and found.written[PLAIN][1]['n'] == 150
+
+
+# --- states -----------------------------------------------------------------------------------------------------------------
+
+def test_states_have_references_of_their_own(tmp_path):
+    near, far = {'core_to_core.0': 2e-8}, {'core_to_core.0': 1.2e-7}
+
+    def make(value):
+        other = {'state': near, 'value': 500.0, 'n': 4, 'spread': 0.01, 'interval': [490.0, 510.0], 'samples': [500.0] * 4,
+                 'rounds': [0, 1, 2, 3]}
+        return [triad(metric(state=far, **({'states': [other]} if value else {})))]
+    sessions(tmp_path, [1, 0, 1, 1, 0], make)
+    _, origin = propose(tmp_path).written[PLAIN]
+    assert origin['state'] == far and origin['measured'] == [1000.0] * 5
+    other, = origin['states']
+    assert other['state'] == near and other['reference'][0] == 500.0 and other['n'] == 12
+    assert other['measured'] == [500.0, None, 500.0, 500.0, None]
+    # Two metrics that scatter by nothing leave the prior: (3, 0.08) and 2 degrees of freedom, 3 values.
+    assert other['deviation'] == pytest.approx(0.08 * math.sqrt(3 / 5 * 4 / 3), rel=0.01) and other['freedom'] == 5
+    reference_proposal.accept(propose(tmp_path))
+    assert references.load(tmp_path / 'made.yaml')
+
+
+# --- how they would have fared ----------------------------------------------------------------------------------------------
+
+def test_each_session_is_left_out_of_its_own_references(tmp_path):
+    names = sessions(tmp_path, [1000.0] * 5 + [780.0])
+    found = propose(tmp_path, sessions=names[5:])
+    assert not found.in_sample
+    (place, value, leaf), = found.failing[names[5]]
+    # Without it five equal ones are left, as above: 0.182 below 1000; with it the bound lies far below 780.
+    assert place == PLAIN and value == 780.0 and leaf == [1000.0, -0.182, None, 'MB/s']
+    assert [len(found.failing[name]) for name in names[:5]] == [0] * 5
+    assert found.written[PLAIN][0][0] * (1 + found.written[PLAIN][0][1]) < 780
+
+
+def test_of_five_sessions_in_sample(tmp_path):
+    sessions(tmp_path)
+    found = propose(tmp_path)
+    assert found.in_sample and not any(found.failing.values())
+
+
+# --- what is said, what is written ------------------------------------------------------------------------------------------
+
+def command(root, *arguments):
+    done = CliRunner().invoke(app, ['references', *arguments, '--archive', str(root / 'archive'), '--output', str(root / 'made.yaml')])
+    assert done.exit_code == 0, done.output + str(done.exception)
+    return done.output
+
+
+def test_propose_says_what_would_change_and_accept_writes_it(tmp_path):
+    (tmp_path / 'made.yaml').write_text(OLD)
+    names = sessions(tmp_path, make=lambda _: [triad(metric(), metric('bandwidth.nt', 2e-5, 's'))])
+    out = command(tmp_path, 'propose', 'made')
+    assert (tmp_path / 'made.yaml').read_text() == OLD
+    for line in (f"sessions used (5): {', '.join(names)}", 'references: 1 new, 1 changed, 0 unchanged, 1 vanishing',
+                 f'  changed: {WHERE}bandwidth.plain: 1100 -> 1000 MB/s (-9.1%), sees 29%', f'  vanishing: {WHERE}bandwidth.gone: 500',
+                 'of these 5 sessions 0 would FAIL a metric, 0.025 expected (in sample: too few to leave each out of its own references)',
+                 'nothing is written; plumbline references accept, with the same options, writes it'):
+        assert line in out.splitlines(), out
+    assert 'with a probability of 0.5%, divided among 3 metrics' in out and '  memory: 2 metrics, 8.0% between sessions' in out
+
+    assert '2 references from 5 sessions: ' in command(tmp_path, 'accept', 'made')
+    text, content = (tmp_path / 'made.yaml').read_text(), references.load(tmp_path / 'made.yaml')
+    assert '# what this comment says must stay' in text and '# by hand' in text
+    assert list(content) == ['Triad', 'Zebra', '$accepted', '$provenance']
+    of_gnu = content['Triad']['made:cpu']['gnu']['one']
+    assert list(of_gnu) == ['bandwidth.nt', 'bandwidth.plain', 'of_limit.plain'] and of_gnu['bandwidth.nt'][0] == 2e-5
+    assert content['Triad']['made:cpu']['clang']['one']['bandwidth.plain'] == [900.0, -0.1, None, 'MB/s']
+    (when, accepted), = content['$accepted'].items()
+    assert accepted['sessions'] == names
+    origin = content['$provenance']['Triad']['made:cpu']['gnu']['one']
+    assert set(origin) == {'bandwidth.nt', 'bandwidth.plain'} and origin['bandwidth.plain']['accepted'] == when
+    references.check(tmp_path / 'made.yaml')
+
+    assert 'as they stand there' in command(tmp_path, 'accept', 'made') and (tmp_path / 'made.yaml').read_text() == text
+    session(tmp_path, 5, triad(metric(value=1010.0), metric('bandwidth.nt', 2e-5, 's')))
+    assert 'references: 0 new, 2 changed' in command(tmp_path, 'accept', 'made')
+    assert len(references.load(tmp_path / 'made.yaml')['$accepted']) == 2
+
+
+def test_the_largest_loss_is_first(tmp_path):
+    sessions(tmp_path, make=lambda _: [triad(metric('bandwidth.a'), metric('time.b', 1.0, 's'), metric('bandwidth.c'))])
+    reference_proposal.accept(propose(tmp_path))
+    for number in range(5, 10):
+        session(tmp_path, number, triad(metric('bandwidth.a', 1500.0), metric('time.b', 1.2, 's'), metric('bandwidth.c', 950.0)))
+    assert [place[-1] for place in propose(tmp_path, count=5).changed] == ['time.b', 'bandwidth.c', 'bandwidth.a']
+
+
+def test_what_vanishes_leaves_no_empty_mapping(tmp_path):
+    (tmp_path / 'made.yaml').write_text('''
+Triad:
+  $index: [$partition, $environ, threads]
+  made:cpu: {gnu: {one: {bandwidth.gone: [500.0, -0.1, null, MB/s]}}}
+$provenance:
+  Triad: {made:cpu: {gnu: {one: {bandwidth.gone: {when: '2026', sessions: 1, n: 9, spread: 0.1, machine: {}, compiler: gcc}}}}}
+''')
+    sessions(tmp_path, make=lambda _: [triad(metric(value=float('nan'), verdict='NO REFERENCE')), case('Copy %threads=one', result(metric(), level=None))])
+    reference_proposal.accept(propose(tmp_path))
+    content = references.load(tmp_path / 'made.yaml')
+    assert set(content) - {'$accepted'} == set(content['$provenance']) | {'$provenance'} == {'Copy', '$provenance'}
+
+
+def test_merged_references_are_found_by_reframe(tmp_path, monkeypatch):
+    from test_references import reframe_lookup, reframe_test
+    (tmp_path / 'portable.yaml').write_text(PORTABLE)
+    sessions(tmp_path, make=lambda _: [triad(metric(), metric('of_limit.nt', 0.88, '1'))])
+    reference_proposal.accept(propose(tmp_path))
+    path = references.write_merged(tmp_path, 'made', folder=tmp_path)
+    found = reframe_lookup(path, reframe_test(monkeypatch, 'made:cpu', 'gnu', threads='one'))
+    assert found['bandwidth.plain'][0] == 1000.0 and found['of_limit.nt'][::2] == [0.88, 0.25]
+    assert found['of_limit.plain'] == [1.0, -0.2, 0.1, '1']
+
+
+# --- what gets no reference -------------------------------------------------------------------------------------------------
+
+def test_level_and_parameters_are_keys(tmp_path):
+    sessions(tmp_path, make=lambda _: [case('Triad %stride=8 %threads=one', result(metric(), level='L1'))])
+    assert leaves(propose(tmp_path)).keys() == {'Triad/made:cpu/gnu/one/L1/bandwidth.plain'}
+    (tmp_path / 'portable.yaml').write_text('Triad:\n  $index: [$system, stride]\n')
+    assert leaves(propose(tmp_path)).keys() == {'Triad/made/8/bandwidth.plain'}
+
+
+def test_index_that_does_not_tell_tests_apart(tmp_path):
+    sessions(tmp_path, make=lambda _: [case(f'Triad %stride={n}', result(metric())) for n in (1, 8)])
+    with pytest.raises(PlumblineError, match='stride=1 and .*stride=8 have the same keys'):
+        propose(tmp_path)
+    (tmp_path / 'portable.yaml').write_text('Triad:\n  $index: [colour]\n')
+    with pytest.raises(PlumblineError, match="names 'colour', which the archive does not hold"):
+        propose(tmp_path)
+
+
+def test_what_gets_no_reference_is_listed(tmp_path):
+    names = sessions(tmp_path, make=lambda value: [triad(
+        metric(), metric('bandwidth.noisy', value), metric('bandwidth.nan', value=float('nan'), verdict='NO REFERENCE'),
+        metric('efficiency.zero', value=0.0, unit='1', verdict='NO REFERENCE'),
+        metric('bandwith.typo'), metric('flops.vm', unit='Mflop/s', verdict='NO REFERENCE', reason='not judged: quota'),
+        *([metric('bandwidth.seldom')] if value < 50 else []),
+        metric('of_limit.plain', 0.5, '1', verdict='FAIL', reference_from='portable.yaml'))], values=[1.0, 10.0, 100.0, 1e3, 1e4])
+    found = propose(tmp_path, sessions=names)
+    assert list(leaves(found)) == [WHERE + 'bandwidth.plain']
+    assert {what.removeprefix(WHERE): why.split(':')[0].split(',')[0] for what, why in found.skipped} == {
+        'bandwidth.noisy': 'only a loss of more than 90% would be seen', 'bandwidth.nan': 'a value is missing or not a number',
+        'efficiency.zero': 'not a positive finite value', 'Triad %threads=one bandwith.typo': 'its metric is not in the registry',
+        'flops.vm': 'not judged', 'bandwidth.seldom': '2 of 5 sessions have it', 'of_limit.plain': 'it fails the portable reference'}
+
+
+def test_only_last_runs_count(tmp_path):
+    for number in range(5):
+        runs = [[triad(metric(value=1.0, verdict='FAIL'), result='fail', fail_phase='performance')], [triad(metric(value=2.0))]]
+        archive.archive(write_report(tmp_path / 'r.json', *runs, start=1.8e9 + 86400 * number), tmp_path / 'archive')
+    assert propose(tmp_path).written[PLAIN][0][0] == 2.0
+
+
+def test_bad_requests(tmp_path):
+    with pytest.raises(PlumblineError, match='no session of made'):
+        propose(tmp_path)
+    sessions(tmp_path, make=lambda _: [triad(metric(value=float('nan'), verdict='NO REFERENCE'))])
+    with pytest.raises(PlumblineError, match='nothing to record, all 1 metrics were skipped'):
+        propose(tmp_path)
+    with pytest.raises(PlumblineError, match='0 sessions of made with these tests'):
+        propose(tmp_path, tests='Nothing')
+    with pytest.raises(PlumblineError, match='not a pattern'):
+        propose(tmp_path, tests='(')
+    with pytest.raises(PlumblineError, match='portable.yaml is written by hand'):
+        reference_proposal.propose(tmp_path, 'made', tmp_path / 'portable.yaml')
+
+
+@pytest.mark.parametrize('wrong, peaks, message', [
+    (metric('bandwidth.nt', 1300.0, limit=1000.0), None, "1300 MB/s is above 1100 MB/s, the most by the machine's own limit"),
+    (metric('of_limit.nt', 1.2, '1'), None, '1.2 is above 1.1, the most that any hardware gives'),
+    (metric('of_time', 1.01, '1'), None, '1.01 is above 1, the most'),
+    (metric('bandwidth.memory', 1200.0), {'memory/one': 1100.0, 'memory': 5000.0},
+     'above the hardware limit of memory/one, 1100 MB/s'),
+    (metric('bandwidth.nt.memory', 1200.0), {'memory': 1100.0}, 'hardware limit of memory')])
+def test_what_no_hardware_gives_is_left_out_alone(tmp_path, wrong, peaks, message):
+    nt = measurement(variant='nt', traffic=1e9)
+    sessions(tmp_path, make=lambda _: [case('Triad %threads=one', result(metric(), wrong, level=None, records=[nt]))])
+    found = propose(tmp_path, peaks=peaks)
+    assert list(leaves(found)) == [WHERE + 'bandwidth.plain']
+    (what, why), = found.skipped
+    assert what == WHERE + wrong['name'] and message in why and '\n' not in why
+
+
+def test_a_machine_that_leaves_write_allocates_out_can_record(tmp_path):
+    '''By the portable bounds, and without any by what the record says of its traffic.'''
+    fill, plain = measurement(variant='fill', traffic=2e9, traffic_least=1e9), measurement(traffic=1.25e9, traffic_least=1e9)
+    (tmp_path / 'portable.yaml').write_text(PORTABLE.replace('-0.2, 0.1', '-0.2, 0.375'))
+    sessions(tmp_path, make=lambda _: [case('Triad %threads=one', result(
+        metric('of_limit.plain', 1.25, '1', record=1), metric('bandwidth.plain', 1000.0, limit=1000.0, record=1),
+        metric('of_limit.fill', 1.9, '1', record=0), metric('of_limit.nt', 1.9, '1'), level=None, records=[fill, plain]))])
+    found = propose(tmp_path)
+    assert {name.removeprefix(WHERE): leaf[::2] for name, leaf in leaves(found).items()} == {
+        'of_limit.plain': [1.25, 0.1], 'of_limit.fill': [1.9, 0.1579], 'bandwidth.plain': [1000.0, None]}
+    assert found.skipped == [(WHERE + 'of_limit.nt', '1.9 is above 1.1, the most that any hardware gives; the model, the '
+                              'measurement or the peak is wrong')]
+    reference_proposal.accept(found)
+    references.check(tmp_path / 'made.yaml')
+
+
+def test_reuse_in_cache_raises_the_limit(tmp_path):
+    blocked = measurement(variant='blocked', bytes=3e9, traffic=1e9)
+    sessions(tmp_path, make=lambda _: [case('Triad %threads=one', result(
+        metric('bandwidth.blocked', 2900.0, limit=1000.0), level=None, records=[blocked]))])
+    assert propose(tmp_path).written
+
+
+# --- the file ---------------------------------------------------------------------------------------------------------------
+
+def test_files_of_record_still_load(tmp_path):
+    (tmp_path / 'made.yaml').write_text(OLD.replace('compiler: gcc}', 'compiler: gcc, state: {core_to_core.0: 2.0e-8}, states: []}'))
+    content = references.load(tmp_path / 'made.yaml')
+    assert content['Triad']['made:cpu']['gnu']['one']['bandwidth.plain'][0] == 1100.0
+    merged = references.write_merged(tmp_path, 'made', 'Triad', tmp_path)
+    assert 'core_to_core.0' in open(merged).read()
+
+
+@pytest.mark.parametrize('change, message', [
+    (lambda content, origin: origin.update(accepted='2026-01-01T00:00:00Z'), r'bandwidth.plain: accepted .* is not in \$accepted'),
+    (lambda content, origin: origin['measured'].append(1.0), 'measured has not one value for each of the 5 sessions'),
+    (lambda content, origin: origin.pop('deviation'), "'deviation' is a required property"),
+    (lambda content, origin: origin.update(freedom=0), 'degrees of freedom'),
+    (lambda content, origin: next(iter(content['$accepted'].values()))['sessions'].pop(), 'five at least'),
+    (lambda content, origin: next(iter(content['$accepted'].values())).update(false_alarms=1.5), 'any metric of it FAILs'),
+    (lambda content, origin: content['$accepted'].update(today={}), 'does not match')])
+def test_provenance_out_of_order_is_refused(tmp_path, change, message):
+    sessions(tmp_path)
+    reference_proposal.accept(propose(tmp_path))
+    content = yaml.safe_load((tmp_path / 'made.yaml').read_text())
+    change(content, content['$provenance']['Triad']['made:cpu']['gnu']['one']['bandwidth.plain'])
+    (tmp_path / 'made.yaml').write_text(yaml.safe_dump(content))
+    with pytest.raises(PlumblineError, match=message) as error:
+        references.load(tmp_path / 'made.yaml')
+    assert '\n' not in str(error.value)
