@@ -122,6 +122,8 @@ def test_twelve_metrics_that_agree_fail_though_each_passes():
     assert found.subsystems[0].change == pytest.approx(-0.08) and len(found.changed) >= 10
     assert report.exit_status(rows) == 1
     told = _terminal(rows)
+    assert '48 PASS, 0 FAIL, 0 UNSTABLE, 0 NO REFERENCE, 0 not measured; subsystems: 1 FAIL, 3 PASS' in told.splitlines()[1]
+    assert any('memory, all threads: rates and times' in line and line.endswith('FAIL') for line in told.splitlines()[:4])
     assert 'memory, all threads: rates and times' in told and '8.0% worse than in 5 sessions' in told
     assert 'Probably worse than before' in told and 'and 4 more' in told
     assert '8.0% worse than in 5 sessions' in page.page(rows)

@@ -36,10 +36,12 @@ def render(rows, console):
     out = _Printer(console)
     verdicts, left_out = lines.verdict_lines(rows), lines.not_measured(rows)
     out.line(Text(_heading(rows)))
-    out.line(_summary(verdicts, left_out))
+    session = subsystems.judge(verdicts)
+    out.line(_summary(verdicts, left_out, session))
     _caches(verdicts, out)
     if not any(quantity.known(line.value) for line in verdicts):
         out.line(Text("NOTHING WAS MEASURED: this is not a pass", "bold red"))
+    _subsystems(session, out)
     unjudged = [line for line in verdicts if line.verdict == "NO REFERENCE"]
     if len(unjudged) <= MOST_UNJUDGED:
         listed, unjudged = verdicts, []
@@ -51,9 +53,7 @@ def render(rows, console):
     _left_out(left_out, out)
     _rerun(verdicts, out)
     if verdicts:
-        session = subsystems.judge(verdicts)
-        _subsystems(session, out)
-        out.line(_summary(verdicts, left_out))
+        out.line(_summary(verdicts, left_out, session))
         out.paragraph(subsystems.speed(session), indent="")
 
 
@@ -88,11 +88,14 @@ def _heading(rows):
     return f"{names('system')}:{names('partition')}  {where}  {row['started']:%Y-%m-%d %H:%M} UTC  {names('environ')}"
 
 
-def _summary(verdicts, left_out):
+def _summary(verdicts, left_out, session):
     counts, text = lines.count(verdicts, left_out), Text()
     for part in lines.summary(verdicts, left_out).split(", "):
         name = part.split(" ", 1)[1]
         text.append(", " if text else "").append(part, STYLE[name] if counts[name] else "")
+    of_subsystems = Counter(one.verdict for one in session.subsystems if one.count)
+    for number, verdict in enumerate(sorted(of_subsystems, key=list(STYLE).index)):
+        text.append("; subsystems: " if number == 0 else ", ").append(f"{of_subsystems[verdict]} {verdict}", STYLE[verdict])
     return text
 
 
