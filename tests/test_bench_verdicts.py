@@ -115,7 +115,8 @@ def test_a_benchmark_that_is_broken_off_leaves_nothing(name, number, tmp_path):
     with provoked(FAULTS[name].provoke, tmp_path):
         pass
     begun(tmp_path)
-    process = subprocess.Popen([sys.executable, '-c', INTERRUPTED.format(folder=str(tmp_path), name=name)], stdout=subprocess.PIPE, text=True)
+    program = INTERRUPTED.format(folder=str(tmp_path), name=name)
+    process = subprocess.Popen([sys.executable, '-c', program], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == 'measuring\n'
     started = children(process.pid)
     assert len(started) == (2 if name == 'shared' else 1) and bool(groups(process.pid)) == (name == 'quota50')
@@ -183,18 +184,14 @@ def test_what_cannot_be_provoked_says_why(tmp_path, monkeypatch):
 
 def begun(folder):
     '''A benchmark whose references are there.'''
-    place = session.Place(folder)
-    for number in range(1, verdicts.REFERENCES + 1):
-        place.path('reference', number).parent.mkdir(exist_ok=True, parents=True)
-        place.path('reference', number).write_text('{}')
     (folder / 'references').mkdir()
     (folder / 'references/localhost.yaml').write_text('{}')
 
 
 def test_sessions_with_and_without_a_fault_take_turns():
-    assert verdicts.plan(3, 1, ['a', 'b', 'c'])[verdicts.REFERENCES:] == ['null', 'a', 'null', 'b', 'null', 'c']
-    assert verdicts.plan(2, 2, ['a', 'b'])[verdicts.REFERENCES:] == ['null', 'a', 'b', 'null', 'a', 'b']
-    assert verdicts.plan(1, 0, ['a']) == ['reference'] * 5 + ['null'] and verdicts.plan(0, 0, ['a']) == []
+    assert verdicts.plan(3, 1, ['a', 'b', 'c']) == ['null', 'a', 'null', 'b', 'null', 'c']
+    assert verdicts.plan(2, 2, ['a', 'b']) == ['null', 'a', 'b', 'null', 'a', 'b']
+    assert verdicts.plan(1, 0, ['a']) == ['null'] and verdicts.plan(0, 0, ['a']) == []
 
 
 def test_what_was_run_is_not_run_again(tmp_path, monkeypatch):
@@ -208,12 +205,37 @@ def test_what_was_run_is_not_run_again(tmp_path, monkeypatch):
     monkeypatch.setattr(session.Place, 'measure', measure)
     monkeypatch.setattr(verdicts, 'lines', lambda place: [])
     begun(tmp_path)
+    (tmp_path / 'sessions').mkdir()
     verdicts.run(tmp_path, 2, 1, ['affinity'] if len(faults.our_cpus()) > 1 else ['pages'])
     first = len(run)
     assert first == 3
     verdicts.run(tmp_path, 2, 1, ['pages'])
     verdicts.run(tmp_path, 3, 0)
     assert run[-1] == ('null', 3) and run.count(('null', 1)) == 1
+
+
+def test_the_first_sessions_become_references_as_soon_as_they_are_good_enough(tmp_path, monkeypatch):
+    run = []
+
+    def measure(place, kind, number):
+        run.append((kind, number))
+        return session.Session(kind, number, 0, None, 0.0, 1.0, '')
+
+    def accept(place):
+        if run[-1][1] < good:
+            return 'too few'
+        begun(tmp_path)
+
+    monkeypatch.setattr(session.Place, 'measure', measure)
+    monkeypatch.setattr(session.Place, 'accept', accept)
+    monkeypatch.setattr(verdicts, 'lines', lambda place: [])
+    good = 99
+    with pytest.raises(PlumblineError, match='10 sessions make no references: too few'):
+        verdicts.run(tmp_path, 1, 0)
+    run.clear()
+    good = 6
+    verdicts.run(tmp_path, 1, 0)
+    assert run == [*(('reference', number) for number in range(1, 7)), ('null', 1)]
 
 
 def test_a_fault_that_cannot_be_provoked_is_told_and_the_others_are_tried(tmp_path, monkeypatch):
@@ -227,7 +249,7 @@ def test_a_fault_that_cannot_be_provoked_is_told_and_the_others_are_tried(tmp_pa
     monkeypatch.setattr(verdicts, 'lines', lambda place: [str(place.not_tried())])
     told = []
     verdicts.run(tmp_path, 0, 1, ['hog'], told.append)
-    assert told == ['6 of 6: hog 1: not tried: no such thing', "{'hog': 'no such thing'}"]
+    assert told == ['1 of 1: hog 1: not tried: no such thing', "{'hog': 'no such thing'}"]
     with pytest.raises(PlumblineError, match='cat: no such fault; there are quota50'):
         verdicts.run(tmp_path, 0, 1, ['cat'])
 
@@ -242,7 +264,8 @@ def test_a_session_is_a_real_run_in_a_folder_of_its_own(tmp_path, programs, buil
     assert 'report: ' in ended.said and not (tmp_path / 'users').exists()
     assert place.sessions() == [ended]
     seen = table.look(place, ended)
-    assert {(metric, where[1]) for (_, _, metric), where in seen.values.items()} >= {('bandwidth.memory', registry.MEMORY_ONE), ('flops.L1', registry.L1)}
+    assert seen.values['node_speed %threads=one', 'gnu', 'bandwidth.memory'][1:] == (registry.MEMORY_ONE, registry.MORE)
+    assert seen.values['node_speed %threads=one', 'gnu', 'flops.L1'][1] == registry.L1
     assert any('Nothing changed: exit code 0 in' in line for line in table.lines(place))
 
 
@@ -282,7 +305,8 @@ def test_the_row_of_a_fault(monkeypatch):
     monkeypatch.setitem(FAULTS, 'hog', faults.Fault('hog', (registry.MEMORY_ONE,), 'other processes', None))
     fail = (line('bandwidth.plain'), registry.MEMORY_ONE)
     found = [seen(50, 1, 1, [fail], 'other processes'), seen(60, 1, 1, [fail]), seen(60, 1, 3), seen(100, 1)]
-    assert table._row('hog', found, [seen(100, 1)]) == ['hog', '40 % memory, one thread', '2 of 4', '0: 1, 1: 2, 3: 1', 'metric 2', '1', '2']
+    assert table._row('hog', found, [seen(100, 1)]) == [
+        'hog', '40 % memory, one thread', '2 of 4', '0: 1, 1: 2, 3: 1', 'metric 2', '1', '2']
 
 
 def test_the_table_is_restructured_text():

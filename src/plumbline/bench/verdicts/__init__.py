@@ -6,25 +6,25 @@ import signal
 import sys
 
 from plumbline.bench.verdicts.faults import FAULTS, NotHere
-from plumbline.bench.verdicts.session import Place
+from plumbline.bench.verdicts.session import REFERENCES, Place
 from plumbline.bench.verdicts.table import NULL, REFERENCE, lines
 from plumbline.errors import PlumblineError
 
-#: Sessions that become the references.
-REFERENCES = 5
+#: Sessions after which there must be references.
+MOST_REFERENCES = 2 * REFERENCES
 
 __all__ = ['FAULTS', 'Place', 'lines', 'plan', 'run']
 
 
 def plan(null, faults, names):
-    '''The kinds of the sessions in their order: what drifts hits all alike.
+    '''The kinds of the sessions in their order, references left out: what drifts hits all alike.
 
     :arg null: how many without a fault; :arg faults: how many of each fault.
     '''
     provoked = [name for _ in range(faults) for name in names]
     quiet = [(number / null, NULL) for number in range(null)]
     spread = [((number + 0.5) / len(provoked), name) for number, name in enumerate(provoked)]
-    return [REFERENCE] * REFERENCES * bool(quiet or spread) + [kind for _, kind in sorted([*quiet, *spread], key=lambda item: item[0])]
+    return [kind for _, kind in sorted([*quiet, *spread], key=lambda item: item[0])]
 
 
 def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True)):
@@ -36,21 +36,30 @@ def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True)
     unknown = sorted(set(only) - set(FAULTS))
     if unknown:
         raise PlumblineError(f"{unknown[0]}: no such fault; there are {', '.join(FAULTS)}")
-    place, numbers = Place(folder), {}
+    place, numbers, order = Place(folder), {}, plan(null, faults, only or FAULTS)
     with _terminated_as_interrupted():
-        order = plan(null, faults, only or FAULTS)
+        if order and not place.has_references:
+            _become_references(place, tell)
         for count, kind in enumerate(order, 1):
             numbers[kind] = numbers.get(kind, 0) + 1
-            if kind != REFERENCE and not place.has_references:
-                place.accept(REFERENCES)
-            if not place.path(kind, numbers[kind]).exists():
-                tell(f'{count} of {len(order)}: {_one(place, kind, numbers[kind])}')
+            _unless_there(place, kind, numbers[kind], lambda text: tell(f'{count} of {len(order)}: {text}'))
     for line in lines(place):
         tell(line)
 
 
-def _one(place, kind, number):
-    '''Run a session; what to say of it.'''
+def _become_references(place, tell):
+    for number in range(1, MOST_REFERENCES + 1):
+        _unless_there(place, REFERENCE, number, tell)
+        refused = place.accept() if number >= REFERENCES else None
+        if place.has_references:
+            return
+    raise PlumblineError(f'{place.folder}: {number} sessions make no references: {refused}')
+
+
+def _unless_there(place, kind, number, tell):
+    '''Run a session unless it was run before; say what it was.'''
+    if place.path(kind, number).exists():
+        return
     try:
         if kind not in FAULTS:
             session = place.measure(kind, number)
@@ -61,8 +70,8 @@ def _one(place, kind, number):
             place.tried(kind)
     except NotHere as reason:
         place.tried(kind, str(reason))
-        return f'{kind} {number}: not tried: {reason}'
-    return f'{kind} {number}: exit code {session.exit}, {session.seconds:.0f} s'
+        return tell(f'{kind} {number}: not tried: {reason}') if number == 1 else None
+    tell(f'{kind} {number}: exit code {session.exit}, {session.seconds:.0f} s')
 
 
 @contextlib.contextmanager

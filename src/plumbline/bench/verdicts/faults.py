@@ -214,7 +214,8 @@ def flags(folder, words, needs=''):
     if needs and needs not in Path('/proc/cpuinfo').read_text().split():
         raise NotHere(f'this CPU has no {needs}')
     name = re.sub(r'\W', '', words)
-    scripts = {command: f'exec {shlex.quote(shutil.which(command))} "$@" {words}' for command in map(_compiler().get, ('cc', 'ftn')) if command}
+    commands = filter(None, map(_compiler().get, ('cc', 'ftn')))
+    scripts = {command: f'exec {shlex.quote(shutil.which(command))} "$@" {words}' for command in commands}
     # A cache of its own: of what an MPI's wrapper calls, a build's key knows the name only.
     yield Launch({'PATH': _stand_ins(folder / 'commands' / name, scripts), 'PLUMBLINE_BUILDS': str(folder / f'builds-{name}')})
 
@@ -288,7 +289,7 @@ class Fault:
     :attr what: for people.
     :attr subsystems: of the registry, that it makes slower.
     :attr cause: pattern of a text that names it.
-    :attr provoke: function folder -> context manager, which raises :class:`NotHere`.
+    :attr provoke: function folder -> context manager, which raises :class:`NotHere` where that cannot be.
     '''
     what: str
     subsystems: tuple
@@ -297,25 +298,31 @@ class Fault:
 
 
 _MEMORY = (registry.MEMORY_ONE, registry.MEMORY_ALL)
-_ALL = (registry.CORE, registry.L1, registry.L2, registry.L3, *_MEMORY, registry.CPU_TIME)
-_QUOTA = r'cgroup (that throttles|grants)'
+_CACHES = (registry.L1, registry.L2)
+_ALL = (registry.CORE, *_CACHES, registry.L3, *_MEMORY, registry.CPU_TIME)
+_MESSAGES = (registry.MESSAGES_SHM,)
+
+_QUOTA, _OTHERS, _CODE = r'cgroup (that throttles|grants)', 'other processes', r'optimi[sz]|vectori[sz]|SIMD|scalar|AVX|-O1|128 bits'
+_ALONE = r'there (is|are) (1|one)\b|one CPU|CPUs? .*allowed'
+
+
+def _eager(family):
+    return family.eager.filled(value=EAGER), {}
+
 
 #: Name -> :class:`Fault`.
-FAULTS = {
-    'quota50': Fault('CPU quota of 50 %', _ALL, _QUOTA, functools.partial(quota, share=0.5)),
-    'quota80': Fault('CPU quota of 80 %', _ALL, _QUOTA, functools.partial(quota, share=0.8)),
-    'quota90': Fault('CPU quota of 90 %', _ALL, _QUOTA, functools.partial(quota, share=0.9)),
-    'hog': Fault('memory hog on the last core', (*_MEMORY, registry.CPU_TIME), 'other processes', functools.partial(neighbour, program=_HOG, place=-1)),
-    'shared': Fault('busy loop on the first core', _ALL, 'other processes', functools.partial(neighbour, program=_BUSY, place=0)),
-    'affinity': Fault('one CPU for all threads', (registry.MEMORY_ALL, registry.CPU_TIME, registry.MESSAGES_SHM), r'CPUs? .*(allowed|may be used)|one CPU|there is 1',
-                      one_cpu),
-    'pages': Fault('huge pages off', (*_MEMORY, registry.LATENCY), 'huge pages? ', base_pages),
-    'domain': Fault('all pages in one NUMA domain', (registry.MEMORY_ALL,), 'NUMA', one_domain),
-    'O1': Fault('-O1 for -O3', (registry.L1, registry.L2, *_MEMORY), r'-O1|optimi[sz]|vectori[sz]|SIMD|scalar', functools.partial(flags, words='-O1')),
-    'avx': Fault('a compiler without AVX', (registry.L1, registry.L2, registry.CORE), r'AVX|SIMD|128 bits|vectori[sz]',
-                 functools.partial(flags, words='-mno-avx', needs='avx')),
-    'tcp': Fault('MPI by TCP, not shared memory', (registry.MESSAGES_SHM,), 'TCP|loopback', functools.partial(messages, name='tcp', settings=_by_tcp)),
-    'eager': Fault('eager limit of the MPI 256 KiB', (registry.MESSAGES_SHM,), 'eager',
-                   functools.partial(messages, name='eager', settings=lambda family: (family.eager.filled(value=EAGER), {}))),
-    'files': Fault('file system at half its rate', (registry.FILES,), 'file system|write_fsync|read_cold', slow_files),
-}
+FAULTS = {name: Fault(*known, functools.partial(provoke, **options)) for name, *known, provoke, options in (
+    ('quota50', 'CPU quota of 50 %', _ALL, _QUOTA, quota, {'share': 0.5}),
+    ('quota80', 'CPU quota of 80 %', _ALL, _QUOTA, quota, {'share': 0.8}),
+    ('quota90', 'CPU quota of 90 %', _ALL, _QUOTA, quota, {'share': 0.9}),
+    ('hog', 'memory hog on the last core', (*_MEMORY, registry.CPU_TIME), _OTHERS, neighbour, {'program': _HOG, 'place': -1}),
+    ('shared', 'busy loop on the first core', _ALL, _OTHERS, neighbour, {'program': _BUSY, 'place': 0}),
+    ('affinity', 'one CPU for all threads', (registry.MEMORY_ALL, registry.CPU_TIME, *_MESSAGES), _ALONE, one_cpu, {}),
+    ('pages', 'huge pages off', (*_MEMORY, registry.LATENCY), 'huge pages? ', base_pages, {}),
+    ('domain', 'all pages in one NUMA domain', (registry.MEMORY_ALL,), 'NUMA', one_domain, {}),
+    ('O1', '-O1 for -O3', (*_CACHES, *_MEMORY), _CODE, flags, {'words': '-O1'}),
+    ('avx', 'a compiler without AVX', (*_CACHES, registry.CORE), _CODE, flags, {'words': '-mno-avx', 'needs': 'avx'}),
+    ('tcp', 'MPI by TCP, not shared memory', _MESSAGES, 'TCP|loopback', messages, {'name': 'tcp', 'settings': _by_tcp}),
+    ('eager', 'eager limit of the MPI 256 KiB', _MESSAGES, 'eager', messages, {'name': 'eager', 'settings': _eager}),
+    ('files', 'file system at half its rate', (registry.FILES,), 'file system|write_fsync|read_cold', slow_files, {}),
+)}

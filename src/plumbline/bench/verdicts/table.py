@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plumbline import archive
 from plumbline.bench.verdicts.faults import FAULTS
 from plumbline.model import registry
 from plumbline.report.lines import verdict_lines
@@ -52,10 +51,8 @@ class Seen:
 def look(place, session):
     '''The :class:`Seen` of a session.'''
     values, fails, said = {}, [], [line for line in session.said.splitlines() if not _GOOD.search(line)]
-    for line in verdict_lines(archive.load_session(place.archive, session.name)) if session.name else ():
-        metric, _, subject = line.metric.partition('.')
-        known = metric in registry.METRICS
-        subsystem = registry.subsystem(line.check, metric, subject, line.level, line.threads, line.detail.get('transport')) if known else None
+    for line in verdict_lines(place.rows(session)) if session.name else ():
+        metric, subsystem = line.metric.partition('.')[0], _subsystem(line)
         if line.verdict == 'FAIL':
             fails.append((line, subsystem))
         if line.verdict in ('FAIL', 'UNSTABLE'):
@@ -64,6 +61,12 @@ def look(place, session):
         if line.value and better and (registry.is_absolute(metric) or metric == 'of_time'):
             values[line.display_name, line.environ, line.metric] = line.value, subsystem, better
     return Seen(session.exit, values, fails, re.sub(r'\s+', ' ', ' '.join(said)))
+
+
+def _subsystem(line):
+    metric, _, subject = line.metric.partition('.')
+    return registry.subsystem(line.check, metric, subject, line.level, line.threads,
+                              line.detail.get('transport')) if metric in registry.METRICS else None
 
 
 def losses(seen, null):
@@ -99,10 +102,11 @@ def _row(name, seen, null):
     fault, found = FAULTS[name], [session for session in seen if session.found]
     lost = {subsystem: loss for subsystem, loss in losses(seen, null).items() if subsystem in fault.subsystems}
     worst = max(lost, key=lost.get, default=None)
+    loss = f'{100 * lost[worst]:.0f} % {worst}' if worst else 'not known'
     by = Counter(kind for session in found for kind in session.by())
-    return [fault.what, f'{100 * lost[worst]:.0f} % {worst}' if worst else 'not known', f'{len(found)} of {len(seen)}', _exits(seen),
-            ', '.join(f'{kind} {count}' for kind, count in by.most_common()) or '-', str(sum(session.names_cause(fault) for session in found)),
-            str(sum(session.names_subsystem(fault) for session in found))]
+    blamed = ', '.join(f'{kind} {count}' for kind, count in by.most_common()) or '-'
+    named = [sum(session.names_cause(fault) for session in found), sum(session.names_subsystem(fault) for session in found)]
+    return [fault.what, loss, f'{len(found)} of {len(seen)}', _exits(seen), blamed, *map(str, named)]
 
 
 def grid(rows):
@@ -126,8 +130,8 @@ def lines(place):
     found = [*_head(place, sessions, of_kind), '']
     if of_kind[NULL]:
         codes = [session.exit for session in of_kind[NULL]]
-        found += [f'Nothing changed: exit code 0 in {share(codes.count(0), len(codes))}; false FAIL in {share(codes.count(1), len(codes))}; '
-                  f'exit codes {_exits(of_kind[NULL])}.', '']
+        found += [f'Nothing changed: exit code 0 in {share(codes.count(0), len(codes))}; false FAIL in '
+                  f'{share(codes.count(1), len(codes))}; exit codes {_exits(of_kind[NULL])}.', '']
     if tried:
         head = ['fault', 'loss', 'found', 'exit codes', 'by', 'cause named', 'subsystem named']
         found += grid([head, *(_row(name, seen, null) for name, seen in tried.items())])
@@ -146,4 +150,4 @@ def _head(place, sessions, of_kind):
 
 
 def _machine(place, session):
-    return next((line.detail['machine'] for line in verdict_lines(archive.load_session(place.archive, session.name)) if line.detail.get('machine')), None)
+    return next((found for line in verdict_lines(place.rows(session)) if (found := line.detail.get('machine'))), None)
