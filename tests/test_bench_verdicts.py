@@ -271,9 +271,9 @@ def test_a_session_is_a_real_run_in_a_folder_of_its_own(tmp_path, programs, buil
 
 # --- the table ---------------------------------------------------------------------------------
 
-def seen(bandwidth, latency, code=0, fails=(), blamed=''):
+def seen(bandwidth, latency, code=0, fails=(), printed=()):
     return table.Seen(code, {('t', 'gnu', 'bandwidth.plain'): (bandwidth, registry.MEMORY_ONE, registry.MORE),
-                             ('l', 'gnu', 'latency.L1'): (latency, registry.LATENCY, registry.LESS)}, list(fails), blamed)
+                             ('l', 'gnu', 'latency.L1'): (latency, registry.LATENCY, registry.LESS)}, list(fails), list(printed))
 
 
 def test_losses_are_medians_against_sessions_without_a_fault():
@@ -296,7 +296,8 @@ def test_a_fault_is_named_by_its_cause_or_by_most_of_what_is_blamed():
     fault = faults.Fault('hog', (registry.MEMORY_ONE,), 'other processes', None)
     right, wrong = (line('bandwidth.plain'), registry.MEMORY_ONE), (line('bandwidth.L1'), registry.L1)
     assert seen(1, 1, 1, [right, right, wrong]).names_subsystem(fault) and not seen(1, 1, 1, [right, wrong]).names_subsystem(fault)
-    assert seen(1, 1, 1, blamed='other processes took 9 %').names_cause(fault) and not seen(1, 1, 1).names_cause(fault)
+    told = seen(1, 1, 1, printed=['the time was taken by other', 'processes'])
+    assert told.names_cause(fault, set()) and not told.names_cause(fault, {'processes'}) and not seen(1, 1, 1).names_cause(fault, set())
     assert seen(1, 1, 1, [right, (line('of_time.quota'), registry.CPU_TIME), (line(''), None)]).by() == {'metric', 'of_time', 'test'}
     assert seen(1, 1, 1).by() == {'subsystem'}
 
@@ -304,7 +305,7 @@ def test_a_fault_is_named_by_its_cause_or_by_most_of_what_is_blamed():
 def test_the_row_of_a_fault(monkeypatch):
     monkeypatch.setitem(FAULTS, 'hog', faults.Fault('hog', (registry.MEMORY_ONE,), 'other processes', None))
     fail = (line('bandwidth.plain'), registry.MEMORY_ONE)
-    found = [seen(50, 1, 1, [fail], 'other processes'), seen(60, 1, 1, [fail]), seen(60, 1, 3), seen(100, 1)]
+    found = [seen(50, 1, 1, [fail], ['other processes']), seen(60, 1, 1, [fail]), seen(60, 1, 3), seen(100, 1)]
     assert table._row('hog', found, [seen(100, 1)]) == [
         'hog', '40 % memory, one thread', '2 of 4', '0: 1, 1: 2, 3: 1', 'metric 2', '1', '2']
 

@@ -23,12 +23,12 @@ class Seen:
 
     :attr values: key of a rate, a time or ``of_time`` -> (value, subsystem, better).
     :attr fails: list of (line, subsystem), the line as of :func:`verdict_lines`.
-    :attr blamed: what it printed, but for what is well.
+    :attr printed: the lines that `plumbline report` printed, but for what is well.
     '''
     exit: int
     values: dict
     fails: list
-    blamed: str
+    printed: list
 
     @property
     def found(self):
@@ -39,8 +39,12 @@ class Seen:
         kinds = {'of_time' if line.metric.startswith('of_time') else 'metric' if line.metric else 'test' for line, _ in self.fails}
         return kinds or {'subsystem'}
 
-    def names_cause(self, fault):
-        return bool(re.search(fault.cause, self.blamed))
+    def names_cause(self, fault, usual):
+        '''Whether what it printed names it.
+
+        :arg usual: set of lines that are printed without a fault as well.
+        '''
+        return bool(re.search(fault.cause, ' '.join(line for line in self.printed if line not in usual)))
 
     def names_subsystem(self, fault):
         '''Whether most that it blames is what the fault makes slower.'''
@@ -50,17 +54,15 @@ class Seen:
 
 def look(place, session):
     '''The :class:`Seen` of a session.'''
-    values, fails, said = {}, [], [line for line in session.said.splitlines() if not _GOOD.search(line)]
+    values, fails = {}, []
     for line in verdict_lines(place.rows(session)) if session.name else ():
         metric, subsystem = line.metric.partition('.')[0], _subsystem(line)
         if line.verdict == 'FAIL':
             fails.append((line, subsystem))
-        if line.verdict in ('FAIL', 'UNSTABLE'):
-            said += [line.reason, *line.detail.get('notes', ())]
         better = registry.better(metric)
         if line.value and better and (registry.is_absolute(metric) or metric == 'of_time'):
             values[line.display_name, line.environ, line.metric] = line.value, subsystem, better
-    return Seen(session.exit, values, fails, re.sub(r'\s+', ' ', ' '.join(said)))
+    return Seen(session.exit, values, fails, [line.strip() for line in session.said.splitlines() if not _GOOD.search(line)])
 
 
 def _subsystem(line):
@@ -105,7 +107,8 @@ def _row(name, seen, null):
     loss = f'{100 * lost[worst]:.0f} % {worst}' if worst else 'not known'
     by = Counter(kind for session in found for kind in session.by())
     blamed = ', '.join(f'{kind} {count}' for kind, count in by.most_common()) or '-'
-    named = [sum(session.names_cause(fault) for session in found), sum(session.names_subsystem(fault) for session in found)]
+    usual = {line for session in null for line in session.printed}
+    named = [sum(session.names_cause(fault, usual) for session in found), sum(session.names_subsystem(fault) for session in found)]
     return [fault.what, loss, f'{len(found)} of {len(seen)}', _exits(seen), blamed, *map(str, named)]
 
 
@@ -150,4 +153,6 @@ def _head(place, sessions, of_kind):
 
 
 def _machine(place, session):
-    return next((found for line in verdict_lines(place.rows(session)) if (found := line.detail.get('machine'))), None)
+    '''The machine record of the test that might use most CPUs.'''
+    found = [line.detail['machine'] for line in verdict_lines(place.rows(session)) if line.detail.get('machine')]
+    return max(found, key=lambda machine: len(machine['allowed_cpus']), default=None)
