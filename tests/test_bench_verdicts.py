@@ -206,12 +206,12 @@ def test_what_was_run_is_not_run_again(tmp_path, monkeypatch):
     monkeypatch.setattr(verdicts, 'lines', lambda place: [])
     begun(tmp_path)
     (tmp_path / 'sessions').mkdir()
-    verdicts.run(tmp_path, 2, 1, ['affinity'] if len(faults.our_cpus()) > 1 else ['pages'])
-    first = len(run)
-    assert first == 3
-    verdicts.run(tmp_path, 2, 1, ['pages'])
-    verdicts.run(tmp_path, 3, 0)
-    assert run[-1] == ('null', 3) and run.count(('null', 1)) == 1
+    monkeypatch.setitem(FAULTS, 'hog', faults.Fault('hog', (), '', lambda folder: contextlib.nullcontext(Launch())))
+    verdicts.run(tmp_path, 2, 1, ['hog'])
+    assert run == [('null', 1), ('null', 2), ('hog', 1)]
+    verdicts.run(tmp_path, 2, 1, ['hog'])
+    verdicts.run(tmp_path, 3, 2, ['hog'])
+    assert run[3:] == [('null', 3), ('hog', 2)]
 
 
 def test_the_first_sessions_become_references_as_soon_as_they_are_good_enough(tmp_path, monkeypatch):
