@@ -288,23 +288,24 @@ def test_shares_have_their_intervals():
     assert table.share(0, 5) == '0 of 5 (0.0 %, 0.0 to 52.2)'
 
 
-def line(metric):
-    return type('Line', (), {'metric': metric})
-
-
 def test_a_fault_is_named_by_its_cause_or_by_most_of_what_is_blamed():
     fault = faults.Fault('hog', (registry.MEMORY_ONE,), 'other processes', None)
-    right, wrong = (line('bandwidth.plain'), registry.MEMORY_ONE), (line('bandwidth.L1'), registry.L1)
+    right, wrong = ('metric', registry.MEMORY_ONE), ('metric', registry.L1)
     assert seen(1, 1, 1, [right, right, wrong]).names_subsystem(fault) and not seen(1, 1, 1, [right, wrong]).names_subsystem(fault)
     told = seen(1, 1, 1, printed=['the time was taken by other', 'processes'])
     assert told.names_cause(fault, set()) and not told.names_cause(fault, {'processes'}) and not seen(1, 1, 1).names_cause(fault, set())
-    assert seen(1, 1, 1, [right, (line('of_time.quota'), registry.CPU_TIME), (line(''), None)]).by() == {'metric', 'of_time', 'test'}
-    assert seen(1, 1, 1).by() == {'subsystem'}
+
+
+def test_a_subsystem_that_fails_as_a_whole_is_read_from_the_report(tmp_path):
+    said = ('Subsystems\n  memory, one thread: rates and times  9 of 9 metrics  FAIL\n  L2 of fat: shares and ratios  1 of 1 metrics  FAIL\n'
+            '  latency: rates and times  9 of 9 metrics  PASS\n')
+    found = table.look(session.Place(tmp_path), session.Session('hog', 1, 1, None, 0.0, 1.0, said))
+    assert found.fails == [('subsystem', registry.MEMORY_ONE), ('subsystem', registry.L2)]
 
 
 def test_the_row_of_a_fault(monkeypatch):
     monkeypatch.setitem(FAULTS, 'hog', faults.Fault('hog', (registry.MEMORY_ONE,), 'other processes', None))
-    fail = (line('bandwidth.plain'), registry.MEMORY_ONE)
+    fail = ('metric', registry.MEMORY_ONE)
     found = [seen(50, 1, 1, [fail], ['other processes']), seen(60, 1, 1, [fail]), seen(60, 1, 3), seen(100, 1)]
     assert table._row('hog', found, [seen(100, 1)]) == [
         'hog', '40 % memory, one thread', '2 of 4', '0: 1, 1: 2, 3: 1', 'metric 2', '1', '2']

@@ -28,7 +28,7 @@ SYSTEM = 'localhost'
 REFERENCES = 5
 
 #: What writes references from the sessions so far.
-_ACCEPT = ('references', 'record', SYSTEM, f'--sessions={REFERENCES}')
+_ACCEPT = ('references', 'accept', SYSTEM)
 
 _PLUMBLINE = (sys.executable, '-c', 'from plumbline.cli import main; main()')
 

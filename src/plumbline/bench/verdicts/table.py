@@ -16,13 +16,16 @@ REFERENCE, NULL = 'reference', 'null'
 #: Lines of what `plumbline report` prints that blame nothing.
 _GOOD = re.compile(r' (PASS|NO REF)\b')
 
+#: A line of it that says FAIL of a subsystem.
+_FAILED_SUBSYSTEM = re.compile(r' *([^:]+?)(?: of [^:]+)?: (?:rates and times|shares and ratios) .*\bFAIL\b')
+
 
 @dataclass(frozen=True)
 class Seen:
     '''What a session measured and said.
 
     :attr values: key of a rate, a time or ``of_time`` -> (value, subsystem, better).
-    :attr fails: list of (line, subsystem), the line as of :func:`verdict_lines`.
+    :attr fails: list of (kind, subsystem): what failed, ``metric``, ``of_time``, ``test`` or the ``subsystem`` as a whole.
     :attr printed: the lines that `plumbline report` printed, but for what is well.
     '''
     exit: int
@@ -34,11 +37,6 @@ class Seen:
     def found(self):
         return self.exit == 1
 
-    def by(self):
-        '''What made the exit code: the kinds of FAIL.'''
-        kinds = {'of_time' if line.metric.startswith('of_time') else 'metric' if line.metric else 'test' for line, _ in self.fails}
-        return kinds or {'subsystem'}
-
     def names_cause(self, fault, usual):
         '''Whether what it printed names it.
 
@@ -48,17 +46,17 @@ class Seen:
 
     def names_subsystem(self, fault):
         '''Whether most that it blames is what the fault makes slower.'''
-        blamed = [subsystem in fault.subsystems for line, subsystem in self.fails if subsystem]
+        blamed = [subsystem in fault.subsystems for _, subsystem in self.fails if subsystem]
         return sum(blamed) > len(blamed) / 2
 
 
 def look(place, session):
     '''The :class:`Seen` of a session.'''
-    values, fails = {}, []
+    values, fails = {}, [('subsystem', match[1]) for match in map(_FAILED_SUBSYSTEM.match, session.said.splitlines()) if match]
     for line in verdict_lines(place.rows(session)) if session.name else ():
         metric, subsystem = line.metric.partition('.')[0], _subsystem(line)
         if line.verdict == 'FAIL':
-            fails.append((line, subsystem))
+            fails.append(('of_time' if metric == 'of_time' else 'metric' if metric else 'test', subsystem))
         better = registry.better(metric)
         if line.value and better and (registry.is_absolute(metric) or metric == 'of_time'):
             values[line.display_name, line.environ, line.metric] = line.value, subsystem, better
@@ -105,7 +103,7 @@ def _row(name, seen, null):
     lost = {subsystem: loss for subsystem, loss in losses(seen, null).items() if subsystem in fault.subsystems}
     worst = max(lost, key=lost.get, default=None)
     loss = f'{100 * lost[worst]:.0f} % {worst}' if worst else 'not known'
-    by = Counter(kind for session in found for kind in session.by())
+    by = Counter(kind for session in found for kind in {kind for kind, _ in session.fails})
     blamed = ', '.join(f'{kind} {count}' for kind, count in by.most_common()) or '-'
     usual = {line for session in null for line in session.printed}
     named = [sum(session.names_cause(fault, usual) for session in found), sum(session.names_subsystem(fault) for session in found)]
