@@ -297,8 +297,8 @@ def test_a_fault_is_named_by_its_cause_or_by_most_of_what_is_blamed():
 
 
 def test_a_subsystem_that_fails_as_a_whole_is_read_from_the_report(tmp_path):
-    said = ('Subsystems\n  memory, one thread: rates and times  9 of 9 metrics  FAIL\n  L2 of fat: shares and ratios  1 of 1 metrics  FAIL\n'
-            '  latency: rates and times  9 of 9 metrics  PASS\n')
+    said = ('Subsystems\n  memory, one thread: rates and times  9 of 9 metrics  FAIL\n'
+            '  L2 of fat: shares and ratios  1 of 1 metrics  FAIL\n  latency: rates and times  9 of 9 metrics  PASS\n')
     found = table.look(session.Place(tmp_path), session.Session('hog', 1, 1, None, 0.0, 1.0, said))
     assert found.fails == [('subsystem', registry.MEMORY_ONE), ('subsystem', registry.L2)]
 
