@@ -102,7 +102,7 @@ def _row(name, seen, null):
     fault, found = FAULTS[name], [session for session in seen if session.found]
     lost = {subsystem: loss for subsystem, loss in losses(seen, null).items() if subsystem in fault.subsystems}
     worst = max(lost, key=lost.get, default=None)
-    loss = f'{100 * lost[worst]:.0f} % {worst}' if worst else 'not known'
+    loss = f'{round(100 * lost[worst])} % {worst}' if worst else 'not known'
     by = Counter(kind for session in found for kind in {kind for kind, _ in session.fails})
     blamed = ', '.join(f'{kind} {count}' for kind, count in by.most_common()) or '-'
     usual = {line for session in null for line in session.printed}
