@@ -94,14 +94,23 @@ app.add_typer(references.app, name='references')
 
 
 @app.command()
-def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these kernels; default: all')] = None,
+def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these kernels (default: all), or `verdicts`')] = None,
           pairs: Annotated[int, typer.Option(help='alternating runs of each figure', min=3)] = 7,
-          archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive'):
-    '''The figures Plumbline holds itself to: kernels against other programs' and their own limits, timing, overhead.'''
+          archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
+          null: Annotated[int, typer.Option(help='of `verdicts`: sessions in which nothing has changed', min=0)] = 100,
+          faults: Annotated[int, typer.Option(help='of `verdicts`: sessions with each fault', min=0)] = 20,
+          only: Annotated[list[str] | None, typer.Option(help='of `verdicts`: this fault; may be repeated')] = None,
+          folder: Annotated[Path, typer.Option(help='of `verdicts`: for its sessions; what is there is not run again')] = REPORTS / 'verdicts'):
+    '''The figures Plumbline holds itself to: kernels against other programs' and their own limits, timing, overhead.
+
+    `bench verdicts`: sessions with real faults, and without; how many are found, and how many alarms are false.'''
     from plumbline import archive, bench as figures
+    if kernels == ['verdicts']:
+        from plumbline.bench import verdicts
+        return verdicts.run(folder, null, faults, only or ())
     unknown = sorted(set(kernels or ()) - set(figures.FIGURES))
     if unknown:
-        raise PlumblineError(f"{unknown[0]}: no such kernel; there are {', '.join(figures.FIGURES)}")
+        raise PlumblineError(f"{unknown[0]}: no such kernel; there are {', '.join(figures.FIGURES)}; and `verdicts`, alone")
     missed = 0
 
     def show(figure):

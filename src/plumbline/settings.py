@@ -44,7 +44,7 @@ NODE = os.environ.get('SLURMD_NODENAME') or socket.gethostname()
 #: ReFrame 4.10.4 no longer finds the fixtures that passed, and skips the test.)  Warnings stop the run: of a check file
 #: that cannot be loaded ReFrame only warns, and passes with what is left.  (It warns of ``-S samples=10`` as well, which
 #: the fixtures do not have: write ``-S triad_memory.samples=10``.)
-_MEASURE = ['--exec-policy=serial', '--max-retries=1', '--warn-as-error']
+MEASURE = ['--exec-policy=serial', '--max-retries=1', '--warn-as-error']
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def representative(systems, environments):
 def _modes(systems, environments):
     ''':data:`MODES` as ReFrame takes them.'''
     one_of_each = [f"-p '^({'|'.join(map(re.escape, representative(systems, environments)))})$'"]
-    options = {name: [*mode.options, *([] if mode.every_environment else one_of_each), *_MEASURE]
+    options = {name: [*mode.options, *([] if mode.every_environment else one_of_each), *MEASURE]
                for name, mode in MODES.items()}
     options |= {former: options[name] for former, name in _FORMER_NAMES.items()}
     return [{'name': name, 'options': chosen} for name, chosen in options.items()]

@@ -1,0 +1,143 @@
+'''One session of the benchmark: a real ReFrame run of some of the health checks, and the `plumbline report` that a user gets.'''
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from plumbline import archive, toolchains
+from plumbline.bench.verdicts.faults import Launch, ended, mpi
+from plumbline.reference_files import directory
+from plumbline.settings import MEASURE, ROOT
+
+#: The quickest that tell of L1, a core's largest cache, memory with one thread and all, its latency, files, messages in shared memory.
+CHECKS = (r'^(node_speed|triad_scaling)%|^latency%pages=huge|^pingpong%transport=shm|'
+          r'^fileio_sizes(?=.*%file_system=stage(%|$))(?=.*%size=1MB(%|$))')
+
+#: As little of each as carries a verdict.
+SETTINGS = {'likwid_bench.levels': 'none', 'node_speed.block': 0.2, 'pingpong.largest': 2**18,
+            **{f'{check}.samples': 10 for check in ('triad_scaling', 'latency', 'fileio_sizes')}}
+
+SYSTEM = 'localhost'
+
+#: Sessions that become the references.
+REFERENCES = 5
+
+#: What writes references from the sessions so far.
+_ACCEPT = ('references', 'accept', SYSTEM)
+
+_PLUMBLINE = (sys.executable, '-c', 'from plumbline.cli import main; main()')
+
+
+@dataclass(frozen=True)
+class Session:
+    '''A session that has ended.
+
+    :attr kind: ``reference``, ``null`` or the name of a fault.
+    :attr number: of its kind, from 1.
+    :attr exit: of `plumbline report`.
+    :attr name: in the archive; None where nothing was measured.
+    :attr started: seconds since the epoch.
+    :attr seconds: how long it took.
+    :attr said: what `plumbline report` printed.
+    '''
+    kind: str
+    number: int
+    exit: int
+    name: str | None
+    started: float
+    seconds: float
+    said: str
+
+
+class Place:
+    '''The folder of a benchmark, with all that its sessions read and leave: nothing goes into the user's reports.'''
+
+    def __init__(self, folder):
+        self.folder = Path(folder).absolute()
+        self.archive, self.report = self.folder / 'archive', self.folder / 'run.json'
+        self._references = self.folder / 'references'
+
+    def path(self, kind, number):
+        return self.folder / 'sessions' / f'{kind}-{number:03}.json'
+
+    def sessions(self):
+        '''All :class:`Session` objects, oldest first.'''
+        found = [Session(**json.loads(path.read_text())) for path in self.folder.glob('sessions/*.json')]
+        return sorted(found, key=lambda session: session.started)
+
+    def tried(self, fault, not_because=''):
+        '''Remember why a fault could not be provoked, or that it could.'''
+        path = self.folder / 'not_tried' / fault
+        path.unlink(missing_ok=True)
+        if not_because:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(not_because)
+
+    def not_tried(self):
+        '''Fault -> why it could not be provoked.'''
+        return {path.name: path.read_text() for path in sorted(self.folder.glob('not_tried/*'))}
+
+    @property
+    def environment(self):
+        foreign = ('PLUMBLINE_', 'RFM_')
+        return {**{key: value for key, value in os.environ.items() if not key.startswith(foreign)},
+                'PLUMBLINE_REPORTS': str(self.folder / 'reports'), 'PLUMBLINE_BUILDS': str(self.folder / 'builds'),
+                'PLUMBLINE_REFERENCES': str(self._references)}
+
+    @property
+    def has_references(self):
+        return (self._references / f'{SYSTEM}.yaml').exists()
+
+    def accept(self):
+        '''Make references of the sessions so far; the complaint where they are not good enough, or :obj:`None`.'''
+        done = self._plumbline(*_ACCEPT, '--archive', self.archive, '--output', self._references / f'{SYSTEM}.yaml')
+        return done.stdout.strip() if done.returncode else None
+
+    def measure(self, kind, number, launch=Launch(), checks=CHECKS):
+        '''Run a session, and write what it was.'''
+        started = time.time()
+        self._references.mkdir(parents=True, exist_ok=True)
+        shutil.copy(directory() / 'portable.yaml', self._references)
+        code = self._reframe(launch, checks)
+        done = self._plumbline('report', self.report, '--archive', self.archive, '--destination', self.folder / 'page',
+                               '--reframe-status', code)
+        session = Session(kind, number, done.returncode, self._archived(), started, round(time.time() - started, 1), done.stdout)
+        path = self.path(kind, number)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.with_suffix('.tmp').write_text(json.dumps(asdict(session), indent=1))
+        os.replace(path.with_suffix('.tmp'), path)
+        return session
+
+    def rows(self, session):
+        '''The archive's rows of a session that was measured.'''
+        path, = self.archive.glob(f'*/*/{session.name}.parquet')
+        return archive.load_columns(path, list(archive.SCHEMA))
+
+    def _archived(self):
+        if not self.report.exists():
+            return None
+        name = archive.session_name(json.loads(self.report.read_text()))
+        return name if any(self.archive.glob(f'*/*/{name}.parquet')) else None
+
+    def _reframe(self, launch, checks):
+        self.report.unlink(missing_ok=True)
+        environs = [_name(toolchains.found()[:1]), _name([mpi()[0]])]
+        command = [Path(sys.executable).with_name('reframe'), '-C', ROOT / 'config/localhost.py', '-c', ROOT / 'checks', '-R',
+                   '-p', f"^({'|'.join(filter(None, environs))})$", '-n', checks, *MEASURE,
+                   *(f'--setvar={name}={value}' for name, value in SETTINGS.items()), '--report-file', self.report, '-r']
+        with open(self.folder / 'reframe.log', 'w', encoding='utf-8') as log, \
+             ended(launch.start(command, self.environment, stdout=log, stderr=log, cwd=self.folder)) as process:
+            return process.wait()
+
+    def _plumbline(self, *words):
+        return subprocess.run([*_PLUMBLINE, *map(str, words)], env=self.environment, stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+
+
+def _name(environments):
+    return environments[0]['name'] if environments and environments[0] else None

@@ -1,0 +1,156 @@
+'''What a benchmark of the verdicts found, from its folder: text that is reStructuredText as well.'''
+
+import re
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from plumbline.bench.verdicts.faults import FAULTS
+from plumbline.model import registry
+from plumbline.report.lines import verdict_lines
+
+REFERENCE, NULL = 'reference', 'null'
+
+#: Lines of what `plumbline report` prints that blame nothing.
+_GOOD = re.compile(r' (PASS|NO REF)\b')
+
+#: A line of it that says FAIL of a subsystem.
+_FAILED_SUBSYSTEM = re.compile(r' *([^:]+?)(?: of [^:]+)?: (?:rates and times|shares and ratios) .*\bFAIL\b')
+
+
+@dataclass(frozen=True)
+class Seen:
+    '''What a session measured and said.
+
+    :attr values: key of a rate, a time or ``of_time`` -> (value, subsystem, better).
+    :attr fails: list of (kind, subsystem): what failed, ``metric``, ``of_time``, ``test`` or the ``subsystem`` as a whole.
+    :attr printed: the lines that `plumbline report` printed, but for what is well.
+    '''
+    exit: int
+    values: dict
+    fails: list
+    printed: list
+
+    @property
+    def found(self):
+        return self.exit == 1
+
+    def names_cause(self, fault, usual):
+        '''Whether what it printed names it.
+
+        :arg usual: set of lines that are printed without a fault as well.
+        '''
+        return bool(re.search(fault.cause, ' '.join(line for line in self.printed if line not in usual)))
+
+    def names_subsystem(self, fault):
+        '''Whether most that it blames is what the fault makes slower.'''
+        blamed = [subsystem in fault.subsystems for _, subsystem in self.fails if subsystem]
+        return sum(blamed) > len(blamed) / 2
+
+
+def look(place, session):
+    '''The :class:`Seen` of a session.'''
+    values, fails = {}, [('subsystem', match[1]) for match in map(_FAILED_SUBSYSTEM.match, session.said.splitlines()) if match]
+    for line in verdict_lines(place.rows(session)) if session.name else ():
+        metric, subsystem = line.metric.partition('.')[0], _subsystem(line)
+        if line.verdict == 'FAIL':
+            fails.append(('of_time' if metric == 'of_time' else 'metric' if metric else 'test', subsystem))
+        better = registry.better(metric)
+        if line.value and better and (registry.is_absolute(metric) or metric == 'of_time'):
+            values[line.display_name, line.environ, line.metric] = line.value, subsystem, better
+    return Seen(session.exit, values, fails, [line.strip() for line in session.said.splitlines() if not _GOOD.search(line)])
+
+
+def _subsystem(line):
+    metric, _, subject = line.metric.partition('.')
+    return registry.subsystem(line.check, metric, subject, line.level, line.threads,
+                              line.detail.get('transport')) if metric in registry.METRICS else None
+
+
+def losses(seen, null):
+    '''Subsystem -> the median loss of its rates and times against the medians without a fault; below 0: a gain.
+
+    :arg seen, null: lists of :class:`Seen`.
+    '''
+    usual = defaultdict(list)
+    for session in null:
+        for key, (value, _, _) in session.values.items():
+            usual[key].append(value)
+    changes = defaultdict(list)
+    for session in seen:
+        for key, (value, subsystem, better) in session.values.items():
+            if key in usual:
+                changes[subsystem].append(better * np.log(value / np.median(usual[key])))
+    return {subsystem: float(-np.expm1(np.median(found))) for subsystem, found in changes.items()}
+
+
+def share(count, total):
+    '''``97 of 100 (97.0 %, 91.5 to 99.4)``: with the interval of Clopper and Pearson, 95 %.'''
+    from scipy import special
+    low = special.betaincinv(count, total - count + 1, 0.025) if count else 0.0
+    high = special.betaincinv(count + 1, total - count, 0.975) if count < total else 1.0
+    return f'{count} of {total} ({100 * count / total:.1f} %, {100 * low:.1f} to {100 * high:.1f})'
+
+
+def _exits(sessions):
+    return ', '.join(f'{code}: {count}' for code, count in sorted(Counter(session.exit for session in sessions).items()))
+
+
+def _row(name, seen, null):
+    fault, found = FAULTS[name], [session for session in seen if session.found]
+    lost = {subsystem: loss for subsystem, loss in losses(seen, null).items() if subsystem in fault.subsystems}
+    worst = max(lost, key=lost.get, default=None)
+    loss = f'{round(100 * lost[worst])} % {worst}' if worst else 'not known'
+    by = Counter(kind for session in found for kind in {kind for kind, _ in session.fails})
+    blamed = ', '.join(f'{kind} {count}' for kind, count in by.most_common()) or '-'
+    usual = {line for session in null for line in session.printed}
+    named = [sum(session.names_cause(fault, usual) for session in found), sum(session.names_subsystem(fault) for session in found)]
+    return [fault.what, loss, f'{len(found)} of {len(seen)}', _exits(seen), blamed, *map(str, named)]
+
+
+def grid(rows):
+    '''A simple table of reStructuredText; the first row is its head.'''
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    ruler = '  '.join('=' * width for width in widths)
+    lines = ['  '.join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+    return [ruler, lines[0], ruler, *lines[1:], ruler]
+
+
+def lines(place):
+    '''The lines of the table; one that says so where there is no session yet.'''
+    sessions = place.sessions()
+    if not sessions:
+        return [f'{place.folder}: no session yet']
+    of_kind = defaultdict(list)
+    for session in sessions:
+        of_kind[session.kind].append(look(place, session))
+    tried = {name: of_kind[name] for name in FAULTS if name in of_kind}
+    null = of_kind[REFERENCE] + of_kind[NULL]
+    found = [*_head(place, sessions, of_kind), '']
+    if of_kind[NULL]:
+        codes = [session.exit for session in of_kind[NULL]]
+        found += [f'Nothing changed: exit code 0 in {share(codes.count(0), len(codes))}; false FAIL in '
+                  f'{share(codes.count(1), len(codes))}; exit codes {_exits(of_kind[NULL])}.', '']
+    if tried:
+        head = ['fault', 'loss', 'found', 'exit codes', 'by', 'cause named', 'subsystem named']
+        found += grid([head, *(_row(name, seen, null) for name, seen in tried.items())])
+    return found + [f'{FAULTS[name].what}: not tried: {reason}' for name, reason in place.not_tried().items() if name not in tried]
+
+
+def _head(place, sessions, of_kind):
+    def day(session):
+        return time.strftime('%Y-%m-%d', time.gmtime(session.started))
+    machine = next((machine for session in sessions if session.name and (machine := _machine(place, session))), {})
+    faults = max((len(seen) for kind, seen in of_kind.items() if kind in FAULTS), default=0)
+    days = ' to '.join(dict.fromkeys([day(sessions[0]), day(sessions[-1])]))
+    return [f"{days}, {machine.get('cpu_model')}, {len(machine.get('allowed_cpus', ()))} CPUs, Linux {machine.get('kernel')}:",
+            f'``plumbline bench verdicts --null {len(of_kind[NULL])} --faults {faults}``, sessions of '
+            f'{np.median([session.seconds for session in sessions]):.0f} s, references from {len(of_kind[REFERENCE])}.']
+
+
+def _machine(place, session):
+    '''The machine record of the test that might use most CPUs.'''
+    found = [line.detail['machine'] for line in verdict_lines(place.rows(session)) if line.detail.get('machine')]
+    return max(found, key=lambda machine: len(machine['allowed_cpus']), default=None)

@@ -1,0 +1,316 @@
+'''The benchmark of the verdicts: faults are real and leave nothing behind, sessions are run once, and the table counts rightly.'''
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import rfm
+
+from plumbline.bench import verdicts
+from plumbline.bench.verdicts import faults, session, table
+from plumbline.bench.verdicts.faults import FAULTS, Launch, NotHere
+from plumbline.errors import PlumblineError
+from plumbline.model import registry
+
+
+@contextlib.contextmanager
+def provoked(provoke, folder, **options):
+    '''The fault's launch; the test is skipped where there is none.'''
+    with contextlib.ExitStack() as stack:
+        try:
+            launch = stack.enter_context(provoke(folder, **options))
+        except NotHere as reason:
+            pytest.skip(str(reason))
+        yield launch
+
+
+def output_of(launch, *command):
+    process = launch.start(command, stdout=subprocess.PIPE, text=True)
+    return process.communicate(timeout=60)[0]
+
+
+def python(launch, text):
+    return output_of(launch, sys.executable, '-c', text)
+
+
+def eventually(what, seconds=20):
+    until = time.monotonic() + seconds
+    while not what() and time.monotonic() < until:
+        time.sleep(0.05)
+    return what()
+
+
+def children(pid):
+    '''Processes whose parent it is: pid -> command line.'''
+    found = {}
+    for stat in pathlib.Path('/proc').glob('[0-9]*/stat'):
+        with contextlib.suppress(OSError):
+            if int(stat.read_text().rpartition(')')[2].split()[1]) == pid:
+                found[int(stat.parent.name)] = (stat.parent / 'cmdline').read_text()
+    return found
+
+
+def groups(pid):
+    return list(pathlib.Path('/sys/fs/cgroup').glob(f'**/plumbline-{pid}-*'))
+
+
+# --- the faults --------------------------------------------------------------------------------
+
+def test_a_quota_holds_and_its_group_goes(tmp_path):
+    with provoked(faults.quota, tmp_path, share=0.2 / len(faults.our_cpus())) as launch:
+        assert groups(os.getpid())
+        # Of a busy second of one thread; a period more or less.
+        used = float(python(launch, 'import time\nwhile time.monotonic() - began < 1: pass\nprint(time.process_time())'.replace(
+            'import time\n', 'import time\nbegan = time.monotonic()\n')))
+    assert used < 0.45
+    assert not groups(os.getpid())
+
+
+def test_what_a_group_still_holds_is_ended_with_it(tmp_path):
+    with provoked(faults.quota, tmp_path, share=0.5) as launch:
+        left = launch.start(['sleep', '60'])
+    assert left.wait(5) == -signal.SIGKILL and not groups(os.getpid())
+
+
+def test_a_group_of_a_benchmark_that_was_killed_is_removed_by_the_next(tmp_path):
+    with provoked(faults.quota, tmp_path, share=0.5):
+        dead = subprocess.Popen(['true'])
+        dead.wait()
+        left = groups(os.getpid())[0].with_name(f'plumbline-{dead.pid}-cpu')
+        left.mkdir()
+    with provoked(faults.quota, tmp_path, share=0.5):
+        assert not left.exists()
+
+
+@pytest.mark.parametrize('name', ['hog', 'shared'])
+def test_a_neighbour_works_on_its_cpu_and_is_gone_afterwards(name, tmp_path):
+    with provoked(FAULTS[name].provoke, tmp_path):
+        (pid, command), = children(os.getpid()).items()
+        assert 'running' in command
+        assert os.sched_getaffinity(pid) == {faults.our_cpus()[-1 if name == 'hog' else 0]}
+        assert os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    assert not pathlib.Path(f'/proc/{pid}').exists()
+
+
+INTERRUPTED = '''
+import time
+from plumbline.bench import verdicts
+def measure(place, kind, number, launch):
+    launch.start(['sleep', '60'])
+    print('measuring', flush=True)
+    time.sleep(60)
+verdicts.Place.measure = measure
+verdicts.run({folder!r}, 0, 1, [{name!r}])
+'''
+
+
+@pytest.mark.parametrize('name, number', [('shared', signal.SIGINT), ('shared', signal.SIGKILL), ('quota50', signal.SIGTERM)])
+def test_a_benchmark_that_is_broken_off_leaves_nothing(name, number, tmp_path):
+    with provoked(FAULTS[name].provoke, tmp_path):
+        pass
+    begun(tmp_path)
+    program = INTERRUPTED.format(folder=str(tmp_path), name=name)
+    process = subprocess.Popen([sys.executable, '-c', program], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == 'measuring\n'
+    started = children(process.pid)
+    assert len(started) == (2 if name == 'shared' else 1) and bool(groups(process.pid)) == (name == 'quota50')
+    process.send_signal(number)
+    assert process.wait(20)
+    assert eventually(lambda: not any(pathlib.Path(f'/proc/{pid}/cmdline').exists() and pathlib.Path(f'/proc/{pid}/cmdline').read_text()
+                                      for pid in started))
+    assert not groups(process.pid)
+
+
+def test_a_process_with_a_fault_has_one_cpu_or_no_huge_pages(tmp_path):
+    with provoked(faults.one_cpu, tmp_path) as launch:
+        assert python(launch, 'import os; print(len(os.sched_getaffinity(0)))') == '1\n'
+    with provoked(faults.base_pages, tmp_path) as launch:
+        get_thp_disable = 'import ctypes; print(ctypes.CDLL(None).prctl(42, 0, 0, 0, 0))'
+        assert (python(launch, get_thp_disable), python(Launch(), get_thp_disable)) == ('1\n', '0\n')
+
+
+def test_compilers_append_what_they_should_not(tmp_path):
+    with provoked(FAULTS['O1'].provoke, tmp_path) as launch:
+        said = output_of(launch, 'sh', '-c', f"{faults._compiler()['cc']} -O3 -x c -c -v /dev/null -o {tmp_path}/o 2>&1")
+        assert '-O3 -O1' in said
+    with provoked(FAULTS['avx'].provoke, tmp_path) as launch:
+        macros = ['sh', '-c', f"{faults._compiler()['cc']} -march=native -x c -dM -E /dev/null"]
+        assert '__AVX__' in output_of(Launch(), *macros) and '__AVX' not in output_of(launch, *macros)
+
+
+@pytest.mark.parametrize('name', ['tcp', 'eager'])
+def test_a_launcher_has_ideas_of_its_own(name, tmp_path):
+    with provoked(FAULTS[name].provoke, tmp_path) as launch:
+        environment, family = faults.mpi()
+        shared, tcp = family.transports['shm'], family.transports['tcp']
+        command = [os.path.basename(environment['extras']['launcher'][0]), '-np', '1', *shared.options, 'env']
+        variables = launch.start(command, {**os.environ, **dict(environment['env_vars']), **shared.env}, stdout=subprocess.PIPE,
+                                 text=True).communicate(timeout=60)[0].splitlines()
+        eager = family.eager.filled(value=faults.EAGER)
+        wanted = tcp if name == 'tcp' else eager
+        assert {f'{key}={value}' for key, value in wanted.env.items()} <= set(variables)
+        for word in set(wanted.options) - set(shared.options) - {'--mca'}:
+            assert any(word in line for line in variables), word
+
+
+def test_files_are_slower(tmp_path, monkeypatch):
+    monkeypatch.setattr(faults, '_written', lambda folder: 4e6)
+    with provoked(faults.slow_files, tmp_path) as launch:
+        began = time.monotonic()
+        output_of(launch, 'dd', 'if=/dev/zero', f'of={tmp_path}/file', 'bs=1M', 'count=3', 'conv=fsync', 'status=none')
+        assert time.monotonic() - began > 1     # 1.5 s at 2 MB/s
+    assert not groups(os.getpid())
+
+
+def test_what_cannot_be_provoked_says_why(tmp_path, monkeypatch):
+    monkeypatch.setattr(faults, '_CGROUPS', tmp_path / 'no')
+    monkeypatch.setattr(faults, 'our_cpus', lambda: [0])
+    monkeypatch.setattr(faults.environments, 'found', lambda compilers: [])
+    faults.mpi.cache_clear()
+    for name, reason in (('quota50', 'no cgroup with the controller cpu can be made in'), ('hog', 'one CPU'), ('affinity', 'one CPU'),
+                         ('tcp', 'there is no MPI')):
+        with pytest.raises(NotHere, match=reason), FAULTS[name].provoke(tmp_path):
+            pass
+    faults.mpi.cache_clear()
+
+
+# --- sessions ----------------------------------------------------------------------------------
+
+def begun(folder):
+    '''A benchmark whose references are there.'''
+    (folder / 'references').mkdir()
+    (folder / 'references/localhost.yaml').write_text('{}')
+
+
+def test_sessions_with_and_without_a_fault_take_turns():
+    assert verdicts.plan(3, 1, ['a', 'b', 'c']) == ['null', 'a', 'null', 'b', 'null', 'c']
+    assert verdicts.plan(2, 2, ['a', 'b']) == ['null', 'a', 'b', 'null', 'a', 'b']
+    assert verdicts.plan(1, 0, ['a']) == ['null'] and verdicts.plan(0, 0, ['a']) == []
+
+
+def test_what_was_run_is_not_run_again(tmp_path, monkeypatch):
+    run = []
+
+    def measure(place, kind, number, launch=None):
+        run.append((kind, number))
+        place.path(kind, number).write_text('{}')
+        return session.Session(kind, number, 0, None, 0.0, 1.0, '')
+
+    monkeypatch.setattr(session.Place, 'measure', measure)
+    monkeypatch.setattr(verdicts, 'lines', lambda place: [])
+    begun(tmp_path)
+    (tmp_path / 'sessions').mkdir()
+    monkeypatch.setitem(FAULTS, 'hog', faults.Fault('hog', (), '', lambda folder: contextlib.nullcontext(Launch())))
+    verdicts.run(tmp_path, 2, 1, ['hog'])
+    assert run == [('null', 1), ('null', 2), ('hog', 1)]
+    verdicts.run(tmp_path, 2, 1, ['hog'])
+    verdicts.run(tmp_path, 3, 2, ['hog'])
+    assert run[3:] == [('null', 3), ('hog', 2)]
+
+
+def test_the_first_sessions_become_references_as_soon_as_they_are_good_enough(tmp_path, monkeypatch):
+    run = []
+
+    def measure(place, kind, number):
+        run.append((kind, number))
+        return session.Session(kind, number, 0, None, 0.0, 1.0, '')
+
+    def accept(place):
+        if run[-1][1] < good:
+            return 'too few'
+        begun(tmp_path)
+
+    monkeypatch.setattr(session.Place, 'measure', measure)
+    monkeypatch.setattr(session.Place, 'accept', accept)
+    monkeypatch.setattr(verdicts, 'lines', lambda place: [])
+    good = 99
+    with pytest.raises(PlumblineError, match='10 sessions make no references: too few'):
+        verdicts.run(tmp_path, 1, 0)
+    run.clear()
+    good = 6
+    verdicts.run(tmp_path, 1, 0)
+    assert run == [*(('reference', number) for number in range(1, 7)), ('null', 1)]
+
+
+def test_a_fault_that_cannot_be_provoked_is_told_and_the_others_are_tried(tmp_path, monkeypatch):
+    @contextlib.contextmanager
+    def absent(folder):
+        raise NotHere('no such thing')
+        yield
+
+    monkeypatch.setitem(FAULTS, 'hog', faults.Fault('hog', (), '', absent))
+    begun(tmp_path)
+    monkeypatch.setattr(verdicts, 'lines', lambda place: [str(place.not_tried())])
+    told = []
+    verdicts.run(tmp_path, 0, 1, ['hog'], told.append)
+    assert told == ['1 of 1: hog 1: not tried: no such thing', "{'hog': 'no such thing'}"]
+    with pytest.raises(PlumblineError, match='cat: no such fault; there are quota50'):
+        verdicts.run(tmp_path, 0, 1, ['cat'])
+
+
+def test_a_session_is_a_real_run_in_a_folder_of_its_own(tmp_path, programs, built_already, monkeypatch):
+    monkeypatch.setenv('PATH', str(built_already))
+    monkeypatch.setenv('CANNED_PROGRAMS', str(programs.folder / 'bin'))
+    monkeypatch.setenv('PLUMBLINE_REPORTS', str(tmp_path / 'users'))
+    place = session.Place(tmp_path / 'bench')
+    ended = place.measure('null', 1, Launch({'PLUMBLINE_CAPACITY': 'topology'}), '^node_speed%threads=one$')
+    assert ended.exit in (0, 1, 3), ended.said
+    assert 'report: ' in ended.said and not (tmp_path / 'users').exists()
+    assert place.sessions() == [ended]
+    seen = table.look(place, ended)
+    assert seen.values['node_speed %threads=one', 'gnu', 'bandwidth.memory'][1:] == (registry.MEMORY_ONE, registry.MORE)
+    assert seen.values['node_speed %threads=one', 'gnu', 'flops.L1'][1] == registry.L1
+    assert any('Nothing changed: exit code 0 in' in line for line in table.lines(place))
+
+
+# --- the table ---------------------------------------------------------------------------------
+
+def seen(bandwidth, latency, code=0, fails=(), printed=()):
+    return table.Seen(code, {('t', 'gnu', 'bandwidth.plain'): (bandwidth, registry.MEMORY_ONE, registry.MORE),
+                             ('l', 'gnu', 'latency.L1'): (latency, registry.LATENCY, registry.LESS)}, list(fails), list(printed))
+
+
+def test_losses_are_medians_against_sessions_without_a_fault():
+    found = table.losses([seen(50, 2), seen(60, 2), seen(40, 4)], [seen(90, 1), seen(100, 1), seen(130, 2)])
+    assert found[registry.MEMORY_ONE] == pytest.approx(0.5)         # 50 of 100
+    assert found[registry.LATENCY] == pytest.approx(0.5)            # twice as long
+    assert np.isclose(table.losses([seen(200, 1)], [seen(100, 1)])[registry.MEMORY_ONE], -1)
+
+
+def test_shares_have_their_intervals():
+    assert table.share(97, 100) == '97 of 100 (97.0 %, 91.5 to 99.4)'
+    assert table.share(0, 5) == '0 of 5 (0.0 %, 0.0 to 52.2)'
+
+
+def test_a_fault_is_named_by_its_cause_or_by_most_of_what_is_blamed():
+    fault = faults.Fault('hog', (registry.MEMORY_ONE,), 'other processes', None)
+    right, wrong = ('metric', registry.MEMORY_ONE), ('metric', registry.L1)
+    assert seen(1, 1, 1, [right, right, wrong]).names_subsystem(fault) and not seen(1, 1, 1, [right, wrong]).names_subsystem(fault)
+    told = seen(1, 1, 1, printed=['the time was taken by other', 'processes'])
+    assert told.names_cause(fault, set()) and not told.names_cause(fault, {'processes'}) and not seen(1, 1, 1).names_cause(fault, set())
+
+
+def test_a_subsystem_that_fails_as_a_whole_is_read_from_the_report(tmp_path):
+    said = ('Subsystems\n  memory, one thread: rates and times  9 of 9 metrics  FAIL\n'
+            '  L2 of fat: shares and ratios  1 of 1 metrics  FAIL\n  latency: rates and times  9 of 9 metrics  PASS\n')
+    found = table.look(session.Place(tmp_path), session.Session('hog', 1, 1, None, 0.0, 1.0, said))
+    assert found.fails == [('subsystem', registry.MEMORY_ONE), ('subsystem', registry.L2)]
+
+
+def test_the_row_of_a_fault(monkeypatch):
+    monkeypatch.setitem(FAULTS, 'hog', faults.Fault('hog', (registry.MEMORY_ONE,), 'other processes', None))
+    fail = ('metric', registry.MEMORY_ONE)
+    found = [seen(50, 1, 1, [fail], ['other processes']), seen(60, 1, 1, [fail]), seen(60, 1, 3), seen(100, 1)]
+    assert table._row('hog', found, [seen(100, 1)]) == [
+        'hog', '40 % memory, one thread', '2 of 4', '0: 1, 1: 2, 3: 1', 'metric 2', '1', '2']
+
+
+def test_the_table_is_restructured_text():
+    assert table.grid([['fault', 'loss'], ['hog', '40 %'], ['busy loop', '-']]) == [
+        '=========  ====', 'fault      loss', '=========  ====', 'hog        40 %', 'busy loop  -', '=========  ====']
