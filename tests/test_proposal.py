@@ -154,6 +154,7 @@ def test_bad_sessions_are_left_out_with_the_reason(tmp_path):
         elsewhere: 'another machine: Older CPU; the latest session ran on Made-up CPU'}
     assert propose(tmp_path, sessions=[failed]).sessions == [*good, failed, steady]
     assert propose(tmp_path, tests='^Triad').sessions == [*good, failed, steady]      # it failed in another test
+    assert propose(tmp_path, sessions=[elsewhere]).sessions == [elsewhere, *good, steady]
 
 
 def test_as_many_as_asked_for_the_latest_first(tmp_path):
@@ -243,6 +244,7 @@ def test_an_odd_node_does_not_enter_silently(tmp_path):
     odd, = found.nodes
     assert odd.name == 'n3' and odd.change == pytest.approx(-0.08, abs=0.03)
     assert all(leaf[0] == pytest.approx(1000, rel=0.02) for leaf in leaves(found).values())
+    assert found.accepted['metrics'] == 4 * 2       # each node's value is judged
     pooled = propose(tmp_path, nodes=['n3'])
     assert not pooled.nodes and all(pooled.written[place][0][1] < leaf[1] for place, (leaf, _) in found.written.items())
 
@@ -412,6 +414,8 @@ def test_bad_requests(tmp_path):
     sessions(tmp_path, make=lambda _: [triad(metric(value=float('nan'), verdict='NO REFERENCE'))])
     with pytest.raises(PlumblineError, match='nothing to record, all 1 metrics were skipped'):
         propose(tmp_path)
+    with pytest.raises(PlumblineError, match='session 2027.* has no metric of these tests'):
+        propose(tmp_path, tests='Nothing', sessions=['20270115'])
     with pytest.raises(PlumblineError, match='0 sessions of made with these tests'):
         propose(tmp_path, tests='Nothing')
     with pytest.raises(PlumblineError, match='not a pattern'):

@@ -108,7 +108,8 @@ def _fill(found, candidates, site, used):
         by_place[one.place].append(one)
     why = {place: its[0].why or _too_seldom(its[0], found.sessions) for place, its in by_place.items()}
     kept, measured = _recorded(site), {place[:-1] for place in by_place}
-    metrics = sum(not reason for reason in why.values()) + sum(place[:-1] not in measured for place in kept)
+    metrics = (sum(max(map(len, its[0].series.values.values())) for place, its in by_place.items() if not why[place])
+               + sum(place[:-1] not in measured for place in kept))
     rate = METRICS_RATE / max(1, metrics)
     found.priors, judged = good_state.priors(usable(candidates)), []
     for place, its in by_place.items():
@@ -208,7 +209,7 @@ def _fare(found, candidates, rate):
 
 
 def accept(found):
-    '''Write a :class:`Proposal`; comments, entries of other tests and references written by hand stay.
+    '''Write a :class:`Proposal`; comments, entries of other tests, and what was written by hand of metrics that the sessions lack, stay.
 
     :returns: whether anything was written: not where the same sessions say the same.
     :raises PlumblineError: if the file is malformed or cannot be written.

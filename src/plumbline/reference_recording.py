@@ -28,14 +28,6 @@ def base_name(display_name):
     return ' %'.join(part for part in display_name.split(' %') if not part.startswith('.'))
 
 
-def names(root, system):
-    '''The paths of a system's sessions, the latest first.
-
-    :raises PlumblineError: if nothing of it is archived.
-    '''
-    return archive.sessions(root, system)[::-1]
-
-
 def rows_of(path, pattern):
     '''The rows of one session's tests, each with its case's ``machine`` and the records' metadata (``records``).
 

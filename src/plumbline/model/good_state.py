@@ -5,6 +5,7 @@ sessions (:mod:`plumbline.model.subsystems`), what a node's metrics say one by o
 '''
 
 import functools
+import math
 import statistics
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -159,7 +160,7 @@ def odd_nodes(series):
 def _differences(one):
     '''(node, logarithms of its values over the median of all nodes, of two over the other one's), of each node.'''
     nodes = set().union(*one.values.values())
-    whole = [of for of in one.values.values() if len(of) >= min(3, len(nodes)) > 1]
+    whole = [(of, statistics.median(of.values())) for of in one.values.values() if len(of) >= min(3, len(nodes)) > 1]
     for node in sorted(nodes):
-        yield node, np.log([of[node] / statistics.median(value for other, value in of.items() if len(nodes) > 2 or other != node)
-                            for of in whole if node in of])
+        its = [(of[node], of[next(iter(of.keys() - {node}))] if len(nodes) == 2 else middle) for of, middle in whole if node in of]
+        yield node, np.array([math.log(value / of_others) for value, of_others in its])
