@@ -335,6 +335,14 @@ def test_propose_says_what_would_change_and_accept_writes_it(tmp_path):
     assert len(references.load(tmp_path / 'made.yaml')['$accepted']) == 2
 
 
+def test_sessions_of_one_hour_are_no_five_days(tmp_path):
+    for number in range(5):
+        session(tmp_path, number / 96, triad(metric()))
+    assert 'they lie within 1.0 hours: what differs from day to day is not in them' in command(tmp_path, 'propose', 'made')
+    session(tmp_path, 1, triad(metric()))
+    assert 'they lie within' not in command(tmp_path, 'propose', 'made')
+
+
 def test_the_largest_loss_is_first(tmp_path):
     sessions(tmp_path, make=lambda _: [triad(metric('bandwidth.a'), metric('time.b', 1.0, 's'), metric('bandwidth.c'))])
     reference_proposal.accept(propose(tmp_path))

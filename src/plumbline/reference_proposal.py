@@ -37,6 +37,7 @@ class Proposal:
     :attr priors: class of noise -> (degrees of freedom, deviation).
     :attr noise: place -> its class of noise.
     :attr failing: session -> list of (place, value, leaf): what it would FAIL by.
+    :attr hours: between the start of the first session and that of the last.
     :attr in_sample: whether a session is part of the references that it would have FAILed by.
     '''
     path: Path
@@ -51,6 +52,7 @@ class Proposal:
     priors: dict = field(default_factory=dict)
     noise: dict = field(default_factory=dict)
     failing: dict = field(default_factory=dict)
+    hours: float = 0.0
     in_sample: bool = False
 
     @property
@@ -97,6 +99,8 @@ def propose(root, system, out_path, count=None, tests='', peaks=None, sessions=(
     chosen = Choice(root, system, tests, files, peaks, sessions, nodes)
     candidates, index, skipped, odd = chosen.take(count or good_state.MOST_SESSIONS)
     found = Proposal(path, sorted(chosen.used), chosen.left_out, odd, skipped, index)
+    started = [rows[0]['started'] for rows in chosen.used.values()]
+    found.hours = (max(started) - min(started)).total_seconds() / 3600
     _fill(found, candidates, files[0], chosen.used)
     return found
 
