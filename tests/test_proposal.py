@@ -95,6 +95,15 @@ def test_bounds_by_hand(name, middle, deviation, possible, leaf):
     assert reference_bounds.leaf(name, prediction.Prediction(middle, deviation, 1e6), 0.01, possible) == leaf
 
 
+@pytest.mark.parametrize('name, deviation, seen', [
+    ('bandwidth', 0.02, 1 - math.exp(-(2.3263 + 1.645) * 0.02)), ('latency', 0.02, math.exp((2.3263 + 1.645) * 0.02) - 1),
+    # The bound is no closer than 2 %.
+    ('bandwidth', 0.001, 1 - 0.98 * math.exp(-1.645 * 0.001)), ('latency', 0.001, 1.02 * math.exp(1.645 * 0.001) - 1),
+    ('split_over_fused', 0.02, 1 - math.exp(-(2.5758 + 1.645) * 0.02))])
+def test_the_loss_seen_by_hand(name, deviation, seen):
+    assert reference_bounds.sees(name, prediction.Prediction(7.0, deviation, 1e6), 0.01) == pytest.approx(seen, rel=1e-3)
+
+
 def test_a_metric_that_sees_too_little_is_no_reference():
     # (2.326 + 1.645) x 0.58 = 2.303 = ln 10: a tenth of the speed is left, whichever way the metric says it.
     for name in ('bandwidth', 'latency'):
