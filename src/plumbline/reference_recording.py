@@ -20,7 +20,7 @@ _COLUMNS = ['session', 'started', 'system', 'partition', 'environ', 'hostname', 
 _CASE = ('partition', 'environ', 'test')
 
 #: What of a record is asked for.
-_OF_RECORD = ('variant', 'compiler', 'bytes', 'traffic', 'traffic_least')
+_OF_RECORD = ('variant', 'compiler', 'level', 'bytes', 'traffic', 'traffic_least')
 
 
 def base_name(display_name):
