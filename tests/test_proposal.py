@@ -95,6 +95,15 @@ def test_bounds_by_hand(name, middle, deviation, possible, leaf):
     assert reference_bounds.leaf(name, prediction.Prediction(middle, deviation, 1e6), 0.01, possible) == leaf
 
 
+@pytest.mark.parametrize('name, deviation, seen', [
+    ('bandwidth', 0.02, 1 - math.exp(-(2.3263 + 1.645) * 0.02)), ('latency', 0.02, math.exp((2.3263 + 1.645) * 0.02) - 1),
+    # The bound is no closer than 2 %.
+    ('bandwidth', 0.001, 1 - 0.98 * math.exp(-1.645 * 0.001)), ('latency', 0.001, 1.02 * math.exp(1.645 * 0.001) - 1),
+    ('split_over_fused', 0.02, 1 - math.exp(-(2.5758 + 1.645) * 0.02))])
+def test_the_loss_seen_by_hand(name, deviation, seen):
+    assert reference_bounds.sees(name, prediction.Prediction(7.0, deviation, 1e6), 0.01) == pytest.approx(seen, rel=1e-3)
+
+
 def test_a_metric_that_sees_too_little_is_no_reference():
     # (2.326 + 1.645) x 0.58 = 2.303 = ln 10: a tenth of the speed is left, whichever way the metric says it.
     for name in ('bandwidth', 'latency'):
@@ -154,6 +163,7 @@ def test_bad_sessions_are_left_out_with_the_reason(tmp_path):
         elsewhere: 'another machine: Older CPU; the latest session ran on Made-up CPU'}
     assert propose(tmp_path, sessions=[failed]).sessions == [*good, failed, steady]
     assert propose(tmp_path, tests='^Triad').sessions == [*good, failed, steady]      # it failed in another test
+    assert propose(tmp_path, sessions=[elsewhere]).sessions == [elsewhere, *good, steady]
 
 
 def test_as_many_as_asked_for_the_latest_first(tmp_path):
@@ -243,6 +253,7 @@ def test_an_odd_node_does_not_enter_silently(tmp_path):
     odd, = found.nodes
     assert odd.name == 'n3' and odd.change == pytest.approx(-0.08, abs=0.03)
     assert all(leaf[0] == pytest.approx(1000, rel=0.02) for leaf in leaves(found).values())
+    assert found.accepted['metrics'] == 4 * 2       # each node's value is judged
     pooled = propose(tmp_path, nodes=['n3'])
     assert not pooled.nodes and all(pooled.written[place][0][1] < leaf[1] for place, (leaf, _) in found.written.items())
 
@@ -333,6 +344,14 @@ def test_propose_says_what_would_change_and_accept_writes_it(tmp_path):
     assert len(references.load(tmp_path / 'made.yaml')['$accepted']) == 2
 
 
+def test_sessions_of_one_hour_are_no_five_days(tmp_path):
+    for number in range(5):
+        session(tmp_path, number / 96, triad(metric()))
+    assert 'they lie within 1.0 hours: what differs from day to day is not in them' in command(tmp_path, 'propose', 'made')
+    session(tmp_path, 1, triad(metric()))
+    assert 'they lie within' not in command(tmp_path, 'propose', 'made')
+
+
 def test_the_largest_loss_is_first(tmp_path):
     sessions(tmp_path, make=lambda _: [triad(metric('bandwidth.a'), metric('time.b', 1.0, 's'), metric('bandwidth.c'))])
     reference_proposal.accept(propose(tmp_path))
@@ -412,6 +431,8 @@ def test_bad_requests(tmp_path):
     sessions(tmp_path, make=lambda _: [triad(metric(value=float('nan'), verdict='NO REFERENCE'))])
     with pytest.raises(PlumblineError, match='nothing to record, all 1 metrics were skipped'):
         propose(tmp_path)
+    with pytest.raises(PlumblineError, match='session 2027.* has no metric of these tests'):
+        propose(tmp_path, tests='Nothing', sessions=['20270115'])
     with pytest.raises(PlumblineError, match='0 sessions of made with these tests'):
         propose(tmp_path, tests='Nothing')
     with pytest.raises(PlumblineError, match='not a pattern'):

@@ -11,6 +11,10 @@ LEAST_BOUND, LEAST_OF_COUNT = 0.02, 0.005
 MOST_LOSS = 0.9
 
 
+def _least(metric):
+    return LEAST_OF_COUNT if registry.find(metric).noise == registry.COUNT else LEAST_BOUND
+
+
 def _of_one_side(metric, rate):
     return rate / 2 if registry.better(metric) == registry.NEITHER else rate
 
@@ -25,8 +29,7 @@ def leaf(metric, expected, rate, possible=(-math.inf, math.inf)):
     :arg possible: :func:`plumbline.reference_peaks.possible`.
     '''
     value, better = float(f'{expected.middle:.4g}'), registry.better(metric)
-    least = LEAST_OF_COUNT if registry.find(metric).noise == registry.COUNT else LEAST_BOUND
-    far = expected.distance(_of_one_side(metric, rate))
+    least, far = _least(metric), expected.distance(_of_one_side(metric, rate))
     fall, rise = (_outward(max(least, share)) for share in (-math.expm1(-far), math.expm1(far)))
     lower, upper = _rounded_up(1 - possible[0] / value), _rounded_up(possible[1] / value - 1)
     if better != registry.LESS:
@@ -52,7 +55,11 @@ def _rounded_up(share):
 
 def sees(metric, expected, rate):
     '''The smallest loss that is seen with a probability of 95 %: a share of the value, by which a time rises and a rate falls.'''
-    return expected.sees(_of_one_side(metric, rate), registry.better(metric) == registry.LESS)
+    rate, rises = _of_one_side(metric, rate), registry.better(metric) == registry.LESS
+    seen, least = expected.sees(rate, rises), _least(metric)
+    if rises:
+        return math.expm1(math.log1p(seen) + max(0.0, math.log1p(least) - expected.distance(rate)))
+    return -math.expm1(math.log1p(-seen) - max(0.0, -math.log1p(-least) - expected.distance(rate)))
 
 
 def too_wide(metric, expected, rate):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plumbline import reference_recording
+from plumbline import archive, reference_recording
 from plumbline.errors import PlumblineError
 from plumbline.model import good_state, registry, states
 from plumbline.reference_files import lookup
@@ -40,7 +40,7 @@ class Choice:
 
     def __init__(self, root, system, tests, files, peaks, trusted, nodes):
         self.root, self.system, self.files, self.peaks, self.nodes = root, system, files, peaks, set(nodes)
-        paths = reference_recording.names(root, system)
+        paths = archive.sessions(root, system)[::-1]
         self.trusted = {_only(name, [path.stem for path in paths], root) for name in trusted}
         paths.sort(key=lambda path: path.stem not in self.trusted)      # the latest first, and before them those named
         self.further = self._measured(paths, tests)
@@ -56,7 +56,9 @@ class Choice:
     def take(self, count):
         '''(candidates, ``$index`` of the tests, what is left out, odd nodes) of so many sessions.'''
         while True:
-            self._use(count)
+            self._use(max(count, len(self.trusted)))
+            if not self.trusted <= self.used.keys():
+                raise PlumblineError(f'{self.root}: session {min(self.trusted - self.used.keys())} has no metric of these tests')
             if len(self.used) < good_state.LEAST_SESSIONS:
                 raise PlumblineError(self._too_few())
             found, index, skipped = self._candidates()
@@ -83,8 +85,10 @@ class Choice:
             name, rows = next(self.further, (None, None))
             if name is None:
                 break
-            why = None if name in self.trusted else reference_recording.unfit(rows, self.models)
-            self.models = self.models or reference_recording.models(rows)
+            why = None
+            if name not in self.trusted:
+                why = reference_recording.unfit(rows, self.models)
+                self.models = self.models or reference_recording.models(rows)
             if why:
                 self.left_out.append((name, why))
             else:
@@ -140,7 +144,8 @@ def _candidate(place, state, rows, portable, peaks):
     values = defaultdict(lambda: defaultdict(list))
     for row in rows:
         values[row['session']][row['hostname'] or ''].append(row['value'])
-    where = {'level': first['level'], 'threads': first['threads'], 'transport': reference_recording.parameters(first).get('transport')}
+    where = {'level': first['level'] or (record or {}).get('level'), 'threads': first['threads'],
+             'transport': reference_recording.parameters(first).get('transport')}
     part = first['check'], first['metric'], first['subject']
     series = good_state.Series(
         '/'.join(place), first['metric'], registry.noise_class(*part, **where), registry.subsystem(*part, **where),

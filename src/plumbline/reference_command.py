@@ -16,6 +16,9 @@ app = typer.Typer(no_args_is_help=True, help='References: propose, accept and ch
 #: Lines of a list.
 MOST_LINES = 20
 
+#: Hours; sessions of one day do not know what days differ by.
+DAY = 24
+
 System = Annotated[str, typer.Argument(help="ReFrame's name of the system")]
 Sessions = Annotated[int, typer.Option(
     '--sessions', min=LEAST_SESSIONS, max=MOST_SESSIONS, help='how many of the last sessions of good state, at most')]
@@ -90,6 +93,8 @@ def _few(told, rest):
 
 def _sessions(found):
     yield f"sessions used ({len(found.sessions)}): {', '.join(found.sessions)}"
+    if found.hours < DAY:
+        yield f'they lie within {found.hours:.1f} hours: what differs from day to day is not in them, and may FAIL later'
     yield from _few([f'left out: {name}: {why}; --with {name} uses it' for name, why in found.left_out], 'sessions')
     yield from _few([f"left out: node {odd.name} differs by {odd.change:+.0%}: {odd.where}; --with-node {odd.name} uses it"
                      for odd in found.nodes], 'nodes')

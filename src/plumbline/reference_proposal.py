@@ -37,6 +37,7 @@ class Proposal:
     :attr priors: class of noise -> (degrees of freedom, deviation).
     :attr noise: place -> its class of noise.
     :attr failing: session -> list of (place, value, leaf): what it would FAIL by.
+    :attr hours: between the start of the first session and that of the last.
     :attr in_sample: whether a session is part of the references that it would have FAILed by.
     '''
     path: Path
@@ -51,6 +52,7 @@ class Proposal:
     priors: dict = field(default_factory=dict)
     noise: dict = field(default_factory=dict)
     failing: dict = field(default_factory=dict)
+    hours: float = 0.0
     in_sample: bool = False
 
     @property
@@ -97,6 +99,8 @@ def propose(root, system, out_path, count=None, tests='', peaks=None, sessions=(
     chosen = Choice(root, system, tests, files, peaks, sessions, nodes)
     candidates, index, skipped, odd = chosen.take(count or good_state.MOST_SESSIONS)
     found = Proposal(path, sorted(chosen.used), chosen.left_out, odd, skipped, index)
+    started = [rows[0]['started'] for rows in chosen.used.values()]
+    found.hours = (max(started) - min(started)).total_seconds() / 3600
     _fill(found, candidates, files[0], chosen.used)
     return found
 
@@ -108,7 +112,8 @@ def _fill(found, candidates, site, used):
         by_place[one.place].append(one)
     why = {place: its[0].why or _too_seldom(its[0], found.sessions) for place, its in by_place.items()}
     kept, measured = _recorded(site), {place[:-1] for place in by_place}
-    metrics = sum(not reason for reason in why.values()) + sum(place[:-1] not in measured for place in kept)
+    metrics = (sum(max(map(len, its[0].series.values.values())) for place, its in by_place.items() if not why[place])
+               + sum(place[:-1] not in measured for place in kept))
     rate = METRICS_RATE / max(1, metrics)
     found.priors, judged = good_state.priors(usable(candidates)), []
     for place, its in by_place.items():
@@ -208,7 +213,7 @@ def _fare(found, candidates, rate):
 
 
 def accept(found):
-    '''Write a :class:`Proposal`; comments, entries of other tests and references written by hand stay.
+    '''Write a :class:`Proposal`; comments, entries of other tests, and what was written by hand of metrics that the sessions lack, stay.
 
     :returns: whether anything was written: not where the same sessions say the same.
     :raises PlumblineError: if the file is malformed or cannot be written.

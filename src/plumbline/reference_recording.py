@@ -20,20 +20,12 @@ _COLUMNS = ['session', 'started', 'system', 'partition', 'environ', 'hostname', 
 _CASE = ('partition', 'environ', 'test')
 
 #: What of a record is asked for.
-_OF_RECORD = ('variant', 'compiler', 'bytes', 'traffic', 'traffic_least')
+_OF_RECORD = ('variant', 'compiler', 'level', 'bytes', 'traffic', 'traffic_least')
 
 
 def base_name(display_name):
     '''A display name without what the command line added (``%.nid=n1``, ``%.repeat_no=0``).'''
     return ' %'.join(part for part in display_name.split(' %') if not part.startswith('.'))
-
-
-def names(root, system):
-    '''The paths of a system's sessions, the latest first.
-
-    :raises PlumblineError: if nothing of it is archived.
-    '''
-    return archive.sessions(root, system)[::-1]
 
 
 def rows_of(path, pattern):

@@ -5,6 +5,7 @@ sessions (:mod:`plumbline.model.subsystems`), what a node's metrics say one by o
 '''
 
 import functools
+import math
 import statistics
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from plumbline.model import prediction, registry, subsystems
 #: Sessions that references are made of.
 LEAST_SESSIONS, MOST_SESSIONS = 5, 20
 
-#: The probability that some session, or some node, is left out though all are alike.
+#: The probability that a session is left out, or that some node is, though all are alike.
 ODD_RATE = 0.01
 
 #: Nodes that differ by less are alike: no bound is narrower.
@@ -104,19 +105,19 @@ class Odd:
 def odd_session(series, trusted=()):
     '''The session that is least like the others, or :obj:`None` if none stands apart.
 
-    Subsystem scores of each against all others, to either side; Holm's procedure over all of them.
+    Subsystem scores of each against all others, to either side; Holm's procedure over the subsystems of each.
 
     :arg series: list of :class:`Series`.
     :arg trusted: names of sessions that are not suspected.
     :returns: :class:`Odd`.
     '''
     told = [one for one in series if registry.better(one.metric) != registry.NEITHER and one.subsystem != registry.NO_MACHINE]
-    found = [(score.expected.chance(1 + score.change, registry.NEITHER),
-              Odd(session, part, score.change, score.members[0 if score.change < 0 else -1].name))
-             for session in sorted(set().union(*(one.values for one in told))) if session not in trusted
-             for part, score in _scores(told, session).items()]
-    certain = subsystems.holm([chance for chance, _ in found], ODD_RATE)
-    apart = [one for one, holds in zip(found, certain) if holds]
+    apart = []
+    for session in sorted(set().union(*(one.values for one in told)) - set(trusted)):
+        scores = _scores(told, session)
+        chances = [score.expected.chance(1 + score.change, registry.NEITHER) for score in scores.values()]
+        apart += [(chance, Odd(session, part, score.change, score.members[0 if score.change < 0 else -1].name))
+                  for (part, score), chance, holds in zip(scores.items(), chances, subsystems.holm(chances, ODD_RATE)) if holds]
     return min(apart, key=lambda one: one[0])[1] if apart else None
 
 
@@ -159,7 +160,7 @@ def odd_nodes(series):
 def _differences(one):
     '''(node, logarithms of its values over the median of all nodes, of two over the other one's), of each node.'''
     nodes = set().union(*one.values.values())
-    whole = [of for of in one.values.values() if len(of) >= min(3, len(nodes)) > 1]
+    whole = [(of, statistics.median(of.values())) for of in one.values.values() if len(of) >= min(3, len(nodes)) > 1]
     for node in sorted(nodes):
-        yield node, np.log([of[node] / statistics.median(value for other, value in of.items() if len(nodes) > 2 or other != node)
-                            for of in whole if node in of])
+        its = [(of[node], of[next(iter(of.keys() - {node}))] if len(nodes) == 2 else middle) for of, middle in whole if node in of]
+        yield node, np.array([math.log(value / of_others) for value, of_others in its])
