@@ -66,6 +66,14 @@ def spread(x):
     return float(width / abs(median))
 
 
+def mad_freedom(n):
+    '''Degrees of freedom of the variance of n normal values by their median absolute deviation.
+
+    From the variance of its logarithm in 100 000 draws, n = 3 to 127, where they are 0.31 to 0.45 n.
+    '''
+    return 0.36 * n
+
+
 def autocorrelation(x):
     '''Lag-1 autocorrelation of the ranks of a series, cut to 0 .. 0.95.
 
