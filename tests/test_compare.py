@@ -302,7 +302,7 @@ def test_the_table_names_what_is_slower_first_and_what_else_changed(place):
     assert head[0] == f'made (n1): {names(place)[2]} after {names(place)[1]}'
     assert head[1] == '0 failed, 1 slower, 0 gone, 0 changed, 0 unclear, 0 faster, 0 new, 21 within noise' == head[-1]
     assert re.match(r'would have seen a loss of \d\.\d % \(median of the metrics\), \d+\.\d % \(the worst\)', head[2])
-    assert re.match(r'and of a subsystem: memory, all threads \d\.\d %', head[3])
+    assert re.match(r'and of a subsystem: memory, one thread \d\.\d %', head[3])
     row, = (line for line in head if line.startswith(' slower '))
     assert 'triad_memory' in row and 'bandwidth.nt' in row and '1.01 GB/s' in row and '0.699 GB/s' in row and '-30.6 %' in row
     assert 'bandwidth.plain' not in done.out

@@ -40,9 +40,6 @@ LEAST_LOSS, MOST_LOSS = 0.02, 0.9
 #: others of their class would be named (in 13 % of comparisons where they are 1.6 times apart).
 _LEAST_FREEDOM, _MOST_FREEDOM = 3, 6
 
-#: The half width of an interval of 95 % is so many standard errors.
-_HALF_WIDTH = 1.96
-
 
 @dataclass(frozen=True)
 class Change:
@@ -218,7 +215,7 @@ class _Pair:
     @property
     def error(self):
         '''Standard error of the logarithm of after over before, by the intervals of both.'''
-        return math.hypot(*(math.log(high / low) / 2 / _HALF_WIDTH for low, high in map(_interval, (self.before[-1], self.after))
+        return math.hypot(*(math.log(high / low) / 2 / statistics.HALF_WIDTH for low, high in map(_interval, (self.before[-1], self.after))
                             if low > 0))
 
 

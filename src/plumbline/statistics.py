@@ -16,6 +16,9 @@ IQR_TO_SIGMA = 0.7413
 #: The median absolute deviation x this is, too: 1 / 0.67449.
 MAD_TO_SIGMA = 1.4826
 
+#: The half width of an interval of 95 % is so many standard errors.
+HALF_WIDTH = 1.96
+
 #: Standard error of the median x sqrt(n) over that standard deviation: sqrt(pi / 2).
 MEDIAN_ERROR = 1.2533
 

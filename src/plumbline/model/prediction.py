@@ -25,7 +25,7 @@ LEAST_METRICS = 8
 LEAST_DEVIATION = 1e-4
 
 #: 95 % of a normal distribution are below.
-_NINETY_FIVE = 1.645
+NINETY_FIVE = 1.645
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Prediction:
 
         :returns: a fraction of the value: 0.3 is a fall (or a rise) by 30 %.
         '''
-        far = self.distance(rate) + _NINETY_FIVE * self.deviation
+        far = self.distance(rate) + NINETY_FIVE * self.deviation
         return float(np.expm1(far) if rises else -np.expm1(-far))
 
 
