@@ -42,7 +42,7 @@ class Swept(rfm.RunOnlyRegressionTest, Job):
         if STORY == 'fails':        # ReFrame comes here all the same
             return
         self.plumbline = {'schema': 1, 'machine': {'cpu_model': 'made-up CPU', 'memory_kib': 2**20}, 'metrics': [
-            {'name': f'bandwidth.{name}', 'metric': 'bandwidth', 'subject': name, 'value': VALUE, 'unit': 'MB/s',
-             'samples': [VALUE] * 3, 'n': 3, 'spread': 0.0, 'interval': [VALUE, VALUE], 'reference': None,
+            {'name': f'bandwidth.{name}', 'metric': 'bandwidth', 'subject': name, 'value': value, 'unit': 'MB/s',
+             'samples': [value] * 3, 'n': 3, 'spread': 0.0, 'interval': [value, value], 'reference': None,
              'reference_from': None, 'limit': None, 'verdict': 'NO REFERENCE', 'reason': 'made'}
-            for name in NAMES]}
+            for name in NAMES for value in [VALUE if STORY != 'recovers' or name == 'plain' else 100.0]]}

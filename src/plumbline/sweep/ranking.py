@@ -195,8 +195,9 @@ def _moderated(tables, default):
             return np.maximum(prediction.LEAST_DEVIATION, np.sqrt(wider * (known + own * variance) / total))
         error = table['error'].fill_null(0).fill_nan(0).to_numpy()
         cap = each * np.sqrt(wider) if 'most' in table.columns else np.inf
+        floor = cap / 2 if 'most' in table.columns and table.height <= subsystems.LEAST_SESSIONS else 0.0     # too few to believe less
         found.append(table.with_columns(
-            scale=np.maximum(np.minimum(scale(table['own'].to_numpy()), cap), error), freedom=pl.lit(total),
+            scale=np.maximum(np.clip(scale(table['own'].to_numpy()), floor, cap), error), freedom=pl.lit(total),
             usual=pl.lit(float(scale(table['whole'][0])))))
     return pl.concat(found)
 
