@@ -184,7 +184,8 @@ def _moderated(tables, default):
     freedom, deviation = prediction.learnt(
         [(table['whole'][0] / each**2, mad_freedom(table.height)) for table, each in zip(tables, most)], default)
     least, highest = _SHARES if 'most' in tables[0].columns else _METRICS
-    highest = min(highest, sum(mad_freedom(table.height) for table in tables) / 3)      # a handful of metrics of a handful of nodes
+    few = sum(mad_freedom(table.height) for table in tables) / 3        # a handful of metrics of a handful of nodes
+    highest = highest if tables[0].height <= subsystems.LEAST_SESSIONS and least > 1 else min(highest, few)
     freedom, found = max(least, min(freedom, highest)), []
     for table, each in zip(tables, most):
         own = mad_freedom(table.height - 1)
