@@ -1,4 +1,4 @@
-'''Which nodes of a sweep are out of true: arithmetic by hand, confirmation on a real cluster, a truly slow node.'''
+'''Which nodes of a sweep are outliers: arithmetic by hand, confirmation on a real cluster, a truly slow node.'''
 
 import json
 import re
@@ -24,13 +24,27 @@ def table(values, name='flops', unit='Mflop/s', **more):
     '''A frame of one metric: node -> value.'''
     row = dict.fromkeys(results.COLUMNS) | {
         'system': 's', 'partition': 'p', 'environ': 'gnu', 'kind': 'alike', 'check': 'speed %threads=one', 'name': name,
-        'metric': name.split('.')[0], 'unit': unit, 'spread': 0.0, 'verdict': 'PASS'} | more
+        'metric': name.split('.')[0], 'unit': unit, 'error': 0.0, 'subsystem': 'core', 'noise': 'cache', 'verdict': 'PASS'} | more
     rows = [row | {'node': node, 'value': float(value)} for node, value in values.items()]
     return pl.DataFrame(rows, schema=results.COLUMNS)
 
 
 def numbered(*values):
     return {f'n{i + 1}': value for i, value in enumerate(values)}
+
+
+def company(nodes, noise=0.01, seed=1, **more):
+    '''Metrics of the same nodes that say how those of their class scatter.'''
+    drawn = 100 * np.exp(noise * np.random.default_rng(seed).standard_normal((12, len(nodes))))
+    return pl.concat([table(dict(zip(nodes, row)), f'flops.company{number}', **more) for number, row in enumerate(drawn)])
+
+
+def among(rows, **more):
+    return pl.concat([rows, company(rows['node'].unique(maintain_order=True).to_list(), **more)])
+
+
+def odd(frame):
+    return set(ranking.rank(frame).outliers()['node'])
 
 
 def column(rows, name):
@@ -40,14 +54,17 @@ def column(rows, name):
 # --- deviation -----------------------------------------------------------------------------------------------------
 
 def test_deviation_by_hand():
-    # n1: the others' median 99, distances 1, 1, 3, 39: MAD 2.  n2: 98; 2, 2, 4, 38: 3.  n3: 97; 1, 1, 5, 37: 3.
-    # n4: 97; 1, 1, 3, 37: 2.  n5: 99; 1, 1, 3, 3: 2.
+    # n1: the others' median 99, n2: 98, n3: 97, n4: 97, n5: 99 (of an even number the geometric mean of both).
     rows = ranking.rank(table(numbered(96, 98, 100, 102, 60))).rows
-    assert rows['median'].to_list() == [99, 98, 97, 97, 99]
-    assert (rows['scale'] / 1.4826).to_list() == pytest.approx([2, 3, 3, 2, 2])
-    assert (rows['deviation'] * 1.4826).to_list() == pytest.approx([-3 / 2, 0, 3 / 3, 5 / 2, -39 / 2])
-    assert rows['off'].to_list()[-1] == pytest.approx(-39 / 99)
+    assert rows['median'].to_list() == pytest.approx([99, 98, 97, 97, 99], rel=1e-3)
+    assert rows['off'].to_list()[-1] == pytest.approx(-39 / 99, rel=1e-3)
     assert column(rows, 'rank') == {'n4': 1, 'n3': 2, 'n2': 3, 'n1': 4, 'n5': 5}
+    # Too few metrics: the scatter is moderated by (3, 0.08).  n5: distances of the others' logarithms 0.0101 twice, 0.0299, 0.0308: 0.0202.
+    mad, freedom = 1.4826 * 0.0202, 0.36 * 4
+    scale = np.sqrt((3 * 0.08**2 + freedom * mad**2 * 4 / 3.1) / (3 + freedom) * (1 + np.pi / 8))
+    assert rows['scale'].to_list()[-1] == pytest.approx(scale, rel=0.01)
+    assert rows['deviation'].to_list()[-1] == pytest.approx(np.log(60 / 99) / scale, rel=0.01)
+    assert rows['freedom'].to_list()[-1] == pytest.approx(3 + freedom)
 
 
 def of_state(rows, latencies, others=()):
@@ -60,17 +77,17 @@ def of_state(rows, latencies, others=()):
 
 def test_nodes_are_compared_within_a_state():
     values = table(numbered(100, 101, 99, 50, 51, 49, 60))
-    assert ranking.rank(values).out_of_true().is_empty()        # two sorts
-    found = ranking.rank(of_state(values, [110, 112, 111, 17, 17, 18, 110]))
-    assert found.out_of_true()['node'].to_list() == ['n7']
+    others = company(numbered(*[1] * 7))
+    assert odd(pl.concat([values, others])) == set()            # two sorts
+    assert odd(pl.concat([of_state(values, [110, 112, 111, 17, 17, 18, 110]), others])) == {'n7'}
 
 
 def test_a_node_that_met_the_state_of_its_peers_is_compared_there():
     values = table(numbered(100, 101, 99, 50))
+    others = company(numbered(*[1] * 4))
     alone = of_state(values, [110, 112, 111, 17])
-    assert ranking.rank(alone).out_of_true()['node'].to_list() == ['n4']       # no peers in its state: it stands out
-    met_both = of_state(values, [110, 112, 111, 17], [('n4', 110, 100.0)])
-    assert ranking.rank(met_both).out_of_true().is_empty()
+    assert odd(pl.concat([alone, others])) == {'n4'}       # no peers in its state: it stands out
+    assert odd(pl.concat([of_state(values, [110, 112, 111, 17], [('n4', 110, 100.0)]), others])) == set()
 
 
 @pytest.mark.parametrize('count', [2, 3, 4, 7, 10])
@@ -83,28 +100,74 @@ def test_median_and_mad_of_the_others(count):
 
 
 def test_equal_values_do_not_divide_by_zero():
-    found = ranking.rank(table(numbered(100, 100, 100, 99)))
-    # The floor: 1.5 %.
-    assert column(found.rows, 'deviation') == pytest.approx({'n1': 0, 'n2': 0, 'n3': 0, 'n4': -1 / 1.5})
-    assert found.out_of_true().is_empty()
-    nothing = ranking.rank(table(numbered(0, 0, 0), 'latency')).rows
-    assert column(nothing, 'deviation') == {'n1': 0, 'n2': 0, 'n3': 0}
+    assert odd(among(table(numbered(100, 100, 100, 99)), noise=0.0)) == set()        # 1 % is no loss to act on
+    assert odd(among(table(numbered(100, 100, 100, 97)), noise=0.0)) == {'n4'}
+    assert ranking.rank(table(numbered(0, 0, 0), 'latency')).rows.is_empty()         # no ratio
+    assert odd(among(table(numbered(100, 100, 100, 0)))) == {'n4'}
 
 
-def test_what_samples_scatter_is_no_deviation():
-    quiet, noisy = numbered(100, 100, 80), table(numbered(100, 100, 80), spread=0.1)
-    assert ranking.rank(table(quiet)).out_of_true()['node'].to_list() == ['n3']         # -20 / 1.5
-    assert ranking.rank(noisy).out_of_true().is_empty()                                  # -20 / 10
+def test_what_the_interval_allows_is_no_deviation():
+    quiet = numbered(100, 100, 80, 100)
+    assert odd(among(table(quiet))) == {'n3'}
+    assert odd(among(table(quiet, error=0.1))) == set()
 
 
 @pytest.mark.parametrize('name, values', [
-    ('flops', numbered(10, 10, 5)), ('latency', numbered(10, 10, 20)), ('of_time', numbered(1, 1, 0.6))])
+    ('flops', numbered(10, 10, 10, 5)), ('latency', numbered(10, 10, 10, 20)), ('of_time', numbered(1, 1, 1, 0.6))])
 def test_the_bad_side_depends_on_the_metric(name, values):
-    found = ranking.rank(table(values, name))
-    assert (found.out_of_true()['node'].to_list(), found.better().is_empty()) == (['n3'], True)
-    middle = 2 * values['n1'] - values['n3']
-    found = ranking.rank(table(values | {'n3': middle}, name))
-    assert (found.out_of_true().is_empty(), found.better()['node'].to_list()) == (True, ['n3'])
+    found = ranking.rank(among(table(values, name)))
+    assert (set(found.outliers()['node']), found.better().is_empty()) == ({'n4'}, True)
+    found = ranking.rank(among(table(values | {'n4': values['n1']**2 / values['n4']}, name)))
+    assert (found.outliers().is_empty(), set(found.better()['node'])) == (True, {'n4'})
+
+
+#: Subsystem, metric, class of noise.
+PARTS = [('core', 'flops', 'cache'), ('L1', 'flops', 'cache'), ('L2', 'bandwidth', 'cache'), ('L3', 'bandwidth', 'cache'),
+         ('memory, one thread', 'bandwidth', 'memory'), ('memory, all threads', 'bandwidth', 'memory'), ('latency', 'latency', 'latency'),
+         ('files', 'bandwidth', 'files'), ('CPU availability', 'of_time', 'ratio')]
+
+
+def drawn(generator, count, noise, losses=(), per=6):
+    '''A sweep of nodes whose metrics scatter unlike, and partly together; n1 has lost the given shares of subsystems.'''
+    nodes, frames = numbered(*[0] * count), []
+    for part, metric, kind in PARTS:
+        moods = 0.5 * noise * generator.standard_normal(count)
+        for number in range(per):
+            scatter = noise * np.exp(0.3 * generator.standard_normal())
+            values = 100 * np.exp(moods + scatter * generator.standard_normal(count))
+            values[0] *= (1 - dict(losses).get(part, 0)) ** ranking.BETTER[metric]
+            frames.append(table(dict(zip(nodes, values)), f'{metric}.{number}', subsystem=part, noise=kind, check=part))
+    return pl.concat(frames)
+
+
+@pytest.mark.parametrize('count, noise, sweeps', [(4, 0.02, 20), (4, 0.08, 20), (6, 0.02, 10), (64, 0.02, 4)])
+def test_of_equal_nodes_none_is_an_outlier(count, noise, sweeps):
+    generator = np.random.default_rng(count)
+    found = [ranking.rank(drawn(generator, count, noise)) for _ in range(sweeps)]
+    assert sum(not one.outliers().is_empty() for one in found) == 0
+    assert sum(not one.divided.is_empty() for one in found) <= 1
+
+
+@pytest.mark.parametrize('count, noise, loss', [(4, 0.02, 0.3), (64, 0.02, 0.12), (64, 0.01, 0.05), (4, 0.01, 0.15), (64, 0.08, 0.4)])
+def test_a_slow_subsystem_is_named_and_no_other_node(count, noise, loss):
+    generator = np.random.default_rng(count)
+    for _ in range(3):
+        found = ranking.rank(drawn(generator, count, noise, {'memory, all threads': loss}))
+        assert set(found.outliers()['node']) == {'n1'} and found.outliers()['check'][0] == 'memory, all threads'
+        seen = found.scores.filter(pl.col('check') == 'memory, all threads')['sees'].median()
+        assert seen < 1.5 * loss
+
+
+def test_a_node_beside_a_memory_hog_is_named():
+    '''The sweep of record: eight triads at 0.52 to 0.77 of the others, file writing at 0.65; each alone stayed within its noise.'''
+    generator = np.random.default_rng(6)
+    frame = drawn(generator, 4, 0.06, per=8)
+    shares = dict(zip([f'bandwidth.{number}' for number in range(8)], (0.52, 0.55, 0.6, 0.62, 0.66, 0.7, 0.74, 0.77)))
+    hogged = (pl.col('node') == 'n1') & (pl.col('subsystem') == 'memory, all threads')
+    files = (pl.col('node') == 'n1') & (pl.col('subsystem') == 'files')
+    frame = frame.with_columns(value=pl.col('value') * pl.when(hogged).then(pl.col('name').replace_strict(shares, default=1.0))
+                               .when(files).then(0.65).otherwise(1.0))
+    assert set(ranking.rank(frame).outliers()['node']) == {'n1'}
 
 
 def test_what_has_no_bad_side_is_not_ranked():
@@ -120,18 +183,18 @@ def test_two_nodes_cannot_be_ranked():
 def test_kinds_partitions_and_environments_are_ranked_apart():
     frame = pl.concat([table(numbered(100, 100, 100)), table({'m1': 50, 'm2': 50, 'm3': 50}, kind='another'),
                        table(numbered(70, 70, 70), environ='llvm'), table(numbered(20, 20, 20), partition='q')])
-    assert ranking.rank(frame).out_of_true().is_empty()
+    assert ranking.rank(frame).outliers().is_empty()
 
 
 def test_two_slow_nodes_of_four_are_named():
-    found = ranking.rank(table(numbered(100, 100, 60, 60)))
-    assert sorted(found.out_of_true()['node']) == ['n3', 'n4']
+    found = ranking.rank(among(table(numbered(100, 100, 60, 60))))
+    assert set(found.outliers()['node']) == {'n3', 'n4'}
     assert found.divided.is_empty()
 
 
 def test_that_most_nodes_are_slow_is_told():
     found = ranking.rank(table(numbered(100, 100, 100, 100, 60, 60, 60, 60, 60)))
-    assert found.out_of_true().is_empty()
+    assert found.outliers().is_empty()
     assert found.divided.select('name', 'low', 'high').rows() == [('flops', 5, 4)]
     assert found.divided['gap'].to_list() == pytest.approx([40 / 60])
     for one_sort in ((100, 101, 102, 103, 104, 105), (100, 100, 100, 110), (100, 101, 99)):
@@ -148,7 +211,7 @@ def test_a_metric_that_peers_have_is_missed():
 def test_a_thousand_nodes():
     values = {f'n{i}': 100 + i % 7 / 10 for i in range(1000)} | {'n500': 90}
     frame = pl.concat([table(values, f'flops.{i}') for i in range(50)])
-    assert ranking.rank(frame).out_of_true()['node'].unique().to_list() == ['n500']
+    assert odd(frame) == {'n500'}
 
 
 # --- measured again ------------------------------------------------------------------------------------------------
@@ -160,15 +223,25 @@ def test_a_thousand_nodes():
     (numbered(100, 60, 60), False),                                  # beside a peer that is as slow by now
     ({'n3': 60}, None), (numbered(100, 100), None)])                 # nobody to compare with; not measured again
 def test_a_second_measurement_confirms(again, confirmed):
-    first = ranking.rank(table(numbered(100, 100, 60, 100)))
-    rows = ranking.confirm(first.out_of_true(), first, table(again))
+    first = ranking.rank(among(table(numbered(100, 100, 60, 100))))
+    rows = ranking.confirm(first.outliers().filter(pl.col('name') == 'flops'), first, table(again))
     assert rows.select('node', 'confirmed').rows() == [('n3', confirmed)]
+
+
+@pytest.mark.parametrize('loss, confirmed', [(0.3, True), (0.0, False)])
+def test_a_subsystem_is_confirmed_by_its_metrics(loss, confirmed):
+    generator = np.random.default_rng(5)
+    first = ranking.rank(drawn(generator, 4, 0.02, {'L2': 0.3}))
+    again = drawn(generator, 4, 0.02, {'L2': loss})
+    rows = ranking.confirm(first.outliers(), first, again).filter(pl.col('name') == 'score')
+    assert rows.select('node', 'check', 'confirmed').rows() == [('n1', 'L2', confirmed)]
+    assert rows['again'][0] == pytest.approx(1 - loss, rel=0.05)
 
 
 def test_those_are_measured_again_that_are_nearest_to_the_median():
     others = table({'m1': 1, 'm2': 1, 'm3': 1}, kind='another')
-    found = ranking.rank(pl.concat([table(numbered(104, 100, 60, 99, 100)), others]))
-    assert outliers.peers_in_order(found, found.out_of_true(), 2) == ['n2', 'n5']
+    found = ranking.rank(pl.concat([table(numbered(104, 100, 40, 99, 100)), others, company(numbered(*[1] * 5), noise=0.0)]))
+    assert outliers.peers_in_order(found, found.outliers(), 2) == ['n2', 'n5']
 
 
 # --- racks and switches -----------------------------------------------------------------------------------------
@@ -247,7 +320,7 @@ def test_programs_tell_what_time_they_lost(programs):
 def findings(frame, **more):
     nodes = {name: state.Node(name, 'h', phase=state.OVER, state='measured') for name in frame['node'].unique()}
     ranked = ranking.rank(frame)
-    odd = ranking.confirm(ranked.out_of_true(), ranked, frame.clear())
+    odd = ranking.confirm(ranked.outliers(), ranked, frame.clear())
     causes = {node: ['a <cause>'] for node in odd['node']}
     return outliers.Findings('made', nodes | more, frame, ranked, odd, causes, [{}])
 
@@ -259,7 +332,7 @@ def test_what_cannot_be_ranked_is_no_pass():
     assert 'cannot rank n[1-2] (p, gnu): 2 of the kind alike, 3 are needed' in list(text.remarks(two))
     divided = findings(table(numbered(100, 100, 100, 60, 60, 60, 60)))
     assert (divided.named, divided.exit_status) == ([], 1)
-    assert text.headline(divided).endswith('none out of true; by 1 of the metrics the nodes are of two sorts')
+    assert text.headline(divided).endswith('no outliers; by 1 of the metrics the nodes are of two sorts')
     told = 'speed one flops: no node stands out, but 4 and 3 nodes are of two sorts, 66.7 % apart'
     assert told in list(text.remarks(divided))
 
@@ -267,7 +340,7 @@ def test_what_cannot_be_ranked_is_no_pass():
 def test_a_node_of_a_kind_of_its_own_is_not_passed_over():
     '''One with a memory module less is of another kind.'''
     found = findings(pl.concat([table(numbered(100, 100, 100)), table({'n4': 90}, kind='less memory')]))
-    assert text.headline(found).endswith('3 ranked by 1 metrics: none out of true; 1 could not be ranked')
+    assert text.headline(found).endswith('3 ranked by 1 metrics: no outliers; 1 could not be ranked')
     assert 'cannot rank n4 (p, gnu): 1 of the kind less memory, 3 are needed' in list(text.remarks(found))
 
 
@@ -280,13 +353,13 @@ def test_nodes_are_drained_by_what_is_worst_on_them():
 
 def test_the_page_opens_offline_and_escapes(tmp_path):
     down = state.Node('n5', 'h', phase=state.OVER, state='down', reason='<b>fan</b>')
-    found = findings(table(numbered(100, 100, 60, 100)), n5=down)
+    found = findings(among(table(numbered(100, 100, 60, 100)), noise=0.001), n5=down)
     page = sweep_page.write(found, tmp_path).read_text()
     assert "default-src 'none'" in page and '<b>fan' not in page and '<cause>' not in page
     assert 'scontrol update nodename=n3 state=drain reason=&#34;plumbline made: flops -40 % against peers&#34;' in page
     for data in re.findall(r'<script type="application/json">(.*?)</script>', page, re.S):
         json.loads(data)
-    assert text.headline(found) == 'sweep made: 4 of 5 nodes measured, 4 ranked by 1 metrics: 1 out of true'
+    assert text.headline(found) == 'sweep made: 4 of 5 nodes measured, 4 ranked by 13 metrics: 1 outlier'
 
 
 # --- on a cluster ------------------------------------------------------------------------------------------------
@@ -318,7 +391,7 @@ def test_equal_nodes_are_in_true(cluster, tmp_path):
     place = Sweeps(tmp_path, cluster)
     done = place.sweep()
     assert done.code == 0, done.out
-    assert '4 of 4 nodes measured, 4 ranked by 1 metrics: none out of true' in done.out
+    assert '4 of 4 nodes measured, 4 ranked by 10 metrics: no outliers' in done.out
     assert not (place.folder_of_sweep / 'again').exists()
 
 
@@ -326,12 +399,12 @@ def test_a_node_is_named_once_it_was_slow_twice(cluster, tmp_path):
     place = Sweeps(tmp_path, cluster, 'n2=recovers,n4=slow')
     done = place.sweep('--racks', r'n([0-9])')
     assert done.code == 1, done.out
-    assert done.line('out of true: ') == 'out of true: n4'
-    assert done.line('at first') == 'out of true at first, not when measured again: n2'
+    assert done.line('outliers: ') == 'outliers: n4'
+    assert done.line('at first') == 'outliers at first, not when measured again: n2'
     assert re.search(r'^ n4 +Swept +bandwidth.plain +60.0 MB/s +\d+ MB/s .* yes: 60.0 MB/s', done.out, re.M)
     name = place.folder_of_sweep.name
     again = place.plumbline('rank', name)
-    assert (again.code, again.line('out of true: ')) == (1, 'out of true: n4')
+    assert (again.code, again.line('outliers: ')) == (1, 'outliers: n4')
     assert 'scontrol update nodename=n4 state=drain' in (place.folder_of_sweep / 'index.html').read_text()
     refused = place.plumbline('rank', name, '--racks', 'n(')
     assert refused.code == 2 and refused.out.startswith("plumbline: racks 'n(': not a regular expression")
@@ -350,6 +423,6 @@ def test_a_node_with_a_quota_is_named(cluster, programs, built_already, tmp_path
         '-c', rfm.REPOSITORY / 'checks/memory/node_speed.py', '--at-once', at_once, '--poll', '0.3s', '--no-confirm',
         '--', '-p', 'gnu', '-S', 'node_speed.block=0.1', '-S', f'node_speed.memory_bytes={2**27}')
     assert '3 of 3 nodes measured' in done.out
-    assert 'n3' in done.line('out of true: ') and done.code == 1, done.out
+    assert 'n3' in done.line('outliers: ') and done.code == 1, done.out
     assert re.search(r'^ n3 .* of_time |^ +node_speed one +of_time ', done.out, re.M)
     assert done.line('a cgroup grants') == 'n3: a cgroup grants 0.6 CPUs to 1 thread'

@@ -64,7 +64,7 @@ def compare(
     *before, after = [sides.load(source, archive_root) for source in sessions or sides.last(archive_root, last, system)]
     found = sides.compare(before, after)
     comparison.render(found, Console(width=None if sys.stdout.isatty() else 120))
-    raise typer.Exit(1 if found.wrong else 0)
+    raise typer.Exit(found.exit_status)
 
 
 @app.command(help=f"""A mode at a fixed time: write the script that runs it, and print what starts it.

@@ -1,15 +1,18 @@
 '''Before and after: what got slower, by how much, and is it more than noise?
 
-A change is more than noise if the whole interval of the median after lies further from the median before than
-:data:`SIGMAS` times the noise before, and than :data:`LEAST`.  The noise
-of several sessions is the spread between them; of a single one, which cannot know that, the spread of its samples.
-Changes are ratios: what falls to a half and what doubles are equally far off.
+What each metric should measure after is predicted from the sessions before (:mod:`plumbline.model.prediction`), and a change is
+named by its improbability.  One rate of false alarms holds for all metrics of a comparison, another for all subsystems, whose
+scores find what agrees though each metric stays within its noise (:mod:`plumbline.model.subsystems`).
+
+Of a single session before nothing is known of the scatter between sessions but what the comparison itself shows: how far the
+changes of metrics of one class lie apart (Efron's empirical null, J. Am. Stat. Assoc. 99 (2004) 96).  What is tested is no change
+at all, not the median change of the class: a machine that became slower as a whole must be found.
 '''
 
 import json
 import math
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,24 +20,25 @@ import polars as pl
 
 from plumbline import archive, statistics, verdict
 from plumbline.errors import PlumblineError
-from plumbline.model import registry, states
+from plumbline.model import prediction, registry, states, subsystems
 from plumbline.reference_recording import base_name
 from plumbline.report import lines, state
 from plumbline.sweep import state as sweeps
 from plumbline.sweep.node import REPORT
 
-#: A change that is less than this is none; above ``MOST_BOUND`` and ``MOST_NOISE`` nothing can be said.
-LEAST, MOST_BOUND, MOST_NOISE = 0.05, 0.5, 0.5
-
-#: Robust standard deviations: of normally distributed medians of a healthy machine, 1 in 700 falls below.
-SIGMAS = 3
-
 #: What became of a metric, from the worst to the best.
 FAILED, SLOWER, GONE, CHANGED, UNCLEAR, FASTER, NEW, WITHIN = KINDS = (
     'failed', 'slower', 'gone', 'changed', 'unclear', 'faster', 'new', 'within noise')
 
-#: These are out of true.
+#: These are out of bounds.
 WRONG = (FAILED, SLOWER, GONE)
+
+#: Less than this is nothing that anybody would act on; more than that is all that a metric could lose.
+LEAST_LOSS, MOST_LOSS = 0.02, 0.9
+
+#: Of a single session before, degrees of freedom: with fewer nothing would be seen, and with more metrics that scatter more than
+#: others of their class would be named (in 13 % of comparisons where they are 1.6 times apart).
+_LEAST_FREEDOM, _MOST_FREEDOM = 3, 6
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,8 @@ class Change:
     :attr kind: one of :data:`KINDS`; ``changed`` is beyond noise where nobody can say which way is better.
     :attr nodes: (before, after), names with commas.
     :attr before: median of the sessions before, in ``unit``; :attr after: that of the session after; None without one.
-    :attr bound: the share by which it must grow to be more than noise, e.g. 0.05; None if there is nothing to compare.
+    :attr sees: the loss that would have been seen with a probability of 95 %, e.g. 0.05; None if there is nothing to compare.
+    :attr chance: the probability of such a change, or a larger one, if nothing has changed.
     :attr verdicts: (before, after); None where there was none.
     '''
     kind: str
@@ -56,7 +61,8 @@ class Change:
     before: float | None = None
     after: float | None = None
     unit: str = '1'
-    bound: float | None = None
+    sees: float | None = None
+    chance: float = 1.0
     verdicts: tuple[str | None, str | None] = (None, None)
     reason: str = ''
 
@@ -67,9 +73,23 @@ class Change:
 
     @property
     def severity(self):
-        '''For sorting, the worst first: kind, then how far beyond the bound.'''
-        far = abs(math.log(self.ratio)) / math.log1p(self.bound) if self.bound and self.ratio and self.ratio > 0 else 0.0
-        return KINDS.index(self.kind), -far, self.check, self.metric
+        '''For sorting, the worst first: kind, then the least probable.'''
+        return KINDS.index(self.kind), self.chance, self.check, self.metric
+
+
+@dataclass(frozen=True)
+class Part:
+    '''What became of a subsystem.
+
+    :attr node: its name where there are several; else ''.
+    :attr score: :class:`plumbline.model.subsystems.Score`.
+    :attr sees: the loss that would have been seen with a probability of 95 %.
+    '''
+    node: str
+    name: str
+    score: subsystems.Score
+    slower: bool
+    sees: float
 
 
 @dataclass(frozen=True)
@@ -80,17 +100,28 @@ class Comparison:
     :attr before: names of the sessions before, the latest last; :attr after: that of the one after; of a sweep, how many.
     :attr changes: of every metric, the worst first.
     :attr state: (what, only before, only after): kernel, compiler, ... that are not the same; both lists of texts.
+    :attr parts: the subsystems, the worst first.
     '''
     system: str
     before: tuple[str, ...]
     after: str
     changes: list[Change]
     state: list[tuple[str, list[str], list[str]]] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
 
     @property
     def wrong(self):
-        '''The changes that are out of true.'''
+        '''The changes that are out of bounds.'''
         return [change for change in self.changes if change.kind in WRONG]
+
+    @property
+    def slower(self):
+        '''The subsystems that are slower.'''
+        return [part for part in self.parts if part.slower]
+
+    @property
+    def exit_status(self):
+        return 1 if self.wrong or self.slower else 0
 
 
 def _reports(source):
@@ -131,11 +162,11 @@ def last(archive_root, count, system=None):
     return found[-count:]
 
 
-def _cases(frame):
-    '''The rows of a session's last runs, without fixtures that went well.'''
+def _cases(side, frame):
+    '''The rows of a session's last runs, without fixtures that went well; ``side`` is the session's number.'''
     kept = archive.final_rows(frame).filter(pl.col('metric').is_not_null() | pl.col('verdict').is_not_null()
                                             | (pl.col('result') == 'skip'))
-    return [{**row, 'hostname': row['hostname'] or '', 'case': base_name(row['display_name'])}
+    return [{**row, 'side': side, 'hostname': row['hostname'] or '', 'case': base_name(row['display_name'])}
             for row in kept.iter_rows(named=True)]
 
 
@@ -160,61 +191,112 @@ def _place(before, after):
             'verdicts': tuple(side and side['verdict'] for side in (before, after))}
 
 
-def _kind(metric, ratio):
-    better = registry.better(metric)
-    return CHANGED if better == registry.NEITHER else FASTER if (ratio > 1) == (better == registry.MORE) else SLOWER
+@dataclass(frozen=True)
+class _Pair:
+    '''A metric that is comparable.
 
-
-def noise(values, spreads, intervals):
-    '''Relative noise of the median of a session.
-
-    :arg values: medians of the sessions, shape (n,), n >= 1, not 0.
-    :arg spreads: the spread of the samples of each, shape (n,).
-    :arg intervals: (low, high) of each.
-    :returns: the larger of two fractions: the spread between sessions (of 2 or 3 sessions their
-        range, of a single one the spread of its samples), and the median half width of the
-        intervals.
+    :attr place: of its :class:`Change`.
+    :attr node: of its key.
+    :attr before: rows, one for each session before; :attr after: the row after; of one state, with values above 0.
     '''
-    values = np.asarray(values, dtype=float)
-    median = abs(float(np.median(values)))
-    within = float(np.median([(high - low) / 2 for low, high in intervals])) / median
-    if len(values) == 1:
-        between = float(spreads[0])
-    elif len(values) < 4:
-        between = float(values.max() - values.min()) / median
-    else:
-        between = statistics.spread(values)
-    return max(between, within)
+    place: dict
+    node: str
+    before: list
+    after: dict
+
+    @property
+    def values(self):
+        return [row['value'] for row in self.before]
+
+    @property
+    def better(self):
+        return registry.better(self.after['metric'])
+
+    @property
+    def error(self):
+        '''Standard error of the logarithm of after over before, by the intervals of both.'''
+        return math.hypot(*(math.log(high / low) / 2 / statistics.HALF_WIDTH for low, high in map(_interval, (self.before[-1], self.after))
+                            if low > 0))
 
 
-def judge(before, after):
-    '''Is one metric the same after as before?
+def expected(pairs, single):
+    '''The :class:`plumbline.model.prediction.Prediction` of each pair's value after, if nothing has changed.
 
-    :arg before: rows of the archive, one for each session before; all have values.
-    :arg after: the row after.
-    :returns: (kind, median before, bound or None, reason).
+    :arg single: whether there is a single session before.
     '''
-    values = [row['value'] for row in before]
-    middle = statistics.summary(values).value
-    if not all(map(math.isfinite, [*values, after['value']])) or min(values) <= 0:
-        if after['value'] == middle:
-            return WITHIN, middle, None, ''
-        return UNCLEAR, middle, None, 'no ratio: the value before is 0, negative or not a number'
-    found = noise(values, [row['spread'] or 0.0 for row in before], [_interval(row) for row in before])
-    if found > MOST_NOISE:
-        return UNCLEAR, middle, None, f'too noisy before: {found:.0%}'
-    bound = max(LEAST, math.expm1(SIGMAS * found))
-    least, most, (low, high) = middle / (1 + bound), middle * (1 + bound), _interval(after)
-    if high < least or low > most:
-        return _kind(after['metric'], after['value'] / middle), middle, bound, ''
-    if not least <= after['value'] <= most:
-        return UNCLEAR, middle, bound, 'partly within the noise'
-    apart = not any(row_low <= high and low <= row_high for row_low, row_high in map(_interval, before))
-    if apart and bound > MOST_BOUND:
-        return UNCLEAR, middle, bound, f'too noisy before: {found:.0%}'
-    if (after['spread'] or 0.0) > verdict.MAX_SPREAD:
-        return UNCLEAR, middle, bound, f"too noisy after: {after['spread']:.0%}"
-    return WITHIN, middle, bound, ''
+    classes, priors = [registry.of_row(pair.after)[1] for pair in pairs], {}
+    for name in set(classes):
+        alike = [pair for pair, own in zip(pairs, classes) if own == name]
+        default = prediction.PRIORS.get(name, prediction.PRIORS[registry.ABSOLUTE])
+        priors[name] = (_empirical(alike, default) if single else
+                        prediction.learnt([prediction.variance(pair.values) for pair in alike], default))
+    if not single:
+        return [prediction.predict(pair.values, priors[name]) for pair, name in zip(pairs, classes)]
+    return [prediction.Prediction(pair.values[0], max(priors[name][1], pair.error), priors[name][0]) for pair, name in zip(pairs, classes)]
+
+
+def _empirical(pairs, default):
+    '''(degrees of freedom, relative standard deviation) of one session after another, from how far apart the changes of a
+    subsystem's metrics are: one that has become slower as a whole does not count as noise.'''
+    parts = defaultdict(list)
+    for pair in pairs:
+        parts[registry.of_row(pair.after)[0]].append(math.log(pair.after['value'] / pair.values[0]))
+    apart = np.concatenate([np.array(changes) - np.median(changes) for changes in parts.values()])
+    count = apart.size - len(parts)
+    if count < prediction.LEAST_METRICS:
+        return max(_LEAST_FREEDOM, default[0]), default[1] * math.sqrt(2)
+    deviation = statistics.MAD_TO_SIGMA * float(np.median(np.abs(apart))) * math.sqrt(apart.size / count)
+    return min(statistics.mad_freedom(count), _MOST_FREEDOM), max(deviation, prediction.LEAST_DEVIATION)
+
+
+def judge(pairs, single):
+    '''Are metrics the same after as before?
+
+    :arg pairs: list of :class:`_Pair`.
+    :arg single: whether there is a single session before.
+    :returns: list of :class:`Change`, and the :class:`Part` of each subsystem.
+    '''
+    predicted, rate = expected(pairs, single), subsystems.METRICS_RATE / max(1, len(pairs))
+    losses, gains = ([one.chance(pair.after['value'], side * pair.better) for one, pair in zip(predicted, pairs)] for side in (1, -1))
+    either = [loss if pair.better == registry.NEITHER else 2 * min(loss, gain) for pair, loss, gain in zip(pairs, losses, gains)]
+    worse, better = (subsystems.holm(chances, subsystems.METRICS_RATE) for chances in (losses, gains))
+    named = [loss or gain for loss, gain in zip(worse, better)]
+    listed = subsystems.discoveries(either, subsystems.DISCOVERY_RATE)
+    changes = [_judged(*one, rate) for one in zip(pairs, predicted, either, named, listed)]
+    return changes, _parts(pairs, predicted)
+
+
+def _judged(pair, predicted, chance, named, listed, rate):
+    value, (low, high) = pair.after['value'], _interval(pair.after)
+    far, sees = math.log(value / predicted.middle), predicted.sees(rate, rises=pair.better == registry.LESS)
+    way = CHANGED if pair.better == registry.NEITHER else FASTER if far * pair.better > 0 else SLOWER
+    kind, reason = WITHIN, ''
+    if (named or listed) and abs(far) >= math.log1p(LEAST_LOSS):
+        if named and not low <= predicted.middle <= high:
+            kind = way
+        else:
+            kind, reason = UNCLEAR, 'its interval holds the value before' if named else f'probably {way}'
+    elif predicted.sees(rate) > MOST_LOSS:
+        kind, reason = UNCLEAR, f'too noisy before: no loss of less than {MOST_LOSS:.0%} is seen'
+    elif low <= 0 or math.log(high / low) / 2 > max(predicted.distance(rate), math.log1p(LEAST_LOSS)):
+        kind, reason = UNCLEAR, 'too noisy after: its interval is wider than what must be seen'
+    return Change(kind, **pair.place, before=predicted.middle, after=value, sees=sees, chance=chance, reason=reason)
+
+
+def _parts(pairs, predicted):
+    parts = {}
+    for pair, one in zip(pairs, predicted):
+        name = registry.of_row(pair.after)[0]
+        if pair.better != registry.NEITHER and name not in (None, registry.NO_MACHINE):
+            parts.setdefault((pair.node, name), []).append(subsystems.Member(
+                f"{pair.place['check']} {pair.place['metric']}", pair.after['value'], one, pair.better,
+                {row['side']: row['value'] for row in pair.before}))
+    scores = subsystems.scores(parts)
+    slower = subsystems.holm([score.chance for score in scores.values()], subsystems.SUBSYSTEMS_RATE)
+    rate = subsystems.SUBSYSTEMS_RATE / max(1, len(scores))
+    found = [Part(*key, score, low and score.change <= 1 / (1 + LEAST_LOSS) - 1, score.expected.sees(rate))
+             for (key, score), low in zip(scores.items(), slower)]
+    return sorted(found, key=lambda part: (not part.slower, part.score.chance))
 
 
 def _in_one_state(before, after):
@@ -234,8 +316,8 @@ def _interval(row):
     return tuple(row['value'] if row[key] is None else row[key] for key in ('interval_low', 'interval_high'))
 
 
-def _change(rows, after):
-    '''The :class:`Change` of one key.
+def _change(rows, after, node):
+    '''The :class:`Change` of one key, or a :class:`_Pair` to judge, or None if there is nothing to say.
 
     :arg rows: those before, oldest first; :arg after: the row after, or None.
     '''
@@ -259,10 +341,19 @@ def _change(rows, after):
         now = states.text(states.of_row(after)[0]['state'])
         return Change(UNCLEAR, **place, before=measured[-1]['value'], after=after['value'],
                       reason=f'measured in another state of the machine than before: {now}')
-    kind, middle, bound, reason = judge(alike, after)
-    if place['verdicts'][1] == verdict.FAIL != place['verdicts'][0] and kind not in WRONG:
-        kind, reason = FAILED, after['reason'] or ''
-    return Change(kind, **place, before=middle, after=after['value'], bound=bound, reason=reason)
+    values = [row['value'] for row in alike] + [after['value']]
+    if not all(map(math.isfinite, values)) or min(values) <= 0:
+        same = after['value'] == alike[-1]['value']
+        return Change(WITHIN if same else UNCLEAR, **place, before=alike[-1]['value'], after=after['value'],
+                      reason='' if same else 'no ratio: a value is 0, negative or not a number')
+    return _Pair(place, node or '', alike, after)
+
+
+def _failed(change, after):
+    '''The change; a failure where only the session after has a FAIL.'''
+    if change.verdicts[1] == verdict.FAIL != change.verdicts[0] and change.kind not in WRONG:
+        return replace(change, kind=FAILED, reason=after['reason'] or '')
+    return change
 
 
 def _why_gone(change, after):
@@ -319,15 +410,16 @@ def compare(before, after):
     names = [one[0] if len(one) == 1 else f'{len(one)} sessions from {one[0]} on' for one in sessions]
     if len(set().union(*sessions)) < sum(map(len, sessions)):
         raise PlumblineError('a session is compared with itself; name different ones, oldest first')
-    rows = [_cases(frame) for frame in (*before, after)]
+    rows = [_cases(side, frame) for side, frame in enumerate((*before, after))]
     *old, new = _keyed(rows)
-    changes = []
-    for key in dict.fromkeys(key for session in (*old, new) for key in session):
-        change = _change([session[key] for session in old if key in session], new.get(key))
-        if change and change.kind == GONE:
-            change = Change(**{**vars(change), 'reason': _why_gone(change, rows[-1])})
-        changes += [change] if change else []
+    keys = dict.fromkeys(key for session in (*old, new) for key in session)
+    found = {key: _change([session[key] for session in old if key in session], new.get(key), key[3]) for key in keys}
+    pairs = {key: one for key, one in found.items() if isinstance(one, _Pair)}
+    judged, parts = judge(list(pairs.values()), len(old) == 1)
+    found |= zip(pairs, judged)
+    changes = [_failed(replace(change, reason=_why_gone(change, rows[-1])) if change.kind == GONE else change, new.get(key))
+               for key, change in found.items() if change]
     if all(change.before is None or change.after is None for change in changes):
         raise PlumblineError('nothing is comparable: no metric was measured before and after; compare runs of one mode')
     return Comparison(systems.pop(), tuple(names[:-1]), names[-1], sorted(changes, key=lambda change: change.severity),
-                      state_changes(before[-1], after))
+                      state_changes(before[-1], after), parts)

@@ -16,6 +16,9 @@ IQR_TO_SIGMA = 0.7413
 #: The median absolute deviation x this is, too: 1 / 0.67449.
 MAD_TO_SIGMA = 1.4826
 
+#: The half width of an interval of 95 % is so many standard errors.
+HALF_WIDTH = 1.96
+
 #: Standard error of the median x sqrt(n) over that standard deviation: sqrt(pi / 2).
 MEDIAN_ERROR = 1.2533
 
@@ -64,6 +67,14 @@ def spread(x):
     if median == 0:
         return float('inf') if width > 0 else 0.0
     return float(width / abs(median))
+
+
+def mad_freedom(n):
+    '''Degrees of freedom of the variance of n normal values by their median absolute deviation.
+
+    From the variance of its logarithm in 100 000 draws, n = 3 to 127, where they are 0.31 to 0.45 n.
+    '''
+    return 0.36 * n
 
 
 def autocorrelation(x):

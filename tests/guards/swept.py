@@ -11,6 +11,8 @@ from reframe.core.builtins import run_before, sanity_function, variable
 NODE = os.environ.get('SLURMD_NODENAME', '')
 STORY = dict(pair.split('=') for pair in os.environ.get('SWEPT', '').split(',') if pair).get(NODE)
 IS_SECOND = '/again/' in os.environ.get('PLUMBLINE_REPORTS', '')
+#: As many as say how they scatter.
+NAMES = ['plain', *(f'v{number}' for number in range(9))]
 VALUE = {'slow': 60.0, 'recovers': 100.0 if IS_SECOND else 60.0}.get(STORY, 100.0)
 
 
@@ -40,6 +42,7 @@ class Swept(rfm.RunOnlyRegressionTest, Job):
         if STORY == 'fails':        # ReFrame comes here all the same
             return
         self.plumbline = {'schema': 1, 'machine': {'cpu_model': 'made-up CPU', 'memory_kib': 2**20}, 'metrics': [
-            {'name': 'bandwidth.plain', 'metric': 'bandwidth', 'subject': 'plain', 'value': VALUE, 'unit': 'MB/s',
-             'samples': [VALUE] * 3, 'n': 3, 'spread': 0.0, 'interval': [VALUE, VALUE], 'reference': None,
-             'reference_from': None, 'limit': None, 'verdict': 'NO REFERENCE', 'reason': 'made'}]}
+            {'name': f'bandwidth.{name}', 'metric': 'bandwidth', 'subject': name, 'value': value, 'unit': 'MB/s',
+             'samples': [value] * 3, 'n': 3, 'spread': 0.0, 'interval': [value, value], 'reference': None,
+             'reference_from': None, 'limit': None, 'verdict': 'NO REFERENCE', 'reason': 'made'}
+            for name in NAMES for value in [VALUE if STORY != 'recovers' or name == 'plain' else 100.0]]}

@@ -22,10 +22,10 @@ MOST_FREEDOM = 10.0
 LEAST_METRICS = 8
 
 #: Below this scatter two sessions are equal to what is printed of them.
-_LEAST_DEVIATION = 1e-4
+LEAST_DEVIATION = 1e-4
 
 #: 95 % of a normal distribution are below.
-_NINETY_FIVE = 1.645
+NINETY_FIVE = 1.645
 
 
 @dataclass(frozen=True)
@@ -42,26 +42,26 @@ class Prediction:
 
     def distance(self, rate):
         '''How far on one side a new value is with this probability at most, on the scale of logarithms.'''
-        from scipy import stats
-        return float(stats.t.isf(rate, self.freedom) * self.deviation)
+        from scipy import special
+        return float(-special.stdtrit(self.freedom, rate) * self.deviation)
 
     def chance(self, value, better):
         '''The probability that a new value is as bad as this one, or worse: a number in (0, 1].
 
         :arg better: :data:`registry.MORE`, ``LESS``, or ``NEITHER``: then to either side.
         '''
-        from scipy import stats
+        from scipy import special       # scipy.stats says the same a hundred times slower
         far = np.log(value / self.middle) / self.deviation
         if better == registry.NEITHER:
-            return float(2 * stats.t.sf(abs(far), self.freedom))
-        return float(stats.t.cdf(better * far, self.freedom))
+            return float(2 * special.stdtr(self.freedom, -abs(far)))
+        return float(special.stdtr(self.freedom, better * far))
 
     def sees(self, rate, rises=False):
         '''The smallest loss that is told from nothing with a probability of 95 %, at this rate of false alarms.
 
         :returns: a fraction of the value: 0.3 is a fall (or a rise) by 30 %.
         '''
-        far = self.distance(rate) + _NINETY_FIVE * self.deviation
+        far = self.distance(rate) + NINETY_FIVE * self.deviation
         return float(np.expm1(far) if rises else -np.expm1(-far))
 
 
@@ -83,7 +83,7 @@ def learnt(variances, default):
     :arg default: what is taken where they are too few, a value of :data:`PRIORS`.
     '''
     from scipy import special
-    known = [(max(found, _LEAST_DEVIATION**2), freedom) for found, freedom in variances if freedom > 0]
+    known = [(max(found, LEAST_DEVIATION**2), freedom) for found, freedom in variances if freedom > 0]
     if len(known) < LEAST_METRICS:
         return default
     found, freedom = np.array(known, dtype=float).T
@@ -110,7 +110,7 @@ def _trigamma_inverse(y):
 def moderated(found, freedom, prior):
     '''(relative standard deviation, degrees of freedom) of a variance and what is known beside it.'''
     total = prior[0] + freedom
-    return max(_LEAST_DEVIATION, float(np.sqrt((prior[0] * prior[1]**2 + freedom * found) / total))), total
+    return max(LEAST_DEVIATION, float(np.sqrt((prior[0] * prior[1]**2 + freedom * found) / total))), total
 
 
 def predict(values, prior):

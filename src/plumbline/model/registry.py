@@ -4,6 +4,7 @@ A check yields no metric that is not entered here (:class:`plumbline.metrics.Met
 which unit, whether a value is possible, or which metrics are pooled asks here; the table in ``README.rst`` is tested against it.
 '''
 
+import re
 from dataclasses import dataclass
 
 from plumbline.errors import PlumblineError
@@ -163,3 +164,14 @@ def noise_class(check, metric, subject=None, **where):
         return kind
     part = subsystem(check, metric, subject, **where)
     return 'cache' if part in (CORE, L1, L2, L3) else part.partition(',')[0]
+
+
+def of_row(row):
+    '''(:func:`subsystem`, :func:`noise_class`) of a metric's row of the archive; of a name that the registry no longer has,
+    (None, :data:`ABSOLUTE`).'''
+    if row['metric'] not in METRICS:
+        return None, ABSOLUTE
+    transport = re.search(r'%transport=(\S+)', row['display_name'])
+    where = {'level': row['level'], 'threads': row['threads'], 'transport': transport and transport[1]}
+    about = row['check'], row['metric'], row['subject']
+    return subsystem(*about, **where), noise_class(*about, **where)

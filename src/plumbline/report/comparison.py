@@ -25,8 +25,10 @@ def render(found, console):
     '''
     nodes = sorted({name for change in found.changes for name in change.nodes if name})
     where = nodes[0] if len(nodes) == 1 else f'{len(nodes)} nodes'
-    for text in (f"{found.system} ({where}): {found.after} after {', '.join(found.before)}", _summary(found), _power(found)):
+    for text in (f"{found.system} ({where}): {found.after} after {', '.join(found.before)}", _summary(found), *_power(found)):
         console.print(text, highlight=False)
+    for part in found.slower:
+        console.print(Text(_slower(part), STYLE[compare.SLOWER]), soft_wrap=True)
     shown = list(_gathered(change for change in found.changes if change.kind != compare.WITHIN))
     if shown:
         console.print(_table(shown))
@@ -46,14 +48,24 @@ def _summary(found):
 
 
 def _power(found):
-    '''What a change must exceed to be seen.'''
-    bounds = sorted(change.bound for change in found.changes if change.bound)
-    if not bounds:
-        return 'noise: of no metric is it known'
-    middle, most = quantity.percent(bounds[len(bounds) // 2]), quantity.percent(bounds[-1])
-    told = f'noise: {middle} (median of the metrics), {most} at most'
-    return told if len(found.before) > 1 else (
-        f'{told}; it is guessed from the samples of one session: name several before, and smaller changes are seen')
+    '''Lines: the loss that would have been seen, of a metric and of each subsystem.'''
+    seen = sorted(change.sees for change in found.changes if change.sees)
+    if not seen:
+        return ['no loss would have been seen: no metric is comparable']
+    told = [f'would have seen a loss of {quantity.percent(seen[len(seen) // 2])} (median of the metrics), '
+            f'{quantity.percent(seen[-1])} (the worst)']
+    parts = {}
+    for part in found.parts:
+        parts.setdefault(part.name, []).append(part.sees)
+    listed = ', '.join(f'{name} {quantity.percent(sorted(shares)[len(shares) // 2])}' for name, shares in sorted(parts.items()))
+    more = [] if len(found.before) > 1 else ['name several sessions before, and smaller losses are seen']
+    return told + ([f'and of a subsystem: {listed}'] if listed else []) + more
+
+
+def _slower(part):
+    worst, where = part.score.members[0], f' of {part.node}' if part.node else ''
+    return (f'slower as a whole: {part.name}{where} {100 * part.score.change:+.1f} % over {len(part.score.members)} metrics, '
+            f'most {worst.name} {100 * (worst.value / worst.expected.middle - 1):+.1f} %')
 
 
 def _gathered(changes):
@@ -77,11 +89,11 @@ def _table(changes):
         columns['node'] = lambda change: _both(change.nodes)
     columns |= {'before': lambda change: quantity.amount(change.before, change.unit),
                 'after': lambda change: quantity.amount(change.after, change.unit, change.before), 'by': _by,
-                'noise': lambda change: quantity.percent(change.bound), 'remark': _remark}
+                'sees': lambda change: quantity.percent(change.sees), 'remark': _remark}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in columns:
         table.add_column(name, overflow='fold', **(
-            {'justify': 'right', 'no_wrap': True} if name in ('before', 'after', 'by', 'noise') else {}))
+            {'justify': 'right', 'no_wrap': True} if name in ('before', 'after', 'by', 'sees') else {}))
     for change in changes:
         cells = (show(change) for show in columns.values())
         table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in cells))

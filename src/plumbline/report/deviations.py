@@ -5,15 +5,13 @@ import re
 import numpy as np
 import polars as pl
 
-from plumbline.sweep.ranking import THRESHOLD
-
 from . import drawing
 
 #: Rows of the heat map, and of the strips: more than a reader looks at hide what is there.
 MOST_ROWS, MOST_STRIPS = 40, 8
 
 #: Colours do not tell deviations beyond this apart.
-FARTHEST = 2 * THRESHOLD
+FARTHEST = 10.0
 
 #: Better, none, worse; worse is dark in grey-scale print.  Nothing measured: the colour of the ground.
 SCALE = [[0, '#9ecae1'], [0.25, '#f2f7fa'], [0.5, '#ffffff'], [0.75, '#f6c9a0'], [1, '#8c1d18']]
@@ -50,12 +48,12 @@ def _heat_caption(group, nodes):
     metrics = group['shown'].n_unique()
     told = (f'{len(nodes)} nodes by {metrics} metrics. Colour: deviation from the median of the peers in robust '
             f'standard deviations, dark red {FARTHEST:g} or more on the bad side, blue on the good one; grey: not measured. '
-            f'Triangles: nodes out of true (from {THRESHOLD:g}).')
+            f'Triangles: outliers.')
     return told + (f' The {MOST_ROWS} metrics that differ most.' if metrics > MOST_ROWS else '')
 
 
 def _strip_caption():
-    return ('Each point is a node: its value against the median of its peers. Red diamonds: nodes out of true. Slow '
+    return ('Each point is a node: its value against the median of its peers. Red diamonds: outliers. Slow '
             'nodes are on the left of bandwidths and rates, and on the right of latencies and times.')
 
 

@@ -1,9 +1,11 @@
-'''The terminal's account of a sweep: the nodes out of true, what was not measured, what could not be ranked.'''
+'''The terminal's account of a sweep: the outliers, what was not measured, what could not be ranked.'''
 
+import polars as pl
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from plumbline.sweep import ranking
 from plumbline.sweep.ranking import FEWEST
 from plumbline.sweep.slurm import folded
 
@@ -32,17 +34,17 @@ def render(found, console):
             causes.setdefault(cause, []).append(node)
     for cause, nodes in causes.items():
         say(f'  {folded(nodes)}: {cause}')
-    for text in remarks(found):
+    for text in [*sees(found), *remarks(found)]:
         say(f'  {text}')
     if found.named:
-        say(f'out of true: {folded(found.named)}', 'bold')
+        say(f'outliers: {folded(found.named)}', 'bold')
         say('To take them out of service (not done here):')
         for line in found.drain:
             say(f'  {line}')
 
 
 def headline(found):
-    '''How many nodes are out of true, of how many, by how many metrics.'''
+    '''How many nodes are outliers, of how many, by how many metrics.'''
     rows = found.ranked.rows
     measured = len(found.nodes) - len(found.unmeasured)
     told = f'sweep {found.name}: {measured} of {len(found.nodes)} nodes measured'
@@ -50,18 +52,33 @@ def headline(found):
         return f'{told}; they cannot be ranked: no metric of {FEWEST} nodes of one kind or more'
     metrics = rows.select('check', 'name', 'environ').n_unique()
     ranked, divided = rows['node'].n_unique(), found.ranked.divided.height
-    return (f"{told}, {ranked} ranked by {metrics} metrics: {len(found.named) or 'none'} out of true"
+    return (f"{told}, {ranked} ranked by {metrics} metrics: {outliers_of(len(found.named))}"
             + (f'; {measured - ranked} could not be ranked' if ranked < measured else '')
             + (f'; by {divided} of the metrics the nodes are of two sorts' if divided else ''))
+
+
+def outliers_of(count):
+    return f"{count or 'no'} outlier{'' if count == 1 else 's'}"
+
+
+def sees(found):
+    '''Lines: the loss that would have been seen of a metric, and of each subsystem.'''
+    seen = [table.group_by(ranking.METRIC).agg(pl.col('sees').median()) for table in (found.ranked.rows, found.ranked.scores)]
+    if not seen[0].is_empty():
+        yield (f"would have seen a loss of {quantity.percent(seen[0]['sees'].median())} (median of the metrics), "
+               f"{quantity.percent(seen[0]['sees'].max())} (the worst)")
+    if not seen[1].is_empty():
+        parts = seen[1].group_by('check').agg(pl.col('sees').median()).sort('check')
+        yield 'and of a subsystem: ' + ', '.join(f'{name} {quantity.percent(share)}' for name, share in parts.iter_rows())
 
 
 def remarks(found):
     '''What else there is to say, a text each.'''
     ranked = found.ranked
     for place, nodes, size in found.shared:
-        yield f'{place}: {len(nodes)} of its {size} nodes are out of true ({folded(nodes)}): look at what they share'
+        yield f'{place}: {len(nodes)} of its {size} nodes are outliers ({folded(nodes)}): look at what they share'
     if found.cleared:
-        yield f'out of true at first, not when measured again: {folded(found.cleared)}'
+        yield f'outliers at first, not when measured again: {folded(found.cleared)}'
     for row in ranked.few.iter_rows(named=True):
         yield (f"cannot rank {folded(row['nodes'])} ({row['partition']}, {row['environ']}): {len(row['nodes'])} of the "
                f"kind {row['kind']}, {FEWEST} are needed")
@@ -89,7 +106,7 @@ def by_reason(found):
 
 
 def odd_rows(found):
-    '''Node -> its rows out of true as text, column -> cell; the worst node and the worst row first.'''
+    '''Node -> its scores and rows as text, column -> cell; the worst node and the worst row first.'''
     nodes = {}
     for row in found.odd.iter_rows(named=True):
         nodes.setdefault(row['node'], []).append(_cells(found, row))
@@ -98,7 +115,8 @@ def odd_rows(found):
 
 def _cells(found, row):
     again = {None: '', True: 'yes: ', False: 'no: '}[row['confirmed']]
-    return {'check': found.test(row), 'metric': row['name'],
+    score = row['name'] == 'score'
+    return {'check': row['check'] if score else found.test(row), 'metric': f"{row['members']} metrics" if score else row['name'],
             'value': quantity.amount(row['value'], row['unit']),
             "peers' median": quantity.amount(row['median'], row['unit'], row['value']),
             'off': f"{100 * row['off']:+.1f} %", 'deviation': f"{row['deviation']:+.1f}",

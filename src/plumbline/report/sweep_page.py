@@ -7,6 +7,7 @@ import polars as pl
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from plumbline.model import subsystems
 from plumbline.sweep import ranking
 from plumbline.sweep.slurm import folded
 
@@ -36,10 +37,10 @@ def page(found):
     nodes = [{'node': node, 'named': node in named, 'rows': rows[node][:MOST], 'left': max(0, len(rows[node]) - MOST),
               'causes': found.causes.get(node, [])} for node in [*named, *found.cleared]]
     return environment.get_template('sweep.html.j2').render(
-        found=found, headline=outliers.headline(found), remarks=list(outliers.remarks(found)), hostlist=folded(named),
+        found=found, headline=outliers.headline(found), remarks=[*outliers.sees(found), *outliers.remarks(found)], hostlist=folded(named),
         nodes=nodes,
         missing=[(folded(nodes), len(nodes), reason) for reason, nodes in outliers.by_reason(found).items()],
-        kinds=_kinds(found.frame), figures=figures, limits=ranking,
+        kinds=_kinds(found.frame), figures=figures, limits=ranking, metrics_rate=f'{subsystems.METRICS_RATE:.1%}',
         style=Markup(resources.files(__package__).joinpath('page.css').read_text(encoding='utf-8')),
         plotly=Markup(get_plotlyjs()) if figures else None)
 

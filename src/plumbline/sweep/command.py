@@ -10,7 +10,7 @@ from plumbline.errors import PlumblineError
 
 RACKS = ("pattern of the nodes' names with a group for the rack, e.g. 'r(?P<rack>[0-9]+)n[0-9]+' (default: extras of the "
          'partition)')
-SWITCHES = "Slurm's topology.conf: say which switch the nodes out of true share"
+SWITCHES = "Slurm's topology.conf: say which switch the outliers share"
 
 _PACE = {'at_once': 100, 'pause': '0.1s', 'poll': '10s', 'patience': '1h', 'wait': '1d', 'time_limit': '1h'}
 
@@ -34,14 +34,14 @@ def sweep(
     patience: Annotated[Optional[str], typer.Option(help='with a scheduler that refuses or is silent (1h)')] = None,
     wait: Annotated[Optional[str], typer.Option(help='how long a job may wait for its start (1d)')] = None,
     confirm: Annotated[bool, typer.Option(
-        help='measure nodes out of true again, beside some in order, before they are named')] = True,
+        help='measure outliers again, beside some nodes in order, before they are named')] = True,
     racks: Annotated[Optional[str], typer.Option(help=RACKS)] = None,
     switches: Annotated[Optional[Path], typer.Option(help=SWITCHES)] = None,
     dry_run: Annotated[bool, typer.Option('--dry-run', help='say what would be done, and do nothing')] = False,
 ):
-    '''The same checks on every node of a partition, one job for each: which are missing, which are out of true.
+    '''The same checks on every node of a partition, one job for each: which are missing, which are outliers.
 
-    Exit code: 0 all measured and in true; 1 a node is missing or out of true, or a verdict is FAIL; 2 nothing
+    Exit code: 0 all measured and none an outlier; 1 a node is missing or an outlier, or a verdict is FAIL; 2 nothing
     measured.'''
     from plumbline.sweep import node as job, outliers, plan as plans, results, state
     from plumbline.sweep.confirm import prepare
@@ -75,7 +75,7 @@ def sweep(
     _run(work, pace)
     again = prepare(work) if confirm else None
     if again and not all(node.measured for node in again.nodes.values()):
-        _say('to be measured again: nodes out of true, and some that were in order')
+        _say('to be measured again: outliers, and some that were in order')
         _run(again, pace, work.name)
     status = _end(work)
     ranked = show(work.folder, racks, switches) if status != 2 else None
@@ -87,7 +87,7 @@ def rank(
     racks: Annotated[Optional[str], typer.Option(help=RACKS)] = None,
     switches: Annotated[Optional[Path], typer.Option(help=SWITCHES)] = None,
 ):
-    '''Which nodes of a sweep are out of true, again: from what they have measured.
+    '''Which nodes of a sweep are outliers, again: from what they have measured.
 
     Exit code: 0 none is; 1 some are, or the nodes are of two sorts; 2 nothing could be ranked.'''
     from plumbline.sweep import results
@@ -96,7 +96,7 @@ def rank(
 
 
 def show(folder, racks, switches):
-    '''Print the nodes out of true of a sweep and write its page; what was found.'''
+    '''Print the outliers of a sweep and write its page; what was found.'''
     import sys
     from rich.console import Console
     from plumbline.report import outliers as report, sweep_page
@@ -202,5 +202,5 @@ def _end(work):
         return 2
     failed = any(node.counts.get('FAIL') for node in measured)
     if len(measured) < len(nodes):
-        _say(f'missing nodes are not in true; to run them again: plumbline sweep --resume {work.name}')
+        _say(f'missing nodes are no pass; to run them again: plumbline sweep --resume {work.name}')
     return 1 if failed or len(measured) < len(nodes) else 0

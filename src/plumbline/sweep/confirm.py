@@ -1,4 +1,4 @@
-'''The second measurement: nodes out of true are named when they are so again, beside nodes that were in order.
+'''The second measurement: outliers are named when they are so again, beside nodes that were in order.
 
 It is a sweep of its own, ``again`` in the folder of the first, with the programs of the first.
 '''
@@ -11,7 +11,7 @@ PEERS = 3
 
 
 def prepare(work):
-    '''The second sweep, as far as it has come; :obj:`None` if no node is out of true.
+    '''The second sweep, as far as it has come; :obj:`None` if no node is an outlier.
 
     :arg work: :class:`state.Sweep`, over.
     '''

@@ -1,4 +1,4 @@
-'''What a sweep says of its nodes: which are out of true, why, what they share, and what could not be ranked.'''
+'''What a sweep says of its nodes: which are outliers, why, what they share, and what could not be ranked.'''
 
 import functools
 import json
@@ -15,6 +15,9 @@ from plumbline.sweep.slurm import folded
 #: Folder of the second measurement, below that of the sweep: a sweep of its own.
 AGAIN = 'again'
 
+#: What a row is about, for people: a subsystem, or a metric.
+WHAT = pl.when(pl.col('name') == 'score').then('check').otherwise('metric')
+
 
 @dataclass(frozen=True)
 class Findings:
@@ -23,9 +26,9 @@ class Findings:
     :attr nodes: node -> :class:`state.Node`.
     :attr frame: what was measured (:func:`results.frame`).
     :attr ranked: :class:`ranking.Ranking` of it.
-    :attr odd: the rows out of true, the worst first; with ``again`` and ``confirmed`` (:func:`ranking.confirm`; null
+    :attr odd: scores and rows of the outliers, the worst first; with ``again`` and ``confirmed`` (:func:`ranking.confirm`; null
         where nothing was measured again).
-    :attr causes: node -> texts: what took the time of those that are out of true, as far as they know.
+    :attr causes: node -> texts: what took the time of the outliers, as far as they know.
     :attr places: dictionaries node -> place, of the nodes that were measured: racks, switches.
     '''
     name: str
@@ -46,7 +49,7 @@ class Findings:
 
     @property
     def named(self):
-        '''Nodes that are out of true, the worst first: those that a second measurement has not cleared.'''
+        '''The outliers, the worst first: those that a second measurement has not cleared.'''
         return self._not_cleared['node'].unique(maintain_order=True).to_list()
 
     @property
@@ -55,7 +58,7 @@ class Findings:
 
     @property
     def cleared(self):
-        '''Nodes that were out of true in the first measurement and not in the second.'''
+        '''Nodes that were outliers in the first measurement and not in the second.'''
         named = set(self.named)
         return [node for node in self.odd['node'].unique(maintain_order=True) if node not in named]
 
@@ -72,10 +75,10 @@ class Findings:
     @property
     def drain(self):
         '''For each metric that is worst on some nodes the command that takes them out of service: shown, never run.'''
-        worst = self._not_cleared.unique('node', keep='first', maintain_order=True)
+        worst = self._not_cleared.unique('node', keep='first', maintain_order=True).with_columns(what=WHAT)
         return [f'scontrol update nodename={folded(rows["node"])} state=drain reason="plumbline {self.name}: {metric} '
                 f'{_range(rows["off"])} against peers"'
-                for (metric,), rows in worst.group_by('metric', maintain_order=True)]
+                for (metric,), rows in worst.group_by('what', maintain_order=True)]
 
     @property
     def exit_status(self):
@@ -98,7 +101,7 @@ def look(folder, racks=None, switches=None):
     '''
     sweep, frame = state.load(folder), results.frame(folder)
     ranked = ranking.rank(frame)
-    odd = ranked.out_of_true()
+    odd = ranked.outliers()
     again = sweep.folder / AGAIN
     odd = ranking.confirm(odd, ranked, results.frame(again) if (again / 'sweep.json').exists() else frame.clear())
     measured = {node.name for node in sweep.nodes.values() if node.measured}
@@ -137,7 +140,7 @@ def peers_in_order(ranked, odd, most):
     :arg most: how many of each group.
     '''
     suspects = odd['node'].unique().implode()
-    order = (ranked.rows.join(odd.select(ranking.PEERS).unique(), on=ranking.PEERS, how='semi', nulls_equal=True)
+    order = (ranked.all.join(odd.select(ranking.PEERS).unique(), on=ranking.PEERS, how='semi', nulls_equal=True)
              .filter(~pl.col('node').is_in(suspects))
              .group_by(*ranking.PEERS, 'node').agg(worst=pl.col('deviation').abs().max())
              .sort('worst', 'node').group_by(ranking.PEERS, maintain_order=True).head(most))

@@ -1,16 +1,20 @@
-'''Which nodes are out of true: each metric of a node against the same metric of its peers.
+'''Which nodes are outliers: each metric of a node, and each of its subsystems, against the same of its peers.
 
 Peers are the other nodes of one kind (``kind`` of :mod:`plumbline.sweep.results`) in one partition and environment.
 With ``x`` the peers' values of one metric of one check::
 
-    deviation = (value - median(x)) / scale
-    scale     = max(1.4826 MAD(x), FLOOR |median(x)|, median(spread) |median(x)|)
+    deviation = log(value / median(x)) / scale
+    scale^2   = (1 + pi / 2n) (prior + f MAD(x)^2) / (prior's freedom + f),   n peers
 
-MAD, the median of ``|x - median(x)|``, is not moved by odd nodes among the peers, up to half of them (Hampel, J. Am.
-Stat. Assoc. 69 (1974) 383); times 1.4826 it is the standard deviation of normal values.  The node itself is not among
-them: of four nodes one more that is disturbed would otherwise hide it.  The floor keeps equal values from dividing by
-zero and a difference that nobody would feel from being an alarm.  The last term is what the nodes' own samples scatter:
-of a handful of nodes two may agree by chance, and MAD with them.
+MAD, the median of ``|log x - log median(x)|`` times 1.4826, is not moved by outliers among the peers, up to half of them (Hampel,
+J. Am. Stat. Assoc. 69 (1974) 383).  The node itself is not among them: of four nodes one more that is disturbed would otherwise
+hide it.  Of a handful of nodes two may agree by chance, and MAD with them; it is moderated by the metrics that scatter alike
+(:func:`plumbline.model.prediction.learnt`).  The scale is never less than what the node's own interval says.
+
+The score of a subsystem is the weighted mean of the logarithms of its metrics over their medians, a loss below 0; it is compared
+with those of the peers like a metric, so that what it scatters by is measured.  Twenty metrics that agree are no accident, though
+each stays within its noise.  A node is an outlier by an improbability that is divided among all nodes and metrics, or all nodes
+and subsystems (Holm).
 
 Pure functions of a table; nothing is read or run here.
 '''
@@ -20,32 +24,40 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from plumbline.model import registry, states
-from plumbline.statistics import MAD_TO_SIGMA
+from plumbline.model import prediction, registry, states, subsystems
+from plumbline.statistics import MAD_TO_SIGMA, mad_freedom
 
 #: Fewer nodes than this cannot say which of them is odd.
 FEWEST = 3
 
-#: Processors of one model differ by a few per cent at the same power limit.
-FLOOR = 0.015
+#: A loss that is less than this is nothing that anybody would act on.
+LEAST_LOSS = 0.02
 
-#: Out of true from here on: 7.5 % at the floor.  Iglewicz and Hoaglin (How to Detect and Handle Outliers, 1993) take
-#: 3.5 for one sample; a sweep has thousands of values.
-THRESHOLD = 5.0
-
-#: A second measurement confirms from here on, and from this share of the first one's distance: that was picked because
-#: it was far out, and chance does not pick the same twice.
+#: A second measurement confirms from so many standard deviations on, and from this share of the first one's distance: that was
+#: picked because it was far out, and chance does not pick the same twice.
 CONFIRMED, AS_FAR = 3.0, 0.5
 
-#: Nodes of two sorts: each has this share of them at least, and no value lies between.
-SORT = 1 / 3
+#: Nodes of two sorts: each has this share of them at least, and the gap between them is so many times what either scatters.
+SORT, APART = 1 / 3, 10.0
 
-#: Metric -> whether a high value is bad (1) or a low one (-1).  Others say what a node is, not how fast.
-BAD = {name: -entry.better for name, entry in registry.METRICS.items() if entry.better != registry.NEITHER}
+#: A value that is nothing beside those of its peers counts as this share of them: there is no logarithm of 0.
+_NOTHING = 1e-3
+
+#: Least and most degrees of freedom of what is learnt from others: a handful of nodes cannot say how unlike metrics scatter, and of
+#: 6 to 12 metrics that scatter 1.3 times apart 10 degrees named a node in 6 % of sweeps; scores scatter between that of one metric and
+#: a third of it.
+_METRICS, _SHARES = (1.0, 6.0), (4.0, 10.0)
+
+#: Names with a better side.  Others say what a node is, not how fast.
+BETTER = {name: entry.better for name, entry in registry.METRICS.items() if entry.better != registry.NEITHER}
 
 #: What peers have in common, and what tells one of their metrics from the others.
 PEERS = ['system', 'partition', 'environ', 'kind']
 METRIC = [*PEERS, 'check', 'name']
+
+_RANKED = {**dict.fromkeys([*METRIC, 'node', 'metric', 'subject', 'unit', 'subsystem', 'noise'], pl.String), 'better': pl.Int8,
+           **dict.fromkeys(('value', 'median', 'gap', 'within', 'change', 'scale', 'usual', 'deviation', 'off', 'bad', 'freedom', 'chance', 'sees'), pl.Float64),
+           **dict.fromkeys(('peers', 'low', 'rank'), pl.Int64), **dict.fromkeys(('odd', 'outlier_better'), pl.Boolean)}
 
 
 @dataclass(frozen=True)
@@ -53,8 +65,11 @@ class Ranking:
     '''Tables with the columns :data:`PEERS` and more.
 
     :attr rows: one for each value that was ranked: those of the frame, and ``peers`` (how many nodes have the metric,
-        this one included), ``median`` and ``scale`` (in ``unit``), ``deviation``, ``off`` (value / median - 1), ``bad``
-        (deviation, positive on the bad side), ``rank`` (1 is the best).
+        this one included), ``median`` (of the others, in ``unit``), ``scale`` (relative), ``deviation``, ``off`` (value / median
+        - 1), ``bad`` (deviation, positive on the bad side), ``freedom``, ``chance`` (of a value as bad), ``sees`` (the loss that
+        would have been seen with 95 %), ``odd`` (an outlier), ``outlier_better`` (on the good side), ``rank`` (1 is the best).
+    :attr scores: the same of the subsystems: ``check`` is the subsystem, ``name`` is ``score``, ``members`` how many metrics;
+        ``value`` is 1 for a node like the median one, less for a worse one.
     :attr few: kinds with too few nodes to rank: ``nodes``.
     :attr divided: metrics by which no node stands out, but two sorts of nodes: ``check``, ``name``, ``gap`` between
         them (relative to the median), ``low`` and ``high`` (how many nodes).
@@ -62,17 +77,23 @@ class Ranking:
         ``having``, ``peers``.
     '''
     rows: pl.DataFrame
+    scores: pl.DataFrame
     few: pl.DataFrame
     divided: pl.DataFrame
     lacking: pl.DataFrame
 
-    def out_of_true(self):
-        '''The rows on the bad side, the worst first.'''
-        return self.rows.filter(pl.col('bad') >= THRESHOLD).sort('bad', descending=True)
+    @property
+    def all(self):
+        '''Scores and rows in one table.'''
+        return pl.concat([self.scores, self.rows], how='diagonal_relaxed')
+
+    def outliers(self):
+        '''Scores and rows of the outliers, the worst first.'''
+        return self.all.filter('odd').sort('bad', descending=True)
 
     def better(self):
-        '''The rows as far out on the good side: no alarm.'''
-        return self.rows.filter(pl.col('bad') <= -THRESHOLD).sort('bad')
+        '''Those as far out on the good side: no alarm.'''
+        return self.all.filter('outlier_better').sort('bad')
 
 
 def rank(frame):
@@ -81,18 +102,15 @@ def rank(frame):
     :arg frame: as :func:`plumbline.sweep.results.frame` returns it.
     :returns: :class:`Ranking`.
     '''
-    known = frame.filter(pl.col('value').is_finite() & pl.col('metric').is_in(list(BAD)))
+    known = frame.filter(pl.col('value').is_finite() & pl.col('metric').is_in(list(BETTER)))
+    known = known.with_columns(better=pl.col('metric').replace_strict(BETTER, return_dtype=pl.Int8))
     groups = [group for rows in known.partition_by(METRIC, maintain_order=True) for group in _by_state(rows)
-              if group.height >= FEWEST]
-    rows = pl.concat(map(_against_peers, groups)) if groups else _against_peers(known.clear())
-    apart = pl.col('value') - pl.col('median')
-    sign = pl.col('metric').replace_strict(BAD, return_dtype=pl.Float64)
-    # Of a metric that is 0 on most nodes every other value is infinitely far away.
-    deviation = pl.when(apart == 0).then(0.0).otherwise(apart / pl.col('scale'))
-    rows = rows.with_columns(
-        deviation=deviation, bad=sign * deviation, off=pl.col('value') / pl.col('median') - 1,
-        rank=(sign * pl.col('value')).rank('min').over(METRIC).cast(pl.Int64))
-    return Ranking(rows.drop('low'), _few(known), _divided(rows), _lacking(frame))
+              if group.height >= FEWEST and group['value'].median() > 0]
+    rows = _judged(groups, 'noise', subsystems.METRICS_RATE, lambda noise, _: prediction.PRIORS.get(
+        noise, prediction.PRIORS[registry.ABSOLUTE]))
+    scores = _judged(_scores(rows), None, subsystems.SUBSYSTEMS_RATE, lambda _, group: (
+        min(group['freedom_of_members'].min(), prediction.MOST_FREEDOM), 1.0))
+    return Ranking(rows, scores, _few(known), _divided(rows), _lacking(frame))
 
 
 def _by_state(rows):
@@ -113,13 +131,93 @@ def _by_state(rows):
     return [pl.DataFrame([{**row, 'state': None, 'states': None} for row in part], schema=rows.schema, strict=False) for part in parts]
 
 
+def _judged(groups, by, rate, default):
+    '''What peers say of each value; a table.
+
+    :arg groups: tables, each of one metric of nodes in one state.
+    :arg by: column of the class of noise; None: all scatter alike, relative to the column ``most``, and at most like it.
+    :arg rate: of false alarms, for all values.
+    :arg default: function of the class and a table of it: what is believed of a scatter where too few metrics say.
+    '''
+    if not groups:
+        return pl.DataFrame(schema=_RANKED)
+    alike = {}
+    for group in groups:
+        alike.setdefault(group[by][0] if by else None, []).append(_against_peers(group))
+    rows = pl.concat([_moderated(tables, default(noise, pl.concat(tables))) for noise, tables in alike.items()])
+    count, better = rows.height, pl.col('better')
+    deviation = (pl.col('x') - pl.col('median').log()) / pl.col('scale')
+    rows = rows.with_columns(deviation=deviation, bad=-better * deviation, off=pl.col('value') / pl.col('median') - 1,
+                             rank=(-better * pl.col('value')).rank('min').over(METRIC).cast(pl.Int64))
+    bad, freedom, scale = (rows[name].to_numpy() for name in ('bad', 'freedom', 'scale'))
+    from scipy import special
+    chances = {side: special.stdtr(freedom, -side * bad) for side in (1, -1)}
+    enough = {side: side * bad * scale >= np.log1p(LEAST_LOSS) for side in (1, -1)}
+    odd, good = (enough[side] & subsystems.holm(chances[side], rate) for side in (1, -1))
+    far = (prediction.NINETY_FIVE - special.stdtrit(freedom, rate / count)) * scale
+    sees = np.where(rows['better'].to_numpy() == registry.LESS, np.expm1(far), -np.expm1(-far))
+    return rows.with_columns(chance=chances[1], sees=sees, odd=odd, outlier_better=good)
+
+
 def _against_peers(rows):
-    '''One metric's values with ``peers``, ``median``, ``scale`` and ``low`` (:func:`two_sorts`).'''
-    x, noise = rows['value'].to_numpy(), max(FLOOR, rows['spread'].fill_null(0).median() or 0)
+    '''One metric's values with ``peers``, ``median``, ``low``, ``gap``, ``within`` (:func:`two_sorts`), ``change`` (a loss below 0, against
+    the median of all), ``own`` and ``whole`` (variance of the others, and of all).'''
+    raw = rows['value'].to_numpy()
+    x = np.log(np.maximum(raw, _NOTHING * np.median(raw)))
     centre = median_of_others(x)
-    scale = np.maximum(MAD_TO_SIGMA * mad_of_others(x, centre), noise * np.abs(centre))
-    return rows.with_columns(peers=pl.lit(x.size), low=pl.lit(two_sorts(x, noise)),
-                             median=pl.Series(centre, dtype=pl.Float64), scale=pl.Series(scale, dtype=pl.Float64))
+    low, gap, within = two_sorts(x)
+    of_all = MAD_TO_SIGMA * np.median(np.abs(x - np.median(x)))
+    return rows.with_columns(
+        x=x, peers=pl.lit(x.size), median=np.exp(centre), change=rows['better'].to_numpy() * (x - np.median(x)),
+        own=(MAD_TO_SIGMA * mad_of_others(x, centre))**2 * _small(x.size - 1), whole=pl.lit(of_all**2 * _small(x.size)),
+        low=pl.lit(low), gap=pl.lit(gap), within=pl.lit(within))
+
+
+def _small(n):
+    '''The MAD of few values is too small: by this its square is mended, to 10 % from n = 3 on.'''
+    return n / (n - 0.9)
+
+
+def _moderated(tables, default):
+    '''Metrics that scatter alike, with ``scale`` and ``freedom`` of each value, and ``usual``, the scale of any node.'''
+    most = [table['most'][0] if 'most' in table.columns else 1.0 for table in tables]
+    freedom, deviation = prediction.learnt(
+        [(table['whole'][0] / each**2, mad_freedom(table.height)) for table, each in zip(tables, most)], default)
+    least, highest = _SHARES if 'most' in tables[0].columns else _METRICS
+    few = sum(mad_freedom(table.height) for table in tables) / 3        # a handful of metrics of a handful of nodes
+    highest = highest if tables[0].height <= subsystems.LEAST_SESSIONS and least > 1 else min(highest, few)
+    freedom, found = max(least, min(freedom, highest)), []
+    for table, each in zip(tables, most):
+        own = mad_freedom(table.height - 1)
+        total, wider = freedom + own, 1 + np.pi / 2 / (table.height - 1)
+        known = freedom * (deviation * each)**2
+
+        def scale(variance, own=own, known=known, total=total, wider=wider):
+            return np.maximum(prediction.LEAST_DEVIATION, np.sqrt(wider * (known + own * variance) / total))
+        error = table['error'].fill_null(0).fill_nan(0).to_numpy()
+        cap = each * np.sqrt(wider) if 'most' in table.columns else np.inf
+        floor = cap / 2 if 'most' in table.columns and table.height <= subsystems.LEAST_SESSIONS else 0.0     # too few to believe less
+        found.append(table.with_columns(
+            scale=np.maximum(np.clip(scale(table['own'].to_numpy()), floor, cap), error), freedom=pl.lit(total),
+            usual=pl.lit(float(scale(table['whole'][0])))))
+    return pl.concat(found)
+
+
+def _scores(rows):
+    '''Tables of the scores of subsystems, ready to be compared.  Weights are one over the variance, as far as one metric does not
+    outweigh all others: a weight is at most that of the median.'''
+    known = rows.filter(pl.col('subsystem').is_not_null() & (pl.col('subsystem') != registry.NO_MACHINE))
+    if known.is_empty():
+        return []
+    part, weight = [*PEERS, 'subsystem'], pl.col('usual')**-2
+    known = known.with_columns(weight=pl.min_horizontal(weight, weight.median().over(part)))
+    mean = {name: (pl.col('weight') * pl.col(name)).sum() / pl.col('weight').sum() for name in ('change', 'usual')}
+    scores = known.group_by(*part, 'node', maintain_order=True).agg(
+        value=mean['change'].exp(), spread_of_all=mean['usual'], members=pl.len(), freedom_of_members=pl.col('freedom').min())
+    scores = scores.with_columns(
+        check='subsystem', name=pl.lit('score'), metric=pl.lit('score'), unit=pl.lit('1'), better=pl.lit(1, dtype=pl.Int8),
+        error=pl.lit(0.0), most=pl.col('spread_of_all').median().over(part)).drop('spread_of_all')
+    return [group for group in scores.partition_by(part, maintain_order=True) if group.height >= FEWEST]
 
 
 def median_of_others(x):
@@ -146,22 +244,20 @@ def mad_of_others(x, centre):
     return result
 
 
-def two_sorts(x, noise):
-    '''How many nodes belong to the lower of two sorts; 0 if there is one sort only.
+def two_sorts(x):
+    '''(how many nodes belong to the lower of two sorts, the gap between them, the variance within): where values are furthest apart
+    with at least :data:`SORT` of them, and three, on either side; zeros for fewer.
 
-    The widest gap between neighbouring values that leaves :data:`SORT` of them on either side must be
-    :data:`THRESHOLD` times as wide as the values of each side scatter (1.4826 MAD), and as the noise.
-
-    :arg noise: relative to the median.
+    :arg x: logarithms, shape (n,).
     '''
     x = np.sort(x)
-    least = max(2, int(np.ceil(SORT * x.size)))
+    least = max(3, int(np.ceil(SORT * x.size)))
     if x.size < 2 * least:
-        return 0
+        return 0, 0.0, 0.0
     cuts = np.arange(least, x.size - least + 1)
     cut = int(cuts[np.argmax(x[cuts] - x[cuts - 1])])
-    within = [MAD_TO_SIGMA * np.median(np.abs(side - np.median(side))) for side in (x[:cut], x[cut:])]
-    return cut if x[cut] - x[cut - 1] >= THRESHOLD * max(*within, noise * abs(np.median(x))) > 0 else 0
+    within = sum(np.sum((side - side.mean())**2) for side in (x[:cut], x[cut:])) / (x.size - 2)
+    return cut, float(x[cut] - x[cut - 1]), float(within)
 
 
 def _few(known):
@@ -170,9 +266,16 @@ def _few(known):
 
 
 def _divided(rows):
-    value, cut = pl.col('value').sort(), pl.col('low').first()
-    none_stands_out = (pl.col('bad').max() < THRESHOLD).over(METRIC)
-    return rows.filter(none_stands_out & (pl.col('low') > 0)).group_by(METRIC, maintain_order=True).agg(
+    '''Metrics with a gap that is :data:`APART` times as wide as they, and the metrics that scatter alike, scatter on either side.'''
+    value, found = pl.col('value').sort(), []
+    for _, alike in rows.group_by('noise'):
+        metrics = alike.unique([*METRIC, 'low', 'gap'])
+        _, usual = prediction.learnt([(variance, peers - 2) for variance, peers in metrics.select('within', 'peers').iter_rows()
+                                      if variance > 0], (0, 0.0))
+        least = pl.max_horizontal(pl.col('within').sqrt(), pl.lit(usual))
+        found.append(alike.filter((pl.col('low') > 0) & (pl.col('gap') >= APART * least) & (pl.col('gap') >= np.log1p(LEAST_LOSS))))
+    cut, apart = pl.col('low').first(), pl.concat(found) if found else rows
+    return apart.filter(~pl.col('odd').any().over(METRIC)).group_by(METRIC, maintain_order=True).agg(
         gap=(value.get(cut) - value.get(cut - 1)) / pl.col('value').median().abs(), low=cut, high=pl.len() - cut)
 
 
@@ -189,17 +292,18 @@ def _lacking(frame):
 
 
 def confirm(found, ranking, again):
-    '''What a second measurement says of the rows that were out of true.
+    '''What a second measurement says of the outliers.
 
     Nodes that were in order are measured again with them, and tell how far the machine, or whatever it shares, has
-    drifted between the two, and how evenly: with ``r = second / first`` of each of them::
+    drifted between the two, and how evenly: with ``r = log(second / first)`` of each of them::
 
-        deviation = (second / median(r) - median) / max(scale, 1.4826 MAD(r) |median|)
+        deviation = (log(second) - median(r) - log(median)) / max(scale, 1.4826 MAD(r))
 
-    with median and scale of the first measurement.  It confirms from :data:`CONFIRMED` on, if ``second / median(r)`` is
-    at least :data:`AS_FAR` as far from the median as the first value was.
+    with median and scale of the first measurement.  It confirms from :data:`CONFIRMED` on, if it is at least :data:`AS_FAR` as far
+    from the median as the first value was.  The second score of a subsystem is the first and the weighted mean of what its metrics
+    have changed by.
 
-    :arg found: rows of :meth:`Ranking.out_of_true`.
+    :arg found: rows of :meth:`Ranking.outliers`.
     :arg ranking: the first measurement.
     :arg again: the second one, a frame of these nodes and of nodes that were in order.
     :returns: ``found`` with the columns ``again`` (the second value; null if there is none), ``again_bad`` (its
@@ -208,16 +312,24 @@ def confirm(found, ranking, again):
     '''
     # Not by kind: of a few nodes it may be written differently.
     metric = [column for column in METRIC if column != 'kind']
-    second = again.filter(pl.col('value').is_finite()).select(*metric, 'node', again='value')
-    peers = (ranking.rows.join(second, on=[*metric, 'node']).join(found, on=[*metric, 'node'], how='anti')
-             .with_columns(ratio=pl.col('again') / pl.col('value')))
+    second = again.filter(pl.col('value').is_finite() & (pl.col('value') > 0)).select(*metric, 'node', again='value')
+    second = pl.concat([second, _second_scores(ranking, second, metric)], how='vertical_relaxed')
     ratio = pl.col('ratio')
-    drift = peers.group_by(metric).agg(drift=ratio.median(), noise=MAD_TO_SIGMA * (ratio - ratio.median()).abs().median())
-    sign = pl.col('metric').replace_strict(BAD, return_dtype=pl.Float64)
-    far = sign * (pl.col('again') / pl.col('drift') - pl.col('median'))
-    scale = pl.max_horizontal('scale', pl.col('noise') * pl.col('median').abs())
+    peers = (ranking.all.join(second, on=[*metric, 'node']).join(found, on=[*metric, 'node'], how='anti')
+             .with_columns(ratio=(pl.col('again') / pl.col('value')).log()))
+    drift = peers.group_by(metric).agg(drift=ratio.median(), uneven=MAD_TO_SIGMA * (ratio - ratio.median()).abs().median())
+    far = -pl.col('better') * ((pl.col('again') / pl.col('median')).log() - pl.col('drift'))
     return (found.join(second, on=[*metric, 'node'], how='left').join(drift, on=metric, how='left')
-            .with_columns(again_bad=far / scale)
-            .with_columns(confirmed=(pl.col('again_bad') >= CONFIRMED)
-                          & (far >= AS_FAR * sign * (pl.col('value') - pl.col('median'))))
-            .drop('drift', 'noise').sort('bad', descending=True))
+            .with_columns(again_bad=far / pl.max_horizontal('scale', 'uneven'))
+            .with_columns(confirmed=(pl.col('again_bad') >= CONFIRMED) & (far >= AS_FAR * pl.col('bad') * pl.col('scale')))
+            .drop('drift', 'uneven').sort('bad', descending=True))
+
+
+def _second_scores(ranking, second, metric):
+    weight = pl.col('usual')**-2
+    change = (pl.col('better') * (pl.col('again') / pl.col('value')).log())
+    part = [column for column in metric if column not in ('check', 'name')] + ['check', 'node']
+    moved = (ranking.rows.join(second, on=[*metric, 'node']).drop('check').rename({'subsystem': 'check'})
+             .with_columns(weight=pl.min_horizontal(weight, weight.median().over(part)))
+             .group_by(part).agg(moved=(pl.col('weight') * change).sum() / pl.col('weight').sum()))
+    return ranking.scores.join(moved, on=part).select(*metric, 'node', again=pl.col('value') * pl.col('moved').exp())

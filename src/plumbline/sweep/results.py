@@ -12,7 +12,8 @@ Columns of :func:`frame` (:data:`COLUMNS`), one row per metric, test case and no
 ``value``      median of the samples, in ``unit`` (MB/s, Mflop/s, us, s, bytes, entries or 1)
 ``samples``    what it is the median of
 ``state``      core-to-core latency that the value was measured at, and ``states``, the metric at others: as in the archive
-``spread``     robust relative spread of the samples: 0.7413 x IQR / |median|; null for fewer than two
+``error``      relative standard error of the value, by its interval; null without one
+``subsystem``  part of the machine, and ``noise``, the class of metrics that scatter alike (:mod:`plumbline.model.registry`)
 ``verdict``    PASS, FAIL, UNSTABLE or NO REFERENCE, with ``reason``
 =============  =======================================================================================================
 
@@ -26,9 +27,11 @@ from pathlib import Path
 import polars as pl
 
 from plumbline import archive
+from plumbline.model import registry
 from plumbline.report import not_measured, verdict_lines
 from plumbline.report.lines import count
 from plumbline.settings import REPORTS
+from plumbline.statistics import HALF_WIDTH
 from plumbline.sweep import state
 from plumbline.sweep.node import CPUS, REPORT
 
@@ -38,7 +41,8 @@ SWEEPS, ARCHIVE = REPORTS / 'sweeps', REPORTS / 'archive'
 COLUMNS = pl.Schema({
     'system': pl.String, 'partition': pl.String, 'environ': pl.String, 'node': pl.String, 'kind': pl.String,
     'check': pl.String, 'name': pl.String, 'metric': pl.String, 'subject': pl.String, 'value': pl.Float64,
-    'unit': pl.String, 'samples': pl.List(pl.Float64), 'spread': pl.Float64,
+    'unit': pl.String, 'samples': pl.List(pl.Float64), 'error': pl.Float64,
+    'subsystem': pl.String, 'noise': pl.String,
     'state': pl.String, 'states': pl.String, 'verdict': pl.String, 'reason': pl.String})
 
 #: Memory of nodes that should be alike differs by what their firmware keeps: from one to the next at most this share.
@@ -108,5 +112,11 @@ def frame(folder):
                          schema=dict.fromkeys(('session', 'node', 'kind'), pl.String))
     rows = archive.final_rows(pl.scan_parquet(files, schema=archive.SCHEMA, glob=False))
     proved = (pl.col('result') == 'pass') | (pl.col('fail_phase') == 'performance')
-    return (rows.filter(pl.col('metric').is_not_null() & proved).join(named, on='session')
-            .with_columns(check=pl.col('display_name')).select(COLUMNS.names()).collect())
+    low, high = pl.col('interval_low'), pl.col('interval_high')
+    measured = (rows.filter(pl.col('metric').is_not_null() & proved).join(named, on='session')
+                .with_columns(error=pl.when(low > 0).then((high / low).log() / 2 / HALF_WIDTH)).collect())
+    about = measured.select('check', 'metric', 'subject', 'level', 'threads', 'display_name').unique()
+    about = about.with_columns(pl.DataFrame([registry.of_row(row) for row in about.iter_rows(named=True)], orient='row',
+                                            schema={'subsystem': pl.String, 'noise': pl.String}))
+    return (measured.join(about, on=about.columns[:6], nulls_equal=True, maintain_order='left')
+            .with_columns(check=pl.col('display_name')).select(COLUMNS.names()))
