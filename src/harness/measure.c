@@ -66,8 +66,8 @@ static double time_passes(const pl_case *c, long passes, bool every_pass)
 
 /* Processes that wait for each other lose whole time slices of a busy machine, and may do so in every one of a few trials:
  * more trials, for as long as they take no longer than some slices. */
-enum { TRIALS = 10 };
-static const double slices = 0.2;
+enum { TRIALS = 5 };
+static const double slices = 0.05;
 
 /* Of a narrowed case shorter samples do: nothing of it is as noisy as memory. */
 static double block_of(const pl_measurement *m, const pl_options *o) { return m->c.narrowed > 1 ? o->block / 4 : o->block; }
