@@ -4,6 +4,7 @@
 #   make health CONFIG=config/sites/mycluster.py    another ReFrame configuration
 #   make health RFMFLAGS='-n triad'                 further ReFrame options
 #   make health SETUPFLAGS=--no-system-packages     as root, but without apt-get
+#   make health PLUMBLINE_BUILDS=                   build all programs again
 
 PYTHON     ?= python3
 CONFIG     ?= config/localhost.py
@@ -29,6 +30,9 @@ help:        ## print this list
 
 setup:       ## install what is missing, make .venv
 	@$(SETUP) $(SETUPFLAGS)
+
+# What was built stays for the next run, as long as sources, compilers and libraries are the same.
+health acceptance: export PLUMBLINE_BUILDS ?= $(CURDIR)/$(RUNS)/builds
 
 # ReFrame's exit code does not keep the report from being written; it is handed on, and a verdict must explain it.
 health:      ## run the health checks, write reports/latest/index.html, print the verdicts
@@ -64,7 +68,7 @@ report:      ## write the report of the last health run again (REPORT=file for a
 	.venv/bin/plumbline report $(REPORT)
 
 clean:       ## remove what was built and run; results stay
-	rm -rf build $(RUNS)/stage $(RUNS)/output $(RUNS)/reframe.log .pytest_cache
+	rm -rf build $(RUNS)/builds $(RUNS)/stage $(RUNS)/output $(RUNS)/reframe.log .pytest_cache
 	@find . -name .venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean  ## remove .venv as well

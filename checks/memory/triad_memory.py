@@ -10,7 +10,7 @@ class triad_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
 
     descr = 'Vector triad in memory, all variants'
     source = 'hager2004, section 3.2, figure 4'
-    samples = 36
+    samples = 30
     program = 'triad'
     threads = parameter(['one', 'all'])
     tags = {'node', 'health', 'acceptance'}

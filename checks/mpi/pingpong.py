@@ -18,7 +18,7 @@ class Curve(MpiCheck):
 
     def options(self):
         sizes = [0, *(2**power for power in range(self.largest.bit_length()))]
-        return ['--variants', self.variants, '--size', ','.join(map(str, sizes)), '--block', '0.005']
+        return ['--variants', self.variants, '--size', ','.join(map(str, sizes)), '--block', '0.002']
 
 
 @rfm.simple_test

@@ -21,7 +21,7 @@ static void touch_part(int thread, void *argument)
     c->kernel->touch(c, thread, c->threads);
 }
 
-static void touch_all(const pl_case *c)
+void pl_touch(const pl_case *c)
 {
     if (c->init == PL_NOINIT)
         c->kernel->touch(c, 0, 1);
@@ -65,7 +65,7 @@ void pl_give_data(pl_group *g)
         c->data = c->kernel->create(c);
         if (!c->data)
             pl_fail("no memory for %s with %zu elements: choose a smaller size", c->kernel->name, c->n);
-        touch_all(c);
+        pl_touch(c);
     }
 }
 

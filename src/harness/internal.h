@@ -110,6 +110,7 @@ typedef struct {
 /* Calls `use` with the cases of each size and each choice of the options that the data differ with, numbered from 0. */
 void pl_each_group(const pl_kernel *, const pl_options *, void (*use)(pl_group *, const pl_options *, void *), void *argument);
 void pl_give_data(pl_group *);
+void pl_touch(const pl_case *);                             /* all of its data, as at first */
 void pl_take_data(pl_group *);
 void pl_prepare(const pl_kernel *, const pl_options *);     /* refuses what cannot be measured here */
 int pl_most_threads(const pl_options *);

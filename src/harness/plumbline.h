@@ -124,6 +124,9 @@ struct pl_kernel {
     void (*run)(const pl_case *, const pl_plan *);          /* one pass of one thread */
     pl_work (*work)(const pl_case *);
     double (*verify)(const pl_case *);                      /* max |error| after one pass; NaN: not written */
+    double (*verify_part)(const pl_case *, int thread);     /* the same of what belongs to a thread, all at once; NULL: verify has all */
+    bool refresh;                                           /* all is touched once more before verify's pass: other variants have
+                                                               written what it reads */
     double (*tolerance)(const pl_case *);                   /* the largest max |error| that is right; NULL: 0 */
     void (*poison)(const pl_case *);                        /* make an old result unusable before verify's pass */
     const void *(*where)(const pl_case *, size_t *bytes);   /* a buffer whose pages are looked at */

@@ -1,11 +1,13 @@
-'''Programs that several nodes share: built once for each kind of node, never run on another kind.
+'''Programs that several nodes, or runs, share: built once for each kind of node, never run on another kind.
 
 The job script of a build asks ``python -m plumbline.builds fetch CACHE`` before it compiles, and calls ``publish
 CACHE`` after.  Both read :data:`REQUEST` in the current folder: what would be built.  A build lies in ``CACHE/KEY``,
 and the key is a hash of all that makes programs what they are: sources, commands, the compilers as they are on this
-node, its operating system, and its CPU with all features, since the flags say ``-march=native``.
+node, its operating system and libraries, and its CPU with all features, since the flags say ``-march=native``.  What
+nobody has fetched for a month is removed.
 '''
 
+import contextlib
 import hashlib
 import json
 import os
@@ -13,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from plumbline.settings import ROOT
@@ -20,6 +23,12 @@ from plumbline.settings import ROOT
 #: JSON: ``commands`` (the build), ``compilers`` (commands in PATH), ``variables`` (of the environment; an MPI's wrapper is told
 #: its compiler by one).
 REQUEST = Path('build-request.json')
+
+#: Where compilers, linkers and CMake look for more than the system has; a module sets them.
+_FOLDERS = ('CPATH', 'LIBRARY_PATH', 'LD_LIBRARY_PATH', 'CMAKE_PREFIX_PATH', 'PKG_CONFIG_PATH')
+
+#: After so many seconds a build that nobody has fetched is removed.
+_UNUSED = 30 * 86400
 
 #: What a build leaves that is used.
 _PARTS = ('bin', 'lib')
@@ -49,13 +58,21 @@ def _sources():
 
 
 def _compiler(command):
-    '''Where a compiler is and what it says of itself.'''
+    '''Where a compiler is and what it says of itself; an MPI's wrapper says only what its compiler is.'''
     path = shutil.which(command)
     if path is None:
         return f'{command}: not there'
     done = subprocess.run([path, '--version'], capture_output=True, text=True, errors='replace', timeout=60,
                           stdin=subprocess.DEVNULL)
-    return f'{os.path.realpath(path)}: {done.stdout}{done.stderr}'
+    content = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    return f'{os.path.realpath(path)}, {content}: {done.stdout}{done.stderr}'
+
+
+def _libraries():
+    '''What the linker knows, and where else is looked: CMake takes optional libraries from there.'''
+    ldconfig = shutil.which('ldconfig') or shutil.which('ldconfig', path='/usr/sbin:/sbin')
+    done = subprocess.run([ldconfig, '-p'], capture_output=True, timeout=60, stdin=subprocess.DEVNULL) if ldconfig else None
+    return [hashlib.sha256(done.stdout).hexdigest() if done else '', *(os.environ.get(name, '') for name in _FOLDERS)]
 
 
 def description(request, cpuinfo='/proc/cpuinfo', system='/etc/os-release'):
@@ -67,6 +84,7 @@ def description(request, cpuinfo='/proc/cpuinfo', system='/etc/os-release'):
     return json.dumps({'sources': _sources(), 'commands': request['commands'], 'variables': request['variables'],
                        'compilers': [_compiler(command) for command in request['compilers']],
                        'system': [release.read_text() if release.exists() else '', os.uname().machine],
+                       'libraries': _libraries(),
                        'cpu': cpu(Path(cpuinfo).read_text())}, indent=1)
 
 
@@ -80,6 +98,8 @@ def fetch(cache, build='build'):
     if not found.is_dir():
         return False
     os.symlink(found, build)
+    with contextlib.suppress(OSError):      # somebody else's
+        os.utime(found)
     print(f'plumbline: built already: {found}')
     return True
 
@@ -103,6 +123,10 @@ def publish(cache, build='build'):
                 raise
     finally:
         shutil.rmtree(copy, ignore_errors=True)
+    for old in Path(cache).iterdir():
+        with contextlib.suppress(FileNotFoundError):    # another one removes it
+            if time.time() - old.stat().st_mtime > _UNUSED:
+                shutil.rmtree(old, ignore_errors=True)
 
 
 def main(verb, cache):

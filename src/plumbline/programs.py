@@ -77,7 +77,7 @@ class built_programs(rfm.RegressionTest, Job, special=True):
 
     @run_before('compile', always_last=True)
     def build_once(self):
-        '''In a sweep, nodes that are alike use what one of them has built.'''
+        '''Nodes of a sweep that are alike use what one of them has built, and ``make health`` what an earlier one has.'''
         if not settings.BUILDS or self.spack:
             return
         environ = self.current_environ
@@ -89,7 +89,7 @@ class built_programs(rfm.RegressionTest, Job, special=True):
         fetch, publish = (shlex.join([sys.executable, '-I', '-m', 'plumbline.builds', verb, settings.BUILDS])
                           for verb in ('fetch', 'publish'))
         self.prebuild_cmds += [f'{fetch} && echo {ENDED} 0 && exit']
-        self.postbuild_cmds += [f'{publish} || echo plumbline: the other nodes have to build for themselves >&2']
+        self.postbuild_cmds += [f'{publish} || echo plumbline: the next ones have to build for themselves >&2']
 
     def compile_wait(self):
         '''ReFrame says no more of a build that failed than its exit code, and of one of ``squeue`` not even that.'''

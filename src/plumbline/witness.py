@@ -73,7 +73,7 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
         variables = [f'{name}={value}' for name, value in pin.omp_environment(cpus).items()]
         ours = topology.sizes_text(self.ours())
         return shlex.join(['env', *variables, 'taskset', '-c', ','.join(map(str, cpus)), self.programs.path('limits'),
-                           '--variants', 'all', '--size', str(size // 8), '--threads', str(len(cpus)),
+                           '--variants', 'load', '--limit', '--size', str(size // 8), '--threads', str(len(cpus)),
                            '--cpus', ','.join(map(str, cpus)), *(['--capacity', ours] if ours else []), '--samples', '10',
                            '--block', '0.005'])
 

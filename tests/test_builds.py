@@ -1,0 +1,58 @@
+'''Programs that were built already are used as long as they would be built the same.'''
+
+import json
+import os
+
+import pytest
+
+from plumbline import builds
+
+
+def script(path, text):
+    path.write_text(f'#!/bin/sh\n{text}\n')
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def built(tmp_path, monkeypatch):
+    '''A published build; its folder is the current one, and has a compiler and an ldconfig in PATH.'''
+    (tmp_path / 'path').mkdir()
+    script(tmp_path / 'path/mpicc', 'echo gcc 12')
+    script(tmp_path / 'path/ldconfig', 'echo libblas.so.3')
+    monkeypatch.setenv('PATH', f"{tmp_path / 'path'}:{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    builds.REQUEST.write_text(json.dumps({'commands': ['make'], 'compilers': ['mpicc'], 'variables': {}}))
+    (tmp_path / 'build/bin').mkdir(parents=True)
+    (tmp_path / 'build/bin/triad').write_text('built')
+    builds.publish('cache')
+    (tmp_path / 'build').rename('first')
+    return tmp_path
+
+
+def test_the_same_is_not_built_again(built):
+    assert builds.fetch('cache')
+    assert (built / 'build/bin/triad').read_text() == 'built'
+
+
+@pytest.mark.parametrize('tool, text', [('mpicc', 'echo gcc 13'), ('mpicc', ': Open MPI 5\necho gcc 12'),
+                                        ('ldconfig', 'echo libblas.so.3 libopenblas.so.0')])
+def test_what_another_compiler_mpi_or_library_would_make_differ_is_built_again(built, tool, text):
+    script(built / 'path' / tool, text)
+    assert not builds.fetch('cache')
+
+
+def test_a_module_may_bring_libraries(built, monkeypatch):
+    monkeypatch.setenv('CMAKE_PREFIX_PATH', '/opt/openblas')
+    assert not builds.fetch('cache')
+
+
+def test_what_nobody_has_fetched_for_a_month_is_removed(built):
+    old, = (built / 'cache').iterdir()
+    os.utime(old, (1, 1))
+    assert builds.fetch('cache') and old.stat().st_mtime > 1
+    os.utime(old, (1, 1))
+    (built / 'build').unlink()
+    (built / 'first').rename('build')
+    script(built / 'path/mpicc', 'echo gcc 13')
+    builds.publish('cache')
+    assert not old.exists() and len(list((built / 'cache').iterdir())) == 1
