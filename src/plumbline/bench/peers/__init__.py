@@ -1,7 +1,7 @@
 '''Each kernel against the best of its kind: public programs and libraries for the same work, by turns, with one thread and all.
 
-Same sizes, CPUs and huge pages, in one state of the machine.  Ours, TheBandwidthBenchmark, HPTT's driver, MKL's and pystencils' verify what they have computed;
-likwid-bench, Spatter and multichase verify nothing.
+Same sizes, CPUs and huge pages, in one state of the machine.  Ours, TheBandwidthBenchmark, HPTT's driver, MKL's and
+pystencils' verify what they have computed; likwid-bench, Spatter and multichase verify nothing.
 '''
 
 import numpy as np
