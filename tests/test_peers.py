@@ -12,7 +12,7 @@ from native import CPUS, needs
 
 from plumbline import bench, spatter
 from plumbline.bench import peers
-from plumbline.bench.common import Figure
+from plumbline.bench.common import Figure, Machine
 from plumbline.bench.peers import chase, found, patterns, spmv, stencil, streams, transposition
 from plumbline.bench.peers.turns import Comparison, Peer, by_turns, mean
 from plumbline.errors import PlumblineError
@@ -37,6 +37,9 @@ class Stand:
 
     def variants(self, program, start=''):
         return [f'{start}_{program}']
+
+    def state(self, cpus):
+        return {}
 
 
 @pytest.fixture
@@ -114,7 +117,7 @@ def test_by_turns_the_best_way_of_either_side_counts():
     ours = of('ours', {'plain': iter([[1.0], [9.0], [1.0]]), 'nt': iter([[4.0, 4.0], [2.0, 8.0], [6.0, 6.0]])})
     one = Peer('one', of('one', {'a': iter([2.0, 2.0, 2.0]), 'b': iter([4.0, 4.0, 4.0])}), mean)
     other = Peer('other', of('other', {'c': iter([5.0, 5.0, 5.0])}), np.max)
-    first, second = by_turns('memory', CPU, ours, [one, other], 3)
+    first, second = by_turns(Stand('.'), 'memory', CPU, ours, [one, other], 3)
     assert order == ['ours', 'one', 'other', 'one', 'other', 'ours', 'other', 'ours', 'one']
     assert first.what == 'memory case, 1 thread: nt / one b' and first.samples == pytest.approx([1, 0.8, 1.5])
     assert second.what == 'memory case, 1 thread: nt / other c' and second.samples == pytest.approx([0.8, 1.6, 1.2])
@@ -124,9 +127,40 @@ def test_a_peer_that_fails_is_said_and_the_others_are_measured():
     def failing(cpus):
         raise PlumblineError('it is not there')
     ours = {'case': {'plain': [2.0]}}
-    failed, measured = by_turns('memory', CPU, lambda cpus: ours, [Peer('one', failing), Peer('other', lambda cpus: {'case': {'a': 1}})], 3)
+    failed, measured = by_turns(Stand('.'), 'memory', CPU, lambda cpus: ours, [Peer('one', failing), Peer('other', lambda cpus: {'case': {'a': 1}})], 3)
     assert failed.line == 'NOT MEASURED  memory, 1 thread: ours / one: it is not there'
     assert measured.line.startswith('met ') and not failed.met
+
+
+def test_turns_in_another_state_do_not_count(tmp_path):
+    class Moving(Stand):
+        latencies = iter([1.0, 1.0, 1.1, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+
+        def state(self, cpus):
+            return {'core_to_core.0': next(self.latencies)}
+    rates = iter([1.0, 0.1, 0.2, 3.0, 5.0])
+    figure, = by_turns(Moving(tmp_path), 'memory', CPU, lambda cpus: {'case': {'plain': [next(rates)]}}, [Peer('one', lambda cpus: {'case': {'a': 1.0}})], 3)
+    assert figure.samples.tolist() == [1.0, 3.0, 5.0] and figure.line.endswith(', 2 of 5 turns were in other states')
+
+
+def test_a_machine_that_is_never_in_one_state_is_said(tmp_path):
+    class Moving(Stand):
+        latency = 1.0
+
+        def state(self, cpus):
+            self.latency *= 2
+            return {'core_to_core.0': self.latency}
+    figure, = by_turns(Moving(tmp_path), 'memory', CPU, lambda cpus: {'case': {'plain': [1.0]}}, [Peer('one', lambda cpus: {'case': {'a': 1.0}})], 3)
+    assert figure.line == 'NOT MEASURED  memory, 1 thread: ours / one: 6 of 6 turns were in other states'
+
+
+def test_the_state_of_a_machine_is_the_latency_between_its_cores(programs):
+    machine = Machine('.')
+    machine.folder = programs.folder
+    assert machine.state(machine.cpus[:1]) == {}
+    if len(machine.cpus) > 1:
+        state = machine.state(machine.cpus)
+        assert 'core_to_core.0' in state and all(1e-9 < latency < 1e-4 for latency in state.values())
 
 
 @pytest.mark.parametrize('value, word', [(1.2, 'met'), (1.05, 'MISSED'), (0.99, 'BEHIND')])
@@ -143,6 +177,9 @@ def test_the_bandwidth_benchmark(stand, tmp_path):
     assert called(tmp_path) == ['-s 4096 -n 20']
     stand('bwbench-GCC', 'echo Failed Validation on array a')
     with pytest.raises(PlumblineError, match='does not validate'):
+        streams.bandwidth_benchmark(CPU, 4096)
+    stand('bwbench-GCC', 'echo Solution Validates')
+    with pytest.raises(PlumblineError, match='bwbench-GCC printed no line STriad with a rate'):
         streams.bandwidth_benchmark(CPU, 4096)
 
 
@@ -221,6 +258,24 @@ def test_one_thread_and_all(monkeypatch):
     for cpus, teams in (([0, 1, 2], ['1', '3']), ([5], ['1'])):
         machine = type('Machine', (), {'cpus': cpus})
         assert [figure.what for figure in bench.FIGURES['peers'](machine, 3)] == teams
+
+
+def test_a_program_of_ours_that_fails_loses_no_other_figures(monkeypatch):
+    class Failing:
+        __name__ = 'plumbline.bench.peers.failing'
+
+        @staticmethod
+        def figures(machine, cpus, pairs):
+            raise PlumblineError('triad failed: no memory')
+            yield
+
+    class Any:
+        @staticmethod
+        def figures(machine, cpus, pairs):
+            yield Figure('another', np.array([1.0]))
+    monkeypatch.setattr(peers, 'COMPARISONS', (Failing(), Any))
+    failed, other = bench.FIGURES['peers'](type('Machine', (), {'cpus': [0]}), 3)
+    assert failed.line == "NOT MEASURED  peers' failing, 1 thread: triad failed: no memory" and other.what == 'another'
 
 
 # --- the drivers: on NumPy alone, without their libraries ---------------------------------------------------------

@@ -13,6 +13,7 @@ from plumbline import records, topology
 from plumbline.errors import PlumblineError
 from plumbline.likwid import bench as likwid_bench
 from plumbline.likwid import pin
+from plumbline.model import probes
 from plumbline.settings import ROOT
 
 #: Environment in which other programs' large arrays are in transparent huge pages, as ours (glibc 2.35 and later).
@@ -84,6 +85,12 @@ class Machine:
         if done.returncode:
             raise PlumblineError(f'{command[0]} failed: {done.stderr.strip()}')
         return records.parse(done.stdout).measurements
+
+    def state(self, cpus):
+        '''The state that the machine is in (:mod:`plumbline.model.states`); of one thread none is known.'''
+        record, = self.run('motion', cpus, '--variants', 'copy', '--size', 1000 * len(cpus), '--samples', 10, '--passes', 1)
+        return {name: float(np.nanmedian(values)) for name, values in probes.features(record).items()
+                if name.startswith(probes.CORE_TO_CORE) and np.isfinite(values).any()}
 
     def variants(self, program, start=''):
         '''Names of a program's variants that begin so; of those that this CPU cannot run the program says so.'''

@@ -27,5 +27,5 @@ def figures(machine, cpus, pairs):
     '''With one thread: latency is one's own.'''
     if len(cpus) == 1:
         lines = topology.working_set(machine.processor, 'memory', cpus, machine.memory) // LINE
-        yield from by_turns('memory: latency of', cpus, lambda cpus: ours(machine, cpus, lines),
+        yield from by_turns(machine, 'memory: latency of', cpus, lambda cpus: ours(machine, cpus, lines),
                             [Peer('multichase', lambda cpus: multichase(cpus, lines), mean)], pairs, 0.97, 1.03, Figure)

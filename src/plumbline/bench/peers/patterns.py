@@ -69,4 +69,4 @@ def figures(machine, cpus, pairs):
     def run(cpus):
         rates = {program.name: spatter_rates(program, cpus, theirs) for program in found.programs('spatter')}
         return {name: {way: found[i] for way, found in rates.items()} for i, name in enumerate(names)}
-    yield from by_turns('', cpus, lambda cpus: our_rates(machine, cpus, ours, names), [Peer('Spatter', run, np.max)], pairs)
+    yield from by_turns(machine, '', cpus, lambda cpus: our_rates(machine, cpus, ours, names), [Peer('Spatter', run, np.max)], pairs)

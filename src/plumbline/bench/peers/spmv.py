@@ -37,5 +37,5 @@ def mkl(machine, cpus, rows, band):
 def figures(machine, cpus, pairs):
     rows = topology.working_set(machine.processor, 'memory', cpus, machine.memory) // (12 * NONZEROS + 24)
     band = max(1, topology.capacity(machine.processor, 'L1', cpus[:1]) // 256)      # as bench/spmv.py
-    yield from by_turns('memory: spmv', cpus, lambda cpus: ours(machine, cpus, rows, band),
+    yield from by_turns(machine, 'memory: spmv', cpus, lambda cpus: ours(machine, cpus, rows, band),
                         [Peer('MKL', lambda cpus: mkl(machine, cpus, rows, band))], pairs)

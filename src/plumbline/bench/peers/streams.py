@@ -37,7 +37,10 @@ def bandwidth_benchmark(cpus, elements):
         if 'Solution Validates' not in text:
             raise PlumblineError(f'{program}: its solution does not validate')
         for family, (*_, row) in STREAMS.items():
-            rates[family][program.name] = 1e3 * float(re.search(rf'^{row} +([0-9.]+)', text, re.MULTILINE)[1])
+            printed = re.search(rf'^{row} +([0-9.]+)', text, re.MULTILINE)
+            if not printed:
+                raise PlumblineError(f'{program} printed no line {row} with a rate; give the current version of TheBandwidthBenchmark')
+            rates[family][program.name] = 1e3 * float(printed[1])
     return rates
 
 
@@ -62,6 +65,6 @@ def figures(machine, cpus, pairs):
     elements = topology.working_set(machine.processor, 'memory', cpus, machine.memory) // 16 // (8 * len(cpus)) * 8 * len(cpus)
     first = ours(machine, cpus, elements)
     rate = np.median(first['triad']['plain'])
-    yield from by_turns('memory', cpus, lambda cpus: ours(machine, cpus, elements), [
+    yield from by_turns(machine, 'memory', cpus, lambda cpus: ours(machine, cpus, elements), [
         Peer('TheBandwidthBenchmark', lambda cpus: bandwidth_benchmark(cpus, elements), np.max),
         Peer('likwid-bench', lambda cpus: likwid(machine, cpus, elements, rate), mean)], pairs)

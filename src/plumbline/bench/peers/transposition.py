@@ -29,4 +29,4 @@ def hptt(cpus, sizes):
 
 def figures(machine, cpus, pairs):
     sizes = [size for size in SIZES if 16 * size**2 <= machine.memory / 4]
-    yield from by_turns('transpose', cpus, lambda cpus: ours(machine, cpus, sizes), [Peer('HPTT', lambda cpus: hptt(cpus, sizes))], pairs)
+    yield from by_turns(machine, 'transpose', cpus, lambda cpus: ours(machine, cpus, sizes), [Peer('HPTT', lambda cpus: hptt(cpus, sizes))], pairs)

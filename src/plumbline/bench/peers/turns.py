@@ -7,6 +7,7 @@ import numpy as np
 
 from plumbline.bench.common import Figure, threads_text
 from plumbline.errors import PlumblineError
+from plumbline.model import states
 
 #: A kernel is at least so much faster than the best of its kind.
 LEAST = 1.1
@@ -37,36 +38,53 @@ class Comparison(Figure):
         return 'BEHIND' if len(self.samples) and self.value < 1 else super().state
 
 
-def by_turns(what, cpus, ours, peers, pairs, least=LEAST, most=float('inf'), kind=Comparison):
+def by_turns(machine, what, cpus, ours, peers, pairs, least=LEAST, most=float('inf'), kind=Comparison):
     '''Yield our rate over that of each peer, case by case, the best way of either: the one with the highest median.
 
-    Each turn runs all of them, and begins with the next one.
+    Each turn runs all of them, and begins with the next one.  A turn counts where the machine was in one state, the one that most
+    turns were in; others are repeated, as many as ``pairs``.
 
     :arg ours: function (cpus) -> {case: {variant: rates of the samples}}.
     :arg peers: list of :class:`Peer`.
     :arg kind: of figure: a class.
     '''
-    turns, failed = [], {}
-    for turn in range(pairs):
-        order, found = [None, *peers], {}
-        for peer in order[turn % len(order):] + order[:turn % len(order)]:
-            if peer and peer.name in failed:
-                continue
-            try:
-                found[peer] = (peer.run if peer else ours)(cpus)
-            except PlumblineError as error:
-                if peer is None:
-                    raise
-                failed[peer.name] = str(error)
-        turns.append(found)
-        if len(failed) == len(peers):
-            break
+    turns, kept, failed = [], [], {}
+    while len(kept) < pairs and len(turns) < 2 * pairs and len(failed) < len(peers):
+        turns.append(_turn(machine, cpus, ours, peers, len(turns), failed))
+        kept = _in_one_state(turns)
+    remark = f'{len(turns) - len(kept)} of {len(turns)} turns were in other states' if len(kept) < len(turns) else ''
     for peer in peers:
-        if peer.name in failed:
-            yield kind(f'{what}, {threads_text(cpus)}: ours / {peer.name}', np.array([]), least, most, failed[peer.name])
+        if peer.name in failed or not kept:
+            yield kind(f'{what}, {threads_text(cpus)}: ours / {peer.name}', np.array([]), least, most, failed.get(peer.name, remark))
             continue
-        for case in turns[0][peer]:
-            mine = {way: np.array([peer.statistic(found[None][case][way]) for found in turns]) for way in turns[0][None][case]}
-            others = {way: np.array([found[peer][case][way] for found in turns]) for way in turns[0][peer][case]}
+        for case in kept[0][peer]:
+            mine = {way: np.array([peer.statistic(found[None][case][way]) for found in kept]) for way in kept[0][None][case]}
+            others = {way: np.array([found[peer][case][way] for found in kept]) for way in kept[0][peer][case]}
             best, other = (max(ways, key=lambda way, of=ways: np.median(of[way])) for ways in (mine, others))
-            yield kind(f'{what} {case}, {threads_text(cpus)}: {best} / {peer.name} {other}'.lstrip(), mine[best] / others[other], least, most)
+            yield kind(f'{what} {case}, {threads_text(cpus)}: {best} / {peer.name} {other}'.lstrip(), mine[best] / others[other], least, most,
+                       remark)
+
+
+def _turn(machine, cpus, ours, peers, number, failed):
+    '''(what each of them found, the machine's state before, between and after them).
+
+    :arg failed: names of the peers that have failed -> why; more are added.
+    '''
+    order, found, seen = [None, *peers], {}, [machine.state(cpus)]
+    for peer in order[number % len(order):] + order[:number % len(order)]:
+        if peer and peer.name in failed:
+            continue
+        try:
+            found[peer] = (peer.run if peer else ours)(cpus)
+        except PlumblineError as error:
+            if peer is None:
+                raise
+            failed[peer.name] = str(error)
+        seen.append(machine.state(cpus))
+    return found, seen
+
+
+def _in_one_state(turns):
+    '''What was found in the turns in which the machine was in one state, the one that most of them were in.'''
+    steady = [(found, seen[0]) for found, seen in turns if all(states.same(seen[0], state) for state in seen)]
+    return max(([found for found, state in steady if states.same(state, chosen)] for _, chosen in steady), key=len, default=[])
