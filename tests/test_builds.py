@@ -41,6 +41,15 @@ def test_what_another_compiler_mpi_or_library_would_make_differ_is_built_again(b
     assert not builds.fetch('cache')
 
 
+def test_the_compiler_that_a_wrapper_is_told_of_counts(built):
+    '''OMPI_CC=gcc says nothing of which gcc that is.'''
+    script(built / 'path/gcc-of-module', 'echo gcc 12')
+    request = {'commands': ['make'], 'compilers': ['mpicc'], 'variables': {'OMPI_CC': 'gcc-of-module -m64', 'OTHER': ''}}
+    before = builds.description(request)
+    script(built / 'path/gcc-of-module', 'echo gcc 13')
+    assert builds.description(request) != before
+
+
 def test_a_module_may_bring_libraries(built, monkeypatch):
     monkeypatch.setenv('CMAKE_PREFIX_PATH', '/opt/openblas')
     assert not builds.fetch('cache')

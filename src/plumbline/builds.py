@@ -81,8 +81,9 @@ def description(request, cpuinfo='/proc/cpuinfo', system='/etc/os-release'):
     :arg request: the dictionary of :data:`REQUEST`.
     '''
     release = Path(system)
+    told = [value.split()[0] for value in request['variables'].values() if value.strip()]
     return json.dumps({'sources': _sources(), 'commands': request['commands'], 'variables': request['variables'],
-                       'compilers': [_compiler(command) for command in request['compilers']],
+                       'compilers': [_compiler(command) for command in dict.fromkeys([*request['compilers'], *filter(shutil.which, told)])],
                        'system': [release.read_text() if release.exists() else '', os.uname().machine],
                        'libraries': _libraries(),
                        'cpu': cpu(Path(cpuinfo).read_text())}, indent=1)
