@@ -144,10 +144,8 @@ def _candidate(place, state, rows, portable, peaks):
     values = defaultdict(lambda: defaultdict(list))
     for row in rows:
         values[row['session']][row['hostname'] or ''].append(row['value'])
-    where = {'level': first['level'] or (record or {}).get('level'), 'threads': first['threads'],
-             'transport': reference_recording.parameters(first).get('transport')}
-    part = first['check'], first['metric'], first['subject']
+    subsystem, noise = registry.of_row(first)
     series = good_state.Series(
-        '/'.join(place), first['metric'], registry.noise_class(*part, **where), registry.subsystem(*part, **where),
+        '/'.join(place), first['metric'], noise, subsystem,
         {session: {node: float(np.median(of)) for node, of in nodes.items()} for session, nodes in values.items()})
     return Candidate(place, state, rows, series, possible=limits)

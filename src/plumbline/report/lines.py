@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 from plumbline import verdict as judged
+from plumbline.model import registry
 
 from . import quantity, subsystems
 
@@ -50,6 +51,7 @@ class Line:
     detail: dict = field(default_factory=dict, compare=False, repr=False)
     least: float | None = None
     expected: str | None = None
+    subsystem: str | None = None
 
     @property
     def case(self):
@@ -274,6 +276,7 @@ def _line(row, detail, runs):
         retried=_retried(verdict, runs, row["name"] or row["metric"]),
         least=_least(row, detail),
         expected=row.get("expected"),
+        subsystem=registry.of_row(row)[0],
     )
 
 

@@ -54,9 +54,9 @@ def judge(lines):
     groups, members = defaultdict(list), {}
     partitions = {line.partition for line in lines if line.metric}
     for line in lines:
-        if line.metric and (part := _part(line)) != registry.NO_MACHINE:
+        if line.subsystem not in (None, registry.NO_MACHINE):
             where = f" of {line.partition}" if len(partitions) > 1 else ""
-            groups[part + where, RATES if registry.is_absolute(_metric(line)) else SHARES].append(line)
+            groups[line.subsystem + where, RATES if registry.is_absolute(_metric(line)) else SHARES].append(line)
             member = _member(line)
             if member:
                 members[id(line)] = member
@@ -70,13 +70,6 @@ def judge(lines):
 
 def _metric(line):
     return line.metric.partition(".")[0]
-
-
-def _part(line):
-    metric, _, subject = line.metric.partition(".")
-    if metric not in registry.METRICS:
-        return registry.NO_MACHINE
-    return registry.subsystem(line.check, metric, subject, line.level, line.threads, line.detail.get("transport"))
 
 
 def _member(line):

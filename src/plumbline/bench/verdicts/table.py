@@ -54,19 +54,13 @@ def look(place, session):
     '''The :class:`Seen` of a session.'''
     values, fails = {}, [('subsystem', match[1]) for match in map(_FAILED_SUBSYSTEM.match, session.said.splitlines()) if match]
     for line in verdict_lines(place.rows(session)) if session.name else ():
-        metric, subsystem = line.metric.partition('.')[0], _subsystem(line)
+        metric, subsystem = line.metric.partition('.')[0], line.subsystem
         if line.verdict == 'FAIL':
             fails.append(('of_time' if metric == 'of_time' else 'metric' if metric else 'test', subsystem))
         better = registry.better(metric)
         if line.value and better and (registry.is_absolute(metric) or metric == 'of_time'):
             values[line.display_name, line.environ, line.metric] = line.value, subsystem, better
     return Seen(session.exit, values, fails, [line.strip() for line in session.said.splitlines() if not _GOOD.search(line)])
-
-
-def _subsystem(line):
-    metric, _, subject = line.metric.partition('.')
-    return registry.subsystem(line.check, metric, subject, line.level, line.threads,
-                              line.detail.get('transport')) if metric in registry.METRICS else None
 
 
 def losses(seen, null):
