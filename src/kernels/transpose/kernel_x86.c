@@ -189,7 +189,8 @@ AVX2 static void lines_avx2(size_t n, size_t ld, const double *restrict a, doubl
     for (size_t i = 0; i < n; i += LINE)
         for (size_t j = strip; j < end; j += HALF) {
             __m256d above[HALF], below[HALF];
-            prefetch_rows(a, ld, i, j, strip, end);
+            if (j % LINE == 0)      /* once a line */
+                prefetch_rows(a, ld, i, j, strip, end);
             tile_avx2(a + i * ld + j, ld, above);
             tile_avx2(a + (i + HALF) * ld + j, ld, below);
             for (size_t k = 0; k < HALF; k++) {
