@@ -125,7 +125,8 @@ static void core_kinds(pl_cpus allowed)
         if (pl_read_line(path, line, sizeof line))
             kinds = add_to_kind(kinds, capacity, members, MOST, atol(line), allowed.cpu[i]);
     }
-    for (int n = 0; kinds == 0 && n < 3; n++) {
+    const int by_counters = kinds ? 0 : 3;
+    for (int n = 0; n < by_counters; n++) {
         snprintf(path, sizeof path, "/sys/devices/cpu_%s/cpus", counters[n]);
         if (pl_read_line(path, line, sizeof line))
             members[kinds++] = pl_parse_cpulist(line, NULL);
