@@ -5,6 +5,7 @@ import reframe as rfm
 from plumbline import evaluation, metrics, settings, topology_file
 from plumbline.errors import in_one_line
 from plumbline.job import Job
+from plumbline.references import Reference
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import SanityError
@@ -74,6 +75,6 @@ class topology(rfm.RunOnlyRegressionTest, Job):
         source = str(file) if known else None
         judged = [evaluation.judged(evaluation.Case(
                       metrics.Metric(name, None, np.array([float(value)])), reference_from=source,
-                      reference=(known[name][0], -tolerance, tolerance) if known else None))
+                      reference=Reference((known[name][0], -tolerance, tolerance)) if known else None))
                   for name, (value, tolerance) in found.items()]
         self.plumbline.update(schema=1, question=self.question(), machine={'hostname': node['node']}, metrics=judged)
