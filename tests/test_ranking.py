@@ -424,5 +424,5 @@ def test_a_node_with_a_quota_is_named(cluster, programs, built_already, tmp_path
         '--', '-p', 'gnu', '-S', 'node_speed.block=0.1', '-S', f'node_speed.memory_bytes={2**27}')
     assert '3 of 3 nodes measured' in done.out
     assert 'n3' in done.line('outliers: ') and done.code == 1, done.out
-    assert re.search(r'^ n3 .* of_time |^ +node_speed one +of_time ', done.out, re.M)
+    assert re.search(r'^ n3 +CPU availability |^ n3 .* of_time |^ +(node_speed one +of_time|CPU availability) ', done.out, re.M), done.out
     assert done.line('a cgroup grants') == 'n3: a cgroup grants 0.6 CPUs to 1 thread'

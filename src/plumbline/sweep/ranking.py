@@ -186,7 +186,8 @@ def _moderated(tables, default):
     least, highest = _SHARES if 'most' in tables[0].columns else _METRICS
     few = sum(mad_freedom(table.height) for table in tables) / 3        # a handful of metrics of a handful of nodes
     highest = highest if tables[0].height <= subsystems.LEAST_SESSIONS and least > 1 else min(highest, few)
-    freedom, found = max(least, min(freedom, highest)), []
+    # What is not learnt from these few, but known of others, keeps its degrees of freedom.
+    freedom, found = freedom if (freedom, deviation) == default else max(least, min(freedom, highest)), []
     for table, each in zip(tables, most):
         own = mad_freedom(table.height - 1)
         total, wider = freedom + own, 1 + np.pi / 2 / (table.height - 1)
