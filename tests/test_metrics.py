@@ -1,9 +1,12 @@
 '''From records to judged metrics, by hand-computed numbers.'''
 
+import numpy as np
 import pytest
+from made_report import measurement
 
 from plumbline import evaluation, metrics, verdict
 from plumbline.errors import PlumblineError
+from plumbline.model import states
 from plumbline.references import Reference
 
 
@@ -87,3 +90,22 @@ def test_samples_that_scatter_are_no_obstacle_where_processes_agree():
     one, several = (evaluation.judged(evaluation.Case(metric, reference=Reference((1.0, -0.35, 0.5)), processes=own)) for own in ([], of))
     assert one['verdict'] == 'UNSTABLE' and several['verdict'] == 'PASS' and several['processes'] == of
     assert several['sees'] == pytest.approx(1 - 0.65 / several['interval'][1] ** (1 + 1.645 / 1.96))
+
+
+def test_what_one_process_could_not_measure_and_another_could_is_not_both():
+    class Check:
+        plumbline = {}
+
+        def evaluate(self):
+            own, = self.measurements
+            if own['process'] == 0:
+                self.plumbline.setdefault('skipped', []).append({'metric': 'latency_tolerance.cg', 'reason': 'within the noise'})
+            else:
+                yield metrics.Metric('latency_tolerance', 'cg', np.array([25.0]))
+            self.plumbline.setdefault('skipped', []).append({'metric': 'all in L3', 'reason': 'there is none'})
+            yield metrics.Metric('communication', 'cg', np.array([0.2]))
+    check = Check()
+    check.measurements = [dict(measurement(), process=process) for process in range(3)]
+    found = evaluation.evaluate(check, states.find(check.measurements))
+    assert {name: len(case.processes) for name, (case,) in found.items()} == {'latency_tolerance.cg': 2, 'communication.cg': 3}
+    assert [one['metric'] for one in check.plumbline['skipped']] == ['all in L3']

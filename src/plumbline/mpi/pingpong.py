@@ -73,15 +73,17 @@ def of_halves(found):
     A message can always be sent as two of half the size, so an MPI has no reason to be slower for it than what its memory is
     (Traeff, Gropp and Thakur, IEEE Trans. Parallel Distrib. Syst. 21 (2010) 698: self-consistent performance guidelines).
 
-    :returns: dictionary size -> samples, paired by rounds; of the sizes whose half was measured, ascending.
+    :returns: dictionary size -> samples, over the median of the half; of the sizes whose half was measured, ascending.
     '''
-    return {size: 2 * found[size // 2] / found[size] for size in found if size and size % 2 == 0 and size // 2 in found}
+    return {size: 2 * np.median(found[size // 2]) / found[size] for size in found if size and size % 2 == 0 and size // 2 in found}
 
 
 def falls(found):
-    '''The sizes at which the bandwidth falls by more than a fifth, and by more than the noise: size -> ratio of :func:`of_halves`.'''
-    ratios = {size: statistics.summary(ratio) for size, ratio in of_halves(found).items()}
-    return {size: ratio.value for size, ratio in ratios.items() if ratio.value < _FALL and ratio.interval[1] < 1}
+    '''The sizes at which the bandwidth falls by more than a fifth, and by more than the noise: size -> median of :func:`of_halves`.'''
+    ratios = {size: float(np.median(ratio)) for size, ratio in of_halves(found).items()}
+    apart = {size for size in ratios
+             if statistics.median_interval(found[size])[0] > 2 * statistics.median_interval(found[size // 2])[1]}
+    return {size: ratio for size, ratio in ratios.items() if ratio < _FALL and size in apart}
 
 
 def step(found, between=(64, 4 * 2**20)):
