@@ -5,6 +5,7 @@ ReFrame's pipeline, the base plugin, the settings, the archive and the report ar
 '''
 
 import re
+import resource
 import shlex
 import shutil
 
@@ -539,3 +540,35 @@ def test_no_matching_system(place):
     assert place.judge().code == 2
     done = place.reframe('-r', '--system=nowhere')
     assert done.code == 1 and 'failed to load configuration' in done.line('ERROR: ')
+
+
+# --- what runs beside the programs ------------------------------------------------------------------
+
+SLEEPS = '''
+import reframe as rfm
+import reframe.utility.sanity as sn
+from reframe.core.builtins import sanity_function
+
+
+@rfm.simple_test
+class sleeps(rfm.RunOnlyRegressionTest):
+    valid_systems = valid_prog_environs = ['*']
+    executable, executable_opts = 'sleep', ['SECONDS']
+
+    @sanity_function
+    def ended(self):
+        return sn.assert_true(True)
+'''
+
+
+def test_reframe_sleeps_while_a_program_runs(tmp_path, commands, known):
+    '''Of a node with two CPUs a team of two threads would stop with it; CPU time, which other work does not change much.'''
+    place, took = rfm.Workplace(tmp_path / 'place', commands, PLUMBLINE_REFERENCES=known), {}
+    for seconds in (1, 6):
+        check = tmp_path / f'sleeps{seconds}.py'
+        check.write_text(SLEEPS.replace('SECONDS', str(seconds)))
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert place.reframe(SERIAL, '-r', checks=check).code == 0
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        took[seconds] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert took[6] - took[1] < 0.05 * 5, took

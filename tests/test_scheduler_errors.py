@@ -133,7 +133,7 @@ def to_controller(cluster, number):
 
 def test_a_controller_that_hangs(silent, tmp_path):
     '''It takes no job, and a job that ReFrame takes for ended meanwhile is no pass, and does not run on.'''
-    first, second = (workplace(tmp_path / name, **silent.variables) for name in ('first', 'second'))
+    first, second = (workplace(tmp_path / name, PLUMBLINE_LOG_LEVEL='debug', **silent.variables) for name in ('first', 'second'))
     process = first.start_reframe('-r', '-n', 'Endless%by=limit', checks=JOBS)
     try:
         until(lambda: running(silent))

@@ -99,6 +99,10 @@ _LOOK_LOCAL = {'poll_rate_max': 10, 'poll_rate_min': 10}
 _LOOK_BATCH = {'poll_rate_max': 1, 'poll_rate_min': 0.2}
 
 LOGGING = {
+    # For each message below this level that a test might log ReFrame first evaluates all of the test's attributes, 15 ms long, even if no
+    # handler takes it: three at every look for the end of a job, ten looks a second, were a sixth to a third of a CPU beside everything
+    # that was measured, and on two CPUs stopped one thread of the team for a tenth of its time.
+    'level': os.environ.get('PLUMBLINE_LOG_LEVEL', 'verbose'),
     # One metric per line: with all metrics in one line ReFrame writes the header once per process,
     # and values of tests with other metrics end up below the wrong columns.
     'perflog_multiline': True,
