@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 import pytest
+from made_report import measurement
 from mpi_native import any_mpi, mpirun
 from native import SOURCE, environment, output_of, two_cpus
 
@@ -79,6 +80,15 @@ def test_null_is_not_known():
 
 class Length(ctypes.Structure):
     _fields_ = [('batches', ctypes.c_int), ('handovers', ctypes.c_int), ('patience', ctypes.c_double)]
+
+
+def test_the_clock_of_all_cores_is_lower_than_that_of_one():
+    def at(*clocks):
+        return {'clock': {'before': [1e9 * clock for clock in clocks], 'after': [None] * len(clocks)}}
+    alone, together = (measurement(probes=at(*clocks), seconds=[0.1] * 3) for clocks in ((3.8, 3.9, 4.0), (2.6, 2.6, 0.9)))
+    assert probes.clock_ratio(alone, together) == (pytest.approx(1.5), None)
+    ratio, why = probes.clock_ratio(alone, measurement())
+    assert ratio == 1.0 and 'not known' in why
 
 
 @pytest.fixture(scope='module')

@@ -60,6 +60,19 @@ def beside(record, name):
     return known.mean(axis=1)
 
 
+def clock_ratio(a, b):
+    '''(clock beside the samples of one record over that beside those of another, why it is not known).
+
+    :arg a, b: measurement records.
+    :returns: (ratio, None), or (1.0, a text).
+    '''
+    clocks = [beside(record, CLOCK) for record in (a, b)]
+    if any(clock is None or not np.isfinite(clock).any() for clock in clocks):
+        return 1.0, 'the clock beside the samples is not known, and that of all cores may be lower than that of one'
+    one, other = (float(np.nanmedian(clock)) for clock in clocks)
+    return one / other, None
+
+
 def _rounds(probe):
     sides = (probe['before'], probe['after']) if isinstance(probe, dict) else ()
     return {len(row) for side in sides for row in side if isinstance(row, list)}
