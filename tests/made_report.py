@@ -21,6 +21,22 @@ MEASUREMENT = {
     'clock_resolution': 2.5e-8,
 }
 
+#: References that hold anywhere, of a test that nobody has.
+PORTABLE = '''
+Triad:
+  $index: [$partition, $environ, threads]
+  .*:
+    .*:
+      one:
+        of_limit.plain: [1.0, -0.2, 0.1, '1']
+        of_limit.nt: [1.0, -0.3, 0.1, '1']
+      .*:
+        of_limit.plain: [1.0, -0.4, 0.1, '1']
+    clang.*:
+      one:
+        never: [1.0, -0.1, null, '1']
+'''
+
 
 def measurement(**changed):
     '''A measurement record.'''

@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 import rfm
+import sample_session as sample
 
 from plumbline.bench import verdicts
 from plumbline.bench.verdicts import faults, session, table
@@ -296,11 +297,12 @@ def test_a_fault_is_named_by_its_cause_or_by_most_of_what_is_blamed():
     assert told.names_cause(fault, set()) and not told.names_cause(fault, {'processes'}) and not seen(1, 1, 1).names_cause(fault, set())
 
 
-def test_a_subsystem_that_fails_as_a_whole_is_read_from_the_report(tmp_path):
-    said = ('Subsystems\n  memory, one thread: rates and times  9 of 9 metrics  FAIL\n'
-            '  L2 of fat: shares and ratios  1 of 1 metrics  FAIL\n  latency: rates and times  9 of 9 metrics  PASS\n')
-    found = table.look(session.Place(tmp_path), session.Session('hog', 1, 1, None, 0.0, 1.0, said))
-    assert found.fails == [('subsystem', registry.MEMORY_ONE), ('subsystem', registry.L2)]
+def test_a_subsystem_that_fails_as_a_whole_is_blamed(tmp_path, monkeypatch):
+    rows = sample.frame(*(sample.case(check, [sample.predicted(variant, loss) for variant in sample.HISTORY], threads='one')
+                          for check, loss in (('triad_memory', 0.08), ('latency', 0.0))))
+    monkeypatch.setattr(session.Place, 'rows', lambda place, of: rows)
+    found = table.look(session.Place(tmp_path), session.Session('hog', 1, 1, 'name', 0.0, 1.0, ''))
+    assert found.fails == [('subsystem', registry.MEMORY_ONE)]
 
 
 def test_the_row_of_a_fault(monkeypatch):

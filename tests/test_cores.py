@@ -362,6 +362,8 @@ def test_a_kind_of_too_few_cores_is_not_ranked():
     kinds = [[0, 1, 2], [3, 4], [5, 6], [7]]
     assert cores.of_median(found, kinds) is None and cores.lowest_clock(found, clocks(found), kinds) is None
     assert cores.of_topology(found, kinds=kinds) == 1
+    assert cores.of_topology(found, kinds=[[cpu] for cpu in range(8)]) is None
+    assert cores.findings(found, clocks(found), kinds=[[cpu] for cpu in range(8)]) == []
 
 
 @pytest.mark.parametrize('said, kinds', [

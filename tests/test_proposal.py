@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import yaml
-from made_report import MACHINE, case, measurement, metric, result, write_report
+from made_report import MACHINE, PORTABLE, case, measurement, metric, result, write_report
 from scipy import stats
 from typer.testing import CliRunner
 
@@ -14,15 +14,6 @@ from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.model import good_state, prediction, registry
 
-PORTABLE = '''
-Triad:
-  $index: [$partition, $environ, threads]
-  .*:
-    .*:
-      one:
-        of_limit.plain: [1.0, -0.2, 0.1, '1']
-        of_limit.nt: [1.0, -0.3, 0.1, '1']
-'''
 #: As ``references record`` wrote them, and one by hand.
 OLD = '''
 # what this comment says must stay

@@ -6,24 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from made_report import PORTABLE
 
 from plumbline import references
 from plumbline.errors import PlumblineError
 
-PORTABLE = '''
-Triad:
-  $index: [$partition, $environ, threads]
-  .*:
-    .*:
-      one:
-        of_limit.plain: [1.0, -0.2, 0.1, '1']
-        of_limit.nt: [1.0, -0.3, 0.1, '1']
-      .*:
-        of_limit.plain: [1.0, -0.4, 0.1, '1']
-    clang.*:
-      one:
-        never: [1.0, -0.1, null, '1']
-'''
 SITE = '''
 # what this comment says must stay
 Triad:

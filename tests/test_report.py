@@ -469,7 +469,7 @@ def test_each_check_has_its_figures(page):
         for figure in page.embedded()
     ]
     curve = ["plain", "novec", "nt", "prefetch", drawing.LIMIT_NAME, "limit with write-allocate, 4/5 beyond L1"]
-    assert shown == [curve, curve, [], ["in cache (L2), plain", "in cache (L2), nt", "memory, plain", "memory, nt"]]
+    assert shown == [curve, curve, [], ["memory", "in cache (L2)"]]
 
 
 def details_of(check, *records, **detail):
@@ -523,11 +523,13 @@ def test_ratios_are_paired_by_round():
     assert any("\u00d71.50" in annotation.text for annotation in figure.layout.annotations)
 
 
-def test_efficiency_is_a_ratio_to_one_thread():
+def test_efficiency_is_drawn_as_it_is_judged():
     single = sample.record("plain", 1000, 1, 0)
-    double = single | {"threads": 2, "bytes": 2 * single["bytes"]}
-    ((_, _, figure),) = figures.FIGURES["triad_scaling"](details_of("triad_scaling", single, double))
-    assert list(figure.data[0].x) == [1, 2] and list(figure.data[0].y) == pytest.approx([1, 1])
+    rows = [sample.metric("efficiency.2", 0.9), sample.metric("efficiency.all", 0.8)]
+    found = details_of("triad_scaling", single, *(single | {"threads": threads} for threads in (2, 4)), metrics=rows)
+    ((_, _, figure),) = figures.FIGURES["triad_scaling"](found)
+    assert list(figure.data[0].x) == [1, 2, 4] and list(figure.data[0].y) == pytest.approx([1, 0.9, 0.8])
+    assert figure.data[0].name == "in cache (L1)"
 
 
 def test_limits_name_the_witness_or_its_absence():

@@ -1,7 +1,6 @@
 '''From a reference that predicts to the session's verdict: file, metric, archive, terminal, page, exit code.'''
 
 import io
-import json
 import types
 from types import SimpleNamespace
 
@@ -90,21 +89,13 @@ def test_nothing_measured_is_no_pass(summary):
 
 # --- the session ------------------------------------------------------------------------------------
 
-GENERATOR = np.random.default_rng(7)
-VARIANTS = [f'v{number}' for number in range(12)]
-HISTORY = {variant: dict(zip('abcde', 1000 * np.exp(0.02 * GENERATOR.standard_normal(5)))) for variant in VARIANTS}
-
-
-def _metric(variant, loss=0.0, ruling='PASS', name='bandwidth', unit='MB/s'):
-    value = float(np.exp(np.mean(np.log(list(HISTORY[variant].values())))))
-    row = sample.metric(f'{name}.{variant}', value * (1 - loss), unit, ruling, (value, -0.15, None), reference_from='made.yaml')
-    return row | {'expected': json.dumps({'deviation': 0.025, 'freedom': 9.0, 'measured': HISTORY[variant]})}
+VARIANTS = list(sample.HISTORY)
 
 
 def _session(loss, **changed):
     '''Eight checks of memory, with a loss, and the same metrics of L1 and L2, without.'''
     parts = [('triad_memory', 'memory', loss), ('triad_one', 'L1', 0.0), ('triad_two', 'L2', 0.0), ('latency', None, 0.0)]
-    return sample.frame(*(sample.case(check, [_metric(variant, lost, **changed) for variant in VARIANTS], threads='all', level=level,
+    return sample.frame(*(sample.case(check, [sample.predicted(variant, lost, **changed) for variant in VARIANTS], threads='all', level=level,
                                       detail={'metrics': []}) for check, level, lost in parts))
 
 
@@ -136,24 +127,32 @@ def test_nothing_lost_is_a_pass():
     assert 'speed of this machine: judged in 4 of 4 subsystems' in told and 'Probably worse' not in told
 
 
+def test_a_loss_that_nobody_would_act_on_is_no_fail():
+    '''A certain one: of counts, say, that never scatter.'''
+    rows = _session(0.015, deviation=0.0002)
+    found = subsystems.judge(lines.verdict_lines(rows)).subsystems
+    assert found[0].change == pytest.approx(-0.015) and found[0].sees < 0.015
+    assert report.exit_status(rows) == 0 and report.exit_status(_session(0.03, deviation=0.0002)) == 1
+
+
 def test_a_gain_is_no_loss():
     assert report.exit_status(_session(-0.2)) == 0
 
 
 def test_of_latencies_a_rise_is_the_loss():
-    rows = sample.frame(sample.case('latency', [_metric(variant, -0.1, name='latency', unit='us') for variant in VARIANTS]))
+    rows = sample.frame(sample.case('latency', [sample.predicted(variant, -0.1, name='latency', unit='us') for variant in VARIANTS]))
     assert report.exit_status(rows) == 1
 
 
 def test_a_subsystem_that_could_not_be_judged_is_not_a_pass():
-    rows = sample.frame(sample.case('latency', [_metric('v0', ruling='UNSTABLE'), sample.metric('of_limit.x', 1.0)]))
+    rows = sample.frame(sample.case('latency', [sample.predicted('v0', ruling='UNSTABLE'), sample.metric('of_limit.x', 1.0)]))
     assert report.exit_status(rows) == 3
     assert 'none of its metrics could be judged' in _terminal(rows)
 
 
 def test_shares_and_rates_are_not_mixed():
-    rates = [_metric(variant, 0.08) for variant in VARIANTS]
-    shares = [_metric(variant, name='of_limit', unit='1') for variant in VARIANTS]
+    rates = [sample.predicted(variant, 0.08) for variant in VARIANTS]
+    shares = [sample.predicted(variant, name='of_limit', unit='1') for variant in VARIANTS]
     found = subsystems.judge(lines.verdict_lines(sample.frame(sample.case('triad_memory', rates + shares, threads='all'))))
     assert {one.kind: one.verdict for one in found.subsystems} == {subsystems.RATES: 'FAIL', subsystems.SHARES: 'PASS'}
 

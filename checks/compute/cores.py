@@ -66,7 +66,11 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
         yield from self.latencies(found, unjudged)
         if together is not None and len(together):
             yield metrics.Metric('slowdown', 'together', together)
-        yield metrics.Metric('of_topology', 'pairs', np.array([model.of_topology(found, speeds, kinds)]), unjudged=unjudged)
+        as_claimed = model.of_topology(found, speeds, kinds)
+        if as_claimed is None:
+            self.skip_metric('of_topology.pairs', 'no two cores are of one kind')
+        else:
+            yield metrics.Metric('of_topology', 'pairs', np.array([as_claimed]), unjudged=unjudged)
         yield from self.of_fellows('latency', model.of_median(found, kinds), unjudged)
         yield from self.clocks(found, speeds, kinds)
 

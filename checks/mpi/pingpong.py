@@ -23,8 +23,9 @@ class Curve(MpiCheck):
 
 @rfm.simple_test
 class pingpong(rfm.RunOnlyRegressionTest, Curve):
-    '''What are latency and bandwidth between two processes, is there a size at which messages become slow, and how much of the usual figures is a cache that nobody has
-    touched: messages as IMB sends them, with the buffers changed over, and written and read by the processors?'''
+    '''What are latency and bandwidth between two processes, is there a size at which messages become slow, and how much of the
+    usual figures is a cache that nobody has touched: messages as IMB sends them, with the buffers changed over, and written and
+    read by the processors?'''
 
     descr = 'PingPong'
     tags = {'upgrade', 'acceptance'}

@@ -21,6 +21,7 @@ import polars as pl
 from plumbline import archive, statistics, verdict
 from plumbline.errors import PlumblineError
 from plumbline.model import prediction, registry, states, subsystems
+from plumbline.model.prediction import LEAST_LOSS, MOST_LOSS
 from plumbline.reference_recording import base_name
 from plumbline.report import lines, state
 from plumbline.sweep import state as sweeps
@@ -32,9 +33,6 @@ FAILED, SLOWER, GONE, CHANGED, UNCLEAR, FASTER, NEW, WITHIN = KINDS = (
 
 #: These are out of bounds.
 WRONG = (FAILED, SLOWER, GONE)
-
-#: Less than this is nothing that anybody would act on; more than that is all that a metric could lose.
-LEAST_LOSS, MOST_LOSS = 0.02, 0.9
 
 #: Of a single session before, degrees of freedom: with fewer nothing would be seen, and with more metrics that scatter more than
 #: others of their class would be named (in 13 % of comparisons where they are 1.6 times apart).
@@ -291,11 +289,7 @@ def _parts(pairs, predicted):
             parts.setdefault((pair.node, name), []).append(subsystems.Member(
                 f"{pair.place['check']} {pair.place['metric']}", pair.after['value'], one, pair.better,
                 {row['side']: row['value'] for row in pair.before}))
-    scores = subsystems.scores(parts)
-    slower = subsystems.holm([score.chance for score in scores.values()], subsystems.SUBSYSTEMS_RATE)
-    rate = subsystems.SUBSYSTEMS_RATE / max(1, len(scores))
-    found = [Part(*key, score, low and score.change <= 1 / (1 + LEAST_LOSS) - 1, score.expected.sees(rate))
-             for (key, score), low in zip(scores.items(), slower)]
+    found = [Part(*key, *known) for key, known in subsystems.judged(parts).items()]
     return sorted(found, key=lambda part: (not part.slower, part.score.chance))
 
 

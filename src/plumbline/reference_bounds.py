@@ -3,12 +3,10 @@
 import math
 
 from plumbline.model import registry
+from plumbline.model.prediction import LEAST_LOSS, MOST_LOSS
 
 #: No bound is narrower: below it a change is of no interest, even where it is certain.
-LEAST_BOUND, LEAST_OF_COUNT = 0.02, 0.005
-
-#: What would see only larger losses is no reference.
-MOST_LOSS = 0.9
+LEAST_BOUND, LEAST_OF_COUNT = LEAST_LOSS, 0.005
 
 
 def _least(metric):

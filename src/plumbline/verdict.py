@@ -6,6 +6,9 @@ The interval of the median decides, not the median: a value 1 % below its bound 
 
 import math
 
+from plumbline.model.prediction import NINETY_FIVE
+from plumbline.statistics import HALF_WIDTH
+
 PASS = 'PASS'
 NO_REFERENCE = 'NO REFERENCE'
 UNSTABLE = 'UNSTABLE'
@@ -16,10 +19,6 @@ SEVERITY = (PASS, NO_REFERENCE, UNSTABLE, FAIL)
 
 #: Above this robust relative spread of its samples, a metric of a single process that is as near to its bound is not judged a PASS.
 MAX_SPREAD = 0.25
-
-
-#: Quantiles of the normal distribution: 95 % below; 95 % within plus and minus.
-_NINETY_FIVE, _TWO_SIDED = 1.645, 1.96
 
 
 def bounds(reference):
@@ -136,7 +135,7 @@ def seen_of_expected(summary, reference, deviation, rises=False):
     low, high = summary.interval
     if not (low > 0 and 0 < bound < math.inf and reference[0] > 0):
         return None
-    distance = abs(math.log(bound / reference[0])) + _NINETY_FIVE * max(deviation, math.log(high / low) / 2 / _TWO_SIDED)
+    distance = abs(math.log(bound / reference[0])) + NINETY_FIVE * max(deviation, math.log(high / low) / 2 / HALF_WIDTH)
     return math.exp(distance) - 1 if rises else 1 - math.exp(-distance)
 
 
@@ -158,7 +157,7 @@ def seen_loss(summary, reference, rises=False):
     if not (low > 0 and 0 < bound < math.inf):
         return None
     half = math.log(high / low) / 2
-    distance = abs(math.log(summary.value / bound)) + half * (1 + _NINETY_FIVE / _TWO_SIDED)
+    distance = abs(math.log(summary.value / bound)) + half * (1 + NINETY_FIVE / HALF_WIDTH)
     return math.exp(distance) - 1 if rises else 1 - math.exp(-distance)
 
 

@@ -317,8 +317,9 @@ def one_core(found, speeds=None):
 
 
 def of_topology(found, speeds=None, kinds=()):
-    '''The share of pairs, of cores of one kind, that lie as the topology says.'''
-    return float(np.mean(np.concatenate([agreement(part) & ~of_one_core(part, own) for part, own in of_kinds(kinds, found, speeds)])))
+    '''The share of pairs, of cores of one kind, that lie as the topology says; None where each core is of a kind of its own.'''
+    agree = [agreement(part) & ~of_one_core(part, own) for part, own in of_kinds(kinds, found, speeds)]
+    return float(np.mean(np.concatenate(agree))) if agree else None
 
 
 def _pair(found, a, b):

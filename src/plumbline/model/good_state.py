@@ -15,13 +15,10 @@ import numpy as np
 from plumbline.model import prediction, registry, subsystems
 
 #: Sessions that references are made of.
-LEAST_SESSIONS, MOST_SESSIONS = 5, 20
+LEAST_SESSIONS, MOST_SESSIONS = subsystems.LEAST_SESSIONS, 20
 
 #: The probability that a session is left out, or that some node is, though all are alike.
 ODD_RATE = 0.01
-
-#: Nodes that differ by less are alike: no bound is narrower.
-LEAST_DIFFERENCE = 0.02
 
 
 @dataclass(frozen=True)
@@ -146,7 +143,7 @@ def odd_nodes(series):
     of_nodes, of_sessions = (_learnt([one for one, *_ in apart], known) for known in (scatters, between))
     found = []
     for (one, node, logs), scatter, session in zip(apart, scatters, between):
-        harmless = max(LEAST_DIFFERENCE, prediction.moderated(*session, of_sessions[one.noise])[0])
+        harmless = max(prediction.LEAST_LOSS, prediction.moderated(*session, of_sessions[one.noise])[0])
         deviation, freedom = prediction.moderated(*scatter, of_nodes[one.noise])
         far = (abs(logs.mean()) - harmless) / (deviation / np.sqrt(len(logs)))
         found.append((float(min(1.0, 2 * stats.t.sf(far, freedom))), Odd(node, one.name, float(np.expm1(logs.mean())))))

@@ -24,6 +24,9 @@ LEAST_METRICS = 8
 #: Below this scatter two sessions are equal to what is printed of them.
 LEAST_DEVIATION = 1e-4
 
+#: Less than this is nothing that anybody would act on, even where it is certain; what would see only more than that sees nothing.
+LEAST_LOSS, MOST_LOSS = 0.02, 0.9
+
 #: 95 % of a normal distribution are below.
 NINETY_FIVE = 1.645
 

@@ -80,7 +80,7 @@ METRICS = {
     'of_contiguous': Entry('1', MORE, 'rate of a strided message over that of a contiguous one'),
     'clock_ratio': Entry('1', MORE, 'clock with all cores at work over that of one alone', subsystem=CORE),
     'of_halves': Entry('1', MORE, 'bandwidth of a message over that of one of half its size, the least'),
-    'efficiency': Entry('1', MORE, 'rate of n threads over n times that of one'),
+    'efficiency': Entry('1', MORE, 'rate of n threads over n times that of one, in caches per clock cycle'),
     'overlap': Entry('1', MORE, "share of a message's time that computing hides", 1.0),
     'progress': Entry('1', MORE, 'time of a one-sided transfer over that to a target which computes'),
     'communication': Entry('1', LESS, 'share of the time spent in communication'),

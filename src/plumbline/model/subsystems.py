@@ -108,6 +108,19 @@ class _Weighted:
         return Score(float(np.expm1(change)), expected, worst, expected.chance(float(np.exp(change)), registry.MORE))
 
 
+def judged(parts):
+    '''What is said of each subsystem: dictionary subsystem -> (:class:`Score`, whether it has lost something, the loss that would have
+    been seen with a probability of 95 %).
+
+    :arg parts: as of :func:`scores`.
+    '''
+    found = scores(parts)
+    improbable = holm([score.chance for score in found.values()], SUBSYSTEMS_RATE)
+    rate = SUBSYSTEMS_RATE / max(1, len(found))
+    return {name: (score, lost and np.log1p(score.change) <= -np.log1p(prediction.LEAST_LOSS), score.expected.sees(rate))
+            for (name, score), lost in zip(found.items(), improbable)}
+
+
 def holm(chances, rate):
     '''Which of several are too improbable, at one rate of false alarms for all: list of bool.'''
     order, found = np.argsort(chances), [False] * len(chances)

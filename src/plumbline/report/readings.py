@@ -94,22 +94,21 @@ def limit_curve(records):
 
 
 def efficiencies(details):
-    """(name, {threads: quartiles of the efficiency}) of each variant and level: rate of n over n times that of one."""
-    curves = {}
+    """(name, {threads: quartiles of the efficiency}) of each level: the metric that is judged, and 1 of one thread."""
+    curves = []
     for detail in details:
-        kernels = [r for r in detail.get("records") or [] if r["role"] == "kernel" and r.get("seconds")]
-        for (_, variant), members in grouped(kernels, lambda r: (r["group"], r["variant"])):
-            single = next((r for r in members if r["threads"] == 1), None)
-            for record in members if single else ():
-                # Named after the single thread's level: n threads may have n times the cache.
-                curves.setdefault((single["group"], variant, single["level"]), {})[record["threads"]] = quartiles(
-                    paired(record, single) / record["threads"]
-                )
-    named = {}
-    for (_, variant, level), points in curves.items():
-        if max(points) > 1:
-            named[f"{'memory' if level == 'memory' else f'in cache ({level})'}, {variant}"] = points
-    return list(named.items())
+        records = [r for r in detail.get("records") or [] if r["role"] == "kernel"]
+        single = next((r for r in records if r["threads"] == 1), None)
+        of_all = max((r["threads"] for r in records), default=1)
+        points = {
+            of_all if row["subject"] == "all" else int(row["subject"]): quartiles(np.asarray(row["samples"]))
+            for row in detail["metrics"]
+            if row["metric"] == "efficiency" and row["subject"]
+        }
+        if single and points and of_all > 1:
+            level = single["level"]
+            curves.append(("memory" if level == "memory" else f"in cache ({level})", {1: (1.0, 1.0, 1.0)} | points))
+    return curves
 
 
 def grouped(items, key):

@@ -61,9 +61,8 @@ def judge(lines):
             if member:
                 members[id(line)] = member
     scored = {key: [members[id(line)] for line in its if id(line) in members] for key, its in groups.items()}
-    scores = subsystems.scores({key: its for key, its in scored.items() if its})
-    failed = dict(zip(scores, subsystems.holm([score.chance for score in scores.values()], subsystems.SUBSYSTEMS_RATE)))
-    found = [_judged(key, its, scores.get(key), failed.get(key), len(scores)) for key, its in groups.items()]
+    known = subsystems.judged({key: its for key, its in scored.items() if its})
+    found = [_judged(key, its, *known.get(key, (None, False, None))) for key, its in groups.items()]
     return Session(sorted(found, key=lambda one: (-verdict.SEVERITY.index(one.verdict), one.change or 0, one.name)),
                    _changed([line for line in lines if id(line) in members], members))
 
@@ -82,7 +81,7 @@ def _member(line):
     return subsystems.Member(f"{line.label} {line.metric}", line.value, predicted, better, expected["measured"])
 
 
-def _judged(key, lines, score, failed, among):
+def _judged(key, lines, score, failed, sees):
     name, kind = key
     single = sum(not line.expected and line.reference is not None and line.reference_from != "portable.yaml" for line in lines)
     counts = {"count": sum(bool(line.expected) for line in lines), "single": single, "total": len(lines)}
@@ -91,7 +90,6 @@ def _judged(key, lines, score, failed, among):
         ruling = verdict.UNSTABLE if undecided else verdict.NO_REFERENCE
         reason = "none of its metrics could be judged" if undecided else "none of its metrics has a reference from several sessions"
         return Subsystem(name, kind, ruling, reason, **counts)
-    sees = score.expected.sees(subsystems.SUBSYSTEMS_RATE / among)
     sessions = len({session for member in score.members for session in member.measured})
     told = f"{abs(score.change):.1%} {'worse' if score.change < 0 else 'better'} than in {sessions} sessions"
     if failed:

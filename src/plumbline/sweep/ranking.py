@@ -25,13 +25,11 @@ import numpy as np
 import polars as pl
 
 from plumbline.model import prediction, registry, states, subsystems
+from plumbline.model.prediction import LEAST_LOSS
 from plumbline.statistics import MAD_TO_SIGMA, mad_freedom
 
 #: Fewer nodes than this cannot say which of them is odd.
 FEWEST = 3
-
-#: A loss that is less than this is nothing that anybody would act on.
-LEAST_LOSS = 0.02
 
 #: A second measurement confirms from so many standard deviations on, and from this share of the first one's distance: that was
 #: picked because it was far out, and chance does not pick the same twice.

@@ -216,8 +216,7 @@ def flags(folder, words, needs=''):
     name = re.sub(r'\W', '', words)
     commands = filter(None, map(_compiler().get, ('cc', 'ftn')))
     scripts = {command: f'exec {shlex.quote(shutil.which(command))} "$@" {words}' for command in commands}
-    # A cache of its own: of what an MPI's wrapper calls, a build's key knows the name only.
-    yield Launch({'PATH': _stand_ins(folder / 'commands' / name, scripts), 'PLUMBLINE_BUILDS': str(folder / f'builds-{name}')})
+    yield Launch({'PATH': _stand_ins(folder / 'commands' / name, scripts)})
 
 
 @functools.cache

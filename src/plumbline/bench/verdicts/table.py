@@ -9,15 +9,13 @@ import numpy as np
 
 from plumbline.bench.verdicts.faults import FAULTS
 from plumbline.model import registry
+from plumbline.report import subsystems
 from plumbline.report.lines import verdict_lines
 
 REFERENCE, NULL = 'reference', 'null'
 
 #: Lines of what `plumbline report` prints that blame nothing.
 _GOOD = re.compile(r' (PASS|NO REF)\b')
-
-#: A line of it that says FAIL of a subsystem.
-_FAILED_SUBSYSTEM = re.compile(r' *([^:]+?)(?: of [^:]+)?: (?:rates and times|shares and ratios) .*\bFAIL\b')
 
 
 @dataclass(frozen=True)
@@ -52,8 +50,9 @@ class Seen:
 
 def look(place, session):
     '''The :class:`Seen` of a session.'''
-    values, fails = {}, [('subsystem', match[1]) for match in map(_FAILED_SUBSYSTEM.match, session.said.splitlines()) if match]
-    for line in verdict_lines(place.rows(session)) if session.name else ():
+    lines = verdict_lines(place.rows(session)) if session.name else []
+    values, fails = {}, [('subsystem', one.name) for one in subsystems.judge(lines).subsystems if one.verdict == 'FAIL']
+    for line in lines:
         metric, subsystem = line.metric.partition('.')[0], line.subsystem
         if line.verdict == 'FAIL':
             fails.append(('of_time' if metric == 'of_time' else 'metric' if metric else 'test', subsystem))

@@ -41,7 +41,7 @@ def _curve_caption(caches, limit):
 def triad_scaling(details):
     """Parallel efficiency in cache and in memory over the number of threads (hager2004, section 4)."""
     caption = (
-        "Rate of n threads over n times the rate of one, paired by round; whiskers: quartiles. In cache a healthy node "
+        "Rate of n threads over n times the rate of one, paired by round; whiskers: quartiles. In cache, per clock cycle, a healthy node "
         "stays near 1; in memory it falls as the threads share the bandwidth. After hager2004, section 4 and table 2."
     )
     for at, group in by_place(details):
