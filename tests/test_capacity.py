@@ -74,7 +74,7 @@ def test_a_level_that_is_gone_or_no_slower_than_the_next_is_not_told_apart():
     x = model.sizes(CLAIMS)
     gone = model.find(x, made(x, {'L1': 32 * KIB, 'L2': MIB}), CLAIMS)['L3']
     assert gone.reason == 'L3 cannot be told apart from memory' and not gone.samples.size
-    assert gone.ours < 1.3 * MIB and not gone.is_whole
+    assert gone.ours < 1.3 * MIB and gone.most == gone.at_most and not gone.is_whole
     slow = model.find(x, made(x, CLAIMS, {**LATENCY, 'L3': 105}), CLAIMS)['L3']
     assert slow.reason
 
@@ -172,6 +172,18 @@ def test_working_sets_of_a_part():
     part, skipped = topology.working_sets(topology_of, [0, 1], ours={'L3': int(4.5 * MIB)})
     assert 'L3' not in part and 'L3 cannot be isolated' in skipped['L3'] and '4.5 MiB of each L3 are ours' in skipped['L3']
     assert part['memory'] == whole['memory']
+
+
+def test_a_level_that_is_gone_is_left_out_and_not_measured_in_memory():
+    '''A working set of half of the claim would lie in memory, by the name of L3.'''
+    x = model.sizes(CLAIMS)
+    levels = model.find(x, made(x, {'L1': 32 * KIB, 'L2': MIB}), CLAIMS)
+    ours = caches.cache_capacity.ours(SimpleNamespace(levels=levels))
+    assert set(ours) == {'L3'} and ours['L3'] < 1.3 * MIB
+    topology_of = {'topology': {'cores': ['0x1'], 'caches': [{'type': level, 'size': size, 'cpusets': ['0x1']} for level, size in CLAIMS.items()]}}
+    sizes, skipped = topology.working_sets(topology_of, [0], ours=ours)
+    assert 'L3' not in sizes and 'L3 cannot be isolated' in skipped['L3']
+    assert sizes['memory'] == topology.working_sets(topology_of, [0])[0]['memory']
 
 
 @pytest.mark.parametrize('text, found', [('measured', None), ('topology', {}), ('L2=524288,L3=4718592', {'L2': 524288, 'L3': 4718592})])

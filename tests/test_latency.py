@@ -311,6 +311,17 @@ def test_checks_measure_or_say_why(run):
             assert 0 < found[f'latency.L1.{pages}']['value'] < 0.1 and found[f'latency.L1.{pages}']['unit'] == 'us'
 
 
+def test_growth_is_over_the_level_below_and_no_other(measuring, tmp_path):
+    '''Where L2 cannot be told from L1, L3 is not compared with L1.'''
+    place = measuring(tmp_path, PLUMBLINE_CAPACITY='L2=20480')
+    done = place.reframe(*small(), '-n', '^latency( |%).*base', checks=CHECKS / 'memory')
+    case, = done.cases().values()
+    found, above = metrics_of(case), 'L3' if 'latency.L3.base' in metrics_of(case) else 'memory'
+    assert 'latency.L2.base' not in found and not any(name in found for name in ('growth.L2.base', f'growth.{above}.base'))
+    said = {entry['metric']: entry['reason'] for entry in case['plumbline']['skipped']}
+    assert said[f'growth.{above}.base'] == 'L2 was not measured'
+
+
 def test_probe_says_what_it_found_or_why_not(run):
     place, done = run
     case = done.cases()['tlb %pages=base']

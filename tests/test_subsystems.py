@@ -10,6 +10,7 @@ import sample_session as sample
 from rich.console import Console
 
 from plumbline import evaluation, metrics, references, report, statistics, verdict
+from plumbline.model.subsystems import RATES, SHARES
 from plumbline.references import Reference
 from plumbline.report import lines, page, subsystems
 
@@ -154,7 +155,7 @@ def test_shares_and_rates_are_not_mixed():
     rates = [sample.predicted(variant, 0.08) for variant in VARIANTS]
     shares = [sample.predicted(variant, name='of_limit', unit='1') for variant in VARIANTS]
     found = subsystems.judge(lines.verdict_lines(sample.frame(sample.case('triad_memory', rates + shares, threads='all'))))
-    assert {one.kind: one.verdict for one in found.subsystems} == {subsystems.RATES: 'FAIL', subsystems.SHARES: 'PASS'}
+    assert {one.kind: one.verdict for one in found.subsystems} == {RATES: 'FAIL', SHARES: 'PASS'}
 
 
 def test_without_references_nothing_is_said_of_subsystems():

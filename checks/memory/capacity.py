@@ -43,4 +43,3 @@ class capacity(rfm.RunOnlyRegressionTest, NativeCheck):
             part = 'all' if found.is_whole else f'{bytes_text(found.ours)} ({low} to {high})'
             self.note(f'{level}: {part} of {bytes_text(found.claim)} are ours')
             yield metrics.Metric('capacity', level, found.samples)
-            yield metrics.Metric('of_topology', level, found.samples / found.claim)

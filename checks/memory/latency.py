@@ -1,5 +1,6 @@
 import numpy as np
 import reframe as rfm
+from plumbline import capacity as caches
 from plumbline import metrics, tlb
 from plumbline.check import NativeCheck
 from reframe.core.builtins import parameter, variable
@@ -17,15 +18,18 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
         latencies = {level: tlb.nanoseconds(record) * 1e-3 for level, record in of_level.items()}
         if not latencies:
             self.skip('huge pages were asked for, and not given: see the same with base pages')
-        lower = None
+        levels = [*caches.claims(self.current_partition.processor, self.all_cpus[0]), 'memory']
+        below = dict(zip(levels[1:], levels))
         for level, samples in latencies.items():
+            lower = below.get(level)
             yield metrics.Metric('latency', f'{level}.{self.pages}', samples, record=of_level[level])
-            if lower:
+            if lower and lower not in latencies:
+                self.skip_metric(f'growth.{level}.{self.pages}', f'{lower} was not measured')
+            elif lower:
                 yield metrics.Metric('growth', f'{level}.{self.pages}', samples / latencies[lower])
-            if lower and np.median(samples) < 1.2 * np.median(latencies[lower]):
+            if lower in latencies and np.median(samples) < 1.2 * np.median(latencies[lower]):
                 self.note(f'{level} is hardly slower than {lower}: {lower} is smaller here than its topology says, as '
                           'where a virtual machine has a part of it')
-            lower = level
 
     def has_its_pages(self, record):
         '''Base pages are always given; huge ones if the kernel finds some.'''

@@ -30,7 +30,7 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
         for group in metrics.groups(self.measurements):
             best = metrics.best_traffic(group)
             level, rates = best['level'], records.rate(best, 'traffic')
-            factor, note = ratios.witness_correction(self.agreement(level, best['threads']) or 1)
+            factor, note = ratios.witness_correction(self.agreement(level, best['threads']))
             self.note(f"{level}: the limit is {best['variant']}")
             if note:
                 self.note(f"{level}, {best['threads']} threads: {note}")

@@ -213,6 +213,12 @@ def load_columns(path, columns):
         raise _damaged(path, error) from None
 
 
+def processor(path):
+    '''The model of the processor that a session ran on; None where no test says.'''
+    told = pl.col('detail').str.json_path_match('$.machine.cpu_model').drop_nulls().first()
+    return load_columns(path, told).item()
+
+
 def _damaged(what, error):
     first = str(error).splitlines()[0]
     return PlumblineError(f'{what}: cannot read the archive: {first}; move the damaged file '

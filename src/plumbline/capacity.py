@@ -155,8 +155,7 @@ class cache_capacity(rfm.RunOnlyRegressionTest, OnNode):
         known = given()
         if known is not None:
             return known
-        return {level: _in_steps(found.ours) for level, found in self.levels.items()
-                if found.samples.size and found.interval[1] <= found.claim * CERTAINLY_LESS}
+        return {level: _in_steps(found.ours) for level, found in self.levels.items() if found.most <= found.claim * CERTAINLY_LESS}
 
 
 def _in_steps(size):

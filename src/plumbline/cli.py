@@ -25,25 +25,27 @@ def report(
     archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
     reframe_status: Annotated[int, typer.Option(help="ReFrame's exit code")] = 0,
 ):
-    '''Archive a run, print its verdicts, write its report; exit 1 for a FAIL, 2 if nothing was
-    measured, 3 if a test could not be judged.'''
+    '''Archive a run, print its verdicts, write its report; exit 1 for a FAIL or a lasting loss, 2 if
+    nothing was measured, 3 if a test could not be judged.'''
     from rich.console import Console
     from plumbline import archive, report as pages
+    from plumbline.analysis import history
     if run_report is not None:
         if not run_report.exists():
             raise PlumblineError(f'{run_report}: nothing was measured: ReFrame writes no run report '
                                  'where no test ran; see its output, and what reframe -l selects')
         session = archive.archive(run_report, archive_root).stem
     rows = archive.load_session(archive_root, session)
-    page = pages.write(rows, destination)
+    losses = history.losses(archive_root, history.read(archive_root, rows['system'][0], until=rows['session'][0]))
+    page = pages.write(rows, destination, losses)
     console = Console(width=None if sys.stdout.isatty() else 120)
-    pages.render(rows, console)
+    pages.render(rows, console, losses)
     console.print(f'report: {page}', soft_wrap=True)
     explained = archive.final_rows(rows)['verdict'].is_in(['FAIL', 'UNSTABLE']).any()
     if reframe_status and not explained:
         raise PlumblineError(f'ReFrame ended with exit code {reframe_status}, and no verdict says '
                              'why: see its output; do not take this run for a pass')
-    raise typer.Exit(pages.exit_status(rows))
+    raise typer.Exit(pages.exit_status(rows, losses))
 
 
 @app.command()
@@ -161,6 +163,7 @@ def detect(
 
 
 app.command()(analysis.variance)
+app.command()(analysis.history)
 app.command()(sweep.sweep)
 app.command()(sweep.rank)
 

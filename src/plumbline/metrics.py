@@ -97,18 +97,14 @@ def against_limit(group, witness_best, agreement, key=limits.variant):
     :arg group: records of one group, limit streams among them.
     :arg witness_best: function (level, threads) -> likwid-bench's best traffic rate in MB/s, or
         :obj:`None` where there is none.
-    :arg agreement: function (level, threads) -> our limit streams over likwid-bench's best, the two run by turns, or
-        :obj:`None`.
+    :arg agreement: function (level, threads) -> our limit streams over likwid-bench's best, the two run by turns, of each repeat.
     :returns: (paired, notes): dictionary key -> :class:`limits.Paired`, and texts for the report.
     '''
     if all(case['role'] == 'kernel' for case in group):
         return _against_the_witness(group, witness_best, key)
     paired, notes = limits.of_limit(group, key), set()
     for case in kernels(group):
-        compared = agreement(case['level'], case['threads'])
-        if compared is None:
-            continue
-        factor, note = limits.witness_correction(compared)
+        factor, note = limits.witness_correction(agreement(case['level'], case['threads']))
         if note:
             found = paired[key(case)]
             paired[key(case)] = replace(found, samples=found.samples * factor, value=found.value * factor, limit=found.limit / factor)

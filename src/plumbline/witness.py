@@ -118,7 +118,7 @@ class LimitedCheck(NativeCheck):
     def agreement(self, level, threads):
         confirmed = self.witness_best(level, threads)
         found = bench.agreement(self.plumbline['witness'], level, threads)
-        if confirmed and found is None:
+        if confirmed and not found:
             self.note(f'{level}, {threads} threads: not compared with likwid-bench: our limit streams did not run beside it')
         return found
 

@@ -114,7 +114,8 @@ def _rows(path, names, metrics):
                 yield own, samples, read if not read or rounds is None else {name: both[rounds] for name, both in read.items()}
 
 
-def _pattern(text, option):
+def pattern(text, option):
+    '''A regular expression from the command line.'''
     try:
         return re.compile(text)
     except re.error as error:
@@ -132,7 +133,7 @@ def read(root, system=None, last=None, names='', metrics=''):
     :returns: :class:`Samples`.
     :raises PlumblineError: if the archive is empty, damaged, or nothing in it is selected.
     '''
-    names, metrics = _pattern(names, '-n'), _pattern(metrics, '--metric')
+    names, metrics = pattern(names, '-n'), pattern(metrics, '--metric')
     files = archive.sessions(root, system)
     files = files[-last:] if last else files
     found = Samples(files[-1].parts[-3].removeprefix('system='), [path.stem for path in files])

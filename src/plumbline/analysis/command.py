@@ -1,4 +1,4 @@
-'''The command ``plumbline variance``.'''
+'''The commands ``plumbline variance`` and ``plumbline history``.'''
 
 import sys
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Annotated, Optional
 
 import typer
 
+from plumbline.errors import PlumblineError
 from plumbline.settings import REPORTS
 
 
@@ -29,3 +30,26 @@ def variance(
     reports.render(samples, found, console)
     if output:
         console.print(f'page: {reports.write(samples, found, output)}', soft_wrap=True, highlight=False)
+
+
+def history(
+    metric: Annotated[str, typer.Argument(help='metrics whose name matches this, instead of the subsystems')] = '',
+    names: Annotated[str, typer.Option('-n', '--name', help='metrics of tests whose name matches this')] = '',
+    system: Annotated[Optional[str], typer.Option(help="ReFrame's name (default: that of the last session)")] = None,
+    last: Annotated[Optional[int], typer.Option(min=1, help='only so many of the last sessions')] = None,
+    archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
+):
+    '''Session after session: of each subsystem, or of the metrics that are named, how it scatters and since when it is otherwise;
+    exit 1 if a subsystem has become worse, and stays so.'''
+    from rich.console import Console
+    from plumbline.analysis import history as archived
+    from plumbline.report import history as reports
+    found = archived.read(archive_root, system, last, names, metric)
+    if not found.metrics:
+        raise PlumblineError(f'{archive_root}: no such metric in the sessions of {found.system}; see the names with plumbline report')
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    reports.render(found, *archived.courses(found), bool(metric or names), console)
+    losses = [] if metric or names else archived.losses(archive_root, found)
+    for text in losses:
+        console.print(text, style='bold red', highlight=False, markup=False)
+    raise typer.Exit(1 if losses else 0)

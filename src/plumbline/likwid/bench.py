@@ -396,14 +396,14 @@ def agreement(samples, level, threads):
 
     :arg samples: what :func:`parse_witness` returned, each with ``own_rate``: the best traffic rate (MB/s) of our
         streams that ran after those of its repeat, or :obj:`None`.
-    :returns: the median over the repeats of ours over likwid-bench's best; :obj:`None` where there is none.
+    :returns: ours over likwid-bench's best in each repeat, as far as both ran.
     '''
     ratios = []
     for repeat in sorted({sample.get('repeat', 0) for sample in samples or ()}):
         best = witness_best([s for s in samples if s.get('repeat', 0) == repeat], level, threads)
         if best and best.get('own_rate'):
             ratios.append(best['own_rate'] / best['traffic_rate'])
-    return statistics.median(ratios) if ratios else None
+    return ratios
 
 
 def witness_best(samples, level, threads):

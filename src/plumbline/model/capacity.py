@@ -66,6 +66,11 @@ class Level:
         return int(min(self.claim, value))
 
     @property
+    def most(self):
+        '''Bytes that are certainly not exceeded: the end of the interval; of a level that is not told apart, what it cannot exceed.'''
+        return self.interval[1] if self.samples.size else self.at_most
+
+    @property
     def is_whole(self):
         '''Whether all of the claim is ours, as far as the measurement tells.'''
         return self.ours >= self.claim or (self.samples.size > 0 and self.interval[1] >= self.claim)

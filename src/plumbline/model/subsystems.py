@@ -21,6 +21,10 @@ DISCOVERY_RATE = 0.05
 #: What is believed of the scatter of a score before any is known: degrees of freedom, and a share of the most that it can be.
 _TOGETHER = 1, 1.0
 
+#: What a score is of, never both: rates and times say whether the machine is as fast as it was; shares of its own limits, whether the
+#: software gets what it gives.
+RATES, SHARES = 'rates and times', 'shares and ratios'
+
 #: Sessions that a scatter is measured from.
 LEAST_SESSIONS = 5
 
@@ -65,10 +69,20 @@ class Score:
     chance: float
 
 
+def kind(metric):
+    ''':data:`RATES` or :data:`SHARES`.'''
+    return RATES if registry.is_absolute(metric) else SHARES
+
+
+def weights(deviations):
+    '''One over the variance, as far as one metric does not outweigh all others: at most that of the median; shape (n,), sum 1.'''
+    inverse = np.asarray(deviations, dtype=float)**-2.0
+    limited = np.minimum(inverse, np.median(deviations)**-2.0)
+    return limited / limited.sum()
+
+
 def scores(parts):
     '''The :class:`Score` of each subsystem.
-
-    Weights are one over the variance, as far as one metric does not outweigh all others: a weight is at most that of the median.
 
     :arg parts: dictionary subsystem -> list of :class:`Member`, at least one, each with a better side.
     :returns: dictionary subsystem -> :class:`Score`.
@@ -88,8 +102,7 @@ class _Weighted:
 
     def __init__(self, members):
         deviations = np.array([member.expected.deviation for member in members])
-        weights = np.minimum(deviations**-2.0, np.median(deviations)**-2.0)
-        self.members, self.weights = members, weights / weights.sum()
+        self.members, self.weights = members, weights(deviations)
         self.most = float(np.dot(self.weights, deviations))
         common = sorted(set.intersection(*(set(member.measured) for member in members)))
         self.sessions = common if len(common) >= LEAST_SESSIONS else []

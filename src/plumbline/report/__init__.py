@@ -12,17 +12,18 @@ from .table import render
 __all__ = ["Line", "NotMeasured", "exit_status", "not_measured", "render", "verdict_lines", "write"]
 
 
-def write(rows, destination):
+def write(rows, destination, losses=()):
     """Write the report of one session to ``destination/index.html``.
 
     :arg rows: the archive's rows of one session (polars).
+    :arg losses: that have come to stay, texts.
     :arg destination: a folder; made if it is not there.
     :returns: the path of the file.
     :raises PlumblineError: if the folder cannot be written to.
     """
     from .page import page  # plotly and jinja2 are not loaded for the terminal's table
 
-    return save(page(rows), destination)
+    return save(page(rows, losses), destination)
 
 
 def save(text, destination):

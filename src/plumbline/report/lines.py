@@ -199,12 +199,12 @@ def summary(lines, left_out):
     return ", ".join(f"{counts[name]} {name}" for name in ("PASS", "FAIL", "UNSTABLE", "NO REFERENCE", NOT_MEASURED))
 
 
-def exit_status(rows):
-    """0: measured, and no FAIL; 1: at least one FAIL, of a metric or of a subsystem; 2: nothing was measured; 3: a test could not
+def exit_status(rows, losses=()):
+    """0: measured, and no FAIL; 1: at least one FAIL, of a metric or of a subsystem, or a loss that has come to stay; 2: nothing was measured; 3: a test could not
     be judged (:func:`plumbline.verdict.is_undecided`), which ReFrame is told as well, or a subsystem that has references."""
     lines = verdict_lines(rows)
     rulings = {one.verdict for one in subsystems.judge(lines).subsystems}
-    if judged.FAIL in rulings or any(line.verdict == "FAIL" for line in lines):
+    if losses or judged.FAIL in rulings or any(line.verdict == "FAIL" for line in lines):
         return 1
     if not any(quantity.known(line.value) for line in lines):
         return 2

@@ -14,10 +14,11 @@ from . import environments, figures, lines, quantity, state, subsystems
 MARKS = {"FAIL": "\u2716", "UNSTABLE": "\u2248", "NO REFERENCE": "?", "PASS": "\u2714", lines.NOT_MEASURED: "\u2013"}
 
 
-def page(rows):
+def page(rows, losses=()):
     """The page's text.
 
     :arg rows: the archive's rows of one session (polars).
+    :arg losses: that have come to stay, texts.
     """
     verdicts, left_out = lines.verdict_lines(rows), lines.not_measured(rows)
     session, judged = lines.session_info(rows), subsystems.judge(verdicts)
@@ -40,6 +41,7 @@ def page(rows):
         speed=subsystems.speed(judged),
         subsystems=[one for one in judged.subsystems if one.count],
         changed=judged.changed,
+        losses=losses,
         marks=MARKS,
         verdicts=verdicts,
         measured=any(quantity.known(line.value) for line in verdicts),

@@ -11,9 +11,6 @@ from dataclasses import dataclass, field
 from plumbline import verdict
 from plumbline.model import prediction, registry, subsystems
 
-#: What a score is of.
-RATES, SHARES = "rates and times", "shares and ratios"
-
 #: No more are named: they would push away what is judged.
 MOST_NAMED = 8
 
@@ -56,7 +53,7 @@ def judge(lines):
     for line in lines:
         if line.subsystem not in (None, registry.NO_MACHINE):
             where = f" of {line.partition}" if len(partitions) > 1 else ""
-            groups[line.subsystem + where, RATES if registry.is_absolute(_metric(line)) else SHARES].append(line)
+            groups[line.subsystem + where, subsystems.kind(_metric(line))].append(line)
             member = _member(line)
             if member:
                 members[id(line)] = member
@@ -112,7 +109,7 @@ def _changed(lines, members):
 
 def speed(session):
     """What the verdicts say of the machine's speed, in one line: shares of its own limits say nothing of it."""
-    of_rates = [one for one in session.subsystems if one.kind == RATES]
+    of_rates = [one for one in session.subsystems if one.kind == subsystems.RATES]
     judged = [one for one in of_rates if one.sees is not None]
     if not of_rates:
         return ""

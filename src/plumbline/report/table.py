@@ -27,10 +27,11 @@ INDENT = "    "
 MOST_UNJUDGED = 200
 
 
-def render(rows, console):
+def render(rows, console, losses=()):
     """Print the verdicts of one session.
 
     :arg rows: the archive's rows of one session (polars).
+    :arg losses: that have come to stay, texts.
     :arg console: :class:`rich.console.Console`; its width decides between full and short forms.
     """
     out = _Printer(console)
@@ -41,6 +42,8 @@ def render(rows, console):
     _caches(verdicts, out)
     if not any(quantity.known(line.value) for line in verdicts):
         out.line(Text("NOTHING WAS MEASURED: this is not a pass", "bold red"))
+    for loss in losses:
+        out.paragraph(f"FAIL: {loss}", STYLE["FAIL"], indent="", hanging=INDENT)
     _subsystems(session, out)
     unjudged = [line for line in verdicts if line.verdict == "NO REFERENCE"]
     if len(unjudged) <= MOST_UNJUDGED:

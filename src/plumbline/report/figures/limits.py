@@ -1,5 +1,7 @@
 """The machine's own limits."""
 
+import statistics
+
 from plumbline.likwid.bench import agreement, witness_best
 from plumbline.limits import WITNESS_AGREES
 
@@ -46,10 +48,10 @@ def _limit_rows(detail):
     return rows
 
 
-def _agreement(ratio):
-    if ratio is None:
+def _agreement(ratios):
+    if not ratios:
         return "not compared"
-    return quantity.digits(ratio) + (": they disagree" if ratio < WITNESS_AGREES else "")
+    return quantity.digits(statistics.median(ratios)) + (": they disagree" if max(ratios) < WITNESS_AGREES else "")
 
 
 def _witness_of(detail, level, threads):

@@ -1,0 +1,143 @@
+'''Since when: a step in what session after session measured, that lasts.
+
+The level before and the level after are both unknown, and so is the scatter: of every session from which the new level may date,
+the two means are compared, and the largest difference counts (Hawkins, Qiu and Kang, J. Qual. Technol. 35 (2003) 355).  What is
+compared with does not creep along, so a loss of a little every week is found as soon as it sums up.
+'''
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from plumbline.model import prediction
+
+#: Sessions of a new level: what goes away sooner is an incident of its session, not a step.
+LASTING = 3
+
+#: The correlation of neighbouring sessions, at most: beyond, what there is is a drift.
+MOST_MEMORY = 0.6
+
+#: The probability that some series of an unchanged machine shows a step, at each session.
+RATE = 0.002
+
+
+@dataclass(frozen=True)
+class Step:
+    '''
+    :attr begin: index of the first session of the new level.
+    :attr change: relative: -0.05 is 5 % less than before.
+    :attr chance: the probability of a step as large, anywhere and to either side, if nothing has changed.
+    '''
+    begin: int
+    change: float
+    chance: float
+
+
+def scatter(values):
+    '''(variance of the logarithms between neighbours, degrees of freedom): steps do not count in it.
+
+    Von Neumann, Ann. Math. Stat. 12 (1941) 367: it is worth two thirds of the freedom of a variance.
+
+    :arg values: shape (n,), above 0, in order of time.
+    '''
+    between = np.diff(np.log(np.asarray(values, dtype=float)))
+    return (float(np.mean(between**2)) / 2, 2 * between.size / 3) if between.size else (0.0, 0)
+
+
+def step(values, prior, before=LASTING):
+    '''The :class:`Step` that is least probable by chance; :obj:`None` of a series that is too short for one.
+
+    :arg values: shape (n,), above 0, in order of time.
+    :arg prior: (degrees of freedom, relative standard deviation) of one value, :func:`prediction.learnt`.
+    :arg before: the level before has so many sessions at least.
+    '''
+    from scipy import special
+    logs = np.log(np.asarray(values, dtype=float))
+    splits = np.arange(max(1, before), logs.size - LASTING + 1)
+    if not splits.size:
+        return None
+    scores, shifts, freedom = _scores(logs, splits, prior)
+    worst = int(np.argmax(np.abs(scores)))
+    scores = scores / _memory(logs, splits[worst])
+    # Of a Student distribution the normal score: how scores next to each other depend on each other is known of these.
+    normal = -special.ndtri(max(special.stdtr(freedom, -abs(scores[worst])), 1e-300))
+    return Step(int(splits[worst]), float(np.expm1(shifts[worst])), min(1.0, 2 * _exceeds(normal, splits, logs.size)))
+
+
+def _scores(logs, splits, prior):
+    '''(Student's t, difference of the means) of each split, and the degrees of freedom.'''
+    sums, squares = np.cumsum(logs), np.cumsum(logs**2)
+    after = logs.size - splits
+    first, second = sums[splits - 1] / splits, (sums[-1] - sums[splits - 1]) / after
+    within = np.maximum(0, squares[-1] - splits * first**2 - after * second**2)
+    freedom = prior[0] + logs.size - 2
+    deviation = np.sqrt((prior[0] * prior[1]**2 + within) / freedom)
+    error = np.maximum(deviation, prediction.LEAST_DEVIATION) * np.sqrt(1 / splits + 1 / after)
+    return (second - first) / error, second - first, freedom
+
+
+def _memory(logs, split):
+    '''What the error of a mean is larger by, because a session is like the one before it; 1 if it is not.'''
+    residuals = np.concatenate([part - part.mean() for part in (logs[:split], logs[split:])])
+    total = np.sum(residuals**2)
+    if not total:
+        return 1.0
+    lagged = np.sum(residuals[1:] * residuals[:-1]) / total
+    known = min(MOST_MEMORY, max(0.0, lagged + (1 + 4 * lagged) / logs.size))       # Kendall, Biometrika 41 (1954) 403
+    return float(np.sqrt((1 + known) / (1 - known)))
+
+
+def _exceeds(height, splits, size):
+    '''The probability that the largest normal score of all splits exceeds a height (Siegmund, Sequential Analysis (1985), chapter 9).
+
+    Between neighbours it falls off as that of a Brownian bridge; the last factor is that of splits which lie apart.
+    '''
+    from scipy import special
+    share = splits / size
+    rate = 1 / (2 * share * (1 - share))
+    density = np.exp(-height**2 / 2) / np.sqrt(2 * np.pi)
+    between = height * density * rate / size * np.exp(-0.583 * height * np.sqrt(2 * rate / size))
+    return float(min(0.5, special.ndtr(-height) + np.sum(between[1:])))
+
+
+def steps(values, prior, rate):
+    '''All steps of a series, in order of time.
+
+    Levels are fitted to the whole series (optimal partitioning, Killick et al., J. Am. Stat. Assoc. 107 (2012) 1590), more than there
+    are; then the step that is most probable by chance is taken back, until none is left that is.
+
+    :arg rate: the probability that a step is found in a series without one.
+    :returns: list of :class:`Step`; each change is that between the levels on its two sides.
+    '''
+    values = np.asarray(values, dtype=float)
+    if values.size < 2 * LASTING:
+        return []
+    from ruptures import KernelCPD
+    deviation, _ = prediction.moderated(*scatter(values), prior)
+    penalty = deviation**2 * np.log(values.size)
+    cuts = [0, *KernelCPD(kernel='linear', min_size=LASTING).fit(np.log(values)).predict(pen=penalty)]
+    while len(cuts) > 2:
+        parts = [values[begin:end] for begin, end in zip(cuts, cuts[2:])]
+        chances = [step(part, prior).chance for part in parts]
+        if max(chances) <= rate:
+            break
+        del cuts[1 + int(np.argmax(chances))]
+    levels = [float(np.mean(np.log(values[begin:end]))) for begin, end in zip(cuts, cuts[1:])]
+    return [Step(begin, float(np.expm1(after - before)), chance)
+            for begin, before, after, chance in zip(cuts[1:-1], levels, levels[1:], chances if len(cuts) > 2 else ())]
+
+
+def sees(size, prior, rate, before=LASTING):
+    '''The smallest lasting loss that is found with a probability of 95 %, where a series of so many sessions divides best; None of
+    a series that is too short.
+
+    :arg prior: what is known of the scatter at the end, (degrees of freedom, relative standard deviation).
+    '''
+    from scipy import optimize, special
+    splits = np.arange(max(1, before), size - LASTING + 1)
+    if not splits.size:
+        return None
+    height = optimize.brentq(lambda one: 2 * _exceeds(one, splits, size) - rate, 1.0, 12.0)
+    score = -special.stdtrit(prior[0], special.ndtr(-height))
+    best = float(np.min(np.sqrt(1 / splits + 1 / (size - splits))))
+    return float(-np.expm1(-(score + prediction.NINETY_FIVE) * prior[1] * best))

@@ -1,0 +1,202 @@
+'''``plumbline history``: a step that lasts is found, dated and named; what goes away, chance and neighbours that are alike are not.'''
+
+import numpy as np
+import pytest
+from made_report import MACHINE, case, metric, result, write_report
+from scipy.signal import lfilter
+from typer.testing import CliRunner
+
+from plumbline import archive
+from plumbline.analysis import history
+from plumbline.cli import app
+from plumbline.errors import PlumblineError
+from plumbline.model import changes, subsystems
+
+#: What is known of the scatter of the series made here: nothing.
+NOTHING = (1e-6, 0.02)
+
+
+# --- steps --------------------------------------------------------------------------------------------------------------
+
+def test_a_step_by_hand():
+    '''Means of 0 and -0.1, squares within 4 x 0.01^2 and 2 x 0.01^2 about them: s^2 = 6e-4 / 6 with 8 - 2 degrees of freedom.'''
+    logs = np.array([0.01, -0.01, 0.01, -0.01, -0.1, -0.1, -0.09, -0.11])
+    scores, shifts, freedom = changes._scores(logs, np.array([4]), (0, 0.02))
+    assert freedom == 6 and shifts[0] == pytest.approx(-0.1)
+    assert scores[0] == pytest.approx(-0.1 / (1e-4**0.5 * (1 / 4 + 1 / 4)**0.5))
+    found = changes.step(np.exp(logs), NOTHING)
+    assert (found.begin, found.change) == (4, pytest.approx(np.expm1(-0.1))) and found.chance < 1e-3
+
+
+def test_a_scatter_does_not_count_steps():
+    values = np.exp([0.0, 0.02, 0.0, 0.02, 1.02, 1.0, 1.02, 1.0])
+    variance, freedom = changes.scatter(values)
+    assert variance == pytest.approx((6 * 0.02**2 + 1) / 7 / 2) and freedom == pytest.approx(14 / 3)
+    assert changes.scatter([1.0]) == (0.0, 0)
+
+
+@pytest.mark.parametrize('size', [8, 30, 100])
+@pytest.mark.parametrize('freedom', [3, 10])
+def test_chance_is_what_it_says(size, freedom):
+    '''As often as the level says, a level of 5 % is undercut by chance; scatters differ from series to series.'''
+    chance = np.random.default_rng(1)
+    deviations = 0.03 * np.sqrt(freedom / chance.chisquare(freedom, 1000))
+    found = [changes.step(np.exp(chance.normal(0, one, size)), (freedom, 0.03)).chance for one in deviations]
+    assert 0.02 < np.mean(np.array(found) <= 0.05) < 0.08
+
+
+def test_sessions_that_are_like_their_neighbours_are_no_step():
+    chance, found = np.random.default_rng(2), []
+    for _ in range(400):
+        drifting = lfilter([1], [1, -0.4], chance.normal(0, 0.02, 60))
+        found.append(changes.step(np.exp(drifting), (5, 0.02)).chance)
+    assert np.mean(np.array(found) < 0.01) < 0.05       # 0.25 if neighbours were taken to be independent
+
+
+def test_a_step_and_its_end_are_two_steps():
+    logs = np.random.default_rng(3).normal(0, 0.01, 40)
+    logs[15:28] -= 0.08
+    down, up = changes.steps(np.exp(logs), NOTHING, changes.RATE)
+    assert (down.begin, up.begin) == (15, 28)
+    assert down.change == pytest.approx(-0.08, abs=0.01) and up.change == pytest.approx(0.08, abs=0.01)
+
+
+def test_one_odd_session_is_no_step():
+    logs = np.random.default_rng(4).normal(0, 0.01, 30)
+    logs[-1] -= 0.5
+    assert changes.steps(np.exp(logs), NOTHING, changes.RATE) == []
+
+
+def test_a_loss_that_creeps_is_found():
+    '''1 % in thirty sessions, scatter 2 %.'''
+    chance = np.random.default_rng(5)
+    series = np.exp(chance.normal(0, 0.02, 365) - 0.01 / 30 * np.arange(365))
+    first = next(size for size in range(20, 365, 5) if changes.step(series[:size], (5, 0.02), 5).chance < changes.RATE / 16)
+    assert 30 < first < 200
+
+
+@pytest.mark.parametrize('size', [12, 60])
+def test_what_is_seen_is_found_that_often(size):
+    chance, found = np.random.default_rng(6), []
+    loss = changes.sees(size, (1000, 0.03), changes.RATE)
+    for _ in range(300):
+        values = np.exp(chance.normal(0, 0.03, size) + np.log1p(-loss) * (np.arange(size) >= size // 2))
+        found.append(changes.step(values, (1000, 0.03)).chance <= changes.RATE)
+    assert np.mean(found) > 0.85
+
+
+@pytest.mark.parametrize('size', [0, 1, 5])
+def test_too_few_sessions_say_nothing(size):
+    assert changes.step(np.ones(size), NOTHING) is None and changes.steps(np.ones(size), NOTHING, 0.01) == []
+    assert changes.sees(size, (5, 0.02), changes.RATE) is None
+
+
+def test_values_that_are_all_the_same():
+    assert changes.step(np.ones(9), (0, 0.0)).chance == 1
+
+
+# --- from the archive ---------------------------------------------------------------------------------------------------
+
+def fill(root, values, accepted=(), scatter=0.01, machine=lambda number: MACHINE, first=0):
+    '''Sessions of two tests with four metrics of memory each, at so many times 1000 MB/s, and a ratio that stays.'''
+    chance, names = np.random.default_rng(7), []
+    for number, value in enumerate(values, first):
+        noise = np.exp(chance.normal(0, scatter, 9))
+        cases = []
+        for test in range(2):
+            expected = {'expected': {'deviation': 0.02, 'freedom': 8.0, 'measured': dict.fromkeys(accepted, 1000.0)}} if accepted else {}
+            metrics = [metric(f'bandwidth.v{i}', 1000 * value * noise[4 * test + i], **expected) for i in range(4)]
+            metrics += [metric('of_limit.v0', 0.9 * noise[8], unit='1')]
+            cases.append(case(f'Test{test} %threads=one', plumbline=result(*metrics, machine=machine(number))))
+        report = write_report(root / 'r.json', cases, start=1.8e9 + 86400 * number)
+        names.append(archive.archive(report, root / 'archive').stem)
+    return names
+
+
+def run(root, *options):
+    return CliRunner().invoke(app, ['history', '--archive', str(root / 'archive'), *map(str, options)], env={'COLUMNS': '200'})
+
+
+STEP = [1.0] * 14 + [0.9] * 6
+
+
+def test_a_loss_that_stays(tmp_path):
+    newer = {**MACHINE, 'kernel': '6.2.0'}
+    names = fill(tmp_path, STEP, machine=lambda number: newer if number >= 14 else MACHINE)
+    found = history.read(tmp_path / 'archive')
+    assert len(found.sessions) == 20 and len(found.metrics) == 10
+    loss, = history.lasting(found)
+    assert (loss.begin, loss.before, loss.count) == (names[14], names[13], 6)
+    assert (loss.course.name, loss.course.kind) == ('memory, one thread', subsystems.RATES)
+    assert loss.step.change == pytest.approx(-0.1, abs=0.01)
+    done = run(tmp_path)
+    assert done.exit_code == 1, done.output
+    assert 'memory, one thread, rates and times: 10' in done.output and 'worse since 2027-01-29' in done.output
+    assert 'kernel: 6.1.0 -> 6.2.0' in done.output.replace('\n', ' ')
+    assert '10 metrics' in done.output.splitlines()[0]
+
+
+def test_plumbline_report_says_so_and_ends_with_1(tmp_path):
+    fill(tmp_path, STEP)
+    options = ['--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path / 'page')]
+    done = CliRunner().invoke(app, ['report', *options], env={'COLUMNS': '160'})
+    assert done.exit_code == 1 and 'FAIL: memory, one thread, rates and times' in done.output.replace('\n', ' ')
+    assert 'worse since 2027-01-29' in (tmp_path / 'page/index.html').read_text()
+    session = archive.sessions(tmp_path / 'archive')[15].stem       # of its own day nothing was known of what came after
+    done = CliRunner().invoke(app, ['report', '--session', session, *options])
+    assert done.exit_code == 0, done.output
+
+
+def test_what_was_accepted_is_the_new_state(tmp_path):
+    names = fill(tmp_path, [1.0] * 14)
+    fill(tmp_path, [0.9] * 10, first=14)
+    assert history.lasting(history.read(tmp_path / 'archive'))
+    later = archive.sessions(tmp_path / 'archive')[14:19]
+    fill(tmp_path, [0.9], accepted=[path.stem for path in later], first=24)
+    assert history.lasting(history.read(tmp_path / 'archive')) == []
+    assert run(tmp_path).exit_code == 0 and 'references of 5 sessions' in run(tmp_path).output
+    assert '-10' in run(tmp_path).output, 'the step stays in the table'
+    assert names[0] in run(tmp_path, 'bandwidth.v0', '-n', 'Test1').output
+
+
+@pytest.mark.parametrize('values', [[1.0] * 20, [1.0] * 8 + [0.9] * 4 + [1.0] * 8, [1.0] * 14 + [1.1] * 6, [1.0] * 19 + [0.5], [1.0] * 6],
+                         ids=['unchanged', 'went away', 'faster', 'one session', 'few'])
+def test_no_lasting_loss(tmp_path, values):
+    fill(tmp_path, values)
+    assert history.lasting(history.read(tmp_path / 'archive')) == []
+    assert run(tmp_path).exit_code == 0
+
+
+def test_of_metrics_that_were_named(tmp_path):
+    fill(tmp_path, STEP)
+    done = run(tmp_path, 'bandwidth.v[01]$', '-n', 'Test0')
+    assert done.exit_code == 0 and done.output.count('at 2027-01-29') == 2
+    assert 'Test1' not in done.output and 'of_limit' not in done.output
+
+
+def test_a_session_in_which_all_failed_has_a_report(tmp_path):
+    archive.archive(write_report(tmp_path / 'r.json', [case(result='fail', fail_phase='run', fail_reason='it crashed')]), tmp_path / 'archive')
+    done = CliRunner().invoke(app, ['report', '--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path / 'page')])
+    assert done.exit_code == 1 and 'it crashed' in done.output
+
+
+def test_another_processor_is_left_out_and_said(tmp_path):
+    fill(tmp_path, [2.0] * 8 + [1.0] * 8, machine=lambda number: {**MACHINE, 'cpu_model': 'Older CPU'} if number < 8 else MACHINE)
+    found = history.read(tmp_path / 'archive')
+    assert len(found.sessions) == 8 and found.strangers == {'Older CPU': 8}
+    assert 'left out: 8 sessions on another processor, Older CPU' in run(tmp_path).output
+
+
+def test_a_session_that_lacks_a_subsystem_says_nothing_of_it(tmp_path):
+    fill(tmp_path, STEP)
+    only = case('Test9 %threads=one', plumbline=result(metric('of_limit.v0', 0.9, unit='1')))
+    archive.archive(write_report(tmp_path / 'r.json', [only], start=1.9e9), tmp_path / 'archive')
+    assert history.lasting(history.read(tmp_path / 'archive')) == []
+
+
+@pytest.mark.parametrize('options, said', [(['nothing'], 'no such metric in the sessions of made'), (['('], 'not a regular expression'),
+                                           (['--system', 'other'], 'no session of other')])
+def test_what_cannot_be_told(tmp_path, options, said):
+    fill(tmp_path, [1.0] * 3)
+    done = run(tmp_path, *options)
+    assert isinstance(done.exception, PlumblineError) and said in str(done.exception)
