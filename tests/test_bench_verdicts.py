@@ -10,7 +10,6 @@ import time
 
 import numpy as np
 import pytest
-import rfm
 import sample_session as sample
 
 from plumbline.bench import verdicts

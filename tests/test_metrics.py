@@ -1,5 +1,7 @@
 '''From records to judged metrics, by hand-computed numbers.'''
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from made_report import measurement
@@ -72,6 +74,21 @@ def test_without_limit_streams_the_witness_is_the_limit():
 def test_without_both_the_limit_is_unknown_and_nothing_passes():
     with pytest.raises(PlumblineError, match='limit unknown'):
         metrics.against_limit([record('plain', [0.01] * 10)], no_witness, never_compared)
+
+
+def test_bursts_that_no_median_sees():
+    '''Two of ten samples of one case took four times as long, none of ten of the other: 18 of 20.'''
+    cases = [record('load', [0.01] * 8 + [0.04] * 2), record('plain', [0.02] * 9 + [0.0299])]
+    found = metrics.of_steady(cases)
+    assert found.value == pytest.approx(0.9) and found.name == 'of_steady'
+
+
+def test_a_burst_in_every_fifth_sample_fails():
+    steady = [metrics.of_steady([record('load', [0.01] * 80 + [0.04] * slow)]) for slow in (20, 21, 19)]
+    pooled = evaluation._pooled([evaluation.Case(one, processes=[{'process': number, 'n': 1, 'record': None}])
+                                 for number, one in enumerate(steady)])
+    judged = evaluation.judged(replace(pooled, reference=Reference((1.0, -0.15, 0.0)), reference_from='portable.yaml'))
+    assert judged['value'] == pytest.approx(0.8, abs=0.005) and judged['verdict'] == 'FAIL', judged['reason']
 
 
 def test_what_must_not_be_judged_is_no_pass_although_it_has_a_reference():

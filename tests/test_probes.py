@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 from made_report import measurement
-from mpi_native import any_mpi, mpirun
+from mpi_native import any_mpi
 from native import SOURCE, environment, output_of, two_cpus
 
 from plumbline import records

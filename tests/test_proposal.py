@@ -9,10 +9,11 @@ from made_report import MACHINE, PORTABLE, case, measurement, metric, result, wr
 from scipy import stats
 from typer.testing import CliRunner
 
-from plumbline import archive, reference_bounds, reference_proposal, references
+from plumbline import archive, references
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.model import good_state, prediction, registry
+from plumbline.references import bounds, proposal
 
 #: As ``references record`` wrote them, and one by hand.
 OLD = '''
@@ -61,7 +62,7 @@ def sessions(root, values=(1000.0,) * 5, make=lambda value: [triad(metric(value=
 
 
 def propose(root, **options):
-    return reference_proposal.propose(root / 'archive', 'made', root / 'made.yaml', **options)
+    return proposal.propose(root / 'archive', 'made', root / 'made.yaml', **options)
 
 
 def leaves(found):
@@ -83,7 +84,7 @@ def leaves(found):
     ('split_over_fused', 1.5, 0.02, (-math.inf, math.inf), [1.5, -0.051, 0.053, '1']),         # exp(-+0.0515) - 1
     ('work', 1.0, 0.0001, (0.99, 1.02), [1.0, -0.005, 0.005, '1'])])
 def test_bounds_by_hand(name, middle, deviation, possible, leaf):
-    assert reference_bounds.leaf(name, prediction.Prediction(middle, deviation, 1e6), 0.01, possible) == leaf
+    assert bounds.leaf(name, prediction.Prediction(middle, deviation, 1e6), 0.01, possible) == leaf
 
 
 @pytest.mark.parametrize('name, deviation, seen', [
@@ -92,14 +93,14 @@ def test_bounds_by_hand(name, middle, deviation, possible, leaf):
     ('bandwidth', 0.001, 1 - 0.98 * math.exp(-1.645 * 0.001)), ('latency', 0.001, 1.02 * math.exp(1.645 * 0.001) - 1),
     ('split_over_fused', 0.02, 1 - math.exp(-(2.5758 + 1.645) * 0.02))])
 def test_the_loss_seen_by_hand(name, deviation, seen):
-    assert reference_bounds.sees(name, prediction.Prediction(7.0, deviation, 1e6), 0.01) == pytest.approx(seen, rel=1e-3)
+    assert bounds.sees(name, prediction.Prediction(7.0, deviation, 1e6), 0.01) == pytest.approx(seen, rel=1e-3)
 
 
 def test_a_metric_that_sees_too_little_is_no_reference():
     # (2.326 + 1.645) x 0.58 = 2.303 = ln 10: a tenth of the speed is left, whichever way the metric says it.
     for name in ('bandwidth', 'latency'):
-        assert reference_bounds.too_wide(name, prediction.Prediction(1.0, 0.579, 1e6), 0.01) is None
-        assert 'a loss of more than 90%' in reference_bounds.too_wide(name, prediction.Prediction(1.0, 0.581, 1e6), 0.01)
+        assert bounds.too_wide(name, prediction.Prediction(1.0, 0.579, 1e6), 0.01) is None
+        assert 'a loss of more than 90%' in bounds.too_wide(name, prediction.Prediction(1.0, 0.581, 1e6), 0.01)
 
 
 def test_five_equal_sessions(tmp_path):
@@ -273,7 +274,7 @@ def test_states_have_references_of_their_own(tmp_path):
     assert other['measured'] == [500.0, None, 500.0, 500.0, None]
     # Two metrics that scatter by nothing leave the prior: (3, 0.08) and 2 degrees of freedom, 3 values.
     assert other['deviation'] == pytest.approx(0.08 * math.sqrt(3 / 5 * 4 / 3), rel=0.01) and other['freedom'] == 5
-    reference_proposal.accept(propose(tmp_path))
+    proposal.accept(propose(tmp_path))
     assert references.load(tmp_path / 'made.yaml')
 
 
@@ -345,7 +346,7 @@ def test_sessions_of_one_hour_are_no_five_days(tmp_path):
 
 def test_the_largest_loss_is_first(tmp_path):
     sessions(tmp_path, make=lambda _: [triad(metric('bandwidth.a'), metric('time.b', 1.0, 's'), metric('bandwidth.c'))])
-    reference_proposal.accept(propose(tmp_path))
+    proposal.accept(propose(tmp_path))
     for number in range(5, 10):
         session(tmp_path, number, triad(metric('bandwidth.a', 1500.0), metric('time.b', 1.2, 's'), metric('bandwidth.c', 950.0)))
     assert [place[-1] for place in propose(tmp_path, count=5).changed] == ['time.b', 'bandwidth.c', 'bandwidth.a']
@@ -360,7 +361,7 @@ $provenance:
   Triad: {made:cpu: {gnu: {one: {bandwidth.gone: {when: '2026', sessions: 1, n: 9, spread: 0.1, machine: {}, compiler: gcc}}}}}
 ''')
     sessions(tmp_path, make=lambda _: [triad(metric(value=float('nan'), verdict='NO REFERENCE')), case('Copy %threads=one', result(metric(), level=None))])
-    reference_proposal.accept(propose(tmp_path))
+    proposal.accept(propose(tmp_path))
     content = references.load(tmp_path / 'made.yaml')
     assert set(content) - {'$accepted'} == set(content['$provenance']) | {'$provenance'} == {'Copy', '$provenance'}
 
@@ -369,7 +370,7 @@ def test_merged_references_are_found_by_reframe(tmp_path, monkeypatch):
     from test_references import reframe_lookup, reframe_test
     (tmp_path / 'portable.yaml').write_text(PORTABLE)
     sessions(tmp_path, make=lambda _: [triad(metric(), metric('of_limit.nt', 0.88, '1'))])
-    reference_proposal.accept(propose(tmp_path))
+    proposal.accept(propose(tmp_path))
     path = references.write_merged(tmp_path, 'made', folder=tmp_path)
     found = reframe_lookup(path, reframe_test(monkeypatch, 'made:cpu', 'gnu', threads='one'))
     assert found['bandwidth.plain'][0] == 1000.0 and found['of_limit.nt'][::2] == [0.88, 0.25]
@@ -429,7 +430,7 @@ def test_bad_requests(tmp_path):
     with pytest.raises(PlumblineError, match='not a pattern'):
         propose(tmp_path, tests='(')
     with pytest.raises(PlumblineError, match='portable.yaml is written by hand'):
-        reference_proposal.propose(tmp_path, 'made', tmp_path / 'portable.yaml')
+        proposal.propose(tmp_path, 'made', tmp_path / 'portable.yaml')
 
 
 @pytest.mark.parametrize('wrong, peaks, message', [
@@ -460,7 +461,7 @@ def test_a_machine_that_leaves_write_allocates_out_can_record(tmp_path):
         'of_limit.plain': [1.25, 0.1], 'of_limit.fill': [1.9, 0.1579], 'bandwidth.plain': [1000.0, None]}
     assert found.skipped == [(WHERE + 'of_limit.nt', '1.9 is above 1.1, the most that any hardware gives; the model, the '
                               'measurement or the peak is wrong')]
-    reference_proposal.accept(found)
+    proposal.accept(found)
     references.check(tmp_path / 'made.yaml')
 
 
@@ -491,7 +492,7 @@ def test_files_of_record_still_load(tmp_path):
     (lambda content, origin: content['$accepted'].update(today={}), 'does not match')])
 def test_provenance_out_of_order_is_refused(tmp_path, change, message):
     sessions(tmp_path)
-    reference_proposal.accept(propose(tmp_path))
+    proposal.accept(propose(tmp_path))
     content = yaml.safe_load((tmp_path / 'made.yaml').read_text())
     change(content, content['$provenance']['Triad']['made:cpu']['gnu']['one']['bandwidth.plain'])
     (tmp_path / 'made.yaml').write_text(yaml.safe_dump(content))

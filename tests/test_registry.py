@@ -12,12 +12,12 @@ from plumbline.model import registry
 from plumbline.report import quantity
 
 PLACES = [
-    (('triad_memory', 'of_limit', 'plain', 'memory', 'one'), 'memory, one thread', 'ratio'),
+    (('triad_memory', 'of_limit', 'plain', 'memory', 'one'), 'memory, one thread', 'ratio of memory'),
     (('triad_memory', 'bandwidth', 'plain', None, 'all'), 'memory, all threads', 'memory'),
     (('triad_curve', 'bandwidth', 'plain.L2', None, 'one'), 'L2', 'cache'),
-    (('triad_scaling', 'efficiency', 'all', 'cache', 'all'), 'L2', 'ratio'),
+    (('triad_scaling', 'efficiency', 'all', 'cache', 'all'), 'L2', 'ratio of cache'),
     (('node_speed', 'flops', 'L1', None, 'all'), 'L1', 'cache'),
-    (('node_speed', 'of_time', None, None, 'all'), 'CPU availability', 'ratio'),
+    (('node_speed', 'of_time', None, None, 'all'), 'CPU availability', 'ratio of CPU availability'),
     (('cores', 'clock', 'one', None, 'all'), 'core', 'cache'),
     (('cores', 'of_topology', 'pairs', None, 'all'), 'topology', 'count'),
     (('latency_curve', 'latency', 'memory.huge', None, 'one'), 'latency', 'latency'),
@@ -26,9 +26,9 @@ PLACES = [
     (('pingpong', 'latency', 'standard.shm', None, None), 'messages, shared memory', 'messages'),
     (('pingpong', 'bandwidth', 'standard.tcp', None, None), 'messages, network', 'messages'),
     (('imb_mpi1', 'latency', 'PingPong.4B.shm', None, None), 'messages, shared memory', 'messages'),
-    (('node_pairs', 'of_median', 'latency', None, None), 'messages, network', 'ratio'),
+    (('node_pairs', 'of_median', 'latency', None, None), 'messages, network', 'ratio of messages'),
     (('pingpong_nodes', 'latency', 'tcp.nodes', None, None), 'messages, network', 'messages'),
-    (('latency_simulated', 'communication', 'cg.16.1us', None, None), 'none', 'ratio'),
+    (('latency_simulated', 'communication', 'cg.16.1us', None, None), 'none', 'ratio of none'),
     (('topology', 'memory', None, None, None), 'topology', 'count'),
 ]
 
@@ -38,6 +38,7 @@ def test_subsystem_and_noise_by_check_level_threads_and_transport(where, subsyst
     check, metric, subject, level, threads = where
     assert registry.subsystem(check, metric, subject, level, threads) == subsystem
     assert registry.noise_class(check, metric, subject, level=level, threads=threads) == noise
+    assert registry.kind_of(noise) == registry.find(metric).noise
 
 
 def test_the_transport_of_a_check_counts_where_the_subject_has_none():

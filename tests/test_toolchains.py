@@ -9,7 +9,7 @@ import subprocess
 import polars as pl
 import pytest
 import rfm
-from native import CPUS, KERNELS, SOURCE, Build, environment, needs, output_of, team_of, x86_only
+from native import CPUS, KERNELS, SOURCE, environment, needs, output_of, team_of, x86_only
 
 from plumbline import archive, broken, codegen, records, toolchains
 from plumbline.likwid import pin

@@ -358,6 +358,6 @@ def test_one_session_is_in_memory_at_a_time(kept, monkeypatch):
     '''The records are parsed of one session's rows, when their turn has come.'''
     seen, load = [], archive.load_columns
     monkeypatch.setattr(archive, 'load_columns', lambda path, columns: seen.append(path) or load(path, columns))
-    rows = (row for path in archive.sessions(kept) for row in archived._rows(path, archived._pattern('', ''), archived._pattern('', '')))
+    rows = (row for path in archive.sessions(kept) for row in archived._rows(path, archived.pattern('', ''), archived.pattern('', '')))
     next(rows)
     assert len(seen) == 1

@@ -42,6 +42,8 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
             else:
                 self.skip_metric(f'of_peak.{level}', machine.unknown(datasheet, level, self.threads, file, clock))
 
+        yield metrics.of_steady(self.measurements)
+
     def measured_clock(self, record):
         '''GHz of the slowest core beside the samples; None where it is not known.'''
         clocks = probes.beside(record, probes.CLOCK)

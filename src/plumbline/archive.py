@@ -248,6 +248,11 @@ def load_session(root, session=None, system=None):
         raise _damaged(root, error) from None
 
 
+def base_name(display_name):
+    '''A display name without what the command line added (``%.nid=n1``, ``%.repeat_no=0``).'''
+    return ' %'.join(part for part in display_name.split(' %') if not part.startswith('.'))
+
+
 def _is_last():
     return pl.col('run') == pl.col('run').max().over(_CASE)
 

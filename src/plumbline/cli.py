@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Optional
 
 import typer
 
-from plumbline import reference_command as references
+from plumbline.references import command as references
 from plumbline.analysis import command as analysis
 from plumbline.errors import PlumblineError
 from plumbline.settings import MODES, REPORTS

@@ -22,7 +22,6 @@ from plumbline import archive, statistics, verdict
 from plumbline.errors import PlumblineError
 from plumbline.model import prediction, registry, states, subsystems
 from plumbline.model.prediction import LEAST_LOSS, MOST_LOSS
-from plumbline.reference_recording import base_name
 from plumbline.report import lines, state
 from plumbline.sweep import state as sweeps
 from plumbline.sweep.node import REPORT
@@ -164,7 +163,7 @@ def _cases(side, frame):
     '''The rows of a session's last runs, without fixtures that went well; ``side`` is the session's number.'''
     kept = archive.final_rows(frame).filter(pl.col('metric').is_not_null() | pl.col('verdict').is_not_null()
                                             | (pl.col('result') == 'skip'))
-    return [{**row, 'side': side, 'hostname': row['hostname'] or '', 'case': base_name(row['display_name'])}
+    return [{**row, 'side': side, 'hostname': row['hostname'] or '', 'case': archive.base_name(row['display_name'])}
             for row in kept.iter_rows(named=True)]
 
 
@@ -222,14 +221,13 @@ def expected(pairs, single):
 
     :arg single: whether there is a single session before.
     '''
-    classes, priors = [registry.of_row(pair.after)[1] for pair in pairs], {}
-    for name in set(classes):
-        alike = [pair for pair, own in zip(pairs, classes) if own == name]
-        default = prediction.PRIORS.get(name, prediction.PRIORS[registry.ABSOLUTE])
-        priors[name] = (_empirical(alike, default) if single else
-                        prediction.learnt([prediction.variance(pair.values) for pair in alike], default))
+    classes, alike = [registry.of_row(pair.after)[1] for pair in pairs], defaultdict(list)
+    for pair, name in zip(pairs, classes):
+        alike[name].append(pair)
     if not single:
+        priors = prediction.priors({name: [prediction.variance(pair.values) for pair in its] for name, its in alike.items()})
         return [prediction.predict(pair.values, priors[name]) for pair, name in zip(pairs, classes)]
+    priors = {name: _empirical(its, prediction.PRIORS[registry.kind_of(name)]) for name, its in alike.items()}
     return [prediction.Prediction(pair.values[0], max(priors[name][1], pair.error), priors[name][0]) for pair, name in zip(pairs, classes)]
 
 

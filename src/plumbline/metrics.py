@@ -10,6 +10,10 @@ from plumbline.errors import PlumblineError
 from plumbline.model import registry
 
 
+#: A sample that took so many times the median of its case was hit by a burst of something else.
+BURST = 1.5
+
+
 @dataclass(frozen=True)
 class Metric:
     '''What a check says of one thing, before it is judged.
@@ -68,6 +72,13 @@ def bandwidth(record, subject, limit=None):
 def flops(record, subject, limit=None):
     '''Performance, Mflop/s.'''
     return Metric('flops', subject, records.rate(record, 'flops'), limit=limit, record=record)
+
+
+def of_steady(cases):
+    '''The share of all samples that no burst of something else has hit: the median of a case does not see one in three.'''
+    times = [np.asarray(case['seconds'], dtype=float) for case in cases]
+    inside = sum(np.count_nonzero(seconds <= BURST * np.median(seconds)) for seconds in times)
+    return Metric('of_steady', None, np.array([inside / sum(map(len, times))]))
 
 
 def of_limit(paired, subject, unjudged=None):

@@ -2,7 +2,6 @@
 
 import fnmatch
 import functools
-import pathlib
 import re
 import shutil
 from dataclasses import dataclass

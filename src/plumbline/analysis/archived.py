@@ -12,7 +12,6 @@ from plumbline import archive
 from plumbline.analysis.variance import Measured
 from plumbline.errors import PlumblineError
 from plumbline.model import probes
-from plumbline.reference_recording import base_name
 
 _COLUMNS = ['session', 'partition', 'environ', 'hostname', 'test', 'display_name', 'run', 'name', 'subject', 'samples', 'record',
             'rounds', 'processes', 'set_aside', 'states', 'detail']
@@ -140,7 +139,7 @@ def read(root, system=None, last=None, names='', metrics=''):
     nodes, gathered, without, narrowed = {}, defaultdict(list), set(), set()
     for number, path in enumerate(files):
         for row, samples, features in _rows(path, names, metrics):
-            key = Key(row['partition'], row['environ'], base_name(row['display_name']), row['name'])
+            key = Key(row['partition'], row['environ'], archive.base_name(row['display_name']), row['name'])
             node = nodes.setdefault(row['hostname'] or 'unknown', len(nodes))
             if features is None:
                 without.add(key)

@@ -10,7 +10,6 @@ import polars as pl
 from plumbline import archive, compare, verdict
 from plumbline.analysis.archived import Key, pattern
 from plumbline.model import changes, prediction, registry, states, subsystems
-from plumbline.reference_recording import base_name
 from plumbline.report import history as report
 
 _COLUMNS = ['session', 'partition', 'environ', 'hostname', 'test', 'run', 'check', 'display_name', 'system', 'metric', 'name', 'subject',
@@ -45,7 +44,7 @@ class Series:
 
     @property
     def prior(self):
-        return _known(self.noise)
+        return prediction.PRIORS[registry.kind_of(self.noise)]
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ def read(root, system=None, last=None, names='', metrics='', until=None):
         of_session = archive.final_rows(archive.load_columns(path, _COLUMNS)).filter(pl.col('metric').is_not_null()).to_dicts()
         for row in of_session:
             if names.search(row['display_name']) and metrics.search(row['name']) and 0 < (row['value'] or 0) < float('inf'):
-                rows[Key(row['partition'], row['environ'], base_name(row['display_name']), row['name'])].append(row)
+                rows[Key(row['partition'], row['environ'], archive.base_name(row['display_name']), row['name'])].append(row)
         if path is files[-1]:
             accepted = {name for row in of_session for name in json.loads(row['expected'] or '{}').get('measured') or ()}
     found = {key: _series(rows[key]) for key in sorted(rows)}
@@ -149,11 +148,6 @@ def _series(rows):
                   {session: verdict.worst(row['verdict'] for row in its) for session, its in by_session.items()})
 
 
-def _known(noise):
-    '''What is known of a scatter before any is measured.'''
-    return prediction.PRIORS.get(noise, prediction.PRIORS[registry.ABSOLUTE])
-
-
 def courses(history):
     '''The :class:`Course` of each subsystem, and what their scatters say of each other: (list, prior of :mod:`changes`).
 
@@ -167,7 +161,7 @@ def courses(history):
         if len(series.values) >= LEAST_PRESENT * len(history.sessions):
             groups[series.subsystem + (f' of {key.partition}' if several else ''), series.kind].append(series)
             alike[series.noise].append(changes.scatter(list(series.values.values())))
-    priors = {noise: prediction.learnt(found, _known(noise)) for noise, found in alike.items()}
+    priors = prediction.priors(alike)
     found = [_course(*key, its, history.sessions, priors) for key, its in groups.items()]
     prior = prediction.learnt([changes.scatter(one.values) for one in found], prediction.PRIORS[registry.RATIO])
     return found, prior

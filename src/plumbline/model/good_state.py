@@ -75,8 +75,8 @@ def priors(series):
 def _learnt(series, scatters):
     alike = defaultdict(list)
     for one, scatter in zip(series, scatters):
-        alike[one.noise, registry.find(one.metric).noise].append(scatter)
-    return {noise: prediction.learnt(found, prediction.PRIORS[kind]) for (noise, kind), found in alike.items()}
+        alike[one.noise].append(scatter)
+    return prediction.priors(alike)
 
 
 def expectations(series):

@@ -97,6 +97,19 @@ def learnt(variances, default):
     return prior, float(np.exp((np.mean(logs) + special.digamma(prior / 2) - np.log(prior / 2)) / 2))
 
 
+def priors(scatters):
+    '''What is known of the scatter of each class: by its metrics, where these are too few by all of their kind.
+
+    :arg scatters: dictionary :func:`registry.noise_class` -> list of (variance, degrees of freedom).
+    :returns: dictionary class -> (degrees of freedom, relative standard deviation).
+    '''
+    of_kind = {}
+    for noise, found in scatters.items():
+        of_kind.setdefault(registry.kind_of(noise), []).extend(found)
+    broad = {kind: learnt(found, PRIORS[kind]) for kind, found in of_kind.items()}
+    return {noise: learnt(found, broad[registry.kind_of(noise)]) for noise, found in scatters.items()}
+
+
 def _trigamma_inverse(y):
     '''x > 0 with trigamma(x) = y (Newton's method; Smyth, appendix).'''
     from scipy import special

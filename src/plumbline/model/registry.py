@@ -75,6 +75,8 @@ METRICS = {
     'of_peak': Entry('1', MORE, "rate over the datasheet's", 1.02),
     'of_fma': Entry('1', MORE, 'DGEMM over the peak of fused multiply-adds', _TOLERANCE, subsystem=CORE),
     'of_time': Entry('1', MORE, 'share of the time that the system gave to the threads', 1.0, subsystem=CPU_TIME),
+    'of_steady': Entry('1', MORE, 'share of the samples that took no more than 1.5 times the median of their case', 1.0,
+                       subsystem=CPU_TIME),
     'of_median': Entry('1', MORE, 'the worst core or node over the median one', 1.0),
     'of_topology': Entry('1', MORE, 'share of the pairs of cores that are as near as the topology says', 1.0, COUNT, TOPOLOGY),
     'of_contiguous': Entry('1', MORE, 'rate of a strided message over that of a contiguous one'),
@@ -155,15 +157,21 @@ def subsystem(check, metric, subject=None, level=None, threads=None, transport=N
 
 
 def noise_class(check, metric, subject=None, **where):
-    '''The metrics that scatter alike, for pooling: ``ratio``, ``count``, or what a rate or a time is of.
+    '''The metrics that scatter alike, for pooling: ``count``, what a rate or a time is of (``memory``), or ``ratio of memory``.
 
     :arg where: as of :func:`subsystem`.
     '''
     kind = find(metric).noise
-    if kind != ABSOLUTE:
-        return kind
+    if kind == COUNT:
+        return COUNT
     part = subsystem(check, metric, subject, **where)
-    return 'cache' if part in (CORE, L1, L2, L3) else part.partition(',')[0]
+    part = 'cache' if part in (CORE, L1, L2, L3) else part.partition(',')[0]
+    return part if kind == ABSOLUTE else f'{RATIO} of {part}'
+
+
+def kind_of(noise):
+    ''':data:`RATIO`, :data:`ABSOLUTE` or :data:`COUNT`, of a :func:`noise_class`.'''
+    return COUNT if noise == COUNT else RATIO if noise.startswith(RATIO) else ABSOLUTE
 
 
 def of_row(row):

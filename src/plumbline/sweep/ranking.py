@@ -104,8 +104,7 @@ def rank(frame):
     known = known.with_columns(better=pl.col('metric').replace_strict(BETTER, return_dtype=pl.Int8))
     groups = [group for rows in known.partition_by(METRIC, maintain_order=True) for group in _by_state(rows)
               if group.height >= FEWEST and group['value'].median() > 0]
-    rows = _judged(groups, 'noise', subsystems.METRICS_RATE, lambda noise, _: prediction.PRIORS.get(
-        noise, prediction.PRIORS[registry.ABSOLUTE]))
+    rows = _judged(groups, 'noise', subsystems.METRICS_RATE, lambda noise, _: prediction.PRIORS[registry.kind_of(noise)])
     scores = _judged(_scores(rows), None, subsystems.SUBSYSTEMS_RATE, lambda _, group: (
         min(group['freedom_of_members'].min(), prediction.MOST_FREEDOM), 1.0))
     return Ranking(rows, scores, _few(known), _divided(rows), _lacking(frame))

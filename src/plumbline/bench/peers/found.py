@@ -1,7 +1,6 @@
 '''Where the peers are: programs in ``PLUMBLINE_PEERS`` or PATH, libraries in a Python of their own.  Nothing is shipped.'''
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from plumbline import archive, toolchains
 from plumbline.bench.verdicts.faults import Launch, ended, mpi
-from plumbline.reference_files import directory
+from plumbline.references.files import directory
 from plumbline.settings import MEASURE, ROOT
 
 #: The quickest that tell of L1, a core's largest cache, memory with one thread and all, its latency, files, messages in shared memory.

@@ -23,11 +23,6 @@ _CASE = ('partition', 'environ', 'test')
 _OF_RECORD = ('variant', 'compiler', 'level', 'bytes', 'traffic', 'traffic_least')
 
 
-def base_name(display_name):
-    '''A display name without what the command line added (``%.nid=n1``, ``%.repeat_no=0``).'''
-    return ' %'.join(part for part in display_name.split(' %') if not part.startswith('.'))
-
-
 def rows_of(path, pattern):
     '''The rows of one session's tests, each with its case's ``machine`` and the records' metadata (``records``).
 
@@ -66,7 +61,7 @@ def unfit(rows, expected=frozenset()):
     if failed:
         first = failed[0]
         more = f' (and {len(failed) - 1} more)' if len(failed) > 1 else ''
-        return f"FAIL: {' '.join(filter(None, (base_name(first['display_name']), first['name'])))}: {first['reason']}{more}"
+        return f"FAIL: {' '.join(filter(None, (archive.base_name(first['display_name']), first['name'])))}: {first['reason']}{more}"
     judged = [row['verdict'] for row in rows if row['metric'] is not None]
     unstable = judged.count(verdict.UNSTABLE)
     if unstable > MOST_UNSTABLE * len(judged):
@@ -121,7 +116,7 @@ def groups(rows, files):
         if row['metric'] is None:
             continue
         if row['metric'] not in registry.METRICS:
-            skipped[f"{base_name(row['display_name'])} {row['name']}"] = 'its metric is not in the registry'
+            skipped[f"{archive.base_name(row['display_name'])} {row['name']}"] = 'its metric is not in the registry'
         elif row['result'] == 'pass' or row['fail_phase'] == 'performance':
             by_test[row['check']].append(row)
         else:
@@ -131,7 +126,7 @@ def groups(rows, files):
     for test, its_rows in by_test.items():
         for row in its_rows:
             path = (test, *_keys(index[test], row), row['name'])
-            case = base_name(row['display_name'])
+            case = archive.base_name(row['display_name'])
             if owner.setdefault(path, case) != case:
                 raise PlumblineError(f'{owner[path]} and {case} have the same keys by $index '
                                      f'{index[test]} of {test}; add the parameter that tells them apart')

@@ -16,6 +16,7 @@ import yaml
 
 from plumbline import schemas
 from plumbline.errors import PlumblineError
+from plumbline.settings import ROOT
 
 _SPECIAL = ('$provenance', '$accepted', '$origin', '$recorded')
 _PATTERN_CHARACTERS = re.compile(r'[*?\[\](){}|^$\\]')
@@ -51,7 +52,7 @@ def directory():
 
     :raises PlumblineError: if it does not exist; without it every metric would lose its reference.
     '''
-    default = Path(__file__).resolve().parents[2] / 'config' / 'references'
+    default = ROOT / 'config' / 'references'
     path = Path(os.environ.get('PLUMBLINE_REFERENCES') or default)
     if not path.is_dir():
         raise PlumblineError(f'{path}: no folder of references; set PLUMBLINE_REFERENCES to it')

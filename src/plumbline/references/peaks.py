@@ -9,7 +9,7 @@ import math
 from plumbline import verdict
 from plumbline.errors import PlumblineError
 from plumbline.model import registry
-from plumbline.reference_files import leaves, load, lookup, portable_beside
+from plumbline.references.files import leaves, load, lookup, portable_beside
 
 #: A processor may leave write-allocates out, which the traffic of a kernel counts: of a fill they are half.
 MOST_ALLOCATED = 2.0

@@ -8,12 +8,13 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from plumbline import reference_bounds, reference_recording, reference_yaml, verdict
+from plumbline import verdict
 from plumbline.errors import PlumblineError
 from plumbline.model import good_state, registry
 from plumbline.model.subsystems import METRICS_RATE
-from plumbline.reference_choice import Choice, usable
-from plumbline.reference_files import leaves, load, lookup, portable_beside
+from plumbline.references import bounds, editing, recording
+from plumbline.references.choice import Choice, usable
+from plumbline.references.files import leaves, load, lookup, portable_beside
 
 #: Of the sessions used as many have a metric, at least.
 LEAST_VALUES = 3
@@ -86,7 +87,7 @@ def propose(root, system, out_path, count=None, tests='', peaks=None, sessions=(
         references in force, is consulted for ``$index`` and for what is possible.
     :arg count: how many sessions; by default as many as there are, :data:`good_state.MOST_SESSIONS` at most.
     :arg tests: regular expression on the display names, as ReFrame's ``-n``; all by default.
-    :arg peaks: see :func:`plumbline.reference_peaks.check`.
+    :arg peaks: see :func:`plumbline.references.peaks.check`.
     :arg sessions: names of sessions that are taken whatever is wrong with them.
     :arg nodes: names of nodes that are taken though they differ.
     :returns: :class:`Proposal`.
@@ -146,9 +147,9 @@ class _Reference:
     def __init__(self, candidate, found, rate):
         series, self.candidate = candidate.series, candidate
         self.expected = series.expected(found.priors[series.noise])
-        self.too_wide = reference_bounds.too_wide(series.metric, self.expected, rate)
-        self.leaf = reference_bounds.leaf(series.metric, self.expected, rate, candidate.possible)
-        self.sees = reference_bounds.sees(series.metric, self.expected, rate)
+        self.too_wide = bounds.too_wide(series.metric, self.expected, rate)
+        self.leaf = bounds.leaf(series.metric, self.expected, rate, candidate.possible)
+        self.sees = bounds.sees(series.metric, self.expected, rate)
 
     def numbers(self, sessions):
         measured = self.candidate.series.measured
@@ -180,7 +181,7 @@ def _provenance(references, sessions):
     '''Where a reference comes from; the compiler is that of the latest session.'''
     usual, *others = references
     last = usual.candidate.rows[-1]
-    record = reference_recording.record_of(last) or next(iter(last['records']), {})
+    record = recording.record_of(last) or next(iter(last['records']), {})
     provenance = {'compiler': record.get('compiler'), **usual.numbers(sessions)}
     if usual.candidate.state:
         provenance['state'] = usual.candidate.state
@@ -206,7 +207,7 @@ def _fare(found, candidates, rate):
         expected = good_state.expectations([others for others in series if others.values])
         found.failing[session] = []
         for one, prediction in zip(known, expected):
-            leaf = reference_bounds.leaf(one.series.metric, prediction, rate, one.possible)
+            leaf = bounds.leaf(one.series.metric, prediction, rate, one.possible)
             low, high = verdict.bounds(leaf[:3])
             found.failing[session] += [(one.place, value, leaf) for value in one.series.values[session].values()
                                        if not low <= value <= high]
@@ -223,7 +224,7 @@ def accept(found):
              if found.before[place] != leaf or not _same(site, place, provenance, found.sessions)]
     if not fresh and not found.vanishing:
         return False
-    reference_yaml.edit_file(found.path, lambda content: _enter(content, found, fresh))
+    editing.edit_file(found.path, lambda content: _enter(content, found, fresh))
     return True
 
 
@@ -235,22 +236,22 @@ def _same(site, place, provenance, sessions):
 
 def _enter(content, found, fresh):
     '''Put the leaves and their provenance into the content of a file, and take those that vanish out of it.'''
-    accepted = reference_yaml.child_of(content, '$accepted')
+    accepted = editing.child_of(content, '$accepted')
     now = datetime.datetime.now(datetime.timezone.utc)
     when = next(text for seconds in itertools.count()
                 if (text := f'{now + datetime.timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%SZ}') not in accepted)
-    reference_yaml.put(accepted, when, reference_yaml.flow(found.accepted))
+    editing.put(accepted, when, editing.flow(found.accepted))
     for place in fresh:
         (test, *keys, name), (leaf, provenance) = place, found.written[place]
-        entry = reference_yaml.child_of(content, test)
+        entry = editing.child_of(content, test)
         if '$index' not in entry:
-            reference_yaml.put(entry, '$index', reference_yaml.flow(found.index[test]))
-        origin = reference_yaml.child_of(reference_yaml.child_of(content, '$provenance'), test)
+            editing.put(entry, '$index', editing.flow(found.index[test]))
+        origin = editing.child_of(editing.child_of(content, '$provenance'), test)
         for key in keys:
-            entry = reference_yaml.child_of(entry, key)
-            origin = reference_yaml.child_of(origin, key)
-        reference_yaml.put(entry, name, reference_yaml.flow(leaf))
-        reference_yaml.put(origin, name, reference_yaml.flow({'accepted': when, **provenance}))
+            entry = editing.child_of(entry, key)
+            origin = editing.child_of(origin, key)
+        editing.put(entry, name, editing.flow(leaf))
+        editing.put(origin, name, editing.flow({'accepted': when, **provenance}))
     for place in found.vanishing:
-        reference_yaml.remove(content, place)
-        reference_yaml.remove(content['$provenance'], place)
+        editing.remove(content, place)
+        editing.remove(content['$provenance'], place)

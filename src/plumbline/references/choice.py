@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plumbline import archive, reference_recording
+from plumbline import archive
 from plumbline.errors import PlumblineError
 from plumbline.model import good_state, registry, states
-from plumbline.reference_files import lookup
-from plumbline.reference_peaks import above_own_limit, impossible, possible
+from plumbline.references import recording
+from plumbline.references.files import lookup
+from plumbline.references.peaks import above_own_limit, impossible, possible
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Candidate:
     :attr rows: of the archive, the oldest first.
     :attr series: :class:`good_state.Series`; None where it gives no reference.
     :attr why: why not.
-    :attr possible: what any machine gives, :func:`reference_peaks.possible`.
+    :attr possible: what any machine gives, :func:`peaks.possible`.
     '''
     place: tuple
     state: dict
@@ -49,7 +50,7 @@ class Choice:
     @staticmethod
     def _measured(paths, tests):
         for path in paths:
-            rows = reference_recording.rows_of(path, tests)
+            rows = recording.rows_of(path, tests)
             if any(row['metric'] is not None for row in rows):
                 yield path.stem, rows
 
@@ -87,8 +88,8 @@ class Choice:
                 break
             why = None
             if name not in self.trusted:
-                why = reference_recording.unfit(rows, self.models)
-                self.models = self.models or reference_recording.models(rows)
+                why = recording.unfit(rows, self.models)
+                self.models = self.models or recording.models(rows)
             if why:
                 self.left_out.append((name, why))
             else:
@@ -106,7 +107,7 @@ class Choice:
     def _candidates(self, without=frozenset()):
         rows = [row for name in sorted(self.used) for row in self.used[name]
                 if not without & {row['hostname'], *(row['hostname'] or '').split(',')}]
-        places, index, skipped = reference_recording.groups(rows, self.files)
+        places, index, skipped = recording.groups(rows, self.files)
         found = []
         for place, its_rows in sorted(places.items()):
             test, *keys, _ = place
@@ -128,9 +129,9 @@ def usable(candidates):
 
 
 def _candidate(place, state, rows, portable, peaks):
-    first, record = rows[0], reference_recording.record_of(rows[-1])
+    first, record = rows[0], recording.record_of(rows[-1])
     limits = possible(first['metric'], portable.get(first['name']), record)
-    why = reference_recording.unusable(rows)
+    why = recording.unusable(rows)
     if why is None:
         value = float(np.median([row['value'] for row in rows]))
         why = impossible(first['name'], value, limits, peaks, first['level'], first['threads'])

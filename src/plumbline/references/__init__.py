@@ -10,8 +10,8 @@ from pathlib import Path
 import yaml
 
 from plumbline.errors import PlumblineError
-from plumbline.reference_files import directory, load, lookup, merge, origins, recorded, tests
-from plumbline.reference_peaks import check
+from plumbline.references.files import directory, load, lookup, merge, origins, recorded, tests
+from plumbline.references.peaks import check
 
 __all__ = ['applying', 'check', 'directory', 'load', 'lookup', 'merge', 'narrowed', 'origins', 'write_merged']
 

@@ -24,7 +24,7 @@ def leaf(metric, expected, rate, possible=(-math.inf, math.inf)):
 
     :arg expected: :class:`plumbline.model.prediction.Prediction`.
     :arg rate: the probability that a value is out of bounds though nothing has changed.
-    :arg possible: :func:`plumbline.reference_peaks.possible`.
+    :arg possible: :func:`plumbline.references.peaks.possible`.
     '''
     value, better = float(f'{expected.middle:.4g}'), registry.better(metric)
     least, far = _least(metric), expected.distance(_of_one_side(metric, rate))

@@ -14,7 +14,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
 
 from plumbline.errors import PlumblineError
-from plumbline.reference_files import load
+from plumbline.references.files import load
 
 
 def _yaml():

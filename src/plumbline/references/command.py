@@ -39,8 +39,9 @@ def _peaks(machine_file, cores):
 
 
 def _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes):
-    from plumbline import reference_proposal, references
-    found = reference_proposal.propose(archive_root, system, output or references.directory() / f'{system}.yaml', sessions, tests,
+    from plumbline import references
+    from plumbline.references import proposal
+    found = proposal.propose(archive_root, system, output or references.directory() / f'{system}.yaml', sessions, tests,
                                        _peaks(machine_file, cores), trusted or (), nodes or ())
     print('\n'.join(lines(found)))
     return found
@@ -60,9 +61,9 @@ def accept(system: System, sessions: Sessions = MOST_SESSIONS, tests: Tests = ''
            machine_file: Machine = None, cores: Cores = 1, archive_root: Archive = REPORTS / 'archive', trusted: Trusted = None,
            nodes: Nodes = None):
     '''Propose, and write it; review it as a diff.'''
-    from plumbline import reference_proposal
+    from plumbline.references import proposal
     found = _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes)
-    wrote = reference_proposal.accept(found)
+    wrote = proposal.accept(found)
     print(f"{len(found.written)} references from {len(found.sessions)} sessions{'' if wrote else ', as they stand there'}: {found.path}")
 
 
@@ -82,7 +83,7 @@ def check(
 
 
 def lines(found):
-    '''A :class:`reference_proposal.Proposal` for people: list of lines.'''
+    '''A :class:`proposal.Proposal` for people: list of lines.'''
     return [*_sessions(found), *_few([f'no reference: {what}: {why}' for what, why in found.skipped], 'of them'),
             *_changes(found), *_of_noise(found), *_fared(found)]
 
