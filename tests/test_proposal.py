@@ -336,6 +336,17 @@ def test_propose_says_what_would_change_and_accept_writes_it(tmp_path):
     assert len(references.load(tmp_path / 'made.yaml')['$accepted']) == 2
 
 
+def test_a_session_beside_other_work_is_left_out_by_its_cause(tmp_path):
+    '''A tenth of the time of two threads over 5 s.'''
+    quiet = {'record': 'lost', 'schema': 1, 'threads': 2, 'elapsed': 5.0, 'throttled': 0, 'waited': 0.05, 'stolen': 0.0}
+    for number in range(6):
+        lost = [{**quiet, 'waited': 1.0 if number == 5 else 0.05}]
+        session(tmp_path, number, case(plumbline=result(metric(value=1000.0), level=None, lost=lost)))
+    found = propose(tmp_path)
+    (name, why), = found.left_out
+    assert why == 'other processes took 10% of the time of the threads' and len(found.sessions) == 5 and name not in found.sessions
+
+
 def test_sessions_of_one_hour_are_no_five_days(tmp_path):
     for number in range(5):
         session(tmp_path, number / 96, triad(metric()))

@@ -14,6 +14,7 @@ from rich.console import Console
 from plumbline import archive, report
 from plumbline.errors import PlumblineError
 from plumbline.report import drawing, figures, lines, quantity, readings, state, subsystems
+from plumbline.report import page as pages
 
 PROBE = "<script>alert('x')</script>"
 
@@ -233,6 +234,18 @@ def test_the_first_five_lines_say_what_is_wrong(session, width):
     first = "\n".join(terminal(session, width)[:5])
     assert "24 PASS, 3 FAIL, 1 UNSTABLE, 17 NO REFERENCE, 10 not measured" in first
     assert re.search(r"triad_memory all +bandwidth\.plain .*FAIL\n +\d+ is outside", first)
+
+
+def test_what_took_the_cpus_stands_above_what_is_slow():
+    quiet = {"record": "lost", "schema": 1, "threads": 2, "elapsed": 5.0, "throttled": 0, "waited": 0.02, "stolen": 0.0}
+    cases = [sample.case(name, [sample.metric("of_limit.nt", 0.9)], threads="all", detail={"lost": [quiet | {"waited": waited}]})
+             for name, waited in (("triad_memory", 4.0), ("limits", 0.02))]
+    said = terminal(sample.frame(*cases), 120)
+    text = " ".join(" ".join(said[2:5]).split())
+    assert text.startswith("The threads did not have the CPUs to themselves") and "other processes took 20 % of the time" in text
+    assert "the least had triad_memory all" in text and "60.0 % of its time" in text
+    assert "other processes took 20 %" in pages.page(sample.frame(*cases))
+    assert "CPUs to themselves" not in " ".join(terminal(sample.frame(cases[1]), 120))
 
 
 @pytest.mark.parametrize("width", [64, 80, 140])

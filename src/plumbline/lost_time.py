@@ -8,6 +8,9 @@ whatever reason, the quota included (``schedstat``); ``stolen``, taken by the hy
 #: What is lost to one cause is worth a remark from this share on; a quiet node loses less than one per cent.
 WORTH_TELLING = 0.02
 
+#: The cause that its owner can send away.
+OTHERS = 'other processes'
+
 
 def _of_all(lost, key):
     '''Share of the threads' time, or :obj:`None` if one of the programs does not know.'''
@@ -24,7 +27,7 @@ def causes(lost):
     '''
     throttled, waited, stolen = (_of_all(lost, key) for key in ('throttled', 'waited', 'stolen'))
     others = None if waited is None else max(0.0, waited - (throttled or 0.0))
-    found = {'a cgroup that throttles': throttled, 'other processes': others, 'the hypervisor': stolen}
+    found = {'a cgroup that throttles': throttled, OTHERS: others, 'the hypervisor': stolen}
     return {cause: share for cause, share in found.items() if share is not None}
 
 

@@ -7,12 +7,15 @@ from collections import defaultdict
 
 import polars as pl
 
-from plumbline import archive, verdict
+from plumbline import archive, lost_time, verdict
 from plumbline.errors import PlumblineError
 from plumbline.model import registry
 
 #: A session of which a larger share of the metrics is UNSTABLE is left out.
 MOST_UNSTABLE = 0.1
+
+#: A session of which other processes took a larger share of the threads' time is left out.
+MOST_DISTURBED = 0.05
 
 _COLUMNS = ['session', 'started', 'system', 'partition', 'environ', 'hostname', 'test', 'check', 'display_name', 'run', 'result',
             'fail_phase', 'metric', 'name', 'subject', 'value', 'n', 'spread', 'interval_low', 'interval_high', 'reference_from',
@@ -24,7 +27,7 @@ _OF_RECORD = ('variant', 'compiler', 'level', 'bytes', 'traffic', 'traffic_least
 
 
 def rows_of(path, pattern):
-    '''The rows of one session's tests, each with its case's ``machine`` and the records' metadata (``records``).
+    '''The rows of one session's tests, each with its case's ``machine``, ``lost`` and the records' metadata (``records``).
 
     Only the last run of a test case counts: a metric that ReFrame's retry did not confirm is none.
 
@@ -37,13 +40,13 @@ def rows_of(path, pattern):
         detail = json.loads(row.pop('detail') or 'null')
         if detail:
             details[tuple(row[key] for key in _CASE)] = {
-                'machine': detail.get('machine') or {},
+                'machine': detail.get('machine') or {}, 'lost': detail.get('lost') or [],
                 'records': [{key: record[key] for key in _OF_RECORD if key in record} for record in detail.get('records') or ()]}
     try:
         wanted = re.compile(pattern)
     except re.error as error:
         raise PlumblineError(f'tests {pattern!r}: not a pattern: {error}; correct it') from None
-    unknown = {'machine': {}, 'records': []}
+    unknown = {'machine': {}, 'lost': [], 'records': []}
     return [{**row, **details.get(tuple(row[key] for key in _CASE), unknown)} for row in rows if wanted.search(row['display_name'])]
 
 
@@ -66,6 +69,9 @@ def unfit(rows, expected=frozenset()):
     unstable = judged.count(verdict.UNSTABLE)
     if unstable > MOST_UNSTABLE * len(judged):
         return f'{unstable} of {len(judged)} metrics UNSTABLE'
+    others = lost_time.causes([one for lost in {id(row['lost']): row['lost'] for row in rows}.values() for one in lost]).get(lost_time.OTHERS, 0)
+    if others > MOST_DISTURBED:
+        return f'{lost_time.OTHERS} took {others:.0%} of the time of the threads'
     if models(rows) and expected and not models(rows) & expected:
         return f"another machine: {', '.join(sorted(models(rows)))}; the latest session ran on {', '.join(sorted(expected))}"
     return None

@@ -8,6 +8,7 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 
+from plumbline import lost_time
 from plumbline import verdict as judged
 from plumbline.model import registry
 
@@ -197,6 +198,24 @@ def summary(lines, left_out):
     """'24 PASS, 2 FAIL, 1 UNSTABLE, 3 NO REFERENCE, 2 not measured'."""
     counts = count(lines, left_out)
     return ", ".join(f"{counts[name]} {name}" for name in ("PASS", "FAIL", "UNSTABLE", "NO REFERENCE", NOT_MEASURED))
+
+
+def disturbed(lines):
+    """What took CPU time from the session's threads, a sentence for each host where that is worth telling.
+
+    It is the first thing to look at where others are slow: what did not have the CPUs for itself was not measured alone.
+    """
+    hosts, told = {}, []
+    for line in {line.case: line for line in lines if line.detail.get("lost")}.values():
+        hosts.setdefault(line.hostname, []).append(line)
+    for host, tests in hosts.items():
+        causes = lost_time.notes([one for line in tests for one in line.detail["lost"]], tests[0].detail.get("machine"))
+        if causes:
+            least = min(((lost_time.time_given(line.detail["lost"]), line.label) for line in tests
+                         if lost_time.time_given(line.detail["lost"]) is not None), default=None)
+            worst = f"; the least had {least[1]}: {quantity.percent(least[0])} of its time" if least else ""
+            told.append(f"{f'{host}: ' if len(hosts) > 1 else ''}{', '.join(causes)}{worst}")
+    return [f"The threads did not have the CPUs to themselves, and what is slow may be slow for that: {text}" for text in told]
 
 
 def exit_status(rows, losses=()):

@@ -42,6 +42,7 @@ def page(rows, losses=()):
         subsystems=[one for one in judged.subsystems if one.count],
         changed=judged.changed,
         losses=losses,
+        disturbed=lines.disturbed(verdicts),
         marks=MARKS,
         verdicts=verdicts,
         measured=any(quantity.known(line.value) for line in verdicts),
