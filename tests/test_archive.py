@@ -11,8 +11,10 @@ import sys
 import polars as pl
 import pytest
 from made_report import MACHINE, case, metric, result, write_report
+from typer.testing import CliRunner
 
 from plumbline import archive
+from plumbline.cli import app
 from plumbline.errors import PlumblineError
 
 CONFIG = '''
@@ -158,6 +160,35 @@ def test_what_explains_a_failure(tmp_path):
     assert [r['verdict'] for r in archived(tmp_path, other)] == ['UNSTABLE', 'FAIL']
     other['perfvalues'] = {'made:cpu:bandwidth.c': [1, 2, -0.1, None, 'MB/s', 'fail']}
     assert [r['verdict'] for r in archived(tmp_path, other)] == ['UNSTABLE', 'FAIL']
+
+
+def of_another_suite(*values, **changed):
+    '''A test case with ReFrame's performance variables and nothing of ours.'''
+    found = case('StreamTest', result='fail' if any(entry[-1] == 'fail' for _, entry in values) else 'pass', **changed)
+    del found['plumbline']
+    return {**found, 'fail_phase': 'performance' if found['result'] == 'fail' else None,
+            'perfvalues': {f'made:cpu:{name}': entry for name, entry in values}}
+
+
+def test_tests_of_another_suite_keep_what_reframe_says_of_them(tmp_path):
+    rows = archived(tmp_path, of_another_suite(
+        ('Triad', [21000.0, 25000.0, -0.05, None, 'MB/s', 'fail']), ('Copy', [24000.0, 25000.0, -0.05, None, 'MB/s', 'pass']),
+        ('steps', [12, 0, None, None, 'ns/day', 'pass'])))
+    assert [(row['metric'], row['value'], row['unit'], row['verdict']) for row in rows] == [
+        ('Triad', 21000.0, 'MB/s', 'FAIL'), ('Copy', 24000.0, 'MB/s', 'PASS'), ('steps', 12.0, 'ns/day', 'NO REFERENCE')]
+    assert [(row['reference'], row['lower'], row['upper']) for row in rows] == [(25000.0, -0.05, None)] * 2 + [(None,) * 3]
+    row, = archived(tmp_path, of_another_suite())
+    assert (row['metric'], row['verdict']) == (None, None)
+
+
+def test_another_suite_has_a_report_and_a_history(tmp_path):
+    for number, value in enumerate([100.0] * 8 + [80.0] * 4):
+        path = write_report(tmp_path / 'r.json', [of_another_suite(('steps', [value + number % 2, 100, -0.5, None, 'ns/day', 'pass']))],
+                            start=1.8e9 + 86400 * number)
+        done = CliRunner().invoke(app, ['report', str(path), '--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path / 'page')])
+        assert done.exit_code == 0, done.output
+    done = CliRunner().invoke(app, ['history', 'steps', '--archive', str(tmp_path / 'archive')], env={'COLUMNS': '160'})
+    assert done.exit_code == 0 and '81.0 ns/day' in done.output and '-19' in done.output
 
 
 @pytest.mark.parametrize('payload', [{}, None, '<undefined>', []])

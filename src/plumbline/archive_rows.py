@@ -79,6 +79,21 @@ def _metric_row(metric):
     return row
 
 
+def _others_metrics(case):
+    '''The metrics of a test of another suite, which leaves ReFrame's performance variables only: rows with ReFrame's verdict.'''
+    values = case.get('perfvalues')
+    for key, entry in values.items() if 'plumbline' not in case and isinstance(values, dict) else ():
+        value, reference, lower, upper, unit, result = entry[:6]
+        if not isinstance(value, (int, float)):
+            continue
+        known = lower is not None or upper is not None
+        ruling = verdict.FAIL if result == 'fail' else verdict.PASS if known else verdict.NO_REFERENCE
+        name = key.split(':')[-1]
+        yield {'metric': name, 'name': name, 'value': float(value), 'unit': unit or '1', 'n': 1, 'verdict': ruling,
+               'reason': 'as ReFrame judged it', **({'reference': reference, 'lower': lower, 'upper': upper, 'reference_from': 'ReFrame'}
+                                                   if known else {})}
+
+
 def _judged_as_failed(case):
     '''Metrics whose reference ReFrame found not met: entry 5 of its ``perfvalues``.'''
     values = case.get('perfvalues')
@@ -129,7 +144,7 @@ def _end_row(case, result, wrong, metrics, failed, told):
             return {'verdict': verdict.FAIL, 'reason': wrong}
         if metrics:
             return None
-        if case.get('fixture'):
+        if case.get('fixture') or 'plumbline' not in case:      # a test of another suite may measure nothing
             return {'verdict': None, 'reason': None}
         return {'verdict': verdict.FAIL, 'reason': _MEASURED_NOTHING}
     if _is_explained(case, metrics):
@@ -174,7 +189,7 @@ def case_rows(case, run, failed=frozenset(), told=None):
                 run=run, fixture=bool(case.get('fixture')), hostname=_nodes(case, result),
                 **{key: result.get(key) for key in ('timed_seconds', 'level', 'threads')},
                 **_times(case))
-    ends = [_metric_row(metric) for metric in metrics]
+    ends = [_metric_row(metric) for metric in metrics] or list(_others_metrics(case))
     end = _end_row(case, result, wrong, ends, failed, told)
     rows = [{**base, **row} for row in ends + ([end] if end else [])]
     detail = {key: value for key, value in result.items() if key != 'metrics'}
