@@ -12,7 +12,7 @@ import rfm
 from native import CPUS
 from virtual import cluster_in
 
-from plumbline import lost_time, records
+from plumbline import lost_time, records, statistics
 from plumbline.errors import PlumblineError
 from plumbline.report import outliers as text, sweep_page
 from plumbline.sweep import outliers, places, ranking, results, state
@@ -93,7 +93,7 @@ def test_a_node_that_met_the_state_of_its_peers_is_compared_there():
 @pytest.mark.parametrize('count', [2, 3, 4, 7, 10])
 def test_median_and_mad_of_the_others(count):
     x = np.random.default_rng(count).integers(0, 6, count).astype(float)        # with ties
-    centre = ranking.median_of_others(x)
+    centre = statistics.median_of_others(x)
     others = [np.delete(x, i) for i in range(count)]
     assert centre.tolist() == [np.median(rest) for rest in others]
     assert ranking.mad_of_others(x, centre).tolist() == [np.median(np.abs(rest - c)) for rest, c in zip(others, centre)]

@@ -216,3 +216,15 @@ def knee(x, y, share):
     x, y = np.asarray(x), np.asarray(y, dtype=float)
     above = np.flatnonzero(~(y < share * y.max()))[-1]
     return x[above + 1].item() if above + 1 < x.size else None
+
+
+def median_of_others(x):
+    '''For each value the median of all others; shape (n,), n not 1.'''
+    x = np.asarray(x, dtype=float)
+    ordered, position = np.sort(x), np.empty(x.size, dtype=int)
+    position[np.argsort(x, kind='stable')] = np.arange(x.size)
+
+    def of_others(k):
+        return ordered[np.where(k < position, k, k + 1)]
+
+    return (of_others((x.size - 2) // 2) + of_others((x.size - 1) // 2)) / 2

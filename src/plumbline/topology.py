@@ -9,6 +9,7 @@ ReFrame's detection knows nothing of affinity and cgroups: a container with 2 of
 128.  What a process may really use comes from :func:`allowed_cpus`, on the node where it runs.
 '''
 
+import collections
 import os
 from pathlib import Path
 
@@ -133,6 +134,20 @@ def _shared_groups(processor):
     found += [(name, [sorted(cpus) for _, cpus in caches]) for name, caches in _caches(processor).items() if name != 'L1']
     found += [('socket', _groups(processor, 'sockets')), ('numa', _groups(processor, 'numa_nodes'))]
     return sorted(((name, groups) for name, groups in found if groups), key=lambda item: max(map(len, item[1])))
+
+
+def parts(processor, kind, cpus):
+    '''The parts of a node that can be compared: CPUs of each, as many in each.
+
+    :arg kind: ``cores``, ``caches`` (last-level) or ``numa_domains``.
+    :arg cpus: the CPUs that may be used.
+    :returns: list of lists of CPUs; those that have another number of them than most are left out.
+    '''
+    groups = {'cores': lambda: [[cpu] for cpu in cpus], 'caches': lambda: _last_level_groups(processor),
+              'numa_domains': lambda: _groups(processor, 'numa_nodes')}[kind]()
+    found = [[cpu for cpu in cpus if cpu in group] for group in groups]
+    usual = collections.Counter(map(len, filter(None, found))).most_common(1)
+    return [group for group in found if usual and len(group) == usual[0][0]]
 
 
 def nearest_shared(processor, cpus):

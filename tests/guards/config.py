@@ -3,7 +3,7 @@
 ``CANNED_SCHEDULER`` and ``CANNED_LAUNCHER`` choose another batch system, ``CANNED_ACCESS`` the options that its partition
 asks for, ``CANNED_FEATURES`` and
 ``CANNED_ENVIRONS`` name features and environments, ``CANNED_CPUS`` is the number of CPUs that the
-topology claims, ``CANNED_OVERLAP`` allows jobs to overlap, ``CANNED_HOSTNAMES`` are its hosts.
+topology claims, ``CANNED_DOMAINS`` makes each a NUMA domain, ``CANNED_OVERLAP`` allows jobs to overlap, ``CANNED_HOSTNAMES`` are its hosts.
 '''
 
 import os
@@ -18,7 +18,7 @@ def processor(cpus):
     each, together = [hex(1 << cpu) for cpu in cpus], hex(sum(1 << cpu for cpu in cpus))
     return {'arch': 'zen3', 'platform': 'x86_64', 'num_cpus': len(cpus), 'num_cpus_per_core': 1,
             'num_cpus_per_socket': len(cpus), 'num_sockets': 1,
-            'topology': {'numa_nodes': [together], 'sockets': [together], 'cores': each,
+            'topology': {'numa_nodes': each if 'CANNED_DOMAINS' in os.environ else [together], 'sockets': [together], 'cores': each,
                          'caches': [{'type': level, 'size': size, 'linesize': 64,
                                      'associativity': 0, 'num_cpus': len(cpus) // len(sets),
                                      'cpusets': sets}

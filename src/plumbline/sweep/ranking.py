@@ -26,7 +26,7 @@ import polars as pl
 
 from plumbline.model import prediction, registry, states, subsystems
 from plumbline.model.prediction import LEAST_LOSS
-from plumbline.statistics import MAD_TO_SIGMA, mad_freedom
+from plumbline.statistics import MAD_TO_SIGMA, mad_freedom, median_of_others
 
 #: Fewer nodes than this cannot say which of them is odd.
 FEWEST = 3
@@ -218,23 +218,11 @@ def _scores(rows):
     return [group for group in scores.partition_by(part, maintain_order=True) if group.height >= FEWEST]
 
 
-def median_of_others(x):
-    '''For each value the median of all others; shape (n,), n not 1.'''
-    x = np.asarray(x, dtype=float)
-    ordered, position = np.sort(x), np.empty(x.size, dtype=int)
-    position[np.argsort(x, kind='stable')] = np.arange(x.size)
-
-    def of_others(k):
-        return ordered[np.where(k < position, k, k + 1)]
-
-    return (of_others((x.size - 2) // 2) + of_others((x.size - 1) // 2)) / 2
-
-
 def mad_of_others(x, centre):
     '''For each value ``median(|others - centre|)``.
 
     :arg x: shape (n,).
-    :arg centre: :func:`median_of_others` of it; there are three different ones at most.
+    :arg centre: :func:`plumbline.statistics.median_of_others` of it; there are three different ones at most.
     '''
     x, result = np.asarray(x, dtype=float), np.empty(len(x))
     for value in np.unique(centre):

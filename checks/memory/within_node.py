@@ -1,0 +1,80 @@
+import shlex
+
+import numpy as np
+import reframe as rfm
+from plumbline import metrics, records, statistics, topology
+from plumbline.check import NativeCheck
+from plumbline.likwid import pin
+from reframe.core.builtins import parameter, run_after, variable
+
+#: Parameter -> (level that a part is measured in, parts that can be compared, at least).  Of two cores of a virtual machine one may
+#: share its own with somebody.
+PARTS = {'cores': ('L2', 3), 'caches': ('memory', 2), 'numa_domains': ('memory', 2)}
+
+
+@rfm.simple_test
+class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
+    '''Is one core, one last-level cache or one NUMA domain of the node slower than its fellows, each measured alone, by turns?
+
+    A core with half of its cache, or a domain that lacks a memory module, shows without any history.
+    '''
+
+    descr = 'Cores, caches and NUMA domains against their fellows'
+    source = 'hager2004, section 4: the vector triad, by a part of the node at a time'
+    program = 'triad'
+    threads = 'all'
+    of = parameter(list(PARTS))
+    tags = {'node', 'health', 'acceptance'}
+
+    #: How often each part has its turn.
+    #:
+    #: :type: :class:`int`
+    #: :default: ``3``
+    rounds = variable(int, value=3, loggable=False)
+
+    @run_after('setup')
+    def choose_parts(self):
+        self.level, least = PARTS[self.of]
+        self.parts = topology.parts(self.current_partition.processor, self.of, self.all_cpus)
+        if len(self.parts) < least:
+            self.leave_out(f"{len(self.parts)} {self.of.replace('_', ' ')} cannot be compared: {least} at least", f'of_median.{self.level}')
+        self.processes = self.rounds * len(self.parts)
+
+    @property
+    def cpus(self):
+        '''Those of a part: all parts have working sets of one size.'''
+        return max(self.parts, key=len)
+
+    @property
+    def samples_of_each(self):
+        return records.MIN_SAMPLES
+
+    def options(self):
+        return ['--variants', 'plain', '--size', self.elements(self.level, 32), '--block', '0.002']
+
+    def start(self, command):
+        commands = [['env', *(f'{key}={value}' for key, value in pin.omp_environment(part).items()), 'taskset', '-c', topology.cpu_list(part),
+                     *command[:1], '--threads', len(part), '--cpus', ','.join(map(str, part)), *command[1:]] for part in self.parts]
+        turns = ' '.join(f'{number}) exec {shlex.join(map(str, one))};;' for number, one in enumerate(commands))
+        self.plumbline['threads'] = self.threads
+        self.executable = 'sh'
+        self.executable_opts = ['-c', shlex.quote(f'case $((($0 - 1) % {len(self.parts)})) in {turns} esac'), '$process']
+        return commands[0]
+
+    def placing(self):
+        return super().placing()[2:]        # the CPUs are each part's own
+
+    def misplaced(self, record):
+        return records.check_placement(record, self.parts[record['process'] % len(self.parts)])
+
+    def _pooled(self, measurements):
+        '''A process for each part and round becomes a case for each part, in as many processes as there are rounds.'''
+        return super()._pooled([{**record, 'process': record['process'] // len(self.parts)} for record in measurements])
+
+    def evaluate(self):
+        rates = np.array([np.median(records.rate(record, 'bytes')) for record in metrics.kernels(self.measurements)])
+        shares = rates / statistics.median_of_others(rates)
+        worst = int(np.argmin(shares))
+        yield metrics.Metric('of_median', self.level, np.array([min(1.0, shares[worst])]),
+                             remark=f'the slowest has CPU {topology.cpu_list(self.parts[worst])}')
+        yield metrics.Metric('bandwidth', self.level, np.array([np.median(rates)]))
