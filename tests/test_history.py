@@ -1,6 +1,7 @@
 '''``plumbline history``: a step that lasts is found, dated and named; what goes away, chance and neighbours that are alike are not.'''
 
 import numpy as np
+import polars as pl
 import pytest
 from made_report import MACHINE, case, metric, result, write_report
 from scipy.signal import lfilter
@@ -184,7 +185,15 @@ def test_another_processor_is_left_out_and_said(tmp_path):
     fill(tmp_path, [2.0] * 8 + [1.0] * 8, machine=lambda number: {**MACHINE, 'cpu_model': 'Older CPU'} if number < 8 else MACHINE)
     found = history.read(tmp_path / 'archive')
     assert len(found.sessions) == 8 and found.strangers == {'Older CPU': 8}
+    assert archive.load_columns(archive.sessions(tmp_path / 'archive')[0], 'processor')['processor'].unique().to_list() == ['Older CPU']
     assert 'left out: 8 sessions on another processor, Older CPU' in run(tmp_path).output
+
+
+def test_the_processor_of_an_archive_that_has_no_column_for_it(tmp_path):
+    fill(tmp_path, [1.0])
+    path, = archive.sessions(tmp_path / 'archive')
+    pl.read_parquet(path, hive_partitioning=False).drop('processor').write_parquet(path)
+    assert archive.processor(path) == MACHINE['cpu_model']
 
 
 def test_a_session_that_lacks_a_subsystem_says_nothing_of_it(tmp_path):

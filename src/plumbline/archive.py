@@ -26,6 +26,7 @@ SCHEMA = pl.Schema({
     'partition': pl.String,
     'environ': pl.String,
     'hostname': pl.String,          # node names with commas; null if the test never ran
+    'processor': pl.String,         # its model; null if the test does not say
     'test': pl.String,              # ReFrame's unique name
     'check': pl.String,             # class name
     'display_name': pl.String,      # class name and parameters: the name that outlives a session
@@ -215,6 +216,10 @@ def load_columns(path, columns):
 
 def processor(path):
     '''The model of the processor that a session ran on; None where no test says.'''
+    known = load_columns(path, pl.col('processor').drop_nulls().first()).item()
+    if known:
+        return known
+    # Before it had a column of its own.
     told = pl.col('detail').str.json_path_match('$.machine.cpu_model').drop_nulls().first()
     return load_columns(path, told).item()
 

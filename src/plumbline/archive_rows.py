@@ -187,6 +187,7 @@ def case_rows(case, run, failed=frozenset(), told=None):
     base = {key: case.get(key) for key in _COPIED}
     base.update(test=case['unique_name'], check=check_of(case), display_name=case['name'],
                 run=run, fixture=bool(case.get('fixture')), hostname=_nodes(case, result),
+                processor=(result.get('machine') or {}).get('cpu_model'),
                 **{key: result.get(key) for key in ('timed_seconds', 'level', 'threads')},
                 **_times(case))
     ends = [_metric_row(metric) for metric in metrics] or list(_others_metrics(case))
