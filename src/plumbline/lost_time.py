@@ -51,6 +51,6 @@ def notes(lost, machine):
     '''
     quota = (machine or {}).get('cpu_quota')
     threads = max((record['threads'] for record in lost), default=1)
-    granted = [f"a cgroup grants {quota:g} CPUs to {threads} thread{'s' * (threads > 1)}"] if quota else []
+    granted = [f"a cgroup grants {quota:g} CPU{'s' * (quota != 1)} to {threads} thread{'s' * (threads > 1)}"] if quota else []
     return granted + [f'{cause} took {100 * share:.0f} % of the time of the threads'
                       for cause, share in causes(lost).items() if share >= WORTH_TELLING]
