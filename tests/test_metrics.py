@@ -1,12 +1,13 @@
 '''From records to judged metrics, by hand-computed numbers.'''
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from made_report import measurement
 
-from plumbline import evaluation, metrics, verdict
+from plumbline import check, evaluation, metrics, verdict
 from plumbline.errors import PlumblineError
 from plumbline.model import states
 from plumbline.references import Reference
@@ -89,6 +90,24 @@ def test_a_burst_in_every_fifth_sample_fails():
                                  for number, one in enumerate(steady)])
     judged = evaluation.judged(replace(pooled, reference=Reference((1.0, -0.15, 0.0)), reference_from='portable.yaml'))
     assert judged['value'] == pytest.approx(0.8, abs=0.005) and judged['verdict'] == 'FAIL', judged['reason']
+
+
+@pytest.mark.parametrize('shares, ruling', [((1.0, 0.98, 1.0), 'PASS'), ((0.99, 0.95, 1.0), 'PASS'), ((0.8, 0.79, 0.81), 'FAIL')])
+def test_an_interval_ends_where_there_is_nothing_beyond(shares, ruling):
+    '''Of few processes an interval reaches beyond 1, which no share does: that is no doubt about it.'''
+    pooled = evaluation._pooled([evaluation.Case(metrics.Metric('of_steady', None, [share]), processes=[{'process': n, 'n': 1, 'record': None}])
+                                 for n, share in enumerate(shares)])
+    judged = evaluation.judged(replace(pooled, reference=Reference((1.0, -0.15, 0.0)), reference_from='portable.yaml'))
+    assert judged['verdict'] == ruling, judged['reason']
+    assert judged['interval'][1] <= 1.0
+
+
+def test_what_all_threads_reach_together_is_not_judged_where_others_had_the_cpus():
+    lost = {'record': 'lost', 'schema': 1, 'threads': 2, 'elapsed': 1.0, 'throttled': 0, 'waited': 0.05, 'stolen': 0.3}
+    said = check.ProgramCheck.disturbed
+    assert said(SimpleNamespace(plumbline={'lost': [lost]})) == 'the threads had the CPUs for 0.82 of the time'
+    assert said(SimpleNamespace(plumbline={'lost': [lost | {'stolen': 0.1}]})) is None
+    assert said(SimpleNamespace(plumbline={'lost': []})) is None
 
 
 def test_what_must_not_be_judged_is_no_pass_although_it_has_a_reference():

@@ -1,14 +1,11 @@
 import numpy as np
 import reframe as rfm
-from plumbline import limits, lost_time, machine, metrics, records
+from plumbline import limits, machine, metrics, records
 from plumbline.check import NativeCheck
 from plumbline.model import probes
 
 #: Bits of a register of each stream; how wide the compiler makes `plain` is its choice.
 BITS = {'scalar': 64, 'simd128': 128, 'simd256': 256, 'simd512': 512}
-
-#: Share of the time that the threads must have had the CPUs for, so that what is missing can be the cores'.
-GRANTED = 0.9
 
 #: Rows of each thread's matrices: three of them are more than a second-level cache holds.
 ORDER = 600
@@ -33,8 +30,7 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def evaluate(self):
         group, = metrics.groups(self.measurements)
-        given = lost_time.time_given(self.plumbline['lost'])
-        unjudged = f'the threads had the CPUs for {given:.2f} of the time' if given is not None and given < GRANTED else None
+        unjudged = self.disturbed()
         most = max(record['threads'] for record in group)
         alone = {record['variant']: record for record in group if record['threads'] == 1}
         if 'dgemm' not in alone:

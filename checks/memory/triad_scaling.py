@@ -46,4 +46,5 @@ class triad_scaling(rfm.RunOnlyRegressionTest, NativeCheck):
             if n > 1 or len(group) == 1:
                 ratio = limits.paired_ratio(record, single, 'bytes') / n
                 factor, unjudged = probes.clock_ratio(single, record) if self.level == 'cache' else (1.0, None)
-                yield metrics.Metric('efficiency', 'all' if n == len(self.all_cpus) else f'{n}', ratio * factor, unjudged=unjudged)
+                yield metrics.Metric('efficiency', 'all' if n == len(self.all_cpus) else f'{n}', ratio * factor,
+                                     unjudged=unjudged or self.disturbed())

@@ -107,6 +107,11 @@ class ProgramCheck(OnNode):
         if text not in notes:
             notes.append(text)
 
+    def disturbed(self):
+        '''Why what only threads that all work at once can reach must not be judged; None where they had the CPUs to themselves.'''
+        given = lost_time.time_given(self.plumbline['lost'])
+        return f'the threads had the CPUs for {given:.2f} of the time' if given is not None and given < lost_time.GRANTED else None
+
     # --- hooks, in the order of the pipeline ---------------------------------------------------
 
     @run_after('init')

@@ -40,8 +40,12 @@ class Case:
 
     @property
     def summary(self):
-        return statistics.summary(self.metric.samples, [process['n'] for process in self.processes],
-                                  registry.find(self.metric.metric).noise)
+        entry = registry.find(self.metric.metric)
+        found = statistics.summary(self.metric.samples, [process['n'] for process in self.processes], entry.noise)
+        if entry.upper is None or not found.value <= entry.upper:
+            return found
+        low, high = found.interval
+        return replace(found, interval=(low, min(high, entry.upper)))       # beyond, there is nothing
 
     @property
     def leaf(self):

@@ -8,6 +8,9 @@ whatever reason, the quota included (``schedstat``); ``stolen``, taken by the hy
 #: What is lost to one cause is worth a remark from this share on; a quiet node loses less than one per cent.
 WORTH_TELLING = 0.02
 
+#: Share of the time that the threads must have had the CPUs for, so that what is missing can be the cores'.
+GRANTED = 0.9
+
 #: The cause that its owner can send away.
 OTHERS = 'other processes'
 
