@@ -196,6 +196,16 @@ def test_the_processor_of_an_archive_that_has_no_column_for_it(tmp_path):
     assert archive.processor(path) == MACHINE['cpu_model']
 
 
+def test_a_damaged_session_is_named_and_the_others_are_told(tmp_path):
+    fill(tmp_path, STEP)
+    archive.sessions(tmp_path / 'archive')[3].write_bytes(b'garbage')
+    done = run(tmp_path)
+    assert done.exit_code == 1 and 'worse since 2027-01-29' in done.output and 'cannot read the archive' in done.output
+    assert len(history.read(tmp_path / 'archive').sessions) == 19
+    options = ['--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path / 'page')]
+    assert 'worse since 2027-01-29' in CliRunner().invoke(app, ['report', *options]).output
+
+
 def test_a_session_that_lacks_a_subsystem_says_nothing_of_it(tmp_path):
     fill(tmp_path, STEP)
     only = case('Test9 %threads=one', plumbline=result(metric('of_limit.v0', 0.9, unit='1')))

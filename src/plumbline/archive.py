@@ -6,6 +6,7 @@ became of a test case that has no metrics is a row too: nothing may vanish on th
 '''
 
 import datetime
+import glob
 import io
 import json
 import os
@@ -176,7 +177,15 @@ def scan(root):
     :returns: ``polars.LazyFrame`` with the columns :data:`SCAN_SCHEMA`; empty if nothing is
         archived.  Filters on ``system`` and ``date`` skip files without opening them.
     '''
-    files = sorted(Path(root).glob('system=*/date=*/*.parquet'))
+    return _scan(_files(root))
+
+
+def _files(root, system='*'):
+    '''The files of the archive, oldest first.'''
+    return sorted(Path(root).glob(f'system={system}/date=*/*.parquet'), key=lambda path: path.name)
+
+
+def _scan(files):
     if not files:
         return pl.LazyFrame(schema=SCAN_SCHEMA)
     return pl.scan_parquet(
@@ -193,7 +202,7 @@ def sessions(root, system=None):
     :returns: list of paths; never empty.
     :raises PlumblineError: if nothing of this system is archived.
     '''
-    files = sorted(Path(root).glob('system=*/date=*/*.parquet'), key=lambda path: path.name)
+    files = _files(root)
     system = system or (files[-1].parts[-3].removeprefix('system=') if files else None)
     found = [path for path in files if path.parts[-3] == f'system={system}']
     if not found:
@@ -238,19 +247,15 @@ def load_session(root, session=None, system=None):
     :returns: ``polars.DataFrame`` with the columns :data:`SCAN_SCHEMA`, rows in order of running.
     :raises PlumblineError: if there is no such session, or if a file cannot be read.
     '''
-    rows = scan(root)
-    if system is not None:
-        rows = rows.filter(pl.col('system') == system)
+    files = _files(root, glob.escape(system) if system else '*')
+    path = next((path for path in reversed(files) if session in (None, path.stem)), None)
+    if path is None:
+        latest = f'the latest is {files[-1].stem}' if files else 'it is empty'
+        raise PlumblineError(f"{root}: no session {session or 'at all'} in the archive ({latest}); archive a run report first")
     try:
-        known = rows.select('session').unique().collect()['session'].sort()
-        chosen = known.last() if session is None and len(known) else session
-        if chosen not in known:
-            latest = f'the latest is {known.last()}' if len(known) else 'it is empty'
-            raise PlumblineError(f"{root}: no session {chosen or 'at all'} in the archive "
-                                 f'({latest}); archive a run report first')
-        return rows.filter(pl.col('session') == chosen).collect()
+        return _scan([path]).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise _damaged(root, error) from None
+        raise _damaged(path, error) from None
 
 
 def base_name(display_name):

@@ -30,13 +30,14 @@ def report(
     from rich.console import Console
     from plumbline import archive, report as pages
     from plumbline.analysis import history
+    from plumbline.report import history as courses
     if run_report is not None:
         if not run_report.exists():
             raise PlumblineError(f'{run_report}: nothing was measured: ReFrame writes no run report '
                                  'where no test ran; see its output, and what reframe -l selects')
         session = archive.archive(run_report, archive_root).stem
     rows = archive.load_session(archive_root, session)
-    losses = history.losses(archive_root, history.read(archive_root, rows['system'][0], until=rows['session'][0]))
+    losses = courses.losses(archive_root, history.read(archive_root, rows['system'][0], until=rows['session'][0]))
     page = pages.write(rows, destination, losses)
     console = Console(width=None if sys.stdout.isatty() else 120)
     pages.render(rows, console, losses)

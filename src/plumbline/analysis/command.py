@@ -49,7 +49,7 @@ def history(
         raise PlumblineError(f'{archive_root}: no such metric in the sessions of {found.system}; see the names with plumbline report')
     console = Console(width=None if sys.stdout.isatty() else 120)
     reports.render(found, *archived.courses(found), bool(metric or names), console)
-    losses = [] if metric or names else archived.losses(archive_root, found)
+    losses = [] if metric or names else reports.losses(archive_root, found)
     for text in losses:
         console.print(text, style='bold red', highlight=False, markup=False)
     raise typer.Exit(1 if losses else 0)

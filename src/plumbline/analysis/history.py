@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from plumbline import archive, compare, verdict
+from plumbline import archive, verdict
 from plumbline.analysis.archived import Key, pattern
+from plumbline.errors import PlumblineError
 from plumbline.model import changes, prediction, registry, states, subsystems
-from plumbline.report import history as report
 
 _COLUMNS = ['session', 'partition', 'environ', 'hostname', 'test', 'run', 'check', 'display_name', 'system', 'metric', 'name', 'subject',
             'value', 'unit', 'n', 'spread', 'interval_low', 'interval_high', 'state', 'states', 'expected', 'verdict', 'level', 'threads']
@@ -91,12 +91,14 @@ class History:
     :attr metrics: :class:`Key` -> :class:`Series`, sorted.
     :attr accepted: the sessions that the references of the last session are from.
     :attr strangers: dictionary of what other processors sessions ran on -> how many sessions; they are left out.
+    :attr damaged: what is wrong with the files that cannot be read.
     '''
     system: str
     sessions: list
     metrics: dict
     accepted: frozenset = frozenset()
     strangers: dict = field(default_factory=dict)
+    damaged: list = field(default_factory=list)
 
 
 def read(root, system=None, last=None, names='', metrics='', until=None):
@@ -106,35 +108,40 @@ def read(root, system=None, last=None, names='', metrics='', until=None):
     :arg last: only so many of the last sessions.
     :arg until: name of the last session that counts; by default that of the archive.
     :arg names: regular expression that is found in the display name of a test; :arg metrics: in the name of a metric.
-    :raises PlumblineError: if the archive is empty or damaged.
+    :raises PlumblineError: if the archive is empty.
     '''
     names, metrics = pattern(names, '-n'), pattern(metrics, '--metric')
     files = archive.sessions(root, system)
     system = files[-1].parts[-3].removeprefix('system=')
     files = [path for path in files if path.stem <= until] if until else files
-    files, strangers = _of_one_processor(files[-last:] if last else files)
+    files, strangers, damaged = _of_one_processor(files[-last:] if last else files)
     rows, accepted = defaultdict(list), set()
     for path in files:
         of_session = archive.final_rows(archive.load_columns(path, _COLUMNS)).filter(pl.col('metric').is_not_null()).to_dicts()
         for row in of_session:
             if names.search(row['display_name']) and metrics.search(row['name']) and 0 < (row['value'] or 0) < float('inf'):
                 rows[Key(row['partition'], row['environ'], archive.base_name(row['display_name']), row['name'])].append(row)
-        if path is files[-1]:
+        if path == files[-1]:
             accepted = {name for row in of_session for name in json.loads(row['expected'] or '{}').get('measured') or ()}
     found = {key: _series(rows[key]) for key in sorted(rows)}
     known = set().union(*(series.values for series in found.values()))
-    return History(system, [path.stem for path in files if path.stem in known], found, frozenset(accepted), strangers)
+    return History(system, [path.stem for path in files if path.stem in known], found, frozenset(accepted), strangers, damaged)
 
 
 def _of_one_processor(files):
-    '''The sessions of the processor that the last one ran on, and how many ran on which other.'''
-    ran_on = {path: archive.processor(path) for path in files}
+    '''The sessions of the processor that the last one ran on, how many ran on which other, and what cannot be read.'''
+    ran_on, damaged = {}, []
+    for path in files:
+        try:
+            ran_on[path] = archive.processor(path)
+        except PlumblineError as error:
+            damaged.append(str(error))
     present = next((name for name in reversed(ran_on.values()) if name), None)
     strangers = defaultdict(int)
     for name in ran_on.values():
         if name not in (present, None):
             strangers[name] += 1
-    return [path for path, name in ran_on.items() if name in (present, None)], dict(strangers)
+    return [path for path, name in ran_on.items() if name in (present, None)], dict(strangers), damaged
 
 
 def _series(rows):
@@ -196,13 +203,3 @@ def lasting(history):
     certain = subsystems.holm([one.step.chance for one in judged], changes.RATE)
     losses = [one for one, holds in zip(judged, certain) if holds and one.step.change <= -prediction.LEAST_LOSS]
     return sorted(losses, key=lambda one: one.step.chance)
-
-
-def losses(root, history):
-    '''Of each loss that has come to stay a sentence, with what of machine and software changed when it began.'''
-    return [report.lasting(one, _differences(root, history.system, one.before, one.begin)) for one in lasting(history)]
-
-
-def _differences(root, system, *sessions):
-    before, after = (archive.load_session(root, session, system) for session in sessions)
-    return [f"{label}: {', '.join(old) or 'none'} -> {', '.join(new) or 'none'}" for label, old, new in compare.state_changes(before, after)]

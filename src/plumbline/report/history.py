@@ -3,7 +3,8 @@
 from rich import box
 from rich.table import Table
 
-from plumbline import verdict
+from plumbline import archive, compare, verdict
+from plumbline.analysis.history import lasting
 from plumbline.model import changes
 
 from . import quantity
@@ -23,12 +24,20 @@ def when(session):
     return f'{session[:4]}-{session[4:6]}-{session[6:8]} {session[9:11]}:{session[11:13]}'
 
 
-def lasting(found, differences):
-    '''One loss that has come to stay, in a sentence.
+def losses(root, history):
+    '''Of each loss that has come to stay a sentence, with what of machine and software changed when it began.
 
-    :arg found: :class:`plumbline.analysis.history.Lasting`.
-    :arg differences: what of machine and software changed with it, texts.
+    :arg root: the archive's folder; :arg history: :class:`plumbline.analysis.history.History`.
     '''
+    return [_lasting(one, _differences(root, history.system, one.before, one.begin)) for one in lasting(history)]
+
+
+def _differences(root, system, *sessions):
+    before, after = (archive.load_session(root, session, system) for session in sessions)
+    return [f"{label}: {', '.join(old) or 'none'} -> {', '.join(new) or 'none'}" for label, old, new in compare.state_changes(before, after)]
+
+
+def _lasting(found, differences):
     changed = f"; changed with it: {'; '.join(differences)}" if differences else ''
     return (f'{found.course.name}, {found.course.kind}: {abs(found.step.change):.1%} worse since {when(found.begin)}, for {found.count} '
             f'sessions, by chance once in {1 / max(found.step.chance, 1e-12):,.0f}{changed}')
@@ -61,6 +70,7 @@ def _heading(history):
     yield f'{history.system}: {len(history.sessions)} sessions from {when(first)} to {when(last)}, {len(history.metrics)} metrics'
     for name, count in history.strangers.items():
         yield f'left out: {count} sessions on another processor, {name}'
+    yield from (f'left out: {text}' for text in history.damaged)
     accepted = sorted(history.accepted)
     if accepted:
         yield f'references of {len(accepted)} sessions, from {when(accepted[0])} to {when(accepted[-1])}'
