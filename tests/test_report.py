@@ -236,6 +236,11 @@ def test_the_first_five_lines_say_what_is_wrong(session, width):
     assert re.search(r"triad_memory all +bandwidth\.plain .*FAIL\n +\d+ is outside", first)
 
 
+@pytest.mark.parametrize("chance, said", [(0.0002, "once in 5,000"), (1e-9, "less than once in a million"), (0.0, "less than once in a million")])
+def test_odds(chance, said):
+    assert quantity.odds(chance) == said
+
+
 def test_what_took_the_cpus_stands_above_what_is_slow():
     quiet = {"record": "lost", "schema": 1, "threads": 2, "elapsed": 5.0, "throttled": 0, "waited": 0.02, "stolen": 0.0}
     cases = [sample.case(name, [sample.metric("of_limit.nt", 0.9)], threads="all", detail={"lost": [quiet | {"waited": waited}]})

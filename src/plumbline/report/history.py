@@ -40,7 +40,7 @@ def _differences(root, system, *sessions):
 def _lasting(found, differences):
     changed = f"; changed with it: {'; '.join(differences)}" if differences else ''
     return (f'{found.course.name}, {found.course.kind}: {abs(found.step.change):.1%} worse since {when(found.begin)}, for {found.count} '
-            f'sessions, by chance once in {1 / max(found.step.chance, 1e-12):,.0f}{changed}')
+            f'sessions, by chance {quantity.odds(found.step.chance)}{changed}')
 
 
 def render(history, courses, prior, chosen, console):

@@ -57,6 +57,11 @@ def percent(share):
     return f"{100 * share:.1f} %" if abs(share) < 0.995 else f"{100 * share:.0f} %"
 
 
+def odds(chance):
+    """A small probability as 'once in 5,200'; beyond a million the distributions are not known."""
+    return f"once in {1 / chance:,.0f}" if chance >= 1e-6 else "less than once in a million"
+
+
 def seconds(value):
     """A wall time, '7.3 s' or '4 min 05 s'."""
     if not known(value):

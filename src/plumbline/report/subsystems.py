@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from plumbline import verdict
 from plumbline.model import prediction, registry, subsystems
 
+from . import quantity
+
 #: No more are named: they would push away what is judged.
 MOST_NAMED = 8
 
@@ -90,7 +92,7 @@ def _judged(key, lines, score, failed, sees):
     sessions = len({session for member in score.members for session in member.measured})
     told = f"{abs(score.change):.1%} {'worse' if score.change < 0 else 'better'} than in {sessions} sessions"
     if failed:
-        told += f", by chance once in {1 / score.chance:.0f}; most of it: " + ", ".join(
+        told += f", by chance {quantity.odds(score.chance)}; most of it: " + ", ".join(
             f"{member.name} {_relative(member)}" for member in score.members[:3])
     return Subsystem(name, kind, verdict.FAIL if failed else verdict.PASS, told, **counts, change=score.change, sees=sees)
 
