@@ -302,6 +302,16 @@ def test_jacobi_is_judged_in_memory(run, programs):
     assert edge % 16 == 2 and 3 * 8 * edge**2 <= topology.last_level_share(cpuinfo(), [0]) / 4
 
 
+def test_jacobis_box_does_not_follow_what_is_ours_of_the_cache_today(measuring, tmp_path):
+    '''Sessions with 2, 4 and 36 MiB of L3 had edges of 98, 146 and 242, and rates that differed by 13 %.'''
+    place = measuring(tmp_path, PLUMBLINE_CAPACITY=f'L3={2**20 + 2**19}')
+    case, = place.reframe(*rfm.small(), '-n', 'jacobi_memory.*one', checks=rfm.REPOSITORY / 'checks/apps').cases().values()
+    rfm.assert_measured(case)
+    share = min(2**20, topology.last_level_share(cpuinfo(), [0]))
+    edge, = {record['size'] for record in case['plumbline']['records'] if record['role'] == 'kernel'}
+    assert edge == int((share / 4 / 24)**0.5 - 2) // 16 * 16 + 2
+
+
 def test_blocking_is_measured_against_plain(run, programs):
     left, found = left_by(run[0], 'jacobi_blocking')
     variants = programs.runnable('jacobi')

@@ -18,9 +18,12 @@ class jacobi_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     tags = {'health', 'acceptance'}
 
     def box(self):
-        '''(edge, planes): a cube, or longer, so that three planes take at most a quarter of a thread's cache.'''
+        '''(edge, planes): a cube, or longer, so that three planes take at most a quarter of a thread's cache.
+
+        Of a mebibyte of it, in every session: a box that follows what is ours of the cache today is another problem tomorrow.
+        '''
         points = self.elements('memory', 16)
-        share = topology.last_level_share(topology.reduced(self.current_partition.processor, self.ours()), self.cpus)
+        share = min(2**20, topology.last_level_share(self.current_partition.processor, self.cpus))
         edge = min(points ** (1 / 3), (share / 4 / THREE) ** 0.5)
         edge = max(0, int(edge) - 2) // 16 * 16 + 2     # the interior of a row: whole cache lines, and no padding
         return edge, -(-points // edge**2)
