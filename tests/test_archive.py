@@ -181,6 +181,14 @@ def test_tests_of_another_suite_keep_what_reframe_says_of_them(tmp_path):
     assert (row['metric'], row['verdict']) == (None, None)
 
 
+def test_performance_values_of_an_older_reframe_or_of_none(tmp_path):
+    old = of_another_suite(('Triad', [21000.0, 25000.0, -0.05, None, 'MB/s']), ('cut', [1.0]), ('odd', 'text'), ('none', [None, 1, 0, 0, 's']))
+    row, = archived(tmp_path, old)
+    assert (row['metric'], row['value'], row['verdict']) == ('Triad', 21000.0, 'PASS')
+    failed, end = archived(tmp_path, {**old, 'result': 'fail', 'fail_phase': 'performance', 'fail_reason': 'Triad is too low'})
+    assert (failed['verdict'], end['verdict']) == ('PASS', 'FAIL') and 'Triad is too low' in end['reason']
+
+
 def test_another_suite_has_a_report_and_a_history(tmp_path):
     for number, value in enumerate([100.0] * 8 + [80.0] * 4):
         path = write_report(tmp_path / 'r.json', [of_another_suite(('steps', [value + number % 2, 100, -0.5, None, 'ns/day', 'pass']))],

@@ -181,6 +181,15 @@ def test_a_session_in_which_all_failed_has_a_report(tmp_path):
     assert done.exit_code == 1 and 'it crashed' in done.output
 
 
+def test_metrics_of_several_environments_are_told_apart_and_names_are_no_markup(tmp_path):
+    for number in range(3):
+        cases = [case('Odd %x=[/bold]', plumbline=result(metric('bandwidth.v0', 1000.0)), environ=name) for name in ('gnu', 'clang')]
+        archive.archive(write_report(tmp_path / 'r.json', cases, start=1.8e9 + 86400 * number), tmp_path / 'archive')
+    done = run(tmp_path, 'bandwidth')
+    assert done.exit_code == 0, done.exception
+    assert 'Odd %x=[/bold] bandwidth.v0 gnu' in done.output and 'Odd %x=[/bold] bandwidth.v0 clang' in done.output
+
+
 def test_another_processor_is_left_out_and_said(tmp_path):
     fill(tmp_path, [2.0] * 8 + [1.0] * 8, machine=lambda number: {**MACHINE, 'cpu_model': 'Older CPU'} if number < 8 else MACHINE)
     found = history.read(tmp_path / 'archive')

@@ -83,9 +83,9 @@ def _others_metrics(case):
     '''The metrics of a test of another suite, which leaves ReFrame's performance variables only: rows with ReFrame's verdict.'''
     values = case.get('perfvalues')
     for key, entry in values.items() if 'plumbline' not in case and isinstance(values, dict) else ():
-        value, reference, lower, upper, unit, result = entry[:6]
-        if not isinstance(value, (int, float)):
+        if not isinstance(entry, list) or len(entry) < 5 or not isinstance(entry[0], (int, float)):
             continue
+        value, reference, lower, upper, unit, result = [*entry, None][:6]      # an older ReFrame has no result of each
         known = lower is not None or upper is not None
         ruling = verdict.FAIL if result == 'fail' else verdict.PASS if known else verdict.NO_REFERENCE
         name = key.split(':')[-1]

@@ -64,8 +64,8 @@ def found(measurements, sizes_of_topology):
 
 def disturbed(lost):
     '''Why the lost records say that the latencies are not the caches' alone; empty if they do not.'''
-    given = lost_time.time_given(lost)
-    if given is None or given >= TIME_GIVEN:
+    given = lost_time.too_little(lost, TIME_GIVEN)
+    if given is None:
         return ''
     return f'the threads had {100 * given:.0f} % of their time: others had the CPUs, and what is ours of the caches is not known'
 

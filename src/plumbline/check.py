@@ -109,8 +109,8 @@ class ProgramCheck(OnNode):
 
     def disturbed(self):
         '''Why what only threads that all work at once can reach must not be judged; None where they had the CPUs to themselves.'''
-        given = lost_time.time_given(self.plumbline['lost'])
-        return f'the threads had the CPUs for {given:.2f} of the time' if given is not None and given < lost_time.GRANTED else None
+        given = lost_time.too_little(self.plumbline['lost'], lost_time.GRANTED)
+        return None if given is None else f'the threads had the CPUs for {given:.2f} of the time'
 
     # --- hooks, in the order of the pipeline ---------------------------------------------------
 

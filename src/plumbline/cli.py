@@ -6,9 +6,9 @@ from typing import Annotated, Literal, Optional
 
 import typer
 
-from plumbline.references import command as references
 from plumbline.analysis import command as analysis
 from plumbline.errors import PlumblineError
+from plumbline.references import command as references
 from plumbline.settings import MODES, REPORTS
 from plumbline.sweep import command as sweep
 

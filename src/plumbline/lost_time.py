@@ -41,6 +41,12 @@ def time_given(lost):
     return max(0.0, 1 - sum(causes(lost).values()))
 
 
+def too_little(lost, least):
+    '''The share of :func:`time_given` where it is known, and below so much; else :obj:`None`.'''
+    given = time_given(lost)
+    return given if given is not None and given < least else None
+
+
 def time_left_by_quota(lost):
     '''Share of its threads' time that no cgroup's quota took, 0 .. 1; :obj:`None` if that cannot be read.'''
     throttled = _of_all(lost, 'throttled')

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -193,10 +193,9 @@ def lasting(history):
     found, (freedom, deviation) = courses(history)
     judged = []
     for course in found:
-        first = next((number for number, name in enumerate(course.sessions) if name in history.accepted), 0)
-        since = Course(course.name, course.kind, course.metrics, course.sessions[first:], course.values[first:])
-        before = max(subsystems.LEAST_SESSIONS, max((number + 1 for number, name in enumerate(since.sessions) if name in history.accepted),
-                                                    default=0))
+        accepted = [number for number, name in enumerate(course.sessions) if name in history.accepted] or [0]
+        first, before = accepted[0], max(subsystems.LEAST_SESSIONS, accepted[-1] + 1 - accepted[0])
+        since = replace(course, sessions=course.sessions[first:], values=course.values[first:])
         step = changes.step(since.values, (freedom, deviation), before)
         if step and since.sessions[-1] == history.sessions[-1]:
             judged.append(Lasting(since, step))

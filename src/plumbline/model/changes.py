@@ -115,7 +115,7 @@ def steps(values, prior, rate):
     from ruptures import KernelCPD
     deviation, _ = prediction.moderated(*scatter(values), prior)
     penalty = deviation**2 * np.log(values.size)
-    cuts = [0, *KernelCPD(kernel='linear', min_size=LASTING).fit(np.log(values)).predict(pen=penalty)]
+    chances, cuts = [], [0, *KernelCPD(kernel='linear', min_size=LASTING).fit(np.log(values)).predict(pen=penalty)]
     while len(cuts) > 2:
         parts = [values[begin:end] for begin, end in zip(cuts, cuts[2:])]
         chances = [step(part, prior).chance for part in parts]
@@ -124,7 +124,7 @@ def steps(values, prior, rate):
         del cuts[1 + int(np.argmax(chances))]
     levels = [float(np.mean(np.log(values[begin:end]))) for begin, end in zip(cuts, cuts[1:])]
     return [Step(begin, float(np.expm1(after - before)), chance)
-            for begin, before, after, chance in zip(cuts[1:-1], levels, levels[1:], chances if len(cuts) > 2 else ())]
+            for begin, before, after, chance in zip(cuts[1:-1], levels, levels[1:], chances)]
 
 
 def sees(size, prior, rate, before=LASTING):

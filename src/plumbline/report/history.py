@@ -2,12 +2,14 @@
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from plumbline import archive, compare, verdict
 from plumbline.analysis.history import lasting
-from plumbline.model import changes
+from plumbline.model import changes, prediction
 
 from . import quantity
+from .variance import labels
 
 #: Rows of the table of metrics; so few metrics are told session by session.
 MOST_ROWS, MOST_LISTED = 40, 3
@@ -54,7 +56,8 @@ def render(history, courses, prior, chosen, console):
     for text in _heading(history):
         console.print(text, highlight=False, markup=False)
     if chosen:
-        rows = [(f'{key.case} {key.metric}', series) for key, series in history.metrics.items()]
+        names = labels(history.metrics)
+        rows = [(Text(names[key]), series) for key, series in history.metrics.items()]
         console.print(_metrics(rows[:MOST_ROWS]))
         if len(rows) > MOST_ROWS:
             console.print(f'{len(rows) - MOST_ROWS} more metrics: choose with -n and a metric', highlight=False)
@@ -99,7 +102,8 @@ def _courses(courses, prior):
 def _numbers(values, prior):
     '''Number of sessions, scatter, and the step that would be seen, as texts.'''
     found, freedom = changes.scatter(values)
-    sees = changes.sees(len(values), (freedom + prior[0], max(found**0.5, 1e-4)), changes.RATE) if freedom else None
+    deviation, known = prediction.moderated(found, freedom, prior)
+    sees = changes.sees(len(values), (known, deviation), changes.RATE)
     return str(len(values)), quantity.percent(found**0.5) if freedom else '', quantity.percent(sees) if sees else ''
 
 
