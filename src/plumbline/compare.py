@@ -362,13 +362,13 @@ def _why_gone(change, after):
 
 def _told(frame):
     '''What state and software a side tells: label -> text -> the nodes that it was told of.'''
-    told = defaultdict(lambda: defaultdict(set))
+    told, measured = defaultdict(lambda: defaultdict(set)), {state.MACHINE[key] for key in state.MEASURED}
     for session in frame.partition_by('session', maintain_order=True):      # of a sweep: a node each
         runs = [runs[-1] for runs in lines.case_runs(session).values()]
         details = [{**lines.detail_of(run), **{key: run[0][key] for key in ('hostname', 'environ')}} for run in runs]
         nodes = {detail['hostname'] for detail in details if detail['hostname']}
         for label, values in [*state.machine_rows(details), *state.software_rows(details, lines.session_info(session))]:
-            for text, _ in values:
+            for text, _ in values if label not in measured else ():
                 told[label][text] |= nodes
     return told
 

@@ -27,6 +27,9 @@ MACHINE = {
     "clock_resolution": "clock resolution",
 }
 
+#: Of them what is measured anew each time: that it is not the same says nothing.
+MEASURED = ("clock_resolution",)
+
 
 def machine_rows(details):
     """Rows for the machine records of these results."""
