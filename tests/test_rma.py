@@ -1,5 +1,6 @@
 '''Remote gets: right results of every way, whatever is outstanding; what their curves tell; their checks and figures.'''
 
+import re
 import shutil
 import subprocess
 
@@ -380,7 +381,7 @@ def test_check_of_openshmem(mpi_programs, measuring_mpi, tmp_path):
     if mpi == 'openmpi':    # without a transport that OpenSHMEM can use
         cases = run_checks(place, mpi, 'shmem_pipeline.*shm', OMPI_MCA_spml='^ucx')
         assert [case['result'] for case in cases] == ['skip']
-        assert 'all - OpenSHMEM does not start here: No available spml components were found' in place.judge().out
+        assert re.search('all - OpenSHMEM does not start here: .*spml', place.judge().out, re.IGNORECASE)
 
 
 @two_cpus
