@@ -49,7 +49,7 @@ acceptance:  ## the same with the acceptance checks, for a machine that nobody h
 
 test:        ## run all tests
 	@$(SETUP) --for test $(SETUPFLAGS)
-	.venv/bin/python -m pytest -q tests
+	.venv/bin/python -m pytest -q -n auto --dist loadfile tests
 
 bench:       ## run Plumbline's benchmark of itself
 	@$(SETUP) $(SETUPFLAGS)

@@ -1,8 +1,11 @@
 '''What all tests share.'''
 
+import fcntl
 import functools
 import os
 import pathlib
+import shutil
+import tempfile
 
 import pytest
 import rfm
@@ -12,6 +15,50 @@ from native import KERNELS, Build
 from plumbline import toolchains
 
 
+# --- several processes of tests beside each other -----------------------------------------------------------------
+
+SHARED = pytest.StashKey[pathlib.Path]()
+
+
+def pytest_configure(config):
+    '''Every process of this test run knows one folder.'''
+    given = getattr(config, 'workerinput', {}).get('shared')
+    config.stash[SHARED] = pathlib.Path(given or tempfile.mkdtemp(prefix='plumbline-tests-'))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    node.workerinput['shared'] = str(node.config.stash[SHARED])
+
+
+def pytest_unconfigure(config):
+    if not hasattr(config, 'workerinput'):
+        shutil.rmtree(config.stash[SHARED])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    '''A test marked ``alone`` runs beside no other, nor do its fixtures: it waits for those that run, and the next wait for it.'''
+    folder = item.config.stash[SHARED]
+    with open(folder / 'gate', 'w') as gate, open(folder / 'tests', 'w') as tests:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        fcntl.flock(tests, fcntl.LOCK_EX if item.get_closest_marker('alone') else fcntl.LOCK_SH)
+        fcntl.flock(gate, fcntl.LOCK_UN)
+        return (yield)
+
+
+@pytest.fixture(scope='session')
+def shared(request):
+    '''Function (name) -> a folder that all processes of this test run share.'''
+    def folder(name):
+        path = request.config.stash[SHARED] / name
+        path.mkdir(exist_ok=True)
+        return path
+    return folder
+
+
+# --- what is built ------------------------------------------------------------------------------------------------
+
 @pytest.fixture(scope='session')
 def repository() -> pathlib.Path:
     '''The root of this clone.'''
@@ -19,25 +66,25 @@ def repository() -> pathlib.Path:
 
 
 @pytest.fixture(scope='session')
-def programs(tmp_path_factory) -> Build:
+def programs(shared) -> Build:
     '''The native programs as users get them.'''
-    return Build(tmp_path_factory.mktemp('programs'))
+    return Build(shared('programs'))
 
 
 @pytest.fixture(scope='session')
-def sanitized(tmp_path_factory) -> Build:
+def sanitized(shared) -> Build:
     '''The native programs under the address and undefined-behaviour sanitizers.'''
-    return Build(tmp_path_factory.mktemp('sanitized'), '-DPLUMBLINE_SANITIZE=address,undefined', targets=KERNELS)
+    return Build(shared('sanitized'), '-DPLUMBLINE_SANITIZE=address,undefined', targets=KERNELS)
 
 
 @pytest.fixture(scope='session')
-def llvm(tmp_path_factory):
+def llvm(shared):
     '''The programs with threads, built with clang, and with flang where it is.'''
     found = toolchains.toolchains()['llvm'].found()
     if not found:
         pytest.skip('clang is not there')
     fortran = [f"-DCMAKE_Fortran_COMPILER={found['ftn']}"] if found['ftn'] else ['-DPLUMBLINE_FORTRAN=OFF']
-    return Build(tmp_path_factory.mktemp('llvm'), f"-DCMAKE_C_COMPILER={found['cc']}", *fortran, targets=KERNELS)
+    return Build(shared('llvm'), f"-DCMAKE_C_COMPILER={found['cc']}", *fortran, targets=KERNELS)
 
 
 @pytest.fixture(scope='session')
@@ -57,9 +104,9 @@ def measuring(programs, built_already):
 
 
 @pytest.fixture(scope='session')
-def mpi_programs(tmp_path_factory):
+def mpi_programs(shared):
     '''Function (family) -> the MPI programs built with it, once; skips the test where it is not there.'''
-    return functools.cache(lambda mpi: MpiBuild(tmp_path_factory.mktemp(f'mpi-{mpi}'), mpi))
+    return functools.cache(lambda mpi: MpiBuild(shared(f'mpi-{mpi}'), mpi))
 
 
 @pytest.fixture(scope='session')
@@ -78,7 +125,6 @@ def measuring_mpi(mpi_programs, built_already, tmp_path_factory):
 
 
 @pytest.fixture(scope='session')
-def mpi_sanitized(tmp_path_factory):
+def mpi_sanitized(shared):
     '''The same under the address and undefined-behaviour sanitizers.'''
-    return functools.cache(lambda mpi: MpiBuild(tmp_path_factory.mktemp(f'sanitized-{mpi}'), mpi,
-                                                '-DPLUMBLINE_SANITIZE=address,undefined'))
+    return functools.cache(lambda mpi: MpiBuild(shared(f'sanitized-{mpi}'), mpi, '-DPLUMBLINE_SANITIZE=address,undefined'))

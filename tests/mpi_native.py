@@ -6,7 +6,7 @@ import tempfile
 
 import pytest
 import rfm
-from native import CPUS, SOURCE, Outcome, environment, needs, output_of
+from native import SOURCE, Outcome, configure, environment, make, needs
 
 from plumbline.mpi import environments
 from plumbline.mpi.families import families
@@ -90,11 +90,8 @@ class MpiBuild:
         needs('cmake', 'gcc')
         needs_mpi(mpi)
         self.folder, self.mpi = folder, mpi
-        ninja = ['-G', 'Ninja'] if shutil.which('ninja') else []
-        output_of('cmake', *ninja, f"-DCMAKE_C_COMPILER={MPIS[mpi]['cc']}", *options, '-S', source / 'mpi', '-B', folder,
-                  env=variables(mpi))
-        chosen = ['--target', *targets] if targets else []
-        output_of('cmake', '--build', folder, '--parallel', str(len(CPUS)), *chosen, env=variables(mpi))
+        configure(folder, f"-DCMAKE_C_COMPILER={MPIS[mpi]['cc']}", *options, '-S', source / 'mpi', env=variables(mpi))
+        make(folder, *targets, env=variables(mpi))
 
     def path(self, program):
         return self.folder / 'bin' / program

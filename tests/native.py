@@ -1,5 +1,7 @@
 '''Building and calling the native programs, for the tests.'''
 
+import contextlib
+import fcntl
 import os
 import pathlib
 import re
@@ -54,6 +56,28 @@ def output_of(*command, **options):
     return done.stdout
 
 
+@contextlib.contextmanager
+def _alone_in(folder):
+    '''Keep other processes of this test run from building in a folder.  Whoever comes second finds everything built.'''
+    with open(f'{folder}.lock', 'w') as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def configure(folder, *options, env):
+    '''``cmake`` for a build folder.'''
+    ninja = ['-G', 'Ninja'] if shutil.which('ninja') else []
+    with _alone_in(folder):
+        output_of('cmake', *ninja, *options, '-B', folder, env=env)
+
+
+def make(folder, *targets, env):
+    '''Build all targets of a folder, or some.'''
+    chosen = ['--target', *targets] if targets else []
+    with _alone_in(folder):
+        output_of('cmake', '--build', folder, '--parallel', str(len(CPUS)), *chosen, env=env)
+
+
 @dataclass
 class Outcome:
     '''How a program ended.'''
@@ -95,13 +119,11 @@ class Build:
     def __init__(self, folder, *options, source=SOURCE, targets=()):
         needs('cmake', 'cc')
         self.folder = folder
-        ninja = ['-G', 'Ninja'] if shutil.which('ninja') else []
-        output_of('cmake', *ninja, *options, '-S', source, '-B', folder, env=environment())
+        configure(folder, *options, '-S', source, env=environment())
         self.make(*targets)
 
     def make(self, *targets):
-        chosen = ['--target', *targets] if targets else []
-        output_of('cmake', '--build', self.folder, '--parallel', str(len(CPUS)), *chosen, env=environment())
+        make(self.folder, *targets, env=environment())
 
     def path(self, program):
         return self.folder / 'bin' / program

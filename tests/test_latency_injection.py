@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from native import CPUS, SOURCE, environment, needs, output_of
+from native import SOURCE, configure, environment, make, needs, output_of
 
 from plumbline.mpi import environments
 
@@ -73,19 +73,18 @@ class Mpi:
 
 
 @pytest.fixture(scope='session')
-def mpis(tmp_path_factory):
+def mpis(shared):
     '''Function of a family and a sanitizer -> :class:`Mpi`, built when first asked for.'''
     made = {}
 
     def get(family, sanitize=''):
         if (family, sanitize) not in made:
             needs('cmake')
-            folder = tmp_path_factory.mktemp(f'latency-{family}')
+            folder = shared(f"latency-{'-'.join(filter(None, (family, sanitize.replace(',', '-'))))}")
             mpi = Mpi(family, folder)
-            output_of('cmake', '-S', SOURCE / 'interpose', '-B', folder, '-DPLUMBLINE_INTERPOSE=latency',
-                      f"-DCMAKE_C_COMPILER={FOUND[family]['cc']}", f'-DPLUMBLINE_SANITIZE={sanitize}',
-                      env=mpi.environment())
-            output_of('cmake', '--build', folder, '--parallel', str(len(CPUS)), env=mpi.environment())
+            configure(folder, '-S', SOURCE / 'interpose', '-DPLUMBLINE_INTERPOSE=latency',
+                      f"-DCMAKE_C_COMPILER={FOUND[family]['cc']}", f'-DPLUMBLINE_SANITIZE={sanitize}', env=mpi.environment())
+            make(folder, env=mpi.environment())
             made[family, sanitize] = mpi
         return made[family, sanitize]
     return get

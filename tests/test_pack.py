@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from mpi_native import MPIS, every_mpi, mpirun, needs_mpi, variables
-from native import CPUS, SOURCE, needs, output_of
+from native import SOURCE, configure, make, needs, output_of
 
 from plumbline.mpi.families import families
 
@@ -29,9 +29,9 @@ class Library:
         needs_mpi(mpi)
         self.folder, self.mpi, self.sanitize = folder, mpi, sanitize
         flags = ['-DPLUMBLINE_C_FLAGS=-O1 -march=native'] if sanitize else []       # or the build takes too long
-        output_of('cmake', '-S', source, '-B', folder, f"-DCMAKE_C_COMPILER={MPIS[mpi]['cc']}",
-                  '-DPLUMBLINE_INTERPOSE=pack', f'-DPLUMBLINE_SANITIZE={sanitize}', *flags, env=variables(mpi))
-        output_of('cmake', '--build', folder, '--parallel', str(len(CPUS)), env=variables(mpi))
+        configure(folder, '-S', source, f"-DCMAKE_C_COMPILER={MPIS[mpi]['cc']}", '-DPLUMBLINE_INTERPOSE=pack',
+                  f'-DPLUMBLINE_SANITIZE={sanitize}', *flags, env=variables(mpi))
+        make(folder, env=variables(mpi))
         self.path = folder / 'lib/libplumbline_pack.so'
 
     def program(self, name, linked=False):
