@@ -10,6 +10,7 @@ import glob
 import io
 import json
 import os
+import re
 import uuid
 from pathlib import Path
 
@@ -140,7 +141,11 @@ def read(run_report_path):
     :returns: ``polars.DataFrame`` with the columns :data:`SCHEMA`.
     :raises PlumblineError: if the report is missing, corrupt or without any test case.
     '''
-    report = _read_report(run_report_path)
+    return frame_of(_read_report(run_report_path))
+
+
+def frame_of(report):
+    '''The same of a run report that has been read.'''
     session, started = session_name(report), _started(report['session_info'])
     rows = session_rows(report)
     for row in rows:
@@ -160,10 +165,22 @@ def archive(run_report_path, root):
     :raises PlumblineError: if the report is missing, corrupt or without any test case, or if the
         archive cannot be written; no half-written file is left.
     '''
-    frame = read(run_report_path)
+    return write(read(run_report_path), root)
+
+
+def write(frame, root):
+    '''Write one session into the archive.
+
+    :arg frame: what :func:`read` gives.
+    :returns: the path of the Parquet file.
+    :raises PlumblineError: if it cannot be written; no half-written file is left.
+    '''
     buffer = io.BytesIO()
     frame.write_parquet(buffer)
     first = frame.row(0, named=True)
+    for what, name in (('system', first['system']), ('session', first['session'])):
+        if not re.fullmatch(r'\w[\w.+-]*', name):
+            raise PlumblineError(f'{name!r} is no name of a {what}, which becomes a folder: letters, digits, "_", "-", "+" and "." only')
     path = (Path(root) / f"system={first['system']}" / f"date={first['started']:%Y-%m-%d}" /
             f"{first['session']}.parquet")
     _write(buffer.getvalue(), path)

@@ -49,6 +49,26 @@ def report(
     raise typer.Exit(pages.exit_status(rows, losses))
 
 
+@app.command('import')
+def import_perflogs(
+    perflogs: Annotated[Path, typer.Argument(help="folder of ReFrame's performance logs (SYSTEM/PARTITION/TEST.log)")],
+    archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
+):
+    '''What a site has measured with ReFrame before becomes history; the same logs may be read again, they have grown.'''
+    from plumbline import archive
+    from plumbline.perflogs import read
+    logs = read(perflogs)
+    frames = [archive.frame_of(report) for report in logs.reports]
+    for frame in frames:
+        archive.write(frame, archive_root)
+    for system in sorted({frame['system'][0] for frame in frames}):
+        of_system = [frame for frame in frames if frame['system'][0] == system]
+        print(f"{system}: {len(of_system)} sessions, {of_system[0]['started'][0]:%Y-%m-%d} to {of_system[-1]['started'][0]:%Y-%m-%d}, "
+              f"{sum(frame['metric'].count() for frame in of_system)} values")
+    for line in logs.left_out:
+        print(f'left out: {line}')
+
+
 @app.command()
 def compare(
     sessions: Annotated[Optional[list[str]], typer.Argument(

@@ -1,0 +1,165 @@
+'''ReFrame's performance logs (``handlers_perflog``, of ReFrame 4) as run reports: what a site has measured before it had this suite.
+
+A log has a line for each test case, or for each performance variable of one (``perflog_multiline``); its first line names the
+fields.  Which lines are of one run of ReFrame it does not say.  Here a run ends where a test case comes again, and where nothing
+ended for half a day.
+'''
+
+import csv
+import datetime
+import math
+import re
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import reframe.utility.sanity as sn
+from reframe.core.exceptions import SanityError
+
+from plumbline.errors import PlumblineError
+
+#: After so long without the end of a test, what comes is of another run: seconds.
+GAP = 12 * 3600
+
+#: How ReFrame writes that there is no value.
+_NOTHING = ('', 'null', 'None')
+_VALUE = '_value'
+
+
+@dataclass
+class Logs:
+    '''What a folder of performance logs holds.
+
+    :attr reports: one dictionary like ReFrame's run report for each run, oldest first.
+    :attr left_out: what could not be read, a line each.
+    '''
+    reports: list
+    left_out: list = field(default_factory=list)
+
+
+def read(folder):
+    '''All performance logs below a folder, those with older fields (``NAME.log.h0``) too.
+
+    :arg folder: ``perflogdir``, or ``basedir`` of the handler; below it ReFrame writes ``SYSTEM/PARTITION/TEST.log``.
+    :returns: :class:`Logs`.
+    :raises PlumblineError: if there is no line that can be read.
+    '''
+    left_out, cases = [], {}
+    files = sorted(path for path in Path(folder).glob('**/*.log*') if re.search(r'\.log(\.h\d+)?$', path.name) and path.is_file())
+    for path in files:
+        try:
+            for case in _cases(path):
+                _add(cases, case)
+        except _Unreadable as why:
+            left_out.append(f'{path}: {why}')
+    if not cases:
+        raise PlumblineError(f"{folder}: no performance log of ReFrame that can be read{': ' if left_out else ''}{'; '.join(left_out[:1])}; "
+                             'name the folder that --perflogdir or the configuration names (SYSTEM/PARTITION/TEST.log)')
+    return Logs([_report(system, run) for system, run in _runs(cases.values())], left_out)
+
+
+class _Unreadable(Exception):
+    '''The text says why.'''
+
+
+def _cases(path):
+    '''The test cases of a log, in its order: dictionaries as in a run report, with ``ended``, seconds since 1970.'''
+    try:
+        with open(path, encoding='utf-8', errors='replace', newline='') as stream:
+            first = stream.readline().rstrip('\r\n')
+            delimiter = re.search(r'\W', first)
+            names = first.split(delimiter.group()) if delimiter else []
+            if not {'result', 'perf_var'} & set(names) and not any(name.endswith(_VALUE) for name in names):
+                raise _Unreadable('its first line does not name the fields (a log of ReFrame 3?)')
+            lines = list(csv.reader(stream, delimiter=delimiter.group(), quoting=csv.QUOTE_NONE))
+    except OSError as error:
+        raise _Unreadable(error.strerror) from None
+    except csv.Error as error:
+        raise _Unreadable(str(error)) from None
+    for number, values in enumerate(lines, 2):
+        if len(values) != len(names):
+            raise _Unreadable(f'line {number} has {len(values)} fields, its first line names {len(names)}; what comes before is taken')
+        row = {name: None if value in _NOTHING else value for name, value in zip(names, values)}
+        if (case := _case(row, path)) is not None:
+            yield case
+
+
+def _case(row, path):
+    '''One line as a test case; None if it does not say when the test ended: it did not run.'''
+    ended = _ended(row)
+    name = row.get('display_name') or row.get('name') or row.get('unique_name') or path.name.partition('.log')[0]
+    if ended is None:
+        return None
+    case = {'name': name, 'unique_name': row.get('unique_name') or name, 'result': row.get('result') or 'pass', 'ended': ended,
+            'system': row.get('system') or path.parts[-3], 'partition': row.get('partition') or path.parts[-2],
+            'environ': row.get('environ'), 'job_nodelist': row['job_nodelist'].split(',') if row.get('job_nodelist') else None,
+            'fail_phase': row.get('fail_phase'), 'fail_reason': row.get('fail_reason'), 'perfvalues': dict(_values(row))}
+    if case['result'] == 'fail' and not case['fail_reason']:
+        case.update(fail_phase=case['fail_phase'] or 'performance or earlier', fail_reason='its log does not say why')
+    return case
+
+
+def _ended(row):
+    if seconds := _number(row.get('job_completion_time_unix')):
+        return seconds
+    try:
+        # Without its zone the time is that of the machine; these logs were written here.
+        return datetime.datetime.fromisoformat(row.get('job_completion_time') or '').timestamp()
+    except ValueError:
+        return None
+
+
+def _values(row):
+    '''The performance variables of a line, as in a run report: name -> [value, reference, lower, upper, unit, result].'''
+    named = [(row['perf_var'], 'perf')] if row.get('perf_var') else [(key.removesuffix(_VALUE),) * 2 for key in row if key.endswith(_VALUE)]
+    for name, prefix in named:
+        value, reference, lower, upper = (_number(row.get(f'{prefix}_{what}')) for what in ('value', 'ref', 'lower_thres', 'upper_thres'))
+        if value is not None:
+            yield name, [value, reference, lower, upper, row.get(f'{prefix}_unit'), _result(value, reference, lower, upper)]
+
+
+def _result(value, reference, lower, upper):
+    '''What ReFrame says of a value; the log has it of the whole test only.'''
+    if reference is None:
+        return 'pass'
+    try:
+        sn.evaluate(sn.assert_reference(value, reference, lower, upper))
+    except SanityError:
+        return 'fail'
+    return 'pass'
+
+
+def _number(text):
+    try:
+        number = float(text)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _add(cases, case):
+    '''Put a line to its test case: with ``perflog_multiline`` each variable has a line.'''
+    known = cases.setdefault((case['system'], case['partition'], case['environ'], case['name'], case['ended']), case)
+    known['perfvalues'] |= case['perfvalues']
+
+
+def _runs(cases):
+    '''Pairs (system, test cases), oldest run first.'''
+    last = {}
+    for case in sorted(cases, key=lambda case: case['ended']):
+        run = last.get(case['system'])
+        which = (case['partition'], case['environ'], case['name'])
+        if run is None or which in run['tests'] or case['ended'] - run['cases'][-1]['ended'] > GAP:
+            if run is not None:
+                yield case['system'], run['cases']
+            run = last[case['system']] = {'tests': set(), 'cases': []}
+        run['tests'].add(which)
+        run['cases'].append(case)
+    for system, run in last.items():
+        yield system, run['cases']
+
+
+def _report(system, cases):
+    '''A run of a system has the same name whenever its logs are read again.'''
+    started = cases[0]['ended']
+    return {'session_info': {'uuid': f'{zlib.crc32(system.encode()):08x}', 'time_start_unix': started}, 'runs': [{'testcases': cases}]}

@@ -1,0 +1,138 @@
+'''Performance logs that the real ReFrame writes, of a suite that is not ours, become sessions.'''
+
+import shutil
+
+import polars as pl
+import pytest
+import rfm
+
+from plumbline import archive
+
+SUITE = '''
+import reframe as rfm
+import reframe.utility.sanity as sn
+
+
+@rfm.simple_test
+class their_stream(rfm.RunOnlyRegressionTest):
+    size = parameter([10, 20])
+    rate = variable(float, value=12.5)
+    valid_systems, valid_prog_environs = ['*'], ['*']
+    executable = 'echo'
+    reference = {'*': {'copy': (12, -0.1, 0.1, 'GB/s')}}
+
+    @run_before('run')
+    def says(self):
+        self.executable_opts = [f'copy {self.rate} latency 3.25']
+
+    @sanity_function
+    def found(self):
+        return sn.assert_found('copy', self.stdout)
+
+    @performance_function('GB/s')
+    def copy(self):
+        return sn.extractsingle(r'copy (\\S+)', self.stdout, 1, float)
+
+    @performance_function('us')
+    def latency(self):
+        return sn.extractsingle(r'latency (\\S+)', self.stdout, 1, float)
+'''
+
+#: ReFrame's own configuration but for the log.
+SITE = '''
+site_configuration = {
+    'systems': [{'name': 'theirs', 'hostnames': ['.*'], 'partitions': [
+        {'name': 'batch', 'scheduler': 'local', 'launcher': 'local', 'environs': ['builtin']}]}],
+    'environments': [{'name': 'builtin'}],
+    'logging': [{
+        'perflog_multiline': %(multiline)s,
+        'handlers': [],
+        'handlers_perflog': [{
+            'type': 'filelog', 'prefix': '%%(check_system)s/%%(check_partition)s', 'level': 'info', 'basedir': '%(logs)s', 'append': True,
+            'format': '%(format)s',
+            'format_perfvars': '%%(check_perf_value)s|%%(check_perf_unit)s|%%(check_perf_ref)s|%%(check_perf_lower_thres)s|'
+                               '%%(check_perf_upper_thres)s|',
+        }]}]}
+'''
+IN_ONE_LINE = '%(check_result)s|%(check_job_completion_time)s|%(check_#ALL)s'
+BY_VARIABLE = ('%(check_result)s|%(check_job_completion_time_unix)s|%(check_system)s|%(check_partition)s|%(check_environ)s|%(check_name)s|'
+               '%(check_job_nodelist)s|%(check_perf_var)s|%(check_perf_value)s|%(check_perf_unit)s|%(check_perf_ref)s|'
+               '%(check_perf_lower_thres)s|%(check_perf_upper_thres)s')
+
+
+def logged(folder, form, rates=(12.5,)):
+    '''A workplace in which ReFrame has run the suite, once for each rate; its logs are in ``perflogs``.'''
+    place = rfm.Workplace(folder, config=folder / 'site.py')
+    (folder / 'suite.py').write_text(SUITE)
+    (folder / 'site.py').write_text(SITE % {'multiline': form is BY_VARIABLE, 'logs': folder / 'perflogs', 'format': form})
+    for rate in rates:
+        done = place.reframe('-r', '-S', f'rate={rate}', checks=folder / 'suite.py')
+        assert done.report, done.out
+    return place
+
+
+@pytest.mark.parametrize('form', [IN_ONE_LINE, BY_VARIABLE], ids=['in one line', 'by variable'])
+def test_runs_become_sessions(tmp_path, form):
+    place = logged(tmp_path, form, rates=(12.5, 12.4, 9.0))
+    done = place.plumbline('import', tmp_path / 'perflogs')
+    assert done.code == 0 and 'theirs: 3 sessions, ' in done.out and '12 values' in done.out
+    rows = archive.scan(place.folder / 'reports/archive').sort('session', 'display_name', 'name').collect()
+    found = rows.filter(pl.col('metric') == 'copy').select('display_name', 'value', 'unit', 'reference', 'verdict', 'partition', 'environ')
+    assert found.rows() == [(f'their_stream %size={size}', rate, 'GB/s', 12.0, verdict, 'batch', 'builtin')
+                            for rate, verdict in ((12.5, 'PASS'), (12.4, 'PASS'), (9.0, 'FAIL')) for size in (10, 20)]
+    assert set(rows.filter(pl.col('metric') == 'latency')['verdict']) == {'NO REFERENCE'}
+    table = place.plumbline('history', 'copy')
+    assert table.code == 0 and '12.5 GB/s' in table.out and '9.00 GB/s' in table.out
+    again = place.plumbline('import', tmp_path / 'perflogs')
+    assert again.out == done.out and len(archive.sessions(place.folder / 'reports/archive')) == 3
+
+
+def test_what_cannot_be_read_is_named(tmp_path):
+    place = logged(tmp_path, IN_ONE_LINE)
+    folder = tmp_path / 'perflogs/theirs/batch'
+    log, = folder.glob('*.log')
+    (folder / 'old.log').write_text('2019-11-23T03:01:35|reframe 2.21|Stream on theirs:batch using builtin|copy=12.5|ref=12\n')
+    (folder / 'empty.log').touch()
+    shutil.copy(log, folder / f'{log.name}.h0')
+    with open(log, 'a') as stream:
+        stream.write('pass|2026-11-')       # the disk was full
+    done = place.plumbline('import', tmp_path / 'perflogs')
+    assert done.code == 0 and '4 values' in done.out
+    assert 'its first line does not name the fields (a log of ReFrame 3?)' in done.line('old.log')
+    assert 'its first line does not name the fields' in done.line('empty.log')
+    assert 'line 4 has 2 fields, its first line names' in done.line(f'{log.name}: ')
+
+
+def test_no_log_at_all_is_an_error(tmp_path):
+    place = rfm.Workplace(tmp_path / 'place')
+    for folder in (tmp_path / 'nowhere', tmp_path):
+        done = place.plumbline('import', folder)
+        assert done.code == 2 and done.out.count('\n') == 1
+        assert 'no performance log of ReFrame that can be read; name the folder' in done.out
+
+
+def test_a_test_that_ends_half_a_day_later_is_of_another_run(tmp_path):
+    folder = tmp_path / 'logs/theirs/batch'
+    folder.mkdir(parents=True)
+    lines = ['result|job_completion_time_unix|name|environ|copy_value|copy_unit|copy_ref|copy_lower_thres|copy_upper_thres']
+    lines += [f'pass|{1.7e9 + 3600 * hours}|{name}|gnu|1.5|GB/s|null|null|null' for hours, name in ((0, 'a'), (11, 'b'), (23.5, 'c'), (24, 'a'))]
+    lines += ['fail|null|d|gnu|null|GB/s|null|null|null']       # it did not run
+    (folder / 'a.log').write_text('\n'.join(lines) + '\n')
+    place = rfm.Workplace(tmp_path / 'place')
+    assert '2 sessions' in place.plumbline('import', tmp_path / 'logs').line('theirs: ')
+    rows = archive.scan(place.folder / 'reports/archive').sort('session', 'display_name').select('session', 'display_name').collect()
+    assert rows.group_by('session', maintain_order=True).agg('display_name')['display_name'].to_list() == [['a', 'b'], ['a', 'c']]
+
+
+@pytest.mark.parametrize('system', ['../../../escaped', 'a/b', '', '.'])
+def test_a_name_from_a_log_is_no_path(tmp_path, system):
+    folder = tmp_path / 'logs/theirs/batch'
+    folder.mkdir(parents=True)
+    (folder / 'a.log').write_text(f'result|job_completion_time_unix|system|name|copy_value\npass|1.7e9|{system}|a|1.5\n')
+    place = rfm.Workplace(tmp_path / 'place')
+    done = place.plumbline('import', tmp_path / 'logs')
+    if system:
+        assert done.code == 2 and f"{system!r} is no name of a system" in done.out
+    else:
+        assert 'theirs: 1 sessions' in done.out     # the folder has its name
+    assert {path.name for path in tmp_path.rglob('system=*')} <= {'system=theirs'}
