@@ -203,7 +203,8 @@ def test_a_large_slurm(great_slurm, tmp_path):
     assert name == system['name'] == 'great_cluster'
     assert list(found) == ['cpu', 'gpu_a100', 'mixed', 'quick']
     assert {(one['scheduler'], one['launcher']) for one in found.values()} == {('slurm', 'srun')}
-    assert found['cpu']['access'] == ['--partition=cpu', '--exclusive'] and found['cpu']['time_limit'] == '2d'
+    assert found['cpu']['access'] == ['--partition=cpu', '--exclusive'] and 'time_limit' not in found['cpu']
+    assert 'longest job: 2d' in text
     assert found['cpu']['descr'] == '100 nodes c[001-100]: 256 CPUs (2 sockets x 64 cores x 2 threads), 502.9 GiB'
     assert found['gpu_a100']['access'][0] == '--partition=gpu.a100'
     assert found['mixed']['access'][-1] == '--constraint=icelake' and 'time_limit' not in found['mixed']
@@ -231,7 +232,8 @@ def test_pbs(here, tmp_path):
     name, text = detect.site_file()
     system, found, _ = understood(text, tmp_path)
     assert name == 'pbs01' and list(found) == ['workq', 'gpu']
-    assert found['workq']['descr'] == '3 nodes cn[01-03]: 64 CPUs, 251 GiB' and found['workq']['time_limit'] == '1d'
+    assert found['workq']['descr'] == '3 nodes cn[01-03]: 64 CPUs, 251 GiB'
+    assert 'longest job: 1d' in text and 'time_limit' not in found['workq']
     assert found['gpu']['descr'] == '1 node gn01: 128 CPUs, 503 GiB, 4 GPUs'
     assert found['gpu']['access'] == ['-q gpu', '-l place=excl']
     assert {name: one['extras']['cpus'] for name, one in found.items()} == {'workq': 64, 'gpu': 128}

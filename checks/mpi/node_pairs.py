@@ -21,16 +21,13 @@ class node_pairs(rfm.RunOnlyRegressionTest, MpiCheck):
     transport = 'default'
     ranks = 1
     nodes = 0
+    LASTS = '30m'
 
     #: Bytes of the messages that latency and bandwidth are taken from.
     small, large = variable(int, value=8, loggable=False), variable(int, value=2**20, loggable=False)
 
     #: What a sample of one round takes at least, seconds.
     round_seconds = variable(float, value=0.001, loggable=False)
-
-    @run_after('init')
-    def allow_for_many_rounds(self):
-        self.time_limit = '30m'
 
     def options(self):
         rounds = self.nodes - 1 + self.nodes % 2

@@ -19,10 +19,9 @@ class topology(rfm.RunOnlyRegressionTest, Job):
     descr = 'Topology of a compute node, by a job'
     tags = {'topology'}
     sourcesdir = None
-    time_limit = '5m'
+    LASTS = '5m'
     executable = sys.executable
     executable_opts = ['-m', 'plumbline.detect.node']
-    exclusive_access = True
     partition = parameter(partition.name for partition in runtime().system.partitions)
 
     #: Write the topology anew where it is not as it was, instead of failing.

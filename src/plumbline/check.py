@@ -266,6 +266,8 @@ class ProgramCheck(OnNode):
 class NativeCheck(ProgramCheck):
     '''Base plugin of the checks of one process: a check sets ``threads`` (``one``, ``all``, or a parameter of both).'''
 
+    NEEDS = '+openmp'
+
     #: The native programs of the environment.
     programs = fixture(native_programs, scope='environment')
 
@@ -314,10 +316,6 @@ class NativeCheck(ProgramCheck):
     def agreement(self, level, threads):
         '''Our limit streams over likwid-bench's best, the two run by turns, of each repeat.'''
         return []
-
-    @run_after('init')
-    def needs_openmp(self):
-        self.valid_prog_environs = ['+openmp']
 
     def start(self, command):
         '''Place the threads; the command as it is run.'''

@@ -85,7 +85,6 @@ class first_look(rfm.RunOnlyRegressionTest, Job):
     valid_systems = ['*']
     valid_prog_environs = ['*']
     sourcesdir = None
-    time_limit = '10m'
     programs = fixture(native_programs, scope='environment')
     executable = 'sh'
     executable_opts = ['first_look.sh']
@@ -131,6 +130,10 @@ class FileSystemCheck(NativeCheck):
     #: :type: :class:`int`
     #: :default: ``45``
     seconds = variable(int, value=45, loggable=False)
+
+    @property
+    def shares(self):
+        return f'files-{self.file_system}'
 
     @run_after('setup')
     def choose_file_system(self):

@@ -2,15 +2,25 @@
 
 import os
 
+from reframe.core.backends import getlauncher
 from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import SanityError
 from reframe.core.pipeline import RegressionTestPlugin
+from reframe.core.runtime import runtime
 
 from plumbline import ended, settings
+from plumbline.mpi.launch import MPIRUN, SRUN
 
 #: What the job script writes after the program, with the exit code.  With
 #: ``general/trap_job_errors`` it has stopped before, at the first command that failed.
 ENDED = 'plumbline: the job ended with'
+
+
+def measured_partitions():
+    '''``valid_systems`` of what measures: partitions without a scheduler only where there are no others.'''
+    partitions = runtime().system.partitions
+    chosen = [part for part in partitions if part.scheduler.registered_name != 'local' or settings.TO_BE_MEASURED in part.features]
+    return [part.fullname for part in chosen] if 0 < len(chosen) < len(partitions) else ['*']
 
 
 class Job(RegressionTestPlugin):
@@ -19,6 +29,12 @@ class Job(RegressionTestPlugin):
     #: Whether what runs is there for others to run.
     builds = False
 
+    #: The environments that the test is for (``valid_prog_environs``), unless its class or the command line says.
+    NEEDS = '*'
+
+    #: Its ``time_limit``, where neither its partition nor the command line has one.
+    LASTS = '10m'
+
     #: How many times the program is started, one process after the other.  What differs from process to process (pages, the
     #: place of the stack, the state of the machine) is more than what differs within one, so no number of rounds in one process
     #: tells how sure a value is.  Of a fixture, and of a program that is one measurement in itself, one.
@@ -26,6 +42,27 @@ class Job(RegressionTestPlugin):
     #: :type: :class:`int`
     #: :default: ``1``
     processes = variable(int, value=1, loggable=False)
+
+    @run_after('init')
+    def run_anywhere(self):
+        '''A plugin cannot give values to a test's own variables in its body.  What a fixture was given (one partition, one
+        environment), what its class says and what the command line says stays.'''
+        if not hasattr(self, 'valid_systems'):
+            self.valid_systems = measured_partitions()
+        if not hasattr(self, 'valid_prog_environs'):
+            self.valid_prog_environs = [self.NEEDS]
+
+    @run_after('setup')
+    def end_in_time(self):
+        if self.time_limit is None and self.current_partition.time_limit is None:
+            self.time_limit = self.LASTS
+
+    @run_after('setup')
+    def keep_the_node(self):
+        '''What somebody else runs on the node would be measured as well.  A partition whose scheduler refuses that has the extra
+        ``exclusive: False``.'''
+        if not self.builds and self.current_partition.extras.get('exclusive', True):
+            self.exclusive_access = True
 
     @run_after('init')
     def do_not_wait_forever(self):
@@ -51,8 +88,11 @@ class Job(RegressionTestPlugin):
     @run_before('run')
     def leave_binding_to_us(self):
         '''likwid-pin, OpenMP or taskset bind, within all CPUs of the task.'''
-        if self.current_partition.launcher_type.registered_name == 'srun':
+        launcher = self.current_partition.launcher_type.registered_name
+        if launcher in SRUN:
             self.job.launcher.options += ['--cpu-bind=none']
+        elif launcher in MPIRUN:        # it is the MPI's, which a program without MPI need not have
+            self.job.launcher = getlauncher('local')()
 
     @run_before('run')
     def tell_the_end(self):
@@ -65,6 +105,17 @@ class Job(RegressionTestPlugin):
         '''A job whose node fails has failed.  Slurm would run it again, on another node, without a word.'''
         if self.by_slurm():
             self.job.options += ['--no-requeue']
+
+    @property
+    def shares(self):
+        '''What of the machine the test shares with tests on other nodes, in one word; None where its nodes are all it uses.'''
+        return None
+
+    @run_before('run')
+    def one_at_a_time(self):
+        '''Tests that share something run one after the other, also where ReFrame has many in the queue.'''
+        if self.by_slurm() and self.shares:
+            self.job.options += [f'--job-name=plumbline-{self.shares}', '--dependency=singleton']
 
     def by_slurm(self):
         '''Whether the jobs of this partition are Slurm's.'''

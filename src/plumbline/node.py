@@ -34,13 +34,6 @@ class OnNode(Job):
     #: :default: ``0``
     memory_bytes = variable(int, value=0, loggable=False)
 
-    # A plugin cannot give values to a test's own variables in its body.
-    @run_after('init')
-    def run_anywhere(self):
-        self.valid_systems = ['*']
-        self.sourcesdir = None
-        self.time_limit = '10m'
-
     @run_after('setup')
     def choose_cpus(self):
         '''One hardware thread of each core that may be used, chip by chip.'''

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import shlex
-import shutil
 import sys
 
 import reframe as rfm
@@ -30,7 +29,7 @@ class built_programs(rfm.RegressionTest, Job, special=True):
     build_system = 'CMake'
     build_locally = False
     sourcesdir = None
-    time_limit = '20m'
+    LASTS = '20m'
     executable_opts = ['--list']
     builds = True
 
@@ -58,7 +57,9 @@ class built_programs(rfm.RegressionTest, Job, special=True):
         self.build_system.builddir = 'build'
         self.build_system.flags_from_environ = True
         self.build_system.max_concurrency = min(16, self.current_partition.processor.num_cpus or 4)
-        self.build_system.config_opts = ['-G Ninja'] if shutil.which('ninja') else []
+        self.build_job.num_cpus_per_task = self.build_system.max_concurrency
+        # Looked for where it is built; the login node may have what the nodes have not.
+        self.build_system.config_opts = ['$(command -v ninja > /dev/null && echo -G Ninja)']
         self.prebuild_cmds = [self._try_compilers()]
 
     def _try_compilers(self):

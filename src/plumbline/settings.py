@@ -40,11 +40,16 @@ CAPACITY = os.environ.get('PLUMBLINE_CAPACITY') or 'measured'
 #: What the scheduler calls this node; its host name may be another one.
 NODE = os.environ.get('SLURMD_NODENAME') or socket.gethostname()
 
-#: Measurements never overlap, and a failure is only final after it was measured again.  (Once: in a second retry
-#: ReFrame 4.10.4 no longer finds the fixtures that passed, and skips the test.)  Warnings stop the run: of a check file
-#: that cannot be loaded ReFrame only warns, and passes with what is left.  (It warns of ``-S samples=10`` as well, which
-#: the fixtures do not have: write ``-S triad_memory.samples=10``.)
-MEASURE = ['--exec-policy=serial', '--max-retries=1', '--warn-as-error']
+#: A failure is only final after it was measured again.  (Once: in a second retry ReFrame 4.10.4 no longer finds the
+#: fixtures that passed, and skips the test.)  Warnings stop the run: of a check file that cannot be loaded ReFrame only
+#: warns, and passes with what is left.  (It warns of ``-S samples=10`` as well, which the fixtures do not have: write
+#: ``-S triad_memory.samples=10``.)
+MEASURE = ['--max-retries=1', '--warn-as-error']
+
+#: One test after the other.  Slurm gives each job nodes of its own, and lets those wait that share something else
+#: (``Job.shares``), so ReFrame may have many in its queue; what shares the machine that ReFrame runs on must not overlap.
+ONE_BY_ONE = ['--exec-policy=serial']
+_KEEPS_APART = ('slurm', 'squeue')
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,9 @@ _FORMER_NAMES = {'health': 'daily'}
 #: How long a job may wait for its start, in ReFrame's form (``max_pending_time``): a nightly run is over before the next one.
 #: ``-S max_pending_time=3d`` says otherwise.
 MAX_PENDING_TIME = '12h'
+
+#: Feature of a partition without a scheduler that is measured although there are others; else it is taken for a login node.
+TO_BE_MEASURED = 'measured'
 
 #: For these reasons Slurm lets a job wait until somebody mends something: it is cancelled, and the reason is told.
 _WAITS_IN_VAIN = [
@@ -189,10 +197,15 @@ def representative(systems, environments):
 def _modes(systems, environments):
     ''':data:`MODES` as ReFrame takes them.'''
     one_of_each = [f"-p '^({'|'.join(map(re.escape, representative(systems, environments)))})$'"]
-    options = {name: [*mode.options, *([] if mode.every_environment else one_of_each), *MEASURE]
-               for name, mode in MODES.items()}
-    options |= {former: options[name] for former, name in _FORMER_NAMES.items()}
-    return [{'name': name, 'options': chosen} for name, chosen in options.items()]
+    modes = {**MODES, **{former: MODES[name] for former, name in _FORMER_NAMES.items()}}
+    schedulers = {system['name']: {part['scheduler'] for part in system['partitions']
+                                   if part['scheduler'] != 'local' or TO_BE_MEASURED in part.get('features', ())} for system in systems}
+    apart = [name for name, found in schedulers.items() if found and found <= set(_KEEPS_APART)]
+
+    def of(mode, *further):
+        return [*mode.options, *([] if mode.every_environment else one_of_each), *MEASURE, *further]
+    return [*({'name': name, 'options': of(mode, *ONE_BY_ONE)} for name, mode in modes.items()),
+            *({'name': name, 'options': of(mode), 'target_systems': apart} for name, mode in modes.items() if apart)]
 
 
 def site(systems, environments):

@@ -10,7 +10,7 @@ import shutil
 from ClusterShell.NodeSet import NodeSet
 
 from plumbline.detect.commands import NoAnswer, ask_json
-from plumbline.detect.site import SEVERAL_KINDS, Entry, Found, Partition, duration, name_of, remark, several
+from plumbline.detect.site import SEVERAL_KINDS, Entry, Found, Partition, name_of, remark, several, time_limit
 
 _DOWN = {'down', 'offline', 'state-unknown'}
 
@@ -98,12 +98,12 @@ def _partition(name, queue, vnodes, nodes):
 
 
 def _time_limit(queue):
-    '''The longest job, as ReFrame writes it; None for no limit.'''
+    '''The longest job, seconds; None for no limit.'''
     found = re.fullmatch(r'(\d+):(\d+):(\d+)', str(queue.get('resources_max', {}).get('walltime', '')))
     if not found:
         return None
     hours, minutes, seconds = map(int, found.groups())
-    return duration((hours * 60 + minutes) * 60 + seconds)
+    return (hours * 60 + minutes) * 60 + seconds
 
 
 def detect():
@@ -131,7 +131,7 @@ def detect():
         seen[str(vnodes)] = name
         partition, cpus = _partition(name_of(name, [known.name for known in partitions]), name, vnodes, nodes)
         limit = _time_limit(queue)
-        partition.entries += [Entry('time_limit', limit)] if limit else []
+        partition.entries += [time_limit(limit)] if limit else []
         partition.entries += [Entry('extras', {'cpus': cpus}, 'CPUs that the topology job asks for')] if cpus else []
         partitions.append(partition)
     server = answer.get('pbs_server', '').partition('.')[0]

@@ -89,6 +89,20 @@ def duration(count):
     return ''.join(f'{number}{unit}' for number, unit in parts if number) or '0s'
 
 
+#: Seconds that the longest of our jobs asks for by itself.
+LONGEST_JOB = 1800
+
+
+def time_limit(longest):
+    '''What a site file says of the longest job of a partition: jobs ask for ``time_limit``, so only what is short is one.
+
+    :arg longest: seconds.
+    '''
+    if longest < LONGEST_JOB:
+        return Entry('time_limit', duration(longest), f'the longest check asks for {duration(LONGEST_JOB)}: more than a job may have')
+    return remark(f'longest job: {duration(longest)}')
+
+
 def _comment(text, indent):
     '''A remark as lines of comments; whatever is in it cannot end the comment.'''
     words, lines = re.sub(r'[\x00-\x1f\x7f]', ' ', text).split(), ['#']

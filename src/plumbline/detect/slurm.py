@@ -12,11 +12,8 @@ from dataclasses import dataclass, field
 from ClusterShell.NodeSet import NodeSet, NodeSetException
 
 from plumbline.detect.commands import NoAnswer, ask
-from plumbline.detect.site import SEVERAL_KINDS, Entry, Found, Partition, duration, name_of, remark, several
+from plumbline.detect.site import SEVERAL_KINDS, Entry, Found, Partition, duration, name_of, remark, several, time_limit
 from plumbline.topology import bytes_text
-
-#: Builds ask for as much.
-LONGEST_JOB = 20 * 60
 
 # Partition, with * for the default; state; time limit; nodes allocated/idle/other/total; CPUs; sockets:cores:threads;
 # memory (MB); features; generic resources; names.
@@ -186,8 +183,7 @@ def _partition(queue, name, scheduler, supersets):
     lines += _access(queue)
     limit = seconds(queue.limit)
     if limit is not None:
-        short = f'the build asks for {duration(LONGEST_JOB)}: more than a job may have' if limit < LONGEST_JOB else ''
-        lines.append(Entry('time_limit', duration(limit), short))
+        lines.append(time_limit(limit))
     return partition
 
 

@@ -37,6 +37,7 @@ class ImbCheck(MpiCheck):
     program = 'pingpong'
     samples = 10
     processes = 1       # runs of IMB are what is repeated
+    LASTS = '20m'       # all of them
 
     # It is IMB's messages that are looked at, not those of our PingPong.
     counts_messages = False
@@ -67,10 +68,6 @@ class ImbCheck(MpiCheck):
     def cpus(self):
         '''The CPU of each rank; of all, an even number, because our PingPong needs pairs.'''
         return self.all_cpus[:len(self.all_cpus) // 2 * 2] if self.ranks == 'all' else self.all_cpus[:int(self.ranks)]
-
-    @run_after('init')
-    def allow_for_all_runs(self):
-        self.time_limit = '20m'
 
     @run_after('setup', always_last=True)
     def find_imb(self):

@@ -8,7 +8,7 @@ from plumbline.check import ProgramCheck
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.mpi import loopback, placement
 from plumbline.mpi.families import Settings, family_of, obituary
-from plumbline.mpi.launch import EnvironmentLauncher
+from plumbline.mpi.launch import EnvironmentLauncher, own_words
 from plumbline.mpi.nodes import nodes_of
 from plumbline.mpi.programs import mpi_programs
 
@@ -39,7 +39,7 @@ class MpiJob:
         self.num_tasks_per_node = self.num_tasks // self.nodes
         self.num_cpus_per_task = 1
         cpus = self.cpus[:self.num_tasks_per_node]
-        words = self.current_environ.extras.get('launcher')
+        words = own_words(self.current_environ, self.current_partition)
         if words:
             self.job.launcher = EnvironmentLauncher(words)
             ours = self.family.start + (self.family.nodes if self.nodes > 1 else Settings())
@@ -64,6 +64,8 @@ class MpiCheck(MpiJob, ProgramCheck):
     the MPI chooses, or a parameter of them), and defines ``options()`` and ``evaluate()``.
     '''
 
+    NEEDS = '+mpi'
+
     #: The MPI programs of the environment.
     programs = fixture(mpi_programs, scope='environment')
 
@@ -78,10 +80,6 @@ class MpiCheck(MpiJob, ProgramCheck):
 
     #: Whether ``bytes`` of its records are bytes of messages, all of which cross the transport.
     counts_messages = True
-
-    @run_after('init')
-    def needs_mpi(self):
-        self.valid_prog_environs = ['+mpi']
 
     @property
     def cpus(self):
@@ -124,6 +122,10 @@ class MpiCheck(MpiJob, ProgramCheck):
             self.leave_out(f'{self.ranks} ranks need as many CPUs, there are {len(self.all_cpus)}')
         if self.transport != 'default' and self.transport not in self.family.transports:
             self.leave_out(f'{self.family.title} is not known to offer {self.transport}: see data/mpi.yaml')
+
+    @property
+    def shares(self):
+        return 'network' if self.nodes != 1 else None
 
     def placing(self):
         return super().placing() if self.bound else []

@@ -4,7 +4,8 @@ import os
 
 from reframe.core.builtins import run_before
 
-from plumbline.mpi.launch import EnvironmentLauncher
+from plumbline.errors import in_one_line
+from plumbline.mpi.launch import EnvironmentLauncher, own_words
 from plumbline.programs import built_programs
 
 
@@ -19,7 +20,8 @@ class mpi_programs(built_programs):
     @run_before('run')
     def start_one(self):
         '''A program of one process is started by the MPI as well: that it starts is what is asked.'''
-        words = self.current_environ.extras.get('launcher')
+        with in_one_line():
+            words = own_words(self.current_environ, self.current_partition)
         if words:
             self.job.launcher = EnvironmentLauncher(words)
             self.job.launcher.options = ['-np', '1']

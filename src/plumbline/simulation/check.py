@@ -4,7 +4,7 @@ import os
 import sys
 
 import numpy as np
-from reframe.core.builtins import run_after, run_before, sanity_function, variable
+from reframe.core.builtins import run_before, sanity_function, variable
 from reframe.core.exceptions import SanityError
 
 from plumbline import metrics
@@ -19,17 +19,14 @@ class PredictionCheck(ProgramCheck):
 
     program = 'simulated'
     processes = 1
+    NEEDS = '+openmp'       # once: the compiler is SimGrid's
+    LASTS = '30m'
 
     #: The network file.
     network = variable(str, value=str(ROOT / 'config/networks/t3e.yaml'), loggable=False)
 
     #: Cells with more processes are left out.
     most = variable(int, value=256, loggable=False)
-
-    @run_after('init')
-    def runs_anywhere(self):
-        self.valid_prog_environs = ['+openmp']      # once: the compiler is SimGrid's
-        self.time_limit = '30m'
 
     @run_before('run')
     def launch(self):

@@ -12,7 +12,7 @@ from pathlib import Path
 from plumbline import archive, toolchains
 from plumbline.bench.verdicts.faults import Launch, ended, mpi
 from plumbline.references.files import directory
-from plumbline.settings import MEASURE, ROOT
+from plumbline.settings import MEASURE, ONE_BY_ONE, ROOT
 
 #: The quickest that tell of L1, a core's largest cache, memory with one thread and all, its latency, files, messages in shared memory.
 CHECKS = (r'^(node_speed|triad_scaling)%|^latency%pages=huge|^pingpong%transport=shm|'
@@ -128,7 +128,7 @@ class Place:
         self.report.unlink(missing_ok=True)
         environs = [_name(toolchains.found()[:1]), _name([mpi()[0]])]
         command = [Path(sys.executable).with_name('reframe'), '-C', ROOT / 'config/localhost.py', '-c', ROOT / 'checks', '-R',
-                   '-p', f"^({'|'.join(filter(None, environs))})$", '-n', checks, *MEASURE,
+                   '-p', f"^({'|'.join(filter(None, environs))})$", '-n', checks, *MEASURE, *ONE_BY_ONE,
                    *(f'--setvar={name}={value}' for name, value in SETTINGS.items()), '--report-file', self.report, '-r']
         with open(self.folder / 'reframe.log', 'w', encoding='utf-8') as log, \
              ended(launch.start(command, self.environment, stdout=log, stderr=log, cwd=self.folder)) as process:

@@ -1,0 +1,163 @@
+'''A site of a login node and three types of nodes: where tests run, how often, how long, and who starts their processes.
+
+Listed and dry-run by the real ReFrame; Slurm's commands are canned (``guards/slurm``).
+'''
+
+import re
+from types import SimpleNamespace
+
+import pytest
+import rfm
+from plumbline.errors import PlumblineError
+from plumbline.mpi import launch
+
+SITE = rfm.GUARDS / 'four_partitions.py'
+CHECKS = rfm.REPOSITORY / 'checks'
+
+
+@pytest.fixture
+def site(tmp_path):
+    '''Function (variables) -> a workplace on that site's login node.'''
+    return lambda **variables: rfm.Workplace(tmp_path / 'place', f"{rfm.GUARDS / 'slurm'}:{rfm.os.environ['PATH']}", SITE, **variables)
+
+
+def cases(done):
+    '''What ``-lC`` lists: (test, partition, environment), fixtures and all, sorted.'''
+    assert done.code == 0, done.out
+    text = re.sub('\x1b\\[[0-9;]*m', '', done.out)
+    return sorted(re.findall(r'^ *[-^]+ *(\S+).*@four:(\w+)\+(\S+)', text, re.M))
+
+
+def scripts(place):
+    '''(test, partition, environment) -> job script of a dry run.'''
+    found = place.stage.rglob('rfm_job.sh')
+    return {(re.sub('_[0-9a-f]{8}$', '', path.parent.name), path.parts[-4], path.parts[-3]): path.read_text() for path in found}
+
+
+def of(found, name, environ):
+    '''The script of a test, or of a fixture, on the partition rome.'''
+    text, = (text for (test, *place), text in found.items() if test.startswith(name) and place == ['rome', environ])
+    return text
+
+
+def dry_run(place, name, *options):
+    done = place.reframe('--dry-run', '-n', name, *options, checks=CHECKS)
+    assert done.code == 0, done.out
+    return scripts(place)
+
+
+# --- where, and how often -----------------------------------------------------------------------------------------------
+
+def test_a_fixture_runs_once_on_each_partition(site):
+    listed = cases(site().reframe('-lC', '-n', '^triad_memory%threads=all', checks=CHECKS))
+    places = [(partition, environ) for partition in ('milan', 'rome', 'spr') for environ in ('gnu', 'llvm')]
+    assert len(set(listed)) == 4 * len(places)
+    for test in ('triad_memory', 'native_programs', 'cache_capacity', 'likwid_bench'):
+        assert sorted({(partition, environ) for name, partition, environ in listed if name.startswith(test)}) == places
+
+
+def test_a_test_waits_for_the_witness_of_its_own_partition_only(site):
+    done = site().reframe('-lC', '-n', '^triad_memory%threads=all', checks=CHECKS)
+    tests = re.split(r'^- ', re.sub('\x1b\\[[0-9;]*m', '', done.out), flags=re.M)[1:]
+    assert len(tests) == 6
+    for text in tests:
+        assert len(set(re.findall(r'@four:(\w+)\+(\w+)', text))) == 1, text
+
+
+def test_the_login_node_is_not_measured(site):
+    assert 'login' not in {partition for _, partition, _ in cases(site().reframe('-lC', '--mode=daily', checks=CHECKS))}
+
+
+@pytest.mark.parametrize('setting, kept', [
+    ('valid_systems=four:rome', {('rome', 'gnu'), ('rome', 'llvm')}),
+    ('valid_prog_environs=llvm', {('rome', 'llvm'), ('milan', 'llvm'), ('spr', 'llvm')})])
+def test_the_command_line_says_where(site, setting, kept):
+    listed = cases(site().reframe('-lC', '-n', '^triad_memory%threads=all', '-S', f'triad_memory.{setting}', checks=CHECKS))
+    assert {(partition, environ) for _, partition, environ in listed} == kept
+
+
+# --- how long -----------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('variables, options, expected', [
+    ({}, [], '0:10:0'), ({'CANNED_TIME': '1h'}, [], '1:0:0'), ({'CANNED_TIME': '1h'}, ['-S', 'triad_memory.time_limit=25m'], '0:25:0')])
+def test_the_time_limit_is_the_sites_and_the_command_lines(site, variables, options, expected):
+    place = site(**variables)
+    found = dry_run(place, '^triad_memory%threads=all', *options)
+    assert re.search(r'--time=(\S+)', of(found, 'triad_memory', 'gnu'))[1] == expected
+
+
+# --- alone on its nodes, and not in a row ------------------------------------------------------------------------------
+
+def test_measurements_have_their_node_to_themselves(site):
+    found = dry_run(site(), '^triad_memory%threads=all')
+    assert {name: '#SBATCH --exclusive' in text for (name, partition, environ), text in found.items() if (partition, environ) == ('rome', 'gnu')} == {
+        'native_programs': False, 'cache_capacity': True, 'likwid_bench': True, 'triad_memory': True}
+
+
+def test_what_shares_more_than_nodes_runs_one_after_the_other(site):
+    place = site()
+    found = dry_run(place, '^(pingpong_nodes|fileio_sizes|pingpong%)', '--system=four:rome')
+    waits = {name: set(re.findall(r'--(?:job-name=(plumbline-\S+)|dependency=(\w+))', text)) for (name, *_), text in found.items()}
+    assert waits['pingpong_nodes'] == {('plumbline-network', ''), ('', 'singleton')} and not waits['pingpong']
+    assert all(re.match('plumbline-files-', text[0]) or text[1] == 'singleton' for text in waits['fileio_sizes']) and waits['fileio_sizes']
+
+
+@pytest.mark.parametrize('scheduler, policy', [('slurm', False), ('squeue', False), ('pbs', True), ('local', True)])
+def test_modes_wait_for_each_test_only_where_tests_would_meet(site, scheduler, policy):
+    place = site(CANNED_SCHEDULER=scheduler, CANNED_LAUNCHER='local' if scheduler == 'local' else 'srun')
+    done = place.reframe('--mode=daily', '--show-config=modes/@daily/options', checks=CHECKS)
+    assert done.code == 0 and ('--exec-policy=serial' in done.out) == policy, done.out
+
+
+# --- who starts the processes ------------------------------------------------------------------------------------------
+
+STARTED = {'srun': r'^srun .*--cpu-bind=map_cpu:0,1 .*/pingpong ', 'mpirun': r'^mpirun -np 2 --rankfile ranks.txt .*/pingpong '}
+
+
+@pytest.mark.parametrize('launcher', ['srun', 'mpirun'])
+def test_a_launcher_gets_options_that_it_knows(site, launcher):
+    found = dry_run(site(CANNED_LAUNCHER=launcher), '^(pingpong%transport=shm|triad_memory%threads=all)', '--system=four:rome')
+    text = of(found, 'pingpong', 'gnu-openmpi')
+    assert re.search(STARTED[launcher], text, re.M), text
+    assert launcher == 'srun' or '--cpu-bind' not in text
+    alone = of(found, 'triad_memory', 'gnu')
+    assert re.search(r'^srun .*--cpu-bind=none .*likwid-pin ' if launcher == 'srun' else '^likwid-pin ', alone, re.M), alone
+
+
+def test_another_launcher_is_refused_in_one_line(site):
+    done = site(CANNED_LAUNCHER='ibrun').reframe('--dry-run', '-n', '^pingpong%transport=shm', '--system=four:rome', checks=CHECKS)
+    assert done.code == 1 and 'Traceback' not in done.out
+    assert ('four:rome starts programs by ibrun, which cannot be told the CPU of each process: give gnu-openmpi the extra `launcher`'
+            in done.out)
+
+
+LAUNCHERS = ('alps', 'clush', 'ibrun', 'local', 'lrun', 'lrun-gpu', 'mpiexec', 'mpirun', 'mpirun-intelmpi', 'mpirun-openmpi', 'pdsh', 'srun',
+             'srunalloc', 'ssh', 'upcrun', 'upcxx-run')
+
+
+def test_every_launcher_of_reframe_is_known_or_refused():
+    def partition(name):
+        return SimpleNamespace(fullname='four:rome', launcher_type=SimpleNamespace(registered_name=name))
+    environ = SimpleNamespace(name='gnu-openmpi', extras={})
+    known, refused = {}, set()
+    for name in LAUNCHERS:
+        try:
+            known[name] = launch.own_words(environ, partition(name))
+        except PlumblineError:
+            refused.add(name)
+    assert known == {'srun': None, 'srunalloc': None, 'mpirun': ['mpirun'], 'mpirun-openmpi': ['mpirun'],
+                     'mpirun-intelmpi': ['mpirun'], 'mpiexec': ['mpiexec']}
+    assert refused == {*LAUNCHERS} - {*known}
+    environ.extras['launcher'] = ['jsrun']
+    assert launch.own_words(environ, partition('lrun')) == ['jsrun']
+
+
+# --- the build ----------------------------------------------------------------------------------------------------------
+
+def test_the_build_asks_for_the_cpus_that_it_uses(site):
+    place = site()
+    dry_run(place, '^triad_memory%threads=all', '--system=four:rome')
+    text = next(place.stage.rglob('gnu/native_programs*/rfm_build.sh')).read_text()
+    jobs = int(re.search(r'-j *(\d+)', text)[1])
+    assert f'#SBATCH --cpus-per-task={jobs}' in text
+    assert '$(command -v ninja' in text
