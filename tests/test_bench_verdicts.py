@@ -78,6 +78,7 @@ def test_what_a_group_still_holds_is_ended_with_it(tmp_path):
     assert left.wait(5) == -signal.SIGKILL and not groups(os.getpid())
 
 
+@pytest.mark.alone
 def test_a_group_of_a_benchmark_that_was_killed_is_removed_by_the_next(tmp_path):
     with provoked(faults.quota, tmp_path, share=0.5):
         dead = subprocess.Popen(['true'])
@@ -88,6 +89,7 @@ def test_a_group_of_a_benchmark_that_was_killed_is_removed_by_the_next(tmp_path)
         assert not left.exists()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize('name', ['hog', 'shared'])
 def test_a_neighbour_works_on_its_cpu_and_is_gone_afterwards(name, tmp_path):
     with provoked(FAULTS[name].provoke, tmp_path):
@@ -110,6 +112,7 @@ verdicts.run({folder!r}, 0, 1, [{name!r}])
 '''
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize('name, number', [('shared', signal.SIGINT), ('shared', signal.SIGKILL), ('quota50', signal.SIGTERM)])
 def test_a_benchmark_that_is_broken_off_leaves_nothing(name, number, tmp_path):
     with provoked(FAULTS[name].provoke, tmp_path):

@@ -226,6 +226,7 @@ def test_what_is_given_goes_to_the_programs(measuring, tmp_path):
 
 
 @two_cpus
+@pytest.mark.alone
 def test_one_measurement_for_all(measuring, tmp_path):
     '''The check reads what the fixture has measured.'''
     done = measuring(tmp_path, PLUMBLINE_CAPACITY='measured').reframe(*rfm.small(), checks=CHECKS / 'capacity.py')

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import cluster as slurm
@@ -123,15 +124,16 @@ def test_in_the_foreground_it_ends_with_its_jobs_however_it_is_ended(number, tmp
         assert not [path for path in Path('/sys/fs/cgroup').glob(f'**/plumbline-{process.pid}-*')]
 
 
-def test_without_a_folder_no_file_is_left(tmp_path):
+def test_without_a_folder_no_file_is_left():
     needs_cluster()
-    process = subprocess.Popen([sys.executable, CLUSTER, '--nodes', '1'], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               env={**os.environ, 'TMPDIR': str(tmp_path)})
-    process.stdout.readline()
-    assert list(tmp_path.iterdir())
-    process.terminate()
-    process.communicate(timeout=30)
-    assert not list(tmp_path.iterdir())
+    with tempfile.TemporaryDirectory() as folder:       # a short path: those of sockets must be
+        process = subprocess.Popen([sys.executable, CLUSTER, '--nodes', '1'], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   env={**os.environ, 'TMPDIR': folder})
+        process.stdout.readline()
+        assert os.listdir(folder)
+        process.terminate()
+        process.communicate(timeout=30)
+        assert not os.listdir(folder)
 
 
 # --- where it cannot run --------------------------------------------------------------------------------------

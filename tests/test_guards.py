@@ -561,6 +561,7 @@ class sleeps(rfm.RunOnlyRegressionTest):
 '''
 
 
+@pytest.mark.alone
 def test_reframe_sleeps_while_a_program_runs(tmp_path, commands, known):
     '''Of a node with two CPUs a team of two threads would stop with it; CPU time, which other work does not change much.'''
     place, took = rfm.Workplace(tmp_path / 'place', commands, PLUMBLINE_REFERENCES=known), {}

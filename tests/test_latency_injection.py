@@ -143,6 +143,7 @@ def test_the_bounds_would_tell(mpis, name):
 
 
 @pytest.mark.skipif('mpich' not in FOUND, reason='mpich is not there')
+@pytest.mark.alone
 def test_clocks_of_other_nodes_are_compared(mpis):
     mpi = mpis('mpich')
     _, _, lines, errors = mpi.run(3, mpi.compiled('traffic'), 4, 1, PLUMBLINE_LATENCY_REPORT='1',

@@ -31,6 +31,7 @@ def known(found, name):
 
 # --- what is measured ------------------------------------------------------------------------------------------------
 
+@pytest.mark.alone
 @two_cpus
 def test_each_sample_has_its_probes_before_and_after(programs):
     for record in programs.measured('triad', '--threads', '2', '--limit', *QUICK).measurements:
@@ -52,6 +53,7 @@ def test_probes_can_be_left_out(programs):
     assert 'probes' not in record and probes.features(record) == {}
 
 
+@pytest.mark.alone
 @two_cpus
 def test_ranks_of_a_node_hand_over_too(mpi_programs):
     mpi = any_mpi()

@@ -39,6 +39,7 @@ def apart(programs, built_already, tmp_path):
 
 
 @two_cpus
+@pytest.mark.alone
 def test_the_slow_domain_is_named(apart):
     cpu = CPUS[-1]
     with subprocess.Popen([sys.executable, '-c', BUSY % cpu], stdout=subprocess.PIPE) as busy:
