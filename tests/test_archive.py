@@ -138,7 +138,7 @@ def test_file_and_folders(tmp_path):
     ({'result': 'fail', 'fail_phase': 'run', 'fail_reason': None},
      'run: ReFrame gives no reason'),
     ({'result': 'abort'}, 'aborted before its end'),
-    ({'result': 'xpass'}, 'passed although'), ({'result': 'xfail'}, 'failed as ReFrame'),
+    ({'result': 'xpass'}, 'passed although'),
     ({'result': '<unknown>'}, "result '<unknown>'")])
 def test_every_other_end_is_a_fail(tmp_path, changed, reason):
     rows = archived(tmp_path, case(plumbline=result(metric()), **changed))
@@ -312,3 +312,24 @@ def test_time_of_a_fixture_is_that_of_its_job(tmp_path):
     row, = archive.load_session(tmp_path / 'archive').to_dicts()
     assert row['time_run'] == 40.0
     assert row['time_total'] == 43.5
+
+
+# --- the jobs of a pipeline ---------------------------------------------------------------------------------------------
+
+def test_reports_of_a_pipelines_jobs_end_in_one_verdict(tmp_path):
+    """Each job of ``reframe --ci-generate`` leaves a report of its own test, and repeats what it restored of its dependencies."""
+    built = case('programs', fixture=True, job_completion_time_unix=10.0)
+    good = case('good', result(metric('bandwidth.a')))
+    bad = case('bad', result(metric('bandwidth.b', verdict='FAIL', reason='too slow')), result='fail', fail_phase='performance',
+               fail_reason='too slow')
+    paths = [write_report(tmp_path / f'{number}.json', cases, start=1.8e9 - number)
+             for number, cases in enumerate(([built], [built, good], [built, bad]))]
+    done = CliRunner().invoke(app, ['report', *map(str, paths), '--archive', str(tmp_path / 'a'), '--destination', str(tmp_path / 'page')])
+    assert done.exit_code == 1 and '1 PASS, 1 FAIL' in done.output
+    path, = archive.sessions(tmp_path / 'a')
+    rows = archive.load_session(tmp_path / 'a')
+    assert rows['check'].to_list() == ['programs', 'good', 'bad'] and rows['started'][0].timestamp() == 1.8e9 - 2
+    again = case('good', result(metric('bandwidth.a')), job_completion_time_unix=99.0)
+    paths.append(write_report(tmp_path / 'again.json', [again], start=1.8e9))
+    done = CliRunner().invoke(app, ['report', *map(str, paths), '--archive', str(tmp_path / 'a')])
+    assert isinstance(done.exception, PlumblineError) and 'good was run, and in' in str(done.exception)

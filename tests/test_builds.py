@@ -21,7 +21,7 @@ def built(tmp_path, monkeypatch):
     script(tmp_path / 'path/ldconfig', 'echo libblas.so.3')
     monkeypatch.setenv('PATH', f"{tmp_path / 'path'}:{os.environ['PATH']}")
     monkeypatch.chdir(tmp_path)
-    builds.REQUEST.write_text(json.dumps({'commands': ['make'], 'compilers': ['mpicc'], 'variables': {}}))
+    builds.REQUEST.write_text(json.dumps({'commands': ['make'], 'compilers': ['mpicc'], 'variables': {}, 'project': str(builds.ROOT / 'src')}))
     (tmp_path / 'build/bin').mkdir(parents=True)
     (tmp_path / 'build/bin/triad').write_text('built')
     builds.publish('cache')
@@ -44,7 +44,7 @@ def test_what_another_compiler_mpi_or_library_would_make_differ_is_built_again(b
 def test_the_compiler_that_a_wrapper_is_told_of_counts(built):
     '''OMPI_CC=gcc says nothing of which gcc that is.'''
     script(built / 'path/gcc-of-module', 'echo gcc 12')
-    request = {'commands': ['make'], 'compilers': ['mpicc'], 'variables': {'OMPI_CC': 'gcc-of-module -m64', 'OTHER': ''}}
+    request = {'commands': ['make'], 'compilers': ['mpicc'], 'variables': {'OMPI_CC': 'gcc-of-module -m64', 'OTHER': ''}, 'project': str(builds.ROOT / 'src')}
     before = builds.description(request)
     script(built / 'path/gcc-of-module', 'echo gcc 13')
     assert builds.description(request) != before

@@ -121,6 +121,22 @@ def assert_all_but_the_last(case):
 
 
 @two_cpus
+def test_busy_nodes_are_not_waited_for(place):
+    '''All nodes of a production machine are never free at once.'''
+    needs_mpi('openmpi')
+    job = place.cluster.must(['sbatch', '--parsable', '-p', 'spread', '-w', NODES[0], '--wrap=sleep 300']).strip()
+    try:
+        case, = run(place, 'node_pairs', partition='spread', environ='gnu-openmpi$')
+    finally:
+        place.cluster.must(['scancel', job])
+    if len(NODES) < 3:
+        assert (f'needs 2 nodes: made:spread has {len(NODES) - 1} that can be used and are idle, not {NODES[0]} '
+                '(--flex-alloc-nodes=all waits for them)') in case['plumbline']['skipped'][0]['reason']
+    else:
+        assert NODES[0] not in hosts(case) and f'because they are not idle: {NODES[0]}' in str(case['plumbline']['notes'])
+
+
+@two_cpus
 def test_ranks_that_are_both_on_one_of_two_nodes_fail_the_check(place):
     needs_mpi('openmpi')
     check = place.folder / 'wrong.py'

@@ -52,6 +52,12 @@ def session(root, number, *cases):
     return archive.archive(write_report(root / 'r.json', list(cases), start=1.8e9 + 86400 * number), root / 'archive').stem
 
 
+def within(root, minutes, values=(1000.0,) * 5):
+    '''The same, so many minutes apart.'''
+    return [archive.archive(write_report(root / 'r.json', [triad(metric(value=value))], start=1.8e9 + 60 * minutes * number),
+                            root / 'archive').stem for number, value in enumerate(values)]
+
+
 def triad(*metrics, **changed):
     return case(plumbline=result(*metrics, level=None), **changed)
 
@@ -134,7 +140,7 @@ def test_fewer_than_five_are_refused_in_one_line(tmp_path):
     with pytest.raises(PlumblineError) as error:
         propose(tmp_path)
     text = str(error.value)
-    assert '4 sessions of made with these tests are of good state, references need 5; left out: ' + bad in text
+    assert '4 sessions of made with these tests are of good state, references need 5 that began 60 minutes apart; left out: ' + bad in text
     assert '(FAIL: Triad %threads=one bandwidth.plain: it is slow); run reframe --mode daily' in text
     assert ' 1 more time, or' in text and '\n' not in text
     assert CliRunner().invoke(app, ['references', 'propose', 'made', '--archive', str(tmp_path / 'archive'), '--output',
@@ -347,10 +353,10 @@ def test_a_session_beside_other_work_is_left_out_by_its_cause(tmp_path):
     assert why == 'other processes took 10% of the time of the threads' and len(found.sessions) == 5 and name not in found.sessions
 
 
-def test_sessions_of_one_hour_are_no_five_days(tmp_path):
+def test_sessions_of_one_morning_are_no_five_days(tmp_path):
     for number in range(5):
-        session(tmp_path, number / 96, triad(metric()))
-    assert 'they lie within 1.0 hours: what differs from day to day is not in them' in command(tmp_path, 'propose', 'made')
+        session(tmp_path, number / 16, triad(metric()))
+    assert 'they lie within 6.0 hours: what differs from day to day is not in them' in command(tmp_path, 'propose', 'made')
     session(tmp_path, 1, triad(metric()))
     assert 'they lie within' not in command(tmp_path, 'propose', 'made')
 
@@ -510,3 +516,19 @@ def test_provenance_out_of_order_is_refused(tmp_path, change, message):
     with pytest.raises(PlumblineError, match=message) as error:
         references.load(tmp_path / 'made.yaml')
     assert '\n' not in str(error.value)
+
+
+def test_sessions_in_a_row_count_once(tmp_path):
+    names = within(tmp_path, 20, (1000.0,) * 13)
+    found = propose(tmp_path)
+    assert found.sessions == names[::3]
+    assert len(found.left_out) == 8 and all(' minutes from ' in why for _, why in found.left_out)
+    assert propose(tmp_path, apart=0).sessions == names
+    assert propose(tmp_path, sessions=names[9:]).sessions == [*names[0:9:3], *names[9:]]
+
+
+def test_too_many_of_them_in_a_row_make_no_references(tmp_path):
+    names = within(tmp_path, 1)
+    with pytest.raises(PlumblineError, match=r'1 sessions of made with these tests are of good state, references need 5 that began 60 minutes '
+                       rf'apart; left out: {names[3]} \(it began 1 minutes from {names[4]}, and sessions in a row do not know'):
+        propose(tmp_path)

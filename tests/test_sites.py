@@ -76,6 +76,22 @@ def test_the_command_line_says_where(site, setting, kept):
     assert {(partition, environ) for _, partition, environ in listed} == kept
 
 
+@pytest.mark.parametrize('mode', ['node', 'upgrade'])
+def test_environments_of_the_command_line_replace_those_of_a_mode(site, mode):
+    assert {environ for _, _, environ in cases(site().reframe('-lC', f'--mode={mode}', '-p', '^llvm$', checks=CHECKS))} == {'llvm'}
+
+
+def test_a_parameter_can_be_given(site):
+    listed = cases(site().reframe('-lC', '-n', '^triad_memory', '-P', 'threads=one', '--system=four:rome', checks=CHECKS))
+    assert [name for name, *_ in listed if name.startswith('triad_memory')] == ['triad_memory'] * 2
+
+
+def test_tags_say_what_is_measured(site):
+    found = site().reframe('-l', '-t', '^io$', '--system=four:rome', checks=CHECKS)
+    names = set(re.findall(r'^- (\w+)', re.sub('\x1b\\[[0-9;]*m', '', found.out), re.M))
+    assert names == {path.stem for path in (CHECKS / 'io').glob('*.py')}
+
+
 # --- how long -----------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize('variables, options, expected', [

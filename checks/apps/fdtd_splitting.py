@@ -18,7 +18,7 @@ class fdtd_splitting(rfm.RunOnlyRegressionTest, LimitedCheck):
     source = 'anderson1997, section 3.2.3, table 4'
     program = 'fdtd'
     samples = 40
-    threads = parameter(['one', 'all'])
+    threads = parameter(['one', 'all'], type=str)
     tags = {'upgrade', 'acceptance'}
 
     def options(self):

@@ -14,7 +14,7 @@ class jacobi_blocking(rfm.RunOnlyRegressionTest, LimitedCheck):
     descr = 'Seven-point Jacobi sweep in memory, planes larger than the cache'
     source = 'the layer condition, which anderson1997, section 3.1.3, states of three columns'
     program = 'jacobi'
-    threads = parameter(['one', 'all'])
+    threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}
 
     def box(self):

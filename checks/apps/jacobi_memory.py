@@ -14,7 +14,7 @@ class jacobi_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     descr = 'Seven-point Jacobi sweep in memory, three planes in cache'
     source = 'the layer condition, which anderson1997, section 3.1.3, states of three columns'
     program = 'jacobi'
-    threads = parameter(['one', 'all'])
+    threads = parameter(['one', 'all'], type=str)
     tags = {'health', 'acceptance'}
 
     def box(self):

@@ -15,7 +15,7 @@ class ninepoint_padding(rfm.RunOnlyRegressionTest, NativeCheck):
     descr = 'Nine-point kernel: arrays as declared, aligned, padded, conflicting'
     source = 'anderson1997, section 3.1.3 and figure 2: 311 Mflop/s against 156'
     program = 'ninepoint'
-    threads = parameter(['one', 'all'])
+    threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}
 
     def options(self):

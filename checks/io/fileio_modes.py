@@ -18,7 +18,7 @@ class fileio_modes(rfm.RunOnlyRegressionTest, FileSystemCheck):
     threads = 'one'
     samples = 12
     tags = {'upgrade', 'acceptance'}
-    file_system = parameter(file_systems.names())
+    file_system = parameter(file_systems.names(), type=str)
     size = '1MB'
     compared = ('whole_stream', 'whole_sequential', 'element_sequential', 'whole_formatted')
 

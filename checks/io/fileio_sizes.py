@@ -19,8 +19,8 @@ class fileio_sizes(rfm.RunOnlyRegressionTest, FileSystemCheck):
     threads = 'one'
     samples = 10
     tags = {'acceptance'}
-    file_system = parameter(file_systems.names())
-    size = parameter(SIZES)
+    file_system = parameter(file_systems.names(), type=str)
+    size = parameter(SIZES, type=str)
 
     @run_after('init')
     def tells_whether_a_node_reaches_them(self):

@@ -16,7 +16,7 @@ class concurrent_streams(rfm.RunOnlyRegressionTest, LimitedCheck):
     descr = 'Concurrent read streams in memory'
     source = 'anderson1997, sections 3.2.1 and 3.2.3: six stream buffers'
     program = 'concurrent'
-    threads = parameter(['one', 'all'])
+    threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}
 
     #: Streams of each thread, ascending.

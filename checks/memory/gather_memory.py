@@ -22,8 +22,8 @@ class gather_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     source = 'anderson1997, section 3.3.2, table 5; index sets as in Spatter'
     samples = 20
     program = 'gather'
-    threads = parameter(['one', 'all'])
-    indices = parameter(list(INDICES))
+    threads = parameter(['one', 'all'], type=str)
+    indices = parameter(list(INDICES), type=str)
     tags = {'acceptance'}
 
     def options(self):

@@ -25,7 +25,7 @@ class gather_patterns(rfm.RunOnlyRegressionTest, LimitedCheck):
     source = 'Spatter (github.com/hpcgarage/spatter): kernels, patterns and bandwidth as it defines them'
     samples = 20
     program = 'gather_patterns'
-    threads = parameter(['one', 'all'])
+    threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}
 
     #: A pattern file of Spatter's (JSON); a small set of our own by default.

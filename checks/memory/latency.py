@@ -10,7 +10,7 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
     source = 'byna2003, section 3: latency and page size in the model of memory cost'
     program = 'chase'
     threads = 'one'
-    pages = parameter(['huge', 'base'])
+    pages = parameter(['huge', 'base'], type=str)
 
     def evaluate(self):
         given = [record for record in self.measurements if self.has_its_pages(record)]

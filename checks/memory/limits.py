@@ -16,7 +16,7 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
     source = 'hager2004, section 3.1: limits from the hardware, write-allocate counted as traffic'
     samples = 30
     program = 'limits'
-    threads = parameter(['one', 'all'])
+    threads = parameter(['one', 'all'], type=str)
     tags = {'node', 'health', 'acceptance'}
 
     def options(self):

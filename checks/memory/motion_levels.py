@@ -12,8 +12,8 @@ class motion_levels(rfm.RunOnlyRegressionTest, LimitedCheck):
     descr = 'Data motion in every level, all variants'
     source = 'anderson1997, tables 3 and 5'
     program = 'motion'
-    motion = parameter(['fill', 'load', 'update', 'copy'])
-    threads = parameter(['one', 'all'])
+    motion = parameter(['fill', 'load', 'update', 'copy'], type=str)
+    threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}
 
     def options(self):

@@ -11,7 +11,7 @@ class motion_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     descr = 'Fill, load and copy in memory'
     source = 'anderson1997, tables 3 and 5'
     program = 'motion'
-    threads = parameter(['one', 'all'])
+    threads = parameter(['one', 'all'], type=str)
     tags = {'health', 'acceptance'}
 
     def options(self):

@@ -16,7 +16,7 @@ class motion_prefetchers(rfm.RunOnlyRegressionTest, NativeCheck):
     source = 'anderson1997, section 3.2.2, table 3: streams on and off'
     samples = 10
     program = 'motion'
-    threads = parameter(['one', 'all'])
+    threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}
 
     #: How often the program runs with them on and off, in turn.

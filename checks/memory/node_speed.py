@@ -22,7 +22,7 @@ class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
     samples = 10
     processes = 1       # one long look: a node that slows down does so after a while
     program = 'triad'
-    threads = parameter(['one', 'all'])
+    threads = parameter(['one', 'all'], type=str)
     tags = {'node', 'health', 'acceptance'}
 
     #: Length of a sample, seconds.

@@ -11,7 +11,7 @@ class spmv_cg(rfm.RunOnlyRegressionTest, NativeCheck):
     descr = "Sparse matrix times vector, of the size of CG's class A"
     source = 'anderson1997, section 3.3.3, table 7'
     program = 'spmv'
-    threads = parameter(['one', 'all'])
+    threads = parameter(['one', 'all'], type=str)
     tags = {'upgrade', 'acceptance'}
 
     #: Rows of class A on two processes, as in the source, and on one.

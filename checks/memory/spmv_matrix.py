@@ -14,7 +14,7 @@ class spmv_matrix(rfm.RunOnlyRegressionTest, LimitedCheck):
     descr = 'Sparse matrix times vector, a Matrix Market file'
     source = "anderson1997, section 3.3.3, table 7; the matrix is the site's"
     program = 'spmv'
-    threads = parameter(['one', 'all'])
+    threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}
 
     #: Path of a Matrix Market coordinate file, to be given as ``-S spmv_matrix.matrix=FILE``.

@@ -15,8 +15,8 @@ class spmv_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     descr = 'Sparse matrix times vector, beyond the caches'
     source = 'anderson1997, section 3.3.3, table 7; beyond the caches'
     program = 'spmv'
-    threads = parameter(['one', 'all'])
-    columns = parameter(list(NONZER))
+    threads = parameter(['one', 'all'], type=str)
+    columns = parameter(list(NONZER), type=str)
     tags = {'acceptance'}
 
     def options(self):

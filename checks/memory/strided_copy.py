@@ -13,7 +13,7 @@ class strided_copy(rfm.RunOnlyRegressionTest, LimitedCheck):
     source = 'anderson1997, section 3.3.2, figure 3 and table 5'
     samples = 10
     program = 'strided'
-    threads = parameter(['one', 'all'])
+    threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}
 
     #: Strides in elements: the source's 1 to 64 with its 31, and powers of two to 4096.

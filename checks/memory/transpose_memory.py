@@ -19,8 +19,8 @@ class transpose_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     descr = 'Transpose of a matrix in memory, into another and in place'
     source = 'anderson1997, section 3.3.3; byna2003, section 3'
     program = 'transpose'
-    threads = parameter(['one', 'all'])
-    place = parameter(['out', 'in'])
+    threads = parameter(['one', 'all'], type=str)
+    place = parameter(['out', 'in'], type=str)
     tags = {'acceptance'}
 
     def options(self):

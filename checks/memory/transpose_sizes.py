@@ -16,7 +16,7 @@ class transpose_sizes(rfm.RunOnlyRegressionTest, LimitedCheck):
     source = 'anderson1997, section 3.3.3; byna2003, sections 3 and 6'
     samples = 15
     program = 'transpose'
-    threads = parameter(['one', 'all'])
+    threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}
 
     def options(self):

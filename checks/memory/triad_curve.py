@@ -13,7 +13,7 @@ class triad_curve(rfm.RunOnlyRegressionTest, LimitedCheck):
     source = 'hager2004, section 3, figures 1, 2 and 6'
     samples = 30
     program = 'triad'
-    threads = parameter(['one', 'all'])
+    threads = parameter(['one', 'all'], type=str)
     tags = {'health', 'acceptance'}
 
     #: Lengths between 10 and what memory needs, evenly spaced in log N.

@@ -12,7 +12,7 @@ class triad_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     source = 'hager2004, section 3.2, figure 4'
     samples = 30
     program = 'triad'
-    threads = parameter(['one', 'all'])
+    threads = parameter(['one', 'all'], type=str)
     tags = {'node', 'health', 'acceptance'}
 
     def options(self):

@@ -18,7 +18,7 @@ class triad_scaling(rfm.RunOnlyRegressionTest, NativeCheck):
     samples = 60
     program = 'triad'
     threads = 'all'
-    level = parameter(['cache', 'memory'])
+    level = parameter(['cache', 'memory'], type=str)
     tags = {'health', 'acceptance'}
 
     def options(self):

@@ -23,7 +23,7 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
     source = 'hager2004, section 4: the vector triad, by a part of the node at a time'
     program = 'triad'
     threads = 'all'
-    of = parameter(list(PARTS))
+    of = parameter(list(PARTS), type=str)
     tags = {'node', 'health', 'acceptance'}
 
     #: How often each part has its turn.

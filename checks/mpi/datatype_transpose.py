@@ -27,7 +27,7 @@ class datatype_transpose(rfm.RunOnlyRegressionTest, MpiCheck):
     program = 'datatype'
     preload = 'pack'
     samples = 15
-    transport = parameter(['shm', 'tcp'])
+    transport = parameter(['shm', 'tcp'], type=str)
     tags = {'upgrade', 'acceptance'}
 
     #: Entries of the first-level TLB, as the check ``tlb`` finds them; 0: the packing library's own cautious number.

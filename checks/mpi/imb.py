@@ -51,6 +51,6 @@ class imb_nbc(rfm.RunOnlyRegressionTest, ImbCheck):
     suite = 'IMB-NBC'
     tags = {'acceptance'}
     ranks = 'all'
-    transport = parameter(['shm', 'tcp'])
+    transport = parameter(['shm', 'tcp'], type=str)
     benchmarks = ['Iallgather', 'Iallgatherv', 'Iallreduce', 'Ialltoall', 'Ialltoallv', 'Ibarrier', 'Ibcast', 'Igather',
                   'Igatherv', 'Ireduce', 'Ireduce_scatter', 'Iscatter', 'Iscatterv']

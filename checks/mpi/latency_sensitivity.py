@@ -20,7 +20,7 @@ class latency_sensitivity(rfm.RunOnlyRegressionTest, MpiCheck):
 
     descr = 'CG and SP with latency added'
     source = 'anderson1997, section 5.3, tables 12 and 13; latency as in Martin et al. 1997'
-    application = parameter(['cg', 'sp'])
+    application = parameter(['cg', 'sp'], type=str)
     transport = 'shm'
     preload = 'latency'
     samples = 25

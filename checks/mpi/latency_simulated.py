@@ -11,4 +11,4 @@ class latency_simulated(rfm.RunOnlyRegressionTest, PredictionCheck):
     descr = 'CG and SP simulated, over latency and processes'
     source = 'anderson1997, section 5.3, tables 12 and 13'
     tags = {'acceptance'}
-    application = parameter(['cg', 'sp'], loggable=True)
+    application = parameter(['cg', 'sp'], type=str, loggable=True)

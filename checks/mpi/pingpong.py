@@ -30,7 +30,7 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
     descr = 'PingPong'
     tags = {'upgrade', 'acceptance'}
     variants = 'all'
-    transport = parameter(['shm', 'tcp'])
+    transport = parameter(['shm', 'tcp'], type=str)
 
     @run_after('init')
     def is_quick_in_shared_memory(self):
@@ -98,7 +98,7 @@ class pingpong_eager(rfm.RunOnlyRegressionTest, Curve):
     transport = 'shm'
 
     #: Bytes up to which messages are sent at once.
-    eager = parameter([4096, 16384, 65536, 262144])
+    eager = parameter([4096, 16384, 65536, 262144], type=int)
 
     def settings(self):
         return self.family.eager.filled(value=self.eager)

@@ -16,7 +16,7 @@ class pingpong_nodes(rfm.RunOnlyRegressionTest, MpiCheck):
     samples = 10
     ranks = 1
     nodes = 2
-    transport = parameter(['default', 'tcp'])
+    transport = parameter(['default', 'tcp'], type=str)
 
     #: The largest message, bytes; the sizes are 0 and the powers of four up to it.
     largest = variable(int, value=4 * 2**20)

@@ -13,7 +13,7 @@ from reframe.core.builtins import parameter, run_before, variable
 class Pipeline(MpiCheck):
     source = 'anderson1997, figure 4 and table 10'
     samples = 10
-    transport = parameter(['shm', 'tcp'])
+    transport = parameter(['shm', 'tcp'], type=str)
 
     #: Variants of the program.
     ways = variable(typ.List[str], loggable=False)
@@ -51,7 +51,7 @@ class rma_pipeline(rfm.RunOnlyRegressionTest, Pipeline):
     ways = ['get', 'rget', 'rolling', 'put', 'rput', 'send']
 
     #: How the window comes by its memory: MPI_Win_allocate, or MPI_Win_create of our own.
-    window_memory = parameter(['allocate', 'create'])
+    window_memory = parameter(['allocate', 'create'], type=str)
 
 
 @rfm.simple_test
@@ -64,8 +64,8 @@ class rma_target(rfm.RunOnlyRegressionTest, MpiCheck):
     tags = {'acceptance'}
     program = 'rma'
     samples = 10
-    transport = parameter(['shm', 'tcp'])
-    window_memory = parameter(['allocate', 'create'])
+    transport = parameter(['shm', 'tcp'], type=str)
+    window_memory = parameter(['allocate', 'create'], type=str)
 
     #: Variants of the program.
     ways = ['get', 'get_busy', 'get_rewritten', 'put', 'put_busy']

@@ -22,7 +22,7 @@ class topology(rfm.RunOnlyRegressionTest, Job):
     LASTS = '5m'
     executable = sys.executable
     executable_opts = ['-m', 'plumbline.detect.node']
-    partition = parameter(partition.name for partition in runtime().system.partitions)
+    partition = parameter((partition.name for partition in runtime().system.partitions), type=str)
 
     #: Write the topology anew where it is not as it was, instead of failing.
     #:

@@ -103,6 +103,29 @@ def _read_report(path):
     return report
 
 
+def _together(reports):
+    '''Several run reports, as the jobs of a pipeline (``reframe --ci-generate``) leave them, as one.
+
+    :arg reports: dictionary path -> report.
+    '''
+    first = min(reports.values(), key=lambda report: report['session_info']['time_start_unix'])
+    runs, places = {}, {}
+    for path, report in reports.items():
+        for number, run in enumerate(report['runs']):
+            for case in run['testcases']:
+                which = (number, case['system'], case['partition'], case['environ'], case['unique_name'])
+                if which not in places:
+                    runs.setdefault(number, []).append(case)
+                    places[which] = path, case
+                elif places[which][1].get('job_completion_time_unix') != case.get('job_completion_time_unix'):
+                    # A restored session repeats what its dependencies were.
+                    raise PlumblineError(f"{path}: {case['name']} was run, and in {places[which][0]} too: these are reports of two sessions")
+    systems = {which[1] for which in places}
+    if len(systems) != 1:
+        raise PlumblineError(f"{', '.join(map(str, reports))}: test cases of several systems {sorted(systems)}; give the reports of one")
+    return {'session_info': first['session_info'], 'runs': [{'testcases': runs[number]} for number in sorted(runs)]}
+
+
 def session_name(report):
     '''``20261121T093621Z-ad190cfc``: start in UTC and the first digits of ReFrame's UUID.'''
     info = report['session_info']
@@ -134,14 +157,15 @@ def _write(data, path):
             pass
 
 
-def read(run_report_path):
-    '''One run report of ReFrame as the rows of a session.
+def read(*run_report_paths):
+    '''One run report of ReFrame, or those of a pipeline's jobs, as the rows of a session.
 
-    :arg run_report_path: the JSON file that ReFrame wrote.
+    :arg run_report_paths: JSON files that ReFrame wrote.
     :returns: ``polars.DataFrame`` with the columns :data:`SCHEMA`.
-    :raises PlumblineError: if the report is missing, corrupt or without any test case.
+    :raises PlumblineError: if a report is missing, corrupt or without any test case, or if they are of several sessions.
     '''
-    return frame_of(_read_report(run_report_path))
+    reports = {path: _read_report(path) for path in run_report_paths}
+    return frame_of(_together(reports) if len(reports) > 1 else next(iter(reports.values())))
 
 
 def frame_of(report):

@@ -13,7 +13,6 @@ _MEASURED_NOTHING = 'measured nothing: the test passed without a metric'
 _COPIED = ('system', 'partition', 'environ', 'result', 'fail_phase', 'fail_reason', 'time_total',
            'time_setup', 'time_compile', 'time_run', 'time_sanity', 'time_performance')
 _OTHER_ENDS = {
-    'xfail': 'failed as ReFrame was told to expect; remove the expectation or mend the cause',
     'xpass': 'passed although ReFrame was told to expect a failure; remove the expectation',
     'abort': 'aborted before its end',
 }
@@ -147,6 +146,8 @@ def _end_row(case, result, wrong, metrics, failed, told):
         if case.get('fixture') or 'plumbline' not in case:      # a test of another suite may measure nothing
             return {'verdict': None, 'reason': None}
         return {'verdict': verdict.FAIL, 'reason': _MEASURED_NOTHING}
+    if end == 'xfail':      # ReFrame's decorator: the test fails as it was told to expect
+        return {'verdict': verdict.KNOWN_ISSUE, 'reason': first_line(case['fail_reason'])}
     if _is_explained(case, metrics):
         return None
     if end == 'fail_deps':

@@ -21,7 +21,7 @@ from pathlib import Path
 from plumbline.settings import ROOT
 
 #: JSON: ``commands`` (the build), ``compilers`` (commands in PATH), ``variables`` (of the environment; an MPI's wrapper is told
-#: its compiler by one).
+#: its compiler by one), ``project`` (its folder).
 REQUEST = Path('build-request.json')
 
 #: Where compilers, linkers and CMake look for more than the system has; a module sets them.
@@ -47,13 +47,14 @@ def cpu(cpuinfo):
     return sorted(kinds - {''})
 
 
-def _sources():
-    '''Hash of everything below ``src`` that is compiled.'''
+def _sources(project):
+    '''Hash of everything that is compiled: below ``src``, and of a project elsewhere.'''
     digest, source = hashlib.sha256(), ROOT / 'src'
-    for path in sorted(source.rglob('*')):
-        part = path.relative_to(source)
-        if path.is_file() and not part.parts[0].startswith('plumbline'):
-            digest.update(f'{part}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n'.encode())
+    for folder in (source, *([] if Path(project).is_relative_to(source) else [Path(project)])):
+        for path in sorted(folder.rglob('*')):
+            part = path.relative_to(folder)
+            if path.is_file() and not part.parts[0].startswith('plumbline'):
+                digest.update(f'{part}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n'.encode())
     return digest.hexdigest()
 
 
@@ -82,7 +83,7 @@ def description(request, cpuinfo='/proc/cpuinfo', system='/etc/os-release'):
     '''
     release = Path(system)
     told = [value.split()[0] for value in request['variables'].values() if value.strip()]
-    return json.dumps({'sources': _sources(), 'commands': request['commands'], 'variables': request['variables'],
+    return json.dumps({'sources': _sources(request['project']), 'commands': request['commands'], 'variables': request['variables'],
                        'compilers': [_compiler(command) for command in dict.fromkeys([*request['compilers'], *filter(shutil.which, told)])],
                        'system': [release.read_text() if release.exists() else '', os.uname().machine],
                        'libraries': _libraries(),

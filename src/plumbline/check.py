@@ -1,34 +1,24 @@
-'''The base of all checks that run our programs: build, pinning, records, references, guards.
+'''The base of all checks that run our programs: build, pinning, records, limits.
 
-A check states its question in its docstring, its parameters, its options and its metrics; all else
-is here.  The hooks follow ReFrame's pipeline; ``DESIGN`` names the traps that the guards close.
+A check states its question in its docstring, its parameters, its options and its metrics; all else is here and in
+``judged.py``.  The hooks follow ReFrame's pipeline; ``DESIGN`` names the traps that the guards close.
 '''
 
 import os
-import shlex
-import sys
 
-import reframe.utility.sanity as sn
-from reframe.core.builtins import (fixture, run_after, run_before,
-                                   sanity_function, variable)
-from reframe.core.exceptions import PerformanceError, ReframeSyntaxError, SanityError
-from reframe.core.runtime import runtime
+from reframe.core.builtins import fixture, run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import SanityError
 
-from plumbline import codegen, evaluation, lost_time, metrics, records, references, topology, verdict
+from plumbline import codegen, evaluation, lost_time, metrics, records, topology
 from plumbline.capacity import cache_capacity
 from plumbline.likwid import pin
 from plumbline.errors import PlumblineError, in_one_line
+from plumbline.judged import Judging
 from plumbline.model import states
-from plumbline.node import OnNode
 from plumbline.programs import native_programs
 
 
-#: What tests measured that did not pass, for the second try that ReFrame gives them in the same session: (unique name, partition,
-#: environment) -> records.
-_SUSPECTS = {}
-
-
-class ProgramCheck(OnNode):
+class ProgramCheck(Judging):
     '''Base plugin of all checks of our own programs.
 
     A check sets :attr:`program`, and defines ``options()`` (list of program options) and ``evaluate()`` (yields
@@ -41,11 +31,6 @@ class ProgramCheck(OnNode):
     #: :type: :class:`str`
     program = variable(str)
 
-    #: Where the question comes from: paper, section, table or figure.
-    #:
-    #: :type: :class:`str`
-    source = variable(str, value='', loggable=False)
-
     #: Timed repetitions of every case, shared among the processes; at least 10 in each.
     #:
     #: :type: :class:`int`
@@ -54,19 +39,10 @@ class ProgramCheck(OnNode):
 
     processes = 3
 
-    #: The result (``schemas/result.json``); it travels to the archive in ReFrame's run report.
-    plumbline = variable(dict, value={}, loggable=True)
-
     #: Level that cases of a size are meant to live in; a record that says otherwise is refused.
     #:
     #: :type: dictionary size -> level
     intended = variable(dict, value={}, loggable=False)
-
-    #: The measurement records, once the program has run; none of a check that has no program of ours.
-    measurements = ()
-
-    #: Whether the test was measured before in this session: there is no further try.
-    is_final = False
 
     # --- what a check may use ------------------------------------------------------------------
 
@@ -85,45 +61,12 @@ class ProgramCheck(OnNode):
             self.skip_metric(f'all in {level}', reason)
         return {level: self.elements(level, bytes_per_element) for level in sizes}
 
-    def skip_metric(self, metric, reason):
-        '''Say that something could not be measured.'''
-        self.plumbline.setdefault('skipped', []).append({'metric': metric, 'reason': reason})
-
-    def leave_out(self, reason, metric='all', promise=None):
-        '''Skip the test, and say why: ReFrame's run report does not.
-
-        :arg metric: what could not be measured.
-        :arg promise: feature of a partition by which its site says that it can be: there the test fails.
-        '''
-        where = self.current_partition
-        if promise in where.features:
-            raise SanityError(f'{reason}; {where.fullname} has the feature {promise}: mend that, or take it out of the site file')
-        self.skip_metric(metric, reason)
-        self.skip(reason)
-
-    def note(self, text):
-        '''A remark for the report.'''
-        notes = self.plumbline.setdefault('notes', [])
-        if text not in notes:
-            notes.append(text)
-
     def disturbed(self):
         '''Why what only threads that all work at once can reach must not be judged; None where they had the CPUs to themselves.'''
         given = lost_time.too_little(self.plumbline['lost'], lost_time.GRANTED)
         return None if given is None else f'the threads had the CPUs for {given:.2f} of the time'
 
     # --- hooks, in the order of the pipeline ---------------------------------------------------
-
-    @run_after('init')
-    def refuse_unreadable_command_line(self):
-        '''ReFrame 4.10 cannot query a results database after a session whose command line holds a
-        brace.
-
-        An exception here would be a warning: ReFrame would skip the check and pass.
-        '''
-        if '}' in ' '.join(sys.argv) and runtime().get_option('storage/0/enable'):
-            sys.exit("plumbline: a '}' in the command line makes ReFrame's results database "
-                     'unreadable; write the option without it, or disable storage')
 
     @run_before('run')
     def launch(self):
@@ -137,14 +80,6 @@ class ProgramCheck(OnNode):
         '''Timed repetitions of every case in each process.'''
         return max(records.MIN_SAMPLES, -(-self.samples // self.processes)) if self.processes > 1 else self.samples
 
-    @run_before('run', always_last=True)
-    def start_all_processes(self):
-        if self.processes < 1:
-            raise ReframeSyntaxError(f'processes={self.processes}: a program is started once at least')
-        if self.processes > 1:
-            self.prerun_cmds += [f"for process in {' '.join(map(str, range(1, self.processes + 1)))}; do"]
-            self.postrun_cmds = ['done', *self.postrun_cmds]
-
     def placing(self):
         '''Options that tell the program where it is expected to run.'''
         return ['--cpus', ','.join(map(str, self.cpus))]
@@ -152,24 +87,6 @@ class ProgramCheck(OnNode):
     def misplaced(self, record):
         '''The complaint about a thread, or rank, that did not run where it was asked to; or :obj:`None`.'''
         return records.check_placement(record, self.cpus[:record['threads'] * record['ranks']])
-
-    def describe(self, command):
-        '''What every result says: the question, and what was run.'''
-        self.plumbline.update(
-            schema=1, question=self.question(), source=self.source, level=getattr(self, 'level', None),
-            command=shlex.join(map(str, command)), rerun=self._rerun())
-        if hasattr(self, 'programs') and self.programs.spack:     # a simulation has no programs
-            self.plumbline['software'] = self.programs.spack.provenance()
-
-    def run_command(self, command):
-        '''What ReFrame is to run: a program and its options.'''
-        self.executable, self.executable_opts = command[0], [shlex.quote(str(x)) for x in command[1:]]
-
-    def _rerun(self):
-        config = runtime().site_config.sources[-1]
-        environ, system = self.current_environ.name, self.current_partition.fullname
-        return shlex.join(['reframe', '-C', str(config), '-c', self.prefix, '--system', system,
-                           '-p', environ, '-n', f'/{self.hashcode}', '-r'])
 
     @sanity_function
     def numbers_prove_something(self):
@@ -183,7 +100,7 @@ class ProgramCheck(OnNode):
             raise SanityError(f'{self.program} measured nothing; its standard error says why')
         if found.processes != self.processes:
             raise SanityError(f'{self.program} was started {self.processes} times, and {found.processes} processes left records')
-        self.measurements = self.plumbline['records'] = self._pooled(found.measurements)
+        self.measurements = self.plumbline['records'] = self.pooled(found.measurements)
         self.plumbline['timed_seconds'] = sum(sum(r['seconds']) for r in found.measurements)
         for record in found.measurements:
             complaints = [*records.check_worth_reporting(record)]
@@ -191,19 +108,6 @@ class ProgramCheck(OnNode):
             if complaints:
                 raise SanityError(complaints[0])
         return True
-
-    def _pooled(self, measurements):
-        '''What this test measured before in this session and could not pass with, and what it has measured now.
-
-        Evidence is added to, never replaced: the last of several tries would be the one that somebody liked.
-        '''
-        before = _SUSPECTS.pop(self._case(), [])
-        first = 1 + max((record['process'] for record in before), default=-1)
-        self.is_final = bool(before)
-        return before + [{**record, 'process': first + record['process']} for record in measurements]
-
-    def _case(self):
-        return self.unique_name, self.current_partition.fullname, self.current_environ.name
 
     def _wrong_level(self, record):
         meant = self.intended.get(record['size'], record['level'])
@@ -213,54 +117,11 @@ class ProgramCheck(OnNode):
                     'processor information; detect it anew')
         return None
 
-    @run_before('performance')
-    def judge(self):
-        '''The metrics with their verdicts, and ReFrame's own references and variables for them.'''
-        if self.is_dry_run():
-            return
-        with in_one_line():
-            path = references.write_merged(self.stagedir, self.current_system.name,
-                                           type(self).__name__)
-            known = references.applying(path, self)
-            met = states.find(self.measurements)
-            if met.several:
-                self.note(evaluation.told(met))
-            found = evaluation.evaluate(self, met)
-        self.lost = self._recorded_but_not(known, set(found))
-        chosen = {name: evaluation.choose(cases, known.get(name)) for name, cases in found.items()}
-        judged = self.plumbline['metrics'] = [evaluation.judged(case) for case in chosen.values()]
-        # ReFrame knows PASS and FAIL: it is told of no reference for what cannot be judged, or must not be.
-        self.reference = {'$ref': references.narrowed(path, self, {metric['name']: (
-            chosen[metric['name']].leaf if metric['verdict'] in (verdict.PASS, verdict.FAIL) else None) for metric in judged})}
-        for metric in judged:
-            self.perf_variables[metric['name']] = sn.make_performance_function(sn.defer(metric['value']), metric['unit'])
-        if not self.is_final and {verdict.FAIL, verdict.UNSTABLE} & {metric['verdict'] for metric in judged}:
-            _SUSPECTS[self._case()] = self.measurements
-
-    def _recorded_but_not(self, known, found):
-        '''Metrics that this system once measured, and of which the check does not say why they are
-        gone: they would be gone from the report as well.'''
-        said = {skipped['metric'] for skipped in self.plumbline.get('skipped', ())}
-        return [f'{name} of {one.file}' for name, one in known.items() if one.file != 'portable.yaml' and name not in found | said
-                and not any(f'all in {part}' in said for part in name.split('.'))]
-
-    @run_after('performance', always_last=True)
-    def every_metric_counts(self):
-        '''ReFrame only warns of a metric that it cannot evaluate; and it knows no UNSTABLE.'''
-        if self.is_dry_run():
-            return
-        evaluated = {key.split(':')[-1] for key in self.perfvalues}
-        missing = sorted(set(self.perf_variables) - evaluated) + self.lost
-        if missing or not evaluated:
-            raise PerformanceError(f"not measured: {', '.join(missing) or 'any metric at all'}")
-        # Of a FAIL ReFrame knows already, unless it is of a metric that has no reference.
-        for ruling in (verdict.FAIL, verdict.UNSTABLE):
-            named = [f"{m['name']}: {m['reason']}" for m in self.plumbline['metrics']
-                     if m['verdict'] == ruling]
-            tolerated = ruling == verdict.UNSTABLE and self.is_final and not verdict.is_undecided(
-                m['verdict'] for m in self.plumbline['metrics'])
-            if named and not tolerated:
-                raise PerformanceError(f"{ruling}: {'; '.join(named)}")
+    def evaluated(self):
+        met = states.find(self.measurements)
+        if met.several:
+            self.note(evaluation.told(met))
+        return evaluation.evaluate(self, met)
 
 
 class NativeCheck(ProgramCheck):

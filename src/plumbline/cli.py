@@ -18,8 +18,8 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=N
 
 @app.command()
 def report(
-    run_report: Annotated[Optional[Path], typer.Argument(
-        help="ReFrame's run report; without it, the archive's last session")] = None,
+    run_reports: Annotated[Optional[list[Path]], typer.Argument(
+        help="ReFrame's run report, or those of a pipeline's jobs; without it, the archive's last session")] = None,
     session: Annotated[Optional[str], typer.Option(help='a session of the archive')] = None,
     destination: Annotated[Path, typer.Option(help='folder for index.html')] = REPORTS / 'latest',
     archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
@@ -31,11 +31,12 @@ def report(
     from plumbline import archive, report as pages
     from plumbline.analysis import history
     from plumbline.report import history as courses
-    if run_report is not None:
+    for run_report in run_reports or ():
         if not run_report.exists():
             raise PlumblineError(f'{run_report}: nothing was measured: ReFrame writes no run report '
                                  'where no test ran; see its output, and what reframe -l selects')
-        session = archive.archive(run_report, archive_root).stem
+    if run_reports:
+        session = archive.write(archive.read(*run_reports), archive_root).stem
     rows = archive.load_session(archive_root, session)
     losses = courses.losses(archive_root, history.read(archive_root, rows['system'][0], until=rows['session'][0]))
     page = pages.write(rows, destination, losses)

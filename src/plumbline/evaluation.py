@@ -104,6 +104,15 @@ def evaluate(check, met):
     return found
 
 
+def of_processes(check):
+    '''The same where nothing tells states of the machine apart: ``check.measurements`` has the number of the process in each.'''
+    recorded = check.measurements
+    try:
+        return {name: [_pooled(cases)] for name, cases in _evaluated(check, recorded).items()}
+    finally:
+        check.measurements = recorded
+
+
 def _evaluated(check, measurements, says=True):
     '''Name of a metric -> list of :class:`Case`, one of each process.  What a check says of them it says of the first.'''
     found = {}
@@ -212,6 +221,11 @@ def judged(case):
         reason = case.no_reference
     elif ruling == verdict.PASS and case.unsteady:
         ruling, reason = verdict.UNSTABLE, 'too few rounds in one state: the core-to-core latency changed during the samples'
+    if ticket := reference and case.reference.known_issue:
+        if ruling in (verdict.FAIL, verdict.UNSTABLE):
+            ruling, reason, sees = verdict.KNOWN_ISSUE, f'{ticket}: {reason}', None
+        elif ruling == verdict.PASS:
+            reason += f'; the known issue is gone, take its $xfail away: {ticket}'
     if metric.remark and ruling in (verdict.FAIL, verdict.UNSTABLE):
         reason += f': {metric.remark}'
     return {

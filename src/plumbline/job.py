@@ -87,7 +87,9 @@ class Job(RegressionTestPlugin):
 
     @run_before('run')
     def leave_binding_to_us(self):
-        '''likwid-pin, OpenMP or taskset bind, within all CPUs of the task.'''
+        '''likwid-pin, OpenMP or taskset bind, within all CPUs of the task; ranks are bound by who starts them.'''
+        if self.num_tasks not in (None, 1):
+            return
         launcher = self.current_partition.launcher_type.registered_name
         if launcher in SRUN:
             self.job.launcher.options += ['--cpu-bind=none']

@@ -43,7 +43,8 @@ class OnNode(Job):
         if self.quota is not None and self.quota < len(order):
             order = order[:max(1, int(self.quota))]
         self.all_cpus = order
-        self.num_cpus_per_task = len(order)
+        if self.num_tasks in (None, 1):
+            self.num_cpus_per_task = len(order)
 
     def ours(self):
         '''Level -> bytes of each of its caches that are ours, where that is less than the topology says.'''

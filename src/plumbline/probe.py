@@ -35,7 +35,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
     processes = 1
     program = 'chase'
     threads = 'one'
-    pages = parameter(['base', 'huge'])
+    pages = parameter(['base', 'huge'], type=str)
 
     #: Most pages to visit; 0 for what shows the second level, or what the memory allows.
     #:

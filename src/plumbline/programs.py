@@ -33,7 +33,7 @@ class built_programs(rfm.RegressionTest, Job, special=True):
     executable_opts = ['--list']
     builds = True
 
-    #: Folder of the project, and a variant of :attr:`executable` that its list must show.
+    #: Folder of the project, of ours below the root, and a variant of :attr:`executable` that its list must show.
     project, listed = None, None
 
     #: Whether there are Fortran files among them.
@@ -53,13 +53,16 @@ class built_programs(rfm.RegressionTest, Job, special=True):
             self.build_system.install_opts = ['--only-concrete']
             self.postbuild_cmds = self.spack.commands()
             return
-        self.build_system.configuredir = str(ROOT / self.project)
+        project = ROOT / self.project
+        self.build_system.configuredir = str(project)
         self.build_system.builddir = 'build'
         self.build_system.flags_from_environ = True
         self.build_system.max_concurrency = min(16, self.current_partition.processor.num_cpus or 4)
         self.build_job.num_cpus_per_task = self.build_system.max_concurrency
         # Looked for where it is built; the login node may have what the nodes have not.
         self.build_system.config_opts = ['$(command -v ninja > /dev/null && echo -G Ninja)']
+        if not project.is_relative_to(ROOT / 'src'):
+            self.build_system.config_opts += [f"-DPLUMBLINE={ROOT / 'src'}"]
         self.prebuild_cmds = [self._try_compilers()]
 
     def _try_compilers(self):
@@ -84,7 +87,7 @@ class built_programs(rfm.RegressionTest, Job, special=True):
         environ = self.current_environ
         request = {'commands': self.build_system.emit_build_commands(environ),
                    'compilers': [name for name in (environ.cc, environ.cxx, environ.ftn) if name],
-                   'variables': dict(environ.env_vars)}
+                   'variables': dict(environ.env_vars), 'project': str(ROOT / self.project)}
         with open(os.path.join(self.stagedir, builds.REQUEST), 'w') as file:
             json.dump(request, file)
         fetch, publish = (shlex.join([sys.executable, '-I', '-m', 'plumbline.builds', verb, settings.BUILDS])

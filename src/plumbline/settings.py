@@ -6,8 +6,10 @@
     site_configuration = settings.site(systems=[...], environments=[...])
 '''
 
+import argparse
 import os
 import re
+import shlex
 import socket
 import sys
 from dataclasses import dataclass
@@ -196,14 +198,20 @@ def representative(systems, environments):
 
 def _modes(systems, environments):
     ''':data:`MODES` as ReFrame takes them.'''
-    one_of_each = [f"-p '^({'|'.join(map(re.escape, representative(systems, environments)))})$'"]
+    # ReFrame adds environments that the command line names to those of a mode, or to all where the mode names none: who names
+    # some wants these, so the mode names them too.
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument('-p', '--prgenv', action='append')
+    named = parser.parse_known_args()[0].prgenv
+    one_of_each = [f"^({'|'.join(map(re.escape, representative(systems, environments)))})$"]
     modes = {**MODES, **{former: MODES[name] for former, name in _FORMER_NAMES.items()}}
     schedulers = {system['name']: {part['scheduler'] for part in system['partitions']
                                    if part['scheduler'] != 'local' or TO_BE_MEASURED in part.get('features', ())} for system in systems}
     apart = [name for name, found in schedulers.items() if found and found <= set(_KEEPS_APART)]
 
     def of(mode, *further):
-        return [*mode.options, *([] if mode.every_environment else one_of_each), *MEASURE, *further]
+        patterns = named or ([] if mode.every_environment else one_of_each)
+        return [*mode.options, *(f'-p {shlex.quote(pattern)}' for pattern in patterns), *MEASURE, *further]
     return [*({'name': name, 'options': of(mode, *ONE_BY_ONE)} for name, mode in modes.items()),
             *({'name': name, 'options': of(mode), 'target_systems': apart} for name, mode in modes.items() if apart)]
 

@@ -11,11 +11,12 @@ from plumbline.statistics import HALF_WIDTH
 
 PASS = 'PASS'
 NO_REFERENCE = 'NO REFERENCE'
+KNOWN_ISSUE = 'KNOWN ISSUE'
 UNSTABLE = 'UNSTABLE'
 FAIL = 'FAIL'
 
 #: From the best to the worst: a group of metrics has the worst verdict among them.
-SEVERITY = (PASS, NO_REFERENCE, UNSTABLE, FAIL)
+SEVERITY = (PASS, KNOWN_ISSUE, NO_REFERENCE, UNSTABLE, FAIL)
 
 #: Above this robust relative spread of its samples, a metric of a single process that is as near to its bound is not judged a PASS.
 MAX_SPREAD = 0.25

@@ -68,6 +68,7 @@ METRICS = {
     'latency_tolerance': _rate('us', 'latency, added to every message, that costs a given share of the time', MORE),
     'overhead': _rate('us', 'what the MPI adds to handing over a cache line', LESS),
     'time': _rate('s', 'elapsed time', LESS),
+    'figure_of_merit': _rate('1', "an application's own figure, in its own unit, of which more is better"),
     'clock': _rate('MHz', 'clock of one core, and of all when all of them work', MORE, CORE),
     # Shares of what the machine can do.
     'of_limit': Entry('1', MORE, 'traffic rate over that of the best limit stream beside it', _TOLERANCE),

@@ -72,7 +72,7 @@ class MpiCheck(MpiJob, ProgramCheck):
     #: Processes on each node; ``all``: one on every CPU.
     ranks = variable(int, str, value=2, loggable=False)
 
-    #: Nodes; 0 for all of the partition that run jobs.
+    #: Nodes; 0 for those that ReFrame's ``--flex-alloc-nodes`` says: the idle ones by default, ``all``, or a number.
     nodes = variable(int, value=1, loggable=False)
 
     #: A library of ours that the program loads first (``pack``, ``latency``); empty for none.
@@ -92,13 +92,18 @@ class MpiCheck(MpiJob, ProgramCheck):
         wanted, where = self.nodes, self.current_partition.fullname
         scheduler = self.current_partition.scheduler.registered_name
         if wanted < 0:
-            raise ReframeError(f'{type(self).__name__}.nodes={wanted}: give a number of nodes, or 0 for all that run jobs')
+            raise ReframeError(f'{type(self).__name__}.nodes={wanted}: give a number of nodes, or 0 for those of --flex-alloc-nodes')
         if wanted == 1 or self.is_dry_run():
             self.nodes = wanted or 2
             return
         if scheduler == 'local':
             self.leave_out(f'needs {wanted or "several"} nodes: {where} is local, this node alone')
-        found = nodes_of(self.job)
+        flexible, state = self.job.sched_flex_alloc_nodes or 'idle', 'all'
+        if not wanted and isinstance(flexible, int):
+            wanted = flexible
+        elif not wanted:
+            state = flexible.lower()
+        found = nodes_of(self.job, state)
         if found is None and not wanted:
             self.leave_out(f'the scheduler {scheduler} does not say which nodes there are: give their number, -S '
                            f'{type(self).__name__}.nodes=N')
@@ -107,7 +112,10 @@ class MpiCheck(MpiJob, ProgramCheck):
         self.nodes = wanted or len(found.usable)
         if len(found.usable) < max(2, self.nodes):
             self.leave_out(f'needs {wanted or 2} nodes: {where} has {len(found.usable)} that can be used'
+                           + (f' and are {state}, not {found.busy} (--flex-alloc-nodes=all waits for them)' if found.busy else '')
                            + (f', not {found.others}' if found.others else ''))
+        if not wanted and found.busy:
+            self.note(f'not among the nodes, because they are not {state}: {found.busy}')
         if not wanted and found.others:
             self.note(f'not among the nodes, because they are down or kept back: {found.others}')
 

@@ -13,22 +13,26 @@ _RUNS_JOBS = {'IDLE', 'ALLOCATED', 'MIXED', 'COMPLETING', 'PLANNED', 'CLOUD', 'D
 class Nodes:
     '''The nodes of a partition.
 
-    :attr usable: those that run jobs, busy or not.
+    :attr usable: those that run jobs and are in the state that was asked for.
+    :attr busy: those that run jobs and are in another.
     :attr others: those that are down, drained, reserved ...
     '''
     usable: NodeSet
+    busy: NodeSet
     others: NodeSet
 
 
-def nodes_of(job):
+def nodes_of(job, state='all'):
     '''The nodes that a job may get with the partition's options; None where the scheduler does not list nodes.
 
     :arg job: ReFrame's.
+    :arg state: ``all`` or a state, as of ReFrame's ``--flex-alloc-nodes``.
     '''
     try:
         found = job.scheduler.filternodes(job, job.scheduler.allnodes())
     except NotImplementedError:
         return None
-    usable = [node for node in found if getattr(node, 'states', set()) <= _RUNS_JOBS]
-    return Nodes(NodeSet.fromlist([node.name for node in usable]),
-                 NodeSet.fromlist([node.name for node in found if node not in usable]))
+    running = [node for node in found if getattr(node, 'states', set()) <= _RUNS_JOBS]
+    usable = running if state == 'all' else job.scheduler.filternodes_by_state(running, state)
+    return Nodes(*(NodeSet.fromlist([node.name for node in part]) for part in (
+        usable, [node for node in running if node not in usable], [node for node in found if node not in running])))

@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from plumbline.errors import PlumblineError
+from plumbline.model import registry
 from plumbline.references.files import directory, load, lookup, merge, origins, recorded, tests
 from plumbline.references.peaks import check
 
@@ -26,10 +27,12 @@ class Reference:
     :attr state: of the machine, where it was recorded in one of several; else None.
     :attr expected: ``deviation``, ``freedom``, ``measured`` (:class:`plumbline.model.prediction.Prediction`; session -> value),
         where it is a prediction from several sessions; else None.
+    :attr known_issue: the ticket of what keeps it from being met, or None.
     '''
     leaf: tuple
     state: dict | None = None
     expected: dict | None = None
+    known_issue: str | None = None
 
 
 @dataclass(frozen=True)
@@ -65,9 +68,10 @@ def write_merged(stage_dir, system, test=None, folder=None):
         files = [{name: entry for name, entry in tests(file).items() if name == test}
                  for file in files]
     site = load(folder / names[1]) if (folder / names[1]).exists() else {}
-    known = recorded(site, test)
+    known, tickets = recorded(site, test), site.get('$known_issues', {}).get(test)
     return _write(Path(stage_dir).resolve() / MERGED_NAME,
-                  {**merge(*files), '$origin': origins(*files, names), **({'$recorded': known} if known else {})})
+                  {**merge(*files), '$origin': origins(*files, names), **({'$recorded': known} if known else {}),
+                   **({'$known_issues': {test: tickets}} if tickets else {})})
 
 
 def narrowed(path, test, leaves):
@@ -77,12 +81,13 @@ def narrowed(path, test, leaves):
     :arg leaves: metric -> (reference, lower, upper, unit), or None for a metric without a reference in its state.
     :returns: the path.
     '''
-    references, name = load(path), type(test).__name__
+    name = type(test).__name__
+    references = {name: {'$index': ['$partition']}, **load(path)}       # the first of a check that has its own references only
     keys = _keys(references, test)
     usual = lookup(references, name, keys)
     if all((tuple(usual[metric][:3]) if metric in usual else None) == leaf for metric, leaf in leaves.items()):
         return path
-    node = {metric: [*leaf[:3], usual[metric][3]] for metric, leaf in leaves.items() if leaf is not None}
+    node = {metric: [*leaf[:3], registry.find(metric.partition('.')[0]).unit] for metric, leaf in leaves.items() if leaf is not None}
     for key in reversed(keys):
         node = {key: node}
     entry = {name: {'$index': references[name]['$index'], **node}} if node else {}
@@ -143,6 +148,7 @@ def applying(path, test):
     found = lookup(references, name, keys)
     files = lookup(references['$origin'], name, keys)
     recorded_of = lookup({name: references.get('$recorded') or {}}, name, keys)
+    tickets = lookup(references.get('$known_issues') or {}, name, keys)
     return {metric: Known(files[metric], [
-        Reference(tuple(one['reference'][:3]), one.get('state'), one.get('expected'))
+        Reference(tuple(one['reference'][:3]), one.get('state'), one.get('expected'), tickets.get(metric))
         for one in recorded_of.get(metric) or [{'reference': leaf}]]) for metric, leaf in found.items()}

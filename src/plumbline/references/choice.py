@@ -39,8 +39,8 @@ class Choice:
     :attr left_out: list of (name, why).
     '''
 
-    def __init__(self, root, system, tests, files, peaks, trusted, nodes):
-        self.root, self.system, self.files, self.peaks, self.nodes = root, system, files, peaks, set(nodes)
+    def __init__(self, root, system, tests, files, peaks, trusted, nodes, apart):
+        self.root, self.system, self.files, self.peaks, self.nodes, self.apart = root, system, files, peaks, set(nodes), apart
         paths = archive.sessions(root, system)[::-1]
         self.trusted = {_only(name, [path.stem for path in paths], root) for name in trusted}
         paths.sort(key=lambda path: path.stem not in self.trusted)      # the latest first, and before them those named
@@ -88,20 +88,30 @@ class Choice:
                 break
             why = None
             if name not in self.trusted:
-                why = recording.unfit(rows, self.models)
+                why = recording.unfit(rows, self.models) or self._repeats(rows)
                 self.models = self.models or recording.models(rows)
             if why:
                 self.left_out.append((name, why))
             else:
                 self.used[name] = rows
 
+    def _repeats(self, rows):
+        '''Why a session says nothing new beside those that are used, or None.'''
+        def distance(other):
+            return abs((self.used[other][0]['started'] - rows[0]['started']).total_seconds())
+        near = min(self.used, key=distance, default=None)
+        if near is None or distance(near) >= self.apart:
+            return None
+        return f'it began {distance(near) / 60:.0f} minutes from {near}, and sessions in a row do not know what sessions differ by'
+
     def _too_few(self):
         named = [f'{name} ({why})' for name, why in self.left_out[:3]]
         more = [f'{len(self.left_out) - 3} more'] if len(self.left_out) > 3 else []
         out = f"; left out: {', '.join(named + more)}" if named else ''
         missing = good_state.LEAST_SESSIONS - len(self.used)
+        apart = f' that began {self.apart / 60:.0f} minutes apart' if self.apart else ''
         return (f'{self.root}: {len(self.used)} sessions of {self.system} with these tests are of good state, references need '
-                f"{good_state.LEAST_SESSIONS}{out}; run reframe --mode daily and plumbline report (make health) {missing} more "
+                f"{good_state.LEAST_SESSIONS}{apart}{out}; run reframe --mode daily and plumbline report (make health) {missing} more "
                 f"time{'s' * (missing > 1)}" + (', or take one by its name: --with SESSION' if named else ''))
 
     def _candidates(self, without=frozenset()):

@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from plumbline.errors import PlumblineError
-from plumbline.model.good_state import LEAST_SESSIONS, MOST_SESSIONS
+from plumbline.model.good_state import LEAST_APART, LEAST_SESSIONS, MOST_SESSIONS
 from plumbline.settings import REPORTS
 
 app = typer.Typer(no_args_is_help=True, help='References: propose, accept and check them.')
@@ -29,6 +29,7 @@ Cores = Annotated[int, typer.Option(help='cores of the node, for the datasheet',
 Archive = Annotated[Path, typer.Option('--archive')]
 Trusted = Annotated[Optional[list[str]], typer.Option(
     '--with', help='a session (or how its name begins) that is used although it failed, was unstable or is odd; several: again')]
+Apart = Annotated[float, typer.Option(min=0, help='minutes: sessions that began nearer to each other count once')]
 Nodes = Annotated[Optional[list[str]], typer.Option('--with-node', help='a node that is used although it differs; several: again')]
 
 
@@ -38,11 +39,11 @@ def _peaks(machine_file, cores):
     return {f'{level}/{threads}': rate for (level, threads), rate in known.items()}
 
 
-def _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes):
+def _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes, apart):
     from plumbline import references
     from plumbline.references import proposal
     found = proposal.propose(archive_root, system, output or references.directory() / f'{system}.yaml', sessions, tests,
-                                       _peaks(machine_file, cores), trusted or (), nodes or ())
+                                       _peaks(machine_file, cores), trusted or (), nodes or (), 60 * apart)
     print('\n'.join(lines(found)))
     return found
 
@@ -50,19 +51,19 @@ def _propose(system, sessions, tests, output, machine_file, cores, archive_root,
 @app.command()
 def propose(system: System, sessions: Sessions = MOST_SESSIONS, tests: Tests = '', output: Output = None,
             machine_file: Machine = None, cores: Cores = 1, archive_root: Archive = REPORTS / 'archive', trusted: Trusted = None,
-            nodes: Nodes = None):
+            nodes: Nodes = None, apart: Apart = LEAST_APART / 60):
     '''What the last sessions of good state would change in the references of a system, and how they would have fared.'''
-    _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes)
+    _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes, apart)
     print('nothing is written; plumbline references accept, with the same options, writes it')
 
 
 @app.command()
 def accept(system: System, sessions: Sessions = MOST_SESSIONS, tests: Tests = '', output: Output = None,
            machine_file: Machine = None, cores: Cores = 1, archive_root: Archive = REPORTS / 'archive', trusted: Trusted = None,
-           nodes: Nodes = None):
+           nodes: Nodes = None, apart: Apart = LEAST_APART / 60):
     '''Propose, and write it; review it as a diff.'''
     from plumbline.references import proposal
-    found = _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes)
+    found = _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes, apart)
     wrote = proposal.accept(found)
     print(f"{len(found.written)} references from {len(found.sessions)} sessions{'' if wrote else ', as they stand there'}: {found.path}")
 

@@ -18,7 +18,7 @@ from plumbline import schemas
 from plumbline.errors import PlumblineError
 from plumbline.settings import ROOT
 
-_SPECIAL = ('$provenance', '$accepted', '$origin', '$recorded')
+_SPECIAL = ('$provenance', '$accepted', '$origin', '$recorded', '$known_issues')
 _PATTERN_CHARACTERS = re.compile(r'[*?\[\](){}|^$\\]')
 
 
@@ -145,12 +145,38 @@ def _load(path, _modified, _size):
         raise PlumblineError(f'{path}: not UTF-8 text ({error}); save it as UTF-8') from None
     references = {} if references is None else references
     wrong = schemas.complaint('references', references)
+    if not wrong:
+        references = _with_known_issues(references)
     for name, entry in () if wrong else tests(references).items():
         wrong = wrong or _wrong_node(entry, len(entry['$index']), [name])
     wrong = wrong or _wrong_origin(references.get('$provenance', {}), references.get('$accepted', {}))
     if wrong:
         raise PlumblineError(f'{path}: {wrong}')
     return references
+
+
+def _with_known_issues(references):
+    '''ReFrame's ``['$xfail', ticket, [reference, lower, upper, unit]]`` as the reference alone, and the tickets, in the form of the
+    file, below ``$known_issues``.'''
+    tickets = {}
+
+    def plain(node, tickets):
+        found = {}
+        for key, child in node.items():
+            if isinstance(child, dict):
+                found[key] = plain(child, tickets.setdefault(key, {}))
+            elif child and key != '$index' and child[0] == '$xfail':
+                tickets[key], found[key] = child[1:]
+            else:
+                found[key] = child
+        return found
+
+    def filled(node):
+        return {key: child for key, child in ((key, filled(child) if isinstance(child, dict) else child)
+                                              for key, child in node.items()) if child}
+    found = {name: plain(entry, tickets.setdefault(name, {})) if name not in _SPECIAL else entry for name, entry in references.items()}
+    tickets = {**references.get('$known_issues', {}), **filled(tickets)}
+    return {**found, '$known_issues': tickets} if tickets else found
 
 
 def load(path):

@@ -121,7 +121,9 @@ def groups(rows, files):
     for row in rows:
         if row['metric'] is None:
             continue
-        if row['metric'] not in registry.METRICS:
+        if row['verdict'] == verdict.KNOWN_ISSUE:
+            skipped[f"{archive.base_name(row['display_name'])} {row['name']}"] = f"known issue: {row['reason']}"
+        elif row['metric'] not in registry.METRICS:
             skipped[f"{archive.base_name(row['display_name'])} {row['name']}"] = 'its metric is not in the registry'
         elif row['result'] == 'pass' or row['fail_phase'] == 'performance':
             by_test[row['check']].append(row)

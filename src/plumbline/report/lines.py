@@ -15,7 +15,7 @@ from plumbline.model import registry
 from . import quantity, subsystems
 
 #: Verdicts in the order in which they need attention.
-VERDICTS = (judged.FAIL, judged.UNSTABLE, judged.NO_REFERENCE, judged.PASS)
+VERDICTS = (judged.FAIL, judged.UNSTABLE, judged.KNOWN_ISSUE, judged.NO_REFERENCE, judged.PASS)
 NOT_MEASURED = "not measured"
 
 CASE = ("system", "partition", "environ", "test")
@@ -197,7 +197,8 @@ def count(lines, left_out):
 def summary(lines, left_out):
     """'24 PASS, 2 FAIL, 1 UNSTABLE, 3 NO REFERENCE, 2 not measured'."""
     counts = count(lines, left_out)
-    return ", ".join(f"{counts[name]} {name}" for name in ("PASS", "FAIL", "UNSTABLE", "NO REFERENCE", NOT_MEASURED))
+    named = ("PASS", "FAIL", "UNSTABLE", *([judged.KNOWN_ISSUE] if counts[judged.KNOWN_ISSUE] else []), "NO REFERENCE", NOT_MEASURED)
+    return ", ".join(f"{counts[name]} {name}" for name in named)
 
 
 def disturbed(lines):
@@ -249,7 +250,7 @@ def _case_lines(runs):
     first, detail = last[0], detail_of(last)
     lines = [_line(row, detail, runs) for row in last if row["metric"] is not None]
     # The archive gives a test that its metrics do not explain a row of its own.
-    ends = [row for row in last if row["metric"] is None and row["verdict"] == "FAIL"]
+    ends = [row for row in last if row["metric"] is None and row["verdict"] in ("FAIL", judged.KNOWN_ISSUE)]
     blamed = any(line.verdict == "FAIL" for line in lines) or (
         first["fail_phase"] == "performance" and any(line.verdict == "UNSTABLE" for line in lines)
     )
@@ -308,7 +309,8 @@ def _least(row, detail):
 
 
 def _failed_test(row, detail, runs):
-    return Line(verdict="FAIL", reason=_reason(row), **_identity(row, detail), retried=_retried("FAIL", runs, ""))
+    known = row["verdict"] == judged.KNOWN_ISSUE
+    return Line(verdict=judged.KNOWN_ISSUE if known else "FAIL", reason=_reason(row), **_identity(row, detail), retried=_retried("FAIL", runs, ""))
 
 
 def _retried(verdict, runs, metric):

@@ -11,7 +11,7 @@ from plumbline import records
 from . import environments, figures, lines, quantity, state, subsystems
 
 #: Verdict -> mark that survives grey-scale print.
-MARKS = {"FAIL": "\u2716", "UNSTABLE": "\u2248", "NO REFERENCE": "?", "PASS": "\u2714", lines.NOT_MEASURED: "\u2013"}
+MARKS = {"FAIL": "\u2716", "UNSTABLE": "\u2248", "KNOWN ISSUE": "\u2691", "NO REFERENCE": "?", "PASS": "\u2714", lines.NOT_MEASURED: "\u2013"}
 
 
 def page(rows, losses=()):

@@ -73,7 +73,7 @@ def _metric(line):
 def _member(line):
     """The line as a member of a score; None where nothing is expected of it, or it has no better side."""
     better = registry.better(_metric(line))
-    if not line.expected or better == registry.NEITHER or line.verdict == verdict.UNSTABLE or not (line.value or 0) > 0:
+    if not line.expected or better == registry.NEITHER or line.verdict in (verdict.UNSTABLE, verdict.KNOWN_ISSUE) or not (line.value or 0) > 0:
         return None
     expected = json.loads(line.expected)
     predicted = prediction.Prediction(line.reference, expected["deviation"], expected["freedom"])

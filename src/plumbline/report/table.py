@@ -15,11 +15,12 @@ from . import lines, quantity, subsystems
 STYLE = {
     "FAIL": "bold red",
     "UNSTABLE": "bold yellow",
+    "KNOWN ISSUE": "yellow",
     "NO REFERENCE": "bold cyan",
     "PASS": "green",
     lines.NOT_MEASURED: "bold cyan",
 }
-SHORT = {"NO REFERENCE": "NO REF"}
+SHORT = {"NO REFERENCE": "NO REF", "KNOWN ISSUE": "KNOWN"}
 RIGHT = {"value", "limit", "spread", "sees"}
 INDENT = "    "
 
@@ -123,7 +124,7 @@ def _verdicts(verdicts, out):
         text = Text(row({name: cells[index] for name, cells in columns.items()}).rstrip())
         text.stylize(STYLE[line.verdict], len(text) - len(columns["verdict"][index]))
         out.line(text)
-        if line.verdict in ("FAIL", "UNSTABLE"):
+        if line.verdict in ("FAIL", "UNSTABLE", "KNOWN ISSUE"):
             out.paragraph(line.reason or "no reason given")
             if line.shown_least:
                 out.paragraph(line.shown_least)

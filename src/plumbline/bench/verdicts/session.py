@@ -28,7 +28,7 @@ SYSTEM = 'localhost'
 REFERENCES = 5
 
 #: What writes references from the sessions so far.
-_ACCEPT = ('references', 'accept', SYSTEM)
+_ACCEPT = ('references', 'accept', SYSTEM, '--apart', '0')
 
 _PLUMBLINE = (sys.executable, '-c', 'from plumbline.cli import main; main()')
 

@@ -1,0 +1,16 @@
+# What builds kernels with the harness, ours and a site's own (docs/tutorials): included after project().
+include(CheckLanguage)
+option(PLUMBLINE_FORTRAN "build the Fortran variants (needs a Fortran compiler)" ON)
+option(PLUMBLINE_LIKWID "LIKWID markers around the timed loops, where LIKWID is found" ON)
+option(PLUMBLINE_OPENMP "programs with threads; without them only NAME-serial" ON)
+option(PLUMBLINE_OPENBLAS "OpenBLAS as the transposition's yardstick, where it is found" ON)
+option(PLUMBLINE_BLAS "DGEMM of the BLAS, where one is found" ON)
+
+if(PLUMBLINE_FORTRAN)
+  check_language(Fortran)
+  if(CMAKE_Fortran_COMPILER OR PLUMBLINE_STRICT)
+    include(${CMAKE_CURRENT_LIST_DIR}/fortran.cmake)
+  endif()
+endif()
+include(${CMAKE_CURRENT_LIST_DIR}/settings.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/program.cmake)

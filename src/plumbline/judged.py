@@ -1,0 +1,319 @@
+'''Judging, for any ReFrame test: what it measured becomes metrics with references and verdicts.
+
+:class:`Judged` is for a program that is not ours: a check of a few lines runs it several times and reads its numbers
+(``tutorials/``).  :class:`Judging` is what those checks have in common with the checks of our own programs (``check.py``).
+'''
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import numpy as np
+import reframe.utility.sanity as sn
+from reframe.core.builtins import run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import PerformanceError, ReframeSyntaxError, SanityError
+from reframe.core.runtime import runtime
+
+from plumbline import evaluation, metrics, references, verdict
+from plumbline.errors import PlumblineError, in_one_line
+from plumbline.likwid import pin
+from plumbline.model import registry
+from plumbline.node import OnNode
+from plumbline.settings import ROOT
+
+#: What tests measured that did not pass, for the second try that ReFrame gives them in the same session: (unique name, partition,
+#: environment) -> records.
+_SUSPECTS = {}
+
+
+class Judging(OnNode):
+    '''Base plugin of every test that is judged: it defines ``evaluate()``, which yields :class:`metrics.Metric`, and fills
+    :attr:`measurements` before the stage ``performance``.'''
+
+    #: Where the question comes from: paper, section, table or figure.
+    #:
+    #: :type: :class:`str`
+    source = variable(str, value='', loggable=False)
+
+    #: The result (``schemas/result.json``); it travels to the archive in ReFrame's run report.
+    plumbline = variable(dict, value={}, loggable=True)
+
+    #: The measurement records, once the program has run.
+    measurements = ()
+
+    #: Whether the test was measured before in this session: there is no further try.
+    is_final = False
+
+    # --- what a check may use ------------------------------------------------------------------
+
+    def skip_metric(self, metric, reason):
+        '''Say that something could not be measured.'''
+        self.plumbline.setdefault('skipped', []).append({'metric': metric, 'reason': reason})
+
+    def leave_out(self, reason, metric='all', promise=None):
+        '''Skip the test, and say why: ReFrame's run report does not.
+
+        :arg metric: what could not be measured.
+        :arg promise: feature of a partition by which its site says that it can be: there the test fails.
+        '''
+        where = self.current_partition
+        if promise in where.features:
+            raise SanityError(f'{reason}; {where.fullname} has the feature {promise}: mend that, or take it out of the site file')
+        self.skip_metric(metric, reason)
+        self.skip(reason)
+
+    def note(self, text):
+        '''A remark for the report.'''
+        notes = self.plumbline.setdefault('notes', [])
+        if text not in notes:
+            notes.append(text)
+
+    # --- hooks, in the order of the pipeline ---------------------------------------------------
+
+    @run_after('init')
+    def refuse_unreadable_command_line(self):
+        '''ReFrame 4.10 cannot query a results database after a session whose command line holds a
+        brace.
+
+        An exception here would be a warning: ReFrame would skip the check and pass.
+        '''
+        if '}' in ' '.join(sys.argv) and runtime().get_option('storage/0/enable'):
+            sys.exit("plumbline: a '}' in the command line makes ReFrame's results database "
+                     'unreadable; write the option without it, or disable storage')
+
+    @run_after('init')
+    def tag_what_it_measures(self):
+        '''``-t io`` chooses what stands in ``checks/io``; a check's own tags say when it runs.'''
+        folder = Path(self.prefix)
+        if folder.parent == ROOT / 'checks':
+            self.tags |= {folder.name}
+
+    @run_after('setup')
+    def refuse_other_metrics(self):
+        '''ReFrame would evaluate them, and no verdict, history or report would have them.'''
+        if self.perf_variables:
+            raise ReframeSyntaxError(f"{', '.join(self.perf_variables)}: a performance function is not judged here: yield it from evaluate()")
+
+    @run_before('run', always_last=True)
+    def start_all_processes(self):
+        if self.processes < 1:
+            raise ReframeSyntaxError(f'processes={self.processes}: a program is started once at least')
+        before, after = self.around_a_run()
+        if self.processes > 1:
+            before, after = [f"for process in {' '.join(map(str, range(1, self.processes + 1)))}; do", *before], [*after, 'done']
+        self.prerun_cmds += before
+        self.postrun_cmds = [*after, *self.postrun_cmds]
+
+    def around_a_run(self):
+        '''Shell commands before and after each run of the program.'''
+        return [], []
+
+    def describe(self, command):
+        '''What every result says: the question, and what was run.'''
+        self.plumbline.update(
+            schema=1, question=self.question(), source=self.source, level=getattr(self, 'level', None),
+            command=shlex.join(map(str, command)), rerun=self._rerun())
+        if hasattr(self, 'programs') and self.programs.spack:     # a simulation has no programs
+            self.plumbline['software'] = self.programs.spack.provenance()
+
+    def run_command(self, command):
+        '''What ReFrame is to run: a program and its options.'''
+        self.executable, self.executable_opts = command[0], [shlex.quote(str(x)) for x in command[1:]]
+
+    def _rerun(self):
+        config = runtime().site_config.sources[-1]
+        environ, system = self.current_environ.name, self.current_partition.fullname
+        return shlex.join(['reframe', '-C', str(config), '-c', self.prefix, '--system', system,
+                           '-p', environ, '-n', f'/{self.hashcode}', '-r'])
+
+    def pooled(self, measurements):
+        '''What this test measured before in this session and could not pass with, and what it has measured now.
+
+        Evidence is added to, never replaced: the last of several tries would be the one that somebody liked.
+        '''
+        before = _SUSPECTS.pop(self._case(), [])
+        first = 1 + max((record['process'] for record in before), default=-1)
+        self.is_final = bool(before)
+        return before + [{**record, 'process': first + record['process']} for record in measurements]
+
+    def _case(self):
+        return self.unique_name, self.current_partition.fullname, self.current_environ.name
+
+    def evaluated(self):
+        '''Name of a metric -> list of :class:`evaluation.Case`, one for each state of the machine.'''
+        return evaluation.of_processes(self)
+
+    @run_before('performance')
+    def judge(self):
+        '''The metrics with their verdicts, and ReFrame's own references and variables for them.'''
+        if self.is_dry_run():
+            return
+        with in_one_line():
+            path = references.write_merged(self.stagedir, self.current_system.name,
+                                           type(self).__name__)
+            known = references.applying(path, self)
+            found = self.evaluated()
+        self.lost = self._recorded_but_not(known, set(found))
+        known |= self._own_references(found)
+        chosen = {name: evaluation.choose(cases, known.get(name)) for name, cases in found.items()}
+        judged = self.plumbline['metrics'] = [evaluation.judged(case) for case in chosen.values()]
+        # ReFrame knows PASS and FAIL: it is told of no reference for what cannot be judged, or must not be.
+        self.reference = {'$ref': references.narrowed(path, self, {metric['name']: (
+            chosen[metric['name']].leaf if metric['verdict'] in (verdict.PASS, verdict.FAIL) else None) for metric in judged})}
+        for metric in judged:
+            self.perf_variables[metric['name']] = sn.make_performance_function(sn.defer(metric['value']), metric['unit'])
+        if not self.is_final and {verdict.FAIL, verdict.UNSTABLE} & {metric['verdict'] for metric in judged}:
+            _SUSPECTS[self._case()] = self.measurements
+
+    def _own_references(self, names):
+        '''What the check says itself (``reference``), of the metrics that were measured: it goes before the files.'''
+        found = {}
+        for name in names:
+            try:
+                own = self.reference[f'{self.current_partition.fullname}:{name}']
+            except KeyError:
+                continue
+            ticket, own = (own.message, own.data) if hasattr(own, 'message') else (None, own)       # ReFrame's xfail()
+            value, lower, upper, unit = own
+            expected = registry.find(name.partition('.')[0]).unit
+            if unit != expected:
+                raise SanityError(f'the reference of {name} in the check is in {unit}: it is in {expected}')
+            found[name] = references.Known('the check', [references.Reference((value, lower, upper), known_issue=ticket)])
+        return found
+
+    def _recorded_but_not(self, known, found):
+        '''Metrics that this system once measured, and of which the check does not say why they are
+        gone: they would be gone from the report as well.'''
+        said = {skipped['metric'] for skipped in self.plumbline.get('skipped', ())}
+        return [f'{name} of {one.file}' for name, one in known.items() if one.file != 'portable.yaml' and name not in found | said
+                and not any(f'all in {part}' in said for part in name.split('.'))]
+
+    @run_after('performance', always_last=True)
+    def every_metric_counts(self):
+        '''ReFrame only warns of a metric that it cannot evaluate; and it knows no UNSTABLE.'''
+        if self.is_dry_run():
+            return
+        evaluated = {key.split(':')[-1] for key in self.perfvalues}
+        missing = sorted(set(self.perf_variables) - evaluated) + self.lost
+        if missing or not evaluated:
+            raise PerformanceError(f"not measured: {', '.join(missing) or 'any metric at all'}")
+        # Of a FAIL ReFrame knows already, unless it is of a metric that has no reference.
+        for ruling in (verdict.FAIL, verdict.UNSTABLE):
+            named = [f"{m['name']}: {m['reason']}" for m in self.plumbline['metrics']
+                     if m['verdict'] == ruling]
+            tolerated = ruling == verdict.UNSTABLE and self.is_final and not verdict.is_undecided(
+                m['verdict'] for m in self.plumbline['metrics'])
+            if named and not tolerated:
+                raise PerformanceError(f"{ruling}: {'; '.join(named)}")
+
+
+#: What is written between the runs of a program, with the number of the run and the seconds since 1970.
+_RUN, _END = 'plumbline: run', 'plumbline: end of run'
+
+#: Unit in the output of a program -> (unit of the registry, factor).
+_UNITS = {'B/s': ('MB/s', 1e-6), 'kB/s': ('MB/s', 1e-3), 'GB/s': ('MB/s', 1e3), 'TB/s': ('MB/s', 1e6),
+          'KiB/s': ('MB/s', 1024 / 1e6), 'MiB/s': ('MB/s', 1024**2 / 1e6), 'GiB/s': ('MB/s', 1024**3 / 1e6),
+          'flop/s': ('Mflop/s', 1e-6), 'Gflop/s': ('Mflop/s', 1e3), 'Tflop/s': ('Mflop/s', 1e6),
+          'ns': ('us', 1e-3), 'ms': ('us', 1e3), 'min': ('s', 60.0), 'h': ('s', 3600.0), '%': ('1', 0.01)}
+
+
+class Judged(Judging):
+    '''Plugin of a test of any program: it is run :attr:`repeat` times, and ``evaluate()`` yields what :meth:`extracted` finds in the
+    output of a run, or :meth:`elapsed`.
+
+    Each run is a sample, so the interval of a value says what another run would find.  References, verdicts, history, report,
+    ``compare`` and the sweep are those of all checks.  The threads of a program of one process are placed on the cores of the
+    node, one each (``threads``: ``one``, ``all`` or a number); ranks, their threads and nodes are ReFrame's ``num_tasks``,
+    ``num_cpus_per_task``, ``num_tasks_per_node``, started by the partition's launcher.
+    '''
+
+    #: How many times the program runs.
+    #:
+    #: :type: :class:`int`
+    #: :default: ``10``
+    repeat = variable(int, value=10, loggable=False)
+
+    threads = 'all'
+
+    def extracted(self, metric, subject, pattern, unit):
+        '''A number in the output of a run.
+
+        :arg metric: a name of the registry (``README.rst`` has the table); ``figure_of_merit`` for what an application calls its own.
+        :arg subject: what it is about, or :obj:`None`.
+        :arg pattern: regular expression; its first group is the number.  Of several matches the last counts.
+        :arg unit: of the number; it is converted to that of the registry.
+        :raises PlumblineError: if nothing matches, it is no number, or the unit is not one of the metric.
+        '''
+        run, = self.measurements
+        found = re.findall(pattern, run['text'], re.MULTILINE)
+        if not found:
+            raise PlumblineError(f"run {run['process'] + 1}: nothing in the output matches {pattern!r}")
+        number = found[-1][0] if isinstance(found[-1], tuple) else found[-1]
+        try:
+            value = float(number)
+        except ValueError:
+            raise PlumblineError(f"run {run['process'] + 1}: {number!r} is no number, found by {pattern!r}") from None
+        return metrics.Metric(metric, subject, np.array([value * _factor(metric, unit)]))
+
+    def elapsed(self, subject=None):
+        '''The time of a whole run, its start included.'''
+        return metrics.Metric('time', subject, np.array([self.measurements[0]['elapsed']]))
+
+    @property
+    def cpus(self):
+        '''The CPUs of the threads, in their order.'''
+        count = {'one': 1, 'all': len(self.all_cpus)}.get(self.threads, self.threads)
+        if not isinstance(count, int) or not 0 < count <= len(self.all_cpus):
+            raise PlumblineError(f"{type(self).__name__}.threads={self.threads!r}: give 'one', 'all', or a number of the {len(self.all_cpus)} "
+                                 'CPUs that may be used')
+        return self.all_cpus[:count]
+
+    @run_after('init')
+    def run_it_several_times(self):
+        self.processes = self.repeat
+
+    @run_before('run')
+    def place(self):
+        '''Where the threads run, and what the output of each run is.'''
+        command = [self.executable, *self.executable_opts]
+        if self.num_tasks in (None, 1):
+            with in_one_line():
+                self.env_vars.update(pin.omp_environment(self.cpus))
+        elif isinstance(self.threads, int):
+            self.env_vars['OMP_NUM_THREADS'] = str(self.threads)
+        self.plumbline['threads'] = str(self.threads)
+        self.describe(command)
+
+    def around_a_run(self):
+        return [f'echo {_RUN} $(date +%s.%N)'], [f'echo {_END} $(date +%s.%N)']
+
+    @sanity_function
+    def has_run(self):
+        return True     # its exit code counts; a check that knows more has a sanity function of its own
+
+    @run_after('sanity')
+    def split_into_runs(self):
+        if self.is_dry_run():
+            return
+        found = re.findall(rf'^{_RUN} (\S+)\n(.*?)^{_END} (\S+)$', self.output() + '\n', re.MULTILINE | re.DOTALL)
+        if len(found) != self.repeat:
+            raise SanityError(f'{len(found)} of {self.repeat} runs have come to their end; see the output')
+        runs = [{'process': number, 'text': text, 'elapsed': float(end) - float(begin), 'state': {}, 'set_aside': 0}
+                for number, (begin, text, end) in enumerate(found)]
+        self.plumbline.update(machine=None, records=[], timed_seconds=sum(run['elapsed'] for run in runs))
+        self.measurements = self.pooled(runs)
+
+
+def _factor(metric, unit):
+    '''What turns a number in ``unit`` into the unit of the metric.'''
+    expected = registry.find(metric).unit
+    if unit == expected:
+        return 1.0
+    known, factor = _UNITS.get(unit, (None, None))
+    if (known, expected) == ('us', 's'):
+        return factor * 1e-6
+    if known != expected:
+        given = ', '.join(sorted({expected, *(name for name, (to, _) in _UNITS.items() if to == expected)}))
+        raise PlumblineError(f'{metric} in {unit}: give one of {given}')
+    return factor

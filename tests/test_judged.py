@@ -1,0 +1,178 @@
+'''A check of a program that is not ours: a few lines (``docs/tutorials``), run by the real ReFrame, judged as all others.'''
+
+import os
+import re
+import shutil
+
+import numpy as np
+import pytest
+import rfm
+from native import CPUS, needs, two_cpus
+from virtual import cluster_in
+
+from plumbline import judged
+from plumbline.errors import PlumblineError
+
+TUTORIALS = rfm.REPOSITORY / 'docs/tutorials'
+STREAM = TUTORIALS / 'stream/site_stream.py'
+
+
+@pytest.fixture
+def place(tmp_path):
+    '''Function (variables) -> a workplace on this machine, which has STREAM and GROMACS in PATH.'''
+    (tmp_path / 'bin').mkdir()
+    for name in ('stream', 'gmx_mpi'):
+        (tmp_path / 'bin' / name).symlink_to(rfm.GUARDS / name)
+    return lambda **variables: rfm.Workplace(tmp_path / 'place', f"{tmp_path / 'bin'}:{os.environ['PATH']}", PLUMBLINE_REFERENCES=tmp_path,
+                                             **variables)
+
+
+def metrics_of(done):
+    case, = done.cases().values()
+    return case, {metric['name']: metric for metric in case['plumbline']['metrics']}
+
+
+def test_each_run_is_a_sample_and_the_threads_are_placed(place):
+    where = place()
+    case, found = metrics_of(where.reframe('-r', checks=STREAM))
+    assert case['result'] == 'pass' and set(found) == {'bandwidth.triad'}
+    triad = found['bandwidth.triad']
+    assert triad['samples'] == [10000.5 + run for run in range(1, 11)] and triad['unit'] == 'MB/s' and triad['verdict'] == 'NO REFERENCE'
+    assert triad['value'] == pytest.approx(10006) and len(triad['processes']) == 10
+    cpus = sorted(os.sched_getaffinity(0))
+    output, = where.folder.rglob('output/**/rfm_job.out')
+    assert re.search(rf'^threads {len(cpus)} on {{{cpus[0]}}}', output.read_text(), re.M)
+    said = where.judge()
+    assert said.code == 0 and re.search('site_stream all +bandwidth.triad +10.0 GB/s', said.out)
+
+
+def test_its_references_are_recorded_and_a_loss_is_a_fail(place):
+    where = place()
+    where.reframe('-r', checks=STREAM)
+    where.judge()
+    accepted = where.accept('made')
+    assert accepted.code == 0, accepted.out
+    assert metrics_of(where.reframe('-r', checks=STREAM))[1]['bandwidth.triad']['verdict'] == 'PASS'
+    slow = where.reframe('-r', '--max-retries=1', checks=STREAM, CANNED_RATE='5000')
+    assert slow.code == 1
+    case = list(slow.cases(run=-1).values())[0]
+    metric, = case['plumbline']['metrics']
+    assert metric['verdict'] == 'FAIL' and len(metric['samples']) == 20      # the second try adds to the first
+    said = where.judge()
+    assert said.code == 1 and 'FAIL' in said.out
+
+
+@pytest.mark.parametrize('reference, result, verdict', [
+    ("'bandwidth.triad': (10000, -0.05, 0.05, 'MB/s')", 'pass', 'PASS'), ("'bandwidth.triad': (12000, -0.05, None, 'MB/s')", 'fail', 'FAIL'),
+    ("'bandwidth.triad': (10, -0.05, 0.05, 'GB/s')", 'fail', None)])
+def test_a_reference_in_the_check_counts(place, tmp_path, reference, result, verdict):
+    check = tmp_path / 'own.py'
+    check.write_text(STREAM.read_text().replace('    repeat', f"    reference = {{'made:cpu': {{{reference}}}}}\n    repeat"))
+    done = place().reframe('-r', checks=check)
+    case, = done.cases().values()
+    assert case['result'] == result
+    if verdict:
+        metric, = case['plumbline']['metrics']
+        assert (metric['verdict'], metric['reference_from']) == (verdict, 'the check')
+    else:
+        assert 'the reference of bandwidth.triad in the check is in GB/s: it is in MB/s' in case['fail_reason']
+
+
+@pytest.mark.parametrize('in_the_file', [True, False], ids=['in the file', 'in the check'])
+def test_a_known_issue_is_named_and_fails_nothing(place, tmp_path, in_the_file):
+    check = tmp_path / 'known.py'
+    if in_the_file:
+        check.write_text(STREAM.read_text())
+        (tmp_path / 'made.yaml').write_text('site_stream:\n  $index: [$partition]\n  made:cpu:\n'
+                                            "    bandwidth.triad: ['$xfail', 'HPC-1: a DIMM is out', [12000.0, -0.05, null, MB/s]]\n")
+    else:
+        known = "xfail('HPC-1: a DIMM is out', (12000, -0.05, None, 'MB/s'))"
+        check.write_text('from reframe.core.builtins import xfail\n' + STREAM.read_text().replace(
+            '    repeat', f"    reference = {{'made:cpu': {{'bandwidth.triad': {known}}}}}\n    repeat"))
+    where = place()
+    case, found = metrics_of(where.reframe('-r', checks=check))
+    assert case['result'] == 'pass'
+    assert found['bandwidth.triad']['verdict'] == 'KNOWN ISSUE' and found['bandwidth.triad']['reason'].startswith('HPC-1: a DIMM is out: 100')
+    said = where.judge()
+    assert said.code == 0 and '0 PASS, 0 FAIL, 0 UNSTABLE, 1 KNOWN ISSUE, 0 NO REFERENCE' in said.out and 'HPC-1: a DIMM is out' in said.out
+    assert 'HPC-1' in (where.folder / 'reports/latest/index.html').read_text()
+    _, found = metrics_of(where.reframe('-r', checks=check, CANNED_RATE='12000'))
+    assert found['bandwidth.triad']['verdict'] == 'PASS' and 'the known issue is gone, take its $xfail away' in found['bandwidth.triad']['reason']
+
+
+@pytest.mark.parametrize('variables, old, new, reason', [
+    ({'CANNED_BAD': 'silent'}, '', '', r"run 3: nothing in the output matches 'Triad:"),
+    ({'CANNED_BAD': 'text'}, '', '', r"run 3: '\*\*\*\*' is no number"),
+    ({'CANNED_BAD': 'fails'}, '', '', 'the job ended with exit code 1: out of memory'),
+    ({}, "'MB/s')", "'us')", 'bandwidth in us: give one of B/s, GB/s, GiB/s'),
+    ({}, "'bandwidth', ", "'speed', ", "metric 'speed' is not in the registry"),
+    ({}, "threads = 10, 'all'", 'threads = 10, 4096', r'site_stream.threads=4096: give .one., .all., or a number of the \d+ CPUs'),
+    ({}, "executable = 'stream'", "executable = 'no-such-stream'", 'the job ended with exit code 127'),
+    ({}, '    def evaluate', "    @performance_function('s')\n    def elapsed_time(self):\n        return 1\n\n    def evaluate",
+     'elapsed_time: a performance function is not judged here: yield it from evaluate')])
+def test_what_went_wrong_is_one_line(place, tmp_path, variables, old, new, reason):
+    check = tmp_path / 'wrong.py'
+    text = STREAM.read_text().replace(old, new) if old else STREAM.read_text()
+    check.write_text('from reframe.core.builtins import performance_function\n' + text)
+    done = place(**variables).reframe('-r', checks=check)
+    case, = done.cases().values()
+    assert done.code == 1 and case['result'] == 'fail' and re.search(reason, case['fail_reason']), case['fail_reason']
+    assert 'Traceback' not in done.out and len(case['fail_reason'].splitlines()) == 1
+
+
+@pytest.mark.parametrize('metric, unit, factor', [
+    ('bandwidth', 'MB/s', 1), ('bandwidth', 'GiB/s', 1073.741824), ('latency', 'ns', 1e-3), ('time', 'ms', 1e-3), ('time', 'h', 3600),
+    ('of_time', '%', 0.01), ('figure_of_merit', '1', 1)])
+def test_units(metric, unit, factor):
+    assert judged._factor(metric, unit) == pytest.approx(factor)
+
+
+@pytest.mark.parametrize('metric, unit', [('time', 'MB/s'), ('bandwidth', 'furlongs'), ('latency', 'min')])
+def test_units_that_a_metric_has_not(metric, unit):
+    with pytest.raises(PlumblineError, match=f'{metric} in {unit}: give one of '):
+        judged._factor(metric, unit)
+
+
+# --- the other tutorials ------------------------------------------------------------------------------------------------
+
+@two_cpus
+def test_an_application_of_several_nodes(tmp_path, place):
+    '''By Slurm's own srun, on two of the nodes of the virtual cluster.'''
+    with cluster_in(tmp_path / 'cluster', nodes=2, cpus=[CPUS[:2]] * 2) as running:
+        site = tmp_path / 'site.py'
+        site.write_text(SITE)
+        where = place(**running.variables)
+        where.config = site
+        done = where.reframe('-r', checks=TUTORIALS / 'application')
+        case, found = metrics_of(done)
+        assert case['result'] == 'pass', case['fail_reason']
+    assert found['figure_of_merit.ns_per_day']['samples'] == [12.5] * 3
+    assert len(found['time']['samples']) == 3 and min(found['time']['samples']) > 0
+    output, = where.folder.rglob('output/**/rfm_job.out')
+    ranks = re.findall(r'^rank (\d) of 4 on (\S+), 1 threads', output.read_text(), re.M)
+    assert len(ranks) == 12 and len({host for _, host in ranks}) == 2
+
+
+SITE = '''
+from plumbline import settings
+from reframe.utility.cpuinfo import cpuinfo
+site_configuration = settings.site(
+    systems=[{'name': 'theirs', 'hostnames': ['.*'], 'partitions': [{
+        'name': 'all', 'scheduler': 'squeue', 'launcher': 'srun', 'access': ['--partition=all', '--overcommit'], 'environs': ['gnu-openmpi'],
+        'processor': cpuinfo(), 'extras': {'exclusive': False}}]}],
+    environments=[{'name': 'gnu-openmpi', 'cc': 'mpicc', 'features': ['mpi', 'openmpi']}])
+'''
+
+
+def test_a_kernel_of_the_sites_own(measuring, tmp_path):
+    needs('cmake', 'cc')
+    where = measuring(tmp_path / 'place', CANNED_CMAKE=shutil.which('cmake'))
+    done = where.reframe(*rfm.small(), checks=TUTORIALS / 'kernel')
+    assert done.report, done.out
+    case, = done.cases().values()
+    rfm.assert_measured(case)
+    names = {metric['name'] for metric in case['plumbline']['metrics']}
+    assert names >= {f'{metric}.{variant}' for metric in ('bandwidth', 'of_limit', 'of_parts') for variant in ('plain', 'unrolled')}
+    share = next(metric for metric in case['plumbline']['metrics'] if metric['name'] == 'of_limit.plain')
+    assert 0.2 < np.median(share['samples']) < 1.3
+    assert {record['kernel'] for record in case['plumbline']['records'] if record['role'] == 'kernel'} == {'axpy'}
