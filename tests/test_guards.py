@@ -542,6 +542,14 @@ def test_no_matching_system(place):
     assert done.code == 1 and 'failed to load configuration' in done.line('ERROR: ')
 
 
+def test_a_chain_of_configurations_has_the_systems_of_all(place):
+    '''Several clusters, a file each: that one does not match this host is no error while another one does.'''
+    for first, second in (('config.py', 'four_partitions.py'), ('four_partitions.py', 'config.py')):
+        place.config = rfm.GUARDS / first
+        done = place.reframe('-C', rfm.GUARDS / second, '-l', '-n', 'Told', CANNED_HOSTNAMES='nowhere[0-9]+')
+        assert done.code == 0 and "selected system:   'four'" in done.out, done.out
+
+
 # --- what runs beside the programs ------------------------------------------------------------------
 
 SLEEPS = '''

@@ -1,5 +1,6 @@
 '''Intel MPI Benchmarks: real outputs read by hand, everything that can be wrong with an output, and the checks.'''
 
+import os
 import pathlib
 import shutil
 import types
@@ -10,6 +11,7 @@ import pytest
 import rfm
 from mpi_native import MPIS
 from native import CPUS, needs, output_of
+from reframe.core.exceptions import EnvironError
 
 from plumbline import imb
 from plumbline.errors import PlumblineError
@@ -331,6 +333,23 @@ def test_imb_is_found_where_the_environment_says(tmp_path, monkeypatch):
     assert all(part in str(raised.value) for part in ('IMB-RMA is not in', 'Open MPI', 'intel-mpi-benchmarks', "'imb'", 'gnu-some'))
     with pytest.raises(PlumblineError, match='not in the PATH of gnu-some'):
         find.find('IMB-RMA', an_environment(tmp_path / 'path'), family)
+
+
+def test_imb_of_a_module_is_found(tmp_path, monkeypatch):
+    '''The module puts it on the PATH; afterwards nothing of it is left.'''
+    shutil.copy('/bin/true', tmp_path / 'IMB-NBC')
+    environment = an_environment()
+    environment.modules = ['imb/2021']
+    monkeypatch.setattr(find, 'loadenv', lambda _: monkeypatch.setenv('PATH', f"{tmp_path}:{os.environ['PATH']}"))
+    before = os.environ['PATH']
+    assert find.find('IMB-NBC', environment, families()['openmpi']) == str(tmp_path / 'IMB-NBC')
+    assert os.environ['PATH'] == before
+
+    def broken(_):
+        raise EnvironError('Unable to locate a modulefile')
+    monkeypatch.setattr(find, 'loadenv', broken)
+    with pytest.raises(PlumblineError, match='the modules of gnu-some cannot be loaded here: Unable to locate'):
+        find.find('IMB-NBC', environment, families()['openmpi'])
 
 
 @pytest.mark.parametrize('library, good, bad', [('libmpi.so.40', 'openmpi', 'mpich'), ('libmpi.so.12', 'impi', 'openmpi'),

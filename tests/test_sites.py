@@ -3,6 +3,7 @@
 Listed and dry-run by the real ReFrame; Slurm's commands are canned (``guards/slurm``).
 '''
 
+import json
 import re
 from types import SimpleNamespace
 
@@ -177,3 +178,27 @@ def test_the_build_asks_for_the_cpus_that_it_uses(site):
     jobs = int(re.search(r'-j *(\d+)', text)[1])
     assert f'#SBATCH --cpus-per-task={jobs}' in text
     assert '$(command -v ninja' in text
+
+
+# --- what a site adds to its configuration ------------------------------------------------------------------------------
+
+def test_a_sites_own_settings_go_through(tmp_path):
+    """Its log, its storage, its modes, in ReFrame's own form."""
+    code = """
+import json, sys
+from plumbline import settings
+part = {'name': 'p', 'scheduler': 'local', 'launcher': 'local', 'environs': ['gnu']}
+print(json.dumps(settings.site(
+    [{'name': 'a', 'hostnames': ['.*'], 'partitions': [part]}], [{'name': 'gnu'}], storage=[{'enable': True}],
+    logging=[{'handlers_perflog': [{'type': 'graylog'}]}, {'level': 'debug', 'target_systems': ['b']}],
+    modes=[{'name': 'daily', 'options': ['-t x']}, {'name': 'ours', 'options': ['-t y']}],
+    general=[{'timestamp_dirs': '%F', 'check_search_recursive': False}])))
+"""
+    place = rfm.Workplace(tmp_path / 'place')
+    found = json.loads(place.run([rfm.sys.executable, '-c', code]).out)
+    assert [handler['type'] for handler in found['logging'][0]['handlers_perflog']] == ['filelog', 'graylog']
+    assert found['logging'][0]['perflog_multiline'] and found['logging'][1]['level'] == 'debug'
+    modes = {mode['name']: mode['options'] for mode in found['modes']}
+    assert (modes['daily'], modes['ours']) == (['-t x'], ['-t y']) and 'acceptance' in modes
+    assert found['general'][0]['timestamp_dirs'] == '%F' and found['general'][0]['check_search_recursive'] is False
+    assert found['storage'] == [{'enable': True}] and found['general'][0]['trap_job_errors']

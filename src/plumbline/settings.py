@@ -169,8 +169,24 @@ def _on_this_node(systems):
     return [{**system, **folders, 'partitions': [partition]}]
 
 
+#: The systems of each site file that ReFrame has read; it may be told a chain of several.
+_READ = []
+
+
+def _files():
+    '''How many files the configuration is made of.'''
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument('-C', '--config-file', '--config-files', action='append', default=[])
+    given = parser.parse_known_args()[0].config_file or [os.environ.get('RFM_CONFIG_FILES', '')]
+    return sum(len([path for path in text.split(':') if path]) for text in given)
+
+
 def _refuse_other_hosts(systems):
     '''ReFrame falls back on a generic system of its own, on which nothing runs, and passes.'''
+    _READ.append(systems)
+    if len(_READ) < _files():
+        return      # a later one may match
+    systems = [system for of_file in _READ for system in of_file]
     named = 'RFM_SYSTEM' in os.environ or any(
         re.match('--(system|detect-host-topology)(=|$)', word) for word in sys.argv)
     hosts = {socket.gethostname(), socket.getfqdn()}
@@ -216,7 +232,7 @@ def _modes(systems, environments):
             *({'name': name, 'options': of(mode), 'target_systems': apart} for name, mode in modes.items() if apart)]
 
 
-def site(systems, environments):
+def site(systems, environments, logging=(), modes=(), general=(), **further):
     '''The ``site_configuration`` of a site file.
 
     :arg systems: as in ReFrame's configuration.  Stage, output and logs go below
@@ -225,6 +241,9 @@ def site(systems, environments):
         they would wait in vain.  The topology of the others
         comes from :data:`TOPOLOGIES`, unless it is given.
     :arg environments: as in ReFrame's configuration.
+    :arg logging, modes, general: lists as in ReFrame's configuration.  Of the first logging for all systems the handlers are added to
+        ours and all else goes before ours, as do the values of ``general``; a mode of one of our names takes its place.
+    :arg further: other sections (``storage``, ``autodetect_methods``, ...), as they are.
     '''
     _refuse_other_hosts(systems)
     REPORTS.joinpath('reframe').mkdir(parents=True, exist_ok=True)
@@ -234,6 +253,21 @@ def site(systems, environments):
                 'partitions': [_with_topology(system, _by_itself(part)) for part in system['partitions']]}
                for system in systems]
     batch = [system['name'] for system in systems if any(part.get('scheduler') != 'local' for part in system['partitions'])]
-    general = [{**GENERAL, **_LOOK_LOCAL}, *({**GENERAL, **_LOOK_BATCH, 'target_systems': [name]} for name in batch)]
-    return {'systems': systems, 'environments': environments, 'general': general,
-            'logging': [LOGGING], 'modes': _modes(systems, environments)}
+    of_all = {key: value for entry in general if 'target_systems' not in entry for key, value in entry.items()}
+    own = [entry for entry in general if 'target_systems' in entry]
+    general = [{**GENERAL, **_LOOK_LOCAL, **of_all}, *({**GENERAL, **_LOOK_BATCH, **of_all, 'target_systems': [name]} for name in batch), *own]
+    named = {mode['name'] for mode in modes}
+    return {'systems': systems, 'environments': environments, 'general': general, 'logging': _logging(logging),
+            'modes': [*(mode for mode in _modes(systems, environments) if mode['name'] not in named), *modes], **further}
+
+
+def _logging(given):
+    '''Ours with what a site adds to it.'''
+    ours, others = dict(LOGGING), []
+    for entry in given:
+        if 'target_systems' in entry:
+            others.append({**LOGGING, **entry})
+            continue
+        added = {key: [*LOGGING[key], *entry.get(key, ())] for key in ('handlers', 'handlers_perflog')}
+        ours = {**ours, **entry, **added}
+    return [ours, *others]

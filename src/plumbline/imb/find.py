@@ -5,6 +5,10 @@ import re
 import shutil
 import subprocess
 
+from reframe.core.environments import snapshot
+from reframe.core.exceptions import ReframeError
+from reframe.core.runtime import loadenv
+
 from plumbline.errors import PlumblineError
 from plumbline.mpi import environments
 
@@ -13,8 +17,20 @@ _LIBRARIES = {r'libmpi\.so\.(20|40)': ('openmpi',), r'libmpi(ch)?\.so\.12|libmpi
 
 
 def search_path(environment):
-    '''The PATH that commands of a ReFrame environment see.'''
-    return environments.expanded(dict(environment.env_vars).items(), os.environ).get('PATH', '')
+    '''The PATH that commands of a ReFrame environment see, its modules loaded.
+
+    :raises PlumblineError: if one of them cannot be loaded here.
+    '''
+    if not getattr(environment, 'modules', ()):
+        return environments.expanded(dict(environment.env_vars).items(), os.environ).get('PATH', '')
+    before = snapshot()
+    try:
+        loadenv(environment)
+        return os.environ.get('PATH', '')
+    except ReframeError as error:
+        raise PlumblineError(f'the modules of {environment.name} cannot be loaded here: {str(error).splitlines()[0]}') from None
+    finally:
+        before.restore()
 
 
 def families_of(program):
@@ -32,7 +48,7 @@ def families_of(program):
 def find(program, environment, family):
     '''Path of ``IMB-MPI1``, ``IMB-RMA`` or ``IMB-NBC`` for an environment.
 
-    It is in the folder that the environment's ``extras`` call ``imb``, or on its PATH.  One that was built with another
+    It is in the folder that the environment's ``extras`` call ``imb``, or on the PATH that its modules give.  One that was built with another
     MPI is not taken: it would run as so many programs of one process.
 
     :arg family: the environment's :class:`plumbline.mpi.families.Family`.
