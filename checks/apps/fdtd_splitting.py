@@ -14,7 +14,6 @@ class fdtd_splitting(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''Does a loop over six field arrays gain by being split, and if so: were its streams too many, or could the compiler
     not rule out that the arrays overlap?'''
 
-    descr = 'FDTD: fused and split loops, as written and told that arrays do not overlap'
     source = 'anderson1997, section 3.2.3, table 4'
     program = 'fdtd'
     samples = 40

@@ -11,7 +11,6 @@ THREE = 24
 class jacobi_blocking(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''What does spatial blocking win where three planes of a stencil do not stay in cache?'''
 
-    descr = 'Seven-point Jacobi sweep in memory, planes larger than the cache'
     source = 'the layer condition, which anderson1997, section 3.1.3, states of three columns'
     program = 'jacobi'
     threads = parameter(['one', 'all'], type=str)

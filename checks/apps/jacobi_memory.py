@@ -11,7 +11,6 @@ THREE = 24
 class jacobi_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''What does a stencil get of the memory's bandwidth, while three of its planes stay in cache?'''
 
-    descr = 'Seven-point Jacobi sweep in memory, three planes in cache'
     source = 'the layer condition, which anderson1997, section 3.1.3, states of three columns'
     program = 'jacobi'
     threads = parameter(['one', 'all'], type=str)

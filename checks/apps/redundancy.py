@@ -17,7 +17,6 @@ OPERATIONS = {
 class redundancy(rfm.RunOnlyRegressionTest, NativeCheck):
     '''Is the faster execution rate the faster program?  Relative execution rate = speed-up x redundancy.'''
 
-    descr = 'Trapezoidal integral in four ways, of different work'
     source = 'arsc2002, first article, equation 1'
     program = 'trapezoid'
     threads = 'one'

@@ -21,7 +21,6 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
     '''Are the cores where the topology says, as told by the time that a cache line takes from each to each; is one of them slower
     than the others; and what is left of one core's clock when all of them work?'''
 
-    descr = 'Core-to-core latency, clock of one core and of all'
     source = 'cache line handed to and fro; dependent additions'
     samples = 40
     processes = 1       # a matrix is one measurement

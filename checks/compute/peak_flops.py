@@ -16,7 +16,6 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
     '''How many operations does a core do at each SIMD width, of those that it can at its clock; what is left of them when all
     cores work; and what does the BLAS make of them?'''
 
-    descr = 'Fused multiply-adds in registers, and DGEMM'
     source = "hager2004, section 3.1; HPC Challenge's StarDGEMM (Luszczek et al. 2005)"
     samples = 25
     program = 'flops'

@@ -12,7 +12,6 @@ class fileio_modes(rfm.RunOnlyRegressionTest, FileSystemCheck):
     '''What do small statements and text cost of a file system's bandwidth: an array by element, by row and whole, formatted
     and unformatted?'''
 
-    descr = 'Fortran I/O of 1 MB in all modes'
     source = 'arsc2002, second article, table of modes'
     program = 'fileio'
     threads = 'one'

@@ -13,7 +13,6 @@ SIZES = {'1MB': (125000, ['c', 'whole_stream', 'whole_sequential']),
 class fileio_sizes(rfm.RunOnlyRegressionTest, FileSystemCheck):
     '''What does a file system give to arrays that are written and read whole, from 1 MB to 1 GB?'''
 
-    descr = 'Whole-array unformatted I/O'
     source = 'arsc2002, second article, table of file systems'
     program = 'fileio'
     threads = 'one'

@@ -13,7 +13,6 @@ class capacity(rfm.RunOnlyRegressionTest, NativeCheck):
     It reads what the fixture has measured whose result the working sets of all checks rest on.
     '''
 
-    descr = 'Capacity of the caches'
     source = 'pointer chase over the working set; the topology as the upper bound of each level'
     program = 'capacity'
     processes = 1

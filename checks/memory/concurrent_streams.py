@@ -13,7 +13,6 @@ SHARE = 0.8
 class concurrent_streams(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''How many streams does each thread read at once before the hardware prefetcher gives up?'''
 
-    descr = 'Concurrent read streams in memory'
     source = 'anderson1997, sections 3.2.1 and 3.2.3: six stream buffers'
     program = 'concurrent'
     threads = parameter(['one', 'all'], type=str)

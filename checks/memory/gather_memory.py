@@ -18,7 +18,6 @@ class gather_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''What do gather and scatter get of the memory's bandwidth, and do the processor's instructions for them, prefetches or
     sorted indices help?'''
 
-    descr = 'Gather and scatter in memory'
     source = 'anderson1997, section 3.3.2, table 5; index sets as in Spatter'
     samples = 20
     program = 'gather'

@@ -21,7 +21,6 @@ PATTERNS = [
 class gather_patterns(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''How fast are the gathers and scatters of an application, given as a pattern file of Spatter's?'''
 
-    descr = 'Gather and scatter with the patterns of a file'
     source = 'Spatter (github.com/hpcgarage/spatter): kernels, patterns and bandwidth as it defines them'
     samples = 20
     program = 'gather_patterns'

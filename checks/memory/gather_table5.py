@@ -7,7 +7,6 @@ from plumbline.check import NativeCheck
 class gather_table5(rfm.RunOnlyRegressionTest, NativeCheck):
     '''How fast are 1000 elements at random places of 100000 gathered and scattered, when their lines are in cache?'''
 
-    descr = 'Gather and scatter of 1000 random of 100000 elements'
     source = 'anderson1997, section 3.3.2, table 5'
     samples = 100
     program = 'gather'

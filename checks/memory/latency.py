@@ -45,7 +45,6 @@ class latency(chase_per_level):
     '''How long does a load take that needs the result of the one before, from each level of the memory hierarchy, and how
     much of that are TLB misses (base pages) or not (huge pages)?'''
 
-    descr = 'Pointer chase in each level'
     samples = 15
     tags = {'node', 'health', 'acceptance'}
 
@@ -58,7 +57,6 @@ class latency(chase_per_level):
 class latency_curve(chase_per_level):
     '''How does the load-to-use latency grow with the working set, and do the caches end where the topology says?'''
 
-    descr = 'Pointer chase over the working set'
     samples = 12
     tags = {'acceptance'}
 

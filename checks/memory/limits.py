@@ -12,7 +12,6 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''What is the most that each level of the memory hierarchy gives, and is that what the
     datasheet promises?'''
 
-    descr = "The machine's own limits"
     source = 'hager2004, section 3.1: limits from the hardware, write-allocate counted as traffic'
     samples = 30
     program = 'limits'

@@ -9,7 +9,6 @@ class motion_levels(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''How fast are data filled, loaded, updated and copied in each level, and what do non-temporal stores and
     software prefetch change?'''
 
-    descr = 'Data motion in every level, all variants'
     source = 'anderson1997, tables 3 and 5'
     program = 'motion'
     motion = parameter(['fill', 'load', 'update', 'copy'], type=str)

@@ -8,7 +8,6 @@ from reframe.core.builtins import parameter
 class motion_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''How fast are data filled, loaded and copied in memory, and what do stores that bypass the caches gain?'''
 
-    descr = 'Fill, load and copy in memory'
     source = 'anderson1997, tables 3 and 5'
     program = 'motion'
     threads = parameter(['one', 'all'], type=str)

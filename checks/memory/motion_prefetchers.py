@@ -12,7 +12,6 @@ from reframe.core.builtins import parameter, run_before, variable
 class motion_prefetchers(rfm.RunOnlyRegressionTest, NativeCheck):
     '''What do the hardware prefetchers gain, and does software prefetch replace them?'''
 
-    descr = 'Data motion in memory with the hardware prefetchers on and off'
     source = 'anderson1997, section 3.2.2, table 3: streams on and off'
     samples = 10
     program = 'motion'

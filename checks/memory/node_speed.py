@@ -17,7 +17,6 @@ class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
     100 ms.  The CPUs are all that the node has, not those that a quota leaves, so that peers do the same.
     '''
 
-    descr = "Sustained speed of a node's CPUs and memory"
     source = 'hager2004, table 2, over time'
     samples = 10
     processes = 1       # one long look: a node that slows down does so after a while

@@ -8,7 +8,6 @@ from reframe.core.builtins import parameter
 class spmv_cg(rfm.RunOnlyRegressionTest, NativeCheck):
     '''How fast is the sparse matrix-vector product of CG, and what do prefetching and another storage scheme gain?'''
 
-    descr = "Sparse matrix times vector, of the size of CG's class A"
     source = 'anderson1997, section 3.3.3, table 7'
     program = 'spmv'
     threads = parameter(['one', 'all'], type=str)

@@ -11,7 +11,6 @@ from reframe.core.builtins import parameter, run_after, variable
 class spmv_matrix(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''How fast is the product with a matrix of the site's own?'''
 
-    descr = 'Sparse matrix times vector, a Matrix Market file'
     source = "anderson1997, section 3.3.3, table 7; the matrix is the site's"
     program = 'spmv'
     threads = parameter(['one', 'all'], type=str)

@@ -12,7 +12,6 @@ class spmv_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''What does the sparse matrix-vector product get of the memory's bandwidth, when x stays in the first-level cache
     (banded), and when it does not (random; sparse: 7 nonzeros in a row)?'''
 
-    descr = 'Sparse matrix times vector, beyond the caches'
     source = 'anderson1997, section 3.3.3, table 7; beyond the caches'
     program = 'spmv'
     threads = parameter(['one', 'all'], type=str)

@@ -9,7 +9,6 @@ from reframe.core.builtins import parameter, variable
 class strided_copy(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''What is left of the memory's bandwidth when a copy reads or writes every k-th element only?'''
 
-    descr = 'Copy with strides in memory'
     source = 'anderson1997, section 3.3.2, figure 3 and table 5'
     samples = 10
     program = 'strided'

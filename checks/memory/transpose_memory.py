@@ -16,7 +16,6 @@ VARIANTS = {'out': 'all', 'in': 'rows,padded,blocked'}
 class transpose_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''What does each way of transposing a matrix get of the memory's bandwidth?'''
 
-    descr = 'Transpose of a matrix in memory, into another and in place'
     source = 'anderson1997, section 3.3.3; byna2003, section 3'
     program = 'transpose'
     threads = parameter(['one', 'all'], type=str)

@@ -12,7 +12,6 @@ class transpose_sizes(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''Is a matrix whose dimension is a power of two transposed more slowly than its neighbours, and is it still so
     without lines that wait in a cache?'''
 
-    descr = 'Transpose at powers of two and beside them'
     source = 'anderson1997, section 3.3.3; byna2003, sections 3 and 6'
     samples = 15
     program = 'transpose'

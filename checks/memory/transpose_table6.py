@@ -8,7 +8,6 @@ class transpose_table6(rfm.RunOnlyRegressionTest, NativeCheck):
     '''How much faster than the plain loop are a transpose past the caches, and the library's, on the source's
     matrix?'''
 
-    descr = 'Transpose of a 1025 x 1025 matrix'
     source = 'anderson1997, table 6: 439/100 and 544/100 on a T3E-900'
     program = 'transpose'
     threads = 'one'

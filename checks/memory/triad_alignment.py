@@ -7,7 +7,6 @@ from plumbline.witness import LimitedCheck
 class triad_alignment(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''Does the memory bandwidth depend on how the four arrays lie to each other?'''
 
-    descr = 'Vector triad with arrays shifted by multiples of k bytes'
     source = 'hager2007, section 3.1, figure 4'
     program = 'triad'
     threads = 'all'

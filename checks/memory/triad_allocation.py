@@ -10,7 +10,6 @@ STATIC_MAX = 2**21
 class triad_allocation(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''Do arrays of a fixed maximum length, at fixed distances, lose bandwidth in cache?'''
 
-    descr = 'Vector triad with dynamic and static arrays'
     source = 'hager2004, section 3.1, figure 2'
     program = 'triad'
     threads = 'one'

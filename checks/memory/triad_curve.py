@@ -9,7 +9,6 @@ class triad_curve(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''How does the triad's bandwidth fall from cache level to cache level, and what do
     non-temporal stores change?'''
 
-    descr = 'Vector triad over the length of the vectors'
     source = 'hager2004, section 3, figures 1, 2 and 6'
     samples = 30
     program = 'triad'

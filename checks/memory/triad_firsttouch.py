@@ -7,7 +7,6 @@ from plumbline.witness import LimitedCheck
 class triad_firsttouch(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''What is lost when thread 0 touches all pages first, instead of each thread its own?'''
 
-    descr = 'Vector triad after parallel and serial first touch'
     source = 'hager2004, section 4, table 2'
     program = 'triad'
     threads = 'all'

@@ -8,7 +8,6 @@ from reframe.core.builtins import parameter
 class triad_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''What does each way of writing the vector triad get of the memory's bandwidth?'''
 
-    descr = 'Vector triad in memory, all variants'
     source = 'hager2004, section 3.2, figure 4'
     samples = 30
     program = 'triad'

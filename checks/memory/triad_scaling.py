@@ -13,7 +13,6 @@ class triad_scaling(rfm.RunOnlyRegressionTest, NativeCheck):
     metric of its own (``cores``).
     '''
 
-    descr = 'Vector triad on 1, 2, 4, ... threads'
     source = 'hager2004, section 4, table 2 and figure 6; hager2007, section 3.1'
     samples = 60
     program = 'triad'

@@ -13,7 +13,6 @@ from reframe.core.builtins import fixture, run_before, sanity_function
 class likwid_groups(rfm.RunOnlyRegressionTest, Job):
     '''Which groups of hardware counters does LIKWID have for this processor?'''
 
-    descr = 'likwid-perfctr: processor and counter groups'
     valid_systems = ['*']
     valid_prog_environs = ['*']
     sourcesdir = None
@@ -29,7 +28,6 @@ class likwid_groups(rfm.RunOnlyRegressionTest, Job):
 class triad_traffic(rfm.RunOnlyRegressionTest, NativeCheck):
     '''Do the counters of the memory controllers see the traffic that the model says?'''
 
-    descr = 'Vector triad: traffic counted by the hardware against the model'
     source = 'hager2004, section 3.1: write-allocate, 5/4 of the application bytes'
     samples = 10
     processes = 1       # a counted run for each group of counters

@@ -19,7 +19,6 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
     A core with half of its cache, or a domain that lacks a memory module, shows without any history.
     '''
 
-    descr = 'Cores, caches and NUMA domains against their fellows'
     source = 'hager2004, section 4: the vector triad, by a part of the node at a time'
     program = 'triad'
     threads = 'all'

@@ -22,7 +22,6 @@ class datatype_transpose(rfm.RunOnlyRegressionTest, MpiCheck):
     '''What does the MPI's own packing of a matrix transpose cost against packing by hand and against contiguous data, and
     how much of it does the packing library save?'''
 
-    descr = 'Matrix transpose as a derived datatype, packed by hand, and with the packing library'
     source = 'byna2003, sections 3, 4 and 6'
     program = 'datatype'
     preload = 'pack'

@@ -17,7 +17,6 @@ RMA = {'two': ['Unidir_put', 'Unidir_get', 'Bidir_put', 'Bidir_get', 'Put_local'
 class imb_mpi1(rfm.RunOnlyRegressionTest, ImbCheck):
     '''What do the Intel MPI Benchmarks say of messages between two processes, and of collectives on all cores?'''
 
-    descr = 'IMB-MPI1'
     suite = 'IMB-MPI1'
     over = parameter(RUNS, fmt='.'.join)
 
@@ -32,7 +31,6 @@ class imb_rma(rfm.RunOnlyRegressionTest, ImbCheck):
     '''What do the Intel MPI Benchmarks say of puts, gets and atomic operations on memory of another process, one after the
     other (non-aggregate) and many at once (aggregate)?'''
 
-    descr = 'IMB-RMA'
     suite = 'IMB-RMA'
     tags = {'acceptance'}
     over = parameter(RUNS, fmt='.'.join)
@@ -47,7 +45,6 @@ class imb_nbc(rfm.RunOnlyRegressionTest, ImbCheck):
     '''What do the Intel MPI Benchmarks say of collectives that do not block: their time alone, and how much of it a process
     can compute meanwhile?'''
 
-    descr = 'IMB-NBC'
     suite = 'IMB-NBC'
     tags = {'acceptance'}
     ranks = 'all'

@@ -18,7 +18,6 @@ class latency_sensitivity(rfm.RunOnlyRegressionTest, MpiCheck):
     '''What would more latency cost: how much of the time do conjugate gradients and an implicit solver spend in
     communication, and how much slower do they get, when libplumbline_latency adds 1 to 25 us to every message?'''
 
-    descr = 'CG and SP with latency added'
     source = 'anderson1997, section 5.3, tables 12 and 13; latency as in Martin et al. 1997'
     application = parameter(['cg', 'sp'], type=str)
     transport = 'shm'

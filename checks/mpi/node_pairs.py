@@ -13,7 +13,6 @@ class node_pairs(rfm.RunOnlyRegressionTest, MpiCheck):
     '''Which nodes, and which links, are slower than the others: messages between all pairs of nodes, in rounds in which no node
     is in two pairs?'''
 
-    descr = 'PingPong over all pairs of nodes'
     tags = {'acceptance'}
     program = 'pairs'
     samples = 10

@@ -27,7 +27,6 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
     usual figures is a cache that nobody has touched: messages as IMB sends them, with the buffers changed over, and written and
     read by the processors?'''
 
-    descr = 'PingPong'
     tags = {'upgrade', 'acceptance'}
     variants = 'all'
     transport = parameter(['shm', 'tcp'], type=str)
@@ -91,7 +90,6 @@ class pingpong_eager(rfm.RunOnlyRegressionTest, Curve):
     '''How do the times follow the size up to which the MPI sends at once (Open MPI's btl_vader_eager_limit, MPICH's
     UCX_RNDV_THRESH, Intel MPI's size of a cell), as MPI_BUFFER_MAX does in the source?'''
 
-    descr = 'PingPong over a parameter of the transport'
     tags = {'acceptance'}
     variants = 'swapped'
     largest = 4 * 2**20

@@ -9,7 +9,6 @@ from reframe.core.builtins import parameter, variable
 class pingpong_nodes(rfm.RunOnlyRegressionTest, MpiCheck):
     '''What are latency and bandwidth between two nodes, over the network that the MPI chooses and over TCP?'''
 
-    descr = 'PingPong between two nodes'
     source = 'hager2007, section 3.2, figures 5 and 6'
     tags = {'acceptance', 'health'}
     program = 'pingpong'

@@ -45,7 +45,6 @@ class rma_pipeline(rfm.RunOnlyRegressionTest, Pipeline):
     '''How much latency does pipelining hide: how does the bandwidth of words that are fetched from another process grow
     with the number of them that are outstanding, and what do latency and bandwidth of get, put and send compare to?'''
 
-    descr = 'Remote gets and puts by messages outstanding'
     tags = {'acceptance'}
     program = 'rma'
     ways = ['get', 'rget', 'rolling', 'put', 'rput', 'send']
@@ -59,7 +58,6 @@ class rma_target(rfm.RunOnlyRegressionTest, MpiCheck):
     '''Is one-sided communication one-sided: do gets and puts go on while the target computes, or do they wait until it calls the
     MPI? And what do gets cost of what the target has just written, where those of old data read the origin's own cache?'''
 
-    descr = 'Remote gets and puts by what the target does meanwhile'
     source = 'anderson1997, figure 4 and table 10'
     tags = {'acceptance'}
     program = 'rma'
@@ -98,7 +96,6 @@ class rma_target(rfm.RunOnlyRegressionTest, MpiCheck):
 class shmem_pipeline(rfm.RunOnlyRegressionTest, Pipeline):
     '''Do OpenSHMEM's gets and puts cost less than those of MPI, and do more of them hide more latency?'''
 
-    descr = "OpenSHMEM's gets and puts by messages outstanding, beside MPI's"
     tags = {'acceptance'}
     program = 'rma-shmem'
     ways = ['get', 'put', 'send', 'shmem_get', 'shmem_get_nbi', 'shmem_put', 'shmem_put_nbi']

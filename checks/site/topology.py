@@ -16,7 +16,6 @@ from reframe.core.runtime import runtime
 class topology(rfm.RunOnlyRegressionTest, Job):
     '''Which CPUs, caches and memory has a node of the partition, what of it may a job use, and is that as it was?'''
 
-    descr = 'Topology of a compute node, by a job'
     tags = {'topology'}
     sourcesdir = None
     LASTS = '5m'

@@ -76,7 +76,6 @@ class cache_capacity(rfm.RunOnlyRegressionTest, OnNode):
     It never fails a check that uses it: without it the caches are what the topology says.
     '''
 
-    descr = 'Capacity of the caches'
     valid_prog_environs = ['+openmp']
     programs = fixture(native_programs, scope='environment')
 

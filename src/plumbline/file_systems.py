@@ -81,7 +81,6 @@ def names():
 class first_look(rfm.RunOnlyRegressionTest, Job):
     '''Which file systems are there, of which type, how much room do they have, how fast are they about?'''
 
-    descr = 'File systems: a first look'
     valid_systems = ['*']
     valid_prog_environs = ['*']
     sourcesdir = None

@@ -65,6 +65,11 @@ class Job(RegressionTestPlugin):
             self.exclusive_access = True
 
     @run_after('init')
+    def ask(self):
+        '''ReFrame's detailed listing (``-L``) shows the question.'''
+        self.descr = self.question()
+
+    @run_after('init')
     def do_not_wait_forever(self):
         if self.max_pending_time is None:
             self.max_pending_time = settings.MAX_PENDING_TIME

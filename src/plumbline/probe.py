@@ -29,7 +29,6 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
     As a fixture (scope ``environment``) it offers :attr:`found`; it leaves the same in its output folder as ``tlb.json``.
     '''
 
-    descr = 'Reach of the TLBs'
     source = 'byna2003, section 3: the model needs page size and entries; probe after Saavedra and Smith 1995'
     samples = 20
     processes = 1

@@ -122,7 +122,6 @@ class built_programs(rfm.RegressionTest, Job, special=True):
 class native_programs(built_programs):
     '''All programs of ``src/`` with one environment's compilers.'''
 
-    descr = 'Native programs'
     valid_prog_environs = ['*']
     fortran = True
     executable = 'build/bin/triad'

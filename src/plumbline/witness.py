@@ -29,7 +29,6 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
     says that nobody has confirmed them.
     '''
 
-    descr = 'likwid-bench: the witness of the limits'
     valid_prog_environs = ['+openmp']
     programs = fixture(native_programs, scope='environment')
     caches = fixture(cache_capacity, scope='environment')

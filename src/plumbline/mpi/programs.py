@@ -12,7 +12,6 @@ from plumbline.programs import built_programs
 class mpi_programs(built_programs):
     '''All programs of ``src/mpi`` and the libraries of ``src/interpose``, with one environment's MPI.'''
 
-    descr = 'MPI programs'
     valid_prog_environs = ['+mpi']
     executable = 'build/bin/pingpong'
     project, listed = 'src/mpi', 'standard'
