@@ -1,12 +1,14 @@
 '''The benchmark of the verdicts: faults are real and leave nothing behind, sessions are run once, and the table counts rightly.'''
 
 import contextlib
+import json
 import os
 import pathlib
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -224,7 +226,7 @@ def test_the_first_sessions_become_references_as_soon_as_they_are_good_enough(tm
         run.append((kind, number))
         return session.Session(kind, number, 0, None, 0.0, 1.0, '')
 
-    def accept(place):
+    def accept(place, apart):
         if run[-1][1] < good:
             return 'too few'
         begun(tmp_path)
@@ -239,6 +241,29 @@ def test_the_first_sessions_become_references_as_soon_as_they_are_good_enough(tm
     good = 6
     verdicts.run(tmp_path, 1, 0)
     assert run == [*(('reference', number) for number in range(1, 7)), ('null', 1)]
+
+
+def test_sessions_that_become_references_begin_apart(tmp_path, monkeypatch):
+    now, waits = [1e9], []
+
+    def measure(place, kind, number, *_):
+        place.path(kind, number).parent.mkdir(parents=True, exist_ok=True)
+        place.path(kind, number).write_text(json.dumps(asdict(session.Session(kind, number, 0, None, now[0], 80.0, ''))))
+        now[0] += 80
+        return session.Session(kind, number, 0, None, now[0], 80.0, '')
+
+    def sleep(seconds):
+        waits.append(seconds)
+        now[0] += seconds
+
+    monkeypatch.setattr(verdicts.time, 'time', lambda: now[0])
+    monkeypatch.setattr(verdicts.time, 'sleep', sleep)
+    monkeypatch.setattr(session.Place, 'measure', measure)
+    monkeypatch.setattr(session.Place, 'accept', lambda place, apart: begun(tmp_path))
+    monkeypatch.setattr(verdicts, 'lines', lambda place: [])
+    told = []
+    verdicts.run(tmp_path, 1, 0, tell=told.append)
+    assert waits == [3600 - 80 + 5] * 4 and told[1] == 'sessions that become references begin 60 minutes apart: the next one in 59'
 
 
 def test_a_fault_that_cannot_be_provoked_is_told_and_the_others_are_tried(tmp_path, monkeypatch):

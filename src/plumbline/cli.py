@@ -124,6 +124,7 @@ def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these k
           null: Annotated[int, typer.Option(help='of `verdicts`: sessions in which nothing has changed', min=0)] = 100,
           faults: Annotated[int, typer.Option(help='of `verdicts`: sessions with each fault', min=0)] = 20,
           only: Annotated[list[str] | None, typer.Option(help='of `verdicts`: this fault; may be repeated')] = None,
+          apart: Annotated[float, typer.Option(help='of `verdicts`: minutes between the sessions that become references', min=0)] = 60,
           folder: Annotated[Path, typer.Option(help='of `verdicts`: for its sessions; what is there is not run again')] = REPORTS / 'verdicts'):
     '''The figures Plumbline holds itself to: kernels against other programs' and their own limits, timing, overhead.
 
@@ -131,7 +132,7 @@ def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these k
     from plumbline import archive, bench as figures
     if kernels == ['verdicts']:
         from plumbline.bench import verdicts
-        return verdicts.run(folder, null, faults, only or ())
+        return verdicts.run(folder, null, faults, only or (), apart=60 * apart)
     unknown = sorted(set(kernels or ()) - set(figures.FIGURES))
     if unknown:
         raise PlumblineError(f"{unknown[0]}: no such kernel; there are {', '.join(figures.FIGURES)}; and `verdicts`, alone")

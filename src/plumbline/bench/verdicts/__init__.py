@@ -2,13 +2,16 @@
 
 import contextlib
 import functools
+import math
 import signal
 import sys
+import time
 
 from plumbline.bench.verdicts.faults import FAULTS, NotHere
 from plumbline.bench.verdicts.session import REFERENCES, Place
 from plumbline.bench.verdicts.table import NULL, REFERENCE, lines
 from plumbline.errors import PlumblineError
+from plumbline.model.good_state import LEAST_APART
 
 #: Sessions after which there must be references.
 MOST_REFERENCES = 2 * REFERENCES
@@ -27,10 +30,11 @@ def plan(null, faults, names):
     return [kind for _, kind in sorted([*quiet, *spread], key=lambda item: item[0])]
 
 
-def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True)):
+def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True), apart=LEAST_APART):
     '''Run the sessions that the folder does not have yet, one line each, then the table.
 
     :arg only: names of faults; all by default.
+    :arg apart: seconds between the starts of the sessions that become references: those in a row do not know what sessions differ by.
     :raises PlumblineError: if there is no such fault, or if the first sessions make no references.
     '''
     unknown = sorted(set(only) - set(FAULTS))
@@ -39,7 +43,7 @@ def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True)
     place, numbers, order = Place(folder), {}, plan(null, faults, only or FAULTS)
     with _terminated_as_interrupted():
         if order and not place.has_references:
-            _become_references(place, tell)
+            _become_references(place, tell, apart)
         for count, kind in enumerate(order, 1):
             numbers[kind] = numbers.get(kind, 0) + 1
             _unless_there(place, kind, numbers[kind], lambda text: tell(f'{count} of {len(order)}: {text}'))
@@ -47,13 +51,23 @@ def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True)
         tell(line)
 
 
-def _become_references(place, tell):
+def _become_references(place, tell, apart):
     for number in range(1, MOST_REFERENCES + 1):
+        if not place.path(REFERENCE, number).exists():
+            _wait(place, apart, tell)
         _unless_there(place, REFERENCE, number, tell)
-        refused = place.accept() if number >= REFERENCES else None
+        refused = place.accept(apart) if number >= REFERENCES else None
         if place.has_references:
             return
     raise PlumblineError(f'{place.folder}: {number} sessions make no references: {refused}')
+
+
+def _wait(place, apart, tell):
+    last = max((session.started for session in place.sessions() if session.kind == REFERENCE), default=-math.inf)
+    left = last + apart - time.time() if apart else 0
+    if left > 0:
+        tell(f'sessions that become references begin {apart / 60:.0f} minutes apart: the next one in {left / 60:.0f}')
+        time.sleep(left + 5)        # ReFrame's own start, which counts, is a little later than ours
 
 
 def _unless_there(place, kind, number, tell):

@@ -28,7 +28,7 @@ SYSTEM = 'localhost'
 REFERENCES = 5
 
 #: What writes references from the sessions so far.
-_ACCEPT = ('references', 'accept', SYSTEM, '--apart', '0')
+_ACCEPT = ('references', 'accept', SYSTEM)
 
 _PLUMBLINE = (sys.executable, '-c', 'from plumbline.cli import main; main()')
 
@@ -93,9 +93,9 @@ class Place:
     def has_references(self):
         return (self._references / f'{SYSTEM}.yaml').exists()
 
-    def accept(self):
-        '''Make references of the sessions so far; the complaint where they are not good enough, or :obj:`None`.'''
-        done = self._plumbline(*_ACCEPT, '--archive', self.archive, '--output', self._references / f'{SYSTEM}.yaml')
+    def accept(self, apart):
+        '''Make references of the sessions so far, those that began so many seconds apart; the complaint where they are not good enough, or :obj:`None`.'''
+        done = self._plumbline(*_ACCEPT, '--apart', apart / 60, '--archive', self.archive, '--output', self._references / f'{SYSTEM}.yaml')
         return done.stdout.strip() if done.returncode else None
 
     def measure(self, kind, number, launch=Launch(), checks=CHECKS):
