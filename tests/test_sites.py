@@ -111,6 +111,17 @@ def test_measurements_have_their_node_to_themselves(site):
         'native_programs': False, 'cache_capacity': True, 'likwid_bench': True, 'triad_memory': True}
 
 
+def test_what_reframe_has_can_be_set(site):
+    '''Also what we would choose ourselves.'''
+    given = ['exclusive_access=no', 'env_vars=OMP_DYNAMIC:false', 'prerun_cmds=hostname', 'num_tasks_per_core=1', 'max_pending_time=3d',
+             'modules=ours/1', 'keep_files=*.csv', 'maintainers=ops', 'tags=ours']
+    options = [word for setting in given for word in ('-S', f'triad_memory.{setting}')]
+    found = of(dry_run(site(), '^triad_memory%threads=all', '--system=four:rome', '-p', '^gnu$', *options), 'triad_memory', 'gnu')
+    assert '#SBATCH --exclusive' not in found
+    for line in ('export OMP_DYNAMIC=false', 'hostname', '#SBATCH --ntasks-per-core=1'):
+        assert re.search(f'^{line}$', found, re.M), line
+
+
 def test_what_shares_more_than_nodes_runs_one_after_the_other(site):
     place = site()
     found = dry_run(place, '^(pingpong_nodes|fileio_sizes|pingpong%)', '--system=four:rome')

@@ -1,6 +1,7 @@
 '''What all jobs have in common, whatever runs them: a known end, and nobody else's binding.'''
 
 import os
+import sys
 
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import run_after, run_before, variable
@@ -60,8 +61,9 @@ class Job(RegressionTestPlugin):
     @run_after('setup')
     def keep_the_node(self):
         '''What somebody else runs on the node would be measured as well.  A partition whose scheduler refuses that has the extra
-        ``exclusive: False``.'''
-        if not self.builds and self.current_partition.extras.get('exclusive', True):
+        ``exclusive: False``; ``-S exclusive_access=no`` is ReFrame's own default, and seen in the command line alone.'''
+        said = any('exclusive_access=' in word for word in sys.argv)
+        if not self.builds and not said and self.current_partition.extras.get('exclusive', True):
             self.exclusive_access = True
 
     @run_after('init')

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ClusterShell.NodeSet import NodeSet, NodeSetException
 
 from plumbline.detect.commands import NoAnswer, ask
-from plumbline.detect.site import SEVERAL_KINDS, Entry, Found, Partition, duration, name_of, remark, several, time_limit
+from plumbline.detect.site import SEVERAL_KINDS, Entry, Found, Partition, name_of, remark, several, time_limit
 from plumbline.topology import bytes_text
 
 # Partition, with * for the default; state; time limit; nodes allocated/idle/other/total; CPUs; sockets:cores:threads;
