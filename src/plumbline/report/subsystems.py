@@ -118,6 +118,9 @@ def speed(session):
     how = "record references of good sessions: plumbline references accept"
     if not judged:
         single, total = sum(one.single for one in of_rates), sum(one.total for one in of_rates)
+        if single == total:
+            return (f"speed of this machine: judged metric by metric, not as a whole: the references of its {total} rates and times are of one "
+                    f"session, or written by hand; {how}")
         some = f"only {single}" if single else "none"
         return f"speed of this machine: not judged, {some} of its {total} rates and times {'have' if single > 1 else 'has'} a recorded reference; {how}"
     least, most = min(one.sees for one in judged), max(one.sees for one in judged)
