@@ -107,7 +107,7 @@ def test_lines_that_need_attention_come_first(session):
         ([sample.case("a", [sample.metric("of_limit.nt", 0.9, verdict="UNSTABLE"), sample.metric("of_limit", 0.9)])], 0),
         ([sample.case("a", [sample.metric("of_limit", 0.9, verdict="UNSTABLE")]), sample.case("b", [sample.metric("of_limit", 0.9)])], 3),
     ],
-    ids=["pass", "no reference", "one fail", "only fail", "nothing measured", "no rows", "partly unstable", "undecided"],
+    ids=["pass", "no reference", "known issue", "one fail", "only fail", "nothing measured", "no rows", "partly unstable", "undecided"],
 )
 def test_exit_status(cases, status):
     assert report.exit_status(sample.frame(*cases)) == status
