@@ -76,8 +76,14 @@ def test_cron_runs_in_an_empty_environment_and_is_silent_when_all_is_well(place,
     comment, line = done.out.splitlines()
     assert done.code == 0 and comment.startswith('# ') and line.startswith('30 2 * * * ') and len(line) < 998
     canned(place, 'good')
+    ours, theirs = place.folder / 'plan/daily-20200101T000000Z.log', place.folder / 'plan/theirs/daily-theirs.log'
+    theirs.parent.mkdir()
+    for old in (ours, theirs):
+        old.touch()
+        os.utime(old, (1, 1))
     ran = cron(line)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, '', '')
+    assert theirs.exists() and not ours.exists()        # its own old logs go, and nobody else's
     log, = (place.folder / 'plan').glob('daily-*.log')
     assert ' PASS' in log.read_text() and (tmp_path / 'reports/latest/index.html').exists()
     assert len(list((tmp_path / 'reports/archive').rglob('*.parquet'))) == 1

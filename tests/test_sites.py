@@ -130,9 +130,10 @@ def test_what_shares_more_than_nodes_runs_one_after_the_other(site):
     assert all(re.match('plumbline-files-', text[0]) or text[1] == 'singleton' for text in waits['fileio_sizes']) and waits['fileio_sizes']
 
 
-@pytest.mark.parametrize('scheduler, policy', [('slurm', False), ('squeue', False), ('pbs', True), ('local', True)])
-def test_modes_wait_for_each_test_only_where_tests_would_meet(site, scheduler, policy):
-    place = site(CANNED_SCHEDULER=scheduler, CANNED_LAUNCHER='local' if scheduler == 'local' else 'srun')
+@pytest.mark.parametrize('scheduler, policy, more', [
+    ('slurm', False, {}), ('squeue', False, {}), ('pbs', True, {}), ('local', True, {}), ('slurm', True, {'CANNED_SHARED': 'yes'})])
+def test_modes_wait_for_each_test_only_where_tests_would_meet(site, scheduler, policy, more):
+    place = site(CANNED_SCHEDULER=scheduler, CANNED_LAUNCHER='local' if scheduler == 'local' else 'srun', **more)
     done = place.reframe('--mode=daily', '--show-config=modes/@daily/options', checks=CHECKS)
     assert done.code == 0 and ('--exec-policy=serial' in done.out) == policy, done.out
 

@@ -20,7 +20,7 @@ class topology(rfm.RunOnlyRegressionTest, Job):
     sourcesdir = None
     LASTS = '5m'
     executable = sys.executable
-    executable_opts = ['-m', 'plumbline.detect.node']
+    executable_opts = ['-I', '-m', 'plumbline.detect.node']
     partition = parameter((partition.name for partition in runtime().system.partitions), type=str)
 
     #: Write the topology anew where it is not as it was, instead of failing.

@@ -41,7 +41,7 @@ if ! flock -n 9; then
 fi
 log={folder}/{mode}-$(date -u +%Y%m%dT%H%M%SZ).log
 report={folder}/{mode}.json
-find {folder} -name {logs} -mtime +{keep} -delete
+find {folder} -maxdepth 1 -type f -name {logs} -mtime +{keep} -delete
 rm -f "$report"
 {reframe} -C {config} -c checks -R --mode {mode} --report-file "$report" -r > "$log" 2>&1
 ended=$?

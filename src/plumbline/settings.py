@@ -221,9 +221,10 @@ def _modes(systems, environments):
     named = parser.parse_known_args()[0].prgenv
     one_of_each = [f"^({'|'.join(map(re.escape, representative(systems, environments)))})$"]
     modes = {**MODES, **{former: MODES[name] for former, name in _FORMER_NAMES.items()}}
-    schedulers = {system['name']: {part['scheduler'] for part in system['partitions']
-                                   if part['scheduler'] != 'local' or TO_BE_MEASURED in part.get('features', ())} for system in systems}
-    apart = [name for name, found in schedulers.items() if found and found <= set(_KEEPS_APART)]
+    measured = {system['name']: [part for part in system['partitions']
+                                 if part['scheduler'] != 'local' or TO_BE_MEASURED in part.get('features', ())] for system in systems}
+    apart = [name for name, parts in measured.items() if parts and all(
+        part['scheduler'] in _KEEPS_APART and part.get('extras', {}).get('exclusive', True) for part in parts)]
 
     def of(mode, *further):
         patterns = named or ([] if mode.every_environment else one_of_each)

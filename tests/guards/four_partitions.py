@@ -16,7 +16,7 @@ def partition(name):
     limit = os.environ.get('CANNED_TIME')
     return {'name': name, 'scheduler': os.environ.get('CANNED_SCHEDULER', 'slurm'), 'launcher': os.environ.get('CANNED_LAUNCHER', 'srun'),
             'environs': ['gnu', 'llvm', 'gnu-openmpi'], 'processor': PROCESSOR, 'features': ['likwid'], **({'time_limit': limit} if limit else {}),
-            'extras': {'node': {'allowed_cpus': list(range(PROCESSOR['num_cpus'])), 'cpu_quota': None,
+            'extras': {'exclusive': 'CANNED_SHARED' not in os.environ, 'node': {'allowed_cpus': list(range(PROCESSOR['num_cpus'])), 'cpu_quota': None,
                                 'memory': 64 * 2**30}}}
 
 

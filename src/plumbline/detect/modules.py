@@ -53,7 +53,7 @@ def _kind():
 
 def probe(kind, loaded=()):
     '''What :mod:`plumbline.detect.probe` says in a session with these modules loaded.'''
-    return ask_json([sys.executable, '-m', 'plumbline.detect.probe', kind, *loaded], seconds=_SECONDS)
+    return ask_json([sys.executable, '-I', '-m', 'plumbline.detect.probe', kind, *loaded], seconds=_SECONDS)
 
 
 def wanted(available, names):

@@ -31,7 +31,7 @@ class PredictionCheck(ProgramCheck):
     @run_before('run')
     def launch(self):
         '''Instead of that of a program which measures.'''
-        command = [sys.executable, '-m', 'plumbline.simulation.predict', os.path.abspath(self.network), self.application,
+        command = [sys.executable, '-I', '-m', 'plumbline.simulation.predict', os.path.abspath(self.network), self.application,
                    str(self.most)]
         self.run_command(command)
         self.describe(command)
