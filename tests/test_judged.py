@@ -43,7 +43,12 @@ def test_each_run_is_a_sample_and_the_threads_are_placed(place):
     output, = where.folder.rglob('output/**/rfm_job.out')
     assert re.search(rf'^threads {len(cpus)} on {{{cpus[0]}}}', output.read_text(), re.M)
     said = where.judge()
-    assert said.code == 0 and re.search('site_stream all +bandwidth.triad +10.0 GB/s', said.out)
+    assert said.code == 0 and re.search('site_stream application all +bandwidth.triad +10.0 GB/s', said.out)
+
+
+def test_a_last_line_need_not_end(place):
+    case, found = metrics_of(place(CANNED_BAD='glued').reframe('-r', checks=STREAM))
+    assert case['result'] == 'pass' and found['bandwidth.triad']['samples'] == [9000.5] * 10
 
 
 def test_its_references_are_recorded_and_a_loss_is_a_fail(place):

@@ -7,6 +7,7 @@ import pytest
 import rfm
 
 from plumbline import archive
+from plumbline.model import registry
 
 SUITE = '''
 import reframe as rfm
@@ -81,6 +82,8 @@ def test_runs_become_sessions(tmp_path, form):
     assert found.rows() == [(f'their_stream %size={size}', rate, 'GB/s', 12.0, verdict, 'batch', 'builtin')
                             for rate, verdict in ((12.5, 'PASS'), (12.4, 'PASS'), (9.0, 'FAIL')) for size in (10, 20)]
     assert set(rows.filter(pl.col('metric') == 'latency')['verdict']) == {'NO REFERENCE'}
+    # A metric of one of our names tells nothing of our subsystems.
+    assert {registry.of_row(row) for row in rows.filter(pl.col('metric') == 'latency').to_dicts()} == {('applications', 'applications')}
     table = place.plumbline('history', 'copy')
     assert table.code == 0 and '12.5 GB/s' in table.out and '9.00 GB/s' in table.out
     again = place.plumbline('import', tmp_path / 'perflogs')

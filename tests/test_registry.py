@@ -29,6 +29,8 @@ PLACES = [
     (('node_pairs', 'of_median', 'latency', None, None), 'messages, network', 'ratio of messages'),
     (('pingpong_nodes', 'latency', 'tcp.nodes', None, None), 'messages, network', 'messages'),
     (('latency_simulated', 'communication', 'cg.16.1us', None, None), 'none', 'ratio of none'),
+    (('site_gromacs', 'figure_of_merit', 'ns_per_day', 'application', 'all'), 'applications', 'applications'),
+    (('site_stream', 'bandwidth', 'triad', 'memory', 'all'), 'memory, all threads', 'memory'),
     (('topology', 'memory', None, None, None), 'topology', 'count'),
 ]
 

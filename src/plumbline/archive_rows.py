@@ -88,7 +88,7 @@ def _others_metrics(case):
         known = lower is not None or upper is not None
         ruling = verdict.FAIL if result == 'fail' else verdict.PASS if known else verdict.NO_REFERENCE
         name = key.split(':')[-1]
-        yield {'metric': name, 'name': name, 'value': float(value), 'unit': unit or '1', 'n': 1, 'verdict': ruling,
+        yield {'metric': name, 'name': name, 'level': 'application', 'value': float(value), 'unit': unit or '1', 'n': 1, 'verdict': ruling,
                'reason': 'as ReFrame judged it', **({'reference': reference, 'lower': lower, 'upper': upper, 'reference_from': 'ReFrame'}
                                                    if known else {})}
 

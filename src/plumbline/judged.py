@@ -236,6 +236,9 @@ class Judged(Judging):
 
     threads = 'all'
 
+    #: What it tells of: all that an application uses, or ``memory``, ``L1`` to ``L3``: by it its metrics are pooled and scored.
+    level = 'application'
+
     def extracted(self, metric, subject, pattern, unit):
         '''A number in the output of a run.
 
@@ -286,7 +289,8 @@ class Judged(Judging):
         self.describe(command)
 
     def around_a_run(self):
-        return [f'echo {_RUN} $(date +%s.%N)'], [f'echo {_END} $(date +%s.%N)']
+        # On a line of its own, also where the program does not end its last one.
+        return [f"printf '%s %s\\n' '{_RUN}' $(date +%s.%N)"], [f"printf '\\n%s %s\\n' '{_END}' $(date +%s.%N)"]
 
     @sanity_function
     def has_run(self):

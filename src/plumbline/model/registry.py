@@ -20,11 +20,11 @@ RATIO, ABSOLUTE, COUNT = 'ratio', 'absolute', 'count'
 CORE, L1, L2, L3, LATENCY, FILES = 'core', 'L1', 'L2', 'L3', 'latency', 'files'
 MEMORY_ONE, MEMORY_ALL = 'memory, one thread', 'memory, all threads'
 MESSAGES_SHM, MESSAGES_NETWORK = 'messages, shared memory', 'messages, network'
-CPU_TIME, TOPOLOGY, NO_MACHINE = 'CPU availability', 'topology', 'none'
+CPU_TIME, TOPOLOGY, APPLICATIONS, NO_MACHINE = 'CPU availability', 'topology', 'applications', 'none'
 
 #: By the first part of a check's name, where that decides; elsewhere the level does.
 _OF_CHECKS = {'fileio': FILES, 'latency': LATENCY, 'tlb': LATENCY, 'redundancy': CORE, 'cores': CORE, 'peak': CORE}
-_OF_LEVELS = {'L1': L1, 'L2': L2, 'L3': L3, 'cache': L2}      # 'cache': the largest that a core has alone
+_OF_LEVELS = {'L1': L1, 'L2': L2, 'L3': L3, 'cache': L2, 'application': APPLICATIONS}      # 'cache': the largest that a core has alone
 _SENDERS, _BETWEEN_NODES = ('pingpong', 'imb', 'rma', 'shmem', 'datatype', 'latency_sensitivity', 'node_pairs'), ('pingpong_nodes', 'node_pairs')
 
 #: What two measurements of one process that were taken together may differ by.
