@@ -91,10 +91,10 @@ def test_bad_records_fail_before_their_numbers_are_looked_at(stories, story, rea
     assert re.search(rf'Told {story} +\(no metric\) .* FAIL\n', judged.out)
 
 
-def test_metric_that_cannot_be_evaluated_fails(stories):
+def test_performance_function_that_nobody_would_judge_fails(stories):
     case = stories[1].cases()['Unmeasurable']
     assert case['result'] == 'fail'
-    assert case['fail_reason'] == 'performance error: not measured: time'
+    assert case['fail_reason'] == 'reframe syntax error: time: a performance function is not judged here: yield it from evaluate()'
 
 
 def test_check_without_a_metric_fails(stories):

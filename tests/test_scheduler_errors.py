@@ -66,7 +66,7 @@ def running(cluster):
 @pytest.fixture(scope='module')
 def building(cluster, tmp_path_factory):
     '''A session whose build does not start.'''
-    place = workplace(tmp_path_factory.mktemp('building'), CANNED_ACCESS='-p down', **cluster.variables)
+    place = workplace(tmp_path_factory.mktemp('building'), CANNED_ACCESS='-p down', CANNED_CPUS='1', **cluster.variables)
     process = place.start_reframe('-r', '-n', 'triad_memory', '--exec-policy=serial', checks=rfm.REPOSITORY / 'checks/memory/triad_memory.py')
     yield place, process
     process.kill()

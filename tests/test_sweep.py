@@ -270,7 +270,7 @@ def test_programs_of_another_cpu_are_not_used(tmp_path):
         pytest.skip('only root can make a node believe that it has another CPU')
     (tmp_path / 'cpuinfo').write_text(re.sub(r' (sse2|fp)\b', '', Path('/proc/cpuinfo').read_text()))
     (tmp_path / 'build/bin').mkdir(parents=True)
-    (tmp_path / 'build-request.json').write_text('{"commands": ["make"], "compilers": ["cc"], "variables": {}}')
+    (tmp_path / 'build-request.json').write_text('{"commands": ["make"], "compilers": ["cc"], "variables": {}, "project": "src"}')
     command = f'{sys.executable} -I -m plumbline.builds'
 
     def asked(script):

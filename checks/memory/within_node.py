@@ -66,9 +66,9 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
     def misplaced(self, record):
         return records.check_placement(record, self.parts[record['process'] % len(self.parts)])
 
-    def _pooled(self, measurements):
+    def pooled(self, measurements):
         '''A process for each part and round becomes a case for each part, in as many processes as there are rounds.'''
-        return super()._pooled([{**record, 'process': record['process'] // len(self.parts)} for record in measurements])
+        return super().pooled([{**record, 'process': record['process'] // len(self.parts)} for record in measurements])
 
     def evaluate(self):
         rates = np.array([np.median(records.rate(record, 'bytes')) for record in metrics.kernels(self.measurements)])

@@ -68,6 +68,12 @@ class ProgramCheck(Judging):
 
     # --- hooks, in the order of the pipeline ---------------------------------------------------
 
+    @run_after('init')
+    def has_no_sources(self):
+        '''Its program is built by a fixture; a folder ``src`` beside the check is none of its own.'''
+        if self.sourcesdir == 'src':
+            self.sourcesdir = None
+
     @run_before('run')
     def launch(self):
         with in_one_line():

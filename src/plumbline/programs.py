@@ -11,10 +11,14 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_before, sanity_function
 from reframe.core.exceptions import BuildError
 
-from plumbline import broken, builds, ended, settings, spack
+from plumbline import broken, builds, ended, settings, spack, topology
 from plumbline.errors import PlumblineError
 from plumbline.job import ENDED, Job
+from plumbline.node import granted
 from plumbline.settings import ROOT
+
+#: Files that are compiled at a time, where there are as many cores.
+MOST_COMPILERS = 16
 
 
 class built_programs(rfm.RegressionTest, Job, special=True):
@@ -57,7 +61,12 @@ class built_programs(rfm.RegressionTest, Job, special=True):
         self.build_system.configuredir = str(project)
         self.build_system.builddir = 'build'
         self.build_system.flags_from_environ = True
-        self.build_system.max_concurrency = min(16, self.current_partition.processor.num_cpus or 4)
+        allowed, quota, _ = granted(self.current_partition)
+        try:
+            cores = len(topology.cpu_order(self.current_partition.processor, allowed))
+        except PlumblineError:      # the topology is not known: that the checks say
+            cores = 1
+        self.build_system.max_concurrency = max(1, min(MOST_COMPILERS, cores, int(quota or cores)))
         self.build_job.num_cpus_per_task = self.build_system.max_concurrency
         # Looked for where it is built; the login node may have what the nodes have not.
         self.build_system.config_opts = ['$(command -v ninja > /dev/null && echo -G Ninja)']
