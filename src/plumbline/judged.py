@@ -154,8 +154,8 @@ class Judging(OnNode):
                                            type(self).__name__)
             known = references.applying(path, self)
             found = self.evaluated()
+        known |= self._own_references()
         self.lost = self._recorded_but_not(known, set(found))
-        known |= self._own_references(found)
         chosen = {name: evaluation.choose(cases, known.get(name)) for name, cases in found.items()}
         judged = self.plumbline['metrics'] = [evaluation.judged(case) for case in chosen.values()]
         # ReFrame knows PASS and FAIL: it is told of no reference for what cannot be judged, or must not be.
@@ -166,14 +166,10 @@ class Judging(OnNode):
         if not self.is_final and {verdict.FAIL, verdict.UNSTABLE} & {metric['verdict'] for metric in judged}:
             _SUSPECTS[self._case()] = self.measurements
 
-    def _own_references(self, names):
-        '''What the check says itself (``reference``), of the metrics that were measured: it goes before the files.'''
+    def _own_references(self):
+        '''What the check says itself for this partition (``reference``): it goes before the files.'''
         found = {}
-        for name in names:
-            try:
-                own = self.reference[f'{self.current_partition.fullname}:{name}']
-            except KeyError:
-                continue
+        for name, own in self.reference.scope(self.current_partition.fullname).items():
             ticket, own = (own.message, own.data) if hasattr(own, 'message') else (None, own)       # ReFrame's xfail()
             value, lower, upper, unit = own
             expected = registry.find(name.partition('.')[0]).unit
