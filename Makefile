@@ -10,6 +10,8 @@ PYTHON     ?= python3
 CONFIG     ?= config/localhost.py
 RFMFLAGS   ?=
 SETUPFLAGS ?=
+# Processes of tests: on eight CPUs and more each has four of its own (tests/conftest.py).
+TESTS_AT_ONCE ?= $(shell n=$$(nproc); echo $$((n < 4 ? n : n < 8 ? 2 : n < 32 ? n / 4 : 8)))
 
 RUNS    := reports/reframe
 REPORT  ?= $(RUNS)/health.json
@@ -49,7 +51,7 @@ acceptance:  ## the same with the acceptance checks, for a machine that nobody h
 
 test:        ## run all tests
 	@$(SETUP) --for test $(SETUPFLAGS)
-	.venv/bin/python -m pytest -q -n auto --dist loadfile tests
+	.venv/bin/python -m pytest -q -n $(TESTS_AT_ONCE) --dist loadfile tests
 
 bench:       ## run Plumbline's benchmark of itself
 	@$(SETUP) $(SETUPFLAGS)

@@ -8,11 +8,20 @@ import shutil
 import tempfile
 
 import pytest
-import rfm
-from mpi_native import MPIS, MpiBuild
-from native import KERNELS, Build
 
-from plumbline import toolchains
+# Each process of tests has CPUs of its own, where there are two for each; before anything asks which there are.
+if 'PYTEST_XDIST_WORKER' in os.environ:
+    _cpus = sorted(os.sched_getaffinity(0))
+    _each = len(_cpus) // int(os.environ['PYTEST_XDIST_WORKER_COUNT'])
+    _first = _each * int(os.environ['PYTEST_XDIST_WORKER'].removeprefix('gw'))
+    if _each > 1:
+        os.sched_setaffinity(0, _cpus[_first:_first + _each])
+
+import rfm  # noqa: E402
+from mpi_native import MPIS, MpiBuild  # noqa: E402
+from native import KERNELS, Build  # noqa: E402
+
+from plumbline import toolchains  # noqa: E402
 
 
 # --- several processes of tests beside each other -----------------------------------------------------------------

@@ -432,7 +432,7 @@ def test_set_up_runs_on_the_path_without_the_environment(clone, make):
 def test_ci_fails_when_pytest_does(clone, make, code):
     clone.program('python', f'echo "pytest $*"; exit {code}')
     done = make('bash', '.ci/run')
-    assert 'pytest -m pytest -q -n auto --dist loadfile tests' in done.stdout
+    assert 'pytest -m pytest -q -n ' in done.stdout
     assert (done.returncode == 0) == (code == 0)
 
 
