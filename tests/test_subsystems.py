@@ -93,11 +93,11 @@ def test_nothing_measured_is_no_pass(summary):
 VARIANTS = list(sample.HISTORY)
 
 
-def _session(loss, **changed):
+def _session(loss, took=(), **changed):
     '''Eight checks of memory, with a loss, and the same metrics of L1 and L2, without.'''
     parts = [('triad_memory', 'memory', loss), ('triad_one', 'L1', 0.0), ('triad_two', 'L2', 0.0), ('latency', None, 0.0)]
     return sample.frame(*(sample.case(check, [sample.predicted(variant, lost, **changed) for variant in VARIANTS], threads='all', level=level,
-                                      detail={'metrics': []}) for check, level, lost in parts))
+                                      detail={'metrics': [], 'lost': list(took)}) for check, level, lost in parts))
 
 
 def _terminal(rows, width=120):
@@ -119,6 +119,18 @@ def test_twelve_metrics_that_agree_fail_though_each_passes():
     assert 'memory, all threads: rates and times' in told and '8.0% worse than in 5 sessions' in told
     assert 'Probably worse than before' in told and 'and 4 more' in told
     assert '8.0% worse than in 5 sessions' in page.page(rows) and 'and 4 more' in page.page(rows)
+
+
+@pytest.mark.parametrize('key, share, status', [('stolen', 0.03, 3), ('stolen', 0.01, 1), ('waited', 0.3, 1), ('throttled', 0.3, 1)])
+def test_what_the_hypervisor_takes_is_not_this_machines(key, share, status):
+    '''Other processes and quotas are somebody's of this machine: those can be sent away.'''
+    lost = {'record': 'lost', 'schema': 1, 'threads': 2, 'elapsed': 5.0, 'throttled': 0.0, 'waited': 0.0, 'stolen': 0.0}
+    lost |= {'waited': 10 * share} if key == 'throttled' else {}
+    rows = _session(0.08, took=[lost | {key: 10 * share}])
+    assert report.exit_status(rows) == status
+    told = ' '.join(_terminal(rows).split())
+    assert ("not judged: the hypervisor took 3% of the session's time, so it may not be this machine that is 8.0% worse" in told) == (status == 3)
+    assert report.exit_status(_session(0.0, took=[lost | {key: 10 * share}])) == 0
 
 
 def test_nothing_lost_is_a_pass():

@@ -11,8 +11,8 @@ WORTH_TELLING = 0.02
 #: Share of the time that the threads must have had the CPUs for, so that what is missing can be the cores'.
 GRANTED = 0.9
 
-#: The cause that its owner can send away.
-OTHERS = 'other processes'
+#: The cause that its owner can send away, and the one that lies outside the machine.
+OTHERS, HYPERVISOR = 'other processes', 'the hypervisor'
 
 
 def _of_all(lost, key):
@@ -30,7 +30,7 @@ def causes(lost):
     '''
     throttled, waited, stolen = (_of_all(lost, key) for key in ('throttled', 'waited', 'stolen'))
     others = None if waited is None else max(0.0, waited - (throttled or 0.0))
-    found = {'a cgroup that throttles': throttled, OTHERS: others, 'the hypervisor': stolen}
+    found = {'a cgroup that throttles': throttled, OTHERS: others, HYPERVISOR: stolen}
     return {cause: share for cause, share in found.items() if share is not None}
 
 

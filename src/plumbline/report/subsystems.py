@@ -8,7 +8,7 @@ import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from plumbline import verdict
+from plumbline import lost_time, verdict
 from plumbline.model import prediction, registry, subsystems
 
 from . import quantity
@@ -21,7 +21,8 @@ MOST_NAMED = 8
 class Subsystem:
     """One subsystem's rates and times, or its shares and ratios.
 
-    :attr verdict: as of a metric; UNSTABLE where it has references and none of its metrics could be judged.
+    :attr verdict: as of a metric; UNSTABLE where it has references and none of its metrics could be judged, or where it is slow while
+        the hypervisor took part of the time: then that is not this machine's.
     :attr count: its metrics whose reference is from several sessions; :attr single: those that somebody gave another reference;
     :attr total: all.
     :attr change: since the sessions of the references, a loss below 0; None if not judged.
@@ -61,7 +62,8 @@ def judge(lines):
                 members[id(line)] = member
     scored = {key: [members[id(line)] for line in its if id(line) in members] for key, its in groups.items()}
     known = subsystems.judged({key: its for key, its in scored.items() if its})
-    found = [_judged(key, its, *known.get(key, (None, False, None))) for key, its in groups.items()]
+    stolen = _stolen(lines)
+    found = [_judged(key, its, *known.get(key, (None, False, None)), stolen=stolen) for key, its in groups.items()]
     return Session(sorted(found, key=lambda one: (-verdict.SEVERITY.index(one.verdict), one.change or 0, one.name)),
                    _changed([line for line in lines if id(line) in members], members))
 
@@ -80,7 +82,14 @@ def _member(line):
     return subsystems.Member(f"{line.label} {line.metric}", line.value, predicted, better, expected["measured"])
 
 
-def _judged(key, lines, score, failed, sees):
+def _stolen(lines):
+    """The share of the session's time that the hypervisor took, where it is worth telling; else 0."""
+    lost = [one for line in {line.case: line for line in lines}.values() for one in line.detail.get("lost") or ()]
+    share = lost_time.causes(lost).get(lost_time.HYPERVISOR, 0.0)
+    return share if share >= lost_time.WORTH_TELLING else 0.0
+
+
+def _judged(key, lines, score, failed, sees, stolen):
     name, kind = key
     single = sum(not line.expected and line.reference is not None and line.reference_from != "portable.yaml" for line in lines)
     counts = {"count": sum(bool(line.expected) for line in lines), "single": single, "total": len(lines)}
@@ -94,6 +103,9 @@ def _judged(key, lines, score, failed, sees):
     if failed:
         told += f", by chance {quantity.odds(score.chance)}; most of it: " + ", ".join(
             f"{member.name} {_relative(member)}" for member in score.members[:3])
+    if failed and stolen:
+        told = f"not judged: {lost_time.HYPERVISOR} took {stolen:.0%} of the session's time, so it may not be this machine that is {told}"
+        return Subsystem(name, kind, verdict.UNSTABLE, told, **counts, change=score.change, sees=sees)
     return Subsystem(name, kind, verdict.FAIL if failed else verdict.PASS, told, **counts, change=score.change, sees=sees)
 
 
