@@ -145,12 +145,14 @@ def test_matrices_that_cannot_be_are_refused(programs, options):
 
 @pytest.fixture(scope='module')
 def run(measuring, tmp_path_factory):
-    done = measuring(tmp_path_factory.mktemp('run')).reframe('-r', '-S', 'samples=10', '-S', 'processes=1', '-n', '^peak_flops', checks=rfm.REPOSITORY / 'checks/compute')
+    # Again where DGEMM was wrong: an OpenBLAS without threads may hand two of ours the same buffer.
+    done = measuring(tmp_path_factory.mktemp('run')).reframe('-r', '--max-retries=1', '-S', 'samples=10', '-S', 'processes=1', '-n', '^peak_flops', checks=rfm.REPOSITORY / 'checks/compute')
     assert done.report, done.out
     case, = done.cases().values()
     return case['plumbline']
 
 
+@pytest.mark.alone
 def test_check_measures_every_width_against_its_peak(run):
     found = {metric['name']: metric for metric in run['metrics']}
     widths = {record['variant'] for record in run['records']} - {'dgemm'}
@@ -167,6 +169,7 @@ def test_check_measures_every_width_against_its_peak(run):
     assert found['efficiency.all']['value'] < 1.5
 
 
+@pytest.mark.alone
 def test_check_compares_dgemm_with_the_fastest_stream(run, with_blas):
     found = {metric['name']: metric for metric in run['metrics']}
     records = {record['variant']: record for record in run['records'] if record['threads'] == 1}
