@@ -20,6 +20,7 @@ enum { A, B, C, MATRICES };
 void dgemm_(const char *transa, const char *transb, const int *m, const int *n, const int *k, const double *alpha, const double *a,
             const int *lda, const double *b, const int *ldb, const double *beta, double *c, const int *ldc, size_t, size_t);
 char *openblas_get_config(void) __attribute__((weak));
+int openblas_get_parallel(void) __attribute__((weak));
 
 /* OpenBLAS says which processor it has chosen its code for; of others the file is known. */
 const char *dgemm_library(void)
@@ -101,6 +102,14 @@ void dgemm_run(const pl_case *c, int thread)
     const int n = (int)flops_order(c, thread);
     const double one = 1, *const a = matrix(c, A, thread), *const b = matrix(c, B, thread);
     double *const to = matrix(c, C, thread);
+    if (c->threads > 1 && openblas_get_parallel && openblas_get_parallel() == 0) {
+        /* An OpenBLAS without threads hands out its buffers without a lock: two calls at once may get the same one, and did. */
+#ifdef _OPENMP
+#pragma omp critical(dgemm)
+#endif
+        dgemm_("N", "N", &n, &n, &n, &one, a, &n, b, &n, &one, to, &n, 1, 1);
+        return;
+    }
     dgemm_("N", "N", &n, &n, &n, &one, a, &n, b, &n, &one, to, &n, 1, 1);
 #else
     (void)c, (void)thread;
