@@ -54,7 +54,7 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
     @staticmethod
     def one_by_one(record):
         '''Whether the threads took turns: what they reach says nothing of all cores at work.'''
-        return record['variant'] == 'dgemm' and record['threads'] > 1 and 'SINGLE_THREADED' in record['options']['library']
+        return record['variant'] == 'dgemm' and record['options']['calls_at_once'] < record['threads']
 
     def best(self, cases):
         '''The fastest stream: not all processors are faster with wider registers.'''

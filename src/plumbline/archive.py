@@ -96,11 +96,14 @@ def _read_report(path):
     if not any(run['testcases'] for run in report['runs']):
         raise PlumblineError(f'{path}: no test ran; check the names and tags of the selection '
                              'with reframe -l')
-    systems = {case['system'] for run in report['runs'] for case in run['testcases']}
-    if len(systems) != 1:
-        raise PlumblineError(f'{path}: test cases of several systems {sorted(systems)}; '
-                             'run ReFrame once per system')
+    _check_systems(path, report['runs'], 'run ReFrame once per system')
     return report
+
+
+def _check_systems(what, runs, cure):
+    systems = {case['system'] for run in runs for case in run['testcases']}
+    if len(systems) != 1:
+        raise PlumblineError(f'{what}: test cases of several systems {sorted(systems)}; {cure}')
 
 
 def _together(reports):
@@ -120,10 +123,9 @@ def _together(reports):
                 elif places[which][1].get('job_completion_time_unix') != case.get('job_completion_time_unix'):
                     # A restored session repeats what its dependencies were.
                     raise PlumblineError(f"{path}: {case['name']} was run, and in {places[which][0]} too: these are reports of two sessions")
-    systems = {which[1] for which in places}
-    if len(systems) != 1:
-        raise PlumblineError(f"{', '.join(map(str, reports))}: test cases of several systems {sorted(systems)}; give the reports of one")
-    return {'session_info': first['session_info'], 'runs': [{'testcases': runs[number]} for number in sorted(runs)]}
+    runs = [{'testcases': runs[number]} for number in sorted(runs)]
+    _check_systems(', '.join(map(str, reports)), runs, 'give the reports of one')
+    return {'session_info': first['session_info'], 'runs': runs}
 
 
 def session_name(report):

@@ -222,7 +222,7 @@ def judged(case):
     elif ruling == verdict.PASS and case.unsteady:
         ruling, reason = verdict.UNSTABLE, 'too few rounds in one state: the core-to-core latency changed during the samples'
     if ticket := reference and case.reference.known_issue:
-        if ruling in (verdict.FAIL, verdict.UNSTABLE):
+        if ruling in (verdict.FAIL, verdict.UNSTABLE) and np.isfinite(found.value):     # that nothing was measured is no known issue
             ruling, reason, sees = verdict.KNOWN_ISSUE, f'{ticket}: {reason}', None
         elif ruling == verdict.PASS:
             reason += f'; the known issue is gone, take its $xfail away: {ticket}'

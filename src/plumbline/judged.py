@@ -1,7 +1,7 @@
 '''Judging, for any ReFrame test: what it measured becomes metrics with references and verdicts.
 
 :class:`Judged` is for a program that is not ours: a check of a few lines runs it several times and reads its numbers
-(``tutorials/``).  :class:`Judging` is what those checks have in common with the checks of our own programs (``check.py``).
+(``docs/tutorials``).  :class:`Judging` is what those checks have in common with the checks of our own programs (``check.py``).
 '''
 
 import re
@@ -154,7 +154,7 @@ class Judging(OnNode):
                                            type(self).__name__)
             known = references.applying(path, self)
             found = self.evaluated()
-        known |= self._own_references()
+            known |= self._own_references()
         self.lost = self._recorded_but_not(known, set(found))
         chosen = {name: evaluation.choose(cases, known.get(name)) for name, cases in found.items()}
         judged = self.plumbline['metrics'] = [evaluation.judged(case) for case in chosen.values()]
@@ -171,11 +171,11 @@ class Judging(OnNode):
         found = {}
         for name, own in self.reference.scope(self.current_partition.fullname).items():
             ticket, own = (own.message, own.data) if hasattr(own, 'message') else (None, own)       # ReFrame's xfail()
-            value, lower, upper, unit = own
             expected = registry.find(name.partition('.')[0]).unit
+            *leaf, unit = own if len(own) == 4 else (*own, None)
             if unit != expected:
-                raise SanityError(f'the reference of {name} in the check is in {unit}: it is in {expected}')
-            found[name] = references.Known('the check', [references.Reference((value, lower, upper), known_issue=ticket)])
+                raise PlumblineError(f"the reference of {name} in the check is in {unit or 'no unit'}: it is in {expected}")
+            found[name] = references.Known('the check', [references.Reference(tuple(leaf), known_issue=ticket)])
         return found
 
     def _recorded_but_not(self, known, found):

@@ -48,8 +48,11 @@ void dgemm_check(void)
         pl_fail("dgemm: the BLAS has %d threads of its own beside ours: set OPENBLAS_NUM_THREADS=1, or what its manual says: %s",
                 tasks - 1, dgemm_library());
 }
+/* An OpenBLAS without threads hands out its buffers without a lock: two calls at once may get the same one, and did. */
+int dgemm_calls_at_once(const pl_case *c) { return openblas_get_parallel && openblas_get_parallel() == 0 ? 1 : c->threads; }
 #else
 const char *dgemm_library(void) { return "none"; }
+int dgemm_calls_at_once(const pl_case *c) { return c->threads; }
 void dgemm_check(void) {}
 #endif
 
@@ -102,8 +105,7 @@ void dgemm_run(const pl_case *c, int thread)
     const int n = (int)flops_order(c, thread);
     const double one = 1, *const a = matrix(c, A, thread), *const b = matrix(c, B, thread);
     double *const to = matrix(c, C, thread);
-    if (c->threads > 1 && openblas_get_parallel && openblas_get_parallel() == 0) {
-        /* An OpenBLAS without threads hands out its buffers without a lock: two calls at once may get the same one, and did. */
+    if (dgemm_calls_at_once(c) < c->threads) {
 #ifdef _OPENMP
 #pragma omp critical(dgemm)
 #endif

@@ -37,6 +37,7 @@ void dgemm_touch(const pl_case *, int thread);
 void dgemm_run(const pl_case *, int thread);
 double dgemm_error(const pl_case *);
 const char *dgemm_library(void);
+int dgemm_calls_at_once(const pl_case *c);      /* of the threads: 1 where they must take turns */
 
 /* Rows that are a thread's: the order of its matrices. */
 size_t flops_order(const pl_case *, int thread);
