@@ -18,6 +18,8 @@ REPORT  ?= $(RUNS)/health.json
 REFRAME := .venv/bin/reframe -C $(CONFIG) -c checks -R
 # With the PATH from before .venv joined it: the set-up may have to replace .venv.
 SETUP   := PATH='$(PATH)' $(PYTHON) src/plumbline/bootstrap.py
+# What measures nothing changes nothing of the system.
+LOOK    := $(SETUP) --no-system-packages
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # Neither another Python's packages nor this make's options are for the programs below.
@@ -54,19 +56,21 @@ test:        ## run all tests
 	.venv/bin/python -m pytest -q -n $(TESTS_AT_ONCE) --dist loadfile tests
 
 bench:       ## run Plumbline's benchmark of itself
-	@$(SETUP) $(SETUPFLAGS)
+	@$(LOOK) $(SETUPFLAGS)
 	.venv/bin/plumbline bench
 
 cluster:     ## start a Slurm cluster of four nodes on this host, to try things; Ctrl-C ends it
 	@$(SETUP) --for test $(SETUPFLAGS)
 	.venv/bin/python tests/cluster
 
+# Without the fixtures of each, which ReFrame lists in all environments.
 list:        ## list the checks
-	@$(SETUP) $(SETUPFLAGS)
-	$(REFRAME) $(RFMFLAGS) -l
+	@$(LOOK) $(SETUPFLAGS)
+	@mkdir -p $(RUNS)
+	@$(REFRAME) $(RFMFLAGS) -l > $(RUNS)/list.txt; status=$$?; sed '/^ *\^/d' $(RUNS)/list.txt; exit $$status
 
 report:      ## write the report of the last health run again (REPORT=file for another run)
-	@$(SETUP) $(SETUPFLAGS)
+	@$(LOOK) $(SETUPFLAGS)
 	.venv/bin/plumbline report $(REPORT)
 
 clean:       ## remove what was built and run; results stay

@@ -178,7 +178,7 @@ def test_a_level_that_is_gone_is_left_out_and_not_measured_in_memory():
     '''A working set of half of the claim would lie in memory, by the name of L3.'''
     x = model.sizes(CLAIMS)
     levels = model.find(x, made(x, {'L1': 32 * KIB, 'L2': MIB}), CLAIMS)
-    ours = caches.cache_capacity.ours(SimpleNamespace(levels=levels))
+    ours = caches.MeasuredCaches.ours(SimpleNamespace(levels=levels))
     assert set(ours) == {'L3'} and ours['L3'] < 1.3 * MIB
     topology_of = {'topology': {'cores': ['0x1'], 'caches': [{'type': level, 'size': size, 'cpusets': ['0x1']} for level, size in CLAIMS.items()]}}
     sizes, skipped = topology.working_sets(topology_of, [0], ours=ours)
@@ -230,7 +230,6 @@ def test_what_is_given_goes_to_the_programs(measuring, tmp_path):
 def test_one_measurement_for_all(measuring, tmp_path):
     '''The check reads what the fixture has measured.'''
     done = measuring(tmp_path, PLUMBLINE_CAPACITY='measured').reframe(*rfm.small(), checks=CHECKS / 'capacity.py')
-    assert 'cache_capacity' in done.fixtures()
     case, = done.cases().values()
     if case['result'] == 'skip':
         pytest.skip('other work had the CPUs')

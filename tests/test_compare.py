@@ -240,7 +240,8 @@ def test_retries_do_not_count(write):
 def sweep(write, name, rates, **changed):
     '''A sweep: nodes with run reports, and one that was down.'''
     rates = {f'n{number}': rate for number, rate in enumerate(rates, 1)}
-    made = state.create(write.folder / name, {'id': name, 'nodes': dict.fromkeys([*rates, 'down'], '')}, '')
+    plan = {'id': name, 'nodes': dict.fromkeys([*rates, 'down'], ''), 'partition': 'batch', 'command': [], 'access': [], 'pace': {}, 'checks': 1}
+    made = state.create(write.folder / name, plan, '')
     made.begin()
     for node, rate in rates.items():
         write(case(metric('bandwidth.memory', rate, seed=write.count), *company(write.count), node=node, **changed.get(node, {})),

@@ -105,8 +105,9 @@ def unselected(looks, checks=CHECKS):
 def looks(tmp_path_factory):
     '''(file name, system) -> :class:`Look` of the shipped checks.'''
     places = [(config, system) for config in CONFIGURATIONS for system in systems_of(config)]
+    folders = [tmp_path_factory.mktemp(system) for _, system in places]     # pytest's are not made for threads
     with ThreadPoolExecutor(4) as pool:
-        found = pool.map(lambda place: look(tmp_path_factory.mktemp(place[1]), *place), places)
+        found = pool.map(lambda folder, place: look(folder, *place), folders, places)
         return {(config.name, system): one for (config, system), one in zip(places, found)}
 
 

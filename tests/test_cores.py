@@ -13,9 +13,10 @@ import pytest
 import rfm
 from native import CPUS, SOURCE, Build, environment, output_of, two_cpus
 
-from plumbline import records, topology
+from plumbline import evaluation, metrics, records, topology
 from plumbline.analysis import cores, levels
 from plumbline.errors import PlumblineError
+from plumbline.references import Reference, files
 from plumbline.report import figures
 
 QUICK = ['--samples', 10, '--passes', 1, '--size', 10, '--probes', 'off']
@@ -89,6 +90,7 @@ def copy(tmp_path_factory):
 
 
 @two_cpus
+@pytest.mark.alone
 def test_half_of_the_handovers_is_found(copy):
     path, right = copy.folder.parent / 'src/harness/handover.c', 'batch ? length.handovers : 1'
     assert right in path.read_text()
@@ -428,6 +430,15 @@ def test_cpus_that_lie_apart_although_there_was_room(cpus, found):
     assert topology.scattered(machine(sockets=2, caches=2, threads=2), cpus) == found
 
 
+@pytest.mark.parametrize('mhz, ruling', [(1200, 'FAIL'), (2430, 'PASS'), (3100, 'PASS')])
+def test_a_processor_that_is_capped_fails_on_its_first_day(mhz, ruling):
+    '''Base clock 2500 MHz; no history.'''
+    bounds = files.lookup(files.load(rfm.REPOSITORY / 'config/references/portable.yaml'), 'cores', ['default', 'gnu'])['of_base.all']
+    metric = metrics.Metric('of_base', 'all', np.full(20, mhz / 2500))
+    judged = evaluation.judged(evaluation.Case(metric, reference=Reference(tuple(bounds[:3])), reference_from='portable.yaml'))
+    assert judged['verdict'] == ruling, judged['reason']
+
+
 # --- the check, and its figures ---------------------------------------------------------------------------------------------
 
 @pytest.fixture(scope='module')
@@ -443,6 +454,13 @@ def test_the_check_measures(run):
     rfm.assert_measured(case)
     found = {metric['name']: metric for metric in case['plumbline']['metrics']}
     assert {'of_topology.pairs', 'clock.one', 'clock.all', 'clock_ratio.all'} <= set(found)
+    base = case['plumbline']['machine']['base_clock']
+    if base:
+        assert 400 < base['mhz'] < 6000
+        assert found['of_base.all']['value'] == pytest.approx(found['clock.all']['value'] / base['mhz'], rel=0.02)
+        assert found['of_base.all']['reference'] == [1.0, -0.1, None]
+    else:
+        assert 'of_base.all' in {entry['metric'] for entry in case['plumbline']['skipped']}
     assert found['clock.all']['unit'] == 'MHz' and found['clock_ratio.all']['reference'] == [1.0, -0.55, None]
     latencies = [metric for name, metric in found.items() if name.startswith('latency.core_to_core.')]
     assert latencies and all(0 < metric['value'] < 10 and metric['unit'] == 'us' for metric in latencies)

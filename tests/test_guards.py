@@ -570,14 +570,16 @@ class sleeps(rfm.RunOnlyRegressionTest):
 
 
 @pytest.mark.alone
+@pytest.mark.alone
 def test_reframe_sleeps_while_a_program_runs(tmp_path, commands, known):
-    '''Of a node with two CPUs a team of two threads would stop with it; CPU time, which other work does not change much.'''
+    '''Of a node with two CPUs a team of two threads would stop with it.  CPU time: what shares the cores makes it up to twice as long.'''
     place, took = rfm.Workplace(tmp_path / 'place', commands, PLUMBLINE_REFERENCES=known), {}
-    for seconds in (1, 6):
+    for seconds in (1, 6, 1, 6):
         check = tmp_path / f'sleeps{seconds}.py'
         check.write_text(SLEEPS.replace('SECONDS', str(seconds)))
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert place.reframe(SERIAL, '-r', checks=check).code == 0
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        took[seconds] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        now = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        took[seconds] = min(took.get(seconds, now), now)
     assert took[6] - took[1] < 0.05 * 5, took

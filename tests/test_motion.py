@@ -279,7 +279,7 @@ class Switches:
     def __init__(self, folder, *on, broken=''):
         self.folder, self.state = folder, folder / 'state'
         self.state.write_text(''.join(f'{name}\n' for name in on))
-        (folder / 'prefetchers.sh').write_text(features.script([0, 1], 2))
+        (folder / 'prefetchers.sh').write_text(features.script([0, 1], 2, folder / 'kept'))
         path = rfm.tools(folder / 'bin', scripts=[rfm.GUARDS / 'likwid-features'])
         self.environment = {**os.environ, 'PATH': str(path), 'CANNED_PREFETCHERS': str(self.state),
                             'CANNED_SWITCHES': broken}
@@ -343,6 +343,35 @@ def test_prefetchers_are_on_again_however_it_ends(tmp_path, number, code):
     process.communicate()
 
 
+def test_prefetchers_are_on_again_at_the_next_start_where_all_was_killed(tmp_path):
+    '''As a scheduler ends a job: its cgroup, the guardian included.'''
+    switches = Switches(tmp_path, *ON)
+    process = switches.start(*STAYS)
+    pid = tmp_path / 'pid'
+    until(lambda: pid.exists() and pid.read_text().strip())
+    guardians = subprocess.run(['pgrep', '-f', f'guardian {process.pid} '], text=True, capture_output=True, timeout=20).stdout.split()
+    assert guardians
+    for victim in (*guardians, process.pid, pid.read_text()):
+        os.kill(int(victim), signal.SIGKILL)
+    process.communicate()
+    assert switches.on == [] and (tmp_path / 'kept/prefetchers').exists()
+    code, out, errors = switches.run(*SAYS)
+    assert (code, errors) == (0, '') and out.splitlines()[0].endswith(' '.join(ON))
+    assert switches.on == ON and not (tmp_path / 'kept/prefetchers').exists()
+
+
+@pytest.mark.parametrize('left, reason', [
+    ('0,1 HW_PREFETCHER {pid}', 'process {pid} has them off for its own measurement'),
+    ('0,1 HW_PREFETCHER;id 1', '{kept}/prefetchers holds something else; remove it')])
+def test_what_another_run_has_left_is_looked_at(tmp_path, left, reason):
+    switches = Switches(tmp_path, *ON)
+    (tmp_path / 'kept').mkdir()
+    names = {'pid': os.getpid(), 'kept': tmp_path / 'kept'}
+    (tmp_path / 'kept/prefetchers').write_text(left.format(**names) + '\n')
+    code, out, _ = switches.run('true')
+    assert (code, features.unavailable_reason(out)) == (0, reason.format(**names)) and switches.on == ON
+
+
 def test_prefetchers_are_on_again_after_a_program_that_fails(tmp_path):
     switches = Switches(tmp_path, *ON)
     code, _, errors = switches.run('sh', '-c', 'grep -q . "$CANNED_PREFETCHERS" || { echo broken >&2; exit 7; }')
@@ -380,7 +409,7 @@ def test_what_the_tool_complains_of_is_the_reason(tmp_path, said, reason):
     tool.write_text(f"#!/bin/sh\necho '{said}'\n")
     tool.chmod(0o755)
     script = tmp_path / 'prefetchers.sh'
-    script.write_text(features.script([0], 1))
+    script.write_text(features.script([0], 1, tmp_path / 'kept'))
     out = output_of('sh', script, 'true', cwd=tmp_path, env={'PATH': f'{tmp_path}:/usr/bin:/bin'})
     assert features.unavailable_reason(out) == (reason or said)
     os.remove(tool)

@@ -38,8 +38,8 @@ def test_every_family_says_how_it_starts_binds_and_travels():
 class Environment:
     name = 'gnu-x'
 
-    def __init__(self, *features):
-        self.features = features
+    def __init__(self, *features, **extras):
+        self.features, self.extras = features, extras
 
 
 def test_an_environment_names_its_mpi():
@@ -47,6 +47,26 @@ def test_an_environment_names_its_mpi():
     for features in (['mpi'], ['mpi', 'mpich', 'openmpi']):
         with pytest.raises(PlumblineError, match='gnu-x has the feature .* exactly one of openmpi, mpich, impi'):
             families.family_of(Environment(*features))
+
+
+def test_a_relative_says_what_differs():
+    found = families.family_of(Environment('mpi', 'mpich', mpi={
+        'title': 'Cray MPICH', 'transports': {'tcp': {'env': {'MPICH_NO_LOCAL': '1'}}}, 'bind': {'options': ['--cpus', '{cpus}']}}))
+    mpich = families.families()['mpich']
+    assert (found.name, found.title, found.start) == ('mpich', 'Cray MPICH', mpich.start)
+    assert found.transports == {'shm': mpich.transports['shm'], 'tcp': Settings([], {'MPICH_NO_LOCAL': '1'})}
+    assert found.bind.filled(cpus='0,1').options == ['--cpus', '0,1']
+    assert set(families.family_of(Environment('mpi', 'mpich', mpi={'transports': {'tcp': None}})).transports) == {'shm'}
+    assert families.families()['mpich'] == mpich
+
+
+@pytest.mark.parametrize('own, told', [
+    ({'transport': {}}, "has 'transport': it says what differs from mpich, by the keys"), ('cray', "has 'cray': it says"),
+    ({'transports': {'shm': {'environ': {}}}}, 'cannot be read'), ({'transports': 'tcp'}, 'cannot be read'), ({'eager': {}}, 'cannot be read')])
+def test_a_relative_that_is_wrongly_described_is_one_line(own, told):
+    with pytest.raises(PlumblineError, match=f"the extra 'mpi' of the environment gnu-x .*{told}") as error:
+        families.family_of(Environment('mpi', 'mpich', mpi=own))
+    assert '\n' not in str(error.value)
 
 
 @every_mpi

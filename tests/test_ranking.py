@@ -347,8 +347,8 @@ def test_a_node_of_a_kind_of_its_own_is_not_passed_over():
 def test_nodes_are_drained_by_what_is_worst_on_them():
     slow = pl.concat([table(numbered(*[100] * 8, 60, 50), 'flops'), table(numbered(*[10] * 7, 30, 10, 10), 'latency')])
     assert findings(slow).drain == [
-        'scontrol update nodename=n8 state=drain reason="plumbline made: latency +200 % against peers"',
-        'scontrol update nodename=n[9-10] state=drain reason="plumbline made: flops -50 .. -40 % against peers"']
+        "scontrol update nodename=n8 state=drain 'reason=plumbline made: latency +200 % against peers'",
+        "scontrol update 'nodename=n[9-10]' state=drain 'reason=plumbline made: flops -50 .. -40 % against peers'"]
 
 
 def test_the_page_opens_offline_and_escapes(tmp_path):
@@ -356,7 +356,7 @@ def test_the_page_opens_offline_and_escapes(tmp_path):
     found = findings(among(table(numbered(100, 100, 60, 100)), noise=0.001), n5=down)
     page = sweep_page.write(found, tmp_path).read_text()
     assert "default-src 'none'" in page and '<b>fan' not in page and '<cause>' not in page
-    assert 'scontrol update nodename=n3 state=drain reason=&#34;plumbline made: flops -40 % against peers&#34;' in page
+    assert "scontrol update nodename=n3 state=drain &#39;reason=plumbline made: flops -40 % against peers&#39;" in page
     for data in re.findall(r'<script type="application/json">(.*?)</script>', page, re.S):
         json.loads(data)
     assert text.headline(found) == 'sweep made: 4 of 5 nodes measured, 4 ranked by 13 metrics: 1 outlier'

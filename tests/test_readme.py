@@ -1,11 +1,25 @@
-'''The README's example of a new site is a site: it lists and sets up every check.'''
+'''The pages are what they look like, and the README's example of a new site is a site: it lists and sets up every check.'''
 
+import io
 import json
 import re
 import textwrap
 
+import docutils.core
 import pytest
 import rfm
+
+
+PAGES = sorted(path for folder in ('.', 'docs', 'reports', 'spack-env', 'src', 'tests')
+               for path in (rfm.REPOSITORY / folder).glob('*.rst' if folder == '.' else '**/*.rst'))
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: str(page.relative_to(rfm.REPOSITORY)))
+def test_pages_are_well_formed(page):
+    '''A table whose columns do not fit, or a paragraph that is cut in two, is shown as an error where the page is read.'''
+    complaints = io.StringIO()
+    docutils.core.publish_doctree(page.read_text(), settings_overrides={'warning_stream': complaints, 'report_level': 2})
+    assert complaints.getvalue() == ''
 
 
 @pytest.fixture(scope='module')

@@ -84,7 +84,7 @@ def test_archive_holds_the_run(place, first):
     # The machine may change its state in between: such samples are set aside, and counted.  One share is of all samples.
     for row in measured.filter(pl.col('metric') != 'of_steady').select('samples', 'set_aside').iter_rows(named=True):
         assert 10 - (row['set_aside'] or 0) <= len(row['samples']) <= 10
-    assert set(rows.filter(pl.col('fixture'))['check']) == {'native_programs', 'likwid_bench', 'cache_capacity'}
+    assert set(rows.filter(pl.col('fixture'))['check']) == {'native_programs', 'likwid_bench'}
 
 
 @pytest.fixture(scope='module')

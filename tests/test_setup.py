@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 
@@ -327,6 +328,47 @@ def test_root_tries_once_for_what_cannot_be_had(clone, bare):
     bare.write_stamp('3.11.2', ['likwid'])
     assert bare.already_done(args, installs=True)
     assert not bare.already_done(bare.parse(['--redo']), installs=True)
+
+
+@pytest.mark.parametrize('attack, told', [
+    ({'file': 'etc/slurm/slurm.conf'}, 'etc/slurm/slurm.conf'), ({'file': 'etc/pbs.conf'}, 'etc/pbs.conf'), ({'variable': 'SLURM_JOB_ID'}, 'SLURM_JOB_ID'),
+    ({}, None)])
+def test_a_node_of_a_cluster_is_left_as_it_is(bare, tmp_path, monkeypatch, capsys, attack, told):
+    for name in ('SLURM_JOB_ID', 'PBS_JOBID', 'FLUX_JOB_ID', 'LSB_JOBID'):
+        monkeypatch.delenv(name, raising=False)
+    if 'file' in attack:
+        (tmp_path / attack['file']).parent.mkdir(parents=True)
+        (tmp_path / attack['file']).touch()
+    if 'variable' in attack:
+        monkeypatch.setenv(attack['variable'], '1')
+    found = bare.cluster_of(str(tmp_path))
+    assert found is None if told is None else found.endswith(told)
+    monkeypatch.setattr(bare, 'cluster_of', lambda: found)
+    monkeypatch.setattr(bare.os, 'geteuid', lambda: 0)
+    monkeypatch.setattr(bare.shutil, 'which', lambda name: '/usr/bin/' + name)
+    assert bare.may_install(bare.parse([]), 'debian') == (told is None)
+    assert ('apt-get installs nothing without SETUPFLAGS=--install' in capsys.readouterr().out) == (told is not None)
+    assert bare.may_install(bare.parse(['--install']), 'debian') and not bare.may_install(bare.parse(['--no-system-packages', '--install']), 'debian')
+    assert not bare.may_install(bare.parse(['--install']), None)
+
+
+def test_another_set_up_is_not_waited_for_without_end(bare, clone, monkeypatch, capsys):
+    monkeypatch.setattr(bare, 'LONGEST_SETUP', 2)
+    with bare.only_one():
+        assert stat.S_IMODE((clone.root / '.venv.lock').stat().st_mode) == 0o600      # nobody else can hold it
+        with pytest.raises(bare.SetupError, match='another set-up of this clone has not ended in 0 minutes; who holds it: fuser '), bare.only_one():
+            pass
+    assert 'waiting for another set-up' in capsys.readouterr().out
+    with bare.only_one():
+        pass
+
+
+def test_what_measures_nothing_installs_nothing(repository):
+    makefile = (repository / 'Makefile').read_text()
+    for target in ('list', 'report', 'bench'):
+        recipe = makefile.split(f'\n{target}:', 1)[1].split('\n\n', 1)[0]
+        assert '$(LOOK)' in recipe and '$(SETUP)' not in recipe
+    assert '\nLOOK    := $(SETUP) --no-system-packages\n' in makefile
 
 
 @pytest.mark.parametrize('output, reason', [

@@ -52,8 +52,8 @@ def dry_run(place, name, *options):
 def test_a_fixture_runs_once_on_each_partition(site):
     listed = cases(site().reframe('-lC', '-n', '^triad_memory%threads=all', checks=CHECKS))
     places = [(partition, environ) for partition in ('milan', 'rome', 'spr') for environ in ('gnu', 'llvm')]
-    assert len(set(listed)) == 4 * len(places)
-    for test in ('triad_memory', 'native_programs', 'cache_capacity', 'likwid_bench'):
+    assert len(set(listed)) == 3 * len(places)
+    for test in ('triad_memory', 'native_programs', 'likwid_bench'):
         assert sorted({(partition, environ) for name, partition, environ in listed if name.startswith(test)}) == places
 
 
@@ -108,7 +108,7 @@ def test_the_time_limit_is_the_sites_and_the_command_lines(site, variables, opti
 def test_measurements_have_their_node_to_themselves(site):
     found = dry_run(site(), '^triad_memory%threads=all')
     assert {name: '#SBATCH --exclusive' in text for (name, partition, environ), text in found.items() if (partition, environ) == ('rome', 'gnu')} == {
-        'native_programs': False, 'cache_capacity': True, 'likwid_bench': True, 'triad_memory': True}
+        'native_programs': True, 'likwid_bench': True, 'triad_memory': True}
 
 
 def test_what_reframe_has_can_be_set(site):
@@ -120,6 +120,29 @@ def test_what_reframe_has_can_be_set(site):
     assert '#SBATCH --exclusive' not in found
     for line in ('export OMP_DYNAMIC=false', 'hostname', '#SBATCH --ntasks-per-core=1'):
         assert re.search(f'^{line}$', found, re.M), line
+
+
+def test_a_container_for_our_programs_is_refused_in_one_line(site, tmp_path):
+    (tmp_path / 'contained.py').write_text("""
+import reframe as rfm
+from plumbline.check import NativeCheck
+from reframe.core.builtins import run_after
+
+@rfm.simple_test
+class contained(rfm.RunOnlyRegressionTest, NativeCheck):
+    '''Is it as fast in a container?'''
+    program, threads = 'triad', 'one'
+    container_platform = 'Singularity'
+
+    @run_after('init')
+    def choose(self):
+        self.container_platform.image = 'ours.sif'
+
+    def options(self):
+        return []
+""")
+    done = site().reframe('--dry-run', '-n', 'contained', '--system=four:rome', '-p', '^gnu$', checks=tmp_path / 'contained.py')
+    assert done.code and 'container_platform: contained runs on the node itself' in done.out and 'Traceback' not in done.out
 
 
 def test_what_shares_more_than_nodes_runs_one_after_the_other(site):

@@ -94,14 +94,17 @@ def test_environments_name_our_package_and_find_its_repository(path):
     assert content['concretizer']['reuse'] == {'exclude': ['plumbline-kernels']}
 
 
-@pytest.mark.parametrize('repository, package, api', [('repo/spack_repo/plumbline', 'plumbline_kernels', 'v2.0'),
-                                                      ('repo-0.23', 'plumbline-kernels', None)])
-def test_the_repository_has_the_layout_of_its_spack(repository, package, api):
-    said = YAML(typ='safe').load(SHIPPED / repository / 'repo.yaml')['repo']
-    assert (said['namespace'], said.get('api')) == ('plumbline', api)
-    assert (SHIPPED / repository / 'packages' / package / 'package.py').resolve() == PACKAGE
-    for path in (SHIPPED / repository / 'packages').glob('*/package.py'):
-        compile(path.read_text(), path, 'exec')
+def test_the_repository_has_the_layout_of_its_spack():
+    said = YAML(typ='safe').load(PACKAGE.parents[2] / 'repo.yaml')['repo']
+    assert said == {'namespace': 'plumbline', 'api': 'v2.2'}
+    compile(PACKAGE.read_text(), PACKAGE, 'exec')
+
+
+def test_open_mpi_of_spack_gets_a_network_and_a_scheduler():
+    '''Both default to none.'''
+    packages = YAML(typ='safe').load(SHIPPED / 'full/spack.yaml')['spack']['packages']
+    assert re.fullmatch(r'fabrics=(?!none)\S+ schedulers=slurm', packages['openmpi']['require'])
+    assert packages['slurm']['buildable'] is False
 
 
 def test_every_variant_switches_something():

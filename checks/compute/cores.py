@@ -19,7 +19,7 @@ VIRTUAL = 'a virtual machine, whose cores may change their places at any time'
 @rfm.simple_test
 class cores(rfm.RunOnlyRegressionTest, NativeCheck):
     '''Are the cores where the topology says, as told by the time that a cache line takes from each to each; is one of them slower
-    than the others; and what is left of one core's clock when all of them work?'''
+    than the others; what is left of one core's clock when all of them work; and is that the clock that the processor promises?'''
 
     source = 'cache line handed to and fro; dependent additions'
     samples = 40
@@ -91,10 +91,20 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def clocks(self, found, speeds, kinds):
         if not np.isfinite(speeds.all).any():
-            for metric in ('clock.one', 'clock.all', 'clock_ratio.all', 'of_median.clock'):
+            for metric in ('clock.one', 'clock.all', 'clock_ratio.all', 'of_median.clock', 'of_base.one', 'of_base.all'):
                 self.skip_metric(metric, 'the chain of additions is not written for this instruction set')
             return
-        yield metrics.Metric('clock', 'one', np.nanmedian(speeds.one, axis=1))
-        yield metrics.Metric('clock', 'all', np.median(speeds.all, axis=1))
+        typical = {'one': np.nanmedian(speeds.one, axis=1), 'all': np.median(speeds.all, axis=1)}
+        for subject, mhz in typical.items():
+            yield metrics.Metric('clock', subject, mhz)
         yield metrics.Metric('clock_ratio', 'all', speeds.ratio)
         yield from self.of_fellows('clock', model.lowest_clock(found, speeds, kinds))
+        base = (self.plumbline['machine'] or {}).get('base_clock')
+        if not base or kinds:
+            why = 'cores of several kinds have several' if kinds else 'neither the kernel nor a time-stamp counter says it'
+            for subject in typical:
+                self.skip_metric(f'of_base.{subject}', f'base clock not known: {why}')
+            return
+        self.note(f"base clock: {base['mhz']:.0f} MHz ({base['source']})")
+        for subject, mhz in typical.items():
+            yield metrics.Metric('of_base', subject, mhz / base['mhz'])

@@ -23,11 +23,11 @@ class capacity(rfm.RunOnlyRegressionTest, NativeCheck):
         return []
 
     def start(self, command):
-        if not self.caches.command:
+        if not self.programs.command:
             self.leave_out(f'PLUMBLINE_CAPACITY says {caches.settings.CAPACITY}, or the topology has no caches', 'capacity')
         self.plumbline['threads'] = self.threads
-        self.run_command(['cat', self.caches.recorded])
-        return self.caches.command
+        self.run_command(['cat', self.programs.recorded])
+        return self.programs.command
 
     def evaluate(self):
         claimed = caches.claims(self.current_partition.processor, self.all_cpus[0])

@@ -1,6 +1,8 @@
 import reframe as rfm
+import reframe.utility.typecheck as typ
 from plumbline import metrics
 from plumbline.witness import LimitedCheck
+from reframe.core.builtins import variable
 
 
 @rfm.simple_test
@@ -13,7 +15,7 @@ class triad_alignment(rfm.RunOnlyRegressionTest, LimitedCheck):
     tags = {'acceptance'}
 
     #: Bytes by which each array is shifted against the one before; the source has 0, 32 and 128.
-    shifts = [0, 32, 128, 1024]
+    shifts = variable(typ.List[int], value=[0, 32, 128, 1024], loggable=False)
 
     def options(self):
         return ['--variants', 'plain', '--shift', ','.join(map(str, self.shifts)),

@@ -1,6 +1,9 @@
 import reframe as rfm
+from plumbline import metrics
 from plumbline.imb.check import ImbCheck
-from reframe.core.builtins import parameter, run_after
+from plumbline.imb.subjects import subject
+from reframe.core.builtins import parameter, run_after, variable
+from reframe.utility import typecheck as typ
 
 #: Processes, and what their messages go by.
 RUNS = [('two', 'shm'), ('two', 'tcp'), ('all', 'shm'), ('all', 'tcp')]
@@ -13,8 +16,44 @@ RMA = {'two': ['Unidir_put', 'Unidir_get', 'Bidir_put', 'Bidir_get', 'Put_local'
                'Exchange_get']}
 
 
+class Measured(ImbCheck):
+    '''What is measured of each table, and what of it becomes a metric.'''
+
+    #: Runs of IMB, each of them a sample: 10 at least.
+    runs = variable(int, value=12, loggable=False)
+
+    #: Message lengths, bytes.  The shortest carries one float: for the empty messages of collectives MPI does nothing.
+    lengths = variable(typ.List[int], value=[4**power for power in range(1, 12)], loggable=False)
+
+    #: What a process may use for buffers, GB (IMB's ``-mem``; its own default).
+    buffers = 1.0
+
+    #: IMB's ``-iter``: how often at most, and MB after which a length is repeated less often.
+    repetitions = variable(str, value='', loggable=False)
+
+    def iterations(self):
+        '''IMB's own for two processes in shared memory, whose messages take a tenth of a microsecond, and less for the others.'''
+        return self.repetitions or ('1000,40' if self.ranks == 2 and self.transport == 'shm' else '200,10')
+
+    def evaluate(self):
+        for case in self.cases:
+            at = subject(case, self.transport)
+            single = subject(case, self.transport, with_size=False)
+            if 'bandwidth' not in case.values:
+                yield metrics.Metric('latency', at, case.seconds * 1e6)
+            elif case.bytes == min(self.fitting) or case.kind == 'element':
+                yield metrics.Metric('latency', single, case.seconds * 1e6)
+            if 'bandwidth' in case.values and case.kind != 'element':
+                yield metrics.Metric('bandwidth', at, case.values['bandwidth'])
+            if 'overlap' in case.values:
+                yield metrics.Metric('overlap', at, case.values['overlap'] / 100, unjudged=(
+                    'IMB cuts the overlap of each run at 0 and 100 %, so that runs have no spread to judge by'))
+            if 't_ovrl' in case.values and case.kind == 'passive':
+                yield metrics.Metric('latency_busy_target', at, case.values['t_ovrl'])
+
+
 @rfm.simple_test
-class imb_mpi1(rfm.RunOnlyRegressionTest, ImbCheck):
+class imb_mpi1(rfm.RunOnlyRegressionTest, Measured):
     '''What do the Intel MPI Benchmarks say of messages between two processes, and of collectives on all cores?'''
 
     suite = 'IMB-MPI1'
@@ -27,7 +66,7 @@ class imb_mpi1(rfm.RunOnlyRegressionTest, ImbCheck):
 
 
 @rfm.simple_test
-class imb_rma(rfm.RunOnlyRegressionTest, ImbCheck):
+class imb_rma(rfm.RunOnlyRegressionTest, Measured):
     '''What do the Intel MPI Benchmarks say of puts, gets and atomic operations on memory of another process, one after the
     other (non-aggregate) and many at once (aggregate)?'''
 
@@ -41,7 +80,7 @@ class imb_rma(rfm.RunOnlyRegressionTest, ImbCheck):
 
 
 @rfm.simple_test
-class imb_nbc(rfm.RunOnlyRegressionTest, ImbCheck):
+class imb_nbc(rfm.RunOnlyRegressionTest, Measured):
     '''What do the Intel MPI Benchmarks say of collectives that do not block: their time alone, and how much of it a process
     can compute meanwhile?'''
 

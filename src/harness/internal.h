@@ -9,6 +9,9 @@
 /* clock.c */
 double pl_clock_resolution(void);   /* smallest step seen, seconds */
 
+/* base_clock.c */
+double pl_base_clock(int cpu, const char **source);     /* Hz, and who says so; 0 where nobody does */
+
 /* options.c */
 typedef struct { int count; size_t *value; } pl_sizes;
 typedef struct { int count; int *value; } pl_numbers;
@@ -147,6 +150,7 @@ pl_parts pl_traffic_parts(const pl_measurement *);
 void pl_write_record(const pl_measurement *, const pl_options *);
 void pl_write_table(const pl_measurement *, bool heading);
 void pl_write_machine(void);
+bool pl_field_of(const char *path, const char *name, char *value, size_t length);   /* of the first line "name : value" */
 bool pl_read_line(const char *path, char *line, size_t length);  /* first line of a file, without its newline */
 
 #endif

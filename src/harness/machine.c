@@ -15,7 +15,7 @@ static void text_of(const char *name, const char *path)
 }
 
 /* First line of a "name : value" file whose name begins as given. */
-static bool field_of(const char *path, const char *name, char *value, size_t length)
+bool pl_field_of(const char *path, const char *name, char *value, size_t length)
 {
     FILE *f = fopen(path, "r");
     char line[4096];
@@ -36,7 +36,7 @@ static void field(const char *name, const char *path, const char *key)
 {
     char value[1024];
     printf(", \"%s\": ", name);
-    pl_write_text(stdout, field_of(path, key, value, sizeof value) ? value : NULL);
+    pl_write_text(stdout, pl_field_of(path, key, value, sizeof value) ? value : NULL);
 }
 
 static void list(const pl_cpus cpus)
@@ -165,6 +165,16 @@ static void numa_nodes(void)
     putchar(']');
 }
 
+static void base_clock(const pl_cpus allowed)
+{
+    const char *source;
+    const double clock = pl_base_clock(allowed.count ? allowed.cpu[0] : 0, &source);
+    if (clock > 0)
+        printf(", \"base_clock\": {\"mhz\": %.0f, \"source\": \"%s\"}", clock / 1e6, source);
+    else
+        fputs(", \"base_clock\": null", stdout);
+}
+
 void pl_write_machine(void)
 {
     char host[256] = "", value[256];
@@ -182,7 +192,7 @@ void pl_write_machine(void)
     text_of("huge_pages", "/sys/kernel/mm/transparent_hugepage/enabled");
     text_of("numa_balancing", "/proc/sys/kernel/numa_balancing");
     mitigations();
-    if (field_of("/proc/meminfo", "MemTotal", value, sizeof value))
+    if (pl_field_of("/proc/meminfo", "MemTotal", value, sizeof value))
         printf(", \"memory_kib\": %ld", atol(value));
     else
         fputs(", \"memory_kib\": null", stdout);
@@ -196,6 +206,7 @@ void pl_write_machine(void)
     capacity();
     numa_nodes();
     core_kinds(allowed);
+    base_clock(allowed);
     if (pl_processes.write_places)
         pl_processes.write_places();
     printf(", \"clock_resolution\": %.3g}\n", pl_clock_resolution());

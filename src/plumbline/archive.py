@@ -9,14 +9,12 @@ import datetime
 import glob
 import io
 import json
-import os
 import re
-import uuid
 from pathlib import Path
 
 import polars as pl
 
-from plumbline import schemas
+from plumbline import atomic, schemas
 from plumbline.archive_rows import session_rows
 from plumbline.errors import PlumblineError
 
@@ -141,22 +139,11 @@ def _started(info):
 
 def _write(data, path):
     '''Write bytes so that ``path`` is either whole or not there.'''
-    temporary = path.parent / f'.{path.name}.{uuid.uuid4().hex[:8]}'
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(temporary, 'wb') as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())     # a full disk may tell only now
-        os.replace(temporary, path)
+        atomic.write(path, data)
     except OSError as error:
         raise PlumblineError(f'{path}: cannot write the archive: {error.strerror}; make room or '
-                             'permit writing there, then archive the run report again')
-    finally:
-        try:
-            os.unlink(temporary)        # gone already, unless something went wrong
-        except OSError:
-            pass
+                             'permit writing there, then archive the run report again') from None
 
 
 def read(*run_report_paths):
@@ -316,8 +303,3 @@ def final_rows(frame):
     :arg frame: a DataFrame or LazyFrame of the archive; it may hold several sessions.
     '''
     return frame.filter(_is_last())
-
-
-def earlier_runs(frame):
-    '''The rows of the runs that ReFrame repeated: evidence of what was unstable.'''
-    return frame.filter(~_is_last())

@@ -38,6 +38,7 @@ import shutil  # noqa: E402
 import signal  # noqa: E402
 import subprocess  # noqa: E402
 import tempfile  # noqa: E402
+import time  # noqa: E402
 from typing import NamedTuple  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -455,20 +456,55 @@ def make_venv(python):
         raise
 
 
+#: Seconds that another set-up of this clone is waited for.
+LONGEST_SETUP = 1800
+
+
 @contextlib.contextmanager
 def only_one():
     '''Let one set-up at a time work in this clone, where the file system has locks.'''
-    with open(os.path.join(ROOT, '.venv.lock'), 'w') as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+    # Whoever can open it can hold it.
+    handle = os.open(os.path.join(ROOT, '.venv.lock'), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        os.fchmod(handle, 0o600)
+        for second in range(LONGEST_SETUP):
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                    break       # a file system without locks
+            if second == 0:
                 say('plumbline set-up: waiting for another set-up of this clone')
-                fcntl.flock(stream, fcntl.LOCK_EX)
+            time.sleep(1)
+        else:
+            raise SetupError('another set-up of this clone has not ended in {} minutes; who holds it: fuser {}/.venv.lock'.format(
+                LONGEST_SETUP // 60, ROOT))
         yield
+    finally:
+        os.close(handle)
 
 
 # The command ------------------------------------------------------------------------------------
+
+def cluster_of(system='/'):
+    '''What says that this machine is part of a cluster, whose software is not ours to change; None for nothing.'''
+    found = [name for name in ('SLURM_JOB_ID', 'PBS_JOBID', 'FLUX_JOB_ID', 'LSB_JOBID') if name in os.environ]
+    files = ('etc/slurm/slurm.conf', 'etc/slurm-llnl/slurm.conf', 'etc/pbs.conf', 'etc/flux/system', 'run/slurm/conf')
+    found += [os.path.join(system, path) for path in files if os.path.exists(os.path.join(system, path))]
+    return found[0] if found else None
+
+
+def may_install(args, distribution):
+    '''Whether apt-get installs what is missing: as root, on a machine that is nobody's cluster.'''
+    if (args.no_system_packages or os.geteuid() != 0 or distribution != 'debian' or shutil.which('apt-get') is None):
+        return False
+    cluster = cluster_of()
+    if cluster and not args.install:
+        say('plumbline set-up: this machine is part of a cluster ({}): apt-get installs nothing without SETUPFLAGS=--install'.format(cluster))
+        return False
+    return True
+
 
 def already_done(args, installs):
     '''Whether nothing is left to do; if so, say it in one line.'''
@@ -540,6 +576,8 @@ def parse(argv):
                         help='acceptance: also other compilers; test: also what only the tests use')
     parser.add_argument('--no-system-packages', action='store_true',
                         help='install no system packages, even as root; use what PATH has')
+    parser.add_argument('--install', action='store_true',
+                        help='as root, install system packages on a node of a cluster as well')
     parser.add_argument('--redo', action='store_true',
                         help='make .venv anew, and try for missing packages again')
     return parser.parse_args(argv)
@@ -551,8 +589,7 @@ def main(argv=None):
         signal.signal(number, interrupted)
     try:
         distribution = family()
-        installs = (not args.no_system_packages and os.geteuid() == 0
-                    and distribution == 'debian' and shutil.which('apt-get') is not None)
+        installs = may_install(args, distribution)
         if args.check:
             return check(args, distribution, installs)
         if already_done(args, installs):

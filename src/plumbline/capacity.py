@@ -5,16 +5,15 @@ import os
 import re
 
 import numpy as np
-import reframe as rfm
-from reframe.core.builtins import fixture, run_after, run_before, sanity_function, variable
+from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import ReframeError
+from reframe.core.pipeline import RegressionTestPlugin
 
 from plumbline import lost_time, records, settings, tlb, topology
 from plumbline.errors import PlumblineError
 from plumbline.likwid import pin
 from plumbline.model import capacity
-from plumbline.node import OnNode
-from plumbline.programs import native_programs
+from plumbline.node import cores_of
 
 #: Threads that got less of their time had their caches used by others meanwhile.
 TIME_GIVEN = 0.75
@@ -25,6 +24,8 @@ CERTAINLY_LESS = 0.5
 
 #: What :data:`settings.CAPACITY` may be besides sizes.
 MEASURED, TOPOLOGY = 'measured', 'topology'
+
+_RECORDED = 'capacity.out'
 
 
 def given(text=None):
@@ -70,14 +71,11 @@ def disturbed(lost):
     return f'the threads had {100 * given:.0f} % of their time: others had the CPUs, and what is ours of the caches is not known'
 
 
-class cache_capacity(rfm.RunOnlyRegressionTest, OnNode):
-    '''How much of each cache is there for us?
+class MeasuredCaches(RegressionTestPlugin):
+    '''Plugin of the fixture that has built the program ``capacity``: how much of each cache is there for us?
 
-    It never fails a check that uses it: without it the caches are what the topology says.
+    It never fails the fixture: without it the caches are what the topology says.
     '''
-
-    valid_prog_environs = ['+openmp']
-    programs = fixture(native_programs, scope='environment')
 
     #: Rounds: each of them has every size once.
     #:
@@ -95,21 +93,23 @@ class cache_capacity(rfm.RunOnlyRegressionTest, OnNode):
     def choose_cpus(self):
         '''What is wrong with the topology each check says of itself.'''
         try:
-            super().choose_cpus()
-        except ReframeError:
+            self.all_cpus, _, self.memory = cores_of(self.current_partition)
+        except PlumblineError:
             self.all_cpus, self.memory = [], None
+        self.num_cpus_per_task = len(self.all_cpus) or None
 
     @run_before('run')
-    def start(self):
-        self.executable = 'true'
+    def measure_caches(self):
+        if settings.BUILD_ONLY or not self.all_cpus or 'openmp' not in self.current_environ.features:
+            return
         try:
-            sizes = [] if given() is not None or not self.all_cpus else self.sizes()
+            sizes = [] if given() is not None else self.sizes()
         except PlumblineError as error:
             raise ReframeError(str(error)) from None
         if not sizes:
             return
         cpus = ','.join(map(str, self.all_cpus))
-        command = [self.programs.path('capacity'), '--size', ','.join(str(size // 64) for size in sizes), '--passes', 1,
+        command = [self.path('capacity'), '--size', ','.join(str(size // 64) for size in sizes), '--passes', 1,
                    '--samples', self.rounds, '--threads', len(self.all_cpus), '--cpus', cpus]
         if 'likwid' in self.current_partition.features:
             command = pin.pin_command(self.all_cpus, command)
@@ -117,28 +117,30 @@ class cache_capacity(rfm.RunOnlyRegressionTest, OnNode):
         else:
             self.env_vars.update(pin.omp_environment(self.all_cpus))
         self.command = tuple(map(str, command))
-        # Neither its failure nor its hanging may fail the checks.
-        self.executable, self.executable_opts = 'sh', ['-c', f"'timeout 5m {' '.join(self.command)} || true'"]
+        # That a program starts is proved first.  Neither the measurement's failure nor its hanging may fail the checks.
+        starts = f"{self.executable} {' '.join(self.executable_opts)}"
+        self.executable = 'sh'
+        self.executable_opts = ['-c', f"'{starts} && {{ timeout 5m {' '.join(self.command)} > {_RECORDED} || true; }}'"]
 
     def sizes(self):
         claimed = claims(self.current_partition.processor, self.all_cpus[0])
         return capacity.sizes(claimed, self.memory) if claimed else []
 
-    @sanity_function
-    def ran(self):
+    @run_after('sanity')
+    def tell_the_time(self):
         self.plumbline = {'schema': 1, 'timed_seconds': sum(sum(record['seconds']) for record in self.records.measurements)}
-        return True
 
     @property
     def recorded(self):
-        '''Path of the program's standard output.'''
-        return os.path.join(self.stagedir, self.job.stdout)
+        '''Path of what the program ``capacity`` wrote.'''
+        return os.path.join(self.stagedir, _RECORDED)
 
     @functools.cached_property
     def records(self):
         try:
-            return records.parse(self.output(), 'output of capacity')
-        except PlumblineError:
+            with open(self.recorded, encoding='utf-8', errors='replace') as file:
+                return records.parse(file.read(), 'output of capacity')
+        except (FileNotFoundError, PlumblineError):
             return records.Records()
 
     @functools.cached_property

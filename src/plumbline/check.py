@@ -7,10 +7,9 @@ A check states its question in its docstring, its parameters, its options and it
 import os
 
 from reframe.core.builtins import fixture, run_after, run_before, sanity_function, variable
-from reframe.core.exceptions import SanityError
+from reframe.core.exceptions import ReframeError, SanityError
 
 from plumbline import codegen, evaluation, lost_time, metrics, records, topology
-from plumbline.capacity import cache_capacity
 from plumbline.likwid import pin
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.judged import Judging
@@ -61,6 +60,10 @@ class ProgramCheck(Judging):
             self.skip_metric(f'all in {level}', reason)
         return {level: self.elements(level, bytes_per_element) for level in sizes}
 
+    def built(self, program):
+        '''Path of a program.'''
+        return self.programs.path(program)
+
     def disturbed(self):
         '''Why what only threads that all work at once can reach must not be judged; None where they had the CPUs to themselves.'''
         given = lost_time.too_little(self.plumbline['lost'], lost_time.GRANTED)
@@ -74,11 +77,17 @@ class ProgramCheck(Judging):
         if self.sourcesdir == 'src':
             self.sourcesdir = None
 
+    @run_after('setup')
+    def run_on_the_node_itself(self):
+        if self.container_platform.image:
+            raise ReframeError(f'container_platform: {type(self).__name__} runs on the node itself, by programs that are built there; for an '
+                               'application in a container write a check of your own (docs/tutorials)')
+
     @run_before('run')
     def launch(self):
         with in_one_line():
             options = self.options()
-            command = self.start([self.programs.path(self.program), *options, '--samples', self.samples_of_each, *self.placing()])
+            command = self.start([self.built(self.program), *options, '--samples', self.samples_of_each, *self.placing()])
         self.describe(command)
 
     @property
@@ -131,18 +140,19 @@ class ProgramCheck(Judging):
 
 
 class NativeCheck(ProgramCheck):
-    '''Base plugin of the checks of one process: a check sets ``threads`` (``one``, ``all``, or a parameter of both).'''
+    '''Base plugin of the checks of one process: a check sets ``threads`` (``one``, ``all``, or a parameter of both), and that of a kernel
+    of the site's own the fixture ``own_programs``, which builds it.'''
 
     NEEDS = '+openmp'
 
-    #: The native programs of the environment.
+    #: What has built our programs, and measured how much of the caches is ours.
     programs = fixture(native_programs, scope='environment')
 
-    #: What of its caches is ours.
-    caches = fixture(cache_capacity, scope='environment')
-
     def ours(self):
-        return self.caches.ours()
+        return self.programs.ours()
+
+    def built(self, program):
+        return getattr(self, 'own_programs', self.programs).path(program)
 
     def placing(self):
         ours = topology.sizes_text(self.ours())
@@ -198,7 +208,7 @@ class NativeCheck(ProgramCheck):
 
     def disassembly(self):
         '''What the build fixture wrote of the program's code (:mod:`plumbline.codegen`); empty without objdump.'''
-        path = self.programs.path(self.program) + '.asm'
+        path = self.built(self.program) + '.asm'
         if not os.path.exists(path):
             return ''
         with open(path) as file:

@@ -10,6 +10,7 @@ from plumbline.analysis import command as analysis
 from plumbline.errors import PlumblineError
 from plumbline.references import command as references
 from plumbline.settings import MODES, REPORTS
+from plumbline.shown import shown
 from plumbline.sweep import command as sweep
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None,
@@ -196,5 +197,5 @@ def main():
     try:
         app()
     except PlumblineError as error:
-        print(f'plumbline: {error}', file=sys.stderr)
+        print(f'plumbline: {shown(str(error))}', file=sys.stderr)
         sys.exit(2)

@@ -27,8 +27,11 @@ def measured_partitions():
 class Job(RegressionTestPlugin):
     '''Plugin of every test and fixture that runs a job.'''
 
-    #: Whether what runs is there for others to run.
+    #: Whether others run what it builds.
     builds = False
+
+    #: Whether it measures, and wants its node to itself.
+    measures = True
 
     #: The environments that the test is for (``valid_prog_environs``), unless its class or the command line says.
     NEEDS = '*'
@@ -63,7 +66,7 @@ class Job(RegressionTestPlugin):
         '''What somebody else runs on the node would be measured as well.  A partition whose scheduler refuses that has the extra
         ``exclusive: False``; ``-S exclusive_access=no`` is ReFrame's own default, and seen in the command line alone.'''
         said = any('exclusive_access=' in word for word in sys.argv)
-        if not self.builds and not said and self.current_partition.extras.get('exclusive', True):
+        if self.measures and not said and self.current_partition.extras.get('exclusive', True):
             self.exclusive_access = True
 
     @run_after('init')

@@ -25,6 +25,17 @@ def granted(partition):
     return node.get('allowed_cpus'), node.get('cpu_quota'), node.get('memory')
 
 
+def cores_of(partition):
+    '''What a job may use of a node: one hardware thread of each core, chip by chip, as many as a quota lets run; the quota in CPUs, and
+    memory in bytes, None for what is not known.
+
+    :raises PlumblineError: where the topology is not known, or has none of the CPUs that are allowed.
+    '''
+    allowed, quota, memory = granted(partition)
+    order = topology.cpu_order(partition.processor, allowed)
+    return order[:max(1, int(quota))] if quota is not None else order, quota, memory
+
+
 class OnNode(Job):
     '''What runs on one node, on CPUs that are chosen and known.'''
 
@@ -36,15 +47,10 @@ class OnNode(Job):
 
     @run_after('setup')
     def choose_cpus(self):
-        '''One hardware thread of each core that may be used, chip by chip.'''
         with in_one_line():
-            allowed, self.quota, self.memory = granted(self.current_partition)
-            order = topology.cpu_order(self.current_partition.processor, allowed)
-        if self.quota is not None and self.quota < len(order):
-            order = order[:max(1, int(self.quota))]
-        self.all_cpus = order
+            self.all_cpus, self.quota, self.memory = cores_of(self.current_partition)
         if self.num_tasks in (None, 1):
-            self.num_cpus_per_task = len(order)
+            self.num_cpus_per_task = len(self.all_cpus)
 
     def ours(self):
         '''Level -> bytes of each of its caches that are ours, where that is less than the topology says.'''

@@ -11,10 +11,11 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_before, sanity_function
 from reframe.core.exceptions import BuildError
 
-from plumbline import broken, builds, ended, settings, spack, topology
+from plumbline import broken, builds, ended, settings, spack
+from plumbline.capacity import MeasuredCaches
 from plumbline.errors import PlumblineError
 from plumbline.job import ENDED, Job
-from plumbline.node import granted
+from plumbline.node import cores_of
 from plumbline.settings import ROOT
 
 #: Files that are compiled at a time, where there are as many cores.
@@ -35,7 +36,7 @@ class built_programs(rfm.RegressionTest, Job, special=True):
     sourcesdir = None
     LASTS = '20m'
     executable_opts = ['--list']
-    builds = True
+    builds, measures = True, False
 
     #: Folder of the project, of ours below the root, and a variant of :attr:`executable` that its list must show.
     project, listed = None, None
@@ -61,12 +62,11 @@ class built_programs(rfm.RegressionTest, Job, special=True):
         self.build_system.configuredir = str(project)
         self.build_system.builddir = 'build'
         self.build_system.flags_from_environ = True
-        allowed, quota, _ = granted(self.current_partition)
         try:
-            cores = len(topology.cpu_order(self.current_partition.processor, allowed))
+            cores = len(cores_of(self.current_partition)[0])
         except PlumblineError:      # the topology is not known: that the checks say
             cores = 1
-        self.build_system.max_concurrency = max(1, min(MOST_COMPILERS, cores, int(quota or cores)))
+        self.build_system.max_concurrency = min(MOST_COMPILERS, cores)
         self.build_job.num_cpus_per_task = self.build_system.max_concurrency
         # Looked for where it is built; the login node may have what the nodes have not.
         self.build_system.config_opts = ['$(command -v ninja > /dev/null && echo -G Ninja)']
@@ -128,13 +128,11 @@ class built_programs(rfm.RegressionTest, Job, special=True):
         return os.path.join(self.stagedir, 'build', 'bin', program)
 
 
-class native_programs(built_programs):
-    '''All programs of ``src/`` with one environment's compilers.'''
+class kernel_programs(built_programs):
+    '''Programs of one process, with one environment's compilers; a site's own project is a class of its own (``docs/tutorials``).'''
 
     valid_prog_environs = ['*']
     fortran = True
-    executable = 'build/bin/triad'
-    project, listed = 'src', 'plain'
 
     @run_before('compile')
     def keep_the_code(self):
@@ -144,3 +142,11 @@ class native_programs(built_programs):
         self.postbuild_cmds += [
             'for p in build/bin/*; do objdump -d --no-show-raw-insn $p > $p.asm || rm -f $p.asm; done'
         ]
+
+
+class native_programs(kernel_programs, MeasuredCaches):
+    '''All programs of ``src/`` with one environment's compilers, and what of the caches is ours, by one of them.'''
+
+    executable = 'build/bin/triad'
+    project, listed = 'src', 'plain'
+    measures = True

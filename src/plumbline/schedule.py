@@ -12,12 +12,16 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from plumbline import atomic, trust
 from plumbline.errors import PlumblineError
-from plumbline.settings import MODES, ROOT
+from plumbline.settings import HANDED_ON, MODES, ROOT
 
-#: What of the environment a scheduled run must have as the shell that wrote the script: by name, or by how it begins.
-_KEPT = ('PATH', 'PLUMBLINE_', 'RFM_', 'SLURM_CONF', 'PBS_CONF_FILE', 'FLUX_URI', 'MODULEPATH', 'MODULESHOME', 'LMOD_',
-         'I_MPI_ROOT', 'SPACK_ROOT')
+#: What of the environment a scheduled run must have as the shell that wrote the script: these variables and no others.
+_KEPT = ('PATH', 'SLURM_CONF', 'PBS_CONF_FILE', 'FLUX_URI', 'MODULEPATH', 'MODULESHOME', 'LMOD_CMD', 'LMOD_DIR', 'LMOD_PKG', 'LMOD_ROOT',
+         'I_MPI_ROOT', 'SPACK_ROOT', *HANDED_ON)
+
+#: How variables begin whose names the script tells where it does not keep them.
+_OURS = ('PLUMBLINE_', 'RFM_')
 
 #: How long logs stay.
 KEEP_DAYS = 60
@@ -28,6 +32,7 @@ _SCRIPT = '''\
 #!/bin/bash -l
 # Plumbline's mode {mode}: {about}; about {minutes} minutes on four cores.
 # A login shell, so that the commands of modules are there.  Written by: {command}
+# Set where that was written, and not kept: {left}
 # Exit code: 0 in true, 1 a verdict is FAIL, 2 nothing was measured, 3 a test could not be judged, 75 the run before has not ended.
 unset "${{!SLURM_@}}"       # of the job of scrontab: srun would take them for options
 {exports}
@@ -118,8 +123,8 @@ def write(mode, config, folder):
     :arg config: ReFrame's configuration.
     :arg folder: where the script, its logs and its lock are; one folder, one run at a time.
     :returns: the script's path.
-    :raises PlumblineError: if there is no such mode or configuration, if ReFrame cannot take a path, or if the folder
-        cannot be written to.
+    :raises PlumblineError: if there is no such mode or configuration, if ReFrame cannot take a path, if the folder cannot be written to,
+        or if it were root's, and somebody else could change what it runs.
     '''
     if mode not in MODES:
         raise PlumblineError(f"{mode}: no such mode; there are {', '.join(MODES)}")
@@ -130,24 +135,46 @@ def write(mode, config, folder):
         if set('$\n') & set(str(path)):
             raise PlumblineError(f'{str(path)!r}: ReFrame replaces what follows a $, and a line is one line; rename the folder '
                                  'or file')
-    kept = {name: value for name, value in sorted(os.environ.items())
-            if name in _KEPT or name.startswith(tuple(start for start in _KEPT if start.endswith('_')))}
+    _refuse_path(os.environ.get('PATH', ''))
+    trust.refuse(config, folder, whole=(ROOT / 'src', ROOT / 'checks', ROOT / 'config', sys.prefix))
+    kept = {name: os.environ[name] for name in sorted(_KEPT) if name in os.environ}
+    left = sorted(name for name in os.environ if name.startswith(_OURS) and name not in _KEPT)
     commands = {name: shlex.quote(str(Path(sys.executable).with_name(name))) for name in ('reframe', 'plumbline')}
     quoted = {'root': ROOT, 'folder': folder, 'lock': folder / 'lock', 'config': config, 'logs': f'{mode}-*.log'}
     script = _SCRIPT.format(mode=mode, about=MODES[mode].about, minutes=MODES[mode].minutes, keep=KEEP_DAYS,
                             command=shlex.join(['plumbline', *sys.argv[1:]]).replace('\n', ' '),
                             exports='\n'.join(f'export {name}={shlex.quote(value)}' for name, value in kept.items()),
+                            left=' '.join(re.sub(r'\W', '?', name) for name in left) or 'none',
                             **commands, **{name: shlex.quote(str(value)) for name, value in quoted.items()})
-    return _put(folder / f'{mode}.sh', script, 0o755)
+    _keep_to_ourselves(folder)
+    return _put(folder / f'{mode}.sh', script, 0o700)
+
+
+def _refuse_path(path):
+    '''What the shell that writes the script looks through, its runs look through, wherever they start.'''
+    for entry in path.split(':'):
+        if not os.path.isabs(entry):
+            raise PlumblineError(f"PATH has the relative entry '{entry}', and a scheduled run starts elsewhere: write the script from a shell "
+                                 'without it')
+        trust.refuse(entry)
+
+
+def _keep_to_ourselves(folder):
+    '''The folder is its owner's alone: whoever can open the lock can hold it, and logs have command lines in them.'''
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            os.fchmod(handle, 0o700)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise PlumblineError(f'{folder}: cannot be written, or made ours alone: {error.strerror}; --folder names another folder') from None
 
 
 def _put(path, text, permissions=0o644):
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_name(f'.{path.name}.new')
-        new.write_text(text, encoding='utf-8')
-        new.chmod(permissions)
-        return new.replace(path)
+        return atomic.write(path, text, permissions)
     except OSError as error:
         raise PlumblineError(f'{path}: cannot be written: {error.strerror}; --folder names another folder') from None
 
@@ -162,7 +189,11 @@ def scrontab(script, when, options=()):
     '''The lines of Slurm's scrontab: the script as a job, which submits those of the checks.
 
     :arg options: of sbatch for that job, e.g. ``--partition=service``.
+    :raises PlumblineError: if an option is none, or more than one line.
     '''
+    for option in options:
+        if not re.fullmatch(r'-[^\x00-\x1f\x7f]+', option):
+            raise PlumblineError(f'--scron {option!r}: give one option of sbatch, in one line')
     return [*(f'#SCRON {option}' for option in ('--job-name=plumbline', '--mail-type=FAIL', *options)),
             f'{when.cron} {shlex.quote(str(script))}']
 

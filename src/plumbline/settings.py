@@ -39,6 +39,11 @@ BUILDS = os.environ.get('PLUMBLINE_BUILDS')
 #: What is ours of the caches: ``measured``, ``topology`` (all that it says), or for example ``L2=524288,L3=4718592`` (bytes).
 CAPACITY = os.environ.get('PLUMBLINE_CAPACITY') or 'measured'
 
+#: Variables of ours and of ReFrame's that a script may hold for later: paths and names.  A URL of ReFrame's may hold a token.
+HANDED_ON = ('PLUMBLINE_REPORTS', 'PLUMBLINE_REFERENCES', 'PLUMBLINE_TOPOLOGIES', 'PLUMBLINE_CAPACITY', 'PLUMBLINE_BUILDS',
+             'PLUMBLINE_LOG_LEVEL', 'RFM_SYSTEM', 'RFM_CONFIG_FILES', 'RFM_CONFIG_PATH', 'RFM_PREFIX', 'RFM_STAGE_DIR', 'RFM_OUTPUT_DIR',
+             'RFM_PERFLOG_DIR')
+
 #: What the scheduler calls this node; its host name may be another one.
 NODE = os.environ.get('SLURMD_NODENAME') or socket.gethostname()
 

@@ -6,11 +6,10 @@ Keys of ``config/topologies/SYSTEM-PARTITION.json``: ``schema`` (1), ``node`` (w
 '''
 
 import json
-import os
-import tempfile
 from collections import Counter
 from pathlib import Path
 
+from plumbline import atomic
 from plumbline.errors import PlumblineError
 from plumbline.topology import bytes_text, cpu_list
 
@@ -56,11 +55,7 @@ def write(file, node):
     '''Write a topology, as a whole or not at all.'''
     file = Path(file)
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile('w', encoding='utf-8', dir=file.parent, delete=False) as new:
-            new.write(json.dumps(node, indent=1) + '\n')
-        os.chmod(new.name, 0o644)
-        os.replace(new.name, file)
+        atomic.write(file, json.dumps(node, indent=1) + '\n', 0o644)
     except OSError as error:
         raise PlumblineError(f'{file}: {error.strerror}') from None
 

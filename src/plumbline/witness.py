@@ -12,7 +12,6 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import fixture, run_before, sanity_function, variable
 
 from plumbline import limits, records, topology
-from plumbline.capacity import cache_capacity
 from plumbline.check import NativeCheck
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.likwid import bench, pin
@@ -31,7 +30,6 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
 
     valid_prog_environs = ['+openmp']
     programs = fixture(native_programs, scope='environment')
-    caches = fixture(cache_capacity, scope='environment')
 
     #: ``health`` (three kernels once, and two with non-temporal stores) or ``full`` (all, three times).
     #:
@@ -65,7 +63,7 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
         self.executable, self.executable_opts = 'sh', ['-c', "'timeout 9m sh witness.sh || true'"]
 
     def ours(self):
-        return self.caches.ours()
+        return self.programs.ours()
 
     def own_command(self, size, cpus):
         '''The shell command that runs our limit streams on a working set of ``size`` bytes.'''

@@ -2,12 +2,12 @@ from pathlib import Path
 
 import reframe as rfm
 from plumbline import metrics
-from plumbline.programs import native_programs
+from plumbline.programs import kernel_programs
 from plumbline.witness import LimitedCheck
 from reframe.core.builtins import fixture
 
 
-class site_programs(native_programs):
+class site_programs(kernel_programs):
     project, executable, listed = Path(__file__).resolve().parent, 'build/bin/axpy', 'plain'
 
 
@@ -16,7 +16,7 @@ class axpy_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''What does our own loop get of the memory's bandwidth?'''
 
     program, threads = 'axpy', 'all'
-    programs = fixture(site_programs, scope='environment')
+    own_programs = fixture(site_programs, scope='environment')
 
     def options(self):
         return ['--variants', 'all', '--size', self.elements('memory', 24), '--threads', len(self.cpus), '--limit']

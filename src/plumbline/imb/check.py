@@ -3,13 +3,12 @@
 import os
 import shlex
 
-from reframe.core.builtins import run_after, variable
-from reframe.utility import typecheck as typ
+from reframe.core.builtins import run_after
 
-from plumbline import imb, metrics, records
+from plumbline import imb, records
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.imb.find import find
-from plumbline.imb.subjects import short_size, subject
+from plumbline.imb.subjects import short_size
 from plumbline.mpi import loopback
 from plumbline.mpi.check import MpiCheck
 from plumbline.mpi.families import family_of
@@ -20,11 +19,10 @@ _LENGTHS = 'lengths'
 #: Of which looks at the loopback device.
 _OF_IMB = ' of IMB'
 
-_OVERLAP = 'IMB cuts the overlap of each run at 0 and 100 %, so that runs have no spread to judge by'
-
 
 class ImbCheck(MpiCheck):
-    '''Base plugin of the IMB checks: a check sets ``suite`` (the program) and ``benchmarks`` (names).
+    '''Base plugin of the IMB checks (``checks/mpi/imb.py``): a check sets ``suite`` (the program), ``benchmarks`` (names), ``lengths``
+    (bytes), ``runs``, ``buffers`` (GB) and ``iterations()`` (IMB's ``-iter``).
 
     IMB prints one number for each length of message, so the whole program is run :attr:`runs` times, and each run is one
     sample: the interval of the median then says what another run would find, the placing of its buffers included.
@@ -41,19 +39,6 @@ class ImbCheck(MpiCheck):
 
     # It is IMB's messages that are looked at, not those of our PingPong.
     counts_messages = False
-
-    #: Runs of IMB, each of them a sample: 10 at least.
-    runs = variable(int, value=12, loggable=False)
-
-    #: Message lengths, bytes.  The shortest carries one float: for the empty messages of collectives MPI does nothing.
-    lengths = variable(typ.List[int], value=[4**power for power in range(1, 12)], loggable=False)
-
-    #: What a process may use for buffers, GB (IMB's ``-mem``; its own default).
-    buffers = 1.0
-
-    #: IMB's ``-iter``: how often at most, and MB after which a length is repeated less often.  By default IMB's own for two
-    #: processes in shared memory, whose messages take a tenth of a microsecond, and less for the others.
-    repetitions = variable(str, value='', loggable=False)
 
     def run_with(self, processes, transport, benchmarks):
         '''Choose ranks, transport and benchmarks.
@@ -95,9 +80,8 @@ class ImbCheck(MpiCheck):
         ours = super().start(command)
         with open(os.path.join(self.stagedir, _LENGTHS), 'w', encoding='ascii') as file:
             file.writelines(f'{length}\n' for length in self.fitting)
-        repetitions = self.repetitions or ('1000,40' if self.ranks == 2 and self.transport == 'shm' else '200,10')
         self.arguments = list(map(str, [
-            '-npmin', len(self.cpus), '-msglen', _LENGTHS, '-iter', repetitions, '-mem', self.buffers, *self.benchmarks]))
+            '-npmin', len(self.cpus), '-msglen', _LENGTHS, '-iter', self.iterations(), '-mem', self.buffers, *self.benchmarks]))
         line = f'{self.job.launcher.run_command(self.job)} {shlex.join([self.binary, *self.arguments])}'
         self.prerun_cmds += [loopback.look(_OF_IMB), *[line] * self.runs, loopback.look(_OF_IMB)]
         return [*ours[:-len(command)], self.binary, *self.arguments]
@@ -121,18 +105,3 @@ class ImbCheck(MpiCheck):
         if self.is_dry_run():
             return
         self.prove_transport(sum((case.bytes or 0) * float(sum(case.values['repetitions'])) for case in self.cases), _OF_IMB)
-
-    def evaluate(self):
-        for case in self.cases:
-            at = subject(case, self.transport)
-            single = subject(case, self.transport, with_size=False)
-            if 'bandwidth' not in case.values:
-                yield metrics.Metric('latency', at, case.seconds * 1e6)
-            elif case.bytes == min(self.fitting) or case.kind == 'element':
-                yield metrics.Metric('latency', single, case.seconds * 1e6)
-            if 'bandwidth' in case.values and case.kind != 'element':
-                yield metrics.Metric('bandwidth', at, case.values['bandwidth'])
-            if 'overlap' in case.values:
-                yield metrics.Metric('overlap', at, case.values['overlap'] / 100, unjudged=_OVERLAP)
-            if 't_ovrl' in case.values and case.kind == 'passive':
-                yield metrics.Metric('latency_busy_target', at, case.values['t_ovrl'])

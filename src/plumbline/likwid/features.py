@@ -7,6 +7,10 @@ code: the states are listed again after each switch.
 '''
 
 import re
+import shlex
+
+#: Where a node keeps what must be switched on again: what a killed job leaves behind, its next run mends, or the site's epilog.
+KEPT = '/run/plumbline'
 
 _CANNOT = 'plumbline: the prefetchers cannot be switched: '
 
@@ -17,7 +21,6 @@ _SCRIPT = '''\
 cpus={cpus}
 rounds={rounds}
 child=
-flag=$PWD/prefetchers.off    # is there while they may be off
 
 cannot() {{ echo "{cannot}$1"; exit 0; }}
 
@@ -49,6 +52,22 @@ finish() {{
 }}
 
 command -v likwid-features >/dev/null 2>&1 || cannot 'likwid-features is not on this node'
+
+# $kept/prefetchers is there while they may be off: which, on which CPUs, by whom.
+kept={kept}
+mkdir -p "$kept" 2>/dev/null
+[ -O "$kept" ] || {{ kept=/var/tmp/plumbline-$(id -u); mkdir -m 700 "$kept" 2>/dev/null; }}
+[ -O "$kept" ] && [ ! -L "$kept" ] || cannot "$kept belongs to somebody else"
+flag=$kept/prefetchers
+if [ -f "$flag" ]; then
+    read -r their_cpus their_on who <"$flag"
+    case $their_cpus$their_on$who in *[!0-9A-Z_,]*) cannot "$flag holds something else; remove it" ;; esac
+    ! kill -0 "$who" 2>/dev/null || cannot "process $who has them off for its own measurement"
+    own=$cpus cpus=$their_cpus on=$their_on
+    restore || exit 1       # a run that was killed with all its processes has left them off
+    cpus=$own
+fi
+
 listed=$(list)
 [ -n "$(states "$listed")" ] ||
     cannot "$(printf '%s\\n' "$listed" | sed -e '/^ *$/d' -e 's/^ERROR - [[][^]]*] *//' | head -n 1)"
@@ -80,7 +99,7 @@ measure() {{  # STATE GROUP COMMAND...
 group=0
 while [ "$group" -lt $((2 * rounds)) ]; do
     measure on "$group" "$@"
-    : >"$flag"
+    echo "$cpus $on $$" >"$flag"
     said=$(likwid-features -c "$cpus" -d "$on" 2>&1)
     stuck=$(which_are on "$(list)")
     if [ -n "$stuck" ]; then
@@ -95,15 +114,17 @@ done
 '''
 
 
-def script(cpus, rounds):
+def script(cpus, rounds, kept=KEPT):
     '''A POSIX shell script that runs its arguments, a native program of one size, with the prefetchers on and off.
 
     Only those that were on are switched, on these CPUs, and they are on again when it ends: also when it fails, or is
-    ended by HUP, INT or TERM; if it is killed outright, a second later.
+    ended by HUP, INT or TERM; if it is killed outright, a second later; if all its processes are, as a scheduler's cgroup does,
+    when it runs again on that node.
 
     :arg rounds: how often it runs both, in turn.
+    :arg kept: folder of the node for what that needs; one in ``/var/tmp`` for whoever cannot make it.
     '''
-    return _SCRIPT.format(cpus=','.join(map(str, cpus)), rounds=rounds, cannot=_CANNOT)
+    return _SCRIPT.format(cpus=','.join(map(str, cpus)), rounds=rounds, cannot=_CANNOT, kept=shlex.quote(str(kept)))
 
 
 def unavailable_reason(text):

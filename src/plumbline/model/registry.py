@@ -81,6 +81,7 @@ METRICS = {
     'of_median': Entry('1', MORE, 'the worst core or node over the median one', 1.0),
     'of_topology': Entry('1', MORE, 'share of the pairs of cores that are as near as the topology says', 1.0, COUNT, TOPOLOGY),
     'of_contiguous': Entry('1', MORE, 'rate of a strided message over that of a contiguous one'),
+    'of_base': Entry('1', MORE, "clock over the processor's base clock", subsystem=CORE),
     'clock_ratio': Entry('1', MORE, 'clock with all cores at work over that of one alone', subsystem=CORE),
     'of_halves': Entry('1', MORE, 'bandwidth of a message over that of one of half its size, the least'),
     'efficiency': Entry('1', MORE, 'rate of n threads over n times that of one, in caches per clock cycle'),

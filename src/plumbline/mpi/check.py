@@ -129,7 +129,8 @@ class MpiCheck(MpiJob, ProgramCheck):
         if self.ranks != 'all' and int(self.ranks) > len(self.all_cpus):
             self.leave_out(f'{self.ranks} ranks need as many CPUs, there are {len(self.all_cpus)}')
         if self.transport != 'default' and self.transport not in self.family.transports:
-            self.leave_out(f'{self.family.title} is not known to offer {self.transport}: see data/mpi.yaml')
+            self.leave_out(f'{self.family.title} is not known to offer {self.transport}: see data/mpi.yaml, or the extra `mpi` of '
+                           'the environment')
 
     @property
     def shares(self):
@@ -183,7 +184,7 @@ class MpiCheck(MpiJob, ProgramCheck):
             return
         wrong, unproved = loopback.judge(self.transport, moved, crossed)
         if wrong:
-            raise SanityError(f'{wrong}: mend the transports of {self.family.title} in data/mpi.yaml')
+            raise SanityError(f'{wrong}: mend the transports of {self.family.title} in data/mpi.yaml, or in the extra `mpi` of the environment')
         if unproved:
             self.note(unproved)
 

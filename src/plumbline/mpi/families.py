@@ -112,24 +112,45 @@ def _family(name, known):
     eager = dict(known['eager'])
     return Family(name, known['title'], known['library'], known['header'], known['wraps'], Settings(known['start']),
                   Settings(**known['nodes']), Settings(**known['bind']), known.get('rank_file'), Settings(**known['unbound']),
-                  {transport: Settings(**(how or {})) for transport, how in known['transports'].items()},
+                  {transport: Settings(**how) for transport, how in known['transports'].items()},
                   parameter=eager.pop('parameter'), eager=Settings(**eager), died=known['died'])
+
+
+@functools.cache
+def _known():
+    return YAML(typ='safe').load(resources.files('plumbline').joinpath('data/mpi.yaml').read_text(encoding='utf-8'))
 
 
 @functools.cache
 def families():
     '''Name -> :class:`Family`.'''
-    text = resources.files('plumbline').joinpath('data/mpi.yaml').read_text(encoding='utf-8')
-    return {name: _family(name, known) for name, known in YAML(typ='safe').load(text).items()}
+    return {name: _family(name, known) for name, known in _known().items()}
+
+
+def _own(name, own, environment):
+    '''A relative of a family, as the extra ``mpi`` of its environment says: the keys of ``data/mpi.yaml`` that differ; of
+    ``transports`` those that do, and None for one that it has not.'''
+    known = _known()[name]
+    unknown = sorted(set(own) - set(known) - {'rank_file'}) if isinstance(own, dict) else [own]
+    if unknown:
+        raise PlumblineError(f"the extra 'mpi' of the environment {environment} has {unknown[0]!r}: it says what differs from {name}, by the "
+                             f"keys of src/plumbline/data/mpi.yaml ({', '.join(known)})")
+    try:
+        transports = {**known['transports'], **own.get('transports', {})}
+        return _family(name, {**known, **own, 'transports': {key: how for key, how in transports.items() if how is not None}})
+    except (TypeError, KeyError, AttributeError, ValueError) as error:
+        raise PlumblineError(f"the extra 'mpi' of the environment {environment} cannot be read ({error}): write it like an entry of "
+                             'src/plumbline/data/mpi.yaml') from None
 
 
 def family_of(environment):
-    '''The family of a ReFrame environment, named by a feature of it.
+    '''The family of a ReFrame environment, named by a feature of it; a relative of one says in the extra ``mpi`` what differs.
 
-    :raises PlumblineError: if it names none, or several.
+    :raises PlumblineError: if it names none, or several, or if the extra is none.
     '''
     named = [family for name, family in families().items() if name in environment.features]
     if len(named) != 1:
         raise PlumblineError(f"the environment {environment.name} has the feature 'mpi': it must also have exactly one of "
                              f"{', '.join(families())}")
-    return named[0]
+    own = environment.extras.get('mpi')
+    return named[0] if own is None else _own(named[0].name, own, environment.name)

@@ -5,14 +5,13 @@ put where they belong by name.
 '''
 
 import io
-import os
-import uuid
 from pathlib import Path
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
 
+from plumbline import atomic
 from plumbline.errors import PlumblineError
 from plumbline.references.files import load
 
@@ -81,19 +80,14 @@ def edit_file(path, edit):
     path, yaml = Path(path), _yaml()
     if path.exists():
         load(path)
-    temporary = path.parent / f'.{path.name}.{uuid.uuid4().hex[:8]}'
     try:
         content = (yaml.load(path.read_text(encoding='utf-8')) if path.exists() else None)
         content = CommentedMap() if content is None else content
         edit(content)
         text = io.StringIO()
         yaml.dump(content, text)
-        temporary.write_text(text.getvalue(), encoding='utf-8')
-        load(temporary)
-        os.replace(temporary, path)
+        atomic.write(path, text.getvalue(), check=load)
     except (OSError, YAMLError) as error:
         reason = getattr(error, 'strerror', None) or str(error).splitlines()[0]
         raise PlumblineError(f'{path}: cannot write the references: {reason}; '
                              'make room or permit writing there') from None
-    finally:
-        temporary.unlink(missing_ok=True)

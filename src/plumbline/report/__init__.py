@@ -1,9 +1,8 @@
 """Reports of one archived session: a table in the terminal, and one HTML file that opens offline."""
 
-import os
-import tempfile
 from pathlib import Path
 
+from plumbline import atomic
 from plumbline.errors import PlumblineError
 
 from .lines import Line, NotMeasured, exit_status, not_measured, verdict_lines
@@ -37,24 +36,9 @@ def save_file(text, path):
     :returns: the path.
     :raises PlumblineError: if it cannot be written.
     """
-    temporary = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".index-", suffix=".html")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+        return atomic.write(path, text)
     except OSError as error:
-        if temporary and os.path.exists(temporary):
-            os.unlink(temporary)
         raise PlumblineError(
             f"cannot write the report {path}: {error.strerror}: name a folder that you may write to"
         ) from error
-    return path
-
-
-def _umask():
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from plumbline import lost_time
 from plumbline import verdict as judged
 from plumbline.model import registry
+from plumbline.shown import shown
 
 from . import quantity, subsystems
 
@@ -236,7 +237,7 @@ def exit_status(rows, losses=()):
 
 def one_line(text):
     """Text without control characters and line ends."""
-    return re.sub(r"\s+", " ", re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", str(text or ""))).strip()
+    return re.sub(r"\s+", " ", shown(str(text or ""))).strip()
 
 
 def _told_elsewhere(runs):

@@ -9,6 +9,7 @@ from collections import Counter
 from rich.text import Text
 
 from plumbline.model.subsystems import DISCOVERY_RATE
+from plumbline.shown import shown
 
 from . import lines, quantity, subsystems
 
@@ -81,7 +82,7 @@ class _Printer:
 
     def _encodable(self, text):
         encoding = self.console.encoding or "utf-8"
-        return text.encode(encoding, "replace").decode(encoding)
+        return shown(text).encode(encoding, "replace").decode(encoding)
 
 
 def _heading(rows):

@@ -6,7 +6,9 @@ from typing import Annotated, Optional
 
 import typer
 
+from plumbline import trust
 from plumbline.errors import PlumblineError
+from plumbline.shown import shown
 
 RACKS = ("pattern of the nodes' names with a group for the rack, e.g. 'r(?P<rack>[0-9]+)n[0-9]+' (default: extras of the "
          'partition)')
@@ -54,6 +56,9 @@ def sweep(
     if resume:
         if configurations or partition or selection or nodes != 'all':
             raise PlumblineError('--resume goes on with the checks and nodes of the sweep: name neither here')
+        if Path(resume).name != resume:
+            raise PlumblineError(f'--resume {resume}: give the id of a sweep, which is a folder in {results.SWEEPS}')
+        trust.refuse(results.SWEEPS / resume)       # its job script is submitted
         work = state.load(results.SWEEPS / resume)
         work.plan['pace'] |= given
         found = None
@@ -115,7 +120,7 @@ def _pace(told):
 
 
 def _say(line):
-    print(line, flush=True)
+    print(shown(line), flush=True)
 
 
 def _tell(plan, found, known):

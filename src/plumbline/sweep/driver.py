@@ -181,8 +181,8 @@ class Driver:
     def _claimed(self, node):
         '''The number of the job that runs on the node, or has run there; None if it is not known.'''
         claim = self.sweep.of(node) / job.CLAIM
-        text = claim.read_text().strip() if claim.exists() else ''
-        return int(text) if text else None
+        text = claim.read_text(errors='replace').strip() if claim.exists() else ''
+        return int(text) if text.isascii() and text.isdigit() else None     # a full disk leaves it empty
 
     def _find(self, node, jobs):
         '''The job of a node whose submission has no known end.'''

@@ -6,6 +6,8 @@ import shlex
 import sys
 from pathlib import Path
 
+from plumbline.settings import HANDED_ON
+
 #: Files in the folder of a node: the run report, the job's output, the number of the job that runs there, ReFrame's
 #: exit code once it has ended, and a mark that the programs are built.
 REPORT, OUTPUT, CLAIM, ENDED, BUILT = 'run.json', 'job.out', 'claim/job', 'ended', 'built'
@@ -68,7 +70,7 @@ def script(sweep, folder, partition, command):
     '''The job script of all nodes of a sweep.'''
     # What a scheduler hands on of the environment differs from site to site.
     variables = [f'export {name}={shlex.quote(value)}' for name, value in sorted(os.environ.items())
-                 if name.startswith(('PLUMBLINE_', 'RFM_')) and name not in _OWN]
+                 if name in HANDED_ON and name not in _OWN]
     return _SCRIPT.format(sweep=sweep, folder=shlex.quote(str(folder)), partition=shlex.quote(partition),
                           reframe=shlex.join(command), variables='\n'.join(variables), pilot=PILOT, built=BUILT,
                           cpus=CPUS, ended=ENDED, report=REPORT)

@@ -2,12 +2,14 @@
 
 import functools
 import json
+import shlex
 from dataclasses import dataclass
 
 import polars as pl
 
 from plumbline import lost_time
 from plumbline.report.lines import as_words
+from plumbline.shown import shown
 from plumbline.sweep import places, ranking, results, state
 from plumbline.sweep.node import REPORT
 from plumbline.sweep.slurm import folded
@@ -76,8 +78,8 @@ class Findings:
     def drain(self):
         '''For each metric that is worst on some nodes the command that takes them out of service: shown, never run.'''
         worst = self._not_cleared.unique('node', keep='first', maintain_order=True).with_columns(what=WHAT)
-        return [f'scontrol update nodename={folded(rows["node"])} state=drain reason="plumbline {self.name}: {metric} '
-                f'{_range(rows["off"])} against peers"'
+        return [shlex.join(['scontrol', 'update', f'nodename={folded(rows["node"])}', 'state=drain',
+                            f'reason=plumbline {self.name}: {shown(metric)} {_range(rows["off"])} against peers'])
                 for (metric,), rows in worst.group_by('what', maintain_order=True)]
 
     @property

@@ -64,8 +64,12 @@ def collect(sweep, node):
     if not archive.final_rows(rows)['value'].is_finite().any():
         why = next((line.reason for line in lines), 'every test was skipped')
         return None, f'nothing was measured: {why}'
+    try:
+        cpus = int((sweep.of(node) / CPUS).read_text())
+    except (OSError, ValueError):
+        return None, f'{sweep.of(node) / CPUS} does not say how many CPUs its job had: was the disk full?'
     return {'session': rows['session'][0], 'archived': str(path), 'counts': count(lines, not_measured(rows)),
-            'machine': _machine(rows, sweep.of(node) / CPUS)}, ''
+            'machine': _machine(rows, cpus)}, ''
 
 
 def _machine(rows, cpus):
@@ -73,7 +77,7 @@ def _machine(rows, cpus):
     for text in rows['detail'].drop_nulls():
         machine = json.loads(text).get('machine')
         if machine:
-            return {'model': machine.get('cpu_model') or 'CPU of unknown model', 'cpus': int(cpus.read_text()),
+            return {'model': machine.get('cpu_model') or 'CPU of unknown model', 'cpus': cpus,
                     'kib': machine.get('memory_kib') or 0}
     return {}
 

@@ -11,14 +11,22 @@ once (``node.py``).
 import fcntl
 import json
 import os
+import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from plumbline import atomic
 from plumbline.errors import PlumblineError
 
 #: Phases of a node.
-WAITING, SUBMITTING, QUEUED, OVER = 'waiting', 'submitting', 'queued', 'over'
+PHASES = WAITING, SUBMITTING, QUEUED, OVER = 'waiting', 'submitting', 'queued', 'over'
+
+#: Of a node, which is the name of a folder and a word of shell commands.
+_NAME = re.compile(r'\w[\w.-]*')
+
+#: What a plan has, and of which type.
+_PLAN = {'id': str, 'nodes': dict, 'partition': str, 'command': list, 'access': list, 'pace': dict, 'checks': int}
 
 #: The state of a node whose measurements are there.  All others are reasons to run it again.
 MEASURED = 'measured'
@@ -51,11 +59,17 @@ class Node:
         return self.phase == OVER and self.state == MEASURED
 
 
+_KEYS = {attribute.name for attribute in fields(Node)} - {'name', 'hardware'}
+
+
 class Sweep:
     '''A sweep on disk.  :func:`create` or :func:`load` it.'''
 
     def __init__(self, folder, plan):
         self.folder, self.plan = Path(folder), plan
+        wrong = [name for name in plan['nodes'] if not _NAME.fullmatch(name)]
+        if wrong:
+            raise PlumblineError(f'{wrong[0]!r} is no name of a node')
         self.nodes = {name: Node(name, hardware) for name, hardware in plan['nodes'].items()}
         self._journal = None
 
@@ -98,9 +112,15 @@ class Sweep:
         whole = text.rfind(b'\n') + 1
         if cut and whole < len(text):       # half a line: whoever wrote it was killed
             os.truncate(path, whole)
-        for line in text[:whole].splitlines():
-            entry = json.loads(line)
-            node = self.nodes[entry.pop('node')]
+        for number, line in enumerate(text[:whole].splitlines(), 1):
+            try:
+                entry = json.loads(line)
+                node = self.nodes[entry.pop('node')]
+                if entry.get('phase') not in PHASES or not entry.keys() <= _KEYS:
+                    raise ValueError
+            except (ValueError, KeyError, AttributeError, TypeError):
+                raise PlumblineError(f'{path}, line {number}: nothing that a sweep wrote of one of its nodes; remove that line: what it said '
+                                     'is done again, or found by its job') from None
             for key, value in entry.items():
                 setattr(node, key, value)
 
@@ -129,10 +149,8 @@ def create(folder, plan, script):
     '''
     try:
         folder.mkdir(parents=True)
-        (folder / 'job.sh').write_text(script)
-        new = folder / 'sweep.json.new'
-        new.write_text(json.dumps(plan, indent=1))
-        os.replace(new, folder / 'sweep.json')
+        atomic.write(folder / 'job.sh', script, 0o700)      # it has variables of whoever began the sweep
+        atomic.write(folder / 'sweep.json', json.dumps(plan, indent=1))
     except OSError as error:
         raise PlumblineError(f'{folder}: {error.strerror}: PLUMBLINE_REPORTS names another folder') from None
     return Sweep(folder, plan)
@@ -145,7 +163,10 @@ def load(folder):
     '''
     folder = Path(folder)
     try:
-        sweep = Sweep(folder, json.loads((folder / 'sweep.json').read_text()))
+        plan = json.loads((folder / 'sweep.json').read_text())
+        if not isinstance(plan, dict) or any(not isinstance(plan.get(key), kind) for key, kind in _PLAN.items()):
+            raise PlumblineError(f'{folder}/sweep.json is no plan of a sweep: begin a new one')
+        sweep = Sweep(folder, plan)
     except (OSError, ValueError):
         others = sorted(path.parent.name for path in folder.parent.glob('*/sweep.json'))
         raise PlumblineError(f"{folder}: no sweep (there are {', '.join(others[-3:]) or 'none'})") from None

@@ -9,7 +9,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from plumbline import archive, toolchains
+from plumbline import archive, atomic, toolchains
 from plumbline.bench.verdicts.faults import Launch, ended, mpi
 from plumbline.references.files import directory
 from plumbline.settings import MEASURE, ONE_BY_ONE, ROOT
@@ -107,10 +107,7 @@ class Place:
         done = self._plumbline('report', self.report, '--archive', self.archive, '--destination', self.folder / 'page',
                                '--reframe-status', code)
         session = Session(kind, number, done.returncode, self._archived(), started, round(time.time() - started, 1), done.stdout)
-        path = self.path(kind, number)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.with_suffix('.tmp').write_text(json.dumps(asdict(session), indent=1))
-        os.replace(path.with_suffix('.tmp'), path)
+        atomic.write(self.path(kind, number), json.dumps(asdict(session), indent=1))
         return session
 
     def rows(self, session):

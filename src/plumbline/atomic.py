@@ -1,0 +1,37 @@
+'''Files that are there as a whole or not at all: a reader never sees half of one, and a full disk leaves the one before.'''
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+_UMASK = os.umask(0)
+os.umask(_UMASK)
+
+
+def write(path, data, mode=None, check=None):
+    '''Write a file, first under a name that nobody can have foreseen.
+
+    :arg data: text or bytes.
+    :arg mode: its permissions; as any new file where none are given.  They are set by descriptor: a link that somebody puts in its
+        place is not followed.
+    :arg check: function (path of the temporary file); what it raises leaves the file as it was.
+    :returns: the path.
+    :raises OSError: if it cannot be written.
+    '''
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, new = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
+    try:
+        with os.fdopen(handle, 'wb') as file:
+            os.fchmod(file.fileno(), 0o666 & ~_UMASK if mode is None else mode)
+            file.write(data.encode('utf-8') if isinstance(data, str) else data)
+            file.flush()
+            os.fsync(file.fileno())     # a full disk may tell only now
+        if check:
+            check(new)
+        os.replace(new, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(new)
+    return path

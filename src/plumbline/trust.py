@@ -1,0 +1,59 @@
+'''Root runs nothing that somebody else can change: programs, configurations, scripts and the folders that they lie in.'''
+
+import os
+import pwd
+import stat
+from pathlib import Path
+
+from plumbline.errors import PlumblineError
+
+
+def changed_by(path):
+    '''Who but root can change a file or folder, by itself or by a folder that it lies in.
+
+    :arg path: as it is given, and where its links lead: both are looked at.  What is not there yet is its folder's.
+    :returns: a text; :obj:`None` for nobody.
+    '''
+    path = Path(path).absolute()
+    parts = dict.fromkeys(part for whole in (path, Path(os.path.realpath(path))) for part in (*reversed(whole.parents), whole))
+    return next(filter(None, (_of(part, part != path) for part in parts)), None)
+
+
+def _of(part, above=False):
+    '''The same of one file or folder alone; of a folder above, others may write beside what is root's, as in /tmp.'''
+    try:
+        status = os.lstat(part)
+    except FileNotFoundError:
+        return None
+    if status.st_uid != 0:
+        return f'{part} belongs to {_name(status.st_uid)}'
+    others = status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and status.st_gid != 0)
+    kept = above and status.st_mode & stat.S_ISVTX
+    return f'{part} can be written by others' if others and not kept and not stat.S_ISLNK(status.st_mode) else None
+
+
+def _within(folder):
+    '''The same of all that a folder holds.'''
+    parts = (os.path.join(place, name) for place, folders, files in os.walk(folder) for name in (*folders, *files))
+    return next(filter(None, map(_of, parts)), None)
+
+
+def refuse(*paths, whole=()):
+    '''As root: one line about the first path that others can change.
+
+    :arg whole: folders, all of what is in them.
+    :raises PlumblineError: with it.
+    '''
+    if os.geteuid() != 0:
+        return
+    for path in (*paths, *whole):
+        if why := changed_by(path) or (_within(path) if path in whole else None):
+            raise PlumblineError(f'root runs nothing that others can change: {why}; give it to root alone (chown, chmod), or run this as '
+                                 'its owner')
+
+
+def _name(uid):
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f'uid {uid}'
