@@ -158,6 +158,15 @@ def test_working_sets_count_each_cache_once(level, cpus, size):
     assert topology.working_set(two_sockets(), level, cpus) == size
 
 
+@pytest.mark.parametrize('ours, size', [(None, 1920), (400, 1600), (24, 480), (4, 480)])
+def test_memory_is_larger_than_what_is_ours_and_no_smaller_than_what_may_be(ours, size):
+    '''A virtual machine of two cores, with 480 MiB of cache, most of which is somebody else's.'''
+    large = machine([[0, 1]], [[0, 1]], [[0], [1]], [{'type': 'L3', 'size': 480 * MIB, 'cpusets': ['0x3']}])
+    assert topology.working_set(large, 'memory', [0], ours=ours and {'L3': ours * MIB}) == size * MIB
+    if ours == 4:       # in little memory
+        assert topology.working_set(large, 'memory', [0], 400 * MIB, {'L3': 4 * MIB}) == 100 * MIB
+
+
 def test_small_caches_get_a_memory_that_is_long_enough():
     assert topology.working_set(server_with_small_l3(), 'memory', [0]) == 256 * MIB
 

@@ -260,9 +260,10 @@ def _cache_working_set(processor, level, cpus):
     return size
 
 
-def _memory_working_set(processor, available):
-    cache = capacity(processor, max(_caches(processor), default='L1'))
-    size = max(MEMORY_OVER_CACHE * cache, MEMORY_AT_LEAST)
+def _memory_working_set(processor, available, ours):
+    last = max(_caches(processor), default='L1')
+    cache = capacity(reduced(processor, ours), last)
+    size = max(MEMORY_OVER_CACHE * cache, capacity(processor, last), MEMORY_AT_LEAST)
     if available is None:
         return size
     size = min(size, int(MEMORY_SHARE * available))
@@ -274,36 +275,37 @@ def _memory_working_set(processor, available):
     return size
 
 
-def working_set(processor, level, cpus, available=None):
+def working_set(processor, level, cpus, available=None, ours=None):
     '''How much memory to sweep through so that ``level`` serves it.
 
     A cache level: half of what ``cpus`` reach of it, which must be at least twice what they reach
-    of the level below.  Memory: four times the last-level caches of the whole node (other cores'
-    caches may hold lines too), at least 256 MiB, at most a quarter of ``available``.
+    of the level below.  Memory: four times what is ours of the last-level caches of the whole node
+    (other cores' caches may hold lines too), and no less than all of them, since ours may become
+    more; at least 256 MiB, at most a quarter of ``available``.
 
     :arg level: ``'L1'``, ``'L2'``, ``'L3'`` or ``'memory'``.
     :arg cpus: the CPUs that the threads run on; the result is for all of them together.
     :arg available: memory of the node or of the job, bytes; :obj:`None` if unknown.
+    :arg ours: level -> bytes of each of its caches that are ours, where that is less than the topology says.
     :returns: bytes.
     :raises PlumblineError: if there is no such level, if it cannot be told from the level below,
         or if the memory is too small.
     '''
     if level == 'memory':
-        return _memory_working_set(processor, available)
-    return _cache_working_set(processor, level, cpus)
+        return _memory_working_set(processor, available, ours or {})
+    return _cache_working_set(reduced(processor, ours or {}), level, cpus)
 
 
 def working_sets(processor, cpus, available=None, ours=None):
     '''The working sets of all levels that can be measured with ``cpus``.
 
-    :arg ours: level -> bytes of each of its caches that are ours, where that is less than the topology says.  A working set in
-        memory is as large as without: others' lines do not make it smaller, and ours may become more.
+    :arg ours: as of :func:`working_set`.
     :returns: (sizes, skipped): dictionaries level -> bytes, and level -> why it cannot be.
     '''
     sizes, skipped, ours = {}, {}, ours or {}
     for level in levels(processor):
         try:
-            sizes[level] = working_set(processor if level == 'memory' else reduced(processor, ours), level, cpus, available)
+            sizes[level] = working_set(processor, level, cpus, available, ours)
         except PlumblineError as error:
             part = f'; {bytes_text(ours[level])} of each {level} are ours' if level in ours else ''
             skipped[level] = f'{error}{part}'
