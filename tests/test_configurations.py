@@ -276,7 +276,7 @@ def oldest(tmp_path_factory):
 def test_the_newest_is_the_one_installed():
     done = subprocess.run([rfm.sys.executable, '-m', 'pip', 'freeze'], text=True, capture_output=True, timeout=60)
     assert f'reframe-hpc=={claimed()[1]}' in done.stdout.splitlines()
-    assert f'reframe-hpc=={claimed()[1]}' in (rfm.REPOSITORY / 'requirements.lock').read_text().splitlines()
+    assert f'\nreframe-hpc=={claimed()[1]} \\\n' in (rfm.REPOSITORY / 'requirements.lock').read_text()
 
 
 def test_the_oldest_lists_and_sets_up(tmp_path, oldest):

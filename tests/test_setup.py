@@ -28,7 +28,7 @@ class Clone:
         self.bin = folder / 'bin'
         self.bin.mkdir()
         (self.root / 'src/plumbline').mkdir(parents=True)
-        for name in ('pyproject.toml', 'requirements.lock', 'Makefile', '.ci/run',
+        for name in ('pyproject.toml', 'requirements.lock', 'requirements-impi.lock', 'Makefile', '.ci/run',
                      'src/plumbline/bootstrap.py', 'src/plumbline/data/tools.json'):
             (self.root / name).parent.mkdir(exist_ok=True)
             shutil.copy(repository / name, self.root / name)
@@ -143,7 +143,7 @@ def test_a_library_is_known_by_its_header(bare, clone, monkeypatch, tmp_path):
     clone.library('openblas-pthread/openblas_config.h')         # starts threads when it is loaded
     finding = next(finding for finding in bare.survey('health') if finding.tool.name == 'OpenBLAS')
     assert 'not found below' in finding.problem
-    assert 'apt-get install --no-install-recommends libopenblas-serial-dev' in bare.report([finding], 'debian')
+    assert 'apt-get install --no-install-recommends libopenblas-openmp-dev' in bare.report([finding], 'debian')
     clone.library('openblas-serial/openblas_config.h')
     assert 'OpenBLAS' not in [tool.name for tool in bare.glance('health')]
     monkeypatch.setenv('PATH', '')
@@ -231,7 +231,7 @@ def test_optional_things_are_optional(clone):
     assert 'likwid (optional)' in done.stdout
     assert '.venv is still to be made' in done.stdout
     assert sorted(os.listdir(clone.root)) == ['.ci', 'Makefile', 'pyproject.toml',
-                                              'requirements.lock', 'src']
+                                              'requirements-impi.lock', 'requirements.lock', 'src']
 
 
 # The environment --------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def test_second_call_notices_that_a_compiler_went_away(clone):
     assert clone.venv.exists()
 
 
-@pytest.mark.parametrize('change', ['pyproject.toml', 'requirements.lock',
+@pytest.mark.parametrize('change', ['pyproject.toml', 'requirements.lock', 'requirements-impi.lock',
                                     'src/plumbline/bootstrap.py', 'python', 'half', 'moved'])
 def test_what_is_out_of_date_is_made_anew(clone, change):
     module = clone.complete()
@@ -399,32 +399,53 @@ def test_missing_package_does_not_keep_the_others_away(bare, clone, tmp_path, ca
     assert 'apt-get install likwid failed: E: Unable to locate' in capsys.readouterr().out
 
 
+def test_what_a_command_leads_to_stays(bare, clone, tmp_path, capsys):
+    selections = tmp_path / 'selections'
+    selections.write_text('mpi auto /usr/bin/mpicc.site\nlibblas.so.3 auto /usr/lib/blas/libblas.so.3\n')
+    clone.tool('update-alternatives', f'case $1 in --get-selections) /bin/cat {selections};; *) echo "$@" >> {tmp_path}/set; esac')
+    with bare.same_alternatives():
+        selections.write_text('mpi auto /usr/bin/mpicc.openmpi\nlibblas.so.3 auto /usr/lib/blas/libblas.so.3\nnew auto /usr/bin/new\n')
+    assert (tmp_path / 'set').read_text() == '--set mpi /usr/bin/mpicc.site\n'
+    assert 'mpi stays /usr/bin/mpicc.site' in capsys.readouterr().out
+
+
 def test_old_python_can_read_the_script(repository):
     ast.parse((repository / 'src/plumbline/bootstrap.py').read_text(), feature_version=(3, 6))
 
 
-def bootstrap_names(repository):
-    text = (repository / 'src/plumbline/bootstrap.py').read_text()
-    return re.search(r"INTEL_MPI = \['(.*?)'\]", text).group(1).split("', '")
+def locked(text):
+    '''(name, version, marker) -> number of hashes.'''
+    found = {}
+    for block in re.split(r'\n(?=\w)', re.sub(r'(?m)^#.*\n', '', text).strip()):
+        pin, *hashes = block.split(' \\\n    --hash=sha256:')
+        assert all(re.fullmatch('[0-9a-f]{64}', one) for one in hashes), pin
+        name, version, marker = re.fullmatch(r'([a-z0-9-]+)==([0-9.]+)(?: ; (.*))?', pin).groups()
+        found[name, version, marker and marker.replace('python_full_version', 'python_version')] = len(hashes)
+    return found
 
 
-def test_every_dependency_is_pinned_once(repository):
-    def pins(lines):
-        # Of ReFrame a range is claimed (test_configurations.py); its newest is what is installed.
-        found = [re.fullmatch(r'([a-z0-9.-]+)(?:==|>=[0-9.]+,<=)([0-9.]+)(?:; (.*))?', line) for line in lines]
-        assert all(found), 'not an exact version'
-        return [match.groups() for match in found]
-
+def test_every_dependency_is_pinned_once_with_its_hashes(repository):
     project = (repository / 'pyproject.toml').read_text()
-    direct = [line.strip(' ",') for line in
-              re.search(r'\ndependencies = \[\n(.*?)\n\]', project, re.S).group(1).splitlines()]
-    direct += re.search(r'dev = \["(.*?)"\]', project).group(1).split('", "')
-    lock = [line for line in (repository / 'requirements.lock').read_text().splitlines()
-            if not line.startswith('#')]
-    assert set(pins(direct)) <= set(pins(lock))
-    assert set(bootstrap_names(repository)) <= {name for name, _, _ in pins(lock)}
-    cases = [(name, marker) for name, _, marker in pins(lock)]
-    assert len(cases) == len(set(cases))
+    direct = [line.strip(' ",') for line in re.search(r'\ndependencies = \[\n(.*?)\n\]', project, re.S).group(1).splitlines()]
+    for group in ('dev', 'requires'):
+        direct += re.search(rf'\n{group} = \["(.*?)"\]', project).group(1).split('", "')
+    # Of ReFrame a range is claimed (test_configurations.py); its newest is what is installed.
+    pins = {re.fullmatch(r'([a-z0-9.-]+)(?:==|>=[0-9.]+,<=)([0-9.]+)(?:; (.*))?', line).groups() for line in direct}
+    pins = {(name.replace('.', '-'), version, marker) for name, version, marker in pins}
+    lock = locked((repository / 'requirements.lock').read_text())
+    assert len(pins) == len(direct) and pins <= set(lock)
+    impi = locked((repository / 'requirements-impi.lock').read_text())
+    assert {name for name, _, _ in impi} == {'impi-rt', 'impi-devel'}
+    assert all({**lock, **impi}.values())
+    assert len({(name, marker) for name, _, marker in lock}) == len(lock)
+
+
+def test_a_package_that_is_not_the_one_that_was_locked(bare, tmp_path):
+    lock = tmp_path / 'lock'
+    lock.write_text(f'semver==3.1.1 --hash=sha256:{64 * "0"}\n')
+    command = [*bare.pip(sys.executable), *bare.LOCKED, '--target', tmp_path / 'there', '--requirement', lock]
+    done = subprocess.run(command, env=bare.clean_environment(), text=True, capture_output=True)
+    assert done.returncode and 'DO NOT MATCH THE HASHES' in done.stderr and not (tmp_path / 'there/semver').exists()
 
 
 # make -------------------------------------------------------------------------------------------

@@ -33,13 +33,13 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
         most = max(record['threads'] for record in group)
         alone = {record['variant']: record for record in group if record['threads'] == 1}
         if 'dgemm' not in alone:
-            self.skip_metric('flops.dgemm', 'built without BLAS: install libopenblas-serial-dev, or another, and build again')
+            self.skip_metric('flops.dgemm', 'built without BLAS: install libopenblas-openmp-dev, or another, and build again')
         else:
             self.note(f"dgemm: {alone['dgemm']['options']['library']}")
         for record in [record for record in group if self.one_by_one(record)]:
             for metric in ('flops', 'of_fma'):
                 self.skip_metric(f'{metric}.dgemm.all', 'this OpenBLAS is built without threads, and two of ours must not call it at once: '
-                                 'install one with threads (libopenblas-pthread-dev) and build again')
+                                 'install one with threads (libopenblas-openmp-dev) and build again')
             group.remove(record)
         for record in group:
             name = f"{record['variant']}.{'one' if record['threads'] == 1 else 'all'}"

@@ -9,10 +9,10 @@ The order of the work keeps a machine from being left half-way: everything is lo
 anything is installed; system packages (root on a Debian-like system only) come before the virtual
 environment; the stamp that declares the environment complete is written last.
 
-The stamp holds a hash of what the environment was made from: pyproject.toml, requirements.lock,
-this file, the folder (an environment does not survive being moved) and the Python below it.  That
-is the environment's own Python, not the first one in today's PATH: a session without last week's
-modules must not start a rebuild.
+The stamp holds a hash of what the environment was made from: pyproject.toml, the locks, this file,
+the folder (an environment does not survive being moved) and the Python below it.  That is the
+environment's own Python, not the first one in today's PATH: a session without last week's modules
+must not start a rebuild.
 
 What is looked for stands in data/tools.json.  This file keeps to the syntax of Python 3.6, so that
 an old ``python3`` can still say what it lacks, or find a newer Python in PATH and use that.
@@ -45,6 +45,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 VENV = os.path.join(ROOT, '.venv')
 STAMP = os.path.join(VENV, 'plumbline-setup.json')
 LOCK = os.path.join(ROOT, 'requirements.lock')
+IMPI_LOCK = os.path.join(ROOT, 'requirements-impi.lock')      # Intel MPI: compiler wrappers, libraries, its benchmarks
 LOG = os.path.join(ROOT, 'reports', 'setup.log')
 
 OLDEST_PYTHON = (3, 10)
@@ -93,9 +94,6 @@ with open(os.path.join(HERE, 'data', 'tools.json'), encoding='utf-8') as tools:
     TOOLS = [Tool(**entry) for entry in json.load(tools)]
 PYTHON, COMPILER, LLVM, CMAKE = (next(tool for tool in TOOLS if tool.name == name)
                                  for name in ('Python', 'C compiler', 'LLVM', 'cmake'))
-
-#: Its packages in the package index: compiler wrappers, libraries, Intel's build of its benchmarks.
-INTEL_MPI = ['impi-rt', 'impi-devel']
 
 INSTALL = {
     'debian': 'apt-get install --no-install-recommends',
@@ -357,6 +355,26 @@ def step(command, what, **environment):
     raise SetupError('{} failed: {}{}'.format(what, diagnose(text), where))
 
 
+def alternatives():
+    '''What each name of Debian's alternatives leads to, such as ``mpicc`` and ``libblas.so.3``: name -> path.'''
+    code, text = output_of(['update-alternatives', '--get-selections'])
+    lines = [line.split() for line in text.splitlines()] if code == 0 else []
+    return {words[0]: words[2] for words in lines if len(words) == 3}
+
+
+@contextlib.contextmanager
+def same_alternatives():
+    '''Names that led somewhere before lead there afterwards, whatever packages would rather have.'''
+    before = alternatives()
+    try:
+        yield
+    finally:
+        after = alternatives()
+        for name in sorted(name for name in before if after.get(name, before[name]) != before[name]):
+            say('plumbline set-up: {} stays {}'.format(name, before[name]))
+            step(['update-alternatives', '--set', name, before[name]], 'update-alternatives')
+
+
 def install_packages(findings):
     '''Install by apt-get; a package that cannot be had must not keep the others away.'''
     packages = ' '.join(finding.tool.packages['debian'] for finding in findings).split()
@@ -382,7 +400,7 @@ def install_packages(findings):
 def fingerprint(python):
     '''What .venv is made from as one hash; ``python`` is the real path of its interpreter.'''
     digest = hashlib.sha256('{}\0{}\0'.format(ROOT, python).encode())
-    for path in (os.path.join(ROOT, 'pyproject.toml'), LOCK, os.path.abspath(__file__)):
+    for path in (os.path.join(ROOT, 'pyproject.toml'), LOCK, IMPI_LOCK, os.path.abspath(__file__)):
         with open(path, 'rb') as stream:
             digest.update(hashlib.sha256(stream.read()).digest())
     return digest.hexdigest()
@@ -420,14 +438,21 @@ def remove_venv():
         shutil.rmtree(VENV)
 
 
+#: Nothing but the files that the lock has hashes of, whatever index there is; and no program of a package runs to build it.
+LOCKED = ['--require-hashes', '--only-binary', ':all:']
+
+
+def pip(python):
+    return [python, '-m', 'pip', 'install', '--quiet', '--no-input', '--disable-pip-version-check']
+
+
 def add_intel_mpi(python):
     '''Intel MPI, which pip has, in a folder of its own: its mpicc and mpirun must not be the first in PATH.'''
-    if platform.system() != 'Linux' or platform.machine() != 'x86_64':
+    if platform.system() != 'Linux' or platform.machine() != 'x86_64' or cluster_of():    # a site has its own
         return
     say('plumbline set-up: pip installs Intel MPI below .venv/impi')
     try:
-        step([python, '-m', 'pip', 'install', '--quiet', '--no-input', '--disable-pip-version-check', '--prefix',
-              os.path.join(VENV, 'impi'), '--constraint', LOCK] + INTEL_MPI, 'pip install of Intel MPI')
+        step(pip(python) + LOCKED + ['--prefix', os.path.join(VENV, 'impi'), '--requirement', IMPI_LOCK], 'pip install of Intel MPI')
     except SetupError as error:
         say('plumbline set-up: {}: no environment gnu-impi'.format(error))
 
@@ -442,9 +467,8 @@ def make_venv(python):
         step([python, '-m', 'venv', '--without-pip', VENV], 'making .venv')
         step([inside, '-m', 'ensurepip', '--default-pip'], 'making .venv')
         say('plumbline set-up: pip installs the packages of requirements.lock (about a minute)')
-        step([inside, '-m', 'pip', 'install', '--quiet', '--no-input',
-              '--disable-pip-version-check', '--constraint', LOCK, '--editable', '.[dev]'],
-             'pip install')
+        step(pip(inside) + LOCKED + ['--requirement', LOCK], 'pip install')
+        step(pip(inside) + ['--no-deps', '--no-build-isolation', '--editable', '.'], 'pip install of this clone')
         version, problem = try_python(inside)
         if problem:
             raise SetupError(problem)
@@ -544,7 +568,8 @@ def set_up(args, distribution, installs):
     hopeless = [finding for finding in missing
                 if finding.tool.required and finding not in fixable]
     if installs and fixable and not hopeless:
-        install_packages(fixable)
+        with same_alternatives():
+            install_packages(fixable)
         findings = survey(args.purpose)
         missing = [finding for finding in findings if finding.problem]
     if missing:
