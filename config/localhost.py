@@ -12,8 +12,9 @@ with in_one_line():
     machine_file = plumbline.machine.local_file(settings.ROOT / 'config/machines/localhost.yaml')
 
 compilers = toolchains.found()
+# Whoever measures this machine as root, a fresh one or a container, wants its MPIs too.  No other site file says so unasked.
 environments = [{**environment, 'target_systems': ['localhost']}
-                for environment in (*compilers, *environments.found(compilers))]
+                for environment in (*compilers, *environments.found(compilers, as_root=True))]
 
 site_configuration = settings.site(
     systems=[{

@@ -12,7 +12,7 @@ from plumbline.mpi import environments
 from plumbline.mpi.families import families
 
 #: Environments of ReFrame's configuration, by family: the MPIs that this machine has.
-MPIS = {entry['features'][1]: entry for entry in environments.found()}
+MPIS = {entry['features'][1]: entry for entry in environments.found(as_root=True)}
 
 #: Every family, so that one that is not there is skipped by name.
 every_mpi = pytest.mark.parametrize('mpi', sorted(families()))

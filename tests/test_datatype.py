@@ -279,7 +279,7 @@ def test_the_bench_runs_the_program(mpi_programs, tmp_path, monkeypatch):
     class Machine:
         cpus, memory, folder = CPUS, 2**30, tmp_path
 
-    monkeypatch.setattr(bench_mpi.environments, 'found', lambda: [MPIS[mpi]])
+    monkeypatch.setattr(bench_mpi.environments, 'found', lambda **how: [MPIS[mpi]])
     monkeypatch.setattr(bench, '_SIZES', (16, 2**14))       # the second has no room
     found = list(bench.figures(Machine, 1))
     assert len(found) == 2 * 8 and all(len(figure.samples) == 25 for figure in found)
@@ -292,7 +292,7 @@ def test_a_bench_without_an_mpi_says_so(monkeypatch):
     class Machine:
         cpus = [0, 1]
 
-    monkeypatch.setattr(bench_mpi.environments, 'found', lambda: [])
+    monkeypatch.setattr(bench_mpi.environments, 'found', lambda **how: [])
     with pytest.raises(PlumblineError, match='no MPI was found'):
         list(bench_mpi.machines(Machine))
 

@@ -12,7 +12,7 @@ from native import SOURCE, configure, environment, make, needs, output_of
 from plumbline.mpi import environments
 
 HERE = Path(__file__).parent / 'interpose/latency'
-FOUND = {one['features'][1]: one for one in environments.found()}
+FOUND = {one['features'][1]: one for one in environments.found(as_root=True)}
 FAMILIES = [pytest.param(name, marks=pytest.mark.skipif(name not in FOUND, reason=f'{name} is not there'))
             for name in ('openmpi', 'mpich', 'impi')]
 TITLES = {'openmpi': 'Open MPI', 'mpich': 'MPICH', 'impi': 'Intel MPI'}

@@ -5,14 +5,16 @@ import os
 import shutil
 import stat
 
+import made_report
 import pytest
 import rfm
 
-from plumbline import atomic, builds, schedule, trust
+from reframe.core.exceptions import SanityError
+
+from plumbline import archive, atomic, builds, job, report, schedule, trust
 from plumbline.errors import PlumblineError
-from plumbline.shown import shown
-from plumbline.sweep import node as job
-from plumbline.sweep import state
+from plumbline.shown import masked, shown
+from plumbline.sweep import node, results, slurm, state
 
 NOBODY = 65534
 
@@ -119,6 +121,42 @@ def test_a_line_end_in_an_option_is_no_line_of_the_scrontab(site, option):
         schedule.scrontab(written(site), schedule.time_of('02:30'), [option])
 
 
+# --- what whoever calls has set -----------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('name', ['LD_PRELOAD', 'LD_AUDIT', 'LD_LIBRARY_PATH', 'BASH_ENV', 'PYTHONPATH'])
+def test_a_variable_that_makes_jobs_run_what_others_wrote(tmp_path, monkeypatch, name):
+    (tmp_path / 'theirs.so').touch()
+    monkeypatch.setenv(name, f'/usr/lib/libc.so:{tmp_path}/theirs.so')
+    trust.refuse_environment()
+    os.chown(tmp_path / 'theirs.so', NOBODY, 0)
+    with pytest.raises(PlumblineError, match=f'{name}=.*: root runs nothing .*theirs.so belongs to nobody.*; or unset {name}'):
+        trust.refuse_environment()
+
+
+def test_reframe_as_root_with_a_library_of_somebody_else(tmp_path):
+    (tmp_path / 'profile').touch()
+    os.chown(tmp_path / 'profile', NOBODY, 0)
+    done = rfm.Workplace(tmp_path).reframe('-l', BASH_ENV=tmp_path / 'profile')
+    assert done.code == 1 and 'profile belongs to nobody' in done.out and 'Traceback' not in done.out
+
+
+def test_results_of_root_are_roots(tmp_path):
+    place = rfm.Workplace(tmp_path)
+    assert place.reframe('-n', 'Canned', '-r').code == 0
+    done = place.plumbline('report', place.folder / 'run.json')
+    written = [path for path in place.folder.rglob('*') if path.is_file() and path.suffix in ('.html', '.parquet', '.log', '.json')]
+    assert done.code == 0 and {path.suffix for path in written} > {'.html', '.parquet'}
+    assert not [path for path in written if path.stat().st_mode & stat.S_IRWXO]
+
+
+def test_a_job_has_the_variables_that_it_needs(sweep, monkeypatch):
+    monkeypatch.setenv('LD_PRELOAD_LATER', '/home/u/x.so')
+    command = slurm.Slurm(['--partition=p']).submission('s-n1', 'n1', 5, 'out', 'job.sh')
+    assert '--export=HOME,USER,LOGNAME,LANG,LC_ALL,TZ' in command
+    text = node.script('s', sweep, 'made:cpu', ['reframe'])
+    assert text.startswith('#!/bin/bash -l\n') and 'export PATH=' in text and 'x.so' not in text
+
+
 # --- sweeps and builds ----------------------------------------------------------------------------------------------------
 
 def test_a_sweep_is_named_by_its_id(tmp_path):
@@ -185,6 +223,57 @@ def test_an_error_of_ours_shows_what_a_file_is_called(tmp_path):
     assert done.code == 2 and '\x1b' not in done.out and 'x.json' in done.out
 
 
+@pytest.mark.parametrize('text, seen', [
+    ('git clone https://me:pw@host/x', 'git clone https://***@host/x'), ('https://token@host and http://host/a@b', 'https://***@host and http://host/a@b'),
+    ('https://host/?token=abc&n=1', 'https://host/?token=***&n=1'), ('-S x.api_key=abc -n y', '-S x.api_key=*** -n y'),
+    ('--password abc', '--password ***'), ('RFM_TOKEN="a b"', 'RFM_TOKEN="*** b"'), ('{"Password": "x"}', '{"Password": "***"}'),
+    ('5 tokens of 3', '5 tokens of 3'), ('the secret is out', 'the secret is out')])
+def test_what_only_its_writer_may_know(text, seen):
+    assert masked(text) == seen and shown(text) == seen
+
+
+@pytest.fixture
+def page(tmp_path):
+    result = made_report.result(made_report.metric(reason='see /home/u1/run/out.txt'), command='/home/u1/bin/triad --size 1', rerun='reframe -C /home/u1/c.py',
+                                notes=['/proj/x1/log says so, 3 GB/s and 1/s, ~/a/b.txt'],
+                                machine={**made_report.MACHINE, 'kernel': '6.1.77-x', 'microcode': '0x2b0077', 'mitigations': {'meltdown': 'PTI77'}})
+    path = made_report.write_report(tmp_path / 'run.json', [made_report.case(plumbline=result)])
+    left = json.loads(path.read_text())
+    left['session_info'] |= {'cmdline': 'reframe -S x.token=s3cr3t -C /home/u1/c.py', 'workdir': '/home/u1', 'user': 'u1'}
+    path.write_text(json.dumps(left))
+    rows = archive.read(path)
+    return lambda **how: report.write(rows, tmp_path / 'page', **how).read_text()
+
+
+def test_a_page_masks_what_only_its_writer_may_know(page):
+    text = page()
+    assert 's3cr3t' not in text and '-S x.token=***' in text and '6.1.77-x' in text and '/home/u1/bin/triad' in text
+
+
+def test_a_page_for_strangers(page):
+    text = page(to_strangers=True)
+    assert not [word for word in ('6.1.77-x', '0x2b0077', 'PTI77', 'u1', 'proj', 's3cr3t', 'run again', 'microcode', 'mitigations') if word in text]
+    assert 'see out.txt' in text and 'log says so, 3 GB/s and 1/s, b.txt' in text and 'bandwidth.plain' in text
+
+
+# --- what is too large ------------------------------------------------------------------------------------------------------
+
+def test_a_run_report_that_is_too_large(sweep):
+    (sweep / 'n1').mkdir()
+    with open(sweep / 'n1' / node.REPORT, 'wb') as file:
+        file.truncate(results.LARGEST + 1)
+    with pytest.raises(PlumblineError, match='run.json: a run report of 64 MiB, and at most 64 are read: look at'):
+        results.collect(state.load(sweep), state.Node('n1', 'h'))
+
+
+def test_a_program_that_never_stops_printing(tmp_path, monkeypatch):
+    monkeypatch.setattr(job, 'LARGEST_OUTPUT', 4)
+    (tmp_path / 'out').write_text('12345')
+    test = type('Test', (), {'stagedir': str(tmp_path), 'job': type('', (), {'stdout': 'out'})})()
+    with pytest.raises(SanityError, match='0 MiB were printed, and at most 0 are read'):
+        job.Job.output(test)
+
+
 # --- a sweep on disk that somebody, or a full disk, has written -------------------------------------------------------------
 
 PLAN = {'id': 's', 'nodes': {'n1': 'h', 'n2': 'h'}, 'partition': 'made:cpu', 'command': ['true'], 'access': [], 'pace': {}, 'checks': 1}
@@ -219,6 +308,6 @@ def test_a_plan_that_is_none(sweep, plan, told):
 def test_the_job_script_holds_no_secrets(sweep, monkeypatch):
     monkeypatch.setenv('RFM_HTTPJSON_URL', 'https://host/?token=secret')
     monkeypatch.setenv('PLUMBLINE_REFERENCES', '/references')
-    text = job.script('s', sweep, 'made:cpu', ['reframe'])
+    text = node.script('s', sweep, 'made:cpu', ['reframe'])
     assert 'secret' not in text and 'export PLUMBLINE_REFERENCES=/references\n' in text
     assert stat.S_IMODE((sweep / 'job.sh').stat().st_mode) == 0o700

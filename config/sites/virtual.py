@@ -8,7 +8,7 @@ from plumbline.mpi import environments
 from reframe.utility.cpuinfo import cpuinfo
 
 compilers = toolchains.found()
-environments = [*compilers, *environments.found(compilers)]
+environments = [*compilers, *environments.found(compilers, as_root=True)]
 
 site_configuration = settings.site(
     systems=[{

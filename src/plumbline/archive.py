@@ -17,6 +17,7 @@ import polars as pl
 from plumbline import atomic, schemas
 from plumbline.archive_rows import session_rows
 from plumbline.errors import PlumblineError
+from plumbline.shown import masked
 
 #: Columns of a file, in order.  ``date`` comes from the folder, ``system`` from both.
 SCHEMA = pl.Schema({
@@ -79,10 +80,17 @@ SCAN_SCHEMA = pl.Schema({**SCHEMA, 'date': pl.Date})
 _CASE = ['session', 'system', 'partition', 'environ', 'test']
 
 
-def _read_report(path):
+#: Bytes of a run report.  A hundred checks on a node leave 3 MB; what is much more than those of a large machine is a mistake, or meant ill.
+LARGEST_REPORT = 2**32
+
+
+def _read_report(path, largest):
     '''ReFrame's run report as a dictionary.'''
     again = 'run ReFrame again, or name its run report (general/report_file)'
     try:
+        if (size := Path(path).stat().st_size) > largest:
+            raise PlumblineError(f'{path}: a run report of {size / 2**20:.0f} MiB, and at most {largest / 2**20:.0f} are read: look at what '
+                                 'its tests printed')
         report = json.loads(Path(path).read_text(encoding='utf-8'))
     except OSError as error:
         raise PlumblineError(f'{path}: cannot read the run report: {error.strerror}; {again}')
@@ -140,20 +148,21 @@ def _started(info):
 def _write(data, path):
     '''Write bytes so that ``path`` is either whole or not there.'''
     try:
-        atomic.write(path, data)
+        atomic.write(path, data, atomic.RESULT)
     except OSError as error:
         raise PlumblineError(f'{path}: cannot write the archive: {error.strerror}; make room or '
                              'permit writing there, then archive the run report again') from None
 
 
-def read(*run_report_paths):
+def read(*run_report_paths, largest=LARGEST_REPORT):
     '''One run report of ReFrame, or those of a pipeline's jobs, as the rows of a session.
 
     :arg run_report_paths: JSON files that ReFrame wrote.
+    :arg largest: bytes, of each.
     :returns: ``polars.DataFrame`` with the columns :data:`SCHEMA`.
     :raises PlumblineError: if a report is missing, corrupt or without any test case, or if they are of several sessions.
     '''
-    reports = {path: _read_report(path) for path in run_report_paths}
+    reports = {path: _read_report(path, largest) for path in run_report_paths}
     return frame_of(_together(reports) if len(reports) > 1 else next(iter(reports.values())))
 
 
@@ -163,22 +172,24 @@ def frame_of(report):
     rows = session_rows(report)
     for row in rows:
         row.update(session=session, started=started)
-    rows[0]['session_info'] = json.dumps(report['session_info'])
+    info = report['session_info']
+    rows[0]['session_info'] = json.dumps({**info, 'cmdline': masked(info.get('cmdline') or '')})
     return pl.DataFrame([{column: row.get(column) for column in SCHEMA} for row in rows], schema=SCHEMA)
 
 
-def archive(run_report_path, root):
+def archive(run_report_path, root, largest=LARGEST_REPORT):
     '''Archive one run report of ReFrame.
 
     Archiving the same report again replaces its file by the same content.
 
     :arg run_report_path: the JSON file that ReFrame wrote.
     :arg root: the archive's folder; it is created if need be.
+    :arg largest: bytes of the report.
     :returns: the path of the Parquet file.
-    :raises PlumblineError: if the report is missing, corrupt or without any test case, or if the
+    :raises PlumblineError: if the report is missing, too large, corrupt or without any test case, or if the
         archive cannot be written; no half-written file is left.
     '''
-    return write(read(run_report_path), root)
+    return write(read(run_report_path, largest=largest), root)
 
 
 def write(frame, root):

@@ -8,6 +8,9 @@ from pathlib import Path
 _UMASK = os.umask(0)
 os.umask(_UMASK)
 
+#: Of results that root writes, which may hold what only root can read of a machine.
+RESULT = 0o640 & ~_UMASK if os.geteuid() == 0 else None
+
 
 def write(path, data, mode=None, check=None):
     '''Write a file, first under a name that nobody can have foreseen.

@@ -25,6 +25,7 @@ def report(
     destination: Annotated[Path, typer.Option(help='folder for index.html')] = REPORTS / 'latest',
     archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
     reframe_status: Annotated[int, typer.Option(help="ReFrame's exit code")] = 0,
+    public: Annotated[bool, typer.Option('--public', help='a page without kernel, microcode, paths and commands, for others to see')] = False,
 ):
     '''Archive a run, print its verdicts, write its report; exit 1 for a FAIL or a lasting loss, 2 if
     nothing was measured, 3 if a test could not be judged.'''
@@ -40,7 +41,7 @@ def report(
         session = archive.write(archive.read(*run_reports), archive_root).stem
     rows = archive.load_session(archive_root, session)
     losses = courses.losses(archive_root, history.read(archive_root, rows['system'][0], until=rows['session'][0]))
-    page = pages.write(rows, destination, losses)
+    page = pages.write(rows, destination, losses, public)
     console = Console(width=None if sys.stdout.isatty() else 120)
     pages.render(rows, console, losses)
     console.print(f'report: {page}', soft_wrap=True)

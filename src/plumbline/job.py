@@ -16,6 +16,9 @@ from plumbline.mpi.launch import MPIRUN, SRUN
 #: ``general/trap_job_errors`` it has stopped before, at the first command that failed.
 ENDED = 'plumbline: the job ended with'
 
+#: Bytes that a program may print; ReFrame's own machine reads them.  A hundred records with a thousand samples each are 3 MB.
+LARGEST_OUTPUT = 2**28
+
 
 def measured_partitions():
     '''``valid_systems`` of what measures: partitions without a scheduler only where there are no others.'''
@@ -168,5 +171,8 @@ class Job(RegressionTestPlugin):
         path = os.path.join(self.stagedir, getattr(job or self.job, stream))
         if not os.path.exists(path):
             return ''
+        if os.path.getsize(path) > LARGEST_OUTPUT:
+            raise SanityError(f'{path}: {os.path.getsize(path) / 2**20:.0f} MiB were printed, and at most {LARGEST_OUTPUT / 2**20:.0f} are '
+                              'read: look at its first lines')
         with open(path, encoding='utf-8', errors='replace') as file:
             return file.read()

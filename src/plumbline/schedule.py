@@ -14,11 +14,7 @@ from pathlib import Path
 
 from plumbline import atomic, trust
 from plumbline.errors import PlumblineError
-from plumbline.settings import HANDED_ON, MODES, ROOT
-
-#: What of the environment a scheduled run must have as the shell that wrote the script: these variables and no others.
-_KEPT = ('PATH', 'SLURM_CONF', 'PBS_CONF_FILE', 'FLUX_URI', 'MODULEPATH', 'MODULESHOME', 'LMOD_CMD', 'LMOD_DIR', 'LMOD_PKG', 'LMOD_ROOT',
-         'I_MPI_ROOT', 'SPACK_ROOT', *HANDED_ON)
+from plumbline.settings import KEPT, MODES, ROOT
 
 #: How variables begin whose names the script tells where it does not keep them.
 _OURS = ('PLUMBLINE_', 'RFM_')
@@ -35,6 +31,7 @@ _SCRIPT = '''\
 # Set where that was written, and not kept: {left}
 # Exit code: 0 in true, 1 a verdict is FAIL, 2 nothing was measured, 3 a test could not be judged, 75 the run before has not ended.
 unset "${{!SLURM_@}}"       # of the job of scrontab: srun would take them for options
+umask 027
 {exports}
 cd {root} || exit 2
 mkdir -p {folder} || exit 2
@@ -136,9 +133,10 @@ def write(mode, config, folder):
             raise PlumblineError(f'{str(path)!r}: ReFrame replaces what follows a $, and a line is one line; rename the folder '
                                  'or file')
     _refuse_path(os.environ.get('PATH', ''))
+    trust.refuse_environment()
     trust.refuse(config, folder, whole=(ROOT / 'src', ROOT / 'checks', ROOT / 'config', sys.prefix))
-    kept = {name: os.environ[name] for name in sorted(_KEPT) if name in os.environ}
-    left = sorted(name for name in os.environ if name.startswith(_OURS) and name not in _KEPT)
+    kept = {name: os.environ[name] for name in sorted(KEPT) if name in os.environ}
+    left = sorted(name for name in os.environ if name.startswith(_OURS) and name not in KEPT)
     commands = {name: shlex.quote(str(Path(sys.executable).with_name(name))) for name in ('reframe', 'plumbline')}
     quoted = {'root': ROOT, 'folder': folder, 'lock': folder / 'lock', 'config': config, 'logs': f'{mode}-*.log'}
     script = _SCRIPT.format(mode=mode, about=MODES[mode].about, minutes=MODES[mode].minutes, keep=KEEP_DAYS,

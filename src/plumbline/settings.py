@@ -15,8 +15,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from plumbline import topology_file
-from plumbline.errors import PlumblineError
+from plumbline import topology_file, trust
+from plumbline.errors import PlumblineError, in_one_line
 
 #: The checkout: checks, config and reports lie below it.
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +43,10 @@ CAPACITY = os.environ.get('PLUMBLINE_CAPACITY') or 'measured'
 HANDED_ON = ('PLUMBLINE_REPORTS', 'PLUMBLINE_REFERENCES', 'PLUMBLINE_TOPOLOGIES', 'PLUMBLINE_CAPACITY', 'PLUMBLINE_BUILDS',
              'PLUMBLINE_LOG_LEVEL', 'RFM_SYSTEM', 'RFM_CONFIG_FILES', 'RFM_CONFIG_PATH', 'RFM_PREFIX', 'RFM_STAGE_DIR', 'RFM_OUTPUT_DIR',
              'RFM_PERFLOG_DIR')
+
+#: All variables that a script may hold for later: with what finds commands, schedulers and modules.
+KEPT = ('PATH', 'SLURM_CONF', 'PBS_CONF_FILE', 'FLUX_URI', 'MODULEPATH', 'MODULESHOME', 'LMOD_CMD', 'LMOD_DIR', 'LMOD_PKG', 'LMOD_ROOT',
+        'I_MPI_ROOT', 'SPACK_ROOT', *HANDED_ON)
 
 #: What the scheduler calls this node; its host name may be another one.
 NODE = os.environ.get('SLURMD_NODENAME') or socket.gethostname()
@@ -255,6 +259,10 @@ def site(systems, environments, logging=(), modes=(), general=(), **further):
     :arg further: other sections (``storage``, ``autodetect_methods``, ...), as they are.
     '''
     _refuse_other_hosts(systems)
+    with in_one_line():
+        trust.refuse_environment()
+    if os.geteuid() == 0:       # what root can read of a machine is in results
+        os.umask(os.umask(0o027) | 0o027)
     REPORTS.joinpath('reframe').mkdir(parents=True, exist_ok=True)
     if ON_NODE:
         systems = _on_this_node(systems)

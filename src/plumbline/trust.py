@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import re
 import stat
 from pathlib import Path
 
@@ -50,6 +51,23 @@ def refuse(*paths, whole=()):
         if why := changed_by(path) or (_within(path) if path in whole else None):
             raise PlumblineError(f'root runs nothing that others can change: {why}; give it to root alone (chown, chmod), or run this as '
                                  'its owner')
+
+
+#: Variables that make programs and shells run what they name.
+_RUN = ('LD_PRELOAD', 'LD_AUDIT', 'LD_LIBRARY_PATH', 'BASH_ENV', 'PYTHONPATH')
+
+
+def refuse_environment():
+    '''As root: one line about the first variable that makes jobs run what others can change, by whoever has called.
+
+    :raises PlumblineError: with it.
+    '''
+    for name in _RUN:
+        for entry in filter(None, re.split('[: ]', os.environ.get(name, ''))):
+            try:
+                refuse(entry)
+            except PlumblineError as error:
+                raise PlumblineError(f'{name}={os.environ[name]}: {error}; or unset {name}') from None
 
 
 def _name(uid):

@@ -11,7 +11,7 @@ from plumbline.mpi import environments
 from reframe.utility.cpuinfo import cpuinfo
 
 cpus = [int(cpu) for cpu in os.environ['MADE_CPUS'].split(',')]
-mpi = [environment for environment in environments.found() if environment['name'].startswith('gnu-')]
+mpi = [environment for environment in environments.found(as_root=True) if environment['name'].startswith('gnu-')]
 # MPICH once more, started by srun.
 mpi += [{**environment, 'name': 'gnu-mpich-srun', 'extras': {},
          'env_vars': [*environment['env_vars'], ['SLURM_MPI_TYPE', 'pmi2']]}

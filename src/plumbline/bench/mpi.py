@@ -72,7 +72,7 @@ def machines(machine):
     '''
     if len(machine.cpus) < 2:
         raise PlumblineError('two ranks need two CPUs')
-    found = environments.found()
+    found = environments.found(as_root=True)
     if not found:
         raise PlumblineError('no MPI was found: install one, with its compiler wrapper mpicc')
     for environment in found:

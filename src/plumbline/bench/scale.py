@@ -45,7 +45,7 @@ from plumbline.mpi import environments
 from reframe.utility.cpuinfo import cpuinfo
 
 compilers = toolchains.found()
-environments = [*compilers, *environments.found(compilers)]
+environments = [*compilers, *environments.found(compilers, as_root=True)]
 site_configuration = settings.site(
     systems=[{'name': 'paper', 'hostnames': ['.*'], 'partitions': [{
         'name': 'cpu', 'scheduler': 'squeue', 'launcher': 'local', 'access': ['--partition=paper'],

@@ -17,6 +17,9 @@ from pathlib import Path
 from plumbline import toolchains
 from plumbline.mpi.families import families
 
+#: How an MPI that refuses to run as root is told that it may.
+_AS_ROOT = {'openmpi': {'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'}}
+
 #: (family, wrapper, launcher), as distributions call them that have several.
 _BY_NAME = (('openmpi', 'mpicc.openmpi', 'mpirun.openmpi'), ('mpich', 'mpicc.mpich', 'mpirun.mpich'))
 
@@ -48,16 +51,14 @@ def family_of_wrapper(wrapper):
 
 def _wrapper(family, wrapper, launcher, variables=(), extras=()):
     '''What the environments of one MPI have in common, whatever compiler they tell its wrapper to use.'''
-    variables = dict(variables)
-    if family == 'openmpi' and os.geteuid() == 0:
-        variables |= {'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'}
-    return {'family': family, 'cc': str(wrapper), 'launcher': str(launcher), 'variables': variables, 'extras': dict(extras)}
+    return {'family': family, 'cc': str(wrapper), 'launcher': str(launcher), 'variables': dict(variables), 'extras': dict(extras)}
 
 
-def _environment(compiler, mpi):
+def _environment(compiler, mpi, as_root=False):
     '''The environment of a compiler and an MPI.'''
     wraps = families()[mpi['family']].wraps
-    variables = {wraps[language]: compiler[key] for language, key in (('c', 'cc'), ('fortran', 'ftn')) if compiler[key]}
+    allowed = _AS_ROOT.get(mpi['family'], {}) if as_root and os.geteuid() == 0 else {}
+    variables = allowed | {wraps[language]: compiler[key] for language, key in (('c', 'cc'), ('fortran', 'ftn')) if compiler[key]}
     return {'name': f"{compiler['name']}-{mpi['family']}", 'cc': mpi['cc'], 'features': ['mpi', mpi['family']],
             'extras': {'launcher': [mpi['launcher']], **mpi['extras']},
             'env_vars': [list(pair) for pair in (mpi['variables'] | variables).items()]}
@@ -92,14 +93,15 @@ def _mpis():
     return result
 
 
-def found(compilers=None):
+def found(compilers=None, as_root=False):
     '''Environments (dictionaries of ReFrame's configuration) of the MPIs that this machine has: one of a family and compiler.
 
     :arg compilers: environments as of :func:`toolchains.found`; by default the first that is there.
+    :arg as_root: whether an MPI that refuses root is told not to, where root asks: for a site file to decide.
     '''
     mpis = _mpis()
     compilers = toolchains.found()[:1] if compilers is None else compilers
-    return [_environment(compiler, mpis[family]) for compiler in compilers
+    return [_environment(compiler, mpis[family], as_root) for compiler in compilers
             for family in toolchains.toolchains()[compiler['name']].mpi if family in mpis]
 
 

@@ -6,23 +6,25 @@ from plumbline import atomic
 from plumbline.errors import PlumblineError
 
 from .lines import Line, NotMeasured, exit_status, not_measured, verdict_lines
+from .public import public
 from .table import render
 
 __all__ = ["Line", "NotMeasured", "exit_status", "not_measured", "render", "verdict_lines", "write"]
 
 
-def write(rows, destination, losses=()):
+def write(rows, destination, losses=(), to_strangers=False):
     """Write the report of one session to ``destination/index.html``.
 
     :arg rows: the archive's rows of one session (polars).
     :arg losses: that have come to stay, texts.
     :arg destination: a folder; made if it is not there.
+    :arg to_strangers: without what :mod:`public` takes out.
     :returns: the path of the file.
     :raises PlumblineError: if the folder cannot be written to.
     """
     from .page import page  # plotly and jinja2 are not loaded for the terminal's table
 
-    return save(page(rows, losses), destination)
+    return save(page(public(rows) if to_strangers else rows, losses), destination)
 
 
 def save(text, destination):
@@ -37,7 +39,7 @@ def save_file(text, path):
     :raises PlumblineError: if it cannot be written.
     """
     try:
-        return atomic.write(path, text)
+        return atomic.write(path, text, atomic.RESULT)
     except OSError as error:
         raise PlumblineError(
             f"cannot write the report {path}: {error.strerror}: name a folder that you may write to"

@@ -42,7 +42,7 @@ def machine_rows(details):
     return [
         (label, _values([(host, _SHOW.get(key, _shown)(machine.get(key))) for host, machine in machines], hosts))
         for key, label in MACHINE.items()
-        if machines
+        if any(key in machine for _, machine in machines)
     ]
 
 

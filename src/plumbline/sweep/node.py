@@ -6,7 +6,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from plumbline.settings import HANDED_ON
+from plumbline.settings import KEPT
 
 #: Files in the folder of a node: the run report, the job's output, the number of the job that runs there, ReFrame's
 #: exit code once it has ended, and a mark that the programs are built.
@@ -22,7 +22,7 @@ PILOT = 'pilot'
 _OWN = {'PLUMBLINE_REPORTS', 'RFM_SYSTEM', 'RFM_INSTALL_PREFIX'}
 
 _SCRIPT = '''\
-#!/bin/bash
+#!/bin/bash -l
 # Sweep {sweep}: the checks of one node.  Arguments: the node, and 'pilot' where other nodes wait for its programs.
 node=$1
 cd {folder}/"$node" || exit 1
@@ -68,9 +68,9 @@ def reframe(partition, configurations, options):
 
 def script(sweep, folder, partition, command):
     '''The job script of all nodes of a sweep.'''
-    # What a scheduler hands on of the environment differs from site to site.
+    # The job begins with next to nothing of the caller's environment (slurm.HANDED_ON), and a login shell sets PATH anew.
     variables = [f'export {name}={shlex.quote(value)}' for name, value in sorted(os.environ.items())
-                 if name in HANDED_ON and name not in _OWN]
+                 if name in KEPT and name not in _OWN]
     return _SCRIPT.format(sweep=sweep, folder=shlex.quote(str(folder)), partition=shlex.quote(partition),
                           reframe=shlex.join(command), variables='\n'.join(variables), pilot=PILOT, built=BUILT,
                           cpus=CPUS, ended=ENDED, report=REPORT)

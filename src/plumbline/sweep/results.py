@@ -38,6 +38,9 @@ from plumbline.sweep.node import CPUS, REPORT
 #: Where sweeps, and what their nodes measured, are kept.
 SWEEPS, ARCHIVE = REPORTS / 'sweeps', REPORTS / 'archive'
 
+#: Bytes of a node's run report: the login node reads those of all.
+LARGEST = 2**26
+
 COLUMNS = pl.Schema({
     'system': pl.String, 'partition': pl.String, 'environ': pl.String, 'node': pl.String, 'kind': pl.String,
     'check': pl.String, 'name': pl.String, 'metric': pl.String, 'subject': pl.String, 'value': pl.Float64,
@@ -55,7 +58,7 @@ def collect(sweep, node):
     :returns: changes of :class:`state.Node`: ``session``, ``archived``, ``counts`` and ``machine``; or None and why
         nothing was measured.
     '''
-    path = archive.archive(sweep.of(node) / REPORT, ARCHIVE)
+    path = archive.archive(sweep.of(node) / REPORT, ARCHIVE, LARGEST)
     rows = pl.read_parquet(path)
     hosts = set(rows['hostname'].drop_nulls()) - {node.name}
     if hosts:

@@ -24,6 +24,9 @@ _NOT_AVAILABLE = {'blocked', 'down', 'drained', 'draining', 'drng', 'error', 'fa
 #: Of these troubles a node is often free a moment later: after it was resumed, or after the controller was started.
 PASSING = {'not responding', 'unknown'}
 
+#: What a job has of its caller's variables; the script has the others that it needs.
+HANDED_ON = 'HOME,USER,LOGNAME,LANG,LC_ALL,TZ'
+
 # What sbatch says of a job that no later submission would change: for any node, or for this one.  All else is taken for
 # temporary: a controller that is restarted, a partition that is closed, a queue that is full.
 _NEVER = re.compile(
@@ -170,7 +173,7 @@ class Slurm:
         '''The command that submits a job for one node, all of it.'''
         # A job that Slurm starts again by itself would measure the node twice.
         return ['sbatch', '--parsable', '--nodes=1', '--exclusive', '--mem=0', '--no-requeue', f'--job-name={name}',
-                f'--time={minutes}', f'--output={output}', '--open-mode=append', *self.access, f'--nodelist={node}',
+                f'--time={minutes}', f'--output={output}', '--open-mode=append', f'--export={HANDED_ON}', *self.access, f'--nodelist={node}',
                 str(script), *arguments]
 
     def submit(self, command):

@@ -222,7 +222,7 @@ def flags(folder, words, needs=''):
 @functools.cache
 def mpi():
     '''The environment of the first MPI, and its family; (None, None) where there is none.'''
-    found = environments.found([_compiler()])
+    found = environments.found([_compiler()], as_root=True)
     return (found[0], families()[found[0]['features'][1]]) if found else (None, None)
 
 
