@@ -17,7 +17,7 @@ RUNS    := reports/reframe
 REPORT  ?= $(RUNS)/health.json
 REFRAME := .venv/bin/reframe -C $(CONFIG) -c checks -R
 # With the PATH from before .venv joined it: the set-up may have to replace .venv.
-SETUP   := PATH='$(PATH)' $(PYTHON) src/plumbline/bootstrap.py
+SETUP   := PATH='$(PATH)' $(PYTHON) src/setup/bootstrap.py
 # What measures nothing changes nothing of the system.
 LOOK    := $(SETUP) --no-system-packages
 

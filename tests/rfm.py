@@ -18,7 +18,7 @@ GUARDS = Path(__file__).with_name('guards')
 LIKWID = ('likwid-bench', 'likwid-perfctr', 'likwid-pin')
 
 _REFRAME = Path(sys.executable).with_name('reframe')
-_PLUMBLINE = [sys.executable, '-c', 'from plumbline.cli import main; main()']
+PLUMBLINE = [sys.executable, '-c', 'from plumbline.cli import main; main()']
 
 #: What the person who runs the tests may have set, and what would change a run.
 _FOREIGN = ('RFM_', 'PLUMBLINE_', 'OMP_', 'KMP_', 'LIKWID', 'SLURM_', 'CANNED_')
@@ -131,23 +131,23 @@ class Workplace:
         :arg before: what to write in front of the command, e.g. ``taskset -c 0``.
         '''
         self.report.unlink(missing_ok=True)
-        done = self.run([*before, *self._command(options, checks)], **environment)
+        done = self.run([*before, *self.reframe_command(*options, checks=checks)], **environment)
         if self.report.exists():
             done.report = json.loads(self.report.read_text())
         return done
 
     def start_reframe(self, *options, checks):
         '''The same in the background; the process.'''
-        return subprocess.Popen(list(map(str, self._command(options, checks))), cwd=self.folder, stdin=subprocess.DEVNULL,
+        return subprocess.Popen(list(map(str, self.reframe_command(*options, checks=checks))), cwd=self.folder, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment)
 
-    def _command(self, options, checks):
+    def reframe_command(self, *options, checks=GUARDS / 'canned.py'):
         # The shipped checks are tested with gcc; test_toolchains.py is there for the other compilers.
         with_gcc = ['-p', '^gnu'] if self.config.name == 'localhost.py' and '-p' not in options else []
         return [_REFRAME, '-C', self.config, '-c', checks, '-R', '--report-file', self.report, *with_gcc, *options]
 
     def plumbline(self, *arguments, **environment):
-        return self.run([*_PLUMBLINE, *arguments], **environment)
+        return self.run([*PLUMBLINE, *arguments], **environment)
 
     def judge(self):
         '''``plumbline report`` of the last run.'''

@@ -27,9 +27,9 @@ class Clone:
         self.root = folder / 'clone'
         self.bin = folder / 'bin'
         self.bin.mkdir()
-        (self.root / 'src/plumbline').mkdir(parents=True)
+        (self.root / 'src/setup').mkdir(parents=True)
         for name in ('pyproject.toml', 'requirements.lock', 'requirements-impi.lock', 'Makefile', '.ci/run',
-                     'src/plumbline/bootstrap.py', 'src/plumbline/data/tools.json'):
+                     'src/setup/bootstrap.py', 'src/setup/tools.json'):
             (self.root / name).parent.mkdir(exist_ok=True)
             shutil.copy(repository / name, self.root / name)
         self.venv = self.root / '.venv'
@@ -69,13 +69,13 @@ class Clone:
             env={'PATH': str(self.bin), 'HOME': str(self.root), 'LC_ALL': 'C', **environment})
 
     def bootstrap(self, *options):
-        return self.run(sys.executable, 'src/plumbline/bootstrap.py', '--no-system-packages',
+        return self.run(sys.executable, 'src/setup/bootstrap.py', '--no-system-packages',
                         *options)
 
     def module(self):
         '''bootstrap.py of this clone, imported.'''
         spec = importlib.util.spec_from_file_location(
-            'bootstrap_of_clone', self.root / 'src/plumbline/bootstrap.py')
+            'bootstrap_of_clone', self.root / 'src/setup/bootstrap.py')
         module = importlib.util.module_from_spec(spec)
         path = list(sys.path)
         spec.loader.exec_module(module)
@@ -255,7 +255,7 @@ def test_second_call_notices_that_a_compiler_went_away(clone):
 
 
 @pytest.mark.parametrize('change', ['pyproject.toml', 'requirements.lock', 'requirements-impi.lock',
-                                    'src/plumbline/bootstrap.py', 'python', 'half', 'moved'])
+                                    'src/setup/bootstrap.py', 'python', 'half', 'moved'])
 def test_what_is_out_of_date_is_made_anew(clone, change):
     module = clone.complete()
     assert module.read_stamp()
@@ -410,7 +410,7 @@ def test_what_a_command_leads_to_stays(bare, clone, tmp_path, capsys):
 
 
 def test_old_python_can_read_the_script(repository):
-    ast.parse((repository / 'src/plumbline/bootstrap.py').read_text(), feature_version=(3, 6))
+    ast.parse((repository / 'src/setup/bootstrap.py').read_text(), feature_version=(3, 6))
 
 
 def locked(text):
@@ -488,7 +488,7 @@ def test_set_up_runs_on_the_path_without_the_environment(clone, make):
     clone.tool('setup-python', 'echo "setup PATH=$PATH $*"')
     done = make('make', 'bench', 'PYTHON=setup-python')
     assert f'setup PATH={clone.bin}:' in done.stdout
-    assert 'src/plumbline/bootstrap.py' in done.stdout
+    assert 'src/setup/bootstrap.py' in done.stdout
 
 
 @pytest.mark.parametrize('code', [0, 1, 5])

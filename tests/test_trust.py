@@ -4,6 +4,9 @@ import json
 import os
 import shutil
 import stat
+import subprocess
+import tempfile
+from pathlib import Path
 
 import made_report
 import pytest
@@ -140,13 +143,40 @@ def test_reframe_as_root_with_a_library_of_somebody_else(tmp_path):
     assert done.code == 1 and 'profile belongs to nobody' in done.out and 'Traceback' not in done.out
 
 
+def measured(tmp_path, before=()):
+    '''What ReFrame and a report leave of a check, and that both end well.
+
+    :arg before: words before the commands.
+    '''
+    (tmp_path / 'references').mkdir()
+    shutil.copy(rfm.GUARDS / 'references.yaml', tmp_path / 'references/portable.yaml')
+    commands = rfm.tools(tmp_path / 'path', without=rfm.LIKWID, scripts=[rfm.GUARDS / 'cmake'])
+    place = rfm.Workplace(tmp_path / 'place', commands, PLUMBLINE_REFERENCES=tmp_path / 'references', CANNED_MARK=tmp_path / 'mark')
+    os.chown(place.folder, NOBODY if before else 0, -1)
+    for command in (place.reframe_command('-n', 'Told%story=good', '-r', '--exec-policy=serial'),
+                    [*rfm.PLUMBLINE, 'report', '--public', place.report],
+                    [*rfm.PLUMBLINE, 'schedule', 'daily', '--as', 'cron', '--at', '02:30', '-C', place.config]):
+        done = place.run([*before, *command])
+        assert done.code == 0, done.out
+    written = [path for path in place.folder.rglob('*') if path.is_file()]
+    assert {path.suffix for path in written} >= {'.html', '.parquet', '.json', '.log', '.sh'}
+    return written
+
+
 def test_results_of_root_are_roots(tmp_path):
-    place = rfm.Workplace(tmp_path)
-    assert place.reframe('-n', 'Canned', '-r').code == 0
-    done = place.plumbline('report', place.folder / 'run.json')
-    written = [path for path in place.folder.rglob('*') if path.is_file() and path.suffix in ('.html', '.parquet', '.log', '.json')]
-    assert done.code == 0 and {path.suffix for path in written} > {'.html', '.parquet'}
-    assert not [path for path in written if path.stat().st_mode & stat.S_IRWXO]
+    assert not [path for path in measured(tmp_path) if path.stat().st_mode & stat.S_IRWXO]
+
+
+def test_an_ordinary_user_and_a_clone_that_is_roots():
+    capability = '-all,+dac_read_search'       # to read: the clone may be in a home that others cannot look into
+    user = ['setpriv', f'--reuid={NOBODY}', f'--regid={NOBODY}', '--clear-groups', f'--inh-caps={capability}', f'--ambient-caps={capability}',
+            f'--bounding-set={capability}']
+    if not shutil.which('setpriv') or subprocess.run([*user, 'true'], capture_output=True).returncode:
+        pytest.skip('no other user can be had here (setpriv)')
+    with tempfile.TemporaryDirectory() as folder:       # pytest's are closed to others, and gcc asks whether it may look without that right
+        os.chmod(folder, 0o755)
+        assert {path.stat().st_uid for path in measured(Path(folder), user)} == {NOBODY}
+    assert trust.changed_by(rfm.REPOSITORY) is None and not [path for path in (rfm.REPOSITORY / 'config').rglob('*') if path.stat().st_uid]
 
 
 def test_a_job_has_the_variables_that_it_needs(sweep, monkeypatch):

@@ -2,8 +2,8 @@
 
 ::
 
-    python3 src/plumbline/bootstrap.py            install what is missing, then make .venv
-    python3 src/plumbline/bootstrap.py --check    say what is missing, change nothing
+    python3 src/setup/bootstrap.py            install what is missing, then make .venv
+    python3 src/setup/bootstrap.py --check    say what is missing, change nothing
 
 The order of the work keeps a machine from being left half-way: everything is looked at before
 anything is installed; system packages (root on a Debian-like system only) come before the virtual
@@ -14,33 +14,29 @@ the folder (an environment does not survive being moved) and the Python below it
 environment's own Python, not the first one in today's PATH: a session without last week's modules
 must not start a rebuild.
 
-What is looked for stands in data/tools.json.  This file keeps to the syntax of Python 3.6, so that
+What is looked for stands in tools.json.  This file keeps to the syntax of Python 3.6, so that
 an old ``python3`` can still say what it lacks, or find a newer Python in PATH and use that.
 '''
 
+import argparse
+import contextlib
+import errno
+import fcntl
+import glob
+import hashlib
+import json
 import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
 import sys
+import tempfile
+import time
+from typing import NamedTuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Run as a script, this folder leads sys.path, and statistics.py would be ours.
-sys.path = [folder for folder in sys.path if os.path.abspath(folder) != HERE]
-
-import argparse  # noqa: E402
-import contextlib  # noqa: E402
-import errno  # noqa: E402
-import fcntl  # noqa: E402
-import glob  # noqa: E402
-import hashlib  # noqa: E402
-import json  # noqa: E402
-import platform  # noqa: E402
-import re  # noqa: E402
-import shutil  # noqa: E402
-import signal  # noqa: E402
-import subprocess  # noqa: E402
-import tempfile  # noqa: E402
-import time  # noqa: E402
-from typing import NamedTuple  # noqa: E402
-
 ROOT = os.path.dirname(os.path.dirname(HERE))
 VENV = os.path.join(ROOT, '.venv')
 STAMP = os.path.join(VENV, 'plumbline-setup.json')
@@ -63,7 +59,7 @@ PURPOSES = ('health', 'acceptance', 'test')
 
 
 class Tool(NamedTuple):
-    '''One thing that Plumbline uses of a machine: an entry of ``data/tools.json``.'''
+    '''One thing that Plumbline uses of a machine: an entry of ``tools.json``.'''
 
     name: str
     commands: list          # any one of them will do
@@ -90,7 +86,7 @@ class Finding(NamedTuple):
 
 #: What config/localhost.py and the checks use.  Nobody else's list has to agree with this one: a
 #: tool that is there is used, whatever that file thinks of it.
-with open(os.path.join(HERE, 'data', 'tools.json'), encoding='utf-8') as tools:
+with open(os.path.join(HERE, 'tools.json'), encoding='utf-8') as tools:
     TOOLS = [Tool(**entry) for entry in json.load(tools)]
 PYTHON, COMPILER, LLVM, CMAKE = (next(tool for tool in TOOLS if tool.name == name)
                                  for name in ('Python', 'C compiler', 'LLVM', 'cmake'))
