@@ -2,11 +2,12 @@
 
 import shutil
 
+from reframe.utility.cpuinfo import cpuinfo
+
 import plumbline.machine
 from plumbline import settings, toolchains
 from plumbline.errors import in_one_line
 from plumbline.mpi import environments
-from reframe.utility.cpuinfo import cpuinfo
 
 with in_one_line():
     machine_file = plumbline.machine.local_file(settings.ROOT / 'config/machines/localhost.yaml')

@@ -17,12 +17,10 @@ if 'PYTEST_XDIST_WORKER' in os.environ:
     if _each > 1:
         os.sched_setaffinity(0, _cpus[_first:_first + _each])
 
-import rfm  # noqa: E402
-from mpi_native import MPIS, MpiBuild  # noqa: E402
-from native import KERNELS, Build  # noqa: E402
-
-from plumbline import toolchains  # noqa: E402
-
+import rfm
+from mpi_native import MPIS, MpiBuild
+from native import KERNELS, Build
+from plumbline import toolchains
 
 # --- several processes of tests beside each other -----------------------------------------------------------------
 

@@ -5,9 +5,9 @@ import subprocess
 import tempfile
 
 import pytest
+
 import rfm
 from native import SOURCE, Outcome, configure, environment, make, needs
-
 from plumbline.mpi import environments
 from plumbline.mpi.families import families
 

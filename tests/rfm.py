@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars
+from reframe.utility.cpuinfo import cpuinfo
 
 from plumbline import archive, topology
-from reframe.utility.cpuinfo import cpuinfo
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 GUARDS = Path(__file__).with_name('guards')

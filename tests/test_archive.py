@@ -10,9 +10,9 @@ import sys
 
 import polars as pl
 import pytest
-from made_report import MACHINE, case, metric, result, write_report
 from typer.testing import CliRunner
 
+from made_report import MACHINE, case, metric, result, write_report
 from plumbline import archive
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
@@ -315,7 +315,7 @@ def test_time_of_a_fixture_is_that_of_its_job(tmp_path):
 # --- the jobs of a pipeline ---------------------------------------------------------------------------------------------
 
 def test_reports_of_a_pipelines_jobs_end_in_one_verdict(tmp_path):
-    """Each job of ``reframe --ci-generate`` leaves a report of its own test, and repeats what it restored of its dependencies."""
+    '''Each job of ``reframe --ci-generate`` leaves a report of its own test, and repeats what it restored of its dependencies.'''
     built = case('programs', fixture=True, job_completion_time_unix=10.0)
     good = case('good', result(metric('bandwidth.a')))
     bad = case('bad', result(metric('bandwidth.b', verdict='FAIL', reason='too slow')), result='fail', fail_phase='performance',

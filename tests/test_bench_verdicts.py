@@ -12,8 +12,8 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-import sample_session as sample
 
+import sample_session as sample
 from plumbline.bench import verdicts
 from plumbline.bench.verdicts import faults, session, table
 from plumbline.bench.verdicts.faults import FAULTS, Launch, NotHere

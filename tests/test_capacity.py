@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 import rfm
 from native import CPUS, two_cpus
-from plumbline import capacity as caches
-from plumbline import topology
+from plumbline import capacity as caches, topology
 from plumbline.errors import PlumblineError
 from plumbline.model import capacity as model
 from plumbline.report import table

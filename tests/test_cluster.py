@@ -8,14 +8,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-import cluster as slurm
 import pytest
-import rfm
-from virtual import cluster_in, needs_cluster
-from waiting import until
 
+import cluster as slurm
+import rfm
 from plumbline import archive_rows
 from plumbline.errors import PlumblineError
+from virtual import cluster_in, needs_cluster
+from waiting import until
 
 CLUSTER = Path(__file__).with_name('cluster')
 FOUR = ['n1', 'n2', 'n3', 'n4']
@@ -121,7 +121,7 @@ def test_in_the_foreground_it_ends_with_its_jobs_however_it_is_ended(number, tmp
     assert str(folder) not in Path('/proc/mounts').read_text()
     if number != signal.SIGKILL:        # which leaves nobody to remove the empty cgroup
         assert rest.splitlines()[-1] == 'the cluster has ended' and process.returncode == 0
-        assert not [path for path in Path('/sys/fs/cgroup').glob(f'**/plumbline-{process.pid}-*')]
+        assert not list(Path('/sys/fs/cgroup').glob(f'**/plumbline-{process.pid}-*'))
 
 
 def test_without_a_folder_no_file_is_left():

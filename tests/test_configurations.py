@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import rfm
 
+import rfm
 from plumbline import settings
 
 CHECKS = rfm.REPOSITORY / 'checks'

@@ -1,5 +1,6 @@
 '''The matrix of core-to-core latency and the cores' clocks: the program, and what is made of its numbers.'''
 
+import contextlib
 import ctypes
 import itertools
 import os
@@ -10,9 +11,9 @@ import time
 
 import numpy as np
 import pytest
+
 import rfm
 from native import CPUS, SOURCE, Build, environment, output_of, two_cpus
-
 from plumbline import evaluation, metrics, records, topology
 from plumbline.analysis import cores, levels
 from plumbline.errors import PlumblineError
@@ -44,7 +45,7 @@ def test_pairs_and_clocks_are_measured(request, flavour):
     assert handover['bytes'] == 2 * 31 * 64
     assert rows_of(handover, 'handover').shape == (10, 1) and rows_of(alone, 'alone').shape == (10, 3)
     known = [values[np.isfinite(values)] for values in (rows_of(handover, 'handover'), rows_of(alone, 'alone')[:, 2])]
-    assert all((1 < values).all() and (values < 1e5).all() for values in known)
+    assert all((values > 1).all() and (values < 1e5).all() for values in known)
     assert set(map(tuple, rows_of(alone, 'alone')[:, :2])) == {(0, 1)}
     for key, least, most in (('clock_one', 50, 1e4), ('clock_all', 50, 1e4), ('additions_one', 0.1, 20), ('additions_all', 0.1, 20)):
         assert rows_of(clock, key).shape == (10, 2)
@@ -58,10 +59,8 @@ def test_threads_that_come_to_share_a_cpu_are_not_known_and_hang_nobody(programs
     machine = running.stdout.readline()     # the team is there
     while running.poll() is None:
         for thread in os.listdir(f'/proc/{running.pid}/task') if os.path.exists(f'/proc/{running.pid}/task') else ():
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.sched_setaffinity(int(thread), CPUS[:1])
-            except ProcessLookupError:
-                pass
         time.sleep(0.02)
     found, = records.parse(machine + running.stdout.read()).measurements
     assert running.returncode == 0 and found['valid']

@@ -1,6 +1,7 @@
 '''Every message of every MPI program is verified: one that does not arrive, or arrives with a wrong byte, makes the result invalid.'''
 
 import pytest
+
 from mpi_native import MPIS, any_mpi, variables
 from native import SOURCE, output_of
 

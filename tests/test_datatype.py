@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
+
 import rfm
 from made_report import measurement
 from mpi_native import MPIS, MpiBuild, any_mpi, copied, every_mpi, listed, mpirun, run_check
 from native import CPUS, output_of, two_cpus
-
-from plumbline.bench import datatype as bench
-from plumbline.bench import mpi as bench_mpi
+from plumbline.bench import datatype as bench, mpi as bench_mpi
 from plumbline.errors import PlumblineError
 from plumbline.mpi import memory_logp
 from plumbline.mpi.families import families
@@ -182,7 +181,7 @@ def test_bad_input_is_refused(mpi_programs, ranks, options, parts):
 
 def made(variant, microseconds, passes=4, **changed):
     '''A record whose messages, or copies, take so long.'''
-    local = variant == 'copy' or '_' in variant and variant != 'mpi_pack'
+    local = variant == 'copy' or ('_' in variant and variant != 'mpi_pack')
     each = passes * (1 if local else 2) * 1e-6
     return measurement(kernel='datatype', variant=variant, ranks=2, size=changed.pop('size', 1000), passes=passes,
                        seconds=[each * value for value in microseconds], bytes=8e6 * passes * (1 if local else 2),

@@ -8,17 +8,16 @@ import shutil
 from pathlib import Path
 
 import pytest
+from reframe.core.config import load_config
+
 import rfm
 from native import CPUS
-from virtual import cluster_in
-
 from plumbline import detect, topology_file
 from plumbline.detect import commands, file_systems, mpis, slurm
 from plumbline.detect.site import duration
 from plumbline.errors import PlumblineError
 from plumbline.mpi import environments
-from reframe.core.config import load_config
-
+from virtual import cluster_in
 
 RECORDED = Path(__file__).with_name('data') / 'detect'
 CHECKS = rfm.REPOSITORY / 'checks'

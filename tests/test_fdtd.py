@@ -7,9 +7,9 @@ import shutil
 
 import numpy as np
 import pytest
+
 import rfm
 from native import CPUS, SOURCE, Build, environment, needs, output_of, x86_only
-
 from plumbline import bench, codegen
 from plumbline.report import drawing, figures
 

@@ -1,5 +1,6 @@
 '''File I/O: right files and arrays, nothing left behind, clear errors, and the checks that use it.'''
 
+import contextlib
 import functools
 import itertools
 import os
@@ -14,13 +15,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 import rfm
 from native import SOURCE, Build, environment, needs, output_of
-from waiting import until
-
 from plumbline import file_systems
 from plumbline.errors import PlumblineError
 from plumbline.report import figures
+from waiting import until
 
 QUICK = ['--samples', 10, '--passes', 1]
 GRANULARITIES, FORMS = ('element', 'row', 'whole'), ('formatted', 'sequential', 'stream')
@@ -222,10 +223,8 @@ def files_of(process, folder):
     '''Paths of the files of a folder that a process holds open, as /proc names them.'''
     found = []
     for entry in os.scandir(f'/proc/{process.pid}/fd'):
-        try:
+        with contextlib.suppress(OSError):      # closed in the meantime
             found.append(os.readlink(entry.path))
-        except OSError:
-            pass    # closed in the meantime
     return [path for path in found if path.startswith(str(folder.resolve()))]
 
 

@@ -5,9 +5,9 @@ import functools
 
 import numpy as np
 import pytest
+
 import rfm
 from native import CPUS, SOURCE, needs, output_of, two_cpus, x86_only
-
 from plumbline import codegen, machine
 
 QUICK = ['--samples', 10, '--passes', 1]

@@ -7,9 +7,9 @@ import pathlib
 
 import numpy as np
 import pytest
+
 import rfm
 from native import CPUS, SOURCE, needs, output_of, x86_only
-
 from plumbline import spatter
 from plumbline.errors import PlumblineError
 from plumbline.report import figures
@@ -201,7 +201,7 @@ def index_set(indices, n, span, run=8, window=512, seed=1):
 @pytest.mark.parametrize('n, span', [(1, 1), (1000, 1), (1000, 7), (4096, 8)])
 def test_index_sets(indices, n, span):
     found = index_set(indices, n, span)
-    assert len(set(found)) == n and 0 <= found.min() and found.max() < n * span
+    assert len(set(found)) == n and found.min() >= 0 and found.max() < n * span
     if indices == 'random' and n > 1:
         # A random order: steps forward and backward alike, no neighbours but by chance
         steps = np.diff(found)
@@ -263,7 +263,7 @@ def test_traffic_of_patterns_by_hand(programs, tmp_path):
         'gather count=20000 wrap=20000 delta=8 pattern=0,1,2,3\n')
     found = programs.measured('gather_patterns', '--pattern', tmp_path / 'p', '--config', '1,2,3,4,5,6', *QUICK)
     dense = found.measurements[-1]
-    moved = 16 * 80000 if 8 * 80000 > 64 * lines_below(found, dense) else 0
+    moved = 16 * 80000 if 64 * lines_below(found, dense) < 8 * 80000 else 0
     assert [(r['bytes'], r['traffic']) for r in found.measurements] == [
         (8 * 40000, 64 * 40000), (8 * 40000, 128 * 40000), (16 * 50000, 12500 * 192), (8 * 200002, 64 * 12501),
         (8 * 18, 18 * (8 + 8 + 8)), (8 * 80000, 64 * 20000 + moved)]

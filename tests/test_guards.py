@@ -4,14 +4,16 @@ The native programs are canned (``guards/program.py``): they print what a story 
 ReFrame's pipeline, the base plugin, the settings, the archive and the report are real.
 '''
 
+import itertools
 import re
 import resource
 import shlex
 import shutil
 
 import pytest
-import rfm
 import yaml
+
+import rfm
 
 SERIAL = '--exec-policy=serial'
 
@@ -342,7 +344,7 @@ def intervals(path):
 
 def overlaps(path):
     work = intervals(path)
-    return [(a[2], b[2]) for a, b in zip(work, work[1:]) if b[0] < a[1]]
+    return [(a[2], b[2]) for a, b in itertools.pairwise(work) if b[0] < a[1]]
 
 
 def test_local_jobs_and_builds_do_not_overlap(place, tmp_path):

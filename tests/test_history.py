@@ -3,10 +3,10 @@
 import numpy as np
 import polars as pl
 import pytest
-from made_report import MACHINE, case, metric, result, write_report
 from scipy.signal import lfilter
 from typer.testing import CliRunner
 
+from made_report import MACHINE, case, metric, result, write_report
 from plumbline import archive
 from plumbline.analysis import history
 from plumbline.cli import app

@@ -5,14 +5,14 @@ import pathlib
 import shutil
 import types
 
-import made_report
 import numpy as np
 import pytest
+from reframe.core.exceptions import EnvironError
+
+import made_report
 import rfm
 from mpi_native import MPIS
 from native import CPUS, needs, output_of
-from reframe.core.exceptions import EnvironError
-
 from plumbline import imb
 from plumbline.errors import PlumblineError
 from plumbline.imb import find, subjects
@@ -58,8 +58,7 @@ def values(output, benchmark, processes, mode=None, groups=1):
 def test_every_kind_of_table_of_mpi1():
     found = read('impi_mpi1')
     assert (found.program, found.version, len(found.tables), len(found.rows)) == ('IMB-MPI1', '2021.11', 14, 38)
-    assert found.command == ('IMB-MPI1 -msglog 3:4 -iter 20 PingPong PingPing Sendrecv Exchange Allreduce Bcast Alltoall '
-                             'Barrier').split()
+    assert found.command == ['IMB-MPI1', '-msglog', '3:4', '-iter', '20', 'PingPong', 'PingPing', 'Sendrecv', 'Exchange', 'Allreduce', 'Bcast', 'Alltoall', 'Barrier']
     assert found.benchmarks == found.command[5:]
     assert values(found, 'PingPong', 2) == [(0, 20, 3.34, 0.0), (8, 20, 2.26, 3.54), (16, 20, 2.86, 5.60)]
     assert values(found, 'Exchange', 4)[2] == (16, 20, 9.41, 11.08, 10.19, 5.77)

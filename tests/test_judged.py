@@ -6,12 +6,12 @@ import shutil
 
 import numpy as np
 import pytest
+
 import rfm
 from native import CPUS, needs, two_cpus
-from virtual import cluster_in
-
 from plumbline import judged
 from plumbline.errors import PlumblineError
+from virtual import cluster_in
 
 TUTORIALS = rfm.REPOSITORY / 'docs/tutorials'
 STREAM = TUTORIALS / 'stream/site_stream.py'

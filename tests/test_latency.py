@@ -7,9 +7,9 @@ import sys
 
 import numpy as np
 import pytest
+
 import rfm
 from native import SOURCE, output_of, two_cpus
-
 from plumbline import tlb
 from plumbline.errors import PlumblineError
 from plumbline.report.figures import latency as figures
@@ -250,7 +250,7 @@ def test_page_sizes_of_this_node(tmp_path):
 
 # --- the checks --------------------------------------------------------------------------------------
 
-USER = """import reframe as rfm
+USER = '''import reframe as rfm
 from plumbline.probe import tlb_probe
 from reframe.core.builtins import fixture, sanity_function
 
@@ -266,7 +266,7 @@ class user(rfm.RunOnlyRegressionTest):
     @sanity_function
     def has_it(self):
         return self.probe.found['page'] == self.probe.base and set(self.probe.found['levels']) == {'L1', 'L2'}
-"""
+'''
 
 
 def small():

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from native import SOURCE, configure, environment, make, needs, output_of
 
+from native import SOURCE, configure, environment, make, needs, output_of
 from plumbline.mpi import environments
 
 HERE = Path(__file__).parent / 'interpose/latency'

@@ -5,9 +5,9 @@ import pathlib
 import shutil
 import subprocess
 
-import native
 import pytest
 
+import native
 from plumbline import topology
 from plumbline.errors import PlumblineError
 from plumbline.likwid import bench, perfctr, pin
@@ -216,7 +216,7 @@ def test_script_is_posix_and_calls_what_was_planned(tmp_path):
                     'while [ $# -gt 1 ]; do case $1 in -t) k=$2;; -i) n=$2;; esac; shift; done\n'
                     'echo "$k $n" >> "$CALLS"\n'
                     'awk -v n=$n \'BEGIN { printf "Time:\\t\\t\\t%e sec\\nMByte/s:\\t\\t%.2f\\n", '
-                    'n * 1e-4, 16384 / 1e-4 / 1e6 }\'\n')
+                    "n * 1e-4, 16384 / 1e-4 / 1e6 }'\n")
     fake.chmod(0o755)
     commands = bench.bench_commands({'L1': 2**14}, [min(os.sched_getaffinity(0))], 'sse')
     for command in commands:

@@ -3,8 +3,8 @@
 import math
 
 import pytest
-from made_report import measurement
 
+from made_report import measurement
 from plumbline import limits
 from plumbline.errors import PlumblineError
 

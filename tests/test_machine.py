@@ -17,8 +17,7 @@ SERVER = {
 
 
 def without(section, key, source_key='source', why='nobody knows'):
-    changed = SERVER | {section: SERVER[section] | {key: None, source_key: why}}
-    return changed
+    return SERVER | {section: SERVER[section] | {key: None, source_key: why}}
 
 
 def slot(locator, bank='Not Specified', size='32 GB', speed='4800 MT/s'):
@@ -250,7 +249,7 @@ def test_microarchitectures_are_archspecs():
         assert name in archspec.cpu.TARGETS
         assert {'fma'} <= set(values) <= {'load', 'store', 'source', 'L2', 'fma'}
         assert set(values['fma']) == {'units', 'bits', 'source'}
-        assert not {'load', 'store', 'source'} & set(values) or values['source'] and values['load'] >= values['store'] > 0
+        assert not {'load', 'store', 'source'} & set(values) or (values['source'] and values['load'] >= values['store'] > 0)
         assert 'L2' not in values or set(values['L2']) == {'bytes_per_cycle', 'source'}
 
 

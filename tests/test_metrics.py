@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from made_report import measurement
 
+from made_report import measurement
 from plumbline import check, evaluation, metrics, verdict
 from plumbline.errors import PlumblineError
 from plumbline.model import states

@@ -9,13 +9,13 @@ import subprocess
 
 import numpy as np
 import pytest
+
 import rfm
 from native import CPUS, SOURCE, needs, output_of, x86_only
-from waiting import until
-
 from plumbline import statistics
 from plumbline.likwid import features
 from plumbline.report import figures
+from waiting import until
 
 THREADS = f'1,{min(3, len(CPUS))}' if len(CPUS) > 1 else '1'
 QUICK = ['--samples', 10, '--passes', 1]

@@ -6,10 +6,10 @@ import signal
 import time
 
 import pytest
+
 import rfm
 from mpi_native import MPIS, every_mpi, mpirun, needs_mpi, variables
 from native import CPUS, two_cpus
-
 from plumbline import records
 from plumbline.errors import PlumblineError
 from plumbline.mpi import environments, families, loopback
@@ -290,3 +290,17 @@ def test_ranks_that_share_a_cache_have_a_part_of_it_each(mpi, mpi_programs):
             expected |= {fits: inside, fits + 1: outside}
     found = build.measured(2, 'pingpong', '--size', ','.join(map(str, expected)), '--samples', 10, '--passes', 1, cpus=pair, **alone)
     assert {record['size']: record['level'] for record in found.measurements} == expected
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root is refused')
+def test_an_mpi_that_refuses_root_is_left_out_unless_the_site_says_that_it_may(tmp_path):
+    needs_mpi('openmpi')
+    text = (rfm.REPOSITORY / 'config/localhost.py').read_text()
+    assert text.count(', as_root=True') == 1
+    config = tmp_path / 'site.py'
+    for said, (reason, found) in {text: ('', 2), text.replace(', as_root=True', ''): (
+            'the launcher of Open MPI does not run as root: run ReFrame as an ordinary user, or let the site file say in gnu-openmpi that it may', 1)}.items():
+        config.write_text(said)
+        done = rfm.Workplace(tmp_path / f'place{found}', config=config).reframe(
+            '-n', 'pingpong%transport=shm', '-p', 'gnu-openmpi', '--dry-run', checks=rfm.REPOSITORY / 'checks/mpi')
+        assert done.code == 0 and reason in done.out and f'Ran {found}/2 test case' in done.out

@@ -1,6 +1,7 @@
 '''Verification itself: every mutant of a kernel is found, and nobody else is blamed for it.'''
 
 import pytest
+
 from mutants import Mutated
 from mutants.catalogue import MUTANTS, PASSES_LEFT_OUT
 from native import KERNELS

@@ -14,8 +14,8 @@ import time
 
 import numpy as np
 import pytest
-from native import CPUS, KERNELS, SOURCE, Build, environment, needs, output_of, team_of, two_cpus, x86_only
 
+from native import CPUS, KERNELS, SOURCE, Build, environment, needs, output_of, team_of, two_cpus, x86_only
 from plumbline import records, topology
 from plumbline.errors import PlumblineError
 

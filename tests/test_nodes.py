@@ -8,17 +8,17 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
 import rfm
 from mpi_native import MPIS, any_mpi, needs_mpi
 from native import CPUS, two_cpus
-from virtual import cluster_in
-
 from plumbline.errors import PlumblineError
 from plumbline.mpi import placement
 from plumbline.mpi.check import MpiJob
 from plumbline.mpi.families import families
 from plumbline.mpi.nodes import nodes_of
 from plumbline.report import figures
+from virtual import cluster_in
 
 CHECKS = rfm.REPOSITORY / 'checks/mpi'
 SITE = Path(__file__).with_name('cluster') / 'mpi_site.py'
@@ -117,7 +117,7 @@ def assert_all_but_the_last(case):
     assert f'not among the nodes, because they are down or kept back: {NODES[-1]}' in result['notes']
     measured = [f'{kind}.{what}' for kind in ('latency', 'bandwidth') for what in ('pairs', 'worst_pair')]
     assert [metric['name'] for metric in result['metrics']] == measured
-    assert ['of_median.latency', 'of_median.bandwidth'] == [skipped['metric'] for skipped in result['skipped']]
+    assert [skipped['metric'] for skipped in result['skipped']] == ['of_median.latency', 'of_median.bandwidth']
     assert f'{len(NODES) - 1} nodes cannot be ranked by their pairs: 4 at least' in result['skipped'][0]['reason']
 
 
@@ -141,11 +141,11 @@ def test_busy_nodes_are_not_waited_for(place):
 def test_ranks_that_are_both_on_one_of_two_nodes_fail_the_check(place):
     needs_mpi('openmpi')
     check = place.folder / 'wrong.py'
-    check.write_text((CHECKS / 'pingpong_nodes.py').read_text() + """
+    check.write_text((CHECKS / 'pingpong_nodes.py').read_text() + '''
 
 from plumbline.mpi import families
 families.families()['openmpi'].unbound.options[:] = ['--map-by', 'ppr:2:node:OVERSUBSCRIBE', '--bind-to', 'none']
-""")
+''')
     case, = run(place, 'pingpong_nodes%transport=tcp', '-S', 'pingpong_nodes.largest=1', partition='spread', environ='gnu-openmpi$',
                 checks=check)
     assert (case['result'], case['fail_phase']) == ('fail', 'sanity')

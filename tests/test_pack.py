@@ -6,9 +6,9 @@ import shutil
 import subprocess
 
 import pytest
+
 from mpi_native import MPIS, every_mpi, mpirun, needs_mpi, variables
 from native import SOURCE, configure, make, needs, output_of
-
 from plumbline.mpi.families import families
 
 HERE = pathlib.Path(__file__).parent / 'interpose/pack'
@@ -135,8 +135,7 @@ def test_a_wrong_element_is_found(tmp_path):
 
 # --- every call ---------------------------------------------------------------------------------------------------
 
-CALLS = ('sends isends persistent receives short too_long sendrecv several many startall free_requests cancel '
-         'free_types threads').split()
+CALLS = ['sends', 'isends', 'persistent', 'receives', 'short', 'too_long', 'sendrecv', 'several', 'many', 'startall', 'free_requests', 'cancel', 'free_types', 'threads']
 
 
 @every_mpi

@@ -9,9 +9,9 @@ import xml.etree.ElementTree as tree
 
 import numpy as np
 import pytest
+
 from mpi_native import MpiBuild, any_mpi, copied, every_mpi
 from native import SOURCE, needs, output_of
-
 from plumbline import schemas
 from plumbline.errors import PlumblineError
 from plumbline.mpi import pairs as model

@@ -1,8 +1,8 @@
 '''The parts of a kernel's time, by the real programs: which traffic it has, the streams of it, its work in the core.'''
 
 import pytest
-from native import two_cpus
 
+from native import two_cpus
 from plumbline import limits
 
 #: Larger than any cache of a core, far smaller than the last one of a server.

@@ -8,8 +8,8 @@ import sys
 
 import numpy as np
 import pytest
-from native import CPUS, needs
 
+from native import CPUS, needs
 from plumbline import bench, spatter
 from plumbline.bench import peers
 from plumbline.bench.common import Figure, Machine

@@ -4,8 +4,8 @@ import shutil
 
 import polars as pl
 import pytest
-import rfm
 
+import rfm
 from plumbline import archive
 from plumbline.model import registry
 
@@ -135,7 +135,7 @@ def test_a_name_from_a_log_is_no_path(tmp_path, system):
     place = rfm.Workplace(tmp_path / 'place')
     done = place.plumbline('import', tmp_path / 'logs')
     if system:
-        assert done.code == 2 and f"{system!r} is no name of a system" in done.out
+        assert done.code == 2 and f'{system!r} is no name of a system' in done.out
     else:
         assert 'theirs: 1 sessions' in done.out     # the folder has its name
     assert {path.name for path in tmp_path.rglob('system=*')} <= {'system=theirs'}

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+
 import rfm
 from mpi_native import every_mpi
 from native import two_cpus
-
 from plumbline.mpi import pingpong as model
 from plumbline.report import figures
 

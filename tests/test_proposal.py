@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 import yaml
-from made_report import MACHINE, PORTABLE, case, measurement, metric, result, write_report
 from scipy import stats
 from typer.testing import CliRunner
 
+from made_report import MACHINE, PORTABLE, case, measurement, metric, result, write_report
 from plumbline import archive, references
 from plumbline.cli import app
 from plumbline.errors import PlumblineError

@@ -8,14 +8,14 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
+
 import rfm
 from native import CPUS
-from virtual import cluster_in
-
 from plumbline import lost_time, records, statistics
 from plumbline.errors import PlumblineError
 from plumbline.report import outliers as text, sweep_page
 from plumbline.sweep import outliers, places, ranking, results, state
+from virtual import cluster_in
 
 SWEPT = rfm.GUARDS / 'swept.py'
 
@@ -310,7 +310,7 @@ def test_programs_tell_what_time_they_lost(programs):
         finally:
             neighbour.kill()
     lost, = records.parse(done.text).lost
-    assert lost['threads'] == 1 and 0.5 < lost['elapsed'] and 0.1 * lost['elapsed'] < lost['waited'] < lost['elapsed']
+    assert lost['threads'] == 1 and lost['elapsed'] > 0.5 and 0.1 * lost['elapsed'] < lost['waited'] < lost['elapsed']
     assert lost_time.time_given([lost]) < 0.9
     assert any(note.startswith('other processes took') for note in lost_time.notes([lost], None))
 
@@ -356,7 +356,7 @@ def test_the_page_opens_offline_and_escapes(tmp_path):
     found = findings(among(table(numbered(100, 100, 60, 100)), noise=0.001), n5=down)
     page = sweep_page.write(found, tmp_path).read_text()
     assert "default-src 'none'" in page and '<b>fan' not in page and '<cause>' not in page
-    assert "scontrol update nodename=n3 state=drain &#39;reason=plumbline made: flops -40 % against peers&#39;" in page
+    assert 'scontrol update nodename=n3 state=drain &#39;reason=plumbline made: flops -40 % against peers&#39;' in page
     for data in re.findall(r'<script type="application/json">(.*?)</script>', page, re.S):
         json.loads(data)
     assert text.headline(found) == 'sweep made: 4 of 5 nodes measured, 4 ranked by 13 metrics: 1 outlier'

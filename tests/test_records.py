@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from made_report import MACHINE, measurement
 
+from made_report import MACHINE, measurement
 from plumbline import records
 from plumbline.errors import PlumblineError
 

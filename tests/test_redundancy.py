@@ -8,10 +8,10 @@ import shutil
 
 import numpy as np
 import pytest
-import rfm
-from native import CPUS, SOURCE, Build, output_of, x86_only
 from scipy import integrate
 
+import rfm
+from native import CPUS, SOURCE, Build, output_of, x86_only
 from plumbline.report.figures import redundancy as figures
 
 QUICK = ['--samples', 10, '--passes', 1]

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from made_report import PORTABLE
 
+from made_report import PORTABLE
 from plumbline import references
 from plumbline.errors import PlumblineError
 
@@ -206,7 +206,7 @@ def test_check(tmp_path):
     with pytest.raises(PlumblineError, match='Triad/made:cpu/gnu/memory/bandwidth.plain 25000 '
                                              'MB/s is above the hardware limit of memory, 24999'):
         references.check(path, {'memory': 24999.0})
-    for old, new, complaint in (('0.9,', '2.3,', 'is above 2.2, the most'), ('0.2, \'1\'', '0.2, us', 'is in us: of_limit is in 1'),
+    for old, new, complaint in (('0.9,', '2.3,', 'is above 2.2, the most'), ("0.2, '1'", '0.2, us', 'is in us: of_limit is in 1'),
                                ('of_limit', 'of_limits', 'of a metric that is not in the registry')):
         with pytest.raises(PlumblineError, match=complaint):
             references.check(written(tmp_path, SITE.replace(old, new)))

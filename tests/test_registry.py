@@ -3,8 +3,8 @@
 import re
 
 import pytest
-import rfm
 
+import rfm
 from plumbline import schemas
 from plumbline.errors import PlumblineError
 from plumbline.metrics import Metric

@@ -8,19 +8,18 @@ from html.parser import HTMLParser
 import numpy as np
 import polars as pl
 import pytest
-import sample_session as sample
 from rich.console import Console
 
+import sample_session as sample
 from plumbline import archive, report
 from plumbline.errors import PlumblineError
-from plumbline.report import drawing, figures, lines, quantity, readings, state, subsystems
-from plumbline.report import page as pages
+from plumbline.report import drawing, figures, lines, page as pages, quantity, readings, state, subsystems
 
 PROBE = "<script>alert('x')</script>"
 
 
 def terminal(rows, width, **options):
-    """What the terminal shows, as lines."""
+    '''What the terminal shows, as lines.'''
     console = Console(record=True, width=width, file=io.StringIO(), **options)
     report.render(rows, console)
     return console.export_text(clear=False).splitlines()
@@ -29,7 +28,7 @@ def terminal(rows, width, **options):
 class Page(HTMLParser):
     """The page's elements; an element that is not closed in order is an error."""
 
-    VOID = {"meta", "br", "link", "img"}
+    VOID = {'meta', 'br', 'link', 'img'}
 
     def __init__(self, text):
         super().__init__()
@@ -43,46 +42,46 @@ class Page(HTMLParser):
         self.elements.append((tag, attributes))
         if tag not in self.VOID:
             self.open.append(tag)
-        if tag == "tbody" and "data-verdict" in attributes:
-            self.rows.append((attributes["data-verdict"], []))
-        if tag == "script":
-            self.scripts.append((attributes.get("type"), []))
+        if tag == 'tbody' and 'data-verdict' in attributes:
+            self.rows.append((attributes['data-verdict'], []))
+        if tag == 'script':
+            self.scripts.append((attributes.get('type'), []))
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        if "script" in self.open:
+        if 'script' in self.open:
             self.scripts[-1][1].append(data)
-        elif "style" not in self.open:
+        elif 'style' not in self.open:
             self.text.append(data)
-            if "tbody" in self.open and self.rows:
+            if 'tbody' in self.open and self.rows:
                 self.rows[-1][1].append(data)
 
     def embedded(self):
         """Plotly's JSON of each figure."""
-        return [json.loads("".join(parts)) for kind, parts in self.scripts if kind == "application/json"]
+        return [json.loads(''.join(parts)) for kind, parts in self.scripts if kind == 'application/json']
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope='module')
 def session():
     return sample.sample_session()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope='module')
 def html(session, tmp_path_factory):
-    path = report.write(session, tmp_path_factory.mktemp("report"))
-    assert path.name == "index.html"
-    return path.read_text(encoding="utf-8")
+    path = report.write(session, tmp_path_factory.mktemp('report'))
+    assert path.name == 'index.html'
+    return path.read_text(encoding='utf-8')
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope='module')
 def page(html):
     return Page(html)
 
 
 def page_of(rows, folder):
-    return Page(report.write(rows, folder).read_text(encoding="utf-8"))
+    return Page(report.write(rows, folder).read_text(encoding='utf-8'))
 
 
 # --- lines -----------------------------------------------------------------------------------------------------
@@ -91,23 +90,23 @@ def page_of(rows, folder):
 def test_lines_that_need_attention_come_first(session):
     order = [line.verdict for line in report.verdict_lines(session)]
     assert order == sorted(order, key=lines.VERDICTS.index)
-    assert set(order) == set(lines.VERDICTS) - {"KNOWN ISSUE"}
+    assert set(order) == set(lines.VERDICTS) - {'KNOWN ISSUE'}
 
 
 @pytest.mark.parametrize(
-    "cases, status",
+    'cases, status',
     [
-        ([sample.case("a", [sample.metric("of_limit", 0.9)])], 0),
-        ([sample.case("a", [sample.metric("of_limit", 0.9, reference=None)])], 0),
-        ([sample.case("a", [sample.metric("of_limit", 0.9, verdict="KNOWN ISSUE")])], 0),
-        ([sample.case("a", [sample.metric("of_limit", 0.9)]), sample.broken()], 1),
+        ([sample.case('a', [sample.metric('of_limit', 0.9)])], 0),
+        ([sample.case('a', [sample.metric('of_limit', 0.9, reference=None)])], 0),
+        ([sample.case('a', [sample.metric('of_limit', 0.9, verdict='KNOWN ISSUE')])], 0),
+        ([sample.case('a', [sample.metric('of_limit', 0.9)]), sample.broken()], 1),
         ([sample.broken()], 1),
         ([sample.skipped(), sample.fixture()], 2),
         ([], 2),
-        ([sample.case("a", [sample.metric("of_limit.nt", 0.9, verdict="UNSTABLE"), sample.metric("of_limit", 0.9)])], 0),
-        ([sample.case("a", [sample.metric("of_limit", 0.9, verdict="UNSTABLE")]), sample.case("b", [sample.metric("of_limit", 0.9)])], 3),
+        ([sample.case('a', [sample.metric('of_limit.nt', 0.9, verdict='UNSTABLE'), sample.metric('of_limit', 0.9)])], 0),
+        ([sample.case('a', [sample.metric('of_limit', 0.9, verdict='UNSTABLE')]), sample.case('b', [sample.metric('of_limit', 0.9)])], 3),
     ],
-    ids=["pass", "no reference", "known issue", "one fail", "only fail", "nothing measured", "no rows", "partly unstable", "undecided"],
+    ids=['pass', 'no reference', 'known issue', 'one fail', 'only fail', 'nothing measured', 'no rows', 'partly unstable', 'undecided'],
 )
 def test_exit_status(cases, status):
     assert report.exit_status(sample.frame(*cases)) == status
@@ -115,36 +114,36 @@ def test_exit_status(cases, status):
 
 def test_only_the_last_run_counts():
     (line,) = report.verdict_lines(sample.frame(sample.retried()))
-    assert (line.verdict, line.value) == ("PASS", 0.95)
-    assert line.retried == "PASS at run 2 of 2; run 1: 0.710"
+    assert (line.verdict, line.value) == ('PASS', 0.95)
+    assert line.retried == 'PASS at run 2 of 2; run 1: 0.710'
 
 
 def test_a_run_that_failed_without_metrics_is_told():
     rows = sample.frame(
-        sample.case("a", result="fail", fail_phase="run", verdict="FAIL"),
-        sample.case("a", [sample.metric("of_limit", 0.9)], run=1),
+        sample.case('a', result='fail', fail_phase='run', verdict='FAIL'),
+        sample.case('a', [sample.metric('of_limit', 0.9)], run=1),
     )
     (line,) = report.verdict_lines(rows)
-    assert line.retried == "PASS at run 2 of 2; run 1: failed in run"
+    assert line.retried == 'PASS at run 2 of 2; run 1: failed in run'
 
 
 @pytest.mark.parametrize(
-    "phase, verdict, expected",
+    'phase, verdict, expected',
     [
-        ("cleanup", "PASS", ["FAIL", "PASS"]),
-        ("performance", "PASS", ["FAIL", "PASS"]),
-        ("performance", "UNSTABLE", ["UNSTABLE"]),
-        ("performance", "FAIL", ["FAIL"]),
+        ('cleanup', 'PASS', ['FAIL', 'PASS']),
+        ('performance', 'PASS', ['FAIL', 'PASS']),
+        ('performance', 'UNSTABLE', ['UNSTABLE']),
+        ('performance', 'FAIL', ['FAIL']),
     ],
 )
 def test_a_test_that_reframe_calls_failed_never_looks_passed(phase, verdict, expected):
     rows = sample.frame(
         sample.case(
-            "a",
-            [sample.metric("of_limit", 0.9, verdict=verdict)],
-            result="fail",
+            'a',
+            [sample.metric('of_limit', 0.9, verdict=verdict)],
+            result='fail',
             fail_phase=phase,
-            fail_reason="disk full",
+            fail_reason='disk full',
         )
     )
     assert [line.verdict for line in report.verdict_lines(rows)] == expected
@@ -152,75 +151,75 @@ def test_a_test_that_reframe_calls_failed_never_looks_passed(phase, verdict, exp
 
 def test_a_failed_build_is_a_fail():
     rows = sample.frame(
-        sample.case("build_programs", fixture=True, result="fail", fail_phase="compile", fail_reason="gcc: not found")
+        sample.case('build_programs', fixture=True, result='fail', fail_phase='compile', fail_reason='gcc: not found')
     )
     (line,) = report.verdict_lines(rows)
-    assert (line.verdict, line.reason) == ("FAIL", "compile: gcc: not found")
+    assert (line.verdict, line.reason) == ('FAIL', 'compile: gcc: not found')
 
 
 def test_bounds_are_absolute_in_the_unit_shown():
     rows = sample.frame(
         sample.case(
-            "a",
+            'a',
             [
-                sample.metric("bandwidth.nt", 28_000, "MB/s", reference=(30_000, -0.1, None)),
-                sample.metric("of_limit.nt", 0.9, reference=(1.0, -0.2, 0.1)),
+                sample.metric('bandwidth.nt', 28_000, 'MB/s', reference=(30_000, -0.1, None)),
+                sample.metric('of_limit.nt', 0.9, reference=(1.0, -0.2, 0.1)),
             ],
         )
     )
     shown = [line.shown_reference for line in report.verdict_lines(rows)]
-    assert shown == ["30.0 (>=27.0)", "1.00 (0.800..1.10)"]
+    assert shown == ['30.0 (>=27.0)', '1.00 (0.800..1.10)']
 
 
 def test_the_archive_s_row_for_a_failure_is_one_line():
     case = sample.case(
-        "a",
-        [sample.metric("of_limit", 0.9), {"verdict": "FAIL", "reason": "cleanup: disk full"}],
-        result="fail",
-        fail_phase="cleanup",
-        fail_reason="disk full",
+        'a',
+        [sample.metric('of_limit', 0.9), {'verdict': 'FAIL', 'reason': 'cleanup: disk full'}],
+        result='fail',
+        fail_phase='cleanup',
+        fail_reason='disk full',
     )
     assert [(line.verdict, line.metric, line.reason) for line in report.verdict_lines(sample.frame(case))] == [
-        ("FAIL", "", "cleanup: disk full"),
-        ("PASS", "of_limit", "0.9 is within its bounds"),
+        ('FAIL', '', 'cleanup: disk full'),
+        ('PASS', 'of_limit', '0.9 is within its bounds'),
     ]
 
 
 def test_lines_are_the_archive_s_final_rows(session):
-    final = archive.final_rows(session).filter(pl.col("verdict").is_not_null())
+    final = archive.final_rows(session).filter(pl.col('verdict').is_not_null())
     assert len(report.verdict_lines(session)) == len(final)
 
 
 def test_what_differs_is_in_the_label():
     rows = sample.frame(
         *(
-            sample.case("a", [sample.metric("of_limit", 0.9)], host=host, environ=environ)
-            for host in ("n1", "n2")
-            for environ in ("gnu", "llvm")
+            sample.case('a', [sample.metric('of_limit', 0.9)], host=host, environ=environ)
+            for host in ('n1', 'n2')
+            for environ in ('gnu', 'llvm')
         )
     )
-    assert {line.label for line in report.verdict_lines(rows)} == {"a gnu n1", "a gnu n2", "a llvm n1", "a llvm n2"}
+    assert {line.label for line in report.verdict_lines(rows)} == {'a gnu n1', 'a gnu n2', 'a llvm n1', 'a llvm n2'}
     cases = (
-        sample.case("gather", [sample.metric("of_limit", 0.9)], test=n, display_name=f"gather %threads={n} %indices=uniform")
-        for n in ("one", "all")
+        sample.case('gather', [sample.metric('of_limit', 0.9)], test=n, display_name=f'gather %threads={n} %indices=uniform')
+        for n in ('one', 'all')
     )
-    assert {line.label for line in report.verdict_lines(sample.frame(*cases))} == {"gather one uniform", "gather all uniform"}
+    assert {line.label for line in report.verdict_lines(sample.frame(*cases))} == {'gather one uniform', 'gather all uniform'}
 
 
 @pytest.mark.parametrize(
-    "value, unit, shown",
+    'value, unit, shown',
     [
-        (31_234, "MB/s", "31.2 GB/s"),
-        (999, "MB/s", "999 MB/s"),
-        (1.59e6, "MB/s", "1.59 TB/s"),
-        (0.93, "1", "0.930"),
-        (1500, "Mflop/s", "1.50 Gflop/s"),
-        (0.05, "us", "50.0 ns"),
-        (3093, "MHz", "3.09 GHz"),
-        (None, "MB/s", "-"),
-        (float("nan"), "s", "-"),
-        (0, "1", "0.000"),
-        (1, "TEPS", "1.00 TEPS"),
+        (31_234, 'MB/s', '31.2 GB/s'),
+        (999, 'MB/s', '999 MB/s'),
+        (1.59e6, 'MB/s', '1.59 TB/s'),
+        (0.93, '1', '0.930'),
+        (1500, 'Mflop/s', '1.50 Gflop/s'),
+        (0.05, 'us', '50.0 ns'),
+        (3093, 'MHz', '3.09 GHz'),
+        (None, 'MB/s', '-'),
+        (float('nan'), 's', '-'),
+        (0, '1', '0.000'),
+        (1, 'TEPS', '1.00 TEPS'),
     ],
 )
 def test_amounts(value, unit, shown):
@@ -230,34 +229,34 @@ def test_amounts(value, unit, shown):
 # --- terminal --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("width", [80, 140])
+@pytest.mark.parametrize('width', [80, 140])
 def test_the_first_five_lines_say_what_is_wrong(session, width):
-    first = "\n".join(terminal(session, width)[:5])
-    assert "24 PASS, 3 FAIL, 1 UNSTABLE, 17 NO REFERENCE, 10 not measured" in first
-    assert re.search(r"triad_memory all +bandwidth\.plain .*FAIL\n +\d+ is outside", first)
+    first = '\n'.join(terminal(session, width)[:5])
+    assert '24 PASS, 3 FAIL, 1 UNSTABLE, 17 NO REFERENCE, 10 not measured' in first
+    assert re.search(r'triad_memory all +bandwidth\.plain .*FAIL\n +\d+ is outside', first)
 
 
-@pytest.mark.parametrize("chance, said", [(0.0002, "once in 5,000"), (1e-9, "less than once in a million"), (0.0, "less than once in a million")])
+@pytest.mark.parametrize('chance, said', [(0.0002, 'once in 5,000'), (1e-9, 'less than once in a million'), (0.0, 'less than once in a million')])
 def test_odds(chance, said):
     assert quantity.odds(chance) == said
 
 
 def test_what_took_the_cpus_stands_above_what_is_slow():
-    quiet = {"record": "lost", "schema": 1, "threads": 2, "elapsed": 5.0, "throttled": 0, "waited": 0.02, "stolen": 0.0}
-    cases = [sample.case(name, [sample.metric("of_limit.nt", 0.9)], threads="all", detail={"lost": [quiet | {"waited": waited}]})
-             for name, waited in (("triad_memory", 4.0), ("limits", 0.02))]
+    quiet = {'record': 'lost', 'schema': 1, 'threads': 2, 'elapsed': 5.0, 'throttled': 0, 'waited': 0.02, 'stolen': 0.0}
+    cases = [sample.case(name, [sample.metric('of_limit.nt', 0.9)], threads='all', detail={'lost': [quiet | {'waited': waited}]})
+             for name, waited in (('triad_memory', 4.0), ('limits', 0.02))]
     said = terminal(sample.frame(*cases), 120)
-    text = " ".join(" ".join(said[2:5]).split())
-    assert text.startswith("The threads did not have the CPUs to themselves") and "other processes took 20 % of the time" in text
-    assert "the least had triad_memory all" in text and "60.0 % of its time" in text
-    assert "other processes took 20 %" in pages.page(sample.frame(*cases))
-    assert "CPUs to themselves" not in " ".join(terminal(sample.frame(cases[1]), 120))
+    text = ' '.join(' '.join(said[2:5]).split())
+    assert text.startswith('The threads did not have the CPUs to themselves') and 'other processes took 20 % of the time' in text
+    assert 'the least had triad_memory all' in text and '60.0 % of its time' in text
+    assert 'other processes took 20 %' in pages.page(sample.frame(*cases))
+    assert 'CPUs to themselves' not in ' '.join(terminal(sample.frame(cases[1]), 120))
 
 
-@pytest.mark.parametrize("width", [64, 80, 140])
+@pytest.mark.parametrize('width', [64, 80, 140])
 def test_no_line_is_wider_than_the_terminal(session, width):
     shown = terminal(session, width)
-    long = [line for line in shown if len(line) > width and not line.startswith("  reframe ")]
+    long = [line for line in shown if len(line) > width and not line.startswith('  reframe ')]
     assert not long
 
 
@@ -267,7 +266,7 @@ def test_every_metric_has_its_row(session):
         (row,) = (
             text
             for text in shown
-            if text.startswith(f"{line.label} ")
+            if text.startswith(f'{line.label} ')
             and f" {line.metric or '(no metric)'} " in text
             and text.endswith(line.verdict)
         )
@@ -276,71 +275,71 @@ def test_every_metric_has_its_row(session):
 
 def test_what_is_known_of_the_speed_is_said():
     def said(*metrics):
-        return subsystems.speed(subsystems.judge(report.verdict_lines(sample.frame(sample.case("a", list(metrics))))))
+        return subsystems.speed(subsystems.judge(report.verdict_lines(sample.frame(sample.case('a', list(metrics))))))
 
-    rate, share = sample.metric("bandwidth", 900.0, reference=None), sample.metric("of_limit", 0.9)
-    assert said(share) == ""
-    assert said(share, rate).startswith("speed of this machine: not judged, none of its 1 rates and times has a recorded reference")
-    known = sample.metric("bandwidth.nt", 900.0, reference_from="made.yaml")
-    assert said(rate, known).startswith("speed of this machine: not judged, only 1 of its 2 rates and times has a recorded reference")
-    assert said(known).startswith("speed of this machine: judged metric by metric, not as a whole")
+    rate, share = sample.metric('bandwidth', 900.0, reference=None), sample.metric('of_limit', 0.9)
+    assert said(share) == ''
+    assert said(share, rate).startswith('speed of this machine: not judged, none of its 1 rates and times has a recorded reference')
+    known = sample.metric('bandwidth.nt', 900.0, reference_from='made.yaml')
+    assert said(rate, known).startswith('speed of this machine: not judged, only 1 of its 2 rates and times has a recorded reference')
+    assert said(known).startswith('speed of this machine: judged metric by metric, not as a whole')
 
 
 def test_short_forms_at_80_columns(session):
-    shown = "\n".join(terminal(session, 80))
+    shown = '\n'.join(terminal(session, 80))
     assert (
-        "NO REF\n" in shown and "73.4..89.7" in shown and "limit" not in shown.splitlines()[2] and " bounds " in shown
+        'NO REF\n' in shown and '73.4..89.7' in shown and 'limit' not in shown.splitlines()[2] and ' bounds ' in shown
     )
-    assert "NO REFERENCE\n" in "\n".join(terminal(session, 140))
+    assert 'NO REFERENCE\n' in '\n'.join(terminal(session, 140))
 
 
 def test_no_reference_is_not_green(session):
-    console = Console(record=True, width=140, file=io.StringIO(), force_terminal=True, color_system="standard")
+    console = Console(record=True, width=140, file=io.StringIO(), force_terminal=True, color_system='standard')
     report.render(session, console)
     shown = console.export_text(styles=True).splitlines()
-    without = [line for line in shown if line.endswith("NO REFERENCE\x1b[0m")]
-    assert without and not any(re.search(r"\x1b\[(\d+;)*32m", line) for line in without)
-    assert any(re.search(r"\x1b\[32mPASS", line) for line in shown)
+    without = [line for line in shown if line.endswith('NO REFERENCE\x1b[0m')]
+    assert without and not any(re.search(r'\x1b\[(\d+;)*32m', line) for line in without)
+    assert any(re.search(r'\x1b\[32mPASS', line) for line in shown)
 
 
 def test_not_measured_is_listed_with_its_reason(session):
-    shown = " ".join(" ".join(terminal(session, 80)).split())
-    assert "pingpong - needs two nodes, the partition has one" in shown
-    assert "triad_curve one: counters; triad_curve all: counters - hardware counters are not readable" in shown
+    shown = ' '.join(' '.join(terminal(session, 80)).split())
+    assert 'pingpong - needs two nodes, the partition has one' in shown
+    assert 'triad_curve one: counters; triad_curve all: counters - hardware counters are not readable' in shown
 
 
 def test_what_nobody_can_judge_does_not_push_away_what_is_wrong():
-    """201 metrics without a reference, and one test that failed."""
-    many = sample.case("imb_nbc", [sample.metric(f"time.{i}", 1.0, "s", reference=None) for i in range(201)], detail={})
-    shown = terminal(sample.frame(many, sample.broken("it crashed")), 120)
-    assert len(shown) < 20 and any("strided_copy" in line and "FAIL" in line for line in shown)
-    assert "No reference (201); the page has the values" in shown and "  imb_nbc 201" in shown
+    '''201 metrics without a reference, and one test that failed.'''
+    many = sample.case('imb_nbc', [sample.metric(f'time.{i}', 1.0, 's', reference=None) for i in range(201)], detail={})
+    shown = terminal(sample.frame(many, sample.broken('it crashed')), 120)
+    assert len(shown) < 20 and any('strided_copy' in line and 'FAIL' in line for line in shown)
+    assert 'No reference (201); the page has the values' in shown and '  imb_nbc 201' in shown
 
 
 def test_what_several_environments_do_not_measure_is_told_once():
-    left = [report.NotMeasured("pingpong_nodes", "all", "needs 2 nodes")] * 6
-    assert lines.by_reason(left) == [("needs 2 nodes", ["pingpong_nodes: all"])]
+    left = [report.NotMeasured('pingpong_nodes', 'all', 'needs 2 nodes')] * 6
+    assert lines.by_reason(left) == [('needs 2 nodes', ['pingpong_nodes: all'])]
 
 
 def test_a_session_without_measurements_says_so():
     for rows in (sample.frame(), sample.frame(sample.skipped())):
-        assert "NOTHING WAS MEASURED" in "\n".join(terminal(rows, 80)[:3])
+        assert 'NOTHING WAS MEASURED' in '\n'.join(terminal(rows, 80)[:3])
 
 
 def test_control_characters_and_foreign_letters_do_no_harm(session):
-    rows = sample.frame(sample.broken("\x1b[2J\x07no \u2716\nTraceback\n  more"))
-    console = Console(width=80, file=io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    rows = sample.frame(sample.broken('\x1b[2J\x07no \u2716\nTraceback\n  more'))
+    console = Console(width=80, file=io.TextIOWrapper(io.BytesIO(), encoding='ascii'))
     report.render(rows, console)
     console.file.flush()
-    shown = console.file.buffer.getvalue().decode("ascii")
-    assert "no ? Traceback more" in shown and "\x1b" not in shown and "\x07" not in shown
+    shown = console.file.buffer.getvalue().decode('ascii')
+    assert 'no ? Traceback more' in shown and '\x1b' not in shown and '\x07' not in shown
 
 
 # --- page ------------------------------------------------------------------------------------------------------
 
 
 def test_every_verdict_has_its_row(session, page):
-    rows = [(verdict, " ".join(" ".join(text).split())) for verdict, text in page.rows]
+    rows = [(verdict, ' '.join(' '.join(text).split())) for verdict, text in page.rows]
     expected = report.verdict_lines(session)
     assert len(rows) == len(expected) == 45
     for line, (verdict, text) in zip(expected, rows):
@@ -352,85 +351,85 @@ def test_every_verdict_has_its_row(session, page):
             line.shown_reference,
             line.shown_limit,
             line.shown_spread,
-            line.detail["rerun"],
-            line.detail["command"],
-            line.detail["question"],
+            line.detail['rerun'],
+            line.detail['command'],
+            line.detail['question'],
             line.reason,
         ):
             assert part in text
 
 
 def test_nothing_is_requested(page, html):
-    (policy,) = (a["content"] for tag, a in page.elements if tag == "meta" and "http-equiv" in a)
-    assert policy.startswith("default-src 'none';") and "http" not in policy and "connect-src" not in policy
+    (policy,) = (a['content'] for tag, a in page.elements if tag == 'meta' and 'http-equiv' in a)
+    assert policy.startswith("default-src 'none';") and 'http' not in policy and 'connect-src' not in policy
     assert not [
         (tag, a)
         for tag, a in page.elements
-        if tag in ("link", "img", "iframe", "object", "embed", "base", "form") or "src" in a or "srcset" in a
+        if tag in ('link', 'img', 'iframe', 'object', 'embed', 'base', 'form') or 'src' in a or 'srcset' in a
     ]
-    assert all(a["href"].startswith("#") for _, a in page.elements if "href" in a)
+    assert all(a['href'].startswith('#') for _, a in page.elements if 'href' in a)
     # plotly.js knows addresses of map servers as text; what is ours knows none.
-    own = "".join(text for kind, parts in page.scripts for text in parts if kind or "use strict" in text[:20])
-    own += re.search(r"<style>(.*?)</style>", html, re.S)[1]
-    assert not re.search(r"https?:|fetch\(|XMLHttpRequest|@import|url\(|sendBeacon", own)
+    own = ''.join(text for kind, parts in page.scripts for text in parts if kind or 'use strict' in text[:20])
+    own += re.search(r'<style>(.*?)</style>', html, re.S)[1]
+    assert not re.search(r'https?:|fetch\(|XMLHttpRequest|@import|url\(|sendBeacon', own)
 
 
 def test_plotly_is_there_once(page):
-    assert sum("plotly.js v" in "".join(parts)[:500] for _, parts in page.scripts) == 1
+    assert sum('plotly.js v' in ''.join(parts)[:500] for _, parts in page.scripts) == 1
 
 
 def test_both_bounds_of_the_traffic_are_shown(tmp_path):
     certain = sample.records([5_000_000], [1])[0]
-    uncertain = certain | {"traffic": 4e9, "traffic_least": 3e9}
-    metrics = [sample.metric(f"of_limit.{end}", 0.8, verdict="FAIL") | {"record": number} for number, end in enumerate(("two", "one"))]
-    rows = sample.frame(sample.case("triad_memory", metrics, detail={"records": [uncertain, certain]}))
-    text = "0.600 if the processor leaves write-allocates out"
+    uncertain = certain | {'traffic': 4e9, 'traffic_least': 3e9}
+    metrics = [sample.metric(f'of_limit.{end}', 0.8, verdict='FAIL') | {'record': number} for number, end in enumerate(('two', 'one'))]
+    rows = sample.frame(sample.case('triad_memory', metrics, detail={'records': [uncertain, certain]}))
+    text = '0.600 if the processor leaves write-allocates out'
     assert [line.strip() for line in terminal(rows, 200)].count(text) == 1
-    shown = report.write(rows, tmp_path).read_text(encoding="utf-8")
+    shown = report.write(rows, tmp_path).read_text(encoding='utf-8')
     assert shown.count(f'title="{text}">0.800*</td>') == 1 and shown.count('>0.800</td>') == 1
 
 
 def test_what_others_wrote_is_text(page, html):
     assert PROBE not in html
-    assert any(PROBE in "".join(text) for verdict, text in page.rows if verdict == "FAIL")
+    assert any(PROBE in ''.join(text) for verdict, text in page.rows if verdict == 'FAIL')
 
 
 def test_a_variant_s_name_cannot_leave_its_figure(tmp_path):
-    name = "</script><script>alert(1)</script>"
-    records = [r | {"variant": name} if r["variant"] == "plain" else r for r in sample.records([5_000_000], [1])]
-    rows = sample.frame(sample.case("triad_memory", [sample.metric("of_limit", 0.9)], detail={"records": records}))
+    name = '</script><script>alert(1)</script>'
+    records = [r | {'variant': name} if r['variant'] == 'plain' else r for r in sample.records([5_000_000], [1])]
+    rows = sample.frame(sample.case('triad_memory', [sample.metric('of_limit', 0.9)], detail={'records': records}))
     page = page_of(rows, tmp_path)
-    assert not any("alert(1)" in "".join(parts)[:200] for kind, parts in page.scripts if kind is None)
-    assert page.embedded()[0]["data"][0]["y"] == ["&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;"]
+    assert not any('alert(1)' in ''.join(parts)[:200] for kind, parts in page.scripts if kind is None)
+    assert page.embedded()[0]['data'][0]['y'] == ['&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;']
 
 
 def test_sections_stand_in_their_order(html):
     found = [
         html.index(text)
         for text in (
-            "Plumbline report",
-            "Verdicts</h2>",
-            "Figures</h2>",
-            "Where the time went",
-            "State of the machine",
-            "Software</h2>",
-            "Notes</h2>",
-            "Not measured</h2>",
+            'Plumbline report',
+            'Verdicts</h2>',
+            'Figures</h2>',
+            'Where the time went',
+            'State of the machine',
+            'Software</h2>',
+            'Notes</h2>',
+            'Not measured</h2>',
         )
     ]
     assert found == sorted(found)
 
 
 def test_the_state_has_no_blanks(page):
-    text = " ".join(" ".join(page.text).split())
+    text = ' '.join(' '.join(page.text).split())
     for part in (
-        "frequency governor not readable",
-        "microcode not readable",
-        "caches L1 48 KiB",
-        "gcc 12.2.0: -O3",
-        "ReFrame 4.10.4",
-        "NUMA balancing off",
-        "spectre_v2: Mitigation; Retpolines",
+        'frequency governor not readable',
+        'microcode not readable',
+        'caches L1 48 KiB',
+        'gcc 12.2.0: -O3',
+        'ReFrame 4.10.4',
+        'NUMA balancing off',
+        'spectre_v2: Mitigation; Retpolines',
         "68.6 % of the session's 3 min 08 s were spent inside timed loops",
     ):
         assert part in text
@@ -438,46 +437,46 @@ def test_the_state_has_no_blanks(page):
 
 def test_missing_data_leave_a_sentence(tmp_path):
     rows = sample.frame(
-        sample.case("triad_curve", [sample.metric("of_limit", 0.9)], threads="one", detail={}),
-        sample.case("triad_memory", [sample.metric("of_limit", 0.9)], detail={"machine": None, "records": None}),
+        sample.case('triad_curve', [sample.metric('of_limit', 0.9)], threads='one', detail={}),
+        sample.case('triad_memory', [sample.metric('of_limit', 0.9)], detail={'machine': None, 'records': None}),
         sample.case(
-            "triad_scaling", [sample.metric("efficiency", 0.9)], detail={"records": sample.records([8000], [1])}
+            'triad_scaling', [sample.metric('efficiency', 0.9)], detail={'records': sample.records([8000], [1])}
         ),
-        sample.case("limits", [sample.metric("bandwidth", 9, "MB/s")], threads="one"),
+        sample.case('limits', [sample.metric('bandwidth', 9, 'MB/s')], threads='one'),
         info=None,
     )
     page = page_of(rows, tmp_path)
-    text = " ".join(" ".join(page.text).split())
-    assert not page.embedded() and text.count("Not drawn: ") == 4
-    assert "The session's wall time is not readable" in text and "ReFrame not readable" in text
+    text = ' '.join(' '.join(page.text).split())
+    assert not page.embedded() and text.count('Not drawn: ') == 4
+    assert "The session's wall time is not readable" in text and 'ReFrame not readable' in text
 
 
 def test_a_result_that_ended_early_is_shown(tmp_path):
     case = sample.case(
-        "triad_curve", threads="one", result="fail", fail_phase="run", fail_reason="killed", verdict="FAIL"
+        'triad_curve', threads='one', result='fail', fail_phase='run', fail_reason='killed', verdict='FAIL'
     )
-    case[0]["detail"] = '{"schema": 1}'
-    assert [verdict for verdict, _ in page_of(sample.frame(case), tmp_path).rows] == ["FAIL"]
+    case[0]['detail'] = '{"schema": 1}'
+    assert [verdict for verdict, _ in page_of(sample.frame(case), tmp_path).rows] == ['FAIL']
 
 
 def test_no_rows_at_all(tmp_path):
-    text = " ".join(page_of(sample.frame(), tmp_path).text)
-    assert "Nothing was measured: this is not a pass." in text
+    text = ' '.join(page_of(sample.frame(), tmp_path).text)
+    assert 'Nothing was measured: this is not a pass.' in text
 
 
 def test_the_file_replaces_the_old_one_whole(tmp_path):
     rows = sample.frame(sample.skipped())
-    target = tmp_path / "made" / "on" / "the way"
-    report.write(rows, target).write_text("old")
-    assert report.write(rows, target).read_text().startswith("<!doctype html>")
-    assert [entry.name for entry in target.iterdir()] == ["index.html"]
+    target = tmp_path / 'made' / 'on' / 'the way'
+    report.write(rows, target).write_text('old')
+    assert report.write(rows, target).read_text().startswith('<!doctype html>')
+    assert [entry.name for entry in target.iterdir()] == ['index.html']
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(PlumblineError, match=r"cannot write the report .*file.*: name a folder") as error:
-        report.write(sample.frame(), tmp_path / "file" / "sub")
-    assert "\n" not in str(error.value)
+    (tmp_path / 'file').write_text('')
+    with pytest.raises(PlumblineError, match=r'cannot write the report .*file.*: name a folder') as error:
+        report.write(sample.frame(), tmp_path / 'file' / 'sub')
+    assert '\n' not in str(error.value)
 
 
 # --- figures ---------------------------------------------------------------------------------------------------
@@ -485,25 +484,25 @@ def test_a_folder_that_cannot_be_written(tmp_path):
 
 def test_each_check_has_its_figures(page):
     shown = [
-        [trace.get("name") for trace in figure["data"] if trace.get("showlegend") is not False]
+        [trace.get('name') for trace in figure['data'] if trace.get('showlegend') is not False]
         for figure in page.embedded()
     ]
-    curve = ["plain", "novec", "nt", "prefetch", drawing.LIMIT_NAME, "limit with write-allocate, 4/5 beyond L1"]
-    assert shown == [curve, curve, [], ["memory", "in cache (L2)"]]
+    curve = ['plain', 'novec', 'nt', 'prefetch', drawing.LIMIT_NAME, 'limit with write-allocate, 4/5 beyond L1']
+    assert shown == [curve, curve, [], ['memory', 'in cache (L2)']]
 
 
 def details_of(check, *records, **detail):
     return [
         {
-            "check": check,
-            "hostname": "n1",
-            "partition": "cpu",
-            "environ": "gnu",
-            "level": None,
-            "threads": None,
-            "machine": sample.MACHINE,
-            "metrics": [],
-            "records": list(records),
+            'check': check,
+            'hostname': 'n1',
+            'partition': 'cpu',
+            'environ': 'gnu',
+            'level': None,
+            'threads': None,
+            'machine': sample.MACHINE,
+            'metrics': [],
+            'records': list(records),
         }
         | detail
     ]
@@ -513,72 +512,72 @@ def test_the_second_limit_is_four_fifths_beyond_l1():
     records = [
         r
         for group, size in enumerate((1000, 100_000))
-        for r in (sample.record("load", size, 1, group, "limit"), sample.record("plain", size, 1, group))
+        for r in (sample.record('load', size, 1, group, 'limit'), sample.record('plain', size, 1, group))
     ]
-    ((_, _, figure),) = figures.FIGURES["triad_curve"](details_of("triad_curve", *records))
-    first, second = (np.array(trace.y, float) for trace in figure.data if trace.name and trace.name.startswith("limit"))
+    ((_, _, figure),) = figures.FIGURES['triad_curve'](details_of('triad_curve', *records))
+    first, second = (np.array(trace.y, float) for trace in figure.data if trace.name and trace.name.startswith('limit'))
     assert second / first == pytest.approx([1, 0.8])
 
 
 def test_caches_of_the_threads_used():
     machine = {
-        "caches": [
-            {"level": 1, "size": 32, "line": 64, "shared_cpus": [0, 4]},
-            {"level": 3, "size": 1000, "line": 64, "shared_cpus": [0, 1, 2, 3, 4, 5, 6, 7]},
+        'caches': [
+            {'level': 1, 'size': 32, 'line': 64, 'shared_cpus': [0, 4]},
+            {'level': 3, 'size': 1000, 'line': 64, 'shared_cpus': [0, 1, 2, 3, 4, 5, 6, 7]},
         ]
     }
-    assert readings.caches_of(machine, [0]) == {"L1": 32, "L3": 1000}
-    assert readings.caches_of(machine, [0, 4]) == {"L1": 32, "L3": 1000}
-    assert readings.caches_of(machine, [0, 1, 2, 3]) == {"L1": 4 * 32, "L3": 1000}
-    assert readings.caches_of(machine, [0, 8, 9])["L3"] == 2000
-    assert readings.caches_of({"caches": None}, [0]) == {}
+    assert readings.caches_of(machine, [0]) == {'L1': 32, 'L3': 1000}
+    assert readings.caches_of(machine, [0, 4]) == {'L1': 32, 'L3': 1000}
+    assert readings.caches_of(machine, [0, 1, 2, 3]) == {'L1': 4 * 32, 'L3': 1000}
+    assert readings.caches_of(machine, [0, 8, 9])['L3'] == 2000
+    assert readings.caches_of({'caches': None}, [0]) == {}
 
 
 def test_ratios_are_paired_by_round():
     seconds = np.array([1.0, 5.0, 1.0, 5.0, 1.0])
-    plain = sample.record("plain", 5_000_000, 1, 0) | {"seconds": seconds.tolist()}
-    other = plain | {"variant": "nt", "seconds": (seconds / 1.5).tolist()}
+    plain = sample.record('plain', 5_000_000, 1, 0) | {'seconds': seconds.tolist()}
+    other = plain | {'variant': 'nt', 'seconds': (seconds / 1.5).tolist()}
     assert readings.paired(other, plain) == pytest.approx([1.5] * 5)
-    ((_, _, figure),) = figures.of_check("triad_memory", details_of("triad_memory", plain, other))
-    assert any("\u00d71.50" in annotation.text for annotation in figure.layout.annotations)
+    ((_, _, figure),) = figures.of_check('triad_memory', details_of('triad_memory', plain, other))
+    assert any('\u00d71.50' in annotation.text for annotation in figure.layout.annotations)
 
 
 def test_efficiency_is_drawn_as_it_is_judged():
-    single = sample.record("plain", 1000, 1, 0)
-    rows = [sample.metric("efficiency.2", 0.9), sample.metric("efficiency.all", 0.8)]
-    found = details_of("triad_scaling", single, *(single | {"threads": threads} for threads in (2, 4)), metrics=rows)
-    ((_, _, figure),) = figures.FIGURES["triad_scaling"](found)
+    single = sample.record('plain', 1000, 1, 0)
+    rows = [sample.metric('efficiency.2', 0.9), sample.metric('efficiency.all', 0.8)]
+    found = details_of('triad_scaling', single, *(single | {'threads': threads} for threads in (2, 4)), metrics=rows)
+    ((_, _, figure),) = figures.FIGURES['triad_scaling'](found)
     assert list(figure.data[0].x) == [1, 2, 4] and list(figure.data[0].y) == pytest.approx([1, 0.9, 0.8])
-    assert figure.data[0].name == "in cache (L1)"
+    assert figure.data[0].name == 'in cache (L1)'
 
 
 def test_limits_name_the_witness_or_its_absence():
-    stream = sample.record("load", 5_000_000, 1, 0, "limit")
-    rate = sample.median_rate(stream, "traffic")
+    stream = sample.record('load', 5_000_000, 1, 0, 'limit')
+    rate = sample.median_rate(stream, 'traffic')
     seen = [
-        {"level": "memory", "threads": 1, "kernel": kernel, "traffic_rate": best, "traffic_factor": 1, "own_rate": rate}
-        for kernel, best in (("load", rate / 2), ("copy", rate / 0.9))
+        {'level': 'memory', 'threads': 1, 'kernel': kernel, 'traffic_rate': best, 'traffic_factor': 1, 'own_rate': rate}
+        for kernel, best in (('load', rate / 2), ('copy', rate / 0.9))
     ]
-    alone = [sample | {"own_rate": None} for sample in seen]
-    for witness, cells in ((seen, ["copy", "0.900: they disagree"]), (alone, ["copy", "not compared"]), (None, ["not confirmed by likwid-bench"])):
-        ((_, _, table),) = figures.FIGURES["limits"](details_of("limits", stream, witness=witness))
+    alone = [sample | {'own_rate': None} for sample in seen]
+    for witness, cells in ((seen, ['copy', '0.900: they disagree']), (alone, ['copy', 'not compared']), (None, ['not confirmed by likwid-bench'])):
+        ((_, _, table),) = figures.FIGURES['limits'](details_of('limits', stream, witness=witness))
         (row,) = table.rows
-        assert set(cells) <= set(row) and row[:2] == ["memory", "1"] and row[-1] == "peak unknown"
+        assert set(cells) <= set(row) and row[:2] == ['memory', '1'] and row[-1] == 'peak unknown'
 
 
 def test_options_are_compared_as_variants_are():
-    shifts = [sample.record("plain", 5_000_000, 1, 0) | {"options": {"shift": shift}} for shift in (0, 128)]
-    ((title, caption, figure),) = figures.of_check("triad_alignment", details_of("triad_alignment", *shifts))
-    assert list(figure.data[0].y) == ["plain, shift 0", "plain, shift 128"] and "hager2007, figure 4" in caption
+    shifts = [sample.record('plain', 5_000_000, 1, 0) | {'options': {'shift': shift}} for shift in (0, 128)]
+    ((title, caption, figure),) = figures.of_check('triad_alignment', details_of('triad_alignment', *shifts))
+    assert list(figure.data[0].y) == ['plain, shift 0', 'plain, shift 128'] and 'hager2007, figure 4' in caption
 
 
 def test_more_places_than_a_reader_looks_at():
     details = [
-        details_of("triad_memory", sample.record("plain", 5_000_000, 1, 0), hostname=f"n{n}")[0] for n in range(10)
+        details_of('triad_memory', sample.record('plain', 5_000_000, 1, 0), hostname=f'n{n}')[0] for n in range(10)
     ]
-    drawn = figures.of_check("triad_memory", details)
+    drawn = figures.of_check('triad_memory', details)
     assert sum(figure is not None for _, _, figure in drawn) == figures.MOST_PLACES
-    assert drawn[-1][1].startswith("Not drawn for 2 of 10 places")
+    assert drawn[-1][1].startswith('Not drawn for 2 of 10 places')
 
 
 # --- state -----------------------------------------------------------------------------------------------------
@@ -586,25 +585,25 @@ def test_more_places_than_a_reader_looks_at():
 
 def test_the_odd_host_is_named():
     machines = [
-        {"hostname": host, "machine": sample.MACHINE | {"kernel": kernel}}
-        for host, kernel in (("n1", "6.1"), ("n2", "6.1"), ("n3", "5.9"))
+        {'hostname': host, 'machine': sample.MACHINE | {'kernel': kernel}}
+        for host, kernel in (('n1', '6.1'), ('n2', '6.1'), ('n3', '5.9'))
     ]
     rows = dict(state.machine_rows(machines))
-    assert rows["kernel"] == [("5.9", "1 of 3 hosts: n3"), ("6.1", "2 of 3 hosts: n1, n2")]
-    assert rows["microcode"] == [("not readable", "")]
+    assert rows['kernel'] == [('5.9', '1 of 3 hosts: n3'), ('6.1', '2 of 3 hosts: n1, n2')]
+    assert rows['microcode'] == [('not readable', '')]
 
 
 def test_time_is_summed_over_all_runs(session):
     per_check, total = state.time_rows(session, sample.SESSION_INFO)
-    checks = {row["check"]: row for row in per_check}
-    assert checks["triad_firsttouch"]["runs"] == 2 and checks["triad_firsttouch"]["timed"] == pytest.approx(8.1)
-    assert checks["build_programs (fixture)"]["build"] == pytest.approx(21.3)
-    assert total["share"] == pytest.approx(total["timed"] / 188.4)
+    checks = {row['check']: row for row in per_check}
+    assert checks['triad_firsttouch']['runs'] == 2 and checks['triad_firsttouch']['timed'] == pytest.approx(8.1)
+    assert checks['build_programs (fixture)']['build'] == pytest.approx(21.3)
+    assert total['share'] == pytest.approx(total['timed'] / 188.4)
 
 
 def test_each_note_stands_once_and_an_absent_witness_is_one():
     details = [
-        {"label": label, "notes": ["the clock is coarse", "no likwid"], "witness": None, "witness_reason": "no likwid"}
-        for label in ("a", "b")
+        {'label': label, 'notes': ['the clock is coarse', 'no likwid'], 'witness': None, 'witness_reason': 'no likwid'}
+        for label in ('a', 'b')
     ]
-    assert state.notes(details) == [("the clock is coarse", ["a", "b"]), ("no likwid", ["a", "b"])]
+    assert state.notes(details) == [('the clock is coarse', ['a', 'b']), ('no likwid', ['a', 'b'])]

@@ -6,13 +6,12 @@ import subprocess
 
 import numpy as np
 import pytest
+
 import rfm
 from made_report import measurement
 from mpi_native import MPIS, MpiBuild, any_mpi, copied, every_mpi, listed, needs_mpi, run_check
 from native import output_of, two_cpus
-
-from plumbline.bench import mpi as bench_mpi
-from plumbline.bench import rma as bench
+from plumbline.bench import mpi as bench_mpi, rma as bench
 from plumbline.mpi import messages, rma
 from plumbline.mpi.families import families
 from plumbline.report import figures

@@ -6,9 +6,9 @@ import struct
 
 import polars as pl
 import pytest
-import rfm
 from ruamel.yaml import YAML
 
+import rfm
 from plumbline import archive
 
 CHECKS = rfm.REPOSITORY / 'checks'
@@ -48,7 +48,7 @@ def metrics_of(done):
 def test_everything_selected_was_measured(first):
     done, judged = first
     assert len(done.cases()) == 4
-    for name, case in done.cases().items():
+    for case in done.cases().values():
         rfm.assert_measured(case)
         left = case['plumbline']
         assert left['machine'] and left['timed_seconds'] > 0

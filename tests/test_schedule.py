@@ -14,10 +14,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import rfm
-from virtual import cluster_in
 
+import rfm
 from plumbline import trust
+from virtual import cluster_in
 
 pytestmark = pytest.mark.skipif(os.geteuid() == 0 and trust.changed_by(rfm.REPOSITORY) is not None,
                                 reason="root schedules nothing of a clone that is somebody else's")

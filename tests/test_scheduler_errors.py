@@ -5,11 +5,11 @@ import signal
 from types import SimpleNamespace
 
 import pytest
+
 import rfm
+from plumbline import archive_rows, ended, refused, settings
 from virtual import cluster_in
 from waiting import until
-
-from plumbline import archive_rows, ended, refused, settings
 
 JOBS = rfm.GUARDS / 'jobs.py'
 

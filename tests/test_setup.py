@@ -168,7 +168,7 @@ def test_clang_without_its_openmp_library_is_missing(clone):
     clone.tool('clang', 'echo "probe.c:1:10: fatal error: \'omp.h\' file not found" >&2; exit 1')
     done = clone.bootstrap('--check', '--for', 'acceptance')
     assert done.returncode == 0
-    assert "LLVM (optional): " in done.stdout and "clang cannot build an OpenMP program: probe.c:1:10: fatal error: 'omp.h'" in done.stdout
+    assert 'LLVM (optional): ' in done.stdout and "clang cannot build an OpenMP program: probe.c:1:10: fatal error: 'omp.h'" in done.stdout
 
 
 @pytest.mark.parametrize('name, text, family', [
@@ -216,7 +216,7 @@ def test_newer_python_in_path_is_found(bare, clone, monkeypatch):
     clone.tool('python3.11', 'echo 3.11.4')
     monkeypatch.setattr(sys, 'executable', str(clone.bin / 'python3'))
     assert bare.find_python().path == str(clone.bin / 'python3.11')
-    clone.tool('python3.11', """echo "No module named 'ensurepip'"; echo 3.11.4; exit 1""")
+    clone.tool('python3.11', '''echo "No module named 'ensurepip'"; echo 3.11.4; exit 1''')
     assert bare.find_python().problem.endswith('python3 is 3.9.2, older than 3.10')
     monkeypatch.setattr(sys, 'executable', str(clone.bin / 'python3.11'))
     finding = bare.find_python()
@@ -397,6 +397,26 @@ def test_missing_package_does_not_keep_the_others_away(bare, clone, tmp_path, ca
     assert calls == ['update'] + ['install --no-install-recommends ' + packages for packages in (
         'gfortran likwid binutils', 'gfortran', 'likwid', 'binutils')]
     assert 'apt-get install likwid failed: E: Unable to locate' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('attack, told', [
+    (lambda clone: None, None), (lambda clone: os.chown(clone.root, 65534, 0), 'clone belongs to uid 65534'),
+    (lambda clone: os.chown(clone.root / 'src', 65534, 0), 'src belongs to uid 65534'),
+    (lambda clone: clone.venv.chmod(0o777), '.venv can be written by others'),
+    (lambda clone: (os.chown(clone.venv, 0, 65534), clone.venv.chmod(0o775)), '.venv can be written by others')])
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can make files of others')
+def test_root_runs_nothing_of_a_clone_that_others_can_change(clone, attack, told):
+    clone.machine()
+    clone.complete()
+    attack(clone)
+    done = clone.bootstrap()
+    if told is None:
+        assert done.returncode == 0
+    else:
+        assert done.returncode == 1 and done.stderr.endswith('SETUPFLAGS=--trust-clone\n') and f'{told}: run this as its owner' in done.stderr
+        assert len(done.stderr.splitlines()) == 1 and not done.stdout
+        assert clone.bootstrap('--trust-clone').returncode == 0
+        assert clone.run('python3', 'src/setup/bootstrap.py', PATH=os.environ['PATH'], SUDO_UID='65534').returncode == (1 if 'others' in told else 0)
 
 
 def test_what_a_command_leads_to_stays(bare, clone, tmp_path, capsys):

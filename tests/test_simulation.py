@@ -8,9 +8,9 @@ import xml.etree.ElementTree as tree
 
 import polars as pl
 import pytest
+
 import rfm
 from native import SOURCE, needs
-
 from plumbline.errors import PlumblineError
 from plumbline.report import figures
 from plumbline.settings import ROOT

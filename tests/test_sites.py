@@ -8,6 +8,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
+
 import rfm
 from plumbline.errors import PlumblineError
 from plumbline.mpi import launch
@@ -219,7 +220,7 @@ def test_the_build_asks_for_the_cpus_that_it_uses(site):
 
 def test_a_sites_own_settings_go_through(tmp_path):
     """Its log, its storage, its modes, in ReFrame's own form."""
-    code = """
+    code = '''
 import json, sys
 from plumbline import settings
 part = {'name': 'p', 'scheduler': 'local', 'launcher': 'local', 'environs': ['gnu']}
@@ -228,7 +229,7 @@ print(json.dumps(settings.site(
     logging=[{'handlers_perflog': [{'type': 'graylog'}]}, {'level': 'debug', 'target_systems': ['b']}],
     modes=[{'name': 'daily', 'options': ['-t x']}, {'name': 'ours', 'options': ['-t y']}],
     general=[{'timestamp_dirs': '%F', 'check_search_recursive': False}])))
-"""
+'''
     place = rfm.Workplace(tmp_path / 'place')
     found = json.loads(place.run([rfm.sys.executable, '-c', code]).out)
     assert [handler['type'] for handler in found['logging'][0]['handlers_perflog']] == ['filelog', 'graylog']

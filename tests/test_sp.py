@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+
 from mpi_native import MpiBuild, mpirun, needs_mpi, variables
 from native import SOURCE, needs, output_of
 

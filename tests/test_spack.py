@@ -13,13 +13,13 @@ import shutil
 import subprocess
 import types
 
-import native
 import polars
 import pytest
-import rfm
-from mpi_native import any_mpi
 from ruamel.yaml import YAML
 
+import native
+import rfm
+from mpi_native import any_mpi
 from plumbline import schemas, spack
 from plumbline.errors import PlumblineError
 

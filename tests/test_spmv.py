@@ -5,9 +5,10 @@ import itertools
 
 import numpy as np
 import pytest
-import rfm
 import scipy.io
 import scipy.sparse
+
+import rfm
 from native import CPUS, SOURCE, output_of
 
 THREADS = '1,2' if len(CPUS) > 1 else '1'
@@ -243,7 +244,7 @@ def test_threads_share_the_nonzeros(library):
         library.shares(ctypes.c_size_t(len(lengths)), at(ptr), ctypes.c_size_t(max(lengths)), threads, at(first))
         first = first.astype(int)
         assert (first[0], first[-1]) == (0, len(lengths)) and np.all(np.diff(first) >= 0)
-        worth = [np.sum(np.array(lengths[a:b]) + 2) for a, b in zip(first, first[1:])]
+        worth = [np.sum(np.array(lengths[a:b]) + 2) for a, b in itertools.pairwise(first)]
         assert max(worth) <= sum(worth) / threads + max(lengths) + 3
 
 

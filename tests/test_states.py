@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-import rfm
 import yaml
-from made_report import measurement
 
+import rfm
+from made_report import measurement
 from plumbline import evaluation, metrics
 from plumbline.model import states
 from plumbline.references import Known, Reference

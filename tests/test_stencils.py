@@ -7,10 +7,10 @@ import shutil
 
 import numpy as np
 import pytest
-import rfm
-from native import CPUS, SOURCE, needs, output_of, x86_only
 from reframe.utility.cpuinfo import cpuinfo
 
+import rfm
+from native import CPUS, SOURCE, needs, output_of, x86_only
 from plumbline import topology
 from plumbline.bench import stencils as bench
 from plumbline.report import figures

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import sample_session as sample
 from rich.console import Console
 
+import sample_session as sample
 from plumbline import evaluation, metrics, references, report, statistics, verdict
 from plumbline.model.subsystems import RATES, SHARES
 from plumbline.references import Reference
@@ -59,7 +59,7 @@ def test_what_the_file_predicts_reaches_the_metric(known):
 def _judged(value, width=0.01, expected=True, metric='bandwidth', lower=-0.1, upper=None):
     processes = [{'process': number, 'n': 3, 'record': None} for number in range(3)]
     samples = np.repeat(value * np.array([1 - width, 1.0, 1 + width]), 3)
-    prediction = {'deviation': 0.02, 'freedom': 9.5, 'measured': {name: 1000.0 for name in 'abcde'}} if expected else None
+    prediction = {'deviation': 0.02, 'freedom': 9.5, 'measured': dict.fromkeys('abcde', 1000.0)} if expected else None
     case = evaluation.Case(metrics.Metric(metric, 'plain', samples), processes=processes, reference_from='made.yaml',
                            reference=Reference((1000.0, lower, upper), expected=prediction))
     return evaluation.judged(case)

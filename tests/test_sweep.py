@@ -12,12 +12,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import rfm
-from virtual import cluster_in
-from waiting import until
 
+import rfm
 from plumbline import archive
 from plumbline.sweep import results, state
+from virtual import cluster_in
+from waiting import until
 
 CPUS = sorted(os.sched_getaffinity(0))
 
@@ -229,7 +229,7 @@ WRONG = {
     'another scheduler': ([], {'CANNED_SCHEDULER': 'local'}, 'made:cpu has the scheduler local: a sweep needs Slurm'),
     'no such Slurm partition': ([], {'CANNED_ACCESS': '-pnone'}, 'Slurm has no nodes in partition none (it has'),
     'no such node': (['--nodes', 'n[1-9]'], {}, 'n7, n8, n9: not in the partition'),
-    'no form of nodes': (['--nodes', 'n[1-'], {}, "names no nodes"),
+    'no form of nodes': (['--nodes', 'n[1-'], {}, 'names no nodes'),
     'no test': (['-n', 'NoSuchTest'], {}, 'no check of this selection runs in partition made:cpu'),
     'no such option': (['--', '--no-such-option'], {}, 'ReFrame refuses the selection'),
     'no duration': (['--wait', 'long'], {}, "'long' is not a duration: write 30m, 1h30m or 90s"),

@@ -4,6 +4,7 @@ import itertools
 import subprocess
 
 import pytest
+
 from native import CPUS, SOURCE, Build, environment, needs, output_of
 
 #: Flags with which a flavour of the programs is linked.

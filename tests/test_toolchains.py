@@ -8,9 +8,9 @@ import subprocess
 
 import polars as pl
 import pytest
+
 import rfm
 from native import CPUS, KERNELS, SOURCE, environment, needs, output_of, team_of, x86_only
-
 from plumbline import archive, broken, codegen, records, toolchains
 from plumbline.likwid import pin
 from plumbline.mpi import environments as mpi_environments

@@ -1,6 +1,7 @@
 '''Counted traffic against the model's: the check with a stand-in for likwid-perfctr, and without counters.'''
 
 import pytest
+
 import rfm
 
 CHECK = rfm.REPOSITORY / 'checks/memory/triad_traffic.py'

@@ -7,9 +7,9 @@ import shutil
 
 import numpy as np
 import pytest
+
 import rfm
 from native import CPUS, SOURCE, Build, needs, output_of, x86_only
-
 from plumbline.report import figures
 
 THREADS = f'1,{min(3, len(CPUS))}' if len(CPUS) > 1 else '1'

@@ -8,12 +8,11 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import made_report
 import pytest
-import rfm
-
 from reframe.core.exceptions import SanityError
 
+import made_report
+import rfm
 from plumbline import archive, atomic, builds, job, report, schedule, trust
 from plumbline.errors import PlumblineError
 from plumbline.shown import masked, shown
@@ -22,7 +21,7 @@ from plumbline.sweep import node, results, slurm, state
 NOBODY = 65534
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or trust.changed_by(rfm.REPOSITORY) is not None,
-                                reason='only root can make files of others, and the clone must be root\'s')
+                                reason="only root can make files of others, and the clone must be root's")
 
 
 @pytest.fixture

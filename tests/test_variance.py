@@ -2,16 +2,15 @@
 
 import json
 
-import made_report
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import made_report
 from plumbline import archive
 from plumbline.analysis import archived, groups, variance
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
-
 
 # --- components ---------------------------------------------------------------------------------------------------------
 
@@ -264,7 +263,7 @@ def test_the_page_opens_offline_and_holds_every_metric(kept, tmp_path):
     assert all(part in text for part in ('bandwidth.nt', '360/18/6/2', 'efficiency.2', '120/6/6/1', 'core to core'))
     data = json.loads(text.split('<script type="application/json">')[1].split('</script>')[0])['data']
     lengths = {bar['name']: bar['x'] for bar in data}
-    assert sum(map(sum, zip(*[bar for bar in lengths.values()]))) > 0
+    assert sum(map(sum, zip(*list(lengths.values())))) > 0
 
 
 @pytest.mark.parametrize('options, told', [

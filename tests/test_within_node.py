@@ -5,9 +5,9 @@ import sys
 
 import numpy as np
 import pytest
+
 import rfm
 from native import CPUS, two_cpus
-
 from plumbline import statistics, topology
 
 CHECK = rfm.REPOSITORY / 'checks/memory/within_node.py'

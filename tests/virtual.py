@@ -1,7 +1,8 @@
 '''The virtual Slurm cluster (``cluster/``), for tests: where it cannot be, they are skipped.'''
 
-import cluster
 import pytest
+
+import cluster
 
 
 def needs_cluster(database=False):

@@ -1,9 +1,10 @@
 import itertools
 
 import reframe as rfm
+from reframe.core.builtins import parameter
+
 from plumbline import codegen, limits, metrics
 from plumbline.witness import LimitedCheck
-from reframe.core.builtins import parameter
 
 #: What the compiler may assume of the arrays -> the variant of a loop.
 TOLD = {'as_written': '{}', 'restrict': '{}_restrict', 'fortran': 'fortran_{}'}

@@ -1,7 +1,8 @@
 import reframe as rfm
+from reframe.core.builtins import parameter
+
 from plumbline import metrics, topology
 from plumbline.witness import LimitedCheck
-from reframe.core.builtins import parameter
 
 #: Bytes of three neighbouring elements, one in each of three planes.
 THREE = 24

@@ -1,7 +1,8 @@
 import reframe as rfm
+from reframe.core.builtins import parameter
+
 from plumbline import limits, metrics, topology
 from plumbline.check import NativeCheck
-from reframe.core.builtins import parameter
 
 #: The source's grid, and the nearest whose columns lie a power of two apart.
 SOURCE, POWER = 513, 512

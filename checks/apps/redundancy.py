@@ -1,5 +1,6 @@
 import numpy as np
 import reframe as rfm
+
 from plumbline import limits, metrics
 from plumbline.check import NativeCheck
 

@@ -1,13 +1,13 @@
 import numpy as np
 import reframe as rfm
+from reframe.core.builtins import run_after, variable
+
 from plumbline import metrics
-from plumbline.analysis import cores as model
-from plumbline.analysis import levels
+from plumbline.analysis import cores as model, levels
 from plumbline.check import NativeCheck
 from plumbline.mpi.pairs import LEAST_NODES
 from plumbline.node import granted
 from plumbline.topology import cpu_list, cpu_order
-from reframe.core.builtins import run_after, variable
 
 #: Numbers in the matrices of all samples together: more pairs have fewer samples, ten at least.
 MOST_NUMBERS = 100_000

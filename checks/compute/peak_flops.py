@@ -1,5 +1,6 @@
 import numpy as np
 import reframe as rfm
+
 from plumbline import limits, machine, metrics, records
 from plumbline.check import NativeCheck
 from plumbline.model import probes

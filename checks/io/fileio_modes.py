@@ -1,7 +1,8 @@
 import reframe as rfm
+from reframe.core.builtins import parameter, variable
+
 from plumbline import file_systems, limits, metrics
 from plumbline.file_systems import FileSystemCheck
-from reframe.core.builtins import parameter, variable
 
 FORTRAN = [f'{granularity}_{form}' for form in ('stream', 'sequential', 'formatted')
            for granularity in ('whole', 'row', 'element')]

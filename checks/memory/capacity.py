@@ -1,6 +1,6 @@
 import reframe as rfm
-from plumbline import capacity as caches
-from plumbline import metrics
+
+from plumbline import capacity as caches, metrics
 from plumbline.check import NativeCheck
 from plumbline.topology import bytes_text
 

@@ -1,9 +1,10 @@
 import numpy as np
 import reframe as rfm
 import reframe.utility.typecheck as typ
+from reframe.core.builtins import parameter, variable
+
 from plumbline import metrics, records, statistics
 from plumbline.witness import LimitedCheck
-from reframe.core.builtins import parameter, variable
 
 #: What is below this share of the best has given up.
 SHARE = 0.8

@@ -2,9 +2,10 @@ import json
 import os
 
 import reframe as rfm
+from reframe.core.builtins import parameter, run_after, variable
+
 from plumbline import metrics, spatter
 from plumbline.witness import LimitedCheck
-from reframe.core.builtins import parameter, run_after, variable
 
 #: What is measured without a file; the counts are such that the rows fill the memory's working set.
 PATTERNS = [

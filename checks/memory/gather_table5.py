@@ -1,4 +1,5 @@
 import reframe as rfm
+
 from plumbline import metrics
 from plumbline.check import NativeCheck
 

@@ -1,9 +1,9 @@
 import numpy as np
 import reframe as rfm
-from plumbline import capacity as caches
-from plumbline import metrics, tlb
-from plumbline.check import NativeCheck
 from reframe.core.builtins import parameter, variable
+
+from plumbline import capacity as caches, metrics, tlb
+from plumbline.check import NativeCheck
 
 
 class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
@@ -67,4 +67,4 @@ class latency_curve(chase_per_level):
         sizes = self.every_level(64)
         in_cache = [str(size) for level, size in sizes.items() if level != 'memory']
         return ['--variants', 'dense', '--pages', self.pages, '--threads', 1, '--block', '0.002',
-                '--size', ','.join(in_cache), '--sweep', f"16:{max(sizes.values())}:{self.points}"]
+                '--size', ','.join(in_cache), '--sweep', f'16:{max(sizes.values())}:{self.points}']

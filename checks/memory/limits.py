@@ -1,10 +1,10 @@
 import numpy as np
 import reframe as rfm
-from plumbline import limits as ratios
-from plumbline import machine, metrics, records
+from reframe.core.builtins import parameter
+
+from plumbline import limits as ratios, machine, metrics, records
 from plumbline.model import probes
 from plumbline.witness import LimitedCheck
-from reframe.core.builtins import parameter
 
 
 @rfm.simple_test

@@ -2,10 +2,11 @@ import os
 
 import numpy as np
 import reframe as rfm
+from reframe.core.builtins import parameter, run_before, variable
+
 from plumbline import metrics, records
 from plumbline.check import NativeCheck
 from plumbline.likwid import features
-from reframe.core.builtins import parameter, run_before, variable
 
 
 @rfm.simple_test

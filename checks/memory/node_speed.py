@@ -1,9 +1,10 @@
 import numpy as np
 import reframe as rfm
+from reframe.core.builtins import parameter, run_after, variable
+
 from plumbline import lost_time, metrics, topology
 from plumbline.check import NativeCheck
 from plumbline.node import granted
-from reframe.core.builtins import parameter, run_after, variable
 
 #: A sample that takes so many times the median is told of.
 LATE = 1.25

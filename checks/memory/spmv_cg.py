@@ -1,7 +1,8 @@
 import reframe as rfm
+from reframe.core.builtins import parameter
+
 from plumbline import limits, metrics
 from plumbline.check import NativeCheck
-from reframe.core.builtins import parameter
 
 
 @rfm.simple_test

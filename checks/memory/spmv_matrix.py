@@ -1,10 +1,11 @@
 import os
 
 import reframe as rfm
+from reframe.core.builtins import parameter, run_after, variable
+
 from plumbline import metrics
 from plumbline.errors import PlumblineError
 from plumbline.witness import LimitedCheck
-from reframe.core.builtins import parameter, run_after, variable
 
 
 @rfm.simple_test

@@ -1,8 +1,9 @@
 import reframe as rfm
 import reframe.utility.typecheck as typ
+from reframe.core.builtins import parameter, variable
+
 from plumbline import metrics
 from plumbline.witness import LimitedCheck
-from reframe.core.builtins import parameter, variable
 
 
 @rfm.simple_test

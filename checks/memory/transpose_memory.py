@@ -1,9 +1,10 @@
 import math
 
 import reframe as rfm
+from reframe.core.builtins import parameter
+
 from plumbline import limits, metrics
 from plumbline.witness import LimitedCheck
-from reframe.core.builtins import parameter
 
 #: What is there to compare with, and is not judged itself.
 YARDSTICKS = ('openblas', 'memcpy')

@@ -2,9 +2,10 @@ import math
 
 import numpy as np
 import reframe as rfm
+from reframe.core.builtins import parameter
+
 from plumbline import metrics, topology
 from plumbline.witness import LimitedCheck
-from reframe.core.builtins import parameter
 
 
 @rfm.simple_test

@@ -1,7 +1,8 @@
 import reframe as rfm
+from reframe.core.builtins import parameter, variable
+
 from plumbline import metrics
 from plumbline.witness import LimitedCheck
-from reframe.core.builtins import parameter, variable
 
 
 @rfm.simple_test

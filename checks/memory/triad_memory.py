@@ -1,7 +1,8 @@
 import reframe as rfm
+from reframe.core.builtins import parameter
+
 from plumbline import metrics
 from plumbline.witness import LimitedCheck
-from reframe.core.builtins import parameter
 
 
 @rfm.simple_test

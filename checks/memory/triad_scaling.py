@@ -1,8 +1,9 @@
 import reframe as rfm
+from reframe.core.builtins import parameter
+
 from plumbline import limits, metrics, topology
 from plumbline.check import NativeCheck
 from plumbline.model import probes
-from reframe.core.builtins import parameter
 
 
 @rfm.simple_test

@@ -2,10 +2,11 @@ import shlex
 
 import numpy as np
 import reframe as rfm
+from reframe.core.builtins import parameter, run_after, variable
+
 from plumbline import metrics, records, statistics, topology
 from plumbline.check import NativeCheck
 from plumbline.likwid import pin
-from reframe.core.builtins import parameter, run_after, variable
 
 #: Parameter -> (level that a part is measured in, parts that can be compared, at least).  Of two cores of a virtual machine one may
 #: share its own with somebody.

@@ -1,10 +1,11 @@
 import numpy as np
 import reframe as rfm
+from reframe.core.builtins import parameter, run_after, variable
+
 from plumbline import metrics
 from plumbline.mpi import sensitivity
 from plumbline.mpi.check import MpiCheck
 from plumbline.statistics import summary
-from reframe.core.builtins import parameter, run_after, variable
 
 #: Latencies of the source, us, and none.
 LATENCIES = (0, 1, 2, 5, 10, 25)

@@ -1,6 +1,7 @@
 import reframe as rfm
-from plumbline.simulation.check import PredictionCheck
 from reframe.core.builtins import parameter
+
+from plumbline.simulation.check import PredictionCheck
 
 
 @rfm.simple_test

@@ -1,11 +1,12 @@
 import numpy as np
 import reframe as rfm
+from reframe.core.builtins import run_after, variable
+from reframe.core.exceptions import SanityError
+
 from plumbline import metrics
 from plumbline.mpi import pairs as model
 from plumbline.mpi.check import MpiCheck
 from plumbline.report.quantity import size as text_of
-from reframe.core.builtins import run_after, variable
-from reframe.core.exceptions import SanityError
 
 
 @rfm.simple_test

@@ -1,11 +1,12 @@
 import numpy as np
 import reframe as rfm
+from reframe.core.builtins import parameter, run_after, variable
+
 from plumbline import metrics
 from plumbline.model import probes
 from plumbline.mpi import messages, pingpong as model
 from plumbline.mpi.check import MpiCheck
 from plumbline.report.quantity import size as text_of
-from reframe.core.builtins import parameter, run_after, variable
 
 
 class Curve(MpiCheck):

@@ -1,8 +1,9 @@
 import reframe as rfm
+from reframe.core.builtins import parameter, variable
+
 from plumbline import metrics
 from plumbline.mpi import pingpong as model
 from plumbline.mpi.check import MpiCheck
-from reframe.core.builtins import parameter, variable
 
 
 @rfm.simple_test

@@ -4,10 +4,11 @@ import re
 import numpy as np
 import reframe as rfm
 import reframe.utility.typecheck as typ
+from reframe.core.builtins import parameter, run_before, variable
+
 from plumbline import metrics
 from plumbline.mpi import messages, rma
 from plumbline.mpi.check import MpiCheck
-from reframe.core.builtins import parameter, run_before, variable
 
 
 class Pipeline(MpiCheck):

@@ -2,14 +2,15 @@ import sys
 
 import numpy as np
 import reframe as rfm
-from plumbline import evaluation, metrics, settings, topology_file
-from plumbline.errors import in_one_line
-from plumbline.job import Job
-from plumbline.references import Reference
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import SanityError
 from reframe.core.runtime import runtime
+
+from plumbline import evaluation, metrics, settings, topology_file
+from plumbline.errors import in_one_line
+from plumbline.job import Job
+from plumbline.references import Reference
 
 
 @rfm.simple_test

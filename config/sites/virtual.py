@@ -3,9 +3,10 @@
 import os
 import shutil
 
+from reframe.utility.cpuinfo import cpuinfo
+
 from plumbline import settings, toolchains
 from plumbline.mpi import environments
-from reframe.utility.cpuinfo import cpuinfo
 
 compilers = toolchains.found()
 environments = [*compilers, *environments.found(compilers, as_root=True)]

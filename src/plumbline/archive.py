@@ -93,9 +93,9 @@ def _read_report(path, largest):
                                  'its tests printed')
         report = json.loads(Path(path).read_text(encoding='utf-8'))
     except OSError as error:
-        raise PlumblineError(f'{path}: cannot read the run report: {error.strerror}; {again}')
+        raise PlumblineError(f'{path}: cannot read the run report: {error.strerror}; {again}') from None
     except ValueError as error:
-        raise PlumblineError(f'{path}: the run report is not JSON ({error}); {again}')
+        raise PlumblineError(f'{path}: the run report is not JSON ({error}); {again}') from None
     wrong = schemas.complaint('run_report', report)
     if wrong:
         raise PlumblineError(f'{path}: not a run report of ReFrame 4: {wrong}; {again}')

@@ -10,9 +10,9 @@ from reframe.core.builtins import fixture, run_after, run_before, sanity_functio
 from reframe.core.exceptions import ReframeError, SanityError
 
 from plumbline import codegen, evaluation, lost_time, metrics, records, topology
-from plumbline.likwid import pin
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.judged import Judging
+from plumbline.likwid import pin
 from plumbline.model import states
 from plumbline.programs import native_programs
 
@@ -188,7 +188,7 @@ class NativeCheck(ProgramCheck):
 
         Checks with a limit get it from their witness (:class:`plumbline.witness.LimitedCheck`).
         '''
-        return None
+        return
 
     def agreement(self, level, threads):
         '''Our limit streams over likwid-bench's best, the two run by turns, of each repeat.'''

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal, Optional
+from typing import Annotated, Literal
 
 import typer
 
@@ -19,9 +19,9 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=N
 
 @app.command()
 def report(
-    run_reports: Annotated[Optional[list[Path]], typer.Argument(
+    run_reports: Annotated[list[Path] | None, typer.Argument(
         help="ReFrame's run report, or those of a pipeline's jobs; without it, the archive's last session")] = None,
-    session: Annotated[Optional[str], typer.Option(help='a session of the archive')] = None,
+    session: Annotated[str | None, typer.Option(help='a session of the archive')] = None,
     destination: Annotated[Path, typer.Option(help='folder for index.html')] = REPORTS / 'latest',
     archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
     reframe_status: Annotated[int, typer.Option(help="ReFrame's exit code")] = 0,
@@ -30,6 +30,7 @@ def report(
     '''Archive a run, print its verdicts, write its report; exit 1 for a FAIL or a lasting loss, 2 if
     nothing was measured, 3 if a test could not be judged.'''
     from rich.console import Console
+
     from plumbline import archive, report as pages
     from plumbline.analysis import history
     from plumbline.report import history as courses
@@ -74,18 +75,19 @@ def import_perflogs(
 
 @app.command()
 def compare(
-    sessions: Annotated[Optional[list[str]], typer.Argument(
+    sessions: Annotated[list[str] | None, typer.Argument(
         help="sessions of the archive, ReFrame's run reports, or folders of sweeps: one or several before, the last is "
              'the one after')] = None,
-    last: Annotated[Optional[int], typer.Option(min=2, help='the last sessions of the archive, instead of names')] = None,
-    system: Annotated[Optional[str], typer.Option(help='with --last: of this system')] = None,
+    last: Annotated[int | None, typer.Option(min=2, help='the last sessions of the archive, instead of names')] = None,
+    system: Annotated[str | None, typer.Option(help='with --last: of this system')] = None,
     archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
 ):
     '''Before and after an upgrade: what got slower, by more than noise, and what else changed; exit 1 if something did.'''
     from rich.console import Console
+
     from plumbline import compare as sides
     from plumbline.report import comparison
-    if bool(sessions) == bool(last) or sessions and len(sessions) < 2:
+    if bool(sessions) == bool(last) or (sessions and len(sessions) < 2):
         raise PlumblineError('name at least two sessions, oldest first, or --last 2')
     *before, after = [sides.load(source, archive_root) for source in sessions or sides.last(archive_root, last, system)]
     found = sides.compare(before, after)
@@ -93,9 +95,9 @@ def compare(
     raise typer.Exit(found.exit_status)
 
 
-@app.command(help=f"""A mode at a fixed time: write the script that runs it, and print what starts it.
+@app.command(help=f'''A mode at a fixed time: write the script that runs it, and print what starts it.
 
-    Modes and how long they take on four cores: {', '.join(f'{name} {mode.minutes} min' for name, mode in MODES.items())}.""")
+    Modes and how long they take on four cores: {', '.join(f'{name} {mode.minutes} min' for name, mode in MODES.items())}.''')
 def schedule(
     mode: Annotated[str, typer.Argument(help="ReFrame's --mode: " + '; '.join(
         f'{name}: {mode.about}' for name, mode in MODES.items()))],
@@ -105,7 +107,7 @@ def schedule(
     days: Annotated[str, typer.Option(help='of the week, e.g. mon,thu; default: every day')] = '',
     folder: Annotated[Path, typer.Option(help='for the script, its logs and its lock: of what has one folder, one runs at a '
                                               'time')] = REPORTS / 'schedule',
-    scron: Annotated[Optional[list[str]], typer.Option(help="with --as scrontab: an option of sbatch for the job that runs "
+    scron: Annotated[list[str] | None, typer.Option(help='with --as scrontab: an option of sbatch for the job that runs '
                                                             'ReFrame, e.g. --scron=--partition=service')] = None,
 ):
     from plumbline import schedule as schedules
@@ -156,10 +158,10 @@ def simulate(
     network: Annotated[Path, typer.Argument(help='network file, such as those in config/networks')],
     application: Annotated[str, typer.Option(help='cg, cg-doubling or sp')] = 'cg',
     processes: Annotated[str, typer.Option(help='how many; several: a table')] = '64',
-    latency: Annotated[Optional[str], typer.Option(
+    latency: Annotated[str | None, typer.Option(
         help="us, or +us for so much more than the network's; several: a table")] = None,
     size: Annotated[str, typer.Option(help='S or A')] = 'A',
-    iterations: Annotated[Optional[int], typer.Option(help='of the application', min=1)] = None,
+    iterations: Annotated[int | None, typer.Option(help='of the application', min=1)] = None,
     published: Annotated[bool, typer.Option(help="the source's table, predicted cell by cell")] = False,
 ):
     '''What would more latency cost?  CG or SP on a network that is described in a file, with SimGrid.'''
@@ -170,10 +172,10 @@ def simulate(
 
 @app.command()
 def detect(
-    output: Annotated[Optional[Path], typer.Option(help='file to write (default config/sites/NAME.py)')] = None,
-    name: Annotated[Optional[str], typer.Option(
+    output: Annotated[Path | None, typer.Option(help='file to write (default config/sites/NAME.py)')] = None,
+    name: Annotated[str | None, typer.Option(
         help="ReFrame's name of the system (default: the scheduler's, or the host's)")] = None,
-    scheduler: Annotated[Optional[str], typer.Option(help='slurm, pbs, flux or local (default: the first that is there)')] = None,
+    scheduler: Annotated[str | None, typer.Option(help='slurm, pbs, flux or local (default: the first that is there)')] = None,
 ):
     '''Write the site file of the system whose login node this is.  What is not certain is a comment to decide on.
 

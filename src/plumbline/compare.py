@@ -154,7 +154,7 @@ def last(archive_root, count, system=None):
     system = system or (known['system'][-1] if len(known) else 'any system')
     found = known.filter(pl.col('system') == system)['session'].to_list()
     if len(found) < count:
-        raise PlumblineError(f"{archive_root}: {len(found)} sessions of {system}, {count} asked for; "
+        raise PlumblineError(f'{archive_root}: {len(found)} sessions of {system}, {count} asked for; '
                              'plumbline report archives a run')
     return found[-count:]
 

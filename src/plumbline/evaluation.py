@@ -192,7 +192,7 @@ def choose(cases, known):
                 return _with(cases, number, reference, known.file)
     chosen = _with(cases, 0)
     there = ', '.join(states.text(reference.state) for reference in known.references)
-    chosen.no_reference = f"no reference of this state ({states.text(chosen.state)}); {known.file} has one of {there}"
+    chosen.no_reference = f'no reference of this state ({states.text(chosen.state)}); {known.file} has one of {there}'
     return chosen
 
 

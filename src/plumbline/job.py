@@ -160,7 +160,7 @@ class Job(RegressionTestPlugin):
 
     def cause(self):
         '''Why the job failed, where that can be read elsewhere than in the last line of its standard error.'''
-        return None
+        return
 
     def question(self):
         '''What the test asks: its docstring, which a copy that ReFrame makes for ``--distribute`` has not.'''

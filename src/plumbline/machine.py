@@ -316,7 +316,7 @@ def _detect_core(root, virtual, arch):
 
 def host_microarchitecture():
     '''archspec's name of this node's processor, the ``arch`` of ReFrame's processor information.'''
-    import archspec.cpu     # here, because it is needed on the node to be described only
+    import archspec.cpu  # here, because it is needed on the node to be described only
     return archspec.cpu.host().name
 
 

@@ -9,7 +9,6 @@ from plumbline import limits, records
 from plumbline.errors import PlumblineError
 from plumbline.model import registry
 
-
 #: A sample that took so many times the median of its case was hit by a burst of something else.
 BURST = 1.5
 

@@ -72,11 +72,11 @@ def _read(line):
         where = _field_before(line, error.pos)
         kind = 'truncated' if error.pos >= len(line.rstrip()) else 'malformed'
         raise ValueError(f'{kind} record after field {where!r} (column {error.colno}: '
-                         f'{error.msg}); did the program end early, or several write at once?')
+                         f'{error.msg}); did the program end early, or several write at once?') from None
     except ValueError as error:
         number = str(error).split()[0]
         where = _field_before(line, line.find(number))
-        raise ValueError(f'field {where!r}: {error}; the kernel must print finite numbers')
+        raise ValueError(f'field {where!r}: {error}; the kernel must print finite numbers') from None
 
 
 def _check(record):

@@ -110,7 +110,7 @@ def time_of(at, days=''):
         raise PlumblineError(f'--at {at}: not a time of day; write hours and minutes, e.g. --at 02:30')
     names = [name.strip().lower()[:3] for name in days.split(',')] if days else list(DAYS)
     if not set(names) <= set(DAYS):
-        raise PlumblineError(f"--days {days}: not days of the week; write e.g. --days mon,thu")
+        raise PlumblineError(f'--days {days}: not days of the week; write e.g. --days mon,thu')
     return Time(int(found[1]), int(found[2]), tuple(sorted({DAYS.index(name) for name in names})))
 
 

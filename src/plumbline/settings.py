@@ -169,7 +169,7 @@ def _on_this_node(systems):
              if (system['name'], partition['name']) == (name, part)]
     if not found:
         sys.exit(f'plumbline: PLUMBLINE_ON_NODE={ON_NODE}: this configuration has no such partition')
-    from reframe.utility.cpuinfo import cpuinfo     # slow, and needed nowhere else
+    from reframe.utility.cpuinfo import cpuinfo  # slow, and needed nowhere else
     system, partition = found[0]
     # Kept in the configuration, not by ReFrame, which would write one file in the home directory for all nodes.
     partition = {'processor': cpuinfo(), **partition, 'scheduler': 'local', 'launcher': 'local', 'max_jobs': 1,

@@ -90,7 +90,7 @@ def autocorrelation(x):
     x = np.asarray(x, dtype=float)
     if x.size < 3:
         return 0.0
-    from scipy import stats     # here: importing it takes longer than ReFrame's own start
+    from scipy import stats  # here: importing it takes longer than ReFrame's own start
     ranks = stats.rankdata(x) - (x.size + 1) / 2
     total = np.dot(ranks, ranks)
     if total == 0:

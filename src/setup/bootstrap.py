@@ -30,6 +30,7 @@ import platform
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -515,6 +516,23 @@ def cluster_of(system='/'):
     return found[0] if found else None
 
 
+def refuse_others_clone():
+    '''As root: run nothing of a clone that others can change, unless it is the clone of whoever called sudo.
+
+    :raises SetupError: that says what others can change.
+    '''
+    trusted = (0, int(os.environ.get('SUDO_UID', 0)))
+    for path in [ROOT] + [os.path.join(ROOT, name) for name in ('Makefile', 'src', 'checks', 'config', '.venv')]:
+        if not os.path.lexists(path):
+            continue
+        found = os.lstat(path)
+        shared = found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid != 0)
+        if found.st_uid not in trusted or (shared and not stat.S_ISLNK(found.st_mode)):
+            who = 'can be written by others' if found.st_uid in trusted else 'belongs to uid {}'.format(found.st_uid)
+            raise SetupError('root runs nothing that others can change, and {} {}: run this as its owner, make a clone of root\'s own, '
+                             'or, if they may, SETUPFLAGS=--trust-clone'.format(path, who))
+
+
 def may_install(args, distribution):
     '''Whether apt-get installs what is missing: as root, on a machine that is nobody's cluster.'''
     if (args.no_system_packages or os.geteuid() != 0 or distribution != 'debian' or shutil.which('apt-get') is None):
@@ -599,6 +617,8 @@ def parse(argv):
                         help='install no system packages, even as root; use what PATH has')
     parser.add_argument('--install', action='store_true',
                         help='as root, install system packages on a node of a cluster as well')
+    parser.add_argument('--trust-clone', action='store_true',
+                        help='as root, in a clone that others can change')
     parser.add_argument('--redo', action='store_true',
                         help='make .venv anew, and try for missing packages again')
     return parser.parse_args(argv)
@@ -609,6 +629,8 @@ def main(argv=None):
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupted)
     try:
+        if os.geteuid() == 0 and not args.trust_clone:
+            refuse_others_clone()
         distribution = family()
         installs = may_install(args, distribution)
         if args.check:

@@ -5,11 +5,11 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
-from cluster import Cluster
 
+from cluster import Cluster
 from plumbline.errors import PlumblineError
 
 
@@ -18,10 +18,10 @@ def _ask_to_end(*_):
 
 
 def main(
-    folder: Annotated[Optional[Path], typer.Argument(
+    folder: Annotated[Path | None, typer.Argument(
         help='for its files, which stay there; default: a temporary one that is removed')] = None,
     nodes: Annotated[int, typer.Option(help='how many', min=1, max=99)] = 4,
-    slow: Annotated[Optional[list[str]], typer.Option(
+    slow: Annotated[list[str] | None, typer.Option(
         help='a node, such as n3, that gets 60 % of the time of its CPUs')] = None,
     database: Annotated[bool, typer.Option('--database', help='with slurmdbd and MariaDB, for sacct')] = False,
 ):
@@ -39,7 +39,7 @@ def main(
 
 
 def _how_to_use(cluster):
-    slow = ''.join(f', {node} at {100 * quota:.0f} % of its CPUs\' time' for node, quota in cluster.quotas.items())
+    slow = ''.join(f", {node} at {100 * quota:.0f} % of its CPUs' time" for node, quota in cluster.quotas.items())
     variables = '\n'.join(f'    export {name}={shlex.quote(value)}' for name, value in cluster.variables.items())
     return f'''\
 A Slurm cluster of {len(cluster.nodes)} nodes{slow}, all in partition "all"; Ctrl-C ends it.  In another terminal:

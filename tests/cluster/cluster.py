@@ -24,7 +24,6 @@ import time
 from pathlib import Path
 
 import database as accounting
-
 from plumbline.errors import PlumblineError
 
 COMMANDS = ('slurmctld', 'slurmd', 'munged', 'sinfo', 'sbatch', 'squeue', 'unshare', 'setpriv')

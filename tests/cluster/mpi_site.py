@@ -6,9 +6,10 @@ scheduler binds.
 
 import os
 
+from reframe.utility.cpuinfo import cpuinfo
+
 from plumbline import settings
 from plumbline.mpi import environments
-from reframe.utility.cpuinfo import cpuinfo
 
 cpus = [int(cpu) for cpu in os.environ['MADE_CPUS'].split(',')]
 mpi = [environment for environment in environments.found(as_root=True) if environment['name'].startswith('gnu-')]

@@ -2,10 +2,11 @@
 
 import reframe as rfm
 import reframe.utility.sanity as sn
+from reframe.core.builtins import parameter, performance_function, run_after, variable
+
 from plumbline import metrics
 from plumbline.check import NativeCheck
 from plumbline.witness import LimitedCheck
-from reframe.core.builtins import parameter, performance_function, run_after, variable
 
 
 class Story:

@@ -5,8 +5,9 @@ import signal
 import time
 
 import reframe as rfm
-from plumbline.job import Job
 from reframe.core.builtins import run_before, sanity_function, variable
+
+from plumbline.job import Job
 
 NODE = os.environ.get('SLURMD_NODENAME', '')
 STORY = dict(pair.split('=') for pair in os.environ.get('SWEPT', '').split(',') if pair).get(NODE)

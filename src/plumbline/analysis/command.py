@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -13,14 +13,15 @@ from plumbline.settings import REPORTS
 def variance(
     names: Annotated[str, typer.Option('-n', '--name', help='only tests whose name matches this')] = '',
     metric: Annotated[str, typer.Option(help='only metrics whose name matches this')] = '',
-    system: Annotated[Optional[str], typer.Option(help="ReFrame's name (default: that of the last session)")] = None,
-    last: Annotated[Optional[int], typer.Option(min=1, help='only so many of the last sessions')] = None,
-    output: Annotated[Optional[Path], typer.Option(help='HTML page to write as well, with all metrics and figures')] = None,
+    system: Annotated[str | None, typer.Option(help="ReFrame's name (default: that of the last session)")] = None,
+    last: Annotated[int | None, typer.Option(min=1, help='only so many of the last sessions')] = None,
+    output: Annotated[Path | None, typer.Option(help='HTML page to write as well, with all metrics and figures')] = None,
     archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
 ):
     '''What is explained: the variance of each metric between samples, processes, sessions and nodes, and what the probes of
     the machine's state explain of it.  What stays unexplained is on top.'''
     from rich.console import Console
+
     from plumbline.analysis import archived
     from plumbline.analysis.variance import analyse
     from plumbline.report import variance as reports
@@ -35,13 +36,14 @@ def variance(
 def history(
     metric: Annotated[str, typer.Argument(help='metrics whose name matches this, instead of the subsystems')] = '',
     names: Annotated[str, typer.Option('-n', '--name', help='metrics of tests whose name matches this')] = '',
-    system: Annotated[Optional[str], typer.Option(help="ReFrame's name (default: that of the last session)")] = None,
-    last: Annotated[Optional[int], typer.Option(min=1, help='only so many of the last sessions')] = None,
+    system: Annotated[str | None, typer.Option(help="ReFrame's name (default: that of the last session)")] = None,
+    last: Annotated[int | None, typer.Option(min=1, help='only so many of the last sessions')] = None,
     archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
 ):
     '''Session after session: of each subsystem, or of the metrics that are named, how it scatters and since when it is otherwise;
     exit 1 if a subsystem has become worse, and stays so.'''
     from rich.console import Console
+
     from plumbline.analysis import history as archived
     from plumbline.report import history as reports
     found = archived.read(archive_root, system, last, names, metric)

@@ -135,7 +135,7 @@ def _rows(record, key, width):
         values = np.array(record['cores'][key], dtype=float)
     except (KeyError, TypeError, ValueError):
         values = np.empty(0)
-    if values.shape != (len(record['seconds']), width) or (values <= 0).any() and key != 'alone':
+    if values.shape != (len(record['seconds']), width) or ((values <= 0).any() and key != 'alone'):
         raise PlumblineError(f"record of {record['kernel']}, {record['variant']}: field cores/{key}: not {width} numbers above 0, or "
                              'null, for each sample; build the programs and the Python package from the same checkout')
     return values
@@ -419,7 +419,7 @@ def low_clocks(found):
     '''Cores whose clock is lower than their fellows': a list of :class:`Finding`.'''
     ratio = found.of_median
     low = [at for at in np.argsort(ratio) if ratio[at] < 1 / _SLOW] if len(ratio) >= pairs.LEAST_NODES else []
-    return [Finding(LOW_CLOCK, f'CPU {found.cpus[at]} has {ratio[at]:.2f} of the median core\'s clock while all work')
+    return [Finding(LOW_CLOCK, f"CPU {found.cpus[at]} has {ratio[at]:.2f} of the median core's clock while all work")
             for at in low]
 
 

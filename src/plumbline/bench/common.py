@@ -11,8 +11,7 @@ from reframe.utility.cpuinfo import cpuinfo
 
 from plumbline import records, topology
 from plumbline.errors import PlumblineError
-from plumbline.likwid import bench as likwid_bench
-from plumbline.likwid import pin
+from plumbline.likwid import bench as likwid_bench, pin
 from plumbline.model import probes
 from plumbline.settings import ROOT
 

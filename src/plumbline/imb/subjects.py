@@ -7,7 +7,7 @@ _UNITS = {'B': 0, 'KiB': 10, 'MiB': 20}
 
 def short_size(length):
     '''``4MiB``: bytes as a part of a name, in the largest unit that gives a whole number.'''
-    unit = next(unit for unit, power in reversed(_UNITS.items()) if length % 2**power == 0 and length >= 2**power or not power)
+    unit = next(unit for unit, power in reversed(_UNITS.items()) if (length % 2**power == 0 and length >= 2**power) or not power)
     return f'{length >> _UNITS[unit]}{unit}'
 
 

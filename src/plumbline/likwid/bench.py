@@ -239,7 +239,8 @@ def script(commands, own=None):
                      f"{command['size']} {command['iterations']}")
         block = command['level'], command['threads'], command['repeat']
         if own and (following is None or block != tuple(following[key] for key in ('level', 'threads', 'repeat'))):
-            lines.append('echo "### plumbline-own level=%s threads=%d repeat=%d"' % block)
+            level, threads, repeat = block
+            lines.append(f'echo "### plumbline-own level={level} threads={threads} repeat={repeat}"')
             lines.append(f'{own[block[:2]]} || true')
     lines.append('echo "### plumbline-witness-done calls=$witness_calls"')
     return '\n'.join(lines) + '\n'
@@ -300,7 +301,7 @@ def parse_bench(text):
     result = {key: _number(text, *field) for key, field in _FIELDS.items()}
     hwthreads = re.findall(r'^Group: \d+ Thread \d+ Global Thread (\d+) running on hwthread (\d+)',
                            text, re.MULTILINE)
-    hwthreads = dict((int(thread), int(cpu)) for thread, cpu in hwthreads)
+    hwthreads = {int(thread): int(cpu) for thread, cpu in hwthreads}
     result |= {'kernel': kernel[1], 'threads': len(hwthreads),
                'hwthreads': [hwthreads[thread] for thread in sorted(hwthreads)]}
     _check_bench(text, result)

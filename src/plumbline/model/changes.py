@@ -5,6 +5,7 @@ the two means are compared, and the largest difference counts (Hawkins, Qiu and 
 compared with does not creep along, so a loss of a little every week is found as soon as it sums up.
 '''
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,7 +123,7 @@ def steps(values, prior, rate):
         if max(chances) <= rate:
             break
         del cuts[1 + int(np.argmax(chances))]
-    levels = [float(np.mean(np.log(values[begin:end]))) for begin, end in zip(cuts, cuts[1:])]
+    levels = [float(np.mean(np.log(values[begin:end]))) for begin, end in itertools.pairwise(cuts)]
     return [Step(begin, float(np.expm1(after - before)), chance)
             for begin, before, after, chance in zip(cuts[1:-1], levels, levels[1:], chances)]
 

@@ -53,7 +53,7 @@ class Prediction:
 
         :arg better: :data:`registry.MORE`, ``LESS``, or ``NEITHER``: then to either side.
         '''
-        from scipy import special       # scipy.stats says the same a hundred times slower
+        from scipy import special  # scipy.stats says the same a hundred times slower
         far = np.log(value / self.middle) / self.deviation
         if better == registry.NEITHER:
             return float(2 * special.stdtr(self.freedom, -abs(far)))

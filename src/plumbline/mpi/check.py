@@ -1,5 +1,7 @@
 '''The base of all checks that run a program of several processes.'''
 
+import os
+
 from reframe.core.builtins import fixture, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
@@ -11,6 +13,7 @@ from plumbline.mpi.families import Settings, family_of, obituary
 from plumbline.mpi.launch import EnvironmentLauncher, own_words
 from plumbline.mpi.nodes import nodes_of
 from plumbline.mpi.programs import mpi_programs
+
 
 class MpiJob:
     '''What starts processes: launcher, binding, transport.  For plugins of tests and fixtures that are ``Job``\\ s.'''
@@ -126,6 +129,10 @@ class MpiCheck(MpiJob, ProgramCheck):
         if settings.ON_NODE and not self.current_environ.extras.get('launcher'):
             self.leave_out(f"the scheduler's launcher starts nothing on the node itself: give {self.current_environ.name} the extra "
                            '`launcher`, e.g. mpirun')
+        allowed = {**os.environ, **dict(self.current_environ.env_vars)}
+        if os.geteuid() == 0 and not self.family.as_root.items() <= allowed.items() and own_words(self.current_environ, self.current_partition):
+            self.leave_out(f'the launcher of {self.family.title} does not run as root: run ReFrame as an ordinary user, or let the site file '
+                           f"say in {self.current_environ.name} that it may ({', '.join(self.family.as_root)})")
         if self.ranks != 'all' and int(self.ranks) > len(self.all_cpus):
             self.leave_out(f'{self.ranks} ranks need as many CPUs, there are {len(self.all_cpus)}')
         if self.transport != 'default' and self.transport not in self.family.transports:

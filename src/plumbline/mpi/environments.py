@@ -17,9 +17,6 @@ from pathlib import Path
 from plumbline import toolchains
 from plumbline.mpi.families import families
 
-#: How an MPI that refuses to run as root is told that it may.
-_AS_ROOT = {'openmpi': {'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'}}
-
 #: (family, wrapper, launcher), as distributions call them that have several.
 _BY_NAME = (('openmpi', 'mpicc.openmpi', 'mpirun.openmpi'), ('mpich', 'mpicc.mpich', 'mpirun.mpich'))
 
@@ -56,8 +53,8 @@ def _wrapper(family, wrapper, launcher, variables=(), extras=()):
 
 def _environment(compiler, mpi, as_root=False):
     '''The environment of a compiler and an MPI.'''
-    wraps = families()[mpi['family']].wraps
-    allowed = _AS_ROOT.get(mpi['family'], {}) if as_root and os.geteuid() == 0 else {}
+    family = families()[mpi['family']]
+    wraps, allowed = family.wraps, family.as_root if as_root and os.geteuid() == 0 else {}
     variables = allowed | {wraps[language]: compiler[key] for language, key in (('c', 'cc'), ('fortran', 'ftn')) if compiler[key]}
     return {'name': f"{compiler['name']}-{mpi['family']}", 'cc': mpi['cc'], 'features': ['mpi', mpi['family']],
             'extras': {'launcher': [mpi['launcher']], **mpi['extras']},

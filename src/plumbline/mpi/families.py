@@ -35,6 +35,7 @@ class Family:
     :attr library: how what MPI_Get_library_version says begins.
     :attr header: a macro that its ``mpi.h`` defines, and no other's.
     :attr wraps: language (``c``, ``fortran``) -> variable that tells its wrapper which compiler to use.
+    :attr as_root: variables without which its launcher refuses to run as root.
     :attr start: the number of processes.
     :attr nodes: processes on each node, where there are several nodes.
     :attr bind: one process on each of the CPUs of a node, in their order.
@@ -49,6 +50,7 @@ class Family:
     library: str
     header: str
     wraps: dict
+    as_root: dict
     start: Settings
     nodes: Settings
     bind: Settings
@@ -110,7 +112,7 @@ def obituary(deaths):
 
 def _family(name, known):
     eager = dict(known['eager'])
-    return Family(name, known['title'], known['library'], known['header'], known['wraps'], Settings(known['start']),
+    return Family(name, known['title'], known['library'], known['header'], known['wraps'], known.get('as_root', {}), Settings(known['start']),
                   Settings(**known['nodes']), Settings(**known['bind']), known.get('rank_file'), Settings(**known['unbound']),
                   {transport: Settings(**how) for transport, how in known['transports'].items()},
                   parameter=eager.pop('parameter'), eager=Settings(**eager), died=known['died'])
@@ -131,7 +133,7 @@ def _own(name, own, environment):
     '''A relative of a family, as the extra ``mpi`` of its environment says: the keys of ``data/mpi.yaml`` that differ; of
     ``transports`` those that do, and None for one that it has not.'''
     known = _known()[name]
-    unknown = sorted(set(own) - set(known) - {'rank_file'}) if isinstance(own, dict) else [own]
+    unknown = sorted(set(own) - set(known) - {'rank_file', 'as_root'}) if isinstance(own, dict) else [own]
     if unknown:
         raise PlumblineError(f"the extra 'mpi' of the environment {environment} has {unknown[0]!r}: it says what differs from {name}, by the "
                              f"keys of src/plumbline/data/mpi.yaml ({', '.join(known)})")

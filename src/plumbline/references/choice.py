@@ -129,7 +129,7 @@ class Choice:
 def _only(name, known, root):
     found = [one for one in known if one.startswith(name)]
     if len(found) != 1:
-        raise PlumblineError(f"{root}: {len(found)} sessions are named {name}...; name one of the archive, e.g. {known[0]}")
+        raise PlumblineError(f'{root}: {len(found)} sessions are named {name}...; name one of the archive, e.g. {known[0]}')
     return found[0]
 
 

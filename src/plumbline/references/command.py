@@ -3,7 +3,7 @@
 import statistics
 from collections import defaultdict
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -23,14 +23,14 @@ System = Annotated[str, typer.Argument(help="ReFrame's name of the system")]
 Sessions = Annotated[int, typer.Option(
     '--sessions', min=LEAST_SESSIONS, max=MOST_SESSIONS, help='how many of the last sessions of good state, at most')]
 Tests = Annotated[str, typer.Option(help='only checks whose name matches this')]
-Output = Annotated[Optional[Path], typer.Option(help='the file of references (default config/references/SYSTEM.yaml)')]
-Machine = Annotated[Optional[Path], typer.Option('--machine', help='datasheet values: what no reference may exceed')]
+Output = Annotated[Path | None, typer.Option(help='the file of references (default config/references/SYSTEM.yaml)')]
+Machine = Annotated[Path | None, typer.Option('--machine', help='datasheet values: what no reference may exceed')]
 Cores = Annotated[int, typer.Option(help='cores of the node, for the datasheet', min=1)]
 Archive = Annotated[Path, typer.Option('--archive')]
-Trusted = Annotated[Optional[list[str]], typer.Option(
+Trusted = Annotated[list[str] | None, typer.Option(
     '--with', help='a session (or how its name begins) that is used although it failed, was unstable or is odd; several: again')]
 Apart = Annotated[float, typer.Option(min=0, help='minutes: sessions that began nearer to each other count once')]
-Nodes = Annotated[Optional[list[str]], typer.Option('--with-node', help='a node that is used although it differs; several: again')]
+Nodes = Annotated[list[str] | None, typer.Option('--with-node', help='a node that is used although it differs; several: again')]
 
 
 def _peaks(machine_file, cores):
@@ -70,7 +70,7 @@ def accept(system: System, sessions: Sessions = MOST_SESSIONS, tests: Tests = ''
 
 @app.command()
 def check(
-    files: Annotated[Optional[list[Path]], typer.Argument(help='files of references (default: all of config/references)')] = None,
+    files: Annotated[list[Path] | None, typer.Argument(help='files of references (default: all of config/references)')] = None,
     machine_file: Machine = None, cores: Cores = 1,
 ):
     '''Refuse files of references that are malformed or that no hardware could reach.'''
@@ -98,7 +98,7 @@ def _sessions(found):
     if found.hours < DAY:
         yield f'they lie within {found.hours:.1f} hours: what differs from day to day is not in them, and may FAIL later'
     yield from _few([f'left out: {name}: {why}; --with {name} uses it' for name, why in found.left_out], 'sessions')
-    yield from _few([f"left out: node {odd.name} differs by {odd.change:+.0%}: {odd.where}; --with-node {odd.name} uses it"
+    yield from _few([f'left out: node {odd.name} differs by {odd.change:+.0%}: {odd.where}; --with-node {odd.name} uses it'
                      for odd in found.nodes], 'nodes')
 
 

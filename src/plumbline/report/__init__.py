@@ -1,4 +1,4 @@
-"""Reports of one archived session: a table in the terminal, and one HTML file that opens offline."""
+'''Reports of one archived session: a table in the terminal, and one HTML file that opens offline.'''
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from .lines import Line, NotMeasured, exit_status, not_measured, verdict_lines
 from .public import public
 from .table import render
 
-__all__ = ["Line", "NotMeasured", "exit_status", "not_measured", "render", "verdict_lines", "write"]
+__all__ = ['Line', 'NotMeasured', 'exit_status', 'not_measured', 'render', 'verdict_lines', 'write']
 
 
 def write(rows, destination, losses=(), to_strangers=False):
@@ -28,19 +28,19 @@ def write(rows, destination, losses=(), to_strangers=False):
 
 
 def save(text, destination):
-    """Write a page to ``destination/index.html``; see :func:`save_file`."""
-    return save_file(text, Path(destination) / "index.html")
+    '''Write a page to ``destination/index.html``; see :func:`save_file`.'''
+    return save_file(text, Path(destination) / 'index.html')
 
 
 def save_file(text, path):
-    """Write a page, to a temporary name first: a reader never sees half of it.
+    '''Write a page, to a temporary name first: a reader never sees half of it.
 
     :returns: the path.
     :raises PlumblineError: if it cannot be written.
-    """
+    '''
     try:
         return atomic.write(path, text, atomic.RESULT)
     except OSError as error:
         raise PlumblineError(
-            f"cannot write the report {path}: {error.strerror}: name a folder that you may write to"
+            f'cannot write the report {path}: {error.strerror}: name a folder that you may write to'
         ) from error

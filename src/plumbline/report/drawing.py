@@ -1,4 +1,4 @@
-"""How figures are drawn: one style, legible on a phone, in print and in grey-scale."""
+'''How figures are drawn: one style, legible on a phone, in print and in grey-scale.'''
 
 import html
 import itertools
@@ -11,21 +11,21 @@ from plotly.subplots import make_subplots
 from . import quantity
 from .readings import caches_of, paired, quartiles, rates, series_of
 
-INK, GREY, GRID = "#1a1a1a", "#5f5f5f", "#e2e2e2"
-LIMIT, ALLOCATE = "#8c1d18", "#b8860b"
+INK, GREY, GRID = '#1a1a1a', '#5f5f5f', '#e2e2e2'
+LIMIT, ALLOCATE = '#8c1d18', '#b8860b'
 # Okabe and Ito's colours; symbols and dashes carry the same in grey-scale print.
 SERIES = [
-    ("#000000", "circle", "solid"),
-    ("#0072b2", "square", "dash"),
-    ("#e69f00", "diamond", "dot"),
-    ("#009e73", "triangle-up", "dashdot"),
-    ("#d55e00", "cross", "longdash"),
-    ("#cc79a7", "star", "solid"),
-    ("#56b4e9", "x", "dash"),
-    ("#7f6000", "triangle-down", "dot"),
+    ('#000000', 'circle', 'solid'),
+    ('#0072b2', 'square', 'dash'),
+    ('#e69f00', 'diamond', 'dot'),
+    ('#009e73', 'triangle-up', 'dashdot'),
+    ('#d55e00', 'cross', 'longdash'),
+    ('#cc79a7', 'star', 'solid'),
+    ('#56b4e9', 'x', 'dash'),
+    ('#7f6000', 'triangle-down', 'dot'),
 ]
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
-LIMIT_NAME = "limit: highest traffic rate of any stream"
+LIMIT_NAME = 'limit: highest traffic rate of any stream'
 
 
 def empty(height):
@@ -37,65 +37,65 @@ def empty(height):
 
 def _style(figure, height):
     figure.update_layout(
-        template="none",
+        template='none',
         height=height,
         autosize=True,
         dragmode=False,
-        hovermode="closest",
-        paper_bgcolor="#ffffff",
-        plot_bgcolor="#ffffff",
-        font={"family": FONT, "size": 12, "color": INK},
-        margin={"l": 8, "r": 12, "t": 8, "b": 8},
-        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
+        hovermode='closest',
+        paper_bgcolor='#ffffff',
+        plot_bgcolor='#ffffff',
+        font={'family': FONT, 'size': 12, 'color': INK},
+        margin={'l': 8, 'r': 12, 't': 8, 'b': 8},
+        legend={'orientation': 'h', 'x': 0, 'xanchor': 'left', 'y': 1.02, 'yanchor': 'bottom', 'font': {'size': 12}},
     )
     axis = {
-        "automargin": True,
-        "showline": True,
-        "linecolor": GREY,
-        "linewidth": 1,
-        "gridcolor": GRID,
-        "zeroline": False,
-        "ticks": "outside",
-        "ticklen": 4,
-        "tickcolor": GREY,
-        "title": {"standoff": 8},
-        "fixedrange": True,
+        'automargin': True,
+        'showline': True,
+        'linecolor': GREY,
+        'linewidth': 1,
+        'gridcolor': GRID,
+        'zeroline': False,
+        'ticks': 'outside',
+        'ticklen': 4,
+        'tickcolor': GREY,
+        'title': {'standoff': 8},
+        'fixedrange': True,
     }
     figure.update_xaxes(**axis)
     figure.update_yaxes(**axis)
 
 
 def plain_text(text):
-    """Text for plotly, which understands some HTML."""
+    '''Text for plotly, which understands some HTML.'''
     return html.escape(str(text))
 
 
 def size_of(record):
-    return record["size"]
+    return record['size']
 
 
-def add_curves(figure, series, over=size_of, letter="N"):
-    """Median rate and quartiles for each (name, records), over the size or what else ``over`` finds in a record."""
+def add_curves(figure, series, over=size_of, letter='N'):
+    '''Median rate and quartiles for each (name, records), over the size or what else ``over`` finds in a record.'''
     for (name, records), look in zip(series, itertools.cycle(SERIES)):
         _add_curve(figure, name, sorted(records, key=over), look, over, letter)
 
 
 def _add_curve(figure, name, series, look, over, letter):
-    _add_line(figure, name, look, {over(r): quartiles(rates(r)) for r in series}, letter + " = %{x:,}: %{y:.3g} GB/s")
+    _add_line(figure, name, look, {over(r): quartiles(rates(r)) for r in series}, letter + ' = %{x:,}: %{y:.3g} GB/s')
 
 
 def _add_line(figure, name, look, points, hover):
-    """Medians of {x: quartiles}, in the order given, and a band from quartile to quartile."""
+    '''Medians of {x: quartiles}, in the order given, and a band from quartile to quartile.'''
     colour, symbol, dash = look
     x = list(points)
     low, middle, high = np.array(list(points.values())).T
     figure.add_scatter(
         x=x + x[::-1],
         y=np.concatenate([high, low[::-1]]),
-        fill="toself",
-        mode="none",
+        fill='toself',
+        mode='none',
         fillcolor=_faint(colour),
-        hoverinfo="skip",
+        hoverinfo='skip',
         showlegend=False,
         legendgroup=name,
     )
@@ -104,10 +104,10 @@ def _add_line(figure, name, look, points, hover):
         y=middle,
         name=plain_text(name),
         legendgroup=name,
-        mode="lines+markers",
-        line={"color": colour, "dash": dash, "width": 1.8},
-        marker={"symbol": symbol, "size": 6},
-        hovertemplate=hover + "<extra>" + plain_text(name) + "</extra>",
+        mode='lines+markers',
+        line={'color': colour, 'dash': dash, 'width': 1.8},
+        marker={'symbol': symbol, 'size': 6},
+        hovertemplate=hover + '<extra>' + plain_text(name) + '</extra>',
     )
 
 
@@ -120,64 +120,64 @@ def add_limits(figure, points):
         x=sizes,
         y=best,
         name=LIMIT_NAME,
-        mode="lines",
-        line={"color": LIMIT, "width": 2.5},
-        hovertemplate="N = %{x:,}: %{y:.3g} GB/s<extra>limit</extra>",
+        mode='lines',
+        line={'color': LIMIT, 'width': 2.5},
+        hovertemplate='N = %{x:,}: %{y:.3g} GB/s<extra>limit</extra>',
     )
     if any(value is not None for value in allocate):
         figure.add_scatter(
             x=sizes,
             y=allocate,
-            name="limit with write-allocate, 4/5 beyond L1",
-            mode="lines",
-            line={"color": ALLOCATE, "width": 2.5, "dash": "6px,3px"},
-            hovertemplate="N = %{x:,}: %{y:.3g} GB/s<extra>limit with write-allocate</extra>",
+            name='limit with write-allocate, 4/5 beyond L1',
+            mode='lines',
+            line={'color': ALLOCATE, 'width': 2.5, 'dash': '6px,3px'},
+            hovertemplate='N = %{x:,}: %{y:.3g} GB/s<extra>limit with write-allocate</extra>',
         )
 
 
 def add_caches(figure, machine, kernels):
-    """Draw where the caches are full; returns their sizes as text."""
-    cpus = sorted({cpu for record in kernels for cpu in record.get("cpus") or []})
-    low, high = min(r["size"] for r in kernels), max(r["size"] for r in kernels)
+    '''Draw where the caches are full; returns their sizes as text.'''
+    cpus = sorted({cpu for record in kernels for cpu in record.get('cpus') or []})
+    low, high = min(r['size'] for r in kernels), max(r['size'] for r in kernels)
     told = []
     for name, size in caches_of(machine, cpus).items():
         # Four arrays: 32 bytes per element.
         length = size / 32
         if low <= length <= high:
-            figure.add_vline(x=length, line={"color": GREY, "width": 1, "dash": "dot"})
+            figure.add_vline(x=length, line={'color': GREY, 'width': 1, 'dash': 'dot'})
             figure.add_annotation(
                 x=math.log10(length),
                 y=1,
-                yref="paper",
-                yanchor="top",
-                xanchor="left",
+                yref='paper',
+                yanchor='top',
+                xanchor='left',
                 text=name,
                 showarrow=False,
-                font={"color": GREY},
-                bgcolor="rgba(255,255,255,0.8)",
+                font={'color': GREY},
+                bgcolor='rgba(255,255,255,0.8)',
                 borderpad=1,
             )
-            told.append(f"{name} {quantity.size(size)}")
-    return ", ".join(told)
+            told.append(f'{name} {quantity.size(size)}')
+    return ', '.join(told)
 
 
-def log_lengths_and_rates(figure, values, title="loop length N (elements)"):
-    """Logarithmic axes of loop length, or what else the title says, and GB/s; ``values``: the rates that must be in sight."""
+def log_lengths_and_rates(figure, values, title='loop length N (elements)'):
+    '''Logarithmic axes of loop length, or what else the title says, and GB/s; ``values``: the rates that must be in sight.'''
     low, high = math.log10(min(values)) - 0.06, math.log10(max(values)) + 0.14  # above: names of the caches
     ticks = [digit * 10.0**decade for decade in range(math.floor(low), math.ceil(high)) for digit in (1, 2, 5)]
-    minor = {"ticks": "outside", "ticklen": 3}
-    figure.update_xaxes(type="log", title=title, dtick=1, tickformat="~s", minor=minor)
+    minor = {'ticks': 'outside', 'ticklen': 3}
+    figure.update_xaxes(type='log', title=title, dtick=1, tickformat='~s', minor=minor)
     figure.update_yaxes(
-        type="log",
-        title="bandwidth (GB/s)",
+        type='log',
+        title='bandwidth (GB/s)',
         range=[low, high],
         tickvals=ticks,
-        ticktext=[f"{tick:g}" for tick in ticks],
+        ticktext=[f'{tick:g}' for tick in ticks],
     )
 
 
 def efficiency(curves):
-    """Efficiency over threads of each (name, {threads: quartiles})."""
+    '''Efficiency over threads of each (name, {threads: quartiles}).'''
     figure = empty(360)
     most = max(threads for _, points in curves for threads in points)
     for (name, points), (colour, symbol, dash) in zip(curves, itertools.cycle(SERIES)):
@@ -186,37 +186,37 @@ def efficiency(curves):
             x=sorted(points),
             y=middle,
             name=plain_text(name),
-            mode="lines+markers",
-            line={"color": colour, "dash": dash, "width": 1.8},
-            marker={"symbol": symbol, "size": 9},
+            mode='lines+markers',
+            line={'color': colour, 'dash': dash, 'width': 1.8},
+            marker={'symbol': symbol, 'size': 9},
             error_y=_whiskers(low, middle, high),
-            hovertemplate="%{x} threads: %{y:.3f}<extra>" + plain_text(name) + "</extra>",
+            hovertemplate='%{x} threads: %{y:.3f}<extra>' + plain_text(name) + '</extra>',
         )
-    figure.add_hline(y=1, line={"color": GREY, "dash": "dot", "width": 1})
+    figure.add_hline(y=1, line={'color': GREY, 'dash': 'dot', 'width': 1})
     ticks = list(range(1, most + 1)) if most <= 16 else None
-    figure.update_xaxes(title="threads", range=[0.5, most + 0.5], tickformat="d", tickvals=ticks)
-    figure.update_yaxes(title="efficiency", rangemode="tozero")
+    figure.update_xaxes(title='threads', range=[0.5, most + 0.5], tickformat='d', tickvals=ticks)
+    figure.update_yaxes(title='efficiency', rangemode='tozero')
     return figure
 
 
 def _stacked(heights, row, top):
-    """Panels above each other, each of as many rows as ``heights`` says; row and top margin in pixels."""
+    '''Panels above each other, each of as many rows as ``heights`` says; row and top margin in pixels.'''
     between, below = 52, 52     # the ticks' labels, and the next panel's heading or the axis's title
     area = row * sum(heights) + between * (len(heights) - 1)
     spacing = between / area if len(heights) > 1 else 0
     figure = make_subplots(rows=len(heights), cols=1, row_heights=heights, vertical_spacing=spacing)
     _style(figure, top + area + below)
-    figure.update_layout(margin={"t": top, "b": below})
+    figure.update_layout(margin={'t': top, 'b': below})
     return figure
 
 
 def bars(panels):
-    """Rates side by side, one panel for each (heading, kernel records, limit as by :func:`readings.limit_of`)."""
+    '''Rates side by side, one panel for each (heading, kernel records, limit as by :func:`readings.limit_of`).'''
     heights = [len(series_of(kernels)) for _, kernels, _ in panels]
     figure = _stacked(heights, row=34, top=26)
     for row, panel in enumerate(panels, 1):
-        _add_bars(figure, {"row": row, "col": 1}, *panel)
-    figure.update_xaxes(title="bandwidth (GB/s)", row=len(panels), col=1)
+        _add_bars(figure, {'row': row, 'col': 1}, *panel)
+    figure.update_xaxes(title='bandwidth (GB/s)', row=len(panels), col=1)
     return figure
 
 
@@ -228,41 +228,41 @@ def _add_bars(figure, at, heading, kernels, limit):
     most = max([*high, limit[0] if limit else 0])
     figure.add_bar(
         **at,
-        orientation="h",
+        orientation='h',
         y=names,
         x=middle,
         showlegend=False,
         width=0.74,
-        marker={"color": "#c9d7e6", "line": {"color": "#2b4a6b", "width": 1}},
-        error_x=_whiskers(low, middle, high) | {"color": INK},
-        hoverinfo="skip",
+        marker={'color': '#c9d7e6', 'line': {'color': '#2b4a6b', 'width': 1}},
+        error_x=_whiskers(low, middle, high) | {'color': INK},
+        hoverinfo='skip',
     )
     for number, text in enumerate(texts):
         # A short bar has no room for its text before the whisker, on a phone.
         x, shift = (0, 4) if low[number] > 0.45 * most else (high[number], 8)
-        figure.add_annotation(**at, x=x, y=names[number], text=text, showarrow=False, xanchor="left", xshift=shift)
-    figure.update_yaxes(**at, autorange="reversed", ticks="", showgrid=False)
+        figure.add_annotation(**at, x=x, y=names[number], text=text, showarrow=False, xanchor='left', xshift=shift)
+    figure.update_yaxes(**at, autorange='reversed', ticks='', showgrid=False)
     figure.update_xaxes(**at, range=[0, 1.04 * most])
-    above = {"yref": "y domain", "y": 1, "yanchor": "bottom", "showarrow": False}
-    figure.add_annotation(**at, **above, xref="x domain", x=0, xanchor="left", text=f"<b>{plain_text(heading)}</b>")
+    above = {'yref': 'y domain', 'y': 1, 'yanchor': 'bottom', 'showarrow': False}
+    figure.add_annotation(**at, **above, xref='x domain', x=0, xanchor='left', text=f'<b>{plain_text(heading)}</b>')
     if limit:
-        text = f"limit {gigabytes(limit[0])}"
-        figure.add_vline(**at, x=limit[0], line={"color": LIMIT, "width": 2})
-        figure.add_annotation(**at, **above, x=limit[0], xanchor="right", text=text, font={"color": LIMIT})
+        text = f'limit {gigabytes(limit[0])}'
+        figure.add_vline(**at, x=limit[0], line={'color': LIMIT, 'width': 2})
+        figure.add_annotation(**at, **above, x=limit[0], xanchor='right', text=text, font={'color': LIMIT})
 
 
 def _bar_text(record, first):
-    """Rate of a record, and its ratio to the first of the panel."""
-    ratio = "" if record is first else f", \u00d7{np.median(paired(record, first)):.2f}"
+    '''Rate of a record, and its ratio to the first of the panel.'''
+    ratio = '' if record is first else f', \u00d7{np.median(paired(record, first)):.2f}'
     return gigabytes(np.median(rates(record))) + ratio
 
 
 def _whiskers(low, middle, high):
-    return {"type": "data", "array": high - middle, "arrayminus": middle - low, "width": 5, "thickness": 1.3}
+    return {'type': 'data', 'array': high - middle, 'arrayminus': middle - low, 'width': 5, 'thickness': 1.3}
 
 
 def log_dots(panels):
-    """Rates over decades: a panel for each (heading, {series: {row: quartiles in GB/s}}), rows in the order of their coming."""
+    '''Rates over decades: a panel for each (heading, {series: {row: quartiles in GB/s}}), rows in the order of their coming.'''
     rows = {heading: list(dict.fromkeys(row for points in series.values() for row in points)) for heading, series in panels}
     heights = [len(found) for found in rows.values()]
     figure = _stacked(heights, row=34, top=46)
@@ -270,7 +270,7 @@ def log_dots(panels):
     everything = [rate for _, series in panels for points in series.values() for three in points.values() for rate in three]
     shown = set()
     for number, (heading, series) in enumerate(panels, 1):
-        at = {"row": number, "col": 1}
+        at = {'row': number, 'col': 1}
         for name, points in series.items():
             colour, symbol, _ = looks[name]
             low, middle, high = np.array(list(points.values())).T
@@ -281,117 +281,117 @@ def log_dots(panels):
                 name=plain_text(name),
                 legendgroup=name,
                 showlegend=name not in shown,
-                mode="markers",
-                marker={"color": colour, "symbol": symbol, "size": 10},
+                mode='markers',
+                marker={'color': colour, 'symbol': symbol, 'size': 10},
                 error_x=_whiskers(low, middle, high),
-                hovertemplate="%{y}: %{x:.3g} GB/s<extra>" + plain_text(name) + "</extra>",
+                hovertemplate='%{y}: %{x:.3g} GB/s<extra>' + plain_text(name) + '</extra>',
             )
             shown.add(name)
-        figure.update_yaxes(**at, categoryorder="array", categoryarray=list(map(plain_text, rows[heading]))[::-1], ticks="")
+        figure.update_yaxes(**at, categoryorder='array', categoryarray=list(map(plain_text, rows[heading]))[::-1], ticks='')
         figure.add_annotation(
-            **at, x=0, xref="x domain", xanchor="left", y=1, yref="y domain", yanchor="bottom", showarrow=False,
-            text=f"<b>{plain_text(heading)}</b>",
+            **at, x=0, xref='x domain', xanchor='left', y=1, yref='y domain', yanchor='bottom', showarrow=False,
+            text=f'<b>{plain_text(heading)}</b>',
         )
-    figure.update_xaxes(type="log", range=[math.log10(min(everything)) - 0.2, math.log10(max(everything)) + 0.2], dtick=1)
-    figure.update_xaxes(title="bandwidth (GB/s)", row=len(panels), col=1)
-    figure.update_layout(legend={"y": 1 + 30 / figure.layout.height})
+    figure.update_xaxes(type='log', range=[math.log10(min(everything)) - 0.2, math.log10(max(everything)) + 0.2], dtick=1)
+    figure.update_xaxes(title='bandwidth (GB/s)', row=len(panels), col=1)
+    figure.update_layout(legend={'y': 1 + 30 / figure.layout.height})
     return figure
 
 
 def stacked_bars(panels, parts, unit):
-    """Parts of a whole: a panel for each (heading, {bar: {part: value}}, {bar: quartiles of the whole}), parts below 0 to the left.
+    '''Parts of a whole: a panel for each (heading, {bar: {part: value}}, {bar: quartiles of the whole}), parts below 0 to the left.
 
     :arg parts: part -> (name, colour, pattern), in the order of stacking.
-    """
+    '''
     figure = _stacked([len(bars) for _, bars, _ in panels], row=34, top=72)
-    figure.update_layout(barmode="relative", legend={"y": 1 + 28 / figure.layout.height})
+    figure.update_layout(barmode='relative', legend={'y': 1 + 28 / figure.layout.height})
     for number, (heading, bars, wholes) in enumerate(panels, 1):
-        at, names = {"row": number, "col": 1}, list(map(plain_text, bars))
+        at, names = {'row': number, 'col': 1}, list(map(plain_text, bars))
         for part, (name, colour, pattern) in parts.items():
             figure.add_bar(
                 **at,
-                orientation="h",
+                orientation='h',
                 y=names,
                 x=[values[part] for values in bars.values()],
                 name=plain_text(name),
                 legendgroup=part,
                 showlegend=number == 1,
                 width=0.74,
-                marker={"color": colour, "line": {"color": INK, "width": 0.5}, "pattern": {"shape": pattern, "fillmode": "overlay"}},
-                hovertemplate="%{y}: %{x:.3g} " + unit + "<extra>" + plain_text(name) + "</extra>",
+                marker={'color': colour, 'line': {'color': INK, 'width': 0.5}, 'pattern': {'shape': pattern, 'fillmode': 'overlay'}},
+                hovertemplate='%{y}: %{x:.3g} ' + unit + '<extra>' + plain_text(name) + '</extra>',
             )
         low, middle, high = np.array([wholes[bar] for bar in bars]).T
         figure.add_scatter(
             **at,
             x=middle,
             y=names,
-            name="the whole, as measured",
-            legendgroup="whole",
+            name='the whole, as measured',
+            legendgroup='whole',
             showlegend=number == 1,
-            mode="markers",
-            marker={"color": INK, "symbol": "diamond", "size": 8, "line": {"color": "#ffffff", "width": 1}},
-            error_x=_whiskers(low, middle, high) | {"color": INK},
-            hovertemplate="%{y}: %{x:.3g} " + unit + "<extra></extra>",
+            mode='markers',
+            marker={'color': INK, 'symbol': 'diamond', 'size': 8, 'line': {'color': '#ffffff', 'width': 1}},
+            error_x=_whiskers(low, middle, high) | {'color': INK},
+            hovertemplate='%{y}: %{x:.3g} ' + unit + '<extra></extra>',
         )
-        figure.update_yaxes(**at, autorange="reversed", ticks="", showgrid=False)
+        figure.update_yaxes(**at, autorange='reversed', ticks='', showgrid=False)
         figure.update_xaxes(**at, zeroline=True, zerolinecolor=INK, zerolinewidth=1)
         figure.add_annotation(
-            **at, x=0, xref="x domain", xanchor="left", y=1, yref="y domain", yanchor="bottom", showarrow=False,
-            text=f"<b>{plain_text(heading)}</b>",
+            **at, x=0, xref='x domain', xanchor='left', y=1, yref='y domain', yanchor='bottom', showarrow=False,
+            text=f'<b>{plain_text(heading)}</b>',
         )
     figure.update_xaxes(title=unit, row=len(panels), col=1)
     return figure
 
 
 def gigabytes(rate):
-    """A rate in GB/s as text, in the unit that suits it."""
-    return quantity.amount(rate * 1e3, "MB/s")
+    '''A rate in GB/s as text, in the unit that suits it.'''
+    return quantity.amount(rate * 1e3, 'MB/s')
 
 
 def _faint(colour):
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.14)"
+    return f'rgba({red},{green},{blue},0.14)'
 
 
 def add_points(figure, curves, unit):
-    """Median and quartiles of each curve: {name: {x: quartiles}}."""
+    '''Median and quartiles of each curve: {name: {x: quartiles}}.'''
     for (name, points), look in zip(curves.items(), itertools.cycle(SERIES)):
-        _add_line(figure, name, look, dict(sorted(points.items())), "%{x:,}: %{y:.3g} " + unit)
+        _add_line(figure, name, look, dict(sorted(points.items())), '%{x:,}: %{y:.3g} ' + unit)
 
 
 def add_sizes(figure, caches, among):
-    """A line at the size of each cache that lies among the sizes drawn; returns them as text."""
+    '''A line at the size of each cache that lies among the sizes drawn; returns them as text.'''
     told = []
     for name, size in caches.items():
         if min(among) <= size <= max(among):
-            figure.add_vline(x=size, line={"color": GREY, "width": 1, "dash": "dot"})
+            figure.add_vline(x=size, line={'color': GREY, 'width': 1, 'dash': 'dot'})
             figure.add_annotation(
-                x=math.log10(size), y=1, yref="paper", yanchor="top", xanchor="left", text=name, showarrow=False,
-                font={"color": GREY}, bgcolor="rgba(255,255,255,0.8)", borderpad=1,
+                x=math.log10(size), y=1, yref='paper', yanchor='top', xanchor='left', text=name, showarrow=False,
+                font={'color': GREY}, bgcolor='rgba(255,255,255,0.8)', borderpad=1,
             )
-            told.append(f"{name} {quantity.size(size)}")
-    return ", ".join(told)
+            told.append(f'{name} {quantity.size(size)}')
+    return ', '.join(told)
 
 
 def log_bytes(figure, curves, title):
-    """A logarithmic axis of bytes, for curves as of :func:`add_points`."""
+    '''A logarithmic axis of bytes, for curves as of :func:`add_points`.'''
     sizes = [size for points in curves.values() for size in points]
     ticks = [4**k for k in range(5, 24) if min(sizes) / 2 <= 4**k <= 2 * max(sizes)]
-    figure.update_xaxes(type="log", title=title, tickvals=ticks, ticktext=[quantity.size(tick) for tick in ticks], tickangle=-45)
+    figure.update_xaxes(type='log', title=title, tickvals=ticks, ticktext=[quantity.size(tick) for tick in ticks], tickangle=-45)
 
 
 def log_values(figure, curves, title):
-    """A logarithmic axis of the values of curves as of :func:`add_points`."""
+    '''A logarithmic axis of the values of curves as of :func:`add_points`.'''
     values = [value for points in curves.values() for three in points.values() for value in three]
     low, high = math.log10(min(values)) - 0.06, math.log10(max(values)) + 0.14  # above: names of the caches
     ticks = [digit * 10.0**decade for decade in range(math.floor(low), math.ceil(high)) for digit in (1, 2, 5)]
     figure.update_yaxes(
-        type="log", title=title, range=[low, high], tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks]
+        type='log', title=title, range=[low, high], tickvals=ticks, ticktext=[f'{tick:g}' for tick in ticks]
     )
 
 
 def side_by_side(names, *panels):
-    """Bars of the same names in panels beside each other, each (heading, quartiles of each name)."""
+    '''Bars of the same names in panels beside each other, each (heading, quartiles of each name).'''
     figure = make_subplots(rows=1, cols=len(panels), shared_yaxes=True, horizontal_spacing=0.08)
     _style(figure, 110 + 34 * len(names))
     for col, (heading, values) in enumerate(panels, 1):
@@ -399,20 +399,20 @@ def side_by_side(names, *panels):
         figure.add_bar(
             row=1,
             col=col,
-            orientation="h",
+            orientation='h',
             y=list(map(plain_text, names)),
             x=middle,
             showlegend=False,
             width=0.74,
-            marker={"color": "#c9d7e6", "line": {"color": "#2b4a6b", "width": 1}},
-            error_x=_whiskers(low, middle, high) | {"color": INK},
-            hovertemplate="%{y}: %{x:.3g}<extra></extra>",
+            marker={'color': '#c9d7e6', 'line': {'color': '#2b4a6b', 'width': 1}},
+            error_x=_whiskers(low, middle, high) | {'color': INK},
+            hovertemplate='%{y}: %{x:.3g}<extra></extra>',
             text=[quantity.digits(value) for value in middle],
-            textposition="inside",
-            insidetextanchor="start",
+            textposition='inside',
+            insidetextanchor='start',
             textangle=0,
-            textfont={"color": INK},
+            textfont={'color': INK},
         )
-        figure.update_xaxes(title=plain_text(heading), rangemode="tozero", row=1, col=col)
-        figure.update_yaxes(autorange="reversed", ticks="", showgrid=False, row=1, col=col)
+        figure.update_xaxes(title=plain_text(heading), rangemode='tozero', row=1, col=col)
+        figure.update_yaxes(autorange='reversed', ticks='', showgrid=False, row=1, col=col)
     return figure

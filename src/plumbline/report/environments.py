@@ -18,9 +18,9 @@ from .readings import grouped, limit_of
 MOST_ROWS = 40
 
 #: Only metrics of speed: ratios to a limit have their own place.
-COMPARED = {"bandwidth": "Bandwidth", "flops": "Performance", "time": "Time", "latency": "Latency"}
+COMPARED = {'bandwidth': 'Bandwidth', 'flops': 'Performance', 'time': 'Time', 'latency': 'Latency'}
 
-LOST = [[0, "#ffffff"], [0.3, "#fbd5b5"], [1, "#d55e00"]]
+LOST = [[0, '#ffffff'], [0.3, '#fbd5b5'], [1, '#d55e00']]
 
 #: Colours do not tell losses beyond this ratio apart.
 DEEPEST = 0.25
@@ -28,14 +28,14 @@ DEEPEST = 0.25
 
 @dataclass(frozen=True)
 class Cell:
-    """A value of one environment, against the best of its row.
+    '''A value of one environment, against the best of its row.
 
     :attr ratio: 1 for the best; how fast this environment is otherwise, below 1.
     :attr lost: whether the difference is more than noise: the intervals of the two medians are :data:`codegen.EFFECT` apart.
         Those of ``of_limit``, where both have it: its samples are paired with what the machine gave in the same round.  Else
         those of the metric, after how much slower its process found the machine, and how long it waited for others.
     :attr width: what the loop was compiled to; None where it is not known.
-    """
+    '''
 
     row: dict
     ratio: float
@@ -44,10 +44,10 @@ class Cell:
 
 
 def figures(details):
-    """(title, caption, plotly figure) for each metric and each group of environments that have something to compare.
+    '''(title, caption, plotly figure) for each metric and each group of environments that have something to compare.
 
     :arg details: results, as of :func:`page.results`.
-    """
+    '''
     for metric, title in COMPARED.items():
         rows = _rows(details, metric)
         for environs in _groups(rows):
@@ -59,10 +59,10 @@ def _rows(details, metric):
     """Row's label -> environment -> :class:`Cell`, of what several environments measured on the same host."""
     found = {}
     for detail in details:
-        for row in detail["metrics"]:
-            if row["metric"] == metric and quantity.known(row["value"]) and row["value"] > 0:
-                key = detail["partition"], detail["hostname"], detail["test"], row["name"]
-                found.setdefault(key, {})[detail["environ"]] = row, _width(detail, row), detail
+        for row in detail['metrics']:
+            if row['metric'] == metric and quantity.known(row['value']) and row['value'] > 0:
+                key = detail['partition'], detail['hostname'], detail['test'], row['name']
+                found.setdefault(key, {})[detail['environ']] = row, _width(detail, row), detail
     places = {key[:2] for key in found}
     several = {key: entries for key, entries in found.items() if len(entries) > 1}
     return {_label(key, entries, len(places) > 1): _cells(entries) for key, entries in several.items()}
@@ -70,24 +70,24 @@ def _rows(details, metric):
 
 def _label(key, entries, placed):
     row, _, detail = next(iter(entries.values()))
-    words = [detail["check"], *re.findall(r"%[\w.]+=(\S+)", detail["display_name"]), row["subject"] or ""]
-    return " ".join(filter(None, [*words, *(key[:2] if placed else ())]))
+    words = [detail['check'], *re.findall(r'%[\w.]+=(\S+)', detail['display_name']), row['subject'] or '']
+    return ' '.join(filter(None, [*words, *(key[:2] if placed else ())]))
 
 
 def _width(detail, row):
     """What was compiled: a metric's subject is a variant, a dot, and what it is about."""
-    parts = (row["subject"] or "").split(".")
-    return next((width for part in parts if (width := detail.get("compiled_to", {}).get(part))), None)
+    parts = (row['subject'] or '').split('.')
+    return next((width for part in parts if (width := detail.get('compiled_to', {}).get(part))), None)
 
 
 def _cells(entries):
-    more = registry.better(next(iter(entries.values()))[0]["metric"]) == registry.MORE
+    more = registry.better(next(iter(entries.values()))[0]['metric']) == registry.MORE
     pick = max if more else min
-    best, _, best_detail = pick(entries.values(), key=lambda entry: entry[0]["value"])
+    best, _, best_detail = pick(entries.values(), key=lambda entry: entry[0]['value'])
     return {
         environ: Cell(
             row,
-            row["value"] / best["value"] if more else best["value"] / row["value"],
+            row['value'] / best['value'] if more else best['value'] / row['value'],
             row is not best and _lost(row, detail, best, best_detail, more),
             width,
         )
@@ -97,7 +97,7 @@ def _cells(entries):
 
 def _lost(row, detail, best, best_detail, more):
     paired = [
-        next((one for one in of["metrics"] if one["metric"] == "of_limit" and one["subject"] == row["subject"]), None)
+        next((one for one in of['metrics'] if one['metric'] == 'of_limit' and one['subject'] == row['subject']), None)
         for of in (detail, best_detail)
     ]
     if all(paired):
@@ -107,7 +107,7 @@ def _lost(row, detail, best, best_detail, more):
 
 def _apart(row, best, more, explained):
     """Whether the intervals are further apart than an effect of the code's place and ``explained`` together."""
-    bounds = [value for one in (row, best) for value in (one["interval_low"], one["interval_high"])]
+    bounds = [value for one in (row, best) for value in (one['interval_low'], one['interval_high'])]
     if not all(map(quantity.known, bounds)):
         return False
     low, high, best_low, best_high = bounds
@@ -115,22 +115,22 @@ def _apart(row, best, more, explained):
 
 
 def _explained(detail, best_detail):
-    """How many times slower a process may have been for reasons that are not its own."""
+    '''How many times slower a process may have been for reasons that are not its own.'''
     paces, best_paces = _paces(detail), _paces(best_detail)
     slower = [best_paces[key] / paces[key] for key in paces if key in best_paces]
-    given = lost_time.time_given(detail.get("lost") or [])
+    given = lost_time.time_given(detail.get('lost') or [])
     return max([1, *slower, 1 if given is None else 1 / max(given, 1e-3)])
 
 
 def _paces(detail):
-    """(level, threads) -> rate of the best limit stream that ran in the same process."""
-    records = [record for record in detail.get("records") or [] if record["role"] == "limit" and record["seconds"]]
-    streams = grouped(records, lambda record: (record["level"], record["threads"]))
+    '''(level, threads) -> rate of the best limit stream that ran in the same process.'''
+    records = [record for record in detail.get('records') or [] if record['role'] == 'limit' and record['seconds']]
+    streams = grouped(records, lambda record: (record['level'], record['threads']))
     return {key: best[0] for key, members in streams if (best := limit_of(members))}
 
 
 def _groups(rows):
-    """Lists of environments that are compared with each other, in the order of their coming."""
+    '''Lists of environments that are compared with each other, in the order of their coming.'''
     groups = []
     for cells in rows.values():
         touched = [group for group in groups if set(group) & set(cells)]
@@ -144,7 +144,7 @@ def _depth(cells):
 
 
 def _shown(rows):
-    """The rows that are drawn: what is lost first, the worst at the top."""
+    '''The rows that are drawn: what is lost first, the worst at the top.'''
     return dict(sorted(rows.items(), key=lambda item: _depth(item[1]))[:MOST_ROWS])
 
 
@@ -165,29 +165,29 @@ def _heat_map(rows, environs):
         xgap=2,
         ygap=2,
         text=of_each(_text),
-        texttemplate="%{text}",
+        texttemplate='%{text}',
         customdata=of_each(_hover),
-        hovertemplate="%{y}<br>%{x}: %{customdata}<extra></extra>",
+        hovertemplate='%{y}<br>%{x}: %{customdata}<extra></extra>',
         hoverongaps=False,
     )
-    figure.update_yaxes(autorange="reversed", ticks="", showgrid=False, showline=False)
-    figure.update_xaxes(side="top", ticks="", showgrid=False, showline=False)
+    figure.update_yaxes(autorange='reversed', ticks='', showgrid=False, showline=False)
+    figure.update_xaxes(side='top', ticks='', showgrid=False, showline=False)
     return figure
 
 
 def _text(cell):
     if cell is None:
-        return ""
-    return f"<b>{cell.ratio:.2f}</b>" if cell.lost else "1" if cell.ratio == 1 else f"({cell.ratio:.2f})"
+        return ''
+    return f'<b>{cell.ratio:.2f}</b>' if cell.lost else '1' if cell.ratio == 1 else f'({cell.ratio:.2f})'
 
 
 def _hover(cell):
     if cell is None:
-        return ""
+        return ''
     row = cell.row
-    width = f"; compiled to {cell.width}" if cell.width else ""
-    value, spread = quantity.amount(row["value"], row["unit"]), quantity.percent(row["spread"])
-    return drawing.plain_text(f"{value}, spread {spread}{width}")
+    width = f'; compiled to {cell.width}' if cell.width else ''
+    value, spread = quantity.amount(row['value'], row['unit']), quantity.percent(row['spread'])
+    return drawing.plain_text(f'{value}, spread {spread}{width}')
 
 
 def _caption(rows, environs):
@@ -199,11 +199,11 @@ def _caption(rows, environs):
     )
     for environ in environs:
         cells = [row[environ] for row in rows.values() if environ in row]
-        text += f"{environ} is slower in {sum(cell.lost for cell in cells)} of {len(cells)}. "
+        text += f'{environ} is slower in {sum(cell.lost for cell in cells)} of {len(cells)}. '
     if found := _vectorised_less(rows):
         text += f"Compiled to narrower code where it is slower: {'; '.join(found)}. "
     if len(rows) > MOST_ROWS:
-        text += f"Not drawn: {len(rows) - MOST_ROWS} of {len(rows)} rows, those that lose least."
+        text += f'Not drawn: {len(rows) - MOST_ROWS} of {len(rows)} rows, those that lose least.'
     return text.strip()
 
 
@@ -212,7 +212,7 @@ def _vectorised_less(rows):
     for label, cells in rows.items():
         best = max(cells, key=lambda environ: cells[environ].ratio)
         found += [
-            f"{label} ({environ}: {cell.width}, {best}: {cells[best].width}, {cell.ratio:.2f})"
+            f'{label} ({environ}: {cell.width}, {best}: {cells[best].width}, {cell.ratio:.2f})'
             for environ, cell in cells.items()
             if cell.lost and cell.width and cells[best].width and _rank(cell.width) < _rank(cells[best].width)
         ]
@@ -220,6 +220,6 @@ def _vectorised_less(rows):
 
 
 def _rank(width):
-    """Widths in the order of their bits; what was vectorised in part comes before what was wholly."""
-    bits = re.match(r"\d+", width)
-    return (int(bits[0]) if bits else 64) - 0.5 * width.endswith("in part")
+    '''Widths in the order of their bits; what was vectorised in part comes before what was wholly.'''
+    bits = re.match(r'\d+', width)
+    return (int(bits[0]) if bits else 64) - 0.5 * width.endswith('in part')

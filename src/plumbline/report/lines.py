@@ -8,8 +8,7 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 
-from plumbline import lost_time
-from plumbline import verdict as judged
+from plumbline import lost_time, verdict as judged
 from plumbline.model import registry
 from plumbline.shown import shown
 
@@ -17,14 +16,14 @@ from . import quantity, subsystems
 
 #: Verdicts in the order in which they need attention.
 VERDICTS = (judged.FAIL, judged.UNSTABLE, judged.KNOWN_ISSUE, judged.NO_REFERENCE, judged.PASS)
-NOT_MEASURED = "not measured"
+NOT_MEASURED = 'not measured'
 
-CASE = ("system", "partition", "environ", "test")
+CASE = ('system', 'partition', 'environ', 'test')
 
 
 @dataclass(frozen=True)
 class Line:
-    """One metric with its verdict, or (``metric`` empty) one test that failed without a metric to blame."""
+    '''One metric with its verdict, or (``metric`` empty) one test that failed without a metric to blame.'''
 
     verdict: str
     reason: str
@@ -36,20 +35,20 @@ class Line:
     partition: str
     environ: str
     hostname: str
-    level: str = ""
-    threads: str = ""
-    metric: str = ""
+    level: str = ''
+    threads: str = ''
+    metric: str = ''
     value: float | None = None
-    unit: str = ""
+    unit: str = ''
     reference: float | None = None
     low: float | None = None
     high: float | None = None
-    reference_from: str = ""
+    reference_from: str = ''
     limit: float | None = None
     spread: float | None = None
     sees: float | None = None
     n: int | None = None
-    retried: str = ""
+    retried: str = ''
     detail: dict = field(default_factory=dict, compare=False, repr=False)
     least: float | None = None
     expected: str | None = None
@@ -57,13 +56,13 @@ class Line:
 
     @property
     def case(self):
-        """What tells its test case from the others of the session: the values of ``CASE``."""
+        '''What tells its test case from the others of the session: the values of ``CASE``.'''
         return self.system, self.partition, self.environ, self.test
 
     @property
     def shown_threads(self):
         """'1 thread', '4 threads', 'one thread', 'all threads'; '' if the test has none."""
-        return f"{self.threads} thread{'' if self.threads in ('1', 'one') else 's'}" if self.threads else ""
+        return f"{self.threads} thread{'' if self.threads in ('1', 'one') else 's'}" if self.threads else ''
 
     @property
     def shown_value(self):
@@ -73,8 +72,8 @@ class Line:
     def shown_least(self):
         """What the value would be if no write-allocate took place; '' where the traffic has one bound only."""
         if not quantity.known(self.least):
-            return ""
-        return f"{quantity.amount(self.least, self.unit)} if the processor leaves write-allocates out"
+            return ''
+        return f'{quantity.amount(self.least, self.unit)} if the processor leaves write-allocates out'
 
     @property
     def shown_bounds(self):
@@ -83,19 +82,19 @@ class Line:
     @property
     def shown_reference(self):
         if not quantity.known(self.reference):
-            return "none"
+            return 'none'
         like = self.value if quantity.known(self.value) else self.reference
         factor, _ = quantity.scale(like, self.unit)
         bounds = quantity.interval(self.low, self.high, like, self.unit)
         return (
-            f"{quantity.digits(self.reference * factor)} ({bounds})"
+            f'{quantity.digits(self.reference * factor)} ({bounds})'
             if bounds
             else quantity.digits(self.reference * factor)
         )
 
     @property
     def shown_limit(self):
-        return quantity.amount(self.limit, "MB/s")
+        return quantity.amount(self.limit, 'MB/s')
 
     @property
     def shown_spread(self):
@@ -103,13 +102,13 @@ class Line:
 
     @property
     def shown_sees(self):
-        """The loss that a PASS would have seen."""
+        '''The loss that a PASS would have seen.'''
         return quantity.percent(self.sees)
 
 
 @dataclass(frozen=True)
 class NotMeasured:
-    """What was not measured, and why; ``metric`` empty: the whole test."""
+    '''What was not measured, and why; ``metric`` empty: the whole test.'''
 
     label: str
     metric: str
@@ -117,25 +116,25 @@ class NotMeasured:
 
 
 def case_runs(rows):
-    """Test case -> list of its runs, first to last; each run is the list of its rows (dict)."""
+    '''Test case -> list of its runs, first to last; each run is the list of its rows (dict).'''
     cases = {}
     for row in rows.iter_rows(named=True):
-        runs = cases.setdefault(tuple(row[key] or "" for key in CASE), {})
-        runs.setdefault(row["run"] or 0, []).append(row)
+        runs = cases.setdefault(tuple(row[key] or '' for key in CASE), {})
+        runs.setdefault(row['run'] or 0, []).append(row)
     return {case: [runs[run] for run in sorted(runs)] for case, runs in cases.items()}
 
 
 def detail_of(run):
-    """The result (without metrics) of one run of a test case; empty if the test left none."""
-    text = next((row["detail"] for row in run if row.get("detail")), None)
+    '''The result (without metrics) of one run of a test case; empty if the test left none.'''
+    text = next((row['detail'] for row in run if row.get('detail')), None)
     return json.loads(text) if text else {}
 
 
 def session_info(rows):
     """ReFrame's own account of the session; empty if there is none."""
-    if "session_info" not in rows.columns:
+    if 'session_info' not in rows.columns:
         return {}
-    text = next((text for text in rows["session_info"] if text), None)
+    text = next((text for text in rows['session_info'] if text), None)
     return json.loads(text) if text else {}
 
 
@@ -157,17 +156,17 @@ def verdict_lines(rows):
 
 
 def not_measured(rows):
-    """List of :class:`NotMeasured`: skipped tests, and metrics that a test said it could not measure."""
+    '''List of :class:`NotMeasured`: skipped tests, and metrics that a test said it could not measure.'''
     left_out = []
     for runs in case_runs(rows).values():
         last = runs[-1]
         row, detail = last[0], detail_of(last)
         label = _label(row)
-        unsaid = row["result"] == "skip" and not detail.get("skipped")
-        if unsaid or _told_elsewhere(runs) and not row["fixture"]:
-            left_out.append(NotMeasured(label, "", _reason(row)))
-        for skipped in detail.get("skipped") or []:
-            left_out.append(NotMeasured(label, skipped.get("metric") or "", skipped.get("reason") or "no reason given"))
+        unsaid = row['result'] == 'skip' and not detail.get('skipped')
+        if unsaid or (_told_elsewhere(runs) and not row['fixture']):
+            left_out.append(NotMeasured(label, '', _reason(row)))
+        for skipped in detail.get('skipped') or []:
+            left_out.append(NotMeasured(label, skipped.get('metric') or '', skipped.get('reason') or 'no reason given'))
     return left_out
 
 
@@ -189,7 +188,7 @@ def by_reason(left_out):
 
 
 def count(lines, left_out):
-    """Verdict -> number of lines; and the number of things not measured."""
+    '''Verdict -> number of lines; and the number of things not measured.'''
     return {verdict: sum(line.verdict == verdict for line in lines) for verdict in VERDICTS} | {
         NOT_MEASURED: len(left_out)
     }
@@ -198,8 +197,8 @@ def count(lines, left_out):
 def summary(lines, left_out):
     """'24 PASS, 2 FAIL, 1 UNSTABLE, 3 NO REFERENCE, 2 not measured'."""
     counts = count(lines, left_out)
-    named = ("PASS", "FAIL", "UNSTABLE", *([judged.KNOWN_ISSUE] if counts[judged.KNOWN_ISSUE] else []), "NO REFERENCE", NOT_MEASURED)
-    return ", ".join(f"{counts[name]} {name}" for name in named)
+    named = ('PASS', 'FAIL', 'UNSTABLE', *([judged.KNOWN_ISSUE] if counts[judged.KNOWN_ISSUE] else []), 'NO REFERENCE', NOT_MEASURED)
+    return ', '.join(f'{counts[name]} {name}' for name in named)
 
 
 def disturbed(lines):
@@ -208,24 +207,24 @@ def disturbed(lines):
     It is the first thing to look at where others are slow: what did not have the CPUs for itself was not measured alone.
     """
     hosts, told = {}, []
-    for line in {line.case: line for line in lines if line.detail.get("lost")}.values():
+    for line in {line.case: line for line in lines if line.detail.get('lost')}.values():
         hosts.setdefault(line.hostname, []).append(line)
     for host, tests in hosts.items():
-        causes = lost_time.notes([one for line in tests for one in line.detail["lost"]], tests[0].detail.get("machine"))
+        causes = lost_time.notes([one for line in tests for one in line.detail['lost']], tests[0].detail.get('machine'))
         if causes:
-            least = min(((lost_time.time_given(line.detail["lost"]), line.label) for line in tests
-                         if lost_time.time_given(line.detail["lost"]) is not None), default=None)
-            worst = f"; the least had {least[1]}: {quantity.percent(least[0])} of its time" if least else ""
+            least = min(((lost_time.time_given(line.detail['lost']), line.label) for line in tests
+                         if lost_time.time_given(line.detail['lost']) is not None), default=None)
+            worst = f'; the least had {least[1]}: {quantity.percent(least[0])} of its time' if least else ''
             told.append(f"{f'{host}: ' if len(hosts) > 1 else ''}{', '.join(causes)}{worst}")
-    return [f"The threads did not have the CPUs to themselves, and what is slow may be slow for that: {text}" for text in told]
+    return [f'The threads did not have the CPUs to themselves, and what is slow may be slow for that: {text}' for text in told]
 
 
 def exit_status(rows, losses=()):
-    """0: measured, and no FAIL; 1: at least one FAIL, of a metric or of a subsystem, or a loss that has come to stay; 2: nothing was measured; 3: a test could not
-    be judged (:func:`plumbline.verdict.is_undecided`), which ReFrame is told as well, or a subsystem that has references."""
+    '''0: measured, and no FAIL; 1: at least one FAIL, of a metric or of a subsystem, or a loss that has come to stay; 2: nothing was measured;
+    3: a test could not be judged (:func:`plumbline.verdict.is_undecided`), which ReFrame is told as well, or a subsystem that has references.'''
     lines = verdict_lines(rows)
     rulings = {one.verdict for one in subsystems.judge(lines).subsystems}
-    if losses or judged.FAIL in rulings or any(line.verdict == "FAIL" for line in lines):
+    if losses or judged.FAIL in rulings or any(line.verdict == 'FAIL' for line in lines):
         return 1
     if not any(quantity.known(line.value) for line in lines):
         return 2
@@ -236,127 +235,127 @@ def exit_status(rows, losses=()):
 
 
 def one_line(text):
-    """Text without control characters and line ends."""
-    return re.sub(r"\s+", " ", shown(str(text or ""))).strip()
+    '''Text without control characters and line ends.'''
+    return re.sub(r'\s+', ' ', shown(str(text or ''))).strip()
 
 
 def _told_elsewhere(runs):
-    """Whether a test failed for a reason that has its FAIL elsewhere (``broken.told_once``): its environment."""
+    '''Whether a test failed for a reason that has its FAIL elsewhere (``broken.told_once``): its environment.'''
     row = runs[-1][0]
-    return row["metric"] is None and row["verdict"] is None and bool(row["reason"]) and row["result"] not in ("pass", "skip")
+    return row['metric'] is None and row['verdict'] is None and bool(row['reason']) and row['result'] not in ('pass', 'skip')
 
 
 def _case_lines(runs):
     last = runs[-1]
     first, detail = last[0], detail_of(last)
-    lines = [_line(row, detail, runs) for row in last if row["metric"] is not None]
+    lines = [_line(row, detail, runs) for row in last if row['metric'] is not None]
     # The archive gives a test that its metrics do not explain a row of its own.
-    ends = [row for row in last if row["metric"] is None and row["verdict"] in ("FAIL", judged.KNOWN_ISSUE)]
-    blamed = any(line.verdict == "FAIL" for line in lines) or (
-        first["fail_phase"] == "performance" and any(line.verdict == "UNSTABLE" for line in lines)
+    ends = [row for row in last if row['metric'] is None and row['verdict'] in ('FAIL', judged.KNOWN_ISSUE)]
+    blamed = any(line.verdict == 'FAIL' for line in lines) or (
+        first['fail_phase'] == 'performance' and any(line.verdict == 'UNSTABLE' for line in lines)
     )
-    if not ends and not blamed and first["result"] not in ("pass", "skip") and not _told_elsewhere(runs):
-        ends = [first | {"reason": None}]
+    if not ends and not blamed and first['result'] not in ('pass', 'skip') and not _told_elsewhere(runs):
+        ends = [first | {'reason': None}]
     return lines + [_failed_test(row, detail, runs) for row in ends]
 
 
 def _identity(row, detail):
     return {
-        "check": row["check"],
-        "test": row["test"],
-        "display_name": row["display_name"] or row["check"],
-        "label": _label(row),
-        "system": row["system"] or "",
-        "partition": row["partition"] or "",
-        "environ": row["environ"] or "",
-        "hostname": row["hostname"] or "",
-        "level": _text(row["level"]),
-        "threads": _text(row["threads"]),
-        "detail": detail,
+        'check': row['check'],
+        'test': row['test'],
+        'display_name': row['display_name'] or row['check'],
+        'label': _label(row),
+        'system': row['system'] or '',
+        'partition': row['partition'] or '',
+        'environ': row['environ'] or '',
+        'hostname': row['hostname'] or '',
+        'level': _text(row['level']),
+        'threads': _text(row['threads']),
+        'detail': detail,
     }
 
 
 def _line(row, detail, runs):
     low, high = _bounds(row)
-    verdict = row["verdict"] if row["verdict"] in VERDICTS else "NO REFERENCE"
+    verdict = row['verdict'] if row['verdict'] in VERDICTS else 'NO REFERENCE'
     return Line(
         verdict=verdict,
-        reason=one_line(row["reason"]),
+        reason=one_line(row['reason']),
         **_identity(row, detail),
-        metric=row["name"] or row["metric"],
-        value=row["value"],
-        unit=row["unit"] or "1",
-        reference=row["reference"],
+        metric=row['name'] or row['metric'],
+        value=row['value'],
+        unit=row['unit'] or '1',
+        reference=row['reference'],
         low=low,
         high=high,
-        reference_from=row["reference_from"] or "",
-        limit=row["limit"],
-        spread=row["spread"],
-        sees=row.get("sees"),
-        n=row["n"],
-        retried=_retried(verdict, runs, row["name"] or row["metric"]),
+        reference_from=row['reference_from'] or '',
+        limit=row['limit'],
+        spread=row['spread'],
+        sees=row.get('sees'),
+        n=row['n'],
+        retried=_retried(verdict, runs, row['name'] or row['metric']),
         least=_least(row, detail),
-        expected=row.get("expected"),
+        expected=row.get('expected'),
         subsystem=registry.of_row(row)[0],
     )
 
 
 def _least(row, detail):
-    """``of_limit`` by the least traffic of its record (``traffic_least``); None where there is no other than the one it is by."""
-    if row["metric"] != "of_limit" or row["record"] is None or not quantity.known(row["value"]):
+    '''``of_limit`` by the least traffic of its record (``traffic_least``); None where there is no other than the one it is by.'''
+    if row['metric'] != 'of_limit' or row['record'] is None or not quantity.known(row['value']):
         return None
-    record = detail["records"][row["record"]]
-    return row["value"] * record["traffic_least"] / record["traffic"] if "traffic_least" in record else None
+    record = detail['records'][row['record']]
+    return row['value'] * record['traffic_least'] / record['traffic'] if 'traffic_least' in record else None
 
 
 def _failed_test(row, detail, runs):
-    known = row["verdict"] == judged.KNOWN_ISSUE
-    return Line(verdict=judged.KNOWN_ISSUE if known else "FAIL", reason=_reason(row), **_identity(row, detail), retried=_retried("FAIL", runs, ""))
+    known = row['verdict'] == judged.KNOWN_ISSUE
+    return Line(verdict=judged.KNOWN_ISSUE if known else 'FAIL', reason=_reason(row), **_identity(row, detail), retried=_retried('FAIL', runs, ''))
 
 
 def _retried(verdict, runs, metric):
     if len(runs) < 2:
-        return ""
-    told = [f"run {number}: {_earlier(run, metric)}" for number, run in enumerate(runs[:-1], 1)]
-    return f"{verdict} at run {len(runs)} of {len(runs)}; " + ", ".join(told)
+        return ''
+    told = [f'run {number}: {_earlier(run, metric)}' for number, run in enumerate(runs[:-1], 1)]
+    return f'{verdict} at run {len(runs)} of {len(runs)}; ' + ', '.join(told)
 
 
 def _earlier(run, metric):
     for row in run:
-        if metric and (row["name"] or row["metric"]) == metric and quantity.known(row["value"]):
-            return quantity.amount(row["value"], row["unit"])
-    if run[0]["result"] == "fail_deps":
-        return "not run"
-    return f"failed in {run[0]['fail_phase']}" if run[0]["fail_phase"] else run[0]["result"] or "no value"
+        if metric and (row['name'] or row['metric']) == metric and quantity.known(row['value']):
+            return quantity.amount(row['value'], row['unit'])
+    if run[0]['result'] == 'fail_deps':
+        return 'not run'
+    return f"failed in {run[0]['fail_phase']}" if run[0]['fail_phase'] else run[0]['result'] or 'no value'
 
 
 def _reason(row):
-    if row["reason"]:
-        return one_line(row["reason"])
-    return ": ".join(filter(None, [row["fail_phase"], one_line(row["fail_reason"]) or "no reason given"]))
+    if row['reason']:
+        return one_line(row['reason'])
+    return ': '.join(filter(None, [row['fail_phase'], one_line(row['fail_reason']) or 'no reason given']))
 
 
 def _bounds(row):
     return (
-        judged.bounds((row["reference"], row["lower"], row["upper"]))
-        if quantity.known(row["reference"])
+        judged.bounds((row['reference'], row['lower'], row['upper']))
+        if quantity.known(row['reference'])
         else (None, None)
     )
 
 
 def _text(value):
-    return "" if value is None else str(value)
+    return '' if value is None else str(value)
 
 
 def _label(row):
-    threads = _text(row["threads"])
-    level = _text(row["level"])
-    return " ".join(filter(None, [row["check"], level, f"{threads}t" if threads.isdigit() else threads]))
+    threads = _text(row['threads'])
+    level = _text(row['level'])
+    return ' '.join(filter(None, [row['check'], level, f'{threads}t' if threads.isdigit() else threads]))
 
 
 def as_words(display_name):
-    """A test with its parameters as people read it: ``gather_memory one uniform``."""
-    return re.sub(r" %[^=]*=", " ", display_name)
+    '''A test with its parameters as people read it: ``gather_memory one uniform``.'''
+    return re.sub(r' %[^=]*=', ' ', display_name)
 
 
 def _with_unique_labels(lines):
@@ -365,8 +364,8 @@ def _with_unique_labels(lines):
     for line in lines:
         tests.setdefault(line.label, set()).add(line.test)
     lines = [replace(line, label=as_words(line.display_name)) if len(tests[line.label]) > 1 else line for line in lines]
-    for attribute in ("environ", "partition", "hostname"):
+    for attribute in ('environ', 'partition', 'hostname'):
         values = {getattr(line, attribute) for line in lines if line.metric or getattr(line, attribute)}
         if len(values) > 1:
-            lines = [replace(line, label=f"{line.label} {getattr(line, attribute)}".strip()) for line in lines]
+            lines = [replace(line, label=f'{line.label} {getattr(line, attribute)}'.strip()) for line in lines]
     return lines

@@ -52,7 +52,7 @@ def headline(found):
         return f'{told}; they cannot be ranked: no metric of {FEWEST} nodes of one kind or more'
     metrics = rows.select('check', 'name', 'environ').n_unique()
     ranked, divided = rows['node'].n_unique(), found.ranked.divided.height
-    return (f"{told}, {ranked} ranked by {metrics} metrics: {outliers_of(len(found.named))}"
+    return (f'{told}, {ranked} ranked by {metrics} metrics: {outliers_of(len(found.named))}'
             + (f'; {measured - ranked} could not be ranked' if ranked < measured else '')
             + (f'; by {divided} of the metrics the nodes are of two sorts' if divided else ''))
 

@@ -11,7 +11,7 @@ from plumbline import records
 from . import environments, figures, lines, quantity, state, subsystems
 
 #: Verdict -> mark that survives grey-scale print.
-MARKS = {"FAIL": "\u2716", "UNSTABLE": "\u2248", "KNOWN ISSUE": "\u2691", "NO REFERENCE": "?", "PASS": "\u2714", lines.NOT_MEASURED: "\u2013"}
+MARKS = {'FAIL': '\u2716', 'UNSTABLE': '\u2248', 'KNOWN ISSUE': '\u2691', 'NO REFERENCE': '?', 'PASS': '\u2714', lines.NOT_MEASURED: '\u2013'}
 
 
 def page(rows, losses=()):
@@ -23,18 +23,18 @@ def page(rows, losses=()):
     verdicts, left_out = lines.verdict_lines(rows), lines.not_measured(rows)
     session, judged = lines.session_info(rows), subsystems.judge(verdicts)
     details = results(rows, verdicts)
-    drawn = _compared(details) + _figures(details, set(rows["check"]))
+    drawn = _compared(details) + _figures(details, set(rows['check']))
     per_check, total = state.time_rows(rows, session)
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader(__package__, "."), autoescape=True, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.PackageLoader(__package__, '.'), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {
-        "seconds": quantity.seconds,
-        "percent": quantity.percent,
-        "field": lambda name, line: getattr(line, name),
+        'seconds': quantity.seconds,
+        'percent': quantity.percent,
+        'field': lambda name, line: getattr(line, name),
     }
-    environment.tests["known"] = quantity.known
-    return environment.get_template("page.html.j2").render(
+    environment.tests['known'] = quantity.known
+    return environment.get_template('page.html.j2').render(
         head=_head(rows),
         session=session,
         counts=lines.count(verdicts, left_out),
@@ -49,7 +49,7 @@ def page(rows, losses=()):
         measured=any(quantity.known(line.value) for line in verdicts),
         left_out=lines.by_reason(left_out),
         places=[
-            name for name in ("partition", "environ", "hostname") if len({getattr(line, name) for line in verdicts}) > 1
+            name for name in ('partition', 'environ', 'hostname') if len({getattr(line, name) for line in verdicts}) > 1
         ],
         figures=drawn,
         per_check=per_check,
@@ -57,13 +57,13 @@ def page(rows, losses=()):
         machine=state.machine_rows(details),
         software=state.software_rows(details, session),
         notes=state.notes(details),
-        style=Markup(resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8")),
-        plotly=Markup(get_plotlyjs()) if any(item["data"] for item in drawn) else None,
+        style=Markup(resources.files(__package__).joinpath('page.css').read_text(encoding='utf-8')),
+        plotly=Markup(get_plotlyjs()) if any(item['data'] for item in drawn) else None,
     )
 
 
 def results(rows, verdicts):
-    """The results of the last runs, with what the archive knows of each: those with a FAIL first."""
+    '''The results of the last runs, with what the archive knows of each: those with a FAIL first.'''
     order, labels = {}, {}
     for number, line in enumerate(verdicts):
         order.setdefault(line.case, number), labels.setdefault(line.case, line.label)
@@ -71,21 +71,21 @@ def results(rows, verdicts):
     for case, runs in lines.case_runs(rows).items():
         last = runs[-1]
         detail = lines.detail_of(last)
-        if detail.get("records"):
-            detail["records"] = records.pooled(detail["records"])
+        if detail.get('records'):
+            detail['records'] = records.pooled(detail['records'])
         if detail:
             known = {
                 key: last[0][key]
                 for key in (
-                    "check",
-                    "test",
-                    "display_name",
-                    "system",
-                    "partition",
-                    "environ",
-                    "hostname",
-                    "level",
-                    "threads",
+                    'check',
+                    'test',
+                    'display_name',
+                    'system',
+                    'partition',
+                    'environ',
+                    'hostname',
+                    'level',
+                    'threads',
                 )
             }
             found.append(
@@ -94,8 +94,8 @@ def results(rows, verdicts):
                     detail
                     | known
                     | {
-                        "label": labels.get(case, last[0]["check"]),
-                        "metrics": [row for row in last if row["metric"] is not None],
+                        'label': labels.get(case, last[0]['check']),
+                        'metrics': [row for row in last if row['metric'] is not None],
                     },
                 )
             )
@@ -104,7 +104,7 @@ def results(rows, verdicts):
 
 def _compared(details):
     return [
-        {"title": title, "caption": caption, "table": None, "data": embedded(figure)}
+        {'title': title, 'caption': caption, 'table': None, 'data': embedded(figure)}
         for title, caption, figure in environments.figures(details)
     ]
 
@@ -113,14 +113,14 @@ def _figures(details, ran):
     """For each check that has figures and ran: title, caption, and plotly's JSON or a table, or neither."""
     drawn = []
     for check in (check for check in figures.FIGURES if check in ran):
-        own = [detail for detail in details if detail["check"] == check]
+        own = [detail for detail in details if detail['check'] == check]
         if not own:
             drawn.append(
                 {
-                    "title": check,
-                    "caption": "Not drawn: this check left no result in this session.",
-                    "data": None,
-                    "table": None,
+                    'title': check,
+                    'caption': 'Not drawn: this check left no result in this session.',
+                    'data': None,
+                    'table': None,
                 }
             )
             continue
@@ -128,10 +128,10 @@ def _figures(details, ran):
             table = drawing if isinstance(drawing, figures.Table) else None
             drawn.append(
                 {
-                    "title": title,
-                    "caption": caption,
-                    "table": table,
-                    "data": None if drawing is None or table else embedded(drawing),
+                    'title': title,
+                    'caption': caption,
+                    'table': table,
+                    'data': None if drawing is None or table else embedded(drawing),
                 }
             )
     return drawn
@@ -139,14 +139,14 @@ def _figures(details, ran):
 
 def embedded(figure):
     """A figure's JSON that may stand inside a script element."""
-    return Markup(figure.to_json().replace("<", "\\u003c"))
+    return Markup(figure.to_json().replace('<', '\\u003c'))
 
 
 def _head(rows):
     first = rows.row(0, named=True) if not rows.is_empty() else {}
     distinct = lambda column: sorted({str(value) for value in rows[column].drop_nulls()}) if first else []
-    started = first.get("started")
+    started = first.get('started')
     return {
-        "session": first.get("session") or "unknown",
-        "started": f"{started:%Y-%m-%d %H:%M} UTC" if started else "-",
-    } | {name: distinct(name) for name in ("system", "partition", "environ", "hostname")}
+        'session': first.get('session') or 'unknown',
+        'started': f'{started:%Y-%m-%d %H:%M} UTC' if started else '-',
+    } | {name: distinct(name) for name in ('system', 'partition', 'environ', 'hostname')}

@@ -1,4 +1,4 @@
-"""A session as strangers may see it: without kernel, microcode and mitigations, without paths, command lines and users."""
+'''A session as strangers may see it: without kernel, microcode and mitigations, without paths, command lines and users.'''
 
 import json
 import re
@@ -6,43 +6,43 @@ import re
 import polars as pl
 
 #: Of the machine record: what an attacker would like to know.
-WITHHELD = ("kernel", "microcode", "mitigations")
+WITHHELD = ('kernel', 'microcode', 'mitigations')
 
 #: An absolute path of more than one part, or one below a home; its last part says what it is.
 _PATH = re.compile(r"(?<![\w.~/*:])~?/(?:[^\s/:;,'\"<>|()]+/)+([^\s/:;,'\"<>|()]*)")
 
 #: Of ReFrame's account of the session what the page shows of it.
-_SESSION = ("version", "time_elapsed")
+_SESSION = ('version', 'time_elapsed')
 
 
 def public(rows):
     """The archive's rows of a session (polars), with what is nobody else's taken out."""
-    texts = [name for name in ("reason", "fail_reason", "reference_from") if name in rows.columns]
-    changes = {**dict.fromkeys(texts, without_paths), "detail": _detail, "session_info": _session}
+    texts = [name for name in ('reason', 'fail_reason', 'reference_from') if name in rows.columns]
+    changes = {**dict.fromkeys(texts, without_paths), 'detail': _detail, 'session_info': _session}
     return rows.with_columns(
         pl.col(name).map_elements(change, return_dtype=pl.String) for name, change in changes.items()
     )
 
 
 def without_paths(text):
-    """A text with the last part alone of each path."""
-    return _PATH.sub(r"\1", text)
+    '''A text with the last part alone of each path.'''
+    return _PATH.sub(r'\1', text)
 
 
 def _detail(text):
-    detail = {key: value for key, value in json.loads(text).items() if key not in ("command", "rerun")}
-    if detail.get("machine"):
-        detail["machine"] = {key: value for key, value in detail["machine"].items() if key not in WITHHELD}
+    detail = {key: value for key, value in json.loads(text).items() if key not in ('command', 'rerun')}
+    if detail.get('machine'):
+        detail['machine'] = {key: value for key, value in detail['machine'].items() if key not in WITHHELD}
     return json.dumps(_strings(detail))
 
 
 def _session(text):
     info = json.loads(text)
-    return json.dumps({key: info[key] for key in _SESSION if key in info} | {"cmdline": "withheld"})
+    return json.dumps({key: info[key] for key in _SESSION if key in info} | {'cmdline': 'withheld'})
 
 
 def _strings(value):
-    """The same value with :func:`without_paths` of every text in it."""
+    '''The same value with :func:`without_paths` of every text in it.'''
     if isinstance(value, dict):
         return {key: _strings(one) for key, one in value.items()}
     if isinstance(value, list):

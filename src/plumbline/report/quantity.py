@@ -1,93 +1,93 @@
-"""How numbers are shown: three significant digits, with the unit a reader thinks in.
+'''How numbers are shown: three significant digits, with the unit a reader thinks in.
 
 Units are those of the archive: ``MB/s``, ``Mflop/s``, ``MHz``, ``us``, ``s``, ``bytes``, ``entries`` and ``1`` (a ratio).
-"""
+'''
 
 from math import isfinite
 
 #: Unit of the archive -> (smallest value, factor, unit shown), largest first.
 SCALES = {
-    "MB/s": [(1e6, 1e-6, "TB/s"), (1e3, 1e-3, "GB/s"), (0, 1, "MB/s")],
-    "Mflop/s": [(1e6, 1e-6, "Tflop/s"), (1e3, 1e-3, "Gflop/s"), (0, 1, "Mflop/s")],
-    "MHz": [(1e3, 1e-3, "GHz"), (0, 1, "MHz")],
-    "us": [(1e6, 1e-6, "s"), (1e3, 1e-3, "ms"), (1, 1, "us"), (0, 1e3, "ns")],
-    "s": [(1, 1, "s"), (1e-3, 1e3, "ms"), (1e-6, 1e6, "us"), (0, 1e9, "ns")],
-    "bytes": [(2**30, 2**-30, "GiB"), (2**20, 2**-20, "MiB"), (2**10, 2**-10, "KiB"), (0, 1, "B")],
-    "entries": [(0, 1, "entries")],
-    "1": [(0, 1, "")],
+    'MB/s': [(1e6, 1e-6, 'TB/s'), (1e3, 1e-3, 'GB/s'), (0, 1, 'MB/s')],
+    'Mflop/s': [(1e6, 1e-6, 'Tflop/s'), (1e3, 1e-3, 'Gflop/s'), (0, 1, 'Mflop/s')],
+    'MHz': [(1e3, 1e-3, 'GHz'), (0, 1, 'MHz')],
+    'us': [(1e6, 1e-6, 's'), (1e3, 1e-3, 'ms'), (1, 1, 'us'), (0, 1e3, 'ns')],
+    's': [(1, 1, 's'), (1e-3, 1e3, 'ms'), (1e-6, 1e6, 'us'), (0, 1e9, 'ns')],
+    'bytes': [(2**30, 2**-30, 'GiB'), (2**20, 2**-20, 'MiB'), (2**10, 2**-10, 'KiB'), (0, 1, 'B')],
+    'entries': [(0, 1, 'entries')],
+    '1': [(0, 1, '')],
 }
-BYTES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+BYTES = ((2**30, 'GiB'), (2**20, 'MiB'), (2**10, 'KiB'), (1, 'B'))
 
 
 def known(value):
-    """True for a number that can be shown."""
+    '''True for a number that can be shown.'''
     return value is not None and isfinite(value)
 
 
 def scale(value, unit):
-    """(factor, unit shown) that suit a value of a unit; unknown units stay as they are."""
-    for smallest, factor, shown in SCALES.get(unit or "1", ()):
+    '''(factor, unit shown) that suit a value of a unit; unknown units stay as they are.'''
+    for smallest, factor, shown in SCALES.get(unit or '1', ()):
         if abs(value) >= smallest:
             return factor, shown
-    return 1, unit or ""
+    return 1, unit or ''
 
 
 def digits(value):
     """A number with three significant digits, as fixed point; '-' if there is none."""
     if not known(value):
-        return "-"
+        return '-'
     size = abs(value)
     if size != 0 and (size < 0.001 or size >= 1e7):
-        return f"{value:.2e}"
-    return f"{value:.{0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3}f}"
+        return f'{value:.2e}'
+    return f'{value:.{0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3}f}'
 
 
 def amount(value, unit, like=None):
     """A value with its unit, '31.2 GB/s'; scaled as the value ``like``, if that is given."""
     if not known(value):
-        return "-"
+        return '-'
     factor, shown = scale(value if like is None else like, unit)
-    return f"{digits(value * factor)} {shown}".rstrip()
+    return f'{digits(value * factor)} {shown}'.rstrip()
 
 
 def percent(share):
     """A share as '2.1 %'."""
     if not known(share):
-        return "-"
-    return f"{100 * share:.1f} %" if abs(share) < 0.995 else f"{100 * share:.0f} %"
+        return '-'
+    return f'{100 * share:.1f} %' if abs(share) < 0.995 else f'{100 * share:.0f} %'
 
 
 def odds(chance):
     """A small probability as 'once in 5,200'; beyond a million the distributions are not known."""
-    return f"once in {1 / chance:,.0f}" if chance >= 1e-6 else "less than once in a million"
+    return f'once in {1 / chance:,.0f}' if chance >= 1e-6 else 'less than once in a million'
 
 
 def seconds(value):
     """A wall time, '7.3 s' or '4 min 05 s'."""
     if not known(value):
-        return "-"
+        return '-'
     if value < 120:
-        return f"{value:.1f} s"
+        return f'{value:.1f} s'
     minutes, rest = divmod(round(value), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+    return f'{hours} h {minutes:02d} min' if hours else f'{minutes} min {rest:02d} s'
 
 
 def size(value):
     """A size in bytes, '48 KiB'."""
     if not known(value):
-        return "-"
+        return '-'
     for step, shown in BYTES:
         if value >= step:
-            return f"{value / step:.3g} {shown}"
-    return f"{value:g} B"
+            return f'{value / step:.3g} {shown}'
+    return f'{value:g} B'
 
 
 def interval(low, high, value, unit):
     """Bounds in the unit that the value is shown in, '24.1..33.1', '>=24.1' or '<=33.1'; '' without any."""
-    factor, _ = scale(value, unit) if known(value) else (1, "")
-    low = digits(low * factor) if known(low) else ""
-    high = digits(high * factor) if known(high) else ""
+    factor, _ = scale(value, unit) if known(value) else (1, '')
+    low = digits(low * factor) if known(low) else ''
+    high = digits(high * factor) if known(high) else ''
     if low and high:
-        return f"{low}..{high}"
-    return f">={low}" if low else f"<={high}" if high else ""
+        return f'{low}..{high}'
+    return f'>={low}' if low else f'<={high}' if high else ''

@@ -1,36 +1,36 @@
-"""From measurement records to what the figures show: rates in GB/s, paired ratios, limits, efficiencies.
+'''From measurement records to what the figures show: rates in GB/s, paired ratios, limits, efficiencies.
 
 A record is one of ``schemas/record.json``; records of one ``group`` were interleaved, sample i of each in round i.
-"""
+'''
 
 import numpy as np
 
 from plumbline.limits import traffic_is_certain
 
 
-def rates(record, what="bytes"):
+def rates(record, what='bytes'):
     """GB/s of each sample: ``what`` is 'bytes' (application) or 'traffic' (model)."""
-    return record[what] / np.asarray(record["seconds"]) * 1e-9
+    return record[what] / np.asarray(record['seconds']) * 1e-9
 
 
 def quartiles(values):
-    """(lower quartile, median, upper quartile)."""
+    '''(lower quartile, median, upper quartile).'''
     return np.quantile(values, [0.25, 0.5, 0.75])
 
 
 def paired(record, other):
-    """Rate of a record over the rate of another, per round; without pairs, one ratio of medians."""
+    '''Rate of a record over the rate of another, per round; without pairs, one ratio of medians.'''
     a, b = rates(record), rates(other)
     return a / b if a.size == b.size else np.array([np.median(a) / np.median(b)])
 
 
 def limit_of(records):
-    """(rate in GB/s, record) of the best limit stream whose traffic is certain; None without one."""
+    '''(rate in GB/s, record) of the best limit stream whose traffic is certain; None without one.'''
     best = max(
         (
-            (float(np.median(rates(r, "traffic"))), i)
+            (float(np.median(rates(r, 'traffic'))), i)
             for i, r in enumerate(records)
-            if r["role"] == "limit" and traffic_is_certain(r)
+            if r['role'] == 'limit' and traffic_is_certain(r)
         ),
         default=None,
     )
@@ -38,20 +38,20 @@ def limit_of(records):
 
 
 def caches_of(machine, cpus):
-    """Cache name -> bytes that these CPUs have of it: size times the number of caches that they reach.
+    '''Cache name -> bytes that these CPUs have of it: size times the number of caches that they reach.
 
     The machine record lists the caches of one CPU; the others are taken to be shared in the same pattern.
-    """
+    '''
     totals = {}
-    for cache in machine.get("caches") or []:
-        if cache["size"]:
-            reached = {_cache_number(cpu, sorted(cache["shared_cpus"])) for cpu in cpus}
-            totals.setdefault(f"L{cache['level']}", cache["size"] * max(1, len(reached)))
+    for cache in machine.get('caches') or []:
+        if cache['size']:
+            reached = {_cache_number(cpu, sorted(cache['shared_cpus'])) for cpu in cpus}
+            totals.setdefault(f"L{cache['level']}", cache['size'] * max(1, len(reached)))
     return dict(sorted(totals.items()))
 
 
 def _cache_number(cpu, shared):
-    """Which cache a CPU uses if one is shared by these: 0-3 gives blocks of four, 0,64 pairs at a distance of 64."""
+    '''Which cache a CPU uses if one is shared by these: 0-3 gives blocks of four, 0,64 pairs at a distance of 64.'''
     if not shared:
         return cpu
     width = next((i for i, other in enumerate(shared) if other != shared[0] + i), len(shared))
@@ -61,58 +61,58 @@ def _cache_number(cpu, shared):
 
 
 def series_of(kernels):
-    """(name, records) of each variant, told apart by the options that differ; plain first."""
-    options = [r.get("options") or {} for r in kernels]
-    differing = [key for key in ("init", "alloc", "shift", "pages") if len({str(o.get(key)) for o in options}) > 1]
+    '''(name, records) of each variant, told apart by the options that differ; plain first.'''
+    options = [r.get('options') or {} for r in kernels]
+    differing = [key for key in ('init', 'alloc', 'shift', 'pages') if len({str(o.get(key)) for o in options}) > 1]
     series = {}
     for record, option in zip(kernels, options):
-        name = ", ".join(
-            [record["variant"]]
-            + [f"{key} {option[key]}" if key == "shift" else str(option[key]) for key in differing if key in option]
+        name = ', '.join(
+            [record['variant']]
+            + [f'{key} {option[key]}' if key == 'shift' else str(option[key]) for key in differing if key in option]
         )
         series.setdefault(name, []).append(record)
-    return sorted(series.items(), key=lambda item: not item[0].startswith("plain"))
+    return sorted(series.items(), key=lambda item: not item[0].startswith('plain'))
 
 
 def plain_of(records):
-    """The first record of the variant plain; None without one."""
-    return next((r for r in records if r["role"] == "kernel" and r["variant"] == "plain"), None)
+    '''The first record of the variant plain; None without one.'''
+    return next((r for r in records if r['role'] == 'kernel' and r['variant'] == 'plain'), None)
 
 
 def limit_curve(records):
-    """Sorted (size of the kernel, limit in GB/s, limit with write-allocate or None) of each group."""
+    '''Sorted (size of the kernel, limit in GB/s, limit with write-allocate or None) of each group.'''
     points = []
-    for group in {r["group"] for r in records}:
-        members = [r for r in records if r["group"] == group]
+    for group in {r['group'] for r in records}:
+        members = [r for r in records if r['group'] == group]
         best, plain = limit_of(members), plain_of(members)
         if best:
             points += [
-                (size, best[0], best[0] * plain["bytes"] / plain["traffic"] if plain else None)
-                for size in {r["size"] for r in members if r["role"] == "kernel"}
+                (size, best[0], best[0] * plain['bytes'] / plain['traffic'] if plain else None)
+                for size in {r['size'] for r in members if r['role'] == 'kernel'}
             ]
     return sorted(points, key=lambda point: point[0])
 
 
 def efficiencies(details):
-    """(name, {threads: quartiles of the efficiency}) of each level: the metric that is judged, and 1 of one thread."""
+    '''(name, {threads: quartiles of the efficiency}) of each level: the metric that is judged, and 1 of one thread.'''
     curves = []
     for detail in details:
-        records = [r for r in detail.get("records") or [] if r["role"] == "kernel"]
-        single = next((r for r in records if r["threads"] == 1), None)
-        of_all = max((r["threads"] for r in records), default=1)
+        records = [r for r in detail.get('records') or [] if r['role'] == 'kernel']
+        single = next((r for r in records if r['threads'] == 1), None)
+        of_all = max((r['threads'] for r in records), default=1)
         points = {
-            of_all if row["subject"] == "all" else int(row["subject"]): quartiles(np.asarray(row["samples"]))
-            for row in detail["metrics"]
-            if row["metric"] == "efficiency" and row["subject"]
+            of_all if row['subject'] == 'all' else int(row['subject']): quartiles(np.asarray(row['samples']))
+            for row in detail['metrics']
+            if row['metric'] == 'efficiency' and row['subject']
         }
         if single and points and of_all > 1:
-            level = single["level"]
-            curves.append(("memory" if level == "memory" else f"in cache ({level})", {1: (1.0, 1.0, 1.0)} | points))
+            level = single['level']
+            curves.append(('memory' if level == 'memory' else f'in cache ({level})', {1: (1.0, 1.0, 1.0)} | points))
     return curves
 
 
 def grouped(items, key):
-    """(key, items) in the order of their first item; the items need not be sorted."""
+    '''(key, items) in the order of their first item; the items need not be sorted.'''
     groups = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)

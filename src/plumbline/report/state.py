@@ -8,35 +8,35 @@ from plumbline.topology import cpu_list
 
 from . import lines, quantity
 
-UNREADABLE = "not readable"
+UNREADABLE = 'not readable'
 
 #: Key of the machine record -> label, in the order shown.
 MACHINE = {
-    "cpu_model": "CPU",
-    "caches": "caches",
-    "memory_kib": "memory",
-    "numa_nodes": "NUMA nodes",
-    "kernel": "kernel",
-    "microcode": "microcode",
-    "governor": "frequency governor",
-    "huge_pages": "transparent huge pages",
-    "numa_balancing": "NUMA balancing",
-    "cpu_quota": "CPU quota",
-    "allowed_cpus": "allowed CPUs",
-    "mitigations": "mitigations",
-    "clock_resolution": "clock resolution",
+    'cpu_model': 'CPU',
+    'caches': 'caches',
+    'memory_kib': 'memory',
+    'numa_nodes': 'NUMA nodes',
+    'kernel': 'kernel',
+    'microcode': 'microcode',
+    'governor': 'frequency governor',
+    'huge_pages': 'transparent huge pages',
+    'numa_balancing': 'NUMA balancing',
+    'cpu_quota': 'CPU quota',
+    'allowed_cpus': 'allowed CPUs',
+    'mitigations': 'mitigations',
+    'clock_resolution': 'clock resolution',
 }
 
 #: Of them what is measured anew each time: that it is not the same says nothing.
-MEASURED = ("clock_resolution",)
+MEASURED = ('clock_resolution',)
 
 
 def machine_rows(details):
-    """Rows for the machine records of these results."""
+    '''Rows for the machine records of these results.'''
     machines = [
-        (detail.get("hostname") or detail["machine"].get("hostname") or "unknown host", detail["machine"])
+        (detail.get('hostname') or detail['machine'].get('hostname') or 'unknown host', detail['machine'])
         for detail in details
-        if detail.get("machine")
+        if detail.get('machine')
     ]
     hosts = {host for host, _ in machines}
     return [
@@ -47,37 +47,37 @@ def machine_rows(details):
 
 
 def software_rows(details, session):
-    """Rows for ReFrame, compilers and flags."""
-    rows = [("ReFrame", [(str(session.get("version") or UNREADABLE), "")])]
+    '''Rows for ReFrame, compilers and flags.'''
+    rows = [('ReFrame', [(str(session.get('version') or UNREADABLE), '')])]
     built = {}
     for detail in details:
-        for record in detail.get("records") or []:
-            key = (record.get("compiler") or UNREADABLE, record.get("flags") or UNREADABLE)
-            built.setdefault(key, {})[record["variant"] if record["role"] == "kernel" else "limit streams"] = None
+        for record in detail.get('records') or []:
+            key = (record.get('compiler') or UNREADABLE, record.get('flags') or UNREADABLE)
+            built.setdefault(key, {})[record['variant'] if record['role'] == 'kernel' else 'limit streams'] = None
     told = [
-        (f"{compiler}: {flags}", f"for {', '.join(names)}" if len(built) > 1 else "")
+        (f'{compiler}: {flags}', f"for {', '.join(names)}" if len(built) > 1 else '')
         for (compiler, flags), names in built.items()
     ]
-    libraries = {record["options"]["mpi"]: None for detail in details for record in detail.get("records") or []
-                 if (record.get("options") or {}).get("mpi")}
+    libraries = {record['options']['mpi']: None for detail in details for record in detail.get('records') or []
+                 if (record.get('options') or {}).get('mpi')}
     locks = {}
     for detail in details:
-        spack = (detail.get("software") or {}).get("spack")
+        spack = (detail.get('software') or {}).get('spack')
         if spack:
             text = f"{spack['environment']}, spack.lock {spack['lock_hash']}: {spack['specs'][0]}"
-            locks[f"{text}, and {len(spack['specs']) - 1} more (in the archive)", detail["environ"]] = None
-    rows += [("compiler and flags", told)] if told else []
-    rows += [("MPI library", [(text, "") for text in libraries])] if libraries else []
-    return rows + [("Spack environment", [(text, f"for {name}") for text, name in locks])] if locks else rows
+            locks[f"{text}, and {len(spack['specs']) - 1} more (in the archive)", detail['environ']] = None
+    rows += [('compiler and flags', told)] if told else []
+    rows += [('MPI library', [(text, '') for text in libraries])] if libraries else []
+    return rows + [('Spack environment', [(text, f'for {name}') for text, name in locks])] if locks else rows
 
 
 def notes(details):
-    """(note, labels of the checks that made it), each note once; that nobody confirmed the limits is one."""
+    '''(note, labels of the checks that made it), each note once; that nobody confirmed the limits is one.'''
     gathered = {}
     for detail in details:
-        unconfirmed = [detail["witness_reason"]] if detail.get("witness_reason") else []
-        for note in [*(detail.get("notes") or []), *unconfirmed]:
-            gathered.setdefault(note, {})[detail["label"]] = None
+        unconfirmed = [detail['witness_reason']] if detail.get('witness_reason') else []
+        for note in [*(detail.get('notes') or []), *unconfirmed]:
+            gathered.setdefault(note, {})[detail['label']] = None
     return [(note, list(labels)) for note, labels in gathered.items()]
 
 
@@ -87,40 +87,40 @@ def time_rows(rows, session):
     Each row: check, runs, and the seconds of build, setup, run and timed loops; the total also has ``elapsed`` of the
     session and the ``share`` of it that was spent inside timed loops (None if the session's time is unknown).
     """
-    columns = {"build": "time_compile", "setup": "time_setup", "run": "time_run", "timed": "timed_seconds"}
+    columns = {'build': 'time_compile', 'setup': 'time_setup', 'run': 'time_run', 'timed': 'timed_seconds'}
     checks = {}
     for runs in lines.case_runs(rows).values():
         for run in runs:
-            name = f"{run[0]['check']} (fixture)" if run[0]["fixture"] else run[0]["check"]
-            sums = checks.setdefault(name, {"check": name, "runs": 0} | dict.fromkeys(columns, 0.0))
-            sums["runs"] += 1
+            name = f"{run[0]['check']} (fixture)" if run[0]['fixture'] else run[0]['check']
+            sums = checks.setdefault(name, {'check': name, 'runs': 0} | dict.fromkeys(columns, 0.0))
+            sums['runs'] += 1
             for name, column in columns.items():
                 sums[name] += next((row[column] for row in run if row[column] is not None), 0.0)
-    total = {name: sum(sums[name] for sums in checks.values()) for name in ("runs", *columns)}
-    elapsed = session.get("time_elapsed")
-    total |= {"elapsed": elapsed, "share": total["timed"] / elapsed if elapsed else None}
-    return sorted(checks.values(), key=lambda sums: -sums["build"] - sums["run"]), total
+    total = {name: sum(sums[name] for sums in checks.values()) for name in ('runs', *columns)}
+    elapsed = session.get('time_elapsed')
+    total |= {'elapsed': elapsed, 'share': total['timed'] / elapsed if elapsed else None}
+    return sorted(checks.values(), key=lambda sums: -sums['build'] - sums['run']), total
 
 
 def _values(pairs, hosts):
-    """Distinct values; where hosts differ, each with the hosts that have it."""
+    '''Distinct values; where hosts differ, each with the hosts that have it.'''
     gathered = {}
     for host, value in pairs:
         gathered.setdefault(value, {})[host] = None
     if len(gathered) == 1 or len(hosts) == 1:
-        return [(value, "") for value in gathered]
+        return [(value, '') for value in gathered]
     return [
-        (value, f"{len(having)} of {len(hosts)} hosts: {_some(list(having))}")
+        (value, f'{len(having)} of {len(hosts)} hosts: {_some(list(having))}')
         for value, having in sorted(gathered.items(), key=lambda item: len(item[1]))
     ]
 
 
 def _some(names, most=8):
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return ', '.join(names[:most]) + (f' and {len(names) - most} more' if len(names) > most else '')
 
 
 def _shown(value):
-    return UNREADABLE if value is None or value == "" else str(value)
+    return UNREADABLE if value is None or value == '' else str(value)
 
 
 def _caches(caches):
@@ -128,33 +128,33 @@ def _caches(caches):
         return UNREADABLE
     told = {}
     for cache in caches:
-        shared = len(cache.get("shared_cpus") or [])
+        shared = len(cache.get('shared_cpus') or [])
         told[
             f"L{cache['level']} {quantity.size(cache['size'])}, {cache.get('line') or '?'} B lines, "
-            + (f"per {shared} CPU{'s' * (shared > 1)}" if shared else "sharing unknown")
+            + (f"per {shared} CPU{'s' * (shared > 1)}" if shared else 'sharing unknown')
         ] = None
-    return "; ".join(told)
+    return '; '.join(told)
 
 
 def _mitigations(mitigations):
     if not mitigations:
         return UNREADABLE
-    clear = [name for name, text in mitigations.items() if text == "Not affected"]
-    told = [f"{name}: {text}" for name, text in mitigations.items() if text != "Not affected"]
-    return "; ".join(told + ([f"not affected: {', '.join(clear)}"] if clear else []))
+    clear = [name for name, text in mitigations.items() if text == 'Not affected']
+    told = [f'{name}: {text}' for name, text in mitigations.items() if text != 'Not affected']
+    return '; '.join(told + ([f"not affected: {', '.join(clear)}"] if clear else []))
 
 
 _SHOW = {
-    "caches": _caches,
-    "mitigations": _mitigations,
-    "memory_kib": lambda kib: UNREADABLE if kib is None else quantity.size(kib * 1024),
-    "numa_nodes": lambda nodes: (
-        UNREADABLE if not nodes else "; ".join(f"node {node['node']}: CPUs {cpu_list(node['cpus'])}" for node in nodes)
+    'caches': _caches,
+    'mitigations': _mitigations,
+    'memory_kib': lambda kib: UNREADABLE if kib is None else quantity.size(kib * 1024),
+    'numa_nodes': lambda nodes: (
+        UNREADABLE if not nodes else '; '.join(f"node {node['node']}: CPUs {cpu_list(node['cpus'])}" for node in nodes)
     ),
-    "allowed_cpus": lambda cpus: UNREADABLE if not cpus else f"{cpu_list(cpus)} ({len(cpus)} in all)",
-    "cpu_quota": lambda quota: "none or not readable" if quota is None else f"{quota:g} CPUs",
-    "numa_balancing": lambda value: (
-        UNREADABLE if value in (None, "") else {"0": "off", "1": "on"}.get(str(value), str(value))
+    'allowed_cpus': lambda cpus: UNREADABLE if not cpus else f'{cpu_list(cpus)} ({len(cpus)} in all)',
+    'cpu_quota': lambda quota: 'none or not readable' if quota is None else f'{quota:g} CPUs',
+    'numa_balancing': lambda value: (
+        UNREADABLE if value in (None, '') else {'0': 'off', '1': 'on'}.get(str(value), str(value))
     ),
-    "clock_resolution": lambda value: UNREADABLE if value is None else quantity.amount(value, "s"),
+    'clock_resolution': lambda value: UNREADABLE if value is None else quantity.amount(value, 's'),
 }

@@ -1,8 +1,8 @@
-"""What a session says of each subsystem of the machine: judged by its metrics together, against the sessions of their references.
+'''What a session says of each subsystem of the machine: judged by its metrics together, against the sessions of their references.
 
 Rates and times say whether the machine is as fast as it was; shares of its own limits, whether the software gets what it gives.
 They are never mixed in one score.
-"""
+'''
 
 import json
 from collections import defaultdict
@@ -42,20 +42,20 @@ class Subsystem:
 
 @dataclass(frozen=True)
 class Session:
-    """:attr subsystems: list of :class:`Subsystem`, the worst first.
-    :attr changed: lines whose metric has probably changed for the worse, the most certain first."""
+    ''':attr subsystems: list of :class:`Subsystem`, the worst first.
+    :attr changed: lines whose metric has probably changed for the worse, the most certain first.'''
 
     subsystems: list
     changed: list = field(default_factory=list)
 
 
 def judge(lines):
-    """The :class:`Session` that the lines of a report (:class:`lines.Line`) say."""
+    '''The :class:`Session` that the lines of a report (:class:`lines.Line`) say.'''
     groups, members = defaultdict(list), {}
     partitions = {line.partition for line in lines if line.metric}
     for line in lines:
         if line.subsystem not in (None, registry.NO_MACHINE):
-            where = f" of {line.partition}" if len(partitions) > 1 else ""
+            where = f' of {line.partition}' if len(partitions) > 1 else ''
             groups[line.subsystem + where, subsystems.kind(_metric(line))].append(line)
             member = _member(line)
             if member:
@@ -69,40 +69,40 @@ def judge(lines):
 
 
 def _metric(line):
-    return line.metric.partition(".")[0]
+    return line.metric.partition('.')[0]
 
 
 def _member(line):
-    """The line as a member of a score; None where nothing is expected of it, or it has no better side."""
+    '''The line as a member of a score; None where nothing is expected of it, or it has no better side.'''
     better = registry.better(_metric(line))
     if not line.expected or better == registry.NEITHER or line.verdict in (verdict.UNSTABLE, verdict.KNOWN_ISSUE) or not (line.value or 0) > 0:
         return None
     expected = json.loads(line.expected)
-    predicted = prediction.Prediction(line.reference, expected["deviation"], expected["freedom"])
-    return subsystems.Member(f"{line.label} {line.metric}", line.value, predicted, better, expected["measured"])
+    predicted = prediction.Prediction(line.reference, expected['deviation'], expected['freedom'])
+    return subsystems.Member(f'{line.label} {line.metric}', line.value, predicted, better, expected['measured'])
 
 
 def _stolen(lines):
     """The share of the session's time that the hypervisor took, where it is worth telling; else 0."""
-    lost = [one for line in {line.case: line for line in lines}.values() for one in line.detail.get("lost") or ()]
+    lost = [one for line in {line.case: line for line in lines}.values() for one in line.detail.get('lost') or ()]
     share = lost_time.causes(lost).get(lost_time.HYPERVISOR, 0.0)
     return share if share >= lost_time.WORTH_TELLING else 0.0
 
 
 def _judged(key, lines, score, failed, sees, stolen):
     name, kind = key
-    single = sum(not line.expected and line.reference is not None and line.reference_from != "portable.yaml" for line in lines)
-    counts = {"count": sum(bool(line.expected) for line in lines), "single": single, "total": len(lines)}
+    single = sum(not line.expected and line.reference is not None and line.reference_from != 'portable.yaml' for line in lines)
+    counts = {'count': sum(bool(line.expected) for line in lines), 'single': single, 'total': len(lines)}
     if score is None:
         undecided = any(line.expected and line.verdict == verdict.UNSTABLE for line in lines)
         ruling = verdict.UNSTABLE if undecided else verdict.NO_REFERENCE
-        reason = "none of its metrics could be judged" if undecided else "none of its metrics has a reference from several sessions"
+        reason = 'none of its metrics could be judged' if undecided else 'none of its metrics has a reference from several sessions'
         return Subsystem(name, kind, ruling, reason, **counts)
     sessions = len({session for member in score.members for session in member.measured})
     told = f"{abs(score.change):.1%} {'worse' if score.change < 0 else 'better'} than in {sessions} sessions"
     if failed:
-        told += f", by chance {quantity.odds(score.chance)}; most of it: " + ", ".join(
-            f"{member.name} {_relative(member)}" for member in score.members[:3])
+        told += f', by chance {quantity.odds(score.chance)}; most of it: ' + ', '.join(
+            f'{member.name} {_relative(member)}' for member in score.members[:3])
     if failed and stolen:
         told = f"not judged: {lost_time.HYPERVISOR} took {stolen:.0%} of the session's time, so it may not be this machine that is {told}"
         return Subsystem(name, kind, verdict.UNSTABLE, told, **counts, change=score.change, sees=sees)
@@ -110,7 +110,7 @@ def _judged(key, lines, score, failed, sees, stolen):
 
 
 def _relative(member):
-    return f"{member.value / member.expected.middle - 1:+.0%}"
+    return f'{member.value / member.expected.middle - 1:+.0%}'
 
 
 def _changed(lines, members):
@@ -126,16 +126,17 @@ def speed(session):
     of_rates = [one for one in session.subsystems if one.kind == subsystems.RATES]
     judged = [one for one in of_rates if one.sees is not None]
     if not of_rates:
-        return ""
-    how = "record references of good sessions: plumbline references accept"
+        return ''
+    how = 'record references of good sessions: plumbline references accept'
     if not judged:
         single, total = sum(one.single for one in of_rates), sum(one.total for one in of_rates)
         if single == total:
-            return (f"speed of this machine: judged metric by metric, not as a whole: the references of its {total} rates and times are of one "
-                    f"session, or written by hand; {how}")
-        some = f"only {single}" if single else "none"
-        return f"speed of this machine: not judged, {some} of its {total} rates and times {'have' if single > 1 else 'has'} a recorded reference; {how}"
+            return (f'speed of this machine: judged metric by metric, not as a whole: the references of its {total} rates and times are of one '
+                    f'session, or written by hand; {how}')
+        some = f'only {single}' if single else 'none'
+        have = 'have' if single > 1 else 'has'
+        return f'speed of this machine: not judged, {some} of its {total} rates and times {have} a recorded reference; {how}'
     least, most = min(one.sees for one in judged), max(one.sees for one in judged)
-    text = f"speed of this machine: judged in {len(judged)} of {len(of_rates)} subsystems; losses of {least:.0%} to {most:.0%} would be seen"
+    text = f'speed of this machine: judged in {len(judged)} of {len(of_rates)} subsystems; losses of {least:.0%} to {most:.0%} would be seen'
     missing = [one.name for one in of_rates if one.sees is None]
-    return text + (f"; not judged: {', '.join(missing)}; {how}" if missing else "")
+    return text + (f"; not judged: {', '.join(missing)}; {how}" if missing else '')

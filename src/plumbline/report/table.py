@@ -14,16 +14,16 @@ from plumbline.shown import shown
 from . import lines, quantity, subsystems
 
 STYLE = {
-    "FAIL": "bold red",
-    "UNSTABLE": "bold yellow",
-    "KNOWN ISSUE": "yellow",
-    "NO REFERENCE": "bold cyan",
-    "PASS": "green",
-    lines.NOT_MEASURED: "bold cyan",
+    'FAIL': 'bold red',
+    'UNSTABLE': 'bold yellow',
+    'KNOWN ISSUE': 'yellow',
+    'NO REFERENCE': 'bold cyan',
+    'PASS': 'green',
+    lines.NOT_MEASURED: 'bold cyan',
 }
-SHORT = {"NO REFERENCE": "NO REF", "KNOWN ISSUE": "KNOWN"}
-RIGHT = {"value", "limit", "spread", "sees"}
-INDENT = "    "
+SHORT = {'NO REFERENCE': 'NO REF', 'KNOWN ISSUE': 'KNOWN'}
+RIGHT = {'value', 'limit', 'spread', 'sees'}
+INDENT = '    '
 
 #: More lines than this without a reference are counted, not listed: they would push away what is judged.
 MOST_UNJUDGED = 200
@@ -42,18 +42,18 @@ def render(rows, console, losses=()):
     session = subsystems.judge(verdicts)
     out.line(_summary(verdicts, left_out, session))
     for text in lines.disturbed(verdicts):
-        out.paragraph(text, STYLE["UNSTABLE"], indent="", hanging=INDENT)
+        out.paragraph(text, STYLE['UNSTABLE'], indent='', hanging=INDENT)
     _caches(verdicts, out)
     if not any(quantity.known(line.value) for line in verdicts):
-        out.line(Text("NOTHING WAS MEASURED: this is not a pass", "bold red"))
+        out.line(Text('NOTHING WAS MEASURED: this is not a pass', 'bold red'))
     for loss in losses:
-        out.paragraph(f"FAIL: {loss}", STYLE["FAIL"], indent="", hanging=INDENT)
+        out.paragraph(f'FAIL: {loss}', STYLE['FAIL'], indent='', hanging=INDENT)
     _subsystems(session, out)
-    unjudged = [line for line in verdicts if line.verdict == "NO REFERENCE"]
+    unjudged = [line for line in verdicts if line.verdict == 'NO REFERENCE']
     if len(unjudged) <= MOST_UNJUDGED:
         listed, unjudged = verdicts, []
     else:
-        listed = [line for line in verdicts if line.verdict != "NO REFERENCE"]
+        listed = [line for line in verdicts if line.verdict != 'NO REFERENCE']
     if listed:
         _verdicts(listed, out)
     _counted(unjudged, out)
@@ -61,72 +61,72 @@ def render(rows, console, losses=()):
     _rerun(verdicts, out)
     if verdicts:
         out.line(_summary(verdicts, left_out, session))
-        out.paragraph(subsystems.speed(session), indent="")
+        out.paragraph(subsystems.speed(session), indent='')
 
 
 class _Printer:
-    """Lines of text, cut to what the console can show."""
+    '''Lines of text, cut to what the console can show.'''
 
     def __init__(self, console):
         self.console, self.width = console, console.width
 
-    def line(self, text=""):
+    def line(self, text=''):
         text = text if isinstance(text, Text) else Text(text)
         encodable = Text(self._encodable(text.plain), text.style, spans=text.spans)
         self.console.print(encodable, soft_wrap=True, highlight=False)
 
-    def paragraph(self, text, style="", indent=INDENT, hanging=""):
-        """Words wrapped to the width; every line indented, those after the first by ``hanging`` more."""
+    def paragraph(self, text, style='', indent=INDENT, hanging=''):
+        '''Words wrapped to the width; every line indented, those after the first by ``hanging`` more.'''
         for number, part in enumerate(_wrap(text, self.width - len(indent) - len(hanging))):
             self.line(Text(indent + hanging * (number > 0) + part, style))
 
     def _encodable(self, text):
-        encoding = self.console.encoding or "utf-8"
-        return shown(text).encode(encoding, "replace").decode(encoding)
+        encoding = self.console.encoding or 'utf-8'
+        return shown(text).encode(encoding, 'replace').decode(encoding)
 
 
 def _heading(rows):
     if rows.is_empty():
-        return "Plumbline: no rows in this session"
+        return 'Plumbline: no rows in this session'
     row = rows.row(0, named=True)
-    names = lambda column: ",".join(sorted({str(v) for v in rows[column].drop_nulls()})) or "?"
-    hosts = rows["hostname"].drop_nulls().unique().sort().to_list()
-    where = hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts" if hosts else "unknown host"
+    names = lambda column: ','.join(sorted({str(v) for v in rows[column].drop_nulls()})) or '?'
+    hosts = rows['hostname'].drop_nulls().unique().sort().to_list()
+    where = hosts[0] if len(hosts) == 1 else f'{len(hosts)} hosts' if hosts else 'unknown host'
     return f"{names('system')}:{names('partition')}  {where}  {row['started']:%Y-%m-%d %H:%M} UTC  {names('environ')}"
 
 
 def _summary(verdicts, left_out, session):
     counts, text = lines.count(verdicts, left_out), Text()
-    for part in lines.summary(verdicts, left_out).split(", "):
-        name = part.split(" ", 1)[1]
-        text.append(", " if text else "").append(part, STYLE[name] if counts[name] else "")
+    for part in lines.summary(verdicts, left_out).split(', '):
+        name = part.split(' ', 1)[1]
+        text.append(', ' if text else '').append(part, STYLE[name] if counts[name] else '')
     of_subsystems = Counter(one.verdict for one in session.subsystems if one.count)
     for number, verdict in enumerate(sorted(of_subsystems, key=list(STYLE).index)):
-        text.append("; subsystems: " if number == 0 else ", ").append(f"{of_subsystems[verdict]} {verdict}", STYLE[verdict])
+        text.append('; subsystems: ' if number == 0 else ', ').append(f'{of_subsystems[verdict]} {verdict}', STYLE[verdict])
     return text
 
 
 def _caches(verdicts, out):
-    """What of the caches is ours, where that is not all of them: working sets and levels follow it."""
-    for note in dict.fromkeys(note for line in verdicts if line.check == "capacity" for note in line.detail.get("notes") or []):
-        if note.endswith("ours") and " all of " not in note:
-            out.line(Text(f"caches: {note}", "bold cyan"))
+    '''What of the caches is ours, where that is not all of them: working sets and levels follow it.'''
+    for note in dict.fromkeys(note for line in verdicts if line.check == 'capacity' for note in line.detail.get('notes') or []):
+        if note.endswith('ours') and ' all of ' not in note:
+            out.line(Text(f'caches: {note}', 'bold cyan'))
 
 
 def _verdicts(verdicts, out):
     columns = _columns(verdicts, out.width)
-    gap = columns.pop("gap")
+    gap = columns.pop('gap')
     widths = {name: max(len(cell) for cell in [name, *cells]) for name, cells in columns.items()}
     row = lambda cells: gap.join(
         cell.rjust(widths[name]) if name in RIGHT else cell.ljust(widths[name]) for name, cell in cells.items()
     )
-    out.line(Text(row({name: name for name in columns}).rstrip(), "underline"))
+    out.line(Text(row({name: name for name in columns}).rstrip(), 'underline'))
     for index, line in enumerate(verdicts):
         text = Text(row({name: cells[index] for name, cells in columns.items()}).rstrip())
-        text.stylize(STYLE[line.verdict], len(text) - len(columns["verdict"][index]))
+        text.stylize(STYLE[line.verdict], len(text) - len(columns['verdict'][index]))
         out.line(text)
-        if line.verdict in ("FAIL", "UNSTABLE", "KNOWN ISSUE"):
-            out.paragraph(line.reason or "no reason given")
+        if line.verdict in ('FAIL', 'UNSTABLE', 'KNOWN ISSUE'):
+            out.paragraph(line.reason or 'no reason given')
             if line.shown_least:
                 out.paragraph(line.shown_least)
         if line.retried:
@@ -134,45 +134,45 @@ def _verdicts(verdicts, out):
 
 
 def _columns(verdicts, width):
-    """Column -> cells; shorter forms, then fewer columns, until they fit the width."""
+    '''Column -> cells; shorter forms, then fewer columns, until they fit the width.'''
     full = {
-        "check": [line.label for line in verdicts],
-        "metric": [line.metric or "(no metric)" for line in verdicts],
-        "value": [line.shown_value for line in verdicts],
-        "reference": [line.shown_reference for line in verdicts],
-        "limit": [line.shown_limit for line in verdicts],
-        "spread": [line.shown_spread for line in verdicts],
-        "sees": [line.shown_sees for line in verdicts],
-        "verdict": [line.verdict for line in verdicts],
+        'check': [line.label for line in verdicts],
+        'metric': [line.metric or '(no metric)' for line in verdicts],
+        'value': [line.shown_value for line in verdicts],
+        'reference': [line.shown_reference for line in verdicts],
+        'limit': [line.shown_limit for line in verdicts],
+        'spread': [line.shown_spread for line in verdicts],
+        'sees': [line.shown_sees for line in verdicts],
+        'verdict': [line.verdict for line in verdicts],
     }
     short = {
-        "check": full["check"],
-        "metric": full["metric"],
-        "value": full["value"],
-        "bounds": [line.shown_bounds or "none" for line in verdicts],
-        "limit": full["limit"],
-        "spread": full["spread"],
-        "sees": full["sees"],
-        "verdict": [SHORT.get(line.verdict, line.verdict) for line in verdicts],
+        'check': full['check'],
+        'metric': full['metric'],
+        'value': full['value'],
+        'bounds': [line.shown_bounds or 'none' for line in verdicts],
+        'limit': full['limit'],
+        'spread': full['spread'],
+        'sees': full['sees'],
+        'verdict': [SHORT.get(line.verdict, line.verdict) for line in verdicts],
     }
     without = lambda columns, *names: {name: cells for name, cells in columns.items() if name not in names}
     forms = [
-        ("  ", full),
-        ("  ", short),
-        (" ", short),
-        (" ", without(short, "limit")),
-        (" ", without(short, "limit", "spread")),
+        ('  ', full),
+        ('  ', short),
+        (' ', short),
+        (' ', without(short, 'limit')),
+        (' ', without(short, 'limit', 'spread')),
     ]
     for gap, columns in forms:
         if _total(columns, gap) <= width:
             break
     room = width - _total(columns, gap)
-    for name in ("check", "metric"):
+    for name in ('check', 'metric'):
         if room < 0:
             widest = max(map(len, columns[name]))
             columns[name] = [_shorten(cell, max(12, widest + room)) for cell in columns[name]]
             room = width - _total(columns, gap)
-    return columns | {"gap": gap}
+    return columns | {'gap': gap}
 
 
 def _total(columns, gap):
@@ -182,42 +182,42 @@ def _total(columns, gap):
 
 
 def _shorten(text, width):
-    """Text with its middle left out, since both ends tell names apart."""
+    '''Text with its middle left out, since both ends tell names apart.'''
     if len(text) <= width:
         return text
     head = (width - 2) // 2
-    return f"{text[:head]}..{text[len(text) - (width - 2 - head) :]}"
+    return f'{text[:head]}..{text[len(text) - (width - 2 - head) :]}'
 
 
 def _subsystems(session, out):
-    """The subsystems that are judged, and what has probably changed."""
+    '''The subsystems that are judged, and what has probably changed.'''
     told = [one for one in session.subsystems if one.count]
     if not told:
         return
-    out.line(Text("Subsystems", "bold"))
+    out.line(Text('Subsystems', 'bold'))
     cells = [
         (
-            f"{one.name}: {one.kind}",
-            f"{one.count} of {one.total} metrics",
-            f"{one.change:+.1%}" if one.change is not None else "",
-            f"sees {quantity.percent(one.sees)}" if one.sees is not None else "",
+            f'{one.name}: {one.kind}',
+            f'{one.count} of {one.total} metrics',
+            f'{one.change:+.1%}' if one.change is not None else '',
+            f'sees {quantity.percent(one.sees)}' if one.sees is not None else '',
             one.verdict,
         )
         for one in told
     ]
     widths = [max(map(len, column)) for column in zip(*cells)]
     for one, row in zip(told, cells):
-        text = Text("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+        text = Text('  ' + '  '.join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
         text.stylize(STYLE[one.verdict], len(text) - len(one.verdict))
         out.line(text)
-        if one.verdict in ("FAIL", "UNSTABLE"):
+        if one.verdict in ('FAIL', 'UNSTABLE'):
             out.paragraph(one.reason)
     if session.changed:
-        out.line(Text(f"Probably worse than before (one in {1 / DISCOVERY_RATE:.0f} of these is chance)", "bold"))
+        out.line(Text(f'Probably worse than before (one in {1 / DISCOVERY_RATE:.0f} of these is chance)', 'bold'))
     for line in session.changed[: subsystems.MOST_NAMED]:
-        out.paragraph(f"{line.label} {line.metric}: {line.shown_value}, reference {line.shown_reference}", indent="  ", hanging="  ")
+        out.paragraph(f'{line.label} {line.metric}: {line.shown_value}, reference {line.shown_reference}', indent='  ', hanging='  ')
     if len(session.changed) > subsystems.MOST_NAMED:
-        out.paragraph(f"and {len(session.changed) - subsystems.MOST_NAMED} more", indent="  ")
+        out.paragraph(f'and {len(session.changed) - subsystems.MOST_NAMED} more', indent='  ')
     out.line()
 
 
@@ -225,40 +225,40 @@ def _counted(unjudged, out):
     if not unjudged:
         return
     out.line()
-    out.line(Text(f"No reference ({len(unjudged)}); the page has the values", "bold"))
+    out.line(Text(f'No reference ({len(unjudged)}); the page has the values', 'bold'))
     checks = Counter(line.check for line in unjudged)
-    out.paragraph(", ".join(f"{check} {number}" for check, number in checks.items()), indent="  ")
+    out.paragraph(', '.join(f'{check} {number}' for check, number in checks.items()), indent='  ')
 
 
 def _left_out(left_out, out):
     if not left_out:
         return
     out.line()
-    out.line(Text(f"Not measured ({len(left_out)})", "bold"))
+    out.line(Text(f'Not measured ({len(left_out)})', 'bold'))
     for reason, items in lines.by_reason(left_out):
-        out.paragraph(f"{'; '.join(items)} - {reason}", indent="  ", hanging="  ")
+        out.paragraph(f"{'; '.join(items)} - {reason}", indent='  ', hanging='  ')
 
 
 def _rerun(verdicts, out):
     commands = dict.fromkeys(
-        line.detail["rerun"] for line in verdicts if line.verdict in ("FAIL", "UNSTABLE") and line.detail.get("rerun")
+        line.detail['rerun'] for line in verdicts if line.verdict in ('FAIL', 'UNSTABLE') and line.detail.get('rerun')
     )
     out.line()
     if commands:
-        out.line(Text("To run these again", "bold"))
+        out.line(Text('To run these again', 'bold'))
     for command in commands:
-        out.line(f"  {lines.one_line(command)}")
+        out.line(f'  {lines.one_line(command)}')
     if commands:
         out.line()
 
 
 def _wrap(text, width):
-    """Lines of at most ``width`` characters."""
-    parts = [""]
+    '''Lines of at most ``width`` characters.'''
+    parts = ['']
     for word in text.split():
         while len(word) > width:
             parts, word = parts + [word[:width]], word[width:]
         if len(parts[-1]) + len(word) + 1 > width:
-            parts.append("")
-        parts[-1] += (" " if parts[-1] else "") + word
+            parts.append('')
+        parts[-1] += (' ' if parts[-1] else '') + word
     return [part for part in parts if part]

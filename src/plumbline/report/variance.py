@@ -63,7 +63,7 @@ def remarks(samples, found):
                'them; archive a new run.')
     elif samples.unknown:
         yield (f'Of {_count(len(samples.unknown), "metric")} the probes are not known, because the record is not: '
-               f"{_few(samples.unknown)}.")
+               f'{_few(samples.unknown)}.')
     if samples.narrowed:
         yield (f'Of {_count(len(samples.narrowed), "metric")} the samples in other states were set aside and are not archived, so '
                f'what the states explain is less than it is: {_few(samples.narrowed)}.')
@@ -181,6 +181,7 @@ def page(samples, found):
     import jinja2
     from markupsafe import Markup
     from plotly.offline import get_plotlyjs
+
     from .page import embedded
     rows, names, probes = worst_first(found), labels(found), probes_of(found)
     environment = jinja2.Environment(

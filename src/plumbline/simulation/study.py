@@ -65,7 +65,7 @@ def root(function, target, least, most, tolerance):
     :returns: x, whose value is within ``tolerance`` of the target; ``least`` where the function is above it there already.
     :raises ValueError: where it is below the target at ``most`` still.
     '''
-    from scipy import optimize      # here: importing it takes longer than most answers
+    from scipy import optimize  # here: importing it takes longer than most answers
 
     @functools.cache
     def off(x):

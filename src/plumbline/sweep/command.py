@@ -2,7 +2,7 @@
 
 import signal
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -18,27 +18,27 @@ _PACE = {'at_once': 100, 'pause': '0.1s', 'poll': '10s', 'patience': '1h', 'wait
 
 
 def sweep(
-    configurations: Annotated[Optional[list[Path]], typer.Option(
+    configurations: Annotated[list[Path] | None, typer.Option(
         '-C', '--config-file', help="ReFrame's configuration")] = None,
-    partition: Annotated[Optional[str], typer.Option(help='SYSTEM:PARTITION of it')] = None,
+    partition: Annotated[str | None, typer.Option(help='SYSTEM:PARTITION of it')] = None,
     nodes: Annotated[str, typer.Option(help="all, idle, or names like 'n[1-4,7]'")] = 'all',
-    checks: Annotated[Optional[list[Path]], typer.Option('-c', '--checks', help='files or folders of checks')] = None,
-    names: Annotated[Optional[list[str]], typer.Option('-n', '--name', help='as of ReFrame')] = None,
-    tags: Annotated[Optional[list[str]], typer.Option('-t', '--tag', help='as of ReFrame')] = None,
-    mode: Annotated[Optional[str], typer.Option(help='as of ReFrame')] = None,
-    reframe_options: Annotated[Optional[list[str]], typer.Argument(
+    checks: Annotated[list[Path] | None, typer.Option('-c', '--checks', help='files or folders of checks')] = None,
+    names: Annotated[list[str] | None, typer.Option('-n', '--name', help='as of ReFrame')] = None,
+    tags: Annotated[list[str] | None, typer.Option('-t', '--tag', help='as of ReFrame')] = None,
+    mode: Annotated[str | None, typer.Option(help='as of ReFrame')] = None,
+    reframe_options: Annotated[list[str] | None, typer.Argument(
         metavar='[-- REFRAME OPTIONS]', help="after --: more of ReFrame's options")] = None,
-    resume: Annotated[Optional[str], typer.Option(help='go on with this sweep: run what has no result yet')] = None,
-    at_once: Annotated[Optional[int], typer.Option(min=1, help='jobs in the queue at a time (100)')] = None,
-    time_limit: Annotated[Optional[str], typer.Option(help='of the job of a node (1h)')] = None,
-    pause: Annotated[Optional[str], typer.Option(help='between two submissions (0.1s)')] = None,
-    poll: Annotated[Optional[str], typer.Option(help='between two looks at the queue (10s)')] = None,
-    patience: Annotated[Optional[str], typer.Option(help='with a scheduler that refuses or is silent (1h)')] = None,
-    wait: Annotated[Optional[str], typer.Option(help='how long a job may wait for its start (1d)')] = None,
+    resume: Annotated[str | None, typer.Option(help='go on with this sweep: run what has no result yet')] = None,
+    at_once: Annotated[int | None, typer.Option(min=1, help='jobs in the queue at a time (100)')] = None,
+    time_limit: Annotated[str | None, typer.Option(help='of the job of a node (1h)')] = None,
+    pause: Annotated[str | None, typer.Option(help='between two submissions (0.1s)')] = None,
+    poll: Annotated[str | None, typer.Option(help='between two looks at the queue (10s)')] = None,
+    patience: Annotated[str | None, typer.Option(help='with a scheduler that refuses or is silent (1h)')] = None,
+    wait: Annotated[str | None, typer.Option(help='how long a job may wait for its start (1d)')] = None,
     confirm: Annotated[bool, typer.Option(
         help='measure outliers again, beside some nodes in order, before they are named')] = True,
-    racks: Annotated[Optional[str], typer.Option(help=RACKS)] = None,
-    switches: Annotated[Optional[Path], typer.Option(help=SWITCHES)] = None,
+    racks: Annotated[str | None, typer.Option(help=RACKS)] = None,
+    switches: Annotated[Path | None, typer.Option(help=SWITCHES)] = None,
     dry_run: Annotated[bool, typer.Option('--dry-run', help='say what would be done, and do nothing')] = False,
 ):
     '''The same checks on every node of a partition, one job for each: which are missing, which are outliers.
@@ -89,8 +89,8 @@ def sweep(
 
 def rank(
     sweep: Annotated[str, typer.Argument(help='its name, or its folder')],
-    racks: Annotated[Optional[str], typer.Option(help=RACKS)] = None,
-    switches: Annotated[Optional[Path], typer.Option(help=SWITCHES)] = None,
+    racks: Annotated[str | None, typer.Option(help=RACKS)] = None,
+    switches: Annotated[Path | None, typer.Option(help=SWITCHES)] = None,
 ):
     '''Which nodes of a sweep are outliers, again: from what they have measured.
 
@@ -103,7 +103,9 @@ def rank(
 def show(folder, racks, switches):
     '''Print the outliers of a sweep and write its page; what was found.'''
     import sys
+
     from rich.console import Console
+
     from plumbline.report import outliers as report, sweep_page
     from plumbline.sweep import outliers
     found = outliers.look(folder, racks, switches)
@@ -136,6 +138,7 @@ def _tell(plan, found, known):
 
 def _dry_run(plan, pace, work):
     import shlex
+
     from plumbline.sweep import node as job, results, state
     from plumbline.sweep.slurm import Slurm
     work = work or state.Sweep(results.SWEEPS / plan['id'], plan)

@@ -3,8 +3,7 @@
 It is a sweep of its own, ``again`` in the folder of the first, with the programs of the first.
 '''
 
-from plumbline.sweep import node as job
-from plumbline.sweep import outliers, state
+from plumbline.sweep import node as job, outliers, state
 
 #: Of each kind of node so many that were in order are measured again: of three, one may be disturbed.
 PEERS = 3

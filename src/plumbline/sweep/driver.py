@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from plumbline.detect.commands import NoAnswer
 from plumbline.errors import PlumblineError
-from plumbline.sweep import node as job
-from plumbline.sweep import results
+from plumbline.sweep import node as job, results
 from plumbline.sweep.slurm import PASSING, NodeRefused, Refused
 from plumbline.sweep.state import MEASURED, OVER, QUEUED, SUBMITTING, WAITING, set_aside
 
@@ -135,7 +134,7 @@ class Driver:
             number, known = named.get(self.sweep.job_name(node)), states.get(node.name)
             if node.phase == QUEUED:        # a job of the driver before this one
                 found = jobs.get(node.job)
-                if found is None or found.is_over and found.state != 'COMPLETED':
+                if found is None or (found.is_over and found.state != 'COMPLETED'):
                     self._collect(node, found.state if found else '')
             if node.phase == QUEUED or node.measured:
                 continue
@@ -143,7 +142,7 @@ class Driver:
                 self.sweep.record(node, QUEUED, job=number)
             elif node.phase == OVER and self._finished(node) and self._measured(node):
                 continue
-            elif known is None or known.trouble and known.trouble not in PASSING:
+            elif known is None or (known.trouble and known.trouble not in PASSING):
                 self._out_of_service(node, known)
             elif node.phase == OVER:
                 self.sweep.record(node, WAITING, state='', reason='')
@@ -168,7 +167,7 @@ class Driver:
                     pending.append((node, found))
                 elif found.state == 'COMPLETING' and self._finished(node):
                     self._collect(node, found.state)
-            elif self._finished(node) or found and found.state != 'COMPLETED':
+            elif self._finished(node) or (found and found.state != 'COMPLETED'):
                 self._collect(node, found.state if found else '')
             elif self._lasts(node, 'no result', _SETTLE):
                 self._collect(node, '')
@@ -204,7 +203,7 @@ class Driver:
                 self.slurm.cancel([node.job])
                 self._out_of_service(node, known)
                 continue
-            if time.time() - node.since > self.pace.wait or waits_in_vain and self._lasts(node, 'in vain', _SETTLE):
+            if time.time() - node.since > self.pace.wait or (waits_in_vain and self._lasts(node, 'in vain', _SETTLE)):
                 self.slurm.cancel([node.job])
                 self.over(node, 'never started', f'{found.reason}, after {time.time() - node.since:.0f} s')
 
@@ -251,7 +250,7 @@ class Driver:
         roles = {}
         for node in self._in(SUBMITTING, WAITING):
             if room <= 0:
-                return
+                return None
             if node.hardware not in roles:
                 roles[node.hardware] = self._role(node.hardware)
             role = roles[node.hardware]
@@ -268,7 +267,7 @@ class Driver:
             except NoAnswer as error:
                 if self._submission.is_over(error):
                     self._give_up_submission(error)
-                return
+                return None
             if role == job.PILOT:
                 roles[node.hardware] = None
             room -= 1

@@ -46,7 +46,7 @@ def by_switch(nodes, file):
         fields = {key.lower(): value for key, value in re.findall(r'(\w+)=(\S+)', line.split('#')[0])}
         if fields.keys() >= {'switchname', 'nodes'}:
             try:
-                found |= {node: f"switch {fields['switchname']}" for node in NodeSet(fields['nodes'])}
+                found |= dict.fromkeys(NodeSet(fields['nodes']), f"switch {fields['switchname']}")
             except NodeSetParseError as error:
                 raise PlumblineError(f'{file}: {error}') from None
     if nodes and not found.keys() & set(nodes):
@@ -63,7 +63,7 @@ def shared(places, odd):
     :arg odd: some of them.
     :returns: list of (place, its odd nodes, how many nodes it has), those that chance explains least first.
     '''
-    from scipy import stats     # here: importing it takes long
+    from scipy import stats  # here: importing it takes long
     members = {}
     for node, place in places.items():
         members.setdefault(place, set()).add(node)

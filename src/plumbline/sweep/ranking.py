@@ -54,7 +54,8 @@ PEERS = ['system', 'partition', 'environ', 'kind']
 METRIC = [*PEERS, 'check', 'name']
 
 _RANKED = {**dict.fromkeys([*METRIC, 'node', 'metric', 'subject', 'unit', 'subsystem', 'noise'], pl.String), 'better': pl.Int8,
-           **dict.fromkeys(('value', 'median', 'gap', 'within', 'change', 'scale', 'usual', 'deviation', 'off', 'bad', 'freedom', 'chance', 'sees'), pl.Float64),
+           **dict.fromkeys(('value', 'median', 'gap', 'within', 'change', 'scale', 'usual',
+                            'deviation', 'off', 'bad', 'freedom', 'chance', 'sees'), pl.Float64),
            **dict.fromkeys(('peers', 'low', 'rank'), pl.Int64), **dict.fromkeys(('odd', 'outlier_better'), pl.Boolean)}
 
 

@@ -12,7 +12,8 @@ from plumbline.likwid import pin
 #: Programs that exist as source only -> how to get them.  ``NAME-*`` are other builds of the same.
 SOURCES = {
     'bwbench': 'build TheBandwidthBenchmark (github.com/RRZE-HPC/TheBandwidthBenchmark) with OpenMP',
-    'hptt_driver': 'build a program around HPTT (github.com/springer13/hptt): arguments size, threads, seconds; prints seconds per transposition, a sample a line',
+    'hptt_driver': 'build a program around HPTT (github.com/springer13/hptt): arguments size, threads, seconds; prints seconds '
+                   'per transposition, a sample a line',
     'multichase': 'build multichase (github.com/google/multichase)',
     'spatter': 'build Spatter (github.com/hpcgarage/spatter) with OpenMP',
 }

@@ -32,4 +32,5 @@ def pystencils(machine, cpus):
 
 
 def figures(machine, cpus, pairs):
-    yield from by_turns(machine, 'jacobi', cpus, lambda cpus: ours(machine, cpus), [Peer('pystencils', lambda cpus: pystencils(machine, cpus))], pairs)
+    yield from by_turns(machine, 'jacobi', cpus, lambda cpus: ours(machine, cpus),
+                        [Peer('pystencils', lambda cpus: pystencils(machine, cpus))], pairs)

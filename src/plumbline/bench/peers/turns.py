@@ -1,7 +1,7 @@
 '''Our program and its peers by turns, in processes that alternate, and what that gives.'''
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 import numpy as np
 

@@ -46,7 +46,7 @@ def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True)
             _become_references(place, tell, apart)
         for count, kind in enumerate(order, 1):
             numbers[kind] = numbers.get(kind, 0) + 1
-            _unless_there(place, kind, numbers[kind], lambda text: tell(f'{count} of {len(order)}: {text}'))
+            _unless_there(place, kind, numbers[kind], lambda text, count=count: tell(f'{count} of {len(order)}: {text}'))
     for line in lines(place):
         tell(line)
 
@@ -73,7 +73,7 @@ def _wait(place, apart, tell):
 def _unless_there(place, kind, number, tell):
     '''Run a session unless it was run before; say what it was.'''
     if place.path(kind, number).exists():
-        return
+        return None
     try:
         if kind not in FAULTS:
             session = place.measure(kind, number)

@@ -94,7 +94,10 @@ class Place:
         return (self._references / f'{SYSTEM}.yaml').exists()
 
     def accept(self, apart):
-        '''Make references of the sessions so far, those that began so many seconds apart; the complaint where they are not good enough, or :obj:`None`.'''
+        '''Make references of the sessions so far, those that began so many seconds apart.
+
+        :returns: the complaint where they are not good enough, or :obj:`None`.
+        '''
         done = self._plumbline(*_ACCEPT, '--apart', apart / 60, '--archive', self.archive, '--output', self._references / f'{SYSTEM}.yaml')
         return done.stdout.strip() if done.returncode else None
 

@@ -29,7 +29,7 @@ from . import (
 )
 from .common import Table, place
 
-__all__ = ["FIGURES", "MOST_PLACES", "Table", "of_check"]
+__all__ = ['FIGURES', 'MOST_PLACES', 'Table', 'of_check']
 
 #: Places (partition, environment, host) that a check is drawn for: more than a reader looks at hides the odd one.
 MOST_PLACES = 8
@@ -59,10 +59,10 @@ FIGURES = {
 
 
 def of_check(check, details):
-    """List of (title, caption, figure) of one check; empty for a check that has no figures.
+    '''List of (title, caption, figure) of one check; empty for a check that has no figures.
 
     The first places of ``details`` are drawn, so those that matter most come first.
-    """
+    '''
     draw = FIGURES.get(check)
     if not draw:
         return []
@@ -70,8 +70,8 @@ def of_check(check, details):
     drawn = list(draw([detail for detail in details if place(detail) in places[:MOST_PLACES]]))
     if len(places) > MOST_PLACES:
         caption = (
-            f"Not drawn for {len(places) - MOST_PLACES} of {len(places)} places (those with a FAIL come first): "
-            "all values stand in the table of verdicts."
+            f'Not drawn for {len(places) - MOST_PLACES} of {len(places)} places (those with a FAIL come first): '
+            'all values stand in the table of verdicts.'
         )
         drawn.append((check, caption, None))
     return drawn

@@ -1,4 +1,4 @@
-"""What the figures of several kernels share."""
+'''What the figures of several kernels share.'''
 
 from typing import NamedTuple
 
@@ -7,24 +7,24 @@ from ..readings import grouped, limit_of
 
 
 class Table(NamedTuple):
-    """What reads better than a figure: text cells, the first column names the row."""
+    '''What reads better than a figure: text cells, the first column names the row.'''
 
     header: tuple
     rows: list
 
 
 def by_threads(details):
-    """(result, threads, records) for each thread count of each result."""
+    '''(result, threads, records) for each thread count of each result.'''
     for detail in details:
-        records = [r for r in detail.get("records") or [] if r.get("seconds")]
+        records = [r for r in detail.get('records') or [] if r.get('seconds')]
         if not records:
-            yield detail, detail.get("threads"), []
-        for threads in sorted({r["threads"] for r in records}):
-            yield detail, threads, [r for r in records if r["threads"] == threads]
+            yield detail, detail.get('threads'), []
+        for threads in sorted({r['threads'] for r in records}):
+            yield detail, threads, [r for r in records if r['threads'] == threads]
 
 
 def by_place(details):
-    """(text that says where, results) for each partition, environment and host."""
+    '''(text that says where, results) for each partition, environment and host.'''
     places = {}
     for detail in details:
         places.setdefault(place(detail), []).append(detail)
@@ -33,35 +33,35 @@ def by_place(details):
 
 
 def place(detail):
-    return detail.get("partition"), detail.get("environ"), detail.get("hostname")
+    return detail.get('partition'), detail.get('environ'), detail.get('hostname')
 
 
 def where(detail, details):
     """', environ, host': what tells this result from the others of its check."""
     told = [str(own) for own, all_of in zip(place(detail), zip(*map(place, details))) if len(set(all_of)) > 1 and own]
-    return "".join(f", {text}" for text in told)
+    return ''.join(f', {text}' for text in told)
 
 
 def threads_text(threads):
-    return "1 thread" if str(threads) == "1" else f"{threads} threads" if threads else "threads unknown"
+    return '1 thread' if str(threads) == '1' else f'{threads} threads' if threads else 'threads unknown'
 
 
 def bars(details, title, source):
-    """Variants, or options of one variant, side by side: a panel for each level and thread count.
+    '''Variants, or options of one variant, side by side: a panel for each level and thread count.
 
     :arg title: what is compared.
     :arg source: the figure or table that shows the same elsewhere.
-    """
+    '''
     caption = (
-        "Application bandwidth, median; whiskers: quartiles of the samples. On the bar: bandwidth, and how many times "
-        "as fast as the first (median over the rounds, in which all ran in turn). Line: "
-        f"{drawing.LIMIT_NAME}. Each panel has its own scale. After {source}."
+        'Application bandwidth, median; whiskers: quartiles of the samples. On the bar: bandwidth, and how many times '
+        'as fast as the first (median over the rounds, in which all ran in turn). Line: '
+        f'{drawing.LIMIT_NAME}. Each panel has its own scale. After {source}.'
     )
     for at, group in by_place(details):
-        records = [r for detail in group for r in detail.get("records") or [] if r.get("seconds")]
+        records = [r for detail in group for r in detail.get('records') or [] if r.get('seconds')]
         panels = []
-        for (level, threads), members in grouped(records, lambda r: (r["level"] or "", r["threads"])):
-            kernels = [r for r in members if r["role"] == "kernel"]
+        for (level, threads), members in grouped(records, lambda r: (r['level'] or '', r['threads'])):
+            kernels = [r for r in members if r['role'] == 'kernel']
             if kernels:
                 panels.append(((level, threads), kernels, limit_of(members)))
         panels = [
@@ -71,4 +71,4 @@ def bars(details, title, source):
         if panels:
             yield title + at, caption, drawing.bars(panels)
         else:
-            yield title + at, "Not drawn: there are no records of the kernel.", None
+            yield title + at, 'Not drawn: there are no records of the kernel.', None

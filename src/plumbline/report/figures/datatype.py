@@ -1,4 +1,4 @@
-"""The matrix transpose as a message: bandwidths, and what its time is made of."""
+'''The matrix transpose as a message: bandwidths, and what its time is made of.'''
 
 import numpy as np
 
@@ -11,10 +11,10 @@ from .common import where
 
 #: Part of a message's time -> (its name, colour, hatching for print in grey-scale), from the axis outwards.
 PARTS = {
-    "copy": ("o: contiguous copy", "#0072b2", ""),
-    "network": ("L: network", "#56b4e9", "/"),
-    "packing": ("l_p: packing", "#e69f00", "x"),
-    "middleware": ("l_m: middleware", "#009e73", "."),
+    'copy': ('o: contiguous copy', '#0072b2', ''),
+    'network': ('L: network', '#56b4e9', '/'),
+    'packing': ('l_p: packing', '#e69f00', 'x'),
+    'middleware': ('l_m: middleware', '#009e73', '.'),
 }
 
 _SPLIT = (
@@ -25,59 +25,59 @@ _SPLIT = (
 )
 
 _BANDWIDTH = (
-    "Bytes of the message per second, over the dimension n of the matrix; line: median, band: quartiles of the samples. One "
-    "message at a time, to and fro, received contiguously. After byna2003, figure 7."
+    'Bytes of the message per second, over the dimension n of the matrix; line: median, band: quartiles of the samples. One '
+    'message at a time, to and fro, received contiguously. After byna2003, figure 7.'
 )
 
 
 def datatype_transpose(details):
-    """Bandwidth over the size, and the Memory-LogP split, a figure of each for each environment and transport."""
+    '''Bandwidth over the size, and the Memory-LogP split, a figure of each for each environment and transport.'''
     for detail in details:
-        records = [r for r in detail.get("records") or [] if r.get("seconds") and r["role"] == "kernel"]
+        records = [r for r in detail.get('records') or [] if r.get('seconds') and r['role'] == 'kernel']
         at = f", {detail.get('transport') or 'transport unknown'}{where(detail, details)}"
         curves = {
-            variant: {r["size"]: quartiles(rates(r)) for r in members}
-            for variant, members in grouped(records, lambda r: r["variant"])
-            if variant in memory_logp.PACKING or variant == "contiguous"
+            variant: {r['size']: quartiles(rates(r)) for r in members}
+            for variant, members in grouped(records, lambda r: r['variant'])
+            if variant in memory_logp.PACKING or variant == 'contiguous'
         }
-        title = f"Bandwidth of a matrix transpose as a message{at}"
+        title = f'Bandwidth of a matrix transpose as a message{at}'
         if any(len(points) > 1 for points in curves.values()):
             yield title, _BANDWIDTH, _bandwidth(curves)
         else:
-            yield title, "Not drawn: there are no records at two or more sizes.", None
-        yield _of_split(f"What the time of the message is made of{at}", records)
+            yield title, 'Not drawn: there are no records at two or more sizes.', None
+        yield _of_split(f'What the time of the message is made of{at}', records)
 
 
 def _bandwidth(curves):
     figure = drawing.empty(420)
-    drawing.add_points(figure, curves, "GB/s")
+    drawing.add_points(figure, curves, 'GB/s')
     sizes = sorted({size for points in curves.values() for size in points})
-    figure.update_xaxes(type="log", title="n", tickvals=sizes, ticktext=[str(size) for size in sizes])
-    drawing.log_values(figure, curves, "bandwidth (GB/s)")
+    figure.update_xaxes(type='log', title='n', tickvals=sizes, ticktext=[str(size) for size in sizes])
+    drawing.log_values(figure, curves, 'bandwidth (GB/s)')
     return figure
 
 
 def _of_split(title, records):
     panels = []
-    for _, group in grouped(records, lambda r: r["group"]):
-        size = group[0]["size"]
+    for _, group in grouped(records, lambda r: r['group']):
+        size = group[0]['size']
         try:
             found = memory_logp.split(group)
         except PlumblineError as error:
-            return title, f"Not drawn: {error}.", None
+            return title, f'Not drawn: {error}.', None
         bars = {variant: {part: np.median(getattr(times, part)) for part in PARTS} for variant, times in found.items()}
         totals = {variant: quartiles(times.total) for variant, times in found.items()}
         to_element = 1e9 / size**2
         panels.append(
             (
-                f"n = {size}",
+                f'n = {size}',
                 {variant: {part: value * to_element for part, value in parts.items()} for variant, parts in bars.items()},
                 {variant: three * to_element for variant, three in totals.items()},
             )
         )
     if not panels:
-        return title, "Not drawn: there are no records of the program.", None
-    return title, _SPLIT, drawing.stacked_bars(panels, PARTS, "ns per element")
+        return title, 'Not drawn: there are no records of the program.', None
+    return title, _SPLIT, drawing.stacked_bars(panels, PARTS, 'ns per element')
 
 
-FIGURES = {"datatype_transpose": datatype_transpose}
+FIGURES = {'datatype_transpose': datatype_transpose}

@@ -1,4 +1,4 @@
-"""FDTD: loops fused and split."""
+'''FDTD: loops fused and split.'''
 
 from .. import drawing
 from ..readings import grouped, limit_of
@@ -6,35 +6,35 @@ from .common import by_threads, threads_text, where
 
 
 def fdtd_splitting(details):
-    """Traffic rate of each loop, a figure for each thread count and a panel for each size (anderson1997, table 4)."""
+    '''Traffic rate of each loop, a figure for each thread count and a panel for each size (anderson1997, table 4).'''
     for detail, threads, records in by_threads(details):
-        title = f"FDTD, loops fused and split, {threads_text(threads)}{where(detail, details)}"
-        panels, large = [], max((r["size"] for r in records if r["role"] == "kernel"), default=0)
-        for _, members in grouped(records, lambda r: r["group"]):
-            kernels = [r | {"bytes": r["traffic"]} for r in members if r["role"] == "kernel"]
+        title = f'FDTD, loops fused and split, {threads_text(threads)}{where(detail, details)}'
+        panels, large = [], max((r['size'] for r in records if r['role'] == 'kernel'), default=0)
+        for _, members in grouped(records, lambda r: r['group']):
+            kernels = [r | {'bytes': r['traffic']} for r in members if r['role'] == 'kernel']
             if kernels:
-                edge = kernels[0]["size"]
+                edge = kernels[0]['size']
                 heading = f"{edge} x {edge} x {edge - 1}, {kernels[0]['level'] or 'level unknown'}"
                 # Of the smaller size a part may stay in a cache: no limit is known for that.
                 panels.append((heading, kernels, limit_of(members) if edge == large else None))
         if not panels:
-            yield title, "Not drawn: there are no records of the kernel.", None
+            yield title, 'Not drawn: there are no records of the kernel.', None
             continue
         yield title, _caption(panels, detail), drawing.bars(panels)
 
 
 def _caption(panels, detail):
-    per_flop = {f"{r['traffic'] / r['flops']:.2f}" for _, kernels, _ in panels for r in kernels if r["flops"]}
-    why = [note for note in detail.get("notes") or [] if note.startswith(("source size: ", "memory size: "))]
-    return " ".join(
+    per_flop = {f"{r['traffic'] / r['flops']:.2f}" for _, kernels, _ in panels for r in kernels if r['flops']}
+    why = [note for note in detail.get('notes') or [] if note.startswith(('source size: ', 'memory size: '))]
+    return ' '.join(
         [
             f"Traffic by the model, the same for all loops, median ({' to '.join(sorted(per_flop))} bytes per flop); "
             "whiskers: quartiles of the samples. On the bar: how many times as fast as the fused loop as written (median "
             f"over the rounds, in which all ran in turn). Line: {drawing.LIMIT_NAME}. Each panel has its own scale. "
             "After anderson1997, table 4.",
-            *(f"{note[:1].upper()}{note[1:]}." for note in why),
+            *(f'{note[:1].upper()}{note[1:]}.' for note in why),
         ]
     )
 
 
-FIGURES = {"fdtd_splitting": fdtd_splitting}
+FIGURES = {'fdtd_splitting': fdtd_splitting}

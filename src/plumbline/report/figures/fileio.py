@@ -1,4 +1,4 @@
-"""Arrays to a file and back, in all modes and sizes."""
+'''Arrays to a file and back, in all modes and sizes.'''
 
 import numpy as np
 
@@ -6,104 +6,104 @@ from .. import drawing, quantity
 from ..readings import grouped, paired, quartiles, rates
 from .common import Table, by_place
 
-ROWS = ("whole", "row", "element")
-FORMS = {"stream": "unformatted, stream", "sequential": "unformatted, sequential", "formatted": "formatted"}
+ROWS = ('whole', 'row', 'element')
+FORMS = {'stream': 'unformatted, stream', 'sequential': 'unformatted, sequential', 'formatted': 'formatted'}
 OPERATIONS = {
-    "write": "write into the page cache",
-    "write_fsync": "write, until the device has it",
-    "read_warm": "read from the page cache",
-    "read_cold": "read, page cache emptied",
+    'write': 'write into the page cache',
+    'write_fsync': 'write, until the device has it',
+    'read_warm': 'read from the page cache',
+    'read_cold': 'read, page cache emptied',
 }
 
 #: What the source measured, MB/s: 1 MB written to /scratch of an SGI O2 (arsc2002, second article, table of modes).
-THEN = {"element_formatted": 0.17, "element_sequential": 0.65, "whole_formatted": 0.73, "whole_sequential": 15.56}
+THEN = {'element_formatted': 0.17, 'element_sequential': 0.65, 'whole_formatted': 0.73, 'whole_sequential': 15.56}
 
 
 def _kernels(details):
-    return [r for detail in details for r in detail.get("records") or [] if r.get("seconds") and r["role"] == "kernel"]
+    return [r for detail in details for r in detail.get('records') or [] if r.get('seconds') and r['role'] == 'kernel']
 
 
 def _file_system(record):
-    found = record["options"]
+    found = record['options']
     return f"{found.get('name') or found['path']} ({found['file_system']})"
 
 
 def modes(details):
-    """Bandwidth by granularity and format, and what the same ratios were (arsc2002, second article)."""
+    '''Bandwidth by granularity and format, and what the same ratios were (arsc2002, second article).'''
     for at, group in by_place(details):
         records = _kernels(group)
         if not records:
-            yield f"I/O modes{at}", "Not drawn: there are no records.", None
+            yield f'I/O modes{at}', 'Not drawn: there are no records.', None
             continue
         for name, members in grouped(records, _file_system):
             panels = [
                 (OPERATIONS[operation], _by_form(those))
-                for operation, those in grouped(members, lambda r: r["options"]["operation"])
+                for operation, those in grouped(members, lambda r: r['options']['operation'])
             ]
             caption = (
                 f"An array of {members[0]['options']['shape']} doubles to a file and back, each statement moving the whole "
                 "array, a row or an element: payload (8 bytes per element) over time, open and close included; median, "
                 "whiskers: quartiles. The scale is logarithmic. After arsc2002, second article."
             )
-            yield f"I/O modes, {name}{at}", caption, drawing.log_dots(panels)
+            yield f'I/O modes, {name}{at}', caption, drawing.log_dots(panels)
         table = _then_and_now(records)
         if table:
             caption = (
-                "How many times as fast as writing each element formatted; in brackets the quartiles over the rounds. Then: "
-                "1 MB to /scratch of an SGI O2 (arsc2002, second article); its unformatted files were sequential."
+                'How many times as fast as writing each element formatted; in brackets the quartiles over the rounds. Then: '
+                '1 MB to /scratch of an SGI O2 (arsc2002, second article); its unformatted files were sequential.'
             )
-            yield f"I/O modes then and now{at}", caption, table
+            yield f'I/O modes then and now{at}', caption, table
 
 
 def _by_form(records):
-    """{form: {row: quartiles}}, the yardstick first."""
+    '''{form: {row: quartiles}}, the yardstick first.'''
     series = {}
     for record in records:
-        row, _, form = record["variant"].partition("_")
-        name = FORMS.get(form, "C, write() and read()")
-        series.setdefault(name, {})[row if form else "whole"] = quartiles(rates(record))
+        row, _, form = record['variant'].partition('_')
+        name = FORMS.get(form, 'C, write() and read()')
+        series.setdefault(name, {})[row if form else 'whole'] = quartiles(rates(record))
     return {name: {row: points[row] for row in ROWS if row in points} for name, points in series.items()}
 
 
 def _then_and_now(records):
-    writes = [r for r in records if r["options"]["operation"] == "write"]
-    places = {name: {r["variant"]: r for r in members} for name, members in grouped(writes, _file_system)}
+    writes = [r for r in records if r['options']['operation'] == 'write']
+    places = {name: {r['variant']: r for r in members} for name, members in grouped(writes, _file_system)}
     places = {name: found for name, found in places.items() if set(THEN) <= set(found)}
     rows = [
-        [mode.replace("_sequential", ", unformatted").replace("_", ", "), f"{rate / THEN['element_formatted']:.1f}"]
-        + [_ratio(found[mode], found["element_formatted"]) for found in places.values()]
+        [mode.replace('_sequential', ', unformatted').replace('_', ', '), f"{rate / THEN['element_formatted']:.1f}"]
+        + [_ratio(found[mode], found['element_formatted']) for found in places.values()]
         for mode, rate in THEN.items()
     ]
-    return Table(("mode", "2002", *places), rows) if places else None
+    return Table(('mode', '2002', *places), rows) if places else None
 
 
 def _ratio(record, slowest):
     low, middle, high = quartiles(paired(record, slowest))
-    return f"{quantity.digits(middle)} ({quantity.digits(low)} to {quantity.digits(high)})"
+    return f'{quantity.digits(middle)} ({quantity.digits(low)} to {quantity.digits(high)})'
 
 
 def sizes(details):
-    """Whole-array bandwidth over the size of the file (arsc2002, second article)."""
+    '''Whole-array bandwidth over the size of the file (arsc2002, second article).'''
     caption = (
-        "Arrays that are written and read whole, unformatted: payload over time, open and close included, over the size; both "
-        "logarithmic; line: median, band: quartiles. A cold read finds the page cache empty, but not the caches of devices "
-        "and servers. After arsc2002, second article."
+        'Arrays that are written and read whole, unformatted: payload over time, open and close included, over the size; both '
+        'logarithmic; line: median, band: quartiles. A cold read finds the page cache empty, but not the caches of devices '
+        'and servers. After arsc2002, second article.'
     )
     for at, group in by_place(details):
         records = _kernels(group)
         if not records:
-            yield f"Whole-array I/O over size{at}", "Not drawn: there are no records.", None
+            yield f'Whole-array I/O over size{at}', 'Not drawn: there are no records.', None
         for name, members in grouped(records, _file_system):
-            wanted = "whole_stream" if any(r["variant"] == "whole_stream" for r in members) else "c"
+            wanted = 'whole_stream' if any(r['variant'] == 'whole_stream' for r in members) else 'c'
             series = grouped(
-                [r for r in members if r["variant"] == wanted],
-                lambda r: OPERATIONS[r["options"]["operation"]],
+                [r for r in members if r['variant'] == wanted],
+                lambda r: OPERATIONS[r['options']['operation']],
             )
             figure = drawing.empty(400)
             drawing.add_curves(figure, series)
             shown = np.concatenate([quartiles(rates(r)) for _, found in series for r in found])
-            drawing.log_lengths_and_rates(figure, shown, title="elements of 8 bytes")
-            yield f"Whole-array I/O over size, {name}{at}", caption, figure
+            drawing.log_lengths_and_rates(figure, shown, title='elements of 8 bytes')
+            yield f'Whole-array I/O over size, {name}{at}', caption, figure
 
 
-FIGURES = {"fileio_modes": modes, "fileio_sizes": sizes}
+FIGURES = {'fileio_modes': modes, 'fileio_sizes': sizes}

@@ -1,36 +1,36 @@
-"""Gather and scatter: index sets, variants, and the patterns of a file."""
+'''Gather and scatter: index sets, variants, and the patterns of a file.'''
 
 from .. import drawing
 from ..readings import grouped
 from .common import by_place, threads_text
 
 _BARS = (
-    "Application bandwidth, 8 bytes for each element that is moved, median; whiskers: quartiles of the samples. On the "
-    "bar: bandwidth, and how many times as fast as plain, which ran in turn with it. Each panel has its own scale."
+    'Application bandwidth, 8 bytes for each element that is moved, median; whiskers: quartiles of the samples. On the '
+    'bar: bandwidth, and how many times as fast as plain, which ran in turn with it. Each panel has its own scale.'
 )
 
 
 def _figures(details, title, caption, figure_of, panel_of):
-    """Bars of the variants: a figure for each value of one function on a record, a panel for each of another."""
+    '''Bars of the variants: a figure for each value of one function on a record, a panel for each of another.'''
     for at, group in by_place(details):
-        kernels = [r for d in group for r in d.get("records") or [] if r["role"] == "kernel" and r.get("seconds")]
+        kernels = [r for d in group for r in d.get('records') or [] if r['role'] == 'kernel' and r.get('seconds')]
         if not kernels:
-            yield f"{title}{at}", "Not drawn: there are no records of the kernel.", None
+            yield f'{title}{at}', 'Not drawn: there are no records of the kernel.', None
         for name, members in grouped(kernels, figure_of):
             panels = [(heading, found, None) for heading, found in grouped(members, panel_of)]
-            yield f"{title}: {name}{at}", f"{_BARS} {caption}", drawing.bars(panels)
+            yield f'{title}: {name}{at}', f'{_BARS} {caption}', drawing.bars(panels)
 
 
 def _index_set(record):
-    """What is known of the indices, in words."""
-    options = record["options"]
-    span = options["span"]
+    '''What is known of the indices, in words.'''
+    options = record['options']
+    span = options['span']
     return {
-        "uniform": "stride 1" if span == 1 else f"stride {span}",
-        "ms1": f"runs of {options['run']} at stride 1, one element of {span}",
-        "local": f"random within {options['window']} elements, one of {span}",
-        "random": f"random, one element of {span}",
-    }[options["indices"]]
+        'uniform': 'stride 1' if span == 1 else f'stride {span}',
+        'ms1': f"runs of {options['run']} at stride 1, one element of {span}",
+        'local': f"random within {options['window']} elements, one of {span}",
+        'random': f'random, one element of {span}',
+    }[options['indices']]
 
 
 def _direction(record):
@@ -38,33 +38,33 @@ def _direction(record):
 
 
 def gather_memory(details):
-    """Variants of gather and scatter in memory, a panel for each index set."""
+    '''Variants of gather and scatter in memory, a panel for each index set.'''
     caption = (
         "Novec forbids vectorisation, simd uses the processor's gather and scatter instructions. After anderson1997, "
         "table 5."
     )
-    yield from _figures(details, "Gather and scatter in memory", caption, _direction, _index_set)
+    yield from _figures(details, 'Gather and scatter in memory', caption, _direction, _index_set)
 
 
 def gather_table5(details):
-    """1000 random of 100000 elements (anderson1997, table 5)."""
-    caption = "The lines of the 1000 elements stay in cache from pass to pass. After anderson1997, table 5."
-    yield from _figures(details, "1000 random of 100000 elements", caption, _direction, _index_set)
+    '''1000 random of 100000 elements (anderson1997, table 5).'''
+    caption = 'The lines of the 1000 elements stay in cache from pass to pass. After anderson1997, table 5.'
+    yield from _figures(details, '1000 random of 100000 elements', caption, _direction, _index_set)
 
 
 def gather_patterns(details):
-    """The patterns of a file, a panel for each."""
+    '''The patterns of a file, a panel for each.'''
 
     def pattern(record):
-        options = record["options"]
+        options = record['options']
         return f"{options['name']}: {options['kernel']}, {options['count']:g} rows of {options['length']:g}"
 
-    caption = "Patterns and bandwidth as Spatter defines them; of gs, bytes read and written count."
-    yield from _figures(details, "Patterns", caption, lambda record: threads_text(record["threads"]), pattern)
+    caption = 'Patterns and bandwidth as Spatter defines them; of gs, bytes read and written count.'
+    yield from _figures(details, 'Patterns', caption, lambda record: threads_text(record['threads']), pattern)
 
 
 FIGURES = {
-    "gather_memory": gather_memory,
-    "gather_table5": gather_table5,
-    "gather_patterns": gather_patterns,
+    'gather_memory': gather_memory,
+    'gather_table5': gather_table5,
+    'gather_patterns': gather_patterns,
 }

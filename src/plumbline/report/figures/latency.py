@@ -1,4 +1,4 @@
-"""Load-to-use latency, and what address translation adds to it."""
+'''Load-to-use latency, and what address translation adds to it.'''
 
 import numpy as np
 
@@ -15,85 +15,85 @@ LEAST_SHOWN = 0.1
 
 
 def latency_curve(details):
-    """Latency over the working set, one curve for each kind of pages."""
+    '''Latency over the working set, one curve for each kind of pages.'''
     caption = (
-        "Time of a load that needs the result of the one before, over the working set, both logarithmic; line: median, "
-        "band: quartiles of the samples. One pointer in each line of 64 bytes, in a random cycle. "
+        'Time of a load that needs the result of the one before, over the working set, both logarithmic; line: median, '
+        'band: quartiles of the samples. One pointer in each line of 64 bytes, in a random cycle. '
     )
     for at, group in by_place(details):
-        title = f"Latency over the working set{at}"
-        records = [r for detail in group for r in detail.get("records") or [] if r.get("seconds")]
+        title = f'Latency over the working set{at}'
+        records = [r for detail in group for r in detail.get('records') or [] if r.get('seconds')]
         curves = {}
         for record in records:
-            pages = "huge pages asked for" if record["options"]["pages"] == "huge" else "base pages"
-            curves.setdefault(pages, {})[record["size"] * LINE] = quartiles(tlb.nanoseconds(record))
+            pages = 'huge pages asked for' if record['options']['pages'] == 'huge' else 'base pages'
+            curves.setdefault(pages, {})[record['size'] * LINE] = quartiles(tlb.nanoseconds(record))
         if not any(len(points) > 1 for points in curves.values()):
-            yield title, "Not drawn: there are no records at two or more working sets.", None
+            yield title, 'Not drawn: there are no records at two or more working sets.', None
             continue
         figure = drawing.empty(430)
-        drawing.add_points(figure, curves, "ns")
-        caches = caches_of(group[0].get("machine") or {}, {cpu for r in records for cpu in r.get("cpus") or []})
+        drawing.add_points(figure, curves, 'ns')
+        caches = caches_of(group[0].get('machine') or {}, {cpu for r in records for cpu in r.get('cpus') or []})
         told = drawing.add_sizes(figure, caches, [size for points in curves.values() for size in points])
-        drawing.log_bytes(figure, curves, "working set")
-        drawing.log_values(figure, curves, "latency (ns)")
-        yield title, caption + (f"Vertical lines: the caches, as the system tells them ({told})." if told else ""), figure
+        drawing.log_bytes(figure, curves, 'working set')
+        drawing.log_values(figure, curves, 'latency (ns)')
+        yield title, caption + (f'Vertical lines: the caches, as the system tells them ({told}).' if told else ''), figure
 
 
 def latency(details):
-    """Latency of each level, with huge and with base pages."""
+    '''Latency of each level, with huge and with base pages.'''
     caption = (
-        "Median time of a dependent load. Base pages: TLB misses included. Huge pages: mostly not, unless a virtual "
-        "machine splits them (see the check tlb)."
+        'Median time of a dependent load. Base pages: TLB misses included. Huge pages: mostly not, unless a virtual '
+        'machine splits them (see the check tlb).'
     )
     for at, group in by_place(details):
         rows = {}
         for detail in group:
-            for row in detail.get("metrics") or []:
-                if row["metric"] == "latency":
-                    level, _, pages = row["subject"].partition(".")
-                    rows.setdefault(level, {})[pages] = quantity.amount(row["value"], row["unit"])
-        title = f"Latency of each level{at}"
+            for row in detail.get('metrics') or []:
+                if row['metric'] == 'latency':
+                    level, _, pages = row['subject'].partition('.')
+                    rows.setdefault(level, {})[pages] = quantity.amount(row['value'], row['unit'])
+        title = f'Latency of each level{at}'
         if rows:
             table = Table(
-                ("level", "huge pages", "base pages"),
-                [[level, *(found.get(pages, "not measured") for pages in ("huge", "base"))] for level, found in rows.items()],
+                ('level', 'huge pages', 'base pages'),
+                [[level, *(found.get(pages, 'not measured') for pages in ('huge', 'base'))] for level, found in rows.items()],
             )
             yield title, caption, table
         else:
-            yield title, "Not drawn: no latency was measured.", None
+            yield title, 'Not drawn: no latency was measured.', None
 
 
 def _pages_of(detail):
-    return next((r["options"]["pages"] for r in detail.get("records") or []), "huge")
+    return next((r['options']['pages'] for r in detail.get('records') or []), 'huge')
 
 
 def translation(details):
-    """What address translation adds, over the number of pages."""
+    '''What address translation adds, over the number of pages.'''
     caption = (
-        "What a load takes longer if each pointer lies one stride from the next than if as many lie line after line, over "
-        "their number; line: median, band: quartiles of the rounds; what is below "
-        f"{LEAST_SHOWN} ns is drawn there. A step begins where a level of TLB holds no more translations. After Saavedra "
-        "and Smith 1995."
+        'What a load takes longer if each pointer lies one stride from the next than if as many lie line after line, over '
+        'their number; line: median, band: quartiles of the rounds; what is below '
+        f'{LEAST_SHOWN} ns is drawn there. A step begins where a level of TLB holds no more translations. After Saavedra '
+        'and Smith 1995.'
     )
     for at, group in by_place(details):
         for detail in group:
-            records = [r for r in detail.get("records") or [] if r.get("seconds")]
-            title = f"Address translation, {_pages_of(detail)} pages{at}"
+            records = [r for r in detail.get('records') or [] if r.get('seconds')]
+            title = f'Address translation, {_pages_of(detail)} pages{at}'
             if not records:
-                yield title, "Not drawn: there are no records of the probe.", None
+                yield title, 'Not drawn: there are no records of the probe.', None
                 continue
             curves = {
-                f"stride {quantity.size(stride)}": {
+                f'stride {quantity.size(stride)}': {
                     int(nodes): np.maximum(quartiles(extra), LEAST_SHOWN)
                     for nodes, extra in zip(curve.nodes, curve.extra)
                 }
                 for stride, curve in tlb.curves(records).items()
             }
             figure = drawing.empty(400)
-            drawing.add_points(figure, curves, "ns")
-            figure.update_xaxes(type="log", title="pointers", dtick="D2")
-            drawing.log_values(figure, curves, "extra time (ns)")
+            drawing.add_points(figure, curves, 'ns')
+            figure.update_xaxes(type='log', title='pointers', dtick='D2')
+            drawing.log_values(figure, curves, 'extra time (ns)')
             yield title, caption, figure
 
 
-FIGURES = {"latency": latency, "latency_curve": latency_curve, "tlb": translation}
+FIGURES = {'latency': latency, 'latency_curve': latency_curve, 'tlb': translation}

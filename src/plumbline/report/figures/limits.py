@@ -12,7 +12,7 @@ from .common import Table, by_place
 
 def limits(details):
     """The machine's limits per level, with the independent witness beside (DESIGN, section 3)."""
-    header = ("level", "threads", "own limit", "stream", "likwid-bench", "its kernel", "own / likwid-bench", "of peak")
+    header = ('level', 'threads', 'own limit', 'stream', 'likwid-bench', 'its kernel', 'own / likwid-bench', 'of peak')
     caption = (
         "Own: the highest traffic rate of any limit stream, median, with its name. Beside it the best of likwid-bench, and "
         "own streams over likwid-bench where the two ran by turns: below 0.97 the limit is raised to likwid-bench's. "
@@ -24,34 +24,34 @@ def limits(details):
         if rows:
             yield title, caption, Table(header, rows)
         else:
-            yield title, "Not drawn: there are no records of limit streams.", None
+            yield title, 'Not drawn: there are no records of limit streams.', None
 
 
 def _limit_rows(detail):
-    """Cells of the table of limits: one row per level and thread count of one result."""
+    '''Cells of the table of limits: one row per level and thread count of one result.'''
     # The program of this check runs the limit streams as its kernels.
     streams = [
         r
-        for r in detail.get("records") or []
-        if r.get("seconds") and (r["role"] == "limit" or r["kernel"] == "streams")
+        for r in detail.get('records') or []
+        if r.get('seconds') and (r['role'] == 'limit' or r['kernel'] == 'streams')
     ]
     rows = []
-    for (level, threads), group in grouped(streams, lambda r: (r["level"] or "-", r["threads"])):
-        own, record = limit_of([r | {"role": "limit"} for r in group])
+    for (level, threads), group in grouped(streams, lambda r: (r['level'] or '-', r['threads'])):
+        own, record = limit_of([r | {'role': 'limit'} for r in group])
         witness = _witness_of(detail, level, threads)
         seen = (
-            [drawing.gigabytes(witness[0]), witness[1], _agreement(agreement(detail["witness"], level, threads))]
+            [drawing.gigabytes(witness[0]), witness[1], _agreement(agreement(detail['witness'], level, threads))]
             if witness
-            else ["not confirmed by likwid-bench", "-", "-"]
+            else ['not confirmed by likwid-bench', '-', '-']
         )
-        rows.append([level, str(threads), drawing.gigabytes(own), record["variant"], *seen, _of_peak(detail, level)])
+        rows.append([level, str(threads), drawing.gigabytes(own), record['variant'], *seen, _of_peak(detail, level)])
     return rows
 
 
 def _agreement(ratios):
     if not ratios:
-        return "not compared"
-    return quantity.digits(statistics.median(ratios)) + (": they disagree" if max(ratios) < WITNESS_AGREES else "")
+        return 'not compared'
+    return quantity.digits(statistics.median(ratios)) + (': they disagree' if max(ratios) < WITNESS_AGREES else '')
 
 
 def _witness_of(detail, level, threads):
@@ -59,20 +59,20 @@ def _witness_of(detail, level, threads):
 
     ``witness`` is what ``plumbline.likwid.bench.parse_witness`` gives.
     """
-    best = witness_best(detail.get("witness"), level, threads)
-    return best and (best["traffic_rate"] * 1e-3, best["kernel"])
+    best = witness_best(detail.get('witness'), level, threads)
+    return best and (best['traffic_rate'] * 1e-3, best['kernel'])
 
 
 def _of_peak(detail, level):
     """The value of the metric ``of_peak`` of a level, or 'peak unknown'."""
     return next(
         (
-            quantity.digits(row["value"])
-            for row in detail.get("metrics") or []
-            if row["metric"] == "of_peak" and row["subject"] == level and quantity.known(row["value"])
+            quantity.digits(row['value'])
+            for row in detail.get('metrics') or []
+            if row['metric'] == 'of_peak' and row['subject'] == level and quantity.known(row['value'])
         ),
-        "peak unknown",
+        'peak unknown',
     )
 
 
-FIGURES = {"limits": limits}
+FIGURES = {'limits': limits}

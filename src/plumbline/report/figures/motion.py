@@ -1,4 +1,4 @@
-"""Data motion: fill, load, update, copy; strided copy; concurrent streams."""
+'''Data motion: fill, load, update, copy; strided copy; concurrent streams.'''
 
 import numpy as np
 
@@ -8,48 +8,48 @@ from .common import Table, by_place, by_threads, threads_text, where
 
 
 def motion(details):
-    """Each motion and its variants side by side, a panel for each level and thread count."""
+    '''Each motion and its variants side by side, a panel for each level and thread count.'''
     caption = (
-        "Application bandwidth, median; whiskers: quartiles of the samples. On the bar: bandwidth, and how many times "
-        "as fast as the first of its panel, which ran in turn with it. Line: "
-        f"{drawing.LIMIT_NAME} whose traffic is certain. Each panel has its own scale. After anderson1997, tables 3 "
-        "and 5."
+        'Application bandwidth, median; whiskers: quartiles of the samples. On the bar: bandwidth, and how many times '
+        'as fast as the first of its panel, which ran in turn with it. Line: '
+        f'{drawing.LIMIT_NAME} whose traffic is certain. Each panel has its own scale. After anderson1997, tables 3 '
+        'and 5.'
     )
     for at, group in by_place(details):
         found = list(_panels(group))
         for name, panels in grouped(found, lambda panel: panel[0]):
             panels = [panel for _, _, panel in sorted(panels, key=lambda found: found[1])]
-            yield f"Data motion: {name}{at}", caption, drawing.bars(panels)
+            yield f'Data motion: {name}{at}', caption, drawing.bars(panels)
         if not found:
-            yield f"Data motion{at}", "Not drawn: there are no records of the kernel.", None
+            yield f'Data motion{at}', 'Not drawn: there are no records of the kernel.', None
 
 
 def _panels(details):
-    """(motion, (level, threads), panel of drawing.bars) of some results."""
+    '''(motion, (level, threads), panel of drawing.bars) of some results.'''
     for detail in details:
-        records = [r for r in detail.get("records") or [] if r.get("seconds")]
-        for (level, threads), members in grouped(records, lambda r: (r["level"] or "", r["threads"])):
-            kernels = [r for r in members if r["role"] == "kernel"]
-            for name, own in grouped(kernels, lambda r: r["variant"].split("_")[0]):
+        records = [r for r in detail.get('records') or [] if r.get('seconds')]
+        for (level, threads), members in grouped(records, lambda r: (r['level'] or '', r['threads'])):
+            kernels = [r for r in members if r['role'] == 'kernel']
+            for name, own in grouped(kernels, lambda r: r['variant'].split('_')[0]):
                 heading = f"{level or 'level unknown'}, {threads_text(threads)}"
                 yield name, (level, threads), (heading, own, limit_of(members))
 
 
 def _over(option):
-    return lambda record: record["options"][option]
+    return lambda record: record['options'][option]
 
 
 def _curves(details, title, option, caption, letter, axis):
     """Bandwidth of every variant over one option of the program's; a figure for each thread count."""
     for detail, threads, records in by_threads(details):
-        heading = f"{title}, {threads_text(threads)}{where(detail, details)}"
-        kernels = [r for r in records if r["role"] == "kernel"]
-        values = sorted({r["options"][option] for r in kernels})
+        heading = f'{title}, {threads_text(threads)}{where(detail, details)}'
+        kernels = [r for r in records if r['role'] == 'kernel']
+        values = sorted({r['options'][option] for r in kernels})
         if len(values) < 2:
-            yield heading, f"Not drawn: there are no records at two or more values of {option}.", None
+            yield heading, f'Not drawn: there are no records at two or more values of {option}.', None
             continue
         figure = drawing.empty(400)
-        drawing.add_curves(figure, grouped(kernels, lambda r: r["variant"]), _over(option), letter)
+        drawing.add_curves(figure, grouped(kernels, lambda r: r['variant']), _over(option), letter)
         limit = limit_of(records)
         if limit:
             drawing.add_limits(figure, [(value, limit[0], None) for value in (values[0], values[-1])])
@@ -58,10 +58,10 @@ def _curves(details, title, option, caption, letter, axis):
 
 
 def strided_copy(details):
-    """Bandwidth over the stride (anderson1997, figure 3)."""
+    '''Bandwidth over the stride (anderson1997, figure 3).'''
 
     def axis(figure, strides, shown):
-        drawing.log_lengths_and_rates(figure, shown, "stride k (elements)")
+        drawing.log_lengths_and_rates(figure, shown, 'stride k (elements)')
         powers = [k for k in strides if k & (k - 1) == 0]
         figure.update_xaxes(tickvals=powers, ticktext=[str(k) for k in powers])
 
@@ -70,59 +70,59 @@ def strided_copy(details):
         "the stride k; line: median, band: quartiles of the samples. x is beyond the caches, and from k = 8 on a line of "
         "it gives one element only. Limit: the machine's own traffic rate. After anderson1997, figure 3."
     )
-    yield from _curves(details, "Strided copy", "stride", caption, "k", axis)
+    yield from _curves(details, 'Strided copy', 'stride', caption, 'k', axis)
 
 
 def concurrent_streams(details):
-    """Bandwidth over the number of streams."""
+    '''Bandwidth over the number of streams.'''
 
     def axis(figure, streams, _):
-        figure.update_xaxes(title="streams of each thread", tickvals=streams)
-        figure.update_yaxes(title="bandwidth (GB/s)", rangemode="tozero")
+        figure.update_xaxes(title='streams of each thread', tickvals=streams)
+        figure.update_yaxes(title='bandwidth (GB/s)', rangemode='tozero')
 
     caption = (
         "Bandwidth of a sum over an array that each thread reads as s streams, a line of each in turn; line: median, "
         "band: quartiles of the samples. Where it falls, the hardware prefetcher has given up. Limit: the machine's own "
         "traffic rate. After anderson1997, sections 3.2.1 and 3.2.3."
     )
-    yield from _curves(details, "Concurrent read streams", "streams", caption, "s", axis)
+    yield from _curves(details, 'Concurrent read streams', 'streams', caption, 's', axis)
 
 
 def motion_prefetchers(details):
-    """Table of the bandwidths with the hardware prefetchers on and off (anderson1997, table 3)."""
-    header = ("variant", "threads", "prefetchers on", "prefetchers off", "on / off")
+    '''Table of the bandwidths with the hardware prefetchers on and off (anderson1997, table 3).'''
+    header = ('variant', 'threads', 'prefetchers on', 'prefetchers off', 'on / off')
     caption = (
-        "Application bandwidth with the hardware prefetchers as they were and switched off, median over the runs, which "
-        "took turns; their ratio, median and range. After anderson1997, table 3."
+        'Application bandwidth with the hardware prefetchers as they were and switched off, median over the runs, which '
+        'took turns; their ratio, median and range. After anderson1997, table 3.'
     )
     for at, group in by_place(details):
-        title = f"Data motion with and without hardware prefetchers{at}"
+        title = f'Data motion with and without hardware prefetchers{at}'
         rows = [row for detail in group for row in _switched_rows(detail)]
         if rows:
             yield title, caption, Table(header, rows)
         else:
-            yield title, "Not drawn: the prefetchers were not switched.", None
+            yield title, 'Not drawn: the prefetchers were not switched.', None
 
 
 def _switched_rows(detail):
-    records = [r for r in detail.get("records") or [] if r.get("seconds")]
+    records = [r for r in detail.get('records') or [] if r.get('seconds')]
     rows = []
-    for (variant, threads), members in grouped(records, lambda r: (r["variant"], r["threads"])):
+    for (variant, threads), members in grouped(records, lambda r: (r['variant'], r['threads'])):
         on, off = (
-            np.array([np.median(rates(r)) for r in members if r["options"].get("prefetchers") == state])
-            for state in ("on", "off")
+            np.array([np.median(rates(r)) for r in members if r['options'].get('prefetchers') == state])
+            for state in ('on', 'off')
         )
         if on.size and on.size == off.size:
             gain = on / off
-            told = f"{quantity.digits(np.median(gain))} ({quantity.digits(min(gain))} .. {quantity.digits(max(gain))})"
+            told = f'{quantity.digits(np.median(gain))} ({quantity.digits(min(gain))} .. {quantity.digits(max(gain))})'
             rows.append([variant, str(threads), *(drawing.gigabytes(np.median(side)) for side in (on, off)), told])
     return rows
 
 
 FIGURES = {
-    "motion_memory": motion,
-    "motion_levels": motion,
-    "strided_copy": strided_copy,
-    "concurrent_streams": concurrent_streams,
-    "motion_prefetchers": motion_prefetchers,
+    'motion_memory': motion,
+    'motion_levels': motion,
+    'strided_copy': strided_copy,
+    'concurrent_streams': concurrent_streams,
+    'motion_prefetchers': motion_prefetchers,
 }

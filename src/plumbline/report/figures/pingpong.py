@@ -1,4 +1,4 @@
-"""PingPong between two processes."""
+'''PingPong between two processes.'''
 
 from plumbline.mpi import pingpong as model
 
@@ -6,106 +6,107 @@ from .. import drawing, quantity
 from ..readings import grouped, quartiles
 from .common import Table, by_place
 
-SOURCE = "After hager2007, section 3.2, figures 5 and 6."
-VARIANTS = ("standard", "swapped", "touched")
+SOURCE = 'After hager2007, section 3.2, figures 5 and 6.'
+VARIANTS = ('standard', 'swapped', 'touched')
 
 
 def _points(found):
-    """{size: quartiles in GB/s} of a curve, the empty message left out."""
+    '''{size: quartiles in GB/s} of a curve, the empty message left out.'''
     return {size: quartiles(size / times * 1e-9) for size, times in found.items() if size}
 
 
 def _by_transport(details):
-    """(where, transport, results) of each place and transport."""
+    '''(where, transport, results) of each place and transport.'''
     for at, group in by_place(details):
-        for transport, members in grouped(group, lambda detail: detail.get("transport")):
-            yield at, transport, [detail for detail in members if detail.get("records")]
+        for transport, members in grouped(group, lambda detail: detail.get('transport')):
+            yield at, transport, [detail for detail in members if detail.get('records')]
 
 
 def _drawn(curves):
     figure = drawing.empty(430)
     points = {name: _points(found) for name, found in curves.items()}
-    drawing.add_points(figure, points, "GB/s")
+    drawing.add_points(figure, points, 'GB/s')
     drawing.log_lengths_and_rates(figure, [rate for found in points.values() for three in found.values() for rate in three],
-                                  title="message (bytes)")
+                                  title='message (bytes)')
     return figure
 
 
 def pingpong(details):
-    """Bandwidth over the size of the message, and what it tells."""
+    '''Bandwidth over the size of the message, and what it tells.'''
     caption = (
-        "Bytes of a message over half the round trip; line: median, band: quartiles. Standard sends buffers that no processor "
-        "ever touches, as the Intel MPI Benchmarks do; swapped sends back what came, from where it came; touched writes every "
-        f"message and reads it. Where standard lies above swapped, a cache was measured. {SOURCE}"
+        'Bytes of a message over half the round trip; line: median, band: quartiles. Standard sends buffers that no processor '
+        'ever touches, as the Intel MPI Benchmarks do; swapped sends back what came, from where it came; touched writes every '
+        f'message and reads it. Where standard lies above swapped, a cache was measured. {SOURCE}'
     )
     for at, transport, members in _by_transport(details):
-        title = f"PingPong, {transport}{at}"
-        records = [record for detail in members for record in detail["records"]]
+        title = f'PingPong, {transport}{at}'
+        records = [record for detail in members for record in detail['records']]
         if not records:
-            yield title, "Not drawn: there are no records.", None
+            yield title, 'Not drawn: there are no records.', None
             continue
         yield title, caption, _drawn({variant: model.curve(records, variant) for variant in VARIANTS})
     rows = [row for at, transport, members in _by_transport(details) for row in _told(at, transport, members)]
     if rows:
-        header = ("where", "variant", "latency", "falls", "without end", "residuals", "eager to rendezvous",
-                  "faster than swapped")
-        yield "PingPong in figures", (
-            "Latency: half the round trip of the empty message. Without end: bandwidth by least squares over the largest "
-            f"messages, with the largest residual. Falls: where a message has less than 0.8 of the bandwidth of one of half its size. Eager to rendezvous: where the time per message steps up. {SOURCE}"
+        header = ('where', 'variant', 'latency', 'falls', 'without end', 'residuals', 'eager to rendezvous',
+                  'faster than swapped')
+        yield 'PingPong in figures', (
+            'Latency: half the round trip of the empty message. Without end: bandwidth by least squares over the largest '
+            f'messages, with the largest residual. Falls: where a message has less than 0.8 of the bandwidth of one of half its size. '
+            f'Eager to rendezvous: where the time per message steps up. {SOURCE}'
         ), Table(header, rows)
 
 
 def _told(at, transport, members):
-    records = [record for detail in members for record in detail["records"]]
+    records = [record for detail in members for record in detail['records']]
     curves = {variant: model.curve(records, variant) for variant in VARIANTS} if records else {}
     for variant, found in curves.items():
         line, step = model.fit(found), model.step(found)
         falls = model.falls(found)
-        wrong = model.artefacts(found, curves["swapped"]) if variant != "swapped" else {}
+        wrong = model.artefacts(found, curves['swapped']) if variant != 'swapped' else {}
         yield (
-            f"{transport}{at}",
+            f'{transport}{at}',
             variant,
-            quantity.amount(quartiles(found[min(found)])[1] * 1e6, "us"),
-            ", ".join(f"{ratio:.2f} at {quantity.size(size)}" for size, ratio in falls.items()) or "nowhere",
-            quantity.amount(line.bandwidth * 1e-6, "MB/s"),
+            quantity.amount(quartiles(found[min(found)])[1] * 1e6, 'us'),
+            ', '.join(f'{ratio:.2f} at {quantity.size(size)}' for size, ratio in falls.items()) or 'nowhere',
+            quantity.amount(line.bandwidth * 1e-6, 'MB/s'),
             quantity.percent(line.worst),
-            f"{quantity.size(step[0])} to {quantity.size(step[1])}" if step else "no step",
-            f"{quantity.size(min(wrong))} to {quantity.size(max(wrong))}" if wrong else "nowhere" if variant != "swapped" else "-",
+            f'{quantity.size(step[0])} to {quantity.size(step[1])}' if step else 'no step',
+            f'{quantity.size(min(wrong))} to {quantity.size(max(wrong))}' if wrong else 'nowhere' if variant != 'swapped' else '-',
         )
 
 
 def pingpong_eager(details):
-    """The same for values of the parameter up to which messages are sent at once."""
+    '''The same for values of the parameter up to which messages are sent at once.'''
     for at, group in by_place(details):
         curves = {}
         for detail in group:
-            records = detail.get("records") or []
-            parameter = next((note for note in detail.get("notes") or [] if " = " in note), "parameter unknown")
-            curves[parameter] = model.curve(records, "swapped")
+            records = detail.get('records') or []
+            parameter = next((note for note in detail.get('notes') or [] if ' = ' in note), 'parameter unknown')
+            curves[parameter] = model.curve(records, 'swapped')
         curves = {name: found for name, found in curves.items() if found}
-        title = f"PingPong over the eager limit{at}"
+        title = f'PingPong over the eager limit{at}'
         if not curves:
-            yield title, "Not drawn: there are no records.", None
+            yield title, 'Not drawn: there are no records.', None
             continue
         yield title, (
-            "Swapped PingPong in shared memory with the size up to which the MPI sends at once set to each of these values. "
-            f"{SOURCE}"
+            'Swapped PingPong in shared memory with the size up to which the MPI sends at once set to each of these values. '
+            f'{SOURCE}'
         ), _drawn(curves)
 
 
 def pingpong_nodes(details):
-    """Bandwidth between two nodes, a curve for each network."""
+    '''Bandwidth between two nodes, a curve for each network.'''
     for at, group in by_place(details):
         # One that was skipped, as on a machine of one node, has neither transport nor records.
-        curves = {detail.get("transport"): model.curve(detail.get("records") or [], "standard") for detail in group}
+        curves = {detail.get('transport'): model.curve(detail.get('records') or [], 'standard') for detail in group}
         curves = {name: found for name, found in curves.items() if found}
         if not curves:
-            yield f"PingPong between two nodes{at}", "Not drawn: there are no records.", None
+            yield f'PingPong between two nodes{at}', 'Not drawn: there are no records.', None
             continue
-        yield f"PingPong between two nodes{at}", (
-            "Bytes of a message over half the round trip, over the network that the MPI chooses (default) and over TCP; line: "
-            f"median, band: quartiles. {SOURCE}"
+        yield f'PingPong between two nodes{at}', (
+            'Bytes of a message over half the round trip, over the network that the MPI chooses (default) and over TCP; line: '
+            f'median, band: quartiles. {SOURCE}'
         ), _drawn(curves)
 
 
-FIGURES = {"pingpong": pingpong, "pingpong_eager": pingpong_eager, "pingpong_nodes": pingpong_nodes}
+FIGURES = {'pingpong': pingpong, 'pingpong_eager': pingpong_eager, 'pingpong_nodes': pingpong_nodes}

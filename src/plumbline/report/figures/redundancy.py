@@ -1,4 +1,4 @@
-"""Execution rate against performance."""
+'''Execution rate against performance.'''
 
 import numpy as np
 
@@ -8,52 +8,52 @@ from .common import Table, by_place
 
 
 def redundancy(details):
-    """Performance and execution rate side by side (arsc2002, first article)."""
+    '''Performance and execution rate side by side (arsc2002, first article).'''
     caption = (
-        "Left: performance, the speed-up over the original (median over the rounds, in which all ran in turn; whiskers: "
-        "quartiles). Right: execution rate. The two rank the ways alike only where the work is the same: relative "
-        "execution rate = speed-up x redundancy. After arsc2002, first article."
+        'Left: performance, the speed-up over the original (median over the rounds, in which all ran in turn; whiskers: '
+        'quartiles). Right: execution rate. The two rank the ways alike only where the work is the same: relative '
+        'execution rate = speed-up x redundancy. After arsc2002, first article.'
     )
-    header = ("way", "operations a step", "time", "speed-up", "rate", "relative rate", "redundancy")
+    header = ('way', 'operations a step', 'time', 'speed-up', 'rate', 'relative rate', 'redundancy')
     for at, group in by_place(details):
-        title = f"Performance and execution rate{at}"
-        records = [r for detail in group for r in detail.get("records") or [] if r.get("seconds")]
-        first = next((r for r in records if r["variant"] == "original"), None)
-        least = next((r for r in records if r["variant"] == "restructured"), None)
+        title = f'Performance and execution rate{at}'
+        records = [r for detail in group for r in detail.get('records') or [] if r.get('seconds')]
+        first = next((r for r in records if r['variant'] == 'original'), None)
+        least = next((r for r in records if r['variant'] == 'restructured'), None)
         if not first or not least:
-            yield title, "Not drawn: there are no records of the original or of the restructured way.", None
+            yield title, 'Not drawn: there are no records of the original or of the restructured way.', None
             continue
-        names = [r["variant"] for r in records]
+        names = [r['variant'] for r in records]
         speedups = [quartiles(_pass_seconds(first) / _pass_seconds(r)) for r in records]
-        rates = [quartiles(r["flops"] / np.asarray(r["seconds"]) * 1e-9) for r in records]
-        panels = ("performance (speed-up)", speedups), ("execution rate (Gflop/s)", rates)
+        rates = [quartiles(r['flops'] / np.asarray(r['seconds']) * 1e-9) for r in records]
+        panels = ('performance (speed-up)', speedups), ('execution rate (Gflop/s)', rates)
         yield title, caption, drawing.side_by_side(names, *panels)
         rows = [
             [
-                r["variant"],
-                quantity.digits(_work(r) / r["size"]),
-                quantity.amount(float(np.median(_pass_seconds(r))), "s"),
+                r['variant'],
+                quantity.digits(_work(r) / r['size']),
+                quantity.amount(float(np.median(_pass_seconds(r))), 's'),
                 quantity.digits(speedup[1]),
-                quantity.amount(rate[1] * 1e3, "Mflop/s"),
+                quantity.amount(rate[1] * 1e3, 'Mflop/s'),
                 quantity.digits(speedup[1] * _work(r) / _work(first)),
                 quantity.digits(_work(r) / _work(least)),
             ]
             for r, speedup, rate in zip(records, speedups, rates)
         ]
         told = (
-            "Operations counted by running the same source with operations that count. Redundancy: work over that of the "
-            "restructured way. In 2002 the four had speed-ups of 1, 2.6, 32 and 61 and redundancies of 1, 1.2, 2.1 and 1: "
-            "there the compiled original evaluated f once a step."
+            'Operations counted by running the same source with operations that count. Redundancy: work over that of the '
+            'restructured way. In 2002 the four had speed-ups of 1, 2.6, 32 and 61 and redundancies of 1, 1.2, 2.1 and 1: '
+            'there the compiled original evaluated f once a step.'
         )
-        yield f"{title}: the figures", told, Table(header, rows)
+        yield f'{title}: the figures', told, Table(header, rows)
 
 
 def _pass_seconds(record):
-    return np.asarray(record["seconds"]) / record["passes"]
+    return np.asarray(record['seconds']) / record['passes']
 
 
 def _work(record):
-    return record["flops"] / record["passes"]
+    return record['flops'] / record['passes']
 
 
-FIGURES = {"redundancy": redundancy}
+FIGURES = {'redundancy': redundancy}

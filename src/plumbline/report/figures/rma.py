@@ -1,56 +1,55 @@
-"""Remote gets and puts by the number of messages outstanding."""
+'''Remote gets and puts by the number of messages outstanding.'''
 
 import numpy as np
 
-from plumbline.mpi import messages
-from plumbline.mpi import rma as model
+from plumbline.mpi import messages, rma as model
 
 from .. import drawing, quantity
 from ..readings import grouped, quartiles, rates
 from .common import Table, by_place
 
-SOURCE = "After anderson1997, figure 4."
+SOURCE = 'After anderson1997, figure 4.'
 
 #: anderson1997, table 10, of the T3E: library, latency, bandwidth.
-THEN = (("T3E, sma (shmem)", "1 us", "350 MB/s"), ("T3E, MPI", "14 us", "260 MB/s"), ("T3E, PVM", "11 us", "150 MB/s"))
+THEN = (('T3E, sma (shmem)', '1 us', '350 MB/s'), ('T3E, MPI', '14 us', '260 MB/s'), ('T3E, PVM', '11 us', '150 MB/s'))
 
 HEADER = (
-    "way", "over", "latency", "which is the time", "bandwidth", "words: W outstanding over 1 (W)",
-    "half of the best rate at W =",
+    'way', 'over', 'latency', 'which is the time', 'bandwidth', 'words: W outstanding over 1 (W)',
+    'half of the best rate at W =',
 )
 
 
 def _apart(details):
-    """(what tells it from the others, records) of each place, transport and kind of memory."""
+    '''(what tells it from the others, records) of each place, transport and kind of memory.'''
     for at, group in by_place(details):
-        for transport, members in grouped(group, lambda detail: detail.get("transport")):
-            records = [record for detail in members for record in detail.get("records") or []]
+        for transport, members in grouped(group, lambda detail: detail.get('transport')):
+            records = [record for detail in members for record in detail.get('records') or []]
             if not records:
-                yield f"{transport}{at}", []
-            for memory, those in grouped(records, lambda record: record["options"]["memory"]):
-                yield f"{transport}, {memory}{at}", those
+                yield f'{transport}{at}', []
+            for memory, those in grouped(records, lambda record: record['options']['memory']):
+                yield f'{transport}, {memory}{at}', those
 
 
 def _sizes(records):
-    """(smallest, largest) message."""
-    sizes = [record["size"] for record in records]
+    '''(smallest, largest) message.'''
+    sizes = [record['size'] for record in records]
     return min(sizes), max(sizes)
 
 
 def pipeline(details):
-    """Bandwidth of words over the messages outstanding, and latency and bandwidth of all ways in one table."""
+    '''Bandwidth of words over the messages outstanding, and latency and bandwidth of all ways in one table.'''
     table = []
     for over, records in _apart(details):
-        title = f"Transfers by messages outstanding, {over}"
+        title = f'Transfers by messages outstanding, {over}'
         curves = model.curves(records, _sizes(records)[0]) if records else {}
         if not any(len(curve) > 1 for curve in curves.values()):
-            yield title, "Not drawn: there are no records of two or more numbers of messages outstanding.", None
+            yield title, 'Not drawn: there are no records of two or more numbers of messages outstanding.', None
             continue
         yield title, _caption(_sizes(records)[0]), _figure(curves)
         table += _rows(over, curves, model.curves(records, _sizes(records)[1]))
     if table:
-        then = [[way, "the T3E's network", latency, "", bandwidth, "", ""] for way, latency, bandwidth in THEN]
-        yield "Latency and bandwidth of get, put and send", (
+        then = [[way, "the T3E's network", latency, '', bandwidth, '', ''] for way, latency, bandwidth in THEN]
+        yield 'Latency and bandwidth of get, put and send', (
             "Latency: of the smallest message, one outstanding. Bandwidth: of the largest message, as many outstanding "
             "as were measured. For a send the target must receive; for gets and puts it waits in the MPI, which may then serve "
             "them: see rma_target. The T3E's: anderson1997, table 10."
@@ -63,10 +62,10 @@ def _figure(curves):
         variant: {window: quartiles(rates(record) * 1e3) for window, record in curve.items()}
         for variant, curve in curves.items()
     }
-    drawing.add_points(figure, points, "MB/s")
+    drawing.add_points(figure, points, 'MB/s')
     windows = sorted({window for curve in curves.values() for window in curve})
-    figure.update_xaxes(type="log", title="messages outstanding, W", tickvals=windows, ticktext=list(map(str, windows)))
-    drawing.log_values(figure, points, "bandwidth (MB/s)")
+    figure.update_xaxes(type='log', title='messages outstanding, W', tickvals=windows, ticktext=list(map(str, windows)))
+    drawing.log_values(figure, points, 'bandwidth (MB/s)')
     return figure
 
 
@@ -86,39 +85,39 @@ def _rows(over, words, blocks):
         yield [
             variant,
             over,
-            quantity.amount(float(np.median(messages.seconds(curve[min(curve)]))) * 1e6, "us"),
+            quantity.amount(float(np.median(messages.seconds(curve[min(curve)]))) * 1e6, 'us'),
             model.WAYS[variant],
-            quantity.amount(float(np.median(rates(largest))) * 1e3, "MB/s"),
-            f"{quantity.digits(float(np.median(model.speedup(curve))))} ({max(curve)})",
+            quantity.amount(float(np.median(rates(largest))) * 1e3, 'MB/s'),
+            f'{quantity.digits(float(np.median(model.speedup(curve))))} ({max(curve)})',
             quantity.digits(model.half_window(curve)),
         ]
 
 
 def target(details):
-    """What gets and puts take by what the target does meanwhile."""
+    '''What gets and puts take by what the target does meanwhile.'''
     rows = []
     for over, records in _apart(details):
-        ways = {record["variant"]: record for record in records}
-        for way in ("get", "put") if ways else ():
-            rewritten = ways.get(f"{way}_rewritten")
+        ways = {record['variant']: record for record in records}
+        for way in ('get', 'put') if ways else ():
+            rewritten = ways.get(f'{way}_rewritten')
             rows.append([
-                way, over, _time(ways[way]), _time(ways[f"{way}_busy"]), _middle(model.progress(ways, way)),
-                _time(rewritten) if rewritten else "", _middle(model.slowdown_rewritten(ways)) if rewritten else "",
+                way, over, _time(ways[way]), _time(ways[f'{way}_busy']), _middle(model.progress(ways, way)),
+                _time(rewritten) if rewritten else '', _middle(model.slowdown_rewritten(ways)) if rewritten else '',
             ])
     if rows:
-        yield "Gets and puts by what the target does meanwhile", (
+        yield 'Gets and puts by what the target does meanwhile', (
             "Time of one transfer, one outstanding. The target waits in the MPI; or it computes, and calls the MPI now and then "
             "(--compute): progress is 1 where transfers need nothing of it, near 0 where they wait for its call. Rewritten: the "
             "target has just written what is fetched, so that in shared memory it comes from its cache, not from the origin's own."
-        ), Table(("way", "over", "the target waits", "computes", "progress", "rewritten", "slowdown"), rows)
+        ), Table(('way', 'over', 'the target waits', 'computes', 'progress', 'rewritten', 'slowdown'), rows)
 
 
 def _time(record):
-    return quantity.amount(float(np.median(model.seconds(record))) * 1e6, "us")
+    return quantity.amount(float(np.median(model.seconds(record))) * 1e6, 'us')
 
 
 def _middle(samples):
     return quantity.digits(float(np.median(samples)))
 
 
-FIGURES = {"rma_target": target, "rma_pipeline": pipeline, "shmem_pipeline": pipeline}
+FIGURES = {'rma_target': target, 'rma_pipeline': pipeline, 'shmem_pipeline': pipeline}

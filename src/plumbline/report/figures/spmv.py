@@ -1,4 +1,4 @@
-"""Sparse matrix times vector."""
+'''Sparse matrix times vector.'''
 
 from functools import partial
 
@@ -10,11 +10,11 @@ from .common import Table, by_place, threads_text
 
 
 def spmv_cg(details):
-    """Mflop/s of each variant at the sizes of the source (anderson1997, table 7)."""
-    header = ("rows", "threads", "level", "variant", "performance", "times plain")
+    '''Mflop/s of each variant at the sizes of the source (anderson1997, table 7).'''
+    header = ('rows', 'threads', 'level', 'variant', 'performance', 'times plain')
     caption = (
-        "Performance at 2 flops per nonzero, median; times plain: median over the rounds, in which all ran in turn. "
-        "After anderson1997, table 7: there 17 Mflop/s by ordinary loops, 32 with the cache bypassed, 39 by library."
+        'Performance at 2 flops per nonzero, median; times plain: median over the rounds, in which all ran in turn. '
+        'After anderson1997, table 7: there 17 Mflop/s by ordinary loops, 32 with the cache bypassed, 39 by library.'
     )
     for at, group in by_place(details):
         title = f"Sparse matrix-vector product of CG's class A{at}"
@@ -22,56 +22,56 @@ def spmv_cg(details):
         if rows:
             yield title, caption, Table(header, sorted(rows, key=lambda row: (int(row[0]), int(row[1]))))
         else:
-            yield title, "Not drawn: there are no records of the kernel.", None
+            yield title, 'Not drawn: there are no records of the kernel.', None
 
 
 def _rows(detail):
-    for (size, threads), kernels in grouped(_kernels(detail), lambda r: (r["size"], r["threads"])):
+    for (size, threads), kernels in grouped(_kernels(detail), lambda r: (r['size'], r['threads'])):
         for record in kernels:
-            rate = np.median(record["flops"] / np.asarray(record["seconds"])) * 1e-6
+            rate = np.median(record['flops'] / np.asarray(record['seconds'])) * 1e-6
             ratio = quantity.digits(float(np.median(paired(record, kernels[0]))))
             yield (
                 str(size),
                 str(threads),
-                record["level"] or "-",
-                record["variant"],
-                quantity.amount(rate, "Mflop/s"),
+                record['level'] or '-',
+                record['variant'],
+                quantity.amount(rate, 'Mflop/s'),
                 ratio,
             )
 
 
 def _kernels(detail):
-    return [r for r in detail.get("records") or [] if r["role"] == "kernel" and r.get("seconds")]
+    return [r for r in detail.get('records') or [] if r['role'] == 'kernel' and r.get('seconds')]
 
 
 def variants(details, title):
-    """Application bandwidth of the variants: a panel for each matrix and thread count."""
+    '''Application bandwidth of the variants: a panel for each matrix and thread count.'''
     caption = (
-        "Application bandwidth (12 bytes per nonzero, 24 per row), median; per row: nonzeros; whiskers: quartiles of the samples. On the bar: "
-        "bandwidth, and how many times as fast as the first (median over the rounds, in which all ran in turn). Line: "
-        f"{drawing.LIMIT_NAME}. Each panel has its own scale. After anderson1997, section 3.3.3 and table 7."
+        'Application bandwidth (12 bytes per nonzero, 24 per row), median; per row: nonzeros; whiskers: quartiles of the samples. On the bar: '
+        'bandwidth, and how many times as fast as the first (median over the rounds, in which all ran in turn). Line: '
+        f'{drawing.LIMIT_NAME}. Each panel has its own scale. After anderson1997, section 3.3.3 and table 7.'
     )
     for at, group in by_place(details):
         panels = sorted((panel for detail in group for panel in _panels(detail)), key=lambda panel: panel[0])
         if panels:
             yield title + at, caption, drawing.bars(panels)
         else:
-            yield title + at, "Not drawn: there are no records of the kernel.", None
+            yield title + at, 'Not drawn: there are no records of the kernel.', None
 
 
 def _panels(detail):
-    """(heading, kernel records, limit) of each matrix and thread count of one result."""
-    for (_, threads), kernels in grouped(_kernels(detail), lambda r: (r["group"], r["threads"])):
+    '''(heading, kernel records, limit) of each matrix and thread count of one result.'''
+    for (_, threads), kernels in grouped(_kernels(detail), lambda r: (r['group'], r['threads'])):
         first = kernels[0]
-        members = [r for r in detail["records"] if (r["group"], r["threads"]) == (first["group"], threads)]
-        nonzeros = first["flops"] / first["passes"] / 2 / first["size"]
-        columns = "" if first["options"].get("matrix") else f"{first['options']['columns']}, "
+        members = [r for r in detail['records'] if (r['group'], r['threads']) == (first['group'], threads)]
+        nonzeros = first['flops'] / first['passes'] / 2 / first['size']
+        columns = '' if first['options'].get('matrix') else f"{first['options']['columns']}, "
         heading = f"{columns}{nonzeros:.3g} per row, {first['level']}, {threads_text(threads)}"
         yield heading, kernels, limit_of(members)
 
 
 FIGURES = {
-    "spmv_cg": spmv_cg,
-    "spmv_memory": partial(variants, title="Sparse matrix-vector product beyond the caches"),
-    "spmv_matrix": partial(variants, title="Sparse matrix-vector product, the site's matrix"),
+    'spmv_cg': spmv_cg,
+    'spmv_memory': partial(variants, title='Sparse matrix-vector product beyond the caches'),
+    'spmv_matrix': partial(variants, title="Sparse matrix-vector product, the site's matrix"),
 }

@@ -1,4 +1,4 @@
-"""Stencils: the nine-point kernel and how its arrays lie, the Jacobi sweep in memory."""
+'''Stencils: the nine-point kernel and how its arrays lie, the Jacobi sweep in memory.'''
 
 from functools import partial
 
@@ -10,69 +10,69 @@ from .common import Table, by_place, threads_text
 
 
 def jacobi(details, title, planes):
-    """Variants of the Jacobi sweep side by side, a panel for each thread count.
+    '''Variants of the Jacobi sweep side by side, a panel for each thread count.
 
     Bars show 16 bytes per point: what has to move at least, whatever the caches keep, so that the limit bounds them all.
-    """
+    '''
     caption = (
-        f"16 bytes per point, each value read once and written once, median; whiskers: quartiles of the samples; {planes}. On "
-        "the bar: the same, and how many times as fast as plain, which ran in turn with it. Line: "
-        f"{drawing.LIMIT_NAME}. What a sweep loads more often, and the write-allocate of ordinary stores, keeps it below; "
-        "of_limit counts both."
+        f'16 bytes per point, each value read once and written once, median; whiskers: quartiles of the samples; {planes}. On '
+        'the bar: the same, and how many times as fast as plain, which ran in turn with it. Line: '
+        f'{drawing.LIMIT_NAME}. What a sweep loads more often, and the write-allocate of ordinary stores, keeps it below; '
+        'of_limit counts both.'
     )
     for at, group in by_place(details):
-        records = [r for detail in group for r in detail.get("records") or [] if r.get("seconds")]
+        records = [r for detail in group for r in detail.get('records') or [] if r.get('seconds')]
         panels = []
-        for (level, threads), members in grouped(records, lambda r: (r["level"] or "level unknown", r["threads"])):
+        for (level, threads), members in grouped(records, lambda r: (r['level'] or 'level unknown', r['threads'])):
             # 8 flops per point.
-            kernels = [r | {"bytes": 2 * r["flops"]} for r in members if r["role"] == "kernel"]
+            kernels = [r | {'bytes': 2 * r['flops']} for r in members if r['role'] == 'kernel']
             if kernels:
-                panels.append((threads, (f"{level}, {threads_text(threads)}", kernels, limit_of(members))))
+                panels.append((threads, (f'{level}, {threads_text(threads)}', kernels, limit_of(members))))
         if panels:
             panels = [panel for _, panel in sorted(panels, key=lambda found: found[0])]
             yield title + at, caption, drawing.bars(panels)
         else:
-            yield title + at, "Not drawn: there are no records of the kernel.", None
+            yield title + at, 'Not drawn: there are no records of the kernel.', None
 
 
 def ninepoint(details):
-    """Table of the layouts of the nine-point kernel (anderson1997, section 3.1.3)."""
-    header = ("n", "threads", "level", "arrays", "leading dimension", "performance", "over plain", "quartiles")
+    '''Table of the layouts of the nine-point kernel (anderson1997, section 3.1.3).'''
+    header = ('n', 'threads', 'level', 'arrays', 'leading dimension', 'performance', 'over plain', 'quartiles')
     caption = (
-        "Finite differences with two nine-point stencils, 47 flops per point, on arrays of n by n; median. Over plain: how "
-        "many times as fast as with arrays one right after another, median and quartiles over the rounds, in which all ran in "
-        "turn. Fortran has its arrays as plain has. On the Cray T3E-900 padding made it 2.0 times as fast: 311 instead of "
-        "156 Mflop/s with n = 513 (anderson1997, section 3.1.3)."
+        'Finite differences with two nine-point stencils, 47 flops per point, on arrays of n by n; median. Over plain: how '
+        'many times as fast as with arrays one right after another, median and quartiles over the rounds, in which all ran in '
+        'turn. Fortran has its arrays as plain has. On the Cray T3E-900 padding made it 2.0 times as fast: 311 instead of '
+        '156 Mflop/s with n = 513 (anderson1997, section 3.1.3).'
     )
     for at, group in by_place(details):
-        title = f"How the arrays of a nine-point kernel lie{at}"
-        records = [r for detail in group for r in detail.get("records") or [] if r["role"] == "kernel" and r.get("seconds")]
+        title = f'How the arrays of a nine-point kernel lie{at}'
+        records = [r for detail in group for r in detail.get('records') or [] if r['role'] == 'kernel' and r.get('seconds')]
         rows = []
-        for (_, _), members in sorted(grouped(records, lambda r: (r["size"], r["threads"]))):
-            plain = next((r for r in members if r["variant"] == "plain"), None)
+        for (_, _), members in sorted(grouped(records, lambda r: (r['size'], r['threads']))):
+            plain = next((r for r in members if r['variant'] == 'plain'), None)
             rows += [_layout_row(record, plain) for record in members]
         if rows:
             yield title, caption, Table(header, rows)
         else:
-            yield title, "Not drawn: there are no records of the kernel.", None
+            yield title, 'Not drawn: there are no records of the kernel.', None
 
 
 def _layout_row(record, plain):
-    rate = np.median(record["flops"] / np.asarray(record["seconds"])) * 1e-6
-    ratio, spread = "-", "-"
+    rate = np.median(record['flops'] / np.asarray(record['seconds'])) * 1e-6
+    ratio, spread = '-', '-'
     if plain and record is not plain:
         low, middle, high = quartiles(paired(record, plain))
-        ratio, spread = quantity.digits(middle), f"{quantity.digits(low)}..{quantity.digits(high)}"
+        ratio, spread = quantity.digits(middle), f'{quantity.digits(low)}..{quantity.digits(high)}'
     return [
-        str(record["size"]), str(record["threads"]), record["level"] or "-", record["variant"],
-        f"{record['options']['leading-dimension']:.0f}", quantity.amount(rate, "Mflop/s"), ratio, spread,
+        str(record['size']), str(record['threads']), record['level'] or '-', record['variant'],
+        f"{record['options']['leading-dimension']:.0f}", quantity.amount(rate, 'Mflop/s'), ratio, spread,
     ]
 
 
 FIGURES = {
-    "jacobi_memory": partial(jacobi, title="Jacobi sweep in memory", planes="three planes of the box stay in cache"),
-    "jacobi_blocking": partial(
-        jacobi, title="Jacobi sweep in memory, planes larger than the cache", planes="three planes of the box do not stay in cache"
+    'jacobi_memory': partial(jacobi, title='Jacobi sweep in memory', planes='three planes of the box stay in cache'),
+    'jacobi_blocking': partial(
+        jacobi, title='Jacobi sweep in memory, planes larger than the cache', planes='three planes of the box do not stay in cache'
     ),
-    "ninepoint_padding": ninepoint,
+    'ninepoint_padding': ninepoint,
 }

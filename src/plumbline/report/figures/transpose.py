@@ -1,4 +1,4 @@
-"""The transpose."""
+'''The transpose.'''
 
 from functools import partial
 
@@ -8,45 +8,45 @@ from .common import bars, by_threads, threads_text, where
 
 
 def transpose_memory(details):
-    """Variants side by side; one figure for another matrix as the result, one for the same."""
-    for place, told in (("out", "into another matrix"), ("in", "in place")):
-        those = [d for d in details if any(r["options"].get("place") == place for r in d.get("records") or [])]
+    '''Variants side by side; one figure for another matrix as the result, one for the same.'''
+    for place, told in (('out', 'into another matrix'), ('in', 'in place')):
+        those = [d for d in details if any(r['options'].get('place') == place for r in d.get('records') or [])]
         if those:
-            yield from bars(those, f"Ways to transpose a matrix in memory, {told}", "anderson1997, section 3.3.3")
+            yield from bars(those, f'Ways to transpose a matrix in memory, {told}', 'anderson1997, section 3.3.3')
 
 
 def transpose_sizes(details):
-    """Bandwidth at powers of two and beside them; one figure per thread count."""
+    '''Bandwidth at powers of two and beside them; one figure per thread count.'''
     for detail, threads, records in by_threads(details):
-        title = f"Transpose at powers of two and beside them, {threads_text(threads)}{where(detail, details)}"
-        kernels = [r for r in records if r["role"] == "kernel"]
+        title = f'Transpose at powers of two and beside them, {threads_text(threads)}{where(detail, details)}'
+        kernels = [r for r in records if r['role'] == 'kernel']
         panels = []
-        for (level, variant), members in grouped(kernels, lambda r: (r["level"], r["variant"])):
+        for (level, variant), members in grouped(kernels, lambda r: (r['level'], r['variant'])):
             panel = next((p for p in panels if p[0] == level), None) or (level, {})
             panels += [] if panel in panels else [panel]
-            for record in sorted(members, key=lambda r: r["size"]):
+            for record in sorted(members, key=lambda r: r['size']):
                 panel[1].setdefault(f"n = {record['size']}", {})[variant] = quartiles(rates(record))
         if not panels:
-            yield title, "Not drawn: there are no records of the kernel.", None
+            yield title, 'Not drawn: there are no records of the kernel.', None
             continue
         yield title, _caption(records), drawing.log_dots(panels)
 
 
 def _caption(records):
-    limits = {level: limit_of(members) for level, members in grouped(records, lambda r: r["level"])}
-    told = ", ".join(f"{level} {drawing.gigabytes(limit[0])}" for level, limit in limits.items() if limit)
+    limits = {level: limit_of(members) for level, members in grouped(records, lambda r: r['level'])}
+    told = ', '.join(f'{level} {drawing.gigabytes(limit[0])}' for level, limit in limits.items() if limit)
     sentences = [
-        "Application bandwidth (16 bytes per element) of B(j,i)=A(i,j), median; whiskers: quartiles of the samples. Where "
-        "the dimension n is a power of two, the lines that a strided walk comes back to fall into a few sets of the caches, "
-        "unless padding moves them or non-temporal stores of whole lines need none to wait.",
-        f"The machine's own limits of traffic, to which write-allocates count: {told}." if told else "",
-        "After anderson1997, section 3.3.3, and byna2003, section 3.",
+        'Application bandwidth (16 bytes per element) of B(j,i)=A(i,j), median; whiskers: quartiles of the samples. Where '
+        'the dimension n is a power of two, the lines that a strided walk comes back to fall into a few sets of the caches, '
+        'unless padding moves them or non-temporal stores of whole lines need none to wait.',
+        f"The machine's own limits of traffic, to which write-allocates count: {told}." if told else '',
+        'After anderson1997, section 3.3.3, and byna2003, section 3.',
     ]
-    return " ".join(filter(None, sentences))
+    return ' '.join(filter(None, sentences))
 
 
 FIGURES = {
-    "transpose_memory": transpose_memory,
-    "transpose_sizes": transpose_sizes,
-    "transpose_table6": partial(bars, title="Transpose of a 1025 x 1025 matrix", source="anderson1997, table 6"),
+    'transpose_memory': transpose_memory,
+    'transpose_sizes': transpose_sizes,
+    'transpose_table6': partial(bars, title='Transpose of a 1025 x 1025 matrix', source='anderson1997, table 6'),
 }

@@ -1,4 +1,4 @@
-"""The vector triad."""
+'''The vector triad.'''
 
 from functools import partial
 
@@ -8,18 +8,18 @@ from .common import bars, by_place, by_threads, threads_text, where
 
 
 def triad_curve(details):
-    """Bandwidth over loop length, one figure per thread count (hager2004, figures 1 and 2)."""
+    '''Bandwidth over loop length, one figure per thread count (hager2004, figures 1 and 2).'''
     for detail, threads, records in by_threads(details):
-        title = f"Vector triad over loop length, {threads_text(threads)}{where(detail, details)}"
-        kernels = [r for r in records if r["role"] == "kernel"]
-        if len({r["size"] for r in kernels}) < 2:
-            yield title, "Not drawn: there are no records at two or more loop lengths.", None
+        title = f'Vector triad over loop length, {threads_text(threads)}{where(detail, details)}'
+        kernels = [r for r in records if r['role'] == 'kernel']
+        if len({r['size'] for r in kernels}) < 2:
+            yield title, 'Not drawn: there are no records at two or more loop lengths.', None
             continue
         figure = drawing.empty(430)
         drawing.add_curves(figure, series_of(kernels))
         limit = limit_curve(records)
         drawing.add_limits(figure, limit)
-        caches = drawing.add_caches(figure, detail.get("machine") or {}, kernels)
+        caches = drawing.add_caches(figure, detail.get('machine') or {}, kernels)
         shown = [rate for r in kernels for rate in quartiles(rates(r))] + [rate for _, rate, _ in limit]
         drawing.log_lengths_and_rates(figure, shown)
         yield title, _curve_caption(caches, limit), figure
@@ -27,41 +27,41 @@ def triad_curve(details):
 
 def _curve_caption(caches, limit):
     sentences = [
-        "Application bandwidth (32 bytes per iteration) of A=B+C*D over the loop length, both logarithmic; line: "
-        "median, band: quartiles of the samples.",
-        f"Vertical lines: there the four arrays fill the caches of the threads ({caches})." if caches else "",
+        'Application bandwidth (32 bytes per iteration) of A=B+C*D over the loop length, both logarithmic; line: '
+        'median, band: quartiles of the samples.',
+        f'Vertical lines: there the four arrays fill the caches of the threads ({caches}).' if caches else '',
         "Limits: the machine's own, measured in the same rounds; the lower one counts the write-allocate of the stores."
         if limit
-        else "No limit streams were measured, so no limit is drawn.",
-        "After hager2004, figures 1 and 2.",
+        else 'No limit streams were measured, so no limit is drawn.',
+        'After hager2004, figures 1 and 2.',
     ]
-    return " ".join(filter(None, sentences))
+    return ' '.join(filter(None, sentences))
 
 
 def triad_scaling(details):
-    """Parallel efficiency in cache and in memory over the number of threads (hager2004, section 4)."""
+    '''Parallel efficiency in cache and in memory over the number of threads (hager2004, section 4).'''
     caption = (
-        "Rate of n threads over n times the rate of one, paired by round; whiskers: quartiles. In cache, per clock cycle, a healthy node "
-        "stays near 1; in memory it falls as the threads share the bandwidth. After hager2004, section 4 and table 2."
+        'Rate of n threads over n times the rate of one, paired by round; whiskers: quartiles. In cache, per clock cycle, a healthy node '
+        'stays near 1; in memory it falls as the threads share the bandwidth. After hager2004, section 4 and table 2.'
     )
     for at, group in by_place(details):
-        title = f"Efficiency over threads{at}"
+        title = f'Efficiency over threads{at}'
         curves = efficiencies(group)
         if curves:
             yield title, caption, drawing.efficiency(curves)
         else:
-            yield title, "Not drawn: there are no records of one thread and of several.", None
+            yield title, 'Not drawn: there are no records of one thread and of several.', None
 
 
 FIGURES = {
-    "triad_curve": triad_curve,
-    "triad_memory": partial(bars, title="Variants of the vector triad in memory", source="hager2004, figure 4"),
-    "triad_scaling": triad_scaling,
-    "triad_allocation": partial(
-        bars, title="Vector triad with dynamic and static arrays", source="hager2004, figure 2"
+    'triad_curve': triad_curve,
+    'triad_memory': partial(bars, title='Variants of the vector triad in memory', source='hager2004, figure 4'),
+    'triad_scaling': triad_scaling,
+    'triad_allocation': partial(
+        bars, title='Vector triad with dynamic and static arrays', source='hager2004, figure 2'
     ),
-    "triad_alignment": partial(bars, title="Vector triad with shifted arrays", source="hager2007, figure 4"),
-    "triad_firsttouch": partial(
-        bars, title="Vector triad after parallel and serial first touch", source="hager2004, table 2"
+    'triad_alignment': partial(bars, title='Vector triad with shifted arrays', source='hager2007, figure 4'),
+    'triad_firsttouch': partial(
+        bars, title='Vector triad after parallel and serial first touch', source='hager2004, table 2'
     ),
 }

@@ -39,7 +39,8 @@ def main(edge, seconds, cpus, stores, tile):
     sweep(source=source, target=target)
     inner = source[1:-1, 1:-1]
     expected = 0.25 * inner[:, :, 1:-1] + 0.125 * (
-        (inner[:, :, :-2] + inner[:, :, 2:]) + (source[1:-1, :-2, 1:-1] + source[1:-1, 2:, 1:-1]) + (source[:-2, 1:-1, 1:-1] + source[2:, 1:-1, 1:-1]))
+        (inner[:, :, :-2] + inner[:, :, 2:]) + (source[1:-1, :-2, 1:-1] + source[1:-1, 2:, 1:-1])
+        + (source[:-2, 1:-1, 1:-1] + source[2:, 1:-1, 1:-1]))
     if not np.array_equal(target[1:-1, 1:-1, 1:-1], expected):
         sys.exit('pystencils: wrong result')
     print_samples(lambda: sweep(source=source, target=target), float(seconds))
