@@ -10,7 +10,7 @@ from plumbline.errors import in_one_line
 from plumbline.mpi import environments
 
 with in_one_line():
-    machine_file = plumbline.machine.local_file(settings.ROOT / 'config/machines/localhost.yaml')
+    machine_file = plumbline.machine.local_file(settings.HOME / 'config/machines/localhost.yaml')
 
 compilers = toolchains.found()
 # Whoever measures this machine as root, a fresh one or a container, wants its MPIs too.  No other site file says so unasked.

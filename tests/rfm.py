@@ -3,12 +3,14 @@
 import datetime
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars
+import pytest
 from reframe.utility.cpuinfo import cpuinfo
 
 from plumbline import archive, topology
@@ -51,6 +53,15 @@ class Done:
         found = {line.strip() for line in self.out.splitlines() if text in line}
         assert len(found) == 1, f'{text!r} is in {len(found)} lines of:\n{self.out}'
         return found.pop()
+
+
+def ordinary_user():
+    '''Words before a command that run it as another user; the test is skipped where there is none.'''
+    rights = '-all,+dac_read_search'        # to read: the clone may be in a home that others cannot look into
+    words = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', f'--inh-caps={rights}', f'--ambient-caps={rights}', f'--bounding-set={rights}']
+    if os.geteuid() != 0 or not shutil.which('setpriv') or subprocess.run([*words, 'true'], capture_output=True).returncode:
+        pytest.skip('no other user can be had here (root, setpriv)')
+    return words
 
 
 def small(witness='none'):

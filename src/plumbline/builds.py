@@ -54,7 +54,7 @@ def _sources(project):
     for folder in (source, *([] if Path(project).is_relative_to(source) else [Path(project)])):
         for path in sorted(folder.rglob('*')):
             part = path.relative_to(folder)
-            if path.is_file() and not part.parts[0].startswith('plumbline'):
+            if path.is_file() and not part.parts[0].startswith(('plumbline', 'setup')):
                 digest.update(f'{part}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n'.encode())
     return digest.hexdigest()
 

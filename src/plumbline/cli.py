@@ -9,7 +9,7 @@ import typer
 from plumbline.analysis import command as analysis
 from plumbline.errors import PlumblineError
 from plumbline.references import command as references
-from plumbline.settings import MODES, REPORTS
+from plumbline.settings import MODES, REPORTS, ROOT
 from plumbline.shown import shown
 from plumbline.sweep import command as sweep
 
@@ -187,6 +187,12 @@ def detect(
     detection.write(text, output)
     for line in detection.next_steps(output, text):
         print(line)
+
+
+@app.command()
+def path(what: Annotated[Literal['checks', 'config', 'src'], typer.Argument(help='which of what Plumbline brings')]):
+    '''Where the checks, site files or sources are: `reframe -C "$(plumbline path config)/localhost.py" -c "$(plumbline path checks)" -R -l`.'''
+    print(ROOT / what)
 
 
 app.command()(analysis.variance)

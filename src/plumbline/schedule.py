@@ -14,7 +14,7 @@ from pathlib import Path
 
 from plumbline import atomic, trust
 from plumbline.errors import PlumblineError
-from plumbline.settings import KEPT, MODES, ROOT
+from plumbline.settings import HOME, KEPT, MODES, ROOT
 
 #: How variables begin whose names the script tells where it does not keep them.
 _OURS = ('PLUMBLINE_', 'RFM_')
@@ -33,7 +33,7 @@ _SCRIPT = '''\
 unset "${{!SLURM_@}}"       # of the job of scrontab: srun would take them for options
 umask 027
 {exports}
-cd {root} || exit 2
+cd {home} || exit 2
 mkdir -p {folder} || exit 2
 lock={lock}
 exec 9>> "$lock" || exit 2
@@ -45,7 +45,7 @@ log={folder}/{mode}-$(date -u +%Y%m%dT%H%M%SZ).log
 report={folder}/{mode}.json
 find {folder} -maxdepth 1 -type f -name {logs} -mtime +{keep} -delete
 rm -f "$report"
-{reframe} -C {config} -c checks -R --mode {mode} --report-file "$report" -r > "$log" 2>&1
+{reframe} -C {config} -c {checks} -R --mode {mode} --report-file "$report" -r > "$log" 2>&1
 ended=$?
 verdicts=$({plumbline} report "$report" --reframe-status $ended 2>&1)
 status=$?
@@ -128,17 +128,17 @@ def write(mode, config, folder):
     config, folder = Path(config).absolute(), Path(folder).absolute()
     if not config.is_file():
         raise PlumblineError(f'{config}: no such configuration; name the site file, e.g. -C config/sites/mycluster.py')
-    for path in (config, folder, ROOT):
+    for path in (config, folder, HOME, ROOT):
         if set('$\n') & set(str(path)):
             raise PlumblineError(f'{str(path)!r}: ReFrame replaces what follows a $, and a line is one line; rename the folder '
                                  'or file')
     _refuse_path(os.environ.get('PATH', ''))
     trust.refuse_environment()
-    trust.refuse(config, folder, whole=(ROOT / 'src', ROOT / 'checks', ROOT / 'config', sys.prefix))
+    trust.refuse(config, folder, whole=(ROOT / 'src', ROOT / 'checks', ROOT / 'config', HOME / 'config', sys.prefix))
     kept = {name: os.environ[name] for name in sorted(KEPT) if name in os.environ}
     left = sorted(name for name in os.environ if name.startswith(_OURS) and name not in KEPT)
     commands = {name: shlex.quote(str(Path(sys.executable).with_name(name))) for name in ('reframe', 'plumbline')}
-    quoted = {'root': ROOT, 'folder': folder, 'lock': folder / 'lock', 'config': config, 'logs': f'{mode}-*.log'}
+    quoted = {'home': HOME, 'checks': ROOT / 'checks', 'folder': folder, 'lock': folder / 'lock', 'config': config, 'logs': f'{mode}-*.log'}
     script = _SCRIPT.format(mode=mode, about=MODES[mode].about, minutes=MODES[mode].minutes, keep=KEEP_DAYS,
                             command=shlex.join(['plumbline', *sys.argv[1:]]).replace('\n', ' '),
                             exports='\n'.join(f'export {name}={shlex.quote(value)}' for name, value in kept.items()),

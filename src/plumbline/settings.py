@@ -18,14 +18,19 @@ from pathlib import Path
 from plumbline import topology_file, trust
 from plumbline.errors import PlumblineError, in_one_line
 
-#: The checkout: checks, config and reports lie below it.
-ROOT = Path(__file__).resolve().parents[2]
+_CLONE = Path(__file__).resolve().parents[2]
 
-#: Where results land; ``PLUMBLINE_REPORTS`` says another folder, for a checkout that is shared.
-REPORTS = Path(os.environ.get('PLUMBLINE_REPORTS') or ROOT / 'reports').absolute()
+#: What Plumbline brings: ``checks``, ``config`` and ``src`` lie below it, in a clone, or where pip has put them (setup.py).
+ROOT = _CLONE if (_CLONE / 'checks').is_dir() else Path(__file__).resolve().with_name('share')
+
+#: Where a site's own ``config`` and ``reports`` are: ``PLUMBLINE_HOME``, else the clone, else ``plumbline`` in the home directory.
+HOME = Path(os.environ.get('PLUMBLINE_HOME') or (ROOT if ROOT == _CLONE else Path.home() / 'plumbline')).absolute()
+
+#: Where results land; ``PLUMBLINE_REPORTS`` says another folder, for a clone that is shared.
+REPORTS = Path(os.environ.get('PLUMBLINE_REPORTS') or HOME / 'reports').absolute()
 
 #: Topologies that jobs have found (``topology_file.py``); ``PLUMBLINE_TOPOLOGIES`` says another folder, likewise.
-TOPOLOGIES = Path(os.environ.get('PLUMBLINE_TOPOLOGIES') or ROOT / 'config/topologies').absolute()
+TOPOLOGIES = Path(os.environ.get('PLUMBLINE_TOPOLOGIES') or HOME / 'config/topologies').absolute()
 
 #: ``SYSTEM:PARTITION``: ReFrame itself runs on a node of this partition (``plumbline sweep``), which is then a local one.
 ON_NODE = os.environ.get('PLUMBLINE_ON_NODE')
@@ -40,7 +45,7 @@ BUILDS = os.environ.get('PLUMBLINE_BUILDS')
 CAPACITY = os.environ.get('PLUMBLINE_CAPACITY') or 'measured'
 
 #: Variables of ours and of ReFrame's that a script may hold for later: paths and names.  A URL of ReFrame's may hold a token.
-HANDED_ON = ('PLUMBLINE_REPORTS', 'PLUMBLINE_REFERENCES', 'PLUMBLINE_TOPOLOGIES', 'PLUMBLINE_CAPACITY', 'PLUMBLINE_BUILDS',
+HANDED_ON = ('PLUMBLINE_HOME', 'PLUMBLINE_REPORTS', 'PLUMBLINE_REFERENCES', 'PLUMBLINE_TOPOLOGIES', 'PLUMBLINE_CAPACITY', 'PLUMBLINE_BUILDS',
              'PLUMBLINE_LOG_LEVEL', 'RFM_SYSTEM', 'RFM_CONFIG_FILES', 'RFM_CONFIG_PATH', 'RFM_PREFIX', 'RFM_STAGE_DIR', 'RFM_OUTPUT_DIR',
              'RFM_PERFLOG_DIR')
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plumbline.errors import PlumblineError
-from plumbline.settings import ROOT
+from plumbline.settings import HOME
 
 PACKAGE = 'plumbline-kernels'
 
@@ -81,7 +81,7 @@ def _folder(environment):
     if 'spack' not in environment.features or not isinstance(named, dict) or list(named) != ['environment']:
         raise PlumblineError(f'the environment {environment.name} takes its programs from Spack: it needs both the '
                              "feature 'spack' and 'extras': {'spack': {'environment': FOLDER}}")
-    folder = ROOT / str(named['environment'])
+    folder = HOME / str(named['environment'])
     if not re.fullmatch(r'[\w./+@%:=-]+', str(folder)):
         raise PlumblineError(f"the path of the Spack environment '{folder}' has characters that the shell takes for "
                              'its own: move it')

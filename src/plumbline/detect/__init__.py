@@ -16,7 +16,7 @@ from plumbline.detect import compilers, file_systems, flux, modules, mpis, pbs, 
 from plumbline.detect.commands import NoAnswer
 from plumbline.detect.site import Entry, Found, Partition, remark
 from plumbline.errors import PlumblineError
-from plumbline.settings import ROOT
+from plumbline.settings import HOME
 
 #: In this order: Slurm has commands of PBS's names, and Flux may run within a job of another scheduler.
 SCHEDULERS = {'slurm': slurm, 'pbs': pbs, 'flux': flux}
@@ -176,4 +176,4 @@ def next_steps(output, text):
 
 def default_output(name):
     '''Where the site file of a system belongs.'''
-    return Path(os.path.relpath(ROOT / 'config/sites' / f'{name}.py'))
+    return Path(os.path.relpath(HOME / 'config/sites' / f'{name}.py'))

@@ -11,7 +11,7 @@ import yaml
 
 from plumbline.errors import PlumblineError
 from plumbline.model import registry
-from plumbline.references.files import directory, load, lookup, merge, origins, recorded, tests
+from plumbline.references.files import directory, load, lookup, merge, origins, portable, recorded, tests
 from plumbline.references.peaks import check
 
 __all__ = ['applying', 'check', 'directory', 'load', 'lookup', 'merge', 'narrowed', 'origins', 'write_merged']
@@ -63,7 +63,7 @@ def write_merged(stage_dir, system, test=None, folder=None):
     '''
     folder = Path(folder or directory())
     names = ('portable.yaml', f'{system}.yaml')
-    files = [load(folder / name) if (folder / name).exists() else {} for name in names]
+    files = [load(path) if path.exists() else {} for path in (portable(folder), folder / names[1])]
     if test is not None:
         files = [{name: entry for name, entry in tests(file).items() if name == test}
                  for file in files]

@@ -16,7 +16,7 @@ import yaml
 
 from plumbline import schemas
 from plumbline.errors import PlumblineError
-from plumbline.settings import ROOT
+from plumbline.settings import HOME, ROOT
 
 _SPECIAL = ('$provenance', '$accepted', '$origin', '$recorded', '$known_issues')
 _PATTERN_CHARACTERS = re.compile(r'[*?\[\](){}|^$\\]')
@@ -48,15 +48,20 @@ class _Loader(getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):
 
 
 def directory():
-    '''The folder of the references: ``PLUMBLINE_REFERENCES``, else the repository's.
+    '''The folder of a site's references: ``PLUMBLINE_REFERENCES``, else that of :data:`settings.HOME`.
 
     :raises PlumblineError: if it does not exist; without it every metric would lose its reference.
     '''
-    default = ROOT / 'config' / 'references'
-    path = Path(os.environ.get('PLUMBLINE_REFERENCES') or default)
-    if not path.is_dir():
+    path = Path(os.environ.get('PLUMBLINE_REFERENCES') or HOME / 'config/references')
+    if not path.is_dir() and (HOME == ROOT or 'PLUMBLINE_REFERENCES' in os.environ):
         raise PlumblineError(f'{path}: no folder of references; set PLUMBLINE_REFERENCES to it')
     return path
+
+
+def portable(folder):
+    '''The file of what holds on any machine: that of the folder, or the one that Plumbline brings to a site's own.'''
+    own = Path(folder) / 'portable.yaml'
+    return ROOT / 'config/references/portable.yaml' if Path(folder) == HOME / 'config/references' and not own.exists() else own
 
 
 def _wrong_leaf(leaf):
@@ -205,7 +210,7 @@ def find(node, key):
 def portable_beside(path):
     '''The content of ``portable.yaml`` beside a file of references, else of that in force; empty if there is none.'''
     path = Path(path).with_name('portable.yaml')
-    path = path if path.exists() else directory() / 'portable.yaml'
+    path = path if path.exists() else portable(directory())
     return load(path) if path.exists() else {}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from plumbline import archive, atomic, toolchains
 from plumbline.bench.verdicts.faults import Launch, ended, mpi
-from plumbline.references.files import directory
+from plumbline.references.files import directory, portable
 from plumbline.settings import MEASURE, ONE_BY_ONE, ROOT
 
 #: The quickest that tell of L1, a core's largest cache, memory with one thread and all, its latency, files, messages in shared memory.
@@ -105,7 +105,7 @@ class Place:
         '''Run a session, and write what it was.'''
         started = time.time()
         self._references.mkdir(parents=True, exist_ok=True)
-        shutil.copy(directory() / 'portable.yaml', self._references)
+        shutil.copy(portable(directory()), self._references)
         code = self._reframe(launch, checks)
         done = self._plumbline('report', self.report, '--archive', self.archive, '--destination', self.folder / 'page',
                                '--reframe-status', code)

@@ -1,0 +1,65 @@
+'''A wheel, installed where no clone is: its checks run in a folder of the site's own, as an ordinary user.'''
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import rfm
+
+
+def output_of(*command, **options):
+    done = subprocess.run(list(map(str, command)), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, **options)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope='module')
+def installed():
+    '''A virtual environment with the wheel, and the packages that it needs from ours.'''
+    with tempfile.TemporaryDirectory() as folder:       # pytest's are closed to others
+        os.chmod(folder, 0o755)
+        clone, venv = Path(folder, 'clone'), Path(folder, 'venv')
+        shutil.copytree(rfm.REPOSITORY, clone, ignore=shutil.ignore_patterns('.git', '.venv', 'reports', 'build', '*.egg-info', '__pycache__', 'tests'))
+        pip = [sys.executable, '-m', 'pip', '--disable-pip-version-check']
+        output_of(*pip, 'wheel', '--quiet', '--no-deps', '--no-build-isolation', '--wheel-dir', folder, clone)
+        shutil.rmtree(clone)
+        output_of(sys.executable, '-m', 'venv', '--without-pip', venv)
+        wheel, = Path(folder).glob('*.whl')
+        output_of(*pip, '--python', venv / 'bin/python', 'install', '--quiet', '--no-deps', '--no-index', wheel)
+        site, = venv.glob('lib/python*/site-packages')
+        (site / 'needed.pth').write_text(sysconfig.get_path('purelib') + '\n')
+        (venv / 'bin/reframe').write_text(f'#!{venv}/bin/python\nfrom reframe.frontend.cli import main\nmain()\n')
+        (venv / 'bin/reframe').chmod(0o755)
+        yield venv
+
+
+def test_a_wheel_brings_what_its_checks_need_and_nothing_of_the_clone(installed):
+    share = Path(output_of(installed / 'bin/plumbline', 'path', 'checks').strip()).parent
+    assert share.is_relative_to(installed)
+    for part in ('checks/memory/triad_memory.py', 'config/localhost.py', 'config/references/portable.yaml', 'src/kernels/triad/triad.c',
+                 'src/CMakeLists.txt', 'src/mpi/CMakeLists.txt', 'src/cmake/try_compilers.sh'):
+        assert (share / part).is_file(), part
+    assert not [path for path in share.rglob('*') if path.name in ('plumbline', 'setup', 'localhost.yaml')]
+
+
+@pytest.mark.alone
+def test_its_checks_run_in_a_folder_of_the_sites_own(installed):
+    user = rfm.ordinary_user()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chown(folder, 65534, 65534)
+        environment = {'PATH': f"{installed}/bin:{os.environ['PATH']}", 'HOME': folder, 'TMPDIR': folder, 'PLUMBLINE_HOME': f'{folder}/site'}
+        here = {'cwd': folder, 'env': environment}
+        checks, config = (output_of(*user, 'plumbline', 'path', what, **here).strip() for what in ('checks', 'config'))
+        ran = subprocess.run([*user, 'reframe', '-C', f'{config}/localhost.py', '-c', f'{checks}/compute', '-R', '-n', '^cores', '-p', '^gnu$', '-S', 'samples=10',
+                        '-S', 'processes=1', '--report-file', 'run.json', '-r'], text=True, capture_output=True, **here)
+        told = subprocess.run([*user, 'plumbline', 'report', 'run.json'], text=True, capture_output=True, **here)
+        assert 'of_base.one' in told.stdout and told.returncode in (0, 1, 3), ran.stdout + ran.stderr + told.stdout + told.stderr
+        written = {str(path.relative_to(folder)) for path in Path(folder).rglob('*')}
+        assert {f'site/{path}' for path in ('config/machines/localhost.yaml', 'reports/archive/system=localhost', 'reports/latest/index.html')} <= written
+        assert {path.stat().st_uid for path in Path(folder).rglob('*') if not path.is_symlink()} == {65534}
