@@ -127,7 +127,7 @@ def fortran(tmp_path_factory):
     needs('gfortran')
     import ctypes
     folder = tmp_path_factory.mktemp('fortran')
-    output_of('gfortran', '-O2', '-shared', '-fPIC', f'-J{folder}', SOURCE / 'kernels/fileio/kernel.f90', '-o',
+    output_of('gfortran', '-O2', '-shared', '-fPIC', f'-J{folder}', SOURCE / 'kernels/fileio/kernel.F90', '-o',
               folder / 'fortran.so')
     function = ctypes.CDLL(folder / 'fortran.so').fileio_fortran
 
@@ -183,13 +183,13 @@ def test_errors_of_fortran_come_back_with_their_text(fortran, tmp_path):
 
 # --- wrong files and arrays are found ------------------------------------------------------------------
 
-#: Variant that must be found wrong -> what to write in kernel.f90, or kernel.c, instead of what.
+#: Variant that must be found wrong -> what to write in kernel.F90, or kernel.c, instead of what.
 BROKEN = {
     'digits are lost': ("one = '(es25.16e3)'", "one = '(es25.14e3)'",
                         {('element_formatted', 'write'), ('element_formatted', 'read_warm')}),
-    'rows become one record': ('call write_row(u, a, stat, why)', 'call write_whole(u, a, stat, why)',
+    'rows become one record': ('call write_unformatted(u, granularity,', 'call write_unformatted(u, merge(2, granularity, granularity == row),',
                                {('row_sequential', 'write')}),
-    'a read that reads nothing': ('    read (u, iostat=stat, iomsg=why) a\n', '    stat = 0\n',
+    'a read that reads nothing': ('call read_unformatted(u,', 'if (granularity <= row) call read_unformatted(u,',
                                   {('whole_sequential', 'read_warm'), ('whole_stream', 'read_warm')}),
 }
 
@@ -200,7 +200,7 @@ def test_what_is_wrong_is_found(tmp_path):
     for part in ('cmake', 'harness', 'kernels/fileio'):
         shutil.copytree(SOURCE / part, tmp_path / 'src' / part)
     shutil.copy(SOURCE / 'CMakeLists.txt', tmp_path / 'src')
-    kernel = tmp_path / 'src/kernels/fileio/kernel.f90'
+    kernel = tmp_path / 'src/kernels/fileio/kernel.F90'
     text = kernel.read_text()
     for before, after, _ in BROKEN.values():
         assert text.count(before) == 1, before

@@ -521,7 +521,7 @@ def refuse_others_clone():
 
     :raises SetupError: that says what others can change.
     '''
-    trusted = (0, int(os.environ.get('SUDO_UID', 0)))
+    trusted = (0, int(os.environ.get('SUDO_UID', '0')))
     for path in [ROOT] + [os.path.join(ROOT, name) for name in ('Makefile', 'src', 'checks', 'config', '.venv')]:
         if not os.path.lexists(path):
             continue
@@ -529,7 +529,7 @@ def refuse_others_clone():
         shared = found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid != 0)
         if found.st_uid not in trusted or (shared and not stat.S_ISLNK(found.st_mode)):
             who = 'can be written by others' if found.st_uid in trusted else 'belongs to uid {}'.format(found.st_uid)
-            raise SetupError('root runs nothing that others can change, and {} {}: run this as its owner, make a clone of root\'s own, '
+            raise SetupError("root runs nothing that others can change, and {} {}: run this as its owner, make a clone of root's own, "
                              'or, if they may, SETUPFLAGS=--trust-clone'.format(path, who))
 
 

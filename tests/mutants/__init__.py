@@ -43,7 +43,7 @@ class Mutant:
         return SOURCE / self.file if self.file.startswith('harness/') else SOURCE / 'kernels' / self.kernel / self.file
 
     def apply(self, text):
-        begin = re.search(rf'\b{self.function}\(', text)
+        begin = re.search(rf'\b{re.escape(self.function)}\(', text)
         assert begin, f'{self}: no such function any more'
         at = text.find(self.right, begin.start())
         assert at >= 0, f'{self}: {self.right!r} stands there no more'

@@ -134,27 +134,27 @@ STRIDED = [
 
 GATHER = [
     *of('gather',
-        ('64 indices for ever', 'gather_plain', 'index[j]', 'index[j & 63]', 'plain sorted'),
-        ('last element skipped', 'gather_novec', 'j < r->length', 'j + 1 < r->length', 'novec'),
-        ('one of eight', 'gather_unroll', 'index[k]', 'index[j]', 'unroll'),
-        ('the rest skipped', 'gather_prefetch', 'for (; j < r->length', 'for (; j + 1 < r->length', 'prefetch'),
+        ('64 indices for ever', 'KERNEL(plain)', 'FROM(j)', 'FROM(j & 63)', 'plain sorted'),
+        ('last element skipped', 'KERNEL(novec)', 'j < r->length', 'j + 1 < r->length', 'novec'),
+        ('one of eight', 'KERNEL(unroll)', 'FROM(k)', 'FROM(j)', 'unroll'),
+        ('the rest skipped', 'KERNEL(prefetch)', 'for (; j < r->length', 'for (; j + 1 < r->length', 'prefetch'),
         ('8 indices for ever', 'gather_simd_avx512', 'eight(index + j)', 'eight(index)', 'simd', AVX512),
         ('4 indices for ever', 'gather_simd_avx2', 'four(index + j)', 'four(index)', 'simd', AVX2),
         options=('--indices', 'random', '--span', '4')),
     *of('gather',
-        ('not gathered', 'gather_plain', 'a[index[j]]', 'a[j]', 'plain sorted'),
+        ('not gathered', 'KERNEL(plain)', 'a[FROM(j)]', 'a[j]', 'plain sorted'),
         options=('--indices', 'random', '--span', '4')),
     *of('gather',
-        ('one element for ever', 'scatter_plain', '= x[j]', '= x[0]', 'plain sorted'),
-        ('first element skipped', 'scatter_novec', 'size_t j = 0', 'size_t j = 1', 'novec'),
-        ('one of eight', 'scatter_unroll', 'index[k]', 'index[j]', 'unroll'),
-        ('input spoiled', 'scatter_prefetch', 'j + 8 <= inside; j += 8', 'j + 8 <= inside; ((double *)from)[j] = 7, j += 8', 'prefetch'),
+        ('one element for ever', 'KERNEL(plain)', 'a[FROM(j)]', 'a[0]', 'plain sorted'),
+        ('first element skipped', 'KERNEL(novec)', 'size_t j = 0', 'size_t j = 1', 'novec'),
+        ('one of eight', 'KERNEL(unroll)', 'TO(k)', 'TO(j)', 'unroll'),
+        ('input spoiled', 'KERNEL(prefetch)', 'j + 8 <= inside; j += 8', 'j + 8 <= inside; ((double *)a)[j] = 7, j += 8', 'prefetch'),
         ('8 indices for ever', 'scatter_simd_avx512', 'eight(index + j)', 'eight(index)', 'simd', AVX512),
         ('4 indices for ever', 'scatter_simd_avx2', 'four(index + j)', 'four(index)', 'simd', AVX2),
         options=('--indices', 'random', '--span', '4', '--direction', 'scatter')),
     part_twice('gather', **FIRST_PART),
 ]
-GATHER = [Mutant(**{**vars(m), 'file': 'kernel_x86.c'}) if m.isa else m for m in GATHER]
+GATHER = [Mutant(**{**vars(m), 'file': 'kernel_x86.c' if m.isa else 'rows.h' if 'KERNEL' in m.function else m.file}) for m in GATHER]
 
 SPMV_OPTIONS = ('--nonzer', '3')
 SPMV = [

@@ -1,5 +1,5 @@
 /* The yardstick: the array through write() and read(), with nothing between it and the kernel.  The Fortran ways are in
- * kernel.f90 (arsc2002, second article). */
+ * kernel.F90 (arsc2002, second article). */
 #include "kernel.h"
 
 #include <errno.h>

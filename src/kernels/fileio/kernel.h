@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* How much one statement moves, and as what; the values are known to kernel.f90. */
+/* How much one statement moves, and as what; the values are known to kernel.F90. */
 typedef enum { FILEIO_ELEMENT, FILEIO_ROW, FILEIO_WHOLE } fileio_granularity;
 typedef enum { FILEIO_FORMATTED, FILEIO_SEQUENTIAL, FILEIO_STREAM } fileio_form;
 
