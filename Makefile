@@ -27,7 +27,7 @@ unexport PYTHONPATH PYTHONHOME MAKEFLAGS MFLAGS
 
 # Measurements must not overlap, whatever -j says.
 .NOTPARALLEL:
-.PHONY: help setup health acceptance test bench cluster list report clean distclean
+.PHONY: help setup health acceptance test bench cluster list report docs clean distclean
 
 help:        ## print this list
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1|/p' Makefile | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -72,6 +72,10 @@ list:        ## list the checks
 report:      ## write the report of the last health run again (REPORT=file for another run)
 	@$(LOOK) $(SETUPFLAGS)
 	.venv/bin/plumbline report $(REPORT)
+
+docs:        ## write the documentation's pages, build/docs/index.html
+	@$(LOOK) $(SETUPFLAGS)
+	.venv/bin/sphinx-build -W -q -b html docs build/docs
 
 clean:       ## remove what was built and run; results stay
 	rm -rf build $(RUNS)/builds $(RUNS)/stage $(RUNS)/output $(RUNS)/reframe.log .pytest_cache

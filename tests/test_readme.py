@@ -1,4 +1,4 @@
-'''The pages are what they look like, and the README's example of a new site is a site: it lists and sets up every check.'''
+'''The pages that are read as they are look like it, and the README's example of a new site is a site: it lists and sets up every check.'''
 
 import io
 import json
@@ -6,20 +6,38 @@ import re
 import textwrap
 
 import docutils.core
+import docutils.nodes
 import pytest
+
 import rfm
 
+#: Pages of the site that are read without it as well; tests/test_docs.py has the others.
+OF_THE_SITE = ('docs/security.rst', 'docs/tutorials/README.rst')
+PAGES = sorted([*rfm.REPOSITORY.glob('*.rst'), *(rfm.REPOSITORY / page for page in OF_THE_SITE),
+                *(path for folder in ('reports', 'spack-env', 'src', 'tests') for path in (rfm.REPOSITORY / folder).glob('**/*.rst'))])
 
-PAGES = sorted(path for folder in ('.', 'docs', 'reports', 'spack-env', 'src', 'tests')
-               for path in (rfm.REPOSITORY / folder).glob('*.rst' if folder == '.' else '**/*.rst'))
+
+def parsed(page):
+    complaints = io.StringIO()
+    return docutils.core.publish_doctree(page.read_text(), settings_overrides={'warning_stream': complaints, 'report_level': 2}), complaints
 
 
 @pytest.mark.parametrize('page', PAGES, ids=lambda page: str(page.relative_to(rfm.REPOSITORY)))
 def test_pages_are_well_formed(page):
     '''A table whose columns do not fit, or a paragraph that is cut in two, is shown as an error where the page is read.'''
-    complaints = io.StringIO()
-    docutils.core.publish_doctree(page.read_text(), settings_overrides={'warning_stream': complaints, 'report_level': 2})
-    assert complaints.getvalue() == ''
+    assert parsed(page)[1].getvalue() == ''
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: str(page.relative_to(rfm.REPOSITORY)))
+def test_links_to_files_lead_to_files(page):
+    tree, _ = parsed(page)
+    links = {node['refuri'] for node in tree.findall(lambda node: 'refuri' in getattr(node, 'attributes', {}))}
+    links |= {node['uri'] for node in tree.findall(docutils.nodes.image)}
+    assert [link for link in links if ':' not in link and not (page.parent / link).exists()] == []
+
+
+def test_the_readme_is_short_enough_to_be_read():
+    assert len((rfm.REPOSITORY / 'README.rst').read_text().splitlines()) <= 150
 
 
 @pytest.fixture(scope='module')

@@ -71,19 +71,3 @@ def test_units_are_those_that_the_schemas_know_and_the_report_scales():
     result, references = (schemas.validator(name).schema for name in ('result', 'references'))
     assert units == set(result['$defs']['metric']['properties']['unit']['enum']) == set(quantity.SCALES)
     assert units == set(references['$defs']['reference']['prefixItems'][3]['enum'])
-
-
-def table():
-    '''The registry as README.rst has it.'''
-    words = {registry.MORE: 'more', registry.LESS: 'less', registry.NEITHER: '-'}
-    rows = [(f'``{name}``', entry.unit, words[entry.better], f'{entry.upper:g}' if entry.upper else '', entry.text)
-            for name, entry in registry.METRICS.items()]
-    head = ('metric', 'unit', 'better', 'at most', 'what it says')
-    widths = [max(map(len, column)) for column in zip(head, *rows)]
-    rule = '  '.join('=' * width for width in widths)
-    lines = ['  '.join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in (head, *rows)]
-    return '\n'.join([rule, lines[0], rule, *lines[1:], rule, ''])
-
-
-def test_the_table_of_the_readme_is_the_registry():
-    assert table() in (rfm.REPOSITORY / 'README.rst').read_text(), f'README.rst, section Metrics, should have\n{table()}'

@@ -238,7 +238,7 @@ class Judged(Judging):
     def extracted(self, metric, subject, pattern, unit):
         '''A number in the output of a run.
 
-        :arg metric: a name of the registry (``README.rst`` has the table); ``figure_of_merit`` for what an application calls its own.
+        :arg metric: a name of the registry (``model/registry.py``); ``figure_of_merit`` for what an application calls its own.
         :arg subject: what it is about, or :obj:`None`.
         :arg pattern: regular expression; its first group is the number.  Of several matches the last counts.
         :arg unit: of the number; it is converted to that of the registry.

@@ -1,7 +1,8 @@
 import reframe as rfm
-from plumbline.judged import Judged
-from reframe.core.builtins import sanity_function
 import reframe.utility.sanity as sn
+from reframe.core.builtins import sanity_function
+
+from plumbline.judged import Judged
 
 
 @rfm.simple_test

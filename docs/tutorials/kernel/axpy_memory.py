@@ -1,10 +1,11 @@
 from pathlib import Path
 
 import reframe as rfm
+from reframe.core.builtins import fixture
+
 from plumbline import metrics
 from plumbline.programs import kernel_programs
 from plumbline.witness import LimitedCheck
-from reframe.core.builtins import fixture
 
 
 class site_programs(kernel_programs):

@@ -1,4 +1,5 @@
 import reframe as rfm
+
 from plumbline.judged import Judged
 
 
