@@ -22,6 +22,12 @@ LIKWID = ('likwid-bench', 'likwid-perfctr', 'likwid-pin')
 _REFRAME = Path(sys.executable).with_name('reframe')
 PLUMBLINE = [sys.executable, '-c', 'from plumbline.cli import main; main()']
 
+_caches = [level for level in topology.levels(cpuinfo()) if level != 'memory']
+_claim = topology.capacity(cpuinfo(), _caches[-1]) if _caches else 2**23
+
+#: Bytes of the last-level cache, for the tests: no more than what is beyond it can be touched in a moment.
+LAST_LEVEL = min(_claim, 2**25) if _caches[-1:] == ['L3'] else _claim
+
 #: What the person who runs the tests may have set, and what would change a run.
 _FOREIGN = ('RFM_', 'PLUMBLINE_', 'OMP_', 'KMP_', 'LIKWID', 'SLURM_', 'CANNED_')
 
@@ -70,9 +76,7 @@ def small(witness='none'):
 
     :arg witness: what likwid-bench measures.
     '''
-    processor = cpuinfo()
-    caches = [level for level in topology.levels(processor) if level != 'memory']
-    size = 2 * topology.capacity(processor, caches[-1]) if caches else 2**24
+    size = 2 * LAST_LEVEL
     return ['-r', '--exec-policy=serial', '-S', 'samples=10', '-S', 'processes=1', '-S', f'memory_bytes={size + 2**20}', '-S', f'likwid_bench.levels={witness}']
 
 
@@ -121,7 +125,7 @@ class Workplace:
         # ReFrame leaves a log in TMPDIR.
         self.environment |= {'HOME': str(folder), 'TMPDIR': str(folder), 'PLUMBLINE_REPORTS': str(folder / 'reports')}
         # Seconds that only the tests of the capacity need.
-        self.environment |= {'PLUMBLINE_CAPACITY': 'topology'}
+        self.environment |= {'PLUMBLINE_CAPACITY': 'topology' if _claim == LAST_LEVEL else f'L3={LAST_LEVEL}'}
         self.environment |= {'PATH': str(path)} if path else {}
         self.environment |= {key: str(value) for key, value in environment.items()}
         self.report = folder / 'run.json'

@@ -176,7 +176,7 @@ def test_files_are_slower(tmp_path, monkeypatch):
 def test_what_cannot_be_provoked_says_why(tmp_path, monkeypatch):
     monkeypatch.setattr(faults, '_CGROUPS', tmp_path / 'no')
     monkeypatch.setattr(faults, 'our_cpus', lambda: [0])
-    monkeypatch.setattr(faults.environments, 'found', lambda compilers: [])
+    monkeypatch.setattr(faults.environments, 'found', lambda compilers, **how: [])
     faults.mpi.cache_clear()
     for name, reason in (('quota50', 'no cgroup with the controller cpu can be made in'), ('hog', 'one CPU'), ('affinity', 'one CPU'),
                          ('tcp', 'there is no MPI')):

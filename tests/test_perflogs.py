@@ -90,6 +90,18 @@ def test_runs_become_sessions(tmp_path, form):
     assert again.out == done.out and len(archive.sessions(place.folder / 'reports/archive')) == 3
 
 
+def test_runs_of_the_same_second_are_two_sessions(tmp_path):
+    folder = tmp_path / 'perflogs/theirs/batch'
+    folder.mkdir(parents=True)
+    lines = [f'pass|{ended}|Stream|copy|{rate}|GB/s' for ended, rate in ((1.8e9, 12.5), (1.8e9 + 0.4, 12.4), (1.8e9 + 5, 12.3))]
+    (folder / 'Stream.log').write_text('\n'.join(['result|job_completion_time_unix|name|perf_var|perf_value|perf_unit', *lines]) + '\n')
+    place = rfm.Workplace(tmp_path / 'place')
+    for _ in range(2):
+        assert 'theirs: 3 sessions, ' in place.plumbline('import', tmp_path / 'perflogs').out
+        found = archive.scan(place.folder / 'reports/archive').filter(pl.col('metric') == 'copy').sort('session').collect()
+        assert found['value'].to_list() == [12.5, 12.4, 12.3]
+
+
 def test_what_cannot_be_read_is_named(tmp_path):
     place = logged(tmp_path, IN_ONE_LINE)
     folder = tmp_path / 'perflogs/theirs/batch'

@@ -418,8 +418,10 @@ def test_a_node_with_a_quota_is_named(cluster, programs, built_already, tmp_path
     '''The time that it does not get is seen whatever else the machine does; rates may need a quiet one.'''
     place = rfm.Workplace(tmp_path, built_already, CANNED_PROGRAMS=programs.folder / 'bin', **cluster.variables)
     at_once = 3 if len(CPUS) >= len(cluster.nodes) else 1
+    site, virtual = tmp_path / 'site.py', rfm.REPOSITORY / 'config/sites/virtual.py'        # where the programs are is in the environment
+    site.write_text(f"{virtual.read_text()}\nfor part in site_configuration['systems'][0]['partitions']:\n    part['access'] += ['--export=ALL']\n")
     done = place.plumbline(
-        'sweep', '-C', rfm.REPOSITORY / 'config/sites/virtual.py', '--partition', 'virtual:all', '--nodes', 'n[1-3]',
+        'sweep', '-C', site, '--partition', 'virtual:all', '--nodes', 'n[1-3]',
         '-c', rfm.REPOSITORY / 'checks/memory/node_speed.py', '--at-once', at_once, '--poll', '0.3s', '--no-confirm',
         '--', '-p', 'gnu', '-S', 'node_speed.block=0.1', '-S', f'node_speed.memory_bytes={2**27}')
     assert '3 of 3 nodes measured' in done.out

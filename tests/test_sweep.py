@@ -259,7 +259,7 @@ def test_a_dry_run_shows_nodes_and_job_and_submits_nothing(cluster, tmp_path):
     cluster.run(['scontrol', 'update', 'nodename=n2', 'state=resume'])
     assert '1 checks on 2 of the 3 nodes of made:cpu: n[1,3]' in idle.out and 'not asked for: n2, drained' in idle.out
     assert '1 checks on 3 of the 3 nodes of made:cpu: n[1-3]' in every.out and 'n2: drained: made up' in every.out
-    assert re.search('^sbatch .*--partition=door -Cfast --nodelist=n1 .*/job.sh n1 pilot$', idle.out, re.M)
+    assert re.search('^sbatch .*--partition=door -Cfast --export=ALL --nodelist=n1 .*/job.sh n1 pilot$', idle.out, re.M)
     assert '2 jobs, 100 at a time' in idle.out and (idle.code, every.code) == (0, 0)
     assert not place.sweeps.exists()
 

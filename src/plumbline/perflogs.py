@@ -5,6 +5,7 @@ fields.  Which lines are of one run of ReFrame it does not say.  Here a run ends
 ended for half a day.
 '''
 
+import collections
 import csv
 import datetime
 import math
@@ -55,7 +56,12 @@ def read(folder):
     if not cases:
         raise PlumblineError(f"{folder}: no performance log of ReFrame that can be read{': ' if left_out else ''}{'; '.join(left_out[:1])}; "
                              'name the folder that --perflogdir or the configuration names (SYSTEM/PARTITION/TEST.log)')
-    return Logs([_report(system, run) for system, run in _runs(cases.values())], left_out)
+    known, reports = collections.Counter(), []
+    for system, run in _runs(cases.values()):
+        second = system, int(run[0]['ended'])
+        reports.append(_report(system, run, known[second]))
+        known[second] += 1
+    return Logs(reports, left_out)
 
 
 class _Unreadable(Exception):
@@ -159,7 +165,10 @@ def _runs(cases):
         yield system, run['cases']
 
 
-def _report(system, cases):
-    '''A run of a system has the same name whenever its logs are read again.'''
-    started = cases[0]['ended']
-    return {'session_info': {'uuid': f'{zlib.crc32(system.encode()):08x}', 'time_start_unix': started}, 'runs': [{'testcases': cases}]}
+def _report(system, cases, earlier):
+    '''A run of a system has the same name whenever its logs are read again.
+
+    :arg earlier: how many began in the same second: the name of a session has no more of the time.
+    '''
+    uuid = (zlib.crc32(system.encode()) + earlier) % 2**32
+    return {'session_info': {'uuid': f'{uuid:08x}', 'time_start_unix': cases[0]['ended']}, 'runs': [{'testcases': cases}]}

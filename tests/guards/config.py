@@ -27,7 +27,7 @@ def processor(cpus):
                                                               ('L3', 16 * MIB, [together]))]}}
 
 
-claimed = os.environ.get('CANNED_CPUS')
+claimed, scheduler = os.environ.get('CANNED_CPUS'), os.environ.get('CANNED_SCHEDULER', 'local')
 jobs = {'max_jobs': 8} if 'CANNED_OVERLAP' in os.environ else {}
 cpus = range(int(claimed)) if claimed else sorted(os.sched_getaffinity(0))
 
@@ -37,9 +37,10 @@ site_configuration = settings.site(
         'hostnames': os.environ.get('CANNED_HOSTNAMES', '.*').split(),
         'partitions': [{
             'name': 'cpu',
-            'scheduler': os.environ.get('CANNED_SCHEDULER', 'local'),
+            'scheduler': scheduler,
             'launcher': os.environ.get('CANNED_LAUNCHER', 'local'),
-            'access': os.environ.get('CANNED_ACCESS', '').split(),
+            # Jobs of a sweep have next to nothing of the environment unless a site says so, and here it is what tells them what to do.
+            'access': [*os.environ.get('CANNED_ACCESS', '').split(), *(['--export=ALL'] if scheduler == 'squeue' else [])],
             'environs': os.environ.get('CANNED_ENVIRONS', 'gnu').split(),
             'features': os.environ.get('CANNED_FEATURES', '').split(),
             'processor': processor(list(cpus)),
