@@ -27,7 +27,7 @@ unexport PYTHONPATH PYTHONHOME MAKEFLAGS MFLAGS
 
 # Measurements must not overlap, whatever -j says.
 .NOTPARALLEL:
-.PHONY: help setup health acceptance test bench cluster list report docs clean distclean
+.PHONY: help setup health acceptance test check bench cluster list report docs clean distclean
 
 help:        ## print this list
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1|/p' Makefile | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -54,6 +54,10 @@ acceptance:  ## the same with the acceptance checks, for a machine that nobody h
 test:        ## run all tests
 	@$(SETUP) --for test $(SETUPFLAGS)
 	.venv/bin/python -m pytest -q -n $(TESTS_AT_ONCE) --dist loadfile tests
+
+check:       ## run the tests that build and measure nothing: a minute
+	@$(SETUP) --for test $(SETUPFLAGS)
+	.venv/bin/python -m pytest -q -n $(TESTS_AT_ONCE) --dist loadfile -m unit tests
 
 bench:       ## run Plumbline's benchmark of itself
 	@$(LOOK) $(SETUPFLAGS)

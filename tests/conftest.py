@@ -43,6 +43,44 @@ def pytest_unconfigure(config):
         shutil.rmtree(config.stash[SHARED])
 
 
+# --- layers -----------------------------------------------------------------------------------------------------------
+
+#: What a test needs besides Python, from little to much: ``make check`` runs the first.
+LAYERS = ('unit', 'native', 'reframe', 'mpi', 'cluster')
+
+#: Layer -> fixtures that make a test one of it, and files whose tests all are.
+_FIXTURES = {'native': {'programs', 'sanitized', 'llvm', 'installed'}, 'reframe': {'measuring', 'built_already', 'stories'},
+             'mpi': {'mpi_programs', 'mpi_sanitized', 'measuring_mpi'}, 'cluster': {'cluster'}}
+_FILES = {'native': 'bench_verdicts cores fdtd fileio flops gather latency motion mutants native parts probes simulation spmv stencils teams transpose',
+          'reframe': 'configurations guards perflogs readme redundancy run sites spack states toolchains traffic within_node',
+          'mpi': 'damage datatype latency_injection mpi pack pairs pingpong rma sensitivity sp',
+          'cluster': 'cluster detect judged nodes schedule scheduler_errors sweep'}
+
+
+def _layer(item):
+    name = item.path.stem.removeprefix('test_')
+    return next((layer for layer in reversed(LAYERS[1:]) if name in _FILES[layer].split() or _FIXTURES[layer] & set(item.fixturenames)), 'unit')
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        item.add_marker(_layer(item))
+
+
+def pytest_runtest_logreport(report):
+    '''The seconds of each layer, in the process that tells them.'''
+    layer = next((layer for layer in LAYERS if layer in report.keywords), 'unit')
+    _SECONDS[layer] = _SECONDS.get(layer, 0) + report.duration
+
+
+_SECONDS = {}
+
+
+def pytest_terminal_summary(terminalreporter):
+    told = ', '.join(f'{layer} {_SECONDS[layer]:.0f} s' for layer in LAYERS if layer in _SECONDS)
+    terminalreporter.write_line(f'layers: {told}')
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     '''A test marked ``alone`` runs beside no other, nor do its fixtures: it waits for those that run, and the next wait for it.'''

@@ -10,6 +10,10 @@ class PlumblineError(Exception):
     and exit with a status other than 0; they never show a traceback for it.
     '''
 
+    def __str__(self):
+        '''One line, whatever of it was read from somewhere.'''
+        return ' '.join(super().__str__().splitlines())
+
 
 @contextlib.contextmanager
 def in_one_line():

@@ -92,7 +92,7 @@ def main():
         print('triad: made up\n  plain          -        nothing at all')
         return 0
     parser = argparse.ArgumentParser()
-    for option in ('--story', '--size', '--cpus'):
+    for option in ('--story', '--size', '--cpus', '--capacity'):
         parser.add_argument(option)
     parser.add_argument('--samples', type=int)
     options = parser.parse_args()
