@@ -58,9 +58,10 @@ def canned(place, story=None):
     '''The script of a schedule, on canned checks instead of ours; with a story, on that one alone.'''
     script, = place.folder.rglob('daily.sh')
     text = script.read_text()
-    assert ' -c checks ' in text
+    checks = f' -c {rfm.REPOSITORY}/checks '
+    assert checks in text
     wanted = f"-n 'Told.*story={story}$' -p gnu" if story else ''
-    text = text.replace('-c checks', f'-c {rfm.GUARDS}/canned.py').replace('--mode daily', wanted or '--mode daily')
+    text = text.replace(checks, f' -c {rfm.GUARDS}/canned.py ').replace('--mode daily', wanted or '--mode daily')
     # Written by the shell that has them set: the canned programs' variables are no variables of ours.
     script.write_text(text.replace('\ncd ', f"\nexport CANNED_MARK={shlex.quote(str(place.folder / 'mark'))}\ncd ", 1))
     return script

@@ -197,6 +197,15 @@ def test_a_sweep_that_is_somebody_elses(tmp_path):
     assert done.code == 2 and 'root runs nothing that others can change' in done.out and len(done.out.splitlines()) == 1
 
 
+def test_a_sweep_of_a_configuration_that_is_somebody_elses(site):
+    place = rfm.Workplace(site.parent.parent / 'place')
+    os.chown(site, NOBODY, 0)
+    done = place.plumbline('sweep', '-C', site, '--partition', 'made:cpu')
+    assert done.code == 2 and 'site.py belongs to nobody' in done.out and len(done.out.splitlines()) == 1
+    done = place.plumbline('sweep', '-C', place.config, '--partition', 'made:cpu', PATH=f'bin:{os.environ["PATH"]}')
+    assert done.code == 2 and "PATH has the relative entry 'bin'" in done.out and len(done.out.splitlines()) == 1
+
+
 def test_a_build_that_somebody_else_left(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     builds.REQUEST.write_text(f'{{"commands": ["make"], "compilers": [], "variables": {{}}, "project": "{rfm.REPOSITORY}/src"}}')

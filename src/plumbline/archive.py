@@ -84,6 +84,19 @@ _CASE = ['session', 'system', 'partition', 'environ', 'test']
 LARGEST_REPORT = 2**32
 
 
+#: The year 3000, s since 1970.
+_LATEST = 32503680000
+
+#: Half of a character beyond the first 65536, which by itself is none: no file can hold it.
+_HALF = re.compile(r'\\u[dD][89a-fA-F]')
+
+
+def _json(text):
+    '''As Python reads it; whole numbers of any length are floating-point numbers, and half characters are replaced.'''
+    found = json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 19 else float(digits))
+    return json.loads(json.dumps(found, ensure_ascii=False).encode('utf-8', 'replace')) if _HALF.search(text) else found
+
+
 def _read_report(path, largest):
     '''ReFrame's run report as a dictionary.'''
     again = 'run ReFrame again, or name its run report (general/report_file)'
@@ -91,12 +104,14 @@ def _read_report(path, largest):
         if (size := Path(path).stat().st_size) > largest:
             raise PlumblineError(f'{path}: a run report of {size / 2**20:.0f} MiB, and at most {largest / 2**20:.0f} are read: look at what '
                                  'its tests printed')
-        report = json.loads(Path(path).read_text(encoding='utf-8'))
+        report = _json(Path(path).read_text(encoding='utf-8'))
     except OSError as error:
         raise PlumblineError(f'{path}: cannot read the run report: {error.strerror}; {again}') from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise PlumblineError(f'{path}: the run report is not JSON ({error}); {again}') from None
     wrong = schemas.complaint('run_report', report)
+    if not wrong and not 0 <= report['session_info']['time_start_unix'] <= _LATEST:      # NaN passes the schema
+        wrong = f"field session_info/time_start_unix: {report['session_info']['time_start_unix']} s since 1970 is no time of a session"
     if wrong:
         raise PlumblineError(f'{path}: not a run report of ReFrame 4: {wrong}; {again}')
     if not any(run['testcases'] for run in report['runs']):
@@ -223,7 +238,7 @@ def scan(root):
 
 def _files(root, system='*'):
     '''The files of the archive, oldest first.'''
-    return sorted(Path(root).glob(f'system={system}/date=*/*.parquet'), key=lambda path: path.name)
+    return sorted((path for path in Path(root).glob(f'system={system}/date=*/*.parquet') if not path.is_dir()), key=lambda path: path.name)
 
 
 def _scan(files):

@@ -45,7 +45,7 @@ def report(
     page = pages.write(rows, destination, losses, public)
     console = Console(width=None if sys.stdout.isatty() else 120)
     pages.render(rows, console, losses)
-    console.print(f'report: {page}', soft_wrap=True)
+    console.print(f'report: {page}', soft_wrap=True, markup=False)
     explained = archive.final_rows(rows)['verdict'].is_in(['FAIL', 'UNSTABLE']).any()
     if reframe_status and not explained:
         raise PlumblineError(f'ReFrame ended with exit code {reframe_status}, and no verdict says '

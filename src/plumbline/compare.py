@@ -150,13 +150,12 @@ def last(archive_root, count, system=None):
     :arg system: ReFrame's name; by default that of the archive's last session.
     :raises PlumblineError: if there are not as many.
     '''
-    known = archive.scan(archive_root).select('session', 'system').unique().collect().sort('session')
-    system = system or (known['system'][-1] if len(known) else 'any system')
-    found = known.filter(pl.col('system') == system)['session'].to_list()
+    found = archive.sessions(archive_root, system)
     if len(found) < count:
+        system = found[-1].parts[-3].removeprefix('system=')
         raise PlumblineError(f'{archive_root}: {len(found)} sessions of {system}, {count} asked for; '
                              'plumbline report archives a run')
-    return found[-count:]
+    return [path.stem for path in found[-count:]]
 
 
 def _cases(side, frame):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from plumbline import atomic, trust
 from plumbline.errors import PlumblineError
-from plumbline.settings import HOME, KEPT, MODES, ROOT
+from plumbline.settings import CODE, HOME, KEPT, MODES, ROOT
 
 #: How variables begin whose names the script tells where it does not keep them.
 _OURS = ('PLUMBLINE_', 'RFM_')
@@ -132,9 +132,7 @@ def write(mode, config, folder):
         if set('$\n') & set(str(path)):
             raise PlumblineError(f'{str(path)!r}: ReFrame replaces what follows a $, and a line is one line; rename the folder '
                                  'or file')
-    _refuse_path(os.environ.get('PATH', ''))
-    trust.refuse_environment()
-    trust.refuse(config, folder, whole=(ROOT / 'src', ROOT / 'checks', ROOT / 'config', HOME / 'config', sys.prefix))
+    trust.refuse_run(config, folder, code=CODE)
     kept = {name: os.environ[name] for name in sorted(KEPT) if name in os.environ}
     left = sorted(name for name in os.environ if name.startswith(_OURS) and name not in KEPT)
     commands = {name: shlex.quote(str(Path(sys.executable).with_name(name))) for name in ('reframe', 'plumbline')}
@@ -146,15 +144,6 @@ def write(mode, config, folder):
                             **commands, **{name: shlex.quote(str(value)) for name, value in quoted.items()})
     _keep_to_ourselves(folder)
     return _put(folder / f'{mode}.sh', script, 0o700)
-
-
-def _refuse_path(path):
-    '''What the shell that writes the script looks through, its runs look through, wherever they start.'''
-    for entry in path.split(':'):
-        if not os.path.isabs(entry):
-            raise PlumblineError(f"PATH has the relative entry '{entry}', and a scheduled run starts elsewhere: write the script from a shell "
-                                 'without it')
-        trust.refuse(entry)
 
 
 def _keep_to_ourselves(folder):

@@ -26,6 +26,9 @@ ROOT = _CLONE if (_CLONE / 'checks').is_dir() else Path(__file__).resolve().with
 #: Where a site's own ``config`` and ``reports`` are: ``PLUMBLINE_HOME``, else the clone, else ``plumbline`` in the home directory.
 HOME = Path(os.environ.get('PLUMBLINE_HOME') or (ROOT if ROOT == _CLONE else Path.home() / 'plumbline')).absolute()
 
+#: Folders with all that a run executes.
+CODE = (ROOT / 'src', ROOT / 'checks', ROOT / 'config', HOME / 'config', Path(sys.prefix))
+
 #: Where results land; ``PLUMBLINE_REPORTS`` says another folder, for a clone that is shared.
 REPORTS = Path(os.environ.get('PLUMBLINE_REPORTS') or HOME / 'reports').absolute()
 

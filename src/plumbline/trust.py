@@ -70,6 +70,20 @@ def refuse_environment():
                 raise PlumblineError(f'{name}={os.environ[name]}: {error}; or unset {name}') from None
 
 
+def refuse_run(*paths, code):
+    '''Refuse what a run that begins later, or elsewhere, would take along: a relative entry of PATH, and as root what others can change
+    of its PATH and variables, of these paths, and in the folders of its code.
+
+    :raises PlumblineError: with the first of them.
+    '''
+    for entry in os.environ.get('PATH', '').split(':'):
+        if not os.path.isabs(entry):
+            raise PlumblineError(f"PATH has the relative entry '{entry}', and what is run starts elsewhere: call from a shell without it")
+        refuse(entry)
+    refuse_environment()
+    refuse(*paths, whole=code)
+
+
 def _name(uid):
     try:
         return pwd.getpwuid(uid).pw_name

@@ -30,7 +30,7 @@ def variance(
     console = Console(width=None if sys.stdout.isatty() else 120)
     reports.render(samples, found, console)
     if output:
-        console.print(f'page: {reports.write(samples, found, output)}', soft_wrap=True, highlight=False)
+        console.print(f'page: {reports.write(samples, found, output)}', soft_wrap=True, highlight=False, markup=False)
 
 
 def history(

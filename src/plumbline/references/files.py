@@ -7,9 +7,9 @@ all patterns beside it.  That is why merging copies, and why it is done here and
 '''
 
 import functools
-import math
 import os
 import re
+import sys
 from pathlib import Path
 
 import yaml
@@ -67,7 +67,7 @@ def portable(folder):
 def _wrong_leaf(leaf):
     '''What the schema cannot say about one reference.'''
     ref, lower, upper, _ = leaf
-    if not all(math.isfinite(x) for x in (ref, lower, upper) if x is not None):
+    if not all(abs(x) <= sys.float_info.max for x in (ref, lower, upper) if x is not None):      # of a whole number, too
         return 'not a finite number; measure it again'
     if lower is None and upper is None:
         return 'neither bound is set, so any value would pass; give one, e.g. -0.1'
@@ -148,16 +148,23 @@ def _load(path, _modified, _size):
         raise PlumblineError(f'{path}{line}: {problem}; mend the YAML') from None
     except ValueError as error:
         raise PlumblineError(f'{path}: not UTF-8 text ({error}); save it as UTF-8') from None
-    references = {} if references is None else references
+    try:
+        references, wrong = _checked({} if references is None else references)
+    except RecursionError:
+        raise PlumblineError(f'{path}: an alias (*name) stands within what it names; write out what is meant') from None
+    if wrong:
+        raise PlumblineError(f'{path}: {wrong}')
+    return references
+
+
+def _checked(references):
+    '''The content of a file with its known issues apart, and what is wrong with it, or :obj:`None`.'''
     wrong = schemas.complaint('references', references)
     if not wrong:
         references = _with_known_issues(references)
     for name, entry in () if wrong else tests(references).items():
         wrong = wrong or _wrong_node(entry, len(entry['$index']), [name])
-    wrong = wrong or _wrong_origin(references.get('$provenance', {}), references.get('$accepted', {}))
-    if wrong:
-        raise PlumblineError(f'{path}: {wrong}')
-    return references
+    return references, wrong or _wrong_origin(references.get('$provenance', {}), references.get('$accepted', {}))
 
 
 def _with_known_issues(references):

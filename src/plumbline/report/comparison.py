@@ -26,14 +26,14 @@ def render(found, console):
     nodes = sorted({name for change in found.changes for name in change.nodes if name})
     where = nodes[0] if len(nodes) == 1 else f'{len(nodes)} nodes'
     for text in (f"{found.system} ({where}): {found.after} after {', '.join(found.before)}", _summary(found), *_power(found)):
-        console.print(text, highlight=False)
+        console.print(text, highlight=False, markup=False)
     for part in found.slower:
         console.print(Text(_slower(part), STYLE[compare.SLOWER]), soft_wrap=True)
     shown = list(_gathered(change for change in found.changes if change.kind != compare.WITHIN))
     if shown:
         console.print(_table(shown))
     for text in _other_verdicts(found.changes):
-        console.print(text, highlight=False)
+        console.print(text, highlight=False, markup=False)
     console.print(_state(found.state) if found.state else 'Nothing that is recorded of machine and software has changed.',
                   highlight=False)
     console.print(_summary(found), highlight=False)

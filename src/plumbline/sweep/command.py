@@ -8,6 +8,7 @@ import typer
 
 from plumbline import trust
 from plumbline.errors import PlumblineError
+from plumbline.settings import CODE
 from plumbline.shown import shown
 
 RACKS = ("pattern of the nodes' names with a group for the rack, e.g. 'r(?P<rack>[0-9]+)n[0-9]+' (default: extras of the "
@@ -65,6 +66,7 @@ def sweep(
     else:
         if not configurations or not partition:
             raise PlumblineError('say which nodes: -C SITE_FILE --partition SYSTEM:PARTITION, or --resume ID')
+        trust.refuse_run(*configurations, code=CODE)        # each node runs them
         made, found, known = plans.make(configurations, partition, nodes, selection)
         made['pace'] = {**_PACE, **given}
         _tell(made, found, known)

@@ -1,0 +1,113 @@
+'''Archives, run reports and references that nothing of ours has written: one line each, never a stack trace.'''
+
+import json
+
+import pytest
+
+import made_report
+import rfm
+from plumbline import archive, references
+from plumbline.errors import PlumblineError
+
+FIRST, HOUR = 1.8e9, 3600
+
+
+def sessions(place, count=6):
+    '''Archive sessions; their files, oldest first.'''
+    for number in range(count):
+        metrics = [made_report.metric(f'bandwidth.v{other}', 1000.0 + 10 * number + other, verdict='PASS') for other in range(3)]
+        path = made_report.write_report(place.folder / 'run.json', [made_report.case(plumbline=made_report.result(*metrics))],
+                                        start=FIRST + 2 * HOUR * number, uuid=f'{number:08}-0')
+        archive.archive(path, place.folder / 'reports/archive')
+    return archive.sessions(place.folder / 'reports/archive')
+
+
+def replaced_by_a_link(path):
+    path.unlink()
+    path.symlink_to('/nowhere')
+
+
+def replaced_by_a_folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+SPOILT = {'empty': lambda path: path.write_bytes(b''), 'garbage': lambda path: path.write_bytes(b'garbage' * 100),
+          'truncated': lambda path: path.write_bytes(path.read_bytes()[:2000]), 'dangling': replaced_by_a_link}
+
+
+@pytest.mark.parametrize('spoil', SPOILT.values(), ids=SPOILT)
+def test_a_damaged_file_is_named_by_what_needs_it_and_keeps_nothing_else_away(tmp_path, spoil):
+    place = rfm.Workplace(tmp_path)
+    paths = sessions(place)
+    system = paths[0].parts[-3].removeprefix('system=')
+    first, damaged, last = paths[0].stem, paths[2], paths[-1].stem
+    spoil(damaged)
+    for words in (['report', '--session', damaged.stem], ['compare', '--last', 6], ['compare', first, damaged.stem], ['variance', '--last', 4],
+                  ['references', 'propose', system]):
+        done = place.plumbline(*words)
+        assert done.code == 2 and f'{damaged}: cannot read the archive: ' in done.out and len(done.out.splitlines()) == 1, words
+    for words in (['report'], ['compare', '--last', 2], ['compare', first, last], ['history', 'bandwidth']):
+        assert place.plumbline(*words).code == 0, words
+
+
+def test_a_folder_with_the_name_of_a_session_is_none(tmp_path):
+    place = rfm.Workplace(tmp_path)
+    paths = sessions(place)
+    replaced_by_a_folder(paths[-1])
+    assert place.plumbline('report').code == 0 and 'no session' in place.plumbline('report', '--session', paths[-1].stem).out
+    done = place.plumbline('compare', '--last', 6)
+    assert done.code == 2 and '5 sessions of ' in done.out and ', 6 asked for' in done.out
+
+
+def test_nothing_to_compare(tmp_path):
+    done = rfm.Workplace(tmp_path).plumbline('compare', '--last', 2)
+    assert done.code == 2 and 'no session at all in the archive' in done.out and len(done.out.splitlines()) == 1
+
+
+CASE = ('runs', 0, 'testcases', 0)
+
+
+@pytest.mark.parametrize('where, value, code, told', [
+    (('session_info', 'time_start_unix'), 1e12, 2, '1000000000000.0 s since 1970 is no time of a session'),
+    (('session_info', 'time_start_unix'), float('nan'), 2, 'nan s since 1970 is no time'), (('session_info', 'time_start_unix'), -1e15, 2, 'is no time'),
+    ((*CASE, 'name'), 'Triad \ud800y', 0, 'PASS'), ((*CASE, 'plumbline', 'metrics', 0, 'value'), 10**400, 1, 'FAIL'),
+    ((*CASE, 'plumbline', 'machine', 'memory_kib'), '400 MB', 1, "machine/memory_kib: '400 MB' is not of type 'number', 'null'"),
+    ((*CASE, 'plumbline', 'machine', 'caches'), [{'size': 'much'}], 1, "caches/0/size: 'much' is not of type"),
+    ((*CASE, 'time_run'), 'long', 2, "time_run: 'long' is not of type 'number', 'null'")])
+def test_a_run_report_with_something_that_reframe_does_not_write(tmp_path, where, value, code, told):
+    place = rfm.Workplace(tmp_path)
+    result = made_report.result(made_report.metric('bandwidth.a', 1000.0, verdict='PASS'))
+    path = made_report.write_report(tmp_path / 'run.json', [made_report.case(plumbline=result)])
+    report = node = json.loads(path.read_text())
+    for key in where[:-1]:
+        node = node[key]
+    node[where[-1]] = value
+    path.write_text(json.dumps(report))
+    done = place.plumbline('report', path)
+    assert done.code == code and told in ' '.join(done.out.split()) and 'Traceback' not in done.out, done.out
+    assert code < 2 or len(done.out.splitlines()) == 1
+
+
+def test_a_run_report_without_end(tmp_path):
+    (tmp_path / 'run.json').write_text('[' * 10**5)
+    with pytest.raises(PlumblineError, match='the run report is not JSON'):
+        archive.read(tmp_path / 'run.json')
+
+
+def test_a_folder_that_looks_like_markup(tmp_path):
+    place = rfm.Workplace(tmp_path / 'x[/bold]y')
+    *_, last = sessions(place, 2)
+    for words in (['report'], ['compare', '--last', 2], ['history', 'bandwidth'], ['variance', '--last', 2, '--output', place.folder / 'page']):
+        done = place.plumbline(*words)
+        assert 'Traceback' not in done.out, words
+    assert f'report: {place.folder}/reports/latest/index.html' in place.plumbline('report').out
+
+
+@pytest.mark.parametrize('text, told', [
+    ('Triad:\n  $index: [$partition]\n  cpu: {{bandwidth.a: [1{zeros}, -0.1, null, MB/s]}}\n', 'Triad/cpu/bandwidth.a: not a finite number'),
+    ('Triad: &x\n  $index: [$partition]\n  cpu: *x\n', r'an alias \(\*name\) stands within what it names')])
+def test_references_that_no_hardware_and_no_end_has(tmp_path, text, told):
+    (tmp_path / 'made.yaml').write_text(text.format(zeros='0' * 400))
+    with pytest.raises(PlumblineError, match=told):
+        references.check(tmp_path / 'made.yaml', {})
