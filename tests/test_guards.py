@@ -585,3 +585,10 @@ def test_reframe_sleeps_while_a_program_runs(tmp_path, commands, known):
         now = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         took[seconds] = min(took.get(seconds, now), now)
     assert took[6] - took[1] < 0.05 * 5, took
+
+
+@pytest.mark.parametrize('said', ['samples=abc', 'Told.samples=1e3', 'Told.processes=', 'Told.memory_bytes=4 GiB'])
+def test_a_variable_that_is_given_no_number(place, said):
+    done = place.reframe('-n', 'Told%story=good', '-r', '-S', said)
+    assert done.code == 1 and 'Traceback' not in done.out
+    assert done.line('plumbline: ') == f"plumbline: -S {said}: '{said.partition('=')[2]}' is no whole number" and not done.report

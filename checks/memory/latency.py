@@ -4,6 +4,7 @@ from reframe.core.builtins import parameter, variable
 
 from plumbline import capacity as caches, metrics, tlb
 from plumbline.check import NativeCheck
+from plumbline.variables import Whole
 
 
 class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
@@ -61,7 +62,7 @@ class latency_curve(chase_per_level):
     tags = {'acceptance'}
 
     #: Working sets between 1 KiB and what memory needs, evenly spaced in log N.
-    points = variable(int, value=40)
+    points = variable(Whole, value=40)
 
     def options(self):
         sizes = self.every_level(64)

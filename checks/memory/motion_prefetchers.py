@@ -7,6 +7,7 @@ from reframe.core.builtins import parameter, run_before, variable
 from plumbline import metrics, records
 from plumbline.check import NativeCheck
 from plumbline.likwid import features
+from plumbline.variables import Whole
 
 
 @rfm.simple_test
@@ -20,7 +21,7 @@ class motion_prefetchers(rfm.RunOnlyRegressionTest, NativeCheck):
     tags = {'acceptance'}
 
     #: How often the program runs with them on and off, in turn.
-    rounds = variable(int, value=5, loggable=False)
+    rounds = variable(Whole, value=5, loggable=False)
 
     def options(self):
         return ['--variants', 'fill,load,load_prefetch,copy,copy_prefetch', '--size', self.elements('memory', 8),

@@ -2,6 +2,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, variable
 
 from plumbline import metrics
+from plumbline.variables import Whole
 from plumbline.witness import LimitedCheck
 
 
@@ -17,7 +18,7 @@ class triad_curve(rfm.RunOnlyRegressionTest, LimitedCheck):
     tags = {'health', 'acceptance'}
 
     #: Lengths between 10 and what memory needs, evenly spaced in log N.
-    points = variable(int, value=30)
+    points = variable(Whole, value=30)
 
     def options(self):
         levels = self.every_level(32)

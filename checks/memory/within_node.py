@@ -7,6 +7,7 @@ from reframe.core.builtins import parameter, run_after, variable
 from plumbline import metrics, records, statistics, topology
 from plumbline.check import NativeCheck
 from plumbline.likwid import pin
+from plumbline.variables import Whole
 
 #: Parameter -> (level that a part is measured in, parts that can be compared, at least).  Of two cores of a virtual machine one may
 #: share its own with somebody.
@@ -30,7 +31,7 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
     #:
     #: :type: :class:`int`
     #: :default: ``3``
-    rounds = variable(int, value=3, loggable=False)
+    rounds = variable(Whole, value=3, loggable=False)
 
     @run_after('setup')
     def choose_parts(self):

@@ -6,6 +6,7 @@ from plumbline import limits, metrics
 from plumbline.mpi import messages
 from plumbline.mpi.check import MpiCheck
 from plumbline.topology import MEMORY_SHARE
+from plumbline.variables import Whole
 
 #: Dimensions of the matrix, and what a process holds of it: the matrix, what has come, what has been packed.
 SIZES, BYTES = (64, 256, 1024, 2048, 4096), 3 * 8
@@ -31,7 +32,7 @@ class datatype_transpose(rfm.RunOnlyRegressionTest, MpiCheck):
     tags = {'upgrade', 'acceptance'}
 
     #: Entries of the first-level TLB, as the check ``tlb`` finds them; 0: the packing library's own cautious number.
-    tlb_entries = variable(int, value=0, loggable=False)
+    tlb_entries = variable(Whole, value=0, loggable=False)
 
     def options(self):
         if self.tlb_entries:

@@ -5,6 +5,7 @@ from reframe.utility import typecheck as typ
 from plumbline import metrics
 from plumbline.imb.check import ImbCheck
 from plumbline.imb.subjects import subject
+from plumbline.variables import Whole
 
 #: Processes, and what their messages go by.
 RUNS = [('two', 'shm'), ('two', 'tcp'), ('all', 'shm'), ('all', 'tcp')]
@@ -21,7 +22,7 @@ class Measured(ImbCheck):
     '''What is measured of each table, and what of it becomes a metric.'''
 
     #: Runs of IMB, each of them a sample: 10 at least.
-    runs = variable(int, value=12, loggable=False)
+    runs = variable(Whole, value=12, loggable=False)
 
     #: Message lengths, bytes.  The shortest carries one float: for the empty messages of collectives MPI does nothing.
     lengths = variable(typ.List[int], value=[4**power for power in range(1, 12)], loggable=False)

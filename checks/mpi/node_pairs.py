@@ -7,6 +7,7 @@ from plumbline import metrics
 from plumbline.mpi import pairs as model
 from plumbline.mpi.check import MpiCheck
 from plumbline.report.quantity import size as text_of
+from plumbline.variables import Whole
 
 
 @rfm.simple_test
@@ -24,7 +25,7 @@ class node_pairs(rfm.RunOnlyRegressionTest, MpiCheck):
     LASTS = '30m'
 
     #: Bytes of the messages that latency and bandwidth are taken from.
-    small, large = variable(int, value=8, loggable=False), variable(int, value=2**20, loggable=False)
+    small, large = variable(Whole, value=8, loggable=False), variable(Whole, value=2**20, loggable=False)
 
     #: What a sample of one round takes at least, seconds.
     round_seconds = variable(float, value=0.001, loggable=False)

@@ -7,6 +7,7 @@ from plumbline.model import probes
 from plumbline.mpi import messages, pingpong as model
 from plumbline.mpi.check import MpiCheck
 from plumbline.report.quantity import size as text_of
+from plumbline.variables import Whole
 
 
 class Curve(MpiCheck):
@@ -15,7 +16,7 @@ class Curve(MpiCheck):
     samples = 10
 
     #: The largest message, bytes; the sizes are 0 and the powers of two up to it.
-    largest = variable(int, value=64 * 2**20)
+    largest = variable(Whole, value=64 * 2**20)
 
     def options(self):
         sizes = [0, *(2**power for power in range(self.largest.bit_length()))]

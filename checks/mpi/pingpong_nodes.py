@@ -4,6 +4,7 @@ from reframe.core.builtins import parameter, variable
 from plumbline import metrics
 from plumbline.mpi import pingpong as model
 from plumbline.mpi.check import MpiCheck
+from plumbline.variables import Whole
 
 
 @rfm.simple_test
@@ -19,7 +20,7 @@ class pingpong_nodes(rfm.RunOnlyRegressionTest, MpiCheck):
     transport = parameter(['default', 'tcp'], type=str)
 
     #: The largest message, bytes; the sizes are 0 and the powers of four up to it.
-    largest = variable(int, value=4 * 2**20)
+    largest = variable(Whole, value=4 * 2**20)
 
     def options(self):
         sizes = [0, *(4**power for power in range(self.largest.bit_length() // 2 + 1) if 4**power <= self.largest)]

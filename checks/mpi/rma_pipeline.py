@@ -9,6 +9,7 @@ from reframe.core.builtins import parameter, run_before, variable
 from plumbline import metrics
 from plumbline.mpi import messages, rma
 from plumbline.mpi.check import MpiCheck
+from plumbline.variables import Whole
 
 
 class Pipeline(MpiCheck):
@@ -70,10 +71,10 @@ class rma_target(rfm.RunOnlyRegressionTest, MpiCheck):
     ways = ['get', 'get_busy', 'get_rewritten', 'put', 'put_busy']
 
     #: Bytes of a transfer.
-    size = variable(int, value=1024)
+    size = variable(Whole, value=1024)
 
     #: us that the target computes between two calls of the MPI: far longer than a transfer takes.
-    compute = variable(int, value=500)
+    compute = variable(Whole, value=500)
 
     def options(self):
         return ['--variants', ','.join(self.ways), '--size', self.size, '--messages', 32, '--compute', self.compute, '--memory',

@@ -14,6 +14,7 @@ from plumbline.errors import PlumblineError
 from plumbline.likwid import pin
 from plumbline.model import capacity
 from plumbline.node import cores_of
+from plumbline.variables import Whole
 
 #: Threads that got less of their time had their caches used by others meanwhile.
 TIME_GIVEN = 0.75
@@ -81,7 +82,7 @@ class MeasuredCaches(RegressionTestPlugin):
     #:
     #: :type: :class:`int`
     #: :default: ``10``
-    rounds = variable(int, value=10)
+    rounds = variable(Whole, value=10)
 
     #: What the archive keeps of it: the time inside its timed loops.
     plumbline = variable(dict, value={}, loggable=True)

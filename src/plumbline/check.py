@@ -15,6 +15,7 @@ from plumbline.judged import Judging
 from plumbline.likwid import pin
 from plumbline.model import states
 from plumbline.programs import native_programs
+from plumbline.variables import Whole
 
 
 class ProgramCheck(Judging):
@@ -34,7 +35,7 @@ class ProgramCheck(Judging):
     #:
     #: :type: :class:`int`
     #: :default: ``25``
-    samples = variable(int, value=25, loggable=False)
+    samples = variable(Whole, value=25, loggable=False)
 
     processes = 3
 

@@ -21,6 +21,7 @@ from plumbline.check import NativeCheck
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.job import Job
 from plumbline.programs import native_programs
+from plumbline.variables import Whole
 
 DEFAULT = ({'name': 'stage', 'path': '.'}, {'name': 'shm', 'path': '/dev/shm'})
 
@@ -128,7 +129,7 @@ class FileSystemCheck(NativeCheck):
     #:
     #: :type: :class:`int`
     #: :default: ``45``
-    seconds = variable(int, value=45, loggable=False)
+    seconds = variable(Whole, value=45, loggable=False)
 
     @property
     def shares(self):

@@ -11,6 +11,7 @@ from reframe.core.runtime import runtime
 
 from plumbline import ended, settings
 from plumbline.mpi.launch import MPIRUN, SRUN
+from plumbline.variables import Whole
 
 #: What the job script writes after the program, with the exit code.  With
 #: ``general/trap_job_errors`` it has stopped before, at the first command that failed.
@@ -48,7 +49,7 @@ class Job(RegressionTestPlugin):
     #:
     #: :type: :class:`int`
     #: :default: ``1``
-    processes = variable(int, value=1, loggable=False)
+    processes = variable(Whole, value=1, loggable=False)
 
     @run_after('init')
     def run_anywhere(self):

@@ -21,6 +21,7 @@ from plumbline.likwid import pin
 from plumbline.model import registry
 from plumbline.node import OnNode
 from plumbline.settings import ROOT
+from plumbline.variables import Whole
 
 #: What tests measured that did not pass, for the second try that ReFrame gives them in the same session: (unique name, partition,
 #: environment) -> records.
@@ -228,7 +229,7 @@ class Judged(Judging):
     #:
     #: :type: :class:`int`
     #: :default: ``10``
-    repeat = variable(int, value=10, loggable=False)
+    repeat = variable(Whole, value=10, loggable=False)
 
     threads = 'all'
 

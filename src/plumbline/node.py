@@ -7,6 +7,7 @@ from reframe.core.builtins import run_after, variable
 from plumbline import topology
 from plumbline.errors import in_one_line
 from plumbline.job import Job
+from plumbline.variables import Whole
 
 
 def memory_of_this_node():
@@ -43,7 +44,7 @@ class OnNode(Job):
     #:
     #: :type: :class:`int`
     #: :default: ``0``
-    memory_bytes = variable(int, value=0, loggable=False)
+    memory_bytes = variable(Whole, value=0, loggable=False)
 
     @run_after('setup')
     def choose_cpus(self):

@@ -11,6 +11,7 @@ from plumbline import metrics, tlb, topology
 from plumbline.check import NativeCheck
 from plumbline.errors import PlumblineError
 from plumbline.report.quantity import size
+from plumbline.variables import Whole
 
 #: Numbers of pages to go to: beyond the second level's entries, and of huge pages no more than fill 4 GiB.
 _MOST_PAGES = {'base': 16384, 'huge': 2048}
@@ -40,7 +41,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
     #:
     #: :type: :class:`int`
     #: :default: ``0``
-    most_pages = variable(int, value=0, loggable=False)
+    most_pages = variable(Whole, value=0, loggable=False)
 
     #: What was found (:func:`plumbline.tlb.found`); None before, and where huge pages were not given.
     found = None

@@ -13,6 +13,7 @@ from plumbline.mpi.families import Settings, family_of, obituary
 from plumbline.mpi.launch import EnvironmentLauncher, own_words
 from plumbline.mpi.nodes import nodes_of
 from plumbline.mpi.programs import mpi_programs
+from plumbline.variables import Whole
 
 
 class MpiJob:
@@ -76,7 +77,7 @@ class MpiCheck(MpiJob, ProgramCheck):
     ranks = variable(int, str, value=2, loggable=False)
 
     #: Nodes; 0 for those that ReFrame's ``--flex-alloc-nodes`` says: the idle ones by default, ``all``, or a number.
-    nodes = variable(int, value=1, loggable=False)
+    nodes = variable(Whole, value=1, loggable=False)
 
     #: A library of ours that the program loads first (``pack``, ``latency``); empty for none.
     preload = variable(str, value='', loggable=False)

@@ -12,6 +12,7 @@ from plumbline.check import ProgramCheck
 from plumbline.errors import in_one_line
 from plumbline.settings import ROOT
 from plumbline.simulation import predict
+from plumbline.variables import Whole
 
 
 class PredictionCheck(ProgramCheck):
@@ -26,7 +27,7 @@ class PredictionCheck(ProgramCheck):
     network = variable(str, value=str(ROOT / 'config/networks/t3e.yaml'), loggable=False)
 
     #: Cells with more processes are left out.
-    most = variable(int, value=256, loggable=False)
+    most = variable(Whole, value=256, loggable=False)
 
     @run_before('run')
     def launch(self):
