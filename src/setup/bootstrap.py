@@ -369,7 +369,10 @@ def same_alternatives():
         after = alternatives()
         for name in sorted(name for name in before if after.get(name, before[name]) != before[name]):
             say('plumbline set-up: {} stays {}'.format(name, before[name]))
-            step(['update-alternatives', '--set', name, before[name]], 'update-alternatives')
+            try:
+                step(['update-alternatives', '--set', name, before[name]], 'update-alternatives')
+            except SetupError as error:
+                say('plumbline set-up: {}'.format(error))
 
 
 def install_packages(findings):
