@@ -28,6 +28,12 @@ _claim = topology.capacity(cpuinfo(), _caches[-1]) if _caches else 2**23
 #: Bytes of the last-level cache, for the tests: no more than what is beyond it can be touched in a moment.
 LAST_LEVEL = min(_claim, 2**25) if _caches[-1:] == ['L3'] else _claim
 
+
+def capacity(**levels):
+    '''A value of PLUMBLINE_CAPACITY: these bytes of levels, and no more of the last one than is touched in a moment.'''
+    return ','.join(f'{level}={size}' for level, size in (({'L3': LAST_LEVEL} if _claim != LAST_LEVEL else {}) | levels).items()) or 'topology'
+
+
 #: What the person who runs the tests may have set, and what would change a run.
 _FOREIGN = ('RFM_', 'PLUMBLINE_', 'OMP_', 'KMP_', 'LIKWID', 'SLURM_', 'CANNED_')
 
@@ -124,8 +130,8 @@ class Workplace:
                             if not key.startswith(_FOREIGN)}
         # ReFrame leaves a log in TMPDIR.
         self.environment |= {'HOME': str(folder), 'TMPDIR': str(folder), 'PLUMBLINE_REPORTS': str(folder / 'reports')}
-        # Seconds that only the tests of the capacity need.
-        self.environment |= {'PLUMBLINE_CAPACITY': 'topology' if _claim == LAST_LEVEL else f'L3={LAST_LEVEL}'}
+        # Seconds that only the tests of the capacity need.  A configuration of the tests has caches of its own.
+        self.environment |= {'PLUMBLINE_CAPACITY': 'topology' if GUARDS in config.parents else capacity()}
         self.environment |= {'PATH': str(path)} if path else {}
         self.environment |= {key: str(value) for key, value in environment.items()}
         self.report = folder / 'run.json'

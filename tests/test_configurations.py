@@ -60,7 +60,7 @@ def settings_of(config):
 def workplace(folder, config, **environment):
     '''Where ReFrame runs with a configuration and all that it needs of a site.'''
     return rfm.Workplace(folder, f"{rfm.GUARDS / 'slurm'}:{rfm.GUARDS / 'modules'}:{rfm.os.environ['PATH']}", config,
-                         LMOD_CMD=rfm.GUARDS / 'modules/lmod', PYTHONDONTWRITEBYTECODE=1, **environment)
+                         LMOD_CMD=rfm.GUARDS / 'modules/lmod', PYTHONDONTWRITEBYTECODE=1, PLUMBLINE_CAPACITY='topology', **environment)
 
 
 @dataclass

@@ -273,13 +273,13 @@ def test_traffic_of_patterns_by_hand(programs, tmp_path):
 
 # --- wrong results are found ---------------------------------------------------------------------------
 
-#: Function, what stands in it, and what breaks it.
+#: Function, what stands in it once macros are expanded, and what breaks it.
 BROKEN = [
-    ('gather_plain', 'x[j] = a[index[j]]', 'x[j] = a[index[j] ^ 1]'),
+    ('gather_plain', 'b[j] = a[index[j]]', 'b[j] = a[index[j] ^ 1]'),
     ('gather_novec', 'j < r->length', 'j + 1 < r->length'),
     ('gather_unroll', 'i < r->last; i++, row = next(row, r)) {', 'i < r->last; i++, row = next(row, r)) {\n to[-1] = 0;'),
     ('gather_prefetch', 'const double *restrict a = from + r->delta * i;', 'const double *restrict a = from;'),
-    ('scatter_plain', 'a[index[j]] = x[j]', 'a[index[j]] = x[0]'),
+    ('scatter_plain', 'b[index[j]] = a[j]', 'b[index[j]] = a[0]'),
     ('scatter_novec', 'for (size_t j = 0; j < r->length; j++)', 'for (size_t j = r->length; j-- > 0;)'),
     ('scatter_unroll', 'j + 8 <= r->length; j += 8', 'j + 8 <= r->length; ((double *)from)[j] = 7, j += 8'),
     ('scatter_prefetch', 'i < r->last;', 'i + 1 < r->last;'),
@@ -303,14 +303,15 @@ def broken(tmp_path_factory):
     '''Path of a gather_patterns in which the loops of BROKEN are broken.'''
     needs('cc')
     folder = tmp_path_factory.mktemp('broken')
-    text = (FOLDER / 'kernel.c').read_text()
+    headers = '-I', SOURCE / 'harness', '-I', FOLDER
+    text = output_of('cc', '-std=gnu17', '-fopenmp', '-E', '-P', *headers, FOLDER / 'kernel.c')
     for function, right, wrong in BROKEN:
         at = text.index(right, text.index(f'void {function}('))
         text = text[:at] + wrong + text[at + len(right):]
     (folder / 'kernel.c').write_text(text)
     sources = [FOLDER / name for name in ('gather_patterns.c', 'patterns.c', 'kernel_x86.c', 'variants.c', 'lines.c')]
-    output_of('cc', '-std=gnu17', '-fopenmp', '-DPL_COMPILER="cc"', '-DPL_FLAGS=""', '-DGATHER_FLAGS=""', '-I', SOURCE / 'harness',
-              '-I', FOLDER, folder / 'kernel.c', *sources, *sorted((SOURCE / 'harness').glob('*.c')), '-o', folder / 'program', '-lm')
+    output_of('cc', '-std=gnu17', '-fopenmp', '-DPL_COMPILER="cc"', '-DPL_FLAGS=""', '-DGATHER_FLAGS=""', *headers,
+              folder / 'kernel.c', *sources, *sorted((SOURCE / 'harness').glob('*.c')), '-o', folder / 'program', '-lm')
     (folder / 'telling').write_text(TELLING)
     return folder
 

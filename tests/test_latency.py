@@ -313,7 +313,7 @@ def test_checks_measure_or_say_why(run):
 
 def test_growth_is_over_the_level_below_and_no_other(measuring, tmp_path):
     '''Where L2 cannot be told from L1, L3 is not compared with L1.'''
-    place = measuring(tmp_path, PLUMBLINE_CAPACITY='L2=20480')
+    place = measuring(tmp_path, PLUMBLINE_CAPACITY=rfm.capacity(L2=20480))
     done = place.reframe(*small(), '-n', '^latency( |%).*base', checks=CHECKS / 'memory')
     case, = done.cases().values()
     found, above = metrics_of(case), 'L3' if 'latency.L3.base' in metrics_of(case) else 'memory'

@@ -106,7 +106,8 @@ def test_a_folder_that_looks_like_markup(tmp_path):
 
 @pytest.mark.parametrize('text, told', [
     ('Triad:\n  $index: [$partition]\n  cpu: {{bandwidth.a: [1{zeros}, -0.1, null, MB/s]}}\n', 'Triad/cpu/bandwidth.a: not a finite number'),
-    ('Triad: &x\n  $index: [$partition]\n  cpu: *x\n', r'an alias \(\*name\) stands within what it names')])
+    ('Triad: &x\n  $index: [$partition]\n  cpu: *x\n', r', line 1: an alias \(\*name\) stands within what it names')],
+    ids=['too large', 'recursive'])
 def test_references_that_no_hardware_and_no_end_has(tmp_path, text, told):
     (tmp_path / 'made.yaml').write_text(text.format(zeros='0' * 400))
     with pytest.raises(PlumblineError, match=told):

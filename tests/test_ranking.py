@@ -375,7 +375,7 @@ class Sweeps(rfm.Workplace):
     '''Sweeps of the made-up check; ``story`` says of which nodes it is slow.'''
 
     def __init__(self, folder, running, story=''):
-        super().__init__(folder, CANNED_SCHEDULER='squeue', SWEPT=story, **running.variables)
+        super().__init__(folder, CANNED_SCHEDULER='squeue', CANNED_ACCESS='--export=ALL', SWEPT=story, **running.variables)
 
     def sweep(self, *words):
         return self.plumbline('sweep', '-C', self.config, '--partition', 'made:cpu', '-c', SWEPT, '--poll', '0.3s',

@@ -169,7 +169,7 @@ STARTED = {'srun': r'^srun .*--cpu-bind=map_cpu:0,1 .*/pingpong ', 'mpirun': r'^
 
 @pytest.mark.parametrize('launcher', ['srun', 'mpirun'])
 def test_a_launcher_gets_options_that_it_knows(site, launcher):
-    found = dry_run(site(CANNED_LAUNCHER=launcher), '^(pingpong%transport=shm|triad_memory%threads=all)', '--system=four:rome')
+    found = dry_run(site(CANNED_LAUNCHER=launcher, OMPI_ALLOW_RUN_AS_ROOT=1, OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1), '^(pingpong%transport=shm|triad_memory%threads=all)', '--system=four:rome')
     text = of(found, 'pingpong', 'gnu-openmpi')
     assert re.search(STARTED[launcher], text, re.M), text
     assert launcher == 'srun' or '--cpu-bind' not in text

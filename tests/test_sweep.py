@@ -48,6 +48,8 @@ class Sweeps(rfm.Workplace):
     '''Sweeps of the made-up partition on the cluster.'''
 
     def __init__(self, folder, running, path=None, **more):
+        # Jobs of a sweep have next to nothing of the environment unless a site says so, and here it is what tells them what to do.
+        more['CANNED_ACCESS'] = f"{more.get('CANNED_ACCESS', '')} --export=ALL"
         super().__init__(folder, path, CANNED_SCHEDULER='squeue', **running.variables, **more)
         self.running = running
 

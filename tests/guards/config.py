@@ -39,8 +39,7 @@ site_configuration = settings.site(
             'name': 'cpu',
             'scheduler': scheduler,
             'launcher': os.environ.get('CANNED_LAUNCHER', 'local'),
-            # Jobs of a sweep have next to nothing of the environment unless a site says so, and here it is what tells them what to do.
-            'access': [*os.environ.get('CANNED_ACCESS', '').split(), *(['--export=ALL'] if scheduler == 'squeue' else [])],
+            'access': os.environ.get('CANNED_ACCESS', '').split(),
             'environs': os.environ.get('CANNED_ENVIRONS', 'gnu').split(),
             'features': os.environ.get('CANNED_FEATURES', '').split(),
             'processor': processor(list(cpus)),

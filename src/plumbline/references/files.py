@@ -29,6 +29,18 @@ class _Loader(getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):
     which is text, and no pattern is tried for it: such a reference is silently never used.
     '''
 
+    def construct_document(self, node):
+        self._refuse_recursion(node, ())
+        return super().construct_document(node)
+
+    def _refuse_recursion(self, node, within):
+        if node in within:
+            raise yaml.constructor.ConstructorError(problem='an alias (*name) stands within what it names; write out what is meant',
+                                                    problem_mark=node.start_mark)
+        for child in () if isinstance(node, yaml.ScalarNode) else node.value:
+            for each in child if isinstance(child, tuple) else (child,):
+                self._refuse_recursion(each, (*within, node))
+
     def construct_mapping(self, node, deep=False):
         seen = set()
         for key_node, _ in node.value:
@@ -148,10 +160,7 @@ def _load(path, _modified, _size):
         raise PlumblineError(f'{path}{line}: {problem}; mend the YAML') from None
     except ValueError as error:
         raise PlumblineError(f'{path}: not UTF-8 text ({error}); save it as UTF-8') from None
-    try:
-        references, wrong = _checked({} if references is None else references)
-    except RecursionError:
-        raise PlumblineError(f'{path}: an alias (*name) stands within what it names; write out what is meant') from None
+    references, wrong = _checked({} if references is None else references)
     if wrong:
         raise PlumblineError(f'{path}: {wrong}')
     return references
