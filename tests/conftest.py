@@ -92,6 +92,15 @@ def pytest_runtest_protocol(item):
         return (yield)
 
 
+@pytest.fixture(autouse=True)
+def same_umask():
+    '''Configurations close what root writes to others, for good: in the process of the tests, too.'''
+    before = os.umask(0)
+    os.umask(before)
+    yield
+    os.umask(before)
+
+
 @pytest.fixture(scope='session')
 def shared(request):
     '''Function (name) -> a folder that all processes of this test run share.'''
