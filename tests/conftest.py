@@ -20,7 +20,7 @@ if 'PYTEST_XDIST_WORKER' in os.environ:
 import rfm
 from mpi_native import MPIS, MpiBuild
 from native import KERNELS, Build
-from plumbline import toolchains
+from plumbline.system import toolchains
 
 # --- several processes of tests beside each other -----------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from plumbline import records
+from plumbline.model import records
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent / 'src'
 

@@ -13,7 +13,8 @@ import polars
 import pytest
 from reframe.utility.cpuinfo import cpuinfo
 
-from plumbline import archive, topology
+from plumbline.store import archive
+from plumbline.system import topology
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 GUARDS = Path(__file__).with_name('guards')

@@ -11,7 +11,7 @@ import json
 import numpy as np
 import polars as pl
 
-from plumbline.archive import SCHEMA
+from plumbline.store.archive import SCHEMA
 
 HOST = 'synthetic-node-1'
 LEVELS = {'L1': 48 * 2**10, 'L2': 2**20, 'L3': 16 * 2**20}

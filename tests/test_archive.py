@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from made_report import MACHINE, case, metric, result, write_report
-from plumbline import archive
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
+from plumbline.store import archive
 
 CONFIG = '''
 site_configuration = {

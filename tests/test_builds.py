@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from plumbline import builds
+from plumbline.rfm import build_cache
 
 
 def script(path, text):
@@ -21,16 +21,16 @@ def built(tmp_path, monkeypatch):
     script(tmp_path / 'path/ldconfig', 'echo libblas.so.3')
     monkeypatch.setenv('PATH', f"{tmp_path / 'path'}:{os.environ['PATH']}")
     monkeypatch.chdir(tmp_path)
-    builds.REQUEST.write_text(json.dumps({'commands': ['make'], 'compilers': ['mpicc'], 'variables': {}, 'project': str(builds.ROOT / 'src')}))
+    build_cache.REQUEST.write_text(json.dumps({'commands': ['make'], 'compilers': ['mpicc'], 'variables': {}, 'project': str(build_cache.ROOT / 'src')}))
     (tmp_path / 'build/bin').mkdir(parents=True)
     (tmp_path / 'build/bin/triad').write_text('built')
-    builds.publish('cache')
+    build_cache.publish('cache')
     (tmp_path / 'build').rename('first')
     return tmp_path
 
 
 def test_the_same_is_not_built_again(built):
-    assert builds.fetch('cache')
+    assert build_cache.fetch('cache')
     assert (built / 'build/bin/triad').read_text() == 'built'
 
 
@@ -38,30 +38,30 @@ def test_the_same_is_not_built_again(built):
                                         ('ldconfig', 'echo libblas.so.3 libopenblas.so.0')])
 def test_what_another_compiler_mpi_or_library_would_make_differ_is_built_again(built, tool, text):
     script(built / 'path' / tool, text)
-    assert not builds.fetch('cache')
+    assert not build_cache.fetch('cache')
 
 
 def test_the_compiler_that_a_wrapper_is_told_of_counts(built):
     '''OMPI_CC=gcc says nothing of which gcc that is.'''
     script(built / 'path/gcc-of-module', 'echo gcc 12')
-    request = {'commands': ['make'], 'compilers': ['mpicc'], 'variables': {'OMPI_CC': 'gcc-of-module -m64', 'OTHER': ''}, 'project': str(builds.ROOT / 'src')}
-    before = builds.description(request)
+    request = {'commands': ['make'], 'compilers': ['mpicc'], 'variables': {'OMPI_CC': 'gcc-of-module -m64', 'OTHER': ''}, 'project': str(build_cache.ROOT / 'src')}
+    before = build_cache.description(request)
     script(built / 'path/gcc-of-module', 'echo gcc 13')
-    assert builds.description(request) != before
+    assert build_cache.description(request) != before
 
 
 def test_a_module_may_bring_libraries(built, monkeypatch):
     monkeypatch.setenv('CMAKE_PREFIX_PATH', '/opt/openblas')
-    assert not builds.fetch('cache')
+    assert not build_cache.fetch('cache')
 
 
 def test_what_nobody_has_fetched_for_a_month_is_removed(built):
     old, = (built / 'cache').iterdir()
     os.utime(old, (1, 1))
-    assert builds.fetch('cache') and old.stat().st_mtime > 1
+    assert build_cache.fetch('cache') and old.stat().st_mtime > 1
     os.utime(old, (1, 1))
     (built / 'build').unlink()
     (built / 'first').rename('build')
     script(built / 'path/mpicc', 'echo gcc 13')
-    builds.publish('cache')
+    build_cache.publish('cache')
     assert not old.exists() and len(list((built / 'cache').iterdir())) == 1

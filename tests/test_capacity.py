@@ -8,10 +8,11 @@ import pytest
 
 import rfm
 from native import CPUS, two_cpus
-from plumbline import capacity as caches, topology
 from plumbline.errors import PlumblineError
 from plumbline.model import capacity as model
 from plumbline.report import table
+from plumbline.rfm import capacity as caches
+from plumbline.system import topology
 
 CHECKS = rfm.REPOSITORY / 'checks/memory'
 KIB, MIB = 2**10, 2**20

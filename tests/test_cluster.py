@@ -12,8 +12,8 @@ import pytest
 
 import cluster as slurm
 import rfm
-from plumbline import archive_rows
 from plumbline.errors import PlumblineError
+from plumbline.store import archive_rows
 from virtual import cluster_in, needs_cluster
 from waiting import until
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from plumbline import codegen
+from plumbline.system import codegen
 
 DISASSEMBLY = '''
 0000000000001000 <triad_plain>:

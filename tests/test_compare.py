@@ -11,11 +11,12 @@ from typer.testing import CliRunner
 
 import made_report
 import rfm
-from plumbline import archive, compare
+from plumbline.analysis import compare
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.model import registry
 from plumbline.report import comparison
+from plumbline.store import archive
 from plumbline.sweep import state
 
 #: When the sessions began, s since 1970; each an hour after the one before.
@@ -24,7 +25,7 @@ START, HOUR = 1.8e9, 3600
 
 def metric(name, middle, spread=0.02, n=25, seed=0, unit='MB/s', **more):
     '''A metric whose samples scatter as said, with the statistics that a check would give it.'''
-    from plumbline import statistics
+    from plumbline.model import statistics
     samples = middle * (1 + spread * np.random.default_rng([seed, sum(map(ord, name))]).standard_normal(n))
     found = statistics.summary(samples)
     return made_report.metric(name, found.value, unit, samples=samples.tolist(), n=n, spread=found.spread,

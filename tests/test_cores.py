@@ -14,11 +14,13 @@ import pytest
 
 import rfm
 from native import CPUS, SOURCE, Build, environment, output_of, two_cpus
-from plumbline import evaluation, metrics, records, topology
 from plumbline.analysis import cores, levels
 from plumbline.errors import PlumblineError
+from plumbline.model import metrics, records
 from plumbline.references import Reference, files
 from plumbline.report import figures
+from plumbline.rfm import evaluation
+from plumbline.system import topology
 
 QUICK = ['--samples', 10, '--passes', 1, '--size', 10, '--probes', 'off']
 

@@ -10,8 +10,9 @@ import pytest
 
 import rfm
 from native import CPUS, SOURCE, Build, environment, needs, output_of, x86_only
-from plumbline import bench, codegen
+from plumbline import bench
 from plumbline.report import drawing, figures
+from plumbline.system import codegen
 
 THREADS = [1, min(3, len(CPUS))] if len(CPUS) > 1 else [1]
 QUICK = ['--samples', 10, '--passes', 1]

@@ -18,9 +18,9 @@ import pytest
 
 import rfm
 from native import SOURCE, Build, environment, needs, output_of
-from plumbline import file_systems
 from plumbline.errors import PlumblineError
 from plumbline.report import figures
+from plumbline.rfm import file_systems
 from waiting import until
 
 QUICK = ['--samples', 10, '--passes', 1]

@@ -8,7 +8,7 @@ import pytest
 
 import rfm
 from native import CPUS, SOURCE, needs, output_of, two_cpus, x86_only
-from plumbline import codegen, machine
+from plumbline.system import codegen, datasheet
 
 QUICK = ['--samples', 10, '--passes', 1]
 THREADS = ['1', '2', '3'][:len(CPUS)]
@@ -158,9 +158,9 @@ def test_check_measures_every_width_against_its_peak(run):
     scopes = ['one'] + ['all'] * (len(CPUS) > 1)
     assert {f'flops.{width}.{scope}' for width in widths for scope in scopes} <= set(found)
     bits = {'scalar': 64, 'simd128': 128, 'simd256': 256, 'simd512': 512}
-    arch = machine.host_microarchitecture()
+    arch = datasheet.host_microarchitecture()
     for name in (f'of_peak.{width}.{scope}' for width in widths & set(bits) for scope in scopes):
-        per_cycle, reason = machine.flops_per_cycle(arch, bits[name.split('.')[1]])
+        per_cycle, reason = datasheet.flops_per_cycle(arch, bits[name.split('.')[1]])
         skipped = {metric['metric']: metric['reason'] for metric in run.get('skipped', ())}
         assert (name in found) == (per_cycle is not None) and skipped.get(name) == reason
         # Noise makes it less: nothing makes it much more.

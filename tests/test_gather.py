@@ -10,8 +10,8 @@ import pytest
 
 import rfm
 from native import CPUS, SOURCE, needs, output_of, x86_only
-from plumbline import spatter
 from plumbline.errors import PlumblineError
+from plumbline.model import spatter
 from plumbline.report import figures
 
 DATA = pathlib.Path(__file__).parent / 'data/spatter'

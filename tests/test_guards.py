@@ -237,7 +237,7 @@ def test_failure_is_measured_again(place):
 # --- a check that is not there ------------------------------------------------------------------
 
 BROKEN = '''import reframe as rfm
-from plumbline.check import NativeCheck
+from plumbline.rfm.check import NativeCheck
 NativeCheck.no_such_thing
 '''
 

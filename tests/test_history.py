@@ -7,11 +7,11 @@ from scipy.signal import lfilter
 from typer.testing import CliRunner
 
 from made_report import MACHINE, case, metric, result, write_report
-from plumbline import archive
 from plumbline.analysis import history
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.model import changes, subsystems
+from plumbline.store import archive
 
 #: What is known of the scatter of the series made here: nothing.
 NOTHING = (1e-6, 0.02)

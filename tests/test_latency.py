@@ -10,8 +10,8 @@ import pytest
 
 import rfm
 from native import SOURCE, output_of, two_cpus
-from plumbline import tlb
 from plumbline.errors import PlumblineError
+from plumbline.model import tlb
 from plumbline.report.figures import latency as figures
 
 QUICK = ['--samples', 10, '--passes', 1]
@@ -251,7 +251,7 @@ def test_page_sizes_of_this_node(tmp_path):
 # --- the checks --------------------------------------------------------------------------------------
 
 USER = '''import reframe as rfm
-from plumbline.probe import tlb_probe
+from plumbline.rfm.probe import tlb_probe
 from reframe.core.builtins import fixture, sanity_function
 
 @rfm.simple_test

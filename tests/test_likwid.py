@@ -8,9 +8,9 @@ import subprocess
 import pytest
 
 import native
-from plumbline import topology
 from plumbline.errors import PlumblineError
 from plumbline.likwid import bench, perfctr, pin
+from plumbline.system import topology
 
 DATA = pathlib.Path(__file__).parent / 'data' / 'likwid'
 

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from made_report import measurement
-from plumbline import limits
 from plumbline.errors import PlumblineError
+from plumbline.model import limits
 
 
 def kernel(*seconds, **changed):

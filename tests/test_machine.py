@@ -2,8 +2,8 @@
 
 import pytest
 
-from plumbline import machine
 from plumbline.errors import PlumblineError
+from plumbline.system import datasheet
 
 # 2 sockets x 8 channels of DDR5-4800, 3.8 GHz, 2 x 64 + 64 bytes per cycle.
 SERVER = {
@@ -71,7 +71,7 @@ def node(tmp_path):
 # --- peaks ---
 
 def test_peaks_of_a_server():
-    assert machine.peaks(SERVER, 64) == {
+    assert datasheet.peaks(SERVER, 64) == {
         ('memory', 'all'): 16 * 4800 * 8,                        # 614400 MB/s
         ('L1', 'one'): pytest.approx(192 * 3.8e3), ('L1', 'all'): pytest.approx(64 * 192 * 3.8e3),
         ('L2', 'one'): pytest.approx(64 * 3.8e3), ('L2', 'all'): pytest.approx(64 * 64 * 3.8e3)}
@@ -80,16 +80,16 @@ def test_peaks_of_a_server():
 def test_a_measured_clock_stands_in_for_one_that_is_not_known():
     core = {'clock': None, 'clock_source': 'virtual', 'load_bytes_per_cycle': 128, 'store_bytes_per_cycle': 64, 'source': 'datasheet'}
     given = {'schema': 1, 'core': core}
-    assert machine.peaks(given, 2) == {}
-    assert machine.peaks(given, 2, clock=3.0) == {('L1', 'one'): 576e3, ('L1', 'all'): 1152e3}
-    assert 'clock not known' in machine.unknown(given, 'L1') and machine.unknown(given, 'L1', clock=3.0) is None
+    assert datasheet.peaks(given, 2) == {}
+    assert datasheet.peaks(given, 2, clock=3.0) == {('L1', 'one'): 576e3, ('L1', 'all'): 1152e3}
+    assert 'clock not known' in datasheet.unknown(given, 'L1') and datasheet.unknown(given, 'L1', clock=3.0) is None
     known = {'schema': 1, 'core': {**core, 'clock': 3.8}}
-    assert machine.peaks(known, 1, clock=3.0)['L1', 'one'] == pytest.approx(729.6e3)        # what it should reach
+    assert datasheet.peaks(known, 1, clock=3.0)['L1', 'one'] == pytest.approx(729.6e3)        # what it should reach
 
 
 def test_level_in_the_file_overrides_the_core():
     given = SERVER | {'levels': {'L1': {'bytes_per_cycle': 100, 'source': 'measured by hand'}}}
-    assert machine.peaks(given, 2)['L1', 'one'] == pytest.approx(380e3)
+    assert datasheet.peaks(given, 2)['L1', 'one'] == pytest.approx(380e3)
 
 
 @pytest.mark.parametrize('given, level, reason', [
@@ -103,20 +103,20 @@ def test_level_in_the_file_overrides_the_core():
     (SERVER, 'L3', 'peak unknown: bytes per cycle of L3 not known; write them into node.yaml'),
     (None, 'L1', 'peak unknown: this system has no machine file; write them into node.yaml')])
 def test_what_is_missing_is_unknown_and_said(given, level, reason):
-    assert (level, 'all') not in machine.peaks(given, 4)
-    assert machine.unknown(given, level, file='node.yaml') == reason
+    assert (level, 'all') not in datasheet.peaks(given, 4)
+    assert datasheet.unknown(given, level, file='node.yaml') == reason
 
 
 def test_known_peaks_have_no_reason():
-    for level, scope in machine.peaks(SERVER, 4):
-        assert machine.unknown(SERVER, level, scope) is None
-    assert 'no datasheet value' in machine.unknown(SERVER, 'memory', 'one')
+    for level, scope in datasheet.peaks(SERVER, 4):
+        assert datasheet.unknown(SERVER, level, scope) is None
+    assert 'no datasheet value' in datasheet.unknown(SERVER, 'memory', 'one')
 
 
 def test_all_that_is_missing_is_named():
-    reason = machine.unknown({'schema': 1}, 'memory')
+    reason = datasheet.unknown({'schema': 1}, 'memory')
     assert 'memory channels and transfer rate not known' in reason
-    reason = machine.unknown({'schema': 1}, 'L1')
+    reason = datasheet.unknown({'schema': 1}, 'L1')
     assert 'bytes per cycle of L1 not known, clock not known' in reason
 
 
@@ -125,7 +125,7 @@ def test_all_that_is_missing_is_named():
 def test_file_is_read(tmp_path):
     path = tmp_path / 'node.yaml'
     path.write_text('schema: 1\nmemory: {channels: 8, transfer_rate: 3200, source: datasheet}\n')
-    assert machine.peaks(machine.load(path), 4) == {('memory', 'all'): 8 * 3200 * 8}
+    assert datasheet.peaks(datasheet.load(path), 4) == {('memory', 'all'): 8 * 3200 * 8}
 
 
 @pytest.mark.parametrize('text, message', [
@@ -142,21 +142,21 @@ def test_bad_file_is_one_line(tmp_path, text, message):
     path = tmp_path / 'node.yaml'
     path.write_text(text)
     with pytest.raises(PlumblineError, match=message) as error:
-        machine.load(path)
+        datasheet.load(path)
     assert '\n' not in str(error.value) and str(error.value).startswith(str(path))
 
 
 def test_file_that_is_not_there_is_one_line(tmp_path):
     with pytest.raises(PlumblineError, match='node.yaml: No such file'):
-        machine.load(tmp_path / 'node.yaml')
+        datasheet.load(tmp_path / 'node.yaml')
 
 
 # --- detection: memory ---
 
 def test_channels_of_two_sockets_with_empty_slots():
-    slots = machine.parse_dmi_memory(TWO_SOCKETS)
+    slots = datasheet.parse_dmi_memory(TWO_SOCKETS)
     assert len(slots) == 16 and sum(slot['populated'] for slot in slots) == 7
-    assert machine.memory_from_dmi(TWO_SOCKETS) == {
+    assert datasheet.memory_from_dmi(TWO_SOCKETS) == {
         'channels': 7, 'transfer_rate': 4800, 'bytes_per_transfer': 8,
         'source': 'dmidecode: 7 modules in 7 of 8 channels'}
 
@@ -174,57 +174,57 @@ def test_channels_of_two_sockets_with_empty_slots():
     ([('DIMM 0', 'CHANNEL A'), ('DIMM 0', 'CHANNEL B')], None)])     # which socket?
 def test_channels_are_counted_where_names_tell_them(names, channels):
     text = dmi(*(slot(locator, bank) for locator, bank in names))
-    found = machine.memory_from_dmi(text)
+    found = datasheet.memory_from_dmi(text)
     assert found['channels'] == channels
     assert ('does not tell its channel' in found['source']) == (channels is None)
 
 
 def test_speeds():
     def rate(*speeds):
-        return machine.memory_from_dmi(dmi(*(
+        return datasheet.memory_from_dmi(dmi(*(
             slot(f'P1-DIMM{letter}1', speed=speed) for letter, speed in zip('ABC', speeds))))
     assert rate('4800 MT/s', '4400 MT/s')['transfer_rate'] == 4400
     assert 'the lowest counts' in rate('4800 MT/s', '4400 MT/s')['source']
     assert rate('4800 MT/s', 'Unknown')['transfer_rate'] is None
     old = dmi(slot('P1-DIMMA1', speed='2400 MHz')).replace('Memory Speed', 'Clock Speed')
-    assert machine.memory_from_dmi(old)['transfer_rate'] == 2400
+    assert datasheet.memory_from_dmi(old)['transfer_rate'] == 2400
 
 
 def test_no_module_is_no_memory():
-    found = machine.memory_from_dmi(dmi(slot('P1-DIMMA1', size=None)))
+    found = datasheet.memory_from_dmi(dmi(slot('P1-DIMMA1', size=None)))
     assert found['channels'] is None and found['transfer_rate'] is None
 
 
 # --- detection: the node ---
 
 def test_node_with_everything(node):
-    found = machine.detect(node(), 'icelake', (TWO_SOCKETS, None))
+    found = datasheet.detect(node(), 'icelake', (TWO_SOCKETS, None))
     assert found['memory']['channels'] == 7
     assert found['core'] == {
         'clock': 3.8, 'clock_source': 'cpuinfo_max_freq (intel_pstate)',
         'load_bytes_per_cycle': 128, 'store_bytes_per_cycle': 64,
         'source': 'icelake: Intel 248966: two 64-byte loads and one 64-byte store'}
-    assert machine.peaks(found, 4)['memory', 'all'] == 7 * 4800 * 8
+    assert datasheet.peaks(found, 4)['memory', 'all'] == 7 * 4800 * 8
 
 
 def test_virtual_machine_has_no_clock_and_no_modules(node):
     root = node(flags='fpu hypervisor sse2')
-    found = machine.detect(root, 'zen5', (TWO_SOCKETS, None))
-    assert machine.peaks(found, 2) == {}
-    assert 'inside a virtual machine' in machine.unknown(found, 'L1')
-    assert 'inside a virtual machine' in machine.unknown(found, 'memory')
+    found = datasheet.detect(root, 'zen5', (TWO_SOCKETS, None))
+    assert datasheet.peaks(found, 2) == {}
+    assert 'inside a virtual machine' in datasheet.unknown(found, 'L1')
+    assert 'inside a virtual machine' in datasheet.unknown(found, 'memory')
     assert found['core']['load_bytes_per_cycle'] == 128
 
 
 def test_unreadable_dmi_is_the_reason(node):
-    found = machine.detect(node(), 'zen3', (None, 'DMI not readable: /dev/mem: Permission denied'))
-    assert 'Permission denied' in machine.unknown(found, 'memory')
+    found = datasheet.detect(node(), 'zen3', (None, 'DMI not readable: /dev/mem: Permission denied'))
+    assert 'Permission denied' in datasheet.unknown(found, 'memory')
 
 
 def test_unknown_microarchitecture_is_not_guessed(node):
-    found = machine.detect(node(), 'zen4x', (TWO_SOCKETS, None))
+    found = datasheet.detect(node(), 'zen4x', (TWO_SOCKETS, None))
     assert found['core']['load_bytes_per_cycle'] is None
-    assert 'zen4x is not in' in machine.unknown(found, 'L1')
+    assert 'zen4x is not in' in datasheet.unknown(found, 'L1')
 
 
 @pytest.mark.parametrize('states, boost, clock', [
@@ -232,20 +232,20 @@ def test_unknown_microarchitecture_is_not_guessed(node):
     ('2450000 1500000', '0', 2.45), ('2000000 1500000', '1', 2.45), ('2450000', None, 2.45)])
 def test_acpi_cpufreq_may_leave_out_the_boost(node, states, boost, clock):
     root = node(driver='acpi-cpufreq', max_freq='2450000', states=states, boost=boost)
-    found = machine.detect(root, 'zen2', (TWO_SOCKETS, None))
+    found = datasheet.detect(root, 'zen2', (TWO_SOCKETS, None))
     assert found['core']['clock'] == clock
-    assert clock or 'without the boost' in machine.unknown(found, 'L1')
+    assert clock or 'without the boost' in datasheet.unknown(found, 'L1')
 
 
 def test_no_cpufreq_no_clock(node):
-    found = machine.detect(node(max_freq=None), 'zen2', (TWO_SOCKETS, None))
+    found = datasheet.detect(node(max_freq=None), 'zen2', (TWO_SOCKETS, None))
     assert found['core']['clock'] is None
-    assert 'no cpufreq driver' in machine.unknown(found, 'L1')
+    assert 'no cpufreq driver' in datasheet.unknown(found, 'L1')
 
 
 def test_microarchitectures_are_archspecs():
     import archspec.cpu
-    for name, values in machine._microarchitectures().items():
+    for name, values in datasheet._microarchitectures().items():
         assert name in archspec.cpu.TARGETS
         assert {'fma'} <= set(values) <= {'load', 'store', 'source', 'L2', 'fma'}
         assert set(values['fma']) == {'units', 'bits', 'source'}
@@ -257,44 +257,44 @@ def test_microarchitectures_are_archspecs():
     ('cascadelake', 512, 32), ('cascadelake', 256, 16), ('haswell', 64, 4), ('zen4', 512, 16), ('zen5', 512, 32), ('zen2', 128, 8),
     ('neoverse_v2', 128, 16), ('a64fx', 128, 8)])
 def test_flops_per_cycle(arch, bits, expected):
-    assert machine.flops_per_cycle(arch, bits) == (expected, None)
+    assert datasheet.flops_per_cycle(arch, bits) == (expected, None)
 
 
 @pytest.mark.parametrize('arch', ['zen99', '', None])
 def test_flops_per_cycle_of_an_unknown_microarchitecture(arch):
-    known, reason = machine.flops_per_cycle(arch, 256)
+    known, reason = datasheet.flops_per_cycle(arch, 256)
     assert known is None and reason == f"peak unknown: microarchitecture {arch or 'unknown'} is not in microarchitectures.yaml"
 
 
 def test_second_level_cache_of_a_virtual_machine_has_a_peak_at_the_measured_clock(node):
     root = node(flags='fpu hypervisor sse2')
-    found = machine.detect(root, 'cascadelake', (TWO_SOCKETS, None))
-    assert machine.peaks(found, 2, clock=3.0) == {
+    found = datasheet.detect(root, 'cascadelake', (TWO_SOCKETS, None))
+    assert datasheet.peaks(found, 2, clock=3.0) == {
         ('L1', 'one'): 576e3, ('L1', 'all'): 1152e3, ('L2', 'one'): 192e3, ('L2', 'all'): 384e3}
-    assert 'bytes per cycle of L3 not known' in machine.unknown(found, 'L3', clock=3.0)
-    assert 'levels' not in machine.detect(root, 'zen3', (TWO_SOCKETS, None))
+    assert 'bytes per cycle of L3 not known' in datasheet.unknown(found, 'L3', clock=3.0)
+    assert 'levels' not in datasheet.detect(root, 'zen3', (TWO_SOCKETS, None))
 
 
 # --- writing ---
 
 @pytest.mark.parametrize('flags, arch', [('fpu', 'zen4'), ('fpu hypervisor', 'zen4'), ('fpu', 'zen2')])
 def test_what_is_written_can_be_read(node, tmp_path, flags, arch):
-    found = machine.detect(node(flags=flags), arch, (TWO_SOCKETS, None))
+    found = datasheet.detect(node(flags=flags), arch, (TWO_SOCKETS, None))
     path = tmp_path / 'node.yaml'
-    machine.write(path, found)
-    assert machine.load(path) == found
+    datasheet.write(path, found)
+    assert datasheet.load(path) == found
     text = path.read_text()
     assert ('clock: null  # GHz, the highest that a core reaches; not known' in text) == (
         'hypervisor' in flags)
     with pytest.raises(PlumblineError, match='exists; remove it'):
-        machine.write(path, found)
+        datasheet.write(path, found)
     with pytest.raises(PlumblineError, match='choose a folder'):
-        machine.write(tmp_path / 'no' / 'node.yaml', found)
+        datasheet.write(tmp_path / 'no' / 'node.yaml', found)
 
 
 def test_this_node_can_be_described(tmp_path):
     path = tmp_path / 'node.yaml'
-    machine.write(path, machine.detect())
+    datasheet.write(path, datasheet.detect())
     for level in ('L1', 'memory'):
-        peaks = machine.peaks(machine.load(path), 1)
-        assert ((level, 'all') in peaks) == (machine.unknown(machine.load(path), level) is None)
+        peaks = datasheet.peaks(datasheet.load(path), 1)
+        assert ((level, 'all') in peaks) == (datasheet.unknown(datasheet.load(path), level) is None)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from made_report import measurement
-from plumbline import check, evaluation, metrics, verdict
 from plumbline.errors import PlumblineError
-from plumbline.model import states
+from plumbline.model import metrics, states, verdict
 from plumbline.references import Reference
+from plumbline.rfm import check, evaluation
 
 
 def record(variant, seconds, role='kernel', traffic=40e6, **more):

@@ -12,8 +12,8 @@ import pytest
 
 import rfm
 from native import CPUS, SOURCE, needs, output_of, x86_only
-from plumbline import statistics
 from plumbline.likwid import features
+from plumbline.model import statistics
 from plumbline.report import figures
 from waiting import until
 

@@ -10,8 +10,8 @@ import pytest
 import rfm
 from mpi_native import MPIS, every_mpi, mpirun, needs_mpi, variables
 from native import CPUS, two_cpus
-from plumbline import records
 from plumbline.errors import PlumblineError
+from plumbline.model import records
 from plumbline.mpi import environments, families, loopback
 from plumbline.mpi.families import Settings
 

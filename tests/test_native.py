@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 from native import CPUS, KERNELS, SOURCE, Build, environment, needs, output_of, team_of, two_cpus, x86_only
-from plumbline import records, topology
 from plumbline.errors import PlumblineError
+from plumbline.model import records
+from plumbline.system import topology
 
 THREADS = ['1', '2'] if len(CPUS) > 1 else ['1']
 QUICK = ['--samples', 10, '--passes', 1]

@@ -6,8 +6,9 @@ import pytest
 
 import made_report
 import rfm
-from plumbline import archive, references
+from plumbline import references
 from plumbline.errors import PlumblineError
+from plumbline.store import archive
 
 FIRST, HOUR = 1.8e9, 3600
 

@@ -3,7 +3,7 @@
 import pytest
 
 from native import two_cpus
-from plumbline import limits
+from plumbline.model import limits
 
 #: Larger than any cache of a core, far smaller than the last one of a server.
 QUICK = ['--samples', '10', '--block', '0.001']

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from native import CPUS, needs
-from plumbline import bench, spatter
+from plumbline import bench
 from plumbline.bench import peers
 from plumbline.bench.common import Figure, Machine
 from plumbline.bench.peers import chase, found, patterns, spmv, stencil, streams, transposition
 from plumbline.bench.peers.turns import Comparison, Peer, by_turns, mean
 from plumbline.errors import PlumblineError
+from plumbline.model import spatter
 
 DRIVERS = pathlib.Path(found.__file__).parent / 'drivers'
 CPU = CPUS[:1]

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import rfm
-from plumbline import archive
 from plumbline.model import registry
+from plumbline.store import archive
 
 SUITE = '''
 import reframe as rfm

@@ -14,9 +14,8 @@ import pytest
 from made_report import measurement
 from mpi_native import any_mpi
 from native import SOURCE, environment, output_of, two_cpus
-from plumbline import records
 from plumbline.errors import PlumblineError
-from plumbline.model import probes
+from plumbline.model import probes, records
 
 QUICK = ['--samples', 10, '--block', '0.002']
 PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH, WALL = 0x4206, 0x4207, 17, 0x40000000

@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import made_report
-from plumbline import capacity, records, schedule, spatter, statistics, topology
 from plumbline.errors import PlumblineError
 from plumbline.imb import text as imb
 from plumbline.likwid import bench, perfctr
-from plumbline.model import subsystems
+from plumbline.model import records, spatter, statistics, subsystems
+from plumbline.model.safe_text import masked, shown
 from plumbline.report.public import without_paths
-from plumbline.shown import masked, shown
+from plumbline.rfm import capacity
+from plumbline.scheduler import schedule
+from plumbline.system import topology
 
 settings.register_profile('here', max_examples=100, deadline=None, derandomize=True, database=None)
 settings.load_profile('here')

@@ -9,11 +9,12 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from made_report import MACHINE, PORTABLE, case, measurement, metric, result, write_report
-from plumbline import archive, references
+from plumbline import references
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.model import good_state, prediction, registry
 from plumbline.references import bounds, proposal
+from plumbline.store import archive
 
 #: As ``references record`` wrote them, and one by hand.
 OLD = '''

@@ -11,8 +11,8 @@ import pytest
 
 import rfm
 from native import CPUS
-from plumbline import lost_time, records, statistics
 from plumbline.errors import PlumblineError
+from plumbline.model import contention, records, statistics
 from plumbline.report import outliers as text, sweep_page
 from plumbline.sweep import outliers, places, ranking, results, state
 from virtual import cluster_in
@@ -286,20 +286,20 @@ LOST = {'record': 'lost', 'schema': 1, 'threads': 2, 'elapsed': 10.0, 'throttled
 
 def test_causes_of_lost_time():
     # Of 2 x 10 s; what waits because of the quota does not wait because of others.
-    assert lost_time.causes([LOST]) == pytest.approx(
+    assert contention.causes([LOST]) == pytest.approx(
         {'a cgroup that throttles': 0.3, 'other processes': 0.05, 'the hypervisor': 0.025})
-    assert lost_time.time_given([LOST]) == pytest.approx(0.625)
-    assert lost_time.time_left_by_quota([LOST]) == pytest.approx(0.7)
-    assert lost_time.time_left_by_quota([LOST | {'throttled': None}]) is None
-    assert lost_time.notes([LOST], {'cpu_quota': 1.2}) == [
+    assert contention.time_given([LOST]) == pytest.approx(0.625)
+    assert contention.time_left_by_quota([LOST]) == pytest.approx(0.7)
+    assert contention.time_left_by_quota([LOST | {'throttled': None}]) is None
+    assert contention.notes([LOST], {'cpu_quota': 1.2}) == [
         'a cgroup grants 1.2 CPUs to 2 threads', 'a cgroup that throttles took 30 % of the time of the threads',
         'other processes took 5 % of the time of the threads', 'the hypervisor took 2 % of the time of the threads']
 
 
 def test_what_the_kernel_does_not_tell_is_not_known():
-    assert lost_time.time_given([LOST | {'waited': None}]) is None
-    assert lost_time.time_given([]) is None
-    assert lost_time.notes([LOST | {'throttled': 0, 'waited': 0, 'stolen': None}], None) == []
+    assert contention.time_given([LOST | {'waited': None}]) is None
+    assert contention.time_given([]) is None
+    assert contention.notes([LOST | {'throttled': 0, 'waited': 0, 'stolen': None}], None) == []
 
 
 def test_programs_tell_what_time_they_lost(programs):
@@ -311,8 +311,8 @@ def test_programs_tell_what_time_they_lost(programs):
             neighbour.kill()
     lost, = records.parse(done.text).lost
     assert lost['threads'] == 1 and lost['elapsed'] > 0.5 and 0.1 * lost['elapsed'] < lost['waited'] < lost['elapsed']
-    assert lost_time.time_given([lost]) < 0.9
-    assert any(note.startswith('other processes took') for note in lost_time.notes([lost], None))
+    assert contention.time_given([lost]) < 0.9
+    assert any(note.startswith('other processes took') for note in contention.notes([lost], None))
 
 
 # --- the page ----------------------------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from made_report import MACHINE, measurement
-from plumbline import records
 from plumbline.errors import PlumblineError
+from plumbline.model import records
 
 
 def lines(*items):

@@ -7,9 +7,8 @@ import pytest
 import rfm
 from plumbline import schemas
 from plumbline.errors import PlumblineError
-from plumbline.metrics import Metric
-from plumbline.model import registry
-from plumbline.report import quantity
+from plumbline.model import quantity, registry
+from plumbline.model.metrics import Metric
 
 PLACES = [
     (('triad_memory', 'of_limit', 'plain', 'memory', 'one'), 'memory, one thread', 'ratio of memory'),

@@ -11,9 +11,12 @@ import pytest
 from rich.console import Console
 
 import sample_session as sample
-from plumbline import archive, report
+from plumbline import report
+from plumbline.analysis import lines, machine_state, subsystems
 from plumbline.errors import PlumblineError
-from plumbline.report import drawing, figures, lines, page as pages, quantity, readings, state, subsystems
+from plumbline.model import quantity
+from plumbline.report import drawing, figures, page as pages, readings
+from plumbline.store import archive
 
 PROBE = "<script>alert('x')</script>"
 
@@ -588,13 +591,13 @@ def test_the_odd_host_is_named():
         {'hostname': host, 'machine': sample.MACHINE | {'kernel': kernel}}
         for host, kernel in (('n1', '6.1'), ('n2', '6.1'), ('n3', '5.9'))
     ]
-    rows = dict(state.machine_rows(machines))
+    rows = dict(machine_state.machine_rows(machines))
     assert rows['kernel'] == [('5.9', '1 of 3 hosts: n3'), ('6.1', '2 of 3 hosts: n1, n2')]
     assert rows['microcode'] == [('not readable', '')]
 
 
 def test_time_is_summed_over_all_runs(session):
-    per_check, total = state.time_rows(session, sample.SESSION_INFO)
+    per_check, total = machine_state.time_rows(session, sample.SESSION_INFO)
     checks = {row['check']: row for row in per_check}
     assert checks['triad_firsttouch']['runs'] == 2 and checks['triad_firsttouch']['timed'] == pytest.approx(8.1)
     assert checks['build_programs (fixture)']['build'] == pytest.approx(21.3)
@@ -606,4 +609,4 @@ def test_each_note_stands_once_and_an_absent_witness_is_one():
         {'label': label, 'notes': ['the clock is coarse', 'no likwid'], 'witness': None, 'witness_reason': 'no likwid'}
         for label in ('a', 'b')
     ]
-    assert state.notes(details) == [('the clock is coarse', ['a', 'b']), ('no likwid', ['a', 'b'])]
+    assert machine_state.notes(details) == [('the clock is coarse', ['a', 'b']), ('no likwid', ['a', 'b'])]

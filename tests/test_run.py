@@ -9,7 +9,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import rfm
-from plumbline import archive
+from plumbline.store import archive
 
 CHECKS = rfm.REPOSITORY / 'checks'
 SELECTED = 'triad_memory|triad_curve%threads=one|limits%threads=one'

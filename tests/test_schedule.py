@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import rfm
-from plumbline import trust
+from plumbline.system import trust
 from virtual import cluster_in
 
 pytestmark = pytest.mark.skipif(os.geteuid() == 0 and trust.changed_by(rfm.REPOSITORY) is not None,

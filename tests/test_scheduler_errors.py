@@ -7,7 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 import rfm
-from plumbline import archive_rows, ended, refused, settings
+from plumbline import settings
+from plumbline.scheduler import job_state, submit_errors
+from plumbline.store import archive_rows
 from virtual import cluster_in
 from waiting import until
 
@@ -157,7 +159,7 @@ def test_a_controller_that_hangs(silent, tmp_path):
 
 
 def test_a_controller_that_is_down(silent, tmp_path, monkeypatch):
-    monkeypatch.setattr(ended, 'PATIENCE', 0)
+    monkeypatch.setattr(job_state, 'PATIENCE', 0)
     monkeypatch.setenv('SLURM_CONF', silent.variables['SLURM_CONF'])
     silent.stop_controller()
     place = workplace(tmp_path, **silent.variables)
@@ -165,7 +167,7 @@ def test_a_controller_that_is_down(silent, tmp_path, monkeypatch):
     assert done.code == 1 and 'Traceback' not in done.out
     assert re.fullmatch('run: sbatch: Unable to contact slurm controller .* - Slurm does not answer: see `scontrol ping`.*',
                         reasons(done.report)['Quick'])
-    code, why = ended.how(SimpleNamespace(jobid='7', is_cancelling=False, exception=None))
+    code, why = job_state.how(SimpleNamespace(jobid='7', is_cancelling=False, exception=None))
     assert code == 1 and re.match(r'Slurm does not answer \(scontrol show job failed: .*\): job 7 may still run - once', why)
 
 
@@ -201,7 +203,7 @@ def test_a_batch_system_is_not_asked_ten_times_a_second():
     ("file not found error: [Errno 2] No such file or directory: 'result.txt'", None),
 ])
 def test_the_account_of_a_failed_submission_in_a_line(reason, said):
-    found = refused.in_a_line(reason)
+    found = submit_errors.in_a_line(reason)
     assert found == said or re.fullmatch(said, found)
 
 

@@ -126,7 +126,7 @@ def test_what_reframe_has_can_be_set(site):
 def test_a_container_for_our_programs_is_refused_in_one_line(site, tmp_path):
     (tmp_path / 'contained.py').write_text("""
 import reframe as rfm
-from plumbline.check import NativeCheck
+from plumbline.rfm.check import NativeCheck
 from reframe.core.builtins import run_after
 
 @rfm.simple_test

@@ -20,8 +20,9 @@ from ruamel.yaml import YAML
 import native
 import rfm
 from mpi_native import any_mpi
-from plumbline import schemas, spack
+from plumbline import schemas
 from plumbline.errors import PlumblineError
+from plumbline.system import spack
 
 SHIPPED = rfm.REPOSITORY / 'spack-env'
 PACKAGE = SHIPPED / 'repo/spack_repo/plumbline/packages/plumbline_kernels/package.py'

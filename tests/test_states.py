@@ -6,9 +6,9 @@ import yaml
 
 import rfm
 from made_report import measurement
-from plumbline import evaluation, metrics
-from plumbline.model import states
+from plumbline.model import metrics, states
 from plumbline.references import Known, Reference
+from plumbline.rfm import evaluation
 
 SERIAL = '--exec-policy=serial'
 NEAR, FAR = 17e-9, 110e-9

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from plumbline import statistics
+from plumbline.model import statistics
 
 
 def test_spread_by_hand():

@@ -11,9 +11,9 @@ from reframe.utility.cpuinfo import cpuinfo
 
 import rfm
 from native import CPUS, SOURCE, needs, output_of, x86_only
-from plumbline import topology
 from plumbline.bench import stencils as bench
 from plumbline.report import figures
+from plumbline.system import topology
 
 THREADS = [1, min(3, len(CPUS))] if len(CPUS) > 1 else [1]
 QUICK = ['--samples', 10, '--passes', 1]

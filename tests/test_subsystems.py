@@ -9,10 +9,13 @@ import pytest
 from rich.console import Console
 
 import sample_session as sample
-from plumbline import evaluation, metrics, references, report, statistics, verdict
+from plumbline import references, report
+from plumbline.analysis import lines, subsystems
+from plumbline.model import metrics, statistics, verdict
 from plumbline.model.subsystems import RATES, SHARES
 from plumbline.references import Reference
-from plumbline.report import lines, page, subsystems
+from plumbline.report import page
+from plumbline.rfm import evaluation
 
 FILE = '''
 $accepted:

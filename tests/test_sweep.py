@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import rfm
-from plumbline import archive
+from plumbline.store import archive
 from plumbline.sweep import results, state
 from virtual import cluster_in
 from waiting import until
@@ -273,7 +273,7 @@ def test_programs_of_another_cpu_are_not_used(tmp_path):
     (tmp_path / 'cpuinfo').write_text(re.sub(r' (sse2|fp)\b', '', Path('/proc/cpuinfo').read_text()))
     (tmp_path / 'build/bin').mkdir(parents=True)
     (tmp_path / 'build-request.json').write_text('{"commands": ["make"], "compilers": ["cc"], "variables": {}, "project": "src"}')
-    command = f'{sys.executable} -I -m plumbline.builds'
+    command = f'{sys.executable} -I -m plumbline.rfm.build_cache'
 
     def asked(script):
         return subprocess.run(['unshare', '--mount', 'sh', '-c', script], cwd=tmp_path, timeout=60).returncode

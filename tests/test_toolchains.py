@@ -11,11 +11,13 @@ import pytest
 
 import rfm
 from native import CPUS, KERNELS, SOURCE, environment, needs, output_of, team_of, x86_only
-from plumbline import archive, broken, codegen, records, toolchains
 from plumbline.likwid import pin
+from plumbline.model import environment_errors, records
 from plumbline.mpi import environments as mpi_environments
 from plumbline.mpi.families import families
 from plumbline.report import environments
+from plumbline.store import archive
+from plumbline.system import codegen, toolchains
 
 QUICK = ['--samples', 10, '--passes', 1]
 
@@ -226,7 +228,7 @@ def test_the_other_environments_run(broken_run):
     ('a\nlast words\n\n', [], 'last words'), ('', [], 'its build wrote nothing'),
 ])
 def test_the_cause_names_the_thing(said, modules, cause):
-    assert broken.cause(said, modules) == cause
+    assert environment_errors.cause(said, modules) == cause
 
 
 def failed(name, end='fail_deps', environ='e', reason=None, needs=(), fixture=False):
@@ -235,14 +237,14 @@ def failed(name, end='fail_deps', environ='e', reason=None, needs=(), fixture=Fa
 
 
 def test_checks_that_fail_for_other_reasons_keep_their_own():
-    reason = f"build error: {broken.sentence('e', 's:p', 'no compiler')}"
-    told = broken.told_once([
+    reason = f"build error: {environment_errors.sentence('e', 's:p', 'no compiler')}"
+    told = environment_errors.told_once([
         failed('build', 'fail', reason=reason, fixture=True), failed('witness', needs=['build'], fixture=True),
         failed('check', needs=['build', 'witness']), failed('through', needs=['witness']), failed('other', needs=['elsewhere']),
         failed('wrong', 'fail', reason='sanity error: 2 is not 3'), failed('check', 'pass', environ='good')])
     assert {key[0]: verdict for key, (verdict, _) in told.items()} == {'build': 'FAIL', 'witness': None, 'check': None, 'through': None}
     assert told['build', 's:p', 'e'][1] == 'environment e on s:p is broken: no compiler: 2 checks not run'
-    assert broken.told_once([failed('other', needs=['elsewhere'])]) == {}
+    assert environment_errors.told_once([failed('other', needs=['elsewhere'])]) == {}
 
 
 # --- environments compared -------------------------------------------------------------------------------------------

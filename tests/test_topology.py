@@ -2,8 +2,8 @@
 
 import pytest
 
-from plumbline import topology
 from plumbline.errors import PlumblineError
+from plumbline.system import topology
 
 KIB, MIB = 2**10, 2**20
 

@@ -12,10 +12,14 @@ from reframe.core.exceptions import SanityError
 
 import made_report
 import rfm
-from plumbline import archive, atomic, builds, job, report, schedule, trust
+from plumbline import report
 from plumbline.errors import PlumblineError
-from plumbline.shown import masked, shown
+from plumbline.model.safe_text import masked, shown
+from plumbline.rfm import build_cache, job
+from plumbline.scheduler import schedule
+from plumbline.store import archive, atomic
 from plumbline.sweep import node, results, slurm, state
+from plumbline.system import trust
 
 NOBODY = 65534
 
@@ -208,15 +212,15 @@ def test_a_sweep_of_a_configuration_that_is_somebody_elses(site):
 
 def test_a_build_that_somebody_else_left(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    builds.REQUEST.write_text(f'{{"commands": ["make"], "compilers": [], "variables": {{}}, "project": "{rfm.REPOSITORY}/src"}}')
+    build_cache.REQUEST.write_text(f'{{"commands": ["make"], "compilers": [], "variables": {{}}, "project": "{rfm.REPOSITORY}/src"}}')
     (tmp_path / 'build/bin').mkdir(parents=True)
-    builds.publish('cache')
+    build_cache.publish('cache')
     shutil.rmtree('build')
     os.chown('cache', NOBODY, 0)
-    assert not builds.fetch('cache') and not os.path.exists('build')
+    assert not build_cache.fetch('cache') and not os.path.exists('build')
     assert 'root would run it' in capsys.readouterr().err
     os.chown('cache', 0, 0)
-    assert builds.fetch('cache')
+    assert build_cache.fetch('cache')
 
 
 # --- files ----------------------------------------------------------------------------------------------------------------

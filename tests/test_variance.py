@@ -7,10 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 import made_report
-from plumbline import archive
 from plumbline.analysis import archived, groups, variance
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
+from plumbline.store import archive
 
 # --- components ---------------------------------------------------------------------------------------------------------
 

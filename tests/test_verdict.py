@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from plumbline import verdict
-from plumbline.statistics import Summary, summary
+from plumbline.model import verdict
+from plumbline.model.statistics import Summary, summary
 
 REFERENCE = (1.0, -0.2, 0.1)        # 0.80 .. 1.10
 

@@ -8,7 +8,8 @@ import pytest
 
 import rfm
 from native import CPUS, two_cpus
-from plumbline import statistics, topology
+from plumbline.model import statistics
+from plumbline.system import topology
 
 CHECK = rfm.REPOSITORY / 'checks/memory/within_node.py'
 BUSY = "import os\nos.sched_setaffinity(0, {%d})\nprint('running', flush=True)\nwhile True: pass"

@@ -3,8 +3,9 @@ import itertools
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from plumbline import codegen, limits, metrics
-from plumbline.witness import LimitedCheck
+from plumbline.model import limits, metrics
+from plumbline.rfm.limited import LimitedCheck
+from plumbline.system import codegen
 
 #: What the compiler may assume of the arrays -> the variant of a loop.
 TOLD = {'as_written': '{}', 'restrict': '{}_restrict', 'fortran': 'fortran_{}'}

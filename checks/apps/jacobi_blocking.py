@@ -1,8 +1,9 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from plumbline import limits, metrics, topology
-from plumbline.witness import LimitedCheck
+from plumbline.model import limits, metrics
+from plumbline.rfm.limited import LimitedCheck
+from plumbline.system import topology
 
 #: Bytes of three neighbouring elements, one in each of three planes.
 THREE = 24

@@ -1,8 +1,9 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from plumbline import limits, metrics, topology
-from plumbline.check import NativeCheck
+from plumbline.model import limits, metrics
+from plumbline.rfm.check import NativeCheck
+from plumbline.system import topology
 
 #: The source's grid, and the nearest whose columns lie a power of two apart.
 SOURCE, POWER = 513, 512

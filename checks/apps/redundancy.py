@@ -1,8 +1,8 @@
 import numpy as np
 import reframe as rfm
 
-from plumbline import limits, metrics
-from plumbline.check import NativeCheck
+from plumbline.model import limits, metrics
+from plumbline.rfm.check import NativeCheck
 
 #: Operations of each way for n steps on one thread, by hand.  One evaluation of f has 5: 2 for its argument, 3 for
 #: 4 / (1 + x x); 31 add up the partial sums of the vectorised ways (src/kernels/trapezoid/kernel.c).

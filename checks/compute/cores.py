@@ -2,12 +2,12 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import run_after, variable
 
-from plumbline import metrics
 from plumbline.analysis import cores as model, levels
-from plumbline.check import NativeCheck
+from plumbline.model import metrics
 from plumbline.mpi.pairs import LEAST_NODES
-from plumbline.node import granted
-from plumbline.topology import cpu_list, cpu_order
+from plumbline.rfm.check import NativeCheck
+from plumbline.rfm.node import granted
+from plumbline.system.topology import cpu_list, cpu_order
 
 #: Numbers in the matrices of all samples together: more pairs have fewer samples, ten at least.
 MOST_NUMBERS = 100_000

@@ -1,9 +1,9 @@
 import numpy as np
 import reframe as rfm
 
-from plumbline import limits, machine, metrics, records
-from plumbline.check import NativeCheck
-from plumbline.model import probes
+from plumbline.model import limits, metrics, probes, records
+from plumbline.rfm.check import NativeCheck
+from plumbline.system import datasheet
 
 #: Bits of a register of each stream; how wide the compiler makes `plain` is its choice.
 BITS = {'scalar': 64, 'simd128': 128, 'simd256': 256, 'simd512': 512}
@@ -72,7 +72,7 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
         '''Against the clock beside each sample: of scalar additions, but right after a pass of the same stream, and a processor
         that lowers its clock for wide registers does so for longer than the additions take (2.38 GHz beside simd512, 2.67
         beside simd256 were measured on a Cascade Lake).'''
-        per_cycle, reason = machine.flops_per_cycle(self.current_partition.processor.arch, BITS[record['variant']])
+        per_cycle, reason = datasheet.flops_per_cycle(self.current_partition.processor.arch, BITS[record['variant']])
         clock = probes.beside(record, probes.CLOCK)
         if not reason and clock is None:
             reason = 'peak unknown: no clock was measured beside the samples'
@@ -82,7 +82,7 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
         clock = np.where(np.isnan(clock), np.nanmedian(clock), clock)
         rates, peak = records.rate(record, 'flops'), per_cycle * clock * record['threads'] * 1e-6       # Mflop/s
         yield metrics.Metric('of_peak', name, rates / peak, unjudged=unjudged, record=record)
-        datasheet, _ = machine.of_partition(self.current_partition)
-        if highest := ((datasheet or {}).get('core') or {}).get('clock'):
+        promised, _ = datasheet.of_partition(self.current_partition)
+        if highest := ((promised or {}).get('core') or {}).get('clock'):
             share = np.median(rates) / (per_cycle * highest * 1e3 * record['threads'])
             self.note(f'{name}: {share:.2f} of the peak at {highest:g} GHz, the highest clock in the machine file')

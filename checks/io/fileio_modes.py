@@ -1,9 +1,10 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, variable
 
-from plumbline import file_systems, limits, metrics
-from plumbline.file_systems import FileSystemCheck
-from plumbline.variables import Whole
+from plumbline.model import limits, metrics
+from plumbline.rfm import file_systems
+from plumbline.rfm.file_systems import FileSystemCheck
+from plumbline.rfm.variables import Whole
 
 FORTRAN = [f'{granularity}_{form}' for form in ('stream', 'sequential', 'formatted')
            for granularity in ('whole', 'row', 'element')]

@@ -1,8 +1,9 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
-from plumbline import file_systems, metrics
-from plumbline.file_systems import FileSystemCheck
+from plumbline.model import metrics
+from plumbline.rfm import file_systems
+from plumbline.rfm.file_systems import FileSystemCheck
 
 #: Array -> elements, and what is measured of it: the fast modes only, and the largest in one way.
 SIZES = {'1MB': (125000, ['c', 'whole_stream', 'whole_sequential']),

@@ -1,8 +1,9 @@
 import reframe as rfm
 
-from plumbline import capacity as caches, metrics
-from plumbline.check import NativeCheck
-from plumbline.topology import bytes_text
+from plumbline.model import metrics
+from plumbline.rfm import capacity as caches
+from plumbline.rfm.check import NativeCheck
+from plumbline.system.topology import bytes_text
 
 
 @rfm.simple_test

@@ -3,8 +3,8 @@ import reframe as rfm
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, variable
 
-from plumbline import metrics, records, statistics
-from plumbline.witness import LimitedCheck
+from plumbline.model import metrics, records, statistics
+from plumbline.rfm.limited import LimitedCheck
 
 #: What is below this share of the best has given up.
 SHARE = 0.8

@@ -1,8 +1,8 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from plumbline import metrics
-from plumbline.witness import LimitedCheck
+from plumbline.model import metrics
+from plumbline.rfm.limited import LimitedCheck
 
 #: Index set -> (option, elements of the array for each one taken, bytes of the lines and streams that an element touches).
 INDICES = {

@@ -4,8 +4,8 @@ import os
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
-from plumbline import metrics, spatter
-from plumbline.witness import LimitedCheck
+from plumbline.model import metrics, spatter
+from plumbline.rfm.limited import LimitedCheck
 
 #: What is measured without a file; the counts are such that the rows fill the memory's working set.
 PATTERNS = [

@@ -1,7 +1,7 @@
 import reframe as rfm
 
-from plumbline import metrics
-from plumbline.check import NativeCheck
+from plumbline.model import metrics
+from plumbline.rfm.check import NativeCheck
 
 
 @rfm.simple_test

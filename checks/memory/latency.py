@@ -2,9 +2,10 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter, variable
 
-from plumbline import capacity as caches, metrics, tlb
-from plumbline.check import NativeCheck
-from plumbline.variables import Whole
+from plumbline.model import metrics, tlb
+from plumbline.rfm import capacity as caches
+from plumbline.rfm.check import NativeCheck
+from plumbline.rfm.variables import Whole
 
 
 class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):

@@ -2,9 +2,9 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from plumbline import limits as ratios, machine, metrics, records
-from plumbline.model import probes
-from plumbline.witness import LimitedCheck
+from plumbline.model import limits as ratios, metrics, probes, records
+from plumbline.rfm.limited import LimitedCheck
+from plumbline.system import datasheet
 
 
 @rfm.simple_test
@@ -25,7 +25,7 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
                 '--threads', len(self.cpus), '--block', '0.005']
 
     def evaluate(self):
-        datasheet, file = machine.of_partition(self.current_partition)
+        promised, file = datasheet.of_partition(self.current_partition)
         for group in metrics.groups(self.measurements):
             best = metrics.best_traffic(group)
             level, rates = best['level'], records.rate(best, 'traffic')
@@ -35,11 +35,11 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
                 self.note(f"{level}, {best['threads']} threads: {note}")
             yield metrics.Metric('bandwidth', level, rates, limit=np.median(rates) / factor, record=best)
             clock = None if level == 'memory' else self.measured_clock(best)
-            peak = machine.peaks(datasheet, len(self.all_cpus), clock).get((level, self.threads))
+            peak = datasheet.peaks(promised, len(self.all_cpus), clock).get((level, self.threads))
             if peak:
                 yield metrics.Metric('of_peak', level, rates / peak, limit=peak, record=best)
             else:
-                self.skip_metric(f'of_peak.{level}', machine.unknown(datasheet, level, self.threads, file, clock))
+                self.skip_metric(f'of_peak.{level}', datasheet.unknown(promised, level, self.threads, file, clock))
 
         yield metrics.of_steady(self.measurements)
 

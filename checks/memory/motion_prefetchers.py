@@ -4,10 +4,10 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter, run_before, variable
 
-from plumbline import metrics, records
-from plumbline.check import NativeCheck
 from plumbline.likwid import features
-from plumbline.variables import Whole
+from plumbline.model import metrics, records
+from plumbline.rfm.check import NativeCheck
+from plumbline.rfm.variables import Whole
 
 
 @rfm.simple_test

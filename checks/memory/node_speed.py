@@ -2,9 +2,10 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
-from plumbline import lost_time, metrics, topology
-from plumbline.check import NativeCheck
-from plumbline.node import granted
+from plumbline.model import contention, metrics
+from plumbline.rfm.check import NativeCheck
+from plumbline.rfm.node import granted
+from plumbline.system import topology
 
 #: A sample that takes so many times the median is told of.
 LATE = 1.25
@@ -52,13 +53,13 @@ class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
             late = np.count_nonzero(seconds > LATE * np.median(seconds))
             if late:
                 self.note(f"{record['level']}: {late} of {len(seconds)} samples took {LATE:g} times the median or more")
-        given = lost_time.time_given(self.plumbline['lost'])
+        given = contention.time_given(self.plumbline['lost'])
         if given is None:
             self.skip_metric('of_time', 'this kernel does not tell how long a process waited for a CPU')
         else:
-            why = '; '.join(lost_time.notes(self.plumbline['lost'], self.plumbline['machine'])) or None
+            why = '; '.join(contention.notes(self.plumbline['lost'], self.plumbline['machine'])) or None
             yield metrics.Metric('of_time', None, np.array([given]), remark=why)
-            left = lost_time.time_left_by_quota(self.plumbline['lost'])
+            left = contention.time_left_by_quota(self.plumbline['lost'])
             if left is None:
                 self.skip_metric('of_time.quota', 'no cgroup tells how long it kept the threads from running')
             else:

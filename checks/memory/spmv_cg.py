@@ -1,8 +1,8 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from plumbline import limits, metrics
-from plumbline.check import NativeCheck
+from plumbline.model import limits, metrics
+from plumbline.rfm.check import NativeCheck
 
 
 @rfm.simple_test

@@ -3,9 +3,9 @@ import os
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
-from plumbline import metrics
 from plumbline.errors import PlumblineError
-from plumbline.witness import LimitedCheck
+from plumbline.model import metrics
+from plumbline.rfm.limited import LimitedCheck
 
 
 @rfm.simple_test

@@ -1,8 +1,9 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from plumbline import metrics, topology
-from plumbline.witness import LimitedCheck
+from plumbline.model import metrics
+from plumbline.rfm.limited import LimitedCheck
+from plumbline.system import topology
 
 #: What the rows of the generator's matrices hold: --nonzer m gives m * (m + 1) + 1 nonzeros.
 NONZER = {'banded': 11, 'random': 11, 'sparse': 2}

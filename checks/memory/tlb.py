@@ -1,6 +1,6 @@
 import reframe as rfm
 
-from plumbline.probe import tlb_probe
+from plumbline.rfm.probe import tlb_probe
 
 
 @rfm.simple_test

@@ -3,8 +3,8 @@ import math
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from plumbline import limits, metrics
-from plumbline.witness import LimitedCheck
+from plumbline.model import limits, metrics
+from plumbline.rfm.limited import LimitedCheck
 
 #: What is there to compare with, and is not judged itself.
 YARDSTICKS = ('openblas', 'memcpy')

@@ -4,8 +4,9 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from plumbline import metrics, topology
-from plumbline.witness import LimitedCheck
+from plumbline.model import metrics
+from plumbline.rfm.limited import LimitedCheck
+from plumbline.system import topology
 
 
 @rfm.simple_test

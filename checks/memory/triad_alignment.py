@@ -2,8 +2,8 @@ import reframe as rfm
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import variable
 
-from plumbline import metrics
-from plumbline.witness import LimitedCheck
+from plumbline.model import metrics
+from plumbline.rfm.limited import LimitedCheck
 
 
 @rfm.simple_test

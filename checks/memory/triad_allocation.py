@@ -1,7 +1,7 @@
 import reframe as rfm
 
-from plumbline import metrics
-from plumbline.witness import LimitedCheck
+from plumbline.model import metrics
+from plumbline.rfm.limited import LimitedCheck
 
 #: Elements of the program's static arrays (src/harness/arrays.c).
 STATIC_MAX = 2**21

@@ -1,9 +1,9 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, variable
 
-from plumbline import metrics
-from plumbline.variables import Whole
-from plumbline.witness import LimitedCheck
+from plumbline.model import metrics
+from plumbline.rfm.limited import LimitedCheck
+from plumbline.rfm.variables import Whole
 
 
 @rfm.simple_test

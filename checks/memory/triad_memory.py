@@ -1,8 +1,8 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from plumbline import metrics
-from plumbline.witness import LimitedCheck
+from plumbline.model import metrics
+from plumbline.rfm.limited import LimitedCheck
 
 
 @rfm.simple_test

@@ -1,9 +1,9 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from plumbline import limits, metrics, topology
-from plumbline.check import NativeCheck
-from plumbline.model import probes
+from plumbline.model import limits, metrics, probes
+from plumbline.rfm.check import NativeCheck
+from plumbline.system import topology
 
 
 @rfm.simple_test

@@ -4,11 +4,11 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import fixture, run_before, sanity_function
 
-from plumbline import metrics
-from plumbline.check import NativeCheck
 from plumbline.errors import PlumblineError, in_one_line
-from plumbline.job import Job
 from plumbline.likwid import perfctr
+from plumbline.model import metrics
+from plumbline.rfm.check import NativeCheck
+from plumbline.rfm.job import Job
 
 
 class likwid_groups(rfm.RunOnlyRegressionTest, Job):

@@ -4,10 +4,11 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
-from plumbline import metrics, records, statistics, topology
-from plumbline.check import NativeCheck
 from plumbline.likwid import pin
-from plumbline.variables import Whole
+from plumbline.model import metrics, records, statistics
+from plumbline.rfm.check import NativeCheck
+from plumbline.rfm.variables import Whole
+from plumbline.system import topology
 
 #: Parameter -> (level that a part is measured in, parts that can be compared, at least).  Of two cores of a virtual machine one may
 #: share its own with somebody.

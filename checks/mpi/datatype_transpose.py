@@ -2,11 +2,11 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter, variable
 
-from plumbline import limits, metrics
+from plumbline.model import limits, metrics
 from plumbline.mpi import messages
 from plumbline.mpi.check import MpiCheck
-from plumbline.topology import MEMORY_SHARE
-from plumbline.variables import Whole
+from plumbline.rfm.variables import Whole
+from plumbline.system.topology import MEMORY_SHARE
 
 #: Dimensions of the matrix, and what a process holds of it: the matrix, what has come, what has been packed.
 SIZES, BYTES = (64, 256, 1024, 2048, 4096), 3 * 8

@@ -2,10 +2,10 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 from reframe.utility import typecheck as typ
 
-from plumbline import metrics
 from plumbline.imb.check import ImbCheck
 from plumbline.imb.subjects import subject
-from plumbline.variables import Whole
+from plumbline.model import metrics
+from plumbline.rfm.variables import Whole
 
 #: Processes, and what their messages go by.
 RUNS = [('two', 'shm'), ('two', 'tcp'), ('all', 'shm'), ('all', 'tcp')]

@@ -2,10 +2,10 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
-from plumbline import metrics
+from plumbline.model import metrics
+from plumbline.model.statistics import summary
 from plumbline.mpi import sensitivity
 from plumbline.mpi.check import MpiCheck
-from plumbline.statistics import summary
 
 #: Latencies of the source, us, and none.
 LATENCIES = (0, 1, 2, 5, 10, 25)

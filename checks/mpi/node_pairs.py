@@ -3,11 +3,11 @@ import reframe as rfm
 from reframe.core.builtins import run_after, variable
 from reframe.core.exceptions import SanityError
 
-from plumbline import metrics
+from plumbline.model import metrics
+from plumbline.model.quantity import size as text_of
 from plumbline.mpi import pairs as model
 from plumbline.mpi.check import MpiCheck
-from plumbline.report.quantity import size as text_of
-from plumbline.variables import Whole
+from plumbline.rfm.variables import Whole
 
 
 @rfm.simple_test

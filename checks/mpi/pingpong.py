@@ -2,12 +2,11 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
-from plumbline import metrics
-from plumbline.model import probes
+from plumbline.model import metrics, probes
+from plumbline.model.quantity import size as text_of
 from plumbline.mpi import messages, pingpong as model
 from plumbline.mpi.check import MpiCheck
-from plumbline.report.quantity import size as text_of
-from plumbline.variables import Whole
+from plumbline.rfm.variables import Whole
 
 
 class Curve(MpiCheck):

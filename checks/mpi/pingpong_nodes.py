@@ -1,10 +1,10 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, variable
 
-from plumbline import metrics
+from plumbline.model import metrics
 from plumbline.mpi import pingpong as model
 from plumbline.mpi.check import MpiCheck
-from plumbline.variables import Whole
+from plumbline.rfm.variables import Whole
 
 
 @rfm.simple_test

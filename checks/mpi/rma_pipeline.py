@@ -6,10 +6,10 @@ import reframe as rfm
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, run_before, variable
 
-from plumbline import metrics
+from plumbline.model import metrics
 from plumbline.mpi import messages, rma
 from plumbline.mpi.check import MpiCheck
-from plumbline.variables import Whole
+from plumbline.rfm.variables import Whole
 
 
 class Pipeline(MpiCheck):

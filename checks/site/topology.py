@@ -7,10 +7,13 @@ from reframe.core.builtins import parameter, run_after, run_before, sanity_funct
 from reframe.core.exceptions import SanityError
 from reframe.core.runtime import runtime
 
-from plumbline import evaluation, metrics, settings, topology_file
+from plumbline import settings
 from plumbline.errors import in_one_line
-from plumbline.job import Job
+from plumbline.model import metrics
 from plumbline.references import Reference
+from plumbline.rfm import evaluation
+from plumbline.rfm.job import Job
+from plumbline.system import topology_file
 
 
 @rfm.simple_test

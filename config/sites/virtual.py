@@ -5,8 +5,9 @@ import shutil
 
 from reframe.utility.cpuinfo import cpuinfo
 
-from plumbline import settings, toolchains
+from plumbline import settings
 from plumbline.mpi import environments
+from plumbline.system import toolchains
 
 compilers = toolchains.found()
 environments = [*compilers, *environments.found(compilers, as_root=True)]

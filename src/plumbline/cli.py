@@ -8,9 +8,9 @@ import typer
 
 from plumbline.analysis import command as analysis
 from plumbline.errors import PlumblineError
+from plumbline.model.safe_text import shown
 from plumbline.references import command as references
 from plumbline.settings import MODES, REPORTS, ROOT
-from plumbline.shown import shown
 from plumbline.sweep import command as sweep
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None,
@@ -31,9 +31,10 @@ def report(
     nothing was measured, 3 if a test could not be judged.'''
     from rich.console import Console
 
-    from plumbline import archive, report as pages
+    from plumbline import report as pages
     from plumbline.analysis import history
     from plumbline.report import history as courses
+    from plumbline.store import archive
     for run_report in run_reports or ():
         if not run_report.exists():
             raise PlumblineError(f'{run_report}: nothing was measured: ReFrame writes no run report '
@@ -59,8 +60,8 @@ def import_perflogs(
     archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
 ):
     '''What a site has measured with ReFrame before becomes history; the same logs may be read again, they have grown.'''
-    from plumbline import archive
-    from plumbline.perflogs import read
+    from plumbline.store import archive
+    from plumbline.store.perflogs import read
     logs = read(perflogs)
     frames = [archive.frame_of(report) for report in logs.reports]
     for frame in frames:
@@ -85,7 +86,7 @@ def compare(
     '''Before and after an upgrade: what got slower, by more than noise, and what else changed; exit 1 if something did.'''
     from rich.console import Console
 
-    from plumbline import compare as sides
+    from plumbline.analysis import compare as sides
     from plumbline.report import comparison
     if bool(sessions) == bool(last) or (sessions and len(sessions) < 2):
         raise PlumblineError('name at least two sessions, oldest first, or --last 2')
@@ -110,7 +111,7 @@ def schedule(
     scron: Annotated[list[str] | None, typer.Option(help='with --as scrontab: an option of sbatch for the job that runs '
                                                             'ReFrame, e.g. --scron=--partition=service')] = None,
 ):
-    from plumbline import schedule as schedules
+    from plumbline.scheduler import schedule as schedules
     when = schedules.time_of(at, days)
     script = schedules.write(mode, config, folder)
     lines = {'cron': lambda: schedules.cron(script, when), 'systemd': lambda: schedules.systemd(script, when, mode),
@@ -133,7 +134,8 @@ def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these k
     '''The figures Plumbline holds itself to: kernels against other programs' and their own limits, timing, overhead.
 
     `bench verdicts`: sessions with real faults, and without; how many are found, and how many alarms are false.'''
-    from plumbline import archive, bench as figures
+    from plumbline import bench as figures
+    from plumbline.store import archive
     if kernels == ['verdicts']:
         from plumbline.bench import verdicts
         return verdicts.run(folder, null, faults, only or (), apart=60 * apart)

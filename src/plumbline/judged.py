@@ -1,7 +1,7 @@
 '''Judging, for any ReFrame test: what it measured becomes metrics with references and verdicts.
 
 :class:`Judged` is for a program that is not ours: a check of a few lines runs it several times and reads its numbers
-(``docs/tutorials``).  :class:`Judging` is what those checks have in common with the checks of our own programs (``check.py``).
+(``docs/tutorials``).  :class:`Judging` is what those checks have in common with the checks of our own programs (``rfm/check.py``).
 '''
 
 import re
@@ -15,13 +15,14 @@ from reframe.core.builtins import run_after, run_before, sanity_function, variab
 from reframe.core.exceptions import PerformanceError, ReframeSyntaxError, SanityError
 from reframe.core.runtime import runtime
 
-from plumbline import evaluation, metrics, references, verdict
+from plumbline import references
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.likwid import pin
-from plumbline.model import registry
-from plumbline.node import OnNode
+from plumbline.model import metrics, registry, verdict
+from plumbline.rfm import evaluation
+from plumbline.rfm.node import OnNode
+from plumbline.rfm.variables import Whole
 from plumbline.settings import ROOT
-from plumbline.variables import Whole
 
 #: What tests measured that did not pass, for the second try that ReFrame gives them in the same session: (unique name, partition,
 #: environment) -> records.

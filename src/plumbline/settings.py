@@ -15,8 +15,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from plumbline import topology_file, trust
 from plumbline.errors import PlumblineError, in_one_line
+from plumbline.system import topology_file, trust
 
 _CLONE = Path(__file__).resolve().parents[2]
 
@@ -32,7 +32,7 @@ CODE = (ROOT / 'src', ROOT / 'checks', ROOT / 'config', HOME / 'config', Path(sy
 #: Where results land; ``PLUMBLINE_REPORTS`` says another folder, for a clone that is shared.
 REPORTS = Path(os.environ.get('PLUMBLINE_REPORTS') or HOME / 'reports').absolute()
 
-#: Topologies that jobs have found (``topology_file.py``); ``PLUMBLINE_TOPOLOGIES`` says another folder, likewise.
+#: Topologies that jobs have found (``system/topology_file.py``); ``PLUMBLINE_TOPOLOGIES`` says another folder, likewise.
 TOPOLOGIES = Path(os.environ.get('PLUMBLINE_TOPOLOGIES') or HOME / 'config/topologies').absolute()
 
 #: ``SYSTEM:PARTITION``: ReFrame itself runs on a node of this partition (``plumbline sweep``), which is then a local one.
@@ -41,7 +41,7 @@ ON_NODE = os.environ.get('PLUMBLINE_ON_NODE')
 #: Build the programs of the tests that are chosen, and skip the tests.
 BUILD_ONLY = os.environ.get('PLUMBLINE_BUILD_ONLY')
 
-#: Folder of builds that nodes share (``builds.py``).
+#: Folder of builds that nodes share (``rfm/build_cache.py``).
 BUILDS = os.environ.get('PLUMBLINE_BUILDS')
 
 #: What is ours of the caches: ``measured``, ``topology`` (all that it says), or for example ``L2=524288,L3=4718592`` (bytes).

@@ -4,9 +4,9 @@ import reframe as rfm
 import reframe.utility.sanity as sn
 from reframe.core.builtins import parameter, performance_function, run_after, variable
 
-from plumbline import metrics
-from plumbline.check import NativeCheck
-from plumbline.witness import LimitedCheck
+from plumbline.model import metrics
+from plumbline.rfm.check import NativeCheck
+from plumbline.rfm.limited import LimitedCheck
 
 
 class Story:

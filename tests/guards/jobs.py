@@ -3,7 +3,7 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_before, sanity_function, variable
 
-from plumbline.job import Job
+from plumbline.rfm.job import Job
 
 
 class Made(rfm.RunOnlyRegressionTest, Job):

@@ -7,7 +7,7 @@ import time
 import reframe as rfm
 from reframe.core.builtins import run_before, sanity_function, variable
 
-from plumbline.job import Job
+from plumbline.rfm.job import Job
 
 NODE = os.environ.get('SLURMD_NODENAME', '')
 STORY = dict(pair.split('=') for pair in os.environ.get('SWEPT', '').split(',') if pair).get(NODE)

@@ -3,9 +3,9 @@ from pathlib import Path
 import reframe as rfm
 from reframe.core.builtins import fixture
 
-from plumbline import metrics
-from plumbline.programs import kernel_programs
-from plumbline.witness import LimitedCheck
+from plumbline.model import metrics
+from plumbline.rfm.limited import LimitedCheck
+from plumbline.rfm.programs import kernel_programs
 
 
 class site_programs(kernel_programs):

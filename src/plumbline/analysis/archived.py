@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from plumbline import archive
 from plumbline.analysis.variance import Measured
 from plumbline.errors import PlumblineError
 from plumbline.model import probes
+from plumbline.store import archive
 
 _COLUMNS = ['session', 'partition', 'environ', 'hostname', 'test', 'display_name', 'run', 'name', 'subject', 'samples', 'record',
             'rounds', 'processes', 'set_aside', 'states', 'detail']

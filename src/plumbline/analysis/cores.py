@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from plumbline import topology
 from plumbline.analysis import levels
 from plumbline.analysis.levels import median
 from plumbline.errors import PlumblineError
 from plumbline.mpi import pairs
+from plumbline.system import topology
 
 #: Findings, by name.
 MISPLACED = 'cores not where the topology says'

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import polars as pl
 
-from plumbline import archive, verdict
 from plumbline.analysis.archived import Key, pattern
 from plumbline.errors import PlumblineError
-from plumbline.model import changes, prediction, registry, states, subsystems
+from plumbline.model import changes, prediction, registry, states, subsystems, verdict
+from plumbline.store import archive
 
 _COLUMNS = ['session', 'partition', 'environ', 'hostname', 'test', 'run', 'check', 'display_name', 'system', 'metric', 'name', 'subject',
             'value', 'unit', 'n', 'spread', 'interval_low', 'interval_high', 'state', 'states', 'expected', 'verdict', 'level', 'threads']

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from reframe.utility.cpuinfo import cpuinfo
 
-from plumbline import records, topology
 from plumbline.errors import PlumblineError
 from plumbline.likwid import bench as likwid_bench, pin
-from plumbline.model import probes
+from plumbline.model import probes, records
 from plumbline.settings import ROOT
+from plumbline.system import topology
 
 #: Environment in which other programs' large arrays are in transparent huge pages, as ours (glibc 2.35 and later).
 HUGE_PAGES = {'GLIBC_TUNABLES': 'glibc.malloc.hugetlb=1'}

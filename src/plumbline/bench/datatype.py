@@ -2,9 +2,9 @@
 
 import itertools
 
-from plumbline import limits
 from plumbline.bench import mpi
 from plumbline.bench.common import Figure
+from plumbline.model import limits
 from plumbline.mpi import messages
 
 _SIZES = (64, 128, 256, 512, 1024, 2048, 4096)

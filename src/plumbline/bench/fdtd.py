@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from plumbline import limits, topology
 from plumbline.bench.common import Figure, threads_text
+from plumbline.model import limits
+from plumbline.system import topology
 
 #: Loop, what the compiler may assume, the two variants, and their ratio then (Mflop/s on the Cray T3E-900, table 4).
 _THEN = (('split2 / fused as written', 'split2', 'fused', 74.0 / 39.2),

@@ -4,8 +4,8 @@ import tempfile
 
 import numpy as np
 
-from plumbline import limits, records
 from plumbline.bench.common import Figure
+from plumbline.model import limits, records
 
 #: Ratio to element_formatted that the source measured: 1 MB to /scratch of an SGI O2 (arsc2002, second article).
 THEN = {'element_sequential': 3.8, 'whole_formatted': 4.3, 'whole_sequential': 91.5}

@@ -1,7 +1,7 @@
 '''Gather: the pair of the source.  Against Spatter: :mod:`plumbline.bench.peers.patterns`.'''
 
-from plumbline import limits, metrics
 from plumbline.bench.common import Figure
+from plumbline.model import limits, metrics
 
 
 def figures(machine, _pairs):

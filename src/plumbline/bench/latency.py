@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from plumbline import limits, tlb
 from plumbline.bench.common import Figure, threads_text
 from plumbline.errors import PlumblineError
+from plumbline.model import limits, tlb
 
 
 def chase_figures(machine, pairs):

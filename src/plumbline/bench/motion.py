@@ -2,9 +2,10 @@
 
 import shutil
 
-from plumbline import limits, topology
 from plumbline.bench.common import Figure, over_likwid, threads_text
 from plumbline.errors import PlumblineError
+from plumbline.model import limits
+from plumbline.system import topology
 
 #: Variant, bytes per element of its arrays, likwid-bench's kernel, least ratio.
 _AGAINST_LIKWID = (('copy_nt', 16, 'copy_mem_avx', 1.0), ('fill_nt', 8, 'store_mem_avx', 1.0),

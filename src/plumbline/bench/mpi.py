@@ -3,8 +3,8 @@
 import os
 import subprocess
 
-from plumbline import records
 from plumbline.errors import PlumblineError
+from plumbline.model import records
 from plumbline.mpi import environments
 from plumbline.mpi.families import families
 from plumbline.settings import ROOT

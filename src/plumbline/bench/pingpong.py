@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from plumbline import imb, limits
+from plumbline import imb
 from plumbline.bench import mpi
 from plumbline.bench.common import Figure
+from plumbline.model import limits
+from plumbline.model.quantity import size as text_of
 from plumbline.mpi import pingpong
-from plumbline.report.quantity import size as text_of
 
 #: Messages: eager, in cache, in memory; bytes.  IMB prints too few digits of the time of an empty one.
 _SIZES = (256, 2048, 131072, 4 * 2**20)

@@ -1,8 +1,8 @@
 '''Remote gets: that the time is the work's, and what pipelining hides of the latency.'''
 
-from plumbline import limits
 from plumbline.bench import mpi
 from plumbline.bench.common import Figure
+from plumbline.model import limits
 from plumbline.mpi import messages, rma
 
 #: Over a network, gets that need not wait for each other must be worth it.

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from plumbline import archive
 from plumbline.bench.common import Figure
 from plumbline.errors import PlumblineError
 from plumbline.settings import REPORTS, ROOT
+from plumbline.store import archive
 from plumbline.sweep import state
 
 NODES, CHECKS = (10, 100, 1000), (1, 10, None)
@@ -40,8 +40,9 @@ PartitionName=paper Nodes=p[1-{nodes}] State=UP
 '''
 
 _SITE = '''\
-from plumbline import settings, toolchains
+from plumbline import settings
 from plumbline.mpi import environments
+from plumbline.system import toolchains
 from reframe.utility.cpuinfo import cpuinfo
 
 compilers = toolchains.found()

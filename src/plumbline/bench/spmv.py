@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from plumbline import limits, topology
 from plumbline.bench.common import Figure, threads_text
+from plumbline.model import limits
+from plumbline.system import topology
 
 #: Variant, its ratio to plain then (Mflop/s on the Cray T3E-900, anderson1997, table 7), and what it stands for.
 _THEN = (('prefetch', 32 / 17, 'cache bypassed'), ('stream', 32 / 17, 'cache bypassed'),

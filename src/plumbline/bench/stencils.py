@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from plumbline import limits, topology
 from plumbline.bench.common import Figure, threads_text
+from plumbline.model import limits
+from plumbline.system import topology
 
 #: Share of the limit that the best variant of the sweep must reach in memory.
 _TARGET = 0.75

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from plumbline import limits, records
 from plumbline.bench.common import Figure, threads_text
 from plumbline.errors import PlumblineError
+from plumbline.model import limits, records
 
 _BLOCKED = ('blocked', 'blocked_simd', 'blocked_nt')
 

@@ -2,9 +2,10 @@
 
 import shutil
 
-from plumbline import limits, topology
 from plumbline.bench.common import Figure, over_likwid, threads_text
 from plumbline.errors import PlumblineError
+from plumbline.model import limits
+from plumbline.system import topology
 
 
 def likwid_figures(machine, pairs):

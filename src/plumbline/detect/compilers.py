@@ -2,8 +2,8 @@
 
 import shutil
 
-from plumbline import toolchains
 from plumbline.detect.commands import NoAnswer, ask
+from plumbline.system import toolchains
 
 
 def in_path():

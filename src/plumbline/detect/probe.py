@@ -14,8 +14,8 @@ import sys
 from reframe.core.exceptions import ReframeError
 from reframe.core.modules import ModulesSystem
 
-from plumbline import toolchains
 from plumbline.mpi import environments
+from plumbline.system import toolchains
 
 
 def _reason(error):

@@ -13,7 +13,7 @@ from ClusterShell.NodeSet import NodeSet, NodeSetException
 
 from plumbline.detect.commands import NoAnswer, ask
 from plumbline.detect.site import SEVERAL_KINDS, Entry, Found, Partition, name_of, remark, several, time_limit
-from plumbline.topology import bytes_text
+from plumbline.system.topology import bytes_text
 
 # Partition, with * for the default; state; time limit; nodes allocated/idle/other/total; CPUs; sockets:cores:threads;
 # memory (MB); features; generic resources; names.

@@ -5,10 +5,11 @@ import shlex
 
 from reframe.core.builtins import run_after
 
-from plumbline import imb, records
+from plumbline import imb
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.imb.find import find
 from plumbline.imb.subjects import short_size
+from plumbline.model import records
 from plumbline.mpi import loopback
 from plumbline.mpi.check import MpiCheck
 from plumbline.mpi.families import family_of

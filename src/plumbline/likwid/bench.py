@@ -411,7 +411,7 @@ def witness_best(samples, level, threads):
     '''The sample with the highest traffic rate in a level, with so many threads.
 
     In memory, loads and non-temporal stores only: see
-    :func:`plumbline.limits.traffic_is_certain`.
+    :func:`plumbline.model.limits.traffic_is_certain`.
 
     :arg samples: what :func:`parse_witness` returned, or :obj:`None`.
     :returns: one of them; its ``traffic_rate`` (MB/s) is what the limit is compared with.

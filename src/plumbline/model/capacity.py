@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plumbline import statistics
+from plumbline.model import statistics
 
 #: Two plateaus are two if their latencies are this factor apart.
 APART = 1.25

@@ -1,6 +1,6 @@
 '''The registry of metrics: of each name its unit, which way is better, how much of it there can be, and what it says.
 
-A check yields no metric that is not entered here (:class:`plumbline.metrics.Metric`).  Everything that asks which way is worse,
+A check yields no metric that is not entered here (:class:`plumbline.model.metrics.Metric`).  Everything that asks which way is worse,
 which unit, whether a value is possible, or which metrics are pooled asks here; the page ``docs/reference/metrics.rst`` is made from it.
 '''
 

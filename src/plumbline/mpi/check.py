@@ -5,15 +5,16 @@ import os
 from reframe.core.builtins import fixture, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
-from plumbline import records, settings
-from plumbline.check import ProgramCheck
+from plumbline import settings
 from plumbline.errors import PlumblineError, in_one_line
+from plumbline.model import records
 from plumbline.mpi import loopback, placement
 from plumbline.mpi.families import Settings, family_of, obituary
 from plumbline.mpi.launch import EnvironmentLauncher, own_words
 from plumbline.mpi.nodes import nodes_of
 from plumbline.mpi.programs import mpi_programs
-from plumbline.variables import Whole
+from plumbline.rfm.check import ProgramCheck
+from plumbline.rfm.variables import Whole
 
 
 class MpiJob:

@@ -14,8 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from plumbline import toolchains
 from plumbline.mpi.families import families
+from plumbline.system import toolchains
 
 #: (family, wrapper, launcher), as distributions call them that have several.
 _BY_NAME = (('openmpi', 'mpicc.openmpi', 'mpirun.openmpi'), ('mpich', 'mpicc.mpich', 'mpirun.mpich'))

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plumbline import metrics, records
 from plumbline.errors import PlumblineError
+from plumbline.model import metrics, records
 from plumbline.mpi import messages
 
 #: A way of sending -> the same packing without a message.

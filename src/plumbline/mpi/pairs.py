@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plumbline import records, statistics
 from plumbline.errors import PlumblineError
+from plumbline.model import records, statistics
 
 #: With fewer nodes each has fewer than three partners, and the median over them does not tell a node from a link.
 LEAST_NODES = 4

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plumbline import statistics
+from plumbline.model import statistics
 from plumbline.mpi import messages
 
 #: The fit for the asymptotic bandwidth takes the sizes down to this part of the largest.

@@ -6,7 +6,7 @@ from reframe.core.builtins import run_before
 
 from plumbline.errors import in_one_line
 from plumbline.mpi.launch import EnvironmentLauncher, own_words
-from plumbline.programs import built_programs
+from plumbline.rfm.programs import built_programs
 
 
 class mpi_programs(built_programs):

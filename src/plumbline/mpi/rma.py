@@ -5,7 +5,7 @@ A curve is a dictionary W (messages outstanding at once) -> record, ascending; a
 
 import numpy as np
 
-from plumbline import limits, records, statistics
+from plumbline.model import limits, records, statistics
 
 #: Ways that are compared in a table, with what their latency is the time of.
 WAYS = {

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plumbline import archive
 from plumbline.errors import PlumblineError
 from plumbline.model import good_state, registry, states
 from plumbline.references import recording
 from plumbline.references.files import lookup
 from plumbline.references.peaks import above_own_limit, impossible, possible
+from plumbline.store import archive
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ Nodes = Annotated[list[str] | None, typer.Option('--with-node', help='a node tha
 
 
 def _peaks(machine_file, cores):
-    from plumbline import machine
-    known = machine.peaks(machine.load(machine_file), cores) if machine_file else {}
+    from plumbline.system import datasheet
+    known = datasheet.peaks(datasheet.load(machine_file), cores) if machine_file else {}
     return {f'{level}/{threads}': rate for (level, threads), rate in known.items()}
 
 

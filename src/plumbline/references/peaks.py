@@ -6,9 +6,8 @@ measured wrongly, are the usual way in which a suite fails for ever or passes fo
 
 import math
 
-from plumbline import verdict
 from plumbline.errors import PlumblineError
-from plumbline.model import registry
+from plumbline.model import registry, verdict
 from plumbline.references.files import leaves, load, lookup, portable_beside
 
 #: A processor may leave write-allocates out, which the traffic of a kernel counts: of a fill they are half.

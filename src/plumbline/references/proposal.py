@@ -8,9 +8,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from plumbline import verdict
 from plumbline.errors import PlumblineError
-from plumbline.model import good_state, registry
+from plumbline.model import good_state, registry, verdict
 from plumbline.model.subsystems import METRICS_RATE
 from plumbline.references import bounds, editing, recording
 from plumbline.references.choice import Choice, usable

@@ -7,9 +7,9 @@ from collections import defaultdict
 
 import polars as pl
 
-from plumbline import archive, lost_time, verdict
 from plumbline.errors import PlumblineError
-from plumbline.model import registry
+from plumbline.model import contention, registry, verdict
+from plumbline.store import archive
 
 #: A session of which a larger share of the metrics is UNSTABLE is left out.
 MOST_UNSTABLE = 0.1
@@ -69,9 +69,9 @@ def unfit(rows, expected=frozenset()):
     unstable = judged.count(verdict.UNSTABLE)
     if unstable > MOST_UNSTABLE * len(judged):
         return f'{unstable} of {len(judged)} metrics UNSTABLE'
-    others = lost_time.causes([one for lost in {id(row['lost']): row['lost'] for row in rows}.values() for one in lost]).get(lost_time.OTHERS, 0)
+    others = contention.causes([one for lost in {id(row['lost']): row['lost'] for row in rows}.values() for one in lost]).get(contention.OTHERS, 0)
     if others > MOST_DISTURBED:
-        return f'{lost_time.OTHERS} took {others:.0%} of the time of the threads'
+        return f'{contention.OTHERS} took {others:.0%} of the time of the threads'
     if models(rows) and expected and not models(rows) & expected:
         return f"another machine: {', '.join(sorted(models(rows)))}; the latest session ran on {', '.join(sorted(expected))}"
     return None

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from plumbline import atomic
+from plumbline.analysis.lines import Line, NotMeasured, exit_status, not_measured, verdict_lines
 from plumbline.errors import PlumblineError
+from plumbline.store import atomic
 
-from .lines import Line, NotMeasured, exit_status, not_measured, verdict_lines
 from .public import public
 from .table import render
 

@@ -6,9 +6,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from plumbline import compare
-
-from . import quantity
+from plumbline.analysis import compare
+from plumbline.model import quantity
 
 STYLE = {compare.FAILED: 'bold red', compare.SLOWER: 'bold red', compare.GONE: 'bold red', compare.CHANGED: 'bold yellow',
          compare.UNCLEAR: 'bold yellow', compare.FASTER: 'green', compare.NEW: 'cyan', compare.WITHIN: ''}
@@ -20,7 +19,7 @@ _BY_REASON = (compare.GONE, compare.NEW)
 def render(found, console):
     '''Print a comparison.
 
-    :arg found: :class:`plumbline.compare.Comparison`.
+    :arg found: :class:`plumbline.analysis.compare.Comparison`.
     :arg console: :class:`rich.console.Console`.
     '''
     nodes = sorted({name for change in found.changes for name in change.nodes if name})

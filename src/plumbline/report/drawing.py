@@ -8,7 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from . import quantity
+from plumbline.model import quantity
+
 from .readings import caches_of, paired, quartiles, rates, series_of
 
 INK, GREY, GRID = '#1a1a1a', '#5f5f5f', '#e2e2e2'

@@ -7,11 +7,10 @@ widths of the compiled loops are told where they do.
 import re
 from dataclasses import dataclass
 
-from plumbline import lost_time
-from plumbline.codegen import EFFECT
-from plumbline.model import registry
+from plumbline.model import contention, quantity, registry
+from plumbline.system.codegen import EFFECT
 
-from . import drawing, quantity
+from . import drawing
 from .readings import grouped, limit_of
 
 #: Rows of a heat map: more than a reader looks at hide what is lost.
@@ -118,7 +117,7 @@ def _explained(detail, best_detail):
     '''How many times slower a process may have been for reasons that are not its own.'''
     paces, best_paces = _paces(detail), _paces(best_detail)
     slower = [best_paces[key] / paces[key] for key in paces if key in best_paces]
-    given = lost_time.time_given(detail.get('lost') or [])
+    given = contention.time_given(detail.get('lost') or [])
     return max([1, *slower, 1 if given is None else 1 / max(given, 1e-3)])
 
 

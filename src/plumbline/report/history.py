@@ -4,11 +4,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from plumbline import archive, compare, verdict
+from plumbline.analysis import compare
 from plumbline.analysis.history import lasting
-from plumbline.model import changes, prediction
+from plumbline.model import changes, prediction, quantity, verdict
+from plumbline.store import archive
 
-from . import quantity
 from .variance import labels
 
 #: Rows of the table of metrics; so few metrics are told session by session.

@@ -5,12 +5,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from plumbline.analysis.lines import as_words
+from plumbline.model import quantity
 from plumbline.sweep import ranking
 from plumbline.sweep.ranking import FEWEST
 from plumbline.sweep.slurm import folded
-
-from . import quantity
-from .lines import as_words
 
 #: Rows of a node's worst metrics; the page has them all.
 MOST = 3

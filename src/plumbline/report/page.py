@@ -6,9 +6,10 @@ import jinja2
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from plumbline import records
+from plumbline.analysis import lines, machine_state, subsystems
+from plumbline.model import quantity, records
 
-from . import environments, figures, lines, quantity, state, subsystems
+from . import environments, figures
 
 #: Verdict -> mark that survives grey-scale print.
 MARKS = {'FAIL': '\u2716', 'UNSTABLE': '\u2248', 'KNOWN ISSUE': '\u2691', 'NO REFERENCE': '?', 'PASS': '\u2714', lines.NOT_MEASURED: '\u2013'}
@@ -24,7 +25,7 @@ def page(rows, losses=()):
     session, judged = lines.session_info(rows), subsystems.judge(verdicts)
     details = results(rows, verdicts)
     drawn = _compared(details) + _figures(details, set(rows['check']))
-    per_check, total = state.time_rows(rows, session)
+    per_check, total = machine_state.time_rows(rows, session)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(__package__, '.'), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
@@ -54,9 +55,9 @@ def page(rows, losses=()):
         figures=drawn,
         per_check=per_check,
         total=total,
-        machine=state.machine_rows(details),
-        software=state.software_rows(details, session),
-        notes=state.notes(details),
+        machine=machine_state.machine_rows(details),
+        software=machine_state.software_rows(details, session),
+        notes=machine_state.notes(details),
         style=Markup(resources.files(__package__).joinpath('page.css').read_text(encoding='utf-8')),
         plotly=Markup(get_plotlyjs()) if any(item['data'] for item in drawn) else None,
     )

@@ -5,7 +5,7 @@ A record is one of ``schemas/record.json``; records of one ``group`` were interl
 
 import numpy as np
 
-from plumbline.limits import traffic_is_certain
+from plumbline.model.limits import traffic_is_certain
 
 
 def rates(record, what='bytes'):

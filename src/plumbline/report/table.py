@@ -8,10 +8,10 @@ from collections import Counter
 
 from rich.text import Text
 
+from plumbline.analysis import lines, subsystems
+from plumbline.model import quantity
+from plumbline.model.safe_text import shown
 from plumbline.model.subsystems import DISCOVERY_RATE
-from plumbline.shown import shown
-
-from . import lines, quantity, subsystems
 
 STYLE = {
     'FAIL': 'bold red',

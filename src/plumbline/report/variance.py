@@ -6,8 +6,9 @@ from rich import box
 from rich.table import Table
 
 from plumbline.analysis.variance import LEVELS, cv
+from plumbline.model import quantity
 
-from . import drawing, quantity, save_file
+from . import drawing, save_file
 
 #: Rows of the terminal's table, and bars of the figure; the page's table has all metrics.
 MOST_ROWS, MOST_BARS = 40, 40

@@ -7,12 +7,12 @@ import numpy as np
 from reframe.core.builtins import run_before, sanity_function, variable
 from reframe.core.exceptions import SanityError
 
-from plumbline import metrics
-from plumbline.check import ProgramCheck
 from plumbline.errors import in_one_line
+from plumbline.model import metrics
+from plumbline.rfm.check import ProgramCheck
+from plumbline.rfm.variables import Whole
 from plumbline.settings import ROOT
 from plumbline.simulation import predict
-from plumbline.variables import Whole
 
 
 class PredictionCheck(ProgramCheck):

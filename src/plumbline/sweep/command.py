@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from plumbline import trust
 from plumbline.errors import PlumblineError
+from plumbline.model.safe_text import shown
 from plumbline.settings import CODE
-from plumbline.shown import shown
+from plumbline.system import trust
 
 RACKS = ("pattern of the nodes' names with a group for the rack, e.g. 'r(?P<rack>[0-9]+)n[0-9]+' (default: extras of the "
          'partition)')

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from plumbline import lost_time
-from plumbline.report.lines import as_words
-from plumbline.shown import shown
+from plumbline.analysis.lines import as_words
+from plumbline.model import contention
+from plumbline.model.safe_text import shown
 from plumbline.sweep import places, ranking, results, state
 from plumbline.sweep.node import REPORT
 from plumbline.sweep.slurm import folded
@@ -130,9 +130,9 @@ def _causes(sweep, node):
         return ['its run report is gone: what took its time is not known']
     payloads = [case.get('plumbline') for run in report['runs'] for case in run['testcases']]
     lost = [payload for payload in payloads if isinstance(payload, dict) and payload.get('lost')]
-    given = [(lost_time.time_given(payload['lost']), number) for number, payload in enumerate(lost)]
+    given = [(contention.time_given(payload['lost']), number) for number, payload in enumerate(lost)]
     _, worst = min((pair for pair in given if pair[0] is not None), default=(None, None))
-    return [] if worst is None else lost_time.notes(lost[worst]['lost'], lost[worst].get('machine'))
+    return [] if worst is None else contention.notes(lost[worst]['lost'], lost[worst].get('machine'))
 
 
 def peers_in_order(ranked, odd, most):

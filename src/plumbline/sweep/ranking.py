@@ -26,7 +26,7 @@ import polars as pl
 
 from plumbline.model import prediction, registry, states, subsystems
 from plumbline.model.prediction import LEAST_LOSS
-from plumbline.statistics import MAD_TO_SIGMA, mad_freedom, median_of_others
+from plumbline.model.statistics import MAD_TO_SIGMA, mad_freedom, median_of_others
 
 #: Fewer nodes than this cannot say which of them is odd.
 FEWEST = 3
@@ -223,7 +223,7 @@ def mad_of_others(x, centre):
     '''For each value ``median(|others - centre|)``.
 
     :arg x: shape (n,).
-    :arg centre: :func:`plumbline.statistics.median_of_others` of it; there are three different ones at most.
+    :arg centre: :func:`plumbline.model.statistics.median_of_others` of it; there are three different ones at most.
     '''
     x, result = np.asarray(x, dtype=float), np.empty(len(x))
     for value in np.unique(centre):

@@ -26,12 +26,11 @@ from pathlib import Path
 
 import polars as pl
 
-from plumbline import archive
+from plumbline.analysis.lines import count, not_measured, verdict_lines
 from plumbline.model import registry
-from plumbline.report import not_measured, verdict_lines
-from plumbline.report.lines import count
+from plumbline.model.statistics import HALF_WIDTH
 from plumbline.settings import REPORTS
-from plumbline.statistics import HALF_WIDTH
+from plumbline.store import archive
 from plumbline.sweep import state
 from plumbline.sweep.node import CPUS, REPORT
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from ClusterShell.NodeSet import NodeSet, NodeSetParseError
 
 from plumbline.detect.commands import NoAnswer, ask
-from plumbline.ended import NOT_OVER
 from plumbline.errors import PlumblineError
-from plumbline.refused import with_mending
+from plumbline.scheduler.job_state import NOT_OVER
+from plumbline.scheduler.submit_errors import with_mending
 
 #: Slurm's commands repeat by themselves for a while what its controller does not answer; seconds.
 SECONDS = 60

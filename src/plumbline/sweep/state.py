@@ -16,8 +16,8 @@ import time
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from plumbline import atomic
 from plumbline.errors import PlumblineError
+from plumbline.store import atomic
 
 #: Phases of a node.
 PHASES = WAITING, SUBMITTING, QUEUED, OVER = 'waiting', 'submitting', 'queued', 'over'

@@ -1,9 +1,9 @@
 '''The latency of the pointer chase against multichase's: the two should agree, nobody can be ahead.'''
 
-from plumbline import topology
 from plumbline.bench.common import Figure, sample_rates
 from plumbline.bench.peers import found
 from plumbline.bench.peers.turns import Peer, by_turns, mean
+from plumbline.system import topology
 
 LINE = 64
 

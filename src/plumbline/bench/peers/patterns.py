@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from plumbline import spatter, topology
 from plumbline.bench.common import sample_rates
 from plumbline.bench.peers import found
 from plumbline.bench.peers.turns import Peer, by_turns
 from plumbline.errors import PlumblineError
+from plumbline.model import spatter
+from plumbline.system import topology
 
 STRIDES = (1, 2, 4, 8, 16, 31, 32, 64)
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from plumbline import topology
 from plumbline.bench.common import sample_rates
 from plumbline.bench.peers import found
 from plumbline.bench.peers.turns import Peer, by_turns
+from plumbline.system import topology
 
 DRIVER = Path(__file__).parent / 'drivers/mkl_spmv.py'
 

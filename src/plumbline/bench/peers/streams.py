@@ -5,12 +5,12 @@ import shutil
 
 import numpy as np
 
-from plumbline import topology
 from plumbline.bench.common import sample_rates
 from plumbline.bench.peers import found
 from plumbline.bench.peers.turns import Peer, by_turns, mean
 from plumbline.errors import PlumblineError
 from plumbline.likwid import bench as likwid_bench
+from plumbline.system import topology
 
 #: likwid-bench's family of kernels -> our program, its variants, bytes per element, TheBandwidthBenchmark's row.
 STREAMS = {'triad': ('triad', ('nt', 'prefetch', 'simd', 'plain'), 32, 'STriad'),

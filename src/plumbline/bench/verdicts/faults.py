@@ -19,11 +19,11 @@ from pathlib import Path
 
 from reframe.utility.cpuinfo import cpuinfo
 
-from plumbline import toolchains, topology
 from plumbline.errors import PlumblineError
 from plumbline.model import registry
 from plumbline.mpi import environments
 from plumbline.mpi.families import Settings, families
+from plumbline.system import toolchains, topology
 
 #: Of /usr/include/linux/prctl.h.
 _PR_SET_PDEATHSIG, _PR_SET_THP_DISABLE = 1, 41

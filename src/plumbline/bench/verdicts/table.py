@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from plumbline.analysis import subsystems
+from plumbline.analysis.lines import verdict_lines
 from plumbline.bench.verdicts.faults import FAULTS
 from plumbline.model import registry
-from plumbline.report import subsystems
-from plumbline.report.lines import verdict_lines
 
 REFERENCE, NULL = 'reference', 'null'
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from plumbline.imb.subjects import read
-from plumbline.model import registry
+from plumbline.model import quantity, registry
 
-from .. import drawing, quantity
+from .. import drawing
 from ..readings import quartiles
 from .common import Table, where
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from plumbline import tlb
+from plumbline.model import quantity, tlb
 
-from .. import drawing, quantity
+from .. import drawing
 from ..readings import caches_of, quartiles
 from .common import Table, by_place
 

@@ -3,9 +3,10 @@
 import statistics
 
 from plumbline.likwid.bench import agreement, witness_best
-from plumbline.limits import WITNESS_AGREES
+from plumbline.model import quantity
+from plumbline.model.limits import WITNESS_AGREES
 
-from .. import drawing, quantity
+from .. import drawing
 from ..readings import grouped, limit_of
 from .common import Table, by_place
 

@@ -4,7 +4,9 @@ import math
 
 import numpy as np
 
-from .. import drawing, quantity
+from plumbline.model import quantity
+
+from .. import drawing
 
 #: More than this in a row are drawn in blocks of neighbours, the largest value of each.
 MOST_CELLS = 400

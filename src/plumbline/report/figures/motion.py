@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from .. import drawing, quantity
+from plumbline.model import quantity
+
+from .. import drawing
 from ..readings import grouped, limit_of, quartiles, rates
 from .common import Table, by_place, by_threads, threads_text, where
 

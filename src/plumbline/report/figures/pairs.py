@@ -1,9 +1,9 @@
 '''Messages between all pairs of nodes: a cell for each, row the sender, column the receiver.'''
 
 from plumbline.errors import PlumblineError
+from plumbline.model import quantity
 from plumbline.mpi import pairs as model
 
-from .. import quantity
 from .common import Table, by_place
 from .matrix import heat_map, width
 

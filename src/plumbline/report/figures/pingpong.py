@@ -1,8 +1,9 @@
 '''PingPong between two processes.'''
 
+from plumbline.model import quantity
 from plumbline.mpi import pingpong as model
 
-from .. import drawing, quantity
+from .. import drawing
 from ..readings import grouped, quartiles
 from .common import Table, by_place
 

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from .. import drawing, quantity
+from plumbline.model import quantity
+
+from .. import drawing
 from ..readings import quartiles
 from .common import Table, by_place
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from plumbline.model import quantity
 from plumbline.mpi import messages, rma as model
 
-from .. import drawing, quantity
+from .. import drawing
 from ..readings import grouped, quartiles, rates
 from .common import Table, by_place
 

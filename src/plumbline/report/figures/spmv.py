@@ -4,7 +4,9 @@ from functools import partial
 
 import numpy as np
 
-from .. import drawing, quantity
+from plumbline.model import quantity
+
+from .. import drawing
 from ..readings import grouped, limit_of, paired
 from .common import Table, by_place, threads_text
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plumbline import records
 from plumbline.errors import PlumblineError
+from plumbline.model import records
 
 #: Below this share of likwid-bench's best, in each of so many repeats, our limit streams are not the limit: what one repeat says may be
 #: another program's doing.

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from reframe.core.exceptions import ReframeError
 
-from plumbline import statistics, verdict
-from plumbline.metrics import Metric
-from plumbline.model import registry, states
+from plumbline.model import registry, states, statistics, verdict
+from plumbline.model.metrics import Metric
 from plumbline.references import Reference
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from plumbline import verdict
+from plumbline.model import verdict
 
 #: What a failure of the environment, and not of the test, says in ReFrame's ``fail_reason``.
 _OURS = re.compile(r'environment \S+ on \S+ is broken: (?P<cause>.+)')

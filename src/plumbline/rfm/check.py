@@ -9,13 +9,14 @@ import os
 from reframe.core.builtins import fixture, run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
-from plumbline import codegen, evaluation, lost_time, metrics, records, topology
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.judged import Judging
 from plumbline.likwid import pin
-from plumbline.model import states
-from plumbline.programs import native_programs
-from plumbline.variables import Whole
+from plumbline.model import contention, metrics, records, states
+from plumbline.rfm import evaluation
+from plumbline.rfm.programs import native_programs
+from plumbline.rfm.variables import Whole
+from plumbline.system import codegen, topology
 
 
 class ProgramCheck(Judging):
@@ -67,7 +68,7 @@ class ProgramCheck(Judging):
 
     def disturbed(self):
         '''Why what only threads that all work at once can reach must not be judged; None where they had the CPUs to themselves.'''
-        given = lost_time.too_little(self.plumbline['lost'], lost_time.GRANTED)
+        given = contention.too_little(self.plumbline['lost'], contention.GRANTED)
         return None if given is None else f'the threads had the CPUs for {given:.2f} of the time'
 
     # --- hooks, in the order of the pipeline ---------------------------------------------------
@@ -110,7 +111,7 @@ class ProgramCheck(Judging):
         with in_one_line():
             found = records.parse(self.output(), f'output of {self.program}', self.processes)
         self.plumbline.update(machine=found.machine, lost=found.lost)
-        for text in lost_time.notes(found.lost, found.machine):
+        for text in contention.notes(found.lost, found.machine):
             self.note(text)
         if not metrics.kernels(found.measurements):
             raise SanityError(f'{self.program} measured nothing; its standard error says why')
@@ -187,7 +188,7 @@ class NativeCheck(ProgramCheck):
     def witness_best(self, level, threads):
         '''likwid-bench's best traffic rate, MB/s; None where it did not measure.
 
-        Checks with a limit get it from their witness (:class:`plumbline.witness.LimitedCheck`).
+        Checks with a limit get it from their witness (:class:`plumbline.rfm.limited.LimitedCheck`).
         '''
         return
 
@@ -208,7 +209,7 @@ class NativeCheck(ProgramCheck):
         return command
 
     def disassembly(self):
-        '''What the build fixture wrote of the program's code (:mod:`plumbline.codegen`); empty without objdump.'''
+        '''What the build fixture wrote of the program's code (:mod:`plumbline.system.codegen`); empty without objdump.'''
         path = self.built(self.program) + '.asm'
         if not os.path.exists(path):
             return ''

@@ -16,12 +16,12 @@ import reframe as rfm
 from reframe.core.builtins import fixture, run_after, run_before, sanity_function, variable
 from reframe.core.runtime import runtime
 
-from plumbline import metrics, records
-from plumbline.check import NativeCheck
 from plumbline.errors import PlumblineError, in_one_line
-from plumbline.job import Job
-from plumbline.programs import native_programs
-from plumbline.variables import Whole
+from plumbline.model import metrics, records
+from plumbline.rfm.check import NativeCheck
+from plumbline.rfm.job import Job
+from plumbline.rfm.programs import native_programs
+from plumbline.rfm.variables import Whole
 
 DEFAULT = ({'name': 'stage', 'path': '.'}, {'name': 'shm', 'path': '/dev/shm'})
 

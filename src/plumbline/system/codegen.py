@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from plumbline import statistics
+from plumbline.model import statistics
 
 _ARITHMETIC = re.compile(r'\tv?(?:f[n]?m(?:add|sub)\d*|add|sub|mul)(?P<kind>[ps])[sd]\s+(?P<operands>.*)')
 _STORE = re.compile(r'\tv?mov(?:(?:u|a|nt)p|s)[sd]\s+%[xyz]mm\d+,[^%]*\((?P<where>[^)]*)\)')

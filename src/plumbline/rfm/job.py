@@ -9,9 +9,10 @@ from reframe.core.exceptions import SanityError
 from reframe.core.pipeline import RegressionTestPlugin
 from reframe.core.runtime import runtime
 
-from plumbline import ended, settings
+from plumbline import settings
 from plumbline.mpi.launch import MPIRUN, SRUN
-from plumbline.variables import Whole
+from plumbline.rfm.variables import Whole
+from plumbline.scheduler import job_state
 
 #: What the job script writes after the program, with the exit code.  With
 #: ``general/trap_job_errors`` it has stopped before, at the first command that failed.
@@ -148,7 +149,7 @@ class Job(RegressionTestPlugin):
         if self.job.exitcode is None and f'{ENDED} 0' in self.output().splitlines():
             self.job._exitcode = 0
         elif self.by_slurm() and (self.job.exitcode is None or self.job.state not in ('COMPLETED', 'FAILED')):
-            self.job._exitcode, why = ended.how(self.job)
+            self.job._exitcode, why = job_state.how(self.job)
             if why:
                 raise SanityError(why)
         if self.job.exitcode is None:

@@ -11,12 +11,13 @@ import reframe as rfm
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import fixture, run_before, sanity_function, variable
 
-from plumbline import limits, records, topology
-from plumbline.check import NativeCheck
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.likwid import bench, pin
-from plumbline.node import OnNode
-from plumbline.programs import native_programs
+from plumbline.model import limits, records
+from plumbline.rfm.check import NativeCheck
+from plumbline.rfm.node import OnNode
+from plumbline.rfm.programs import native_programs
+from plumbline.system import topology
 
 _NOT_THERE = 'not confirmed by likwid-bench: it is not on this partition'
 

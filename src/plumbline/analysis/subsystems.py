@@ -8,10 +8,7 @@ import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from plumbline import lost_time, verdict
-from plumbline.model import prediction, registry, subsystems
-
-from . import quantity
+from plumbline.model import contention, prediction, quantity, registry, subsystems, verdict
 
 #: No more are named: they would push away what is judged.
 MOST_NAMED = 8
@@ -85,8 +82,8 @@ def _member(line):
 def _stolen(lines):
     """The share of the session's time that the hypervisor took, where it is worth telling; else 0."""
     lost = [one for line in {line.case: line for line in lines}.values() for one in line.detail.get('lost') or ()]
-    share = lost_time.causes(lost).get(lost_time.HYPERVISOR, 0.0)
-    return share if share >= lost_time.WORTH_TELLING else 0.0
+    share = contention.causes(lost).get(contention.HYPERVISOR, 0.0)
+    return share if share >= contention.WORTH_TELLING else 0.0
 
 
 def _judged(key, lines, score, failed, sees, stolen):
@@ -104,7 +101,7 @@ def _judged(key, lines, score, failed, sees, stolen):
         told += f', by chance {quantity.odds(score.chance)}; most of it: ' + ', '.join(
             f'{member.name} {_relative(member)}' for member in score.members[:3])
     if failed and stolen:
-        told = f"not judged: {lost_time.HYPERVISOR} took {stolen:.0%} of the session's time, so it may not be this machine that is {told}"
+        told = f"not judged: {contention.HYPERVISOR} took {stolen:.0%} of the session's time, so it may not be this machine that is {told}"
         return Subsystem(name, kind, verdict.UNSTABLE, told, **counts, change=score.change, sees=sees)
     return Subsystem(name, kind, verdict.FAIL if failed else verdict.PASS, told, **counts, change=score.change, sees=sees)
 

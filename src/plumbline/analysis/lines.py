@@ -8,11 +8,9 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 
-from plumbline import lost_time, verdict as judged
-from plumbline.model import registry
-from plumbline.shown import shown
-
-from . import quantity, subsystems
+from plumbline.analysis import subsystems
+from plumbline.model import contention, quantity, registry, verdict as judged
+from plumbline.model.safe_text import shown
 
 #: Verdicts in the order in which they need attention.
 VERDICTS = (judged.FAIL, judged.UNSTABLE, judged.KNOWN_ISSUE, judged.NO_REFERENCE, judged.PASS)
@@ -210,10 +208,10 @@ def disturbed(lines):
     for line in {line.case: line for line in lines if line.detail.get('lost')}.values():
         hosts.setdefault(line.hostname, []).append(line)
     for host, tests in hosts.items():
-        causes = lost_time.notes([one for line in tests for one in line.detail['lost']], tests[0].detail.get('machine'))
+        causes = contention.notes([one for line in tests for one in line.detail['lost']], tests[0].detail.get('machine'))
         if causes:
-            least = min(((lost_time.time_given(line.detail['lost']), line.label) for line in tests
-                         if lost_time.time_given(line.detail['lost']) is not None), default=None)
+            least = min(((contention.time_given(line.detail['lost']), line.label) for line in tests
+                         if contention.time_given(line.detail['lost']) is not None), default=None)
             worst = f'; the least had {least[1]}: {quantity.percent(least[0])} of its time' if least else ''
             told.append(f"{f'{host}: ' if len(hosts) > 1 else ''}{', '.join(causes)}{worst}")
     return [f'The threads did not have the CPUs to themselves, and what is slow may be slow for that: {text}' for text in told]
@@ -221,7 +219,8 @@ def disturbed(lines):
 
 def exit_status(rows, losses=()):
     '''0: measured, and no FAIL; 1: at least one FAIL, of a metric or of a subsystem, or a loss that has come to stay; 2: nothing was measured;
-    3: a test could not be judged (:func:`plumbline.verdict.is_undecided`), which ReFrame is told as well, or a subsystem that has references.'''
+    3: a test could not be judged (:func:`plumbline.model.verdict.is_undecided`), which ReFrame is told as well, or a
+    subsystem that has references.'''
     lines = verdict_lines(rows)
     rulings = {one.verdict for one in subsystems.judge(lines).subsystems}
     if losses or judged.FAIL in rulings or any(line.verdict == 'FAIL' for line in lines):

@@ -7,11 +7,12 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
-from plumbline import metrics, tlb, topology
-from plumbline.check import NativeCheck
 from plumbline.errors import PlumblineError
-from plumbline.report.quantity import size
-from plumbline.variables import Whole
+from plumbline.model import metrics, tlb
+from plumbline.model.quantity import size
+from plumbline.rfm.check import NativeCheck
+from plumbline.rfm.variables import Whole
+from plumbline.system import topology
 
 #: Numbers of pages to go to: beyond the second level's entries, and of huge pages no more than fill 4 GiB.
 _MOST_PAGES = {'base': 16384, 'huge': 2048}
@@ -43,7 +44,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
     #: :default: ``0``
     most_pages = variable(Whole, value=0, loggable=False)
 
-    #: What was found (:func:`plumbline.tlb.found`); None before, and where huge pages were not given.
+    #: What was found (:func:`plumbline.model.tlb.found`); None before, and where huge pages were not given.
     found = None
 
     @run_after('init')

@@ -32,7 +32,7 @@ SCHEMA_VERSION = 1
 #: Bytes that a DDR channel moves at once: 64 bits (two halves of 32 bits on DDR5), without ECC.
 DDR_BYTES_PER_TRANSFER = 8
 
-_DATA = Path(__file__).parent / 'data' / 'microarchitectures.yaml'
+_DATA = Path(__file__).parents[1] / 'data' / 'microarchitectures.yaml'
 
 #: Names of slots that tell the socket and the channel: 'P0 CHANNEL A', 'NODE 1 CHANNEL 0 DIMM 1',
 #: 'P1_Node1_Channel2_Dimm0'; 'CPU1_DIMM_A1' and 'P2-DIMMC1'; 'DIMM_P0_A0'.
@@ -343,7 +343,7 @@ _HINTS = {
     'load_bytes_per_cycle': 'L1, one core', 'store_bytes_per_cycle': 'L1, one core'}
 
 _HEAD = '''\
-# What the datasheet of this machine promises; see plumbline.machine.  null: not known.
+# What the datasheet of this machine promises; see plumbline.system.datasheet.  null: not known.
 # Complete it, and say in `source` where a value is from.
 '''
 

@@ -12,9 +12,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from plumbline import atomic, trust
 from plumbline.errors import PlumblineError
 from plumbline.settings import CODE, HOME, KEPT, MODES, ROOT
+from plumbline.store import atomic
+from plumbline.system import trust
 
 #: How variables begin whose names the script tells where it does not keep them.
 _OURS = ('PLUMBLINE_', 'RFM_')

@@ -5,9 +5,8 @@ from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
-from plumbline import limits, records
 from plumbline.errors import PlumblineError
-from plumbline.model import registry
+from plumbline.model import limits, records, registry
 
 #: A sample that took so many times the median of its case was hit by a burst of something else.
 BURST = 1.5

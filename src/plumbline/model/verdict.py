@@ -7,7 +7,7 @@ The interval of the median decides, not the median: a value 1 % below its bound 
 import math
 
 from plumbline.model.prediction import NINETY_FIVE
-from plumbline.statistics import HALF_WIDTH
+from plumbline.model.statistics import HALF_WIDTH
 
 PASS = 'PASS'
 NO_REFERENCE = 'NO REFERENCE'

@@ -22,8 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from plumbline import metrics
 from plumbline.errors import PlumblineError
+from plumbline.model import metrics
 
 #: Pages are huge if this share of the memory lies in huge ones.
 GIVEN = 0.9
@@ -272,7 +272,7 @@ def page_in_force(curves_by_stride):
 
 
 def found(measured, page, asked, huge_page_share):
-    '''What a run shows of one page size: the document that :class:`plumbline.probe.tlb_probe` leaves as ``tlb.json``.
+    '''What a run shows of one page size: the document that :class:`plumbline.rfm.probe.tlb_probe` leaves as ``tlb.json``.
 
     ``schema`` (1); ``page`` (bytes, of the pages that the operating system gave), ``asked`` (``huge`` or ``base``),
     ``huge_page_share`` (0..1 or null); ``in_force`` (bytes that one translation covers, or null with

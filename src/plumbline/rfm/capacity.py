@@ -9,12 +9,13 @@ from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import ReframeError
 from reframe.core.pipeline import RegressionTestPlugin
 
-from plumbline import lost_time, records, settings, tlb, topology
+from plumbline import settings
 from plumbline.errors import PlumblineError
 from plumbline.likwid import pin
-from plumbline.model import capacity
-from plumbline.node import cores_of
-from plumbline.variables import Whole
+from plumbline.model import capacity, contention, records, tlb
+from plumbline.rfm.node import cores_of
+from plumbline.rfm.variables import Whole
+from plumbline.system import topology
 
 #: Threads that got less of their time had their caches used by others meanwhile.
 TIME_GIVEN = 0.75
@@ -66,7 +67,7 @@ def found(measurements, sizes_of_topology):
 
 def disturbed(lost):
     '''Why the lost records say that the latencies are not the caches' alone; empty if they do not.'''
-    given = lost_time.too_little(lost, TIME_GIVEN)
+    given = contention.too_little(lost, TIME_GIVEN)
     if given is None:
         return ''
     return f'the threads had {100 * given:.0f} % of their time: others had the CPUs, and what is ours of the caches is not known'

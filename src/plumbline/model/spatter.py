@@ -4,7 +4,7 @@ The specification is the README of the public hpcgarage/spatter and, where it is
 is an array of configurations; each has a kernel, one or two patterns, and how often and how far apart they are repeated.
 What is read here and unknown there, or the other way round, is refused by name; nothing is repaired.
 
-``python -m plumbline.spatter FILE.json`` writes the lines to standard output.
+``python -m plumbline.model.spatter FILE.json`` writes the lines to standard output.
 '''
 
 import json
@@ -301,9 +301,9 @@ def _laplacian(arguments, where):
 
 
 def main():
-    '''``python -m plumbline.spatter FILE.json``'''
+    '''``python -m plumbline.model.spatter FILE.json``'''
     if len(sys.argv) != 2:
-        sys.exit('plumbline: usage: python -m plumbline.spatter FILE.json')
+        sys.exit('plumbline: usage: python -m plumbline.model.spatter FILE.json')
     try:
         sys.stdout.write(lines(read(sys.argv[1])))
     except PlumblineError as error:

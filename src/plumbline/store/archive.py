@@ -14,10 +14,11 @@ from pathlib import Path
 
 import polars as pl
 
-from plumbline import atomic, schemas
-from plumbline.archive_rows import session_rows
+from plumbline import schemas
 from plumbline.errors import PlumblineError
-from plumbline.shown import masked
+from plumbline.model.safe_text import masked
+from plumbline.store import atomic
+from plumbline.store.archive_rows import session_rows
 
 #: Columns of a file, in order.  ``date`` comes from the folder, ``system`` from both.
 SCHEMA = pl.Schema({

@@ -236,7 +236,7 @@ def last_level_share(processor, cpus):
 def reduced(processor, ours):
     '''The processor's information with the size of each cache no larger than what is ours of it.
 
-    :arg ours: level -> bytes of each cache (:meth:`plumbline.capacity.MeasuredCaches.ours`).
+    :arg ours: level -> bytes of each cache (:meth:`plumbline.rfm.capacity.MeasuredCaches.ours`).
     '''
     known = _topology(processor)
     caches = [{**cache, 'size': min(cache['size'], ours.get(cache['type'], cache['size']))} for cache in known.get('caches') or ()]

@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from plumbline import archive, statistics, verdict
+from plumbline.analysis import lines, machine_state
 from plumbline.errors import PlumblineError
-from plumbline.model import prediction, registry, states, subsystems
+from plumbline.model import prediction, registry, states, statistics, subsystems, verdict
 from plumbline.model.prediction import LEAST_LOSS, MOST_LOSS
-from plumbline.report import lines, state
+from plumbline.store import archive
 from plumbline.sweep import state as sweeps
 from plumbline.sweep.node import REPORT
 
@@ -361,12 +361,12 @@ def _why_gone(change, after):
 
 def _told(frame):
     '''What state and software a side tells: label -> text -> the nodes that it was told of.'''
-    told, measured = defaultdict(lambda: defaultdict(set)), {state.MACHINE[key] for key in state.MEASURED}
+    told, measured = defaultdict(lambda: defaultdict(set)), {machine_state.MACHINE[key] for key in machine_state.MEASURED}
     for session in frame.partition_by('session', maintain_order=True):      # of a sweep: a node each
         runs = [runs[-1] for runs in lines.case_runs(session).values()]
         details = [{**lines.detail_of(run), **{key: run[0][key] for key in ('hostname', 'environ')}} for run in runs]
         nodes = {detail['hostname'] for detail in details if detail['hostname']}
-        for label, values in [*state.machine_rows(details), *state.software_rows(details, lines.session_info(session))]:
+        for label, values in [*machine_state.machine_rows(details), *machine_state.software_rows(details, lines.session_info(session))]:
             for text, _ in values if label not in measured else ():
                 told[label][text] |= nodes
     return told

@@ -4,9 +4,9 @@ A row is (label, list of (value, hosts)): one value where all hosts agree, sever
 What could not be read is 'not readable'.
 """
 
-from plumbline.topology import cpu_list
-
-from . import lines, quantity
+from plumbline.analysis import lines
+from plumbline.model import quantity
+from plumbline.system.topology import cpu_list
 
 UNREADABLE = 'not readable'
 

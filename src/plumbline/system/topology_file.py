@@ -9,9 +9,9 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from plumbline import atomic
 from plumbline.errors import PlumblineError
-from plumbline.topology import bytes_text, cpu_list
+from plumbline.store import atomic
+from plumbline.system.topology import bytes_text, cpu_list
 
 #: What the job writes before its JSON.
 MARK = 'plumbline node: '

@@ -7,7 +7,9 @@ is a FAIL.
 import json
 import math
 
-from plumbline import broken, refused, schemas, verdict
+from plumbline import schemas
+from plumbline.model import environment_errors, verdict
+from plumbline.scheduler import submit_errors
 
 _MEASURED_NOTHING = 'measured nothing: the test passed without a metric'
 _COPIED = ('system', 'partition', 'environ', 'result', 'fail_phase', 'fail_reason', 'time_total',
@@ -25,7 +27,7 @@ def check_of(case):
 
 def first_line(text):
     '''What a scheduler refused; else the first line of a reason, with the next one if it only announces it, blanks collapsed.'''
-    if said := refused.in_a_line(text or ''):
+    if said := submit_errors.in_a_line(text or ''):
         return said
     lines = [' '.join(line.split()) for line in (text or '').splitlines() if line.strip()]
     if not lines:
@@ -205,7 +207,7 @@ def session_rows(report):
               if case['result'] not in ('pass', 'skip')}
     rows = []
     for number, run in enumerate(report['runs']):
-        told = broken.told_once(run['testcases'])
+        told = environment_errors.told_once(run['testcases'])
         for case in run['testcases']:
-            rows += case_rows(case, run.get('run_index', number), failed, told.get(broken.key(case)))
+            rows += case_rows(case, run.get('run_index', number), failed, told.get(environment_errors.key(case)))
     return rows

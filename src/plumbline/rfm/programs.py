@@ -11,12 +11,16 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_before, sanity_function
 from reframe.core.exceptions import BuildError
 
-from plumbline import broken, builds, ended, settings, spack
-from plumbline.capacity import MeasuredCaches
+from plumbline import settings
 from plumbline.errors import PlumblineError
-from plumbline.job import ENDED, Job
-from plumbline.node import cores_of
+from plumbline.model import environment_errors
+from plumbline.rfm import build_cache
+from plumbline.rfm.capacity import MeasuredCaches
+from plumbline.rfm.job import ENDED, Job
+from plumbline.rfm.node import cores_of
+from plumbline.scheduler import job_state
 from plumbline.settings import ROOT
+from plumbline.system import spack
 
 #: Files that are compiled at a time, where there are as many cores.
 MOST_COMPILERS = 16
@@ -47,7 +51,7 @@ class built_programs(rfm.RegressionTest, Job, special=True):
     @run_before('compile')
     def configure(self):
         try:
-            #: The :class:`plumbline.spack.Locked` that has the programs; None where CMake builds them.
+            #: The :class:`plumbline.system.spack.Locked` that has the programs; None where CMake builds them.
             self.spack = spack.locked(self.current_environ)
         except PlumblineError as error:
             raise self._broken(str(error)) from None
@@ -97,9 +101,9 @@ class built_programs(rfm.RegressionTest, Job, special=True):
         request = {'commands': self.build_system.emit_build_commands(environ),
                    'compilers': [name for name in (environ.cc, environ.cxx, environ.ftn) if name],
                    'variables': dict(environ.env_vars), 'project': str(ROOT / self.project)}
-        with open(os.path.join(self.stagedir, builds.REQUEST), 'w') as file:
+        with open(os.path.join(self.stagedir, build_cache.REQUEST), 'w') as file:
             json.dump(request, file)
-        fetch, publish = (shlex.join([sys.executable, '-I', '-m', 'plumbline.builds', verb, settings.BUILDS])
+        fetch, publish = (shlex.join([sys.executable, '-I', '-m', 'plumbline.rfm.build_cache', verb, settings.BUILDS])
                           for verb in ('fetch', 'publish'))
         self.prebuild_cmds += [f'{fetch} && echo {ENDED} 0 && exit']
         self.postbuild_cmds += [f'{publish} || echo plumbline: the next ones have to build for themselves >&2']
@@ -110,14 +114,14 @@ class built_programs(rfm.RegressionTest, Job, special=True):
             super().compile_wait()
             if self.is_dry_run() or f'{ENDED} 0' in self.output(job=self.build_job).splitlines():
                 return
-        why = ended.how(self.build_job)[1] if self.by_slurm() else None
+        why = job_state.how(self.build_job)[1] if self.by_slurm() else None
         if why:
             raise BuildError(why)
         said = self.output('stderr', self.build_job) + self.output(job=self.build_job)
-        raise self._broken(self.spack.not_installed(said) if self.spack else broken.cause(said, self.current_environ.modules))
+        raise self._broken(self.spack.not_installed(said) if self.spack else environment_errors.cause(said, self.current_environ.modules))
 
     def _broken(self, cause):
-        return BuildError(broken.sentence(self.current_environ.name, self.current_partition.fullname, cause))
+        return BuildError(environment_errors.sentence(self.current_environ.name, self.current_partition.fullname, cause))
 
     @sanity_function
     def programs_start(self):

@@ -1,6 +1,6 @@
 '''Programs that several nodes, or runs, share: built once for each kind of node, never run on another kind.
 
-The job script of a build asks ``python -m plumbline.builds fetch CACHE`` before it compiles, and calls ``publish
+The job script of a build asks ``python -m plumbline.rfm.build_cache fetch CACHE`` before it compiles, and calls ``publish
 CACHE`` after.  Both read :data:`REQUEST` in the current folder: what would be built.  A build lies in ``CACHE/KEY``,
 and the key is a hash of all that makes programs what they are: sources, commands, the compilers as they are on this
 node, its operating system and libraries, and its CPU with all features, since the flags say ``-march=native``.  What
@@ -18,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from plumbline import trust
 from plumbline.settings import ROOT
+from plumbline.system import trust
 
 #: JSON: ``commands`` (the build), ``compilers`` (commands in PATH), ``variables`` (of the environment; an MPI's wrapper is told
 #: its compiler by one), ``project`` (its folder).

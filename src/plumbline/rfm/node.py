@@ -4,10 +4,10 @@ import os
 
 from reframe.core.builtins import run_after, variable
 
-from plumbline import topology
 from plumbline.errors import in_one_line
-from plumbline.job import Job
-from plumbline.variables import Whole
+from plumbline.rfm.job import Job
+from plumbline.rfm.variables import Whole
+from plumbline.system import topology
 
 
 def memory_of_this_node():
@@ -18,7 +18,7 @@ def memory_of_this_node():
 def granted(partition):
     '''What a job may use of a node: CPUs, how many of them a cgroup grants, memory in bytes; None for what is not known.
 
-    Of a partition with a scheduler it is what the topology job has found (:mod:`plumbline.topology_file`).
+    Of a partition with a scheduler it is what the topology job has found (:mod:`plumbline.system.topology_file`).
     '''
     if partition.scheduler.registered_name == 'local':
         return *topology.allowed_cpus(), memory_of_this_node()
