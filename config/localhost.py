@@ -4,14 +4,13 @@ import shutil
 
 from reframe.utility.cpuinfo import cpuinfo
 
-import plumbline.system.datasheet
 from plumbline import settings
 from plumbline.errors import in_one_line
 from plumbline.mpi import environments
-from plumbline.system import toolchains
+from plumbline.system import datasheet, toolchains
 
 with in_one_line():
-    machine_file = plumbline.system.datasheet.local_file(settings.HOME / 'config/machines/localhost.yaml')
+    machine_file = datasheet.local_file(settings.HOME / 'config/machines/localhost.yaml')
 
 compilers = toolchains.found()
 # Whoever measures this machine as root, a fresh one or a container, wants its MPIs too.  No other site file says so unasked.

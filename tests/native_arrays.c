@@ -41,7 +41,7 @@ static void check_guards(const pl_case *c, pl_arrays *x)
             x->array[i][outside[k]] = 0;
             expect(!pl_arrays_guards_intact(x), "writing outside is not seen", c, x->count, i);
             pl_arrays_set_guards(x);
-            expect(pl_arrays_guards_intact(x), "a guard is not mended", c, x->count, i);
+            expect(pl_arrays_guards_intact(x), "a guard is not restored", c, x->count, i);
         }
 }
 

@@ -29,7 +29,7 @@ int main(int argc, char **argv)
     for (int level = 1; level <= 3; level++)
         cache_share[level] = strtoul(argv[4 + level], NULL, 10);
     for (int i = 8; i < argc; i++)
-        c.tuning[i - 8] = atol(argv[i]);
+        c.parameters[i - 8] = atol(argv[i]);
     const pl_work w = work(&c);
     printf("%.0f %.0f %.0f %.0f %.0f", w.load_bytes, w.store_bytes, w.flops, w.fetched_bytes, w.written_bytes);
 #ifdef LAYOUTS

@@ -31,15 +31,15 @@ static void options_of(pl_case *c, int count, char **options)
 {
     static const char *text[PL_MAX_TEXTS];
     c->text = text;
-    for (int i = 0; c->kernel->tuning && c->kernel->tuning[i].name; i++) {
-        c->tuning[i] = c->kernel->tuning[i].value;
+    for (int i = 0; c->kernel->parameters && c->kernel->parameters[i].name; i++) {
+        c->parameters[i] = c->kernel->parameters[i].value;
         for (int k = 0; k < count; k++)
-            if (!strncmp(options[k], c->kernel->tuning[i].name, strlen(c->kernel->tuning[i].name)))
-                c->tuning[i] = atol(strchr(options[k], '=') + 1);
+            if (!strncmp(options[k], c->kernel->parameters[i].name, strlen(c->kernel->parameters[i].name)))
+                c->parameters[i] = atol(strchr(options[k], '=') + 1);
     }
-    for (int i = 0; c->kernel->texts && c->kernel->texts[i].name; i++)
+    for (int i = 0; c->kernel->strings && c->kernel->strings[i].name; i++)
         for (int k = 0; k < count; k++)
-            if (!strncmp(options[k], c->kernel->texts[i].name, strlen(c->kernel->texts[i].name)))
+            if (!strncmp(options[k], c->kernel->strings[i].name, strlen(c->kernel->strings[i].name)))
                 text[i] = strchr(options[k], '=') + 1;
 }
 

@@ -77,14 +77,14 @@ def ordinary_user():
     return words
 
 
-def small(witness='none'):
+def small(cross_check='none'):
     '''Options of a run that shows whether checks work, not what they measure: as few samples as are accepted, and memory just
     large enough not to be a cache.
 
-    :arg witness: what likwid-bench measures.
+    :arg cross_check: what likwid-bench measures.
     '''
     size = 2 * LAST_LEVEL
-    return ['-r', '--exec-policy=serial', '-S', 'samples=10', '-S', 'processes=1', '-S', f'memory_bytes={size + 2**20}', '-S', f'likwid_bench.levels={witness}']
+    return ['-r', '--exec-policy=serial', '-S', 'samples=10', '-S', 'processes=1', '-S', f'memory_bytes={size + 2**20}', '-S', f'likwid_bench.levels={cross_check}']
 
 
 def assert_measured(case):
@@ -131,8 +131,9 @@ class Workplace:
                             if not key.startswith(_FOREIGN)}
         # ReFrame leaves a log in TMPDIR.
         self.environment |= {'HOME': str(folder), 'TMPDIR': str(folder), 'PLUMBLINE_REPORTS': str(folder / 'reports')}
-        # Seconds that only the tests of the capacity need.  A configuration of the tests has caches of its own.
-        self.environment |= {'PLUMBLINE_CAPACITY': 'topology' if GUARDS in config.parents else capacity()}
+        # Seconds that only the tests of the capacity need.  Made-up machines have caches of their own, true programs those of this one.
+        made_up = GUARDS in config.parents and 'CANNED_PROGRAMS' not in environment
+        self.environment |= {'PLUMBLINE_CAPACITY': 'topology' if made_up else capacity()}
         self.environment |= {'PATH': str(path)} if path else {}
         self.environment |= {key: str(value) for key, value in environment.items()}
         self.report = folder / 'run.json'

@@ -124,8 +124,8 @@ def case(
             'source': 'hager2004, section 3',
             'records': [],
             'machine': MACHINE,
-            'witness': None,
-            'witness_reason': None,
+            'cross_check': None,
+            'cross_check_reason': None,
             'skipped': [],
             'notes': [],
             'timed_seconds': timed,
@@ -334,7 +334,7 @@ def memory(threads, verdicts):
     )
 
 
-def limits(threads, witness=True):
+def limits(threads, cross_check=True):
     '''The check limits in all levels; its program runs the streams as kernels.'''
     n = THREADS[threads]
     sizes = {'L1': 1000 * n, 'L2': 16_000 * n, 'L3': 120_000, 'memory': 5_000_000}
@@ -366,15 +366,15 @@ def limits(threads, witness=True):
         timed=7.1,
         detail={
             'records': made,
-            'witness': seen if witness else None,
-            'witness_reason': None if witness else 'not confirmed by likwid-bench: it is not on this partition',
+            'cross_check': seen if cross_check else None,
+            'cross_check_reason': None if cross_check else 'not confirmed by likwid-bench: it is not on this partition',
             'skipped': [
                 {'metric': f'of_peak.{level}', 'reason': unknown}
                 for level in PEAK
                 if (threads, level) != ('all', 'memory')
             ],
             'notes': ["L2, 4 threads: limit streams reach 0.96 of likwid-bench's best"]
-            if witness and threads == 'all'
+            if cross_check and threads == 'all'
             else [],
         },
     )

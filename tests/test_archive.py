@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from made_report import MACHINE, case, metric, result, write_report
+from plumbline import references
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.store import archive
@@ -215,10 +216,10 @@ def test_an_impossible_pass_is_a_fail(tmp_path, changed):
 
 
 def test_nan_is_a_fail_and_leaves_the_json(tmp_path):
-    plumbline = result(metric(value=float('nan')), witness={'best': float('inf')})
+    plumbline = result(metric(value=float('nan')), cross_check={'best': float('inf')})
     row, = archived(tmp_path, case(plumbline=plumbline))
     assert (row['verdict'], row['reason']) == ('FAIL', 'not a finite number')
-    assert json.loads(row['detail'], parse_constant=pytest.fail)['witness'] == {'best': None}
+    assert json.loads(row['detail'], parse_constant=pytest.fail)['cross_check'] == {'best': None}
 
 
 def test_nodes(tmp_path):
@@ -331,3 +332,30 @@ def test_reports_of_a_pipelines_jobs_end_in_one_verdict(tmp_path):
     paths.append(write_report(tmp_path / 'again.json', [again], start=1.8e9))
     done = CliRunner().invoke(app, ['report', *map(str, paths), '--archive', str(tmp_path / 'a')])
     assert isinstance(done.exception, PlumblineError) and 'good was run, and in' in str(done.exception)
+
+
+def test_what_was_written_with_former_words_is_read_with_todays(tmp_path):
+    '''A run report, an archive and references from before 2026-11-23.'''
+    former_words = {'"cross_check": ': '"witness": ', '"cross_check_reason": ': '"witness_reason": ', '"contention": ': '"lost": ',
+                    '"cpu_availability': '"of_time'}
+
+    def as_before(text):
+        for new, old in former_words.items():
+            text = text.replace(new, old)
+        return text
+    text = 'a text with "lost": in it'
+    given = result(metric('cpu_availability', value=0.9, reason=text), contention=[], cross_check=None)
+    before = json.loads(as_before(json.dumps(given)))
+    assert 'lost' in before and before['metrics'][0]['name'] == 'of_time'
+    path = archive.archive(write_report(tmp_path / 'r.json', [case(plumbline=before)]), tmp_path / 'archive')
+    row = archive.load_session(tmp_path / 'archive').row(0, named=True)
+    assert row['metric'] == row['name'] == 'cpu_availability' and json.loads(row['detail'])['contention'] == []
+    stored = pl.read_parquet(path).with_columns(pl.lit('of_time').alias('metric'), pl.lit('of_time').alias('name'),
+                                                pl.col('detail').map_elements(as_before, return_dtype=pl.String))
+    stored.write_parquet(path)
+    row = archive.load_session(tmp_path / 'archive').row(0, named=True)
+    assert (row['metric'], row['name'], row['reason']) == ('cpu_availability', 'cpu_availability', text)
+    assert json.loads(row['detail'])['contention'] == [] and 'cross_check' in json.loads(row['detail'])
+    assert archive.load_columns(path, ['metric']).item() == 'cpu_availability'
+    (tmp_path / 'made.yaml').write_text('node_speed:\n  $index: [$partition]\n  cpu: {of_time: [1.0, -0.3, 0.0, "1"], of_time.quota: [1.0, -0.02, 0.0, "1"]}\n')
+    assert set(references.load(tmp_path / 'made.yaml')['node_speed']['cpu']) == {'cpu_availability', 'cpu_availability.quota'}

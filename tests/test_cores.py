@@ -381,7 +381,7 @@ def test_kinds_of_cores_as_the_kernel_has_them(programs, tmp_path, said, kinds):
     output_of('cc', '-shared', '-fPIC', '-o', library, pathlib.Path(__file__).parent / 'interpose/hybrid.c')
     for name, text in said.items():
         (tmp_path / name).write_text(text + '\n')
-    found = programs.measured('triad', '--size', 1000, '--variants', 'plain', '--samples', 10, '--block', '0.0001',
+    found = programs.measured('triad', '--size', 1000, '--variants', 'plain', '--samples', 10, '--min-time', '0.0001',
                               LD_PRELOAD=str(library), HYBRID=f'{tmp_path}/')
     assert records.parse(found.text, 'made').machine.get('core_kinds') == kinds
 

@@ -186,4 +186,4 @@ def test_check_compares_dgemm_with_the_fastest_stream(run, with_blas):
 @two_cpus
 def test_dgemm_is_right_whenever_threads_call_it_at_once(with_blas):
     for _ in range(15):
-        assert with_blas.run('flops', '--variants', 'dgemm', '--size', 1200, '--threads', 2, '--samples', 10, '--block', '0.002').code == 0
+        assert with_blas.run('flops', '--variants', 'dgemm', '--size', 1200, '--threads', 2, '--samples', 10, '--min-time', '0.002').code == 0

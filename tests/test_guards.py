@@ -306,12 +306,12 @@ def test_recorded_references_see_what_gets_worse(place, tmp_path):
     folder = written_references(tmp_path / 'r', '')
     done = place.accept('made', '--output', folder / 'made.yaml', PLUMBLINE_REFERENCES=folder)
     assert done.code == 0 and '8 references from 5 sessions' in done.out, done.out
-    for metric, why in (('of_limit', '1.2 is above 1.1'), ('of_time', '1.01 is above 1')):
+    for metric, why in (('of_limit', '1.2 is above 1.1'), ('cpu_availability', '1.01 is above 1')):
         assert re.search(rf'no reference: Directions/.*/{metric}.plain: {re.escape(why)}, the most that any hardware gives', done.out)
     done = place.reframe(*run, '-S', 'Directions.worse=1.5', PLUMBLINE_REFERENCES=str(folder))
     found = verdicts_of(done.cases()['Directions'])
     assert len(found) == 10
-    assert {name for name, verdict in found.items() if verdict != 'FAIL'} == {'of_limit.plain', 'of_time.plain'}
+    assert {name for name, verdict in found.items() if verdict != 'FAIL'} == {'of_limit.plain', 'cpu_availability.plain'}
 
 
 def test_reference_above_the_peak_is_refused(place, tmp_path):
@@ -390,7 +390,7 @@ def slurm_run(tmp_path_factory, with_likwid, known):
                           PLUMBLINE_REFERENCES=known, CANNED_SCHEDULER='squeue',
                           CANNED_LAUNCHER='srun', CANNED_FEATURES='likwid')
     return place, place.reframe('-r', '--keep-stage-files', '-n', 'Told.*(good|crash)',
-                                '-n', 'Witnessed')
+                                '-n', 'CrossChecked')
 
 
 def script_of(place, test, name='rfm_job.sh'):
@@ -413,7 +413,7 @@ def test_programs_are_built_where_they_run(slurm_run):
 
 
 def test_likwid_pin_stands_between_srun_and_the_program(slurm_run):
-    script = script_of(slurm_run[0], 'Witnessed')
+    script = script_of(slurm_run[0], 'CrossChecked')
     line, = re.findall(r'^srun .*', script, re.MULTILINE)
     assert f'for process in 1 2 3; do\n{line}\ndone\n' in script
     words = shlex.split(line)
@@ -424,25 +424,25 @@ def test_likwid_pin_stands_between_srun_and_the_program(slurm_run):
     assert words[len(launcher) + 4].endswith('build/bin/triad')
 
 
-def test_witness_is_not_bound_by_srun(slurm_run):
+def test_cross_check_is_not_bound_by_srun(slurm_run):
     script = next(slurm_run[0].stage.glob('made/cpu/*/likwid_bench*/rfm_job.sh')).read_text()
     assert re.search(r'^srun .*--cpu-bind=none.* sh -c ', script, re.MULTILINE)
 
 
 def test_environment_reaches_the_program(slurm_run):
-    script = script_of(slurm_run[0], 'Witnessed')
+    script = script_of(slurm_run[0], 'CrossChecked')
     assert 'export OMP_NUM_THREADS=1\n' in script and '--export' not in script
-    record = slurm_run[1].cases()['Witnessed']['plumbline']['records'][0]
+    record = slurm_run[1].cases()['CrossChecked']['plumbline']['records'][0]
     assert record['options']['environment'] == '1'
 
 
 # --- LIKWID, or not -----------------------------------------------------------------------------
 
-def test_witness_that_dies_does_not_stop_the_checks(slurm_run):
+def test_cross_check_that_dies_does_not_stop_the_checks(slurm_run):
     place, done = slurm_run
-    case = done.cases()['Witnessed']
-    assert case['result'] == 'pass' and case['plumbline']['witness'] is None
-    reason = case['plumbline']['witness_reason']
+    case = done.cases()['CrossChecked']
+    assert case['result'] == 'pass' and case['plumbline']['cross_check'] is None
+    reason = case['plumbline']['cross_check_reason']
     assert reason.startswith('not confirmed by likwid-bench: ') and '\n' not in reason
     place.judge()
     assert 'not confirmed by likwid-bench' in (
@@ -450,18 +450,18 @@ def test_witness_that_dies_does_not_stop_the_checks(slurm_run):
 
 
 def test_without_likwid(stories):
-    left = stories[1].cases()['Witnessed']['plumbline']
-    assert left['witness_reason'] == 'not confirmed by likwid-bench: it is not on this partition'
+    left = stories[1].cases()['CrossChecked']['plumbline']
+    assert left['cross_check_reason'] == 'not confirmed by likwid-bench: it is not on this partition'
     assert 'likwid-pin is not on this partition: OpenMP binds the threads' in left['notes']
     assert 'likwid-pin' not in left['command']
-    assert left['witness_reason'] in (
+    assert left['cross_check_reason'] in (
         stories[0].folder / 'reports/latest/index.html').read_text()
 
 
 def test_shipped_configuration_without_likwid(tmp_path, commands, known):
     place = rfm.Workplace(tmp_path, commands, rfm.REPOSITORY / 'config/localhost.py', PLUMBLINE_REFERENCES=known)
-    done = place.reframe('-r', SERIAL, '-n', 'Witnessed')
-    notes = done.cases()['Witnessed']['plumbline']['notes']
+    done = place.reframe('-r', SERIAL, '-n', 'CrossChecked')
+    notes = done.cases()['CrossChecked']['plumbline']['notes']
     assert 'likwid-pin is not on this partition: OpenMP binds the threads' in notes
 
 

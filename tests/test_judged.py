@@ -130,7 +130,7 @@ def test_what_went_wrong_is_one_line(place, tmp_path, variables, old, new, reaso
 
 @pytest.mark.parametrize('metric, unit, factor', [
     ('bandwidth', 'MB/s', 1), ('bandwidth', 'GiB/s', 1073.741824), ('latency', 'ns', 1e-3), ('time', 'ms', 1e-3), ('time', 'h', 3600),
-    ('of_time', '%', 0.01), ('figure_of_merit', '1', 1)])
+    ('cpu_availability', '%', 0.01), ('figure_of_merit', '1', 1)])
 def test_units(metric, unit, factor):
     assert judged._factor(metric, unit) == pytest.approx(factor)
 

@@ -135,16 +135,16 @@ def test_likwid_benchs_own_words_are_passed_on(name, said):
         bench.parse_bench(data(name))
 
 
-# --- likwid-bench: the log of a witness ---
+# --- likwid-bench: the log of a cross-check ---
 
 TRIAD = 'level=L1 threads=2 cpus=0,1 kernel=triad_avx_fma repeat=0 iterations=2000'
 
 
 def log(*calls, done=None):
-    text = ''.join(f'### plumbline-witness {header}\n{output}\n### plumbline-witness-end '
+    text = ''.join(f'### plumbline-cross-check {header}\n{output}\n### plumbline-cross-check-end '
                    f'status={status}\n' for header, output, status in calls)
     done = len(calls) if done is None else done
-    return f'from the prologue\n{text}### plumbline-witness-done calls={done}\n'
+    return f'from the prologue\n{text}### plumbline-cross-check-done calls={done}\n'
 
 
 def triad(clock=None):
@@ -156,7 +156,7 @@ def triad(clock=None):
 
 
 def test_log_becomes_samples():
-    samples = bench.parse_witness(log(
+    samples = bench.parse_cross_check(log(
         (TRIAD, triad(), 0), (TRIAD.replace('level=L1', 'level=L2'), triad(), 0)))
     assert [s['level'] for s in samples] == ['L1', 'L2']
     first, second = samples
@@ -167,22 +167,22 @@ def test_log_becomes_samples():
 
 def test_call_that_was_repeated_counts_once():
     again = TRIAD.replace('iterations=2000', 'iterations=3000')
-    samples = bench.parse_witness(log((TRIAD, triad(), 0), (again, triad(), 0)))
+    samples = bench.parse_cross_check(log((TRIAD, triad(), 0), (again, triad(), 0)))
     assert len(samples) == 1
 
 
 def test_one_clock_for_all_calls():
     # The same cycles; the third process took its clock for half as fast, so its time for double.
-    samples = bench.parse_witness(log(*((TRIAD.replace('repeat=0', f'repeat={i}'), triad(clock), 0)
+    samples = bench.parse_cross_check(log(*((TRIAD.replace('repeat=0', f'repeat={i}'), triad(clock), 0)
                                         for i, clock in enumerate([2000, 2000, 1000]))))
     seconds = bench.parse_bench(triad())['seconds']
     assert [s['seconds'] for s in samples] == pytest.approx([seconds, seconds, seconds / 2])
 
 
 @pytest.mark.parametrize('text, message', [
-    (log((TRIAD, triad(), 0)).replace('### plumbline-witness-done calls=1', ''), 'cut off after 1'),
+    (log((TRIAD, triad(), 0)).replace('### plumbline-cross-check-done calls=1', ''), 'cut off after 1'),
     (log((TRIAD, triad(), 0), done=2), 'cut off after 1'),
-    (log((TRIAD, triad(), 0)).replace('### plumbline-witness-end', ''), 'cut off after 0'),
+    (log((TRIAD, triad(), 0)).replace('### plumbline-cross-check-end', ''), 'cut off after 0'),
     (log(), 'holds no call'), ('', 'cut off after 0'),
     (log((TRIAD, triad(), 132)), 'exit status 132'),
     (log((TRIAD, data('bench_unknown_kernel.txt'), 1)), 'exit status 1.*test case nokernel'),
@@ -193,7 +193,7 @@ def test_one_clock_for_all_calls():
           data('bench_cpu_shared.txt'), 0)), r'ran on CPUs \[0, 1, 0\] instead of \[0, 1, 2\]')])
 def test_bad_logs_are_refused(text, message):
     with pytest.raises(PlumblineError, match=message) as error:
-        bench.parse_witness(text)
+        bench.parse_cross_check(text)
     assert '\n' not in str(error.value)
 
 
@@ -203,10 +203,10 @@ def test_best_of_a_level():
                {'level': 'L1', 'threads': 2, 'kernel': 'c', 'traffic_rate': 9.0, 'traffic_factor': 1},
                {'level': 'memory', 'threads': 1, 'kernel': 'store', 'traffic_rate': 8.0, 'traffic_factor': 2},
                {'level': 'memory', 'threads': 1, 'kernel': 'load', 'traffic_rate': 5.0, 'traffic_factor': 1}]
-    assert bench.witness_best(samples, 'L1', 1)['kernel'] == 'b'
-    assert bench.witness_best(samples, 'L2', 1) is None
+    assert bench.cross_check_best(samples, 'L1', 1)['kernel'] == 'b'
+    assert bench.cross_check_best(samples, 'L2', 1) is None
     # The store's write-allocate is a model only.
-    assert bench.witness_best(samples, 'memory', 1)['kernel'] == 'load'
+    assert bench.cross_check_best(samples, 'memory', 1)['kernel'] == 'load'
 
 
 def test_script_is_posix_and_calls_what_was_planned(tmp_path):
@@ -221,7 +221,7 @@ def test_script_is_posix_and_calls_what_was_planned(tmp_path):
     commands = bench.bench_commands({'L1': 2**14}, [min(os.sched_getaffinity(0))], 'sse')
     for command in commands:
         command['iterations'] = 100
-    script = tmp_path / 'witness.sh'
+    script = tmp_path / 'cross_check.sh'
     script.write_text(bench.script(commands))
     calls = tmp_path / 'calls'
     done = subprocess.run(
@@ -230,27 +230,27 @@ def test_script_is_posix_and_calls_what_was_planned(tmp_path):
     # 0.01 s is too short: again, for half a second; the others are right at once.
     assert calls.read_text().split('\n')[:-1] == [
         'load_sse 100', 'load_sse 5000', 'copy_sse 5000', 'triad_sse 5000']
-    assert done.stdout.endswith('### plumbline-witness-done calls=4\n')
+    assert done.stdout.endswith('### plumbline-cross-check-done calls=4\n')
     assert done.stderr == ''
 
 
 def test_our_streams_run_after_each_repeat(tmp_path):
     commands = bench.bench_commands({'L1': 2**14, 'L2': 2**18}, [0], 'sse', 'full')
     script = bench.script(commands, {('L1', 1): 'run-ours L1', ('L2', 1): 'run-ours L2'})
-    lines = [line.split()[0] if line.startswith('witness ') else line for line in script.splitlines()
-             if line.startswith(('witness ', 'run-ours', 'echo "### plumbline-own'))]
-    block = ['witness'] * 5
+    lines = [line.split()[0] if line.startswith('cross_check ') else line for line in script.splitlines()
+             if line.startswith(('cross_check ', 'run-ours', 'echo "### plumbline-own'))]
+    block = ['cross_check'] * 5
     assert lines == [line for level in ('L1', 'L2') for repeat in range(3) for line in (
         *block, f'echo "### plumbline-own level={level} threads=1 repeat={repeat}"', f'run-ours {level} || true')]
 
 
 def test_what_our_streams_printed_is_found():
-    text = log((TRIAD, triad(), 0)).replace('### plumbline-witness-done', (
+    text = log((TRIAD, triad(), 0)).replace('### plumbline-cross-check-done', (
         '### plumbline-own level=L1 threads=2 repeat=0\nours\n### plumbline-own level=memory threads=2 repeat=1\n'
-        '### plumbline-witness-done'))
+        '### plumbline-cross-check-done'))
     assert [part[:3] for part in bench.own_parts(text)] == [('L1', 2, 0), ('memory', 2, 1)]
     assert bench.own_parts(text)[0][3].strip() == 'ours' and bench.own_parts(text)[1][3].strip() == ''
-    assert len(bench.parse_witness(text)) == 1
+    assert len(bench.parse_cross_check(text)) == 1
 
 
 def test_agreement_is_of_streams_that_ran_by_turns():
@@ -263,14 +263,14 @@ def test_agreement_is_of_streams_that_ran_by_turns():
 
 
 @needs('likwid-bench', 'taskset', 'awk')
-def test_live_witness_runs_where_it_is_told(tmp_path):
+def test_live_cross_check_runs_where_it_is_told(tmp_path):
     cpu = max(os.sched_getaffinity(0))
     commands = bench.bench_commands({'L1': 2**14}, [cpu], 'scalar')[:1]
-    script = tmp_path / 'witness.sh'
+    script = tmp_path / 'cross_check.sh'
     script.write_text(bench.script(commands))
     done = subprocess.run(['sh', str(script)], capture_output=True, text=True, check=True,
                           env=os.environ | {'LIKWID_IGNORE_CPUSET': '1'})
-    sample, = bench.parse_witness(done.stdout)
+    sample, = bench.parse_cross_check(done.stdout)
     assert sample['kernel'] == 'load' and sample['hwthreads'] == [cpu]
     assert sample['working_set'] == 2**14 and sample['seconds'] > 0.05
 

@@ -102,22 +102,22 @@ def test_paired_ratio():
         limits.paired_ratio(a, kernel(1, 2, 3, flops=0), 'flops')
 
 
-def test_witness():
-    assert limits.witness_correction([0.97]) == (1.0, None)
-    assert limits.witness_correction([0.7, 1.2, 0.8]) == (1.0, None)
-    assert limits.witness_correction([]) == (1.0, None)
-    factor, note = limits.witness_correction([0.7, 0.8, 0.75])
+def test_cross_check():
+    assert limits.cross_check_correction([0.97]) == (1.0, None)
+    assert limits.cross_check_correction([0.7, 1.2, 0.8]) == (1.0, None)
+    assert limits.cross_check_correction([]) == (1.0, None)
+    factor, note = limits.cross_check_correction([0.7, 0.8, 0.75])
     assert factor == 0.8
     assert "limit streams reach 0.80 of likwid-bench's best: the limit is raised" in note
 
 
 def test_one_repeat_does_not_raise_the_limit():
     '''Somebody who worked beside ours for a second made of_limit 0.52 where it is 0.92.'''
-    factor, note = limits.witness_correction([0.63])
+    factor, note = limits.cross_check_correction([0.63])
     assert factor == 1 and 'measured 1 of 3 times, and the limit is not raised' in note
 
 
 @pytest.mark.parametrize('agreement', [0, -1, math.inf, math.nan])
-def test_witness_refuses_what_is_no_ratio(agreement):
+def test_cross_check_refuses_what_is_no_ratio(agreement):
     with pytest.raises(PlumblineError, match='measure them again'):
-        limits.witness_correction([agreement])
+        limits.cross_check_correction([agreement])

@@ -20,7 +20,7 @@ def record(variant, seconds, role='kernel', traffic=40e6, **more):
             'traffic': traffic, **more}
 
 
-def no_witness(level, threads):
+def no_cross_check(level, threads):
     return None
 
 
@@ -31,15 +31,15 @@ def never_compared(level, threads):
 def test_of_limit_is_paired_with_the_best_stream():
     group = [record('store', [0.01] * 10, 'limit', 60e6), record('load', [0.01] * 10, 'limit', 50e6),
              record('plain', [0.01] * 10)]
-    paired, notes = metrics.against_limit(group, no_witness, never_compared)
+    paired, notes = metrics.against_limit(group, no_cross_check, never_compared)
     assert paired['plain'].value == pytest.approx(40 / 60)
     assert paired['plain'].limit == pytest.approx(6000)     # 60e6 bytes in 0.01 s
     assert notes == []
 
 
-def test_a_better_witness_raises_the_limit_and_says_so():
+def test_a_better_cross_check_raises_the_limit_and_says_so():
     group = [record('store', [0.01] * 10, 'limit', 60e6), record('plain', [0.01] * 10)]
-    paired, notes = metrics.against_limit(group, no_witness, lambda level, threads: [0.8] * 3)
+    paired, notes = metrics.against_limit(group, no_cross_check, lambda level, threads: [0.8] * 3)
     assert paired['plain'].value == pytest.approx(40 / 75)
     assert paired['plain'].limit == pytest.approx(7500)
     assert len(notes) == 1 and 'likwid-bench' in notes[0]
@@ -53,20 +53,20 @@ def test_a_limit_in_memory_does_not_rest_on_an_assumed_write_allocate():
     assert metrics.best_traffic(in_cache)['variant'] == 'store'
 
 
-def test_a_witness_that_agrees_changes_nothing():
+def test_a_cross_check_that_agrees_changes_nothing():
     group = [record('store', [0.01] * 10, 'limit', 60e6), record('plain', [0.01] * 10)]
-    paired, notes = metrics.against_limit(group, no_witness, lambda level, threads: [0.98])
+    paired, notes = metrics.against_limit(group, no_cross_check, lambda level, threads: [0.98])
     assert paired['plain'].value == pytest.approx(40 / 60) and notes == []
 
 
-def test_a_witness_of_a_faster_hour_changes_nothing():
+def test_a_cross_check_of_a_faster_hour_changes_nothing():
     '''Its rate is not this hour's limit: only what ran by turns is compared.'''
     group = [record('store', [0.01] * 10, 'limit', 60e6), record('plain', [0.01] * 10)]
     paired, notes = metrics.against_limit(group, lambda level, threads: 11000.0, lambda level, threads: [1.02])
     assert paired['plain'].value == pytest.approx(40 / 60) and notes == []
 
 
-def test_without_limit_streams_the_witness_is_the_limit():
+def test_without_limit_streams_the_cross_check_is_the_limit():
     paired, notes = metrics.against_limit([record('plain', [0.01] * 10)], lambda level, threads: 8000.0, never_compared)
     assert paired['plain'].value == pytest.approx(0.5)
     assert 'alone' in notes[0]
@@ -74,7 +74,7 @@ def test_without_limit_streams_the_witness_is_the_limit():
 
 def test_without_both_the_limit_is_unknown_and_nothing_passes():
     with pytest.raises(PlumblineError, match='limit unknown'):
-        metrics.against_limit([record('plain', [0.01] * 10)], no_witness, never_compared)
+        metrics.against_limit([record('plain', [0.01] * 10)], no_cross_check, never_compared)
 
 
 def test_bursts_that_no_median_sees():
@@ -103,11 +103,11 @@ def test_an_interval_ends_where_there_is_nothing_beyond(shares, ruling):
 
 
 def test_what_all_threads_reach_together_is_not_judged_where_others_had_the_cpus():
-    lost = {'record': 'lost', 'schema': 1, 'threads': 2, 'elapsed': 1.0, 'throttled': 0, 'waited': 0.05, 'stolen': 0.3}
+    lost = {'record': 'contention', 'schema': 1, 'threads': 2, 'elapsed': 1.0, 'throttled': 0, 'waited': 0.05, 'stolen': 0.3}
     said = check.ProgramCheck.disturbed
-    assert said(SimpleNamespace(plumbline={'lost': [lost]})) == 'the threads had the CPUs for 0.82 of the time'
-    assert said(SimpleNamespace(plumbline={'lost': [lost | {'stolen': 0.1}]})) is None
-    assert said(SimpleNamespace(plumbline={'lost': []})) is None
+    assert said(SimpleNamespace(plumbline={'contention': [lost]})) == 'the threads had the CPUs for 0.82 of the time'
+    assert said(SimpleNamespace(plumbline={'contention': [lost | {'stolen': 0.1}]})) is None
+    assert said(SimpleNamespace(plumbline={'contention': []})) is None
 
 
 def test_what_must_not_be_judged_is_no_pass_although_it_has_a_reference():
@@ -118,7 +118,7 @@ def test_what_must_not_be_judged_is_no_pass_although_it_has_a_reference():
 
 
 def test_the_cause_is_named_where_the_verdict_is_bad():
-    metric = metrics.Metric('of_time', 'quota', [0.5], remark='a cgroup grants 1 CPUs to 2 threads')
+    metric = metrics.Metric('cpu_availability', 'quota', [0.5], remark='a cgroup grants 1 CPUs to 2 threads')
     bad, good = (evaluation.judged(evaluation.Case(metric, reference=Reference(reference))) for reference in ((1.0, -0.02, 0.0), (1.0, -0.6, 0.0)))
     assert (bad['verdict'], bad['reason']) == ('FAIL', '0.50 is outside 0.98 .. 1.00: a cgroup grants 1 CPUs to 2 threads')
     assert (good['verdict'], good['reason']) == ('PASS', '0.50 is within 0.40 .. 1.00')

@@ -71,18 +71,18 @@ def pointer(array):
 
 @pytest.mark.parametrize('n, k', [*itertools.product([1, 7, 8, 100, 1003], [1, 2, 3, 7, 8, 9, 15, 16, 31, 64, 2000])])
 def test_strided_copy_against_numpy(loops, n, k):
-    x, tuning = np.random.default_rng(19970).random(n), (ctypes.c_long * 2)(k, 4)
+    x, parameters = np.random.default_rng(19970).random(n), (ctypes.c_long * 2)(k, 4)
     starts = [0] if k < 8 else range(0, k - 7, 8)
     moved = np.concatenate([np.arange(n)[start::k] for start in starts])
     for name in ('read', 'read_prefetch', 'read_nt'):
         y = np.full(n + 8, np.nan)
         if hasattr(loops, f'strided_{name}'):
-            getattr(loops, f'strided_{name}')(ctypes.c_size_t(n), pointer(x), pointer(y), tuning)
+            getattr(loops, f'strided_{name}')(ctypes.c_size_t(n), pointer(x), pointer(y), parameters)
             np.testing.assert_array_equal(y, np.pad(x[moved], (0, n + 8 - moved.size), constant_values=np.nan))
     for name in ('write', 'write_prefetch'):
         target, right, y = np.full(n, np.nan), np.full(n, np.nan), np.random.default_rng(k).random(n)
         right[moved] = y[:moved.size]
-        getattr(loops, f'strided_{name}')(ctypes.c_size_t(n), pointer(target), pointer(y), tuning)
+        getattr(loops, f'strided_{name}')(ctypes.c_size_t(n), pointer(target), pointer(y), parameters)
         np.testing.assert_array_equal(target, right)
     # No line gives more than one element from k = 8 on; below, every line gives as many as it has.
     lines = np.bincount(moved // 8)
@@ -93,7 +93,7 @@ def test_strided_copy_against_numpy(loops, n, k):
 def test_streams_are_read_in_turn(loops, streams, distance):
     '''Sums of reals depend on their order, which no compiler may change: a line of each stream, then the next.'''
     n = 1003
-    x, tuning = np.random.default_rng(19971).random(n) * 10.0 ** np.arange(n) ** 0.3, (ctypes.c_long * 2)(streams, 64)
+    x, parameters = np.random.default_rng(19971).random(n) * 10.0 ** np.arange(n) ** 0.3, (ctypes.c_long * 2)(streams, 64)
     part = distance * 8     # an odd number of lines
     sums, rest = np.zeros((4, 8)), streams * part
     if streams == 1:        # as any array: partial sums of four lines
@@ -109,7 +109,7 @@ def test_streams_are_read_in_turn(loops, streams, distance):
     for name in ('plain', 'prefetch'):
         loop = getattr(loops, f'concurrent_{name}')
         loop.restype = ctypes.c_double
-        assert loop(ctypes.c_size_t(n), pointer(x), tuning) == total
+        assert loop(ctypes.c_size_t(n), pointer(x), parameters) == total
 
 
 @x86_only

@@ -15,7 +15,7 @@ from plumbline.model import records
 from plumbline.mpi import environments, families, loopback
 from plumbline.mpi.families import Settings
 
-FEW = ('--size', '0,1000', '--samples', '10', '--block', '0.001')
+FEW = ('--size', '0,1000', '--samples', '10', '--min-time', '0.001')
 
 
 # --- families and environments ------------------------------------------------------------------------------------

@@ -150,7 +150,7 @@ MARGIN = 16
 
 def test_loop_against_numpy(loops):
     rng = np.random.default_rng(20041)
-    tuning = (ctypes.c_long * 2)(8, 16)
+    parameters = (ctypes.c_long * 2)(8, 16)
     names = functions(loops, r'triad_\w+')
     assert {'triad_plain', 'triad_novec', 'triad_prefetch'} <= set(names)
     for name, offset, others, n in itertools.product(names, range(8), (0, 1), range(41)):
@@ -160,7 +160,7 @@ def test_loop_against_numpy(loops):
         for array in arrays[1:]:
             array[:] = rng.integers(-1000, 1000, array.size)     # b + c * d is exact, fused or not
         before = [array.copy() for array in arrays]
-        getattr(loops, name)(ctypes.c_size_t(n), *map(address, arrays, begin), tuning)
+        getattr(loops, name)(ctypes.c_size_t(n), *map(address, arrays, begin), parameters)
         b, c, d = (array[first:first + n] for array, first in zip(before[1:], begin[1:]))
         before[0][begin[0]:begin[0] + n] = b + c * d
         for array, expected in zip(arrays, before):
@@ -380,7 +380,7 @@ def refused(outcome, *parts):
     '--shift 3', '--shift 1e15', '--alloc static --size 2097153', '--alloc static --shift 2048',
     '--alloc static --shift 0,8', '--alloc heap',
     '--samples 3', '--samples 4294967310', '--passes 0',
-    '--block 1e-9', '--block nan', '--block 0.01s', '--block ', '--block 61',
+    '--min-time 1e-9', '--min-time nan', '--min-time 0.01s', '--min-time ', '--min-time 61',
     '--sweep 10:5:3', '--sweep abc', '--sweep 1:10', '--sweep 1:10:1', '--sweep 1:10:3:4', '--sweep 1:1e9:1e9',
     '--init twice', '--init ,', '--pages ,', '--pages small', '--sync ,',
     '--fast', '--table=5', '-xy', '--size', 'stray', '--size 8 stray', '-',
@@ -482,7 +482,7 @@ def test_prefetch_instructions_where_named(assembly):
 
 def test_groups_are_complete(programs):
     found = programs.measured('triad', '--variants', 'plain,novec', '--size', '1000,2000', '--limit',
-                              '--threads', ','.join(THREADS), '--samples', 12, '--block', '0.0002')
+                              '--threads', ','.join(THREADS), '--samples', 12, '--min-time', '0.0002')
     for group, threads in itertools.product((0, 1), map(int, THREADS)):
         mine = [r for r in found.measurements if (r['group'], r['threads']) == (group, threads)]
         limits = [r for r in mine if r['role'] == 'limit']
@@ -539,7 +539,7 @@ def test_two_threads_have_the_caches_of_both(programs):
 
 def test_the_machine_comes_first_and_tables_do_not_disturb(programs):
     found = programs.run('triad', '--variants', 'all', '--size', '1000,2000', '--limit', '--table', '--samples', 10,
-                         '--block', '0.0001')
+                         '--min-time', '0.0001')
     lines = found.text.splitlines()
     assert found.code == 0
     assert lines[0].startswith('{"record": "machine"')
@@ -564,7 +564,7 @@ def test_sweep_is_even_in_log_n(programs):
 
 def test_samples_are_as_long_as_asked(programs):
     for record in programs.measured('triad', '--variants', 'plain,nt', '--size', 1000, '--limit', '--samples', 10,
-                                    '--block', '0.002').measurements:
+                                    '--min-time', '0.002').measurements:
         assert np.median(record['seconds']) > 0.5 * 0.002
         assert records.check_worth_reporting(record) == []
 
@@ -572,7 +572,7 @@ def test_samples_are_as_long_as_asked(programs):
 def test_a_terminated_program_leaves_nothing(programs, tmp_path):
     shared = pathlib.Path('/dev/shm')
     before = set(os.listdir(shared)) if shared.exists() else set()
-    process = subprocess.Popen([programs.path('triad'), '--size', '1000,2000', '--samples', '10', '--block', '0.03'],
+    process = subprocess.Popen([programs.path('triad'), '--size', '1000,2000', '--samples', '10', '--min-time', '0.03'],
                                stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=environment())
     lines = [process.stdout.readline(), process.stdout.readline()]
     process.send_signal(signal.SIGTERM)

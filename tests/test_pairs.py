@@ -51,7 +51,7 @@ def test_every_pair_meets_once_and_nobody_is_in_two_pairs(schedule, nodes):
 @pytest.mark.parametrize('ranks', [2, 3])
 @every_mpi
 def test_every_pair_is_timed_and_every_byte_arrives(mpi, ranks, mpi_programs):
-    found = mpi_programs(mpi).measured(ranks, 'pairs', '--size', '0,8,100001', '--samples', '10', '--block', '0.0005')
+    found = mpi_programs(mpi).measured(ranks, 'pairs', '--size', '0,8,100001', '--samples', '10', '--min-time', '0.0005')
     assert [record['size'] for record in found.measurements] == [0, 8, 100001]
     for record in found.measurements:
         assert (record['valid'], record['max_error'], record['ranks']) == (True, 0, ranks)

@@ -6,7 +6,7 @@ from native import two_cpus
 from plumbline.model import limits
 
 #: Larger than any cache of a core, far smaller than the last one of a server.
-QUICK = ['--samples', '10', '--block', '0.001']
+QUICK = ['--samples', '10', '--min-time', '0.001']
 
 
 def parts_of(record):

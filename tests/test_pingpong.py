@@ -14,7 +14,7 @@ SIZES = '0,1,7,8,9,4095,4096,100001'
 
 @every_mpi
 def test_every_byte_of_every_variant_arrives(mpi, mpi_programs):
-    found = mpi_programs(mpi).measured(2, 'pingpong', '--variants', 'all', '--size', SIZES, '--samples', '10', '--block', '0.0005')
+    found = mpi_programs(mpi).measured(2, 'pingpong', '--variants', 'all', '--size', SIZES, '--samples', '10', '--min-time', '0.0005')
     assert len(found.measurements) == 3 * 8
     for record in found.measurements:
         assert (record['valid'], record['max_error']) == (True, 0)
@@ -24,7 +24,7 @@ def test_every_byte_of_every_variant_arrives(mpi, mpi_programs):
 
 
 def test_four_ranks_are_two_pairs(mpi_programs):
-    found = mpi_programs('openmpi').measured(4, 'pingpong', '--variants', 'all', '--size', '1000', '--samples', '10', '--block',
+    found = mpi_programs('openmpi').measured(4, 'pingpong', '--variants', 'all', '--size', '1000', '--samples', '10', '--min-time',
                                              '0.0005')
     assert all(record['valid'] and record['ranks'] == 4 for record in found.measurements)
 

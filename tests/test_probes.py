@@ -17,7 +17,7 @@ from native import SOURCE, environment, output_of, two_cpus
 from plumbline.errors import PlumblineError
 from plumbline.model import probes, records
 
-QUICK = ['--samples', 10, '--block', '0.002']
+QUICK = ['--samples', 10, '--min-time', '0.002']
 PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH, WALL = 0x4206, 0x4207, 17, 0x40000000
 
 
@@ -56,7 +56,7 @@ def test_probes_can_be_left_out(programs):
 @two_cpus
 def test_ranks_of_a_node_hand_over_too(mpi_programs):
     mpi = any_mpi()
-    found = mpi_programs(mpi).measured(2, 'pingpong', '--size', '8', '--samples', 10, '--block', '0.002').measurements
+    found = mpi_programs(mpi).measured(2, 'pingpong', '--size', '8', '--samples', 10, '--min-time', '0.002').measurements
     for record in found:
         assert 1e-9 < np.median(known(probes.features(record), 'core_to_core.0')) < 1e-4
 
@@ -137,7 +137,7 @@ def _stop_for(tid, seconds):
 @two_cpus
 def test_a_thread_that_is_stopped_hangs_nobody(programs):
     '''As a debugger does, or a quota that is used up.'''
-    command = [programs.path('triad'), '--threads', '2', '--samples', '60', '--block', '0.01']
+    command = [programs.path('triad'), '--threads', '2', '--samples', '60', '--min-time', '0.01']
     running = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True, env=environment())
     while len(threads := sorted(map(int, os.listdir(f'/proc/{running.pid}/task')))) < 2:
         time.sleep(0.001)
@@ -155,7 +155,7 @@ def test_a_thread_that_is_stopped_hangs_nobody(programs):
 def _cpus_used(programs, threads):
     '''CPUs that a program kept busy.'''
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    programs.measured('triad', '--threads', threads, '--size', '1000', '--samples', 40, '--block', '0.03', OMP_WAIT_POLICY='active')
+    programs.measured('triad', '--threads', threads, '--size', '1000', '--samples', 40, '--min-time', '0.03', OMP_WAIT_POLICY='active')
     after, seconds = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic() - begin
     return (after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime) / seconds
 
@@ -168,7 +168,7 @@ def test_a_case_of_one_thread_runs_beside_idle_cores(request, flavour):
 
 
 def test_a_signal_ends_a_team_that_waits(programs):
-    running = subprocess.Popen([str(programs.path('triad')), '--threads', '1', '--samples', '1000', '--block', '0.05'],
+    running = subprocess.Popen([str(programs.path('triad')), '--threads', '1', '--samples', '1000', '--min-time', '0.05'],
                                stdout=subprocess.DEVNULL, env=environment())
     time.sleep(0.1)
     running.send_signal(signal.SIGTERM)

@@ -345,7 +345,7 @@ def test_propose_says_what_would_change_and_accept_writes_it(tmp_path):
 
 def test_a_session_beside_other_work_is_left_out_by_its_cause(tmp_path):
     '''A tenth of the time of two threads over 5 s.'''
-    quiet = {'record': 'lost', 'schema': 1, 'threads': 2, 'elapsed': 5.0, 'throttled': 0, 'waited': 0.05, 'stolen': 0.0}
+    quiet = {'record': 'contention', 'schema': 1, 'threads': 2, 'elapsed': 5.0, 'throttled': 0, 'waited': 0.05, 'stolen': 0.0}
     for number in range(6):
         lost = [{**quiet, 'waited': 1.0 if number == 5 else 0.05}]
         session(tmp_path, number, case(plumbline=result(metric(value=1000.0), level=None, lost=lost)))
@@ -454,7 +454,7 @@ def test_bad_requests(tmp_path):
 @pytest.mark.parametrize('wrong, peaks, message', [
     (metric('bandwidth.nt', 1300.0, limit=1000.0), None, "1300 MB/s is above 1100 MB/s, the most by the machine's own limit"),
     (metric('of_limit.nt', 1.2, '1'), None, '1.2 is above 1.1, the most that any hardware gives'),
-    (metric('of_time', 1.01, '1'), None, '1.01 is above 1, the most'),
+    (metric('cpu_availability', 1.01, '1'), None, '1.01 is above 1, the most'),
     (metric('bandwidth.memory', 1200.0), {'memory/one': 1100.0, 'memory': 5000.0},
      'above the hardware limit of memory/one, 1100 MB/s'),
     (metric('bandwidth.nt.memory', 1200.0), {'memory': 1100.0}, 'hardware limit of memory')])

@@ -14,7 +14,7 @@ from native import CPUS
 from plumbline.errors import PlumblineError
 from plumbline.model import contention, records, statistics
 from plumbline.report import outliers as text, sweep_page
-from plumbline.sweep import outliers, places, ranking, results, state
+from plumbline.sweep import locality, outliers, ranking, results, state
 from virtual import cluster_in
 
 SWEPT = rfm.GUARDS / 'swept.py'
@@ -113,7 +113,7 @@ def test_what_the_interval_allows_is_no_deviation():
 
 
 @pytest.mark.parametrize('name, values', [
-    ('flops', numbered(10, 10, 10, 5)), ('latency', numbered(10, 10, 10, 20)), ('of_time', numbered(1, 1, 1, 0.6))])
+    ('flops', numbered(10, 10, 10, 5)), ('latency', numbered(10, 10, 10, 20)), ('cpu_availability', numbered(1, 1, 1, 0.6))])
 def test_the_bad_side_depends_on_the_metric(name, values):
     found = ranking.rank(among(table(values, name)))
     assert (set(found.outliers()['node']), found.better().is_empty()) == ({'n4'}, True)
@@ -124,7 +124,7 @@ def test_the_bad_side_depends_on_the_metric(name, values):
 #: Subsystem, metric, class of noise.
 PARTS = [('core', 'flops', 'cache'), ('L1', 'flops', 'cache'), ('L2', 'bandwidth', 'cache'), ('L3', 'bandwidth', 'cache'),
          ('memory, one thread', 'bandwidth', 'memory'), ('memory, all threads', 'bandwidth', 'memory'), ('latency', 'latency', 'latency'),
-         ('files', 'bandwidth', 'files'), ('CPU availability', 'of_time', 'ratio')]
+         ('files', 'bandwidth', 'files'), ('CPU availability', 'cpu_availability', 'ratio')]
 
 
 def drawn(generator, count, noise, losses=(), per=6):
@@ -250,66 +250,66 @@ RACKS = {f'r{rack}n{node}': f'rack {rack}' for rack in range(1, 5) for node in r
 
 
 def test_a_rack_is_read_from_the_name():
-    assert places.by_pattern(RACKS, r'r(?P<rack>\d+)n\d+') == RACKS
-    assert places.by_pattern(['a1', 'x'], '(.)1') == {'a1': 'rack a'}
+    assert locality.by_pattern(RACKS, r'r(?P<rack>\d+)n\d+') == RACKS
+    assert locality.by_pattern(['a1', 'x'], '(.)1') == {'a1': 'rack a'}
 
 
 @pytest.mark.parametrize('pattern, complaint', [
     ('r(', 'not a regular expression'), (r'r\d+', 'has no group'), ('q(.)', 'fits no node')])
 def test_patterns_are_refused(pattern, complaint):
     with pytest.raises(PlumblineError, match=complaint):
-        places.by_pattern(RACKS, pattern)
+        locality.by_pattern(RACKS, pattern)
 
 
 def test_a_switch_is_read_from_topology_conf(tmp_path):
     file = tmp_path / 'topology.conf'
     file.write_text('# leaves\nSwitchName=s1 Nodes=n[1-2]\nswitchname=s2 \\\n  nodes=n3,n4 # two\n'
                     'SwitchName=core Switches=s[1-2]\n')
-    assert places.by_switch(['n1', 'n3', 'n9'], file) == {'n1': 'switch s1', 'n3': 'switch s2'}
+    assert locality.by_switch(['n1', 'n3', 'n9'], file) == {'n1': 'switch s1', 'n3': 'switch s2'}
     with pytest.raises(PlumblineError, match='names none of the nodes n9'):
-        places.by_switch(['n9'], file)
+        locality.by_switch(['n9'], file)
     with pytest.raises(PlumblineError, match='no.conf: cannot be read'):
-        places.by_switch(['n1'], tmp_path / 'no.conf')
+        locality.by_switch(['n1'], tmp_path / 'no.conf')
 
 
 @pytest.mark.parametrize('odd, shared', [
     (['r1n1', 'r1n2', 'r1n3', 'r1n4'], [('rack 1', ['r1n1', 'r1n2', 'r1n3', 'r1n4'], 10)]),
     (['r1n1', 'r1n2'], []), (['r1n1', 'r2n1', 'r3n1'], []), ([], [])])
 def test_what_odd_nodes_share(odd, shared):
-    assert places.shared(RACKS, odd) == shared
+    assert locality.shared(RACKS, odd) == shared
 
 
 # --- lost time ----------------------------------------------------------------------------------------------------
 
-LOST = {'record': 'lost', 'schema': 1, 'threads': 2, 'elapsed': 10.0, 'throttled': 6.0, 'waited': 7.0, 'stolen': 0.5}
+CONTENTION = {'record': 'contention', 'schema': 1, 'threads': 2, 'elapsed': 10.0, 'throttled': 6.0, 'waited': 7.0, 'stolen': 0.5}
 
 
 def test_causes_of_lost_time():
     # Of 2 x 10 s; what waits because of the quota does not wait because of others.
-    assert contention.causes([LOST]) == pytest.approx(
+    assert contention.causes([CONTENTION]) == pytest.approx(
         {'a cgroup that throttles': 0.3, 'other processes': 0.05, 'the hypervisor': 0.025})
-    assert contention.time_given([LOST]) == pytest.approx(0.625)
-    assert contention.time_left_by_quota([LOST]) == pytest.approx(0.7)
-    assert contention.time_left_by_quota([LOST | {'throttled': None}]) is None
-    assert contention.notes([LOST], {'cpu_quota': 1.2}) == [
+    assert contention.time_given([CONTENTION]) == pytest.approx(0.625)
+    assert contention.time_left_by_quota([CONTENTION]) == pytest.approx(0.7)
+    assert contention.time_left_by_quota([CONTENTION | {'throttled': None}]) is None
+    assert contention.notes([CONTENTION], {'cpu_quota': 1.2}) == [
         'a cgroup grants 1.2 CPUs to 2 threads', 'a cgroup that throttles took 30 % of the time of the threads',
         'other processes took 5 % of the time of the threads', 'the hypervisor took 2 % of the time of the threads']
 
 
 def test_what_the_kernel_does_not_tell_is_not_known():
-    assert contention.time_given([LOST | {'waited': None}]) is None
+    assert contention.time_given([CONTENTION | {'waited': None}]) is None
     assert contention.time_given([]) is None
-    assert contention.notes([LOST | {'throttled': 0, 'waited': 0, 'stolen': None}], None) == []
+    assert contention.notes([CONTENTION | {'throttled': 0, 'waited': 0, 'stolen': None}], None) == []
 
 
 def test_programs_tell_what_time_they_lost(programs):
     '''Beside a neighbour on the same CPU.'''
     with subprocess.Popen(['taskset', '-c', str(CPUS[-1]), sys.executable, '-c', 'while True: pass']) as neighbour:
         try:
-            done = programs.run('triad', '--size', 1000, '--samples', 10, '--block', 0.1, on=CPUS[-1:])
+            done = programs.run('triad', '--size', 1000, '--samples', 10, '--min-time', 0.1, on=CPUS[-1:])
         finally:
             neighbour.kill()
-    lost, = records.parse(done.text).lost
+    lost, = records.parse(done.text).contention
     assert lost['threads'] == 1 and lost['elapsed'] > 0.5 and 0.1 * lost['elapsed'] < lost['waited'] < lost['elapsed']
     assert contention.time_given([lost]) < 0.9
     assert any(note.startswith('other processes took') for note in contention.notes([lost], None))
@@ -423,8 +423,8 @@ def test_a_node_with_a_quota_is_named(cluster, programs, built_already, tmp_path
     done = place.plumbline(
         'sweep', '-C', site, '--partition', 'virtual:all', '--nodes', 'n[1-3]',
         '-c', rfm.REPOSITORY / 'checks/memory/node_speed.py', '--at-once', at_once, '--poll', '0.3s', '--no-confirm',
-        '--', '-p', 'gnu', '-S', 'node_speed.block=0.1', '-S', f'node_speed.memory_bytes={2**27}')
+        '--', '-p', 'gnu', '-S', 'node_speed.min_time=0.1', '-S', f'node_speed.memory_bytes={2**27}')
     assert '3 of 3 nodes measured' in done.out
     assert 'n3' in done.line('outliers: ') and done.code == 1, done.out
-    assert re.search(r'^ n3 +CPU availability |^ n3 .* of_time |^ +(node_speed one +of_time|CPU availability) ', done.out, re.M), done.out
+    assert re.search(r'^ n3 +CPU availability |^ n3 .* cpu_availability |^ +(node_speed one +cpu_availability|CPU availability) ', done.out, re.M), done.out
     assert done.line('a cgroup grants') == 'n3: a cgroup grants 0.6 CPUs to 1 thread'

@@ -16,7 +16,7 @@ PLACES = [
     (('triad_curve', 'bandwidth', 'plain.L2', None, 'one'), 'L2', 'cache'),
     (('triad_scaling', 'efficiency', 'all', 'cache', 'all'), 'L2', 'ratio of cache'),
     (('node_speed', 'flops', 'L1', None, 'all'), 'L1', 'cache'),
-    (('node_speed', 'of_time', None, None, 'all'), 'CPU availability', 'ratio of CPU availability'),
+    (('node_speed', 'cpu_availability', None, None, 'all'), 'CPU availability', 'ratio of CPU availability'),
     (('cores', 'clock', 'one', None, 'all'), 'core', 'cache'),
     (('cores', 'of_topology', 'pairs', None, 'all'), 'topology', 'count'),
     (('latency_curve', 'latency', 'memory.huge', None, 'one'), 'latency', 'latency'),

@@ -245,8 +245,8 @@ def test_odds(chance, said):
 
 
 def test_what_took_the_cpus_stands_above_what_is_slow():
-    quiet = {'record': 'lost', 'schema': 1, 'threads': 2, 'elapsed': 5.0, 'throttled': 0, 'waited': 0.02, 'stolen': 0.0}
-    cases = [sample.case(name, [sample.metric('of_limit.nt', 0.9)], threads='all', detail={'lost': [quiet | {'waited': waited}]})
+    quiet = {'record': 'contention', 'schema': 1, 'threads': 2, 'elapsed': 5.0, 'throttled': 0, 'waited': 0.02, 'stolen': 0.0}
+    cases = [sample.case(name, [sample.metric('of_limit.nt', 0.9)], threads='all', detail={'contention': [quiet | {'waited': waited}]})
              for name, waited in (('triad_memory', 4.0), ('limits', 0.02))]
     said = terminal(sample.frame(*cases), 120)
     text = ' '.join(' '.join(said[2:5]).split())
@@ -554,7 +554,7 @@ def test_efficiency_is_drawn_as_it_is_judged():
     assert figure.data[0].name == 'in cache (L1)'
 
 
-def test_limits_name_the_witness_or_its_absence():
+def test_limits_name_the_cross_check_or_its_absence():
     stream = sample.record('load', 5_000_000, 1, 0, 'limit')
     rate = sample.median_rate(stream, 'traffic')
     seen = [
@@ -562,8 +562,8 @@ def test_limits_name_the_witness_or_its_absence():
         for kernel, best in (('load', rate / 2), ('copy', rate / 0.9))
     ]
     alone = [sample | {'own_rate': None} for sample in seen]
-    for witness, cells in ((seen, ['copy', '0.900: they disagree']), (alone, ['copy', 'not compared']), (None, ['not confirmed by likwid-bench'])):
-        ((_, _, table),) = figures.FIGURES['limits'](details_of('limits', stream, witness=witness))
+    for cross_check, cells in ((seen, ['copy', '0.900: they disagree']), (alone, ['copy', 'not compared']), (None, ['not confirmed by likwid-bench'])):
+        ((_, _, table),) = figures.FIGURES['limits'](details_of('limits', stream, cross_check=cross_check))
         (row,) = table.rows
         assert set(cells) <= set(row) and row[:2] == ['memory', '1'] and row[-1] == 'peak unknown'
 
@@ -604,9 +604,9 @@ def test_time_is_summed_over_all_runs(session):
     assert total['share'] == pytest.approx(total['timed'] / 188.4)
 
 
-def test_each_note_stands_once_and_an_absent_witness_is_one():
+def test_each_note_stands_once_and_an_absent_cross_check_is_one():
     details = [
-        {'label': label, 'notes': ['the clock is coarse', 'no likwid'], 'witness': None, 'witness_reason': 'no likwid'}
+        {'label': label, 'notes': ['the clock is coarse', 'no likwid'], 'cross_check': None, 'cross_check_reason': 'no likwid'}
         for label in ('a', 'b')
     ]
     assert machine_state.notes(details) == [('the clock is coarse', ['a', 'b']), ('no likwid', ['a', 'b'])]

@@ -15,8 +15,8 @@ CHECKS = rfm.REPOSITORY / 'checks'
 SELECTED = 'triad_memory|triad_curve%threads=one|limits%threads=one'
 
 
-def small(witness='none'):
-    return [*rfm.small(witness), '-t', 'health', '-S', 'triad_curve.points=8']
+def small(cross_check='none'):
+    return [*rfm.small(cross_check), '-t', 'health', '-S', 'triad_curve.points=8']
 
 
 @pytest.fixture(scope='module')
@@ -31,7 +31,7 @@ def place(tmp_path_factory):
 @pytest.fixture(scope='module')
 def first(place):
     '''The first run, and what is said of it: (run, report).'''
-    done = place.reframe(*small(witness='L1'), '-n', SELECTED,
+    done = place.reframe(*small(cross_check='L1'), '-n', SELECTED,
                          checks=CHECKS)
     assert done.report, done.out
     judged = place.judge()
@@ -69,10 +69,10 @@ def test_likwid_pins_and_confirms(first):
     for case in cases.values():
         left = case['plumbline']
         assert left['command'].startswith('likwid-pin -q -c ')
-        assert left['witness_reason'] is None
-        assert {sample['level'] for sample in left['witness']} == {'L1'}
-        assert {sample['threads'] for sample in left['witness']} == {1, all_threads}
-        assert all(sample['own_rate'] > 0 for sample in left['witness'])
+        assert left['cross_check_reason'] is None
+        assert {sample['level'] for sample in left['cross_check']} == {'L1'}
+        assert {sample['threads'] for sample in left['cross_check']} == {1, all_threads}
+        assert all(sample['own_rate'] > 0 for sample in left['cross_check'])
     notes = cases['triad_memory %threads=one']['plumbline']['notes']
     assert any('memory, 1 threads: not confirmed by likwid-bench' in note for note in notes)
 

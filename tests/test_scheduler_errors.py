@@ -89,7 +89,7 @@ def asked(cluster, ending, building, tmp_path_factory):
 
 
 @pytest.mark.parametrize('option, reason', [
-    ('-p nosuch', r'sbatch: invalid partition specified: nosuch.* - mend the partition in .access. of the site file; `sinfo -s`'),
+    ('-p nosuch', r'sbatch: invalid partition specified: nosuch.* - fix the partition in .access. of the site file; `sinfo -s`'),
     ('-p closed', r'sbatch: Invalid account or account/partition combination specified - name an account \(-A\)'),
     ('-p inactive', r'sbatch: Required partition not available \(inactive or drain\) - the administrators have closed'),
     ('-p down', r'cancelled, since it would not start: PartitionDown - the administrators have closed'),

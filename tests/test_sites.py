@@ -58,7 +58,7 @@ def test_a_fixture_runs_once_on_each_partition(site):
         assert sorted({(partition, environ) for name, partition, environ in listed if name.startswith(test)}) == places
 
 
-def test_a_test_waits_for_the_witness_of_its_own_partition_only(site):
+def test_a_test_waits_for_the_cross_check_of_its_own_partition_only(site):
     done = site().reframe('-lC', '-n', '^triad_memory%threads=all', checks=CHECKS)
     tests = re.split(r'^- ', re.sub('\x1b\\[[0-9;]*m', '', done.out), flags=re.M)[1:]
     assert len(tests) == 6

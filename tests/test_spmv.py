@@ -221,7 +221,7 @@ def test_loops_against_scipy(library, programs):
     names = [name for name in ('plain', 'unroll', 'prefetch', 'stream', 'simd_avx512', 'simd_avx2', 'sell', 'sell_stream',
                                'sell_simd_avx512', 'sell_simd_avx2') if has.get(name.rsplit('_', 1)[-1], True)]
     assert len(names) >= 6
-    tuning = (ctypes.c_long * 8)(3, 5)
+    parameters = (ctypes.c_long * 8)(3, 5)
     for recipe in ({'rows': 1}, {'rows': 13, 'vector': 3}, {'rows': 203, 'vector': 7}, {'file': MATRICES / 'integer.mtx'}):
         source, matrix = rows_of(library, **{'band': 2**30, **recipe})
         x = np.array([library.spmv_x(j) for j in range(matrix.shape[1])])
@@ -230,7 +230,7 @@ def test_loops_against_scipy(library, programs):
             a, pieces, kept = laid_out(library, source, matrix, 'sell' if 'sell' in name else 'crs')
             y = np.full(matrix.shape[0] + 2, 7e77)
             for part in (Range(0, pieces * cut // 2), Range(pieces * cut // 2, pieces)):
-                getattr(library, f'spmv_{name}')(part, ctypes.byref(a), at(x), ctypes.c_void_p(y.ctypes.data + 8), tuning)
+                getattr(library, f'spmv_{name}')(part, ctypes.byref(a), at(x), ctypes.c_void_p(y.ctypes.data + 8), parameters)
             np.testing.assert_array_equal(y[1:-1], matrix @ x, name)
             assert y[0] == y[-1] == 7e77
             del kept

@@ -100,7 +100,7 @@ def _session(loss, took=(), **changed):
     '''Eight checks of memory, with a loss, and the same metrics of L1 and L2, without.'''
     parts = [('triad_memory', 'memory', loss), ('triad_one', 'L1', 0.0), ('triad_two', 'L2', 0.0), ('latency', None, 0.0)]
     return sample.frame(*(sample.case(check, [sample.predicted(variant, lost, **changed) for variant in VARIANTS], threads='all', level=level,
-                                      detail={'metrics': [], 'lost': list(took)}) for check, level, lost in parts))
+                                      detail={'metrics': [], 'contention': list(took)}) for check, level, lost in parts))
 
 
 def _terminal(rows, width=120):
@@ -127,7 +127,7 @@ def test_twelve_metrics_that_agree_fail_though_each_passes():
 @pytest.mark.parametrize('key, share, status', [('stolen', 0.03, 3), ('stolen', 0.01, 1), ('waited', 0.3, 1), ('throttled', 0.3, 1)])
 def test_what_the_hypervisor_takes_is_not_this_machines(key, share, status):
     '''Other processes and quotas are somebody's of this machine: those can be sent away.'''
-    lost = {'record': 'lost', 'schema': 1, 'threads': 2, 'elapsed': 5.0, 'throttled': 0.0, 'waited': 0.0, 'stolen': 0.0}
+    lost = {'record': 'contention', 'schema': 1, 'threads': 2, 'elapsed': 5.0, 'throttled': 0.0, 'waited': 0.0, 'stolen': 0.0}
     lost |= {'waited': 10 * share} if key == 'throttled' else {}
     rows = _session(0.08, took=[lost | {key: 10 * share}])
     assert report.exit_status(rows) == status

@@ -88,7 +88,7 @@ def test_every_thread_does_every_pass(programs, sync, tmp_path):
     needs('cc')
     output_of('cc', '-std=gnu17', '-Wall', '-Wextra', '-Werror', '-fopenmp', '-I', SOURCE / 'harness', SOURCE.parent / 'tests/native_passes.c',
               programs.folder / 'libruntime.a', *libraries(programs, 'triad'), '-o', tmp_path / 'counting')
-    for chosen in (['--passes', '7'], ['--block', '0.001']):
+    for chosen in (['--passes', '7'], ['--min-time', '0.001']):
         done = subprocess.run([tmp_path / 'counting', '--samples', '10', '--size', '100', '--threads', str(len(CPUS)), '--sync', sync, *chosen],
                               capture_output=True, text=True, env=environment())
         assert (done.returncode, done.stderr) == (0, '')

@@ -238,20 +238,20 @@ def failed(name, end='fail_deps', environ='e', reason=None, needs=(), fixture=Fa
 
 def test_checks_that_fail_for_other_reasons_keep_their_own():
     reason = f"build error: {environment_errors.sentence('e', 's:p', 'no compiler')}"
-    told = environment_errors.told_once([
-        failed('build', 'fail', reason=reason, fixture=True), failed('witness', needs=['build'], fixture=True),
-        failed('check', needs=['build', 'witness']), failed('through', needs=['witness']), failed('other', needs=['elsewhere']),
+    told = environment_errors.reported_once([
+        failed('build', 'fail', reason=reason, fixture=True), failed('cross_check', needs=['build'], fixture=True),
+        failed('check', needs=['build', 'cross_check']), failed('through', needs=['cross_check']), failed('other', needs=['elsewhere']),
         failed('wrong', 'fail', reason='sanity error: 2 is not 3'), failed('check', 'pass', environ='good')])
-    assert {key[0]: verdict for key, (verdict, _) in told.items()} == {'build': 'FAIL', 'witness': None, 'check': None, 'through': None}
+    assert {key[0]: verdict for key, (verdict, _) in told.items()} == {'build': 'FAIL', 'cross_check': None, 'check': None, 'through': None}
     assert told['build', 's:p', 'e'][1] == 'environment e on s:p is broken: no compiler: 2 checks not run'
-    assert environment_errors.told_once([failed('other', needs=['elsewhere'])]) == {}
+    assert environment_errors.reported_once([failed('other', needs=['elsewhere'])]) == {}
 
 
 # --- environments compared -------------------------------------------------------------------------------------------
 
-def compared(environ, *rows, check='triad_memory', host='n1', compiled_to=()):
+def compared(environ, *rows, check='triad_memory', host='n1', simd_width=()):
     return {'check': check, 'test': check, 'display_name': f'{check} %threads=all', 'partition': 'p', 'hostname': host, 'environ': environ,
-            'compiled_to': dict(compiled_to), 'metrics': list(rows)}
+            'simd_width': dict(simd_width), 'metrics': list(rows)}
 
 
 def row(subject, value, spread=0.01, name='bandwidth'):
@@ -265,7 +265,7 @@ def limit(rate):
 
 
 def waited(share):
-    return {'lost': [{'threads': 1, 'elapsed': 10.0, 'throttled': 0.0, 'waited': 10 * share, 'stolen': 0.0}]}
+    return {'contention': [{'threads': 1, 'elapsed': 10.0, 'throttled': 0.0, 'waited': 10 * share, 'stolen': 0.0}]}
 
 
 def only(details):
@@ -275,8 +275,8 @@ def only(details):
 
 def test_what_a_compiler_loses_is_at_the_top_and_says_why():
     title, caption, drawn = only([
-        compared('gnu', row('plain', 100), row('fused.memory', 35), compiled_to={'fused': 'scalar'}),
-        compared('llvm', row('plain', 97), row('fused.memory', 100), compiled_to={'fused': '512-bit'})])
+        compared('gnu', row('plain', 100), row('fused.memory', 35), simd_width={'fused': 'scalar'}),
+        compared('llvm', row('plain', 97), row('fused.memory', 100), simd_width={'fused': '512-bit'})])
     assert title == 'Bandwidth of gnu, llvm, compared'
     assert list(drawn.x) == ['gnu', 'llvm'] and list(drawn.y) == ['triad_memory all fused.memory', 'triad_memory all plain']
     assert list(drawn.text) == [['<b>0.35</b>', '1'], ['1', '(0.97)']]
@@ -342,4 +342,4 @@ def test_a_real_run_with_two_compilers_is_compared(measuring, llvm, tmp_path):
     rows = archive.load_session(place.folder / 'reports/archive').filter(pl.col('detail').is_not_null(), ~pl.col('fixture'))
     compilers = {row['environ']: re.search(r'"compiler": "(\w+)', row['detail'])[1] for row in rows.iter_rows(named=True)}
     assert compilers == {'gnu': 'GNU', 'llvm': 'Clang'}
-    assert all('"compiled_to": {' in text for text in rows['detail'])
+    assert all('"simd_width": {' in text for text in rows['detail'])

@@ -73,7 +73,7 @@ def server_with_small_l3():
 
 # --- order ---
 
-def test_one_thread_per_core_chip_by_chip():
+def test_one_thread_per_core_socket_by_socket():
     assert topology.cpu_order(two_sockets()) == list(range(16))
     assert topology.cpu_order(alternating()) == [0, 2, 4, 6, 1, 3, 5, 7]
     assert topology.cpu_order(small_vm()) == [0, 1]
@@ -131,7 +131,7 @@ def test_thread_counts(processor, counts):
     assert topology.thread_counts(topology.cpu_order(processor), processor) == counts
 
 
-def test_thread_counts_stop_at_full_chips():
+def test_thread_counts_stop_at_full_sockets():
     twelve = machine([list(range(6)), list(range(6, 12)), [12, 13, 14]], [list(range(15))],
                      [[c] for c in range(15)], [])
     order = topology.cpu_order(twelve)

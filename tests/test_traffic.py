@@ -65,6 +65,6 @@ def test_without_counters_that_the_site_has_promised_it_fails(place, without_cou
     done, case = run(promised)
     assert case['result'] == 'fail', done.out
     assert 'LIKWID has no group for memory' in case['fail_reason']
-    assert 'made:cpu has the feature counters: mend that, or take it out of the site file' in case['fail_reason']
+    assert 'made:cpu has the feature counters: fix that, or take it out of the site file' in case['fail_reason']
     judged = promised.judge()
     assert judged.code == 1 and 'has the feature counters' in ' '.join(judged.out.split()), judged.out

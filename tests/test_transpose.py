@@ -128,7 +128,7 @@ int main(void)
         for (long place = OUT; place <= IN; place++)
             for (int level = 0; level < 3; level++)
                 for (size_t n = 64; n < 66; n++) {
-                    const pl_case c = {.kernel = &transpose, .variant = v, .n = n, .threads = 1, .tuning = {place, 0}, .level = level};
+                    const pl_case c = {.kernel = &transpose, .variant = v, .n = n, .threads = 1, .parameters = {place, 0}, .level = level};
                     const pl_work w = work(&c);
                     printf("%s %ld %d %zu %g %g %g %g %g\\n", v->name, place, level, n, w.load_bytes, w.store_bytes, w.fetched_bytes,
                            w.written_bytes, w.updated_bytes);

@@ -29,7 +29,7 @@ class fdtd_splitting(rfm.RunOnlyRegressionTest, LimitedCheck):
         self.intended[large] = 'memory'
         self.sizes = {129: 'source', large: 'memory'}
         return ['--variants', 'all', '--size', ','.join(map(str, self.sizes)), '--threads', len(self.cpus), '--limit',
-                '--block', '0.005']
+                '--min-time', '0.005']
 
     def evaluate(self):
         for group in metrics.groups(self.measurements):

@@ -6,7 +6,7 @@ from plumbline.analysis import cores as model, levels
 from plumbline.model import metrics
 from plumbline.mpi.pairs import LEAST_NODES
 from plumbline.rfm.check import NativeCheck
-from plumbline.rfm.node import granted
+from plumbline.rfm.node import allocation
 from plumbline.system.topology import cpu_list, cpu_order
 
 #: Numbers in the matrices of all samples together: more pairs have fewer samples, ten at least.
@@ -37,7 +37,7 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
     @run_after('setup')
     def choose_threads(self):
         if self.hardware_threads and self.quota is None:
-            self.all_cpus = cpu_order(self.current_partition.processor, granted(self.current_partition)[0], smt=True)
+            self.all_cpus = cpu_order(self.current_partition.processor, allocation(self.current_partition)[0], smt=True)
             self.num_cpus_per_task = len(self.all_cpus)
         if len(self.all_cpus) < 2:
             self.leave_out('needs two CPUs, which hand over a cache line: there is one')
@@ -47,7 +47,7 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
         self.samples = max(10, min(self.samples, 2 * MOST_NUMBERS // (count * (count - 1))))
         variants = ['handover', *(['alone'] if count >= LEAST_NODES else []), 'clock']
         return ['--variants', ','.join(variants), '--threads', count, '--pages', 'base', '--probes', 'off',
-                '--block', '0.005']
+                '--min-time', '0.005']
 
     def evaluate(self):
         of = {record['variant']: record for record in self.measurements}

@@ -26,7 +26,7 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def options(self):
         counts = sorted({1, len(self.all_cpus)})
-        return ['--variants', 'all', '--size', ORDER, '--per-thread', '--threads', ','.join(map(str, counts)), '--block', '0.005']
+        return ['--variants', 'all', '--size', ORDER, '--per-thread', '--threads', ','.join(map(str, counts)), '--min-time', '0.005']
 
     def evaluate(self):
         group, = metrics.groups(self.measurements)

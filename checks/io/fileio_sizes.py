@@ -24,7 +24,7 @@ class fileio_sizes(rfm.RunOnlyRegressionTest, FileSystemCheck):
     size = parameter(SIZES, type=str)
 
     @run_after('init')
-    def tells_whether_a_node_reaches_them(self):
+    def echo_reach_of_nodes(self):
         if self.size == '64MB':
             self.tags |= {'node'}
 

@@ -32,7 +32,7 @@ class capacity(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def evaluate(self):
         claimed = caches.claims(self.current_partition.processor, self.all_cpus[0])
-        if reason := caches.disturbed(self.plumbline['lost']):
+        if reason := caches.disturbed(self.plumbline['contention']):
             self.leave_out(reason, 'capacity')
         for level, found in caches.found(self.measurements, claimed).items():
             if not found.samples.size:

@@ -29,7 +29,7 @@ class gather_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     def options(self):
         option, span, touched = INDICES[self.indices]
         return ['--variants', 'all', '--direction', 'gather,scatter', '--indices', option, '--span', span,
-                '--size', self.elements('memory', touched), '--threads', len(self.cpus), '--limit', '--block', '0.005']
+                '--size', self.elements('memory', touched), '--threads', len(self.cpus), '--limit', '--min-time', '0.005']
 
     def evaluate(self):
         unjudged = 'latency and TLB limit accesses at random, not bandwidth' if self.indices in ('local', 'random') else None

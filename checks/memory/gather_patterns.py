@@ -55,7 +55,7 @@ class gather_patterns(rfm.RunOnlyRegressionTest, LimitedCheck):
             file.write(spatter.lines(configs))
         return ['--variants', 'plain,unroll,prefetch,columns', '--pattern', 'patterns.txt',
                 '--config', ','.join(str(i + 1) for i in range(len(configs))),
-                '--threads', len(self.cpus), '--limit', '--block', '0.005']
+                '--threads', len(self.cpus), '--limit', '--min-time', '0.005']
 
     def evaluate(self):
         for group in metrics.groups(self.measurements):

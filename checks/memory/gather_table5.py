@@ -16,7 +16,7 @@ class gather_table5(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def options(self):
         return ['--variants', 'all', '--direction', 'gather,scatter', '--indices', 'random', '--span', 100, '--size', 1000,
-                '--threads', len(self.cpus), '--block', '0.005']
+                '--threads', len(self.cpus), '--min-time', '0.005']
 
     def evaluate(self):
         for record in self.measurements:

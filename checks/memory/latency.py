@@ -68,5 +68,5 @@ class latency_curve(chase_per_level):
     def options(self):
         sizes = self.every_level(64)
         in_cache = [str(size) for level, size in sizes.items() if level != 'memory']
-        return ['--variants', 'dense', '--pages', self.pages, '--threads', 1, '--block', '0.002',
+        return ['--variants', 'dense', '--pages', self.pages, '--threads', 1, '--min-time', '0.002',
                 '--size', ','.join(in_cache), '--sweep', f'16:{max(sizes.values())}:{self.points}']

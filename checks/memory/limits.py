@@ -22,14 +22,14 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
         sizes = self.every_level(8)
         # One stream as the kernel: of the others the program keeps the best ones, and the rest would only take time.
         return ['--variants', 'load', '--limit', '--size', ','.join(map(str, sizes.values())),
-                '--threads', len(self.cpus), '--block', '0.005']
+                '--threads', len(self.cpus), '--min-time', '0.005']
 
     def evaluate(self):
         promised, file = datasheet.of_partition(self.current_partition)
         for group in metrics.groups(self.measurements):
             best = metrics.best_traffic(group)
             level, rates = best['level'], records.rate(best, 'traffic')
-            factor, note = ratios.witness_correction(self.agreement(level, best['threads']))
+            factor, note = ratios.cross_check_correction(self.agreement(level, best['threads']))
             self.note(f"{level}: the limit is {best['variant']}")
             if note:
                 self.note(f"{level}, {best['threads']} threads: {note}")

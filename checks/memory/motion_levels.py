@@ -21,7 +21,7 @@ class motion_levels(rfm.RunOnlyRegressionTest, LimitedCheck):
         variants = [self.motion, *bypass, f'{self.motion}_prefetch']
         sizes = self.every_level(16 if self.motion == 'copy' else 8)
         return ['--variants', ','.join(variants), '--size', ','.join(map(str, sizes.values())),
-                '--threads', len(self.cpus), '--limit', '--block', '0.005']
+                '--threads', len(self.cpus), '--limit', '--min-time', '0.005']
 
     def evaluate(self):
         for group in metrics.groups(self.measurements):

@@ -4,7 +4,7 @@ from reframe.core.builtins import parameter, run_after, variable
 
 from plumbline.model import contention, metrics
 from plumbline.rfm.check import NativeCheck
-from plumbline.rfm.node import granted
+from plumbline.rfm.node import allocation
 from plumbline.system import topology
 
 #: A sample that takes so many times the median is told of.
@@ -30,11 +30,11 @@ class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
     #:
     #: :type: :class:`float`
     #: :default: ``0.4``
-    block = variable(float, value=0.4, loggable=False)
+    min_time = variable(float, value=0.4, loggable=False)
 
     @run_after('setup')
     def use_every_cpu(self):
-        self.all_cpus = topology.cpu_order(self.current_partition.processor, granted(self.current_partition)[0])
+        self.all_cpus = topology.cpu_order(self.current_partition.processor, allocation(self.current_partition)[0])
         self.num_cpus_per_task = len(self.all_cpus)
         if self.threads == 'all' and len(self.all_cpus) == 1:
             self.leave_out('the node has one CPU: the case of one thread says all')
@@ -44,7 +44,7 @@ class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
         # As long on a node with a quota as on its peers: what runs at full speed first is slowed down later.
         share = min(1, (self.quota or len(self.cpus)) / len(self.cpus))
         return ['--variants', 'plain', '--size', ','.join(map(str, sizes)), '--threads', len(self.cpus),
-                '--block', self.block * share]
+                '--min-time', self.min_time * share]
 
     def evaluate(self):
         for record in metrics.kernels(self.measurements):
@@ -53,14 +53,14 @@ class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
             late = np.count_nonzero(seconds > LATE * np.median(seconds))
             if late:
                 self.note(f"{record['level']}: {late} of {len(seconds)} samples took {LATE:g} times the median or more")
-        given = contention.time_given(self.plumbline['lost'])
+        given = contention.time_given(self.plumbline['contention'])
         if given is None:
-            self.skip_metric('of_time', 'this kernel does not tell how long a process waited for a CPU')
+            self.skip_metric('cpu_availability', 'this kernel does not tell how long a process waited for a CPU')
         else:
-            why = '; '.join(contention.notes(self.plumbline['lost'], self.plumbline['machine'])) or None
-            yield metrics.Metric('of_time', None, np.array([given]), remark=why)
-            left = contention.time_left_by_quota(self.plumbline['lost'])
+            why = '; '.join(contention.notes(self.plumbline['contention'], self.plumbline['machine'])) or None
+            yield metrics.Metric('cpu_availability', None, np.array([given]), remark=why)
+            left = contention.time_left_by_quota(self.plumbline['contention'])
             if left is None:
-                self.skip_metric('of_time.quota', 'no cgroup tells how long it kept the threads from running')
+                self.skip_metric('cpu_availability.quota', 'no cgroup tells how long it kept the threads from running')
             else:
-                yield metrics.Metric('of_time', 'quota', np.array([left]), remark=why)
+                yield metrics.Metric('cpu_availability', 'quota', np.array([left]), remark=why)

@@ -20,7 +20,7 @@ class spmv_cg(rfm.RunOnlyRegressionTest, NativeCheck):
     def options(self):
         # 11 random nonzeros in each of the generator's vectors, as in class A: about 132 in a row.
         return ['--variants', 'all', '--size', ','.join(map(str, self.rows)), '--nonzer', 11, '--columns', 'random',
-                '--threads', len(self.cpus), '--block', '0.005']
+                '--threads', len(self.cpus), '--min-time', '0.005']
 
     def evaluate(self):
         for group in metrics.groups(self.measurements):

@@ -23,7 +23,7 @@ class strided_copy(rfm.RunOnlyRegressionTest, LimitedCheck):
     def options(self):
         # The strided array alone is the working set: from pass to pass none of its lines may stay in cache.
         return ['--variants', 'all', '--stride', ','.join(map(str, self.strides)),
-                '--size', self.elements('memory', 8), '--threads', len(self.cpus), '--limit', '--block', '0.005']
+                '--size', self.elements('memory', 8), '--threads', len(self.cpus), '--limit', '--min-time', '0.005']
 
     def evaluate(self):
         group, = metrics.groups(self.measurements)

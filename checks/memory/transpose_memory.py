@@ -29,7 +29,7 @@ class transpose_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
         dimension = (math.isqrt(self.working_sets(self.cpus)[0]['memory'] // (8 * matrices)) // 8 | 1) * 8
         self.intended[dimension] = 'memory'
         return ['--place', self.place, '--variants', VARIANTS[self.place], '--size', dimension, '--threads', len(self.cpus),
-                '--limit', '--block', '0.005']
+                '--limit', '--min-time', '0.005']
 
     def evaluate(self):
         group, = metrics.groups(self.measurements)

@@ -24,7 +24,7 @@ class transpose_sizes(rfm.RunOnlyRegressionTest, LimitedCheck):
         for level, power in self.powers():
             self.intended.update((power + beside, level) for beside in (-1, 0, 1))
         return ['--variants', 'rows,columns,padded,blocked,blocked_simd,blocked_nt',
-                '--size', ','.join(map(str, self.intended)), '--threads', len(self.cpus), '--limit', '--block', '0.003']
+                '--size', ','.join(map(str, self.intended)), '--threads', len(self.cpus), '--limit', '--min-time', '0.003']
 
     def powers(self):
         '''(level, power of two): the largest in a cache, and for memory, where the plain loops are slow, the smallest.'''

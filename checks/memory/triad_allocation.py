@@ -22,7 +22,7 @@ class triad_allocation(rfm.RunOnlyRegressionTest, LimitedCheck):
             self.skip_metric(f'all in {level}', f'static arrays hold {STATIC_MAX} elements')
             del in_cache[level]
         return ['--variants', 'plain', '--alloc', 'dynamic,static', '--size', ','.join(map(str, in_cache.values())),
-                '--threads', len(self.cpus), '--limit', '--block', '0.005']
+                '--threads', len(self.cpus), '--limit', '--min-time', '0.005']
 
     def evaluate(self):
         for group in metrics.groups(self.measurements):

@@ -25,7 +25,7 @@ class triad_curve(rfm.RunOnlyRegressionTest, LimitedCheck):
         in_cache = [str(size) for level, size in levels.items() if level != 'memory']
         return ['--variants', 'plain,nt', '--size', ','.join(in_cache),
                 '--sweep', f"10:{levels['memory']}:{self.points}",
-                '--threads', len(self.cpus), '--limit', '--block', '0.002']
+                '--threads', len(self.cpus), '--limit', '--min-time', '0.002']
 
     def evaluate(self):
         for group in metrics.groups(self.measurements):

@@ -52,7 +52,7 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
         return records.MIN_SAMPLES
 
     def options(self):
-        return ['--variants', 'plain', '--size', self.elements(self.level, 32), '--block', '0.002']
+        return ['--variants', 'plain', '--size', self.elements(self.level, 32), '--min-time', '0.002']
 
     def start(self, command):
         commands = [['env', *(f'{key}={value}' for key, value in pin.omp_environment(part).items()), 'taskset', '-c', topology.cpu_list(part),

@@ -44,7 +44,7 @@ class datatype_transpose(rfm.RunOnlyRegressionTest, MpiCheck):
         self.note('base pages, as programs get them that ask for no others; the packing library asks huge ones for its own '
                   f"buffers, and decides by {self.tlb_entries or 'its own number of'} entries of the TLB")
         return ['--variants', ','.join(SENT + LOCAL), '--size', ','.join(map(str, sizes or SIZES[:1])), '--pages', 'base',
-                '--block', '0.005']
+                '--min-time', '0.005']
 
     def evaluate(self):
         for group in metrics.groups(self.measurements):

@@ -32,7 +32,7 @@ class node_pairs(rfm.RunOnlyRegressionTest, MpiCheck):
 
     def options(self):
         rounds = self.nodes - 1 + self.nodes % 2
-        return ['--size', f'{self.small},{self.large}', '--block', rounds * self.round_seconds]
+        return ['--size', f'{self.small},{self.large}', '--min-time', rounds * self.round_seconds]
 
     @run_after('sanity')
     def every_pair_is_worth_reporting(self):

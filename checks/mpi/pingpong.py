@@ -19,7 +19,7 @@ class Curve(MpiCheck):
 
     def options(self):
         sizes = [0, *(2**power for power in range(self.largest.bit_length()))]
-        return ['--variants', self.variants, '--size', ','.join(map(str, sizes)), '--block', '0.002']
+        return ['--variants', self.variants, '--size', ','.join(map(str, sizes)), '--min-time', '0.002']
 
 
 @rfm.simple_test
@@ -33,7 +33,7 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
     transport = parameter(['shm', 'tcp'], type=str)
 
     @run_after('init')
-    def is_quick_in_shared_memory(self):
+    def tag_shm_as_health(self):
         if self.transport == 'shm':
             self.tags |= {'health'}
 

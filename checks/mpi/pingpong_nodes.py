@@ -24,7 +24,7 @@ class pingpong_nodes(rfm.RunOnlyRegressionTest, MpiCheck):
 
     def options(self):
         sizes = [0, *(4**power for power in range(self.largest.bit_length() // 2 + 1) if 4**power <= self.largest)]
-        return ['--variants', 'standard', '--size', ','.join(map(str, sizes)), '--block', '0.005']
+        return ['--variants', 'standard', '--size', ','.join(map(str, sizes)), '--min-time', '0.005']
 
     def evaluate(self):
         found, of_size = (read(self.measurements, 'standard') for read in (model.curve, model.cases))

@@ -29,7 +29,7 @@ class Pipeline(MpiCheck):
     def options(self):
         return ['--variants', ','.join(self.ways), '--size', f'{self.word},{self.block}', '--window',
                 ','.join(map(str, self.windows)), '--messages', max(self.windows), '--memory', self.window_memory,
-                '--block', '0.002']
+                '--min-time', '0.002']
 
     def evaluate(self):
         words, blocks = (rma.curves(self.measurements, size) for size in (self.word, self.block))
@@ -78,7 +78,7 @@ class rma_target(rfm.RunOnlyRegressionTest, MpiCheck):
 
     def options(self):
         return ['--variants', ','.join(self.ways), '--size', self.size, '--messages', 32, '--compute', self.compute, '--memory',
-                self.window_memory, '--block', '0.002']
+                self.window_memory, '--min-time', '0.002']
 
     def evaluate(self):
         ways = {record['variant']: record for record in self.measurements}

@@ -49,7 +49,7 @@ class topology(rfm.RunOnlyRegressionTest, Job):
         self.num_cpus_per_task = self.current_partition.extras.get('cpus')
 
     @run_before('run')
-    def in_the_script_itself(self):
+    def run_without_launcher(self):
         '''A launcher may give its program a part of the job only.'''
         self.job.launcher = getlauncher('local')()
 

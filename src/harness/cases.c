@@ -7,8 +7,8 @@
 
 static bool same_data(const pl_case *a, const pl_case *b)
 {
-    for (int i = 0; a->kernel->tuning && a->kernel->tuning[i].name; i++)
-        if (a->kernel->tuning[i].of_data && a->tuning[i] != b->tuning[i])
+    for (int i = 0; a->kernel->parameters && a->kernel->parameters[i].name; i++)
+        if (a->kernel->parameters[i].of_data && a->parameters[i] != b->parameters[i])
             return false;
     return a->kernel == b->kernel && a->variant->layout == b->variant->layout && a->n == b->n && a->init == b->init &&
            a->alloc == b->alloc && a->pages == b->pages && a->shift == b->shift &&
@@ -152,10 +152,10 @@ static void clear(pl_group *g)
  * positions in their lists.  False after the last one. */
 static bool next_tuning(const pl_kernel *kernel, const pl_options *o, bool of_data, int *at)
 {
-    for (int i = 0; kernel->tuning && kernel->tuning[i].name; i++) {
-        if (kernel->tuning[i].of_data != of_data)
+    for (int i = 0; kernel->parameters && kernel->parameters[i].name; i++) {
+        if (kernel->parameters[i].of_data != of_data)
             continue;
-        if (++at[i] < o->tuning[i].count)
+        if (++at[i] < o->parameters[i].count)
             return true;
         at[i] = 0;
     }
@@ -164,8 +164,8 @@ static bool next_tuning(const pl_kernel *kernel, const pl_options *o, bool of_da
 
 static void set_tuning(pl_case *c, const pl_options *o, const int *at)
 {
-    for (int i = 0; c->kernel->tuning && c->kernel->tuning[i].name; i++)
-        c->tuning[i] = o->tuning[i].value[at[i]];
+    for (int i = 0; c->kernel->parameters && c->kernel->parameters[i].name; i++)
+        c->parameters[i] = o->parameters[i].value[at[i]];
 }
 
 /* All cases of one size and one choice of the options that the data differ with. */
@@ -209,7 +209,7 @@ void pl_each_group(const pl_kernel *kernel, const pl_options *o, void (*use)(pl_
     pl_group g = {0};
     int number = 0;
     for (int s = 0; s < o->sizes.count; s++) {
-        int at[PL_MAX_TUNING] = {0};
+        int at[PL_MAX_PARAMETERS] = {0};
         do {
             build(&g, kernel, o, o->sizes.value[s], number++, at);
             if (kernel->sizes_by_turns && s + 1 < o->sizes.count) {

@@ -30,9 +30,9 @@ typedef struct {
     bool table;             /* a table for people, too */
     bool probes;            /* of the machine's state, beside each sample */
     int samples;
-    double block;           /* seconds of one sample, at least */
-    pl_sizes passes;        /* interleaved as well; 0: as many as the block needs */
-    pl_numbers tuning[PL_MAX_TUNING];
+    double min_time;        /* seconds of one sample, at least */
+    pl_sizes passes;        /* interleaved as well; 0: as many as min_time needs */
+    pl_numbers parameters[PL_MAX_PARAMETERS];
     const char *text[PL_MAX_TEXTS];
 } pl_options;
 pl_options pl_parse(int argc, char **argv, const pl_kernel *);
@@ -133,10 +133,10 @@ void pl_marker_start(const pl_case *);
 void pl_marker_stop(const pl_case *);
 void pl_markers_close(void);
 
-/* lost.c: the time that the system took from this process between the two calls. */
-typedef struct { double elapsed, throttled, waited, stolen; } pl_lost_time;     /* seconds; all threads together */
-pl_lost_time pl_lost_so_far(const pl_options *);
-void pl_write_lost(const pl_lost_time *before, const pl_options *);
+/* contention.c: the time that the system took from this process between the two calls. */
+typedef struct { double elapsed, throttled, waited, stolen; } pl_contention;     /* seconds; all threads together */
+pl_contention pl_contention_so_far(const pl_options *);
+void pl_write_contention(const pl_contention *before, const pl_options *);
 
 /* record.c, machine.c */
 void pl_write_text(FILE *, const char *);           /* JSON string with quotes */

@@ -8,9 +8,9 @@ static int measure(void *argument)
     pl_probes_open(p->options, pl_most_threads(p->options));
     if (pl_processes.rank == 0)
         pl_write_machine();
-    const pl_lost_time before = pl_lost_so_far(p->options);
+    const pl_contention before = pl_contention_so_far(p->options);
     const int wrong = pl_measure(p->kernel, p->options);
-    pl_write_lost(&before, p->options);
+    pl_write_contention(&before, p->options);
     return wrong;
 }
 

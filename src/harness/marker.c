@@ -19,9 +19,9 @@ static void region(const pl_case *c, char *name, size_t length)
         end += snprintf(name + end, length - (size_t)end, "-static");
     if (c->shift)
         end += snprintf(name + end, length - (size_t)end, "-shift%zu", c->shift);
-    for (int i = 0; c->kernel->tuning && c->kernel->tuning[i].name && end < (int)length; i++)
-        if (c->tuning[i] != c->kernel->tuning[i].value)
-            end += snprintf(name + end, length - (size_t)end, "-%s%ld", c->kernel->tuning[i].name, c->tuning[i]);
+    for (int i = 0; c->kernel->parameters && c->kernel->parameters[i].name && end < (int)length; i++)
+        if (c->parameters[i] != c->kernel->parameters[i].value)
+            end += snprintf(name + end, length - (size_t)end, "-%s%ld", c->kernel->parameters[i].name, c->parameters[i]);
     for (char *p = name; *p; p++)
         if (*p == '_')
             *p = '-';

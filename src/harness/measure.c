@@ -40,7 +40,7 @@ static double time_team(const pl_case *c, long passes, bool every_pass)
 {
     double begin[c->threads], end[c->threads];
     timing t = {c, passes, every_pass, begin, end};
-    pl_processes.meet();
+    pl_processes.barrier();
     pl_team(c->threads, timed_part, &t);
     for (int i = 1; i < c->threads; i++) {
         if (begin[i] < begin[0])
@@ -48,7 +48,7 @@ static double time_team(const pl_case *c, long passes, bool every_pass)
         if (end[i] > end[0])
             end[0] = end[i];
     }
-    return pl_processes.greatest(end[0] - begin[0]);
+    return pl_processes.reduce_max(end[0] - begin[0]);
 }
 
 /* A kernel that prepares its passes has each of them timed on its own. */
@@ -70,7 +70,7 @@ enum { TRIALS = 5 };
 static const double slices = 0.05;
 
 /* Of a narrowed case shorter samples do: nothing of it is as noisy as memory. */
-static double block_of(const pl_measurement *m, const pl_options *o) { return m->c.narrowed > 1 ? o->block / 4 : o->block; }
+static double block_of(const pl_measurement *m, const pl_options *o) { return m->c.narrowed > 1 ? o->min_time / 4 : o->min_time; }
 
 /* As many passes as the block needs, and the rate of the trials: the shortest of three counts (of two where a single
  * pass is longer than the block), so that a disturbed trial cannot leave a sample too short. */
@@ -138,7 +138,7 @@ static void verify(pl_measurement *m)
     if (c->kernel->prepare)
         c->kernel->prepare(c);
     pl_team(c->threads, unmarked_pass, (void *)c);
-    m->max_error = pl_processes.greatest(worst_of_team(c));
+    m->max_error = pl_processes.reduce_max(worst_of_team(c));
     m->tolerance = c->kernel->tolerance ? c->kernel->tolerance(c) : 0;
     m->valid = m->max_error <= m->tolerance;    /* not a number is not */
 }
@@ -149,20 +149,20 @@ static void look_at_threads(pl_measurement *m)
     int here[threads], all[ranks], node[ranks], beside[ranks * threads], count = 1;
     pl_where_threads_run(threads, here);
     for (int i = 0; i < threads; i++) {
-        pl_processes.collect(here[i], all);
+        pl_processes.allgather(here[i], all);
         for (int rank = 0; rank < ranks; rank++)
             m->cpus[rank * threads + i] = all[rank];
     }
-    pl_processes.collect(pl_processes.node, node);
+    pl_processes.allgather(pl_processes.node, node);
     memcpy(beside, here, sizeof here);
     for (int rank = 0; rank < ranks; rank++)
         if (rank != pl_processes.rank && node[rank] == pl_processes.node)
             memcpy(beside + threads * count++, m->cpus + rank * threads, sizeof here);
     /* Nodes and working sets may differ, but what follows from the level, the farthest, is done by all or none. */
     enum { MEMORY = 4 };
-    const size_t largest = (size_t)pl_processes.greatest((double)m->working_set);
+    const size_t largest = (size_t)pl_processes.reduce_max((double)m->working_set);
     const int level = pl_level_of(largest, beside, threads, count);
-    m->c.level = (int)pl_processes.greatest(level ? level : MEMORY) % MEMORY;
+    m->c.level = (int)pl_processes.reduce_max(level ? level : MEMORY) % MEMORY;
     if (m->c.narrowed > 1)
         m->c.level = pl_cache_share(&m->c, 2) ? 2 : 1;
     m->work = m->c.kernel->work(&m->c);     /* traffic depends on the level */
@@ -260,7 +260,7 @@ static void sample(pl_measurement *m, int round, bool every_pass)
     m->seconds[round] = time_passes(&m->c, m->passes, every_pass);
     pl_probe(m, PL_AFTER, round);
     if (communication)
-        m->communication[round] = pl_processes.sum(communication(&m->c)) / pl_processes.ranks;
+        m->communication[round] = pl_processes.reduce_sum(communication(&m->c)) / pl_processes.ranks;
     if (m->c.kernel->sampled)
         m->c.kernel->sampled(&m->c, round);
 }

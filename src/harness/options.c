@@ -1,4 +1,4 @@
-/* The command line: every value is checked here, with one line that says what is wrong and how to mend it. */
+/* The command line: every value is checked here, with one line that says what is wrong and how to fix it. */
 #include <getopt.h>
 #include <limits.h>
 #include <math.h>
@@ -238,13 +238,13 @@ static _Noreturn void help(const pl_kernel *kernel)
            "  --pages huge|base      ask for transparent huge pages (default), or forbid them\n"
            "  --limit                interleave the limit streams on a working set of the same size\n"
            "  --samples S            timed repetitions of every case, at least 10 (default 20)\n"
-           "  --block SECONDS        length of one repetition, at least (default 0.01)\n"
-           "  --passes P,..          passes of one repetition, instead of --block\n"
+           "  --min-time SECONDS     length of one repetition, at least (default 0.01)\n"
+           "  --passes P,..          passes of one repetition, instead of --min-time\n"
            "  --sync block|pass      threads meet after a repetition (default), or after every pass\n"
            "  --probes on|off        core-to-core latency, clock and additions per cycle beside each repetition (default on)\n"
            "  --table                a table for people besides the records\n",
            kernel->name, kernel->title, kernel->own_size ? "what the kernel's data have" : "1e6");
-    for (const pl_tuning *t = kernel->tuning; t && t->name; t++)
+    for (const pl_parameter *t = kernel->parameters; t && t->name; t++)
         if (t->words) {
             printf("  --%-20s %s (default %s; there are", t->name, t->about, t->words[t->value]);
             for (int i = 0; t->words[i]; i++)
@@ -252,7 +252,7 @@ static _Noreturn void help(const pl_kernel *kernel)
             puts(")");
         } else
             printf("  --%-20s %s (default %ld)\n", t->name, t->about, t->value);
-    for (const pl_text *t = kernel->texts; t && t->name; t++)
+    for (const pl_string_parameter *t = kernel->strings; t && t->name; t++)
         printf("  --%-20s %s\n", t->name, t->about);
     exit(0);
 }
@@ -312,7 +312,7 @@ static int position(const char *option, const char *text, const char *const *kno
 }
 
 /* One value or a list, none twice: each is a case of its own. */
-static void tune(const pl_tuning *t, const char *text, pl_numbers *list)
+static void tune(const pl_parameter *t, const char *text, pl_numbers *list)
 {
     char *const copy = copy_of(text), *rest = copy, *item;
     list->count = 0;
@@ -333,23 +333,23 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
     static const char *const inits[] = {"parinit", "noinit", NULL}, *const allocs[] = {"dynamic", "static", NULL},
                       *const pages[] = {"huge", "base", NULL}, *const syncs[] = {"block", "pass", NULL},
                       *const probes[] = {"on", "off", NULL};
-    enum { VARIANTS = 1, LIST, SIZE, SWEEP, PER_THREAD, THREADS, CPUS, CAPACITY, INIT, ALLOC, SHIFT, PAGES, LIMIT, SAMPLES, BLOCK,
-           PASSES, SYNC, PROBES, TABLE, HELP, TUNING, TEXT = TUNING + PL_MAX_TUNING };
+    enum { VARIANTS = 1, LIST, SIZE, SWEEP, PER_THREAD, THREADS, CPUS, CAPACITY, INIT, ALLOC, SHIFT, PAGES, LIMIT, SAMPLES, MIN_TIME,
+           PASSES, SYNC, PROBES, TABLE, HELP, PARAMETER, TEXT = PARAMETER + PL_MAX_PARAMETERS };
     struct option known[TEXT + PL_MAX_TEXTS + 1] = {
         {"variants", 1, 0, VARIANTS}, {"list", 0, 0, LIST}, {"size", 1, 0, SIZE}, {"sweep", 1, 0, SWEEP},
         {"per-thread", 0, 0, PER_THREAD}, {"threads", 1, 0, THREADS}, {"cpus", 1, 0, CPUS}, {"capacity", 1, 0, CAPACITY}, {"init", 1, 0, INIT},
         {"alloc", 1, 0, ALLOC}, {"shift", 1, 0, SHIFT}, {"pages", 1, 0, PAGES}, {"limit", 0, 0, LIMIT},
-        {"samples", 1, 0, SAMPLES}, {"block", 1, 0, BLOCK}, {"passes", 1, 0, PASSES}, {"sync", 1, 0, SYNC},
+        {"samples", 1, 0, SAMPLES}, {"min-time", 1, 0, MIN_TIME}, {"passes", 1, 0, PASSES}, {"sync", 1, 0, SYNC},
         {"probes", 1, 0, PROBES},
         {"table", 0, 0, TABLE}, {"help", 0, 0, HELP}};
-    pl_options o = {.samples = 20, .block = 0.01, .probes = true};
+    pl_options o = {.samples = 20, .min_time = 0.01, .probes = true};
     int last = HELP;
-    for (int i = 0; kernel->tuning && kernel->tuning[i].name; i++) {
-        add_number(&o.tuning[i], (int)kernel->tuning[i].value);
-        known[last++] = (struct option){kernel->tuning[i].name, 1, 0, TUNING + i};
+    for (int i = 0; kernel->parameters && kernel->parameters[i].name; i++) {
+        add_number(&o.parameters[i], (int)kernel->parameters[i].value);
+        known[last++] = (struct option){kernel->parameters[i].name, 1, 0, PARAMETER + i};
     }
-    for (int i = 0; kernel->texts && kernel->texts[i].name; i++)
-        known[last++] = (struct option){kernel->texts[i].name, 1, 0, TEXT + i};
+    for (int i = 0; kernel->strings && kernel->strings[i].name; i++)
+        known[last++] = (struct option){kernel->strings[i].name, 1, 0, TEXT + i};
     opterr = 0;
     /* "+": in order, so that the option at hand is known when it is refused. */
     for (int c, at = 1; (c = getopt_long(argc, argv, "+", known, NULL)) != -1; at = optind)
@@ -375,7 +375,7 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
         case PAGES: o.pages = (pl_pages)word("pages", optarg, pages); break;
         case LIMIT: o.limit = true; break;
         case SAMPLES: o.samples = (int)number("samples", optarg, 10, 100000); break;
-        case BLOCK: o.block = seconds("block", optarg); break;
+        case MIN_TIME: o.min_time = seconds("min-time", optarg); break;
         case PASSES: sizes("passes", optarg, &o.passes, 1, MAX_SIZE); break;
         case SYNC: o.every_pass = word("sync", optarg, syncs) == 1; break;
         case PROBES: o.probes = word("probes", optarg, probes) == 0; break;
@@ -387,7 +387,7 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
             if (c >= TEXT)
                 o.text[c - TEXT] = optarg;
             else
-                tune(&kernel->tuning[c - TUNING], optarg, &o.tuning[c - TUNING]);
+                tune(&kernel->parameters[c - PARAMETER], optarg, &o.parameters[c - PARAMETER]);
         }
     if (optind < argc)
         pl_fail("%s: not an option: --help lists them all", argv[optind]);

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { PL_LINE = 64, PL_MAX_ARRAYS = 4, PL_MAX_BUFFERS = 16, PL_MAX_TUNING = 8, PL_MAX_TEXTS = 4 };
+enum { PL_LINE = 64, PL_MAX_ARRAYS = 4, PL_MAX_BUFFERS = 16, PL_MAX_PARAMETERS = 8, PL_MAX_TEXTS = 4 };
 
 typedef enum { PL_PARINIT, PL_NOINIT } pl_init;     /* who touches the pages first: every thread its part, or thread 0 */
 typedef enum { PL_DYNAMIC, PL_STATIC } pl_alloc;    /* arrays of just the length needed, or of a fixed maximum length */
@@ -45,13 +45,13 @@ typedef struct {
     const char *const *words;   /* ends with NULL; NULL: numbers */
     bool of_data;           /* the data differ with its value */
     bool from_zero;         /* a number of 0 is allowed */
-} pl_tuning;
+} pl_parameter;
 
 /* An option of the kernel's own that is a text: a file, a folder. */
 typedef struct {
     const char *name;
     const char *about;
-} pl_text;
+} pl_string_parameter;
 
 /* One thing to be timed: a variant at a size, with a number of threads, on a set of data. */
 typedef struct {
@@ -63,8 +63,8 @@ typedef struct {
     pl_alloc alloc;
     pl_pages pages;
     size_t shift;           /* bytes between the alignments of consecutive arrays */
-    long tuning[PL_MAX_TUNING];
-    const char *const *text;    /* of pl_kernel.texts; NULL where not given */
+    long parameters[PL_MAX_PARAMETERS];
+    const char *const *text;    /* of pl_kernel.strings; NULL where not given */
     int narrowed;           /* above 1: each thread does the first of so many parts of its share, on data that stay in its cache */
     int level;              /* in which the working set lives: 1, 2, 3; 0 is memory; not known before work() */
     void *data;
@@ -109,8 +109,8 @@ struct pl_kernel {
     const char *name;
     const char *title;
     const pl_variant *variants;                             /* ends with a NULL name */
-    const pl_tuning *tuning;                                /* ends with a NULL name; may be NULL */
-    const pl_text *texts;                                   /* ends with a NULL name; may be NULL */
+    const pl_parameter *parameters;                         /* ends with a NULL name; may be NULL */
+    const pl_string_parameter *strings;                     /* ends with a NULL name; may be NULL */
     bool arrays;                                            /* its data are pl_arrays: may be static, may be shifted */
     int most_threads;                                       /* 0: any number */
     size_t (*own_size)(const char *const *text);            /* elements where --size is not given; NULL: 1e6 */
@@ -160,10 +160,10 @@ typedef struct {
     int node;                           /* which node: the rank of the first of them */
     void *(*share)(size_t bytes);       /* zeroed memory that those of a node have in common; NULL: there is none */
     const char *library;                /* the MPI, as it calls itself; NULL without one */
-    void (*meet)(void);
-    double (*greatest)(double);         /* of all processes; not a number where it is that on any */
-    double (*sum)(double);
-    void (*collect)(int own, int *all); /* one number of each, in the order of ranks, known to all */
+    void (*barrier)(void);
+    double (*reduce_max)(double);       /* of all processes; not a number where it is that on any */
+    double (*reduce_sum)(double);
+    void (*allgather)(int own, int *all); /* one number of each, in the order of ranks, known to all */
     void (*write_places)(void);         /* host and process number of each, for the machine's record; NULL: one process */
     void (*stop)(int code);             /* ends all of them; does not return */
 } pl_process_group;
@@ -214,7 +214,7 @@ void pl_buffers_set_guards(pl_buffers *);
 bool pl_buffers_guards_intact(const pl_buffers *);
 void pl_buffers_destroy(void *);
 
-/* One line on standard error that says what is wrong and how to mend it; then exit 2. */
+/* One line on standard error that says what is wrong and how to fix it; then exit 2. */
 _Noreturn void pl_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void *pl_allocate(size_t bytes, const char *what);     /* zeroed; fails if there is none */
 

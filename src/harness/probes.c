@@ -53,9 +53,9 @@ void pl_probes_open(const pl_options *o, int threads)
     if (!(p.wanted = o->probes))
         return;
     p.most = members(&(pl_case){.threads = threads});
-    p.rounds = (int)pl_processes.greatest(pl_relay_rounds(p.most));
+    p.rounds = (int)pl_processes.reduce_max(pl_relay_rounds(p.most));
     p.rounds = p.rounds < PL_MOST_ROUNDS ? p.rounds : PL_MOST_ROUNDS;
-    p.block = o->block;
+    p.block = o->min_time;
     p.relay = relays((size_t)(p.most * p.rounds));
     p.of = aligned_alloc(alignof(findings), (size_t)threads * sizeof *p.of);
     if (!p.of || (!p.relay && p.rounds && !among_processes()))
@@ -133,11 +133,11 @@ static int rounds_of(const pl_case *c) { return among_processes() ? p.rounds : p
 /* Of all processes: the slowest core, and the mean over the pairs. */
 static void reduce(pl_findings *f)
 {
-    f->clock = -pl_processes.greatest(-f->clock);
-    f->additions = -pl_processes.greatest(-f->additions);
+    f->clock = -pl_processes.reduce_max(-f->clock);
+    f->additions = -pl_processes.reduce_max(-f->additions);
     for (int round = 0; round < p.rounds; round++) {
         const bool pair = f->latency[round] != no_pair;
-        const double pairs = pl_processes.sum(pair), sum = pl_processes.sum(pair ? f->latency[round] : 0);
+        const double pairs = pl_processes.reduce_sum(pair), sum = pl_processes.reduce_sum(pair ? f->latency[round] : 0);
         f->latency[round] = pairs > 0 ? sum / pairs : NAN;
     }
 }

@@ -3,12 +3,12 @@
 
 #include "internal.h"
 
-static void meet(void) {}
+static void barrier(void) {}
 static double own(double x) { return x; }
-static void collect(int own, int *all) { all[0] = own; }
+static void allgather(int own, int *all) { all[0] = own; }
 
 pl_process_group pl_processes = {
-    .ranks = 1, .on_node = 1, .meet = meet, .greatest = own, .sum = own, .collect = collect, .stop = exit};
+    .ranks = 1, .on_node = 1, .barrier = barrier, .reduce_max = own, .reduce_sum = own, .allgather = allgather, .stop = exit};
 
 bool pl_leads(void) { return pl_processes.rank < pl_processes.ranks / 2; }
 

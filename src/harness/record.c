@@ -76,16 +76,16 @@ double pl_least_traffic(const pl_measurement *m)
 
 static void write_tuning(FILE *f, const pl_case *c)
 {
-    for (int i = 0; c->kernel->tuning && c->kernel->tuning[i].name; i++) {
-        const pl_tuning *t = &c->kernel->tuning[i];
+    for (int i = 0; c->kernel->parameters && c->kernel->parameters[i].name; i++) {
+        const pl_parameter *t = &c->kernel->parameters[i];
         fprintf(f, ", \"%s\": ", t->name);
         if (t->words)
-            pl_write_text(f, t->words[c->tuning[i]]);
+            pl_write_text(f, t->words[c->parameters[i]]);
         else
-            fprintf(f, "%ld", c->tuning[i]);
+            fprintf(f, "%ld", c->parameters[i]);
     }
-    for (int i = 0; c->kernel->texts && c->kernel->texts[i].name; i++) {
-        fprintf(f, ", \"%s\": ", c->kernel->texts[i].name);
+    for (int i = 0; c->kernel->strings && c->kernel->strings[i].name; i++) {
+        fprintf(f, ", \"%s\": ", c->kernel->strings[i].name);
         pl_write_text(f, c->text[i]);
     }
     for (const pl_fact *fact = c->kernel->facts ? c->kernel->facts(c) : NULL; fact && fact->name; fact++) {

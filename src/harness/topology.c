@@ -293,7 +293,7 @@ static int allowed_among(const pl_cpus *shared)
     return count;
 }
 
-/* Threads fill a chip first, one on a core: hardware threads of one core, which share its L1, count once. */
+/* Threads fill a socket first, one on a core: hardware threads of one core, which share its L1, count once. */
 size_t pl_cache_share(const pl_case *c, int level)
 {
     const pl_caches caches = pl_caches_of(pl_allowed_cpus().cpu[0]);

@@ -4,9 +4,9 @@ import contextlib
 
 
 class PlumblineError(Exception):
-    '''Something is wrong that a person can mend.
+    '''Something is wrong that a person can fix.
 
-    The message is one line that says what is wrong, where, and how to mend it.  Commands print it
+    The message is one line that says what is wrong, where, and how to fix it.  Commands print it
     and exit with a status other than 0; they never show a traceback for it.
     '''
 

@@ -61,7 +61,7 @@ class Judging(OnNode):
         '''
         where = self.current_partition
         if promise in where.features:
-            raise SanityError(f'{reason}; {where.fullname} has the feature {promise}: mend that, or take it out of the site file')
+            raise SanityError(f'{reason}; {where.fullname} has the feature {promise}: fix that, or take it out of the site file')
         self.skip_metric(metric, reason)
         self.skip(reason)
 

@@ -106,7 +106,7 @@ MAX_PENDING_TIME = '12h'
 #: Feature of a partition without a scheduler that is measured although there are others; else it is taken for a login node.
 TO_BE_MEASURED = 'measured'
 
-#: For these reasons Slurm lets a job wait until somebody mends something: it is cancelled, and the reason is told.
+#: For these reasons Slurm lets a job wait until somebody fixes something: it is cancelled, and the reason is told.
 _WAITS_IN_VAIN = [
     'AccountNotAllowed', 'BadConstraints', 'DependencyNeverSatisfied', 'InvalidAccount', 'InvalidQOS', "Job's account not known",
     'JobHeldAdmin', 'NodeDown', 'PartitionDown', 'PartitionInactive',
@@ -215,7 +215,7 @@ def _refuse_other_hosts(systems):
     patterns = [pattern for system in systems for pattern in system['hostnames']]
     if not named and not any(re.match(pattern, host) for pattern in patterns for host in hosts):
         sys.exit(f"plumbline: no system of this configuration matches the host {min(hosts, key=len)} "
-                 f"(it has {', '.join(system['name'] for system in systems)}): give --system, or mend "
+                 f"(it has {', '.join(system['name'] for system in systems)}): give --system, or fix "
                  "the system's hostnames")
 
 

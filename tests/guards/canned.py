@@ -105,7 +105,7 @@ class Directions(Canned):
             yield metrics.Metric(name, 'plain', metrics.np.full(12, 2 * self.worse))
         for name in ('speedup', 'of_parts', 'work'):
             yield metrics.Metric(name, 'plain', metrics.np.full(12, 0.8 / self.worse))
-        for name, impossible in (('of_limit', 1.2), ('of_time', 1.01)):
+        for name, impossible in (('of_limit', 1.2), ('cpu_availability', 1.01)):
             yield metrics.Metric(name, 'plain', metrics.np.full(12, impossible))
 
 
@@ -129,8 +129,8 @@ class Flaky(Canned):
 
 
 @rfm.simple_test
-class Witnessed(Story, rfm.RunOnlyRegressionTest, LimitedCheck):
-    '''What does the report say of a witness that fails?'''
+class CrossChecked(Story, rfm.RunOnlyRegressionTest, LimitedCheck):
+    '''What does the report say of a cross-check that fails?'''
 
     program = 'triad'
     threads = variable(str, value='one')

@@ -71,7 +71,7 @@ TRIAD = [
         ('last element skipped', 'triad_plain', 'i < n', 'i + 1 < n', 'plain'),
         ('first element skipped', 'triad_plain', 'size_t i = 0', 'size_t i = 1', 'plain'),
         ('one element too many', 'triad_plain', 'i < n', 'i <= n', 'plain'),
-        ('one element too early', 'triad_plain', '(void)tuning;', '(void)tuning, a[-1] = 0;', 'plain'),
+        ('one element too early', 'triad_plain', '(void)parameters;', '(void)parameters, a[-1] = 0;', 'plain'),
         ('no work', 'triad_plain', 'i < n', 'i < 0', 'plain'),
         ('256 elements for ever', 'triad_novec', 'b[i] + c[i] * d[i]', 'b[i & 255] + c[i & 255] * d[i & 255]', 'novec'),
         ('1024 elements of one array for ever', 'triad_novec', 'b[i]', 'b[i & 1023]', 'novec'),
@@ -82,7 +82,7 @@ TRIAD = [
         ('64 elements for ever', 'triad_simd_avx2', '_mm256_loadu_pd(d + i)', '_mm256_loadu_pd(d + i % 64)', 'simd_avx2', AVX2),
         ('half a line twice', 'triad_nt_avx2', '_mm256_loadu_pd(d + i + 4)', '_mm256_loadu_pd(d + i)', 'nt_avx2', AVX2)),
     *of('triad',    # the input of all other variants is wrong as well
-        ('input spoiled', 'triad_plain', '(void)tuning;', '(void)tuning, *(double *)d += 1;', 'plain'),
+        ('input spoiled', 'triad_plain', '(void)parameters;', '(void)parameters, *(double *)d += 1;', 'plain'),
         options=('--variants', 'plain')),
     part_twice('triad', **FIRST_PART),
 ]

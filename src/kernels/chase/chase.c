@@ -11,7 +11,7 @@ static const pl_variant variants[] = {
     {0},
 };
 
-static const pl_tuning tuning[] = {
+static const pl_parameter parameters[] = {
     [CHASE_STRIDE] = {"stride", 4096, PL_LINE, "bytes between the nodes of strided", .of_data = true},
     {0},
 };
@@ -21,7 +21,7 @@ enum { LOADS_OF_A_PASS = 1 << 16 };
 
 static size_t bytes_of(const pl_case *c)
 {
-    return c->n * (c->variant->layout == STRIDED ? (size_t)c->tuning[CHASE_STRIDE] : PL_LINE);
+    return c->n * (c->variant->layout == STRIDED ? (size_t)c->parameters[CHASE_STRIDE] : PL_LINE);
 }
 
 static size_t loads_of(const pl_case *c) { return c->n < LOADS_OF_A_PASS ? c->n : LOADS_OF_A_PASS; }
@@ -32,7 +32,7 @@ static size_t footprint(const pl_case *c) { return c->n * PL_LINE; }
 /* Each node touches a page of its own at most. */
 static void check(const pl_case *c)
 {
-    const size_t stride = (size_t)c->tuning[CHASE_STRIDE];
+    const size_t stride = (size_t)c->parameters[CHASE_STRIDE];
     const size_t page = c->pages == PL_HUGE ? 2 << 20 : (size_t)sysconf(_SC_PAGESIZE);
     const double needed = (double)c->n * (double)(stride < page ? stride : page);
     const double available = (double)pl_memory_available();
@@ -45,7 +45,7 @@ static void check(const pl_case *c)
 
 static void *create(const pl_case *c)
 {
-    const size_t stride = (size_t)c->tuning[CHASE_STRIDE];
+    const size_t stride = (size_t)c->parameters[CHASE_STRIDE];
     const bool strided = c->variant->layout == STRIDED;
     /* Node 0 of strided lies at a multiple of the stride, as far as that is a power of two. */
     return chase_create(c, stride, strided ? chase_strided : chase_dense, bytes_of(c), strided && stride > 4096 ? stride - 4096 : 0,
@@ -60,7 +60,7 @@ static pl_work work(const pl_case *c)
 }
 
 static const pl_kernel chase = {
-    .name = "chase", .title = "p = *p: dependent loads in a random cycle", .variants = variants, .tuning = tuning,
+    .name = "chase", .title = "p = *p: dependent loads in a random cycle", .variants = variants, .parameters = parameters,
     .most_threads = 1, .check = check, .footprint = footprint, .create = create, .touch = chase_touch, .run = chase_run,
     .work = work, .verify = chase_verify, .poison = chase_poison, .where = chase_where,
     .destroy = chase_destroy,

@@ -3,7 +3,7 @@
 
 #include "plumbline.h"
 
-/* Options of the chase's own, by position in `tuning`. */
+/* Options of the chase's own, by position in `parameters`. */
 enum { CHASE_STRIDE };
 
 /* Where the chase is after `loads` more loads. */

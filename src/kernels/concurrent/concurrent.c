@@ -12,7 +12,7 @@ static const pl_variant variants[] = {
     {0},
 };
 
-static const pl_tuning tuning[] = {
+static const pl_parameter parameters[] = {
     [CONCURRENT_STREAMS] = {"streams", 1, 1, "streams that each thread reads at once", .most = 4096},
     [CONCURRENT_DISTANCE] = {"distance", 128, 8, "prefetch distance in elements of a stream"},
     {0},
@@ -61,7 +61,7 @@ static void touch(const pl_case *c, int thread, int threads)
 static void run(const pl_case *c, const pl_plan *p)
 {
     const concurrent_data *d = c->data;
-    d->sums[p->thread].value = ((concurrent_loop *)p->loop)(p->part.end - p->part.begin, array(c) + p->part.begin, c->tuning);
+    d->sums[p->thread].value = ((concurrent_loop *)p->loop)(p->part.end - p->part.begin, array(c) + p->part.begin, c->parameters);
 }
 
 static pl_work work(const pl_case *c)
@@ -102,7 +102,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_kernel concurrent = {
     .name = "concurrent", .title = "Sum of an array, read as several streams at once", .variants = variants,
-    .tuning = tuning, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work,
+    .parameters = parameters, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work,
     .verify = verify, .poison = poison, .where = where, .destroy = destroy,
 };
 

@@ -28,9 +28,9 @@ __attribute__((noinline)) static double total(const double *sum, size_t sums, si
     return all;
 }
 
-double concurrent_plain(size_t n, const double *restrict x, const long *tuning)
+double concurrent_plain(size_t n, const double *restrict x, const long *parameters)
 {
-    const size_t streams = (size_t)tuning[CONCURRENT_STREAMS];
+    const size_t streams = (size_t)parameters[CONCURRENT_STREAMS];
     const size_t part = CONCURRENT_LINE * lines_of(n, streams);
     double sum[SUMS] = {0};
     size_t i = 0;
@@ -48,9 +48,9 @@ double concurrent_plain(size_t n, const double *restrict x, const long *tuning)
 }
 
 /* prefetch: one software prefetch of each line, `distance` elements of its stream ahead. */
-double concurrent_prefetch(size_t n, const double *restrict x, const long *tuning)
+double concurrent_prefetch(size_t n, const double *restrict x, const long *parameters)
 {
-    const size_t streams = (size_t)tuning[CONCURRENT_STREAMS], ahead = (size_t)tuning[CONCURRENT_DISTANCE];
+    const size_t streams = (size_t)parameters[CONCURRENT_STREAMS], ahead = (size_t)parameters[CONCURRENT_DISTANCE];
     const size_t part = CONCURRENT_LINE * lines_of(n, streams);
     double sum[SUMS] = {0};
     size_t i = 0;

@@ -43,7 +43,7 @@ static const pl_variant variants[] = {
 
 enum { DISTANCE };
 
-static const pl_tuning tuning[] = {
+static const pl_parameter parameters[] = {
     [DISTANCE] = {"distance", 384, 16, "prefetch distance in elements"},
     {0},
 };
@@ -136,7 +136,7 @@ static void run(const pl_case *c, const pl_plan *p)
 {
     const pl_buffers *x = c->data;
     fdtd_coefficients own = coefficients;
-    own.ahead = (size_t)c->tuning[DISTANCE];
+    own.ahead = (size_t)c->parameters[DISTANCE];
     for (const pl_piece *piece = p->piece; piece < p->piece + p->pieces; piece++)
         ((fdtd_loop *)p->loop)(c->n, piece->outer.begin + 1, piece->outer.end + 1, piece->inner.begin + 1, piece->inner.end + 1,
                                &own, x->at[EX], x->at[EY], x->at[EZ], x->at[HX], x->at[HY], x->at[HZ]);
@@ -255,7 +255,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_kernel fdtd = {
     .name = "fdtd", .title = "FDTD, update of the electric field: fused, split, and what the compiler may assume",
-    .variants = variants, .tuning = tuning, .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan, .narrows = true,
+    .variants = variants, .parameters = parameters, .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan, .narrows = true,
     .run = run, .work = work, .verify = verify, .poison = poison, .where = where,
     .destroy = pl_buffers_destroy,
 };

@@ -48,7 +48,7 @@ enum { WRITE, WRITE_FSYNC, READ_WARM, READ_COLD, OPERATIONS };
 static const char *const operations[] = {"write", "write_fsync", "read_warm", "read_cold", NULL};
 static const char *const kept[] = {"nameless", "unlinked", "named", NULL};
 
-static const pl_tuning tuning[] = {
+static const pl_parameter parameters[] = {
     [OPERATION] = {"operation", WRITE, 1, "what is timed, fsync() and the state of the page cache included", .words = operations},
     [KEPT] = {"file", FILES_NAMELESS, 1, "how files vanish when the program is killed, where it can be so", .words = kept,
               .of_data = true},
@@ -56,7 +56,7 @@ static const pl_tuning tuning[] = {
 };
 
 enum { DIRECTORY, NAME };
-static const pl_text texts[] = {
+static const pl_string_parameter strings[] = {
     [DIRECTORY] = {"directory", "folder on the file system to be measured, $VARIABLES replaced (default: where it runs)"},
     [NAME] = {"name", "what the site calls this file system, for the record"},
     {0},
@@ -64,7 +64,7 @@ static const pl_text texts[] = {
 
 static fileio_mode mode_of(const pl_case *c) { return fileio_mode_of(c->variant->name); }
 
-static bool reads(const pl_case *c) { return c->tuning[OPERATION] == READ_WARM || c->tuning[OPERATION] == READ_COLD; }
+static bool reads(const pl_case *c) { return c->parameters[OPERATION] == READ_WARM || c->parameters[OPERATION] == READ_COLD; }
 
 /* --- the folder ----------------------------------------------------------------------------------------------- */
 
@@ -89,12 +89,12 @@ static void look_at_folder(const pl_case *c)
     files_file file;
     if (place.given == given)
         return;
-    char *const directory = files_expand(given, texts[DIRECTORY].name);
+    char *const directory = files_expand(given, strings[DIRECTORY].name);
     if (stat(directory, &about))
         pl_fail("--directory %s: %s: name a folder on the file system to be measured", directory, strerror(errno));
     if (!S_ISDIR(about.st_mode))
         pl_fail("--directory %s: is not a folder: name a folder on the file system to be measured", directory);
-    if (!files_open(&file, directory, (files_kept)c->tuning[KEPT]))
+    if (!files_open(&file, directory, (files_kept)c->parameters[KEPT]))
         pl_fail("--directory %s: cannot make a file there: %s: name a folder that can be written to", directory, strerror(errno));
     files_type(file.descriptor, place.type, sizeof place.type);
     files_close(&file);
@@ -133,7 +133,7 @@ static void check(const pl_case *c)
 {
     const fileio_mode m = mode_of(c);
     look_at_folder(c);
-    if (c->tuning[OPERATION] == READ_COLD && files_in_memory(place.type))
+    if (c->parameters[OPERATION] == READ_COLD && files_in_memory(place.type))
         pl_fail("--operation read_cold: %s is %s, which is the memory itself: nothing can be dropped from it; leave it out",
                 place.directory, place.type);
     if (m.form == FILEIO_FORMATTED && (double)FILEIO_WIDTH * (double)fileio_elements_per_record(c->n, &m) > INT_MAX)
@@ -269,7 +269,7 @@ static void run(const pl_case *c, const pl_plan *p)
         transfer(c, &m, true, &s->file, d->arrays->at[TARGET]);
     else
         write_file(c, s);
-    if (c->tuning[OPERATION] == WRITE_FSYNC && fsync(s->file.descriptor))   /* of the file, whoever wrote it */
+    if (c->parameters[OPERATION] == WRITE_FSYNC && fsync(s->file.descriptor))   /* of the file, whoever wrote it */
         fail(c, false, strerror(errno));
 }
 
@@ -288,15 +288,15 @@ static void fill_page_cache(const pl_case *c, const files_file *file)
 static void note_resident(const pl_case *c, double share)
 {
     data *d = c->data;
-    double *const worst = &d->resident[c->variant - variants][c->tuning[OPERATION]];
-    const bool cold = c->tuning[OPERATION] == READ_COLD;
+    double *const worst = &d->resident[c->variant - variants][c->parameters[OPERATION]];
+    const bool cold = c->parameters[OPERATION] == READ_COLD;
     if (isnan(*worst) || share < 0 || (*worst >= 0 && (cold ? share > *worst : share < *worst)))
         *worst = share;
 }
 
 static void empty(const pl_case *c, slot *s)
 {
-    if (!s->open && !files_open(&s->file, place.directory, (files_kept)c->tuning[KEPT]))
+    if (!s->open && !files_open(&s->file, place.directory, (files_kept)c->parameters[KEPT]))
         fail(c, false, strerror(errno));
     s->open = true;
     s->complete = false;
@@ -319,7 +319,7 @@ static void prepare(const pl_case *c)
             fail(c, false, strerror(errno));
     }
     double share;
-    if (c->tuning[OPERATION] == READ_COLD) {
+    if (c->parameters[OPERATION] == READ_COLD) {
         posix_fadvise(s->file.descriptor, 0, 0, POSIX_FADV_DONTNEED);
         share = files_resident(s->file.descriptor);
     } else {
@@ -377,7 +377,7 @@ static const pl_fact *facts(const pl_case *c)
     const data *d = c->data;
     const fileio_mode m = mode_of(c);
     const slot *const s = &d->files[m.layout][reads(c)];
-    const double resident = d->resident[c->variant - variants][c->tuning[OPERATION]], free_bytes = room();
+    const double resident = d->resident[c->variant - variants][c->parameters[OPERATION]], free_bytes = room();
     size_t shape[3];
     int count = 0;
     fileio_shape(c->n, shape);
@@ -396,7 +396,7 @@ static const pl_fact *facts(const pl_case *c)
 }
 
 static const pl_kernel fileio = {
-    .name = "fileio", .title = "A(nx,ny,nz) to a file and back", .variants = variants, .tuning = tuning, .texts = texts,
+    .name = "fileio", .title = "A(nx,ny,nz) to a file and back", .variants = variants, .parameters = parameters, .strings = strings,
     .most_threads = 1, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work,
     .verify = verify, .tolerance = tolerance, .poison = poison, .where = where, .destroy = destroy, .prepare = prepare,
     .facts = facts,

@@ -11,7 +11,7 @@ enum { UNIFORM, RANDOM, MS1, LOCAL };
 static const char *const directions[] = {"gather", "scatter", NULL};
 static const char *const index_sets[] = {"uniform", "random", "ms1", "local", NULL};
 
-static const pl_tuning tuning[] = {
+static const pl_parameter parameters[] = {
     [DIRECTION] = {"direction", 0, 1, "x(i) = a(index(i)), or a(index(i)) = x(i)", .words = directions},
     [INDICES] = {"indices", UNIFORM, 1,
                  "every --span-th element; random; runs of --run elements at stride 1, then a jump; random within --window",
@@ -24,15 +24,15 @@ static const pl_tuning tuning[] = {
     {0},
 };
 
-static size_t length_of_a(const pl_case *c) { return c->n * (size_t)c->tuning[SPAN]; }
+static size_t length_of_a(const pl_case *c) { return c->n * (size_t)c->parameters[SPAN]; }
 
-static gather_kind kind(const pl_case *c) { return c->tuning[DIRECTION] ? SCATTER : GATHER; }
+static gather_kind kind(const pl_case *c) { return c->parameters[DIRECTION] ? SCATTER : GATHER; }
 
 static void check(const pl_case *c)
 {
-    if (c->n > (size_t)GATHER_INDEX_MAX / (size_t)c->tuning[SPAN])
+    if (c->n > (size_t)GATHER_INDEX_MAX / (size_t)c->parameters[SPAN])
         pl_fail("--size %zu: with --span %ld the array has more elements than 32-bit indices reach, %d: choose a smaller size "
-                "or span", c->n, c->tuning[SPAN], GATHER_INDEX_MAX);
+                "or span", c->n, c->parameters[SPAN], GATHER_INDEX_MAX);
 }
 
 /* --- the index sets: functions of i, all indices of a set distinct ------------------------------------------ */
@@ -56,15 +56,15 @@ static size_t permuted(size_t i, size_t n, uint64_t seed)
 /* Elements taken from each window but the last. */
 static size_t per_window(const pl_case *c)
 {
-    const size_t each = (size_t)(c->tuning[WINDOW] / c->tuning[SPAN]);
+    const size_t each = (size_t)(c->parameters[WINDOW] / c->parameters[SPAN]);
     return each ? each : 1;
 }
 
 static size_t index_of(const pl_case *c, size_t i)
 {
-    const size_t span = (size_t)c->tuning[SPAN], run = (size_t)c->tuning[RUN];
-    const uint64_t seed = (uint64_t)c->tuning[SEED];
-    switch (c->tuning[INDICES]) {
+    const size_t span = (size_t)c->parameters[SPAN], run = (size_t)c->parameters[RUN];
+    const uint64_t seed = (uint64_t)c->parameters[SEED];
+    switch (c->parameters[INDICES]) {
     case UNIFORM:
         return i * span;
     case RANDOM:
@@ -154,7 +154,7 @@ static void plan(const pl_case *c, pl_plan *p) { p->loop = (pl_loop)gather_loop_
 
 static void run(const pl_case *c, const pl_plan *p)
 {
-    const gather_rows row = {.last = 1, .length = p->part.end - p->part.begin, .wrap = 1, .block = 1, .ahead = (size_t)c->tuning[DISTANCE]};
+    const gather_rows row = {.last = 1, .length = p->part.end - p->part.begin, .wrap = 1, .block = 1, .ahead = (size_t)c->parameters[DISTANCE]};
     double *const x = array(c, X) + p->part.begin, *const a = array(c, A);
     const bool gathers = kind(c) == GATHER;
     if (row.length)
@@ -256,7 +256,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 }
 
 static const pl_kernel gather = {
-    .name = "gather", .title = "x(:) = a(index(:)), a(index(:)) = x(:)", .variants = gather_variants, .tuning = tuning,
+    .name = "gather", .title = "x(:) = a(index(:)), a(index(:)) = x(:)", .variants = gather_variants, .parameters = parameters,
     .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run,
     .work = work, .verify = verify, .poison = poison, .where = where, .destroy = destroy,
 };

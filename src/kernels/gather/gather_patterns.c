@@ -8,13 +8,13 @@
 
 enum { CONFIG, DISTANCE };
 
-static const pl_tuning tuning[] = {
+static const pl_parameter parameters[] = {
     [CONFIG] = {"config", 1, 1, "which of the file's patterns: its line", .of_data = true},
     [DISTANCE] = {"distance", 64, 1, "prefetch distance in elements"},
     {0},
 };
 
-static const pl_text texts[] = {
+static const pl_string_parameter strings[] = {
     {"pattern", "the file of patterns; python -m plumbline.spatter makes it of Spatter's JSON"},
     {0},
 };
@@ -24,9 +24,9 @@ static const gather_pattern *pattern(const pl_case *c)
     if (!c->text[0])
         pl_fail("--pattern is missing: give a file of patterns");
     const gather_patterns *all = gather_read_patterns(c->text[0]);
-    if (c->tuning[CONFIG] > all->count)
-        pl_fail("--config %ld: %s has %d patterns: choose one of them", c->tuning[CONFIG], c->text[0], all->count);
-    return &all->pattern[c->tuning[CONFIG] - 1];
+    if (c->parameters[CONFIG] > all->count)
+        pl_fail("--config %ld: %s has %d patterns: choose one of them", c->parameters[CONFIG], c->text[0], all->count);
+    return &all->pattern[c->parameters[CONFIG] - 1];
 }
 
 /* --size, where it is not given. */
@@ -91,10 +91,10 @@ static void check(const pl_case *c)
     const gather_pattern *p = pattern(c);
     const size_t available = pl_memory_available();
     if (!is_shared(p) && p->wrap > ((size_t)1 << 50) / p->length / (size_t)c->threads)
-        pl_fail("%s, line %ld: more elements than can be counted: choose a smaller wrap", c->text[0], c->tuning[CONFIG]);
+        pl_fail("%s, line %ld: more elements than can be counted: choose a smaller wrap", c->text[0], c->parameters[CONFIG]);
     if (footprint(c) > available / 10 * 9)
         pl_fail("%s, line %ld: needs %.1f GB, of %.1f GB that are free: choose a smaller count, delta or index", c->text[0],
-                c->tuning[CONFIG], (double)footprint(c) / 1e9, (double)available / 1e9);
+                c->parameters[CONFIG], (double)footprint(c) / 1e9, (double)available / 1e9);
 }
 
 /* Where the j-th index of the pattern leads in the array that the kernel is named after, in the first row. */
@@ -221,7 +221,7 @@ static gather_rows rows_of(const pl_case *c, int thread)
     const gather_pattern *p = s->p;
     const pl_range part = pl_part(p->count, thread, c->threads);
     return (gather_rows){.first = part.begin, .last = part.end, .length = p->length, .delta = p->delta, .delta_to = p->delta_to,
-                         .wrap = p->wrap, .block = s->block, .ahead = (size_t)c->tuning[DISTANCE]};
+                         .wrap = p->wrap, .block = s->block, .ahead = (size_t)c->parameters[DISTANCE]};
 }
 
 static void run_rows(const pl_case *c, const gather_rows *r, int thread)
@@ -467,7 +467,7 @@ static const pl_fact *facts(const pl_case *c)
 
 static const pl_kernel patterns = {
     .name = "gather_patterns", .title = "Spatter's kernels on the patterns of a file", .variants = gather_variants,
-    .tuning = tuning, .texts = texts, .own_size = no_size, .elements = elements, .check = check, .footprint = footprint,
+    .parameters = parameters, .strings = strings, .own_size = no_size, .elements = elements, .check = check, .footprint = footprint,
     .create = create, .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify, .poison = poison, .where = where, .destroy = destroy,
     .facts = facts,
 };

@@ -34,7 +34,7 @@ static const pl_variant variants[] = {
 
 enum { PLANES, BLOCK, DISTANCE };
 
-static const pl_tuning tuning[] = {
+static const pl_parameter parameters[] = {
     [PLANES] = {"planes", 0, 1, "planes, boundary included; 0: as many as rows", .of_data = true},
     [BLOCK] = {"block-rows", 0, 1, "rows of a block; 0: as many as three planes of them stay in a cache"},
     [DISTANCE] = {"distance", 768, 8, "prefetch distance in elements"},
@@ -49,7 +49,7 @@ enum { LINE = PL_LINE / sizeof(double), IN = 0, OUT = 1 };
  * anderson1997, section 3.1.3; what happens without is the subject of ninepoint. */
 static size_t odd_lines(size_t elements) { return ((elements + LINE - 1) / LINE | 1) * LINE; }
 
-static size_t planes_of(const pl_case *c) { return c->tuning[PLANES] ? (size_t)c->tuning[PLANES] : c->n; }
+static size_t planes_of(const pl_case *c) { return c->parameters[PLANES] ? (size_t)c->parameters[PLANES] : c->n; }
 
 static size_t inner_rows(const pl_case *c) { return c->n > 2 ? c->n - 2 : 0; }
 
@@ -136,7 +136,7 @@ static size_t block_of(const pl_case *c)
     const size_t rows = c->n > 2 ? c->n - 2 : 1;
     size_t block = rows;
     if (!strncmp(c->variant->name, "blocked", 7))
-        block = (size_t)c->tuning[BLOCK];
+        block = (size_t)c->parameters[BLOCK];
     for (int level = 2; !block && level <= 3; level++) {
         const size_t stay = rows_that_stay(c, level);
         block = stay >= FEW + 2 ? stay - 2 : level == 3 ? 1 : 0;
@@ -155,7 +155,7 @@ static void run(const pl_case *c, const pl_plan *p)
 {
     jacobi_box box = box_of(c);
     box.block = p->block;
-    box.distance = (size_t)c->tuning[DISTANCE];
+    box.distance = (size_t)c->parameters[DISTANCE];
     for (int i = 0; i < p->pieces; i++) {
         const pl_piece *const piece = &p->piece[i];
         box.from = piece->inner.begin + 1;
@@ -292,7 +292,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 }
 
 static const pl_kernel jacobi = {
-    .name = "jacobi", .title = "Seven-point Jacobi sweep in three dimensions", .variants = variants, .tuning = tuning,
+    .name = "jacobi", .title = "Seven-point Jacobi sweep in three dimensions", .variants = variants, .parameters = parameters,
     .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan, .narrows = true, .run = run, .work = work,
     .verify = verify, .verify_part = verify_part, .poison = poison, .where = where, .destroy = pl_buffers_destroy, .facts = facts,
 };

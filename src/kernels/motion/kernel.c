@@ -8,20 +8,20 @@
  * that has not been read, and is written with intrinsics as wide as the CPU has. */
 #include "kernel.h"
 
-double motion_fill(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+double motion_fill(size_t n, double *restrict y, const double *restrict x, const long *parameters)
 {
-    (void)x, (void)tuning;
+    (void)x, (void)parameters;
     for (size_t i = 0; i < n; i++)
         y[i] = MOTION_CONSTANT;
     return 0;
 }
 
 /* 64 partial sums: as many as hide the latency of the addition, at any width that compilers choose. */
-double motion_load(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+double motion_load(size_t n, double *restrict y, const double *restrict x, const long *parameters)
 {
     double sum[64] = {0};
     size_t i = 0;
-    (void)y, (void)tuning;
+    (void)y, (void)parameters;
     for (; i + 64 <= n; i += 64)
         for (size_t k = 0; k < 64; k++)
             sum[k] += x[i + k];
@@ -32,17 +32,17 @@ double motion_load(size_t n, double *restrict y, const double *restrict x, const
     return sum[0];
 }
 
-double motion_update(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+double motion_update(size_t n, double *restrict y, const double *restrict x, const long *parameters)
 {
-    (void)x, (void)tuning;
+    (void)x, (void)parameters;
     for (size_t i = 0; i < n; i++)
         y[i] = -y[i];
     return 0;
 }
 
-double motion_copy(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+double motion_copy(size_t n, double *restrict y, const double *restrict x, const long *parameters)
 {
-    (void)tuning;
+    (void)parameters;
     for (size_t i = 0; i < n; i++)
         y[i] = x[i];
     return 0;
@@ -51,9 +51,9 @@ double motion_copy(size_t n, double *restrict y, const double *restrict x, const
 /* prefetch: one software prefetch per cache line of every vector, `distance` elements ahead; by blocks of 64 elements,
  * so that compilers vectorise the loop within as they do the plain one. */
 
-double motion_fill_prefetch(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+double motion_fill_prefetch(size_t n, double *restrict y, const double *restrict x, const long *parameters)
 {
-    const size_t ahead = (size_t)tuning[MOTION_DISTANCE];
+    const size_t ahead = (size_t)parameters[MOTION_DISTANCE];
     size_t i = 0;
     (void)x;
     for (; i + 64 <= n; i += 64) {
@@ -67,9 +67,9 @@ double motion_fill_prefetch(size_t n, double *restrict y, const double *restrict
     return 0;
 }
 
-double motion_load_prefetch(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+double motion_load_prefetch(size_t n, double *restrict y, const double *restrict x, const long *parameters)
 {
-    const size_t ahead = (size_t)tuning[MOTION_DISTANCE];
+    const size_t ahead = (size_t)parameters[MOTION_DISTANCE];
     double sum[64] = {0};
     size_t i = 0;
     (void)y;
@@ -86,9 +86,9 @@ double motion_load_prefetch(size_t n, double *restrict y, const double *restrict
     return sum[0];
 }
 
-double motion_update_prefetch(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+double motion_update_prefetch(size_t n, double *restrict y, const double *restrict x, const long *parameters)
 {
-    const size_t ahead = (size_t)tuning[MOTION_DISTANCE];
+    const size_t ahead = (size_t)parameters[MOTION_DISTANCE];
     size_t i = 0;
     (void)x;
     for (; i + 64 <= n; i += 64) {
@@ -102,9 +102,9 @@ double motion_update_prefetch(size_t n, double *restrict y, const double *restri
     return 0;
 }
 
-double motion_copy_prefetch(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+double motion_copy_prefetch(size_t n, double *restrict y, const double *restrict x, const long *parameters)
 {
-    const size_t ahead = (size_t)tuning[MOTION_DISTANCE];
+    const size_t ahead = (size_t)parameters[MOTION_DISTANCE];
     size_t i = 0;
     for (; i + 64 <= n; i += 64) {
         for (size_t k = i; k < i + 64; k += 8) {
@@ -135,11 +135,11 @@ static size_t before_line(const double *y, size_t n)
     return head < n ? head : n;
 }
 
-AVX512 double motion_fill_nt_avx512(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+AVX512 double motion_fill_nt_avx512(size_t n, double *restrict y, const double *restrict x, const long *parameters)
 {
     const size_t head = before_line(y, n);
     size_t i = 0;
-    (void)x, (void)tuning;
+    (void)x, (void)parameters;
     for (; i < head; i++)
         y[i] = MOTION_CONSTANT;
     UNROLL
@@ -151,11 +151,11 @@ AVX512 double motion_fill_nt_avx512(size_t n, double *restrict y, const double *
     return 0;
 }
 
-AVX2 double motion_fill_nt_avx2(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+AVX2 double motion_fill_nt_avx2(size_t n, double *restrict y, const double *restrict x, const long *parameters)
 {
     const size_t head = before_line(y, n);
     size_t i = 0;
-    (void)x, (void)tuning;
+    (void)x, (void)parameters;
     for (; i < head; i++)
         y[i] = MOTION_CONSTANT;
     UNROLL
@@ -169,11 +169,11 @@ AVX2 double motion_fill_nt_avx2(size_t n, double *restrict y, const double *rest
     return 0;
 }
 
-double motion_fill_nt_sse2(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+double motion_fill_nt_sse2(size_t n, double *restrict y, const double *restrict x, const long *parameters)
 {
     const size_t head = before_line(y, n);
     size_t i = 0;
-    (void)x, (void)tuning;
+    (void)x, (void)parameters;
     for (; i < head; i++)
         y[i] = MOTION_CONSTANT;
     UNROLL
@@ -185,11 +185,11 @@ double motion_fill_nt_sse2(size_t n, double *restrict y, const double *restrict 
     return 0;
 }
 
-AVX512 double motion_copy_nt_avx512(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+AVX512 double motion_copy_nt_avx512(size_t n, double *restrict y, const double *restrict x, const long *parameters)
 {
     const size_t head = before_line(y, n);
     size_t i = 0;
-    (void)tuning;
+    (void)parameters;
     for (; i < head; i++)
         y[i] = x[i];
     UNROLL
@@ -201,11 +201,11 @@ AVX512 double motion_copy_nt_avx512(size_t n, double *restrict y, const double *
     return 0;
 }
 
-AVX2 double motion_copy_nt_avx2(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+AVX2 double motion_copy_nt_avx2(size_t n, double *restrict y, const double *restrict x, const long *parameters)
 {
     const size_t head = before_line(y, n);
     size_t i = 0;
-    (void)tuning;
+    (void)parameters;
     for (; i < head; i++)
         y[i] = x[i];
     UNROLL
@@ -219,11 +219,11 @@ AVX2 double motion_copy_nt_avx2(size_t n, double *restrict y, const double *rest
     return 0;
 }
 
-double motion_copy_nt_sse2(size_t n, double *restrict y, const double *restrict x, const long *tuning)
+double motion_copy_nt_sse2(size_t n, double *restrict y, const double *restrict x, const long *parameters)
 {
     const size_t head = before_line(y, n);
     size_t i = 0;
-    (void)tuning;
+    (void)parameters;
     for (; i < head; i++)
         y[i] = x[i];
     UNROLL

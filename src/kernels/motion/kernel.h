@@ -3,7 +3,7 @@
 
 #include "plumbline.h"
 
-/* Options of the program's own, by position in `tuning`. */
+/* Options of the program's own, by position in `parameters`. */
 enum { MOTION_DISTANCE };
 
 /* What fill stores. */
@@ -11,7 +11,7 @@ enum { MOTION_DISTANCE };
 
 /* One motion of one thread's part: y is written, x is read; what has one vector only ignores the other.  Returns the
  * sum of what was loaded, 0 for the motions that sum nothing. */
-typedef double motion_loop(size_t n, double *restrict y, const double *restrict x, const long *tuning);
+typedef double motion_loop(size_t n, double *restrict y, const double *restrict x, const long *parameters);
 
 motion_loop motion_fill, motion_load, motion_update, motion_copy;
 motion_loop motion_fill_prefetch, motion_load_prefetch, motion_update_prefetch, motion_copy_prefetch;

@@ -40,7 +40,7 @@ static const pl_variant variants[] = {
     {0},
 };
 
-static const pl_tuning tuning[] = {
+static const pl_parameter parameters[] = {
     [MOTION_DISTANCE] = {"distance", 512, 8, "prefetch distance in elements"},
     {0},
 };
@@ -99,7 +99,7 @@ static void plan(const pl_case *c, pl_plan *p)
 
 static void run(const pl_case *c, const pl_plan *p)
 {
-    *p->at[SUM] = ((motion_loop *)p->loop)(p->part.end - p->part.begin, p->at[Y], p->at[X], c->tuning);
+    *p->at[SUM] = ((motion_loop *)p->loop)(p->part.end - p->part.begin, p->at[Y], p->at[X], c->parameters);
 }
 
 static pl_work work(const pl_case *c)
@@ -179,7 +179,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_kernel motion = {
     .name = "motion", .title = "Data motion with unit stride: fill, load, update, copy", .variants = variants,
-    .tuning = tuning, .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .work = work,
+    .parameters = parameters, .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .work = work,
     .verify = verify, .verify_part = verify_part, .refresh = true, .poison = poison, .where = where, .destroy = destroy,
 };
 

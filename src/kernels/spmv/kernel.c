@@ -5,9 +5,9 @@
  * storage scheme of Kreutzer et al. 2014 (SIAM J. Sci. Comput. 36, C401), here with C = 8. */
 #include "kernel.h"
 
-void spmv_plain(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y, const long *tuning)
+void spmv_plain(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y, const long *parameters)
 {
-    (void)tuning;
+    (void)parameters;
     for (size_t i = part.begin; i < part.end; i++) {
         double sum = 0;
         for (int64_t k = a->ptr[i]; k < a->ptr[i + 1]; k++)
@@ -17,9 +17,9 @@ void spmv_plain(pl_range part, const spmv_matrix *a, const double *restrict x, d
 }
 
 /* Four sums per row instead of one: an addition need not wait for the one before. */
-void spmv_unroll(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y, const long *tuning)
+void spmv_unroll(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y, const long *parameters)
 {
-    (void)tuning;
+    (void)parameters;
     for (size_t i = part.begin; i < part.end; i++) {
         double sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0;
         int64_t k = a->ptr[i];
@@ -36,9 +36,9 @@ void spmv_unroll(pl_range part, const spmv_matrix *a, const double *restrict x, 
 }
 
 /* Software prefetch of the element of x that is needed `distance` nonzeros later; the last ones have none. */
-void spmv_prefetch(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y, const long *tuning)
+void spmv_prefetch(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y, const long *parameters)
 {
-    const int64_t distance = tuning[SPMV_DISTANCE], last = a->ptr[a->rows] - distance;
+    const int64_t distance = parameters[SPMV_DISTANCE], last = a->ptr[a->rows] - distance;
     for (size_t i = part.begin; i < part.end; i++) {
         double sum = 0;
         int64_t k = a->ptr[i];
@@ -55,9 +55,9 @@ void spmv_prefetch(pl_range part, const spmv_matrix *a, const double *restrict x
 
 /* unroll, with the lines of values and indices prefetched `ahead` nonzeros before they are needed: where the gather of x
  * misses the first-level cache, it disturbs the hardware's own prefetching of these two streams. */
-void spmv_stream(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y, const long *tuning)
+void spmv_stream(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y, const long *parameters)
 {
-    const int64_t ahead = tuning[SPMV_AHEAD];
+    const int64_t ahead = parameters[SPMV_AHEAD];
     for (size_t i = part.begin; i < part.end; i++) {
         double sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0;
         int64_t k = a->ptr[i];
@@ -82,9 +82,9 @@ void spmv_stream(pl_range part, const spmv_matrix *a, const double *restrict x, 
 }
 
 /* SELL-C-sigma: eight rows at a time, each with a sum of its own; values and indices are read line by line. */
-void spmv_sell(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y, const long *tuning)
+void spmv_sell(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y, const long *parameters)
 {
-    (void)tuning;
+    (void)parameters;
     for (size_t i = part.begin; i < part.end; i++) {
         double sum[SPMV_CHUNK] = {0};
         for (int64_t k = a->ptr[i]; k < a->ptr[i + 1]; k += SPMV_CHUNK)
@@ -97,9 +97,9 @@ void spmv_sell(pl_range part, const spmv_matrix *a, const double *restrict x, do
 
 /* sell, with values and indices prefetched as in stream. */
 void spmv_sell_stream(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y,
-                      const long *tuning)
+                      const long *parameters)
 {
-    const int64_t ahead = tuning[SPMV_AHEAD];
+    const int64_t ahead = parameters[SPMV_AHEAD];
     for (size_t i = part.begin; i < part.end; i++) {
         double sum[SPMV_CHUNK] = {0};
         for (int64_t k = a->ptr[i]; k < a->ptr[i + 1]; k += SPMV_CHUNK) {
@@ -122,9 +122,9 @@ void spmv_sell_stream(pl_range part, const spmv_matrix *a, const double *restric
 /* simd: gather instructions, along the row; two sums, and a masked or scalar rest. */
 
 AVX512 void spmv_simd_avx512(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y,
-                             const long *tuning)
+                             const long *parameters)
 {
-    (void)tuning;
+    (void)parameters;
     for (size_t i = part.begin; i < part.end; i++) {
         const int64_t end = a->ptr[i + 1];
         __m512d sum = _mm512_setzero_pd(), other = _mm512_setzero_pd();
@@ -146,9 +146,9 @@ AVX512 void spmv_simd_avx512(pl_range part, const spmv_matrix *a, const double *
 }
 
 AVX2 void spmv_simd_avx2(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y,
-                         const long *tuning)
+                         const long *parameters)
 {
-    (void)tuning;
+    (void)parameters;
     for (size_t i = part.begin; i < part.end; i++) {
         const int64_t end = a->ptr[i + 1];
         __m256d sum = _mm256_setzero_pd(), other = _mm256_setzero_pd();
@@ -171,9 +171,9 @@ AVX2 void spmv_simd_avx2(pl_range part, const spmv_matrix *a, const double *rest
 /* sell_simd: as sell, with gather instructions. */
 
 AVX512 void spmv_sell_simd_avx512(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y,
-                                  const long *tuning)
+                                  const long *parameters)
 {
-    (void)tuning;
+    (void)parameters;
     for (size_t i = part.begin; i < part.end; i++) {
         __m512d sums = _mm512_setzero_pd();
         double sum[SPMV_CHUNK];
@@ -188,9 +188,9 @@ AVX512 void spmv_sell_simd_avx512(pl_range part, const spmv_matrix *a, const dou
 }
 
 AVX2 void spmv_sell_simd_avx2(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y,
-                              const long *tuning)
+                              const long *parameters)
 {
-    (void)tuning;
+    (void)parameters;
     for (size_t i = part.begin; i < part.end; i++) {
         __m256d low = _mm256_setzero_pd(), high = _mm256_setzero_pd();
         double sum[SPMV_CHUNK];

@@ -3,7 +3,7 @@
 
 #include "plumbline.h"
 
-/* Options of the kernel's own, by position in `tuning`. */
+/* Options of the kernel's own, by position in `parameters`. */
 enum { SPMV_DISTANCE, SPMV_AHEAD, SPMV_NONZER, SPMV_COLUMNS, SPMV_BAND, SPMV_SIGMA };
 
 /* Rows of a chunk of SELL-C-sigma: 8 values are a cache line, and one vector of 512 bits. */
@@ -24,7 +24,7 @@ typedef struct {
 
 /* y = A x on one thread's part: rows of CRS, chunks of SELL. */
 typedef void spmv_loop(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y,
-                       const long *tuning);
+                       const long *parameters);
 
 spmv_loop spmv_plain, spmv_unroll, spmv_prefetch, spmv_stream, spmv_sell, spmv_sell_stream;
 #if defined(__x86_64__)

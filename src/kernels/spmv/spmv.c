@@ -39,7 +39,7 @@ static const char *const columns[] = {"random", "banded", NULL};
 /* Class A of CG has 14000 rows, and vectors of 11 random nonzeros besides their own (NPB 1, section 2.6). */
 enum { CLASS_A_ROWS = 14000, CLASS_A_NONZER = 11, DEFAULT_BAND = 1000 };
 
-static const pl_tuning tuning[] = {
+static const pl_parameter parameters[] = {
     [SPMV_DISTANCE] = {"distance", 32, 1, "prefetch distance in nonzeros"},
     [SPMV_AHEAD] = {"ahead", 1024, 1, "stream: prefetch distance in nonzeros"},
     [SPMV_NONZER] = {"nonzer", CLASS_A_NONZER, 1, "m of the generator: about m * (m + 1) + 1 nonzeros per row", .most = 100,
@@ -51,7 +51,7 @@ static const pl_tuning tuning[] = {
     {0},
 };
 
-static const pl_text texts[] = {{"matrix", "Matrix Market file, instead of the generator; --size is then its rows"}, {0}};
+static const pl_string_parameter strings[] = {{"matrix", "Matrix Market file, instead of the generator; --size is then its rows"}, {0}};
 enum { MATRIX };
 
 /* --- the matrix of a case ------------------------------------------------------------------------------------- */
@@ -60,9 +60,9 @@ static spmv_recipe recipe_of(const pl_case *c)
 {
     if (c->text[MATRIX])
         return (spmv_recipe){.file = c->text[MATRIX]};
-    spmv_recipe r = {.rows = c->n, .band = c->n, .vector = (size_t)c->tuning[SPMV_NONZER] + 1};
-    if (c->tuning[SPMV_COLUMNS] == BANDED && (size_t)c->tuning[SPMV_BAND] < c->n)
-        r.band = (size_t)c->tuning[SPMV_BAND];
+    spmv_recipe r = {.rows = c->n, .band = c->n, .vector = (size_t)c->parameters[SPMV_NONZER] + 1};
+    if (c->parameters[SPMV_COLUMNS] == BANDED && (size_t)c->parameters[SPMV_BAND] < c->n)
+        r.band = (size_t)c->parameters[SPMV_BAND];
     const size_t places = r.band < c->n ? r.band + 1 : c->n;     /* of the first and last vectors, which have the fewest */
     r.vector = r.vector < places ? r.vector : places;
     return r;
@@ -80,8 +80,8 @@ static void check_file(const pl_case *c)
     if (c->n != m->rows)
         pl_fail("--size %zu: --matrix %s has %zu rows: leave --size out", c->n, c->text[MATRIX], m->rows);
     for (int i = SPMV_NONZER; i <= SPMV_BAND; i++)
-        if (c->tuning[i] != tuning[i].value)
-            pl_fail("--%s: is of the generator, and --matrix %s takes its place: leave one of them out", tuning[i].name,
+        if (c->parameters[i] != parameters[i].value)
+            pl_fail("--%s: is of the generator, and --matrix %s takes its place: leave one of them out", parameters[i].name,
                     c->text[MATRIX]);
 }
 
@@ -93,13 +93,13 @@ static void check(const pl_case *c)
     }
     if (c->n > INT32_MAX)
         pl_fail("--size %zu: column indices have 32 bits: give at most %d rows", c->n, INT32_MAX);
-    if (c->tuning[SPMV_BAND] != DEFAULT_BAND && c->tuning[SPMV_COLUMNS] != BANDED)
-        pl_fail("--band %ld: is of --columns banded: give that, too", c->tuning[SPMV_BAND]);
+    if (c->parameters[SPMV_BAND] != DEFAULT_BAND && c->parameters[SPMV_COLUMNS] != BANDED)
+        pl_fail("--band %ld: is of --columns banded: give that, too", c->parameters[SPMV_BAND]);
     const spmv_recipe recipe = recipe_of(c);
     const double needed = spmv_bytes_needed(&recipe), available = (double)pl_memory_available();
     if (needed > 0.9 * available)
         pl_fail("--size %zu: needs %.1f GB in all, of %.1f GB that are free: choose a smaller size, or --nonzer below %ld",
-                c->n, needed / 1e9, available / 1e9, c->tuning[SPMV_NONZER]);
+                c->n, needed / 1e9, available / 1e9, c->parameters[SPMV_NONZER]);
 }
 
 /* --- data ----------------------------------------------------------------------------------------------------- */
@@ -118,7 +118,7 @@ typedef struct {
 
 static void sizes_of(const pl_case *c, spmv_source *m, size_t *bytes)
 {
-    const spmv_order *o = c->variant->layout == SELL ? spmv_order_of(m, c->tuning[SPMV_SIGMA]) : NULL;
+    const spmv_order *o = c->variant->layout == SELL ? spmv_order_of(m, c->parameters[SPMV_SIGMA]) : NULL;
     const size_t pieces = o ? o->chunks : m->rows, slots = (size_t)(o ? o->ptr : m->ptr)[pieces];
     bytes[PTR] = (pieces + 1) * sizeof(int64_t);
     bytes[COLUMN] = slots * sizeof(int32_t);
@@ -144,7 +144,7 @@ static void *create(const pl_case *c)
     product *p = pl_allocate(sizeof *p, "the matrix");
     size_t bytes[BUFFERS];
     p->source = spmv_take(&recipe);
-    p->order = c->variant->layout == SELL ? spmv_order_of(p->source, c->tuning[SPMV_SIGMA]) : NULL;
+    p->order = c->variant->layout == SELL ? spmv_order_of(p->source, c->parameters[SPMV_SIGMA]) : NULL;
     sizes_of(c, p->source, bytes);
     p->buffers = pl_buffers_create(c, BUFFERS, bytes, NULL);
     if (!p->buffers) {
@@ -277,7 +277,7 @@ static void plan(const pl_case *c, pl_plan *p) { p->part = pl_narrow(c, part_of(
 static void run(const pl_case *c, const pl_plan *p)
 {
     const product *x = c->data;
-    ((spmv_loop *)p->loop)(p->part, &x->a, x->x, x->y, c->tuning);
+    ((spmv_loop *)p->loop)(p->part, &x->a, x->x, x->y, c->parameters);
 }
 
 /* --- model, verification ---------------------------------------------------------------------------------------- */
@@ -339,8 +339,8 @@ static const void *where(const pl_case *c, size_t *bytes)
 }
 
 static const pl_kernel spmv = {
-    .name = "spmv", .title = "y = A x, A sparse; --size is the number of rows", .variants = variants, .tuning = tuning,
-    .texts = texts, .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch,
+    .name = "spmv", .title = "y = A x, A sparse; --size is the number of rows", .variants = variants, .parameters = parameters,
+    .strings = strings, .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch,
     .plan = plan, .narrows = true, .run = run, .share = share, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison,
     .where = where, .destroy = destroy,
 };

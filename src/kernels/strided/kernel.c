@@ -7,17 +7,17 @@
  * Variants: the direction, then the one thing in which they differ from it. */
 #include "kernel.h"
 
-void strided_read(size_t n, double *restrict x, double *restrict y, const long *tuning)
+void strided_read(size_t n, double *restrict x, double *restrict y, const long *parameters)
 {
-    const size_t k = (size_t)tuning[STRIDED_STRIDE];
+    const size_t k = (size_t)parameters[STRIDED_STRIDE];
     for (size_t first = 0; first < strided_end(n, k); first += STRIDED_LINE)
         for (size_t i = first; i < n; i += k)
             *y++ = x[i];
 }
 
-void strided_write(size_t n, double *restrict x, double *restrict y, const long *tuning)
+void strided_write(size_t n, double *restrict x, double *restrict y, const long *parameters)
 {
-    const size_t k = (size_t)tuning[STRIDED_STRIDE];
+    const size_t k = (size_t)parameters[STRIDED_STRIDE];
     for (size_t first = 0; first < strided_end(n, k); first += STRIDED_LINE)
         for (size_t i = first; i < n; i += k)
             x[i] = *y++;
@@ -25,9 +25,9 @@ void strided_write(size_t n, double *restrict x, double *restrict y, const long 
 
 /* prefetch: software prefetch of x, `distance` elements of the run ahead. */
 
-void strided_read_prefetch(size_t n, double *restrict x, double *restrict y, const long *tuning)
+void strided_read_prefetch(size_t n, double *restrict x, double *restrict y, const long *parameters)
 {
-    const size_t k = (size_t)tuning[STRIDED_STRIDE], ahead = k * (size_t)tuning[STRIDED_DISTANCE];
+    const size_t k = (size_t)parameters[STRIDED_STRIDE], ahead = k * (size_t)parameters[STRIDED_DISTANCE];
     for (size_t first = 0; first < strided_end(n, k); first += STRIDED_LINE)
         for (size_t i = first; i < n; i += k) {
             __builtin_prefetch(x + i + ahead, 0);
@@ -35,9 +35,9 @@ void strided_read_prefetch(size_t n, double *restrict x, double *restrict y, con
         }
 }
 
-void strided_write_prefetch(size_t n, double *restrict x, double *restrict y, const long *tuning)
+void strided_write_prefetch(size_t n, double *restrict x, double *restrict y, const long *parameters)
 {
-    const size_t k = (size_t)tuning[STRIDED_STRIDE], ahead = k * (size_t)tuning[STRIDED_DISTANCE];
+    const size_t k = (size_t)parameters[STRIDED_STRIDE], ahead = k * (size_t)parameters[STRIDED_DISTANCE];
     for (size_t first = 0; first < strided_end(n, k); first += STRIDED_LINE)
         for (size_t i = first; i < n; i += k) {
             __builtin_prefetch(x + i + ahead, 1);
@@ -50,9 +50,9 @@ void strided_write_prefetch(size_t n, double *restrict x, double *restrict y, co
 #include <string.h>
 
 /* nt: non-temporal stores to y, one element each: they need no alignment beyond it, and eight make a line. */
-void strided_read_nt(size_t n, double *restrict x, double *restrict y, const long *tuning)
+void strided_read_nt(size_t n, double *restrict x, double *restrict y, const long *parameters)
 {
-    const size_t k = (size_t)tuning[STRIDED_STRIDE];
+    const size_t k = (size_t)parameters[STRIDED_STRIDE];
     for (size_t first = 0; first < strided_end(n, k); first += STRIDED_LINE)
         for (size_t i = first; i < n; i += k) {
             long long bits;

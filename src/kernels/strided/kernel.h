@@ -3,7 +3,7 @@
 
 #include "plumbline.h"
 
-/* Options of the program's own, by position in `tuning`. */
+/* Options of the program's own, by position in `parameters`. */
 enum { STRIDED_STRIDE, STRIDED_DISTANCE };
 
 /* Elements of a cache line: so much later begins the next run of a pass. */
@@ -19,7 +19,7 @@ static inline size_t strided_end(size_t n, size_t stride)
 }
 
 /* One pass over one thread's n elements of x. */
-typedef void strided_loop(size_t n, double *restrict x, double *restrict y, const long *tuning);
+typedef void strided_loop(size_t n, double *restrict x, double *restrict y, const long *parameters);
 
 strided_loop strided_read, strided_write, strided_read_prefetch, strided_write_prefetch;
 #if defined(__x86_64__)

@@ -19,7 +19,7 @@ static const pl_variant variants[] = {
     {0},
 };
 
-static const pl_tuning tuning[] = {
+static const pl_parameter parameters[] = {
     [STRIDED_STRIDE] = {"stride", 1, 1, "k: elements from one that is moved to the next"},
     [STRIDED_DISTANCE] = {"distance", 32, 1, "prefetch distance in elements that are moved", .most = 1 << 16},
     {0},
@@ -65,7 +65,7 @@ static void plan(const pl_case *c, pl_plan *p)
 
 static void run(const pl_case *c, const pl_plan *p)
 {
-    ((strided_loop *)p->loop)(p->part.end - p->part.begin, p->at[X], p->at[Y], c->tuning);
+    ((strided_loop *)p->loop)(p->part.end - p->part.begin, p->at[X], p->at[Y], c->parameters);
 }
 
 /* Elements of X, n with stride k, that the first runs of a pass move: n/k each, and one more those that begin before
@@ -81,13 +81,13 @@ static size_t moved(size_t n, size_t k) { return moved_by(n, k, strided_runs(k))
 static double share(const pl_case *c, int thread)
 {
     const pl_range part = pl_part(c->n, thread, c->threads);
-    return (double)moved(part.end - part.begin, (size_t)c->tuning[STRIDED_STRIDE]);
+    return (double)moved(part.end - part.begin, (size_t)c->parameters[STRIDED_STRIDE]);
 }
 
 /* Beyond L1 whole lines move: a line of X gives 8/k elements, and only one from k = 8 on. */
 static pl_work work(const pl_case *c)
 {
-    const size_t k = (size_t)c->tuning[STRIDED_STRIDE];
+    const size_t k = (size_t)c->parameters[STRIDED_STRIDE];
     double n = 0;
     for (int thread = 0; thread < c->threads; thread++)
         n += share(c, thread);
@@ -116,7 +116,7 @@ typedef struct {
 static part_view view(const pl_case *c, int thread)
 {
     const pl_range part = pl_part(c->n, thread, c->threads);
-    const size_t n = part.end - part.begin, length = moved(n, (size_t)c->tuning[STRIDED_STRIDE]);
+    const size_t n = part.end - part.begin, length = moved(n, (size_t)c->parameters[STRIDED_STRIDE]);
     double *const y = array(c, Y) + part.begin;
     return (part_view){n, part.begin, array(c, X) + part.begin, y, length < n ? y + length : NULL};
 }
@@ -160,7 +160,7 @@ static double verify(const pl_case *c)
     double worst = pl_buffers_guards_intact(c->data) ? 0 : INFINITY;
     for (int thread = 0; thread < c->threads; thread++) {
         const part_view v = view(c, thread);
-        const double error = verify_part(&v, (size_t)c->tuning[STRIDED_STRIDE], writes(c));
+        const double error = verify_part(&v, (size_t)c->parameters[STRIDED_STRIDE], writes(c));
         worst = pl_worse(worst, error);
     }
     return worst;
@@ -173,7 +173,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 }
 
 static const pl_kernel strided = {
-    .name = "strided", .title = "Strided copy: Y(1:n) = X(1:n*k:k) and back", .variants = variants, .tuning = tuning,
+    .name = "strided", .title = "Strided copy: Y(1:n) = X(1:n*k:k) and back", .variants = variants, .parameters = parameters,
     .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .share = share, .work = work,
     .verify = verify, .poison = poison, .where = where, .destroy = pl_buffers_destroy,
 };

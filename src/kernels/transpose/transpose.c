@@ -58,7 +58,7 @@ enum { PLACE, BLOCK };
 enum { OUT, IN };
 static const char *const places[] = {"out", "in", NULL};
 
-static const pl_tuning tuning[] = {
+static const pl_parameter parameters[] = {
     [PLACE] = {"place", OUT, 1, "another matrix, or the same", .words = places, .of_data = true},
     [BLOCK] = {"block-size", 0, TRANSPOSE_LINE, "columns of a blocked variant's strip; 0: from cache and TLB",
                .most = TRANSPOSE_LONGEST},
@@ -69,7 +69,7 @@ static const pl_tuning tuning[] = {
 
 enum { MOST = 1 << 24 };    /* the bytes of two matrices can still be counted */
 
-static bool is_in_place(const pl_case *c) { return c->tuning[PLACE] == IN; }
+static bool is_in_place(const pl_case *c) { return c->parameters[PLACE] == IN; }
 
 static size_t leading(const pl_case *c)
 {
@@ -183,8 +183,8 @@ static size_t lines_kept(const pl_case *c)
  * the L1 keeps. */
 static size_t block_of(const pl_case *c)
 {
-    if (c->tuning[BLOCK])
-        return (size_t)c->tuning[BLOCK];
+    if (c->parameters[BLOCK])
+        return (size_t)c->parameters[BLOCK];
     const size_t pages = bypasses(c) ? TLB2 : TLB1;
     size_t most = transpose_whole_lines(c->n, leading(c), NULL) ? pages : 2 * pages, block = TRANSPOSE_LINE;
     if (!bypasses(c) && lines_kept(c) < most)
@@ -357,7 +357,7 @@ static size_t own_size(const char *const *text)
 
 static const pl_kernel transpose = {
     .name = "transpose", .title = "B(j,i) = A(i,j), --size is the dimension of the square matrices", .variants = variants,
-    .tuning = tuning, .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch,
+    .parameters = parameters, .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch,
     .plan = plan, .run = run, .share = share, .work = work, .verify = verify, .poison = poison, .where = where,
     .destroy = pl_buffers_destroy, .facts = facts,
 };

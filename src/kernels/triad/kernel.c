@@ -6,18 +6,18 @@
 #include "kernel.h"
 
 void triad_plain(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                 const double *restrict d, const long *tuning)
+                 const double *restrict d, const long *parameters)
 {
-    (void)tuning;
+    (void)parameters;
     for (size_t i = 0; i < n; i++)
         a[i] = b[i] + c[i] * d[i];
 }
 
 PL_NOVEC_FUNCTION
 void triad_novec(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                 const double *restrict d, const long *tuning)
+                 const double *restrict d, const long *parameters)
 {
-    (void)tuning;
+    (void)parameters;
     PL_NOVEC_LOOP
     for (size_t i = 0; i < n; i++)
         a[i] = b[i] + c[i] * d[i];
@@ -25,9 +25,9 @@ void triad_novec(size_t n, double *restrict a, const double *restrict b, const d
 
 /* Software prefetch of all four streams, one instruction per cache line, `distance` elements ahead. */
 void triad_prefetch(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                    const double *restrict d, const long *tuning)
+                    const double *restrict d, const long *parameters)
 {
-    const size_t ahead = (size_t)tuning[TRIAD_DISTANCE];
+    const size_t ahead = (size_t)parameters[TRIAD_DISTANCE];
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         __builtin_prefetch(a + i + ahead, 1);
@@ -52,10 +52,10 @@ void triad_prefetch(size_t n, double *restrict a, const double *restrict b, cons
 /* simd: intrinsics, as wide as the CPU has. */
 
 AVX512 void triad_simd_avx512(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                              const double *restrict d, const long *tuning)
+                              const double *restrict d, const long *parameters)
 {
     size_t i = 0;
-    (void)tuning;
+    (void)parameters;
     UNROLL
     for (; i + 8 <= n; i += 8)
         _mm512_storeu_pd(a + i, _mm512_fmadd_pd(_mm512_loadu_pd(c + i), _mm512_loadu_pd(d + i), _mm512_loadu_pd(b + i)));
@@ -64,10 +64,10 @@ AVX512 void triad_simd_avx512(size_t n, double *restrict a, const double *restri
 }
 
 AVX2 void triad_simd_avx2(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                          const double *restrict d, const long *tuning)
+                          const double *restrict d, const long *parameters)
 {
     size_t i = 0;
-    (void)tuning;
+    (void)parameters;
     UNROLL
     for (; i + 4 <= n; i += 4)
         _mm256_storeu_pd(a + i, _mm256_fmadd_pd(_mm256_loadu_pd(c + i), _mm256_loadu_pd(d + i), _mm256_loadu_pd(b + i)));
@@ -76,10 +76,10 @@ AVX2 void triad_simd_avx2(size_t n, double *restrict a, const double *restrict b
 }
 
 SSE2 void triad_simd_sse2(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                          const double *restrict d, const long *tuning)
+                          const double *restrict d, const long *parameters)
 {
     size_t i = 0;
-    (void)tuning;
+    (void)parameters;
     UNROLL
     for (; i + 2 <= n; i += 2)
         _mm_storeu_pd(a + i, _mm_add_pd(_mm_loadu_pd(b + i), _mm_mul_pd(_mm_loadu_pd(c + i), _mm_loadu_pd(d + i))));
@@ -97,11 +97,11 @@ static size_t before_line(const double *a, size_t n)
 }
 
 AVX512 void triad_nt_avx512(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                            const double *restrict d, const long *tuning)
+                            const double *restrict d, const long *parameters)
 {
     const size_t head = before_line(a, n);
     size_t i = 0;
-    (void)tuning;
+    (void)parameters;
     for (; i < head; i++)
         a[i] = b[i] + c[i] * d[i];
     UNROLL
@@ -113,11 +113,11 @@ AVX512 void triad_nt_avx512(size_t n, double *restrict a, const double *restrict
 }
 
 AVX2 void triad_nt_avx2(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                        const double *restrict d, const long *tuning)
+                        const double *restrict d, const long *parameters)
 {
     const size_t head = before_line(a, n);
     size_t i = 0;
-    (void)tuning;
+    (void)parameters;
     for (; i < head; i++)
         a[i] = b[i] + c[i] * d[i];
     UNROLL
@@ -132,11 +132,11 @@ AVX2 void triad_nt_avx2(size_t n, double *restrict a, const double *restrict b, 
 }
 
 SSE2 void triad_nt_sse2(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                        const double *restrict d, const long *tuning)
+                        const double *restrict d, const long *parameters)
 {
     const size_t head = before_line(a, n);
     size_t i = 0;
-    (void)tuning;
+    (void)parameters;
     for (; i < head; i++)
         a[i] = b[i] + c[i] * d[i];
     UNROLL
@@ -157,34 +157,34 @@ static void bring(size_t n, const double *restrict x)
 }
 
 static void preload(triad_loop *compute, size_t n, double *restrict a, const double *restrict b,
-                    const double *restrict c, const double *restrict d, const long *tuning)
+                    const double *restrict c, const double *restrict d, const long *parameters)
 {
-    const size_t block = (size_t)tuning[TRIAD_BLOCK];
+    const size_t block = (size_t)parameters[TRIAD_BLOCK];
     for (size_t i = 0; i < n; i += block) {
         const size_t length = n - i < block ? n - i : block;
         bring(length, b + i);
         bring(length, c + i);
         bring(length, d + i);
-        compute(length, a + i, b + i, c + i, d + i, tuning);
+        compute(length, a + i, b + i, c + i, d + i, parameters);
     }
 }
 
 void triad_preload_avx512(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                          const double *restrict d, const long *tuning)
+                          const double *restrict d, const long *parameters)
 {
-    preload(triad_nt_avx512, n, a, b, c, d, tuning);
+    preload(triad_nt_avx512, n, a, b, c, d, parameters);
 }
 
 void triad_preload_avx2(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                        const double *restrict d, const long *tuning)
+                        const double *restrict d, const long *parameters)
 {
-    preload(triad_nt_avx2, n, a, b, c, d, tuning);
+    preload(triad_nt_avx2, n, a, b, c, d, parameters);
 }
 
 void triad_preload_sse2(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                        const double *restrict d, const long *tuning)
+                        const double *restrict d, const long *parameters)
 {
-    preload(triad_nt_sse2, n, a, b, c, d, tuning);
+    preload(triad_nt_sse2, n, a, b, c, d, parameters);
 }
 
 #endif

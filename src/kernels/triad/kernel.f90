@@ -4,11 +4,11 @@ module triad_in_fortran
   implicit none
 contains
 
-  subroutine triad_fortran(n, a, b, c, d, tuning) bind(c)
+  subroutine triad_fortran(n, a, b, c, d, parameters) bind(c)
     integer(c_size_t), intent(in), value :: n
     real(c_double), intent(inout) :: a(n)
     real(c_double), intent(in) :: b(n), c(n), d(n)
-    type(c_ptr), intent(in), value :: tuning
+    type(c_ptr), intent(in), value :: parameters
     a(:) = b(:) + c(:)*d(:)
   end subroutine triad_fortran
 

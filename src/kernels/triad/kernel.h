@@ -3,12 +3,12 @@
 
 #include "plumbline.h"
 
-/* Options of the triad's own, by position in `tuning`. */
+/* Options of the triad's own, by position in `parameters`. */
 enum { TRIAD_DISTANCE, TRIAD_BLOCK };
 
 /* A(0:n-1) = B + C * D on one thread's part. */
 typedef void triad_loop(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                        const double *restrict d, const long *tuning);
+                        const double *restrict d, const long *parameters);
 
 triad_loop triad_plain, triad_novec, triad_prefetch;
 #if defined(__x86_64__)

@@ -39,7 +39,7 @@ static const pl_variant variants[] = {
     {0},
 };
 
-static const pl_tuning tuning[] = {
+static const pl_parameter parameters[] = {
     [TRIAD_DISTANCE] = {"distance", 512, 8, "prefetch distance in elements"},
     [TRIAD_BLOCK] = {"block-size", 512, 8, "elements of each array that preload brings at a time"},
     {0},
@@ -78,7 +78,7 @@ static void plan(const pl_case *c, pl_plan *p)
 
 static void run(const pl_case *c, const pl_plan *p)
 {
-    ((triad_loop *)p->loop)(p->part.end - p->part.begin, p->at[A], p->at[B], p->at[C], p->at[D], c->tuning);
+    ((triad_loop *)p->loop)(p->part.end - p->part.begin, p->at[A], p->at[B], p->at[C], p->at[D], c->parameters);
 }
 
 static pl_work work(const pl_case *c)
@@ -126,7 +126,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 }
 
 static const pl_kernel triad = {
-    .name = "triad", .title = "A(:) = B(:) + C(:) * D(:)", .variants = variants, .tuning = tuning, .arrays = true,
+    .name = "triad", .title = "A(:) = B(:) + C(:) * D(:)", .variants = variants, .parameters = parameters, .arrays = true,
     .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify, .verify_part = verify_part,
     .poison = poison, .where = where, .destroy = pl_arrays_destroy,
 };

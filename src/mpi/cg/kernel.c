@@ -19,7 +19,7 @@ enum { CLASS, LATENCY };
 
 static const char *const classes[] = {"S", "W", "A", NULL};     /* in the order of cg_sizes */
 
-static const pl_tuning tuning[] = {
+static const pl_parameter parameters[] = {
     [CLASS] = {"class", 2, 1, "size of the NAS benchmark: S 1400 rows, W 7000, A 14000", .words = classes, .of_data = true},
     [LATENCY] = PL_INJECT_TUNING,
     {0},
@@ -32,14 +32,14 @@ typedef struct {
 } cg_data;
 
 static cg_data *data_of(const pl_case *c) { return c->data; }
-static const cg_size *size_of(const pl_case *c) { return &cg_sizes[c->tuning[CLASS]]; }
+static const cg_size *size_of(const pl_case *c) { return &cg_sizes[c->parameters[CLASS]]; }
 
 static void check(const pl_case *c)
 {
     const char *why = cg_refusal(pl_processes.ranks, size_of(c));
     if (why)
         pl_fail("cg on %d processes: %s", pl_processes.ranks, why);
-    pl_inject_check(c->tuning[LATENCY]);
+    pl_inject_check(c->parameters[LATENCY]);
 }
 
 static size_t elements(const pl_case *c) { return size_of(c)->n; }
@@ -97,7 +97,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 static void plan(const pl_case *c, pl_plan *p)
 {
     (void)p;
-    pl_inject(c->tuning[LATENCY]);
+    pl_inject(c->parameters[LATENCY]);
 }
 
 static void run(const pl_case *c, const pl_plan *p)
@@ -171,7 +171,7 @@ static const pl_fact *facts(const pl_case *c)
 
 static const pl_kernel cg_kernel = {
     .name = "cg", .title = "an outer iteration of the NAS benchmark CG: 25 steps of conjugate gradients on a grid of processes",
-    .variants = variants, .tuning = tuning, .most_threads = 1, .own_size = own_size, .elements = elements, .check = check,
+    .variants = variants, .parameters = parameters, .most_threads = 1, .own_size = own_size, .elements = elements, .check = check,
     .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify,
     .tolerance = tolerance, .poison = poison, .where = where, .destroy = destroy, .facts = facts,
     .communication = communication,

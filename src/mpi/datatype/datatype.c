@@ -128,7 +128,7 @@ static void check_library(void)
     if (done)
         return;
     done = true;
-    const double with = pl_processes.sum(library_is_loaded);
+    const double with = pl_processes.reduce_sum(library_is_loaded);
     if (with > 0 && with < pl_processes.ranks)
         pl_fail("libplumbline_pack is loaded in %.0f of %d processes: preload it in all of them or in none", with,
                 pl_processes.ranks);

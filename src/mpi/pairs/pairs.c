@@ -198,7 +198,7 @@ static char *further(const pl_case *c, long passes, int samples)
     float *row = pl_allocate(2 * (size_t)ranks * sizeof *row, "the pairs"), *rows = NULL;
     if (d->ends.rank == 0)
         rows = pl_allocate(2 * (size_t)ranks * (size_t)ranks * sizeof *rows, "all pairs");
-    const double shortest = -pl_processes.greatest(-of_row(d, passes * messages_of(c), samples, row, row + ranks));
+    const double shortest = -pl_processes.reduce_max(-of_row(d, passes * messages_of(c), samples, row, row + ranks));
     MPI_Gather(row, 2 * ranks, MPI_FLOAT, rows, 2 * ranks, MPI_FLOAT, 0, MPI_COMM_WORLD);
     free(row);
     if (!rows)

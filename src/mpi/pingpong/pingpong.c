@@ -20,7 +20,7 @@ static const pl_variant variants[] = {
 
 enum { LATENCY };
 
-static const pl_tuning tuning[] = {
+static const pl_parameter parameters[] = {
     [LATENCY] = PL_INJECT_TUNING,
     {0},
 };
@@ -79,13 +79,13 @@ static void check(const pl_case *c)
 {
     if (c->n > INT_MAX)
         pl_fail("--size %zu: MPI counts the bytes of a message with an int: give at most %d", c->n, INT_MAX);
-    pl_inject_check(c->tuning[LATENCY]);
+    pl_inject_check(c->parameters[LATENCY]);
 }
 
 static void plan(const pl_case *c, pl_plan *p)
 {
     (void)p;
-    pl_inject(c->tuning[LATENCY]);
+    pl_inject(c->parameters[LATENCY]);
 }
 
 static void run(const pl_case *c, const pl_plan *p) { ((pingpong_exchange *)p->loop)(ends_of(c)); }
@@ -148,7 +148,7 @@ static double verify(const pl_case *c)
 
 static const pl_kernel pingpong = {
     .name = "pingpong", .title = "messages to and fro between two processes, --size is their bytes", .variants = variants,
-    .tuning = tuning, .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify,
+    .parameters = parameters, .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify,
     .poison = poison, .where = where, .destroy = destroy, .facts = facts, .from_zero = true, .in_pairs = true,
 };
 

@@ -43,7 +43,7 @@ static void create_signals(rma_ends *e)
     e->signal = signal;
     MPI_Win_lock_all(MPI_MODE_NOCHECK, e->signals);
     MPI_Win_sync(e->signals);
-    pl_processes.meet();
+    pl_processes.barrier();
 }
 
 static void free_window(MPI_Win *window)
@@ -122,7 +122,7 @@ void rma_synchronise(const rma_memory *m)
 {
     if (m->ends.window != MPI_WIN_NULL)
         MPI_Win_sync(m->ends.window);
-    pl_processes.meet();
+    pl_processes.barrier();
     if (m->ends.window != MPI_WIN_NULL)
         MPI_Win_sync(m->ends.window);
 }

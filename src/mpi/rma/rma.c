@@ -7,7 +7,7 @@
 #include "memory.h"
 #include "runtime.h"
 
-enum { WINDOW, MESSAGES, MEMORY, COMPUTE };      /* of pl_case.tuning */
+enum { WINDOW, MESSAGES, MEMORY, COMPUTE };      /* of pl_case.parameters */
 enum { SYMMETRIC = 1 };                 /* layout of OpenSHMEM's variants */
 
 #ifdef RMA_SHMEM
@@ -40,7 +40,7 @@ static const pl_variant variants[] = {
 
 static const char *const kinds[] = {[RMA_ALLOCATE] = "allocate", [RMA_CREATE] = "create", NULL};
 
-static const pl_tuning tuning[] = {
+static const pl_parameter parameters[] = {
     [WINDOW] = {.name = "window", .value = 1, .multiple = 1, .about = "messages outstanding at once, W",
                 .most = RMA_MOST_OUTSTANDING},
     [MESSAGES] = {.name = "messages", .value = 256, .multiple = 1, .most = 1 << 24, .of_data = true,
@@ -54,21 +54,21 @@ static const pl_tuning tuning[] = {
 
 /* --- data ------------------------------------------------------------------------------------------------------ */
 
-static size_t exposed(const pl_case *c) { return c->n * (size_t)c->tuning[MESSAGES]; }
+static size_t exposed(const pl_case *c) { return c->n * (size_t)c->parameters[MESSAGES]; }
 static size_t footprint(const pl_case *c) { return 2 * exposed(c); }
 static bool is_symmetric(const pl_case *c) { return c->variant->layout == SYMMETRIC; }
 
 static void *create(const pl_case *c)
 {
-    return rma_memory_create(c, c->tuning[MESSAGES], (rma_kind)c->tuning[MEMORY], is_symmetric(c));
+    return rma_memory_create(c, c->parameters[MESSAGES], (rma_kind)c->parameters[MEMORY], is_symmetric(c));
 }
 
 /* The transfer of this case; the data are those of others, too. */
 static rma_ends ends_of(const pl_case *c)
 {
     rma_ends ends = ((const rma_memory *)c->data)->ends;
-    ends.outstanding = c->tuning[WINDOW];
-    ends.computes = 1e-6 * (double)c->tuning[COMPUTE];
+    ends.outstanding = c->parameters[WINDOW];
+    ends.computes = 1e-6 * (double)c->parameters[COMPUTE];
     return ends;
 }
 
@@ -130,12 +130,12 @@ static void check(const pl_case *c)
 {
     if (c->n > INT_MAX)
         pl_fail("--size %zu: MPI counts the bytes of a message with an int: give at most %d", c->n, INT_MAX);
-    if (c->tuning[WINDOW] > c->tuning[MESSAGES])
-        pl_fail("--window %ld: is more than the %ld messages of a pass: give --messages %ld or more", c->tuning[WINDOW],
-                c->tuning[MESSAGES], c->tuning[WINDOW]);
+    if (c->parameters[WINDOW] > c->parameters[MESSAGES])
+        pl_fail("--window %ld: is more than the %ld messages of a pass: give --messages %ld or more", c->parameters[WINDOW],
+                c->parameters[MESSAGES], c->parameters[WINDOW]);
     if (is_symmetric(c))
         rma_shmem_expect(exposed(c));
-    else if (c->tuning[MEMORY] == RMA_ALLOCATE)
+    else if (c->parameters[MEMORY] == RMA_ALLOCATE)
         rma_check_shared(exposed(c));
 }
 
@@ -165,7 +165,7 @@ static pl_work work(const pl_case *c)
 static const pl_fact *facts(const pl_case *c)
 {
     static pl_fact found[2];
-    const long messages = c->tuning[MESSAGES], outstanding = c->tuning[WINDOW];
+    const long messages = c->parameters[MESSAGES], outstanding = c->parameters[WINDOW];
     const bool answered = c->variant->loop == (pl_loop)rma_send;
     found[0] = (pl_fact){"acknowledgements", NULL, answered ? (double)((messages + outstanding - 1) / outstanding) : 0};
     return found;
@@ -213,7 +213,7 @@ static double verify(const pl_case *c)
 
 static const pl_kernel rma = {
     .name = "rma", .title = "transfers between two memories, W outstanding at once; --size is their bytes",
-    .variants = variants, .tuning = tuning, .most_threads = 1, .check = check, .footprint = footprint, .create = create,
+    .variants = variants, .parameters = parameters, .most_threads = 1, .check = check, .footprint = footprint, .create = create,
     .touch = touch, .run = run, .work = work, .verify = verify, .poison = poison, .where = where,
     .destroy = rma_memory_destroy, .facts = facts, .communication = communication,
     .from_zero = true, .in_pairs = true,

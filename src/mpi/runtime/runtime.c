@@ -18,24 +18,24 @@ typedef struct {
 } process_place;
 static process_place *place;        /* of each process; on rank 0 */
 
-static void meet(void) { MPI_Barrier(MPI_COMM_WORLD); }
+static void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
 
 /* MPI_MAX does not say what becomes of a NaN. */
-static double greatest(double x)
+static double reduce_max(double x)
 {
     double both[2] = {isnan(x) ? INFINITY : x, isnan(x)}, of_all[2];
     MPI_Allreduce(both, of_all, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return of_all[1] > 0 ? NAN : of_all[0];
 }
 
-static double sum(double x)
+static double reduce_sum(double x)
 {
     double of_all;
     MPI_Allreduce(&x, &of_all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     return of_all;
 }
 
-static void collect(int own, int *all) { MPI_Allgather(&own, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD); }
+static void allgather(int own, int *all) { MPI_Allgather(&own, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD); }
 
 /* MPICH 4.0 over UCX's TCP now and then never comes back from MPI_Finalize: all has been written by then, and nothing is
  * gained by waiting for the job's time limit. */
@@ -117,7 +117,7 @@ static void *share(size_t bytes)
     if (!first)
         file = shm_open(all[pl_processes.node], O_RDWR, 0);
     void *const memory = file >= 0 && bytes ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
-    const bool lacking = greatest(memory == MAP_FAILED) > 0;
+    const bool lacking = reduce_max(memory == MAP_FAILED) > 0;
     if (file >= 0)
         close(file);
     if (first)
@@ -171,10 +171,10 @@ int pl_mpi_main(int argc, char **argv, const pl_kernel *kernel)
     look_at_node();
     pl_processes.share = share;
     pl_processes.library = library();
-    pl_processes.meet = meet;
-    pl_processes.greatest = greatest;
-    pl_processes.sum = sum;
-    pl_processes.collect = collect;
+    pl_processes.barrier = barrier;
+    pl_processes.reduce_max = reduce_max;
+    pl_processes.reduce_sum = reduce_sum;
+    pl_processes.allgather = allgather;
     pl_processes.write_places = write_places;
     pl_processes.stop = stop;
     gather_places();

@@ -19,7 +19,7 @@ static const pl_variant variants[] = {
 
 enum { ROWS, RANKS_X, RANKS_Y, RANKS_Z, LATENCY };
 
-static const pl_tuning tuning[] = {
+static const pl_parameter parameters[] = {
     [ROWS] = {"rows", SP_COMPONENTS, 1, "row segments in a message"},
     [RANKS_X] = {"ranks-x", 0, 1, "ranks that the x-axis is cut for; 0: chosen, at most as along y", .of_data = true},
     [RANKS_Y] = {"ranks-y", 0, 1, "ranks that the y-axis is cut for; 0: chosen", .of_data = true},
@@ -43,8 +43,8 @@ static sp_data *data_of(const pl_case *c) { return c->data; }
 
 static sp_options options_of(const pl_case *c)
 {
-    sp_options o = {.n = (int)c->n, .ranks = {(int)c->tuning[RANKS_X], (int)c->tuning[RANKS_Y], (int)c->tuning[RANKS_Z]},
-                    .pipelined = c->variant->layout == PIPELINED, .rows = c->tuning[ROWS]};
+    sp_options o = {.n = (int)c->n, .ranks = {(int)c->parameters[RANKS_X], (int)c->parameters[RANKS_Y], (int)c->parameters[RANKS_Z]},
+                    .pipelined = c->variant->layout == PIPELINED, .rows = c->parameters[ROWS]};
     char why[SP_WHY];
     if (c->n > MOST)
         pl_fail("--size %zu: these are the points along an edge of the cube: give at most %d", c->n, MOST);
@@ -56,7 +56,7 @@ static sp_options options_of(const pl_case *c)
 static void check(const pl_case *c)
 {
     options_of(c);
-    pl_inject_check(c->tuning[LATENCY]);
+    pl_inject_check(c->parameters[LATENCY]);
 }
 
 static size_t footprint(const pl_case *c)
@@ -103,8 +103,8 @@ static const void *where(const pl_case *c, size_t *bytes)
 static void plan(const pl_case *c, pl_plan *p)
 {
     (void)p;
-    data_of(c)->solver->chosen.rows = c->tuning[ROWS];
-    pl_inject(c->tuning[LATENCY]);
+    data_of(c)->solver->chosen.rows = c->parameters[ROWS];
+    pl_inject(c->parameters[LATENCY]);
 }
 
 static void run(const pl_case *c, const pl_plan *p)
@@ -182,7 +182,7 @@ static size_t own_size(const char *const *text)
 
 static const pl_kernel sp_kernel = {
     .name = "sp", .title = "a time step of an ADI solver, --size is the number of points along an edge of the cube",
-    .variants = variants, .tuning = tuning, .most_threads = 1, .own_size = own_size, .check = check, .footprint = footprint,
+    .variants = variants, .parameters = parameters, .most_threads = 1, .own_size = own_size, .check = check, .footprint = footprint,
     .create = create, .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison,
     .where = where, .destroy = destroy, .facts = facts, .communication = communication,
 };

@@ -205,13 +205,13 @@ def disturbed(lines):
     It is the first thing to look at where others are slow: what did not have the CPUs for itself was not measured alone.
     """
     hosts, told = {}, []
-    for line in {line.case: line for line in lines if line.detail.get('lost')}.values():
+    for line in {line.case: line for line in lines if line.detail.get('contention')}.values():
         hosts.setdefault(line.hostname, []).append(line)
     for host, tests in hosts.items():
-        causes = contention.notes([one for line in tests for one in line.detail['lost']], tests[0].detail.get('machine'))
+        causes = contention.notes([one for line in tests for one in line.detail['contention']], tests[0].detail.get('machine'))
         if causes:
-            least = min(((contention.time_given(line.detail['lost']), line.label) for line in tests
-                         if contention.time_given(line.detail['lost']) is not None), default=None)
+            least = min(((contention.time_given(line.detail['contention']), line.label) for line in tests
+                         if contention.time_given(line.detail['contention']) is not None), default=None)
             worst = f'; the least had {least[1]}: {quantity.percent(least[0])} of its time' if least else ''
             told.append(f"{f'{host}: ' if len(hosts) > 1 else ''}{', '.join(causes)}{worst}")
     return [f'The threads did not have the CPUs to themselves, and what is slow may be slow for that: {text}' for text in told]
@@ -239,7 +239,7 @@ def one_line(text):
 
 
 def _told_elsewhere(runs):
-    '''Whether a test failed for a reason that has its FAIL elsewhere (``broken.told_once``): its environment.'''
+    '''Whether a test failed for a reason that has its FAIL elsewhere (``broken.reported_once``): its environment.'''
     row = runs[-1][0]
     return row['metric'] is None and row['verdict'] is None and bool(row['reason']) and row['result'] not in ('pass', 'skip')
 

@@ -75,7 +75,7 @@ def notes(details):
     '''(note, labels of the checks that made it), each note once; that nobody confirmed the limits is one.'''
     gathered = {}
     for detail in details:
-        unconfirmed = [detail['witness_reason']] if detail.get('witness_reason') else []
+        unconfirmed = [detail['cross_check_reason']] if detail.get('cross_check_reason') else []
         for note in [*(detail.get('notes') or []), *unconfirmed]:
             gathered.setdefault(note, {})[detail['label']] = None
     return [(note, list(labels)) for note, labels in gathered.items()]

@@ -81,7 +81,7 @@ def _member(line):
 
 def _stolen(lines):
     """The share of the session's time that the hypervisor took, where it is worth telling; else 0."""
-    lost = [one for line in {line.case: line for line in lines}.values() for one in line.detail.get('lost') or ()]
+    lost = [one for line in {line.case: line for line in lines}.values() for one in line.detail.get('contention') or ()]
     share = contention.causes(lost).get(contention.HYPERVISOR, 0.0)
     return share if share >= contention.WORTH_TELLING else 0.0
 

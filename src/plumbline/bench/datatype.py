@@ -54,5 +54,5 @@ def figures(machine, pairs):
         for size in _SIZES:
             if 2 * 3 * 8 * size**2 <= each.memory / 4:
                 measured = each.run('datatype', '--variants', ','.join(_VARIANTS), '--size', size, '--pages', pages,
-                                    '--samples', 10 if size > 2048 else 25, '--block', '0.005', preload='pack')
+                                    '--samples', 10 if size > 2048 else 25, '--min-time', '0.005', preload='pack')
                 yield from at_size(each, size, pages, {record['variant']: record for record in measured})

@@ -18,14 +18,14 @@ _WINDOW, _LONG = 64, 100
 
 def _message_us(each, **variables):
     '''Median time of a message of 8 bytes, us.'''
-    measured = each.run('pingpong', '--size', 8, '--samples', 10, '--block', '0.02', preload='latency', **variables)
+    measured = each.run('pingpong', '--size', 8, '--samples', 10, '--min-time', '0.02', preload='latency', **variables)
     return float(np.median(pingpong.curve(measured, 'standard')[8])) * 1e6
 
 
 def _window_us(each, **variables):
     '''Median time of a window of messages and the answer to it, us.'''
     record, = each.run('rma', '--variants', 'send', '--size', 8, '--window', _WINDOW, '--messages', _WINDOW, '--samples', 10,
-                       '--block', '0.02', preload='latency', **variables)
+                       '--min-time', '0.02', preload='latency', **variables)
     return float(np.median(messages.seconds(record))) * 1e6 * (_WINDOW + record['options']['acknowledgements'])
 
 
@@ -34,7 +34,7 @@ def figures(machine, pairs):
     for each in mpi.machines(machine):
         title = each.family.title
         measured = each.run('pingpong', '--size', 8, '--latency', ','.join(map(str, (0, *_LATENCIES))), '--samples', 10 * pairs,
-                            '--block', '0.01', preload='latency', PLUMBLINE_LATENCY_US=str(max(_LATENCIES)))
+                            '--min-time', '0.01', preload='latency', PLUMBLINE_LATENCY_US=str(max(_LATENCIES)))
         times = {record['options']['latency']: messages.seconds(record) for record in measured}
         for latency in _LATENCIES:
             yield Figure(f'{title}: half round trip grows by L = {latency} us, over L', (times[latency] - times[0]) * 1e6 / latency,

@@ -16,7 +16,7 @@ def chase_figures(machine, pairs):
     yield Figure('time of 2 P chases / time of P chases', limits.paired_ratio(two, one), 1.98, 2.02)
     sizes = tlb.sizes(512)
     found = [machine.run('chase', cpus, '--variants', 'all', '--pages', 'base', '--stride', tlb.page_sizes()[0],
-                         '--size', ','.join(map(str, sizes)), '--samples', 20, '--block', '0.001')
+                         '--size', ','.join(map(str, sizes)), '--samples', 20, '--min-time', '0.001')
              for _ in range(max(2, pairs // 3))]
     entries = [tlb.first_level(curve) for run in found for curve in tlb.curves(run).values()]
     known = np.array([number for number in entries if number and np.isfinite(number)])

@@ -18,7 +18,7 @@ _AGREE = 0.10
 
 def _ours(each, transport):
     '''Seconds per message of each size, as IMB measures.'''
-    measured = each.run('pingpong', '--variants', 'standard', '--size', ','.join(map(str, _SIZES)), '--samples', 10, '--block',
+    measured = each.run('pingpong', '--variants', 'standard', '--size', ','.join(map(str, _SIZES)), '--samples', 10, '--min-time',
                         '0.01', transport=transport)
     return {size: float(np.median(times)) for size, times in pingpong.curve(measured, 'standard').items()}
 

@@ -20,7 +20,7 @@ def figures(machine, pairs):
                          limits.paired_ratio(two, one), 1.96, 2.04)
         for transport in each.family.transports:
             measured = each.run('rma', '--variants', 'get,put,send', '--size', 8, '--window', '1,256',
-                                '--samples', 10 * pairs, '--block', '0.005', transport=transport)
+                                '--samples', 10 * pairs, '--min-time', '0.005', transport=transport)
             curves = rma.curves(measured, 8)
             for variant, curve in curves.items():
                 least = _FASTER if (variant, transport) == ('get', 'tcp') else float('-inf')

@@ -35,7 +35,7 @@ def against_openblas(machine, cpus, sizes, where):
     '''
     speeds = {size: {variant: [] for variant in _BLOCKED} for size in sizes}
     for _ in range(3):
-        for size, of in _by_size(machine, cpus, (*_BLOCKED, 'openblas'), sizes, '--samples', 15, '--block', '0.002').items():
+        for size, of in _by_size(machine, cpus, (*_BLOCKED, 'openblas'), sizes, '--samples', 15, '--min-time', '0.002').items():
             for variant, found in speeds[size].items():
                 found.extend(_speed(of[variant], of['openblas']))
     best = {}

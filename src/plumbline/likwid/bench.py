@@ -1,7 +1,7 @@
-'''likwid-bench as the independent witness of what each level of the memory hierarchy gives.
+'''likwid-bench as the independent cross-check of what each level of the memory hierarchy gives.
 
 :func:`bench_commands` says what to run, :func:`script` writes it as a POSIX shell script for a
-ReFrame test, and :func:`parse_witness` reads the log.  Nothing here runs anything.
+ReFrame test, and :func:`parse_cross_check` reads the log.  Nothing here runs anything.
 
 What was found out about likwid-bench 5.2.2, by running it and from its sources:
 
@@ -61,48 +61,48 @@ SECONDS = 0.5
 _TOO_SHORT = 0.4
 
 _SCRIPT_HEAD = '''\
-# The likwid-bench witness; written and read by plumbline.likwid.bench.
+# The likwid-bench cross-check; written and read by plumbline.likwid.bench.
 # With this variable set, likwid-bench would not keep to the CPUs that taskset gives it.
 unset LIKWID_IGNORE_CPUSET
-witness_calls=0
-witness_rate=0
+cross_check_calls=0
+cross_check_rate=0
 
-witness_call() {  # LEVEL THREADS CPUS BYTES KERNEL REPEAT ITERATIONS
-    echo "### plumbline-witness level=$1 threads=$2 cpus=$3 kernel=$5 repeat=$6 iterations=$7"
-    witness_output=$(taskset -c "$3" likwid-bench -t "$5" -W "N:$4:$2" -i "$7" 2>&1)
-    witness_status=$?
-    printf '%s\\n' "$witness_output"
-    echo "### plumbline-witness-end status=$witness_status"
-    witness_calls=$((witness_calls + 1))
-    witness_rate=$(printf '%s\\n' "$witness_output" | awk '$1 == "MByte/s:" { print $2 }')
-    witness_time=$(printf '%s\\n' "$witness_output" | awk '$1 == "Time:" { print $2 }')
+cross_check_call() {  # LEVEL THREADS CPUS BYTES KERNEL REPEAT ITERATIONS
+    echo "### plumbline-cross-check level=$1 threads=$2 cpus=$3 kernel=$5 repeat=$6 iterations=$7"
+    cross_check_output=$(taskset -c "$3" likwid-bench -t "$5" -W "N:$4:$2" -i "$7" 2>&1)
+    cross_check_status=$?
+    printf '%s\\n' "$cross_check_output"
+    echo "### plumbline-cross-check-end status=$cross_check_status"
+    cross_check_calls=$((cross_check_calls + 1))
+    cross_check_rate=$(printf '%s\\n' "$cross_check_output" | awk '$1 == "MByte/s:" { print $2 }')
+    cross_check_time=$(printf '%s\\n' "$cross_check_output" | awk '$1 == "Time:" { print $2 }')
 }
 
 # Iterations that take the wanted seconds at the rate of the last call; each sweeps SIZE bytes.
-witness_iterations() {  # SIZE
-    awk -v rate="${witness_rate:-0}" -v size="$1" -v seconds="$witness_seconds" \\
+cross_check_iterations() {  # SIZE
+    awk -v rate="${cross_check_rate:-0}" -v size="$1" -v seconds="$cross_check_seconds" \\
         'BEGIN { n = int(rate * 1e6 * seconds / size); print (n < 2) ? 2 : n }'
 }
 
 # The rate of the last call is that of another kernel in the same level; 0 stands for none.
-witness() {  # LEVEL THREADS CPUS BYTES KERNEL REPEAT SIZE GUESS
-    witness_n=$8
-    [ "${witness_rate:-0}" = 0 ] || witness_n=$(witness_iterations "$7")
-    witness_call "$1" "$2" "$3" "$4" "$5" "$6" "$witness_n"
-    if awk -v time="${witness_time:-9}" -v enough="$witness_enough" \\
+cross_check() {  # LEVEL THREADS CPUS BYTES KERNEL REPEAT SIZE GUESS
+    cross_check_n=$8
+    [ "${cross_check_rate:-0}" = 0 ] || cross_check_n=$(cross_check_iterations "$7")
+    cross_check_call "$1" "$2" "$3" "$4" "$5" "$6" "$cross_check_n"
+    if awk -v time="${cross_check_time:-9}" -v enough="$cross_check_enough" \\
             'BEGIN { exit !(time + 0 < enough + 0) }'
     then
-        witness_call "$1" "$2" "$3" "$4" "$5" "$6" "$(witness_iterations "$7")"
+        cross_check_call "$1" "$2" "$3" "$4" "$5" "$6" "$(cross_check_iterations "$7")"
     fi
 }
 '''
 
-_HEADER = re.compile(r'### plumbline-witness level=(?P<level>\w+) threads=(?P<threads>\d+) '
+_HEADER = re.compile(r'### plumbline-cross-check level=(?P<level>\w+) threads=(?P<threads>\d+) '
                      r'cpus=(?P<cpus>[\d,]+) kernel=(?P<kernel>\w+) repeat=(?P<repeat>\d+) '
                      r'iterations=(?P<iterations>\d+)$')
-_END = re.compile(r'### plumbline-witness-end status=(\d+)$')
+_END = re.compile(r'### plumbline-cross-check-end status=(\d+)$')
 _OWN = re.compile(r'^### plumbline-own level=(\w+) threads=(\d+) repeat=(\d+)\n', re.MULTILINE)
-_DONE = re.compile(r'### plumbline-witness-done calls=(\d+)$')
+_DONE = re.compile(r'### plumbline-cross-check-done calls=(\d+)$')
 
 _NUMBER = r'[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?'
 
@@ -175,7 +175,7 @@ def _first_iterations(level, threads, size):
 
 
 def bench_commands(levels, cpus, isa, effort='health'):
-    '''The calls of likwid-bench that witness ``levels`` on ``cpus``.
+    '''The calls of likwid-bench that cross-check ``levels`` on ``cpus``.
 
     Non-temporal stores are there for memory only: they bypass the caches, so that in a cache level
     they would measure memory.  Each call costs a second before it measures (see the module).
@@ -190,7 +190,7 @@ def bench_commands(levels, cpus, isa, effort='health'):
     :raises PlumblineError: for an unknown effort or instruction set, or without a CPU.
     '''
     if effort not in _EFFORTS:
-        raise PlumblineError(f'effort {effort!r} of the witness is unknown; choose one of '
+        raise PlumblineError(f'effort {effort!r} of the cross-check is unknown; choose one of '
                              f"{', '.join(_EFFORTS)}")
     if not cpus:
         raise PlumblineError('no CPU for likwid-bench to run on; give at least one')
@@ -214,7 +214,7 @@ def bench_commands(levels, cpus, isa, effort='health'):
 
 
 def script(commands, own=None):
-    '''A POSIX shell script that runs ``commands`` and prints the log for :func:`parse_witness`.
+    '''A POSIX shell script that runs ``commands`` and prints the log for :func:`parse_cross_check`.
 
     In each level and number of threads the first call's number of iterations is a guess; the
     others' follow from the rate of the call before.  A call that was far too short is repeated at
@@ -226,15 +226,15 @@ def script(commands, own=None):
         repeat, so that the two can be compared on a machine whose speed changes within minutes.
     :returns: text that ends with a newline.
     '''
-    lines = [_SCRIPT_HEAD, f'witness_seconds={SECONDS:g}',
-             f'witness_enough={_TOO_SHORT * SECONDS:g}']
+    lines = [_SCRIPT_HEAD, f'cross_check_seconds={SECONDS:g}',
+             f'cross_check_enough={_TOO_SHORT * SECONDS:g}']
     place = None
     for command, following in zip(commands, [*commands[1:], None]):
         if place != (command['level'], command['threads']):
             place = command['level'], command['threads']
-            lines.append('witness_rate=0')
+            lines.append('cross_check_rate=0')
         cpus = ','.join(map(str, command['cpus']))
-        lines.append(f"witness {command['level']} {command['threads']} {cpus} "
+        lines.append(f"cross_check {command['level']} {command['threads']} {cpus} "
                      f"{_size_argument(command['size'])} {command['kernel']} {command['repeat']} "
                      f"{command['size']} {command['iterations']}")
         block = command['level'], command['threads'], command['repeat']
@@ -242,7 +242,7 @@ def script(commands, own=None):
             level, threads, repeat = block
             lines.append(f'echo "### plumbline-own level={level} threads={threads} repeat={repeat}"')
             lines.append(f'{own[block[:2]]} || true')
-    lines.append('echo "### plumbline-witness-done calls=$witness_calls"')
+    lines.append('echo "### plumbline-cross-check-done calls=$cross_check_calls"')
     return '\n'.join(lines) + '\n'
 
 
@@ -362,7 +362,7 @@ def _common_clock(samples):
         sample['rate'] = sample['bytes'] / sample['seconds'] / 1e6
 
 
-def parse_witness(text):
+def parse_cross_check(text):
     '''Read the log of a :func:`script`.
 
     :returns: list of samples, in the order of their first call: what :func:`parse_bench` gives,
@@ -395,25 +395,25 @@ def own_parts(text):
 def agreement(samples, level, threads):
     '''How our own limit streams compare with likwid-bench's best: the two run by turns.
 
-    :arg samples: what :func:`parse_witness` returned, each with ``own_rate``: the best traffic rate (MB/s) of our
+    :arg samples: what :func:`parse_cross_check` returned, each with ``own_rate``: the best traffic rate (MB/s) of our
         streams that ran after those of its repeat, or :obj:`None`.
     :returns: ours over likwid-bench's best in each repeat, as far as both ran.
     '''
     ratios = []
     for repeat in sorted({sample.get('repeat', 0) for sample in samples or ()}):
-        best = witness_best([s for s in samples if s.get('repeat', 0) == repeat], level, threads)
+        best = cross_check_best([s for s in samples if s.get('repeat', 0) == repeat], level, threads)
         if best and best.get('own_rate'):
             ratios.append(best['own_rate'] / best['traffic_rate'])
     return ratios
 
 
-def witness_best(samples, level, threads):
+def cross_check_best(samples, level, threads):
     '''The sample with the highest traffic rate in a level, with so many threads.
 
     In memory, loads and non-temporal stores only: see
     :func:`plumbline.model.limits.traffic_is_certain`.
 
-    :arg samples: what :func:`parse_witness` returned, or :obj:`None`.
+    :arg samples: what :func:`parse_cross_check` returned, or :obj:`None`.
     :returns: one of them; its ``traffic_rate`` (MB/s) is what the limit is compared with.
         :obj:`None` if there is none.
     '''

@@ -9,7 +9,7 @@ code: the states are listed again after each switch.
 import re
 import shlex
 
-#: Where a node keeps what must be switched on again: what a killed job leaves behind, its next run mends, or the site's epilog.
+#: Where a node keeps what must be switched on again: what a killed job leaves behind, its next run fixes, or the site's epilog.
 KEPT = '/run/plumbline'
 
 _CANNOT = 'plumbline: the prefetchers cannot be switched: '

@@ -1,6 +1,6 @@
 '''Where a program's time went that it did not get: named, because a slow node and a disturbed one look alike.
 
-A *lost* record (``schemas/record.json``) says, in seconds of all threads together and since the program began to
+A *contention* record (``schemas/record.json``) says, in seconds of all threads together and since the program began to
 measure: ``throttled``, kept from running by a cgroup's quota (``cpu.stat``); ``waited``, ready but not running, for
 whatever reason, the quota included (``schedstat``); ``stolen``, taken by the hypervisor (``/proc/stat``).
 '''
@@ -9,7 +9,7 @@ whatever reason, the quota included (``schedstat``); ``stolen``, taken by the hy
 WORTH_TELLING = 0.02
 
 #: Share of the time that the threads must have had the CPUs for, so that what is missing can be the cores'.
-GRANTED = 0.9
+ENOUGH = 0.9
 
 #: The cause that its owner can send away, and the one that lies outside the machine.
 OTHERS, HYPERVISOR = 'other processes', 'the hypervisor'
@@ -26,7 +26,7 @@ def _of_all(lost, key):
 def causes(lost):
     '''Cause -> share of the threads' time that was lost to it; without those that are not known.
 
-    :arg lost: the lost records of one check.
+    :arg lost: the contention records of one check.
     '''
     throttled, waited, stolen = (_of_all(lost, key) for key in ('throttled', 'waited', 'stolen'))
     others = None if waited is None else max(0.0, waited - (throttled or 0.0))
@@ -60,6 +60,6 @@ def notes(lost, machine):
     '''
     quota = (machine or {}).get('cpu_quota')
     threads = max((record['threads'] for record in lost), default=1)
-    granted = [f"a cgroup grants {quota:g} CPU{'s' * (quota != 1)} to {threads} thread{'s' * (threads > 1)}"] if quota else []
-    return granted + [f'{cause} took {100 * share:.0f} % of the time of the threads'
+    allowed = [f"a cgroup grants {quota:g} CPU{'s' * (quota != 1)} to {threads} thread{'s' * (threads > 1)}"] if quota else []
+    return allowed + [f'{cause} took {100 * share:.0f} % of the time of the threads'
                       for cause, share in causes(lost).items() if share >= WORTH_TELLING]

@@ -52,7 +52,7 @@ def key(case):
     return case['unique_name'], f"{case['system']}:{case['partition']}", case['environ']
 
 
-def told_once(cases):
+def reported_once(cases):
     '''The reasons of those test cases of one run whose environment is broken.
 
     :arg cases: entries of ``testcases`` of a run report.

@@ -66,7 +66,7 @@ def _same_rounds(cases):
 def _traffic_rate(case):
     if not case['traffic'] > 0:
         raise PlumblineError(f'{records.label(case)}: the model gives no traffic, so it has no '
-                             'limit; mend the model, or report the metric flops instead')
+                             'limit; fix the model, or report the metric flops instead')
     return records.rate(case, 'traffic')
 
 
@@ -173,7 +173,7 @@ def paired_ratio(a, b, key='seconds'):
     return records.rate(a, key) / records.rate(b, key)
 
 
-def witness_correction(ratios):
+def cross_check_correction(ratios):
     '''What to multiply ``of_limit`` by where likwid-bench reaches more than our limit streams.
 
     The two must have run by turns: what likwid-bench reached at another time says how fast the machine was then, not

@@ -100,20 +100,20 @@ def best_traffic(cases):
     return max(filter(limits.traffic_is_certain, cases), key=lambda case: np.median(records.rate(case, 'traffic')))
 
 
-def against_limit(group, witness_best, agreement, key=limits.variant):
-    '''``of_limit`` of every kernel of a group, with the limit confirmed or raised by the witness.
+def against_limit(group, cross_check_best, agreement, key=limits.variant):
+    '''``of_limit`` of every kernel of a group, with the limit confirmed or raised by the cross-check.
 
     :arg group: records of one group, limit streams among them.
-    :arg witness_best: function (level, threads) -> likwid-bench's best traffic rate in MB/s, or
+    :arg cross_check_best: function (level, threads) -> likwid-bench's best traffic rate in MB/s, or
         :obj:`None` where there is none.
     :arg agreement: function (level, threads) -> our limit streams over likwid-bench's best, the two run by turns, of each repeat.
     :returns: (paired, notes): dictionary key -> :class:`limits.Paired`, and texts for the report.
     '''
     if all(case['role'] == 'kernel' for case in group):
-        return _against_the_witness(group, witness_best, key)
+        return _against_the_cross_check(group, cross_check_best, key)
     paired, notes = limits.of_limit(group, key), set()
     for case in kernels(group):
-        factor, note = limits.witness_correction(agreement(case['level'], case['threads']))
+        factor, note = limits.cross_check_correction(agreement(case['level'], case['threads']))
         if note:
             found = paired[key(case)]
             paired[key(case)] = replace(found, samples=found.samples * factor, value=found.value * factor, limit=found.limit / factor)
@@ -121,11 +121,11 @@ def against_limit(group, witness_best, agreement, key=limits.variant):
     return paired, sorted(notes)
 
 
-def _against_the_witness(group, witness_best, key):
+def _against_the_cross_check(group, cross_check_best, key):
     '''``of_limit`` without limit streams: by likwid-bench alone, not paired.'''
     paired = {}
     for case in group:
-        best = witness_best(case['level'], case['threads'])
+        best = cross_check_best(case['level'], case['threads'])
         if best is None:
             raise PlumblineError(f"limit unknown: in {case['level']} neither the limit streams nor "
                                  'likwid-bench were measured; run the program with --limit, or '

@@ -37,12 +37,12 @@ class Records:
     :attr measurements: the measurement records in the order of printing; may be empty, and it is
         the caller's duty not to take that for a success.  ``process`` is the number of the process that printed it, from 0.
     :attr processes: how many there were: each begins with its machine record.
-    :attr lost: what the system took of the program's time; one record of each program whose output
+    :attr contention: what the system took of the program's time; one record of each program whose output
         this is.
     '''
     machine: dict | None = None
     measurements: list[dict] = field(default_factory=list)
-    lost: list[dict] = field(default_factory=list)
+    contention: list[dict] = field(default_factory=list)
     processes: int = 0
 
 
@@ -123,8 +123,8 @@ def parse(text, source='output', processes=1):
             raise PlumblineError(f'{where}: {wrong}')
         if record['record'] == 'measurement':
             records.measurements.append({**record, 'process': max(0, records.processes - 1)})
-        elif record['record'] == 'lost':
-            records.lost.append(record)
+        elif record['record'] == 'contention':
+            records.contention.append(record)
         elif records.processes < processes:
             records.machine = records.machine or record
             records.processes += 1

@@ -1,4 +1,4 @@
-'''The verdict on one metric: is the machine in true, out of true, or is that not known?
+'''The verdict on one metric: is the machine within bounds, out of bounds, or is that not known?
 
 The interval of the median decides, not the median: a value 1 % below its bound with an interval of
 5 % proves nothing, in either direction.

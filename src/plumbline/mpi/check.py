@@ -193,7 +193,7 @@ class MpiCheck(MpiJob, ProgramCheck):
             return
         wrong, unproved = loopback.judge(self.transport, moved, crossed)
         if wrong:
-            raise SanityError(f'{wrong}: mend the transports of {self.family.title} in data/mpi.yaml, or in the extra `mpi` of the environment')
+            raise SanityError(f'{wrong}: fix the transports of {self.family.title} in data/mpi.yaml, or in the extra `mpi` of the environment')
         if unproved:
             self.note(unproved)
 

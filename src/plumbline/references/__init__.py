@@ -127,7 +127,7 @@ def _keys(references, test):
             keys.append(_attribute(test, key))
         except AttributeError:
             raise PlumblineError(f'references of {name}: $index names {key!r}, which the test has '
-                                 'not; give the test this attribute or mend $index') from None
+                                 'not; give the test this attribute or fix $index') from None
         if not isinstance(keys[-1], str):
             raise PlumblineError(f'references of {name}: {key} is {keys[-1]!r} and not text, so no '
                                  'key can match it; make the attribute a text')

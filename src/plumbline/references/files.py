@@ -17,6 +17,7 @@ import yaml
 from plumbline import schemas
 from plumbline.errors import PlumblineError
 from plumbline.settings import HOME, ROOT
+from plumbline.store import former
 
 _SPECIAL = ('$provenance', '$accepted', '$origin', '$recorded', '$known_issues')
 _PATTERN_CHARACTERS = re.compile(r'[*?\[\](){}|^$\\]')
@@ -157,10 +158,10 @@ def _load(path, _modified, _size):
         mark = getattr(error, 'problem_mark', None)
         line = f', line {mark.line + 1}' if mark else ''
         problem = getattr(error, 'problem', None) or str(error).splitlines()[0]
-        raise PlumblineError(f'{path}{line}: {problem}; mend the YAML') from None
+        raise PlumblineError(f'{path}{line}: {problem}; fix the YAML') from None
     except ValueError as error:
         raise PlumblineError(f'{path}: not UTF-8 text ({error}); save it as UTF-8') from None
-    references, wrong = _checked({} if references is None else references)
+    references, wrong = _checked({} if references is None else former.references(references))
     if wrong:
         raise PlumblineError(f'{path}: {wrong}')
     return references
@@ -206,7 +207,7 @@ def load(path):
     :returns: its content as a dictionary, to be read only: it is kept for the next call.  An empty
         file gives an empty dictionary.
     :raises PlumblineError: naming the file, the line or the path inside it, what is wrong and how
-        to mend it.
+        to fix it.
     '''
     try:
         state = os.stat(path)

@@ -27,7 +27,7 @@ _OF_RECORD = ('variant', 'compiler', 'level', 'bytes', 'traffic', 'traffic_least
 
 
 def rows_of(path, pattern):
-    '''The rows of one session's tests, each with its case's ``machine``, ``lost`` and the records' metadata (``records``).
+    '''The rows of one session's tests, each with its case's ``machine``, ``contention`` and the records' metadata (``records``).
 
     Only the last run of a test case counts: a metric that ReFrame's retry did not confirm is none.
 
@@ -40,13 +40,13 @@ def rows_of(path, pattern):
         detail = json.loads(row.pop('detail') or 'null')
         if detail:
             details[tuple(row[key] for key in _CASE)] = {
-                'machine': detail.get('machine') or {}, 'lost': detail.get('lost') or [],
+                'machine': detail.get('machine') or {}, 'contention': detail.get('contention') or [],
                 'records': [{key: record[key] for key in _OF_RECORD if key in record} for record in detail.get('records') or ()]}
     try:
         wanted = re.compile(pattern)
     except re.error as error:
         raise PlumblineError(f'tests {pattern!r}: not a pattern: {error}; correct it') from None
-    unknown = {'machine': {}, 'lost': [], 'records': []}
+    unknown = {'machine': {}, 'contention': [], 'records': []}
     return [{**row, **details.get(tuple(row[key] for key in _CASE), unknown)} for row in rows if wanted.search(row['display_name'])]
 
 
@@ -69,7 +69,8 @@ def unfit(rows, expected=frozenset()):
     unstable = judged.count(verdict.UNSTABLE)
     if unstable > MOST_UNSTABLE * len(judged):
         return f'{unstable} of {len(judged)} metrics UNSTABLE'
-    others = contention.causes([one for lost in {id(row['lost']): row['lost'] for row in rows}.values() for one in lost]).get(contention.OTHERS, 0)
+    taken = {id(row['contention']): row['contention'] for row in rows}      # of each case once
+    others = contention.causes([one for case in taken.values() for one in case]).get(contention.OTHERS, 0)
     if others > MOST_DISTURBED:
         return f'{contention.OTHERS} took {others:.0%} of the time of the threads'
     if models(rows) and expected and not models(rows) & expected:

@@ -76,7 +76,7 @@ def _label(key, entries, placed):
 def _width(detail, row):
     """What was compiled: a metric's subject is a variant, a dot, and what it is about."""
     parts = (row['subject'] or '').split('.')
-    return next((width for part in parts if (width := detail.get('compiled_to', {}).get(part))), None)
+    return next((width for part in parts if (width := detail.get('simd_width', {}).get(part))), None)
 
 
 def _cells(entries):
@@ -117,7 +117,7 @@ def _explained(detail, best_detail):
     '''How many times slower a process may have been for reasons that are not its own.'''
     paces, best_paces = _paces(detail), _paces(best_detail)
     slower = [best_paces[key] / paces[key] for key in paces if key in best_paces]
-    given = contention.time_given(detail.get('lost') or [])
+    given = contention.time_given(detail.get('contention') or [])
     return max([1, *slower, 1 if given is None else 1 / max(given, 1e-3)])
 
 

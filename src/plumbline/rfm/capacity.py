@@ -66,7 +66,7 @@ def found(measurements, sizes_of_topology):
 
 
 def disturbed(lost):
-    '''Why the lost records say that the latencies are not the caches' alone; empty if they do not.'''
+    '''Why the contention records say that the latencies are not the caches' alone; empty if they do not.'''
     given = contention.too_little(lost, TIME_GIVEN)
     if given is None:
         return ''
@@ -129,7 +129,7 @@ class MeasuredCaches(RegressionTestPlugin):
         return capacity.sizes(claimed, self.memory) if claimed else []
 
     @run_after('sanity')
-    def tell_the_time(self):
+    def report_seconds(self):
         self.plumbline = {'schema': 1, 'timed_seconds': sum(sum(record['seconds']) for record in self.records.measurements)}
 
     @property
@@ -149,7 +149,7 @@ class MeasuredCaches(RegressionTestPlugin):
     def levels(self):
         '''Dictionary level -> :class:`plumbline.model.capacity.Level`; empty where nothing was measured.'''
         measurements = self.records.measurements
-        if not measurements or any(map(records.check_worth_reporting, measurements)) or disturbed(self.records.lost):
+        if not measurements or any(map(records.check_worth_reporting, measurements)) or disturbed(self.records.contention):
             return {}
         return found(measurements, claims(self.current_partition.processor, self.all_cpus[0]))
 

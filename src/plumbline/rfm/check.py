@@ -68,7 +68,7 @@ class ProgramCheck(Judging):
 
     def disturbed(self):
         '''Why what only threads that all work at once can reach must not be judged; None where they had the CPUs to themselves.'''
-        given = contention.too_little(self.plumbline['lost'], contention.GRANTED)
+        given = contention.too_little(self.plumbline['contention'], contention.ENOUGH)
         return None if given is None else f'the threads had the CPUs for {given:.2f} of the time'
 
     # --- hooks, in the order of the pipeline ---------------------------------------------------
@@ -110,8 +110,8 @@ class ProgramCheck(Judging):
         '''Every record is complete, valid, long enough, and was taken where it was asked for.'''
         with in_one_line():
             found = records.parse(self.output(), f'output of {self.program}', self.processes)
-        self.plumbline.update(machine=found.machine, lost=found.lost)
-        for text in contention.notes(found.lost, found.machine):
+        self.plumbline.update(machine=found.machine, contention=found.contention)
+        for text in contention.notes(found.contention, found.machine):
             self.note(text)
         if not metrics.kernels(found.measurements):
             raise SanityError(f'{self.program} measured nothing; its standard error says why')
@@ -167,7 +167,7 @@ class NativeCheck(ProgramCheck):
 
     def against_limit(self, group, key=lambda case: case['variant']):
         '''``of_limit`` of a group's kernels; see :func:`metrics.against_limit`.'''
-        paired, notes = metrics.against_limit(group, self.witness_best, self.agreement, key)
+        paired, notes = metrics.against_limit(group, self.cross_check_best, self.agreement, key)
         for text in notes:
             self.note(text)
         return paired
@@ -185,10 +185,10 @@ class NativeCheck(ProgramCheck):
             yield from metrics.of_machine(found, subject, unjudged)
             yield metrics.bandwidth(record, subject, found.limit)
 
-    def witness_best(self, level, threads):
+    def cross_check_best(self, level, threads):
         '''likwid-bench's best traffic rate, MB/s; None where it did not measure.
 
-        Checks with a limit get it from their witness (:class:`plumbline.rfm.limited.LimitedCheck`).
+        Checks with a limit get it from their cross-check (:class:`plumbline.rfm.limited.LimitedCheck`).
         '''
         return
 
@@ -223,6 +223,6 @@ class NativeCheck(ProgramCheck):
         widths = codegen.widths_of(self.disassembly(), self.program, {
             (record['variant'], record['isa']) for record in metrics.kernels(self.measurements)})
         if widths:
-            self.plumbline['compiled_to'] = widths
+            self.plumbline['simd_width'] = widths
             self.note('compiled to: ' + ', '.join(f'{variant} {width}' for variant, width
                                                   in sorted(widths.items())))

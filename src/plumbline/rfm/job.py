@@ -85,7 +85,7 @@ class Job(RegressionTestPlugin):
             self.max_pending_time = settings.MAX_PENDING_TIME
 
     @run_after('setup')
-    def nor_for_a_build(self):
+    def set_pending_timeout_of_build(self):
         if self.build_job:
             self.build_job.max_pending_time = self.max_pending_time
 
@@ -112,7 +112,7 @@ class Job(RegressionTestPlugin):
             self.job.launcher = getlauncher('local')()
 
     @run_before('run')
-    def tell_the_end(self):
+    def echo_exit_code(self):
         '''From ``squeue`` ReFrame learns no exit code, and takes that for a failure.'''
         if self.current_partition.scheduler.registered_name == 'squeue':
             self.postrun_cmds += [f'echo {ENDED} $?']

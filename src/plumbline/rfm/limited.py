@@ -1,4 +1,4 @@
-'''likwid-bench as the independent witness of the limits: once per session and environment.
+'''likwid-bench as the independent cross-check of the limits: once per session and environment.
 
 Of an environment, because likwid-bench runs by turns with our own limit streams, which its compiler has made: on a machine
 whose speed changes within minutes only that tells whether our streams are good enough to be the limit.
@@ -58,10 +58,10 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
                          if level in (self.levels or [level])}
                 commands += bench.bench_commands(sizes, cpus, self.isa(), self.effort)
                 own |= {(level, len(cpus)): self.own_command(size, cpus) for level, size in sizes.items()}
-        with open(os.path.join(self.stagedir, 'witness.sh'), 'w') as file:
+        with open(os.path.join(self.stagedir, 'cross_check.sh'), 'w') as file:
             file.write(bench.script(commands, own))
         # Neither its failure nor its hanging may fail the checks.
-        self.executable, self.executable_opts = 'sh', ['-c', "'timeout 9m sh witness.sh || true'"]
+        self.executable, self.executable_opts = 'sh', ['-c', "'timeout 9m sh cross_check.sh || true'"]
 
     def ours(self):
         return self.programs.ours()
@@ -73,7 +73,7 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
         return shlex.join(['env', *variables, 'taskset', '-c', ','.join(map(str, cpus)), self.programs.path('limits'),
                            '--variants', 'load', '--limit', '--size', str(size // 8), '--threads', str(len(cpus)),
                            '--cpus', ','.join(map(str, cpus)), *(['--capacity', ours] if ours else []), '--samples', '10',
-                           '--block', '0.005'])
+                           '--min-time', '0.005'])
 
     def isa(self):
         '''The widest kernels of likwid-bench that the processor runs.'''
@@ -92,7 +92,7 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
             return None, _NOT_THERE
         try:
             text = self.output()
-            samples = bench.parse_witness(text)
+            samples = bench.parse_cross_check(text)
             own = {part[:3]: _best_rate(*part) for part in bench.own_parts(text)}
         except PlumblineError as error:
             return None, f'not confirmed by likwid-bench: {error}'
@@ -111,23 +111,23 @@ def _best_rate(level, threads, repeat, output):
 class LimitedCheck(NativeCheck):
     '''A check whose program runs the limit streams beside its kernels.'''
 
-    witness = fixture(likwid_bench, scope='environment')
+    cross_check = fixture(likwid_bench, scope='environment')
 
     def agreement(self, level, threads):
-        confirmed = self.witness_best(level, threads)
-        found = bench.agreement(self.plumbline['witness'], level, threads)
+        confirmed = self.cross_check_best(level, threads)
+        found = bench.agreement(self.plumbline['cross_check'], level, threads)
         if confirmed and not found:
             self.note(f'{level}, {threads} threads: not compared with likwid-bench: our limit streams did not run beside it')
         return found
 
-    def witness_best(self, level, threads):
-        if 'witness' not in self.plumbline:
-            samples, reason = self.witness.samples()
-            self.plumbline.update(witness=samples, witness_reason=reason)
+    def cross_check_best(self, level, threads):
+        if 'cross_check' not in self.plumbline:
+            samples, reason = self.cross_check.samples()
+            self.plumbline.update(cross_check=samples, cross_check_reason=reason)
             if reason:
                 self.note(reason)
-        best = bench.witness_best(self.plumbline['witness'], level, threads)
-        if best is None and self.plumbline['witness'] is not None:
+        best = bench.cross_check_best(self.plumbline['cross_check'], level, threads)
+        if best is None and self.plumbline['cross_check'] is not None:
             self.note(f'{level}, {threads} threads: not confirmed by likwid-bench, which did not '
                       'measure there')
         return best and best['traffic_rate']

@@ -15,7 +15,7 @@ def memory_of_this_node():
     return os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
 
 
-def granted(partition):
+def allocation(partition):
     '''What a job may use of a node: CPUs, how many of them a cgroup grants, memory in bytes; None for what is not known.
 
     Of a partition with a scheduler it is what the topology job has found (:mod:`plumbline.system.topology_file`).
@@ -27,12 +27,12 @@ def granted(partition):
 
 
 def cores_of(partition):
-    '''What a job may use of a node: one hardware thread of each core, chip by chip, as many as a quota lets run; the quota in CPUs, and
+    '''What a job may use of a node: one hardware thread of each core, socket by socket, as many as a quota lets run; the quota in CPUs, and
     memory in bytes, None for what is not known.
 
     :raises PlumblineError: where the topology is not known, or has none of the CPUs that are allowed.
     '''
-    allowed, quota, memory = granted(partition)
+    allowed, quota, memory = allocation(partition)
     order = topology.cpu_order(partition.processor, allowed)
     return order[:max(1, int(quota))] if quota is not None else order, quota, memory
 

@@ -63,7 +63,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
             raise PlumblineError(f'{most} pages of {size(self.page)} are a quarter of the memory: too few to see a TLB')
         strides = sorted({int(self.page * part) for part in _STRIDES[self.pages]} | {self.base})
         return ['--variants', 'all', '--pages', self.pages, '--size', ','.join(map(str, tlb.sizes(most))),
-                '--stride', ','.join(map(str, strides)), '--threads', 1, '--block', '0.001']
+                '--stride', ','.join(map(str, strides)), '--threads', 1, '--min-time', '0.001']
 
     def evaluate(self):
         curves = tlb.curves(self.measurements)

@@ -89,7 +89,7 @@ class built_programs(rfm.RegressionTest, Job, special=True):
                            'sh', str(ROOT / 'src/cmake/try_compilers.sh'), *tried])
 
     @run_before('compile', always_last=True)
-    def tell_the_end_of_the_build(self):
+    def report_end_of_build(self):
         self.postbuild_cmds += [f'echo {ENDED} 0']
 
     @run_before('compile', always_last=True)

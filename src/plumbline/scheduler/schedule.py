@@ -1,7 +1,7 @@
 '''A mode at a fixed time: the script that runs it, and what cron, systemd or Slurm's scrontab need to start it.
 
 The script holds what a scheduled run has not: the place, the variables and PATH of the shell that wrote it, a lock, a
-log.  It calls ReFrame and ``plumbline report`` as a person would, is silent while all is in true, and says on standard
+log.  It calls ReFrame and ``plumbline report`` as a person would, is silent while all is healthy, and says on standard
 error what is not, which cron sends by mail.
 '''
 
@@ -30,7 +30,7 @@ _SCRIPT = '''\
 # Plumbline's mode {mode}: {about}; about {minutes} minutes on four cores.
 # A login shell, so that the commands of modules are there.  Written by: {command}
 # Set where that was written, and not kept: {left}
-# Exit code: 0 in true, 1 a verdict is FAIL, 2 nothing was measured, 3 a test could not be judged, 75 the run before has not ended.
+# Exit code: 0 healthy, 1 a verdict is FAIL, 2 nothing was measured, 3 a test could not be judged, 75 the run before has not ended.
 unset "${{!SLURM_@}}"       # of the job of scrontab: srun would take them for options
 umask 027
 {exports}

@@ -1,4 +1,4 @@
-'''Jobs that a scheduler did not take or would not start: ReFrame's account of it in one line, with what mends it.'''
+'''Jobs that a scheduler did not take or would not start: ReFrame's account of it in one line, with what fixes it.'''
 
 import functools
 import re
@@ -19,24 +19,24 @@ _PREAMBLE = re.compile(r'^\w+: (?:error|fatal): (?:Batch job submission failed: 
 @functools.cache
 def _known():
     text = resources.files('plumbline').joinpath('data/scheduler_errors.yaml').read_text()
-    return [(re.compile(entry['says'], re.IGNORECASE), entry['mend']) for entry in YAML(typ='safe').load(text)]
+    return [(re.compile(entry['says'], re.IGNORECASE), entry['fix']) for entry in YAML(typ='safe').load(text)]
 
 
-def _mended(said):
-    '''How that is mended; None if it is not known.'''
-    found = ((pattern.search(said), mend) for pattern, mend in _known())
-    return next((mend.format(*match.groups()) for match, mend in found if match), None)
+def _fix(said):
+    '''How that is fixed; None if it is not known.'''
+    found = ((pattern.search(said), fix) for pattern, fix in _known())
+    return next((fix.format(*match.groups()) for match, fix in found if match), None)
 
 
-def with_mending(said):
-    return ' - '.join(filter(None, (said, _mended(said))))
+def with_fix(said):
+    return ' - '.join(filter(None, (said, _fix(said))))
 
 
 def in_a_line(reason):
-    '''What ReFrame's ``fail_reason`` says of the scheduler: what, and how to mend it; None if it says nothing of it.'''
+    '''What ReFrame's ``fail_reason`` says of the scheduler: what, and how to fix it; None if it says nothing of it.'''
     if failed := _FAILED.search(reason):
         said = [_PREAMBLE.sub('', line).strip() for text in _STDERR.findall(reason) for line in text.splitlines() if line.strip()]
-        return f"{failed['command']}: " + with_mending('; '.join(dict.fromkeys(said[-2:])) or failed['how'])
+        return f"{failed['command']}: " + with_fix('; '.join(dict.fromkeys(said[-2:])) or failed['how'])
     if blocked := _BLOCKED.search(reason):
-        return 'cancelled, since it would not start: ' + with_mending(blocked['why'])
-    return _mended(reason) if _MISSING.search(reason) else None
+        return 'cancelled, since it would not start: ' + with_fix(blocked['why'])
+    return _fix(reason) if _MISSING.search(reason) else None

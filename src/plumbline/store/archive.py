@@ -17,7 +17,7 @@ import polars as pl
 from plumbline import schemas
 from plumbline.errors import PlumblineError
 from plumbline.model.safe_text import masked
-from plumbline.store import atomic
+from plumbline.store import atomic, former
 from plumbline.store.archive_rows import session_rows
 
 #: Columns of a file, in order.  ``date`` comes from the folder, ``system`` from both.
@@ -245,11 +245,11 @@ def _files(root, system='*'):
 def _scan(files):
     if not files:
         return pl.LazyFrame(schema=SCAN_SCHEMA)
-    return pl.scan_parquet(
+    return former.rows(pl.scan_parquet(
         files, schema=SCHEMA, glob=False, hive_partitioning=True,
         hive_schema={'system': pl.String, 'date': pl.Date},
         missing_columns='insert', extra_columns='ignore'
-    ).select(SCAN_SCHEMA.names())
+    )).select(SCAN_SCHEMA.names())
 
 
 def sessions(root, system=None):
@@ -274,8 +274,8 @@ def load_columns(path, columns):
     :raises PlumblineError: if the file cannot be read.
     '''
     try:
-        return pl.scan_parquet(path, schema=SCHEMA, glob=False, hive_partitioning=False, missing_columns='insert',
-                               extra_columns='ignore').select(columns).collect()
+        return former.rows(pl.scan_parquet(path, schema=SCHEMA, glob=False, hive_partitioning=False, missing_columns='insert',
+                                           extra_columns='ignore')).select(columns).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise _damaged(path, error) from None
 

@@ -10,6 +10,7 @@ import math
 from plumbline import schemas
 from plumbline.model import environment_errors, verdict
 from plumbline.scheduler import submit_errors
+from plumbline.store import former
 
 _MEASURED_NOTHING = 'measured nothing: the test passed without a metric'
 _COPIED = ('system', 'partition', 'environ', 'result', 'fail_phase', 'fail_reason', 'time_total',
@@ -52,6 +53,7 @@ def _payload(case):
     payload = case.get('plumbline')
     if not isinstance(payload, dict) or not payload:
         return {}, None
+    payload = former.result(payload)
     wrong = schemas.complaint('result', payload)
     return ({}, f'result out of schema: {wrong}') if wrong else (payload, None)
 
@@ -207,7 +209,7 @@ def session_rows(report):
               if case['result'] not in ('pass', 'skip')}
     rows = []
     for number, run in enumerate(report['runs']):
-        told = environment_errors.told_once(run['testcases'])
+        told = environment_errors.reported_once(run['testcases'])
         for case in run['testcases']:
             rows += case_rows(case, run.get('run_index', number), failed, told.get(environment_errors.key(case)))
     return rows

@@ -10,7 +10,7 @@ import polars as pl
 from plumbline.analysis.lines import as_words
 from plumbline.model import contention
 from plumbline.model.safe_text import shown
-from plumbline.sweep import places, ranking, results, state
+from plumbline.sweep import locality, ranking, results, state
 from plumbline.sweep.node import REPORT
 from plumbline.sweep.slurm import folded
 
@@ -66,8 +66,8 @@ class Findings:
 
     @property
     def shared(self):
-        '''(place, its named nodes, how many nodes it has): see :func:`places.shared`.'''
-        return [found for where in self.places for found in places.shared(where, self.named)]
+        '''(place, its named nodes, how many nodes it has): see :func:`locality.shared`.'''
+        return [found for where in self.places for found in locality.shared(where, self.named)]
 
     @property
     def unmeasured(self):
@@ -97,7 +97,7 @@ def look(folder, racks=None, switches=None):
     '''What a finished or unfinished sweep says.
 
     :arg folder: of the sweep.
-    :arg racks: pattern of the nodes' names (:func:`places.by_pattern`); None for that of the plan, if it has one.
+    :arg racks: pattern of the nodes' names (:func:`locality.by_pattern`); None for that of the plan, if it has one.
     :arg switches: a ``topology.conf``, or None.
     :raises PlumblineError: if there is no such sweep, or if pattern or file do not fit.
     '''
@@ -118,8 +118,8 @@ def placed(nodes, racks, switches):
 
     :raises PlumblineError: if pattern or file do not fit.
     '''
-    found = [places.by_pattern(nodes, racks)] if racks else []
-    return found + ([places.by_switch(nodes, switches)] if switches else [])
+    found = [locality.by_pattern(nodes, racks)] if racks else []
+    return found + ([locality.by_switch(nodes, switches)] if switches else [])
 
 
 def _causes(sweep, node):
@@ -129,10 +129,10 @@ def _causes(sweep, node):
     except (OSError, ValueError):
         return ['its run report is gone: what took its time is not known']
     payloads = [case.get('plumbline') for run in report['runs'] for case in run['testcases']]
-    lost = [payload for payload in payloads if isinstance(payload, dict) and payload.get('lost')]
-    given = [(contention.time_given(payload['lost']), number) for number, payload in enumerate(lost)]
+    lost = [payload for payload in payloads if isinstance(payload, dict) and payload.get('contention')]
+    given = [(contention.time_given(payload['contention']), number) for number, payload in enumerate(lost)]
     _, worst = min((pair for pair in given if pair[0] is not None), default=(None, None))
-    return [] if worst is None else contention.notes(lost[worst]['lost'], lost[worst].get('machine'))
+    return [] if worst is None else contention.notes(lost[worst]['contention'], lost[worst].get('machine'))
 
 
 def peers_in_order(ranked, odd, most):

@@ -30,7 +30,7 @@ from plumbline.analysis.lines import count, not_measured, verdict_lines
 from plumbline.model import registry
 from plumbline.model.statistics import HALF_WIDTH
 from plumbline.settings import REPORTS
-from plumbline.store import archive
+from plumbline.store import archive, former
 from plumbline.sweep import state
 from plumbline.sweep.node import CPUS, REPORT
 
@@ -116,7 +116,7 @@ def frame(folder):
     kind = kinds(nodes)
     named = pl.LazyFrame([(node.session, node.name, kind.get(node.name)) for node in nodes], orient='row',
                          schema=dict.fromkeys(('session', 'node', 'kind'), pl.String))
-    rows = archive.final_rows(pl.scan_parquet(files, schema=archive.SCHEMA, glob=False))
+    rows = archive.final_rows(former.rows(pl.scan_parquet(files, schema=archive.SCHEMA, glob=False)))
     proved = (pl.col('result') == 'pass') | (pl.col('fail_phase') == 'performance')
     low, high = pl.col('interval_low'), pl.col('interval_high')
     measured = (rows.filter(pl.col('metric').is_not_null() & proved).join(named, on='session')

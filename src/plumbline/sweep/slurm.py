@@ -12,7 +12,7 @@ from ClusterShell.NodeSet import NodeSet, NodeSetParseError
 from plumbline.detect.commands import NoAnswer, ask
 from plumbline.errors import PlumblineError
 from plumbline.scheduler.job_state import NOT_OVER
-from plumbline.scheduler.submit_errors import with_mending
+from plumbline.scheduler.submit_errors import with_fix
 
 #: Slurm's commands repeat by themselves for a while what its controller does not answer; seconds.
 SECONDS = 60
@@ -143,7 +143,7 @@ class Slurm:
         if not found:
             known = ' '.join(sorted(set(ask(['sinfo', '--all', '--noheader', '--format=%R'], SECONDS).split())))
             raise PlumblineError(f'Slurm has no nodes in partition {partition} (it has {known or "no partition"}): '
-                                 'mend the access options in the site file')
+                                 'fix the access options in the site file')
         return self._left(found)
 
     def _default_partition(self):
@@ -187,7 +187,7 @@ class Slurm:
         except NoAnswer as error:
             said = re.sub(r'^.* failed: (sbatch: error: )?(Batch job submission failed: )?', '', str(error))
             kind = NodeRefused if _NEVER_THIS_NODE.search(said) else Refused if _NEVER.search(said) else NoAnswer
-            raise kind(f'sbatch: {with_mending(said)}') from None
+            raise kind(f'sbatch: {with_fix(said)}') from None
         except ValueError as error:
             raise Refused(f'sbatch does not answer with a number: {error}') from None
 

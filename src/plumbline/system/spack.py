@@ -38,7 +38,7 @@ class Locked:
                 'ln -sf $prefix/bin/* build/bin', 'ln -sfn $prefix/lib build/lib']
 
     def not_installed(self, said):
-        '''One line for a person who can mend it.
+        '''One line for a person who can fix it.
 
         :arg said: what the attempt to install it wrote.
         '''
@@ -86,7 +86,7 @@ def _folder(environment):
         raise PlumblineError(f"the path of the Spack environment '{folder}' has characters that the shell takes for "
                              'its own: move it')
     if not (folder / 'spack.yaml').exists():
-        raise PlumblineError(f'{folder} is no Spack environment (it has no spack.yaml): mend the extras of '
+        raise PlumblineError(f'{folder} is no Spack environment (it has no spack.yaml): fix the extras of '
                              f'{environment.name}')
     return folder
 

@@ -98,9 +98,9 @@ def cpu_list(cpus):
 
 
 def cpu_order(processor, allowed=None, smt=False):
-    '''CPUs in the order in which to use them: one hardware thread of each core, chip by chip.
+    '''CPUs in the order in which to use them: one hardware thread of each core, socket by socket.
 
-    A chip (socket) is filled before the next one is begun; within it, NUMA node by NUMA node, then
+    A socket is filled before the next one is begun; within it, NUMA node by NUMA node, then
     by groups that share a last-level cache, then ascending.
 
     :arg allowed: CPUs that the process may use; :obj:`None` for all of them.
@@ -186,7 +186,7 @@ def scattered(processor, cpus):
 
 
 def thread_counts(order, processor):
-    '''Numbers of threads of a scaling curve: 1, 2, 4, ... in the first chip, then each chip filled.
+    '''Numbers of threads of a scaling curve: 1, 2, 4, ... in the first socket, then each socket filled.
 
     :arg order: the CPUs as :func:`cpu_order` gave them; n threads use the first n.
     :returns: ascending list that ends with ``len(order)``.

@@ -12,7 +12,7 @@ HALVES = 4
 
 
 def ours(machine, cpus, lines):
-    record, = machine.run('chase', cpus, '--variants', 'dense', '--size', lines, '--samples', 20, '--block', HALVES / 2 / 20)
+    record, = machine.run('chase', cpus, '--variants', 'dense', '--size', lines, '--samples', 20, '--min-time', HALVES / 2 / 20)
     return {'chase': {'dense': sample_rates(record)}}
 
 

@@ -145,9 +145,9 @@ def _several_cpus():
 def quota(folder, share):
     '''CPU time for so much of the CPUs.'''
     period = 100_000
-    granted = str(round(share * len(our_cpus()) * period))
-    with cgroup(('cpu', {'cpu.cfs_period_us': str(period), 'cpu.cfs_quota_us': granted}),
-                ('cpu', {'cpu.max': f'{granted} {period}'})) as enter:
+    given = str(round(share * len(our_cpus()) * period))
+    with cgroup(('cpu', {'cpu.cfs_period_us': str(period), 'cpu.cfs_quota_us': given}),
+                ('cpu', {'cpu.max': f'{given} {period}'})) as enter:
         yield Launch(enter=enter)
 
 

@@ -20,7 +20,7 @@ CHECKS = (r'^(node_speed|triad_scaling)%|^latency%pages=huge|^pingpong%transport
           r'^fileio_sizes(?=.*%file_system=stage(%|$))(?=.*%size=1MB(%|$))')
 
 #: As little of each as carries a verdict.
-SETTINGS = {'likwid_bench.levels': 'none', 'node_speed.block': 0.2, 'pingpong.largest': 2**18,
+SETTINGS = {'likwid_bench.levels': 'none', 'node_speed.min_time': 0.2, 'pingpong.largest': 2**18,
             **{f'{check}.samples': 10 for check in ('triad_scaling', 'latency', 'fileio_sizes')}}
 
 SYSTEM = 'localhost'

@@ -22,8 +22,8 @@ _GOOD = re.compile(r' (PASS|NO REF)\b')
 class Seen:
     '''What a session measured and said.
 
-    :attr values: key of a rate, a time or ``of_time`` -> (value, subsystem, better).
-    :attr fails: list of (kind, subsystem): what failed, ``metric``, ``of_time``, ``test`` or the ``subsystem`` as a whole.
+    :attr values: key of a rate, a time or ``cpu_availability`` -> (value, subsystem, better).
+    :attr fails: list of (kind, subsystem): what failed, ``metric``, ``cpu_availability``, ``test`` or the ``subsystem`` as a whole.
     :attr printed: the lines that `plumbline report` printed, but for what is well.
     '''
     exit: int
@@ -55,9 +55,9 @@ def look(place, session):
     for line in lines:
         metric, subsystem = line.metric.partition('.')[0], line.subsystem
         if line.verdict == 'FAIL':
-            fails.append(('of_time' if metric == 'of_time' else 'metric' if metric else 'test', subsystem))
+            fails.append(('cpu_availability' if metric == 'cpu_availability' else 'metric' if metric else 'test', subsystem))
         better = registry.better(metric)
-        if line.value and better and (registry.is_absolute(metric) or metric == 'of_time'):
+        if line.value and better and (registry.is_absolute(metric) or metric == 'cpu_availability'):
             values[line.display_name, line.environ, line.metric] = line.value, subsystem, better
     return Seen(session.exit, values, fails, [line.strip() for line in session.said.splitlines() if not _GOOD.search(line)])
 

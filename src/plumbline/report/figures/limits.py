@@ -2,7 +2,7 @@
 
 import statistics
 
-from plumbline.likwid.bench import agreement, witness_best
+from plumbline.likwid.bench import agreement, cross_check_best
 from plumbline.model import quantity
 from plumbline.model.limits import WITNESS_AGREES
 
@@ -12,7 +12,7 @@ from .common import Table, by_place
 
 
 def limits(details):
-    """The machine's limits per level, with the independent witness beside (DESIGN, section 3)."""
+    """The machine's limits per level, with the independent cross-check beside (DESIGN, section 3)."""
     header = ('level', 'threads', 'own limit', 'stream', 'likwid-bench', 'its kernel', 'own / likwid-bench', 'of peak')
     caption = (
         "Own: the highest traffic rate of any limit stream, median, with its name. Beside it the best of likwid-bench, and "
@@ -39,10 +39,10 @@ def _limit_rows(detail):
     rows = []
     for (level, threads), group in grouped(streams, lambda r: (r['level'] or '-', r['threads'])):
         own, record = limit_of([r | {'role': 'limit'} for r in group])
-        witness = _witness_of(detail, level, threads)
+        cross_check = _cross_check_of(detail, level, threads)
         seen = (
-            [drawing.gigabytes(witness[0]), witness[1], _agreement(agreement(detail['witness'], level, threads))]
-            if witness
+            [drawing.gigabytes(cross_check[0]), cross_check[1], _agreement(agreement(detail['cross_check'], level, threads))]
+            if cross_check
             else ['not confirmed by likwid-bench', '-', '-']
         )
         rows.append([level, str(threads), drawing.gigabytes(own), record['variant'], *seen, _of_peak(detail, level)])
@@ -55,12 +55,12 @@ def _agreement(ratios):
     return quantity.digits(statistics.median(ratios)) + (': they disagree' if max(ratios) < WITNESS_AGREES else '')
 
 
-def _witness_of(detail, level, threads):
-    """(GB/s, kernel) of likwid-bench's best at a level and thread count; None without that witness.
+def _cross_check_of(detail, level, threads):
+    """(GB/s, kernel) of likwid-bench's best at a level and thread count; None without that cross-check.
 
-    ``witness`` is what ``plumbline.likwid.bench.parse_witness`` gives.
+    ``cross_check`` is what ``plumbline.likwid.bench.parse_cross_check`` gives.
     """
-    best = witness_best(detail.get('witness'), level, threads)
+    best = cross_check_best(detail.get('cross_check'), level, threads)
     return best and (best['traffic_rate'] * 1e-3, best['kernel'])
 
 

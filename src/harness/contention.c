@@ -51,11 +51,11 @@ static double waited(void)
     return found ? sum : NAN;
 }
 
-pl_lost_time pl_lost_so_far(const pl_options *o)
+pl_contention pl_contention_so_far(const pl_options *o)
 {
     const pl_cpus allowed = pl_allowed_cpus();
     const int *const cpus = o->cpus.count ? o->cpus.value : allowed.cpu;
-    return (pl_lost_time){.elapsed = pl_now(), .throttled = pl_throttled(""), .waited = waited(),
+    return (pl_contention){.elapsed = pl_now(), .throttled = pl_throttled(""), .waited = waited(),
                           .stolen = stolen(cpus, o->cpus.count ? o->cpus.count : allowed.count)};
 }
 
@@ -68,13 +68,13 @@ static void number(const char *name, double seconds)
 }
 
 /* Of one process: of several, on several nodes perhaps, one cannot speak for the others. */
-void pl_write_lost(const pl_lost_time *before, const pl_options *o)
+void pl_write_contention(const pl_contention *before, const pl_options *o)
 {
     const int threads = pl_most_threads(o);
     if (pl_processes.ranks > 1)
         return;
-    const pl_lost_time after = pl_lost_so_far(o);
-    printf("{\"record\": \"lost\", \"schema\": 1, \"threads\": %d", threads);
+    const pl_contention after = pl_contention_so_far(o);
+    printf("{\"record\": \"contention\", \"schema\": 1, \"threads\": %d", threads);
     number("elapsed", after.elapsed - before->elapsed);
     number("throttled", after.throttled - before->throttled);
     number("waited", after.waited - before->waited);
