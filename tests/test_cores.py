@@ -98,7 +98,7 @@ def test_half_of_the_handovers_is_found(copy):
     path.write_text(path.read_text().replace(right, 'batch ? length.handovers / 2 : 1'))
     copy.make('cores')
     # On a busy machine a thread may find no partner in the pass that is verified.
-    found = next((found for found in (copy.run('cores', '--threads', 2, *QUICK) for _ in range(20)) if found.code), None)
+    found = next((found for found in (copy.run('cores', '--threads', 2, *QUICK) for _ in range(100)) if found.code), None)
     assert found and found.code == 1 and 'the result is wrong' in found.errors and found.measurements[0]['valid'] is False
 
 
