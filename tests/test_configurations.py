@@ -253,8 +253,9 @@ def test_zero_tests_are_found(tmp_path, few, files, old, new):
 # --- versions of ReFrame ------------------------------------------------------------------------------------------------
 
 def claimed():
-    '''(oldest, newest) ReFrame of pyproject.toml.'''
-    return re.search(r'"reframe-hpc>=([\d.]+),<=([\d.]+)"', (rfm.REPOSITORY / 'pyproject.toml').read_text()).groups()
+    '''The oldest ReFrame of pyproject.toml, and that of the set-up.'''
+    oldest, = re.findall(r'"reframe-hpc>=([\d.]+),', (rfm.REPOSITORY / 'pyproject.toml').read_text())
+    return oldest, *re.findall(r'(?m)^reframe-hpc==([\d.]+)', (rfm.REPOSITORY / 'requirements.lock').read_text())
 
 
 @pytest.fixture(scope='module')

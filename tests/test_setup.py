@@ -13,8 +13,11 @@ import signal
 import stat
 import subprocess
 import sys
+from importlib.metadata import packages_distributions
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 EVERYTHING = ('gcc', 'cmake', 'make', 'gfortran', 'likwid-pin', 'objdump', 'mpicc.openmpi', 'mpicc.mpich', 'smpirun',
               'dmidecode')
@@ -444,20 +447,34 @@ def locked(text):
     return found
 
 
-def test_every_dependency_is_pinned_once_with_its_hashes(repository):
+def declared(repository, group):
     project = (repository / 'pyproject.toml').read_text()
-    direct = [line.strip(' ",') for line in re.search(r'\ndependencies = \[\n(.*?)\n\]', project, re.S).group(1).splitlines()]
-    for group in ('dev', 'requires'):
-        direct += re.search(rf'\n{group} = \["(.*?)"\]', project).group(1).split('", "')
-    # Of ReFrame a range is claimed (test_configurations.py); its newest is what is installed.
-    pins = {re.fullmatch(r'([a-z0-9.-]+)(?:==|>=[0-9.]+,<=)([0-9.]+)(?:; (.*))?', line).groups() for line in direct}
-    pins = {(name.replace('.', '-'), version, marker) for name, version, marker in pins}
+    return list(map(Requirement, re.findall('"([^"]+)"', re.search(rf'(?ms)^{group} = \[(.*?)\]$', project).group(1))))
+
+
+def test_every_dependency_is_locked_once_with_its_hashes(repository):
     lock = locked((repository / 'requirements.lock').read_text())
-    assert len(pins) == len(direct) and pins <= set(lock)
+    versions = {}
+    for name, version, _ in lock:
+        versions.setdefault(name, set()).add(version)
+    for needed in [*declared(repository, 'dependencies'), *declared(repository, 'dev'), *declared(repository, 'requires')]:
+        installed = versions[canonicalize_name(needed.name)]
+        assert needed.specifier and (any if needed.marker else all)(needed.specifier.contains(version) for version in installed), needed
     impi = locked((repository / 'requirements-impi.lock').read_text())
     assert {name for name, _, _ in impi} == {'impi-rt', 'impi-devel'}
     assert all({**lock, **impi}.values())
     assert len({(name, marker) for name, _, marker in lock}) == len(lock)
+
+
+def test_what_is_imported_is_declared(repository):
+    '''A package that only another one brings along may be gone with its next version.'''
+    files = [path for part in ('src/plumbline', 'checks', 'config') for path in (repository / part).rglob('*.py') if 'bench' not in path.parts]
+    nodes = [node for path in files for node in ast.walk(ast.parse(path.read_text()))]
+    names = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    packages = packages_distributions()
+    needed = {canonicalize_name(packages[top][0]) for top in {name.split('.')[0] for name in names} - sys.stdlib_module_names - {'plumbline'}}
+    assert needed == {canonicalize_name(one.name) for one in declared(repository, 'dependencies')}
 
 
 def test_a_package_that_is_not_the_one_that_was_locked(bare, tmp_path):

@@ -238,3 +238,10 @@ print(json.dumps(settings.site(
     assert (modes['daily'], modes['ours']) == (['-t x'], ['-t y']) and 'acceptance' in modes
     assert found['general'][0]['timestamp_dirs'] == '%F' and found['general'][0]['check_search_recursive'] is False
     assert found['storage'] == [{'enable': True}] and found['general'][0]['trap_job_errors']
+
+
+def test_a_failure_names_whom_to_ask(site):
+    for given, named in ((), 'the Plumbline developers'), (('-S', 'maintainers=hpc-support'), 'hpc-support'):
+        done = site().reframe('--describe', '-n', '^limits.*one', *given, '--system=four:rome', checks=CHECKS / 'memory/limits.py')
+        described = json.loads(done.out[done.out.index('['):])
+        assert done.code == 0 and [one['maintainers'] for one in described if one['maintainers']][0] == [named]

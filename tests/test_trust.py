@@ -61,6 +61,8 @@ def test_a_file_deep_in_a_folder_that_is_run(tmp_path):
     deep = tmp_path / 'checks/memory/triad.py'
     deep.parent.mkdir(parents=True)
     deep.touch()
+    (tmp_path / 'checks/.lock').touch()
+    (tmp_path / 'checks/.lock').chmod(0o666)      # uv's
     trust.refuse(whole=[tmp_path / 'checks'])
     os.chown(deep, NOBODY, 0)
     trust.refuse(tmp_path / 'checks')

@@ -1,4 +1,5 @@
 #!/bin/sh
+# shellcheck disable=SC2086      # flags are words
 # Do these compilers work?  The first that does not is named in one line on standard error, with its own complaint.
 #   try_compilers.sh [c|openmp|fortran COMPILER]...         with CFLAGS, FFLAGS, LDFLAGS
 folder=$(mktemp -d "$PWD/try-XXXXXX") || exit      # /tmp may forbid to run what lies there

@@ -45,6 +45,11 @@ class ProgramCheck(Judging):
     #: :type: dictionary size -> level
     intended = variable(dict, value={}, loggable=False)
 
+    @run_after('init')
+    def name_maintainers(self):
+        '''Whom ReFrame tells to ask where a test fails; a site gives its own with ``-S maintainers=hpc-support``.'''
+        self.maintainers = self.maintainers or ['the Plumbline developers']
+
     # --- what a check may use ------------------------------------------------------------------
 
     def elements(self, level, bytes_per_element):

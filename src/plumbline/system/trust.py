@@ -35,7 +35,8 @@ def _of(part, above=False):
 
 def _within(folder):
     '''The same of all that a folder holds.'''
-    parts = (os.path.join(place, name) for place, folders, files in os.walk(folder) for name in (*folders, *files))
+    # uv leaves a lock in its environments that anybody may hold; nothing runs it.
+    parts = (os.path.join(place, name) for place, folders, files in os.walk(folder) for name in (*folders, *files) if name != '.lock')
     return next(filter(None, map(_of, parts)), None)
 
 
