@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
@@ -54,6 +55,26 @@ def output_of(*command, **options):
     done = subprocess.run(command, capture_output=True, text=True, **options)
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
     return done.stdout
+
+
+def circles(folder):
+    '''Files of a target that use each other, in a circle: a list of lists, empty where they lie in layers.
+
+    :arg folder: of a build.
+    '''
+    found = []
+    for target in sorted({path.parents[len(path.relative_to(folder).parts) - 3] for path in folder.glob('CMakeFiles/*.dir/**/*.o')}):
+        defined, used = {}, {}
+        for path in target.rglob('*.o'):
+            names = [line.split()[-2:] for line in output_of('nm', '--extern-only', path).splitlines()]
+            defined |= {name: path.stem for kind, name in names if kind not in 'Uw'}
+            used[path.stem] = {name for kind, name in names if kind == 'U'}
+        below = {file: {defined[name] for name in names if defined.get(name, file) != file} for file, names in used.items()}
+        try:
+            TopologicalSorter(below).prepare()
+        except CycleError as error:
+            found.append(error.args[1])
+    return found
 
 
 @contextlib.contextmanager

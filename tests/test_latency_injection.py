@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from native import SOURCE, configure, environment, make, needs, output_of
+from native import SOURCE, circles, configure, environment, make, needs, output_of
 from plumbline.mpi import environments
 
 HERE = Path(__file__).parent / 'interpose/latency'
@@ -93,6 +93,10 @@ def mpis(shared):
 @pytest.fixture(params=FAMILIES)
 def mpi(request, mpis):
     return mpis(request.param)
+
+
+def test_no_file_uses_one_that_uses_it(mpis):
+    assert circles(mpis(next(iter(sorted(FOUND)), None) or pytest.skip('there is no MPI')).folder) == []
 
 
 # --- the right messages ------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import time
 import numpy as np
 import pytest
 
-from native import CPUS, KERNELS, SOURCE, Build, environment, needs, output_of, team_of, two_cpus, x86_only
+from native import CPUS, KERNELS, SOURCE, Build, circles, environment, needs, output_of, team_of, two_cpus, x86_only
 from plumbline.errors import PlumblineError
 from plumbline.model import records
 from plumbline.system import topology
@@ -43,6 +43,10 @@ def test_every_variant_is_right(request, flavour, size):
     expected = itertools.product(build.runnable('triad'), map(int, THREADS))
     assert sorted(cases(found, 'variant', 'threads')) == sorted(expected)
     assert all_right(found)
+
+
+def test_no_file_uses_one_that_uses_it(programs):
+    assert circles(programs.folder) == []
 
 
 @pytest.mark.parametrize('kernel', KERNELS)

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from mpi_native import MPIS, every_mpi, mpirun, needs_mpi, variables
-from native import SOURCE, configure, make, needs, output_of
+from mpi_native import MPIS, any_mpi, every_mpi, mpirun, needs_mpi, variables
+from native import SOURCE, circles, configure, make, needs, output_of
 from plumbline.mpi.families import families
 
 HERE = pathlib.Path(__file__).parent / 'interpose/pack'
@@ -59,6 +59,10 @@ def libraries(tmp_path_factory):
             built[mpi, sanitize] = Library(tmp_path_factory.mktemp(f'pack-{mpi}'), mpi, sanitize)
         return built[mpi, sanitize]
     return of
+
+
+def test_no_file_uses_one_that_uses_it(libraries):
+    assert circles(libraries(any_mpi()).folder) == []
 
 
 def reasons(errors):

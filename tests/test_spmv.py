@@ -117,7 +117,7 @@ def library(programs, tmp_path_factory):
     flags = programs.measured('spmv', '--size', 8, *QUICK).measurements[0]['flags'].split()
     (folder / 'shares.c').write_text(SHARES)
     kernel = SOURCE / 'kernels/spmv'
-    own = [kernel / name for name in ('kernel.c', 'generator.c', 'matrix.c', 'matrix_market.c')]
+    own = [kernel / name for name in ('kernel.c', 'numbers.c', 'generator.c', 'matrix.c', 'matrix_market.c')]
     stated = ['-DPL_COMPILER="none"', '-DPL_FLAGS="none"']
     output_of('cc', *flags, *stated, '-shared', '-fPIC', '-I', SOURCE / 'harness', '-I', kernel, folder / 'shares.c', *own,
               *sorted((SOURCE / 'harness').glob('*.c')), '-o', folder / 'spmv.so', '-lm')

@@ -38,6 +38,8 @@ typedef struct {
 pl_options pl_parse(int argc, char **argv, const pl_kernel *);
 
 /* topology.c */
+bool pl_read_line(const char *path, char *line, size_t length);  /* first line of a file, without its newline */
+bool pl_field_of(const char *path, const char *name, char *value, size_t length);   /* of the first line "name : value" */
 typedef struct { int count; int *cpu; } pl_cpus;
 typedef struct { int level; size_t size; int line; pl_cpus shared; } pl_cache;
 typedef struct { int count; pl_cache *cache; } pl_caches;
@@ -150,7 +152,5 @@ pl_parts pl_traffic_parts(const pl_measurement *);
 void pl_write_record(const pl_measurement *, const pl_options *);
 void pl_write_table(const pl_measurement *, bool heading);
 void pl_write_machine(void);
-bool pl_field_of(const char *path, const char *name, char *value, size_t length);   /* of the first line "name : value" */
-bool pl_read_line(const char *path, char *line, size_t length);  /* first line of a file, without its newline */
 
 #endif

@@ -14,24 +14,6 @@ static void text_of(const char *name, const char *path)
     pl_write_text(stdout, pl_read_line(path, line, sizeof line) ? line : NULL);
 }
 
-/* First line of a "name : value" file whose name begins as given. */
-bool pl_field_of(const char *path, const char *name, char *value, size_t length)
-{
-    FILE *f = fopen(path, "r");
-    char line[4096];
-    bool found = false;
-    while (f && !found && fgets(line, sizeof line, f))
-        if (!strncmp(line, name, strlen(name)) && strchr(line, ':')) {
-            const char *p = strchr(line, ':') + 1;
-            snprintf(value, length, "%s", p + strspn(p, " \t"));
-            value[strcspn(value, "\n")] = 0;
-            found = true;
-        }
-    if (f)
-        fclose(f);
-    return found;
-}
-
 static void field(const char *name, const char *path, const char *key)
 {
     char value[1024];

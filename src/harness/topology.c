@@ -22,6 +22,24 @@ bool pl_read_line(const char *path, char *line, size_t length)
     return read;
 }
 
+/* First line of a "name : value" file whose name begins as given. */
+bool pl_field_of(const char *path, const char *name, char *value, size_t length)
+{
+    FILE *f = fopen(path, "r");
+    char line[4096];
+    bool found = false;
+    while (f && !found && fgets(line, sizeof line, f))
+        if (!strncmp(line, name, strlen(name)) && strchr(line, ':')) {
+            const char *p = strchr(line, ':') + 1;
+            snprintf(value, length, "%s", p + strspn(p, " \t"));
+            value[strcspn(value, "\n")] = 0;
+            found = true;
+        }
+    if (f)
+        fclose(f);
+    return found;
+}
+
 /* "7" or "0-3"; false, and `at` stays, if there is no such range of CPUs. */
 static bool next_range(const char **at, long *first, long *last)
 {

@@ -9,6 +9,7 @@
 enum { ROUND_TRIPS = 200 };
 
 static ns offset, error;
+static MPI_Comm quiet;          /* nothing ever travels here: asking for a message makes the MPI do its own work */
 
 static ns own_clock(void)
 {
@@ -50,6 +51,7 @@ void lat_clock_start(void)
     MPI_Comm world, node;
     int rank, size, place, first;
     ns found[2] = {0, 0};
+    PMPI_Comm_dup(MPI_COMM_SELF, &quiet);
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
     PMPI_Comm_dup(MPI_COMM_WORLD, &world);
@@ -74,11 +76,19 @@ void lat_clock_start(void)
     PMPI_Comm_free(&world);
 }
 
+void lat_clock_stop(void) { PMPI_Comm_free(&quiet); }
+
 void lat_busy(ns duration)
 {
     if (duration > 0)
         for (ns end = lat_now() + duration; lat_now() < end;)
             ;
+}
+
+void lat_progress(void)
+{
+    int flag;
+    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, quiet, &flag, MPI_STATUS_IGNORE);
 }
 
 void lat_pass_time(ns left)

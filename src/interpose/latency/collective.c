@@ -9,25 +9,7 @@
  *     lower ranks     MPI_Exscan of the greatest
  *     neighbours      MPI_Neighbor_allgather
  */
-#include "latency.h"
-
-#include <stdlib.h>
-
-enum { FRESH = 2000 };      /* ns between two looks */
-
-typedef struct {
-    lat_shape shape;
-    int root, indegree;     /* root -1: none */
-    int64_t bytes;
-    lat_comm *comm;         /* NULL: passed through */
-    lat_plan plan;
-} call;
-
-struct lat_collective {
-    call c;
-    ns own, latest;         /* entries: mine; of those that it depends on */
-    ns *around;             /* of the neighbours */
-};
+#include "collective.h"
 
 static int64_t size_of(MPI_Comm handle)
 {
@@ -59,9 +41,9 @@ static bool neighbors(MPI_Comm comm, int *in, int *out)
     }
 }
 
-static call shaped(lat_shape shape, MPI_Comm handle, int root, int64_t bytes)
+static lat_call shaped(lat_shape shape, MPI_Comm handle, int root, int64_t bytes)
 {
-    call c = {.shape = shape, .root = root, .bytes = bytes, .comm = lat_look_up(handle)};
+    lat_call c = {.shape = shape, .root = root, .bytes = bytes, .comm = lat_look_up(handle)};
     int out;
     lat_lock();
     if (c.comm && !c.comm->inter && !c.comm->closed && root < c.comm->size) {
@@ -87,34 +69,9 @@ static call shaped(lat_shape shape, MPI_Comm handle, int root, int64_t bytes)
     return c;
 }
 
-/* One step: L, or the rest of g where that is longer than L and both o. */
-static ns delay_of(const lat_plan *plan)
-{
-    ns step = lat_set.gap - 2 * lat_set.overhead;
-    step = step > lat_set.latency ? step : lat_set.latency;
-    return plan->steps * step + plan->between * lat_set.overhead;
-}
-
-static ns latest_around(const ns *around, int n)
-{
-    ns latest = INT64_MIN;
-    for (int i = 0; i < n; i++)
-        latest = around[i] > latest ? around[i] : latest;
-    return latest;
-}
-
-/* Who comes after those that it depends on finds everything there already; who came before was waiting when it came. */
-static ns was_here(const struct lat_collective *x, ns absent, ns arrival)
-{
-    ns at = x->latest + lat_least_time(LAT_TIME_COLLECTIVE + (int)x->c.shape, x->c.bytes);
-    if (at < absent)
-        at = absent;
-    return at < arrival ? at : arrival;
-}
-
 /* --- blocking ------------------------------------------------------------------------------------------------------- */
 
-static ns enter(const call *c)
+static ns enter(const lat_call *c)
 {
     lat_busy(c->plan.sends * lat_set.overhead);
     return lat_now();
@@ -122,7 +79,7 @@ static ns enter(const call *c)
 
 static void get_entries(struct lat_collective *x)
 {
-    const call *c = &x->c;
+    const lat_call *c = &x->c;
     ns mine = c->comm->rank == c->root ? INT64_MIN : x->own;    /* a root waits for the others only */
     switch (c->shape) {
     case LAT_BCAST: case LAT_SCATTER: case LAT_SCATTERV:
@@ -140,7 +97,7 @@ static void get_entries(struct lat_collective *x)
         for (int i = 0; i < c->indegree; i++)
             around[i] = INT64_MIN;      /* beyond an open border there is none */
         PMPI_Neighbor_allgather(&x->own, 1, MPI_INT64_T, around, 1, MPI_INT64_T, c->comm->shadow);
-        x->latest = latest_around(around, c->indegree);
+        x->latest = lat_latest(around, c->indegree);
         break;
     }
     default:
@@ -148,7 +105,7 @@ static void get_entries(struct lat_collective *x)
     }
 }
 
-static int leave(const call *c, ns own, int error)
+static int leave(const lat_call *c, ns own, int error)
 {
     ns arrival = lat_now();
     struct lat_collective x = {.c = *c, .own = own, .latest = own};
@@ -165,9 +122,9 @@ static int leave(const call *c, ns own, int error)
         if (own <= x.latest)
             lat_learn_time(LAT_TIME_COLLECTIVE + (int)c->shape, c->bytes, arrival - x.latest);
         else
-            from = was_here(&x, NEVER_SEEN, arrival);
+            from = lat_was_here(&x, NEVER_SEEN, arrival);
     }
-    ns until = from + delay_of(&c->plan);
+    ns until = from + lat_delay_of(&c->plan);
     if (until > arrival) {
         lat_lock();
         lat_count.waited += until - arrival;
@@ -182,7 +139,7 @@ static int leave(const call *c, ns own, int error)
 
 static void ask_for_entries(lat_pending *e, struct lat_collective *x)
 {
-    const call *c = &x->c;
+    const lat_call *c = &x->c;
     MPI_Comm shadow = c->comm->shadow;
     if (c->comm->rank == c->root && c->plan.depends == LAT_OTHERS)
         x->own = INT64_MIN;
@@ -198,7 +155,6 @@ static void ask_for_entries(lat_pending *e, struct lat_collective *x)
         PMPI_Iexscan(&x->own, &x->latest, 1, MPI_INT64_T, MPI_MAX, shadow, &e->shadow);
         break;
     case LAT_NEIGHBORS:
-        x->around = lat_allocate((size_t)c->indegree * sizeof *x->around);
         for (int i = 0; i < c->indegree; i++)
             x->around[i] = INT64_MIN;
         PMPI_Ineighbor_allgather(&x->own, 1, MPI_INT64_T, x->around, 1, MPI_INT64_T, shadow, &e->shadow);
@@ -210,13 +166,13 @@ static void ask_for_entries(lat_pending *e, struct lat_collective *x)
     e->asked = true;
 }
 
-static int start(const call *c, ns own, int error, MPI_Request *request)
+static int start(const lat_call *c, ns own, int error, MPI_Request *request)
 {
     if (error || c->comm->size == 1)
         return error;
     lat_lock();
     lat_pending *e = lat_new(LAT_COLLECTIVE, c->comm);
-    struct lat_collective *x = lat_allocate(sizeof *x);
+    struct lat_collective *x = lat_allocate(sizeof *x + (size_t)c->indegree * sizeof *x->around);
     *x = (struct lat_collective){.c = *c, .own = own, .latest = own};
     e->collective = x;
     e->request = *request;
@@ -228,35 +184,6 @@ static int start(const call *c, ns own, int error, MPI_Request *request)
     lat_enter(e);
     lat_unlock();
     return error;
-}
-
-ns lat_collective_visible(lat_pending *e)
-{
-    struct lat_collective *x = e->collective;
-    int done;
-    if (x->c.plan.depends == LAT_NOBODY)
-        return e->arrival;
-    if (!e->known) {
-        PMPI_Test(&e->shadow, &done, MPI_STATUS_IGNORE);
-        if (!done)
-            return NOT_YET;
-        e->known = true;
-        if (x->around)
-            x->latest = latest_around(x->around, x->c.indegree);
-        if (e->absent >= x->latest && e->arrival - e->absent < FRESH)
-            lat_learn_time(LAT_TIME_COLLECTIVE + (int)x->c.shape, x->c.bytes, e->arrival - x->latest);
-    }
-    ns from = lat_set.stamped ? was_here(x, e->absent, e->arrival) : e->arrival;
-    return from + delay_of(&x->c.plan);
-}
-
-int lat_collective_receives(const lat_pending *e) { return e->collective->c.plan.receives; }
-
-void lat_collective_free(struct lat_collective *x)
-{
-    if (x)
-        free(x->around);
-    free(x);
 }
 
 /* --- the wrapped calls ---------------------------------------------------------------------------------------------- */
@@ -273,7 +200,7 @@ static int64_t total_int(const int counts[], int64_t n)
 #define BLOCKING(NAME, PARAMETERS, ARGUMENTS, SHAPED)                                                                     \
     int MPI_##NAME PARAMETERS                                                                                             \
     {                                                                                                                     \
-        call c;                                                                                                           \
+        lat_call c;                                                                                                       \
         if (!lat_set.on || !(c = SHAPED).comm)                                                                            \
             return PMPI_##NAME ARGUMENTS;                                                                                 \
         ns own = enter(&c);                                                                                               \
@@ -282,7 +209,7 @@ static int64_t total_int(const int counts[], int64_t n)
 #define NON_BLOCKING(NAME, PARAMETERS, ARGUMENTS, SHAPED)                                                                 \
     int MPI_##NAME(BARE PARAMETERS, MPI_Request *request)                                                                 \
     {                                                                                                                     \
-        call c;                                                                                                           \
+        lat_call c;                                                                                                       \
         if (!lat_set.on || !(c = SHAPED).comm)                                                                            \
             return PMPI_##NAME(BARE ARGUMENTS, request);                                                                  \
         ns own = enter(&c);                                                                                               \

@@ -9,7 +9,6 @@ enum { BUCKETS = 256 };
 typedef struct known { MPI_Comm handle; lat_comm *comm; struct known *next; } known;
 static known *table[BUCKETS];
 static known last;              /* the one that was looked for last */
-static MPI_Comm quiet;          /* nothing ever travels here: asking for a message makes the MPI do its own work */
 
 static known **bucket(MPI_Comm comm)
 {
@@ -114,21 +113,14 @@ static void close_shadow(lat_comm *comm)
     MPI_Comm shadow = comm->shadow;
     comm->shadow = MPI_COMM_NULL;
     comm->closed = true;
-    lat_comm_let_go(comm);
+    lat_let_go(comm);
     lat_unlock();
     if (shadow != MPI_COMM_NULL)
         PMPI_Comm_free(&shadow);
 }
 
-void lat_comm_let_go(lat_comm *comm)
-{
-    if (comm->closed && comm->users == 0)
-        free(comm);
-}
-
 void lat_comm_start(void)
 {
-    PMPI_Comm_dup(MPI_COMM_SELF, &quiet);
     add_with_shadow(MPI_COMM_WORLD);
     add_with_shadow(MPI_COMM_SELF);
 }
@@ -141,13 +133,6 @@ void lat_comm_stop(void)
             lat_drop_lists(comm);
             free(comm);         /* shadows go with MPI_Finalize: freeing is collective, and orders may differ */
         }
-    PMPI_Comm_free(&quiet);
-}
-
-void lat_progress(void)
-{
-    int flag;
-    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, quiet, &flag, MPI_STATUS_IGNORE);
 }
 
 /* --- the wrapped calls ---------------------------------------------------------------------------------------------- */

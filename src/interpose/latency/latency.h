@@ -6,9 +6,10 @@
  *            -> comm.c                  the communicators that stamps travel on
  *     complete.c                        Wait and Test, all of them
  *       -> request.c                    the operations under way, by their requests
- *     collective.c -> steps.c           the collectives: how many steps, and whose entry their result depends on
+ *     collective.c -> steps.c, entered.c   the collectives: how many steps, and whose entry their result depends on
  *     passed.c                          what is passed through, and counted
- *     start.c, settings.c, switch.c, clock.c, report.c
+ *     start.c, report.c, switch.c       above all of these
+ *     settings.c, lock.c, clock.c, times.c   below; no file uses one that uses it
  */
 #ifndef PLUMBLINE_LATENCY_H
 #define PLUMBLINE_LATENCY_H
@@ -26,7 +27,7 @@ typedef int64_t ns;     /* nanoseconds */
 enum { NEVER_SEEN = -1 };
 #define NOT_YET INT64_MAX
 
-/* --- settings.c, start.c ------------------------------------------------------------------------------------------ */
+/* --- settings.c, lock.c ------------------------------------------------------------------------------------------- */
 
 typedef struct {
     ns latency, overhead, gap;
@@ -49,6 +50,7 @@ void lat_give_way(void);            /* inside a loop that waits, with the lock h
 
 ns lat_now(void);                   /* on rank 0's clock */
 void lat_clock_start(void);         /* collective */
+void lat_clock_stop(void);
 ns lat_clock_error(void);           /* how far it may be off rank 0's, at most, at the start */
 void lat_busy(ns);                  /* occupies the CPU */
 void lat_progress(void);            /* lets the MPI go on with its own work */
@@ -75,7 +77,6 @@ void lat_comm_start(void);
 void lat_comm_stop(void);
 lat_comm *lat_comm_of(MPI_Comm);    /* with the lock; NULL: its messages are passed through */
 lat_comm *lat_look_up(MPI_Comm);    /* the same without the lock */
-void lat_comm_let_go(lat_comm *);   /* memory of a communicator that was freed, once nothing is under way on it */
 void lat_comm_duplicated(lat_pending *);
 
 /* --- message.c ---------------------------------------------------------------------------------------------------- */
@@ -137,6 +138,8 @@ void lat_take_probed(lat_comm *, lat_pending *);
 void lat_reap(bool all);            /* stamps of messages that the program has got already */
 void lat_outgoing_stop(void);
 
+/* --- times.c ------------------------------------------------------------------------------------------------------ */
+
 /* Least time that the MPI takes, as seen so far, by kind and size of message; 0: never seen. */
 enum { LAT_TIME_MESSAGE, LAT_TIME_ACKNOWLEDGED, LAT_TIME_COLLECTIVE };
 ns lat_least_time(int kind, int64_t bytes);
@@ -146,6 +149,7 @@ void lat_learn_time(int kind, int64_t bytes, ns);
 
 lat_pending *lat_new(lat_kind, lat_comm *);
 void lat_free(lat_pending *);
+void lat_let_go(lat_comm *);                /* memory of a communicator that was freed, once nothing is under way on it */
 void lat_enter(lat_pending *);              /* into the table, under its request */
 void lat_remove(lat_pending *);
 lat_pending *lat_find(MPI_Request);         /* NULL: none of ours */
@@ -179,11 +183,10 @@ typedef struct {
 /* Pure.  bytes: of the whole operation as steps.c says; relative: rank's distance from the root, 0 where there is none. */
 lat_plan lat_steps(lat_shape, int size, int relative, int64_t bytes);
 
-/* --- collective.c ------------------------------------------------------------------------------------------------- */
+/* --- entered.c ---------------------------------------------------------------------------------------------------- */
 
 ns lat_collective_visible(lat_pending *);
 int lat_collective_receives(const lat_pending *);
-void lat_collective_free(struct lat_collective *);
 
 /* --- report.c, passed.c ------------------------------------------------------------------------------------------- */
 

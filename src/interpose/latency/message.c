@@ -19,24 +19,6 @@ enum {
 };
 static const ns patience = 1000000000;  /* for a stamp that alone says how long g keeps the message */
 
-/* --- least times ---------------------------------------------------------------------------------------------------- */
-
-static ns least_time[LAT_TIME_COLLECTIVE + LAT_COLLECTIVES][64];
-
-static ns *least(int kind, int64_t bytes)
-{
-    return &least_time[kind][bytes > 0 ? 64 - __builtin_clzll((unsigned long long)bytes) : 0];
-}
-
-ns lat_least_time(int kind, int64_t bytes) { return *least(kind, bytes); }
-
-void lat_learn_time(int kind, int64_t bytes, ns took)
-{
-    ns *known = least(kind, bytes);
-    if (took > 0 && (!*known || took < *known))
-        *known = took;
-}
-
 /* --- in ------------------------------------------------------------------------------------------------------------- */
 
 static struct { ns last; int quiet; bool searched; } looks = {.last = NEVER_SEEN};

@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-lat_counts lat_count;
-
 enum { COUNTS = sizeof(lat_counts) / sizeof(int64_t) };
 
 static void report_passed(int rank)

@@ -28,13 +28,19 @@ lat_pending *lat_new(lat_kind kind, lat_comm *comm)
     return e;
 }
 
+void lat_let_go(lat_comm *comm)
+{
+    if (comm->closed && comm->users == 0)
+        free(comm);
+}
+
 void lat_free(lat_pending *e)
 {
     if (e->comm) {
         e->comm->users--;
-        lat_comm_let_go(e->comm);
+        lat_let_go(e->comm);
     }
-    lat_collective_free(e->collective);
+    free(e->collective);
     free(e->copy);
     e->next = unused;
     unused = e;

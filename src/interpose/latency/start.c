@@ -1,7 +1,5 @@
 #include "latency.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,28 +9,6 @@
 
 static const char *const library = "libplumbline_latency";
 static bool begun;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-void lat_lock(void)
-{
-    if (lat_set.threads)
-        pthread_mutex_lock(&lock);
-}
-
-void lat_unlock(void)
-{
-    if (lat_set.threads)
-        pthread_mutex_unlock(&lock);
-}
-
-void lat_give_way(void)
-{
-    if (lat_set.threads) {
-        pthread_mutex_unlock(&lock);
-        sched_yield();
-        pthread_mutex_lock(&lock);
-    }
-}
 
 static void start(void)
 {
@@ -74,6 +50,7 @@ int MPI_Finalize(void)
         lat_reap(true);
         lat_outgoing_stop();
         lat_comm_stop();
+        lat_clock_stop();
     }
     return PMPI_Finalize();
 }

@@ -1,22 +1,5 @@
 /* From the loading of the library to MPI_Finalize. */
-#include <pthread.h>
-
 #include "pack.h"
-
-bool pack_active, pack_threaded;
-static pthread_mutex_t tables = PTHREAD_MUTEX_INITIALIZER;
-
-void pack_lock(void)
-{
-    if (pack_threaded)
-        pthread_mutex_lock(&tables);
-}
-
-void pack_unlock(void)
-{
-    if (pack_threaded)
-        pthread_mutex_unlock(&tables);
-}
 
 __attribute__((constructor)) static void same_mpi(void) { interpose_check_family("libplumbline_pack"); }
 

@@ -28,12 +28,6 @@ static const pl_variant variants[] = {
 
 static bool is_dgemm(const pl_case *c) { return c->variant->layout == DGEMM; }
 
-size_t flops_order(const pl_case *c, int thread)
-{
-    const pl_range part = pl_part(c->n, thread, c->threads);
-    return part.end - part.begin;
-}
-
 /* Values of a stream. */
 static size_t values(const pl_case *c)
 {

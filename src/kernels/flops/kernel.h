@@ -40,6 +40,10 @@ const char *dgemm_library(void);
 int dgemm_calls_at_once(const pl_case *c);      /* of the threads: 1 where they must take turns */
 
 /* Rows that are a thread's: the order of its matrices. */
-size_t flops_order(const pl_case *, int thread);
+static inline size_t flops_order(const pl_case *c, int thread)
+{
+    const pl_range part = pl_part(c->n, thread, c->threads);
+    return part.end - part.begin;
+}
 
 #endif
