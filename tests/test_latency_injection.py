@@ -224,6 +224,10 @@ def test_a_send_cannot_be_cancelled(mpi):
     assert 'cannot cancel a send (MPI_Cancel)' in line
 
 
+def test_a_duplicate_that_is_complete_later_where_several_threads_may_call(mpi):
+    mpi.right(2, mpi.compiled('single'), 'threads', PLUMBLINE_LATENCY_US='5')
+
+
 def test_sessions_are_refused(mpi):
     program = mpi.compiled('single')
     if 'no sessions' in mpi.run(1, program, 'session', library='')[1]:

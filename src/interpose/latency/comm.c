@@ -28,6 +28,7 @@ lat_comm *lat_comm_of(MPI_Comm handle)
     return NULL;
 }
 
+/* With the lock. */
 static void add(MPI_Comm handle, MPI_Comm shadow)
 {
     int inter;
@@ -44,9 +45,14 @@ static void add(MPI_Comm handle, MPI_Comm shadow)
         PMPI_Comm_remote_size(handle, &comm->size);
     else
         PMPI_Comm_size(handle, &comm->size);
-    lat_lock();
     *k = (known){handle, comm, *bucket(handle)};
     *bucket(handle) = k;
+}
+
+static void add_with_lock(MPI_Comm handle, MPI_Comm shadow)
+{
+    lat_lock();
+    add(handle, shadow);
     lat_unlock();
 }
 
@@ -63,7 +69,7 @@ static void add_with_shadow(MPI_Comm new)
     MPI_Comm shadow = MPI_COMM_NULL;
     if (lat_set.shadowed)
         PMPI_Comm_dup(new, &shadow);
-    add(new, shadow);
+    add_with_lock(new, shadow);
 }
 
 /* A communicator that the program has just made from an old one: it has no attributes yet that a duplicate would have to
@@ -86,7 +92,7 @@ static int duplicated(int error, MPI_Comm old, MPI_Comm *new)
         return error;
     if (lat_set.shadowed)
         PMPI_Comm_dup(comm->shadow, &shadow);
-    add(*new, shadow);
+    add_with_lock(*new, shadow);
     return error;
 }
 

@@ -1,6 +1,6 @@
 /* One thing that a library between program and MPI has to be asked about.
  *
- *     single cancel | session | unseen | passed | nothing | errors
+ *     single cancel | session | unseen | passed | nothing | errors | threads
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -36,6 +36,19 @@ static int errors(int rank)
     return 0;
 }
 
+/* A duplicate that is complete later, where several threads may call. */
+static int duplicates(int rank, int size)
+{
+    MPI_Comm later;
+    MPI_Request request;
+    int got = -1;
+    MPI_Comm_idup(MPI_COMM_WORLD, &later, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &got, 1, MPI_INT, (rank + size - 1) % size, 0, later, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&later);
+    return got != (rank + size - 1) % size;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "nothing";
@@ -55,7 +68,10 @@ int main(int argc, char **argv)
         PMPI_Finalize();
         return 0;
     }
-    MPI_Init(&argc, &argv);
+    if (!strcmp(what, "threads"))
+        MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &value);
+    else
+        MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (!strcmp(what, "cancel")) {
@@ -71,6 +87,8 @@ int main(int argc, char **argv)
         MPI_Put(&rank, 1, MPI_INT, (rank + 1) % size, 0, 1, MPI_INT, window);
         MPI_Win_fence(0, window);
         MPI_Win_free(&window);
+    } else if (!strcmp(what, "threads")) {
+        failed = duplicates(rank, size);
     } else if (!strcmp(what, "errors")) {
         failed = errors(rank) != 0;
     }
