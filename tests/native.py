@@ -78,7 +78,7 @@ def circles(folder):
 
 
 @contextlib.contextmanager
-def _alone_in(folder):
+def alone_in(folder):
     '''Keep other processes of this test run from building in a folder.  Whoever comes second finds everything built.'''
     with open(f'{folder}.lock', 'w') as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
@@ -88,14 +88,14 @@ def _alone_in(folder):
 def configure(folder, *options, env):
     '''``cmake`` for a build folder.'''
     ninja = ['-G', 'Ninja'] if shutil.which('ninja') else []
-    with _alone_in(folder):
+    with alone_in(folder):
         output_of('cmake', *ninja, *options, '-B', folder, env=env)
 
 
 def make(folder, *targets, env):
     '''Build all targets of a folder, or some.'''
     chosen = ['--target', *targets] if targets else []
-    with _alone_in(folder):
+    with alone_in(folder):
         output_of('cmake', '--build', folder, '--parallel', str(len(CPUS)), *chosen, env=env)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import mpi4py_suite
 from native import SOURCE, circles, configure, environment, make, needs, output_of
 from plumbline.mpi import environments
 
@@ -43,7 +44,7 @@ class Mpi:
                       '-o', program, '-pthread', *options, env=self.environment())
         return program
 
-    def run(self, ranks, program, *arguments, library=None, before=(), **variables):
+    def run(self, ranks, program, *arguments, library=None, before=(), timeout=50, **variables):
         '''Exit code, standard output and lines of the library on standard error.
 
         :arg library: what is loaded in front of the program; ours by default, nothing where it is ''.
@@ -53,7 +54,7 @@ class Mpi:
         options = ['--oversubscribe', '--mca', 'mpi_yield_when_idle', '1'] if self.family == 'openmpi' else []
         preload = f'LD_PRELOAD={self.library if library is None else library}'
         words = [*launcher, *options, '-np', ranks, 'env', preload, *before, program, *arguments]
-        done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=50,
+        done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=timeout,
                               env=self.environment(**variables))
         lines = [line for line in done.stderr.splitlines() if 'plumbline: ' in line]
         return done.returncode, done.stdout, lines, done.stderr
@@ -93,6 +94,18 @@ def mpis(shared):
 @pytest.fixture(params=FAMILIES)
 def mpi(request, mpis):
     return mpis(request.param)
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize('mpi', FAMILIES[:2], indirect=True)
+def test_mpi4pys_tests_pass(mpi, shared):
+    '''With 5 us: one of them wants a synchronous send complete in the moment in which it was received; with Intel MPI, which is
+    quicker, another one does.'''
+    folder = shared('mpi4py')
+    mpi4py_suite.install(folder)
+    found = mpi4py_suite.variables(folder, mpi.family, mpi.compiled('single'))
+    _, _, _, errors = mpi.run(2, *mpi4py_suite.command(folder), timeout=150, PLUMBLINE_LATENCY_US='5', **found)
+    mpi4py_suite.assert_passed(errors, 2)
 
 
 def test_no_file_uses_one_that_uses_it(mpis):
@@ -226,6 +239,14 @@ def test_a_send_cannot_be_cancelled(mpi):
 
 def test_a_duplicate_that_is_complete_later_where_several_threads_may_call(mpi):
     mpi.right(2, mpi.compiled('single'), 'threads', PLUMBLINE_LATENCY_US='5')
+
+
+def test_a_request_of_the_programs_own_may_be_cancelled(mpi):
+    mpi.right(1, mpi.compiled('single'), 'generalized', PLUMBLINE_LATENCY_US='5')
+
+
+def test_exchanges_with_nobody(mpi):
+    mpi.right(2, mpi.compiled('single'), 'nobody', PLUMBLINE_LATENCY_US='5')
 
 
 def test_sessions_are_refused(mpi):

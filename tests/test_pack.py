@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+import mpi4py_suite
 from mpi_native import MPIS, any_mpi, every_mpi, mpirun, needs_mpi, variables
 from native import SOURCE, circles, configure, make, needs, output_of
 from plumbline.mpi.families import families
@@ -59,6 +60,16 @@ def libraries(tmp_path_factory):
             built[mpi, sanitize] = Library(tmp_path_factory.mktemp(f'pack-{mpi}'), mpi, sanitize)
         return built[mpi, sanitize]
     return of
+
+
+@pytest.mark.alone
+def test_mpi4pys_tests_pass(libraries, shared):
+    mpi = any_mpi()
+    library, folder = libraries(mpi), shared('mpi4py')
+    mpi4py_suite.install(folder)
+    found = mpi4py_suite.variables(folder, mpi, library.program('random', linked=True))
+    done = library.run(2, *mpi4py_suite.command(folder), timeout=150, **found)
+    mpi4py_suite.assert_passed(done.errors, 2)
 
 
 def test_no_file_uses_one_that_uses_it(libraries):

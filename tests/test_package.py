@@ -48,7 +48,6 @@ def test_a_wheel_brings_what_its_checks_need_and_nothing_of_the_clone(installed)
     assert not [path for path in share.rglob('*') if path.name in ('plumbline', 'setup', 'localhost.yaml')]
 
 
-@pytest.mark.alone
 def test_its_checks_run_in_a_folder_of_the_sites_own(installed):
     user = rfm.ordinary_user()
     with tempfile.TemporaryDirectory() as folder:

@@ -7,6 +7,7 @@
  *     complete.c                        Wait and Test, all of them
  *       -> request.c                    the operations under way, by their requests
  *     collective.c -> steps.c, entered.c   the collectives: how many steps, and whose entry their result depends on
+ *     generalized.c                     the program's own requests, which are only known
  *     passed.c                          what is passed through, and counted
  *     start.c, report.c, switch.c       above all of these
  *     settings.c, lock.c, clock.c, times.c   below; no file uses one that uses it
@@ -96,7 +97,7 @@ struct lat_pending {
     bool watched;                   /* looked for without a pause when it came */
     bool taken;                     /* by the call that is completing it */
     bool linked;                    /* in its communicator's list of receives */
-    MPI_Request request;
+    MPI_Request request, handle;    /* the MPI's, NULL once it is completed; the program's, under which it stands in the table */
     lat_comm *comm;
     int source, tag;                /* as posted; of an arrived message: its own.  Of a send: destination */
     int64_t bytes;                  /* of a message that has arrived, or of a send */
@@ -156,6 +157,10 @@ lat_pending *lat_find(MPI_Request);         /* NULL: none of ours */
 lat_pending *lat_delayed(MPI_Request);      /* the same, and it is under way and not to be left to the MPI alone */
 
 int64_t lat_bytes(int64_t count, MPI_Datatype);
+
+/* --- generalized.c ------------------------------------------------------------------------------------------------ */
+
+bool lat_is_generalized(MPI_Request);
 
 /* --- complete.c --------------------------------------------------------------------------------------------------- */
 

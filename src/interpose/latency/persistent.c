@@ -135,11 +135,11 @@ int MPI_Cancel(MPI_Request *request)
         return PMPI_Cancel(request);
     lat_lock();
     lat_pending *e = lat_find(*request);
-    bool receives = e && e->kind == LAT_RECEIVE, late = receives && e->completed;
+    bool receives = e && e->kind == LAT_RECEIVE, late = receives && e->completed, allowed = receives || lat_is_generalized(*request);
     lat_unlock();
     if (late)
         return MPI_SUCCESS;     /* the message is here, although it may not be seen yet */
-    if (!receives)
+    if (!allowed)
         lat_fail("libplumbline_latency cannot cancel a send (MPI_Cancel): run this program without latency and gap");
     return PMPI_Cancel(request);
 }

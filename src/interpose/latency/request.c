@@ -48,13 +48,14 @@ void lat_free(lat_pending *e)
 
 void lat_enter(lat_pending *e)
 {
-    e->chain = *bucket(e->request);
-    *bucket(e->request) = e;
+    e->handle = e->request;
+    e->chain = *bucket(e->handle);
+    *bucket(e->handle) = e;
 }
 
 void lat_remove(lat_pending *e)
 {
-    for (lat_pending **p = bucket(e->request); *p; p = &(*p)->chain)
+    for (lat_pending **p = bucket(e->handle); *p; p = &(*p)->chain)
         if (*p == e) {
             *p = e->chain;
             return;
@@ -64,7 +65,7 @@ void lat_remove(lat_pending *e)
 lat_pending *lat_find(MPI_Request request)
 {
     for (lat_pending *e = *bucket(request); e; e = e->chain)
-        if (e->request == request)
+        if (e->handle == request)
             return e;
     return NULL;
 }
@@ -75,7 +76,7 @@ lat_pending *lat_delayed(MPI_Request request)
     if (request == MPI_REQUEST_NULL)
         return NULL;
     for (lat_pending *e = *bucket(request); e; e = e->chain)
-        if (e->request == request && e->active && e->kind != LAT_SEND && !e->taken)
+        if (e->handle == request && e->active && e->kind != LAT_SEND && !e->taken)
             return e;
     return NULL;
 }

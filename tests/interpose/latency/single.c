@@ -1,6 +1,6 @@
 /* One thing that a library between program and MPI has to be asked about.
  *
- *     single cancel | session | unseen | passed | nothing | errors | threads
+ *     single cancel | session | unseen | passed | nothing | errors | threads | generalized | nobody
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -49,6 +49,43 @@ static int duplicates(int rank, int size)
     return got != (rank + size - 1) % size;
 }
 
+static int released;
+
+static int query(void *state, MPI_Status *status)
+{
+    (void)state;
+    MPI_Status_set_elements(status, MPI_BYTE, 7);
+    MPI_Status_set_cancelled(status, 0);
+    status->MPI_SOURCE = status->MPI_TAG = MPI_UNDEFINED;
+    return MPI_SUCCESS;
+}
+
+static int release(void *state)
+{
+    released += *(int *)state;
+    return MPI_SUCCESS;
+}
+
+static int cancel(void *state, int complete)
+{
+    released += complete ? 100 : *(int *)state;
+    return MPI_SUCCESS;
+}
+
+/* A request of the program's own, which may be taken back. */
+static int generalized(void)
+{
+    int one = 1, bytes = 0;
+    MPI_Request request;
+    MPI_Status status;
+    MPI_Grequest_start(query, release, cancel, &one, &request);
+    MPI_Cancel(&request);
+    MPI_Grequest_complete(request);
+    MPI_Wait(&request, &status);
+    MPI_Get_count(&status, MPI_BYTE, &bytes);
+    return bytes != 7 || released != 2;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "nothing";
@@ -89,6 +126,19 @@ int main(int argc, char **argv)
         MPI_Win_free(&window);
     } else if (!strcmp(what, "threads")) {
         failed = duplicates(rank, size);
+    } else if (!strcmp(what, "generalized")) {
+        failed = generalized();
+#if MPI_VERSION >= 4
+    } else if (!strcmp(what, "nobody")) {       /* of what is complete at once an MPI may have one request for all */
+        int from = 0, to = 0, done;
+        for (int i = 0; i < 5; i++) {
+            MPI_Request request;
+            MPI_Isendrecv(&from, 1, MPI_INT, MPI_PROC_NULL, 0, &to, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &request);
+            do
+                MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+            while (!done);
+        }
+#endif
     } else if (!strcmp(what, "errors")) {
         failed = errors(rank) != 0;
     }
