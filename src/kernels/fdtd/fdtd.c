@@ -255,8 +255,8 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_kernel fdtd = {
     .name = "fdtd", .title = "FDTD, update of the electric field: fused, split, and what the compiler may assume",
-    .variants = variants, .parameters = parameters, .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan, .narrows = true,
-    .run = run, .work = work, .verify = verify, .poison = poison, .where = where,
+    .variants = variants, .parameters = parameters, .check = check, .footprint = footprint, .create = create, .touch = touch,
+    .plan = plan, .narrows = true, .run = run, .work = work, .verify = verify, .poison = poison, .where = where,
     .destroy = pl_buffers_destroy,
 };
 

@@ -172,7 +172,7 @@ def _against_peers(rows):
 
 
 def _small(n):
-    '''The MAD of few values is too small: by this its square is fixed, to 10 % from n = 3 on.'''
+    '''The MAD of few values is too small: by this its square is corrected, to 10 % from n = 3 on.'''
     return n / (n - 0.9)
 
 
