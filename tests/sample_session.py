@@ -176,11 +176,11 @@ _GENERATOR = np.random.default_rng(7)
 HISTORY = {f'v{number}': dict(zip('abcde', 1000 * np.exp(0.02 * _GENERATOR.standard_normal(5)))) for number in range(12)}
 
 
-def predicted(variant, loss=0.0, ruling='PASS', name='bandwidth', unit='MB/s', deviation=None):
+def predicted(variant, loss=0.0, ruling='PASS', name='bandwidth', unit='MB/s', deviation=None, spread=0.02):
     '''The columns of a metric whose reference predicts it from :data:`HISTORY`; with ``deviation`` of sessions that scatter so little.'''
     value = float(np.exp(np.mean(np.log(list(HISTORY[variant].values())))))
     measured = HISTORY[variant] if deviation is None else dict.fromkeys('abcde', value)
-    row = metric(name + '.' + variant, value * (1 - loss), unit, ruling, (value, -0.15, None), reference_from='made.yaml')
+    row = metric(name + '.' + variant, value * (1 - loss), unit, ruling, (value, -0.15, None), reference_from='made.yaml', spread=spread)
     return row | {'expected': json.dumps({'deviation': deviation or 0.025, 'freedom': 9.0, 'measured': measured})}
 
 

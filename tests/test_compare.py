@@ -14,7 +14,7 @@ import rfm
 from plumbline.analysis import compare
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
-from plumbline.model import registry
+from plumbline.model import registry, verdict
 from plumbline.report import comparison
 from plumbline.store import archive
 from plumbline.sweep import state
@@ -125,7 +125,7 @@ def outcomes(count, sessions, *machine):
     generator, named = np.random.default_rng(sessions), np.zeros(3, dtype=int)
     for _ in range(count):
         changes, parts = compare.judge(drawn(generator, sessions, *machine), sessions == 1)
-        metric, part = any(change.kind in compare.WRONG for change in changes), any(part.slower for part in parts)
+        metric, part = any(change.kind in compare.WRONG for change in changes), any(part.verdict == verdict.FAIL for part in parts)
         named += metric, part, metric or part
     return named / count
 
@@ -368,3 +368,15 @@ def test_bad_input_exits_with_2(place):
 def test_an_archive_without_sessions(tmp_path):
     with pytest.raises(PlumblineError, match='no session at all in the archive'):
         compare.last(tmp_path, 2)
+
+
+def test_what_noise_hides_is_not_called_equal():
+    def changes(*kinds):
+        return [compare.Change(kind, 'triad', 'bandwidth.plain', 'default', 'gnu', ('n1', 'n1'), before=1.0, after=1.0) for kind in kinds]
+
+    def status(*kinds, parts=()):
+        return compare.Comparison('made', ('a',), 'b', changes(*kinds), parts=[compare.Part('', 'L1', None, ruling, 0.1) for ruling in parts]).exit_status
+
+    assert status(compare.UNCLEAR, compare.UNCLEAR) == 3 and status(compare.UNCLEAR, compare.WITHIN) == 0
+    assert status(compare.WITHIN, parts=[verdict.UNSTABLE]) == 3 and status(compare.UNCLEAR, parts=[verdict.FAIL]) == 1
+    assert status() == 0

@@ -145,10 +145,10 @@ def test_nothing_lost_is_a_pass():
 
 def test_a_loss_that_nobody_would_act_on_is_no_fail():
     '''A certain one: of counts, say, that never scatter.'''
-    rows = _session(0.015, deviation=0.0002)
+    rows = _session(0.015, deviation=0.0002, spread=0.0002)
     found = subsystems.judge(lines.verdict_lines(rows)).subsystems
     assert found[0].change == pytest.approx(-0.015) and found[0].sees < 0.015
-    assert report.exit_status(rows) == 0 and report.exit_status(_session(0.03, deviation=0.0002)) == 1
+    assert report.exit_status(rows) == 0 and report.exit_status(_session(0.03, deviation=0.0002, spread=0.0002)) == 1
 
 
 def test_a_gain_is_no_loss():
@@ -164,6 +164,24 @@ def test_a_subsystem_that_could_not_be_judged_is_not_a_pass():
     rows = sample.frame(sample.case('latency', [sample.predicted('v0', ruling='UNSTABLE'), sample.metric('of_limit.x', 1.0)]))
     assert report.exit_status(rows) == 3
     assert 'none of its metrics could be judged' in _terminal(rows)
+
+
+def _noisy(lost, slow, spread):
+    '''Twelve metrics, the last of which are slow by so much and UNSTABLE; the spread is that of all.'''
+    metrics = [sample.predicted(variant, lost if number < slow else 0.0, 'UNSTABLE' if number < slow else 'PASS', spread=spread)
+               for number, variant in enumerate(VARIANTS)]
+    return sample.frame(sample.case('triad_memory', metrics, threads='all', level='memory'))
+
+
+@pytest.mark.parametrize('slow', [1, 11, 12])
+@pytest.mark.parametrize('spread, status, told', [(0.05, 1, 'worse than in 5 sessions'), (0.5, 3, 'scatter by 28%')])
+def test_what_is_slow_and_noisy_is_not_left_out_of_its_subsystem(slow, spread, status, told):
+    found, = subsystems.judge(lines.verdict_lines(rows := _noisy(0.3, slow, spread))).subsystems
+    assert found.change == pytest.approx(0.7**(slow / len(VARIANTS)) - 1, abs=0.03)
+    if slow > 1:
+        assert report.exit_status(rows) == status and told in found.reason
+    else:
+        assert (found.verdict, report.exit_status(rows)) == ('PASS', 0)
 
 
 def test_shares_and_rates_are_not_mixed():

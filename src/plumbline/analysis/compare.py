@@ -79,13 +79,14 @@ class Part:
     '''What became of a subsystem.
 
     :attr node: its name where there are several; else ''.
+    :attr verdict: FAIL: it is slower; UNSTABLE: so it seems, but the session after was as noisy; PASS.
     :attr score: :class:`plumbline.model.subsystems.Score`.
     :attr sees: the loss that would have been seen with a probability of 95 %.
     '''
     node: str
     name: str
     score: subsystems.Score
-    slower: bool
+    verdict: str
     sees: float
 
 
@@ -114,11 +115,20 @@ class Comparison:
     @property
     def slower(self):
         '''The subsystems that are slower.'''
-        return [part for part in self.parts if part.slower]
+        return [part for part in self.parts if part.verdict == verdict.FAIL]
+
+    @property
+    def undecided(self):
+        '''The subsystems of which it is not known, for noise, whether they are slower.'''
+        return [part for part in self.parts if part.verdict == verdict.UNSTABLE]
 
     @property
     def exit_status(self):
-        return 1 if self.wrong or self.slower else 0
+        '''1: something is worse; 3: of a subsystem, or of every metric that both sides have, nothing can be said; 0.'''
+        both = [change.kind for change in self.changes if change.before is not None and change.after is not None]
+        if self.wrong or self.slower:
+            return 1
+        return 3 if self.undecided or (both and set(both) == {UNCLEAR}) else 0
 
 
 def _reports(source):
@@ -285,9 +295,9 @@ def _parts(pairs, predicted):
         if pair.better != registry.NEITHER and name not in (None, registry.NO_MACHINE):
             parts.setdefault((pair.node, name), []).append(subsystems.Member(
                 f"{pair.place['check']} {pair.place['metric']}", pair.after['value'], one, pair.better,
-                {row['side']: row['value'] for row in pair.before}))
-    found = [Part(*key, *known) for key, known in subsystems.judged(parts).items()]
-    return sorted(found, key=lambda part: (not part.slower, part.score.chance))
+                {row['side']: row['value'] for row in pair.before}, statistics.error(_interval(pair.after))))
+    found = [Part(*key, known.score, known.verdict, known.sees) for key, known in subsystems.judged(parts).items()]
+    return sorted(found, key=lambda part: (-verdict.SEVERITY.index(part.verdict), part.score.chance))
 
 
 def _in_one_state(before, after):

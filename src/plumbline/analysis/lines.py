@@ -51,6 +51,7 @@ class Line:
     least: float | None = None
     expected: str | None = None
     subsystem: str | None = None
+    interval: tuple | None = None
 
     @property
     def case(self):
@@ -296,6 +297,7 @@ def _line(row, detail, runs):
         least=_least(row, detail),
         expected=row.get('expected'),
         subsystem=registry.of_row(row)[0],
+        interval=(row['interval_low'], row['interval_high']) if row.get('interval_low') is not None else None,
     )
 
 

@@ -8,7 +8,7 @@ import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from plumbline.model import contention, prediction, quantity, registry, subsystems, verdict
+from plumbline.model import contention, prediction, quantity, registry, statistics, subsystems, verdict
 
 #: No more are named: they would push away what is judged.
 MOST_NAMED = 8
@@ -60,7 +60,7 @@ def judge(lines):
     scored = {key: [members[id(line)] for line in its if id(line) in members] for key, its in groups.items()}
     known = subsystems.judged({key: its for key, its in scored.items() if its})
     stolen = _stolen(lines)
-    found = [_judged(key, its, *known.get(key, (None, False, None)), stolen=stolen) for key, its in groups.items()]
+    found = [_judged(key, its, known.get(key), stolen) for key, its in groups.items()]
     return Session(sorted(found, key=lambda one: (-verdict.SEVERITY.index(one.verdict), one.change or 0, one.name)),
                    _changed([line for line in lines if id(line) in members], members))
 
@@ -72,11 +72,11 @@ def _metric(line):
 def _member(line):
     '''The line as a member of a score; None where nothing is expected of it, or it has no better side.'''
     better = registry.better(_metric(line))
-    if not line.expected or better == registry.NEITHER or line.verdict in (verdict.UNSTABLE, verdict.KNOWN_ISSUE) or not (line.value or 0) > 0:
+    if not line.expected or better == registry.NEITHER or line.verdict == verdict.KNOWN_ISSUE or not (line.value or 0) > 0:
         return None
     expected = json.loads(line.expected)
     predicted = prediction.Prediction(line.reference, expected['deviation'], expected['freedom'])
-    return subsystems.Member(f'{line.label} {line.metric}', line.value, predicted, better, expected['measured'])
+    return subsystems.Member(f'{line.label} {line.metric}', line.value, predicted, better, expected['measured'], statistics.error(line.interval))
 
 
 def _stolen(lines):
@@ -86,24 +86,26 @@ def _stolen(lines):
     return share if share >= contention.WORTH_TELLING else 0.0
 
 
-def _judged(key, lines, score, failed, sees, stolen):
+def _judged(key, lines, found, stolen):
     name, kind = key
     single = sum(not line.expected and line.reference is not None and line.reference_from != 'portable.yaml' for line in lines)
     counts = {'count': sum(bool(line.expected) for line in lines), 'single': single, 'total': len(lines)}
-    if score is None:
-        undecided = any(line.expected and line.verdict == verdict.UNSTABLE for line in lines)
-        ruling = verdict.UNSTABLE if undecided else verdict.NO_REFERENCE
-        reason = 'none of its metrics could be judged' if undecided else 'none of its metrics has a reference from several sessions'
-        return Subsystem(name, kind, ruling, reason, **counts)
+    if found is None:
+        return Subsystem(name, kind, verdict.NO_REFERENCE, 'none of its metrics has a reference from several sessions', **counts)
+    score, ruling = found.score, found.verdict
     sessions = len({session for member in score.members for session in member.measured})
     told = f"{abs(score.change):.1%} {'worse' if score.change < 0 else 'better'} than in {sessions} sessions"
-    if failed:
+    if ruling != verdict.PASS:
         told += f', by chance {quantity.odds(score.chance)}; most of it: ' + ', '.join(
             f'{member.name} {_relative(member)}' for member in score.members[:3])
-    if failed and stolen:
+    if ruling == verdict.PASS and all(line.verdict == verdict.UNSTABLE for line in lines if line.expected):
+        ruling, told = verdict.UNSTABLE, f'none of its metrics could be judged; together they are {told}'
+    elif ruling == verdict.UNSTABLE:
+        told = f'not judged: its processes scatter by {score.error:.0%}, as much as explains that it is {told}'
+    elif ruling == verdict.FAIL and stolen:
+        ruling = verdict.UNSTABLE
         told = f"not judged: {contention.HYPERVISOR} took {stolen:.0%} of the session's time, so it may not be this machine that is {told}"
-        return Subsystem(name, kind, verdict.UNSTABLE, told, **counts, change=score.change, sees=sees)
-    return Subsystem(name, kind, verdict.FAIL if failed else verdict.PASS, told, **counts, change=score.change, sees=sees)
+    return Subsystem(name, kind, ruling, told, **counts, change=score.change, sees=found.sees)
 
 
 def _relative(member):

@@ -4,6 +4,7 @@ Samples of a shared machine are skewed, have outliers and drift, so nothing here
 distribution and nothing takes a mean.
 '''
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +46,15 @@ class Summary:
     n: int
     spread: float
     interval: tuple[float, float]
+
+
+def error(interval):
+    '''Relative standard error of a positive value, on the scale of logarithms; 0 where its interval does not say.
+
+    :arg interval: (low, high), or None.
+    '''
+    low, high = interval or (None, None)
+    return math.log(high / low) / 2 / HALF_WIDTH if low and 0 < low <= high < math.inf else 0.0
 
 
 def spread(x):

@@ -6,11 +6,11 @@ the references are from.  One rate of false alarms holds for all subsystems of a
 of false discoveries for the list of its metrics (Benjamini and Hochberg, J. R. Stat. Soc. B 57 (1995) 289).
 '''
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from plumbline.model import prediction, registry
+from plumbline.model import prediction, registry, verdict
 
 #: Of a session on an unchanged machine: the probability that some metric is FAIL by its recorded reference; that some subsystem is.
 METRICS_RATE, SUBSYSTEMS_RATE = 0.005, 0.005
@@ -38,12 +38,14 @@ class Member:
     :attr expected: :class:`prediction.Prediction`.
     :attr better: of its name in the registry; what has no better side is no member of a score.
     :attr measured: dictionary session -> value, of the sessions that the reference is from.
+    :attr error: relative standard error of the value, by this session's own processes.
     '''
     name: str
     value: float
     expected: prediction.Prediction
     better: int
     measured: dict
+    error: float = 0.0
 
     @property
     def change(self):
@@ -62,11 +64,18 @@ class Score:
     :attr expected: :class:`prediction.Prediction` of ``1 + change``, its middle 1.
     :attr members: list of :class:`Member`, the worst first.
     :attr chance: the probability of such a loss, or a larger one, if nothing has changed.
+    :attr error: relative standard error of the change, as if what disturbed this session disturbed all its metrics together.
     '''
     change: float
     expected: prediction.Prediction
     members: list
     chance: float
+    error: float = 0.0
+
+    def in_noise(self):
+        '''The score as this session's own noise allows: where it is larger than what sessions differ by, that noise decides.'''
+        expected = replace(self.expected, deviation=max(self.expected.deviation, self.error))
+        return replace(self, expected=expected, chance=expected.chance(1 + self.change, registry.MORE))
 
 
 def kind(metric):
@@ -118,20 +127,37 @@ class _Weighted:
             deviation *= min(1.0, share)
         expected = prediction.Prediction(1.0, deviation, freedom)
         worst = sorted(self.members, key=lambda member: member.change / member.expected.deviation)
-        return Score(float(np.expm1(change)), expected, worst, expected.chance(float(np.exp(change)), registry.MORE))
+        error = float(np.dot(self.weights, [member.error for member in self.members]))
+        return Score(float(np.expm1(change)), expected, worst, expected.chance(float(np.exp(change)), registry.MORE), error)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    ''':attr verdict: FAIL: something was lost; UNSTABLE: it seems so, but the session was as noisy; PASS.
+    :attr sees: the loss that would have been seen with a probability of 95 %.'''
+    score: Score
+    verdict: str
+    sees: float
 
 
 def judged(parts):
-    '''What is said of each subsystem: dictionary subsystem -> (:class:`Score`, whether it has lost something, the loss that would have
-    been seen with a probability of 95 %).
+    '''The :class:`Judgement` of each subsystem.
+
+    A metric that is UNSTABLE counts like any other: to leave it out would leave out the slowest of a noisy session.
 
     :arg parts: as of :func:`scores`.
+    :returns: dictionary subsystem -> :class:`Judgement`.
     '''
-    found = scores(parts)
-    improbable = holm([score.chance for score in found.values()], SUBSYSTEMS_RATE)
+    found = list(scores(parts).values())
+    noisy = [score.in_noise() for score in found]
+    rulings = [verdict.PASS if not lost else verdict.FAIL if certain else verdict.UNSTABLE for lost, certain in zip(_lost(found), _lost(noisy))]
     rate = SUBSYSTEMS_RATE / max(1, len(found))
-    return {name: (score, lost and np.log1p(score.change) <= -np.log1p(prediction.LEAST_LOSS), score.expected.sees(rate))
-            for (name, score), lost in zip(found.items(), improbable)}
+    return {name: Judgement(score, ruling, within.expected.sees(rate)) for name, score, within, ruling in zip(parts, found, noisy, rulings)}
+
+
+def _lost(scores):
+    improbable = holm([score.chance for score in scores], SUBSYSTEMS_RATE)
+    return [lost and np.log1p(score.change) <= -np.log1p(prediction.LEAST_LOSS) for score, lost in zip(scores, improbable)]
 
 
 def holm(chances, rate):

@@ -27,7 +27,9 @@ def render(found, console):
     for text in (f"{found.system} ({where}): {found.after} after {', '.join(found.before)}", _summary(found), *_power(found)):
         console.print(text, highlight=False, markup=False)
     for part in found.slower:
-        console.print(Text(_slower(part), STYLE[compare.SLOWER]), soft_wrap=True)
+        console.print(Text(f'slower as a whole: {_change(part)}', STYLE[compare.SLOWER]), soft_wrap=True)
+    for part in found.undecided:
+        console.print(Text(f'not judged, its processes scatter by {part.score.error:.0%}: {_change(part)}', STYLE[compare.UNCLEAR]), soft_wrap=True)
     shown = list(_gathered(change for change in found.changes if change.kind != compare.WITHIN))
     if shown:
         console.print(_table(shown))
@@ -61,9 +63,9 @@ def _power(found):
     return told + ([f'and of a subsystem: {listed}'] if listed else []) + more
 
 
-def _slower(part):
+def _change(part):
     worst, where = part.score.members[0], f' of {part.node}' if part.node else ''
-    return (f'slower as a whole: {part.name}{where} {100 * part.score.change:+.1f} % over {len(part.score.members)} metrics, '
+    return (f'{part.name}{where} {100 * part.score.change:+.1f} % over {len(part.score.members)} metrics, '
             f'most {worst.name} {100 * (worst.value / worst.expected.middle - 1):+.1f} %')
 
 
