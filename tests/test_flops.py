@@ -8,7 +8,7 @@ import pytest
 
 import rfm
 from native import CPUS, SOURCE, needs, output_of, two_cpus, x86_only
-from plumbline.system import codegen, datasheet
+from plumbline.system import codegen, datasheet, topology
 
 QUICK = ['--samples', 10, '--passes', 1]
 THREADS = ['1', '2', '3'][:len(CPUS)]
@@ -166,6 +166,15 @@ def test_check_measures_every_width_against_its_peak(run):
         # Noise makes it less: nothing makes it much more.
         assert name not in found or found[name]['value'] < 1.1
     assert found['efficiency.all']['value'] < 1.5
+
+
+@pytest.mark.alone
+def test_one_core_is_not_compared_with_itself(measuring, tmp_path):
+    done = measuring(tmp_path).reframe('-r', '-S', 'samples=10', '-S', 'processes=1', '-n', '^(peak_flops|triad_scaling)', checks=rfm.REPOSITORY / 'checks',
+                                       before=['taskset', '-c', CPUS[0]])
+    for name, case in done.cases().items():
+        assert case['plumbline']['metrics'] and 'efficiency' not in {metric['metric'] for metric in case['plumbline']['metrics']}, name
+        assert {'metric': 'efficiency.all', 'reason': topology.ONE_CPU} in case['plumbline']['skipped']
 
 
 @pytest.mark.alone

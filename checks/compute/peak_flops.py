@@ -3,7 +3,7 @@ import reframe as rfm
 
 from plumbline.model import limits, metrics, probes, records
 from plumbline.rfm.check import NativeCheck
-from plumbline.system import datasheet
+from plumbline.system import datasheet, topology
 
 #: Bits of a register of each stream; how wide the compiler makes `plain` is its choice.
 BITS = {'scalar': 64, 'simd128': 128, 'simd256': 256, 'simd512': 512}
@@ -49,6 +49,8 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
                 yield from self.of_peak(record, name, unjudged)
         for threads in sorted({1, most}):
             yield from self.of_fma([record for record in group if record['threads'] == threads])
+        if most == 1:
+            return self.skip_metric('efficiency.all', topology.ONE_CPU)
         stream = self.best([record for record in group if record['threads'] == most])
         yield metrics.Metric('efficiency', 'all', limits.paired_ratio(stream, alone[stream['variant']], 'flops') / most, unjudged=unjudged)
 

@@ -34,6 +34,9 @@ CACHE_SHARE = 0.5
 #: ... which must be at least this multiple of the level below, or most hits are hits there.
 ABOVE_LOWER_LEVEL = 2
 
+#: Why a case of all CPUs is not compared with a case of one.
+ONE_CPU = 'there is one CPU: nothing to add up'
+
 _DETECT = ('let a job detect it: `reframe -C SITE -c checks -R -r -t topology` (or give what `reframe '
            '--detect-host-topology=FILE` writes there as `processor` of the partition in the site file)')
 
