@@ -592,3 +592,17 @@ def test_a_variable_that_is_given_no_number(place, said):
     done = place.reframe('-n', 'Told%story=good', '-r', '-S', said)
     assert done.code == 1 and 'Traceback' not in done.out
     assert done.line('plumbline: ') == f"plumbline: -S {said}: '{said.partition('=')[2]}' is no whole number" and not done.report
+
+
+def test_references_of_the_processor_that_was_here_before_judge_nothing(tmp_path, commands, known):
+    folder = tmp_path / 'references'
+    shutil.copytree(known, folder)
+    (folder / 'made.yaml').write_text(
+        'Told:\n  $index: [$partition, $environ, story]\n  .*:\n    .*:\n      good:\n        bandwidth.plain: [90000, -0.1, null, MB/s]\n'
+        '$provenance:\n  Told:\n    .*:\n      .*:\n        good:\n'
+        '          bandwidth.plain: {when: x, sessions: 1, n: 9, spread: 0.1, machine: {cpu_model: Older CPU}, compiler: null}\n')
+    place = rfm.Workplace(tmp_path / 'place', commands, PLUMBLINE_REFERENCES=folder)
+    case, = place.reframe('-r', SERIAL, '-n', 'Told.*good').cases().values()
+    found = {metric['name']: metric for metric in case['plumbline']['metrics']}
+    assert found['bandwidth.plain']['verdict'] == 'PASS' and found['bandwidth.plain']['reference_from'] == 'portable.yaml'
+    assert 'of another processor (Older CPU; this one is made-up CPU) and judge nothing here' in re.sub(r'\s+', ' ', place.judge().out)

@@ -167,6 +167,33 @@ def test_one_file_missing(tmp_path, files, monkeypatch):
     assert reframe_lookup(path, test) == references.applying(path, test) == {}
 
 
+ACCEPTED = '''
+$accepted:
+  '2026-01-01T00:00:00Z': {sessions: [a, b, c, d, e], false_alarms: 0.005, metrics: 2, machine: MACHINE}
+$provenance:
+  Triad:
+    made:cpu:
+      gnu:
+        one:
+          bandwidth.plain: {accepted: '2026-01-01T00:00:00Z', n: 90, compiler: gcc 12, deviation: 0.02, freedom: 9.5, sees: 0.13,
+                            measured: [25000.0, 25000.0, 25000.0, 25000.0, 25000.0]}
+          of_limit.plain: {when: '2025-01-01', sessions: 1, n: 25, spread: 0.02, machine: {cpu_model: Old}, compiler: null}
+'''
+
+
+@pytest.mark.parametrize('machine, model, kept, elsewhere', [
+    ('{cpu_model: Old}', 'Old', {'bandwidth.plain', 'of_limit.plain'}, []), ('{cpu_model: Old}', 'New', set(), ['Old']),
+    ('{cpu_model: New}', 'New', {'bandwidth.plain'}, ['Old']), ('{cpu_models: [Mine, New]}', 'New', {'bandwidth.plain'}, ['Old']),
+    ('{}', 'New', {'bandwidth.plain'}, ['Old']), ('{cpu_model: Old}', None, {'bandwidth.plain', 'of_limit.plain'}, [])])
+def test_references_of_another_processor_do_not_apply(tmp_path, files, monkeypatch, machine, model, kept, elsewhere):
+    written(tmp_path, SITE + ACCEPTED.replace('MACHINE', machine))
+    path = references.write_merged(tmp_path, 'made', 'Triad', tmp_path, model)
+    found = references.applying(path, reframe_test(monkeypatch, 'made:cpu', 'gnu', threads='one'))
+    assert {name for name, one in found.items() if one.file == 'made.yaml'} == kept and references.elsewhere(path) == elsewhere
+    # What any machine must reach holds instead.
+    assert 'of_limit.plain' in kept or found['of_limit.plain'] == references.Known('portable.yaml', [references.Reference((1.0, -0.2, 0.1))])
+
+
 def test_only_one_test(tmp_path, files):
     written(tmp_path, SITE + 'Other' + SITE.partition('Triad')[2])
     path = references.write_merged(tmp_path, 'made', 'Triad', tmp_path)

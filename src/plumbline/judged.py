@@ -152,9 +152,11 @@ class Judging(OnNode):
         if self.is_dry_run():
             return
         with in_one_line():
-            path = references.write_merged(self.stagedir, self.current_system.name,
-                                           type(self).__name__)
+            model = (self.plumbline.get('machine') or {}).get('cpu_model')
+            path = references.write_merged(self.stagedir, self.current_system.name, type(self).__name__, model=model)
             known = references.applying(path, self)
+            if others := references.elsewhere(path):
+                self.plumbline['other_processors'] = others
             found = self.evaluated()
             known |= self._own_references()
         self.lost = self._recorded_but_not(known, set(found))

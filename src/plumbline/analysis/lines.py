@@ -200,6 +200,20 @@ def summary(lines, left_out):
     return ', '.join(f'{counts[name]} {name}' for name in named)
 
 
+def warnings(lines):
+    '''What is to be known before a verdict is read, a sentence each.'''
+    return [*_of_other_processors(lines), *disturbed(lines)]
+
+
+def _of_other_processors(lines):
+    systems = {}
+    for line in lines:
+        for other in line.detail.get('other_processors') or ():
+            systems.setdefault(line.system, {})[other] = (line.detail.get('machine') or {}).get('cpu_model')
+    return [f"The references of {system} are of another processor ({', '.join(sorted(others))}; this one is {next(iter(others.values()))}) and judge "
+            'nothing here: measure sessions and accept them (plumbline references accept)' for system, others in systems.items()]
+
+
 def disturbed(lines):
     """What took CPU time from the session's threads, a sentence for each host where that is worth telling.
 

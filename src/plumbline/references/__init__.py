@@ -11,10 +11,10 @@ import yaml
 
 from plumbline.errors import PlumblineError
 from plumbline.model import registry
-from plumbline.references.files import directory, load, lookup, merge, origins, portable, recorded, tests
+from plumbline.references.files import directory, load, lookup, merge, of_processor, origins, portable, recorded, tests
 from plumbline.references.peaks import check
 
-__all__ = ['applying', 'check', 'directory', 'load', 'lookup', 'merge', 'narrowed', 'origins', 'write_merged']
+__all__ = ['applying', 'check', 'directory', 'elsewhere', 'load', 'lookup', 'merge', 'narrowed', 'origins', 'write_merged']
 
 MERGED_NAME = 'plumbline-references.yaml'
 
@@ -49,7 +49,7 @@ class _Dumper(getattr(yaml, 'CSafeDumper', yaml.SafeDumper)):
         return True
 
 
-def write_merged(stage_dir, system, test=None, folder=None):
+def write_merged(stage_dir, system, test=None, folder=None, model=None):
     '''Write the references in force next to the evidence of a test.
 
     ``self.reference = {'$ref': write_merged(self.stagedir, self.current_system.name)}``
@@ -58,20 +58,28 @@ def write_merged(stage_dir, system, test=None, folder=None):
         metrics have NO REFERENCE.
     :arg test: class name; write its entry only.  By default all entries.
     :arg folder: the folder of the references; :func:`directory` by default.
+    :arg model: name of the processor that was measured: those recorded on others do not apply, and stand as ``$elsewhere``.
     :returns: the absolute path of the file, a text.
     :raises PlumblineError: if a file of references is wrong, or if the file cannot be written.
     '''
     folder = Path(folder or directory())
     names = ('portable.yaml', f'{system}.yaml')
     files = [load(path) if path.exists() else {} for path in (portable(folder), folder / names[1])]
+    site, elsewhere = of_processor(files[1], test, model)
+    files[1] = site
     if test is not None:
         files = [{name: entry for name, entry in tests(file).items() if name == test}
                  for file in files]
-    site = load(folder / names[1]) if (folder / names[1]).exists() else {}
     known, tickets = recorded(site, test), site.get('$known_issues', {}).get(test)
     return _write(Path(stage_dir).resolve() / MERGED_NAME,
                   {**merge(*files), '$origin': origins(*files, names), **({'$recorded': known} if known else {}),
-                   **({'$known_issues': {test: tickets}} if tickets else {})})
+                   **({'$known_issues': {test: tickets}} if tickets else {}),
+                   **({'$elsewhere': elsewhere} if elsewhere else {})})
+
+
+def elsewhere(path):
+    '''The processors, other than the one that was measured, of which the system has references: names.'''
+    return load(path).get('$elsewhere', [])
 
 
 def narrowed(path, test, leaves):

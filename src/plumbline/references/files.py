@@ -19,7 +19,7 @@ from plumbline.errors import PlumblineError
 from plumbline.settings import HOME, ROOT
 from plumbline.store import former
 
-_SPECIAL = ('$provenance', '$accepted', '$origin', '$recorded', '$known_issues')
+_SPECIAL = ('$provenance', '$accepted', '$origin', '$recorded', '$known_issues', '$elsewhere')
 _PATTERN_CHARACTERS = re.compile(r'[*?\[\](){}|^$\\]')
 
 
@@ -300,6 +300,31 @@ def _replace_leaves(node, value):
     return {key: child if key == '$index' else
             _replace_leaves(child, value) if isinstance(child, dict) else value
             for key, child in node.items()}
+
+
+def of_processor(site, test, model):
+    '''The references of a test without those that were recorded on other processors only: hardware changes, names of systems stay.
+
+    :arg site: content of the site's file.
+    :arg model: name of the processor, or None where it is not known: then all are kept.
+    :returns: (content of the file, sorted names of the other processors).
+    '''
+    others = set()
+
+    def kept(node, origin):
+        if not isinstance(node, list):
+            found = {key: child if key == '$index' else kept(child, origin.get(key, {})) for key, child in node.items()}
+            return {key: child for key, child in found.items() if child}
+        machine = site['$accepted'][origin['accepted']]['machine'] if 'accepted' in origin else origin.get('machine') or {}
+        models = machine.get('cpu_models') or [machine.get('cpu_model')]
+        if model is None or model in models or None in models:
+            return node
+        others.update(models)
+        return None
+
+    entry = kept(site.get(test, {}), site.get('$provenance', {}).get(test, {}))
+    rest = {key: value for key, value in site.items() if key != test}
+    return {**rest, **({test: entry} if set(entry) - {'$index'} else {})}, sorted(others)
 
 
 def recorded(site, test):

@@ -131,7 +131,7 @@ def _fill(found, candidates, site, used):
         raise PlumblineError(f'{found.path}: nothing to record, all {len(found.skipped)} metrics were skipped, the first '
                              f'because: {found.skipped[0][1]}')
     found.accepted = {'sessions': found.sessions, 'false_alarms': METRICS_RATE, 'metrics': metrics,
-                      'machine': _machine(used[found.sessions[-1]])}
+                      'machine': _machine(used[found.sessions[-1]], used.values())}
     found.before = {place: lookup(site, place[0], place[1:-1]).get(place[-1]) for place in found.written}
     found.before.update({place: leaf for place, leaf in kept.items() if place not in found.written and place[:-1] in measured})
     _fare(found, [one.candidate for one in judged], rate)
@@ -189,10 +189,11 @@ def _provenance(references, sessions):
     return provenance
 
 
-def _machine(rows):
-    '''What of the machine's state changes its speed; of ``huge_pages`` the choice in force.'''
+def _machine(rows, sessions):
+    '''What of the machine's state changes its speed; of ``huge_pages`` the choice in force; all processors, where nodes have several.'''
+    models = sorted(set().union(*map(recording.models, sessions)))
     told = next((row['machine'] for row in rows if row['machine']), {})
-    short = {key: told.get(key) for key in _MACHINE}
+    short = {key: told.get(key) for key in _MACHINE} | ({'cpu_models': models} if len(models) > 1 else {})
     chosen = re.search(r'\[(\w+)\]', short['huge_pages'] or '')
     return {**short, 'huge_pages': chosen[1]} if chosen else short
 

@@ -41,7 +41,7 @@ def render(rows, console, losses=()):
     out.line(Text(_heading(rows)))
     session = subsystems.judge(verdicts)
     out.line(_summary(verdicts, left_out, session))
-    for text in lines.disturbed(verdicts):
+    for text in lines.warnings(verdicts):
         out.paragraph(text, STYLE['UNSTABLE'], indent='', hanging=INDENT)
     _caches(verdicts, out)
     if not any(quantity.known(line.value) for line in verdicts):
