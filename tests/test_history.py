@@ -137,6 +137,32 @@ def test_a_loss_that_stays(tmp_path):
     assert '10 metrics' in done.output.splitlines()[0]
 
 
+def test_sessions_of_other_tests_between_them_hide_no_loss(tmp_path):
+    '''A gate runs beside the nights, a perflog was imported, a check is new: they say nothing of what they do not measure.'''
+    fill(tmp_path, STEP[:-1])
+    for number in range(12):
+        gate = case('Gate %threads=one', plumbline=result(metric('bandwidth.v9', 500.0), machine=MACHINE))
+        archive.archive(write_report(tmp_path / 'r.json', [gate], start=1.8e9 + 86400 * (number + 7) + 7200), tmp_path / 'archive')
+    fill(tmp_path, STEP[-1:], first=19)
+    losses = history.lasting(history.read(tmp_path / 'archive'))
+    assert [loss.course.metrics for loss in losses] == [9] and losses[0].step.change == pytest.approx(-0.09, abs=0.03)
+    # Of a session that did not measure it nothing is said.
+    gate = write_report(tmp_path / 'r.json', [gate], start=1.8e9 + 86400 * 21)
+    report = CliRunner().invoke(app, ['report', str(gate), '--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path / 'page')])
+    assert report.exit_code == 0 and 'worse since' not in report.output and run(tmp_path).exit_code == 1
+
+
+def test_a_metric_that_comes_and_goes_is_no_part_of_a_course(tmp_path):
+    names = fill(tmp_path, STEP)
+    found = history.read(tmp_path / 'archive')
+    seldom = next(iter(found.metrics))
+    found.metrics[seldom].values.update(dict.fromkeys(found.metrics[seldom].values, 1.0))
+    for name in names[::2]:
+        del found.metrics[seldom].values[name]
+    course, = (one for one in history.courses(found)[0] if one.kind == subsystems.RATES)
+    assert course.metrics == 7
+
+
 def test_plumbline_report_says_so_and_ends_with_1(tmp_path):
     fill(tmp_path, STEP)
     options = ['--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path / 'page')]
@@ -219,7 +245,8 @@ def test_a_session_that_lacks_a_subsystem_says_nothing_of_it(tmp_path):
     fill(tmp_path, STEP)
     only = case('Test9 %threads=one', plumbline=result(metric('of_limit.v0', 0.9, unit='1')))
     archive.archive(write_report(tmp_path / 'r.json', [only], start=1.9e9), tmp_path / 'archive')
-    assert history.lasting(history.read(tmp_path / 'archive')) == []
+    found = history.read(tmp_path / 'archive')
+    assert history.lasting(found, of=found.sessions[-1]) == [] and len(history.lasting(found)) == 1
 
 
 @pytest.mark.parametrize('options, said', [(['nothing'], 'no such metric in the sessions of made'), (['('], 'not a regular expression'),

@@ -42,7 +42,8 @@ def report(
     if run_reports:
         session = archive.write(archive.read(*run_reports), archive_root).stem
     rows = archive.load_session(archive_root, session)
-    losses = courses.losses(archive_root, history.read(archive_root, rows['system'][0], until=rows['session'][0]))
+    session = rows['session'][0]
+    losses = courses.losses(archive_root, history.read(archive_root, rows['system'][0], until=session), of=session)
     page = pages.write(rows, destination, losses, public)
     console = Console(width=None if sys.stdout.isatty() else 120)
     pages.render(rows, console, losses)

@@ -15,8 +15,8 @@ from plumbline.store import archive
 _COLUMNS = ['session', 'partition', 'environ', 'hostname', 'test', 'run', 'check', 'display_name', 'system', 'metric', 'name', 'subject',
             'value', 'unit', 'n', 'spread', 'interval_low', 'interval_high', 'state', 'states', 'expected', 'verdict', 'level', 'threads']
 
-#: The share of the sessions that a metric is in, to be part of its subsystem's course.
-LEAST_PRESENT = 0.8
+#: A metric is part of its subsystem's course if it is in so many sessions, and in this share of those that ran its test since it began.
+LEAST_VALUES, LEAST_PRESENT = subsystems.LEAST_SESSIONS, 0.8
 
 
 @dataclass(frozen=True)
@@ -160,12 +160,15 @@ def courses(history):
 
     The weighted mean of the logarithms of its metrics over their medians; weights as those of a subsystem's score.
     '''
-    groups, alike = defaultdict(list), defaultdict(list)
+    groups, alike, ran = defaultdict(list), defaultdict(list), defaultdict(set)
+    for key, series in history.metrics.items():
+        ran[replace(key, metric='')].update(series.values)
     several = len({key.partition for key in history.metrics}) > 1
     for key, series in history.metrics.items():
         if series.better == registry.NEITHER or series.subsystem in (None, registry.NO_MACHINE):
             continue
-        if len(series.values) >= LEAST_PRESENT * len(history.sessions):
+        since = sum(session >= min(series.values) for session in ran[replace(key, metric='')])
+        if len(series.values) >= max(LEAST_VALUES, LEAST_PRESENT * since):
             groups[series.subsystem + (f' of {key.partition}' if several else ''), series.kind].append(series)
             alike[series.noise].append(changes.scatter(list(series.values.values())))
     priors = prediction.priors(alike)
@@ -185,10 +188,12 @@ def _course(name, kind, series, sessions, priors):
     return Course(name, kind, len(series), [one for one, kept in zip(sessions, inside) if kept], np.exp(scores))
 
 
-def lasting(history):
+def lasting(history, of=None):
     '''The losses that have come to stay since the references were accepted, or since the archive began: list of :class:`Lasting`.
 
-    One rate of false alarms, :data:`changes.RATE`, for all courses; none if the last session is not part of the course.
+    One rate of false alarms, :data:`changes.RATE`, for all courses.
+
+    :arg of: name of a session: only courses that end with it; by default all, whichever tests the last session ran.
     '''
     found, (freedom, deviation) = courses(history)
     judged = []
@@ -197,7 +202,7 @@ def lasting(history):
         first, before = accepted[0], max(subsystems.LEAST_SESSIONS, accepted[-1] + 1 - accepted[0])
         since = replace(course, sessions=course.sessions[first:], values=course.values[first:])
         step = changes.step(since.values, (freedom, deviation), before)
-        if step and since.sessions[-1] == history.sessions[-1]:
+        if step and of in (None, since.sessions[-1]):
             judged.append(Lasting(since, step))
     certain = subsystems.holm([one.step.chance for one in judged], changes.RATE)
     losses = [one for one, holds in zip(judged, certain) if holds and one.step.change <= -prediction.LEAST_LOSS]

@@ -26,12 +26,12 @@ def when(session):
     return f'{session[:4]}-{session[4:6]}-{session[6:8]} {session[9:11]}:{session[11:13]}'
 
 
-def losses(root, history):
+def losses(root, history, of=None):
     '''Of each loss that has come to stay a sentence, with what of machine and software changed when it began.
 
-    :arg root: the archive's folder; :arg history: :class:`plumbline.analysis.history.History`.
+    :arg root: the archive's folder; :arg history: :class:`plumbline.analysis.history.History`; :arg of: as of :func:`lasting`.
     '''
-    return [_lasting(one, _differences(root, history.system, one.before, one.begin)) for one in lasting(history)]
+    return [_lasting(one, _differences(root, history.system, one.before, one.begin)) for one in lasting(history, of)]
 
 
 def _differences(root, system, *sessions):
