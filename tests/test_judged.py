@@ -67,6 +67,26 @@ def test_its_references_are_recorded_and_a_loss_is_a_fail(place):
     assert said.code == 1 and 'FAIL' in said.out
 
 
+def test_a_test_that_has_references_is_not_silently_skipped(place, tmp_path):
+    check = tmp_path / 'own.py'
+    check.write_text(f'''import os
+{STREAM.read_text()}
+    @run_after('setup')
+    def look(self):
+        if 'CANNED_GONE' in os.environ:
+            self.leave_out('its library is gone')
+''')
+    where = place()
+    where.reframe('-r', checks=check, CANNED_GONE='1')
+    assert where.judge().code == 2      # nothing was measured
+    where.reframe('-r', checks=check)
+    assert where.judge().code == 0 and where.accept('made').code == 0
+    case, = where.reframe('-r', checks=check, CANNED_GONE='1').cases().values()
+    assert case['result'] == 'skip'
+    said = where.judge()
+    assert 'its library is gone; references are recorded of 1 of its metrics' in said.out and said.code == 2, said.out
+
+
 @pytest.mark.parametrize('reference, result, expected', [
     ("'bandwidth.triad': (10000, -0.05, 0.05, 'MB/s')", 'pass', 'PASS'), ("'bandwidth.triad': (12000, -0.05, None, 'MB/s')", 'fail', 'FAIL'),
     ("'bandwidth.triad': (10, -0.05, 0.05, 'GB/s')", 'fail', 'the reference of bandwidth.triad in the check is in GB/s: it is in MB/s'),

@@ -166,6 +166,12 @@ def test_a_subsystem_that_could_not_be_judged_is_not_a_pass():
     assert 'none of its metrics could be judged' in _terminal(rows)
 
 
+@pytest.mark.parametrize('recorded, status', [({}, 0), ({'recorded': 2}, 3)])
+def test_a_test_that_was_skipped_though_it_has_references_is_not_a_pass(recorded, status):
+    gone = sample.case('fileio_modes', result='skip', detail={'skipped': [{'metric': 'all', 'reason': 'no room', **recorded}]})
+    assert report.exit_status(sample.frame(sample.case('triad_memory', [sample.predicted('v0')]), gone)) == status
+
+
 def _noisy(lost, slow, spread):
     '''Twelve metrics, the last of which are slow by so much and UNSTABLE; the spread is that of all.'''
     metrics = [sample.predicted(variant, lost if number < slow else 0.0, 'UNSTABLE' if number < slow else 'PASS', spread=spread)

@@ -63,6 +63,9 @@ class Judging(OnNode):
         if promise in where.features:
             raise SanityError(f'{reason}; {where.fullname} has the feature {promise}: fix that, or take it out of the site file')
         self.skip_metric(metric, reason)
+        with in_one_line():
+            if known := references.of_site(self):
+                self.plumbline['skipped'][-1]['recorded'] = len(known)
         self.skip(reason)
 
     def note(self, text):

@@ -107,11 +107,12 @@ class Line:
 
 @dataclass(frozen=True)
 class NotMeasured:
-    '''What was not measured, and why; ``metric`` empty: the whole test.'''
+    '''What was not measured, and why; ``metric`` empty: the whole test; ``recorded``: how many of its metrics should have been.'''
 
     label: str
     metric: str
     reason: str
+    recorded: int = 0
 
 
 def case_runs(rows):
@@ -165,7 +166,9 @@ def not_measured(rows):
         if unsaid or (_told_elsewhere(runs) and not row['fixture']):
             left_out.append(NotMeasured(label, '', _reason(row)))
         for skipped in detail.get('skipped') or []:
-            left_out.append(NotMeasured(label, skipped.get('metric') or '', skipped.get('reason') or 'no reason given'))
+            recorded = skipped.get('recorded', 0)
+            reason = (skipped.get('reason') or 'no reason given') + f'; references are recorded of {recorded} of its metrics' * bool(recorded)
+            left_out.append(NotMeasured(label, skipped.get('metric') or '', reason, recorded))
     return left_out
 
 
@@ -234,8 +237,8 @@ def disturbed(lines):
 
 def exit_status(rows, losses=()):
     '''0: measured, and no FAIL; 1: at least one FAIL, of a metric or of a subsystem, or a loss that has come to stay; 2: nothing was measured;
-    3: a test could not be judged (:func:`plumbline.model.verdict.is_undecided`), which ReFrame is told as well, or a
-    subsystem that has references.'''
+    3: a test could not be judged (:func:`plumbline.model.verdict.is_undecided`), which ReFrame is told as well, a subsystem that
+    has references could not, or a test was skipped that has recorded ones.'''
     lines = verdict_lines(rows)
     rulings = {one.verdict for one in subsystems.judge(lines).subsystems}
     if losses or judged.FAIL in rulings or any(line.verdict == 'FAIL' for line in lines):
@@ -245,7 +248,8 @@ def exit_status(rows, losses=()):
     tests = {}
     for line in lines:
         tests.setdefault(line.case, []).append(line.verdict)
-    return 3 if judged.UNSTABLE in rulings or any(map(judged.is_undecided, tests.values())) else 0
+    undecided = judged.UNSTABLE in rulings or any(map(judged.is_undecided, tests.values()))
+    return 3 if undecided or any(one.recorded for one in not_measured(rows)) else 0
 
 
 def one_line(text):

@@ -14,7 +14,7 @@ from plumbline.model import registry
 from plumbline.references.files import directory, load, lookup, merge, of_processor, origins, portable, recorded, tests
 from plumbline.references.peaks import check
 
-__all__ = ['applying', 'check', 'directory', 'elsewhere', 'load', 'lookup', 'merge', 'narrowed', 'origins', 'write_merged']
+__all__ = ['applying', 'check', 'directory', 'elsewhere', 'load', 'lookup', 'merge', 'narrowed', 'of_site', 'origins', 'write_merged']
 
 MERGED_NAME = 'plumbline-references.yaml'
 
@@ -80,6 +80,13 @@ def write_merged(stage_dir, system, test=None, folder=None, model=None):
 def elsewhere(path):
     '''The processors, other than the one that was measured, of which the system has references: names.'''
     return load(path).get('$elsewhere', [])
+
+
+def of_site(test):
+    '''The names of the metrics that the system's own file has references of, for a ReFrame test after setup: a list.'''
+    path = Path(directory()) / f'{test.current_system.name}.yaml'
+    references = load(path) if path.exists() else {}
+    return sorted(lookup(references, type(test).__name__, _keys(references, test)))
 
 
 def narrowed(path, test, leaves):
