@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import types
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,7 @@ from native import CPUS
 from plumbline.errors import PlumblineError
 from plumbline.model import contention, records, statistics
 from plumbline.report import outliers as text, sweep_page
-from plumbline.sweep import locality, outliers, ranking, results, state
+from plumbline.sweep import command, locality, outliers, ranking, results, state
 from virtual import cluster_in
 
 SWEPT = rfm.GUARDS / 'swept.py'
@@ -428,3 +429,15 @@ def test_a_node_with_a_quota_is_named(cluster, programs, built_already, tmp_path
     assert 'n3' in done.line('outliers: ') and done.code == 1, done.out
     assert re.search(r'^ n3 +CPU availability |^ n3 .* cpu_availability |^ +(node_speed one +cpu_availability|CPU availability) ', done.out, re.M), done.out
     assert done.line('a cgroup grants') == 'n3: a cgroup grants 0.6 CPUs to 1 thread'
+
+
+PASSED, NOISY = {'PASS': 3, 'UNSTABLE': 1}, {'UNSTABLE': 3, 'NO REFERENCE': 9}
+
+
+@pytest.mark.parametrize('counts, status, ranked, expected', [
+    ([PASSED] * 4, 0, 0, 0), ([PASSED] * 4, 0, 1, 1), ([PASSED] * 3 + [NOISY], 0, 0, 3), ([PASSED] * 3 + [NOISY], 0, 1, 1),
+    ([PASSED, NOISY], 1, 0, 1), ([PASSED] * 3, 0, 2, 3), ([PASSED] * 2, 0, 2, 0), ([], 2, None, 2)])
+def test_a_sweep_that_could_judge_nothing_does_not_end_with_0(counts, status, ranked, expected):
+    nodes = {f'n{number}': state.Node(f'n{number}', '', state.OVER, state=state.MEASURED, counts=one) for number, one in enumerate(counts)}
+    nodes['down'] = state.Node('down', '', state.OVER, state='down', counts=NOISY)
+    assert command._status(types.SimpleNamespace(nodes=nodes), status, ranked) == expected

@@ -45,7 +45,7 @@ def sweep(
     '''The same checks on every node of a partition, one job for each: which are missing, which are outliers.
 
     Exit code: 0 all measured and none an outlier; 1 a node is missing or an outlier, or a verdict is FAIL; 2 nothing
-    measured.'''
+    measured; 3 on a node nothing could be judged, or three nodes and more could not be ranked.'''
     from plumbline.sweep import node as job, outliers, plan as plans, results, state
     from plumbline.sweep.confirm import prepare
     given = {'at_once': at_once, 'time_limit': time_limit, 'pause': pause, 'poll': poll, 'patience': patience,
@@ -86,7 +86,14 @@ def sweep(
         _run(again, pace, work.name)
     status = _end(work)
     ranked = show(work.folder, racks, switches) if status != 2 else None
-    raise typer.Exit(status or int(ranked.exit_status == 1))
+    raise typer.Exit(_status(work, status, ranked and ranked.exit_status))
+
+
+def _status(work, status, ranked):
+    '''The exit code of a sweep: 1 and 2 go before 3, which is that three nodes or more could not be ranked, or one not be judged.'''
+    measured = [node.counts for node in work.nodes.values() if node.measured]
+    undecided = any(counts.get('UNSTABLE') and not counts.get('PASS') for counts in measured)
+    return status or (1 if ranked == 1 else 3 if undecided or (ranked == 2 and len(measured) > 2) else 0)
 
 
 def rank(
