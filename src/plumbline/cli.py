@@ -26,6 +26,7 @@ def report(
     archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
     reframe_status: Annotated[int, typer.Option(help="ReFrame's exit code")] = 0,
     public: Annotated[bool, typer.Option('--public', help='a page without kernel, microcode, paths and commands, for others to see')] = False,
+    junit: Annotated[Path | None, typer.Option(help='file for the same verdicts as JUnit XML')] = None,
 ):
     '''Archive a run, print its verdicts, write its report; exit 1 for a FAIL or a lasting loss, 2 if
     nothing was measured, 3 if a test could not be judged.'''
@@ -45,6 +46,8 @@ def report(
     session = rows['session'][0]
     losses = courses.losses(archive_root, history.read(archive_root, rows['system'][0], until=session), of=session)
     page = pages.write(rows, destination, losses, public)
+    if junit:
+        pages.save_file(pages.junit(rows, losses), junit)
     console = Console(width=None if sys.stdout.isatty() else 120)
     pages.render(rows, console, losses)
     console.print(f'report: {page}', soft_wrap=True, markup=False)

@@ -6,10 +6,11 @@ from plumbline.analysis.lines import Line, NotMeasured, exit_status, not_measure
 from plumbline.errors import PlumblineError
 from plumbline.store import atomic
 
+from .junit import junit
 from .public import public
 from .table import render
 
-__all__ = ['Line', 'NotMeasured', 'exit_status', 'not_measured', 'render', 'verdict_lines', 'write']
+__all__ = ['Line', 'NotMeasured', 'exit_status', 'junit', 'not_measured', 'render', 'verdict_lines', 'write']
 
 
 def write(rows, destination, losses=(), to_strangers=False):

@@ -1,0 +1,76 @@
+'''The verdicts of a session as JUnit XML, for continuous integration: red where, and only where, ``plumbline report`` does not end with 0.
+
+ReFrame's own ``--report-junit`` knows neither subsystems nor losses that last, and nothing of UNSTABLE and NO REFERENCE.
+'''
+
+from xml.etree import ElementTree as xml
+
+from plumbline.analysis import lines as listed, subsystems
+from plumbline.model import verdict
+from plumbline.model.safe_text import shown
+
+#: Verdict -> element below a test case: a metric that is UNSTABLE among others that PASS is no failure of the session.
+_ELEMENTS = {verdict.FAIL: 'failure', verdict.UNSTABLE: 'skipped', verdict.NO_REFERENCE: 'skipped', verdict.KNOWN_ISSUE: 'skipped'}
+
+_ENDS = {1: ('failure', verdict.FAIL), 2: ('error', 'NOTHING MEASURED'), 3: ('error', 'NOT JUDGED')}
+
+
+def junit(rows, losses=()):
+    '''The document, a text.
+
+    :arg rows: the archive's rows of one session (polars).
+    :arg losses: that have come to stay, texts.
+    '''
+    verdicts, left_out = listed.verdict_lines(rows), listed.not_measured(rows)
+    root = xml.Element('testsuites', name='plumbline')
+    started = rows['started'][0]
+
+    def suite(name, host=''):
+        return xml.SubElement(root, 'testsuite', name=_text(name), hostname=_text(host), timestamp=started.isoformat(timespec='seconds'))
+
+    tests = {}
+    for line in verdicts:
+        tests.setdefault(line.case, []).append(line)
+    for its in tests.values():
+        within = suite(its[0].label, its[0].hostname)
+        for line in its:
+            case = _case(within, its[0].label, line.metric or 'the test', line.verdict, line.reason)
+            if line.metric:
+                xml.SubElement(case, 'system-out').text = _text(_value(line))
+        if verdict.is_undecided(line.verdict for line in its):
+            _case(within, its[0].label, 'the test', 'NOT JUDGED', 'something is UNSTABLE, and nothing PASSes', 'error')
+    within = suite('not measured')
+    for one in left_out:
+        _case(within, one.label, one.metric or 'all', 'not measured', one.reason, 'error' if one.recorded else 'skipped')
+    within = suite('subsystems')
+    for one in subsystems.judge(verdicts).subsystems:
+        _case(within, one.name, one.kind, one.verdict, one.reason, 'error' if one.verdict == verdict.UNSTABLE else None)
+    within = suite('the session')
+    for text in losses:
+        _case(within, 'losses that last', text.partition(':')[0], verdict.FAIL, text)
+    element, why = _ENDS.get(listed.exit_status(rows, losses), (None, verdict.PASS))
+    _case(within, 'exit code of plumbline report', rows['session'][0], why, listed.summary(verdicts, left_out), element)
+    for one in root:
+        counts = {name: str(len(one.findall(f'testcase/{name}'))) for name in ('failure', 'error', 'skipped')}
+        one.attrib.update(tests=str(len(one)), failures=counts['failure'], errors=counts['error'], skipped=counts['skipped'])
+    xml.indent(root)
+    return xml.tostring(root, encoding='unicode', xml_declaration=True) + '\n'
+
+
+def _case(suite, classname, name, ruling, reason, element=None):
+    case = xml.SubElement(suite, 'testcase', classname=_text(classname), name=_text(name))
+    element = element or _ELEMENTS.get(ruling)
+    if element:
+        xml.SubElement(case, element, type=_text(ruling), message=_text(f'{ruling}: {reason}'))
+    return case
+
+
+def _value(line):
+    bounds = f', expected {line.shown_reference}' if line.reference is not None else ''
+    sees = f', sees a loss of {line.shown_sees}' if line.sees else ''
+    return f'{line.verdict}: {line.shown_value} (spread {line.shown_spread}){bounds}{sees}'
+
+
+def _text(text):
+    '''What XML can hold: no control characters, no half of a pair.'''
+    return shown(str(text or '')).encode('utf-8', 'replace').decode()

@@ -1,0 +1,52 @@
+'''The verdicts as JUnit XML: red where plumbline report does not end with 0.'''
+
+from xml.etree import ElementTree as xml
+
+import pytest
+from typer.testing import CliRunner
+
+import sample_session as sample
+from made_report import case, metric, result, write_report
+from plumbline import report
+from plumbline.cli import app
+
+PASS, FAIL = sample.metric('of_limit.plain', 0.9), sample.metric('of_limit.nt', 0.1, verdict='FAIL', reason='0.10 is below 0.80')
+UNSTABLE, NONE = sample.metric('of_limit.x', 0.8, verdict='UNSTABLE', reason='straddles'), sample.metric('bandwidth.plain', 900.0, 'MB/s', reference=None)
+NOISY = [sample.predicted(variant, 0.3, 'UNSTABLE', spread=0.5) for variant in sample.HISTORY]
+
+
+def suites(*cases, losses=()):
+    rows = sample.frame(*cases)
+    return xml.fromstring(report.junit(rows, losses).encode()), report.exit_status(rows, losses)
+
+
+@pytest.mark.parametrize('cases, losses', [
+    ([sample.case('a', [PASS, NONE])], ()), ([sample.case('a', [PASS, UNSTABLE])], ()), ([sample.case('a', [FAIL, PASS])], ()),
+    ([sample.case('a', [UNSTABLE, NONE])], ()), ([sample.case('a', [PASS]), sample.case('b', NOISY, threads='all', level='memory')], ()),
+    ([sample.case('a', [sample.predicted(variant, 0.1) for variant in sample.HISTORY], level='memory')], ()),
+    ([sample.case('a', [PASS])], ['memory: 9 % worse since 2026-01-01']), ([sample.case('a', result='skip', detail={})], ()),
+    ([sample.case('a', [PASS]), sample.case('b', result='skip', detail={'skipped': [{'metric': 'all', 'reason': 'no MPI', 'recorded': 3}]})], ())])
+def test_it_is_red_where_the_exit_code_is_not_0(cases, losses):
+    found, status = suites(*cases, losses=losses)
+    red = {element.get('type') for name in ('failure', 'error') for element in found.iter(name)}
+    assert bool(red) == (status != 0)
+    last = found.findall('testsuite')[-1]
+    assert last.get('name') == 'the session' and last.get('tests') == str(len(last))
+    assert {int(one.get('failures')) + int(one.get('errors')) > 0 for one in found} & {True} == ({True} if status else set())
+
+
+def test_verdicts_and_values_are_told_apart():
+    found, _ = suites(sample.case('triad_memory', [PASS, UNSTABLE, NONE], threads='all', level='memory'))
+    cases = {one.get('name'): one for one in found[0]}
+    assert found[0].get('name') == 'triad_memory memory all' and found[0].get('skipped') == '2'
+    assert cases['of_limit.plain'].find('system-out').text == 'PASS: 0.900 (spread 2.0 %), expected 1.00 (0.800..1.10)'
+    assert [cases[name].find('skipped').get('type') for name in ('of_limit.x', 'bandwidth.plain')] == ['UNSTABLE', 'NO REFERENCE']
+
+
+def test_the_command_writes_it_whatever_stands_in_names(tmp_path):
+    hostile = metric('bandwidth.v0', 1000.0, verdict='FAIL', reason='a\x00\x1b[31mb & <c>')
+    cases = [case('Test %threads=one', plumbline=result(hostile))]
+    path = write_report(tmp_path / 'r.json', cases)
+    done = CliRunner().invoke(app, ['report', str(path), '--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path), '--junit', str(tmp_path / 'out/j.xml')])
+    root = xml.parse(tmp_path / 'out/j.xml').getroot()
+    assert done.exit_code == 1 and root.find('.//failure').get('message') == 'FAIL: a?b & <c>'
