@@ -78,6 +78,17 @@ def test_the_value_decides_where_a_reference_predicts():
     assert found['verdict'] == 'UNSTABLE' and 'holds the reference' in found['reason']
 
 
+@pytest.mark.parametrize('metric, value, ruling', [('of_limit', 1.05, 'PASS'), ('of_limit', 2.4, 'FAIL'), ('of_parts', 1.3, 'PASS')])
+def test_what_no_hardware_gives_is_no_pass(metric, value, ruling):
+    processes = [{'process': number, 'n': 3, 'record': None} for number in range(3)]
+    case = evaluation.Case(metrics.Metric(metric, 'plain', np.repeat(value * np.array([0.99, 1.0, 1.01]), 3)), processes=processes,
+                           reference_from='made.yaml', reference=Reference((1.0, -0.1, None)))
+    found = evaluation.judged(case)
+    assert found['verdict'] == ruling and ('the most that any hardware gives' in found['reason']) == (ruling == 'FAIL')
+    case.reference = None
+    assert evaluation.judged(case)['verdict'] == 'NO REFERENCE'
+
+
 def test_what_a_prediction_sees():
     # From 1000 to the bound of 900, and 1.645 times 2 % further.
     summary = statistics.Summary(1000.0, 9, 0.0, (999.0, 1001.0))

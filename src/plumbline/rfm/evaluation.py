@@ -10,6 +10,7 @@ from reframe.core.exceptions import ReframeError
 from plumbline.model import registry, states, statistics, verdict
 from plumbline.model.metrics import Metric
 from plumbline.references import Reference
+from plumbline.references.peaks import possible
 
 
 @dataclass
@@ -220,6 +221,9 @@ def judged(case):
         reason = case.no_reference
     elif ruling == verdict.PASS and case.unsteady:
         ruling, reason = verdict.UNSTABLE, 'too few rounds in one state: the core-to-core latency changed during the samples'
+    if found.interval[0] > (most := possible(metric.metric, reference, metric.record)[1]) and ruling != verdict.FAIL:
+        reason = f'{verdict.number(found.value)} is above {verdict.number(most)}, the most that any hardware gives: model or measurement is wrong'
+        ruling, sees = (verdict.FAIL if reference else ruling), None
     if ticket := reference and case.reference.known_issue:
         if ruling in (verdict.FAIL, verdict.UNSTABLE) and np.isfinite(found.value):     # that nothing was measured is no known issue
             ruling, reason, sees = verdict.KNOWN_ISSUE, f'{ticket}: {reason}', None
