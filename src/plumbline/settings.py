@@ -90,7 +90,7 @@ MODES = {
     'node': Mode('vet one node before it returns to service', 3,
                  ('-t ^node$', '-S likwid_bench.levels=L1')),
     # The lengths between the levels are for the picture alone.
-    'daily': Mode('what got slower since last night', 6, ('-t ^health$', '-S triad_curve.points=15')),
+    'daily': Mode('what got slower since last night', 8, ('-t ^health$', '-S triad_curve.points=15')),
     'upgrade': Mode('before and after a new kernel, BIOS, MPI or compiler', 25, ('-t ^(health|upgrade)$',), True),
     'acceptance': Mode('hardware that nobody has measured yet', 75,
                        ('-t ^acceptance$', '-S likwid_bench.effort=full'), True),
