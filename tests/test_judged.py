@@ -6,6 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
+from reframe.core.exceptions import SanityError
 
 import rfm
 from native import CPUS, needs, two_cpus
@@ -205,3 +206,14 @@ def test_a_kernel_of_the_sites_own(measuring, tmp_path):
     share = next(metric for metric in case['plumbline']['metrics'] if metric['name'] == 'of_limit.plain')
     assert 0.2 < np.median(share['samples']) < 4      # of a busy machine
     assert {record['kernel'] for record in case['plumbline']['records'] if record['role'] == 'kernel'} == {'axpy'}
+
+
+@pytest.mark.parametrize('times, seconds', [(('100.5', '102.75', '10.00', '12.25'), 2.25), (('100.5', '102.7', '10.00', '12.22'), 2.2)])
+def test_seconds_of_a_run(times, seconds):
+    assert judged._elapsed(1, times) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize('times', [('100.0', '40.0', '10.0', '12.0'), ('100.0', '3702.0', '10.0', '12.0')])
+def test_a_clock_that_was_set_is_no_time(times):
+    with pytest.raises(SanityError, match=r'the clock was set during run 2: -?\d+\.00 s by the clock of the day, 2\.00 s since'):
+        judged._elapsed(2, times)

@@ -256,6 +256,13 @@ def test_what_took_the_cpus_stands_above_what_is_slow():
     assert 'CPUs to themselves' not in ' '.join(terminal(sample.frame(cases[1]), 120))
 
 
+def test_a_quota_that_came_in_the_middle_of_a_session_is_named():
+    quiet = {'record': 'contention', 'schema': 1, 'threads': 2, 'elapsed': 5.0, 'throttled': 0, 'waited': 0.0, 'stolen': 0.0}
+    cases = [sample.case(name, [sample.metric('of_limit.nt', 0.9)], detail={'contention': [quiet], 'machine': sample.MACHINE | {'cpu_quota': quota}})
+             for name, quota in (('triad_memory', None), ('latency', 1.5), ('limits', 0.8))]
+    assert 'a cgroup grants 0.8 CPUs to 2 threads' in ' '.join(' '.join(terminal(sample.frame(*cases), 120)).split())
+
+
 @pytest.mark.parametrize('width', [64, 80, 140])
 def test_no_line_is_wider_than_the_terminal(session, width):
     shown = terminal(session, width)

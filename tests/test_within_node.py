@@ -1,7 +1,9 @@
 '''Parts of a node against their fellows: the slow one is named, though nobody has a reference for its speed.'''
 
+import runpy
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,7 +24,7 @@ def processor(numa=('0x3', '0xc'), caches=('0x3', '0xc')):
 
 @pytest.mark.parametrize('kind, cpus, parts', [
     ('cores', [0, 1, 3], [[0], [1], [3]]), ('numa_domains', [0, 1, 2, 3], [[0, 1], [2, 3]]), ('caches', [0, 1, 2], [[0, 1]]),
-    ('numa_domains', [0, 1], [[0, 1]]), ('numa_domains', [], [])])
+    ('numa_domains', [0, 1], [[0, 1]]), ('sockets', [0, 1, 2, 3], [[0, 1, 2, 3]]), ('numa_domains', [], [])])
 def test_parts_have_as_many_cpus(kind, cpus, parts):
     assert topology.parts(processor(), kind, cpus) == parts
 
@@ -31,6 +33,14 @@ def test_each_is_compared_with_the_others():
     '''Of two the other one; 70 against the median of 100, 101 and 98.'''
     assert (np.array([70.0, 100.0]) / statistics.median_of_others([70.0, 100.0])).tolist() == [0.7, 100 / 70]
     assert 70 / statistics.median_of_others([70.0, 100.0, 101.0, 98.0])[0] == 0.7
+
+
+@pytest.mark.parametrize('kinds, shares', [
+    ([], [2.0, 2.0, 0.25, 0.5]), ([[0, 1], [2, 3]], [1.0, 1.0, 0.5, 2.0]), ([[0, 1, 2], [3]], [1.6, 1.6, 0.25, np.nan])])
+def test_slow_cores_of_another_kind_are_no_outliers(kinds, shares):
+    check = runpy.run_path(str(CHECK))['within_node']
+    case = SimpleNamespace(plumbline={'machine': {'core_kinds': kinds}}, parts=[[0], [1], [2], [3]])
+    np.testing.assert_allclose(check.of_fellows(case, np.array([100.0, 100.0, 25.0, 50.0])), shares)
 
 
 @pytest.fixture

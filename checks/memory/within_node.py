@@ -12,12 +12,12 @@ from plumbline.system import topology
 
 #: Parameter -> (level that a part is measured in, parts that can be compared, at least).  Of two cores of a virtual machine one may
 #: share its own with somebody.
-PARTS = {'cores': ('L2', 3), 'caches': ('memory', 2), 'numa_domains': ('memory', 2)}
+PARTS = {'cores': ('L2', 3), 'caches': ('memory', 2), 'numa_domains': ('memory', 2), 'sockets': ('memory', 2)}
 
 
 @rfm.simple_test
 class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
-    '''Is one core, one last-level cache or one NUMA domain of the node slower than its fellows, each measured alone, by turns?
+    '''Is one core, one last-level cache, one NUMA domain or one socket of the node slower than its fellows, each measured alone, by turns?
 
     A core with half of its cache, or a domain that lacks a memory module, shows without any history.
     '''
@@ -75,8 +75,22 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def evaluate(self):
         rates = np.array([np.median(records.rate(record, 'bytes')) for record in metrics.kernels(self.measurements)])
-        shares = rates / statistics.median_of_others(rates)
-        worst = int(np.argmin(shares))
-        yield metrics.Metric('of_median', self.level, np.array([min(1.0, shares[worst])]),
-                             remark=f'the slowest has CPU {topology.cpu_list(self.parts[worst])}')
+        shares = self.of_fellows(rates)
+        if np.isnan(shares).all():
+            self.skip_metric(f'of_median.{self.level}', 'the cores are of several kinds, and none has two parts')
+        else:
+            worst = int(np.nanargmin(shares))
+            yield metrics.Metric('of_median', self.level, np.array([min(1.0, shares[worst])]),
+                                 remark=f'the slowest has CPU {topology.cpu_list(self.parts[worst])}')
         yield metrics.Metric('bandwidth', self.level, np.array([np.median(rates)]))
+
+    def of_fellows(self, rates):
+        '''Of each part its rate over that of the others of its kind of cores; NaN of one that has no fellow.'''
+        kinds = [frozenset(kind) for kind in (self.plumbline['machine'] or {}).get('core_kinds', ())]
+        kind_of = [next((number for number, kind in enumerate(kinds) if part[0] in kind), None) for part in self.parts]
+        shares = np.full(len(rates), np.nan)
+        for kind in set(kind_of):
+            same = [number for number, one in enumerate(kind_of) if one == kind]
+            if len(same) > 1:
+                shares[same] = rates[same] / statistics.median_of_others(rates[same])
+        return shares

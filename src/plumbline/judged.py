@@ -292,8 +292,10 @@ class Judged(Judging):
         self.describe(command)
 
     def around_a_run(self):
-        # On a line of its own, also where the program does not end its last one.
-        return [f"printf '%s %s\\n' '{_RUN}' $(date +%s.%N)"], [f"printf '\\n%s %s\\n' '{_END}' $(date +%s.%N)"]
+        # On a line of its own, also where the program does not end its last one.  Beside the clock of the day, which may be set, that
+        # since the start of the system.
+        now = '$(date +%s.%N) $(cut -d" " -f1 /proc/uptime)'
+        return [f"printf '%s %s %s\\n' '{_RUN}' {now}"], [f"printf '\\n%s %s %s\\n' '{_END}' {now}"]
 
     @sanity_function
     def has_run(self):
@@ -303,13 +305,26 @@ class Judged(Judging):
     def split_into_runs(self):
         if self.is_dry_run():
             return
-        found = re.findall(rf'^{_RUN} (\S+)\n(.*?)^{_END} (\S+)$', self.output() + '\n', re.MULTILINE | re.DOTALL)
+        found = re.findall(rf'^{_RUN} (\S+) (\S+)\n(.*?)^{_END} (\S+) (\S+)$', self.output() + '\n', re.MULTILINE | re.DOTALL)
         if len(found) != self.repeat:
             raise SanityError(f'{len(found)} of {self.repeat} runs have come to their end; see the output')
-        runs = [{'process': number, 'text': text, 'elapsed': float(end) - float(begin), 'state': {}, 'set_aside': 0}
-                for number, (begin, text, end) in enumerate(found)]
+        runs = [{'process': number, 'text': text, 'elapsed': _elapsed(number + 1, times), 'state': {}, 'set_aside': 0}
+                for number, (*times, text) in enumerate((run[0], run[3], run[1], run[4], run[2]) for run in found)]
         self.plumbline.update(machine=None, records=[], timed_seconds=sum(run['elapsed'] for run in runs))
         self.measurements = self.pooled(runs)
+
+
+def _elapsed(run, times):
+    '''Seconds of a run.
+
+    :arg times: by the clock of the day at its begin and end, by that since the start of the system (in hundredths) at both.
+    :raises SanityError: if the two do not agree.
+    '''
+    begin, end, up, down = map(float, times)
+    if abs((end - begin) - (down - up)) > 0.05 + 0.01 * (down - up):
+        raise SanityError(f'the clock was set during run {run}: {end - begin:.2f} s by the clock of the day, {down - up:.2f} s since the start of '
+                          'the system; run the test again')
+    return end - begin
 
 
 def _factor(metric, unit):

@@ -226,13 +226,19 @@ def disturbed(lines):
     for line in {line.case: line for line in lines if line.detail.get('contention')}.values():
         hosts.setdefault(line.hostname, []).append(line)
     for host, tests in hosts.items():
-        causes = contention.notes([one for line in tests for one in line.detail['contention']], tests[0].detail.get('machine'))
+        # A quota may have come in the middle of the session.
+        limited = [line.detail['machine'] for line in tests if (line.detail.get('machine') or {}).get('cpu_quota')]
+        causes = contention.notes([one for line in tests for one in line.detail['contention']], min(limited, key=_quota, default=None))
         if causes:
             least = min(((contention.time_given(line.detail['contention']), line.label) for line in tests
                          if contention.time_given(line.detail['contention']) is not None), default=None)
             worst = f'; the least had {least[1]}: {quantity.percent(least[0])} of its time' if least else ''
             told.append(f"{f'{host}: ' if len(hosts) > 1 else ''}{', '.join(causes)}{worst}")
     return [f'The threads did not have the CPUs to themselves, and what is slow may be slow for that: {text}' for text in told]
+
+
+def _quota(machine):
+    return machine['cpu_quota']
 
 
 def exit_status(rows, losses=()):

@@ -13,7 +13,8 @@ import numpy as np
 from plumbline.model import prediction, registry, verdict
 
 #: Of a session on an unchanged machine: the probability that some metric is FAIL by its recorded reference; that some subsystem is.
-METRICS_RATE, SUBSYSTEMS_RATE = 0.005, 0.005
+#: With that of a loss that lasts (:data:`changes.RATE`) they are one in a hundred.
+METRICS_RATE, SUBSYSTEMS_RATE = 0.005, 0.003
 
 #: The share of those listed as changed that are not.
 DISCOVERY_RATE = 0.05

@@ -72,7 +72,10 @@ class ProgramCheck(Judging):
         return self.programs.path(program)
 
     def disturbed(self):
-        '''Why what only threads that all work at once can reach must not be judged; None where they had the CPUs to themselves.'''
+        '''Why what only threads that all work at once can reach must not be judged; None where all are alike, and had their
+        CPUs to themselves.'''
+        if kinds := (self.plumbline['machine'] or {}).get('core_kinds'):
+            return f'the cores are of {len(kinds)} kinds'
         given = contention.too_little(self.plumbline['contention'], contention.ENOUGH)
         return None if given is None else f'the threads had the CPUs for {given:.2f} of the time'
 

@@ -142,12 +142,12 @@ def _shared_groups(processor):
 def parts(processor, kind, cpus):
     '''The parts of a node that can be compared: CPUs of each, as many in each.
 
-    :arg kind: ``cores``, ``caches`` (last-level) or ``numa_domains``.
+    :arg kind: ``cores``, ``caches`` (last-level), ``numa_domains`` or ``sockets``.
     :arg cpus: the CPUs that may be used.
     :returns: list of lists of CPUs; those that have another number of them than most are left out.
     '''
     groups = {'cores': lambda: [[cpu] for cpu in cpus], 'caches': lambda: _last_level_groups(processor),
-              'numa_domains': lambda: _groups(processor, 'numa_nodes')}[kind]()
+              'numa_domains': lambda: _groups(processor, 'numa_nodes'), 'sockets': lambda: _groups(processor, 'sockets')}[kind]()
     found = [[cpu for cpu in cpus if cpu in group] for group in groups]
     usual = collections.Counter(map(len, filter(None, found))).most_common(1)
     return [group for group in found if usual and len(group) == usual[0][0]]
