@@ -16,6 +16,7 @@ from plumbline.analysis import lines, machine_state, subsystems
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity
 from plumbline.report import drawing, figures, page as pages, readings
+from plumbline.report.figures import roofline
 from plumbline.store import archive
 
 PROBE = "<script>alert('x')</script>"
@@ -617,3 +618,19 @@ def test_each_note_stands_once_and_an_absent_cross_check_is_one():
         for label in ('a', 'b')
     ]
     assert machine_state.notes(details) == [('the clock is coarse', ['a', 'b']), ('no likwid', ['a', 'b'])]
+
+
+def test_the_roofline_has_roofs_and_the_fastest_variant_of_each_kernel():
+    def of(kernel, variant, seconds, flops, traffic, level='memory', role='kernel'):
+        return {'kernel': kernel, 'variant': variant, 'role': role, 'threads': 1, 'level': level, 'seconds': [seconds] * 3, 'flops': flops,
+                'traffic': traffic, 'traffic_source': 'load_nt', 'bytes': traffic}
+    records = [of('flops', 'simd256', 1.0, 50e9, 0, 'L1'), of('flops', 'dgemm', 1.0, 40e9, 0, 'L2'), of('streams', 'load', 1.0, 0, 20e9, role='limit'),
+               of('triad', 'plain', 2.0, 2e9, 16e9), of('triad', 'nt', 1.0, 2e9, 16e9), of('motion', 'copy', 1.0, 0, 16e9)]
+    place = {'check': 'x', 'hostname': 'n', 'partition': 'p', 'environ': 'gnu', 'metrics': []}
+    (title, _, figure), = roofline.roofline([place | {'records': records}])
+    assert title == 'Roofline, 1 thread'
+    traces = {trace.name: trace for trace in figure.data}
+    assert set(traces) == {'memory: 20 GB/s', 'peak: 50 Gflop/s', 'DGEMM: 40 Gflop/s', 'triad'}
+    assert (traces['memory: 20 GB/s'].x[1], traces['memory: 20 GB/s'].y[1]) == (2.5, 50)
+    assert (list(traces['triad'].x), list(traces['triad'].y), list(traces['triad'].text)) == ([0.125], [2.0], ['triad nt in memory'])
+    assert list(roofline.roofline([place | {'records': records[3:]}])) == []

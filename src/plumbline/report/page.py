@@ -10,6 +10,7 @@ from plumbline.analysis import lines, machine_state, subsystems
 from plumbline.model import quantity, records
 
 from . import environments, figures
+from .figures.roofline import roofline
 
 #: Verdict -> mark that survives grey-scale print.
 MARKS = {'FAIL': '\u2716', 'UNSTABLE': '\u2248', 'KNOWN ISSUE': '\u2691', 'NO REFERENCE': '?', 'PASS': '\u2714', lines.NOT_MEASURED: '\u2013'}
@@ -106,7 +107,7 @@ def results(rows, verdicts):
 def _compared(details):
     return [
         {'title': title, 'caption': caption, 'table': None, 'data': embedded(figure)}
-        for title, caption, figure in environments.figures(details)
+        for title, caption, figure in (*roofline(details), *environments.figures(details))
     ]
 
 

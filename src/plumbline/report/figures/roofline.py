@@ -1,0 +1,68 @@
+'''The roofline of a place (Williams, Waterman, Patterson, CACM 52 (2009) 65): what its streams and its arithmetic allow, and each kernel.'''
+
+import numpy as np
+
+from .. import drawing
+from ..readings import grouped, limit_of
+from .common import by_place, threads_text
+
+LEVELS = ('L1', 'L2', 'L3', 'memory')
+
+CAPTION = (
+    'Slanted: the best limit stream of each level; flat: the fastest stream of fused multiply-adds, and DGEMM where it was measured. A '
+    'point is the fastest variant of a kernel in a level, by the operations and the traffic of its model; what is below both roofs is slow '
+    'for another reason: latency, instructions, dependences. All rates are medians.'
+)
+
+
+def roofline(details):
+    '''(title, caption, figure) of one thread and of all, for each place in which ``peak_flops`` ran.
+
+    :arg details: the results of all checks.
+    '''
+    for at, group in by_place(details):
+        records = [record for detail in group for record in detail.get('records') or [] if record.get('seconds')]
+        peaks = [record for record in records if record['kernel'] == 'flops']
+        for threads in sorted({record['threads'] for record in peaks}):
+            yield f'Roofline, {threads_text(threads)}{at}', CAPTION, _figure([record for record in records if record['threads'] == threads])
+
+
+def _rate(record):
+    '''Gflop/s, median.'''
+    return record['flops'] / float(np.median(record['seconds'])) * 1e-9
+
+
+def _figure(records):
+    flat = {record['variant']: _rate(record) for record in records if record['kernel'] == 'flops'}
+    dgemm = flat.pop('dgemm', None)
+    peak = max(flat.values())
+    limits = {level: limit_of([record for record in records if record['level'] == level]) for level in LEVELS}
+    points = list(_points(records))
+    left = min([intensity for intensity, *_ in points], default=0.05) / 2
+    right = max([peak / limit[0] for limit in limits.values() if limit] + [intensity for intensity, *_ in points], default=10) * 4
+    figure = drawing.empty(420)
+    for (level, limit), dash in zip(limits.items(), ('dot', 'dashdot', 'dash', 'solid')):
+        if limit:
+            ridge = peak / limit[0]
+            figure.add_scatter(x=[left, ridge], y=[left * limit[0], peak], mode='lines', name=f'{level}: {limit[0]:.3g} GB/s',
+                               line={'color': drawing.LIMIT, 'dash': dash, 'width': 1.5}, hoverinfo='name')
+    for name, rate, dash in (('peak', peak, 'solid'), ('DGEMM', dgemm, 'dot')):
+        if rate:
+            figure.add_scatter(x=[left, right], y=[rate, rate], mode='lines', name=f'{name}: {rate:.3g} Gflop/s',
+                               line={'color': drawing.ALLOCATE, 'dash': dash, 'width': 1.5}, hoverinfo='name')
+    for (kernel, its), (colour, symbol, _) in zip(grouped(points, lambda point: point[2]), drawing.SERIES * (len(points) + 1)):
+        figure.add_scatter(x=[point[0] for point in its], y=[point[1] for point in its], mode='markers', name=drawing.plain_text(kernel),
+                           marker={'color': colour, 'symbol': symbol, 'size': 9}, text=[drawing.plain_text(point[3]) for point in its],
+                           hovertemplate='%{text}: %{y:.3g} Gflop/s at %{x:.3g} flop/byte<extra></extra>')
+    figure.update_xaxes(type='log', title_text='flop per byte of traffic')
+    figure.update_yaxes(type='log', title_text='Gflop/s')
+    return figure
+
+
+def _points(records):
+    '''(flop per byte, Gflop/s, kernel, 'kernel variant in level') of the fastest variant of each kernel in each level.'''
+    counted = [record for record in records if record['role'] == 'kernel' and record['kernel'] not in ('flops', 'streams') and record.get('flops')
+               and record.get('traffic') and record['level']]
+    for (kernel, level), its in grouped(counted, lambda record: (record['kernel'], record['level'])):
+        best = max(its, key=_rate)
+        yield best['flops'] / best['traffic'], _rate(best), kernel, f"{kernel} {best['variant']} in {level}"
