@@ -46,15 +46,15 @@ def pytest_unconfigure(config):
 # --- layers -----------------------------------------------------------------------------------------------------------
 
 #: What a test needs besides Python, from little to much: ``make check`` runs the first.
-LAYERS = ('unit', 'native', 'reframe', 'mpi', 'cluster')
+LAYERS = ('unit', 'native', 'reframe', 'mpi', 'cluster', 'page')
 
 #: Layer -> fixtures that make a test one of it, and files whose tests all are.
 _FIXTURES = {'native': {'programs', 'sanitized', 'llvm', 'installed'}, 'reframe': {'measuring', 'built_already', 'stories'},
-             'mpi': {'mpi_programs', 'mpi_sanitized', 'measuring_mpi'}, 'cluster': {'cluster'}}
+             'mpi': {'mpi_programs', 'mpi_sanitized', 'measuring_mpi'}, 'cluster': {'cluster'}, 'page': {'browser'}}
 _FILES = {'native': 'bench_verdicts cores fdtd fileio flops gather latency motion mutants native parts probes simulation spmv stencils teams transpose',
           'reframe': 'configurations guards odd_files perflogs readme redundancy run sites spack states toolchains traffic trust within_node',
           'mpi': 'damage datatype latency_injection mpi pack pairs pingpong rma sensitivity sp',
-          'cluster': 'cluster detect judged nodes schedule scheduler_errors sweep'}
+          'cluster': 'cluster detect judged nodes schedule scheduler_errors sweep', 'page': ''}
 
 
 def _layer(item):
@@ -155,6 +155,11 @@ def measuring(programs, built_already):
         return rfm.Workplace(folder, built_already, config=rfm.REPOSITORY / 'config/localhost.py',
                              CANNED_PROGRAMS=programs.folder / 'bin', **environment)
     return make
+
+
+@pytest.fixture(scope='session')
+def browser():
+    return shutil.which('chromium') or shutil.which('chromium-browser') or pytest.skip('chromium is not installed')
 
 
 @pytest.fixture(scope='session')

@@ -9,11 +9,14 @@ import re
 import resource
 import shlex
 import shutil
+import types
 
 import pytest
 import yaml
+from reframe.core.exceptions import ReframeError
 
 import rfm
+from plumbline.rfm import job
 
 SERIAL = '--exec-policy=serial'
 
@@ -592,6 +595,43 @@ def test_a_variable_that_is_given_no_number(place, said):
     done = place.reframe('-n', 'Told%story=good', '-r', '-S', said)
     assert done.code == 1 and 'Traceback' not in done.out
     assert done.line('plumbline: ') == f"plumbline: -S {said}: '{said.partition('=')[2]}' is no whole number" and not done.report
+
+
+@pytest.mark.parametrize('said', ['plumbline=1', 'Told.intended=3'])
+def test_what_a_check_writes_cannot_be_given(place, said):
+    done = place.reframe('-n', 'Told%story=good', '-r', '-S', said)
+    assert done.code == 1 and 'Traceback' not in done.out and not done.report
+    assert done.line('plumbline: ') == f'plumbline: -S {said}: this is what a check writes, and nothing that can be given; leave it out'
+
+
+CHECK = '''
+import reframe as rfm
+from plumbline.rfm.check import NativeCheck
+
+@rfm.simple_test
+class site_check(rfm.RunOnlyRegressionTest, NativeCheck):
+    {lines}
+'''
+
+
+@pytest.mark.parametrize('lines, wrong', [
+    ("program = 'triad'", "site_check.threads is None: give 'one', 'all', or a parameter of both"),
+    ("program, threads = 'triad', 'bogus'", "site_check.threads is 'bogus': give 'one'"),
+    ("threads = 'one'", "site_check.program is 'none': name the program that it runs")])
+def test_a_check_that_lacks_an_attribute_says_so_when_it_is_loaded(place, tmp_path, lines, wrong):
+    check = tmp_path / 'site.py'
+    check.write_text(CHECK.format(lines=lines))
+    done = place.reframe('-l', checks=check)
+    assert done.code == 1 and done.line('plumbline: ').startswith(f'plumbline: {tmp_path}: {wrong}')
+
+
+def test_a_file_that_cannot_be_written_is_one_line(tmp_path):
+    case = types.SimpleNamespace(stagedir=str(tmp_path))
+    job.Job.write_file(case, 'x', 'text')
+    assert (tmp_path / 'x').read_text() == 'text'
+    case.stagedir = str(tmp_path / 'x')
+    with pytest.raises(ReframeError, match='x/y: cannot be written: Not a directory; make room there'):
+        job.Job.write_file(case, 'y', 'text')
 
 
 def test_references_of_the_processor_that_was_here_before_judge_nothing(tmp_path, commands, known):

@@ -9,7 +9,7 @@ import pytest
 
 import rfm
 from mpi_native import MPIS, every_mpi, mpirun, needs_mpi, variables
-from native import CPUS, two_cpus
+from native import CPUS, circles, two_cpus
 from plumbline.errors import PlumblineError
 from plumbline.model import records
 from plumbline.mpi import environments, families, loopback
@@ -304,3 +304,7 @@ def test_an_mpi_that_refuses_root_is_left_out_unless_the_site_says_that_it_may(t
         done = rfm.Workplace(tmp_path / f'place{found}', config=config).reframe(
             '-n', 'pingpong%transport=shm', '-p', 'gnu-openmpi', '--dry-run', checks=rfm.REPOSITORY / 'checks/mpi')
         assert done.code == 0 and reason in done.out and f'Ran {found}/2 test case' in done.out
+
+
+def test_sources_lie_in_layers(mpi_programs):
+    assert circles(mpi_programs(next(iter(sorted(MPIS)), None) or pytest.skip('there is no MPI')).folder) == []

@@ -154,16 +154,13 @@ window.onload = () => setTimeout(() => {{
 
 
 @pytest.mark.parametrize('width', [1280, 390])
-def test_page_in_a_browser(place, first, width):
+def test_page_in_a_browser(place, first, width, browser):
     '''No error of a script, figures drawn, nothing wider than the window.'''
-    chromium = shutil.which('chromium') or shutil.which('chromium-browser')
-    if not chromium:
-        pytest.skip('chromium is not installed')
     page = place.folder / 'first.html'
     frame, picture = place.folder / f'frame{width}.html', place.folder / f'page{width}.png'
     frame.write_text(FRAME.format(page=page.as_uri(), width=width))
     done = place.run([
-        chromium, '--headless', '--no-sandbox', '--disable-gpu', '--enable-logging=stderr', '--v=0',
+        browser, '--headless', '--no-sandbox', '--disable-gpu', '--enable-logging=stderr', '--v=0',
         '--allow-file-access-from-files', '--virtual-time-budget=8000',
         f'--user-data-dir={place.folder}/chromium', f'--window-size={width},2000',
         f'--screenshot={picture}', '--dump-dom', frame.as_uri()])

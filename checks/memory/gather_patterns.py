@@ -51,8 +51,7 @@ class gather_patterns(rfm.RunOnlyRegressionTest, LimitedCheck):
             self.note(f'patterns of {self.given}')
         else:
             configs = list(self.default_patterns())
-        with open(os.path.join(self.stagedir, 'patterns.txt'), 'w') as file:
-            file.write(spatter.lines(configs))
+        self.write_file('patterns.txt', spatter.lines(configs))
         return ['--variants', 'plain,unroll,prefetch,columns', '--pattern', 'patterns.txt',
                 '--config', ','.join(str(i + 1) for i in range(len(configs))),
                 '--threads', len(self.cpus), '--limit', '--min-time', '0.005']

@@ -1,4 +1,3 @@
-import os
 
 import numpy as np
 import reframe as rfm
@@ -31,8 +30,7 @@ class motion_prefetchers(rfm.RunOnlyRegressionTest, NativeCheck):
     def switch(self):
         if 'likwid' not in self.current_partition.features:
             self.leave_out('likwid is not on this partition', 'speedup')
-        with open(os.path.join(self.stagedir, 'prefetchers.sh'), 'w') as file:
-            file.write(features.script(self.cpus, self.rounds))
+        self.write_file('prefetchers.sh', features.script(self.cpus, self.rounds))
         self.executable_opts = ['prefetchers.sh', self.executable, *self.executable_opts]
         self.executable = 'sh'
 

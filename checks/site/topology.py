@@ -13,6 +13,7 @@ from plumbline.model import metrics
 from plumbline.references import Reference
 from plumbline.rfm import evaluation
 from plumbline.rfm.job import Job
+from plumbline.rfm.variables import Result
 from plumbline.system import topology_file
 
 
@@ -34,7 +35,7 @@ class topology(rfm.RunOnlyRegressionTest, Job):
     replace = variable(bool, value=False, loggable=False)
 
     #: The result, as of all checks (``schemas/result.json``).
-    plumbline = variable(dict, value={}, loggable=True)
+    plumbline = variable(Result, value={}, loggable=True)
 
     @run_after('init')
     def choose_partition(self):

@@ -21,7 +21,7 @@ from plumbline.likwid import pin
 from plumbline.model import metrics, registry, verdict
 from plumbline.rfm import evaluation
 from plumbline.rfm.node import OnNode
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Result, Whole
 from plumbline.settings import ROOT
 
 #: What tests measured that did not pass, for the second try that ReFrame gives them in the same session: (unique name, partition,
@@ -39,7 +39,7 @@ class Judging(OnNode):
     source = variable(str, value='', loggable=False)
 
     #: The result (``schemas/result.json``); it travels to the archive in ReFrame's run report.
-    plumbline = variable(dict, value={}, loggable=True)
+    plumbline = variable(Result, value={}, loggable=True)
 
     #: The measurement records, once the program has run.
     measurements = ()

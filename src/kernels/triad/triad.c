@@ -25,9 +25,9 @@ static const pl_variant variants[] = {
 #endif
     {"prefetch", LOOP(triad_prefetch), .about = "plain, software prefetch --distance ahead"},
 #if defined(__x86_64__)
-    {"preload", .nontemporal = true, .isa = "avx512f", LOOP(triad_preload_avx512), .about = "nt, --block of B, C, D preloaded"},
-    {"preload", .nontemporal = true, .isa = "avx2", LOOP(triad_preload_avx2), .about = "nt, --block of B, C, D preloaded"},
-    {"preload", .nontemporal = true, .isa = "sse2", LOOP(triad_preload_sse2), .about = "nt, --block of B, C, D preloaded"},
+    {"preload", .nontemporal = true, .isa = "avx512f", LOOP(triad_preload_avx512), .about = "nt, --block-size of B, C, D preloaded"},
+    {"preload", .nontemporal = true, .isa = "avx2", LOOP(triad_preload_avx2), .about = "nt, --block-size of B, C, D preloaded"},
+    {"preload", .nontemporal = true, .isa = "sse2", LOOP(triad_preload_sse2), .about = "nt, --block-size of B, C, D preloaded"},
 #else
     {"preload", .about = "intrinsics are written for x86-64 only"},
 #endif

@@ -1,6 +1,5 @@
 '''The base of the checks that run IMB.'''
 
-import os
 import shlex
 
 from reframe.core.builtins import run_after
@@ -79,8 +78,7 @@ class ImbCheck(MpiCheck):
             self.skip_metric(f'all at {short_size(length)}', f'{len(self.cpus)} ranks would need more than the '
                              f'{self.buffers:g} GB of buffers per process that IMB is given')
         ours = super().start(command)
-        with open(os.path.join(self.stagedir, _LENGTHS), 'w', encoding='ascii') as file:
-            file.writelines(f'{length}\n' for length in self.fitting)
+        self.write_file(_LENGTHS, ''.join(f'{length}\n' for length in self.fitting))
         self.arguments = list(map(str, [
             '-npmin', len(self.cpus), '-msglen', _LENGTHS, '-iter', self.iterations(), '-mem', self.buffers, *self.benchmarks]))
         line = f'{self.job.launcher.run_command(self.job)} {shlex.join([self.binary, *self.arguments])}'

@@ -14,7 +14,7 @@ from plumbline.errors import PlumblineError
 from plumbline.likwid import pin
 from plumbline.model import capacity, contention, records, tlb
 from plumbline.rfm.node import cores_of
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Result, Whole
 from plumbline.system import topology
 
 #: Threads that got less of their time had their caches used by others meanwhile.
@@ -86,7 +86,7 @@ class MeasuredCaches(RegressionTestPlugin):
     rounds = variable(Whole, value=10)
 
     #: What the archive keeps of it: the time inside its timed loops.
-    plumbline = variable(dict, value={}, loggable=True)
+    plumbline = variable(Result, value={}, loggable=True)
 
     #: The program's command line; empty where nothing is measured.
     command = ()

@@ -15,7 +15,7 @@ from plumbline.likwid import pin
 from plumbline.model import contention, metrics, records, states
 from plumbline.rfm import evaluation
 from plumbline.rfm.programs import native_programs
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Result, Whole
 from plumbline.system import codegen, topology
 
 
@@ -43,12 +43,12 @@ class ProgramCheck(Judging):
     #: Level that cases of a size are meant to live in; a record that says otherwise is refused.
     #:
     #: :type: dictionary size -> level
-    intended = variable(dict, value={}, loggable=False)
+    intended = variable(Result, value={}, loggable=False)
 
-    @run_after('init')
-    def name_maintainers(self):
-        '''Whom ReFrame tells to ask where a test fails; a site gives its own with ``-S maintainers=hpc-support``.'''
-        self.maintainers = self.maintainers or ['the Plumbline developers']
+    @run_after('init', always_last=True)
+    def refuse_a_check_without_a_program(self):
+        if not hasattr(self, 'program'):
+            self.refuse('program', 'none', 'name the program that it runs')
 
     # --- what a check may use ------------------------------------------------------------------
 
@@ -167,6 +167,12 @@ class NativeCheck(ProgramCheck):
     def placing(self):
         ours = topology.sizes_text(self.ours())
         return [*super().placing(), *(['--capacity', ours] if ours else [])]
+
+    @run_after('init', always_last=True)
+    def refuse_other_threads(self):
+        threads = getattr(self, 'threads', None)
+        if threads not in ('one', 'all'):
+            self.refuse('threads', threads, "give 'one', 'all', or a parameter of both")
 
     @property
     def cpus(self):

@@ -8,7 +8,6 @@ Variables are those of the job, replaced where it runs.  Without a list these ar
 (``stage``) and the memory file system ``/dev/shm`` (``shm``) where it is there.  Nothing is written elsewhere.
 '''
 
-import os
 import re
 import shlex
 
@@ -95,11 +94,12 @@ class first_look(rfm.RunOnlyRegressionTest, Job):
             found = of_partition(self.current_partition)
         options = ['--variants', 'c', '--operation', 'write_fsync,read_warm', '--size', LOOK_BYTES // 8, '--samples', 10,
                    '--passes', 1]
-        with open(os.path.join(self.stagedir, 'first_look.sh'), 'w', encoding='utf-8') as file:
-            for name, path in found.items():
-                command = [self.programs.path('fileio-serial'), *options, '--name', name, '--directory', path]
-                # What one of them refuses is for the check that measures it to say.
-                file.write(f'echo {shlex.quote(_MARK + name)}\n{shlex.join(map(str, command))} 2>&1 || true\n')
+        script = ''
+        for name, path in found.items():
+            command = [self.programs.path('fileio-serial'), *options, '--name', name, '--directory', path]
+            # What one of them refuses is for the check that measures it to say.
+            script += f'echo {shlex.quote(_MARK + name)}\n{shlex.join(map(str, command))} 2>&1 || true\n'
+        self.write_file('first_look.sh', script)
 
     @sanity_function
     def looked(self):

@@ -2,10 +2,11 @@
 
 import os
 import sys
+from pathlib import Path
 
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import run_after, run_before, variable
-from reframe.core.exceptions import SanityError
+from reframe.core.exceptions import ReframeError, SanityError
 from reframe.core.pipeline import RegressionTestPlugin
 from reframe.core.runtime import runtime
 
@@ -122,6 +123,25 @@ class Job(RegressionTestPlugin):
         '''A job whose node fails has failed.  Slurm would run it again, on another node, without a word.'''
         if self.by_slurm():
             self.job.options += ['--no-requeue']
+
+    @run_after('init')
+    def name_maintainers(self):
+        '''Whom ReFrame tells to ask where one of our tests fails; a site gives its own with ``-S maintainers=hpc-support``.'''
+        if Path(self.prefix).is_relative_to(settings.ROOT / 'checks'):
+            self.maintainers = self.maintainers or ['the Plumbline developers']
+
+    def refuse(self, attribute, value, cure):
+        '''End before anything runs: of an error here ReFrame would make a warning, leave the check file out, and pass with what is left.'''
+        sys.exit(f'plumbline: {self.prefix}: {type(self).__name__}.{attribute} is {value!r}: {cure}')
+
+    def write_file(self, name, text):
+        '''Write a file into the folder that the job starts in.'''
+        path = os.path.join(self.stagedir, name)
+        try:
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(text)
+        except OSError as error:
+            raise ReframeError(f'{path}: cannot be written: {error.strerror}; make room there, or name another folder with -s') from None
 
     @property
     def shares(self):

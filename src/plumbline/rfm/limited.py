@@ -4,7 +4,6 @@ Of an environment, because likwid-bench runs by turns with our own limit streams
 whose speed changes within minutes only that tells whether our streams are good enough to be the limit.
 '''
 
-import os
 import shlex
 
 import reframe as rfm
@@ -17,6 +16,7 @@ from plumbline.model import limits, records
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.node import OnNode
 from plumbline.rfm.programs import native_programs
+from plumbline.rfm.variables import Result
 from plumbline.system import topology
 
 _NOT_THERE = 'not confirmed by likwid-bench: it is not on this partition'
@@ -44,7 +44,7 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
     levels = variable(typ.List[str], value=[], loggable=False)
 
     #: What the archive keeps of it: the time inside its timed loops.
-    plumbline = variable(dict, value={}, loggable=True)
+    plumbline = variable(Result, value={}, loggable=True)
 
     @run_before('run')
     def write_script(self):
@@ -58,8 +58,7 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
                          if level in (self.levels or [level])}
                 commands += bench.bench_commands(sizes, cpus, self.isa(), self.effort)
                 own |= {(level, len(cpus)): self.own_command(size, cpus) for level, size in sizes.items()}
-        with open(os.path.join(self.stagedir, 'cross_check.sh'), 'w') as file:
-            file.write(bench.script(commands, own))
+        self.write_file('cross_check.sh', bench.script(commands, own))
         # Neither its failure nor its hanging may fail the checks.
         self.executable, self.executable_opts = 'sh', ['-c', "'timeout 9m sh cross_check.sh || true'"]
 

@@ -1,7 +1,6 @@
 '''Probes of the machine whose results other checks use: the reach of the TLBs.'''
 
 import json
-import os
 
 import numpy as np
 import reframe as rfm
@@ -71,8 +70,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
         if self.pages == 'huge' and not share >= tlb.GIVEN:
             self.not_given(share)
         self.found, levels = tlb.found(curves, self.page, self.pages, share)
-        with open(os.path.join(self.stagedir, 'tlb.json'), 'w') as file:
-            json.dump(self.found, file, indent=2)
+        self.write_file('tlb.json', json.dumps(self.found, indent=2))
         text = size(self.page).replace(' ', '')
         last = curves[max(curves)]
         yield metrics.Metric('latency', f'apart.{text}', last.strided[-1] * 1e-3)

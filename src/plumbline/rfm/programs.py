@@ -101,8 +101,7 @@ class built_programs(rfm.RegressionTest, Job, special=True):
         request = {'commands': self.build_system.emit_build_commands(environ),
                    'compilers': [name for name in (environ.cc, environ.cxx, environ.ftn) if name],
                    'variables': dict(environ.env_vars), 'project': str(ROOT / self.project)}
-        with open(os.path.join(self.stagedir, build_cache.REQUEST), 'w') as file:
-            json.dump(request, file)
+        self.write_file(build_cache.REQUEST, json.dumps(request))
         fetch, publish = (shlex.join([sys.executable, '-I', '-m', 'plumbline.rfm.build_cache', verb, settings.BUILDS])
                           for verb in ('fetch', 'publish'))
         self.prebuild_cmds += [f'{fetch} && echo {ENDED} 0 && exit']
