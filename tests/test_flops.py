@@ -2,12 +2,15 @@
 check.'''
 
 import functools
+import runpy
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import rfm
 from native import CPUS, SOURCE, needs, output_of, two_cpus, x86_only
+from plumbline.model import probes
 from plumbline.system import codegen, datasheet, topology
 
 QUICK = ['--samples', 10, '--passes', 1]
@@ -196,3 +199,16 @@ def test_check_compares_dgemm_with_the_fastest_stream(run, with_blas):
 def test_dgemm_is_right_whenever_threads_call_it_at_once(with_blas):
     for _ in range(15):
         assert with_blas.run('flops', '--variants', 'dgemm', '--size', 1200, '--threads', 2, '--samples', 10, '--min-time', '0.002').code == 0
+
+
+def test_what_the_datasheet_promises_is_a_metric_of_its_own(monkeypatch):
+    check = runpy.run_path(str(rfm.REPOSITORY / 'checks/compute/peak_flops.py'))['peak_flops']
+    skipped = []
+    case = SimpleNamespace(current_partition=SimpleNamespace(processor=SimpleNamespace(arch='zen4')), skip_metric=lambda *said: skipped.append(said))
+    record = {'flops': 96e9, 'seconds': [1.0] * 3, 'threads': 2, 'variant': 'simd256', 'probes': {}}
+    monkeypatch.setattr(datasheet, 'flops_per_cycle', lambda arch, bits: (16, None))
+    monkeypatch.setattr(probes, 'beside', lambda record, probe: np.array([3.5e9] * 3))
+    for promised, expected in (({'core': {'clock': 4.0}}, {'of_peak': 96 / 112, 'of_datasheet': 96 / 128}), (None, {'of_peak': 96 / 112})):
+        monkeypatch.setattr(datasheet, 'of_partition', lambda partition, promised=promised: (promised, None))
+        found = {one.metric: one.samples[0] for one in check.of_peak(case, record, 'simd256.all', None)}
+        assert found == pytest.approx(expected) and not skipped

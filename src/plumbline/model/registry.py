@@ -74,6 +74,7 @@ METRICS = {
     'of_limit': Entry('1', MORE, 'traffic rate over that of the best limit stream beside it', _TOLERANCE),
     'of_parts': Entry('1', MORE, 'time predicted from its parts over the time measured; above 1 they overlap'),
     'of_peak': Entry('1', MORE, "rate over the datasheet's", 1.02),
+    'of_datasheet': Entry('1', MORE, "operations over those that the datasheet's highest clock allows", 1.02, subsystem=CORE),
     'of_fma': Entry('1', MORE, 'DGEMM over the peak of fused multiply-adds', _TOLERANCE, subsystem=CORE),
     'cpu_availability': Entry('1', MORE, 'share of the time that the system gave to the threads', 1.0, subsystem=CPU_TIME),
     'of_steady': Entry('1', MORE, 'share of the samples that took no more than 1.5 times the median of their case', 1.0,
