@@ -208,8 +208,8 @@ def test_a_large_slurm(great_slurm, tmp_path):
     assert found['cpu']['descr'] == '100 nodes c[001-100]: 256 CPUs (2 sockets x 64 cores x 2 threads), 502.9 GiB'
     assert found['gpu_a100']['access'][0] == '--partition=gpu.a100'
     assert found['mixed']['access'][-1] == '--constraint=icelake' and 'time_limit' not in found['mixed']
-    assert 'partition debug (time limit 30:00) has the same nodes as cpu: left out' in text
-    assert 'partition old is inact: left out' in text and 'partition empty has no nodes: left out' in text
+    assert 'partition debug (time limit 30:00) has the same nodes as cpu: skipped' in text
+    assert 'partition old is inact: skipped' in text and 'partition empty has no nodes: skipped' in text
     for of, said in {'cpu': 'features of its nodes: rack1, rack2, zen4', 'gpu_a100': "'--gres=gpu:a100:4'",
                      'mixed': 'several kinds', 'quick': 'are in mixed as well'}.items():
         assert said in remarks(text, f"'name': '{of}'")
@@ -238,8 +238,8 @@ def test_pbs(here, tmp_path):
     assert found['gpu']['access'] == ['-q gpu', '-l place=excl']
     assert {name: one['extras']['cpus'] for name, one in found.items()} == {'workq': 64, 'gpu': 128}
     assert '1 of its 3 nodes are down' in text and 'cpu_type' in remarks(text, "'name': 'workq'")
-    for left in ('short left out: it has the same nodes as workq', 'gpuq left out: jobs come',
-                 'repair left out: it is for other users', 'stopped left out: it is not enabled'):
+    for left in ('short skipped: it has the same nodes as workq', 'gpuq skipped: jobs come',
+                 'repair skipped: it is for other users', 'stopped skipped: it is not enabled'):
         assert left in text
 
 
@@ -251,7 +251,7 @@ def test_flux(here, tmp_path):
     assert list(found) == ['batch'] and found['batch']['scheduler'] == 'flux'
     assert found['batch']['descr'] == '8 nodes tioga[10-17]: 48 cores, 4 GPUs'
     assert found['batch']['extras'] == {'cpus': 48}
-    assert 'queue debug left out' in text and 'longest job: 8h' in text
+    assert 'queue debug skipped' in text and 'longest job: 8h' in text
 
 
 def test_no_scheduler_is_said(here, tmp_path):

@@ -221,7 +221,7 @@ def test_another_processor_is_left_out_and_said(tmp_path):
     found = history.read(tmp_path / 'archive')
     assert len(found.sessions) == 8 and found.strangers == {'Older CPU': 8}
     assert archive.load_columns(archive.sessions(tmp_path / 'archive')[0], 'processor')['processor'].unique().to_list() == ['Older CPU']
-    assert 'left out: 8 sessions on another processor, Older CPU' in run(tmp_path).output
+    assert 'skipped: 8 sessions on another processor, Older CPU' in run(tmp_path).output
 
 
 def test_the_processor_of_an_archive_that_has_no_column_for_it(tmp_path):

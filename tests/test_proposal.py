@@ -141,7 +141,7 @@ def test_fewer_than_five_are_refused_in_one_line(tmp_path):
     with pytest.raises(PlumblineError) as error:
         propose(tmp_path)
     text = str(error.value)
-    assert '4 sessions of made with these tests are of good state, references need 5 that began 60 minutes apart; left out: ' + bad in text
+    assert '4 sessions of made with these tests are of good state, references need 5 that began 60 minutes apart; skipped: ' + bad in text
     assert '(FAIL: Triad %threads=one bandwidth.plain: it is slow); run reframe --mode daily' in text
     assert ' 1 more time, or' in text and '\n' not in text
     assert CliRunner().invoke(app, ['references', 'propose', 'made', '--archive', str(tmp_path / 'archive'), '--output',
@@ -531,5 +531,5 @@ def test_sessions_in_a_row_count_once(tmp_path):
 def test_too_many_of_them_in_a_row_make_no_references(tmp_path):
     names = within(tmp_path, 1)
     with pytest.raises(PlumblineError, match=r'1 sessions of made with these tests are of good state, references need 5 that began 60 minutes '
-                       rf'apart; left out: {names[3]} \(it began 1 minutes from {names[4]}, and sessions in a row do not know'):
+                       rf'apart; skipped: {names[3]} \(it began 1 minutes from {names[4]}, and sessions in a row do not know'):
         propose(tmp_path)

@@ -75,7 +75,7 @@ def import_perflogs(
         print(f"{system}: {len(of_system)} sessions, {of_system[0]['started'][0]:%Y-%m-%d} to {of_system[-1]['started'][0]:%Y-%m-%d}, "
               f"{sum(frame['metric'].count() for frame in of_system)} values")
     for line in logs.left_out:
-        print(f'left out: {line}')
+        print(f'skipped: {line}')
 
 
 @app.command()

@@ -100,7 +100,7 @@ def _environments(pmi):
     for environment, said in in_path + [(one, '') for one in mpis.in_path([one for one, _ in in_path])]:
         other, before = known.setdefault(environment['name'], (environment, said))
         if other is not environment and said:
-            known[other['name']] = (other, f'{before}; left out, because it is not a module: {said}'.lstrip('; '))
+            known[other['name']] = (other, f'{before}; skipped, because it is not a module: {said}'.lstrip('; '))
     return found, [_described(environment, said, pmi) for environment, said in known.values()], list(known)
 
 

@@ -64,7 +64,7 @@ def detect():
     if queues and default not in queues:
         raise NoAnswer(f"Flux has the queues {', '.join(queues)} and no default one, and ReFrame cannot name a queue; "
                        'set policy.jobspec.defaults.system.queue')
-    remarks += [f'queue {name} left out: ReFrame submits to the default queue only'
+    remarks += [f'queue {name} skipped: ReFrame submits to the default queue only'
                 for name in queues if name != default]
     queue = queues.get(default, {})
     hosts = [host for host in sizes if all(host in named.get(wanted, ()) for wanted in queue.get('requires', ()))]

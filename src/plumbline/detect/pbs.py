@@ -126,7 +126,7 @@ def detect():
         if not why and str(vnodes) in seen:
             why = f'it has the same nodes as {seen[str(vnodes)]}'
         if why:
-            remarks.append(f'queue {name} left out: {why}')
+            remarks.append(f'queue {name} skipped: {why}')
             continue
         seen[str(vnodes)] = name
         partition, cpus = _partition(name_of(name, [known.name for known in partitions]), name, vnodes, nodes)

@@ -136,12 +136,12 @@ def _without_copies(found):
     for queue in sorted(found, key=lambda queue: not queue.default):
         if queue.state != 'up' or not queue.kinds:
             why = 'has no nodes' if queue.state == 'up' else f'is {queue.state}'
-            remarks.append(f'partition {queue.name} {why}: left out')
+            remarks.append(f'partition {queue.name} {why}: skipped')
             continue
         same = kept.setdefault(str(queue.nodes), queue)
         if same is not queue:
             remarks.append(f'partition {queue.name} (time limit {queue.limit}) has the same nodes as {same.name}: '
-                           'left out')
+                           'skipped')
     return list(kept.values()), remarks
 
 

@@ -107,7 +107,7 @@ class Choice:
     def _too_few(self):
         named = [f'{name} ({why})' for name, why in self.left_out[:3]]
         more = [f'{len(self.left_out) - 3} more'] if len(self.left_out) > 3 else []
-        out = f"; left out: {', '.join(named + more)}" if named else ''
+        out = f"; skipped: {', '.join(named + more)}" if named else ''
         missing = good_state.LEAST_SESSIONS - len(self.used)
         apart = f' that began {self.apart / 60:.0f} minutes apart' if self.apart else ''
         return (f'{self.root}: {len(self.used)} sessions of {self.system} with these tests are of good state, references need '

@@ -72,8 +72,8 @@ def _heading(history):
     first, last = history.sessions[0], history.sessions[-1]
     yield f'{history.system}: {len(history.sessions)} sessions from {when(first)} to {when(last)}, {len(history.metrics)} metrics'
     for name, count in history.strangers.items():
-        yield f'left out: {count} sessions on another processor, {name}'
-    yield from (f'left out: {text}' for text in history.damaged)
+        yield f'skipped: {count} sessions on another processor, {name}'
+    yield from (f'skipped: {text}' for text in history.damaged)
     accepted = sorted(history.accepted)
     if accepted:
         yield f'references of {len(accepted)} sessions, from {when(accepted[0])} to {when(accepted[-1])}'

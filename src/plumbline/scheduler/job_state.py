@@ -22,7 +22,7 @@ _BECAUSE = {
     'CANCELLED': 'by somebody, or something, that is not this run',
     'TIMEOUT': 'its time limit is {TimeLimit}',
     'NODE_FAIL': 'a node failed under it: {NodeList}',
-    'OUT_OF_MEMORY': 'it took more memory than it was granted',
+    'OUT_OF_MEMORY': 'it took more memory than its allocation has',
     'COMPLETING': 'its processes do not end',
 }
 

@@ -39,7 +39,7 @@ mkdir -p {folder} || exit 2
 lock={lock}
 exec 9>> "$lock" || exit 2
 if ! flock -n 9; then
-    echo "plumbline: a scheduled run goes on still, this one is left out; who holds it: fuser '$lock'" >&2
+    echo "plumbline: a scheduled run goes on still, this one is skipped; who holds it: fuser '$lock'" >&2
     exit 75
 fi
 log={folder}/{mode}-$(date -u +%Y%m%dT%H%M%SZ).log
