@@ -311,6 +311,7 @@ def test_the_table_names_what_is_slower_first_and_what_else_changed(place):
     assert 'bandwidth.plain' not in done.out
     assert '- 6.1.0' in done.out and '+ 6.5.0' in done.out
     assert all(len(line.rstrip()) <= 120 for line in head)
+    assert "to confirm it, measure again and compare with that session, too: reframe ... -n '^(triad_memory" in done.out
 
 
 def test_without_a_change_it_exits_with_0(place):

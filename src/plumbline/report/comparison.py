@@ -33,7 +33,7 @@ def render(found, console):
     shown = list(_gathered(change for change in found.changes if change.kind != compare.WITHIN))
     if shown:
         console.print(_table(shown))
-    for text in _other_verdicts(found.changes):
+    for text in (*_again(found), *_other_verdicts(found.changes)):
         console.print(text, highlight=False, markup=False)
     console.print(_state(found.state) if found.state else 'Nothing that is recorded of machine and software has changed.',
                   highlight=False)
@@ -61,6 +61,13 @@ def _power(found):
     listed = ', '.join(f'{name} {quantity.percent(sorted(shares)[len(shares) // 2])}' for name, shares in sorted(parts.items()))
     more = [] if len(found.before) > 1 else ['name several sessions before, and smaller losses are seen']
     return told + ([f'and of a subsystem: {listed}'] if listed else []) + more
+
+
+def _again(found):
+    '''What measures again that which is said to be worse: one session may be an accident of its hour.'''
+    checks = {change.check for change in found.wrong} | {member.name for part in (*found.slower, *found.undecided) for member in part.score.members}
+    names = sorted({check.split(' ')[0] for check in checks})
+    return [f"to confirm it, measure again and compare with that session, too: reframe ... -n '^({'|'.join(names)})' -r"] if names else []
 
 
 def _change(part):
