@@ -6,9 +6,11 @@ import string
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import made_report
+import rfm
+from plumbline import references
 from plumbline.errors import PlumblineError
 from plumbline.imb import text as imb
 from plumbline.likwid import bench, perfctr
@@ -17,7 +19,8 @@ from plumbline.model.safe_text import masked, shown
 from plumbline.report.public import without_paths
 from plumbline.rfm import capacity
 from plumbline.scheduler import schedule
-from plumbline.system import topology
+from plumbline.simulation import network, predict
+from plumbline.system import datasheet, topology, topology_file
 
 settings.register_profile('here', max_examples=100, deadline=None, derandomize=True, database=None)
 settings.load_profile('here')
@@ -30,6 +33,10 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st
 
 # --- parsers ------------------------------------------------------------------------------------------------------------
 
+def topology_text(text):
+    return topology_file.parse(text, 'the file')
+
+
 #: Parser -> pieces of what it reads; between them stands anything.
 PARSERS = {
     records.parse: (json.dumps(made_report.measurement()), '{"record":', '"seconds": [', '\n', '1e999'),
@@ -39,6 +46,11 @@ PARSERS = {
     bench.parse_bench: ('Cycles:', 'Time:', 'MByte/s:', '\t\t', '\n', '12.5', 'Iterations:'),
     schedule.time_of: ('02', ':', '30'),
     capacity.given: ('L2=', '524288', ',', 'measured'),
+    bench.parse_cross_check: ('plumbline-bench', 'L1', 'Cycles:', 'Time:', '\n', '0', 'exit'),
+    perfctr.parse_groups: ('-' * 80, '\n', ' MEM\tMain memory bandwidth', '\t'),
+    predict.parse: (predict.PREFIX, '{"predicted": "cg", "cells": []}', '{', '\n'),
+    datasheet.parse_dmi_memory: ('Memory Device\n', '\tSize: 16 GB\n', '\tConfigured Memory Speed: 3200 MT/s\n', '\n\n', 'Size:', 'Unknown'),
+    topology_text: (json.dumps({**dict.fromkeys(topology_file._KEYS, 1), 'processor': {'topology': {}}}), json.dumps(dict.fromkeys(topology_file._KEYS, 1)), '}'),
 }
 
 
@@ -49,6 +61,33 @@ def test_a_parser_reads_or_refuses_in_one_line(parser, data):
     text = ''.join(data.draw(st.lists(pieces, max_size=12)))
     try:
         parser(text)
+    except PlumblineError as error:
+        assert str(error) and '\n' not in str(error)
+
+
+#: Loader of a file -> a file that it loads.
+FILES = {
+    references.load: rfm.REPOSITORY / 'config/references/portable.yaml',
+    network.load: rfm.REPOSITORY / 'config/networks/t3e.yaml',
+    datasheet.load: rfm.REPOSITORY / 'config/machines/example-epyc-9124.yaml',
+}
+
+
+@pytest.mark.parametrize('loader', FILES, ids=lambda loader: loader.__module__.removeprefix('plumbline.'))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_file_that_somebody_edited_is_read_or_refused_in_one_line(loader, data, tmp_path):
+    text = FILES[loader].read_text()
+    lines = text.splitlines(keepends=True)
+    begin = data.draw(st.integers(0, len(lines) - 1))
+    text = ''.join(lines[:40]) if len(lines) > 80 else text     # a whole file of references takes a tenth of a second
+    at = data.draw(st.integers(0, len(text)))
+    broken = text[:at] + data.draw(st.text(max_size=6) | st.sampled_from(['[', '{', '-1', '.inf', '1e999', ': ', '\t', '!!python/object:x', lines[begin]]))
+    broken += text[at + data.draw(st.integers(0, 30)):]
+    path = tmp_path / 'edited.yaml'
+    path.write_bytes(broken.encode('utf-8', 'surrogatepass'))
+    try:
+        loader(path)
     except PlumblineError as error:
         assert str(error) and '\n' not in str(error)
 

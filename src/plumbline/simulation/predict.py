@@ -33,12 +33,15 @@ def prediction(path, application, most, folder='.'):
 def parse(text):
     '''The object of the line in a job's output.
 
-    :raises PlumblineError: where there is none.
+    :raises PlumblineError: where there is none, or not all of it.
     '''
     line = next((line for line in text.splitlines() if line.startswith(PREFIX)), None)
     if line is None:
         raise PlumblineError('the simulation has printed no prediction; its standard error says why')
-    return json.loads(line)
+    try:
+        return json.loads(line)
+    except ValueError:
+        raise PlumblineError('the prediction of the simulation is cut off; its standard error says why') from None
 
 
 def main():

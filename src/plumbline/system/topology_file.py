@@ -36,7 +36,8 @@ def parse(text, source):
         node = json.loads(text)
     except json.JSONDecodeError as error:
         raise PlumblineError(f'{source}: not JSON: {error}; remove it and run the check `topology`') from None
-    if not isinstance(node, dict) or set(node) != _KEYS or node['schema'] != 1 or 'topology' not in node['processor']:
+    known = isinstance(node, dict) and set(node) == _KEYS and node['schema'] == 1
+    if not known or not isinstance(node['processor'], dict) or 'topology' not in node['processor']:
         raise PlumblineError(f'{source}: no topology of a node; remove it and run the check `topology`')
     return node
 
@@ -47,6 +48,8 @@ def read(file):
         return parse(Path(file).read_text(encoding='utf-8'), file)
     except FileNotFoundError:
         return None
+    except UnicodeDecodeError:
+        raise PlumblineError(f'{file}: not UTF-8 text; remove it and run the check `topology`') from None
     except OSError as error:
         raise PlumblineError(f'{file}: {error.strerror}') from None
 
