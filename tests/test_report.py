@@ -284,6 +284,15 @@ def test_every_metric_has_its_row(session):
         assert line.shown_value in row and line.shown_reference in row and line.shown_spread in row
 
 
+@pytest.mark.parametrize('sees, said', [
+    ([0.1, 0.3, 0.2], 'half of 3 PASS would see a loss of 20.0 %'), ([None, None], '2 of 2 PASS say only that the value is possible, and would see no loss'),
+    ([None, 0.1, 0.3, 0.2], '1 of 4 PASS say only that the value is possible, and would see no loss; half of the others would see a loss of 20.0 %'),
+    ([], '')])
+def test_what_the_passes_can_see_is_said(sees, said):
+    metrics = [sample.metric(f'of_limit.{i}', 0.9) | {'sees': one} for i, one in enumerate(sees)] or [sample.metric('bandwidth.x', 1.0, reference=None)]
+    assert lines.power(report.verdict_lines(sample.frame(sample.case('a', metrics)))) == said
+
+
 def test_what_is_known_of_the_speed_is_said():
     def said(*metrics):
         return subsystems.speed(subsystems.judge(report.verdict_lines(sample.frame(sample.case('a', list(metrics))))))

@@ -203,6 +203,18 @@ def summary(lines, left_out):
     return ', '.join(f'{counts[name]} {name}' for name in named)
 
 
+def power(lines):
+    """What the PASSes can see, in one line; '' where there are none."""
+    passed = [line for line in lines if line.verdict == 'PASS']
+    seen = sorted(line.sees for line in passed if quantity.known(line.sees))
+    blind, told = len(passed) - len(seen), []
+    if blind:
+        told.append(f'{blind} of {len(passed)} PASS say only that the value is possible, and would see no loss')
+    if seen:
+        told.append(f"half of {'the others' if blind else f'{len(passed)} PASS'} would see a loss of {quantity.percent(seen[len(seen) // 2])}")
+    return '; '.join(told)
+
+
 def warnings(lines):
     '''What is to be known before a verdict is read, a sentence each.'''
     return [*_of_other_processors(lines), *disturbed(lines)]

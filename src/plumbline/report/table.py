@@ -61,7 +61,8 @@ def render(rows, console, losses=()):
     _rerun(verdicts, out)
     if verdicts:
         out.line(_summary(verdicts, left_out, session))
-        out.paragraph(subsystems.speed(session), indent='')
+        for text in filter(None, (lines.power(verdicts), subsystems.speed(session))):
+            out.paragraph(text, indent='')
 
 
 class _Printer:
