@@ -4,6 +4,8 @@ import ctypes
 import itertools
 import json
 import pathlib
+import re
+import sys
 
 import numpy as np
 import pytest
@@ -442,6 +444,15 @@ def test_lines_from_the_command_line(capsys, monkeypatch):
         monkeypatch.setattr('sys.argv', ['spatter', *arguments])
         with pytest.raises(SystemExit, match=r'^plumbline: [^\n]*$'):
             spatter.main()
+
+
+def test_the_command_that_the_program_names_runs(programs, tmp_path):
+    '''Of its help, and of what it says to somebody who hands it Spatter's own file.'''
+    told = programs.run('gather_patterns', '--help').text, programs.run('gather_patterns', '--pattern', DATA / 'small.json').errors
+    named, again = (re.findall(r'\bpython -m (\S+)', text) for text in told)
+    assert len(named) == 1 and named == again
+    (tmp_path / 'p').write_text(output_of(sys.executable, '-m', *named, DATA / 'small.json'))
+    assert all_right(programs.measured('gather_patterns', '--pattern', tmp_path / 'p', *QUICK).measurements)
 
 
 # --- bad input of the programs ---------------------------------------------------------------------------

@@ -15,7 +15,7 @@ static const pl_parameter parameters[] = {
 };
 
 static const pl_string_parameter strings[] = {
-    {"pattern", "the file of patterns; python -m plumbline.spatter makes it of Spatter's JSON"},
+    {"pattern", "the file of patterns; python -m plumbline.model.spatter makes it of Spatter's JSON"},
     {0},
 };
 
