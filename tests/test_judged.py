@@ -68,6 +68,19 @@ def test_its_references_are_recorded_and_a_loss_is_a_fail(place):
     assert said.code == 1 and 'FAIL' in said.out
 
 
+def test_a_node_that_differs_has_references_of_its_own(place):
+    where = place()
+    where.reframe('-r', checks=STREAM)
+    where.judge()
+    host = os.uname().nodename
+    accepted = where.accept('made', '--node', host)
+    assert accepted.code == 0 and f'made@{host}.yaml' in accepted.out
+    assert metrics_of(where.reframe('-r', checks=STREAM))[1]['bandwidth.triad']['reference_from'] == f'made@{host}.yaml'
+    other = where.plumbline('references', 'propose', 'made', '--sessions', '5', '--apart', '0', '--node', 'elsewhere')
+    assert other.code == 2 and '0 sessions of made' in other.out
+    assert where.plumbline('references', 'propose', 'made', '--node', '../x').out.startswith("plumbline: node '../x': this is no name of a node")
+
+
 def test_a_test_that_has_references_is_not_silently_skipped(place, tmp_path):
     check = tmp_path / 'own.py'
     check.write_text(f'''import os

@@ -194,6 +194,27 @@ def test_references_of_another_processor_do_not_apply(tmp_path, files, monkeypat
     assert 'of_limit.plain' in kept or found['of_limit.plain'] == references.Known('portable.yaml', [references.Reference((1.0, -0.2, 0.1))])
 
 
+OF_NODE = '''Triad:
+  $index: [$partition, $environ, threads]
+  made:cpu:
+    gnu:
+      one:
+        bandwidth.plain: [20000.0, -0.1, null, MB/s]
+'''
+
+
+@pytest.mark.parametrize('node, reference, file, expected', [
+    ('n7', 20000.0, 'made@n7.yaml', None), ('n8', 25000.0, 'made.yaml', 0.02), (None, 25000.0, 'made.yaml', 0.02), ('../n7', 25000.0, 'made.yaml', 0.02)])
+def test_references_of_a_node_go_before_those_of_the_system(tmp_path, files, monkeypatch, node, reference, file, expected):
+    written(tmp_path, SITE + ACCEPTED.replace('MACHINE', '{}'))
+    written(tmp_path, OF_NODE, 'made@n7.yaml')
+    path = references.write_merged(tmp_path, 'made', 'Triad', tmp_path, node=node)
+    found = references.applying(path, reframe_test(monkeypatch, 'made:cpu', 'gnu', threads='one'))
+    plain, = found['bandwidth.plain'].references
+    assert (plain.leaf[0], found['bandwidth.plain'].file) == (reference, file) and (plain.expected or {}).get('deviation') == expected
+    assert found['of_limit.plain'].file == 'made.yaml' and found['of_limit.nt'].file == 'portable.yaml'     # of what its file has not
+
+
 def test_only_one_test(tmp_path, files):
     written(tmp_path, SITE + 'Other' + SITE.partition('Triad')[2])
     path = references.write_merged(tmp_path, 'made', 'Triad', tmp_path)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "plumbline.h"
+#include "values.h"
 
 /* clock.c */
 double pl_clock_resolution(void);   /* smallest step seen, seconds */
@@ -13,8 +14,6 @@ double pl_clock_resolution(void);   /* smallest step seen, seconds */
 double pl_base_clock(int cpu, const char **source);     /* Hz, and who says so; 0 where nobody does */
 
 /* options.c */
-typedef struct { int count; size_t *value; } pl_sizes;
-typedef struct { int count; int *value; } pl_numbers;
 typedef struct {
     int count;
     const pl_variant **value;

@@ -1,154 +1,21 @@
-/* The command line: every value is checked here, with one line that says what is wrong and how to fix it. */
+/* The command line: what is wrong with an option, or with two of them together, is one line that says how to fix it. */
 #include <getopt.h>
-#include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
 
-#define MAX_SIZE 1e15   /* elements: bytes can be counted in 64 bits */
-
-/* --- lists -------------------------------------------------------------------------------------------------- */
-
-/* Next item of a comma-separated list; NULL at its end.  An empty one is an unset variable of somebody's script. */
-static char *next_item(const char *option, char **rest)
-{
-    char *item = strsep(rest, ",");
-    if (item && !*item)
-        pl_fail("--%s: an item of the list is empty: give items with one comma between them", option);
-    return item;
-}
-
-static char *copy_of(const char *text)
-{
-    char *copy = pl_allocate(strlen(text) + 1, "an option");
-    return strcpy(copy, text);
-}
-
-static long number(const char *option, const char *text, long smallest, long largest)
-{
-    char *end;
-    const long value = strtol(text, &end, 10);
-    if (end == text || *end || value < smallest || value > largest)
-        pl_fail("--%s %s: give a whole number from %ld to %ld", option, text, smallest, largest);
-    return value;
-}
-
-/* Sizes may be written 1e6 or 16777216. */
-static size_t size(const char *option, const char *text, double smallest, double largest)
-{
-    char *end;
-    const double value = strtod(text, &end);
-    if (end == text || *end || !(value >= smallest && value <= largest) || value != floor(value))
-        pl_fail("--%s %s: give a whole number from %.0f to %g", option, text, smallest, largest);
-    return (size_t)value;
-}
-
-static void add_size(pl_sizes *list, size_t value)
-{
-    list->value = realloc(list->value, (size_t)(list->count + 1) * sizeof *list->value);
-    if (!list->value)
-        pl_fail("no memory for a list of sizes");
-    list->value[list->count++] = value;
-}
-
-static void add_number(pl_numbers *list, int value)
-{
-    list->value = realloc(list->value, (size_t)(list->count + 1) * sizeof *list->value);
-    if (!list->value)
-        pl_fail("no memory for a list of numbers");
-    list->value[list->count++] = value;
-}
-
-static void sizes(const char *option, const char *text, pl_sizes *list, double smallest, double largest)
-{
-    char *const copy = copy_of(text), *rest = copy, *item;
-    while ((item = next_item(option, &rest)))
-        add_size(list, size(option, item, smallest, largest));
-    free(copy);
-}
-
-/* Without repetition: the limit streams are interleaved once for each number of threads. */
-static void thread_counts(const char *text, pl_numbers *list)
-{
-    char *const copy = copy_of(text), *rest = copy, *item;
-    while ((item = next_item("threads", &rest))) {
-        const int threads = (int)number("threads", item, 1, INT_MAX);
-        for (int i = 0; i < list->count; i++)
-            if (list->value[i] == threads)
-                pl_fail("--threads: %d stands there twice: give each number of threads once", threads);
-        add_number(list, threads);
-    }
-    free(copy);
-}
-
-/* FIRST:LAST:POINTS, evenly spaced in log N, ends included, no size twice. */
-static void sweep(const char *text, pl_sizes *list)
-{
-    char *const copy = copy_of(text), *rest = copy;
-    const char *first_text = strsep(&rest, ":"), *last_text = strsep(&rest, ":"), *points_text = rest;
-    if (!last_text || !points_text)
-        pl_fail("--sweep %s: give FIRST:LAST:POINTS, for example 10:1e7:40", text);
-    const double first = (double)size("sweep", first_text, 1, MAX_SIZE), last = (double)size("sweep", last_text, 1, MAX_SIZE);
-    const long points = number("sweep", points_text, 2, 10000);
-    if (last <= first)
-        pl_fail("--sweep %s: the last size must be above the first", text);
-    for (long i = 0; i < points; i++) {
-        const size_t n = (size_t)llround(first * pow(last / first, (double)i / (double)(points - 1)));
-        if (!list->count || list->value[list->count - 1] != n)
-            add_size(list, n);
-    }
-    free(copy);
-}
-
 /* L1=BYTES,L3=BYTES: what is ours of the caches. */
 static void capacities(const char *text)
 {
-    char *const copy = copy_of(text), *rest = copy, *item;
-    while ((item = next_item("capacity", &rest))) {
+    char *const copy = pl_copy_text(text), *rest = copy, *item;
+    while ((item = pl_next_item("capacity", &rest))) {
         const int level = item[0] == 'L' && item[1] > '0' && item[1] < '0' + PL_LEVELS && item[2] == '=' ? item[1] - '0' : 0;
         if (!level)
             pl_fail("--capacity %s: give what is ours of each cache of a level in bytes, for example L2=524288,L3=4718592", item);
-        pl_capacity[level] = size("capacity", item + 3, 1024, MAX_SIZE);
+        pl_capacity[level] = pl_parse_size("capacity", item + 3, 1024, PL_MAX_SIZE);
     }
     free(copy);
-}
-
-/* Choices of a fixed set of words, as their positions. */
-static void words(const char *option, const char *text, const char *const *known, pl_numbers *list)
-{
-    char *const copy = copy_of(text), *rest = copy, *item;
-    while ((item = next_item(option, &rest))) {
-        int i = 0;
-        while (known[i] && strcmp(known[i], item))
-            i++;
-        if (!known[i])
-            pl_fail("--%s %s: give %s or %s", option, item, known[0], known[1]);
-        add_number(list, i);
-    }
-    free(copy);
-}
-
-static int word(const char *option, const char *text, const char *const *known)
-{
-    pl_numbers list = {0};
-    words(option, text, known, &list);
-    if (list.count != 1)
-        pl_fail("--%s %s: give one of %s and %s", option, text, known[0], known[1]);
-    const int position = list.value[0];
-    free(list.value);
-    return position;
-}
-
-static double seconds(const char *option, const char *text)
-{
-    const double least = 1000 * pl_clock_resolution(), most = 60;
-    char *end;
-    const double value = strtod(text, &end);
-    if (end == text || *end || !(value >= least && value <= most))
-        pl_fail("--%s %s: give seconds, from 1000 times the clock's resolution (%.2g s) to %g", option, text, least, most);
-    return value;
 }
 
 /* --- variants ----------------------------------------------------------------------------------------------- */
@@ -202,8 +69,8 @@ static void variants(const pl_kernel *kernel, const char *text, pl_variants *lis
         }
         return;
     }
-    char *const copy = copy_of(text), *rest = copy, *item;
-    while ((item = next_item("variants", &rest)))
+    char *const copy = pl_copy_text(text), *rest = copy, *item;
+    while ((item = pl_next_item("variants", &rest)))
         add_variant(list, find(kernel, item));
     free(copy);
 }
@@ -263,8 +130,8 @@ static void check_sizes(const pl_options *o, const pl_kernel *kernel)
 {
     for (int i = 0; i < o->sizes.count; i++)
         for (int t = 0; o->per_thread && t < o->threads.count; t++)
-            if ((double)o->sizes.value[i] * o->threads.value[t] > MAX_SIZE)
-                pl_fail("--size %zu: with --per-thread this is more than %g elements", o->sizes.value[i], MAX_SIZE);
+            if ((double)o->sizes.value[i] * o->threads.value[t] > PL_MAX_SIZE)
+                pl_fail("--size %zu: with --per-thread this is more than %g elements", o->sizes.value[i], PL_MAX_SIZE);
     for (int i = 0; i < o->shifts.count; i++) {
         if (o->shifts.value[i] % sizeof(double))
             pl_fail("--shift %zu: arrays hold doubles: give a multiple of 8 bytes", o->shifts.value[i]);
@@ -300,30 +167,19 @@ static void check_threads(const pl_options *o, const pl_kernel *kernel)
     }
 }
 
-static int position(const char *option, const char *text, const char *const *known)
-{
-    char all[1024] = "";
-    for (int i = 0; known[i]; i++) {
-        if (!strcmp(known[i], text))
-            return i;
-        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", known[i]);
-    }
-    pl_fail("--%s %s: give one of %s", option, text, all);
-}
-
 /* One value or a list, none twice: each is a case of its own. */
 static void tune(const pl_parameter *t, const char *text, pl_numbers *list)
 {
-    char *const copy = copy_of(text), *rest = copy, *item;
+    char *const copy = pl_copy_text(text), *rest = copy, *item;
     list->count = 0;
-    while ((item = next_item(t->name, &rest))) {
-        const long value = t->words ? position(t->name, item, t->words) : number(t->name, item, !t->from_zero, t->most ? t->most : 1 << 30);
+    while ((item = pl_next_item(t->name, &rest))) {
+        const long value = t->words ? pl_parse_position(t->name, item, t->words) : pl_parse_number(t->name, item, !t->from_zero, t->most ? t->most : 1 << 30);
         if (!t->words && value % t->multiple)
             pl_fail("--%s %ld: must divide into whole cache lines: give a multiple of %ld elements", t->name, value, t->multiple);
         for (int i = 0; i < list->count; i++)
             if (list->value[i] == value)
                 pl_fail("--%s: %s stands there twice: give each value once", t->name, item);
-        add_number(list, (int)value);
+        pl_add_number(list, (int)value);
     }
     free(copy);
 }
@@ -345,7 +201,7 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
     pl_options o = {.samples = 20, .min_time = 0.01, .probes = true};
     int last = HELP;
     for (int i = 0; kernel->parameters && kernel->parameters[i].name; i++) {
-        add_number(&o.parameters[i], (int)kernel->parameters[i].value);
+        pl_add_number(&o.parameters[i], (int)kernel->parameters[i].value);
         known[last++] = (struct option){kernel->parameters[i].name, 1, 0, PARAMETER + i};
     }
     for (int i = 0; kernel->strings && kernel->strings[i].name; i++)
@@ -356,10 +212,10 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
         switch (c) {
         case VARIANTS: variants(kernel, optarg, &o.variants); break;
         case LIST: list_variants(kernel);
-        case SIZE: sizes("size", optarg, &o.sizes, kernel->from_zero ? 0 : 1, MAX_SIZE); break;
-        case SWEEP: sweep(optarg, &o.sizes); break;
+        case SIZE: pl_parse_sizes("size", optarg, &o.sizes, kernel->from_zero ? 0 : 1, PL_MAX_SIZE); break;
+        case SWEEP: pl_parse_sweep(optarg, &o.sizes); break;
         case PER_THREAD: o.per_thread = true; break;
-        case THREADS: thread_counts(optarg, &o.threads); break;
+        case THREADS: pl_parse_thread_counts(optarg, &o.threads); break;
         case CPUS: {
             const char *rest;
             const pl_cpus list = pl_parse_cpulist(optarg, &rest);
@@ -369,16 +225,16 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
             break;
         }
         case CAPACITY: capacities(optarg); break;
-        case INIT: words("init", optarg, inits, &o.inits); break;
-        case ALLOC: words("alloc", optarg, allocs, &o.allocs); break;
-        case SHIFT: sizes("shift", optarg, &o.shifts, 0, 1 << 30); break;
-        case PAGES: o.pages = (pl_pages)word("pages", optarg, pages); break;
+        case INIT: pl_parse_words("init", optarg, inits, &o.inits); break;
+        case ALLOC: pl_parse_words("alloc", optarg, allocs, &o.allocs); break;
+        case SHIFT: pl_parse_sizes("shift", optarg, &o.shifts, 0, 1 << 30); break;
+        case PAGES: o.pages = (pl_pages)pl_parse_word("pages", optarg, pages); break;
         case LIMIT: o.limit = true; break;
-        case SAMPLES: o.samples = (int)number("samples", optarg, 10, 100000); break;
-        case MIN_TIME: o.min_time = seconds("min-time", optarg); break;
-        case PASSES: sizes("passes", optarg, &o.passes, 1, MAX_SIZE); break;
-        case SYNC: o.every_pass = word("sync", optarg, syncs) == 1; break;
-        case PROBES: o.probes = word("probes", optarg, probes) == 0; break;
+        case SAMPLES: o.samples = (int)pl_parse_number("samples", optarg, 10, 100000); break;
+        case MIN_TIME: o.min_time = pl_parse_seconds("min-time", optarg); break;
+        case PASSES: pl_parse_sizes("passes", optarg, &o.passes, 1, PL_MAX_SIZE); break;
+        case SYNC: o.every_pass = pl_parse_word("sync", optarg, syncs) == 1; break;
+        case PROBES: o.probes = pl_parse_word("probes", optarg, probes) == 0; break;
         case TABLE: o.table = true; break;
         case HELP: help(kernel);
         case '?':
@@ -394,17 +250,17 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
     if (!o.variants.count)
         variants(kernel, kernel->variants[0].name, &o.variants);
     if (!o.sizes.count)
-        add_size(&o.sizes, kernel->own_size ? kernel->own_size(o.text) : 1000000);
+        pl_add_size(&o.sizes, kernel->own_size ? kernel->own_size(o.text) : 1000000);
     if (!o.threads.count)
-        add_number(&o.threads, 1);
+        pl_add_number(&o.threads, 1);
     if (!o.inits.count)
-        add_number(&o.inits, PL_PARINIT);
+        pl_add_number(&o.inits, PL_PARINIT);
     if (!o.allocs.count)
-        add_number(&o.allocs, PL_DYNAMIC);
+        pl_add_number(&o.allocs, PL_DYNAMIC);
     if (!o.shifts.count)
-        add_size(&o.shifts, 0);
+        pl_add_size(&o.shifts, 0);
     if (!o.passes.count)
-        add_size(&o.passes, 0);
+        pl_add_size(&o.passes, 0);
     if (kernel->in_pairs && pl_processes.ranks < 2)
         pl_fail("%s needs 2 processes, it was started with %d: start it with mpirun -np 2 or more", kernel->name,
                 pl_processes.ranks);

@@ -156,7 +156,7 @@ class Judging(OnNode):
             return
         with in_one_line():
             model = (self.plumbline.get('machine') or {}).get('cpu_model')
-            path = references.write_merged(self.stagedir, self.current_system.name, type(self).__name__, model=model)
+            path = references.write_merged(self.stagedir, self.current_system.name, type(self).__name__, model=model, node=self._node())
             known = references.applying(path, self)
             if others := references.elsewhere(path):
                 self.plumbline['other_processors'] = others
@@ -172,6 +172,11 @@ class Judging(OnNode):
             self.perf_variables[metric['name']] = sn.make_performance_function(sn.defer(metric['value']), metric['unit'])
         if not self.is_final and {verdict.FAIL, verdict.UNSTABLE} & {metric['verdict'] for metric in judged}:
             _SUSPECTS[self._case()] = self.measurements
+
+    def _node(self):
+        '''The name of the node that was measured, as the archive has it; None where there were several.'''
+        nodes = [node for node in self.job.nodelist or () if node != 'None'] or [(self.plumbline.get('machine') or {}).get('hostname')]
+        return nodes[0] if len(nodes) == 1 else None
 
     def _own_references(self):
         '''What the check says itself for this partition (``reference``): it goes before the files.'''

@@ -4,6 +4,7 @@
 limits), ``config/references/SYSTEM.yaml`` what one site recorded.
 '''
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,12 +12,14 @@ import yaml
 
 from plumbline.errors import PlumblineError
 from plumbline.model import registry
-from plumbline.references.files import directory, load, lookup, merge, of_processor, origins, portable, recorded, tests
+from plumbline.references.files import directory, load, lookup, merge, of_processor, origins, overlaid, portable, recorded, tests
 from plumbline.references.peaks import check
 
-__all__ = ['applying', 'check', 'directory', 'elsewhere', 'load', 'lookup', 'merge', 'narrowed', 'of_site', 'origins', 'write_merged']
+__all__ = ['applying', 'check', 'directory', 'elsewhere', 'file_of', 'load', 'lookup', 'merge', 'narrowed', 'of_site', 'origins', 'write_merged']
 
 MERGED_NAME = 'plumbline-references.yaml'
+
+_NODE = re.compile(r'[\w.-]+')
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,14 @@ class _Dumper(getattr(yaml, 'CSafeDumper', yaml.SafeDumper)):
         return True
 
 
-def write_merged(stage_dir, system, test=None, folder=None, model=None):
+def file_of(system, node=None):
+    '''The name of the file of a system's references, or of those of one of its nodes, which go before them.'''
+    if node and not _NODE.fullmatch(node):
+        raise PlumblineError(f'node {node!r}: this is no name of a node')
+    return f'{system}@{node}.yaml' if node else f'{system}.yaml'
+
+
+def write_merged(stage_dir, system, test=None, folder=None, model=None, node=None):
     '''Write the references in force next to the evidence of a test.
 
     ``self.reference = {'$ref': write_merged(self.stagedir, self.current_system.name)}``
@@ -59,22 +69,29 @@ def write_merged(stage_dir, system, test=None, folder=None, model=None):
     :arg test: class name; write its entry only.  By default all entries.
     :arg folder: the folder of the references; :func:`directory` by default.
     :arg model: name of the processor that was measured: those recorded on others do not apply, and stand as ``$elsewhere``.
+    :arg node: name of the node that was measured, if it was one.
     :returns: the absolute path of the file, a text.
     :raises PlumblineError: if a file of references is wrong, or if the file cannot be written.
     '''
     folder = Path(folder or directory())
-    names = ('portable.yaml', f'{system}.yaml')
-    files = [load(path) if path.exists() else {} for path in (portable(folder), folder / names[1])]
-    site, elsewhere = of_processor(files[1], test, model)
-    files[1] = site
+    names = ['portable.yaml', file_of(system)] + ([file_of(system, node)] if _NODE.fullmatch(node or '') else [])
+    files = [load(path) if path.exists() else {} for path in (portable(folder), *(folder / name for name in names[1:]))]
+    elsewhere, sites = set(), []
+    for file in files[1:]:
+        kept, others = of_processor(file, test, model)
+        sites.append(kept)
+        elsewhere.update(others)
+    files[1:] = sites
     if test is not None:
-        files = [{name: entry for name, entry in tests(file).items() if name == test}
-                 for file in files]
-    known, tickets = recorded(site, test), site.get('$known_issues', {}).get(test)
+        files = [{name: entry for name, entry in tests(file).items() if name == test} for file in files]
+    known, tickets = {}, {}
+    for site in sites:      # what the node's file has of a metric replaces all that the system's has of it
+        known = overlaid(known, recorded(site, test), site.get(test, {}))
+        tickets = overlaid(tickets, site.get('$known_issues', {}).get(test), site.get(test, {}))
     return _write(Path(stage_dir).resolve() / MERGED_NAME,
-                  {**merge(*files), '$origin': origins(*files, names), **({'$recorded': known} if known else {}),
+                  {**merge(*files), '$origin': origins(files, names), **({'$recorded': known} if known else {}),
                    **({'$known_issues': {test: tickets}} if tickets else {}),
-                   **({'$elsewhere': elsewhere} if elsewhere else {})})
+                   **({'$elsewhere': sorted(elsewhere)} if elsewhere else {})})
 
 
 def elsewhere(path):

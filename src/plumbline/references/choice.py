@@ -39,18 +39,18 @@ class Choice:
     :attr left_out: list of (name, why).
     '''
 
-    def __init__(self, root, system, tests, files, peaks, trusted, nodes, apart):
+    def __init__(self, root, system, tests, files, peaks, trusted, nodes, apart, node=None):
         self.root, self.system, self.files, self.peaks, self.nodes, self.apart = root, system, files, peaks, set(nodes), apart
         paths = archive.sessions(root, system)[::-1]
         self.trusted = {_only(name, [path.stem for path in paths], root) for name in trusted}
         paths.sort(key=lambda path: path.stem not in self.trusted)      # the latest first, and before them those named
-        self.further = self._measured(paths, tests)
+        self.further = self._measured(paths, tests, node)
         self.used, self.left_out, self.models = {}, [], frozenset()
 
     @staticmethod
-    def _measured(paths, tests):
+    def _measured(paths, tests, node):
         for path in paths:
-            rows = recording.rows_of(path, tests)
+            rows = [row for row in recording.rows_of(path, tests) if node in (None, row['hostname'])]
             if any(row['metric'] is not None for row in rows):
                 yield path.stem, rows
 

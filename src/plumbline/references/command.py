@@ -30,6 +30,8 @@ Archive = Annotated[Path, typer.Option('--archive')]
 Trusted = Annotated[list[str] | None, typer.Option(
     '--with', help='a session (or how its name begins) that is used although it failed, was unstable or is odd; several: again')]
 Apart = Annotated[float, typer.Option(min=0, help='minutes: sessions that began nearer to each other count once')]
+Node = Annotated[str | None, typer.Option(
+    help="references of this node alone, for one that differs from its fellows for good: SYSTEM@NODE.yaml, which goes before the system's")]
 Nodes = Annotated[list[str] | None, typer.Option('--with-node', help='a node that is used although it differs; several: again')]
 
 
@@ -39,11 +41,11 @@ def _peaks(machine_file, cores):
     return {f'{level}/{threads}': rate for (level, threads), rate in known.items()}
 
 
-def _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes, apart):
+def _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes, apart, node):
     from plumbline import references
     from plumbline.references import proposal
-    found = proposal.propose(archive_root, system, output or references.directory() / f'{system}.yaml', sessions, tests,
-                                       _peaks(machine_file, cores), trusted or (), nodes or (), 60 * apart)
+    found = proposal.propose(archive_root, system, output or references.directory() / references.file_of(system, node), sessions, tests,
+                                       _peaks(machine_file, cores), trusted or (), nodes or (), 60 * apart, node)
     print('\n'.join(lines(found)))
     return found
 
@@ -51,19 +53,19 @@ def _propose(system, sessions, tests, output, machine_file, cores, archive_root,
 @app.command()
 def propose(system: System, sessions: Sessions = MOST_SESSIONS, tests: Tests = '', output: Output = None,
             machine_file: Machine = None, cores: Cores = 1, archive_root: Archive = REPORTS / 'archive', trusted: Trusted = None,
-            nodes: Nodes = None, apart: Apart = LEAST_APART / 60):
+            nodes: Nodes = None, apart: Apart = LEAST_APART / 60, node: Node = None):
     '''What the last sessions of good state would change in the references of a system, and how they would have fared.'''
-    _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes, apart)
+    _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes, apart, node)
     print('nothing is written; plumbline references accept, with the same options, writes it')
 
 
 @app.command()
 def accept(system: System, sessions: Sessions = MOST_SESSIONS, tests: Tests = '', output: Output = None,
            machine_file: Machine = None, cores: Cores = 1, archive_root: Archive = REPORTS / 'archive', trusted: Trusted = None,
-           nodes: Nodes = None, apart: Apart = LEAST_APART / 60):
+           nodes: Nodes = None, apart: Apart = LEAST_APART / 60, node: Node = None):
     '''Propose, and write it; review it as a diff.'''
     from plumbline.references import proposal
-    found = _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes, apart)
+    found = _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes, apart, node)
     wrote = proposal.accept(found)
     print(f"{len(found.written)} references from {len(found.sessions)} sessions{'' if wrote else ', as they stand there'}: {found.path}")
 

@@ -270,19 +270,21 @@ def _refuse_patterns(name, node, depth):
             _refuse_patterns(name, child, depth - 1)
 
 
-def merge(portable, site):
-    '''Lay a site's references over the portable ones.
+def merge(portable, *sites):
+    '''Lay a site's references over the portable ones, and those of a node over both.
 
     In the result ReFrame finds, for any test, partition and environment, the site's metrics where
     the site has them and the portable ones for the rest.
 
     :arg portable: content of ``portable.yaml``; its keys may be patterns.
-    :arg site: content of the site's file; its keys are exact.
+    :arg sites: contents of the site's files; their keys are exact.
     :returns: the same form, without ``$provenance``.
     :raises PlumblineError: if the two disagree on a test's ``$index``, or if a key of the site is
         a pattern.
     '''
-    merged = {}
+    if len(sites) > 1:
+        return functools.reduce(merge, sites, portable)
+    merged, (site,) = {}, sites
     for name in sorted({*tests(portable), *tests(site)}):
         ours, theirs = portable.get(name, {}), site.get(name, {})
         index = theirs.get('$index') or ours.get('$index')
@@ -356,11 +358,23 @@ def _with_expectation(origin, sessions):
     return found
 
 
-def origins(portable, site, names=('portable.yaml', 'site')):
+def overlaid(known, own, entry):
+    '''What is known of references (a tree of them) with that of a further file laid over it.
+
+    :arg known, own: trees, or None.
+    :arg entry: the further file's references, a tree: of each of them its own counts, though it knows nothing.
+    '''
+    if not isinstance(entry, dict):
+        return own
+    known, own = known or {}, own or {}
+    found = {key: overlaid(known.get(key), own.get(key), entry[key]) if key in entry else known.get(key) for key in (*known, *own)}
+    return {key: child for key, child in found.items() if child}
+
+
+def origins(files, names):
     '''Where each metric of :func:`merge` comes from.
 
-    :arg names: what to call the two files.
+    :arg names: what to call the files.
     :returns: the form of :func:`merge` with the name of the file in place of each reference.
     '''
-    return merge(*({name: _replace_leaves(entry, label) for name, entry in tests(file).items()}
-                   for file, label in zip((portable, site), names)))
+    return merge(*({name: _replace_leaves(entry, label) for name, entry in tests(file).items()} for file, label in zip(files, names)))

@@ -77,7 +77,7 @@ class Proposal:
         return [place for place in self.before if place not in self.written]
 
 
-def propose(root, system, out_path, count=None, tests='', peaks=None, sessions=(), nodes=(), apart=good_state.LEAST_APART):
+def propose(root, system, out_path, count=None, tests='', peaks=None, sessions=(), nodes=(), apart=good_state.LEAST_APART, node=None):
     '''What the last sessions of good state would have a site's references be; writes nothing.
 
     :arg root: the archive's folder.
@@ -90,6 +90,7 @@ def propose(root, system, out_path, count=None, tests='', peaks=None, sessions=(
     :arg sessions: names of sessions that are taken whatever is wrong with them.
     :arg nodes: names of nodes that are taken though they differ.
     :arg apart: seconds: sessions that began nearer to each other count once.
+    :arg node: the sessions of this node alone.
     :returns: :class:`Proposal`.
     :raises PlumblineError: if there are fewer than :data:`good_state.LEAST_SESSIONS`, nothing is usable, or the file is malformed.
     '''
@@ -97,7 +98,7 @@ def propose(root, system, out_path, count=None, tests='', peaks=None, sessions=(
     if path.name == 'portable.yaml':
         raise PlumblineError(f"{path}: portable.yaml is written by hand; references are recorded into the site's own file")
     files = (load(path) if path.exists() else {}, portable_beside(path))
-    chosen = Choice(root, system, tests, files, peaks, sessions, nodes, apart)
+    chosen = Choice(root, system, tests, files, peaks, sessions, nodes, apart, node)
     candidates, index, skipped, odd = chosen.take(count or good_state.MOST_SESSIONS)
     found = Proposal(path, sorted(chosen.used), chosen.left_out, odd, skipped, index)
     started = [rows[0]['started'] for rows in chosen.used.values()]
