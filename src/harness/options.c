@@ -5,19 +5,6 @@
 
 #include "internal.h"
 
-/* L1=BYTES,L3=BYTES: what is ours of the caches. */
-static void capacities(const char *text)
-{
-    char *const copy = pl_copy_text(text), *rest = copy, *item;
-    while ((item = pl_next_item("capacity", &rest))) {
-        const int level = item[0] == 'L' && item[1] > '0' && item[1] < '0' + PL_LEVELS && item[2] == '=' ? item[1] - '0' : 0;
-        if (!level)
-            pl_fail("--capacity %s: give what is ours of each cache of a level in bytes, for example L2=524288,L3=4718592", item);
-        pl_capacity[level] = pl_parse_size("capacity", item + 3, 1024, PL_MAX_SIZE);
-    }
-    free(copy);
-}
-
 /* --- variants ----------------------------------------------------------------------------------------------- */
 
 static void names_of(const pl_kernel *kernel, char *text, size_t length)
@@ -167,13 +154,27 @@ static void check_threads(const pl_options *o, const pl_kernel *kernel)
     }
 }
 
+/* L1=BYTES,L3=BYTES: what is ours of the caches. */
+static void capacities(const char *text)
+{
+    char *const copy = pl_copy_text(text), *rest = copy, *item;
+    while ((item = pl_next_item("capacity", &rest))) {
+        const int level = item[0] == 'L' && item[1] > '0' && item[1] < '0' + PL_LEVELS && item[2] == '=' ? item[1] - '0' : 0;
+        if (!level)
+            pl_fail("--capacity %s: give what is ours of each cache of a level in bytes, for example L2=524288,L3=4718592", item);
+        pl_capacity[level] = pl_parse_size("capacity", item + 3, 1024, PL_MAX_SIZE);
+    }
+    free(copy);
+}
+
 /* One value or a list, none twice: each is a case of its own. */
 static void tune(const pl_parameter *t, const char *text, pl_numbers *list)
 {
     char *const copy = pl_copy_text(text), *rest = copy, *item;
     list->count = 0;
     while ((item = pl_next_item(t->name, &rest))) {
-        const long value = t->words ? pl_parse_position(t->name, item, t->words) : pl_parse_number(t->name, item, !t->from_zero, t->most ? t->most : 1 << 30);
+        const long value = t->words ? pl_parse_position(t->name, item, t->words)
+                                    : pl_parse_number(t->name, item, !t->from_zero, t->most ? t->most : 1 << 30);
         if (!t->words && value % t->multiple)
             pl_fail("--%s %ld: must divide into whole cache lines: give a multiple of %ld elements", t->name, value, t->multiple);
         for (int i = 0; i < list->count; i++)
