@@ -128,10 +128,12 @@ class Variant:
     isa: str
     in_build: bool
     on_cpu: bool
+    in_all: bool
 
     @property
     def runs(self):
-        return self.in_build and self.on_cpu
+        '''With ``--variants all``.'''
+        return self.in_build and self.on_cpu and self.in_all
 
 
 class Build:
@@ -169,7 +171,7 @@ class Build:
     def variants(self, program):
         lines = self.run(program, '--list').text.splitlines()[1:]
         found = [re.fullmatch(r'  (\S+) +(\S+) +(.*)', line).groups() for line in lines]
-        return [Variant(name, isa, '[not in this build]' not in about, '[not on this CPU]' not in about)
+        return [Variant(name, isa, '[not in this build]' not in about, '[not on this CPU]' not in about, '[not of all]' not in about)
                 for name, isa, about in found]
 
     def runnable(self, program):

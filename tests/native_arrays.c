@@ -13,7 +13,7 @@ static void expect(bool so, const char *what, const pl_case *c, int count, int i
     if (so)
         return;
     fprintf(stderr, "%s: array %d of %d, n %zu, shift %zu, %s\n", what, i, count, c->n, c->shift,
-            c->alloc == PL_STATIC ? "static" : "dynamic");
+            c->alloc == PL_STATIC ? "static" : c->alloc == PL_MALLOC ? "malloc" : "dynamic");
     complaints++;
 }
 
@@ -22,7 +22,10 @@ static void check_layout(const pl_case *c, const pl_arrays *x)
     const unsigned char *end = x->base;
     for (int i = 0; i < x->count; i++) {
         const unsigned char *begin = (const unsigned char *)x->array[i];
-        expect((uintptr_t)begin % PAGE == (size_t)i * c->shift % PAGE, "alignment", c, x->count, i);
+        if (c->alloc == PL_DYNAMIC)
+            expect((uintptr_t)begin % PAGE == (size_t)i * c->shift % PAGE, "alignment", c, x->count, i);
+        else
+            expect(begin - (const unsigned char *)x->array[0] == i * (ptrdiff_t)8000000, "not 8,000,000 bytes apart", c, x->count, i);
         expect(begin - GUARD >= end, "no room before", c, x->count, i);
         end = begin + c->n * sizeof(double) + GUARD;
     }
@@ -50,13 +53,14 @@ int main(void)
     const size_t n[] = {1, 7, 8, 511, 512, 513, 100000}, shift[] = {0, 8, 32, 128, 1024, 4096 + 64};
     for (size_t i = 0; i < sizeof n / sizeof *n; i++)
         for (size_t s = 0; s < sizeof shift / sizeof *shift; s++)
-            for (int alloc = PL_DYNAMIC; alloc <= PL_STATIC; alloc++)
+            for (int alloc = PL_DYNAMIC; alloc <= PL_MALLOC; alloc++)
                 for (int count = 1; count <= PL_MAX_ARRAYS; count++) {
                     const pl_case c = {.n = n[i], .shift = shift[s], .alloc = (pl_alloc)alloc, .pages = PL_BASE};
-                    if (alloc == PL_STATIC && shift[s] > 1024)
+                    if (alloc != PL_DYNAMIC && shift[s])
                         continue;
                     pl_arrays *x = pl_arrays_create(&c, count);
-                    check_layout(&c, x);
+                    if (alloc != PL_MALLOC)     /* anywhere */
+                        check_layout(&c, x);
                     check_guards(&c, x);
                     pl_arrays_destroy(x);
                 }

@@ -70,8 +70,8 @@ def test_every_limit_stream_is_right(request, flavour):
 
 @pytest.mark.parametrize('options', [
     ['--shift', '0,8,32,128,1024'],
-    ['--alloc', 'static,dynamic', '--size', '2097152'],
-    ['--alloc', 'static', '--shift', '1344'],
+    ['--alloc', 'static,malloc,dynamic', '--size', '999984'],
+    ['--alloc', 'malloc,dynamic', '--shift', '0,1344'],
     ['--init', 'noinit,parinit'],
     ['--pages', 'base'],
     ['--sync', 'pass', '--passes', '3'],
@@ -88,6 +88,34 @@ def test_every_way_to_lay_out_and_run_is_right(request, flavour, options):
         if f'--{name}' in given:
             stated = {str(record['options'][name]) for record in found}
             assert stated == set(given[f'--{name}'].split(','))
+
+
+@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
+def test_what_runs_by_name_only_is_right(request, flavour):
+    '''A parallel region for each pass, on teams that change; block preload in high-level languages; Fortran's ALLOCATE.'''
+    build = request.getfixturevalue(flavour)
+    extra = {variant.name for variant in build.variants('triad') if variant.in_build and not variant.in_all}
+    assert {'openmp', 'preload_c'} <= extra
+    found = build.measured('triad', '--variants', ','.join(['plain', *extra]), '--size', '1,2,3,63,1003,20011', '--block-size', '8,512',
+                           '--threads', ','.join(THREADS), '--samples', 10, '--passes', 3).measurements
+    assert all_right(found) and {record['variant'] for record in found} == {'plain', *extra}
+    assert len(found) == 6 * 2 * len(THREADS) * (1 + len(extra))
+    if 'preload_fortran' in extra:
+        found = build.measured('triad', '--variants', 'all', '--alloc', 'allocate,malloc', '--size', 5003, '--threads', ','.join(THREADS),
+                               *QUICK).measurements
+        assert all_right(found) and {record['options']['alloc'] for record in found} == {'allocate', 'malloc'}
+    else:
+        refused(build.run('triad', '--alloc', 'allocate'), '--alloc allocate', 'without a Fortran compiler')
+
+
+@two_cpus
+def test_regions_run_where_they_are_asked_to(programs):
+    '''Also after a smaller team, for which a runtime may have ended threads.'''
+    places = ','.join(f'{{{cpu}}}' for cpu in CPUS[:2])
+    chosen = ['--variants', 'openmp,plain', '--threads', '2,1', '--cpus', ','.join(map(str, CPUS[:2])), *QUICK]
+    found = programs.measured('triad', *chosen, OMP_PLACES=places, OMP_PROC_BIND='close').measurements
+    assert {tuple(record['cpus']) for record in found} == {tuple(CPUS[:2]), tuple(CPUS[:1])}
+    refused(programs.run('triad', '--variants', 'openmp', '--threads', 2, OMP_THREAD_LIMIT='1'), 'OMP_THREAD_LIMIT')
 
 
 def test_sizes_may_be_per_thread(programs):
@@ -381,8 +409,7 @@ def refused(outcome, *parts):
     '--cpus ', '--cpus 0,x', '--cpus 0-', '--cpus 0,', '--cpus -1', '--cpus 1-0', '--cpus 0-99999999999',
     '--cpus 1023',
     '--block-size 100', '--distance 0', '--distance 1152921504606846976',
-    '--shift 3', '--shift 1e15', '--alloc static --size 2097153', '--alloc static --shift 2048',
-    '--alloc static --shift 0,8', '--alloc heap',
+    '--shift 3', '--shift 1e15', '--alloc static --size 999985', '--shift 2048 --alloc static', '--shift 0,8 --alloc malloc', '--alloc heap',
     '--samples 3', '--samples 4294967310', '--passes 0',
     '--min-time 1e-9', '--min-time nan', '--min-time 0.01s', '--min-time ', '--min-time 61',
     '--sweep 10:5:3', '--sweep abc', '--sweep 1:10', '--sweep 1:10:1', '--sweep 1:10:3:4', '--sweep 1:1e9:1e9',
@@ -414,7 +441,7 @@ def test_a_variant_that_was_not_built_is_refused(copy):
     assert 'fortran' not in copy.runnable('triad')
 
 
-@pytest.mark.parametrize('options', ['--alloc static', '--shift 8'])
+@pytest.mark.parametrize('options', ['--alloc static', '--alloc malloc', '--shift 8'])
 def test_options_that_a_kernel_does_not_have_are_refused(programs, options):
     refused(programs.run('limits', *options.split()), options.split()[0])
 
@@ -457,6 +484,11 @@ def test_plain_is_vectorised_and_novec_is_not(assembly):
     assert SCALAR.search(assembly['triad_novec'])
     assert not PACKED.search(assembly['triad_novec'])
     assert not re.search('[yz]mm', assembly['triad_novec'])
+
+
+@x86_only
+def test_a_region_is_opened_in_each_pass(assembly):
+    assert 'GOMP_parallel' in assembly['triad_openmp'] and 'GOMP_parallel' not in assembly['triad_plain']
 
 
 @x86_only

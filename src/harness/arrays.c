@@ -5,10 +5,13 @@
 
 enum { ALIGN = 4096, GUARD = PL_LINE };
 
-/* Static arrays of a fixed maximum length, in one structure so that their distance is known: 16 MiB and two pages, the
- * same whatever n is (hager2004, section 3.1, figure 2). */
-#define STATIC_MAX ((size_t)1 << 21)
-static struct { _Alignas(ALIGN) unsigned char room[PL_MAX_ARRAYS][STATIC_MAX * sizeof(double) + 2 * ALIGN]; } fixed;
+const char *const pl_allocs[] = {[PL_DYNAMIC] = "dynamic", [PL_STATIC] = "static", [PL_MALLOC] = "malloc", [PL_ALLOCATE] = "allocate", NULL};
+
+/* Static arrays of a fixed length of 10^6, whatever n is (hager2004, section 3.1, figure 2): one after the other, 8,000,000 bytes apart,
+ * which is 512 more than whole pages.  The guards take the first and the last line of each. */
+enum { STATIC_LENGTH = 1000000 };
+#define STATIC_MAX ((size_t)STATIC_LENGTH - 2 * GUARD / sizeof(double))
+static _Alignas(ALIGN) double fixed[PL_MAX_ARRAYS][STATIC_LENGTH];
 
 static size_t stride(const pl_case *c)
 {
@@ -22,48 +25,74 @@ static size_t space(const pl_case *c, int count)
     return (size_t)count * (stride(c) + 2 * ALIGN) + (size_t)(count * (count - 1) / 2) * c->shift;
 }
 
-static void check_static(const pl_case *c, int count)
+static void check_alloc(const pl_case *c)
 {
-    const size_t most = (ALIGN - GUARD) / (count > 1 ? (size_t)count - 1 : 1) / sizeof(double) * sizeof(double);
-    if (c->alloc == PL_STATIC && (c->n > STATIC_MAX || c->shift > most))
-        pl_fail("--alloc static: the arrays hold %zu elements and shift by up to %zu bytes: choose a smaller size or "
-                "shift, or dynamic arrays", STATIC_MAX, most);
+    if (c->alloc == PL_STATIC && c->n > STATIC_MAX)
+        pl_fail("--alloc static: the arrays hold %zu elements: choose a smaller size, or dynamic arrays", STATIC_MAX);
 }
 
 /* Asked for every case before the first is run: what static arrays cannot hold is refused then. */
 size_t pl_arrays_footprint(const pl_case *c, int count)
 {
-    check_static(c, count);
+    check_alloc(c);
     return (size_t)count * c->n * sizeof(double);
+}
+
+static bool create_static(pl_arrays *set, const pl_case *c)
+{
+    set->base = (unsigned char *)fixed;
+    set->mapped = sizeof fixed;
+    pl_advise(set->base, set->mapped, c->pages);
+    for (int i = 0; i < set->count; i++)
+        set->array[i] = fixed[i] + GUARD / sizeof(double);
+    return true;
+}
+
+static bool create_dynamic(pl_arrays *set, const pl_case *c)
+{
+    set->mapped = space(c, set->count);
+    unsigned char *next = set->base = pl_map(set->mapped, c->pages);
+    for (int i = 0; set->base && i < set->count; i++) {
+        /* Alignment comes first, then the shift. */
+        set->array[i] = (double *)(next + ALIGN + (size_t)i * c->shift);
+        next += stride(c) + ALIGN + ((size_t)i * c->shift + ALIGN - 1) / ALIGN * ALIGN;
+    }
+    return set->base;
+}
+
+/* The whole pages among these bytes: what begins and ends between two of them shares those with others. */
+static void advise_whole_pages(void *at, size_t bytes, pl_pages pages)
+{
+    const size_t before = -(uintptr_t)at % ALIGN;
+    if (bytes > before + ALIGN)
+        pl_advise((unsigned char *)at + before, (bytes - before) / ALIGN * ALIGN, pages);
+}
+
+static bool create_each(pl_arrays *set, const pl_case *c)
+{
+    const size_t doubles = c->n + 2 * GUARD / sizeof(double);
+    set->give_back = c->alloc == PL_MALLOC ? free : c->kernel->deallocate;
+    for (int i = 0; i < set->count; i++) {
+        set->own[i] = c->alloc == PL_MALLOC ? malloc(doubles * sizeof(double)) : c->kernel->allocate(doubles);
+        if (!set->own[i])
+            return false;
+        advise_whole_pages(set->own[i], doubles * sizeof(double), c->pages);
+        set->array[i] = (double *)set->own[i] + GUARD / sizeof(double);
+    }
+    return true;
 }
 
 pl_arrays *pl_arrays_create(const pl_case *c, int count)
 {
-    check_static(c, count);
+    check_alloc(c);
     pl_arrays *set = pl_allocate(sizeof *set, "the arrays");
     set->count = count;
     set->n = c->n;
-    set->is_static = c->alloc == PL_STATIC;
-    if (set->is_static) {
-        set->base = fixed.room[0];
-        set->mapped = sizeof fixed;
-        pl_advise(set->base, set->mapped, c->pages);
-    } else {
-        set->mapped = space(c, count);
-        set->base = pl_map(set->mapped, c->pages);
-        if (!set->base) {
-            free(set);
-            return NULL;
-        }
-    }
-    unsigned char *next = set->base;
-    for (int i = 0; i < count; i++) {
-        /* Alignment comes first, then the shift. */
-        unsigned char *start = set->is_static ? fixed.room[i] : next;
-        set->array[i] = (double *)(start + ALIGN + (size_t)i * c->shift);
-        next += stride(c) + ALIGN + ((size_t)i * c->shift + ALIGN - 1) / ALIGN * ALIGN;
-    }
-    return set;
+    set->alloc = c->alloc;
+    if ((c->alloc == PL_STATIC ? create_static : c->alloc == PL_DYNAMIC ? create_dynamic : create_each)(set, c))
+        return set;
+    pl_arrays_destroy(set);
+    return NULL;
 }
 
 /* Another number for each array: a loop that goes too far reads guards as well, and what it makes of them (b + c * d)
@@ -89,7 +118,10 @@ bool pl_arrays_guards_intact(const pl_arrays *set)
 void pl_arrays_destroy(void *data)
 {
     pl_arrays *set = data;
-    if (set && !set->is_static)
+    if (set && set->alloc == PL_DYNAMIC && set->base)
         pl_unmap(set->base, set->mapped);
+    for (int i = 0; set && i < set->count; i++)
+        if (set->own[i])
+            set->give_back(set->own[i]);
     free(set);
 }

@@ -12,7 +12,7 @@ static bool same_data(const pl_case *a, const pl_case *b)
             return false;
     return a->kernel == b->kernel && a->variant->layout == b->variant->layout && a->n == b->n && a->init == b->init &&
            a->alloc == b->alloc && a->pages == b->pages && a->shift == b->shift &&
-           (a->threads == b->threads || pl_on_one_node(a->threads > b->threads ? a->threads : b->threads));
+           (a->threads == b->threads || a->init == PL_NOINIT || pl_on_one_node(a->threads > b->threads ? a->threads : b->threads));
 }
 
 static void touch_part(int thread, void *argument)
@@ -186,12 +186,12 @@ static void build(pl_group *g, const pl_kernel *kernel, const pl_options *o, siz
             set_tuning(&c, o, at);
             for (int i = 0; i < o->inits.count; i++)
                 for (int a = 0; a < o->allocs.count; a++)
-                    for (int s = 0; s < o->shifts.count; s++)
+                    for (int s = 0; s < (o->allocs.value[a] == PL_DYNAMIC ? o->shifts.count : 1); s++)    /* others lie where they lie */
                         for (int v = 0; v < o->variants.count; v++)
                             for (int p = 0; p < o->passes.count; p++) {
                                 c.init = o->inits.value[i];
                                 c.alloc = o->allocs.value[a];
-                                c.shift = o->shifts.value[s];
+                                c.shift = c.alloc == PL_DYNAMIC ? o->shifts.value[s] : 0;
                                 c.variant = o->variants.value[v];
                                 if (kernel->check)
                                     kernel->check(&c);

@@ -66,9 +66,15 @@ double pl_throttled(const char *root);      /* seconds that a quota has kept the
 const char *pl_threading(void);         /* "openmp" or "serial" */
 /* Calls `program` with a team of the most threads that any case has; fails if the runtime gives fewer.  What it returns. */
 int pl_with_team(int size, int (*program)(void *), void *argument);
+/* The same for kernels that open parallel regions themselves: there is none around `program`, and each pl_team() is one. */
+int pl_with_regions(int size, int (*program)(void *), void *argument);
+void pl_set_region_threads(int threads);        /* of the regions that a kernel opens itself */
 void pl_team(int threads, void (*work)(int thread, void *), void *argument);    /* within program */
 pl_cpus pl_openmp_places(void);         /* CPUs that OpenMP binds threads to; none if it does not */
 void pl_where_threads_run(int threads, int *cpus);
+
+/* arrays.c */
+extern const char *const pl_allocs[];   /* the words of pl_alloc, by their numbers; ends with NULL */
 
 /* parts.c */
 pl_plan pl_plan_of(const pl_case *, int thread);

@@ -20,7 +20,10 @@ int pl_main(int argc, char **argv, const pl_kernel *kernel)
     options = pl_parse(argc, argv, kernel);
     pl_markers_open();
     pl_prepare(kernel, &options);
-    const int wrong = pl_with_team(pl_most_threads(&options), measure, &(program){kernel, &options});
+    bool forks = false;
+    for (int i = 0; i < options.variants.count; i++)
+        forks |= options.variants.value[i]->forks;
+    const int wrong = (forks ? pl_with_regions : pl_with_team)(pl_most_threads(&options), measure, &(program){kernel, &options});
     pl_markers_close();
     return wrong;
 }

@@ -15,6 +15,28 @@ typedef struct {
     double *begin, *end;
 } timing;
 
+/* Of a kernel that opens a region in each pass: by the first thread alone, for all elements. */
+static pl_plan whole_plan(const pl_case *c)
+{
+    pl_plan plan = pl_plan_of(c, 0);
+    plan.part.end = c->n;
+    return plan;
+}
+
+static void none(int thread, void *argument) { (void)thread; (void)argument; }
+
+static double time_regions(const pl_case *c, long passes)
+{
+    const pl_plan plan = whole_plan(c);
+    void (*const run)(const pl_case *, const pl_plan *) = c->kernel->run;
+    pl_team(c->threads, none, NULL);    /* what a runtime takes to have so many threads at all is none of a pass */
+    pl_set_region_threads(c->threads);
+    const double begin = pl_now();
+    for (long pass = 0; pass < passes; pass++)
+        run(c, &plan);
+    return pl_now() - begin;
+}
+
 static void timed_part(int thread, void *argument)
 {
     const timing *t = argument;
@@ -41,6 +63,8 @@ static double time_team(const pl_case *c, long passes, bool every_pass)
     double begin[c->threads], end[c->threads];
     timing t = {c, passes, every_pass, begin, end};
     pl_processes.barrier();
+    if (c->variant->forks)
+        return pl_processes.reduce_max(time_regions(c, passes));
     pl_team(c->threads, timed_part, &t);
     for (int i = 1; i < c->threads; i++) {
         if (begin[i] < begin[0])
@@ -137,7 +161,10 @@ static void verify(pl_measurement *m)
     c->kernel->poison(c);
     if (c->kernel->prepare)
         c->kernel->prepare(c);
-    pl_team(c->threads, unmarked_pass, (void *)c);
+    if (c->variant->forks)
+        time_regions(c, 1);
+    else
+        pl_team(c->threads, unmarked_pass, (void *)c);
     m->max_error = pl_processes.reduce_max(worst_of_team(c));
     m->tolerance = c->kernel->tolerance ? c->kernel->tolerance(c) : 0;
     m->valid = m->max_error <= m->tolerance;    /* not a number is not */

@@ -51,7 +51,7 @@ static void variants(const pl_kernel *kernel, const char *text, pl_variants *lis
             bool again = false;
             for (int i = 0; i < list->count; i++)
                 again |= !strcmp(list->value[i]->name, v->name);
-            if (v->loop && pl_cpu_has(v->isa) && !again)
+            if (v->loop && pl_cpu_has(v->isa) && !v->by_name && !again)
                 add_variant(list, v);
         }
         return;
@@ -69,7 +69,7 @@ static _Noreturn void list_variants(const pl_kernel *kernel)
     printf("%s: %s (%s build)\n", kernel->name, kernel->title, pl_threading());
     for (const pl_variant *v = kernel->variants; v->name; v++)
         printf("  %-14s %-8s %s%s\n", v->name, v->isa ? v->isa : "-", v->about,
-               !v->loop ? " [not in this build]" : pl_cpu_has(v->isa) ? "" : " [not on this CPU]");
+               !v->loop ? " [not in this build]" : !pl_cpu_has(v->isa) ? " [not on this CPU]" : v->by_name ? " [not of all]" : "");
     exit(0);
 }
 
@@ -87,7 +87,7 @@ static _Noreturn void help(const pl_kernel *kernel)
            "  --cpus C,..            fail unless thread or rank i ran on the i-th of these CPUs\n"
            "  --capacity L3=BYTES,.. what is ours of each cache of a level, where that is less than its size\n"
            "  --init parinit,noinit  first touch by every thread, or by thread 0\n"
-           "  --alloc dynamic,static arrays of just the length needed, or of a fixed maximum length\n"
+           "  --alloc dynamic,static arrays of just the length needed, or of a fixed length of 1e6; malloc, allocate: each from there\n"
            "  --shift K,..           arrays aligned to 4096 bytes and shifted by 0, K, 2K, ... bytes\n"
            "  --pages huge|base      ask for transparent huge pages (default), or forbid them\n"
            "  --limit                interleave the limit streams on a working set of the same size\n"
@@ -125,9 +125,18 @@ static void check_sizes(const pl_options *o, const pl_kernel *kernel)
         if (o->shifts.value[i] && !kernel->arrays)
             pl_fail("--shift %zu: %s has no arrays that can be shifted: leave it out", o->shifts.value[i], kernel->name);
     }
-    for (int i = 0; i < o->allocs.count; i++)
-        if (o->allocs.value[i] == PL_STATIC && !kernel->arrays)
-            pl_fail("--alloc static: %s has no static arrays: leave it out", kernel->name);
+    bool any_dynamic = false;
+    for (int i = 0; i < o->allocs.count; i++) {
+        any_dynamic |= o->allocs.value[i] == PL_DYNAMIC;
+        if (o->allocs.value[i] != PL_DYNAMIC && !kernel->arrays)
+            pl_fail("--alloc %s: %s has no %s arrays: leave it out", pl_allocs[o->allocs.value[i]], kernel->name, pl_allocs[o->allocs.value[i]]);
+        if (o->allocs.value[i] == PL_ALLOCATE && !kernel->allocate)
+            pl_fail("--alloc allocate: %s was built without a Fortran compiler, or has no Fortran: leave it out", kernel->name);
+    }
+    for (int i = 0; i < o->shifts.count; i++)
+        if (o->shifts.value[i] && !any_dynamic)
+            pl_fail("--shift %zu: arrays of --alloc %s lie where they lie: leave it out, or choose dynamic ones as well", o->shifts.value[i],
+                    pl_allocs[o->allocs.value[0]]);
 }
 
 static void check_threads(const pl_options *o, const pl_kernel *kernel)
@@ -187,8 +196,7 @@ static void tune(const pl_parameter *t, const char *text, pl_numbers *list)
 
 pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
 {
-    static const char *const inits[] = {"parinit", "noinit", NULL}, *const allocs[] = {"dynamic", "static", NULL},
-                      *const pages[] = {"huge", "base", NULL}, *const syncs[] = {"block", "pass", NULL},
+    static const char *const inits[] = {"parinit", "noinit", NULL}, *const pages[] = {"huge", "base", NULL}, *const syncs[] = {"block", "pass", NULL},
                       *const probes[] = {"on", "off", NULL};
     enum { VARIANTS = 1, LIST, SIZE, SWEEP, PER_THREAD, THREADS, CPUS, CAPACITY, INIT, ALLOC, SHIFT, PAGES, LIMIT, SAMPLES, MIN_TIME,
            PASSES, SYNC, PROBES, TABLE, HELP, PARAMETER, TEXT = PARAMETER + PL_MAX_PARAMETERS };
@@ -227,7 +235,7 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
         }
         case CAPACITY: capacities(optarg); break;
         case INIT: pl_parse_words("init", optarg, inits, &o.inits); break;
-        case ALLOC: pl_parse_words("alloc", optarg, allocs, &o.allocs); break;
+        case ALLOC: pl_parse_words("alloc", optarg, pl_allocs, &o.allocs); break;
         case SHIFT: pl_parse_sizes("shift", optarg, &o.shifts, 0, 1 << 30); break;
         case PAGES: o.pages = (pl_pages)pl_parse_word("pages", optarg, pages); break;
         case LIMIT: o.limit = true; break;

@@ -16,7 +16,9 @@
 enum { PL_LINE = 64, PL_MAX_ARRAYS = 4, PL_MAX_BUFFERS = 16, PL_MAX_PARAMETERS = 8, PL_MAX_TEXTS = 4 };
 
 typedef enum { PL_PARINIT, PL_NOINIT } pl_init;     /* who touches the pages first: every thread its part, or thread 0 */
-typedef enum { PL_DYNAMIC, PL_STATIC } pl_alloc;    /* arrays of just the length needed, or of a fixed maximum length */
+/* Arrays of just the length needed, at pages of their own; of a fixed maximum length; each from malloc, or from the ALLOCATE of the
+ * kernel's Fortran, wherever that puts it. */
+typedef enum { PL_DYNAMIC, PL_STATIC, PL_MALLOC, PL_ALLOCATE } pl_alloc;
 typedef enum { PL_HUGE, PL_BASE } pl_pages;         /* ask for transparent huge pages, or forbid them */
 
 typedef struct pl_kernel pl_kernel;
@@ -32,6 +34,8 @@ typedef struct {
     const char *about;
     const char *compiler;   /* NULL: the C compiler and flags of the build */
     const char *flags;
+    bool by_name;           /* runs where it is named; `all` leaves it out */
+    bool forks;             /* its passes open parallel regions of their own: the first thread alone calls run(), for all elements */
 } pl_variant;
 
 /* An option of the kernel's own: a positive number, or one of a set of words, whose positions from 0 are its values.  A
@@ -144,6 +148,8 @@ struct pl_kernel {
     double (*share)(const pl_case *, int thread);           /* of the work of a pass, a thread's, in any unit; NULL: as long as
                                                                the part of its plan */
     bool narrows;                                           /* plan() regards pl_case.narrowed: pl_narrow() */
+    void *(*allocate)(size_t doubles);                      /* Fortran's ALLOCATE, and its DEALLOCATE; NULL: there is none */
+    void (*deallocate)(void *);
 };
 
 /* The limit streams: load, store, update, copy, triad, with and without non-temporal stores, widest SIMD (streams.c). */
@@ -186,14 +192,16 @@ pl_range pl_narrow(const pl_case *, pl_range share);
  * outer one alone: 126 planes give 112 threads two each, or none. */
 int pl_pieces(pl_range part, size_t width, pl_piece piece[PL_PIECES]);
 
-/* `count` arrays of n doubles, each aligned to 4096 bytes and shifted by 0, k, 2k, ... bytes (hager2007, section
- * 3.1); with room for a guard line on either side. */
+/* `count` arrays of n doubles with room for a guard line on either side: each aligned to 4096 bytes and shifted by 0, k, 2k, ...
+ * bytes (hager2007, section 3.1), or at distances of 8,000,000 bytes, or where the language puts them. */
 typedef struct {
     int count;
     size_t n, mapped;
     double *array[PL_MAX_ARRAYS];
     unsigned char *base;
-    bool is_static;
+    pl_alloc alloc;
+    void *own[PL_MAX_ARRAYS];       /* what has to be given back, of malloc and ALLOCATE */
+    void (*give_back)(void *);
 } pl_arrays;
 pl_arrays *pl_arrays_create(const pl_case *, int count);
 size_t pl_arrays_footprint(const pl_case *, int count);

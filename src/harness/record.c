@@ -131,7 +131,7 @@ void pl_write_record(const pl_measurement *m, const pl_options *o)
     fprintf(f, ", \"role\": \"%s\", \"group\": %d, \"size\": %zu, \"threads\": %d, \"ranks\": %d",
             m->is_limit ? "limit" : c->narrowed > 1 ? "core" : "kernel", m->group, c->n, c->threads, pl_processes.ranks);
     fprintf(f, ", \"options\": {\"threading\": \"%s\", \"init\": \"%s\", \"alloc\": \"%s\", \"shift\": %zu, \"pages\": \"%s\", \"sync\": \"%s\"",
-            pl_threading(), c->init == PL_NOINIT ? "noinit" : "parinit", c->alloc == PL_STATIC ? "static" : "dynamic", c->shift,
+            pl_threading(), c->init == PL_NOINIT ? "noinit" : "parinit", pl_allocs[c->alloc], c->shift,
             c->pages == PL_HUGE ? "huge" : "base", o->every_pass ? "pass" : "block");
     if (pl_processes.library) {
         fputs(", \"mpi\": ", f);

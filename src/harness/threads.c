@@ -32,6 +32,7 @@ static struct {
     void (*work)(int, void *);
     void *argument;
     mailbox *box;
+    bool regions;                       /* no team that serves: each piece of work is a parallel region */
 } team = {.size = 1, .active = 1};
 static alignas(128) atomic_int working;
 static alignas(128) atomic_int arrived;
@@ -101,6 +102,11 @@ void pl_team(int threads, void (*work)(int, void *), void *argument)
 {
     team.number++;
     team.active = threads;
+    if (team.regions) {
+#pragma omp parallel num_threads(threads)
+        work(omp_get_thread_num(), argument);
+        return;
+    }
     team.work = work;
     team.argument = argument;
     atomic_store(&working, threads - 1);
@@ -110,6 +116,12 @@ void pl_team(int threads, void (*work)(int, void *), void *argument)
     work(0, argument);
     for (long spins = 0; atomic_load_explicit(&working, memory_order_acquire) > 0; spin(&spins))
         ;
+}
+
+static void check_given(int size, int got)
+{
+    if (got != size)
+        pl_fail("--threads %d: OpenMP gave %d: unset OMP_THREAD_LIMIT, or ask for fewer", size, got);
 }
 
 int pl_with_team(int size, int (*program)(void *), void *argument)
@@ -134,11 +146,25 @@ int pl_with_team(int size, int (*program)(void *), void *argument)
                 tell(thread, LEAVE);
         }
     }
-    if (got != size)
-        pl_fail("--threads %d: OpenMP gave %d: unset OMP_THREAD_LIMIT, or ask for fewer", size, got);
+    check_given(size, got);
     free(team.box);
     return code;
 }
+
+int pl_with_regions(int size, int (*program)(void *), void *argument)
+{
+    int got = 0;
+    team.size = size;
+    team.regions = true;
+    omp_set_dynamic(0);
+#pragma omp parallel num_threads(size)
+#pragma omp single
+    got = omp_get_num_threads();
+    check_given(size, got);
+    return program(argument);
+}
+
+void pl_set_region_threads(int threads) { omp_set_num_threads(threads); }
 
 /* Spinning, so that all start within a fraction of a microsecond; it yields where threads share a CPU. */
 void pl_meet(void)
@@ -175,6 +201,8 @@ pl_cpus pl_openmp_places(void)
 pl_cpus pl_openmp_places(void) { return (pl_cpus){0, NULL}; }
 const char *pl_threading(void) { return "serial"; }
 int pl_with_team(int size, int (*program)(void *), void *argument) { (void)size; return program(argument); }
+int pl_with_regions(int size, int (*program)(void *), void *argument) { return pl_with_team(size, program, argument); }
+void pl_set_region_threads(int threads) { (void)threads; }
 void pl_team(int threads, void (*work)(int, void *), void *argument) { (void)threads; work(0, argument); }
 void pl_meet(void) {}
 

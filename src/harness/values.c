@@ -114,7 +114,10 @@ void pl_parse_sweep(const char *text, pl_sizes *list)
         pl_fail("--sweep %s: the last size must be above the first", text);
     for (long i = 0; i < points; i++) {
         const size_t n = (size_t)llround(first * pow(last / first, (double)i / (double)(points - 1)));
-        if (!list->count || list->value[list->count - 1] != n)
+        bool known = false;
+        for (int k = 0; k < list->count; k++)
+            known |= list->value[k] == n;
+        if (!known)
             pl_add_size(list, n);
     }
     free(copy);
@@ -123,14 +126,8 @@ void pl_parse_sweep(const char *text, pl_sizes *list)
 void pl_parse_words(const char *option, const char *text, const char *const *known, pl_numbers *list)
 {
     char *const copy = pl_copy_text(text), *rest = copy, *item;
-    while ((item = pl_next_item(option, &rest))) {
-        int i = 0;
-        while (known[i] && strcmp(known[i], item))
-            i++;
-        if (!known[i])
-            pl_fail("--%s %s: give %s or %s", option, item, known[0], known[1]);
-        pl_add_number(list, i);
-    }
+    while ((item = pl_next_item(option, &rest)))
+        pl_add_number(list, pl_parse_position(option, item, known));
     free(copy);
 }
 

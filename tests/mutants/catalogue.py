@@ -84,6 +84,10 @@ TRIAD = [
     *of('triad',    # the input of all other variants is wrong as well
         ('input spoiled', 'triad_plain', '(void)parameters;', '(void)parameters, *(double *)d += 1;', 'plain'),
         options=('--variants', 'plain')),
+    *of('triad',
+        ('last element skipped', 'triad_openmp', 'i < n', 'i < n - 1', 'openmp'),
+        ('one block for ever', 'triad_preload_c', 'b + i, c + i, d + i, parameters', 'b, c + i, d + i, parameters', 'preload_c'),
+        options=('--variants', 'openmp,preload_c')),
     part_twice('triad', **FIRST_PART),
 ]
 

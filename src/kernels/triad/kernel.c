@@ -23,6 +23,18 @@ void triad_novec(size_t n, double *restrict a, const double *restrict b, const d
         a[i] = b[i] + c[i] * d[i];
 }
 
+#ifdef _OPENMP
+/* A parallel region for each pass, as a program has it whose loops are parallel one by one (hager2004, section 4). */
+void triad_openmp(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
+                  const double *restrict d, const long *parameters)
+{
+    (void)parameters;
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i++)
+        a[i] = b[i] + c[i] * d[i];
+}
+#endif
+
 /* Software prefetch of all four streams, one instruction per cache line, `distance` elements ahead. */
 void triad_prefetch(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
                     const double *restrict d, const long *parameters)
@@ -39,6 +51,28 @@ void triad_prefetch(size_t n, double *restrict a, const double *restrict b, cons
     }
     for (; i < n; i++)
         a[i] = b[i] + c[i] * d[i];
+}
+
+/* preload_c: preload as a high-level language can say it, with ordinary stores: a word of each line of a block of B, of C and of D is
+ * summed by a loop of its own, and the sums are used (hager2004, section 3.2, the rightmost category of figure 4). */
+static double sum_of_lines(size_t n, const double *restrict x)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i += PL_LINE / sizeof(double))
+        sum += x[i];
+    return sum;
+}
+
+void triad_preload_c(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
+                     const double *restrict d, const long *parameters)
+{
+    const size_t block = (size_t)parameters[TRIAD_BLOCK];
+    for (size_t i = 0; i < n; i += block) {
+        const size_t length = n - i < block ? n - i : block;
+        const double sum = sum_of_lines(length, b + i) + sum_of_lines(length, c + i) + sum_of_lines(length, d + i);
+        PL_CONSUME(sum);
+        triad_plain(length, a + i, b + i, c + i, d + i, parameters);
+    }
 }
 
 #if defined(__x86_64__)

@@ -33,8 +33,17 @@ static const pl_variant variants[] = {
 #endif
 #ifdef PL_FORTRAN
     {"fortran", LOOP(triad_fortran), .about = "plain, in Fortran", .compiler = PL_FORTRAN_COMPILER, .flags = PL_FORTRAN_FLAGS},
+    {"preload_fortran", LOOP(triad_preload_fortran), .about = "fortran, --block-size of B, C, D preloaded", .compiler = PL_FORTRAN_COMPILER,
+     .flags = PL_FORTRAN_FLAGS, .by_name = true},
 #else
     {"fortran", .about = "built without a Fortran compiler"},
+    {"preload_fortran", .about = "built without a Fortran compiler"},
+#endif
+    {"preload_c", LOOP(triad_preload_c), .about = "plain, --block-size of B, C, D preloaded", .by_name = true},
+#ifdef _OPENMP
+    {"openmp", LOOP(triad_openmp), .about = "plain, a parallel region for each pass", .by_name = true, .forks = true},
+#else
+    {"openmp", .about = "built without OpenMP"},
 #endif
     {0},
 };
@@ -121,7 +130,8 @@ static double verify_part(const pl_case *c, int thread)
 static const void *where(const pl_case *c, size_t *bytes)
 {
     const pl_arrays *x = c->data;
-    *bytes = (size_t)((char *)(x->array[D] + x->n) - (char *)x->array[A]);
+    const double *const end = x->own[A] ? x->array[A] : x->array[D];     /* of malloc and ALLOCATE: each is elsewhere */
+    *bytes = (size_t)((const char *)(end + x->n) - (const char *)x->array[A]);
     return x->array[A];
 }
 
@@ -129,6 +139,9 @@ static const pl_kernel triad = {
     .name = "triad", .title = "A(:) = B(:) + C(:) * D(:)", .variants = variants, .parameters = parameters, .arrays = true,
     .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify, .verify_part = verify_part,
     .poison = poison, .where = where, .destroy = pl_arrays_destroy,
+#ifdef PL_FORTRAN
+    .allocate = fortran_allocate, .deallocate = fortran_deallocate,
+#endif
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &triad); }

@@ -155,6 +155,9 @@ class NativeCheck(ProgramCheck):
 
     NEEDS = '+openmp'
 
+    #: Whether the program opens parallel regions itself: a runtime may then end threads and create others, and likwid-pin counts those.
+    opens_regions = False
+
     #: What has built our programs, and measured how much of the caches is ours.
     programs = fixture(native_programs, scope='environment')
 
@@ -212,12 +215,13 @@ class NativeCheck(ProgramCheck):
 
     def start(self, command):
         '''Place the threads; the command as it is run.'''
-        if 'likwid' in self.current_partition.features:
+        if 'likwid' in self.current_partition.features and not self.opens_regions:
             command = pin.pin_command(self.cpus, command)
             self.env_vars.update(pin.pin_environment(self.cpus))
         else:
             self.env_vars.update(pin.omp_environment(self.cpus))
-            self.note('likwid-pin is not on this partition: OpenMP binds the threads')
+            why = 'the program opens parallel regions itself' if self.opens_regions else 'likwid-pin is not on this partition'
+            self.note(f'{why}: OpenMP binds the threads')
         self.plumbline['threads'] = self.threads
         self.run_command(command)
         return command
