@@ -37,6 +37,21 @@ def test_every_variant_is_right(mpi_programs, mpi):
         assert record['working_set'] == 3 * 8 * record['size']**2
 
 
+def test_the_library_is_told_how_many_entries_a_tlb_has(mpi_programs):
+    build = mpi_programs(any_mpi())
+    chosen = ['datatype', '--variants', 'library,pack_library', '--size', '256', '--tlb', '0,32,8192', *QUICK]
+    found = build.measured(2, *chosen, LD_PRELOAD=build.library('pack')).measurements
+    assert all(record['valid'] for record in found)
+    assert sorted(record['options']['tlb'] for record in found) == sorted([0, 32, 8192] * 2)
+    done = build.run(2, *chosen)
+    assert done.code and 'libplumbline_pack is not loaded' in done.errors and not done.measurements
+    # With one more entry than the matrix has pages all of its messages are the MPI's.
+    for entries, told in ((513, ': 0 sends packed here, 21 passed on'), (512, ': 21 sends packed here, 0 passed on')):
+        report = build.run(2, 'datatype', '--variants', 'library', '--size', '512', '--tlb', entries, *QUICK, LD_PRELOAD=build.library('pack'),
+                           PLUMBLINE_PACK_PAGE='4096', PLUMBLINE_PACK_REPORT='1').errors
+        assert report.count(told) == 2, report
+
+
 def test_pairs_exchange_at_once_and_passes_may_be_repeated(mpi_programs):
     found = mpi_programs(any_mpi()).measured(4, 'datatype', '--variants', 'all', '--size', 33, '--samples', 10,
                                              '--passes', 2).measurements
@@ -309,8 +324,22 @@ def test_the_check_measures_what_it_asks(measuring_mpi, tmp_path):
     left = case['plumbline']
     names = {metric['name'] for metric in left['metrics']}
     assert {'bandwidth.datatype.64.tcp', 'bandwidth.contiguous.64.tcp', 'of_contiguous.library.64.tcp', 'speedup.library.64.tcp',
-            'speedup.blocked.64.tcp', 'speedup.pack_library.64.tcp', 'speedup.unpack_library.64.tcp'} <= names
+            'speedup.blocked.64.tcp', 'speedup.pack_library.64.tcp', 'speedup.unpack_library.64.tcp', 'of_parts.library.64.tcp',
+            'of_parts.datatype.64.tcp', 'latency.copy.64.tcp', 'latency.pack_hand.64.tcp', 'latency.contiguous.64.tcp'} <= names
     assert not {name for name in names if not name.endswith('.64.tcp')}
     assert {'all of 256 x 256', 'all of 4096 x 4096'} <= {skipped['metric'] for skipped in left['skipped']}
     _, (_, _, drawn) = figures.of_check('datatype_transpose', [rfm.detail_of('datatype_transpose', case)])
     assert drawn is not None
+    value = {metric['name']: np.array(metric['samples']) for metric in left['metrics']}
+    parts = value['latency.pack_datatype.64.tcp'] + value['latency.contiguous.64.tcp'] - value['latency.copy.64.tcp']
+    whole = 64**2 * 8 / value['bandwidth.datatype.64.tcp']      # us of a message
+    np.testing.assert_allclose(parts / whole, value['of_parts.datatype.64.tcp'], rtol=1e-6)
+
+
+@two_cpus
+def test_the_number_of_tlb_entries_is_compared_by_turns(measuring_mpi, tmp_path):
+    mpi = any_mpi()
+    case, = run_check(measuring_mpi(tmp_path / 'place', mpi), mpi, 'datatype_transpose.py', 'datatype_tlb', '-S', 'samples=10', '-S', 'processes=1')
+    rfm.assert_measured(case)
+    names = {metric['name'] for metric in case['plumbline']['metrics']}
+    assert {'speedup.library.tlb32.1024', 'speedup.library.tlb8192.2048', 'speedup.pack_library.tlb128.2048', 'bandwidth.library.1024'} <= names

@@ -3,7 +3,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, variable
 
 from plumbline.model import limits, metrics
-from plumbline.mpi import messages
+from plumbline.mpi import memory_logp, messages
 from plumbline.mpi.check import MpiCheck
 from plumbline.rfm.variables import Whole
 from plumbline.system.topology import MEMORY_SHARE
@@ -57,3 +57,51 @@ class datatype_transpose(rfm.RunOnlyRegressionTest, MpiCheck):
                                      contiguous / messages.seconds(of[variant]))
             for variant, own in OVER_MPI.items():
                 yield metrics.Metric('speedup', f'{variant}.{subject}', limits.paired_ratio(of[variant], of[own], 'bytes'))
+            yield from self.parts(group, of, subject)
+
+    def parts(self, group, of, subject):
+        '''What a message's time is made of (Memory-LogP): copying (o), with the packing (o + l_p), with the network (o + L), and by
+        ``of_parts`` what the middleware makes of the three together.'''
+        for variant in ('copy', 'contiguous', *dict.fromkeys(memory_logp.PACKING.values())):
+            yield metrics.Metric('latency', f'{variant}.{subject}', messages.seconds(of[variant]) * 1e6, record=of[variant])
+        for variant, parts in memory_logp.split(group).items():
+            if variant != 'contiguous':     # by definition
+                yield metrics.Metric('of_parts', f'{variant}.{subject}', 1 - parts.middleware / parts.total, record=of[variant])
+
+
+@rfm.simple_test
+class datatype_tlb(rfm.RunOnlyRegressionTest, MpiCheck):
+    '''Does it matter which number of TLB entries (T_p) the packing library is told: the height of its blocks, 16, 32 and 64 rows, and
+    from the matrix's pages on, whether it packs at all?
+
+    ``speedup`` is the bandwidth over that with its own number.
+    '''
+
+    source = 'byna2003, sections 5.2 and 5.3'
+    program = 'datatype'
+    preload = 'pack'
+    samples = 30
+    transport = 'shm'
+    tags = {'acceptance'}
+
+    #: Entries whose half is 16 and 64 rows, and more than the pages of a column of either matrix.
+    ENTRIES = (32, 128, 8192)
+
+    #: Dimensions of the matrices.
+    SIZES = (1024, 2048)
+
+    def options(self):
+        sizes = [size for size in self.SIZES if len(self.cpus) * BYTES * size**2 <= (self.memory or np.inf) * MEMORY_SHARE]
+        return ['--variants', 'pack_library,library', '--size', ','.join(map(str, sizes or SIZES[:1])), '--pages', 'base',
+                '--tlb', ','.join(map(str, (0, *self.ENTRIES))), '--min-time', '0.005']
+
+    def evaluate(self):
+        for group in metrics.groups(self.measurements):
+            own = {record['variant']: record for record in group if not record['options']['tlb']}
+            for record in group:
+                variant, entries = record['variant'], record['options']['tlb']
+                if entries:
+                    yield metrics.Metric('speedup', f"{variant}.tlb{entries}.{record['size']}",
+                                         limits.paired_ratio(record, own[variant], 'bytes'), record=record)
+                else:
+                    yield metrics.bandwidth(record, f"{variant}.{record['size']}")

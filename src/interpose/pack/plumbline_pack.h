@@ -9,4 +9,7 @@
 int plumbline_pack(const void *user, int count, MPI_Datatype type, void *packed);
 int plumbline_unpack(const void *packed, void *user, int count, MPI_Datatype type);
 
+/* Entries of the TLB that messages are judged and blocks are cut by from now on; 0: those of PLUMBLINE_PACK_TLB.  Between messages only. */
+void plumbline_pack_tlb(int entries);
+
 #endif

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include "pack.h"
+#include "plumbline_pack.h"
 
 pack_settings pack_set;
+static size_t own_tlb;
 
 /* A whole number of at most `most`; `otherwise` where the variable is not set. */
 static size_t number(const char *name, size_t least, size_t most, size_t otherwise)
@@ -44,7 +46,7 @@ void pack_settings_read(void)
     pack_set.page = number("PLUMBLINE_PACK_PAGE", 512, (size_t)1 << 34, own_page);
     if (pack_set.page & (pack_set.page - 1))
         interpose_fail("PLUMBLINE_PACK_PAGE=%zu: not a power of two", pack_set.page);
-    pack_set.tlb = number("PLUMBLINE_PACK_TLB", 1, 1 << 24, TLB_ENTRIES);
+    pack_set.tlb = own_tlb = number("PLUMBLINE_PACK_TLB", 1, 1 << 24, TLB_ENTRIES);
     pack_set.least = number("PLUMBLINE_PACK_LEAST", 1, (size_t)1 << 40, 16 << 10);
     pack_set.memory = number("PLUMBLINE_PACK_MEMORY", 0, 1 << 24, 1024) << 20;
     pack_set.cache = number("PLUMBLINE_PACK_CACHE", 0, (size_t)1 << 40, cache > 0 ? (size_t)cache : 1 << 20);
@@ -52,3 +54,5 @@ void pack_settings_read(void)
     pack_set.report = number("PLUMBLINE_PACK_REPORT", 0, 1, 0);
     pack_set.isa = isa();
 }
+
+void plumbline_pack_tlb(int entries) { pack_set.tlb = entries > 0 ? (size_t)entries : own_tlb; }

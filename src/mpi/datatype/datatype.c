@@ -44,6 +44,13 @@ static bool is_transposed(const pl_case *c)
     return strcmp(c->variant->name, "copy") && strcmp(c->variant->name, "contiguous");
 }
 
+enum { TLB };
+
+static const pl_parameter parameters[] = {
+    [TLB] = {"tlb", 0, 1, "entries of the TLB that libplumbline_pack decides by; 0: its own number", 1 << 24, .from_zero = true},
+    {0},
+};
+
 /* --- data ------------------------------------------------------------------------------------------------------ */
 
 enum { MATRIX, RECEIVED, PACKED, BUFFERS, MOST = 16383 };
@@ -137,6 +144,8 @@ static void check_library(void)
 static void check(const pl_case *c)
 {
     check_library();
+    if (c->parameters[TLB] && !datatype_set_tlb(0))
+        pl_fail("--tlb %ld: " NEEDS_LIBRARY, c->parameters[TLB]);
     if (c->n > MOST)
         pl_fail("--size %zu: this is the dimension of a square matrix, and MPI counts its bytes with an int: give at most %d",
                 c->n, MOST);
@@ -146,6 +155,7 @@ static void nothing(datatype_ends *e) { (void)e; }
 
 static void plan(const pl_case *c, pl_plan *p)
 {
+    datatype_set_tlb((int)c->parameters[TLB]);
     if (!pl_leads() && is_local(c))
         p->loop = (pl_loop)nothing;
 }
@@ -216,7 +226,7 @@ static size_t own_size(const char *const *text)
 
 static const pl_kernel datatype = {
     .name = "datatype", .title = "the transpose as a message, --size is the dimension of the square matrix", .variants = variants,
-    .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan,
+    .parameters = parameters, .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan,
     .run = run, .work = work,
     .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts, .in_pairs = true,
 };

@@ -103,13 +103,22 @@ void datatype_unpack_blocked(datatype_ends *e) { unpack_blocked(e->n, e->matrix,
 static struct {
     int (*pack)(const void *user, int count, MPI_Datatype, void *packed);
     int (*unpack)(const void *packed, void *user, int count, MPI_Datatype);
+    void (*tlb)(int entries);
 } library;
 
 bool datatype_find_library(void)
 {
     *(void **)&library.pack = dlsym(RTLD_DEFAULT, "plumbline_pack");
     *(void **)&library.unpack = dlsym(RTLD_DEFAULT, "plumbline_unpack");
+    *(void **)&library.tlb = dlsym(RTLD_DEFAULT, "plumbline_pack_tlb");
     return library.pack && library.unpack;
+}
+
+bool datatype_set_tlb(int entries)
+{
+    if (library.tlb)
+        library.tlb(entries);
+    return library.tlb;
 }
 
 void datatype_library(datatype_ends *e) { to_and_fro(e, send_by_library, receive_by_library); }

@@ -32,4 +32,7 @@ datatype_pass datatype_unpack_datatype, datatype_unpack_hand, datatype_unpack_bl
 /* Whether libplumbline_pack is in this process. */
 bool datatype_find_library(void);
 
+/* Entries of the TLB that it decides by; 0: its own number.  False where it cannot be told. */
+bool datatype_set_tlb(int entries);
+
 #endif
