@@ -351,6 +351,17 @@ def test_check_measures_what_it_asks(measuring_mpi, tmp_path):
 
 
 @two_cpus
+def test_check_of_an_array_of_words(measuring_mpi, tmp_path):
+    mpi = any_mpi()
+    case, = run_checks(measuring_mpi(tmp_path / 'place', mpi), mpi, 'rma_array.*shm', '-S', 'words=1024', '-S', 'windows=1,32,4096',
+                       '-S', 'processes=1')
+    rfm.assert_measured(case)
+    assert {metric['name'] for metric in case['plumbline']['metrics']} == {
+        f'{metric}.shm' for way in ('get', 'rolling')
+        for metric in (f'bandwidth.{way}.w1', f'bandwidth.{way}.w32', f'speedup.{way}', f'half_window.{way}')}
+
+
+@two_cpus
 def test_check_of_the_target(measuring_mpi, tmp_path):
     mpi = any_mpi()
     case, = run_check(measuring_mpi(tmp_path / 'place', mpi), mpi, 'rma_pipeline.py', 'rma_target.*shm.*allocate')

@@ -56,6 +56,37 @@ class rma_pipeline(rfm.RunOnlyRegressionTest, Pipeline):
 
 
 @rfm.simple_test
+class rma_array(rfm.RunOnlyRegressionTest, MpiCheck):
+    '''How much latency does pipelining hide of an array of 16 K words (128 KB), of which 1 to 256, as in the source, or all are fetched at
+    once: in batches, and with a new get for every one that has come?'''
+
+    source = 'anderson1997, figure 4'
+    samples = 10
+    tags = {'acceptance'}
+    program = 'rma'
+    transport = parameter(['shm', 'tcp'], type=str)
+
+    #: Words of the array, of 8 bytes.
+    words = variable(Whole, value=16384, loggable=False)
+
+    #: Words that are fetched at once, ascending; those above the whole array are left out.
+    windows = variable(typ.List[int], value=[1, 4, 32, 256, 2048, 16384], loggable=False)
+
+    def options(self):
+        windows = [window for window in self.windows if window <= self.words]
+        return ['--variants', 'get,rolling', '--size', 8, '--window', ','.join(map(str, windows)), '--messages', self.words,
+                '--memory', 'allocate', '--min-time', '0.002']
+
+    def evaluate(self):
+        for variant, curve in rma.curves(self.measurements, 8).items():
+            for window, record in curve.items():
+                yield metrics.bandwidth(record, f'{variant}.w{window}.{self.transport}')
+            yield metrics.Metric('speedup', f'{variant}.{self.transport}', rma.speedup(curve))
+            yield metrics.Metric('half_window', f'{variant}.{self.transport}', np.array([rma.half_window(curve)]),
+                                 unjudged='a property of the MPI and its transport')
+
+
+@rfm.simple_test
 class rma_target(rfm.RunOnlyRegressionTest, MpiCheck):
     '''Is one-sided communication one-sided: do gets and puts go on while the target computes, or do they wait until it calls the
     MPI? And what do gets cost of what the target has just written, where those of old data read the origin's own cache?'''
