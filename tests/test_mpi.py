@@ -33,6 +33,9 @@ def test_every_family_says_how_it_starts_binds_and_travels():
         assert '{cpus}' in bound or family.rank_file['name'] in bound
         assert set(family.transports) == {'shm', 'tcp'}
         assert '{value}' in ' '.join([*family.eager.options, *family.eager.env.values()])
+        if isinstance(family.single_copy, dict):
+            assert '{value}' in ' '.join([*family.single_copy['from'].options, *family.single_copy['from'].env.values()])
+            assert family.single_copy['never'] != families.Settings()
 
 
 class Environment:
@@ -62,7 +65,8 @@ def test_a_relative_says_what_differs():
 
 @pytest.mark.parametrize('own, told', [
     ({'transport': {}}, "has 'transport': it says what differs from mpich, by the keys"), ('cray', "has 'cray': it says"),
-    ({'transports': {'shm': {'environ': {}}}}, 'cannot be read'), ({'transports': 'tcp'}, 'cannot be read'), ({'eager': {}}, 'cannot be read')])
+    ({'transports': {'shm': {'environ': {}}}}, 'cannot be read'), ({'transports': 'tcp'}, 'cannot be read'), ({'eager': {}}, 'cannot be read'),
+    ({'single_copy': {'never': {}}}, 'cannot be read')])
 def test_a_relative_that_is_wrongly_described_is_one_line(own, told):
     with pytest.raises(PlumblineError, match=f"the extra 'mpi' of the environment gnu-x .*{told}") as error:
         families.family_of(Environment('mpi', 'mpich', mpi=own))
@@ -222,7 +226,7 @@ def test_check_measures_over_both_transports(mpi, measuring_mpi, tmp_path):
         named = [metric['name'] for metric in found['metrics']] + [skipped['metric'] for skipped in found.get('skipped', ())]
         assert set(named) == {
             f'{metric}.{variant}.{transport}' for metric in ('latency', 'bandwidth', 'of_halves', *of_cores[transport])
-            for variant in ('standard', 'swapped', 'touched')}
+            for variant in ('standard', 'swapped', 'touched')} | {f'bandwidth.swapped.256B.{transport}'}
 
 
 @two_cpus

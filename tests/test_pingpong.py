@@ -1,10 +1,12 @@
 '''PingPong: right results in every MPI, and what its curves tell, against numbers by hand.'''
 
+import re
+
 import numpy as np
 import pytest
 
 import rfm
-from mpi_native import every_mpi
+from mpi_native import every_mpi, needs_mpi
 from native import two_cpus
 from plumbline.mpi import pingpong as model
 from plumbline.report import figures
@@ -135,6 +137,30 @@ def test_the_eager_limit_reaches_the_mpi_and_is_drawn(measuring_mpi, tmp_path):
     assert [metric['name'] for metric in result['metrics']] == ['bandwidth.swapped.16KiB.eager16384']
     (_, _, drawn), = figures.of_check('pingpong_eager', [rfm.detail_of('pingpong_eager', case)])
     assert [curve.name for curve in drawn.data if curve.name] == ['btl_vader_eager_limit = 16384']
+
+
+@two_cpus
+@every_mpi
+def test_the_hump_begins_where_messages_are_copied_once(measuring_mpi, tmp_path, mpi):
+    needs_mpi(mpi)
+    place = measuring_mpi(tmp_path / 'place', mpi)
+    done = place.reframe('-r', '-p', f'gnu-{mpi}', '--exec-policy=serial', '-n', 'pingpong_single_copy%single_copy=(never|262144)', '-S', 'processes=1',
+                         '-S', 'pingpong_single_copy.largest=524288', checks=rfm.REPOSITORY / 'checks/mpi/pingpong.py')
+    cases = list(done.cases().values())
+    if mpi == 'impi':
+        assert [case['result'] for case in cases] == ['skip'] * 2
+        assert 'copies through cells' in place.judge().out
+        return
+    found = {}
+    for case in cases:
+        rfm.assert_measured(case)
+        found |= {metric['name']: metric['value'] for metric in case['plumbline']['metrics']}
+        assert any(re.match(r'single copy (never|from 256 KiB on): (no|a) hump', note) for note in case['plumbline']['notes'])
+        never = 'single_copy=never' in case['name']
+        assert {'openmpi': 'btl_vader_single_copy_mechanism none', 'mpich': 'UCX_TLS=posix,self'}[mpi] in case['plumbline']['command'] or not never
+        assert {'openmpi': 'btl_vader_eager_limit 262144', 'mpich': 'UCX_RNDV_THRESH=262144'}[mpi] in case['plumbline']['command'] or never
+    assert set(found) == {f'{name}.{setting}' for setting in ('never', 'from256KiB') for name in (
+        'hump.64KiB', 'hump.512KiB', 'bandwidth.swapped.64KiB', 'bandwidth.swapped.512KiB', 'bandwidth.swapped.longest')}
 
 
 @two_cpus

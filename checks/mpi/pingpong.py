@@ -9,6 +9,11 @@ from plumbline.mpi.check import MpiCheck
 from plumbline.rfm.variables import Whole
 
 
+def compact(size):
+    '''``64KiB``.'''
+    return text_of(size).replace(' ', '')
+
+
 class Curve(MpiCheck):
     source = 'hager2007, section 3.2, figures 5 and 6'
     program = 'pingpong'
@@ -50,12 +55,20 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
             yield metrics.Metric('bandwidth', f'{variant}.{self.transport}', max(found) / found[max(found)] / 1e6,
                                  record=longest)
             yield self.steadiness(variant, found)
+            if variant == 'swapped':
+                yield from self.along(found, of_size)
         self.say_where_it_switches(curves['swapped'])
         wrong = model.artefacts(curves['standard'], curves['swapped'])
         if wrong:
             worst = max(wrong, key=lambda size: np.median(wrong[size]))
             self.note(f'cache artefact at {len(wrong)} sizes from {text_of(min(wrong))} to {text_of(max(wrong))}: untouched '
                       f'buffers look up to {np.median(wrong[worst]):.2f} times as fast, at {text_of(worst)}')
+
+    def along(self, found, of_size):
+        '''The curve itself, so that a session can be compared with another wherever on it something has changed.'''
+        for size in (256, 4096, 65536, 2**20):
+            if size in found and size < max(found):
+                yield metrics.Metric('bandwidth', f'swapped.{compact(size)}.{self.transport}', size / found[size] / 1e6, record=of_size[size])
 
     def against_handover(self, variant, shortest):
         '''A message in shared memory is at best one cache line from core to core; the rest is the library's.'''
@@ -107,7 +120,46 @@ class pingpong_eager(rfm.RunOnlyRegressionTest, Curve):
         found, of_size = (read(self.measurements, 'swapped') for read in (model.curve, model.cases))
         for size in (16384, 131072):
             if size in found:
-                yield metrics.Metric('bandwidth', f"swapped.{text_of(size).replace(' ', '')}.eager{self.eager}",
-                                     size / found[size] / 1e6, record=of_size[size])
+                yield metrics.Metric('bandwidth', f'swapped.{compact(size)}.eager{self.eager}', size / found[size] / 1e6, record=of_size[size])
         step = model.step(found)
         self.note(f'step between {text_of(step[0])} and {text_of(step[1])}' if step else 'no step in the time per message')
+
+
+@rfm.simple_test
+class pingpong_single_copy(rfm.RunOnlyRegressionTest, Curve):
+    '''How does the hump of the usual PingPong follow the size from which on the receiver copies messages itself (by CMA or xpmem), and is
+    it gone where it never does, as with MPI_BUFFER_MAX in the source?
+
+    A receiver that copies straight from what nobody touches reads its own cache.  ``hump`` is the bandwidth of that over that of the
+    same messages with the buffers changed over.
+    '''
+
+    tags = {'acceptance'}
+    variants = 'standard,swapped'
+    largest = 16 * 2**20
+    transport = 'shm'
+
+    #: ``never``, or bytes from which on messages are copied once.
+    single_copy = parameter(['never', '16384', '262144'], type=str)
+
+    #: Bytes of messages that are copied once with the smaller threshold only, and with both.
+    SIZES = (65536, 524288)
+
+    def settings(self):
+        how = self.family.single_copy
+        if isinstance(how, str):
+            self.leave_out(f'{self.family.title}: {how}')
+        return how['never'] if self.single_copy == 'never' else how['from'].filled(value=self.single_copy)
+
+    def evaluate(self):
+        standard, swapped = (model.curve(self.measurements, variant) for variant in ('standard', 'swapped'))
+        of_size, last = model.cases(self.measurements, 'swapped'), max(swapped)
+        setting = 'never' if self.single_copy == 'never' else f'from{compact(int(self.single_copy))}'
+        for size in self.SIZES:
+            if size in swapped:
+                yield metrics.Metric('hump', f'{compact(size)}.{setting}', swapped[size] / standard[size], record=of_size[size])
+                yield metrics.Metric('bandwidth', f'swapped.{compact(size)}.{setting}', size / swapped[size] / 1e6, record=of_size[size])
+        yield metrics.Metric('bandwidth', f'swapped.longest.{setting}', last / swapped[last] / 1e6, record=of_size[last])
+        wrong = model.artefacts(standard, swapped)
+        self.note(f"single copy {self.single_copy if self.single_copy == 'never' else f'from {text_of(int(self.single_copy))} on'}: "
+                  + (f'a hump from {text_of(min(wrong))} to {text_of(max(wrong))}' if wrong else 'no hump'))

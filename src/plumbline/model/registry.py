@@ -94,6 +94,7 @@ METRICS = {
     # One way against another.
     'speedup': Entry('1', MORE, 'rate over that of the usual way'),
     'rate': Entry('1', MORE, 'execution rate over that of the usual way'),
+    'hump': Entry('1', NEITHER, 'bandwidth of messages that nobody touches over that of the same with the buffers changed over: above 1 a cache'),
     'slowdown': Entry('1', LESS, 'time over that of the undisturbed case'),
     'growth': Entry('1', LESS, 'latency of a level over that of the one below it', subsystem=LATENCY),
     'power_of_two': Entry('1', MORE, '``of_limit`` of a power of two over the mean of its neighbours'),

@@ -43,6 +43,7 @@ class Family:
     :attr unbound: processes on each node, which keep the CPUs that they are given.
     :attr transports: name (``shm``: shared memory, ``tcp``: TCP, the loopback within a node) -> settings.
     :attr eager: the settings up to which size (bytes) messages are sent at once; ``parameter`` is the MPI's name of it.
+    :attr single_copy: ``never`` and ``from`` (a size, bytes) -> settings by which the receiver copies messages itself; or why there are none.
     :attr died: pattern of what its launcher says of a process that died, with the groups ``rank`` or ``pid``, and ``signal``.
     '''
     name: str
@@ -59,6 +60,7 @@ class Family:
     transports: dict
     eager: Settings
     parameter: str
+    single_copy: dict | str
     died: str
 
     def bind_commands(self, cpus, nodes=1):
@@ -111,11 +113,14 @@ def obituary(deaths):
 
 
 def _family(name, known):
-    eager = dict(known['eager'])
+    eager, single = dict(known['eager']), known['single_copy']
+    if not isinstance(single, str):
+        single = {when: Settings(**single[when]) for when in ('never', 'from')}
     return Family(name, known['title'], known['library'], known['header'], known['wraps'], known.get('as_root', {}), Settings(known['start']),
                   Settings(**known['nodes']), Settings(**known['bind']), known.get('rank_file'), Settings(**known['unbound']),
                   {transport: Settings(**how) for transport, how in known['transports'].items()},
-                  parameter=eager.pop('parameter'), eager=Settings(**eager), died=known['died'])
+                  parameter=eager.pop('parameter'), eager=Settings(**eager),
+                  single_copy=single, died=known['died'])
 
 
 @functools.cache
