@@ -309,6 +309,9 @@ def test_checks_measure_or_say_why(run):
             pages = name.rpartition('=')[2]
             assert {f'latency.L1.{pages}', f'latency.memory.{pages}', f'growth.L2.{pages}'} <= set(found)
             assert 0 < found[f'latency.L1.{pages}']['value'] < 0.1 and found[f'latency.L1.{pages}']['unit'] == 'us'
+            # A load takes three to six cycles on what there is; the rest is for clocks that change and cores that are shared.
+            assert 1 < found[f'cycles.L1.{pages}']['value'] < 30 and f'cycles.memory.{pages}' in found
+            assert (f'to_cover.memory.{pages}' in found) != (f'to_cover.memory.{pages}' in skipped_of(case))
 
 
 def test_growth_is_over_the_level_below_and_no_other(measuring, tmp_path):

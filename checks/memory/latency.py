@@ -2,14 +2,18 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter, variable
 
-from plumbline.model import metrics, tlb
+from plumbline.model import metrics, probes, tlb
 from plumbline.rfm import capacity as caches
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.variables import Whole
+from plumbline.system import datasheet
+
+#: Bits of a register, at most: of what the microarchitecture has.
+WIDEST = 512
 
 
 class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
-    source = 'byna2003, section 3: latency and page size in the model of memory cost'
+    source = 'byna2003, section 3: latency and page size in the model of memory cost; anderson1997, table 1: in cycles and operations'
     program = 'chase'
     threads = 'one'
     pages = parameter(['huge', 'base'], type=str)
@@ -25,6 +29,7 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
         for level, samples in latencies.items():
             lower = below.get(level)
             yield metrics.Metric('latency', f'{level}.{self.pages}', samples, record=of_level[level])
+            yield from self.in_cycles(level, samples, of_level[level])
             if lower and lower not in latencies:
                 self.skip_metric(f'growth.{level}.{self.pages}', f'{lower} was not measured')
             elif lower:
@@ -32,6 +37,22 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
             if lower in latencies and np.median(samples) < 1.2 * np.median(latencies[lower]):
                 self.note(f'{level} is hardly slower than {lower}: {lower} is smaller here than its topology says, as '
                           'where a virtual machine has a part of it')
+
+    def in_cycles(self, level, samples, record):
+        '''The latency in cycles of the clock beside it, and what one core could compute in that time with its widest registers.'''
+        subject, clock = f'{level}.{self.pages}', probes.beside(record, probes.CLOCK)
+        if clock is None or not np.isfinite(clock).any():
+            self.skip_metric(f'cycles.{subject}', 'no clock was measured beside the samples')
+            return
+        cycles = samples * 1e-6 * np.where(np.isnan(clock), np.nanmedian(clock), clock)
+        yield metrics.Metric('cycles', subject, cycles, record=record)
+        if level != 'memory':
+            return
+        per_cycle, reason = datasheet.flops_per_cycle(self.current_partition.processor.arch, WIDEST)
+        if reason:
+            self.skip_metric(f'to_cover.{subject}', reason)
+        else:
+            yield metrics.Metric('to_cover', subject, cycles * per_cycle, record=record)
 
     def has_its_pages(self, record):
         '''Base pages are always given; huge ones if the kernel finds some.'''

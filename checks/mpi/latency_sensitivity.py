@@ -21,6 +21,9 @@ class latency_sensitivity(rfm.RunOnlyRegressionTest, MpiCheck):
 
     source = 'anderson1997, section 5.3, tables 12 and 13; latency as in Martin et al. 1997'
     application = parameter(['cg', 'sp'], type=str)
+
+    #: Of the CPUs, one in so many has a rank: the source has tables over the number of processes.
+    part = parameter([1, 2, 4], type=int)
     transport = 'shm'
     preload = 'latency'
     samples = 25
@@ -37,9 +40,9 @@ class latency_sensitivity(rfm.RunOnlyRegressionTest, MpiCheck):
     @run_after('setup')
     def as_many_ranks_as_fit(self):
         '''Both applications cut their data for powers of two.'''
-        self.ranks = 1 << (len(self.all_cpus).bit_length() - 1)
+        self.ranks = (1 << (len(self.all_cpus).bit_length() - 1)) // self.part
         if self.ranks < 2:
-            self.leave_out('an application of one rank sends no messages')
+            self.leave_out(f'an application of one rank sends no messages: one in {self.part} of {len(self.all_cpus)} CPUs is one')
 
     def options(self):
         self.env_vars['PLUMBLINE_LATENCY_US'] = max(LATENCIES)
@@ -50,7 +53,9 @@ class latency_sensitivity(rfm.RunOnlyRegressionTest, MpiCheck):
         for latency, record in study.items():
             yield metrics.Metric('communication', f'{self.program}.{latency}us', sensitivity.share_of_communication(record),
                                  record=record)
-            if latency:
+            if not latency:
+                yield metrics.flops(record, self.program)
+            else:
                 yield metrics.Metric('slowdown', f'{self.program}.{latency}us', sensitivity.slowdown(study, latency))
         for cost in COSTS:
             yield from self.price(cost, study)

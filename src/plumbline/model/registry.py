@@ -64,6 +64,8 @@ METRICS = {
     'bandwidth': _rate('MB/s', 'application bytes per second'),
     'flops': _rate('Mflop/s', 'floating-point operations per second'),
     'latency': _rate('us', 'time of one access, message or call', LESS),
+    'cycles': Entry('1', LESS, 'clock cycles of one access', None, ABSOLUTE, LATENCY),
+    'to_cover': Entry('1', NEITHER, 'floating-point operations that a core could do in the time of one access', None, ABSOLUTE, LATENCY),
     'latency_busy_target': _rate('us', 'time of a one-sided transfer whose target computes', LESS),
     'latency_tolerance': _rate('us', 'latency, added to every message, that costs a given share of the time', MORE),
     'overhead': _rate('us', 'what the MPI adds to handing over a cache line', LESS),
@@ -150,6 +152,8 @@ def subsystem(check, metric, subject=None, level=None, threads=None, transport=N
         return known
     if check.endswith('_simulated'):
         return NO_MACHINE
+    if check.startswith(_SENDERS) and metric == 'flops':
+        return APPLICATIONS
     if check.startswith(_SENDERS):
         shared = 'shm' in (transport, *parts) and not check.startswith(_BETWEEN_NODES)
         return MESSAGES_SHM if shared else MESSAGES_NETWORK
