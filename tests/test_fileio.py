@@ -548,6 +548,10 @@ def test_the_modes_of_the_file_systems_of_a_site(site, programs, memory):
     if 'element_formatted' not in programs.runnable('fileio'):
         return
     assert 'speedup.whole_sequential.write' in names
+    rate = next(metric['value'] for metric in left['metrics'] if metric['name'] == 'bandwidth.element_formatted.write')
+    one, ten = map(float, re.search(r'element_formatted.write: at this rate 1 GB takes (\S+) s and 10 GB (\S+) s, which is an estimate',
+                                    ' '.join(left['notes'])).groups())
+    assert ten == pytest.approx(10 * one, rel=0.01) and 0.2 < one / (1e3 / rate) < 5       # of the first process, the rate of all
     (title, _, figure), (_, _, table) = drawn('fileio_modes', left)
     assert title.startswith('I/O modes, scratch (') and figure is not None
     assert table.header[:2] == ('mode', '2002') and [row[1] for row in table.rows] == ['1.0', '3.8', '4.3', '91.5']
@@ -566,6 +570,8 @@ def test_sizes_in_the_default_file_systems(measuring, tmp_path):
         measured = {metric['name'] for metric in left['metrics']}
         skipped = {said['metric'] for said in left.get('skipped', ())}
         assert {'bandwidth.c.write', 'bandwidth.c.read_warm'} <= measured
+        told = [note for note in left['notes'] if note.startswith(f'first look, 16 MB: {name} over ')]
+        assert len(told) == len(cases) - 1 and all(re.search(r'write_fsync [\d.]+, read_warm [\d.]+$', note) for note in told)
         for operation in ('write_fsync', 'read_cold'):
             assert {f'bandwidth.c.{operation}', f'all of {operation}'} & (measured | skipped)
         assert {metric['verdict'] for metric in left['metrics']} == {'NO REFERENCE'}

@@ -39,7 +39,10 @@ class fileio_modes(rfm.RunOnlyRegressionTest, FileSystemCheck):
         slowest = {record['options']['operation']: record for record in group if record['variant'] == 'element_formatted'}
         for record in self.worth_saying(group):
             subject = f"{record['variant']}.{record['options']['operation']}"
-            yield metrics.bandwidth(record, subject)
+            found = metrics.bandwidth(record, subject)
+            yield found
+            if record['variant'] in (*self.compared, 'element_formatted') and record['options']['operation'] == 'write':
+                self.estimate(found)
             if record['variant'] in self.compared:
                 ratio = limits.paired_ratio(record, slowest[record['options']['operation']], 'bytes')
                 yield metrics.Metric('speedup', subject, ratio)

@@ -209,6 +209,21 @@ class FileSystemCheck(NativeCheck):
             self.skip('there is no time for any operation')
         return chosen
 
+    def estimate(self, found):
+        '''Say how long files take that nobody waits for: at the rate of a metric, MB/s of payload (arsc2002's table has both sizes).'''
+        self.note(f'{found.subject}: at this rate 1 GB takes {1e3 / found.value:.3g} s and 10 GB {1e4 / found.value:.3g} s, which is an estimate')
+
+    def compare_file_systems(self):
+        '''Say how this file system's rates compare with those of the others, by the first look.'''
+        own, _ = self.look.found(self.file_system)
+        for name in of_partition(self.current_partition):
+            other, _ = self.look.found(name)
+            if own and other and name != self.file_system:
+                ratios = {operation: metrics.bandwidth(record, None).value / metrics.bandwidth(other[operation], None).value
+                          for operation, record in own.items()}
+                self.note(f'first look, {LOOK_BYTES // 10**6} MB: {self.file_system} over {name}: '
+                          + ', '.join(f'{operation} {ratio:.2f}' for operation, ratio in ratios.items()))
+
     def skip_case(self, variant, operation, reason):
         for metric in ('bandwidth', *(['speedup'] if variant in self.compared else [])):
             self.skip_metric(f'{metric}.{variant}.{operation}', reason)
