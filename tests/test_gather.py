@@ -311,7 +311,8 @@ def broken(tmp_path_factory):
         at = text.index(right, text.index(f'void {function}('))
         text = text[:at] + wrong + text[at + len(right):]
     (folder / 'kernel.c').write_text(text)
-    sources = [FOLDER / name for name in ('gather_patterns.c', 'patterns.c', 'kernel_x86.c', 'variants.c', 'lines.c')]
+    sources = [FOLDER / name for name in ('gather_patterns.c', 'pattern_verification.c', 'pattern_data.c', 'patterns.c', 'kernel_x86.c',
+                                          'variants.c', 'lines.c')]
     output_of('cc', '-std=gnu17', '-fopenmp', '-DPL_COMPILER="cc"', '-DPL_FLAGS=""', '-DGATHER_FLAGS=""', *headers,
               folder / 'kernel.c', *sources, *sorted((SOURCE / 'harness').glob('*.c')), '-o', folder / 'program', '-lm')
     (folder / 'telling').write_text(TELLING)

@@ -1,0 +1,149 @@
+/* Is what a pattern's loop left right?  What stands there is compared, element by element, with what the pattern says. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pattern_data.h"
+
+static size_t rows_kept(const gather_pattern *p, const gather_rows *r)
+{
+    const size_t rows = r->last - r->first;
+    return p->wrap < rows ? p->wrap : rows;
+}
+
+/* What a scatter finds in the dense array. */
+static double dense_value(const gather_pattern *p, size_t i, size_t j) { return (double)(1 + i % p->wrap * p->length + j); }
+
+/* All that is written is made not a number; all that is read has its values: other variants have run. */
+void gather_poison(const pl_case *c)
+{
+    const gather_data *s = c->data;
+    const gather_pattern *p = s->p;
+    gather_data_touch(c, 0, 1);
+    if (p->written)
+        memset(array(c, WRITTEN), 0xFF, sizeof(double) * p->written);
+    if (writes_dense(p))
+        memset(array(c, DENSE), 0xFF, sizeof(double) * dense_elements(p, (size_t)c->threads));
+    for (int t = 0; has_dense(p) && !writes_dense(p) && t < (is_shared(p) ? 1 : c->threads); t++)
+        for (size_t i = 0; i < dense_rows(p); i++)
+            for (size_t j = 0; j < p->length; j++)
+                dense(c, t)[i * p->length + j] = dense_value(p, i, j);
+    pl_buffers_set_guards(s->buffers);
+}
+
+/* What is read only is as it was. */
+static bool inputs_are_intact(const pl_case *c)
+{
+    const gather_data *s = c->data;
+    const gather_pattern *p = s->p;
+    bool intact = pl_buffers_guards_intact(s->buffers);
+    for (size_t j = 0; j < p->indices; j++)
+        intact &= list(c, INDEX)[j] == gather_listed(s, INDEX, j);
+    for (size_t j = 0; p->inner && j < p->length; j++)
+        intact &= list(c, INNER)[j] == gather_listed(s, INNER, j);
+    for (size_t k = 0; k < p->read; k++)
+        intact &= array(c, READ)[k] == (double)k;
+    for (int t = 0; has_dense(p) && !writes_dense(p) && t < (is_shared(p) ? 1 : c->threads); t++)
+        for (size_t i = 0; i < dense_rows(p); i++)
+            for (size_t j = 0; j < p->length; j++)
+                intact &= dense(c, t)[i * p->length + j] == dense_value(p, i, j);
+    return intact;
+}
+
+static double worse(double worst, double error) { return isnan(worst) || isnan(error) ? NAN : fmax(worst, error); }
+
+/* A row of a gather: element j is the place that the pattern's index leads to. */
+static double error_of_row(const pl_case *c, int thread, size_t i)
+{
+    const gather_data *s = c->data;
+    const gather_pattern *p = s->p;
+    const double *x = dense(c, thread) + i % p->wrap * p->length;
+    double worst = 0;
+    for (size_t j = 0; j < p->length; j++)
+        worst = worse(worst, fabs(x[j] - (double)(leads_to(p, s->order[j]) + p->delta * i)));
+    return worst;
+}
+
+enum { ROWS_ALONE = 2048 };
+
+/* The last rows stand there; those before them were overwritten, so that some are done again, each alone. */
+static double verify_gather(const pl_case *c)
+{
+    const gather_pattern *p = ((const gather_data *)c->data)->p;
+    double worst = 0;
+    size_t numbers = 0, expected = 0;
+    for (int t = 0; t < c->threads; t++) {
+        const gather_rows r = gather_rows_of(c, t);
+        for (size_t i = r.last - rows_kept(p, &r); i < r.last; i++)
+            worst = worse(worst, error_of_row(c, t, i));
+        expected += rows_kept(p, &r) * p->length;
+    }
+    for (size_t k = 0; k < dense_elements(p, (size_t)c->threads); k++)
+        numbers += !isnan(array(c, DENSE)[k]);
+    if (numbers != expected)
+        return worse(worst, INFINITY);
+    for (int t = 0; t < c->threads; t++) {
+        const gather_rows all = gather_rows_of(c, t);
+        const size_t step = (all.last - all.first) * (size_t)c->threads / ROWS_ALONE + 1;
+        for (size_t i = all.first; i < all.last; i += step) {
+            gather_rows one = all;
+            one.first = i;
+            one.last = i + 1;
+            memset(dense(c, t) + i % p->wrap * p->length, 0xFF, sizeof(double) * p->length);
+            gather_run_rows(c, &one, t);
+            worst = worse(worst, error_of_row(c, t, i));
+        }
+    }
+    return worst;
+}
+
+static bool take(uint64_t *bits, size_t k)
+{
+    const bool was = bits[k / 64] >> k % 64 & 1;
+    bits[k / 64] |= (uint64_t)1 << k % 64;
+    return was;
+}
+
+/* Several stores may go to one place: there stands the last one of a thread, and where the rows of threads overlap, that
+ * of any of them.  From the last row backwards, the first store to a place that a thread has is its last one. */
+static double verify_scatter(const pl_case *c)
+{
+    const gather_data *s = c->data;
+    const gather_pattern *p = s->p;
+    const double *a = array(c, WRITTEN);
+    const size_t words = p->written / 64 + 1, delta = p->kind == GS ? p->delta_to : p->delta;
+    uint64_t *const right = pl_allocate(words * sizeof *right, "the verification");
+    uint64_t *const visited = pl_allocate(words * sizeof *visited, "the verification");
+    uint64_t *const stored = pl_allocate(words * sizeof *stored, "the verification");
+    double worst = 0;
+    for (int t = 0; t < c->threads; t++) {
+        const gather_rows r = gather_rows_of(c, t);
+        memset(visited, 0, words * sizeof *visited);
+        for (size_t i = r.last; i-- > r.first;)
+            for (size_t j = p->length; j-- > 0;) {
+                const size_t o = s->order[j], k = (p->kind == GS ? (size_t)p->inner[o] : leads_to(p, o)) + delta * i;
+                const double value = p->kind == GS ? (double)(leads_to(p, o) + p->delta * i) : dense_value(p, i, j);
+                if (take(visited, k))
+                    continue;
+                take(stored, k);
+                if (a[k] == value)
+                    take(right, k);
+            }
+    }
+    for (size_t k = 0; k < p->written && isfinite(worst); k++)
+        if (take(stored, k) != !isnan(a[k]))
+            worst = isnan(a[k]) ? NAN : INFINITY;
+        else if (!isnan(a[k]) && !take(right, k))
+            worst = INFINITY;
+    free(right);
+    free(visited);
+    free(stored);
+    return worst;
+}
+
+double gather_verify(const pl_case *c)
+{
+    const gather_pattern *p = ((const gather_data *)c->data)->p;
+    const double error = writes_dense(p) ? verify_gather(c) : verify_scatter(c);
+    return inputs_are_intact(c) ? error : worse(error, INFINITY);
+}
