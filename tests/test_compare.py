@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import made_report
 import rfm
-from plumbline.analysis import compare
+from plumbline.analysis import compare, sides
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.model import registry, verdict
@@ -64,7 +64,7 @@ def write(tmp_path):
 
 
 def compared(*reports):
-    *before, after = [compare.load(path, None) for path in reports]
+    *before, after = [sides.load(path, None) for path in reports]
     return compare.compare(before, after)
 
 
@@ -368,7 +368,7 @@ def test_bad_input_exits_with_2(place):
 
 def test_an_archive_without_sessions(tmp_path):
     with pytest.raises(PlumblineError, match='no session at all in the archive'):
-        compare.last(tmp_path, 2)
+        sides.last(tmp_path, 2)
 
 
 def test_what_noise_hides_is_not_called_equal():

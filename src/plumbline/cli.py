@@ -90,12 +90,12 @@ def compare(
     '''Before and after an upgrade: what got slower, by more than noise, and what else changed; exit 1 if something did.'''
     from rich.console import Console
 
-    from plumbline.analysis import compare as sides
+    from plumbline.analysis import compare as comparing, sides
     from plumbline.report import comparison
     if bool(sessions) == bool(last) or (sessions and len(sessions) < 2):
         raise PlumblineError('name at least two sessions, oldest first, or --last 2')
     *before, after = [sides.load(source, archive_root) for source in sessions or sides.last(archive_root, last, system)]
-    found = sides.compare(before, after)
+    found = comparing.compare(before, after)
     comparison.render(found, Console(width=None if sys.stdout.isatty() else 120))
     raise typer.Exit(found.exit_status)
 

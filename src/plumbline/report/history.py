@@ -4,7 +4,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from plumbline.analysis import compare
+from plumbline.analysis import sides
 from plumbline.analysis.history import lasting
 from plumbline.model import changes, prediction, quantity, verdict
 from plumbline.store import archive
@@ -36,7 +36,7 @@ def losses(root, history, of=None):
 
 def _differences(root, system, *sessions):
     before, after = (archive.load_session(root, session, system) for session in sessions)
-    return [f"{label}: {', '.join(old) or 'none'} -> {', '.join(new) or 'none'}" for label, old, new in compare.state_changes(before, after)]
+    return [f"{label}: {', '.join(old) or 'none'} -> {', '.join(new) or 'none'}" for label, old, new in sides.state_changes(before, after)]
 
 
 def _lasting(found, differences):

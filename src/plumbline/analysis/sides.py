@@ -1,0 +1,109 @@
+'''The sides of a comparison: sessions, loaded and laid beside each other, metric by metric, and what of machine and software differs.'''
+
+from collections import defaultdict
+from pathlib import Path
+
+import polars as pl
+
+from plumbline.analysis import lines, machine_state
+from plumbline.errors import PlumblineError
+from plumbline.store import archive
+from plumbline.sweep import state as sweeps
+from plumbline.sweep.node import REPORT
+
+
+def _reports(source):
+    '''The run reports that a path stands for; of a folder, those of a sweep's nodes.'''
+    if not source.is_dir():
+        return [source]
+    sweep = sweeps.load(source)
+    found = [sweep.of(node) / REPORT for node in sweep.nodes.values() if node.measured]
+    if not found:
+        raise PlumblineError(f'{source}: no node of this sweep is measured; run plumbline sweep --resume')
+    return found
+
+
+def load(source, archive_root):
+    '''One side's rows.
+
+    :arg source: a session of the archive, ReFrame's run report, or a folder of a sweep.
+    :returns: ``polars.DataFrame`` with the archive's columns.
+    :raises PlumblineError: if it is none of these.
+    '''
+    if Path(source).exists():
+        return pl.concat(archive.read(path) for path in _reports(Path(source)))
+    return archive.load_session(archive_root, str(source)).drop('date')
+
+
+def last(archive_root, count, system=None):
+    '''The names of the last sessions of a system, the latest last.
+
+    :arg system: ReFrame's name; by default that of the archive's last session.
+    :raises PlumblineError: if there are not as many.
+    '''
+    found = archive.sessions(archive_root, system)
+    if len(found) < count:
+        system = found[-1].parts[-3].removeprefix('system=')
+        raise PlumblineError(f'{archive_root}: {len(found)} sessions of {system}, {count} asked for; '
+                             'plumbline report archives a run')
+    return [path.stem for path in found[-count:]]
+
+
+def cases(side, frame):
+    '''The rows of a session's last runs, without fixtures that went well.
+
+    :arg side: the session's number, which stands in each row.
+    :arg frame: as of :func:`load`.
+    :returns: list of dicts: the archive's columns, ``side``, and ``case``: the test's name without the node.
+    '''
+    kept = archive.final_rows(frame).filter(pl.col('metric').is_not_null() | pl.col('verdict').is_not_null()
+                                            | (pl.col('result') == 'skip'))
+    return [{**row, 'side': side, 'hostname': row['hostname'] or '', 'case': archive.base_name(row['display_name'])}
+            for row in kept.iter_rows(named=True)]
+
+
+def keyed(sessions):
+    '''(key -> row) of each session, a key for each metric: (partition, environ, case, node, name).
+
+    The node is None but for tests that ran on several at once; the name is empty where a test has no metric.
+
+    :arg sessions: the :func:`cases` of each.
+    '''
+    nodes = defaultdict(set)
+    for number, rows in enumerate(sessions):
+        for row in rows:
+            nodes[number, row['partition'], row['environ'], row['case']].add(row['hostname'])
+    several = {case[1:] for case, names in nodes.items() if len(names) > 1}
+
+    def key(row):
+        case = row['partition'], row['environ'], row['case']
+        return (*case, row['hostname'] if case in several else None, row['name'] or '')
+    return [{key(row): row for row in rows} for rows in sessions]
+
+
+def _told(frame):
+    '''What state and software a side tells: label -> text -> the nodes that it was told of.'''
+    told, measured = defaultdict(lambda: defaultdict(set)), {machine_state.MACHINE[key] for key in machine_state.MEASURED}
+    for session in frame.partition_by('session', maintain_order=True):      # of a sweep: a node each
+        runs = [runs[-1] for runs in lines.case_runs(session).values()]
+        details = [{**lines.detail_of(run), **{key: run[0][key] for key in ('hostname', 'environ')}} for run in runs]
+        nodes = {detail['hostname'] for detail in details if detail['hostname']}
+        for label, values in [*machine_state.machine_rows(details), *machine_state.software_rows(details, lines.session_info(session))]:
+            for text, _ in values if label not in measured else ():
+                told[label][text] |= nodes
+    return told
+
+
+def state_changes(before, after):
+    '''What of machine and software is not the same: list of (label, only before, only after).
+
+    :arg before: the rows of the last session before; :arg after: those after.
+    '''
+    old, new = _told(before), _told(after)
+
+    def only(label, one, other):
+        everywhere = set().union(*one[label].values())
+        return [text if nodes == everywhere else f"{text} ({', '.join(sorted(nodes))})"
+                for text, nodes in one[label].items() if text not in other[label]]
+    differing = [(label, only(label, old, new), only(label, new, old)) for label in dict.fromkeys([*old, *new])]
+    return [entry for entry in differing if entry[1] or entry[2]]
