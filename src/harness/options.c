@@ -56,7 +56,7 @@ static void variants(const pl_kernel *kernel, const char *text, pl_variants *lis
         }
         return;
     }
-    char *const copy = pl_copy_text(text), *rest = copy, *item;
+    char *const copy = pl_duplicate(text), *rest = copy, *item;
     while ((item = pl_next_item("variants", &rest)))
         add_variant(list, find(kernel, item));
     free(copy);
@@ -166,7 +166,7 @@ static void check_threads(const pl_options *o, const pl_kernel *kernel)
 /* L1=BYTES,L3=BYTES: what is ours of the caches. */
 static void capacities(const char *text)
 {
-    char *const copy = pl_copy_text(text), *rest = copy, *item;
+    char *const copy = pl_duplicate(text), *rest = copy, *item;
     while ((item = pl_next_item("capacity", &rest))) {
         const int level = item[0] == 'L' && item[1] > '0' && item[1] < '0' + PL_LEVELS && item[2] == '=' ? item[1] - '0' : 0;
         if (!level)
@@ -179,7 +179,7 @@ static void capacities(const char *text)
 /* One value or a list, none twice: each is a case of its own. */
 static void tune(const pl_parameter *t, const char *text, pl_numbers *list)
 {
-    char *const copy = pl_copy_text(text), *rest = copy, *item;
+    char *const copy = pl_duplicate(text), *rest = copy, *item;
     list->count = 0;
     while ((item = pl_next_item(t->name, &rest))) {
         const long value = t->words ? pl_parse_position(t->name, item, t->words)

@@ -49,7 +49,7 @@ int pl_parse_position(const char *option, const char *text, const char *const *k
 
 /* --- lists ---------------------------------------------------------------------------------------------------- */
 
-char *pl_copy_text(const char *text)
+char *pl_duplicate(const char *text)
 {
     char *copy = pl_allocate(strlen(text) + 1, "an option");
     return strcpy(copy, text);
@@ -81,7 +81,7 @@ void pl_add_number(pl_numbers *list, int value)
 
 void pl_parse_sizes(const char *option, const char *text, pl_sizes *list, double smallest, double largest)
 {
-    char *const copy = pl_copy_text(text), *rest = copy, *item;
+    char *const copy = pl_duplicate(text), *rest = copy, *item;
     while ((item = pl_next_item(option, &rest)))
         pl_add_size(list, pl_parse_size(option, item, smallest, largest));
     free(copy);
@@ -90,7 +90,7 @@ void pl_parse_sizes(const char *option, const char *text, pl_sizes *list, double
 /* Without repetition: the limit streams are interleaved once for each number of threads. */
 void pl_parse_thread_counts(const char *text, pl_numbers *list)
 {
-    char *const copy = pl_copy_text(text), *rest = copy, *item;
+    char *const copy = pl_duplicate(text), *rest = copy, *item;
     while ((item = pl_next_item("threads", &rest))) {
         const int threads = (int)pl_parse_number("threads", item, 1, INT_MAX);
         for (int i = 0; i < list->count; i++)
@@ -103,7 +103,7 @@ void pl_parse_thread_counts(const char *text, pl_numbers *list)
 
 void pl_parse_sweep(const char *text, pl_sizes *list)
 {
-    char *const copy = pl_copy_text(text), *rest = copy;
+    char *const copy = pl_duplicate(text), *rest = copy;
     const char *first_text = strsep(&rest, ":"), *last_text = strsep(&rest, ":"), *points_text = rest;
     if (!last_text || !points_text)
         pl_fail("--sweep %s: give FIRST:LAST:POINTS, for example 10:1e7:40", text);
@@ -125,7 +125,7 @@ void pl_parse_sweep(const char *text, pl_sizes *list)
 
 void pl_parse_words(const char *option, const char *text, const char *const *known, pl_numbers *list)
 {
-    char *const copy = pl_copy_text(text), *rest = copy, *item;
+    char *const copy = pl_duplicate(text), *rest = copy, *item;
     while ((item = pl_next_item(option, &rest)))
         pl_add_number(list, pl_parse_position(option, item, known));
     free(copy);

@@ -29,7 +29,7 @@ void pl_parse_sweep(const char *text, pl_sizes *);              /* of --sweep, F
 
 /* Lists of anything else: the items of a copy, which pl_next_item() cuts up, one after the other; NULL at its end.  An empty item is
  * refused: it is an unset variable of somebody's script. */
-char *pl_copy_text(const char *text);       /* to be freed */
+char *pl_duplicate(const char *text);       /* to be freed */
 char *pl_next_item(const char *option, char **rest);
 void pl_add_size(pl_sizes *, size_t value);
 void pl_add_number(pl_numbers *, int value);

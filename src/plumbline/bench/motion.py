@@ -4,7 +4,7 @@ import shutil
 
 from plumbline.bench.common import Figure, over_likwid, threads_text
 from plumbline.errors import PlumblineError
-from plumbline.model import limits
+from plumbline.model import limits, sources
 from plumbline.system import topology
 
 #: Variant, bytes per element of its arrays, likwid-bench's kernel, least ratio.
@@ -12,8 +12,16 @@ _AGAINST_LIKWID = (('copy_nt', 16, 'copy_mem_avx', 1.0), ('fill_nt', 8, 'store_m
                    ('load', 8, 'load_avx', 0.95))
 
 #: Variants, their ratio then (MB/s on the Cray T3E-900), and where that stands.
-_THEN = (('copy_nt', 'copy', 646 / 471, 'table 5'), ('fill_nt', 'fill', 529 / 320, 'table 5'),
-         ('load', 'fill', 833 / 320, 'table 3, streams on'), ('load', 'copy', 833 / 471, 'table 3, streams on'))
+_TABLE3, _TABLE5 = 'anderson1997-table3-streams', 'anderson1997-table5-data-motion'
+_THEN = (('copy_nt', 'copy', sources.ratio(_TABLE5, 'stride1_copy', 'stride1_copy', 'bypass', 'cached'), 'table 5'),
+         ('fill_nt', 'fill', sources.ratio(_TABLE5, 'fill', 'fill', 'bypass', 'cached'), 'table 5'),
+         ('load', 'fill', sources.ratio(_TABLE3, 'load', 'store', 'streams_on'), 'table 3, streams on'),
+         ('load', 'copy', sources.ratio(_TABLE3, 'load', 'load_store', 'streams_on'), 'table 3, streams on'))
+
+#: The same of strides: (variant, stride) of both.
+_THEN_STRIDED = ((('read_nt', 31), ('read', 31), sources.ratio(_TABLE5, 'stride31_copy', 'stride31_copy', 'bypass', 'cached')),
+                 (('read', 31), ('read', 1), sources.ratio(_TABLE5, 'stride31_copy', 'stride1_copy', 'cached')),
+                 (('read_nt', 31), ('read_nt', 1), sources.ratio(_TABLE5, 'stride31_copy', 'stride1_copy', 'bypass')))
 
 
 def likwid_figures(machine, cpus, size, pairs):
@@ -34,8 +42,7 @@ def then_and_now(machine, cpus, size):
                      remark=f'then {then:.2f} (anderson1997, {where})')
     stride = {(r['variant'], r['options']['stride']): r for r in machine.run(
         'strided', cpus, '--variants', 'read,read_nt', '--stride', '1,31', '--size', size // 8, '--samples', 50)}
-    for one, other, then in ((('read_nt', 31), ('read', 31), 537 / 70), (('read', 31), ('read', 1), 70 / 471),
-                             (('read_nt', 31), ('read_nt', 1), 537 / 646)):
+    for one, other, then in _THEN_STRIDED:
         yield Figure(f'memory, {threads_text(cpus)}: stride {one[1]} {one[0]} / stride {other[1]} {other[0]}',
                      limits.paired_ratio(stride[one], stride[other], 'bytes'),
                      remark=f'then {then:.2f} (anderson1997, table 5)')
