@@ -221,7 +221,7 @@ def test_a_kernel_of_the_sites_own(measuring, tmp_path):
     assert {record['kernel'] for record in case['plumbline']['records'] if record['role'] == 'kernel'} == {'axpy'}
 
 
-@pytest.mark.parametrize('times, seconds', [(('100.5', '102.75', '10.00', '12.25'), 2.25), (('100.5', '102.7', '10.00', '12.22'), 2.2)])
+@pytest.mark.parametrize('times, seconds', [(('100.5', '102.75', '10.00', '12.25'), 2.25), (('100,500000', '102,700000', '10.00', '12.42'), 2.2)])
 def test_seconds_of_a_run(times, seconds):
     assert judged._elapsed(1, times) == pytest.approx(seconds)
 

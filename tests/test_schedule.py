@@ -179,7 +179,7 @@ def test_the_script_says_what_it_is(place, tmp_path):
     script = place.folder / 'plan/daily.sh'
     assert script.stat().st_mode & stat.S_IXUSR
     text = script.read_text()
-    assert 'about 6 minutes' in text and f"export PLUMBLINE_REPORTS={tmp_path / 'reports'}\n" in text
+    assert 'about 8 minutes' in text and f"export PLUMBLINE_REPORTS={tmp_path / 'reports'}\n" in text
     subprocess.run(['bash', '-n', script], check=True, timeout=20)
 
 

@@ -74,7 +74,7 @@ class ProgramCheck(Judging):
     def disturbed(self):
         '''Why what only threads that all work at once can reach must not be judged; None where all are alike, and had their
         CPUs to themselves.'''
-        if kinds := (self.plumbline['machine'] or {}).get('core_kinds'):
+        if kinds := (self.plumbline.get('machine') or {}).get('core_kinds'):
             return f'the cores are of {len(kinds)} kinds'
         given = contention.too_little(self.plumbline['contention'], contention.ENOUGH)
         return None if given is None else f'the threads had the CPUs for {given:.2f} of the time'
