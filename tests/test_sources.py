@@ -4,6 +4,7 @@ import csv
 import re
 
 import pytest
+import yaml
 
 import rfm
 from plumbline.model import sources
@@ -74,3 +75,10 @@ def test_every_table_names_its_source():
     for path in (rfm.REPOSITORY / 'src/plumbline/data/sources').glob('*.csv'):
         first, *_ = path.read_text().splitlines()
         assert first.startswith('# ') and re.search(r'(19|20)\d\d', first) and len(sources.table(path.stem)) >= 2
+
+
+@pytest.mark.parametrize('application, name', [('cg', 'anderson1997-table12-cg-latency'), ('sp', 'anderson1997-table13-sp-latency')])
+def test_what_the_simulation_is_held_to_is_the_published_table(application, name):
+    known = yaml.safe_load((rfm.REPOSITORY / 'src/plumbline/data/latency_sensitivity.yaml').read_text())
+    columns = [f'lat{latency}' for latency in (1, 2, 5, 10, 25)]
+    assert known[application]['percent'] == {int(row): [sources.value(name, row, column) for column in columns] for row in sources.table(name)}

@@ -9,8 +9,10 @@ from .common import Table, where
 
 _CELL = re.compile(r'(?P<application>[\w-]+)\.(?P<processes>\d+)\.(?P<latency>[\d.]+)us')
 _CAPTION = (
-    'Per cent of the time in communication routines: predicted (published, difference in points). One cell is fitted, the '
-    'others follow from it: the overhead per message is the only number taken from the table (anderson1997, section 5.3).'
+    'Per cent of the time in communication routines: predicted (published, difference in points). One cell is fitted: the '
+    "overhead per message, on top of what the source calls effective latency (anderson1997, section 5.3). Free are, too, the rates of the "
+    "processors (CG: table 7's library on 450 MHz, unscaled; SP: table 11's, scaled by 300/450) and the lengths of the messages, which are "
+    "those of our codes and for CG not the published ones. What rises with the latency rises too steeply for CG: see docs/howto/latency.rst."
 )
 _CURVES = (
     'Per cent of the time in communication routines over the latency of the network: lines are predicted, one for each '
