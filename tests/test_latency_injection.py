@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,7 +105,10 @@ def test_mpi4pys_tests_pass(mpi, shared):
     folder = shared('mpi4py')
     mpi4py_suite.install(folder)
     found = mpi4py_suite.variables(folder, mpi.family, mpi.compiled('single'))
-    _, _, _, errors = mpi.run(2, *mpi4py_suite.command(folder), timeout=150, PLUMBLINE_LATENCY_US='5', **found)
+    for _ in range(3):      # ... on a busy machine it may be later than that moment
+        _, _, _, errors = mpi.run(2, *mpi4py_suite.command(folder), timeout=150, PLUMBLINE_LATENCY_US='5', **found)
+        if set(re.findall(r'^(?:FAIL|ERROR): (\w+)', errors, re.M)) != {'testManyISSendAndRecv'}:
+            break
     mpi4py_suite.assert_passed(errors, 2)
 
 

@@ -168,7 +168,8 @@ def test_ranks_are_bound_in_their_order_on_each_of_two_nodes(place):
         script += ['(', *exports, *family.bind_commands(cpus, nodes=2), f'{start} | sed "s/^/{mpi} /"', ')']
     job.write_text('\n'.join([*script, '']))
     place.cluster.must(['sbatch', '-W', '-w', 'n1,n2', '--ntasks=4', '--ntasks-per-node=2', '-D', place.folder, '-o', 'bound', job])
-    found = sorted(line.split() for line in (place.folder / 'bound').read_text().splitlines())
+    found = sorted(line.split() for line in (place.folder / 'bound').read_text().splitlines()
+                   if not line.startswith('srun: Job'))        # ... step creation temporarily disabled, retrying
     assert [(line[0], line[1], line[2], line[-1]) for line in found] == [
         (mpi, str(rank), host, str(cpu)) for mpi in sorted(MPIS)
         for rank, (host, cpu) in enumerate(itertools.product(('n1', 'n2'), cpus))]
