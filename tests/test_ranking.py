@@ -15,7 +15,7 @@ from native import CPUS
 from plumbline.errors import PlumblineError
 from plumbline.model import contention, records, statistics
 from plumbline.report import outliers as text, sweep_page
-from plumbline.sweep import command, locality, outliers, ranking, results, state
+from plumbline.sweep import command, locality, outliers, ranking, results, scatter, state
 from virtual import cluster_in
 
 SWEPT = rfm.GUARDS / 'swept.py'
@@ -157,6 +157,43 @@ def test_a_slow_subsystem_is_named_and_no_other_node(count, noise, loss):
         assert set(found.outliers()['node']) == {'n1'} and found.outliers()['check'][0] == 'memory, all threads'
         seen = found.scores.filter(pl.col('check') == 'memory, all threads')['sees'].median()
         assert seen < 1.5 * loss
+
+
+def test_scatter_of_earlier_sweeps_by_hand():
+    '''n4 against 100, 101, 102: its scale is of (3, 0.08), of today's MAD 0.0099 and of 3 degrees with 0.02, two sweeps together.'''
+    frame = table(numbered(100, 101, 102, 90))
+    row, = ranking.rank(frame).scatter().filter(pl.col('name') == 'flops').to_dicts()
+    earlier = pl.DataFrame([row | {'variance': 0.03**2, 'freedom': 2.0}, row | {'variance': 0.0, 'freedom': 2.5}], schema=ranking.SCATTER)
+    n4 = ranking.rank(frame, earlier).rows.filter(pl.col('node') == 'n4')
+    own, before = (1.4826 * np.log(101 / 100))**2 * 3 / 2.1, 0.03**2 * 2 / 4.5
+    freedom = statistics.mad_freedom(3)
+    assert n4['freedom'].item() == pytest.approx(3 + freedom + ranking.MOST_EARLIER)
+    assert n4['scale'].item() == pytest.approx(np.sqrt(
+        (1 + np.pi / 6) * (3 * 0.08**2 + freedom * own + 3 * before) / (6 + freedom)), rel=0.01)
+
+
+def test_four_nodes_see_more_after_earlier_sweeps():
+    generator = np.random.default_rng(4)
+    earlier = pl.concat([ranking.rank(drawn(generator, 4, 0.01)).scatter() for _ in range(5)])
+    slow = [drawn(generator, 4, 0.01, {'memory, all threads': 0.05}) for _ in range(8)]
+    assert sum(ranking.rank(frame).outliers().is_empty() for frame in slow) >= 6
+    named = [set(ranking.rank(frame, earlier).outliers()['node']) for frame in slow]
+    assert named.count({'n1'}) >= 6 and all(nodes <= {'n1'} for nodes in named)
+    equal = [ranking.rank(drawn(generator, 4, 0.01), earlier) for _ in range(12)]
+    assert all(found.outliers().is_empty() for found in equal)
+
+
+def test_sweeps_keep_how_nodes_scatter(tmp_path):
+    ranked = ranking.rank(company(numbered(*[0] * 4)))
+    for name in ('a', 'b', 'd'):
+        (tmp_path / name).mkdir()
+        scatter.keep(tmp_path / name, ranked)
+    table_of_two, sweeps = scatter.before(tmp_path / 'c')
+    assert (sweeps, table_of_two.height) == (2, 2 * ranked.scatter().height)
+    assert scatter.before(tmp_path / 'a')[1] == 0
+    (tmp_path / 'a' / scatter.FILE).write_text('damaged')
+    with pytest.raises(PlumblineError, match=r'a/scatter.parquet: not what a sweep kept of its nodes; delete it'):
+        scatter.before(tmp_path / 'c')
 
 
 def test_a_node_beside_a_memory_hog_is_named():
@@ -393,7 +430,8 @@ def test_equal_nodes_are_in_true(cluster, tmp_path):
     done = place.sweep()
     assert done.code == 0, done.out
     assert '4 of 4 nodes measured, 4 ranked by 10 metrics: no outliers' in done.out
-    assert not (place.folder_of_sweep / 'again').exists()
+    assert not (place.folder_of_sweep / 'again').exists() and 'sweeps before it' not in done.out
+    assert place.sweep().line('would have seen').endswith('sweeps before it that say how nodes scatter, too: 1')
 
 
 def test_a_node_is_named_once_it_was_slow_twice(cluster, tmp_path):

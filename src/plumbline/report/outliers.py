@@ -64,8 +64,9 @@ def sees(found):
     '''Lines: the loss that would have been seen of a metric, and of each subsystem.'''
     seen = [table.group_by(ranking.METRIC).agg(pl.col('sees').median()) for table in (found.ranked.rows, found.ranked.scores)]
     if not seen[0].is_empty():
+        by = f'; sweeps before it that say how nodes scatter, too: {found.earlier}' if found.earlier else ''
         yield (f"would have seen a loss of {quantity.percent(seen[0]['sees'].median())} (median of the metrics), "
-               f"{quantity.percent(seen[0]['sees'].max())} (the worst)")
+               f"{quantity.percent(seen[0]['sees'].max())} (the worst){by}")
     if not seen[1].is_empty():
         parts = seen[1].group_by('check').agg(pl.col('sees').median()).sort('check')
         yield 'and of a subsystem: ' + ', '.join(f'{name} {quantity.percent(share)}' for name, share in parts.iter_rows())

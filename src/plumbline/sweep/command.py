@@ -116,9 +116,10 @@ def show(folder, racks, switches):
     from rich.console import Console
 
     from plumbline.report import outliers as report, sweep_page
-    from plumbline.sweep import outliers
+    from plumbline.sweep import outliers, scatter
     found = outliers.look(folder, racks, switches)
     report.render(found, Console(width=None if sys.stdout.isatty() else 120))
+    scatter.keep(Path(folder), found.ranked)
     _say(f'report: {sweep_page.write(found, folder)}')
     return found
 

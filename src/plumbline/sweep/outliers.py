@@ -10,7 +10,7 @@ import polars as pl
 from plumbline.analysis.lines import as_words
 from plumbline.model import contention
 from plumbline.model.safe_text import shown
-from plumbline.sweep import locality, ranking, results, state
+from plumbline.sweep import locality, ranking, results, scatter, state
 from plumbline.sweep.node import REPORT
 from plumbline.sweep.slurm import folded
 
@@ -32,6 +32,7 @@ class Findings:
         where nothing was measured again).
     :attr causes: node -> texts: what took the time of the outliers, as far as they know.
     :attr places: dictionaries node -> place, of the nodes that were measured: racks, switches.
+    :attr earlier: how many sweeps before it say how nodes scatter.
     '''
     name: str
     nodes: dict
@@ -40,6 +41,7 @@ class Findings:
     odd: pl.DataFrame
     causes: dict
     places: list
+    earlier: int = 0
 
     def test(self, row):
         '''A row's test as people read it, with the environment where there are several.'''
@@ -102,7 +104,8 @@ def look(folder, racks=None, switches=None):
     :raises PlumblineError: if there is no such sweep, or if pattern or file do not fit.
     '''
     sweep, frame = state.load(folder), results.frame(folder)
-    ranked = ranking.rank(frame)
+    earlier, sweeps = scatter.before(sweep.folder)
+    ranked = ranking.rank(frame, earlier)
     odd = ranked.outliers()
     again = sweep.folder / AGAIN
     odd = ranking.confirm(odd, ranked, results.frame(again) if (again / 'sweep.json').exists() else frame.clear())
@@ -110,7 +113,7 @@ def look(folder, racks=None, switches=None):
     where = [{node: place for node, place in each.items() if node in measured}
              for each in placed(sweep.nodes, racks or sweep.plan.get('racks'), switches)]
     causes = {node: _causes(sweep, sweep.nodes[node]) for node in odd['node'].unique(maintain_order=True)}
-    return Findings(sweep.name, sweep.nodes, frame, ranked, odd, causes, where)
+    return Findings(sweep.name, sweep.nodes, frame, ranked, odd, causes, where, sweeps)
 
 
 def placed(nodes, racks, switches):
