@@ -224,6 +224,15 @@ def test_skipping_the_performance_check_is_no_pass(place):
     assert 'measured nothing: the test passed without a metric' in judged.out
 
 
+def test_hardware_is_accepted_by_more_processes(place):
+    '''One slow process of five moves no value, so that nothing is measured again.'''
+    done = place.reframe('--mode', 'acceptance', '-r', '-n', 'Flaky')
+    payload = done.cases(0)['Flaky']['plumbline']
+    assert [process['n'] for process in payload['metrics'][0]['processes']] == [10] * 5
+    assert '-S Flaky.processes=5 -r' in payload['rerun']
+    assert done.code == 0 and len(done.report['runs']) == 1
+
+
 def test_failure_is_measured_again(place):
     done = place.reframe('--mode=health', '-r', '-n', 'Flaky')
     results = [done.cases(run)['Flaky']['result'] for run in (0, 1)]
@@ -231,7 +240,7 @@ def test_failure_is_measured_again(place):
     judged = place.judge()
     assert judged.code == 0
     assert 'PASS at run 2 of 2; run 1: 7.94 GB/s' in judged.out
-    # One of three processes was slow, and is not forgotten: the second run judges all six.
+    # One process was slow, and is not forgotten: the second run judges all of both.
     metric, = (m for m in done.cases()['Flaky']['plumbline']['metrics'] if m['metric'] == 'bandwidth')
     assert [process['n'] for process in metric['processes']] == [10] * 6 and min(metric['samples']) < 5100
     assert [record['process'] for record in done.cases()['Flaky']['plumbline']['records'][::2]] == list(range(6))

@@ -264,6 +264,23 @@ def test_a_quota_that_came_in_the_middle_of_a_session_is_named():
     assert 'a cgroup grants 0.8 CPUs to 2 threads' in ' '.join(' '.join(terminal(sample.frame(*cases), 120)).split())
 
 
+def clocked(name, mhz, **machine):
+    '''A test beside whose samples the clock was this, before and after each.'''
+    clock = {'before': [one * 1e6 for one in mhz], 'after': [one * 1e6 for one in mhz]}
+    return sample.case(name, [sample.metric('of_limit.nt', 0.9)], detail={
+        'machine': sample.MACHINE | {'base_clock': {'mhz': 2000, 'source': 'made up'}} | machine, 'records': [{'probes': {'clock': clock}}]})
+
+
+def test_a_clock_that_was_held_down_stands_above_what_is_slow():
+    good, hot = clocked('triad_memory', [3000] * 90), clocked('limits', [3000] * 4 + [1200] * 6)
+    said = ' '.join(' '.join(terminal(sample.frame(good, hot), 120)[2:6]).split())
+    assert said.startswith('The processor was throttled, capped, or told to save power, and what is slow may be slow for that: '), said
+    assert 'below 85 % of the base clock (2000 MHz) beside 6 % of the samples, most in limits: 60 %, down to 1200 MHz' in said.replace('.0 %', ' %'), said
+    for healthy in ([good], [clocked('peak_flops', [1200] * 9)], [clocked('limits', [1200] * 9, base_clock=None)],
+                    [clocked('limits', [1200] * 9, core_kinds=[[0], [1]])], [good, clocked('limits', [1200] + [3000] * 9)]):
+        assert 'throttled, capped' not in ' '.join(terminal(sample.frame(*healthy), 120))
+
+
 @pytest.mark.parametrize('width', [64, 80, 140])
 def test_no_line_is_wider_than_the_terminal(session, width):
     shown = terminal(session, width)

@@ -44,6 +44,9 @@ class Judging(OnNode):
     #: The measurement records, once the program has run.
     measurements = ()
 
+    #: ReFrame's options that the test's rerun needs to be the same.
+    rerun_options = ()
+
     #: Whether the test was measured before in this session: there is no further try.
     is_final = False
 
@@ -130,7 +133,7 @@ class Judging(OnNode):
         config = runtime().site_config.sources[-1]
         environ, system = self.current_environ.name, self.current_partition.fullname
         return shlex.join(['reframe', '-C', str(config), '-c', self.prefix, '--system', system,
-                           '-p', environ, '-n', f'/{self.hashcode}', '-r'])
+                           '-p', environ, '-n', f'/{self.hashcode}', *self.rerun_options, '-r'])
 
     def pooled(self, measurements):
         '''What this test measured before in this session and could not pass with, and what it has measured now.

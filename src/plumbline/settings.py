@@ -190,7 +190,7 @@ def _on_this_node(systems):
 _READ = []
 
 
-def _given(*names):
+def on_command_line(*names):
     '''The values of an option of ReFrame's in the command line: a list.'''
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument(*names, action='append', default=[], dest='given')
@@ -199,7 +199,7 @@ def _given(*names):
 
 def _files():
     '''How many files the configuration is made of.'''
-    given = _given('-C', '--config-file', '--config-files') or [os.environ.get('RFM_CONFIG_FILES', '')]
+    given = on_command_line('-C', '--config-file', '--config-files') or [os.environ.get('RFM_CONFIG_FILES', '')]
     return sum(len([path for path in text.split(':') if path]) for text in given)
 
 
@@ -238,7 +238,7 @@ def _modes(systems, environments):
     ''':data:`MODES` as ReFrame takes them.'''
     # ReFrame adds environments that the command line names to those of a mode, or to all where the mode names none: who names
     # some wants these, so the mode names them too.
-    named = _given('-p', '--prgenv')
+    named = on_command_line('-p', '--prgenv')
     one_of_each = [f"^({'|'.join(map(re.escape, representative(systems, environments)))})$"]
     modes = {**MODES, **{former: MODES[name] for former, name in _FORMER_NAMES.items()}}
     measured = {system['name']: [part for part in system['partitions']

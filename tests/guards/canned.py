@@ -126,6 +126,7 @@ class Flaky(Canned):
     '''Is a check that failed measured again?'''
 
     story = 'flaky'
+    tags = {'health', 'acceptance'}
 
 
 @rfm.simple_test

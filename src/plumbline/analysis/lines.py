@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 from plumbline.analysis import subsystems
-from plumbline.model import contention, quantity, registry, verdict as judged
+from plumbline.model import quantity, registry, verdict as judged
 from plumbline.model.safe_text import shown
 
 #: Verdicts in the order in which they need attention.
@@ -213,44 +213,6 @@ def power(lines):
     if seen:
         told.append(f"half of {'the others' if blind else f'{len(passed)} PASS'} would see a loss of {quantity.percent(seen[len(seen) // 2])}")
     return '; '.join(told)
-
-
-def warnings(lines):
-    '''What is to be known before a verdict is read, a sentence each.'''
-    return [*_of_other_processors(lines), *disturbed(lines)]
-
-
-def _of_other_processors(lines):
-    systems = {}
-    for line in lines:
-        for other in line.detail.get('other_processors') or ():
-            systems.setdefault(line.system, {})[other] = (line.detail.get('machine') or {}).get('cpu_model')
-    return [f"The references of {system} are of another processor ({', '.join(sorted(others))}; this one is {next(iter(others.values()))}) and judge "
-            'nothing here: measure sessions and accept them (plumbline references accept)' for system, others in systems.items()]
-
-
-def disturbed(lines):
-    """What took CPU time from the session's threads, a sentence for each host where that is worth telling.
-
-    It is the first thing to look at where others are slow: what did not have the CPUs for itself was not measured alone.
-    """
-    hosts, told = {}, []
-    for line in {line.case: line for line in lines if line.detail.get('contention')}.values():
-        hosts.setdefault(line.hostname, []).append(line)
-    for host, tests in hosts.items():
-        # A quota may have come in the middle of the session.
-        limited = [line.detail['machine'] for line in tests if (line.detail.get('machine') or {}).get('cpu_quota')]
-        causes = contention.notes([one for line in tests for one in line.detail['contention']], min(limited, key=_quota, default=None))
-        if causes:
-            least = min(((contention.time_given(line.detail['contention']), line.label) for line in tests
-                         if contention.time_given(line.detail['contention']) is not None), default=None)
-            worst = f'; the least had {least[1]}: {quantity.percent(least[0])} of its time' if least else ''
-            told.append(f"{f'{host}: ' if len(hosts) > 1 else ''}{', '.join(causes)}{worst}")
-    return [f'The threads did not have the CPUs to themselves, and what is slow may be slow for that: {text}' for text in told]
-
-
-def _quota(machine):
-    return machine['cpu_quota']
 
 
 def exit_status(rows, losses=()):

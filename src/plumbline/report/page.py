@@ -6,7 +6,7 @@ import jinja2
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from plumbline.analysis import lines, machine_state, subsystems
+from plumbline.analysis import disturbances, lines, machine_state, subsystems
 from plumbline.model import quantity, records
 
 from . import environments, figures
@@ -45,7 +45,7 @@ def page(rows, losses=()):
         changed=judged.changed[: subsystems.MOST_NAMED],
         unnamed=len(judged.changed[subsystems.MOST_NAMED :]),
         losses=losses,
-        warnings=lines.warnings(verdicts),
+        warnings=disturbances.warnings(verdicts),
         marks=MARKS,
         verdicts=verdicts,
         measured=any(quantity.known(line.value) for line in verdicts),

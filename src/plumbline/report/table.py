@@ -8,7 +8,7 @@ from collections import Counter
 
 from rich.text import Text
 
-from plumbline.analysis import lines, subsystems
+from plumbline.analysis import disturbances, lines, subsystems
 from plumbline.model import quantity
 from plumbline.model.safe_text import shown
 from plumbline.model.subsystems import DISCOVERY_RATE
@@ -41,7 +41,7 @@ def render(rows, console, losses=()):
     out.line(Text(_heading(rows)))
     session = subsystems.judge(verdicts)
     out.line(_summary(verdicts, left_out, session))
-    for text in lines.warnings(verdicts):
+    for text in disturbances.warnings(verdicts):
         out.paragraph(text, STYLE['UNSTABLE'], indent='', hanging=INDENT)
     _caches(verdicts, out)
     if not any(quantity.known(line.value) for line in verdicts):

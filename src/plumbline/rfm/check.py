@@ -9,6 +9,7 @@ import os
 from reframe.core.builtins import fixture, run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
+from plumbline import settings
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.judged import Judging
 from plumbline.likwid import pin
@@ -17,6 +18,9 @@ from plumbline.rfm import evaluation
 from plumbline.rfm.programs import native_programs
 from plumbline.rfm.variables import Result, Whole
 from plumbline.system import codegen, topology
+
+#: Processes of a case: every day, and of hardware that is to be accepted (``--mode acceptance``).
+USUAL_PROCESSES, OF_ACCEPTANCE = 3, 5
 
 
 class ProgramCheck(Judging):
@@ -38,7 +42,7 @@ class ProgramCheck(Judging):
     #: :default: ``25``
     samples = variable(Whole, value=25, loggable=False)
 
-    processes = 3
+    processes = USUAL_PROCESSES
 
     #: Level that cases of a size are meant to live in; a record that says otherwise is refused.
     #:
@@ -49,6 +53,12 @@ class ProgramCheck(Judging):
     def refuse_a_check_without_a_program(self):
         if not hasattr(self, 'program'):
             self.refuse('program', 'none', 'name the program that it runs')
+
+    @run_after('init')
+    def measure_more_to_accept(self):
+        if 'acceptance' in settings.on_command_line('--mode') and self.processes == USUAL_PROCESSES:
+            self.processes = OF_ACCEPTANCE
+            self.rerun_options = ['-S', f'{type(self).__name__}.processes={self.processes}']
 
     # --- what a check may use ------------------------------------------------------------------
 
