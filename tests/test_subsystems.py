@@ -131,6 +131,9 @@ def test_twelve_metrics_that_agree_fail_though_each_passes():
     assert '48 PASS, 0 FAIL, 0 UNSTABLE, 0 NO REFERENCE, 0 not measured; subsystems: 1 FAIL, 3 PASS' in told.splitlines()[1]
     assert any('memory, all threads: rates and times' in line and line.endswith('FAIL') for line in told.splitlines()[:4])
     assert 'memory, all threads: rates and times' in told and '8.0% worse than in 5 sessions' in told
+    # The metrics that are blamed are all of one test; what PASSes is not to be run again.
+    assert told[told.index('To run these again'):].splitlines()[1] == "  reframe -C config/sample.py -c checks -R -n 'triad_memory %threads=all %level=memory' -r"
+    assert told.count('  reframe ') == 1
     assert 'Probably worse than before' in told and 'and 4 more' in told
     assert '8.0% worse than in 5 sessions' in page.page(rows) and 'and 4 more' in page.page(rows)
 

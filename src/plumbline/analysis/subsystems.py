@@ -13,6 +13,9 @@ from plumbline.model import contention, prediction, quantity, registry, statisti
 #: No more are named: they would push away what is judged.
 MOST_NAMED = 8
 
+#: Metrics that are told of a subsystem that has lost something.
+MOST_BLAMED = 3
+
 
 @dataclass(frozen=True)
 class Subsystem:
@@ -24,6 +27,7 @@ class Subsystem:
     :attr total: all.
     :attr change: since the sessions of the references, a loss below 0; None if not judged.
     :attr sees: the loss that would be found with a probability of 95 %; None if not judged.
+    :attr rerun: commands that measure again what lost most, where it is not a PASS.
     """
 
     name: str
@@ -35,6 +39,7 @@ class Subsystem:
     total: int
     change: float | None = None
     sees: float | None = None
+    rerun: list = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,8 @@ def judge(lines):
     scored = {key: [members[id(line)] for line in its if id(line) in members] for key, its in groups.items()}
     known = subsystems.judged({key: its for key, its in scored.items() if its})
     stolen = _stolen(lines)
-    found = [_judged(key, its, known.get(key), stolen) for key, its in groups.items()]
+    rerun = {id(members[id(line)]): line.detail.get('rerun') for line in lines if id(line) in members}
+    found = [_judged(key, its, known.get(key), stolen, rerun) for key, its in groups.items()]
     return Session(sorted(found, key=lambda one: (-verdict.SEVERITY.index(one.verdict), one.change or 0, one.name)),
                    _changed([line for line in lines if id(line) in members], members))
 
@@ -86,7 +92,7 @@ def _stolen(lines):
     return share if share >= contention.WORTH_TELLING else 0.0
 
 
-def _judged(key, lines, found, stolen):
+def _judged(key, lines, found, stolen, rerun):
     name, kind = key
     single = sum(not line.expected and line.reference is not None and line.reference_from != 'portable.yaml' for line in lines)
     counts = {'count': sum(bool(line.expected) for line in lines), 'single': single, 'total': len(lines)}
@@ -97,7 +103,7 @@ def _judged(key, lines, found, stolen):
     told = f"{abs(score.change):.1%} {'worse' if score.change < 0 else 'better'} than in {sessions} sessions"
     if ruling != verdict.PASS:
         told += f', by chance {quantity.odds(score.chance)}; most of it: ' + ', '.join(
-            f'{member.name} {_relative(member)}' for member in score.members[:3])
+            f'{member.name} {_relative(member)}' for member in score.members[:MOST_BLAMED])
     if ruling == verdict.PASS and all(line.verdict == verdict.UNSTABLE for line in lines if line.expected):
         ruling, told = verdict.UNSTABLE, f'none of its metrics could be judged; together they are {told}'
     elif ruling == verdict.UNSTABLE:
@@ -105,7 +111,8 @@ def _judged(key, lines, found, stolen):
     elif ruling == verdict.FAIL and stolen:
         ruling = verdict.UNSTABLE
         told = f"not judged: {contention.HYPERVISOR} took {stolen:.0%} of the session's time, so it may not be this machine that is {told}"
-    return Subsystem(name, kind, ruling, told, **counts, change=score.change, sees=found.sees)
+    again = [] if ruling == verdict.PASS else [rerun[id(member)] for member in score.members[:MOST_BLAMED] if rerun[id(member)]]
+    return Subsystem(name, kind, ruling, told, **counts, change=score.change, sees=found.sees, rerun=list(dict.fromkeys(again)))
 
 
 def _relative(member):

@@ -58,7 +58,7 @@ def render(rows, console, losses=()):
         _verdicts(listed, out)
     _counted(unjudged, out)
     _left_out(left_out, out)
-    _rerun(verdicts, out)
+    _rerun(verdicts, session, out)
     if verdicts:
         out.line(_summary(verdicts, left_out, session))
         for text in filter(None, (lines.power(verdicts), subsystems.speed(session))):
@@ -240,10 +240,9 @@ def _left_out(left_out, out):
         out.paragraph(f"{'; '.join(items)} - {reason}", indent='  ', hanging='  ')
 
 
-def _rerun(verdicts, out):
-    commands = dict.fromkeys(
-        line.detail['rerun'] for line in verdicts if line.verdict in ('FAIL', 'UNSTABLE') and line.detail.get('rerun')
-    )
+def _rerun(verdicts, session, out):
+    of_metrics = [line.detail['rerun'] for line in verdicts if line.verdict in ('FAIL', 'UNSTABLE') and line.detail.get('rerun')]
+    commands = dict.fromkeys([*(command for one in session.subsystems for command in one.rerun), *of_metrics])
     out.line()
     if commands:
         out.line(Text('To run these again', 'bold'))
