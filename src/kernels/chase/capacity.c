@@ -21,7 +21,7 @@ static const pl_variant variants[] = {
  * parts of the cycle, of others whole rounds, an odd number: half of them does not end where they begin. */
 enum { LOADS = 1 << 14, FEW_LINES = 1 << 11, LOADS_OF_FEW_LINES = 1 << 16, PARTS = 256, CHAINS = 16 };
 
-/* Visits before a pass: as many as make them faster, these at least where the lines could be in a cache. */
+/* Visits before a pass: as many as make them faster, these at least where the lines could be in a cache; else one. */
 enum { FEWEST_VISITS = 3, MOST_VISITS = 20 };
 static const double faster = 0.97;      /* ... than the one before the last one */
 static const double slowly = 4e-3;      /* seconds of a visit at the chase's own pace */
@@ -134,7 +134,7 @@ static void prepare(const pl_case *c)
         t->next = (t->next + t->timed) % PARTS;
     for (int visits = 1; visits <= MOST_VISITS; visits++) {
         const double seconds = go_round(x, follow);
-        if (visits >= fewest && seconds > faster * before)
+        if (visits >= fewest && (fewest == 1 || seconds > faster * before))
             break;
         before = last;
         last = seconds;
