@@ -13,7 +13,7 @@ bool pl_cpu_has(const char *isa)
     if (!strcmp(isa, "avx2"))
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     if (!strcmp(isa, "avx512f"))
-        return __builtin_cpu_supports("avx512f");
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma");
 #endif
     return false;
 }

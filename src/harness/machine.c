@@ -4,6 +4,9 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 #include "internal.h"
 
@@ -157,6 +160,17 @@ static void base_clock(const pl_cpus allowed)
         fputs(", \"base_clock\": null", stdout);
 }
 
+/* Inside a virtual machine cores move, and what the topology says is a claim. */
+const char *pl_is_virtual(void)
+{
+#ifdef __x86_64__
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && c >> 31 ? "yes" : "no";
+#else
+    return "not known";
+#endif
+}
+
 void pl_write_machine(void)
 {
     char host[256] = "", value[256];
@@ -189,6 +203,7 @@ void pl_write_machine(void)
     numa_nodes();
     core_kinds(allowed);
     base_clock(allowed);
+    printf(", \"virtual\": \"%s\"", pl_is_virtual());
     if (pl_processes.write_places)
         pl_processes.write_places();
     printf(", \"clock_resolution\": %.3g}\n", pl_clock_resolution());

@@ -38,6 +38,21 @@ typedef struct {
     bool forks;             /* its passes open parallel regions of their own: the first thread alone calls run(), for all elements */
 } pl_variant;
 
+/* Variants with the intrinsics of x86-64, one line of a table each, comma and all: FUNCTION_avx512, _avx2 and _sse2 (simd.h) under one
+ * name, of which the widest that the CPU has is taken; the first two of them; or one under a name of its own. */
+#if defined(__x86_64__)
+#define PL_OF_ISA(variant, instructions, function, ...) {variant, .isa = instructions, .loop = (pl_loop)function, __VA_ARGS__},
+#define PL_AVX2(variant, function, ...) PL_OF_ISA(variant, "avx2", function##_avx2, __VA_ARGS__)
+#define PL_WIDEST_AVX(variant, function, ...) \
+    PL_OF_ISA(variant, "avx512f", function##_avx512, __VA_ARGS__) PL_AVX2(variant, function, __VA_ARGS__)
+#define PL_WIDEST(variant, function, ...) \
+    PL_WIDEST_AVX(variant, function, __VA_ARGS__) PL_OF_ISA(variant, "sse2", function##_sse2, __VA_ARGS__)
+#else
+#define PL_AVX2(variant, function, ...)
+#define PL_WIDEST_AVX(variant, function, ...) {variant, .about = "intrinsics are written for x86-64 only"},
+#define PL_WIDEST PL_WIDEST_AVX
+#endif
+
 /* An option of the kernel's own: a positive number, or one of a set of words, whose positions from 0 are its values.  A
  * list of values makes a case of each: interleaved in one group, or, where the data differ, a group of each. */
 typedef struct {
@@ -234,11 +249,19 @@ size_t pl_cache_share(const pl_case *, int level);
 
 double pl_now(void);    /* seconds, monotonic */
 
+const char *pl_is_virtual(void);        /* yes, no, not known */
 size_t pl_memory_available(void);       /* bytes that may be used, cgroup limit regarded */
 
 /* core.c: without counters, on the core that calls; NaN where the instruction set is not known. */
 double pl_core_clock(double seconds);                       /* Hz */
 double pl_core_additions(double seconds, double clock);     /* per cycle */
+
+/* Elements before the first whole cache line, n at most. */
+static inline size_t pl_before_line(const double *x, size_t n)
+{
+    const size_t head = (size_t)(-(uintptr_t)x % PL_LINE) / sizeof(double);
+    return head < n ? head : n;
+}
 
 /* 64 random bits of a number, the same everywhere (SplitMix64: Steele, Lea, Flood 2014). */
 static inline uint64_t pl_random_bits(uint64_t z)

@@ -56,24 +56,21 @@ double pl_triad_plain(size_t lines, double *restrict a, double *restrict b, doub
 #define STREAM(function, instructions, bypass, text) \
     .loop = (pl_loop)function, .isa = instructions, .nontemporal = bypass, .about = text
 
+/* The streams of one width. */
+#define STREAMS(width, instructions, bits) \
+    {"load_" #width, STREAM(pl_load_##width, instructions, false, bits "-bit loads")}, \
+    {"store_" #width, STREAM(pl_store_##width, instructions, false, bits "-bit stores")}, \
+    {"update_" #width, STREAM(pl_update_##width, instructions, false, bits "-bit loads and stores of the same elements")}, \
+    {"copy_" #width, STREAM(pl_copy_##width, instructions, false, bits "-bit copy")}, \
+    {"triad_" #width, STREAM(pl_triad_##width, instructions, false, bits "-bit triad")}, \
+    {"store_nt_" #width, STREAM(pl_store_nt_##width, instructions, true, bits "-bit non-temporal stores")}, \
+    {"copy_nt_" #width, STREAM(pl_copy_nt_##width, instructions, true, bits "-bit copy, non-temporal stores")}, \
+    {"triad_nt_" #width, STREAM(pl_triad_nt_##width, instructions, true, bits "-bit triad, non-temporal stores")}
+
 static const pl_variant variants[] = {
 #if defined(__x86_64__)
-    {"load_avx512", STREAM(pl_load_avx512, "avx512f", false, "512-bit loads")},
-    {"store_avx512", STREAM(pl_store_avx512, "avx512f", false, "512-bit stores")},
-    {"update_avx512", STREAM(pl_update_avx512, "avx512f", false, "512-bit loads and stores of the same elements")},
-    {"copy_avx512", STREAM(pl_copy_avx512, "avx512f", false, "512-bit copy")},
-    {"triad_avx512", STREAM(pl_triad_avx512, "avx512f", false, "512-bit triad")},
-    {"store_nt_avx512", STREAM(pl_store_nt_avx512, "avx512f", true, "512-bit non-temporal stores")},
-    {"copy_nt_avx512", STREAM(pl_copy_nt_avx512, "avx512f", true, "512-bit copy, non-temporal stores")},
-    {"triad_nt_avx512", STREAM(pl_triad_nt_avx512, "avx512f", true, "512-bit triad, non-temporal stores")},
-    {"load_avx2", STREAM(pl_load_avx2, "avx2", false, "256-bit loads")},
-    {"store_avx2", STREAM(pl_store_avx2, "avx2", false, "256-bit stores")},
-    {"update_avx2", STREAM(pl_update_avx2, "avx2", false, "256-bit loads and stores of the same elements")},
-    {"copy_avx2", STREAM(pl_copy_avx2, "avx2", false, "256-bit copy")},
-    {"triad_avx2", STREAM(pl_triad_avx2, "avx2", false, "256-bit triad")},
-    {"store_nt_avx2", STREAM(pl_store_nt_avx2, "avx2", true, "256-bit non-temporal stores")},
-    {"copy_nt_avx2", STREAM(pl_copy_nt_avx2, "avx2", true, "256-bit copy, non-temporal stores")},
-    {"triad_nt_avx2", STREAM(pl_triad_nt_avx2, "avx2", true, "256-bit triad, non-temporal stores")},
+    STREAMS(avx512, "avx512f", "512"),
+    STREAMS(avx2, "avx2", "256"),
 #endif
     {"load", STREAM(pl_load_plain, NULL, false, "loads as the compiler makes them")},
     {"store", STREAM(pl_store_plain, NULL, false, "stores as the compiler makes them")},

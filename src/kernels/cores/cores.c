@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef __x86_64__
-#include <cpuid.h>
-#endif
 
 #include "kernel.h"
 #include "tournament.h"
@@ -123,21 +120,10 @@ static pl_work work(const pl_case *c)
     return (pl_work){.load_bytes = PL_LINE * 2.0 * (double)(1 + BATCHES * c->n) * pairs, .source = "the lines that change cores"};
 }
 
-/* Inside a virtual machine cores move, and what the topology says is a claim. */
-static const char *is_virtual(void)
-{
-#ifdef __x86_64__
-    unsigned a, b, c, d;
-    return __get_cpuid(1, &a, &b, &c, &d) && c >> 31 ? "yes" : "no";
-#else
-    return "not known";
-#endif
-}
-
 static const pl_fact *facts(const pl_case *c)
 {
     static pl_fact found[3];
-    found[0] = (pl_fact){"virtual", is_virtual(), 0};
+    found[0] = (pl_fact){"virtual", pl_is_virtual(), 0};
     found[1] = (pl_fact){"rounds", NULL, pl_tournament_rounds(c->threads)};
     return found;
 }

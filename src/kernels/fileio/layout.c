@@ -32,8 +32,9 @@ static size_t largest_divisor(size_t n, size_t most)
 void fileio_shape(size_t n, size_t *shape)
 {
     shape[2] = largest_divisor(n, (size_t)(cbrt((double)n) + 1e-6));
-    shape[1] = largest_divisor(n / shape[2], (size_t)(sqrt((double)(n / shape[2])) + 1e-6));
-    shape[0] = n / shape[2] / shape[1];
+    const size_t planes = n / shape[2];
+    shape[1] = largest_divisor(planes, (size_t)(sqrt((double)planes) + 1e-6));
+    shape[0] = planes / shape[1];
 }
 
 size_t fileio_elements_per_record(size_t n, const fileio_mode *m)

@@ -6,17 +6,12 @@
 #define LOOP(function) .loop = (pl_loop)function
 #define PLAIN_C(function) LOOP(function), .flags = GATHER_FLAGS
 
-/* Where a name stands more than once, the widest that the CPU has is taken.  A variant is known by its gather. */
+/* A variant is known by its gather. */
 const pl_variant gather_variants[] = {
     {"plain", PLAIN_C(gather_plain), .about = "as the compiler makes it: some make gather instructions of it"},
     {"novec", PLAIN_C(gather_novec), .about = "plain, vectorisation forbidden: one load, one store at a time"},
     {"unroll", PLAIN_C(gather_unroll), .about = "novec, 8 elements between one branch and the next"},
-#if defined(__x86_64__)
-    {"simd", .isa = "avx512f", LOOP(gather_simd_avx512), .about = "gather and scatter instructions, 8 elements each"},
-    {"simd", .isa = "avx2", LOOP(gather_simd_avx2), .about = "gather instructions, 4 elements each; AVX2 has none that scatter"},
-#else
-    {"simd", .about = "intrinsics are written for x86-64 only"},
-#endif
+    PL_WIDEST_AVX("simd", gather_simd, .about = "gather and scatter instructions; AVX2 has none that scatter")
     {"prefetch", PLAIN_C(gather_prefetch), .about = "unroll, software prefetch --distance ahead"},
     {"columns", PLAIN_C(gather_columns), .about = "plain, one index of a block of rows after the other"},
     {"sorted", .layout = 1, PLAIN_C(gather_plain), .about = "plain, the indices sorted beforehand"},

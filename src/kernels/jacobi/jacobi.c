@@ -6,29 +6,13 @@
 
 #define LOOP(function) .loop = (pl_loop)function
 
-/* Where a name stands more than once, the widest that the CPU has is taken. */
 static const pl_variant variants[] = {
     {"plain", LOOP(jacobi_plain), .about = "plane by plane, as the compiler makes it"},
     {"blocked", LOOP(jacobi_blocked), .about = "plain, a block of rows of all planes at a time"},
-#if defined(__x86_64__)
-    {"nt", .nontemporal = true, .isa = "avx512f", LOOP(jacobi_nt_avx512), .about = "plain, non-temporal stores"},
-    {"nt", .nontemporal = true, .isa = "avx2", LOOP(jacobi_nt_avx2), .about = "plain, non-temporal stores"},
-    {"nt", .nontemporal = true, .isa = "sse2", LOOP(jacobi_nt_sse2), .about = "plain, non-temporal stores"},
-    {"prefetch", .nontemporal = true, .isa = "avx512f", LOOP(jacobi_prefetch_avx512), .about = "nt, software prefetch"},
-    {"prefetch", .nontemporal = true, .isa = "avx2", LOOP(jacobi_prefetch_avx2), .about = "nt, software prefetch"},
-    {"prefetch", .nontemporal = true, .isa = "sse2", LOOP(jacobi_prefetch_sse2), .about = "nt, software prefetch"},
-    {"blocked_nt", .nontemporal = true, .isa = "avx512f", LOOP(jacobi_blocked_nt_avx512), .about = "nt in the order of blocked"},
-    {"blocked_nt", .nontemporal = true, .isa = "avx2", LOOP(jacobi_blocked_nt_avx2), .about = "nt in the order of blocked"},
-    {"blocked_nt", .nontemporal = true, .isa = "sse2", LOOP(jacobi_blocked_nt_sse2), .about = "nt in the order of blocked"},
-    {"blocked_prefetch", .nontemporal = true, .isa = "avx512f", LOOP(jacobi_blocked_prefetch_avx512), .about = "prefetch in the order of blocked"},
-    {"blocked_prefetch", .nontemporal = true, .isa = "avx2", LOOP(jacobi_blocked_prefetch_avx2), .about = "prefetch in the order of blocked"},
-    {"blocked_prefetch", .nontemporal = true, .isa = "sse2", LOOP(jacobi_blocked_prefetch_sse2), .about = "prefetch in the order of blocked"},
-#else
-    {"nt", .about = "intrinsics are written for x86-64 only"},
-    {"prefetch", .about = "intrinsics are written for x86-64 only"},
-    {"blocked_nt", .about = "intrinsics are written for x86-64 only"},
-    {"blocked_prefetch", .about = "intrinsics are written for x86-64 only"},
-#endif
+    PL_WIDEST("nt", jacobi_nt, .nontemporal = true, .about = "plain, non-temporal stores")
+    PL_WIDEST("prefetch", jacobi_prefetch, .nontemporal = true, .about = "nt, software prefetch")
+    PL_WIDEST("blocked_nt", jacobi_blocked_nt, .nontemporal = true, .about = "nt in the order of blocked")
+    PL_WIDEST("blocked_prefetch", jacobi_blocked_prefetch, .nontemporal = true, .about = "prefetch in the order of blocked")
     {0},
 };
 
@@ -111,7 +95,7 @@ static void touch(const pl_case *c, int thread, int threads)
         const uint32_t own = key(j, k);
         end = j < box.rows ? row + box.row : (k + 1) * box.plane;
         for (size_t i = 0; i < end - row; i++) {
-            in[row + i] = i < box.n && j < box.rows ? value(own, i) : NAN;
+            in[row + i] = i < box.n && j < box.rows ? (double)value(own, i) : NAN;
             out[row + i] = 0;
         }
     }

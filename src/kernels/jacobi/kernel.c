@@ -38,114 +38,9 @@ void jacobi_blocked(const jacobi_box *box, size_t first, size_t last, double *re
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define AVX512 __attribute__((target("avx512f,fma")))
-#define AVX2 __attribute__((target("avx2,fma")))
-#define SSE2 __attribute__((target("sse2")))
-
-/* 8, 4 or 2 points at once, and one. */
-
-AVX512 static inline __m512d points_avx512(const double *u, size_t row, size_t plane)
-{
-    const __m512d x = _mm512_add_pd(_mm512_loadu_pd(u - 1), _mm512_loadu_pd(u + 1));
-    const __m512d y = _mm512_add_pd(_mm512_loadu_pd(u - row), _mm512_loadu_pd(u + row));
-    const __m512d z = _mm512_add_pd(_mm512_loadu_pd(u - plane), _mm512_loadu_pd(u + plane));
-    return _mm512_fmadd_pd(_mm512_set1_pd(JACOBI_CENTRE), _mm512_loadu_pd(u),
-                           _mm512_mul_pd(_mm512_set1_pd(JACOBI_NEIGHBOUR), _mm512_add_pd(_mm512_add_pd(x, y), z)));
-}
-
-AVX2 static inline __m256d points_avx2(const double *u, size_t row, size_t plane)
-{
-    const __m256d x = _mm256_add_pd(_mm256_loadu_pd(u - 1), _mm256_loadu_pd(u + 1));
-    const __m256d y = _mm256_add_pd(_mm256_loadu_pd(u - row), _mm256_loadu_pd(u + row));
-    const __m256d z = _mm256_add_pd(_mm256_loadu_pd(u - plane), _mm256_loadu_pd(u + plane));
-    return _mm256_fmadd_pd(_mm256_set1_pd(JACOBI_CENTRE), _mm256_loadu_pd(u),
-                           _mm256_mul_pd(_mm256_set1_pd(JACOBI_NEIGHBOUR), _mm256_add_pd(_mm256_add_pd(x, y), z)));
-}
-
-SSE2 static inline __m128d points_sse2(const double *u, size_t row, size_t plane)
-{
-    const __m128d x = _mm_add_pd(_mm_loadu_pd(u - 1), _mm_loadu_pd(u + 1));
-    const __m128d y = _mm_add_pd(_mm_loadu_pd(u - row), _mm_loadu_pd(u + row));
-    const __m128d z = _mm_add_pd(_mm_loadu_pd(u - plane), _mm_loadu_pd(u + plane));
-    return _mm_add_pd(_mm_mul_pd(_mm_set1_pd(JACOBI_CENTRE), _mm_loadu_pd(u)),
-                      _mm_mul_pd(_mm_set1_pd(JACOBI_NEIGHBOUR), _mm_add_pd(_mm_add_pd(x, y), z)));
-}
-
 static inline double point(const double *u, size_t row, size_t plane)
 {
     return JACOBI_CENTRE * u[0] + JACOBI_NEIGHBOUR * ((*(u - 1) + u[1]) + (*(u - row) + u[row]) + (*(u - plane) + u[plane]));
-}
-
-/* nt: one row with non-temporal stores, which take no write-allocate.  The first interior point of every row begins a
- * cache line (jacobi.c); what is left at its end, less than a line, is stored as usual. */
-
-AVX512 static inline void row_nt_avx512(const jacobi_box *box, double *v, const double *u, const double *ahead)
-{
-    size_t i = 1;
-    (void)ahead;
-    for (; i + 8 < box->n; i += 8)
-        _mm512_stream_pd(v + i, points_avx512(u + i, box->row, box->plane));
-    for (; i + 1 < box->n; i++)
-        v[i] = point(u + i, box->row, box->plane);
-}
-
-AVX2 static inline void row_nt_avx2(const jacobi_box *box, double *v, const double *u, const double *ahead)
-{
-    size_t i = 1;
-    (void)ahead;
-    for (; i + 8 < box->n; i += 8)
-        for (size_t m = i; m < i + 8; m += 4)
-            _mm256_stream_pd(v + m, points_avx2(u + m, box->row, box->plane));
-    for (; i + 1 < box->n; i++)
-        v[i] = point(u + i, box->row, box->plane);
-}
-
-SSE2 static inline void row_nt_sse2(const jacobi_box *box, double *v, const double *u, const double *ahead)
-{
-    size_t i = 1;
-    (void)ahead;
-    for (; i + 8 < box->n; i += 8)
-        for (size_t m = i; m < i + 8; m += 2)
-            _mm_stream_pd(v + m, points_sse2(u + m, box->row, box->plane));
-    for (; i + 1 < box->n; i++)
-        v[i] = point(u + i, box->row, box->plane);
-}
-
-/* prefetch: nt, and of the seven loads the one that goes to memory is prefetched: a line of `ahead` for each of u. */
-
-AVX512 static inline void row_prefetch_avx512(const jacobi_box *box, double *v, const double *u, const double *ahead)
-{
-    size_t i = 1;
-    for (; i + 8 < box->n; i += 8) {
-        _mm_prefetch((const char *)(ahead + i), _MM_HINT_T0);
-        _mm512_stream_pd(v + i, points_avx512(u + i, box->row, box->plane));
-    }
-    for (; i + 1 < box->n; i++)
-        v[i] = point(u + i, box->row, box->plane);
-}
-
-AVX2 static inline void row_prefetch_avx2(const jacobi_box *box, double *v, const double *u, const double *ahead)
-{
-    size_t i = 1;
-    for (; i + 8 < box->n; i += 8) {
-        _mm_prefetch((const char *)(ahead + i), _MM_HINT_T0);
-        for (size_t m = i; m < i + 8; m += 4)
-            _mm256_stream_pd(v + m, points_avx2(u + m, box->row, box->plane));
-    }
-    for (; i + 1 < box->n; i++)
-        v[i] = point(u + i, box->row, box->plane);
-}
-
-SSE2 static inline void row_prefetch_sse2(const jacobi_box *box, double *v, const double *u, const double *ahead)
-{
-    size_t i = 1;
-    for (; i + 8 < box->n; i += 8) {
-        _mm_prefetch((const char *)(ahead + i), _MM_HINT_T0);
-        for (size_t m = i; m < i + 8; m += 2)
-            _mm_stream_pd(v + m, points_sse2(u + m, box->row, box->plane));
-    }
-    for (; i + 1 < box->n; i++)
-        v[i] = point(u + i, box->row, box->plane);
 }
 
 /* The order of blocked; plain's where a block has all rows.  What is needed next lies `distance` elements ahead in the next
@@ -170,20 +65,10 @@ static inline __attribute__((always_inline)) void sweep(row_loop *compute, size_
 
 #define ARGUMENTS const jacobi_box *box, size_t first, size_t last, double *restrict out, const double *restrict in
 
-AVX512 void jacobi_nt_avx512(ARGUMENTS) { sweep(row_nt_avx512, box->rows, box, first, last, out, in); }
-AVX2 void jacobi_nt_avx2(ARGUMENTS) { sweep(row_nt_avx2, box->rows, box, first, last, out, in); }
-SSE2 void jacobi_nt_sse2(ARGUMENTS) { sweep(row_nt_sse2, box->rows, box, first, last, out, in); }
-
-AVX512 void jacobi_prefetch_avx512(ARGUMENTS) { sweep(row_prefetch_avx512, box->rows, box, first, last, out, in); }
-AVX2 void jacobi_prefetch_avx2(ARGUMENTS) { sweep(row_prefetch_avx2, box->rows, box, first, last, out, in); }
-SSE2 void jacobi_prefetch_sse2(ARGUMENTS) { sweep(row_prefetch_sse2, box->rows, box, first, last, out, in); }
-
-AVX512 void jacobi_blocked_nt_avx512(ARGUMENTS) { sweep(row_nt_avx512, box->block, box, first, last, out, in); }
-AVX2 void jacobi_blocked_nt_avx2(ARGUMENTS) { sweep(row_nt_avx2, box->block, box, first, last, out, in); }
-SSE2 void jacobi_blocked_nt_sse2(ARGUMENTS) { sweep(row_nt_sse2, box->block, box, first, last, out, in); }
-
-AVX512 void jacobi_blocked_prefetch_avx512(ARGUMENTS) { sweep(row_prefetch_avx512, box->block, box, first, last, out, in); }
-AVX2 void jacobi_blocked_prefetch_avx2(ARGUMENTS) { sweep(row_prefetch_avx2, box->block, box, first, last, out, in); }
-SSE2 void jacobi_blocked_prefetch_sse2(ARGUMENTS) { sweep(row_prefetch_sse2, box->block, box, first, last, out, in); }
-
+#define PL_SIMD 512
+#include "simd_loops.h"
+#define PL_SIMD 256
+#include "simd_loops.h"
+#define PL_SIMD 128
+#include "simd_loops.h"
 #endif

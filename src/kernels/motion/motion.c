@@ -10,32 +10,16 @@
 /* Variants of one layout share their data: fill, load and update have one array, copy has two. */
 enum { ONE_ARRAY, TWO_ARRAYS };
 
-/* Where a name stands more than once, the widest that the CPU has is taken. */
 static const pl_variant variants[] = {
     {"fill", LOOP(motion_fill), .about = "Y(:) = constant; as the compiler makes it"},
-#if defined(__x86_64__)
-    {"fill_nt", .nontemporal = true, .isa = "avx512f", LOOP(motion_fill_nt_avx512), .about = "non-temporal stores"},
-    {"fill_nt", .nontemporal = true, .isa = "avx2", LOOP(motion_fill_nt_avx2), .about = "non-temporal stores"},
-    {"fill_nt", .nontemporal = true, .isa = "sse2", LOOP(motion_fill_nt_sse2), .about = "non-temporal stores"},
-#else
-    {"fill_nt", .about = "intrinsics are written for x86-64 only"},
-#endif
+    PL_WIDEST("fill_nt", motion_fill_nt, .nontemporal = true, .about = "non-temporal stores")
     {"fill_prefetch", LOOP(motion_fill_prefetch), .about = "software prefetch --distance ahead"},
     {"load", LOOP(motion_load), .about = "sum of X(:), in partial sums; as the compiler makes it"},
     {"load_prefetch", LOOP(motion_load_prefetch), .about = "software prefetch --distance ahead"},
     {"update", LOOP(motion_update), .about = "Y(:) = -Y(:); as the compiler makes it"},
     {"update_prefetch", LOOP(motion_update_prefetch), .about = "software prefetch --distance ahead"},
     {"copy", .layout = TWO_ARRAYS, LOOP(motion_copy), .about = "Y(:) = X(:); as the compiler makes it"},
-#if defined(__x86_64__)
-    {"copy_nt", .layout = TWO_ARRAYS, .nontemporal = true, .isa = "avx512f", LOOP(motion_copy_nt_avx512),
-     .about = "non-temporal stores"},
-    {"copy_nt", .layout = TWO_ARRAYS, .nontemporal = true, .isa = "avx2", LOOP(motion_copy_nt_avx2),
-     .about = "non-temporal stores"},
-    {"copy_nt", .layout = TWO_ARRAYS, .nontemporal = true, .isa = "sse2", LOOP(motion_copy_nt_sse2),
-     .about = "non-temporal stores"},
-#else
-    {"copy_nt", .layout = TWO_ARRAYS, .about = "intrinsics are written for x86-64 only"},
-#endif
+    PL_WIDEST("copy_nt", motion_copy_nt, .layout = TWO_ARRAYS, .nontemporal = true, .about = "non-temporal stores")
     {"copy_prefetch", .layout = TWO_ARRAYS, LOOP(motion_copy_prefetch), .about = "software prefetch --distance ahead"},
     {0},
 };

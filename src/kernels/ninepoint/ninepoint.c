@@ -145,8 +145,8 @@ static void touch(const pl_case *c, int thread, int threads)
     const size_t first = thread ? place_of(c, own.begin) : 0;
     const size_t last = thread < threads - 1 ? place_of(c, own.end) : c->n * a->at.ld;
     for (size_t at = first, i = first % a->at.ld, j = first / a->at.ld; at < last; at++) {
-        a->array[X][at] = i < c->n ? x_of(i, j) : NAN;
-        a->array[Y][at] = i < c->n ? y_of(i, j) : NAN;
+        a->array[X][at] = i < c->n ? (double)x_of(i, j) : NAN;
+        a->array[Y][at] = i < c->n ? (double)y_of(i, j) : NAN;
         a->array[AA][at] = a->array[DD][at] = a->array[RX][at] = a->array[RY][at] = 0;
         if (++i == a->at.ld) {
             i = 0;

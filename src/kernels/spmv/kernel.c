@@ -168,43 +168,8 @@ AVX2 void spmv_simd_avx2(pl_range part, const spmv_matrix *a, const double *rest
     }
 }
 
-/* sell_simd: as sell, with gather instructions. */
-
-AVX512 void spmv_sell_simd_avx512(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y,
-                                  const long *parameters)
-{
-    (void)parameters;
-    for (size_t i = part.begin; i < part.end; i++) {
-        __m512d sums = _mm512_setzero_pd();
-        double sum[SPMV_CHUNK];
-        for (int64_t k = a->ptr[i]; k < a->ptr[i + 1]; k += SPMV_CHUNK) {
-            const __m256i at = _mm256_loadu_si256((const __m256i *)(a->column + k));
-            sums = _mm512_fmadd_pd(_mm512_loadu_pd(a->value + k), _mm512_i32gather_pd(at, x, 8), sums);
-        }
-        _mm512_storeu_pd(sum, sums);
-        for (size_t r = SPMV_CHUNK * i; r < SPMV_CHUNK * (i + 1) && r < a->rows; r++)
-            y[a->row[r]] = sum[r % SPMV_CHUNK];
-    }
-}
-
-AVX2 void spmv_sell_simd_avx2(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y,
-                              const long *parameters)
-{
-    (void)parameters;
-    for (size_t i = part.begin; i < part.end; i++) {
-        __m256d low = _mm256_setzero_pd(), high = _mm256_setzero_pd();
-        double sum[SPMV_CHUNK];
-        for (int64_t k = a->ptr[i]; k < a->ptr[i + 1]; k += SPMV_CHUNK) {
-            const __m128i left = _mm_loadu_si128((const __m128i *)(a->column + k));
-            const __m128i right = _mm_loadu_si128((const __m128i *)(a->column + k + 4));
-            low = _mm256_fmadd_pd(_mm256_loadu_pd(a->value + k), _mm256_i32gather_pd(x, left, 8), low);
-            high = _mm256_fmadd_pd(_mm256_loadu_pd(a->value + k + 4), _mm256_i32gather_pd(x, right, 8), high);
-        }
-        _mm256_storeu_pd(sum, low);
-        _mm256_storeu_pd(sum + 4, high);
-        for (size_t r = SPMV_CHUNK * i; r < SPMV_CHUNK * (i + 1) && r < a->rows; r++)
-            y[a->row[r]] = sum[r % SPMV_CHUNK];
-    }
-}
-
+#define PL_SIMD 512
+#include "simd_loops.h"
+#define PL_SIMD 256
+#include "simd_loops.h"
 #endif

@@ -98,7 +98,8 @@ static void read_header(text_file *f, enum field *field, enum symmetry *symmetry
     unsigned char magic[2] = {0};
     if (fread(magic, 1, 2, f->stream) == 2 && magic[0] == 0x1F && magic[1] == 0x8B)
         pl_fail("--matrix %s: is compressed: unpack it with gunzip first", f->name);
-    rewind(f->stream);
+    if (fseek(f->stream, 0, SEEK_SET))
+        pl_fail("--matrix %s: %s", f->name, strerror(errno));
     if (!next_line(f))
         pl_fail("--matrix %s: is empty: give a Matrix Market file", f->name);
     static const char *const blank = " \t\r\n";

@@ -10,26 +10,15 @@
 
 enum layout { CRS, SELL };
 
-/* Where a name stands more than once, the widest that the CPU has is taken. */
 static const pl_variant variants[] = {
     {"plain", LOOP(spmv_plain), .about = "CRS, one sum per row, as the compiler makes it"},
     {"unroll", LOOP(spmv_unroll), .about = "plain, four sums per row"},
     {"prefetch", LOOP(spmv_prefetch), .about = "plain, software prefetch of x, --distance nonzeros ahead"},
     {"stream", LOOP(spmv_stream), .about = "unroll, software prefetch of values and indices, --ahead nonzeros ahead"},
-#if defined(__x86_64__)
-    {"simd", .isa = "avx512f", LOOP(spmv_simd_avx512), .about = "plain, 512-bit gather instructions along the row"},
-    {"simd", .isa = "avx2", LOOP(spmv_simd_avx2), .about = "plain, 256-bit gather instructions along the row"},
-#else
-    {"simd", .about = "intrinsics are written for x86-64 only"},
-#endif
+    PL_WIDEST_AVX("simd", spmv_simd, .about = "plain, gather instructions along the row")
     {"sell", .layout = SELL, LOOP(spmv_sell), .about = "SELL-8-sigma instead of CRS, as the compiler makes it"},
     {"sell_stream", .layout = SELL, LOOP(spmv_sell_stream), .about = "sell, prefetch as in stream"},
-#if defined(__x86_64__)
-    {"sell_simd", .layout = SELL, .isa = "avx512f", LOOP(spmv_sell_simd_avx512), .about = "sell, 512-bit gathers"},
-    {"sell_simd", .layout = SELL, .isa = "avx2", LOOP(spmv_sell_simd_avx2), .about = "sell, 256-bit gathers"},
-#else
-    {"sell_simd", .about = "intrinsics are written for x86-64 only"},
-#endif
+    PL_WIDEST_AVX("sell_simd", spmv_sell_simd, .layout = SELL, .about = "sell, gather instructions")
     {0},
 };
 

@@ -12,24 +12,16 @@
 
 enum { PADDED = 1 };    /* layout */
 
-/* Where a name stands more than once, the widest that the CPU has is taken. */
 static const pl_variant variants[] = {
     {"rows", LOOP(transpose_rows), .about = "along the rows of A: reads contiguous, writes a row apart"},
     {"columns", LOOP(transpose_columns), .about = "along the rows of B: writes contiguous, reads a row apart"},
     {"diagonals", LOOP(transpose_diagonals), .about = "along the diagonals: a row and an element apart"},
     {"padded", .layout = PADDED, LOOP(transpose_rows), .about = "rows, which lie an odd number of cache lines apart"},
     {"blocked", LOOP(transpose_blocked), .about = "rows, a strip of --block-size columns at a time"},
-#if defined(__x86_64__)
-    {"blocked_simd", .isa = "avx512f", LOOP(transpose_blocked_simd_avx512), .about = "blocked, 8 x 8 transposed in registers"},
-    {"blocked_simd", .isa = "avx2", LOOP(transpose_blocked_simd_avx2), .about = "blocked, 8 x 4 transposed in registers"},
-    {"blocked_nt", .nontemporal = true, .isa = "avx512f", LOOP(transpose_blocked_nt_avx512), .about = "blocked_simd, non-temporal stores of whole lines"},
-    {"blocked_nt", .nontemporal = true, .isa = "avx2", LOOP(transpose_blocked_nt_avx2), .about = "blocked_simd, non-temporal stores of whole lines"},
-    {"blocked_simd_avx2", .isa = "avx2", LOOP(transpose_blocked_simd_avx2), .about = "256 bits also where there are 512"},
-    {"blocked_nt_avx2", .nontemporal = true, .isa = "avx2", LOOP(transpose_blocked_nt_avx2), .about = "256 bits also where there are 512"},
-#else
-    {"blocked_simd", .about = "intrinsics are written for x86-64 only"},
-    {"blocked_nt", .about = "intrinsics are written for x86-64 only"},
-#endif
+    PL_WIDEST_AVX("blocked_simd", transpose_blocked_simd, .about = "blocked, 8 x 8 (AVX2: 8 x 4) transposed in registers")
+    PL_WIDEST_AVX("blocked_nt", transpose_blocked_nt, .nontemporal = true, .about = "blocked_simd, non-temporal stores of whole lines")
+    PL_AVX2("blocked_simd_avx2", transpose_blocked_simd, .about = "256 bits also where there are 512")
+    PL_AVX2("blocked_nt_avx2", transpose_blocked_nt, .nontemporal = true, .about = "256 bits also where there are 512")
 #ifdef PL_OPENBLAS
     {"openblas", LOOP(transpose_openblas), .about = "yardstick: the library's domatcopy, dimatcopy in place"},
 #else

@@ -76,149 +76,16 @@ void triad_preload_c(size_t n, double *restrict a, const double *restrict b, con
 }
 
 #if defined(__x86_64__)
-#include <immintrin.h>
-
-#define SSE2 __attribute__((target("sse2")))
-#define AVX2 __attribute__((target("avx2,fma")))
-#define AVX512 __attribute__((target("avx512f")))
-#define UNROLL _Pragma("GCC unroll 4")
-
-/* simd: intrinsics, as wide as the CPU has. */
-
-AVX512 void triad_simd_avx512(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                              const double *restrict d, const long *parameters)
-{
-    size_t i = 0;
-    (void)parameters;
-    UNROLL
-    for (; i + 8 <= n; i += 8)
-        _mm512_storeu_pd(a + i, _mm512_fmadd_pd(_mm512_loadu_pd(c + i), _mm512_loadu_pd(d + i), _mm512_loadu_pd(b + i)));
-    for (; i < n; i++)
-        a[i] = b[i] + c[i] * d[i];
-}
-
-AVX2 void triad_simd_avx2(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                          const double *restrict d, const long *parameters)
-{
-    size_t i = 0;
-    (void)parameters;
-    UNROLL
-    for (; i + 4 <= n; i += 4)
-        _mm256_storeu_pd(a + i, _mm256_fmadd_pd(_mm256_loadu_pd(c + i), _mm256_loadu_pd(d + i), _mm256_loadu_pd(b + i)));
-    for (; i < n; i++)
-        a[i] = b[i] + c[i] * d[i];
-}
-
-SSE2 void triad_simd_sse2(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                          const double *restrict d, const long *parameters)
-{
-    size_t i = 0;
-    (void)parameters;
-    UNROLL
-    for (; i + 2 <= n; i += 2)
-        _mm_storeu_pd(a + i, _mm_add_pd(_mm_loadu_pd(b + i), _mm_mul_pd(_mm_loadu_pd(c + i), _mm_loadu_pd(d + i))));
-    for (; i < n; i++)
-        a[i] = b[i] + c[i] * d[i];
-}
-
-/* nt: as simd, with non-temporal stores, which take no write-allocate.  They need aligned addresses: the iterations
- * before the first whole cache line of A are ordinary ones. */
-
-static size_t before_line(const double *a, size_t n)
-{
-    const size_t head = (size_t)(-(uintptr_t)a % PL_LINE) / sizeof(double);
-    return head < n ? head : n;
-}
-
-AVX512 void triad_nt_avx512(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                            const double *restrict d, const long *parameters)
-{
-    const size_t head = before_line(a, n);
-    size_t i = 0;
-    (void)parameters;
-    for (; i < head; i++)
-        a[i] = b[i] + c[i] * d[i];
-    UNROLL
-    for (; i + 8 <= n; i += 8)
-        _mm512_stream_pd(a + i, _mm512_fmadd_pd(_mm512_loadu_pd(c + i), _mm512_loadu_pd(d + i), _mm512_loadu_pd(b + i)));
-    _mm_sfence();
-    for (; i < n; i++)
-        a[i] = b[i] + c[i] * d[i];
-}
-
-AVX2 void triad_nt_avx2(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                        const double *restrict d, const long *parameters)
-{
-    const size_t head = before_line(a, n);
-    size_t i = 0;
-    (void)parameters;
-    for (; i < head; i++)
-        a[i] = b[i] + c[i] * d[i];
-    UNROLL
-    for (; i + 8 <= n; i += 8) {
-        _mm256_stream_pd(a + i, _mm256_fmadd_pd(_mm256_loadu_pd(c + i), _mm256_loadu_pd(d + i), _mm256_loadu_pd(b + i)));
-        _mm256_stream_pd(a + i + 4,
-                         _mm256_fmadd_pd(_mm256_loadu_pd(c + i + 4), _mm256_loadu_pd(d + i + 4), _mm256_loadu_pd(b + i + 4)));
-    }
-    _mm_sfence();
-    for (; i < n; i++)
-        a[i] = b[i] + c[i] * d[i];
-}
-
-SSE2 void triad_nt_sse2(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                        const double *restrict d, const long *parameters)
-{
-    const size_t head = before_line(a, n);
-    size_t i = 0;
-    (void)parameters;
-    for (; i < head; i++)
-        a[i] = b[i] + c[i] * d[i];
-    UNROLL
-    for (; i + 2 <= n; i += 2)
-        _mm_stream_pd(a + i, _mm_add_pd(_mm_loadu_pd(b + i), _mm_mul_pd(_mm_loadu_pd(c + i), _mm_loadu_pd(d + i))));
-    _mm_sfence();
-    for (; i < n; i++)
-        a[i] = b[i] + c[i] * d[i];
-}
-
-/* preload: as nt, but a block of B, of C and of D is brought into cache first, each by a loop of its own that loads one
- * word per line, so that memory sees one stream at a time (hager2004, section 3.2). */
-
 static void bring(size_t n, const double *restrict x)
 {
     for (size_t i = 0; i < n; i += PL_LINE / sizeof(double))
         PL_CONSUME(x[i]);
 }
 
-static void preload(triad_loop *compute, size_t n, double *restrict a, const double *restrict b,
-                    const double *restrict c, const double *restrict d, const long *parameters)
-{
-    const size_t block = (size_t)parameters[TRIAD_BLOCK];
-    for (size_t i = 0; i < n; i += block) {
-        const size_t length = n - i < block ? n - i : block;
-        bring(length, b + i);
-        bring(length, c + i);
-        bring(length, d + i);
-        compute(length, a + i, b + i, c + i, d + i, parameters);
-    }
-}
-
-void triad_preload_avx512(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                          const double *restrict d, const long *parameters)
-{
-    preload(triad_nt_avx512, n, a, b, c, d, parameters);
-}
-
-void triad_preload_avx2(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                        const double *restrict d, const long *parameters)
-{
-    preload(triad_nt_avx2, n, a, b, c, d, parameters);
-}
-
-void triad_preload_sse2(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
-                        const double *restrict d, const long *parameters)
-{
-    preload(triad_nt_sse2, n, a, b, c, d, parameters);
-}
-
+#define PL_SIMD 512
+#include "simd_loops.h"
+#define PL_SIMD 256
+#include "simd_loops.h"
+#define PL_SIMD 128
+#include "simd_loops.h"
 #endif

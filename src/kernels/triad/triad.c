@@ -6,31 +6,15 @@
 
 #define LOOP(function) .loop = (pl_loop)function
 
-/* Where a name stands more than once, the widest that the CPU has is taken. */
 static const pl_variant variants[] = {
     {"plain", LOOP(triad_plain), .about = "as the compiler makes it"},
     {"novec", LOOP(triad_novec), .about = "plain, vectorisation forbidden"},
-#if defined(__x86_64__)
-    {"simd", .isa = "avx512f", LOOP(triad_simd_avx512), .about = "intrinsics, 512 bits"},
-    {"simd", .isa = "avx2", LOOP(triad_simd_avx2), .about = "intrinsics, 256 bits"},
-    {"simd", .isa = "sse2", LOOP(triad_simd_sse2), .about = "intrinsics, 128 bits"},
-    {"simd_avx2", .isa = "avx2", LOOP(triad_simd_avx2), .about = "intrinsics, 256 bits also where there are 512"},
-    {"nt", .nontemporal = true, .isa = "avx512f", LOOP(triad_nt_avx512), .about = "simd, non-temporal stores"},
-    {"nt", .nontemporal = true, .isa = "avx2", LOOP(triad_nt_avx2), .about = "simd, non-temporal stores"},
-    {"nt", .nontemporal = true, .isa = "sse2", LOOP(triad_nt_sse2), .about = "simd, non-temporal stores"},
-    {"nt_avx2", .nontemporal = true, .isa = "avx2", LOOP(triad_nt_avx2), .about = "256 bits also where there are 512"},
-#else
-    {"simd", .about = "intrinsics are written for x86-64 only"},
-    {"nt", .about = "intrinsics are written for x86-64 only"},
-#endif
+    PL_WIDEST("simd", triad_simd, .about = "intrinsics, as wide as the CPU has")
+    PL_AVX2("simd_avx2", triad_simd, .about = "intrinsics, 256 bits also where there are 512")
+    PL_WIDEST("nt", triad_nt, .nontemporal = true, .about = "simd, non-temporal stores")
+    PL_AVX2("nt_avx2", triad_nt, .nontemporal = true, .about = "256 bits also where there are 512")
     {"prefetch", LOOP(triad_prefetch), .about = "plain, software prefetch --distance ahead"},
-#if defined(__x86_64__)
-    {"preload", .nontemporal = true, .isa = "avx512f", LOOP(triad_preload_avx512), .about = "nt, --block-size of B, C, D preloaded"},
-    {"preload", .nontemporal = true, .isa = "avx2", LOOP(triad_preload_avx2), .about = "nt, --block-size of B, C, D preloaded"},
-    {"preload", .nontemporal = true, .isa = "sse2", LOOP(triad_preload_sse2), .about = "nt, --block-size of B, C, D preloaded"},
-#else
-    {"preload", .about = "intrinsics are written for x86-64 only"},
-#endif
+    PL_WIDEST("preload", triad_preload, .nontemporal = true, .about = "nt, --block-size of B, C, D preloaded")
 #ifdef PL_FORTRAN
     {"fortran", LOOP(triad_fortran), .about = "plain, in Fortran", .compiler = PL_FORTRAN_COMPILER, .flags = PL_FORTRAN_FLAGS},
     {"preload_fortran", LOOP(triad_preload_fortran), .about = "fortran, --block-size of B, C, D preloaded", .compiler = PL_FORTRAN_COMPILER,

@@ -149,7 +149,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Between the sorted values, linearly: as plumbline.model.statistics does it. */
+/* Between the sorted values, linearly: as plumbline.model.uncertainty does it. */
 static double quantile(const double *sorted, int n, double share)
 {
     const double at = share * (n - 1);

@@ -13,7 +13,7 @@ size_t sp_lines_room(int lanes, int length, int arrays)
 
 void sp_lines_place(sp_lines *b, double *memory)
 {
-    const size_t array = sp_lines_room(b->lanes, b->length, 1), before = (size_t)(b->lanes * SP_EDGE);
+    const size_t array = sp_lines_room(b->lanes, b->length, 1), before = (size_t)b->lanes * SP_EDGE;
     for (int m = 0; m < SP_COMPONENTS; m++)
         b->value[m] = memory + (size_t)m * array + before;
     for (int k = 0; k < SP_MATRICES; k++) {
