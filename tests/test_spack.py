@@ -98,7 +98,37 @@ def test_environments_name_our_package_and_find_its_repository(path):
 def test_the_repository_has_the_layout_of_its_spack():
     said = YAML(typ='safe').load(PACKAGE.parents[2] / 'repo.yaml')['repo']
     assert said == {'namespace': 'plumbline', 'api': 'v2.2'}
-    compile(PACKAGE.read_text(), PACKAGE, 'exec')
+    for package in PACKAGE.parents[1].glob('*/package.py'):
+        compile(package.read_text(), package, 'exec')
+
+
+def said_by(package, what):
+    '''The first arguments and the keywords of all calls of a name in a package of ours.'''
+    tree = ast.parse((PACKAGE.parents[1] / package / 'package.py').read_text())
+    return [(call.args[0].value, {word.arg: word.value.value for word in call.keywords if isinstance(word.value, ast.Constant)})
+            for call in ast.walk(tree) if isinstance(call, ast.Call) and getattr(call.func, 'id', '') == what]
+
+
+def test_the_suite_depends_on_what_its_wheel_does():
+    needed = re.search(r'^dependencies = \[(.*?)^\]', (rfm.REPOSITORY / 'pyproject.toml').read_text(), re.M | re.S)[1]
+    least = {f"py-{name.replace('.', '-')}": version for name, version in re.findall(r'"([a-z0-9.-]+)>=([\d.]+)', needed)}
+    asked = dict(spec.partition('@')[::2] for spec, _ in said_by('py_plumbline', 'depends_on') if spec.startswith('py-') and spec != 'py-setuptools@77:')
+    assert {name: version.partition(':')[0] for name, version in asked.items()} == least
+    assert asked['py-reframe-hpc'] == '4.10.0:4'        # <5
+
+
+@pytest.mark.parametrize('package', ['py_reframe_hpc', 'py_ruptures', 'py_polars'])
+def test_checksums_are_those_of_the_lock_file(package):
+    (version, keywords), = said_by(package, 'version')
+    entry = re.search(rf"^{package[3:].replace('_', '-')}=={re.escape(version)} .*?(?=^\S)", (rfm.REPOSITORY / 'requirements.lock').read_text(), re.M | re.S)
+    assert f"sha256:{keywords['sha256']}" in entry[0]
+
+
+def test_wheels_of_both_processors_are_those_of_the_lock_file():
+    package = PACKAGE.parents[1] / 'py_polars_runtime_32/package.py'
+    wheels = next(ast.literal_eval(node.value) for node in ast.walk(ast.parse(package.read_text())) if isinstance(node, ast.Assign))
+    assert set(wheels) == {'x86_64', 'aarch64'}
+    assert all(f'sha256:{checksum}' in (rfm.REPOSITORY / 'requirements.lock').read_text() for checksum in wheels.values())
 
 
 def test_open_mpi_of_spack_gets_a_network_and_a_scheduler():
