@@ -57,7 +57,7 @@ class fdtd_splitting(rfm.RunOnlyRegressionTest, LimitedCheck):
         code = self.disassembly()
         loops = ('fused', 'fused_restrict', 'split3_restrict')
         widths = codegen.widths_of(code, 'fdtd', [(loop, None) for loop in loops])
-        self.note(f'{size} size: {codegen.why_split(as_written, told, widths)}')
+        self.note(f'{size} size: {codegen.why_split(as_written, told, widths)}', 'splitting')
         for variant in TOLD.values():
             fused, distributed = variant.format('fused'), variant.format('distributed')
             if codegen.same_code(code, f'fdtd_{fused}', f'fdtd_{distributed}'):

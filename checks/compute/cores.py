@@ -3,10 +3,11 @@ import reframe as rfm
 from reframe.core.builtins import run_after, variable
 
 from plumbline.analysis import cores as model, levels
-from plumbline.model import metrics
+from plumbline.model import metrics, quantity
 from plumbline.mpi.pairs import LEAST_NODES
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.node import allocation
+from plumbline.rfm.variables import YesNo
 from plumbline.system.topology import cpu_list, cpu_order
 
 #: Numbers in the matrices of all samples together: more pairs have fewer samples, ten at least.
@@ -32,7 +33,7 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
     #:
     #: :type: :class:`bool`
     #: :default: ``False``
-    hardware_threads = variable(bool, value=False, loggable=False)
+    hardware_threads = variable(YesNo, value=False, loggable=False)
 
     @run_after('setup')
     def choose_threads(self):
@@ -54,13 +55,13 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
         found = model.handover(of['handover'], self.current_partition.processor)
         speeds = model.clocks(of['clock'])
         together = model.together_over_alone(found, of['alone']) if 'alone' in of else None
-        kinds = (self.plumbline['machine'] or {}).get('core_kinds', ())
+        kinds = self.plumbline.of_machine.get('core_kinds', ())
         if kinds:
             self.note(f"cores of {len(kinds)} kinds, each compared with its own: CPUs {'; '.join(map(cpu_list, kinds))}")
         for finding in model.findings(found, speeds, together, self.current_partition.processor, kinds):
             self.note(str(finding))
         if model.silent(found) > 0.05:
-            self.note(f'{100 * model.silent(found):.0f} % of the handovers had no answer: other work had the CPUs')
+            self.note(f'{quantity.percent(model.silent(found), 0)} of the handovers had no answer: other work had the CPUs')
         unjudged = VIRTUAL if of['handover']['options']['virtual'] == 'yes' else None
         yield from self.latencies(found, unjudged)
         if together is not None and len(together):
@@ -99,7 +100,7 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
             yield metrics.Metric('clock', subject, mhz)
         yield metrics.Metric('clock_ratio', 'all', speeds.ratio)
         yield from self.of_fellows('clock', model.lowest_clock(found, speeds, kinds))
-        base = (self.plumbline['machine'] or {}).get('base_clock')
+        base = self.plumbline.of_machine.get('base_clock')
         if not base or kinds:
             why = 'cores of several kinds have several' if kinds else 'neither the kernel nor a time-stamp counter says it'
             for subject in typical:

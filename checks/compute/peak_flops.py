@@ -1,12 +1,15 @@
 import numpy as np
 import reframe as rfm
 
-from plumbline.model import limits, metrics, probes, records
+from plumbline.model import baselines, limits, metrics, probes, records
 from plumbline.rfm.check import NativeCheck
 from plumbline.system import datasheet, topology
 
 #: Bits of a register of each stream; how wide the compiler makes `plain` is its choice.
 BITS = {'scalar': 64, 'simd128': 128, 'simd256': 256, 'simd512': 512}
+
+#: Chains of multiply-adds of each, at least (src/kernels/flops).
+CHAINS = 12
 
 #: Rows of each thread's matrices: three of them are more than a second-level cache holds.
 ORDER = 600
@@ -47,6 +50,8 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
             yield metrics.flops(record, name)
             if record['variant'] in BITS:
                 yield from self.of_peak(record, name, unjudged)
+                if record['threads'] == 1:
+                    yield from self.of_baseline(record, name, unjudged)
         for threads in sorted({1, most}):
             yield from self.of_fma([record for record in group if record['threads'] == threads])
         if most == 1:
@@ -69,6 +74,18 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
                 stream = self.best(cases)
                 scope = 'one' if record['threads'] == 1 else 'all'
                 yield metrics.Metric('of_fma', f'dgemm.{scope}', limits.paired_ratio(record, stream, 'flops'), record=record)
+
+    def of_baseline(self, record, name, unjudged):
+        '''One core by the prediction for its microarchitecture.'''
+        arch, clock = self.current_partition.processor.arch, probes.beside(record, probes.CLOCK)
+        found, reason = baselines.fma(arch, BITS[record['variant']], CHAINS)
+        if found and clock is None:
+            reason = baselines.NO_CLOCK
+        if reason:
+            self.skip_metric(f'of_baseline.{name}', reason)
+            return
+        per_cycle = records.rate(record, 'flops') * 1e6 / np.where(np.isnan(clock), np.nanmedian(clock), clock)
+        yield baselines.of_baseline(name, found, per_cycle, record, arch, self.plumbline.of_machine, unjudged)
 
     def of_peak(self, record, name, unjudged):
         '''Against the clock beside each sample: of scalar additions, but right after a pass of the same stream, and a processor

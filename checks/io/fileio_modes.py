@@ -30,7 +30,7 @@ class fileio_modes(rfm.RunOnlyRegressionTest, FileSystemCheck):
     def options(self):
         fortran = 'fortran' in self.current_environ.features
         if not fortran:
-            self.skip_metric('all of Fortran', 'this environment has no Fortran compiler')
+            self.skip_metric('all of Fortran', 'this environment has no Fortran compiler', FORTRAN)
         # Seven files: 3 x 25 bytes for each element and its line ends, 3 x 8 and markers, 8: 120 at the most.
         return self.arguments(['c', *(FORTRAN if fortran else [])], self.length, 3 * self.samples, 120 * self.length)
 

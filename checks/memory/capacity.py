@@ -1,9 +1,8 @@
 import reframe as rfm
 
-from plumbline.model import metrics
+from plumbline.model import metrics, quantity
 from plumbline.rfm import capacity as caches
 from plumbline.rfm.check import NativeCheck
-from plumbline.system.topology import bytes_text
 
 
 @rfm.simple_test
@@ -26,20 +25,20 @@ class capacity(rfm.RunOnlyRegressionTest, NativeCheck):
     def start(self, command):
         if not self.programs.command:
             self.leave_out(f'PLUMBLINE_CAPACITY says {caches.settings.CAPACITY}, or the topology has no caches', 'capacity')
-        self.plumbline['threads'] = self.threads
+        self.plumbline.threads = self.threads
         self.run_command(['cat', self.programs.recorded])
         return self.programs.command
 
     def evaluate(self):
         claimed = caches.claims(self.current_partition.processor, self.all_cpus[0])
-        if reason := caches.disturbed(self.plumbline['contention']):
+        if reason := caches.disturbed(self.plumbline.contention):
             self.leave_out(reason, 'capacity')
         for level, found in caches.found(self.measurements, claimed).items():
             if not found.samples.size:
                 self.skip_metric(f'capacity.{level}', found.reason)
-                self.note(f'{level}: {found.reason}: at most {bytes_text(found.ours)} of {bytes_text(found.claim)} are ours')
+                self.note(f'{level}: {found.reason}: at most {quantity.size(found.ours)} of {quantity.size(found.claim)} are ours', 'caches')
                 continue
-            low, high = map(bytes_text, found.interval)
-            part = 'all' if found.is_whole else f'{bytes_text(found.ours)} ({low} to {high})'
-            self.note(f'{level}: {part} of {bytes_text(found.claim)} are ours')
+            low, high = map(quantity.size, found.interval)
+            part = 'all' if found.is_whole else f'{quantity.size(found.ours)} ({low} to {high})'
+            self.note(f'{level}: {part} of {quantity.size(found.claim)} are ours', None if found.is_whole else 'caches')
             yield metrics.Metric('capacity', level, found.samples)

@@ -3,7 +3,7 @@ import reframe as rfm
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, variable
 
-from plumbline.model import metrics, records, statistics
+from plumbline.model import metrics, records, uncertainty
 from plumbline.rfm.limited import LimitedCheck
 
 #: What is below this share of the best has given up.
@@ -33,7 +33,7 @@ class concurrent_streams(rfm.RunOnlyRegressionTest, LimitedCheck):
         kernels = metrics.kernels(group)
         for variant in dict.fromkeys(record['variant'] for record in kernels):
             rates = [np.median(records.rate(record)) for record in kernels if record['variant'] == variant]
-            found = statistics.knee(self.streams, rates, SHARE)
+            found = uncertainty.knee(self.streams, rates, SHARE)
             if found is None:
                 self.skip_metric(f'knee.{variant}', f'{self.streams[-1]} streams still reach {SHARE:g} of the best')
             else:

@@ -2,7 +2,7 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter, variable
 
-from plumbline.model import metrics, probes, tlb
+from plumbline.model import baselines, metrics, probes, tlb
 from plumbline.rfm import capacity as caches
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.variables import Whole
@@ -10,6 +10,9 @@ from plumbline.system import datasheet
 
 #: Bits of a register, at most: of what the microarchitecture has.
 WIDEST = 512
+
+#: Levels and pages whose latency has a baseline: half of L2 is more than a first-level TLB covers with base pages.
+PREDICTED = {('L1', 'base'), ('L1', 'huge'), ('L2', 'huge')}
 
 
 class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
@@ -20,10 +23,14 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def evaluate(self):
         given = [record for record in self.measurements if self.has_its_pages(record)]
+        for record in self.measurements:
+            if not self.has_its_pages(record):
+                self.skip_metric(f"latency.{record['level']}.{self.pages}",
+                                 f"huge pages were asked for; their share is {record['huge_page_share']}")
         of_level = {record['level']: record for record in given if record['size'] in self.intended}
         latencies = {level: tlb.nanoseconds(record) * 1e-3 for level, record in of_level.items()}
         if not latencies:
-            self.skip('huge pages were asked for, and not given: see the same with base pages')
+            self.leave_out('huge pages were asked for, and not given: see the same with base pages', had=True)
         levels = [*caches.claims(self.current_partition.processor, self.all_cpus[0]), 'memory']
         below = dict(zip(levels[1:], levels))
         for level, samples in latencies.items():
@@ -43,9 +50,13 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
         subject, clock = f'{level}.{self.pages}', probes.beside(record, probes.CLOCK)
         if clock is None or not np.isfinite(clock).any():
             self.skip_metric(f'cycles.{subject}', 'no clock was measured beside the samples')
+            if (level, self.pages) in PREDICTED:
+                self.skip_metric(f'of_baseline.{subject}', baselines.NO_CLOCK)
             return
         cycles = samples * 1e-6 * np.where(np.isnan(clock), np.nanmedian(clock), clock)
         yield metrics.Metric('cycles', subject, cycles, record=record)
+        if (level, self.pages) in PREDICTED:
+            yield from self.of_baseline(level, subject, cycles, record)
         if level != 'memory':
             return
         per_cycle, reason = datasheet.flops_per_cycle(self.current_partition.processor.arch, WIDEST)
@@ -54,13 +65,17 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
         else:
             yield metrics.Metric('to_cover', subject, cycles * per_cycle, record=record)
 
+    def of_baseline(self, level, subject, cycles, record):
+        arch = self.current_partition.processor.arch
+        found, reason = baselines.latency(arch, level)
+        if reason:
+            self.skip_metric(f'of_baseline.{subject}', reason)
+        else:
+            yield baselines.of_baseline(subject, found, cycles, record, arch, self.plumbline.of_machine, self.disturbed())
+
     def has_its_pages(self, record):
         '''Base pages are always given; huge ones if the kernel finds some.'''
-        share = record['huge_page_share']
-        if self.pages == 'base' or (share is not None and share >= tlb.GIVEN):
-            return True
-        self.skip_metric(f"latency.{record['level']}.{self.pages}", f'huge pages were asked for; their share is {share}')
-        return False
+        return self.pages == 'base' or tlb.given(record['huge_page_share'])
 
 
 @rfm.simple_test
@@ -91,3 +106,8 @@ class latency_curve(chase_per_level):
         in_cache = [str(size) for level, size in sizes.items() if level != 'memory']
         return ['--variants', 'dense', '--pages', self.pages, '--threads', 1, '--min-time', '0.002',
                 '--size', ','.join(in_cache), '--sweep', f'16:{max(sizes.values())}:{self.points}']
+
+    def evaluate(self):
+        yield from super().evaluate()
+        curve = {record['size']: record for record in self.measurements if self.has_its_pages(record)}
+        yield from metrics.of_flanks({size: 1 / tlb.nanoseconds(record) for size, record in curve.items()}, self.pages, curve)

@@ -2,7 +2,7 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from plumbline.model import limits as ratios, metrics, probes, records
+from plumbline.model import limits as model, metrics, probes, records
 from plumbline.rfm.limited import LimitedCheck
 from plumbline.system import datasheet
 
@@ -27,9 +27,9 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
     def evaluate(self):
         promised, file = datasheet.of_partition(self.current_partition)
         for group in metrics.groups(self.measurements):
-            best = metrics.best_traffic(group)
+            best = model.best(group)
             level, rates = best['level'], records.rate(best, 'traffic')
-            factor, note = ratios.cross_check_correction(self.agreement(level, best['threads']))
+            factor, note = model.cross_check_correction(self.agreement(level, best['threads']))
             self.note(f"{level}: the limit is {best['variant']}")
             if note:
                 self.note(f"{level}, {best['threads']} threads: {note}")

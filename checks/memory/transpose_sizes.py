@@ -30,7 +30,7 @@ class transpose_sizes(rfm.RunOnlyRegressionTest, LimitedCheck):
         '''(level, power of two): the largest in a cache, and for memory, where the plain loops are slow, the smallest.'''
         sizes, skipped = self.working_sets(self.cpus)
         for level, reason in skipped.items():
-            self.skip_metric(f'all in {level}', reason)
+            self.skip_metric(f'all in {level}', reason, [level])
         for level, size in sizes.items():
             if level != 'memory':
                 yield level, 2**(math.isqrt(size // 16).bit_length() - 1)

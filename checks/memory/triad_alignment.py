@@ -44,7 +44,7 @@ class triad_alignment(rfm.RunOnlyRegressionTest, LimitedCheck):
         for group in metrics.groups(self.measurements):
             ways = {way(record): record for record in metrics.kernels(group)}
             for name, record in ways.items():
-                rates = limits.paired_ratio(record, metrics.best_traffic(group), 'bytes')
+                rates = limits.paired_ratio(record, limits.best(group), 'bytes')
                 along.setdefault(name, {})[record['size']] = float(np.median(rates))
             if record['size'] not in self.intended:
                 continue

@@ -29,13 +29,13 @@ class triad_allocation(rfm.RunOnlyRegressionTest, LimitedCheck):
     def options(self):
         in_cache = {level: size for level, size in self.every_level(32).items() if level != 'memory'}
         for level in [level for level, size in in_cache.items() if size > STATIC_MAX]:
-            self.skip_metric(f'all in {level}', f'static arrays hold {STATIC_MAX} elements')
+            self.skip_metric(f'all in {level}', f'static arrays hold {STATIC_MAX} elements', [level])
             del in_cache[level]
         ways = ['malloc', 'dynamic', 'static']
         if 'fortran' in self.current_environ.features:
             ways.append('allocate')
         else:
-            self.skip_metric('all of allocate', 'this environment has no Fortran compiler')
+            self.skip_metric('all of allocate', 'this environment has no Fortran compiler', ['allocate'])
         return ['--variants', 'plain', '--alloc', ','.join(ways), '--size', ','.join(map(str, in_cache.values())),
                 '--sweep', f'100:{max(in_cache.values())}:{self.points}', '--threads', len(self.cpus), '--limit', '--min-time', '0.005',
                 '--pages', 'base']      # as malloc gives them

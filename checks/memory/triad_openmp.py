@@ -33,7 +33,7 @@ class triad_openmp(rfm.RunOnlyRegressionTest, NativeCheck):
     def options(self):
         sizes, skipped = self.working_sets(self.all_cpus)
         for level, reason in skipped.items():
-            self.skip_metric(f'all in {level}', reason)
+            self.skip_metric(f'all in {level}', reason, [level])
         #: Length -> the level in which the arrays live that all threads have a part of.
         self.lengths = {size // 32: level for level, size in sizes.items()}
         counts = topology.thread_counts(self.all_cpus, self.current_partition.processor)

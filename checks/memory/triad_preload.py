@@ -27,7 +27,7 @@ class triad_preload(rfm.RunOnlyRegressionTest, LimitedCheck):
     def options(self):
         ways = dict(self.WAYS)
         if 'fortran' not in self.current_environ.features:
-            self.skip_metric('all of preload_fortran', 'this environment has no Fortran compiler')
+            self.skip_metric('all of preload_fortran', 'this environment has no Fortran compiler', ['preload_fortran'])
             del ways['preload_fortran']
         sizes, _ = self.working_sets(self.cpus)
         each = {level: sizes[level] // len(self.cpus) for level in ('L1', 'L2') if level in sizes}

@@ -5,7 +5,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
 from plumbline.likwid import pin
-from plumbline.model import metrics, records, statistics
+from plumbline.model import metrics, records, uncertainty
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.variables import Whole
 from plumbline.system import topology
@@ -58,7 +58,7 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
         commands = [['env', *(f'{key}={value}' for key, value in pin.omp_environment(part).items()), 'taskset', '-c', topology.cpu_list(part),
                      *command[:1], '--threads', len(part), '--cpus', ','.join(map(str, part)), *command[1:]] for part in self.parts]
         turns = ' '.join(f'{number}) exec {shlex.join(map(str, one))};;' for number, one in enumerate(commands))
-        self.plumbline['threads'] = self.threads
+        self.plumbline.threads = self.threads
         self.executable = 'sh'
         self.executable_opts = ['-c', shlex.quote(f'case $((($0 - 1) % {len(self.parts)})) in {turns} esac'), '$process']
         return commands[0]
@@ -86,11 +86,11 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def of_fellows(self, rates):
         '''Of each part its rate over that of the others of its kind of cores; NaN of one that has no fellow.'''
-        kinds = [frozenset(kind) for kind in (self.plumbline['machine'] or {}).get('core_kinds', ())]
+        kinds = [frozenset(kind) for kind in self.plumbline.of_machine.get('core_kinds', ())]
         kind_of = [next((number for number, kind in enumerate(kinds) if part[0] in kind), None) for part in self.parts]
         shares = np.full(len(rates), np.nan)
         for kind in set(kind_of):
             same = [number for number, one in enumerate(kind_of) if one == kind]
             if len(same) > 1:
-                shares[same] = rates[same] / statistics.median_of_others(rates[same])
+                shares[same] = rates[same] / uncertainty.median_of_others(rates[same])
         return shares

@@ -40,7 +40,7 @@ class datatype_transpose(rfm.RunOnlyRegressionTest, MpiCheck):
         room = self.memory_bytes or (MEMORY_SHARE * self.memory if self.memory else np.inf)
         sizes = [size for size in SIZES if len(self.cpus) * BYTES * size**2 <= room]
         for size in sorted(set(SIZES) - set(sizes)):
-            self.skip_metric(f'all of {size} x {size}', 'the matrices would need more than their share of the memory')
+            self.skip_metric(f'all of {size} x {size}', 'the matrices would need more than their share of the memory', [str(size)])
         self.note('base pages, as programs get them that ask for no others; the packing library asks huge ones for its own '
                   f"buffers, and decides by {self.tlb_entries or 'its own number of'} entries of the TLB")
         return ['--variants', ','.join(SENT + LOCAL), '--size', ','.join(map(str, sizes or SIZES[:1])), '--pages', 'base',

@@ -3,7 +3,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
 from plumbline.model import metrics
-from plumbline.model.statistics import summary
+from plumbline.model.uncertainty import summary
 from plumbline.mpi import sensitivity
 from plumbline.mpi.check import MpiCheck
 

@@ -3,7 +3,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
 from plumbline.model import metrics, probes
-from plumbline.model.quantity import size as text_of
+from plumbline.model.quantity import percent, size as text_of
 from plumbline.mpi import messages, pingpong as model
 from plumbline.mpi.check import MpiCheck
 from plumbline.rfm.variables import Whole
@@ -51,7 +51,7 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
             yield from self.against_handover(variant, shortest)
             line = model.fit(found)
             self.note(f'{variant}: {line.bandwidth / 1e6:.0f} MB/s for messages without end, residuals of the fit up to '
-                      f'{100 * line.worst:.0f} %')
+                      f'{percent(line.worst, 0)}')
             yield metrics.Metric('bandwidth', f'{variant}.{self.transport}', max(found) / found[max(found)] / 1e6,
                                  record=longest)
             yield self.steadiness(variant, found)
@@ -116,7 +116,7 @@ class pingpong_eager(rfm.RunOnlyRegressionTest, Curve):
         return self.family.eager.filled(value=self.eager)
 
     def evaluate(self):
-        self.note(f'{self.family.parameter} = {self.eager}')
+        self.note(f'{self.family.parameter} = {self.eager}', 'parameter')
         found, of_size = (read(self.measurements, 'swapped') for read in (model.curve, model.cases))
         for size in (16384, 131072):
             if size in found:

@@ -9,11 +9,11 @@ from reframe.core.runtime import runtime
 
 from plumbline import settings
 from plumbline.errors import in_one_line
-from plumbline.model import metrics
+from plumbline.model import metrics, result
 from plumbline.references import Reference
 from plumbline.rfm import evaluation
 from plumbline.rfm.job import Job
-from plumbline.rfm.variables import Result
+from plumbline.rfm.variables import TheResult, YesNo
 from plumbline.system import topology_file
 
 
@@ -32,10 +32,10 @@ class topology(rfm.RunOnlyRegressionTest, Job):
     #:
     #: :type: :class:`bool`
     #: :default: ``False``
-    replace = variable(bool, value=False, loggable=False)
+    replace = variable(YesNo, value=False, loggable=False)
 
     #: The result, as of all checks (``schemas/result.json``).
-    plumbline = variable(Result, value={}, loggable=True)
+    plumbline: result.Result = variable(TheResult, value=result.Result(), loggable=True)
 
     @run_after('init')
     def choose_partition(self):
@@ -69,15 +69,16 @@ class topology(rfm.RunOnlyRegressionTest, Job):
                                   f'is right, run with -S topology.replace=yes, which writes {file}')
             if not before:
                 topology_file.write(file, node)
-        self.result(node, before, file)
+        self.leave_result(node, before, file)
         return True
 
-    def result(self, node, before, file):
+    def leave_result(self, node, before, file):
         '''Some of it as metrics: a test without any would have measured nothing.'''
         found, known = (topology_file.figures(one) if one else {} for one in (node, before))
         source = str(file) if known else None
-        judged = [evaluation.judged(evaluation.Case(
-                      metrics.Metric(name, None, np.array([float(value)])), reference_from=source,
-                      reference=Reference((known[name][0], -tolerance, tolerance)) if known else None))
-                  for name, (value, tolerance) in found.items()]
-        self.plumbline.update(schema=1, question=self.question(), machine={'hostname': node['node']}, metrics=judged)
+        self.plumbline.metrics = [evaluation.judged(evaluation.Case(
+                metrics.Metric(name, None, np.array([float(value)])), reference_from=source,
+                reference=Reference((known[name][0], -tolerance, tolerance)) if known else None))
+            for name, (value, tolerance) in found.items()]
+        self.plumbline.schema, self.plumbline.question = result.SCHEMA_VERSION, self.question()
+        self.plumbline.machine = {'hostname': node['node']}

@@ -7,6 +7,7 @@
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,15 +19,15 @@ from reframe.core.runtime import runtime
 from plumbline import references
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.likwid import pin
-from plumbline.model import metrics, registry, verdict
+from plumbline.model import baselines, metrics, registry, result, verdict
 from plumbline.rfm import evaluation
 from plumbline.rfm.node import OnNode
-from plumbline.rfm.variables import Result, Whole
+from plumbline.rfm.variables import TheResult, Whole
 from plumbline.settings import ROOT
 
 #: What tests measured that did not pass, for the second try that ReFrame gives them in the same session: (unique name, partition,
 #: environment) -> records.
-_SUSPECTS = {}
+_SUSPECTS: dict[tuple[str, str, str], list[dict]] = {}
 
 
 class Judging(OnNode):
@@ -39,43 +40,51 @@ class Judging(OnNode):
     source = variable(str, value='', loggable=False)
 
     #: The result (``schemas/result.json``); it travels to the archive in ReFrame's run report.
-    plumbline = variable(Result, value={}, loggable=True)
+    plumbline: result.Result = variable(TheResult, value=result.Result(), loggable=True)
 
     #: The measurement records, once the program has run.
-    measurements = ()
+    measurements: list[dict] = []
 
     #: ReFrame's options that the test's rerun needs to be the same.
-    rerun_options = ()
+    rerun_options: Sequence[str] = ()
 
     #: Whether the test was measured before in this session: there is no further try.
     is_final = False
 
     # --- what a check may use ------------------------------------------------------------------
 
-    def skip_metric(self, metric, reason):
-        '''Say that something could not be measured.'''
-        self.plumbline.setdefault('skipped', []).append({'metric': metric, 'reason': reason})
+    def skip_metric(self, metric, reason, parts=()):
+        '''Say that something could not be measured.
 
-    def leave_out(self, reason, metric='all', promise=None):
+        :arg parts: of names of metrics, where all that have one of them in theirs are meant: levels, variants, sizes.
+        '''
+        self.plumbline.skip(result.Skipped(metric, reason, list(parts) if parts else result.UNSET))
+
+    def leave_out(self, reason, metric='all', promise=None, had=False):
         '''Skip the test, and say why: ReFrame's run report does not.
 
         :arg metric: what could not be measured.
         :arg promise: feature of a partition by which its site says that it can be: there the test fails.
+        :arg had: whether a machine that has references of the test had then what lacks now: there the test fails, too.
         '''
         where = self.current_partition
         if promise in where.features:
             raise SanityError(f'{reason}; {where.fullname} has the feature {promise}: fix that, or take it out of the site file')
-        self.skip_metric(metric, reason)
+        skipped = result.Skipped(metric, reason)
+        self.plumbline.skip(skipped)
         with in_one_line():
             if known := references.of_site(self):
-                self.plumbline['skipped'][-1]['recorded'] = len(known)
+                skipped.recorded = len(known)
+        if known and had:
+            raise SanityError(f'{reason}; they were when the references of {len(known)} of its metrics were recorded')
         self.skip(reason)
 
-    def note(self, text):
-        '''A remark for the report.'''
-        notes = self.plumbline.setdefault('notes', [])
-        if text not in notes:
-            notes.append(text)
+    def note(self, text, about=None):
+        '''A remark for the report.
+
+        :arg about: by what a table or a figure that shows it finds it.
+        '''
+        self.plumbline.note(text, about)
 
     # --- hooks, in the order of the pipeline ---------------------------------------------------
 
@@ -119,11 +128,11 @@ class Judging(OnNode):
 
     def describe(self, command):
         '''What every result says: the question, and what was run.'''
-        self.plumbline.update(
-            schema=1, question=self.question(), source=self.source, level=getattr(self, 'level', None),
-            command=shlex.join(map(str, command)), rerun=self._rerun())
+        self.plumbline.schema = result.SCHEMA_VERSION
+        self.plumbline.question, self.plumbline.source, self.plumbline.level = self.question(), self.source, getattr(self, 'level', None)
+        self.plumbline.command, self.plumbline.rerun = shlex.join(map(str, command)), self._rerun()
         if hasattr(self, 'programs') and self.programs.spack:     # a simulation has no programs
-            self.plumbline['software'] = self.programs.spack.provenance()
+            self.plumbline.software = self.programs.spack.provenance()
 
     def run_command(self, command):
         '''What ReFrame is to run: a program and its options.'''
@@ -158,27 +167,28 @@ class Judging(OnNode):
         if self.is_dry_run():
             return
         with in_one_line():
-            model = (self.plumbline.get('machine') or {}).get('cpu_model')
+            model = self.plumbline.of_machine.get('cpu_model')
             path = references.write_merged(self.stagedir, self.current_system.name, type(self).__name__, model=model, node=self._node())
             known = references.applying(path, self)
             if others := references.elsewhere(path):
-                self.plumbline['other_processors'] = others
+                self.plumbline.other_processors = others
             found = self.evaluated()
+            known = _by_baselines(found) | known
             known |= self._own_references()
         self.lost = self._recorded_but_not(known, set(found))
         chosen = {name: evaluation.choose(cases, known.get(name)) for name, cases in found.items()}
-        judged = self.plumbline['metrics'] = [evaluation.judged(case) for case in chosen.values()]
+        judged = self.plumbline.metrics = [evaluation.judged(case) for case in chosen.values()]
         # ReFrame knows PASS and FAIL: it is told of no reference for what cannot be judged, or must not be.
-        self.reference = {'$ref': references.narrowed(path, self, {metric['name']: (
-            chosen[metric['name']].leaf if metric['verdict'] in (verdict.PASS, verdict.FAIL) else None) for metric in judged})}
+        self.reference = {'$ref': references.narrowed(path, self, {metric.name: (
+            chosen[metric.name].leaf if metric.verdict in (verdict.PASS, verdict.FAIL) else None) for metric in judged})}
         for metric in judged:
-            self.perf_variables[metric['name']] = sn.make_performance_function(sn.defer(metric['value']), metric['unit'])
-        if not self.is_final and {verdict.FAIL, verdict.UNSTABLE} & {metric['verdict'] for metric in judged}:
+            self.perf_variables[metric.name] = sn.make_performance_function(sn.defer(metric.value), metric.unit)
+        if not self.is_final and {verdict.FAIL, verdict.UNSTABLE} & {metric.verdict for metric in judged}:
             _SUSPECTS[self._case()] = self.measurements
 
     def _node(self):
         '''The name of the node that was measured, as the archive has it; None where there were several.'''
-        nodes = [node for node in self.job.nodelist or () if node != 'None'] or [(self.plumbline.get('machine') or {}).get('hostname')]
+        nodes = [node for node in self.job.nodelist or () if node != 'None'] or [self.plumbline.of_machine.get('hostname')]
         return nodes[0] if len(nodes) == 1 else None
 
     def _own_references(self):
@@ -196,9 +206,8 @@ class Judging(OnNode):
     def _recorded_but_not(self, known, found):
         '''Metrics that this system once measured, and of which the check does not say why they are
         gone: they would be gone from the report as well.'''
-        said = {skipped['metric'] for skipped in self.plumbline.get('skipped', ())}
-        return [f'{name} of {one.file}' for name, one in known.items() if one.file != 'portable.yaml' and name not in found | said
-                and not any(f'all in {part}' in said for part in name.split('.'))]
+        return [f'{name} of {one.file}' for name, one in known.items() if one.file != 'portable.yaml' and name not in found
+                and not any(skipped.means(name) for skipped in self.plumbline.skipped or ())]
 
     @run_after('performance', always_last=True)
     def every_metric_counts(self):
@@ -210,13 +219,18 @@ class Judging(OnNode):
         if missing or not evaluated:
             raise PerformanceError(f"not measured: {', '.join(missing) or 'any metric at all'}")
         # Of a FAIL ReFrame knows already, unless it is of a metric that has no reference.
+        judged = self.plumbline.metrics or []
         for ruling in (verdict.FAIL, verdict.UNSTABLE):
-            named = [f"{m['name']}: {m['reason']}" for m in self.plumbline['metrics']
-                     if m['verdict'] == ruling]
-            tolerated = ruling == verdict.UNSTABLE and self.is_final and not verdict.is_undecided(
-                m['verdict'] for m in self.plumbline['metrics'])
+            named = [f'{metric.name}: {metric.reason}' for metric in judged if metric.verdict == ruling]
+            tolerated = ruling == verdict.UNSTABLE and self.is_final and not verdict.is_undecided(metric.verdict for metric in judged)
             if named and not tolerated:
                 raise PerformanceError(f"{ruling}: {'; '.join(named)}")
+
+
+def _by_baselines(found):
+    '''Name -> :class:`references.Known` of the metrics that a shipped baseline predicts.'''
+    return {name: references.Known(baselines.PATH.name, [references.Reference(cases[0].metric.baseline)])
+            for name, cases in found.items() if cases[0].metric.baseline}
 
 
 #: What is written between the runs of a program, with the number of the run and the seconds since 1970.
@@ -296,7 +310,7 @@ class Judged(Judging):
                 self.env_vars.update(pin.omp_environment(self.cpus))
         elif isinstance(self.threads, int):
             self.env_vars['OMP_NUM_THREADS'] = str(self.threads)
-        self.plumbline['threads'] = str(self.threads)
+        self.plumbline.threads = str(self.threads)
         self.describe(command)
 
     def around_a_run(self):
@@ -319,7 +333,8 @@ class Judged(Judging):
             raise SanityError(f'{len(found)} of {self.repeat} runs have come to their end; see the output')
         runs = [{'process': number, 'text': text, 'elapsed': _elapsed(number + 1, times), 'state': {}, 'set_aside': 0}
                 for number, (*times, text) in enumerate((run[0], run[3], run[1], run[4], run[2]) for run in found)]
-        self.plumbline.update(machine=None, records=[], timed_seconds=sum(run['elapsed'] for run in runs))
+        self.plumbline.machine, self.plumbline.records = None, []
+        self.plumbline.timed_seconds = sum(run['elapsed'] for run in runs)
         self.measurements = self.pooled(runs)
 
 
@@ -341,7 +356,7 @@ def _factor(metric, unit):
     expected = registry.find(metric).unit
     if unit == expected:
         return 1.0
-    known, factor = _UNITS.get(unit, (None, None))
+    known, factor = _UNITS.get(unit, ('', 1.0))
     if (known, expected) == ('us', 's'):
         return factor * 1e-6
     if known != expected:

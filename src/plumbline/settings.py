@@ -14,6 +14,7 @@ import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.system import topology_file, trust
@@ -89,8 +90,8 @@ class Mode:
 MODES = {
     'node': Mode('vet one node before it returns to service', 3,
                  ('-t ^node$', '-S likwid_bench.levels=L1')),
-    # The lengths between the levels are for the picture alone.
-    'daily': Mode('what got slower since last night', 8, ('-t ^health$', '-S triad_curve.points=15')),
+    # The lengths between the levels are for the picture alone, those in memory half a minute of it: triad_memory judges memory.
+    'daily': Mode('what got slower since last night', 8, ('-t ^health$', '-S triad_curve.points=15', '-S triad_curve.into_memory=no')),
     'upgrade': Mode('before and after a new kernel, BIOS, MPI or compiler', 25, ('-t ^(health|upgrade)$',), True),
     'acceptance': Mode('hardware that nobody has measured yet', 75,
                        ('-t ^acceptance$', '-S likwid_bench.effort=full'), True),
@@ -125,7 +126,7 @@ GENERAL = {
 _LOOK_LOCAL = {'poll_rate_max': 10, 'poll_rate_min': 10}
 _LOOK_BATCH = {'poll_rate_max': 1, 'poll_rate_min': 0.2}
 
-LOGGING = {
+LOGGING: dict[str, Any] = {
     # For each message below this level that a test might log ReFrame first evaluates all of the test's attributes, 15 ms long, even if no
     # handler takes it: three at every look for the end of a job, ten looks a second, were a sixth to a third of a CPU beside everything
     # that was measured, and on two CPUs stopped one thread of the team for a tenth of its time.
@@ -170,13 +171,13 @@ def _with_topology(system, partition):
     return {**partition, 'processor': node['processor'], 'extras': {'node': known, **partition.get('extras', {})}}
 
 
-def _on_this_node(systems):
-    '''Of all partitions the one of :data:`ON_NODE`, without a scheduler, and with folders of this node's own.'''
-    name, _, part = ON_NODE.partition(':')
+def _on_this_node(place, systems):
+    '''Of all partitions the one of :data:`ON_NODE` (``place``), without a scheduler, and with folders of this node's own.'''
+    name, _, part = place.partition(':')
     found = [(system, partition) for system in systems for partition in system['partitions']
              if (system['name'], partition['name']) == (name, part)]
     if not found:
-        sys.exit(f'plumbline: PLUMBLINE_ON_NODE={ON_NODE}: this configuration has no such partition')
+        sys.exit(f'plumbline: PLUMBLINE_ON_NODE={place}: this configuration has no such partition')
     from reframe.utility.cpuinfo import cpuinfo  # slow, and needed nowhere else
     system, partition = found[0]
     # Kept in the configuration, not by ReFrame, which would write one file in the home directory for all nodes.
@@ -187,7 +188,7 @@ def _on_this_node(systems):
 
 
 #: The systems of each site file that ReFrame has read; it may be told a chain of several.
-_READ = []
+_READ: list[list[dict]] = []
 
 
 def on_command_line(*names):
@@ -224,9 +225,9 @@ def representative(systems, environments):
     that has a feature which none listed before it has.  With gcc before clang, that is gcc, and gcc with each MPI.
     '''
     features = {environment['name']: set(environment.get('features', ())) for environment in environments}
-    named = {}
+    named: dict[str, None] = {}
     for partition in (partition for system in systems for partition in system['partitions']):
-        seen = set()
+        seen: set[str] = set()
         for name in partition['environs']:
             if features.get(name, set()) - seen:
                 named[name] = None
@@ -273,7 +274,7 @@ def site(systems, environments, logging=(), modes=(), general=(), **further):
         os.umask(os.umask(0o027) | 0o027)
     REPORTS.joinpath('reframe').mkdir(parents=True, exist_ok=True)
     if ON_NODE:
-        systems = _on_this_node(systems)
+        systems = _on_this_node(ON_NODE, systems)
     systems = [{'prefix': str(REPORTS / 'reframe'), 'max_local_jobs': 1, **system,
                 'partitions': [_with_topology(system, _by_itself(part)) for part in system['partitions']]}
                for system in systems]

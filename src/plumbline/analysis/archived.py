@@ -94,7 +94,8 @@ def _every_state(pieces):
 
 def _rows(path, names, metrics):
     '''(row, samples, probes) of each metric that has samples; probes are {} without any, None where they are not known.'''
-    last, left, records = None, None, None
+    last, records = None, None
+    left: str | None = None
     rows = archive.load_columns(path, _COLUMNS)
     # The last run of a test that was repeated has the processes of all.
     of_all = rows.filter(pl.col('processes').is_not_null()).group_by(_CASE[:-1]).agg(of_all=pl.col('run').max())
@@ -104,8 +105,8 @@ def _rows(path, names, metrics):
         if case != last:        # its first row has the detail
             last, left, records = case, text if text and '"probes"' in text else None, None
         if row['samples'] and names.search(row['display_name']) and metrics.search(row['name']):
-            if left:
-                left, records = None, json.loads(left).get('records')
+            if left is not None:
+                records, left = json.loads(left).get('records'), None
             for number, samples, rounds in of_processes(row):
                 own = {**row, 'samples': samples, 'record': number}
                 record = record_of(own, records, rounds) if records else {}
@@ -136,7 +137,8 @@ def read(root, system=None, last=None, names='', metrics=''):
     files = archive.sessions(root, system)
     files = files[-last:] if last else files
     found = Samples(files[-1].parts[-3].removeprefix('system='), [path.stem for path in files])
-    nodes, gathered, without, narrowed = {}, defaultdict(list), set(), set()
+    nodes: dict[str, int] = {}
+    gathered, without, narrowed = defaultdict(list), set(), set()
     for number, path in enumerate(files):
         for row, samples, features in _rows(path, names, metrics):
             key = Key(row['partition'], row['environ'], archive.base_name(row['display_name']), row['name'])

@@ -50,7 +50,8 @@ def history(
     if not found.metrics:
         raise PlumblineError(f'{archive_root}: no such metric in the sessions of {found.system}; see the names with plumbline report')
     console = Console(width=None if sys.stdout.isatty() else 120)
-    reports.render(found, *archived.courses(found), bool(metric or names), console)
+    courses, prior = archived.courses(found)
+    reports.render(found, courses, prior, bool(metric or names), console)
     losses = [] if metric or names else reports.losses(archive_root, found)
     for text in losses:
         console.print(text, style='bold red', highlight=False, markup=False)

@@ -9,7 +9,6 @@ changes of metrics of one class lie apart (Efron's empirical null, J. Am. Stat. 
 at all, not the median change of the class: a machine that became slower as a whole must be found.
 '''
 
-import json
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
@@ -17,9 +16,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from plumbline.analysis import sides
+from plumbline.analysis.lines import detail_of
 from plumbline.errors import PlumblineError
-from plumbline.model import prediction, registry, states, statistics, subsystems, verdict
+from plumbline.model import prediction, registry, result, states, subsystems, uncertainty, verdict
 from plumbline.model.prediction import LEAST_LOSS, MOST_LOSS
+from plumbline.model.quantity import percent
 
 #: What became of a metric, from the worst to the best.
 FAILED, SLOWER, GONE, CHANGED, UNCLEAR, FASTER, NEW, WITHIN = KINDS = (
@@ -157,7 +158,7 @@ class _Pair:
     @property
     def error(self):
         '''Standard error of the logarithm of after over before, by the intervals of both.'''
-        return math.hypot(*(math.log(high / low) / 2 / statistics.HALF_WIDTH for low, high in map(_interval, (self.before[-1], self.after))
+        return math.hypot(*(math.log(high / low) / 2 / uncertainty.HALF_WIDTH for low, high in map(_interval, (self.before[-1], self.after))
                             if low > 0))
 
 
@@ -186,8 +187,8 @@ def _empirical(pairs, default):
     count = apart.size - len(parts)
     if count < prediction.LEAST_METRICS:
         return max(_LEAST_FREEDOM, default[0]), default[1] * math.sqrt(2)
-    deviation = statistics.MAD_TO_SIGMA * float(np.median(np.abs(apart))) * math.sqrt(apart.size / count)
-    return min(statistics.mad_freedom(count), _MOST_FREEDOM), max(deviation, prediction.LEAST_DEVIATION)
+    deviation = uncertainty.MAD_TO_SIGMA * float(np.median(np.abs(apart))) * math.sqrt(apart.size / count)
+    return min(uncertainty.mad_freedom(count), _MOST_FREEDOM), max(deviation, prediction.LEAST_DEVIATION)
 
 
 def judge(pairs, single):
@@ -218,21 +219,21 @@ def _judged(pair, predicted, chance, named, listed, rate):
         else:
             kind, reason = UNCLEAR, 'its interval holds the value before' if named else f'probably {way}'
     elif predicted.sees(rate) > MOST_LOSS:
-        kind, reason = UNCLEAR, f'too noisy before: no loss of less than {MOST_LOSS:.0%} is seen'
+        kind, reason = UNCLEAR, f'too noisy before: no loss of less than {percent(MOST_LOSS, 0)} is seen'
     elif low <= 0 or math.log(high / low) / 2 > max(predicted.distance(rate), math.log1p(LEAST_LOSS)):
         kind, reason = UNCLEAR, 'too noisy after: its interval is wider than what must be seen'
     return Change(kind, **pair.place, before=predicted.middle, after=value, sees=sees, chance=chance, reason=reason)
 
 
 def _parts(pairs, predicted):
-    parts = {}
+    parts: dict[tuple, list[subsystems.Member]] = {}
     for pair, one in zip(pairs, predicted):
         name = registry.of_row(pair.after)[0]
         if pair.better != registry.NEITHER and name not in (None, registry.NO_MACHINE):
             parts.setdefault((pair.node, name), []).append(subsystems.Member(
                 f"{pair.place['check']} {pair.place['metric']}", pair.after['value'], one, pair.better,
-                {row['side']: row['value'] for row in pair.before}, statistics.error(_interval(pair.after))))
-    found = [Part(*key, known.score, known.verdict, known.sees) for key, known in subsystems.judged(parts).items()]
+                {row['side']: row['value'] for row in pair.before}, uncertainty.error(_interval(pair.after))))
+    found = [Part(node, name, known.score, known.verdict, known.sees) for (node, name), known in subsystems.judged(parts).items()]
     return sorted(found, key=lambda part: (-verdict.SEVERITY.index(part.verdict), part.score.chance))
 
 
@@ -300,8 +301,7 @@ def _why_gone(change, after):
     if not case:
         return 'the test did not run'
     failed = [row['reason'] for row in case if row['verdict'] == verdict.FAIL and row['reason']]
-    skipped = [entry['reason'] for row in case for entry in json.loads(row['detail'] or '{}').get('skipped') or ()
-               if entry['metric'] in (change.metric, 'all', None) or str(entry['metric']).startswith('all ')]
+    skipped = [entry.reason for entry in map(result.Skipped.of_json, detail_of(case).get('skipped') or ()) if entry.means(change.metric)]
     return (failed + skipped + ['the test ran without it'])[0]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from plumbline.analysis import levels
 from plumbline.analysis.levels import median
 from plumbline.errors import PlumblineError
+from plumbline.model import quantity
 from plumbline.mpi import pairs
 from plumbline.system import topology
 
@@ -235,7 +236,7 @@ def _clusters(found, members):
         low = np.minimum(place[first], place[second])
         np.minimum.at(place, first, low)
         np.minimum.at(place, second, low)
-    groups = {}
+    groups: dict[int, list[int]] = {}
     for core in range(len(place)):
         groups.setdefault(place[core], []).append(core)
     return list(groups.values())
@@ -246,7 +247,7 @@ def _cpus(found, positions):
 
 
 def _ns(value):
-    return f'{value:.3g} ns'
+    return quantity.amount(1e-3 * value, 'us')
 
 
 def misplaced(found, most=6):
@@ -342,7 +343,7 @@ def changing(found):
         index = found.level[:, pairs_moving]
         shares = [(level, (index == level).sum() / max((index >= 0).sum(), 1)) for level in range(len(found.boundaries) + 1)]
         changes = np.count_nonzero(np.diff(index, axis=0) * ((index[1:] >= 0) & (index[:-1] >= 0)), axis=0)
-        met = ', '.join(f'{_ns(found.level_ns[level])} in {100 * share:.0f} %' for level, share in shares if share > 0)
+        met = ', '.join(f'{_ns(found.level_ns[level])} in {quantity.percent(share, 0)}' for level, share in shares if share > 0)
         said.append(Finding(CHANGING, f'{pairs_moving.sum()} of {members.sum()} pairs that share the {name}: {met} of the samples, with '
                                        f'{np.median(changes):.0f} changes in {len(found.samples)} samples (median pair)'))
     return said

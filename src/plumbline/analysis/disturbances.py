@@ -21,7 +21,7 @@ def warnings(lines):
 
 
 def _of_other_processors(tests):
-    systems = {}
+    systems: dict[str, dict[str, str | None]] = {}
     for line in tests:
         for other in line.detail.get('other_processors') or ():
             systems.setdefault(line.system, {})[other] = (line.detail.get('machine') or {}).get('cpu_model')
@@ -52,7 +52,7 @@ def _quota(machine):
 
 
 def _by_host(tests):
-    hosts = {}
+    hosts: dict[str | None, list] = {}
     for line in tests:
         hosts.setdefault(line.hostname, []).append(line)
     return hosts
@@ -67,7 +67,7 @@ def _held_down(tests):
     for host, its in hosts.items():
         clocks = {line.label: (_clocks(line) / _base_clock(line), _base_clock(line)) for line in its}
         of_all = np.concatenate([ratios for ratios, _ in clocks.values()])
-        share = np.mean(of_all < HELD_DOWN) if of_all.size else 0.0
+        share = float(np.mean(of_all < HELD_DOWN)) if of_all.size else 0.0
         of_test, label = max(((float(np.mean(ratios < HELD_DOWN)), label) for label, (ratios, _) in clocks.items() if ratios.size),
                              default=(0.0, ''))
         if share >= WORTH_TELLING or of_test >= OF_A_TEST:

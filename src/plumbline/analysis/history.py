@@ -137,7 +137,7 @@ def _of_one_processor(files):
         except PlumblineError as error:
             damaged.append(str(error))
     present = next((name for name in reversed(ran_on.values()) if name), None)
-    strangers = defaultdict(int)
+    strangers: dict[str, int] = defaultdict(int)
     for name in ran_on.values():
         if name not in (present, None):
             strangers[name] += 1

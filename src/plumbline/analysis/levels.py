@@ -20,7 +20,8 @@ def median(values, axis, share=50):
 
 def _gaps(x, least):
     '''(lower end, upper end) of the gaps of ascending logarithms, those that overlap as one.'''
-    count, found = len(x), []
+    count = len(x)
+    found: list[list] = []
     upper = np.searchsorted(x, x + np.log(GAP))
     below, above = np.arange(1, count + 1), count - upper
     inside = upper - below

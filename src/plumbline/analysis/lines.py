@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from plumbline.analysis import subsystems
 from plumbline.model import quantity, registry, verdict as judged
 from plumbline.model.safe_text import shown
+from plumbline.store import former
 
 #: Verdicts in the order in which they need attention.
 VERDICTS = (judged.FAIL, judged.UNSTABLE, judged.KNOWN_ISSUE, judged.NO_REFERENCE, judged.PASS)
@@ -61,7 +62,7 @@ class Line:
     @property
     def shown_threads(self):
         """'1 thread', '4 threads', 'one thread', 'all threads'; '' if the test has none."""
-        return f"{self.threads} thread{'' if self.threads in ('1', 'one') else 's'}" if self.threads else ''
+        return quantity.several(self.threads, 'thread') if self.threads else ''
 
     @property
     def shown_value(self):
@@ -117,7 +118,7 @@ class NotMeasured:
 
 def case_runs(rows):
     '''Test case -> list of its runs, first to last; each run is the list of its rows (dict).'''
-    cases = {}
+    cases: dict[tuple, dict[int, list[dict]]] = {}
     for row in rows.iter_rows(named=True):
         runs = cases.setdefault(tuple(row[key] or '' for key in CASE), {})
         runs.setdefault(row['run'] or 0, []).append(row)
@@ -127,7 +128,7 @@ def case_runs(rows):
 def detail_of(run):
     '''The result (without metrics) of one run of a test case; empty if the test left none.'''
     text = next((row['detail'] for row in run if row.get('detail')), None)
-    return json.loads(text) if text else {}
+    return former.result(json.loads(text)) if text else {}
 
 
 def session_info(rows):
@@ -174,7 +175,7 @@ def not_measured(rows):
 
 def by_reason(left_out):
     """Not-measured things gathered by reason: list of (reason, list of 'label: metric, metric')."""
-    gathered = {}
+    gathered: dict[str, dict[str, list]] = {}
     for item in left_out:
         gathered.setdefault(item.reason, {}).setdefault(item.label, []).append(item.metric)
     return [
@@ -196,11 +197,16 @@ def count(lines, left_out):
     }
 
 
-def summary(lines, left_out):
-    """'24 PASS, 2 FAIL, 1 UNSTABLE, 3 NO REFERENCE, 2 not measured'."""
+def counted(lines, left_out):
+    '''The same in the order in which a reader is told, without known issues where there are none.'''
     counts = count(lines, left_out)
     named = ('PASS', 'FAIL', 'UNSTABLE', *([judged.KNOWN_ISSUE] if counts[judged.KNOWN_ISSUE] else []), 'NO REFERENCE', NOT_MEASURED)
-    return ', '.join(f'{counts[name]} {name}' for name in named)
+    return {name: counts[name] for name in named}
+
+
+def summary(lines, left_out):
+    """'24 PASS, 2 FAIL, 1 UNSTABLE, 3 NO REFERENCE, 2 not measured'."""
+    return ', '.join(f'{number} {name}' for name, number in counted(lines, left_out).items())
 
 
 def power(lines):
@@ -225,7 +231,7 @@ def exit_status(rows, losses=()):
         return 1
     if not any(quantity.known(line.value) for line in lines):
         return 2
-    tests = {}
+    tests: dict[tuple, list[str]] = {}
     for line in lines:
         tests.setdefault(line.case, []).append(line.verdict)
     undecided = judged.UNSTABLE in rulings or any(map(judged.is_undecided, tests.values()))
@@ -359,7 +365,7 @@ def as_words(display_name):
 
 def _with_unique_labels(lines):
     """Labels made unique by what differs: the test's display name, then environment, partition and host."""
-    tests = {}
+    tests: dict[str, set[str]] = {}
     for line in lines:
         tests.setdefault(line.label, set()).add(line.test)
     lines = [replace(line, label=as_words(line.display_name)) if len(tests[line.label]) > 1 else line for line in lines]

@@ -49,7 +49,7 @@ def machine_rows(details):
 def software_rows(details, session):
     '''Rows for ReFrame, compilers and flags.'''
     rows = [('ReFrame', [(str(session.get('version') or UNREADABLE), '')])]
-    built = {}
+    built: dict[tuple[str, str], dict[str, None]] = {}
     for detail in details:
         for record in detail.get('records') or []:
             key = (record.get('compiler') or UNREADABLE, record.get('flags') or UNREADABLE)
@@ -60,7 +60,7 @@ def software_rows(details, session):
     ]
     libraries = {record['options']['mpi']: None for detail in details for record in detail.get('records') or []
                  if (record.get('options') or {}).get('mpi')}
-    locks = {}
+    locks: dict[tuple[str, str], None] = {}
     for detail in details:
         spack = (detail.get('software') or {}).get('spack')
         if spack:
@@ -73,7 +73,7 @@ def software_rows(details, session):
 
 def notes(details):
     '''(note, labels of the checks that made it), each note once; that nobody confirmed the limits is one.'''
-    gathered = {}
+    gathered: dict[str, dict[str, None]] = {}
     for detail in details:
         unconfirmed = [detail['cross_check_reason']] if detail.get('cross_check_reason') else []
         for note in [*(detail.get('notes') or []), *unconfirmed]:
@@ -88,7 +88,7 @@ def time_rows(rows, session):
     session and the ``share`` of it that was spent inside timed loops (None if the session's time is unknown).
     """
     columns = {'build': 'time_compile', 'setup': 'time_setup', 'run': 'time_run', 'timed': 'timed_seconds'}
-    checks = {}
+    checks: dict[str, dict] = {}
     for runs in lines.case_runs(rows).values():
         for run in runs:
             name = f"{run[0]['check']} (fixture)" if run[0]['fixture'] else run[0]['check']
@@ -96,7 +96,7 @@ def time_rows(rows, session):
             sums['runs'] += 1
             for name, column in columns.items():
                 sums[name] += next((row[column] for row in run if row[column] is not None), 0.0)
-    total = {name: sum(sums[name] for sums in checks.values()) for name in ('runs', *columns)}
+    total: dict[str, float | None] = {name: sum(sums[name] for sums in checks.values()) for name in ('runs', *columns)}
     elapsed = session.get('time_elapsed')
     total |= {'elapsed': elapsed, 'share': total['timed'] / elapsed if elapsed else None}
     return sorted(checks.values(), key=lambda sums: -sums['build'] - sums['run']), total
@@ -104,7 +104,7 @@ def time_rows(rows, session):
 
 def _values(pairs, hosts):
     '''Distinct values; where hosts differ, each with the hosts that have it.'''
-    gathered = {}
+    gathered: dict[str, dict[str, None]] = {}
     for host, value in pairs:
         gathered.setdefault(value, {})[host] = None
     if len(gathered) == 1 or len(hosts) == 1:
@@ -126,12 +126,12 @@ def _shown(value):
 def _caches(caches):
     if not caches:
         return UNREADABLE
-    told = {}
+    told: dict[str, None] = {}
     for cache in caches:
         shared = len(cache.get('shared_cpus') or [])
         told[
             f"L{cache['level']} {quantity.size(cache['size'])}, {cache.get('line') or '?'} B lines, "
-            + (f"per {shared} CPU{'s' * (shared > 1)}" if shared else 'sharing unknown')
+            + (f"per {quantity.several(shared, 'CPU')}" if shared else 'sharing unknown')
         ] = None
     return '; '.join(told)
 

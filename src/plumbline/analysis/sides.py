@@ -83,7 +83,8 @@ def keyed(sessions):
 
 def _told(frame):
     '''What state and software a side tells: label -> text -> the nodes that it was told of.'''
-    told, measured = defaultdict(lambda: defaultdict(set)), {machine_state.MACHINE[key] for key in machine_state.MEASURED}
+    told: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    measured = {machine_state.MACHINE[key] for key in machine_state.MEASURED}
     for session in frame.partition_by('session', maintain_order=True):      # of a sweep: a node each
         runs = [runs[-1] for runs in lines.case_runs(session).values()]
         details = [{**lines.detail_of(run), **{key: run[0][key] for key in ('hostname', 'environ')}} for run in runs]

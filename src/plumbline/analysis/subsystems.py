@@ -7,8 +7,9 @@ They are never mixed in one score.
 import json
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import Any
 
-from plumbline.model import contention, prediction, quantity, registry, statistics, subsystems, verdict
+from plumbline.model import baselines, contention, prediction, quantity, registry, subsystems, uncertainty, verdict
 
 #: No more are named: they would push away what is judged.
 MOST_NAMED = 8
@@ -82,7 +83,7 @@ def _member(line):
         return None
     expected = json.loads(line.expected)
     predicted = prediction.Prediction(line.reference, expected['deviation'], expected['freedom'])
-    return subsystems.Member(f'{line.label} {line.metric}', line.value, predicted, better, expected['measured'], statistics.error(line.interval))
+    return subsystems.Member(f'{line.label} {line.metric}', line.value, predicted, better, expected['measured'], uncertainty.error(line.interval))
 
 
 def _stolen(lines):
@@ -94,29 +95,30 @@ def _stolen(lines):
 
 def _judged(key, lines, found, stolen, rerun):
     name, kind = key
-    single = sum(not line.expected and line.reference is not None and line.reference_from != 'portable.yaml' for line in lines)
-    counts = {'count': sum(bool(line.expected) for line in lines), 'single': single, 'total': len(lines)}
+    single = sum(not line.expected and line.reference is not None and line.reference_from not in baselines.SHIPPED for line in lines)
+    counts: dict[str, Any] = {'count': sum(bool(line.expected) for line in lines), 'single': single, 'total': len(lines)}
     if found is None:
         return Subsystem(name, kind, verdict.NO_REFERENCE, 'none of its metrics has a reference from several sessions', **counts)
     score, ruling = found.score, found.verdict
     sessions = len({session for member in score.members for session in member.measured})
-    told = f"{abs(score.change):.1%} {'worse' if score.change < 0 else 'better'} than in {sessions} sessions"
+    told = f"{quantity.percent(abs(score.change))} {'worse' if score.change < 0 else 'better'} than in {sessions} sessions"
     if ruling != verdict.PASS:
         told += f', by chance {quantity.odds(score.chance)}; most of it: ' + ', '.join(
             f'{member.name} {_relative(member)}' for member in score.members[:MOST_BLAMED])
     if ruling == verdict.PASS and all(line.verdict == verdict.UNSTABLE for line in lines if line.expected):
         ruling, told = verdict.UNSTABLE, f'none of its metrics could be judged; together they are {told}'
     elif ruling == verdict.UNSTABLE:
-        told = f'not judged: its processes scatter by {score.error:.0%}, as much as explains that it is {told}'
+        told = f'not judged: its processes scatter by {quantity.percent(score.error, 0)}, as much as explains that it is {told}'
     elif ruling == verdict.FAIL and stolen:
         ruling = verdict.UNSTABLE
-        told = f"not judged: {contention.HYPERVISOR} took {stolen:.0%} of the session's time, so it may not be this machine that is {told}"
+        told = (f"not judged: {contention.HYPERVISOR} took {quantity.percent(stolen, 0)} of the session's time, so it may not be this machine "
+                f'that is {told}')
     again = [] if ruling == verdict.PASS else [rerun[id(member)] for member in score.members[:MOST_BLAMED] if rerun[id(member)]]
     return Subsystem(name, kind, ruling, told, **counts, change=score.change, sees=found.sees, rerun=list(dict.fromkeys(again)))
 
 
 def _relative(member):
-    return f'{member.value / member.expected.middle - 1:+.0%}'
+    return quantity.change(member.value / member.expected.middle - 1, 0)
 
 
 def _changed(lines, members):
@@ -143,6 +145,7 @@ def speed(session):
         have = 'have' if single > 1 else 'has'
         return f'speed of this machine: not judged, {some} of its {total} rates and times {have} a recorded reference; {how}'
     least, most = min(one.sees for one in judged), max(one.sees for one in judged)
-    text = f'speed of this machine: judged in {len(judged)} of {len(of_rates)} subsystems; losses of {least:.0%} to {most:.0%} would be seen'
+    text = (f'speed of this machine: judged in {len(judged)} of {len(of_rates)} subsystems; losses of {quantity.percent(least, 0)} to '
+            f'{quantity.percent(most, 0)} would be seen')
     missing = [one.name for one in of_rates if one.sees is None]
     return text + (f"; not judged: {', '.join(missing)}; {how}" if missing else '')

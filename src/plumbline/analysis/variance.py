@@ -257,7 +257,7 @@ def between(logs, process, labels):
 
 def by_name(probes):
     '''Name -> list of readings: the rounds of one probe (``core_to_core.0``, ``.1``, ...) belong together.'''
-    found = {}
+    found: dict[str, list] = {}
     for name, readings in sorted(probes.items()):
         found.setdefault(name.split('.')[0], []).append(readings)
     return found

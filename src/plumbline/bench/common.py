@@ -11,7 +11,7 @@ from reframe.utility.cpuinfo import cpuinfo
 
 from plumbline.errors import PlumblineError
 from plumbline.likwid import bench as likwid_bench, pin
-from plumbline.model import probes, records
+from plumbline.model import probes, quantity, records
 from plumbline.settings import ROOT
 from plumbline.system import topology
 
@@ -129,4 +129,4 @@ def over_likwid(machine, program, options, kernel, size, cpus, pairs):
 
 
 def threads_text(cpus):
-    return '1 thread' if len(cpus) == 1 else f'{len(cpus)} threads'
+    return quantity.several(len(cpus), 'thread')

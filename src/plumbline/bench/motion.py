@@ -42,9 +42,9 @@ def then_and_now(machine, cpus, size):
                      remark=f'then {then:.2f} (anderson1997, {where})')
     stride = {(r['variant'], r['options']['stride']): r for r in machine.run(
         'strided', cpus, '--variants', 'read,read_nt', '--stride', '1,31', '--size', size // 8, '--samples', 50)}
-    for one, other, then in _THEN_STRIDED:
-        yield Figure(f'memory, {threads_text(cpus)}: stride {one[1]} {one[0]} / stride {other[1]} {other[0]}',
-                     limits.paired_ratio(stride[one], stride[other], 'bytes'),
+    for faster, slower, then in _THEN_STRIDED:
+        yield Figure(f'memory, {threads_text(cpus)}: stride {faster[1]} {faster[0]} / stride {slower[1]} {slower[0]}',
+                     limits.paired_ratio(stride[faster], stride[slower], 'bytes'),
                      remark=f'then {then:.2f} (anderson1997, table 5)')
 
 

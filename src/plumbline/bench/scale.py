@@ -123,7 +123,7 @@ def _polled(paper, nodes, repeats):
     script = paper.folder / 'job.sh'
     script.write_text('#!/bin/sh\n')
     submitted = [paper.cost(['sbatch', '--hold', '-p', 'paper', '-o', '/dev/null', script]) for _ in range(nodes)]
-    numbers = [re.search(r'\d+', cost.said)[0] for cost in submitted]
+    numbers = [re.findall(r'\d+', cost.said)[0] for cost in submitted]
     yield Figure(f'one sbatch, up to {nodes} jobs in the queue, seconds', np.array([cost.seconds for cost in submitted]))
     looks = [paper.cost(['squeue', '-h', '-j', ','.join(numbers), '-o', '%i|%T|%N|%r']).seconds for _ in range(repeats)]
     yield Figure(f'one squeue for {nodes} jobs, seconds', np.array(looks))

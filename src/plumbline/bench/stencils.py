@@ -23,7 +23,7 @@ def jacobi_figures(machine, cpus, pairs):
     median = {name: np.array([found[name].value for found in shares]) for name in shares[0]}
     times = {name: np.median([np.median(r['seconds']) / r['passes'] for found in runs for r in found if r['variant'] == name])
              for name in median}
-    fastest = min(times, key=times.get)
+    fastest = min(times, key=times.__getitem__)
     yield Figure(f'memory, {threads_text(cpus)}: jacobi, limit of its traffic, {fastest}', median[fastest], _TARGET,
                  remark='the fastest; of limit: ' + ', '.join(f'{name} {np.median(median[name]):.2f}' for name in median))
     # Three planes are four times the cache of a thread.

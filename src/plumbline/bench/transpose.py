@@ -24,7 +24,7 @@ def _speed(record, other):
 
 
 def _by_size(machine, cpus, variants, sizes, *options):
-    found = {}
+    found: dict[int, dict[str, dict]] = {}
     for record in machine.run('transpose', cpus, '--variants', ','.join(variants), '--size', ','.join(map(str, sizes)), *options):
         found.setdefault(record['size'], {})[record['variant']] = record
     return found
@@ -35,7 +35,7 @@ def against_openblas(machine, cpus, sizes, where):
 
     The least of so many would be that which something disturbed: each is measured in three processes.
     '''
-    speeds = {size: {variant: [] for variant in _BLOCKED} for size in sizes}
+    speeds: dict[int, dict[str, list[float]]] = {size: {variant: [] for variant in _BLOCKED} for size in sizes}
     for _ in range(3):
         for size, of in _by_size(machine, cpus, (*_BLOCKED, 'openblas'), sizes, '--samples', 15, '--min-time', '0.002').items():
             for variant, found in speeds[size].items():

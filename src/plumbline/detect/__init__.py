@@ -10,12 +10,14 @@ import os
 import re
 import shutil
 import socket
+import string
 from pathlib import Path
 
-from plumbline.detect import compilers, file_systems, flux, modules, mpis, pbs, site, slurm
+from plumbline.detect import compilers, file_systems, flux, modules, mpis, pbs, slurm
 from plumbline.detect.commands import NoAnswer
-from plumbline.detect.site import Entry, Found, Partition, remark
+from plumbline.detect.site_file import Entry, Found, Partition, is_name, name_of, remark, render
 from plumbline.errors import PlumblineError
+from plumbline.model.quantity import several
 from plumbline.settings import HOME
 
 #: In this order: Slurm has commands of PBS's names, and Flux may run within a job of another scheduler.
@@ -79,8 +81,8 @@ def scheduled(name=None):
 
 def _hosts(host):
     '''Pattern of the hosts like this one.'''
-    stem, digits = re.fullmatch(r'(.*?)(\d*)', host).groups()
-    return re.escape(stem) + '[0-9]+' if stem and digits else re.escape(host)
+    stem = host.rstrip(string.digits)
+    return re.escape(stem) + '[0-9]+' if stem and stem != host else re.escape(host)
 
 
 def _described(environment, said, pmi):
@@ -128,12 +130,12 @@ def site_file(name=None, scheduler=None):
     :arg scheduler: see :func:`scheduled`.
     :raises PlumblineError: if ReFrame does not take the name, or the scheduler does not answer.
     '''
-    if name is not None and not site.is_name(name):
+    if name is not None and not is_name(name):
         raise PlumblineError(f'{name!r} is no name for ReFrame: letters, digits, _ and -, no digit first; for example '
-                             f'{site.name_of(name)}')
+                             f'{name_of(name)}')
     found = scheduled(scheduler)
     host = socket.gethostname().partition('.')[0]
-    name = name or site.name_of(found.system or host)
+    name = name or name_of(found.system or host)
     described, environments, names = _environments(found.pmi)
     system = [Entry('name', name), Entry('descr', found.title), Entry('hostnames', [_hosts(host)], _HOSTS.format(host))]
     if described.kind:
@@ -141,9 +143,9 @@ def site_file(name=None, scheduler=None):
     system += [remark(text) for text in described.remarks + found.remarks]
     listed, remarks = file_systems.detect()
     partitions = [_finished(partition, names, found.local, listed, remarks) for partition in found.partitions]
-    title = f"{name}: {found.title}, {site.several(len(partitions), 'partition')}"
-    return name, site.text(title=title, host=host, date=datetime.date.today().isoformat(), local=found.local,
-                           system=system, partitions=partitions, environments=environments)
+    title = f"{name}: {found.title}, {several(len(partitions), 'partition')}"
+    return name, render(title=title, host=host, date=datetime.date.today().isoformat(), local=found.local,
+                          system=system, partitions=partitions, environments=environments)
 
 
 def refuse_existing(output):
@@ -168,7 +170,7 @@ def write(text, output):
 
 def next_steps(output, text):
     '''What a person does with the file, a line each.'''
-    yield f"{output}: written; {site.several(text.count('# DECIDE: '), 'line')} to decide on (DECIDE)"
+    yield f"{output}: written; {several(text.count('# DECIDE: '), 'line')} to decide on (DECIDE)"
     if 'cpuinfo()' not in text:
         yield f'then: reframe -C {output} -c checks -R -r -t topology     # a job on each partition looks at its node'
     yield f'then: reframe -C {output} -c checks -R -r --mode daily'

@@ -51,7 +51,8 @@ def detect(text=None, environ=None):
     '''
     environ = os.environ if environ is None else environ
     text = Path('/proc/mounts').read_text(encoding='utf-8') if text is None else text
-    found, remarks = [], []
+    found: list[dict[str, str]] = []
+    remarks = []
     for folder, kind in mounts(text):
         path = _folder(folder, environ)
         if path:

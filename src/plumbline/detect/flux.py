@@ -10,7 +10,8 @@ from ClusterShell.NodeSet import NodeSet, NodeSetException, RangeSet
 from ClusterShell.RangeSet import RangeSetException
 
 from plumbline.detect.commands import NoAnswer, ask_json
-from plumbline.detect.site import SEVERAL_KINDS, Entry, Found, Partition, name_of, remark, several
+from plumbline.detect.site_file import SEVERAL_KINDS, Entry, Found, Partition, name_of, remark
+from plumbline.model.quantity import several
 
 _BINDINGS = ("DECIDE: ReFrame's scheduler needs Flux's Python bindings (`import flux`), which this Python does not "
              'have: make them visible to it, e.g. by PYTHONPATH')
@@ -70,7 +71,7 @@ def detect():
     hosts = [host for host in sizes if all(host in named.get(wanted, ()) for wanted in queue.get('requires', ()))]
     if not hosts:
         raise NoAnswer('Flux says that it has no nodes')
-    kinds = {}
+    kinds: dict[tuple[int, int], list[str]] = {}
     for host in hosts:
         kinds.setdefault(sizes[host], []).append(host)
     described = [f"{several(len(names), 'node')} {NodeSet.fromlist(names)}: {several(cores, 'core')}"

@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass, field
 
 from plumbline.detect.commands import NoAnswer, ask_json
-from plumbline.detect.site import name_of
+from plumbline.detect.site_file import name_of
 
 #: What sites, Spack, EasyBuild and vendors call modules of compilers and MPIs, in small letters.
 COMPILERS = ('gcc', 'gnu', 'llvm', 'clang', 'intel', 'intel-compilers', 'intel-oneapi-compilers', 'oneapi', 'icx',
@@ -58,7 +58,7 @@ def probe(kind, loaded=()):
 
 def wanted(available, names):
     '''The modules whose name, or a folder of it, is one of ``names``: without version, each once.'''
-    found = {}
+    found: dict[str, None] = {}
     for module in available:
         parts = module.rstrip('/').split('/')
         for depth, part in enumerate(parts[:-1] or parts, 1):

@@ -10,7 +10,8 @@ import shutil
 from ClusterShell.NodeSet import NodeSet
 
 from plumbline.detect.commands import NoAnswer, ask_json
-from plumbline.detect.site import SEVERAL_KINDS, Entry, Found, Partition, name_of, remark, several, time_limit
+from plumbline.detect.site_file import SEVERAL_KINDS, Entry, Found, Partition, name_of, remark, time_limit
+from plumbline.model.quantity import several
 
 _DOWN = {'down', 'offline', 'state-unknown'}
 
@@ -76,7 +77,7 @@ def _reached(name, queues, nodes):
 
 
 def _partition(name, queue, vnodes, nodes):
-    kinds = {}
+    kinds: dict[str, list[str]] = {}
     for vnode in vnodes:
         kinds.setdefault(_kind(nodes[vnode]), []).append(vnode)
     described = [f"{several(len(names), 'node')} {NodeSet.fromlist(names)}: {kind}" for kind, names in kinds.items()]
@@ -116,7 +117,9 @@ def detect():
     nodes = ask_json(['pbsnodes', '-a', '-F', 'json']).get('nodes', {})
     if not queues or not nodes:
         raise NoAnswer(f'PBS says that it has {len(queues)} queues and {len(nodes)} nodes')
-    partitions, seen, remarks = [], {}, [
+    partitions: list[Partition] = []
+    seen: dict[str, str] = {}
+    remarks = [
         "this was written from PBS's documentation: look at everything twice",
         "DECIDE: where jobs belong to a project, add '-A NAME' to each access"]
     for name, queue in queues.items():

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from ClusterShell.NodeSet import NodeSet, NodeSetException
 
 from plumbline.detect.commands import NoAnswer, ask
-from plumbline.detect.site import SEVERAL_KINDS, Entry, Found, Partition, name_of, remark, several, time_limit
-from plumbline.system.topology import bytes_text
+from plumbline.detect.site_file import SEVERAL_KINDS, Entry, Found, Partition, name_of, remark, time_limit
+from plumbline.model import quantity
+from plumbline.model.quantity import several
 
 # Partition, with * for the default; state; time limit; nodes allocated/idle/other/total; CPUs; sockets:cores:threads;
 # memory (MB); features; generic resources; names.
@@ -52,7 +53,7 @@ class Kind:
         parts = f"{several(sockets, 'socket')} x {several(cores, 'core')} x {several(threads, 'thread')}"
         gres = f', {self.gres}' if self.gres else ''
         return (f"{several(len(self.nodes), 'node')} {self.nodes}: {several(self.cpus, 'CPU')} ({parts}), "
-                f'{bytes_text(self.memory * 2**20)}{gres}')
+                f'{quantity.size(self.memory * 2**20)}{gres}')
 
 
 @dataclass
@@ -105,7 +106,7 @@ def queues(text):
 
     :raises NoAnswer: if that has another form.
     '''
-    found = {}
+    found: dict[str, Queue] = {}
     for line in text.splitlines():
         try:
             name, state, limit, counts, cpus, sockets, memory, features, gres, nodes = line.split('|')
@@ -132,7 +133,8 @@ def _configuration():
 
 def _without_copies(found):
     '''(partitions, remarks): of those with the same nodes one, Slurm's default if it is among them.'''
-    kept, remarks = {}, []
+    kept: dict[str, Queue] = {}
+    remarks = []
     for queue in sorted(found, key=lambda queue: not queue.default):
         if queue.state != 'up' or not queue.kinds:
             why = 'has no nodes' if queue.state == 'up' else f'is {queue.state}'
@@ -219,7 +221,8 @@ def detect():
     known, remarks = _without_copies(everything)
     # Without accounting there is no sacct, which ReFrame's scheduler of the name slurm asks.
     scheduler = 'slurm' if configuration.get('AccountingStorageType', '').endswith('slurmdbd') else 'squeue'
-    partitions, names = [], []
+    partitions = []
+    names: list[str] = []
     for queue in known:
         names.append(name_of(queue.name, names))
         supersets = [other.name for other in known if other is not queue and queue.nodes < other.nodes]

@@ -16,8 +16,8 @@ IMB prints for people and has no other output.  Its User Guide describes the col
 was found by running it: Intel's own 2021 binaries and builds of the public source with other MPIs (``tests/data/imb``).
 '''
 
-from .layout import BENCHMARKS, SUITES, Column, suite_of
-from .samples import Case, samples
-from .text import Output, Row, Table, outputs, parse
+from plumbline.imb.layout import BENCHMARKS, SUITES, Column, suite_of
+from plumbline.imb.samples import Case, samples
+from plumbline.imb.text import Output, Row, Table, outputs, parse
 
 __all__ = ['BENCHMARKS', 'SUITES', 'Case', 'Column', 'Output', 'Row', 'Table', 'outputs', 'parse', 'samples', 'suite_of']

@@ -76,7 +76,7 @@ class ImbCheck(MpiCheck):
             raise PlumblineError(f'{self.runs} runs of IMB are as many samples: {records.MIN_SAMPLES} at least are needed')
         for length in sorted(set(self.lengths) - set(self.fitting)):
             self.skip_metric(f'all at {short_size(length)}', f'{len(self.cpus)} ranks would need more than the '
-                             f'{self.buffers:g} GB of buffers per process that IMB is given')
+                             f'{self.buffers:g} GB of buffers per process that IMB is given', [short_size(length)])
         ours = super().start(command)
         self.write_file(_LENGTHS, ''.join(f'{length}\n' for length in self.fitting))
         self.arguments = list(map(str, [

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from plumbline.errors import PlumblineError
-
-from .contradiction import ROUNDING
-from .layout import BENCHMARKS, Shape
+from plumbline.imb.contradiction import ROUNDING
+from plumbline.imb.layout import BENCHMARKS, Shape
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ import re
 from dataclasses import dataclass, field
 
 from plumbline.errors import PlumblineError
-
-from .contradiction import contradiction
-from .layout import BENCHMARKS, COLUMNS, PARTS, SUITES, Asked, Shape
+from plumbline.imb.contradiction import contradiction
+from plumbline.imb.layout import BENCHMARKS, COLUMNS, PARTS, SUITES, Asked, Shape
 
 #: Characters of each column.
 WIDTH = 13
@@ -232,7 +231,7 @@ def _listed(reader, suite):
         reader.take()
     reader.take()
     reader.skip_blank()
-    names = []
+    names: list[str] = []
     while reader.here:
         if names and _COMMENT.fullmatch(reader.here):
             reader.take()
@@ -323,7 +322,7 @@ def _row(reader, table, asked, group, length):
         if not re.fullmatch(rf'\d+\.\d{{{column.decimals}}}' if column.decimals else r'\d+', word):
             raise reader.wrong(f'{column.name} is {word!r}, not a number with {column.decimals} decimals')
         values[column.name] = float(word) if column.decimals else int(word)
-    found_group, found_length = values.pop('group', None), values.pop('bytes', None)
+    found_group, found_length = (None if name not in values else int(values.pop(name)) for name in ('group', 'bytes'))
     _is_its_turn(reader, group, length, *(n for n in (found_group, found_length) if n is not None))
     wrong = contradiction(BENCHMARKS[table.shape.benchmark], table.shape.processes, found_length, values)
     most = max(asked.most_repetitions, table.shape.processes)

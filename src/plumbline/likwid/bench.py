@@ -23,8 +23,10 @@ What was found out about likwid-bench 5.2.2, by running it and from its sources:
 
 import re
 import statistics
+from typing import Any
 
 from plumbline.errors import PlumblineError
+from plumbline.model import limits
 
 #: Traffic over likwid-bench's bytes, which are those that the loop names.  A store that misses
 #: loads its cache line first (write-allocate), for which 8 bytes per store are added: store 8 ->
@@ -34,7 +36,7 @@ WRITE_ALLOCATE = {'load': 1.0, 'store': 2.0, 'copy': 3 / 2, 'stream': 4 / 3, 'tr
 #: Kernels of the two efforts; ``memory``: with ordinary stores in memory, where their traffic is no
 #: more than a model and says nothing about the limit.  A non-temporal store goes to memory past every cache, so those
 #: kernels say something about memory only.
-_EFFORTS = {
+_EFFORTS: dict[str, dict[str, Any]] = {
     'health': {'kernels': ('load', 'copy', 'triad'), 'memory': ('load',),
                'nontemporal': ('copy', 'triad'), 'repeats': 1},
     'full': {'kernels': ('load', 'store', 'copy', 'stream', 'triad'),
@@ -301,16 +303,17 @@ def parse_bench(text):
     result = {key: _number(text, *field) for key, field in _FIELDS.items()}
     hwthreads = re.findall(r'^Group: \d+ Thread \d+ Global Thread (\d+) running on hwthread (\d+)',
                            text, re.MULTILINE)
-    hwthreads = {int(thread): int(cpu) for thread, cpu in hwthreads}
-    result |= {'kernel': kernel[1], 'threads': len(hwthreads),
-               'hwthreads': [hwthreads[thread] for thread in sorted(hwthreads)]}
+    cpu_of = {int(thread): int(cpu) for thread, cpu in hwthreads}
+    result |= {'kernel': kernel[1], 'threads': len(cpu_of),
+               'hwthreads': [cpu_of[thread] for thread in sorted(cpu_of)]}
     _check_bench(text, result)
     return result
 
 
 def _blocks(text):
     '''Split a log into (match of the header, output, exit status); refuse one that is cut off.'''
-    blocks, header, output, done = [], None, [], None
+    blocks, header, done = [], None, None
+    output: list[str] = []
     for line in map(str.rstrip, text.splitlines()):
         if match := _HEADER.match(line):
             if header:
@@ -372,12 +375,12 @@ def parse_cross_check(text):
     :raises PlumblineError: if the log is cut off, a call failed, its output is not complete, or
         its threads ran on other CPUs.
     '''
-    samples = {}
+    latest: dict[tuple, dict] = {}
     for block in _blocks(text):
         sample = _sample(*block)
         key = tuple(sample[k] for k in ('level', 'threads', 'kernel', 'repeat'))
-        samples[key] = sample
-    samples = list(samples.values())
+        latest[key] = sample
+    samples = list(latest.values())
     _common_clock(samples)
     for sample in samples:
         sample['traffic_factor'] = traffic_factor(sample['kernel'], sample['level'])
@@ -410,13 +413,13 @@ def agreement(samples, level, threads):
 def cross_check_best(samples, level, threads):
     '''The sample with the highest traffic rate in a level, with so many threads.
 
-    In memory, loads and non-temporal stores only: see
-    :func:`plumbline.model.limits.traffic_is_certain`.
+    In memory, loads and non-temporal stores only: see :func:`plumbline.model.limits.best`.
 
     :arg samples: what :func:`parse_cross_check` returned, or :obj:`None`.
     :returns: one of them; its ``traffic_rate`` (MB/s) is what the limit is compared with.
         :obj:`None` if there is none.
     '''
-    there = [s for s in samples or () if s['level'] == level and s['threads'] == threads
-             and (level != 'memory' or s['traffic_factor'] == 1)]
-    return max(there, key=lambda sample: sample['traffic_rate'], default=None)
+    there = [{'level': level, 'bytes': 1, 'traffic': s['traffic_factor'], 'sample': s} for s in samples or ()
+             if s['level'] == level and s['threads'] == threads]
+    best = limits.best(there, lambda case: case['sample']['traffic_rate'])
+    return best and best['sample']

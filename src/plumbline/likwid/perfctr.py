@@ -90,14 +90,14 @@ def _table(rows, begins, count, what):
     :returns: dictionary name (``EVENT:COUNTER`` for events) -> CPU -> value.
     '''
     skip = len(begins)
-    header = next(rows, [])
+    header: list[str] = next(rows, [])
     if header[:skip] != begins:
         raise PlumblineError(f'likwid-perfctr: {what} has no heading {",".join(begins)}; the table '
                              'is cut off or garbled, run it again')
     cpus = _hwthreads(header, skip)
-    table = {}
+    table: dict[str, dict[int, float | None]] = {}
     for _ in range(count):
-        row = next(rows, [])
+        row: list[str] = next(rows, [])
         if len(row) != skip + len(cpus):
             raise PlumblineError(f'likwid-perfctr: {what} has {len(table)} of {count} lines; it is '
                                  'cut off or garbled, run it again')
@@ -121,7 +121,7 @@ def parse_perfctr_csv(text):
         counters.  The region of a run without markers is :data:`WHOLE_PROGRAM`.
     :raises PlumblineError: if there is no table, or one is cut off.
     '''
-    parsed = {}
+    parsed: dict[str, dict[str, dict[str, dict]]] = {}
     rows = _rows(text)
     for row in rows:
         if row[:1] != ['TABLE']:

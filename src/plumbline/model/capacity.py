@@ -16,11 +16,13 @@ size up to which data come from this level or a nearer one.
 
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from plumbline.model import statistics
+from plumbline.model import uncertainty
 
 #: Two plateaus are two if their latencies are this factor apart.
 APART = 1.25
@@ -60,23 +62,23 @@ class Level:
     at_most: float
 
     @property
-    def ours(self):
+    def ours(self) -> int:
         '''Bytes that may be counted on: of each of these caches, never more than the claim.'''
         value = float(np.median(self.samples)) if self.samples.size else self.at_most
         return int(min(self.claim, value))
 
     @property
-    def most(self):
+    def most(self) -> float:
         '''Bytes that are certainly not exceeded: the end of the interval; of a level that is not told apart, what it cannot exceed.'''
         return self.interval[1] if self.samples.size else self.at_most
 
     @property
-    def is_whole(self):
+    def is_whole(self) -> bool:
         '''Whether all of the claim is ours, as far as the measurement tells.'''
         return self.ours >= self.claim or (self.samples.size > 0 and self.interval[1] >= self.claim)
 
 
-def sizes(claims, available=None):
+def sizes(claims: Mapping[str, int], available: float | None = None) -> list[int]:
     '''Sizes to chase through: a geometric grid from half of the smallest cache to twice the largest.
 
     :arg claims: level -> bytes, nearest first.
@@ -93,10 +95,10 @@ def sizes(claims, available=None):
     return [int(size) // _LINE * _LINE for size, so_far in zip(grid, total) if available is None or so_far <= available / 4]
 
 
-def isotonic(y):
+def isotonic(y: ArrayLike) -> np.ndarray:
     '''The non-decreasing series nearest to y in the sense of least squares (pool adjacent violators).'''
-    blocks = []     # mean, count
-    for value in y:
+    blocks: list[tuple[float, int]] = []     # mean, count
+    for value in np.asarray(y, dtype=float):
         blocks.append((value, 1))
         while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
             (b, n), (a, m) = blocks.pop(), blocks.pop()
@@ -104,18 +106,18 @@ def isotonic(y):
     return np.concatenate([np.full(count, mean) for mean, count in blocks])
 
 
-def _without_spikes(y):
+def _without_spikes(y: np.ndarray) -> np.ndarray:
     '''Each value, or the median of it and its neighbours.'''
     padded = np.concatenate([y[:1], y, y[-1:]])
     return np.median(np.stack([padded[:-2], y, padded[2:]]), axis=0)
 
 
-def curve(row):
+def curve(row: ArrayLike) -> np.ndarray:
     '''One round's latencies, shape (s,), as a series that does not fall, in logarithms.'''
     return isotonic(_without_spikes(np.log(row)))
 
 
-def _plateau(x, y, low, high, above):
+def _plateau(x: np.ndarray, y: np.ndarray, low: float, high: float, above: float) -> float | None:
     '''Log latency of the flattest stretch of sizes in (low, high) that is told apart from the plateau above; None if there is
     none.'''
     inside = np.flatnonzero((x > low) & (x < high) & (y < above - math.log(APART)))
@@ -127,7 +129,7 @@ def _plateau(x, y, low, high, above):
     return float(np.median(y[best])) if y[best[-1]] - y[best[0]] <= FLAT * (above - y[best[0]]) else None
 
 
-def crossing(x, y, threshold):
+def crossing(x: np.ndarray, y: np.ndarray, threshold: float) -> float:
     '''Size at which a non-decreasing series reaches a threshold, between points in log size; infinite if it does not.'''
     above = np.flatnonzero(y >= threshold)
     if not above.size:
@@ -139,21 +141,21 @@ def crossing(x, y, threshold):
     return float(x[i - 1] * (x[i] / x[i - 1]) ** part)
 
 
-def _plateaus(x, y, claims):
+def _plateaus(x: np.ndarray, y: np.ndarray, claims: Mapping[str, int]) -> dict[str, float | None]:
     '''Log latency of each level and of memory, None where it has none of its own.'''
     names = list(claims)
-    found = {'memory': float(np.median(y[x >= _BEYOND * claims[names[-1]]]))}
-    above = found['memory']
+    above = float(np.median(y[x >= _BEYOND * claims[names[-1]]]))
+    found: dict[str, float | None] = {'memory': above}
     for lower, level in reversed(list(zip([None, *names], names))):
         low = _BEYOND * claims[lower] if lower else 0
         if lower and low >= _BELOW * claims[level]:     # hardly larger than the level below, by the topology
             low = claims[lower]
-        found[level] = _plateau(x, y, low, _BELOW * claims[level], above)
-        above = found[level] if found[level] is not None else above
+        own = found[level] = _plateau(x, y, low, _BELOW * claims[level], above)
+        above = above if own is None else own
     return found
 
 
-def find(x, latency, claims, page=None):
+def find(x: ArrayLike, latency: ArrayLike, claims: Mapping[str, int], page: int | None = None) -> dict[str, Level]:
     '''What is ours of each level.
 
     :arg x: sizes, ascending bytes, shape (s,).
@@ -170,10 +172,10 @@ def find(x, latency, claims, page=None):
     plateaus = _plateaus(x, typical, claims)
     found = {}
     for number, level in enumerate(names):
-        beyond, above = next((name, plateaus[name]) for name in [*names[number + 1:], 'memory'] if plateaus[name] is not None)
+        beyond, above = next((name, height) for name in [*names[number + 1:], 'memory'] if (height := plateaus[name]) is not None)
         own = plateaus[level]
         if own is None:
-            below = next((plateaus[name] for name in reversed(names[:number]) if plateaus[name] is not None), typical[0])
+            below = next((height for name in reversed(names[:number]) if (height := plateaus[name]) is not None), typical[0])
             edge = crossing(x, typical, (below + above) / 2)
             found[level] = Level(claims[level], np.array([]), (math.nan, math.nan),
                                  f'{level} cannot be told apart from {beyond}', min(edge, claims[level]))
@@ -187,13 +189,13 @@ def find(x, latency, claims, page=None):
     return found
 
 
-def _unknown(claim, reason):
+def _unknown(claim: int, reason: str) -> Level:
     return Level(claim, np.array([]), (math.nan, math.nan), reason, float(claim))
 
 
-def _interval(x, typical, threshold, samples):
+def _interval(x: np.ndarray, typical: np.ndarray, threshold: float, samples: np.ndarray) -> tuple[float, float]:
     '''Of the median over the rounds, and of the two sizes between which the latency rises.'''
-    low, high = statistics.median_interval(samples)
+    low, high = uncertainty.median_interval(samples)
     above = np.flatnonzero(typical >= threshold)
     i = int(above[0]) if above.size else x.size - 1
     ends = [low, high, x[max(i - 1, 0)], x[i]]

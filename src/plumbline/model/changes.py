@@ -9,8 +9,10 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from plumbline.model import prediction
+from plumbline.model.prediction import Prior
 
 #: Sessions of a new level: what goes away sooner is an incident of its session, not a step.
 LASTING = 3
@@ -34,7 +36,7 @@ class Step:
     chance: float
 
 
-def scatter(values):
+def scatter(values: ArrayLike) -> tuple[float, float]:
     '''(variance of the logarithms between neighbours, degrees of freedom): steps do not count in it.
 
     Von Neumann, Ann. Math. Stat. 12 (1941) 367: it is worth two thirds of the freedom of a variance.
@@ -45,18 +47,25 @@ def scatter(values):
     return (float(np.mean(between**2)) / 2, 2 * between.size / 3) if between.size else (0.0, 0)
 
 
-def step(values, prior, before=LASTING):
+def step(values: ArrayLike, prior: Prior, before: int = LASTING) -> Step | None:
     '''The :class:`Step` that is least probable by chance; :obj:`None` of a series that is too short for one.
 
     :arg values: shape (n,), above 0, in order of time.
     :arg prior: (degrees of freedom, relative standard deviation) of one value, :func:`prediction.learnt`.
     :arg before: the level before has so many sessions at least.
     '''
-    from scipy import special
     logs = np.log(np.asarray(values, dtype=float))
-    splits = np.arange(max(1, before), logs.size - LASTING + 1)
-    if not splits.size:
-        return None
+    splits = _splits(logs.size, before)
+    return _step(logs, splits, prior) if splits.size else None
+
+
+def _splits(size: int, before: int = LASTING) -> np.ndarray:
+    '''Where a series of so many values may have a step; empty if it is too short for one.'''
+    return np.arange(max(1, before), size - LASTING + 1)
+
+
+def _step(logs: np.ndarray, splits: np.ndarray, prior: Prior) -> Step:
+    from scipy import special
     scores, shifts, freedom = _scores(logs, splits, prior)
     worst = int(np.argmax(np.abs(scores)))
     scores = scores / _memory(logs, splits[worst])
@@ -65,7 +74,7 @@ def step(values, prior, before=LASTING):
     return Step(int(splits[worst]), float(np.expm1(shifts[worst])), min(1.0, 2 * _exceeds(normal, splits, logs.size)))
 
 
-def _scores(logs, splits, prior):
+def _scores(logs: np.ndarray, splits: np.ndarray, prior: Prior) -> tuple[np.ndarray, np.ndarray, float]:
     '''(Student's t, difference of the means) of each split, and the degrees of freedom.'''
     sums, squares = np.cumsum(logs), np.cumsum(logs**2)
     after = logs.size - splits
@@ -77,7 +86,7 @@ def _scores(logs, splits, prior):
     return (second - first) / error, second - first, freedom
 
 
-def _memory(logs, split):
+def _memory(logs: np.ndarray, split: int) -> float:
     '''What the error of a mean is larger by, because a session is like the one before it; 1 if it is not.'''
     residuals = np.concatenate([part - part.mean() for part in (logs[:split], logs[split:])])
     total = np.sum(residuals**2)
@@ -88,7 +97,7 @@ def _memory(logs, split):
     return float(np.sqrt((1 + known) / (1 - known)))
 
 
-def _exceeds(height, splits, size):
+def _exceeds(height: float, splits: np.ndarray, size: int) -> float:
     '''The probability that the largest normal score of all splits exceeds a height (Siegmund, Sequential Analysis (1985), chapter 9).
 
     Between neighbours it falls off as that of a Brownian bridge; the last factor is that of splits which lie apart.
@@ -101,7 +110,7 @@ def _exceeds(height, splits, size):
     return float(min(0.5, special.ndtr(-height) + np.sum(between[1:])))
 
 
-def steps(values, prior, rate):
+def steps(values: ArrayLike, prior: Prior, rate: float) -> list[Step]:
     '''All steps of a series, in order of time.
 
     Levels are fitted to the whole series (optimal partitioning, Killick et al., J. Am. Stat. Assoc. 107 (2012) 1590), more than there
@@ -118,8 +127,8 @@ def steps(values, prior, rate):
     penalty = deviation**2 * np.log(values.size)
     chances, cuts = [], [0, *KernelCPD(kernel='linear', min_size=LASTING).fit(np.log(values)).predict(pen=penalty)]
     while len(cuts) > 2:
-        parts = [values[begin:end] for begin, end in zip(cuts, cuts[2:])]
-        chances = [step(part, prior).chance for part in parts]
+        parts = [np.log(values[begin:end]) for begin, end in zip(cuts, cuts[2:])]
+        chances = [_step(part, _splits(part.size), prior).chance for part in parts]
         if max(chances) <= rate:
             break
         del cuts[1 + int(np.argmax(chances))]
@@ -128,14 +137,14 @@ def steps(values, prior, rate):
             for begin, before, after, chance in zip(cuts[1:-1], levels, levels[1:], chances)]
 
 
-def sees(size, prior, rate, before=LASTING):
+def sees(size: int, prior: Prior, rate: float, before: int = LASTING) -> float | None:
     '''The smallest lasting loss that is found with a probability of 95 %, where a series of so many sessions divides best; None of
     a series that is too short.
 
     :arg prior: what is known of the scatter at the end, (degrees of freedom, relative standard deviation).
     '''
     from scipy import optimize, special
-    splits = np.arange(max(1, before), size - LASTING + 1)
+    splits = _splits(size, before)
     if not splits.size:
         return None
     height = optimize.brentq(lambda one: 2 * _exceeds(one, splits, size) - rate, 1.0, 12.0)

@@ -5,6 +5,10 @@ measure: ``throttled``, kept from running by a cgroup's quota (``cpu.stat``); ``
 whatever reason, the quota included (``schedstat``); ``stolen``, taken by the hypervisor (``/proc/stat``).
 '''
 
+from collections.abc import Sequence
+
+from plumbline.model.quantity import percent, several
+
 #: What is lost to one cause is worth a remark from this share on; a quiet node loses less than one per cent.
 WORTH_TELLING = 0.02
 
@@ -15,7 +19,7 @@ ENOUGH = 0.9
 OTHERS, HYPERVISOR = 'other processes', 'the hypervisor'
 
 
-def _of_all(lost, key):
+def _of_all(lost: Sequence[dict], key: str) -> float | None:
     '''Share of the threads' time, or :obj:`None` if one of the programs does not know.'''
     parts = [record[key] for record in lost]
     if not parts or None in parts:
@@ -23,7 +27,7 @@ def _of_all(lost, key):
     return sum(parts) / sum(record['elapsed'] * record['threads'] for record in lost)
 
 
-def causes(lost):
+def causes(lost: Sequence[dict]) -> dict[str, float]:
     '''Cause -> share of the threads' time that was lost to it; without those that are not known.
 
     :arg lost: the contention records of one check.
@@ -34,32 +38,32 @@ def causes(lost):
     return {cause: share for cause, share in found.items() if share is not None}
 
 
-def time_given(lost):
+def time_given(lost: Sequence[dict]) -> float | None:
     '''Share of its threads' time that the system gave to the program, 0 .. 1; :obj:`None` if that cannot be read.'''
     if _of_all(lost, 'waited') is None:
         return None
     return max(0.0, 1 - sum(causes(lost).values()))
 
 
-def too_little(lost, least):
+def too_little(lost: Sequence[dict], least: float) -> float | None:
     '''The share of :func:`time_given` where it is known, and below so much; else :obj:`None`.'''
     given = time_given(lost)
     return given if given is not None and given < least else None
 
 
-def time_left_by_quota(lost):
+def time_left_by_quota(lost: Sequence[dict]) -> float | None:
     '''Share of its threads' time that no cgroup's quota took, 0 .. 1; :obj:`None` if that cannot be read.'''
     throttled = _of_all(lost, 'throttled')
     return None if throttled is None else max(0.0, 1 - throttled)
 
 
-def notes(lost, machine):
+def notes(lost: Sequence[dict], machine: dict | None) -> list[str]:
     '''What people should know of it, a text for each cause.
 
     :arg machine: the machine record, or :obj:`None`.
     '''
     quota = (machine or {}).get('cpu_quota')
     threads = max((record['threads'] for record in lost), default=1)
-    allowed = [f"a cgroup grants {quota:g} CPU{'s' * (quota != 1)} to {threads} thread{'s' * (threads > 1)}"] if quota else []
-    return allowed + [f'{cause} took {100 * share:.0f} % of the time of the threads'
+    allowed = [f"a cgroup grants {several(f'{quota:g}', 'CPU')} to {several(threads, 'thread')}"] if quota else []
+    return allowed + [f'{cause} took {percent(share, 0)} of the time of the threads'
                       for cause, share in causes(lost).items() if share >= WORTH_TELLING]

@@ -1,8 +1,10 @@
 '''Environments whose compilers or modules do not work: the cause in one line, and their checks told once.'''
 
 import re
+from collections.abc import Iterable, Sequence
 
 from plumbline.model import verdict
+from plumbline.model.quantity import several
 
 #: What a failure of the environment, and not of the test, says in ReFrame's ``fail_reason``.
 _OURS = re.compile(r'environment \S+ on \S+ is broken: (?P<cause>.+)')
@@ -16,12 +18,12 @@ _BUILD = [re.compile(pattern, re.MULTILINE) for pattern in (
     r'(.*\S)(?![\s\S]*\S)')]
 
 
-def sentence(environment, partition, cause):
+def sentence(environment: str, partition: str, cause: str) -> str:
     '''What makes a failure one of the environment, wherever it is met.'''
     return f'environment {environment} on {partition} is broken: {cause}'
 
 
-def cause(said, modules=()):
+def cause(said: str, modules: Sequence[str] = ()) -> str:
     '''What a build that failed says for a reason.
 
     :arg said: what it wrote, standard error first.
@@ -34,7 +36,7 @@ def cause(said, modules=()):
     return next((match[1].strip() for match in matches if match), 'its build wrote nothing')
 
 
-def _cause(case):
+def _cause(case: dict) -> str | None:
     '''Why a test case of a run report failed, where its environment is why.'''
     reason = case['fail_reason'] or ''
     if case['result'] != 'fail':
@@ -47,12 +49,12 @@ def _cause(case):
     return None
 
 
-def key(case):
+def key(case: dict) -> tuple[str, str, str]:
     '''What tells a test case from the others of its run, as ReFrame writes dependencies: name, partition, environment.'''
     return case['unique_name'], f"{case['system']}:{case['partition']}", case['environ']
 
 
-def reported_once(cases):
+def reported_once(cases: Iterable[dict]) -> dict[tuple, tuple[str | None, str]]:
     '''The reasons of those test cases of one run whose environment is broken.
 
     :arg cases: entries of ``testcases`` of a run report.
@@ -67,12 +69,13 @@ def reported_once(cases):
         more = {known: why[needs[0]] for known, case in waiting.items()
                 if (needs := [need for need in map(tuple, case.get('dependencies_actual') or ()) if need in why])}
         why |= more
-    told, first = {}, {}
+    told: dict[tuple, tuple[str | None, str]] = {}
+    first: dict[tuple, tuple] = {}
     for known, because in why.items():
         _, partition, environment = known
         told[known] = (None, sentence(environment, partition, because))
         first.setdefault((partition, environment, because), known)
     for place, known in first.items():
         lost = sum((*other[1:], why[other]) == place and not keys[other].get('fixture') for other in why)
-        told[known] = (verdict.FAIL, f"{told[known][1]}: {lost} check{'s' * (lost != 1)} not run")
+        told[known] = (verdict.FAIL, f"{told[known][1]}: {several(lost, 'check')} not run")
     return told

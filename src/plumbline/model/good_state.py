@@ -8,6 +8,7 @@ import functools
 import math
 import statistics
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,22 +32,22 @@ class Series:
     '''A metric in one state of the machine, in all sessions that have it.
 
     :attr noise: :func:`registry.noise_class`.
-    :attr subsystem: :func:`registry.subsystem`.
+    :attr subsystem: :func:`registry.subsystem`; None of a metric that the registry no longer has.
     :attr values: dictionary session -> node -> value, above 0.
     '''
     name: str
     metric: str
     noise: str
-    subsystem: str
-    values: dict
+    subsystem: str | None
+    values: dict[str, dict[str, float]]
 
     @functools.cached_property
-    def measured(self):
+    def measured(self) -> dict[str, float]:
         '''Dictionary session -> median over its nodes.'''
         return {session: statistics.median(nodes.values()) for session, nodes in self.values.items()}
 
     @functools.cached_property
-    def scatter(self):
+    def scatter(self) -> tuple[float, float]:
         '''(variance, degrees of freedom) of the logarithm of one node's value in one session.
 
         Of n nodes it is the variance of the sessions' values and 1 - 1/n of that between nodes of a session.  What nodes differ
@@ -62,29 +63,29 @@ class Series:
         total = between + within
         return total, float(total**2 / (between**2 / freedom + within**2 / (nodes - 1))) if total else freedom
 
-    def without(self, session):
+    def without(self, session: str) -> 'Series':
         return replace(self, values={name: nodes for name, nodes in self.values.items() if name != session})
 
-    def expected(self, prior):
+    def expected(self, prior: prediction.Prior) -> prediction.Prediction:
         '''The :class:`prediction.Prediction` of one node's value in a new session.'''
         deviation, freedom = prediction.moderated(*self.scatter, prior)
         middle = float(np.exp(np.mean(np.log(list(self.measured.values())))))
         return prediction.Prediction(middle, deviation * float(np.sqrt(1 + 1 / len(self.measured))), freedom)
 
 
-def priors(series):
+def priors(series: Sequence[Series]) -> dict[str, prediction.Prior]:
     '''What metrics that scatter alike say of each other: dictionary :attr:`Series.noise` -> (degrees of freedom, deviation).'''
     return _learnt(series, [one.scatter for one in series])
 
 
-def _learnt(series, scatters):
+def _learnt(series: Sequence[Series], scatters: Iterable[tuple[float, float]]) -> dict[str, prediction.Prior]:
     alike = defaultdict(list)
     for one, scatter in zip(series, scatters):
         alike[one.noise].append(scatter)
     return prediction.priors(alike)
 
 
-def expectations(series):
+def expectations(series: Sequence[Series]) -> list[prediction.Prediction]:
     '''The :class:`prediction.Prediction` of each of some series, each with one session at least.'''
     known = priors(series)
     return [one.expected(known[one.noise]) for one in series]
@@ -104,7 +105,7 @@ class Odd:
     worst: str = ''
 
 
-def odd_session(series, trusted=()):
+def odd_session(series: Sequence[Series], trusted: Iterable[str] = ()) -> Odd | None:
     '''The session that is least like the others, or :obj:`None` if none stands apart.
 
     Subsystem scores of each against all others, to either side; Holm's procedure over the subsystems of each.
@@ -123,18 +124,18 @@ def odd_session(series, trusted=()):
     return min(apart, key=lambda one: one[0])[1] if apart else None
 
 
-def _scores(series, session):
+def _scores(series: Sequence[Series], session: str) -> dict[str, subsystems.Score]:
     '''The scores of one session; of each subsystem by those metrics that most have the same other sessions.'''
     pairs = [(one, one.without(session)) for one in series if session in one.values and len(one.values) > 1]
-    alike = defaultdict(list)
+    alike: dict[tuple[str, frozenset[str]], list[subsystems.Member]] = defaultdict(list)
     for (one, others), expected in zip(pairs, expectations([others for _, others in pairs])):
-        alike[one.subsystem, frozenset(others.values)].append(subsystems.Member(
+        alike[one.subsystem or '', frozenset(others.values)].append(subsystems.Member(
             one.name, one.measured[session], expected, registry.better(one.metric), others.measured))
     parts = {part: members for (part, _), members in sorted(alike.items(), key=lambda found: len(found[1]))}
     return subsystems.scores(parts) if parts else {}
 
 
-def odd_nodes(series):
+def odd_nodes(series: Sequence[Series]) -> list[Odd]:
     '''Nodes whose difference from the others is certainly larger than what the metric scatters by between sessions.
 
     :arg series: list of :class:`Series`.
@@ -153,13 +154,13 @@ def odd_nodes(series):
         far = (abs(logs.mean()) - harmless) / (deviation / np.sqrt(len(logs)))
         found.append((float(min(1.0, 2 * stats.t.sf(far, freedom))), Odd(node, one.name, float(np.expm1(logs.mean())))))
     certain = subsystems.holm([chance for chance, _ in found], ODD_RATE)
-    worst = {}
+    worst: dict[str, Odd] = {}
     for odd in sorted((odd for (_, odd), holds in zip(found, certain) if holds), key=lambda odd: -abs(odd.change)):
         worst.setdefault(odd.name, odd)
     return list(worst.values())
 
 
-def _differences(one):
+def _differences(one: Series) -> Iterator[tuple[str, np.ndarray]]:
     '''(node, logarithms of its values over the median of all nodes, of two over the other one's), of each node.'''
     nodes = set().union(*one.values.values())
     whole = [(of, statistics.median(of.values())) for of in one.values.values() if len(of) >= min(3, len(nodes)) > 1]

@@ -6,7 +6,9 @@ their ratio survives the drift, and the median of the ratios survives the outlie
 '''
 
 import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +40,7 @@ class Paired:
     of_parts: np.ndarray | None = None
 
 
-def traffic_is_certain(record):
+def traffic_is_certain(record: dict) -> bool:
     '''Whether the traffic of a record is a fact, so that a limit may rest on it.
 
     The write-allocate of ordinary stores is a model only: some processors leave it out when memory is saturated
@@ -49,7 +51,7 @@ def traffic_is_certain(record):
     return 'traffic_least' not in record and (record['level'] != 'memory' or record['traffic'] == record['bytes'])
 
 
-def _same_rounds(cases):
+def _same_rounds(cases: Sequence[dict]) -> None:
     '''Refuse cases whose samples do not belong together round by round.'''
     groups = sorted({case['group'] for case in cases})
     if len(groups) != 1:
@@ -63,26 +65,31 @@ def _same_rounds(cases):
                              'missing, run the program again')
 
 
-def _traffic_rate(case):
+def _traffic_rate(case: dict) -> np.ndarray:
     if not case['traffic'] > 0:
         raise PlumblineError(f'{records.label(case)}: the model gives no traffic, so it has no '
                              'limit; fix the model, or report the metric flops instead')
     return records.rate(case, 'traffic')
 
 
-def _best_stream(streams):
-    '''The limit stream with the highest median traffic rate, and its rate per sample.'''
-    rates = [_traffic_rate(stream) for stream in streams]
-    best = max(range(len(streams)), key=lambda i: np.median(rates[i]))
-    return streams[best], rates[best]
+def _median_rate(case: dict) -> float:
+    return np.median(records.rate(case, 'traffic'))
 
 
-def variant(case):
+def best(cases: Iterable[dict], rate: Callable[[dict], float] = _median_rate) -> dict | None:
+    '''The limit: the case with the highest traffic rate of those whose traffic is certain; :obj:`None` without one.
+
+    :arg rate: function case -> its traffic rate, MB/s: the median over the samples, where nothing else is said.
+    '''
+    return max(filter(traffic_is_certain, cases), key=rate, default=None)
+
+
+def variant(case: dict) -> str:
     '''The usual key of a case in the result of :func:`of_limit`.'''
     return case['variant']
 
 
-def of_limit(cases, key=variant):
+def of_limit(cases: Sequence[dict], key: Callable[[dict], Any] = variant) -> dict[Any, Paired]:
     '''What each kernel's variant reaches of the machine's own limit.
 
     The limit is the stream (role ``limit``) of the same number of threads and the same level whose
@@ -106,22 +113,22 @@ def of_limit(cases, key=variant):
     for case in kernels:
         streams = [stream for stream in cases if stream['role'] == 'limit'
                    and all(stream[k] == case[k] for k in ('threads', 'level'))]
-        certain = [stream for stream in streams if traffic_is_certain(stream)]
-        if not certain:
+        limit = best(streams)
+        if not limit:
             raise PlumblineError(f"{records.label(case)} in {case['level']}: no limit stream with "
                                  'these threads and level in its group; run the program with its '
                                  'limit streams on')
         if key(case) in result:
             raise PlumblineError(f'{records.label(case)}: {key(case)} occurs twice in group '
                                  f"{case['group']}; choose a key that tells the cases apart")
-        stream, rates = _best_stream(certain)
+        rates = _traffic_rate(limit)
         samples = _traffic_rate(case) / rates
         result[key(case)] = Paired(samples, float(np.median(samples)), float(np.median(rates)),
-                                   stream['variant'], case, of_parts(case, streams, _core_of(case, cases, key)))
+                                   limit['variant'], case, of_parts(case, streams, _core_of(case, cases, key)))
     return result
 
 
-def of_parts(case, streams, core=None):
+def of_parts(case: dict, streams: Sequence[dict], core: dict | None = None) -> np.ndarray | None:
     '''The time that a kernel's parts take one after the other, over the time that it takes.
 
     A core that overlaps nothing works first and moves its data then, and moves one kind of data after the other (the limiting
@@ -140,7 +147,7 @@ def of_parts(case, streams, core=None):
         pure = [stream for stream in streams if list(stream.get('parts', ())) == [part]]
         if not pure:
             return None
-        rates[part] = _best_stream(pure)[1]
+        rates[part] = _traffic_rate(max(pure, key=_median_rate))
         seconds += traffic / 1e6 / rates[part]
     if core:
         own = np.asarray(core['seconds'], dtype=float)
@@ -150,12 +157,12 @@ def of_parts(case, streams, core=None):
     return seconds / np.asarray(case['seconds'], dtype=float) if seconds.any() else None
 
 
-def _core_of(case, cases, key):
+def _core_of(case: dict, cases: Sequence[dict], key: Callable[[dict], Any]) -> dict | None:
     return next((core for core in cases if core['role'] == 'core' and key(core) == key(case)
                  and core['threads'] == case['threads']), None)
 
 
-def paired_ratio(a, b, key='seconds'):
+def paired_ratio(a: dict, b: dict, key: str = 'seconds') -> np.ndarray:
     '''Ratio of two interleaved cases, round by round.
 
     :arg a: a measurement record.
@@ -173,7 +180,7 @@ def paired_ratio(a, b, key='seconds'):
     return records.rate(a, key) / records.rate(b, key)
 
 
-def cross_check_correction(ratios):
+def cross_check_correction(ratios: Sequence[float]) -> tuple[float, str | None]:
     '''What to multiply ``of_limit`` by where likwid-bench reaches more than our limit streams.
 
     The two must have run by turns: what likwid-bench reached at another time says how fast the machine was then, not

@@ -5,15 +5,21 @@ sessions is hardly known; it is moderated by that of the metrics which scatter a
 (2004), article 3), and a Student distribution with as many degrees of freedom says how far off the next session may be.
 '''
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from plumbline.model import registry
 
-#: What is known of the scatter between sessions before any is measured: degrees of freedom, relative standard deviation.  Values
-#: of 20 processes each, fifty minutes apart on one virtual machine, differed by up to 8 % (ratios) and 16 % (rates).
-PRIORS = {registry.RATIO: (3, 0.04), registry.ABSOLUTE: (3, 0.08), registry.COUNT: (1, 0.002)}
+#: Degrees of freedom and relative standard deviation of what is known of a scatter.
+Prior = tuple[float, float]
+
+#: What is known of the scatter between sessions before any is measured.  Values of 20 processes each, fifty minutes apart on one virtual
+#: machine, differed by up to 8 % (ratios) and 16 % (rates).
+PRIORS: dict[str, Prior] = {registry.RATIO: (3, 0.04), registry.ABSOLUTE: (3, 0.08), registry.COUNT: (1, 0.002),
+                           registry.SHARE: (3, 0.02), registry.DIFFERENCE: (3, 0.16)}
 
 #: Metrics of one session are measured on one machine and share its moods: however many scatter alike, they do not tell more of it.
 MOST_FREEDOM = 10.0
@@ -43,12 +49,12 @@ class Prediction:
     deviation: float
     freedom: float
 
-    def distance(self, rate):
+    def distance(self, rate: float) -> float:
         '''How far on one side a new value is with this probability at most, on the scale of logarithms.'''
         from scipy import special
         return float(-special.stdtrit(self.freedom, rate) * self.deviation)
 
-    def chance(self, value, better):
+    def chance(self, value: float, better: int) -> float:
         '''The probability that a new value is as bad as this one, or worse: a number in (0, 1].
 
         :arg better: :data:`registry.MORE`, ``LESS``, or ``NEITHER``: then to either side.
@@ -59,7 +65,7 @@ class Prediction:
             return float(2 * special.stdtr(self.freedom, -abs(far)))
         return float(special.stdtr(self.freedom, better * far))
 
-    def sees(self, rate, rises=False):
+    def sees(self, rate: float, rises: bool = False) -> float:
         '''The smallest loss that is told from nothing with a probability of 95 %, at this rate of false alarms.
 
         :returns: a fraction of the value: 0.3 is a fall (or a rise) by 30 %.
@@ -68,16 +74,16 @@ class Prediction:
         return float(np.expm1(far) if rises else -np.expm1(-far))
 
 
-def variance(values):
+def variance(values: ArrayLike) -> tuple[float, float]:
     '''(variance of the logarithms, degrees of freedom) of one metric's sessions; (0, 0) of a single one.
 
     :arg values: shape (n,), above 0.
     '''
-    values = np.log(np.asarray(values, dtype=float))
-    return (float(np.var(values, ddof=1)), values.size - 1) if values.size > 1 else (0.0, 0)
+    logs = np.log(np.asarray(values, dtype=float))
+    return (float(np.var(logs, ddof=1)), logs.size - 1) if logs.size > 1 else (0.0, 0)
 
 
-def learnt(variances, default):
+def learnt(variances: Iterable[tuple[float, float]], default: Prior) -> Prior:
     '''What metrics that scatter alike say of each other's scatter: (degrees of freedom, relative standard deviation).
 
     The moments of the logarithms of the variances, as Smyth has them (section 6.2).
@@ -97,20 +103,20 @@ def learnt(variances, default):
     return prior, float(np.exp((np.mean(logs) + special.digamma(prior / 2) - np.log(prior / 2)) / 2))
 
 
-def priors(scatters):
+def priors(scatters: Mapping[str, Sequence[tuple[float, float]]]) -> dict[str, Prior]:
     '''What is known of the scatter of each class: by its metrics, where these are too few by all of their kind.
 
     :arg scatters: dictionary :func:`registry.noise_class` -> list of (variance, degrees of freedom).
     :returns: dictionary class -> (degrees of freedom, relative standard deviation).
     '''
-    of_kind = {}
+    of_kind: dict[str, list[tuple[float, float]]] = {}
     for noise, found in scatters.items():
         of_kind.setdefault(registry.kind_of(noise), []).extend(found)
     broad = {kind: learnt(found, PRIORS[kind]) for kind, found in of_kind.items()}
     return {noise: learnt(found, broad[registry.kind_of(noise)]) for noise, found in scatters.items()}
 
 
-def _trigamma_inverse(y):
+def _trigamma_inverse(y: float) -> float:
     '''x > 0 with trigamma(x) = y (Newton's method; Smyth, appendix).'''
     from scipy import special
     x = 0.5 + 1 / y
@@ -123,18 +129,18 @@ def _trigamma_inverse(y):
     return float(x)
 
 
-def moderated(found, freedom, prior):
+def moderated(found: float, freedom: float, prior: Prior) -> tuple[float, float]:
     '''(relative standard deviation, degrees of freedom) of a variance and what is known beside it.'''
     total = prior[0] + freedom
     return max(LEAST_DEVIATION, float(np.sqrt((prior[0] * prior[1]**2 + freedom * found) / total))), total
 
 
-def predict(values, prior):
+def predict(values: ArrayLike, prior: Prior) -> Prediction:
     '''The :class:`Prediction` of a metric's next session.
 
     :arg values: what the sessions measured, shape (n,), n >= 1, above 0.
     :arg prior: (degrees of freedom, relative standard deviation), from :func:`learnt` or of :data:`PRIORS`.
     '''
-    values = np.asarray(values, dtype=float)
+    logs = np.log(np.asarray(values, dtype=float))
     deviation, freedom = moderated(*variance(values), prior)
-    return Prediction(float(np.exp(np.mean(np.log(values)))), deviation * float(np.sqrt(1 + 1 / values.size)), freedom)
+    return Prediction(float(np.exp(np.mean(logs))), deviation * float(np.sqrt(1 + 1 / logs.size)), freedom)

@@ -3,6 +3,9 @@
 The key ``probes`` of a measurement record (``schemas/record.json``); records written before November 2026 have none.
 '''
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 #: Latency of handing a cache line from core to core, seconds: of neighbours (round 0), of pairs of pairs, ...
@@ -15,21 +18,21 @@ CLOCK = 'clock'
 ADDITIONS = 'additions_per_cycle'
 
 
-def _both(probe):
+def _both(probe: dict) -> np.ndarray:
     '''Shape (samples, 2, rounds): before and after; NaN where not known.'''
     sides = [np.array([value if value is not None else np.nan for value in _flat(probe[side])], dtype=float)
              .reshape(len(probe[side]), -1) for side in ('before', 'after')]
     return np.stack(sides, axis=1)
 
 
-def _flat(rows):
+def _flat(rows: list) -> Iterator[float | None]:
     '''Rows of equal length; a row that is null has that length, too.'''
     rounds = next((len(row) for row in rows if isinstance(row, list)), 1)
     for row in rows:
         yield from row if isinstance(row, list) else [row] * rounds
 
 
-def features(record):
+def features(record: dict) -> dict[str, np.ndarray]:
     '''What the probes say of each sample.
 
     :arg record: a measurement record.
@@ -48,7 +51,7 @@ def features(record):
     return found
 
 
-def beside(record, name):
+def beside(record: dict, name: str) -> np.ndarray | None:
     '''One probe beside each sample: the mean of before and after.
 
     :returns: shape (n,); NaN where neither is known, or None where nothing is.
@@ -60,25 +63,25 @@ def beside(record, name):
     return known.mean(axis=1)
 
 
-def clock_ratio(a, b):
+def clock_ratio(a: dict, b: dict) -> tuple[float, str | None]:
     '''(clock beside the samples of one record over that beside those of another, why it is not known).
 
     :arg a, b: measurement records.
     :returns: (ratio, None), or (1.0, a text).
     '''
-    clocks = [beside(record, CLOCK) for record in (a, b)]
-    if any(clock is None or not np.isfinite(clock).any() for clock in clocks):
+    clocks = [clock for record in (a, b) if (clock := beside(record, CLOCK)) is not None and np.isfinite(clock).any()]
+    if len(clocks) < 2:
         return 1.0, 'the clock beside the samples is not known, and that of all cores may be lower than that of one'
     one, other = (float(np.nanmedian(clock)) for clock in clocks)
     return one / other, None
 
 
-def _rounds(probe):
+def _rounds(probe: Any) -> set[int]:
     sides = (probe['before'], probe['after']) if isinstance(probe, dict) else ()
     return {len(row) for side in sides for row in side if isinstance(row, list)}
 
 
-def complaint(record):
+def complaint(record: dict) -> str | None:
     '''What is wrong with the probes of a record that the schema allows; None if nothing.'''
     samples = len(record.get('seconds', ()))
     for name, probe in (record.get('probes') or {}).items():

@@ -4,9 +4,10 @@ Units are those of the archive: ``MB/s``, ``Mflop/s``, ``MHz``, ``us``, ``s``, `
 '''
 
 from math import isfinite
+from typing import TypeGuard
 
 #: Unit of the archive -> (smallest value, factor, unit shown), largest first.
-SCALES = {
+SCALES: dict[str, list[tuple[float, float, str]]] = {
     'MB/s': [(1e6, 1e-6, 'TB/s'), (1e3, 1e-3, 'GB/s'), (0, 1, 'MB/s')],
     'Mflop/s': [(1e6, 1e-6, 'Tflop/s'), (1e3, 1e-3, 'Gflop/s'), (0, 1, 'Mflop/s')],
     'MHz': [(1e3, 1e-3, 'GHz'), (0, 1, 'MHz')],
@@ -16,15 +17,14 @@ SCALES = {
     'entries': [(0, 1, 'entries')],
     '1': [(0, 1, '')],
 }
-BYTES = ((2**30, 'GiB'), (2**20, 'MiB'), (2**10, 'KiB'), (1, 'B'))
 
 
-def known(value):
+def known(value: float | None) -> TypeGuard[float]:
     '''True for a number that can be shown.'''
     return value is not None and isfinite(value)
 
 
-def scale(value, unit):
+def scale(value: float, unit: str | None) -> tuple[float, str]:
     '''(factor, unit shown) that suit a value of a unit; unknown units stay as they are.'''
     for smallest, factor, shown in SCALES.get(unit or '1', ()):
         if abs(value) >= smallest:
@@ -32,7 +32,7 @@ def scale(value, unit):
     return 1, unit or ''
 
 
-def digits(value):
+def digits(value: float | None) -> str:
     """A number with three significant digits, as fixed point; '-' if there is none."""
     if not known(value):
         return '-'
@@ -42,7 +42,23 @@ def digits(value):
     return f'{value:.{0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3}f}'
 
 
-def amount(value, unit, like=None):
+def number(value: float) -> str:
+    '''A number that stands beside another that it may be near: four significant digits, two decimals at least between 0.01 and 100.'''
+    if not isfinite(value) or abs(value) >= 1000:
+        return f'{value:.0f}'
+    text = f'{value:.4g}'
+    if 0.01 <= abs(value) < 100:
+        whole, _, decimals = text.partition('.')
+        return f'{whole}.{decimals:0<2}'
+    return text
+
+
+def several(count: int | str, what: str) -> str:
+    '''``1 node``, ``2 nodes``; ``one thread`` and ``all threads``.'''
+    return f"{count} {what}{'' if str(count) in ('1', 'one') else 's'}"
+
+
+def amount(value: float | None, unit: str | None, like: float | None = None) -> str:
     """A value with its unit, '31.2 GB/s'; scaled as the value ``like``, if that is given."""
     if not known(value):
         return '-'
@@ -50,19 +66,24 @@ def amount(value, unit, like=None):
     return f'{digits(value * factor)} {shown}'.rstrip()
 
 
-def percent(share):
-    """A share as '2.1 %'."""
+def percent(share: float | None, decimals: int = 1) -> str:
+    """A share as '2.1 %', or '2 %' without decimals; from 100 % on without any."""
     if not known(share):
         return '-'
-    return f'{100 * share:.1f} %' if abs(share) < 0.995 else f'{100 * share:.0f} %'
+    return f'{100 * share:.{decimals if abs(share) < 0.995 else 0}f} %'
 
 
-def odds(chance):
+def change(share: float, decimals: int = 1) -> str:
+    """A change as '+2.1 %'."""
+    return f'{100 * share:+.{decimals}f} %'
+
+
+def odds(chance: float) -> str:
     """A small probability as 'once in 5,200'; beyond a million the distributions are not known."""
     return f'once in {1 / chance:,.0f}' if chance >= 1e-6 else 'less than once in a million'
 
 
-def seconds(value):
+def seconds(value: float | None) -> str:
     """A wall time, '7.3 s' or '4 min 05 s'."""
     if not known(value):
         return '-'
@@ -73,21 +94,19 @@ def seconds(value):
     return f'{hours} h {minutes:02d} min' if hours else f'{minutes} min {rest:02d} s'
 
 
-def size(value):
+def size(value: float | None) -> str:
     """A size in bytes, '48 KiB'."""
     if not known(value):
         return '-'
-    for step, shown in BYTES:
-        if value >= step:
-            return f'{value / step:.3g} {shown}'
-    return f'{value:g} B'
+    factor, shown = scale(value, 'bytes')
+    return f'{value * factor:.4g} {shown}'
 
 
-def interval(low, high, value, unit):
+def interval(low: float | None, high: float | None, value: float | None, unit: str | None) -> str:
     """Bounds in the unit that the value is shown in, '24.1..33.1', '>=24.1' or '<=33.1'; '' without any."""
     factor, _ = scale(value, unit) if known(value) else (1, '')
-    low = digits(low * factor) if known(low) else ''
-    high = digits(high * factor) if known(high) else ''
-    if low and high:
-        return f'{low}..{high}'
-    return f'>={low}' if low else f'<={high}' if high else ''
+    least = digits(low * factor) if known(low) else ''
+    most = digits(high * factor) if known(high) else ''
+    if least and most:
+        return f'{least}..{most}'
+    return f'>={least}' if least else f'<={most}' if most else ''

@@ -8,7 +8,9 @@ an error, because a row that silently goes missing looks like a test that passed
 import json
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 import numpy as np
 
@@ -46,22 +48,22 @@ class Records:
     processes: int = 0
 
 
-def _refuse_number(text):
+def _refuse_number(text: str) -> NoReturn:
     raise ValueError(f'{text} is not a finite number')
 
 
-def _finite(text):
+def _finite(text: str) -> float:
     value = float(text)
     return value if math.isfinite(value) else _refuse_number(text)
 
 
-def _field_before(line, position):
+def _field_before(line: str, position: int) -> str:
     '''The last key that stands before ``position``: where the parser was when it gave up.'''
     keys = re.findall(r'"(\w+)"\s*:', line[:position])
     return keys[-1] if keys else '(none)'
 
 
-def _read(line):
+def _read(line: str) -> dict:
     '''Parse one line; NaN and infinities are refused although Python's JSON takes them.
 
     :raises ValueError: with the field and the reason.
@@ -79,7 +81,7 @@ def _read(line):
         raise ValueError(f'field {where!r}: {error}; the kernel must print finite numbers') from None
 
 
-def _check(record):
+def _check(record: dict) -> str | None:
     '''The complaint about a parsed record, or :obj:`None`.'''
     version = record.get('schema')
     if version != SCHEMA_VERSION:
@@ -89,11 +91,11 @@ def _check(record):
     return wrong and f'{wrong}; {_REBUILD}'
 
 
-def _is_cut_mark(line):
+def _is_cut_mark(line: str) -> bool:
     return bool(line) and line != _MARK and _MARK.startswith(line)
 
 
-def parse(text, source='output', processes=1):
+def parse(text: str, source: str = 'output', processes: int = 1) -> Records:
     '''Read all records of a program's standard output.
 
     :arg text: the output; lines that do not begin with ``{"record":`` are for people.
@@ -134,7 +136,7 @@ def parse(text, source='output', processes=1):
     return records
 
 
-def pooled(measurements):
+def pooled(measurements: list[dict]) -> list[dict]:
     '''The records of several processes as if one had taken all samples, for pictures and tables of records.
 
     Samples of a group still belong together round by round.  A case that not all processes have is left out; a limit stream is
@@ -146,7 +148,7 @@ def pooled(measurements):
     processes = {record.get('process', 0) for record in measurements}
     if len(processes) < 2:
         return measurements
-    cases = {}
+    cases: dict[tuple, dict[int, dict]] = {}
     for record in measurements:
         name = tuple(record.get('parts', ())) if record['role'] == 'limit' else record['variant']
         case = (record['role'], record['kernel'], name, *(json.dumps(record[key], sort_keys=True) for key in (
@@ -155,7 +157,7 @@ def pooled(measurements):
     return [_joined(list(own.values())) for own in cases.values() if own.keys() == processes]
 
 
-def _joined(own):
+def _joined(own: list[dict]) -> dict:
     first = own[0]
     joined = {key: [seconds * first['passes'] / record['passes'] for record in own for seconds in record[key]]
               for key in ('seconds', 'communication') if key in first}
@@ -163,7 +165,7 @@ def _joined(own):
     return {**left, **joined, 'valid': all(record['valid'] for record in own)}
 
 
-def rate(record, key='bytes'):
+def rate(record: dict, key: str = 'bytes') -> np.ndarray:
     '''The rate of every sample.
 
     :arg key: ``'bytes'`` (application) or ``'traffic'`` (model) in MB/s, 1 MB = 1e6 bytes; with
@@ -173,13 +175,13 @@ def rate(record, key='bytes'):
     return record[key] / np.asarray(record['seconds'], dtype=float) / 1e6
 
 
-def label(record):
+def label(record: dict) -> str:
     '''A short name of the case for messages: kernel, variant, size and threads or ranks.'''
     many = f"ranks {record['ranks']}" if record['ranks'] > 1 else f"threads {record['threads']}"
     return f"{record['kernel']}.{record['variant']} size {record['size']:g} {many}"
 
 
-def check_worth_reporting(record):
+def check_worth_reporting(record: dict) -> list[str]:
     '''Whether the measurement is worth a number in a report.
 
     :returns: the complaints, one text each; an empty list if there is none.
@@ -205,7 +207,7 @@ def check_worth_reporting(record):
     return [f'{label(record)}: {complaint}' for complaint in complaints]
 
 
-def check_placement(record, expected_cpus):
+def check_placement(record: dict, expected_cpus: Iterable[int]) -> str | None:
     '''Whether every thread, or rank, ended where it was asked to run.
 
     :arg expected_cpus: the CPU of each, in their order.

@@ -6,6 +6,7 @@ which unit, whether a value is possible, or which metrics are pooled asks here; 
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from plumbline.errors import PlumblineError
 
@@ -13,8 +14,9 @@ from plumbline.errors import PlumblineError
 MORE, LESS, NEITHER = 1, -1, 0
 
 #: What a metric scatters as: a ratio within one process, whose drift cancels; a rate or a time, with the subsystem that it is of;
-#: or a count, the same in every run.
-RATIO, ABSOLUTE, COUNT = 'ratio', 'absolute', 'count'
+#: what is left when one time is taken from another, with the noise of both; a count, the same in every run; or a share of time that the
+#: kernel has counted.
+RATIO, ABSOLUTE, DIFFERENCE, COUNT, SHARE = 'ratio', 'absolute', 'difference', 'count', 'share'
 
 #: Subsystems of a node and of what connects nodes; ``MEMORY`` and ``MESSAGES`` by number of threads and by transport.
 CORE, L1, L2, L3, LATENCY, FILES = 'core', 'L1', 'L2', 'L3', 'latency', 'files'
@@ -39,7 +41,7 @@ class Entry:
     :attr better: :data:`MORE`, :data:`LESS` or :data:`NEITHER`.
     :attr text: what it says, for people.
     :attr upper: the most that any hardware gives, in ``unit``, tolerance included; None where there is no such number.
-    :attr noise: :data:`RATIO`, :data:`ABSOLUTE` or :data:`COUNT`.
+    :attr noise: :data:`RATIO`, :data:`ABSOLUTE`, :data:`DIFFERENCE`, :data:`COUNT` or :data:`SHARE`.
     :attr subsystem: None where check, level, threads or transport decide.
     '''
     unit: str
@@ -50,11 +52,11 @@ class Entry:
     subsystem: str | None = None
 
 
-def _rate(unit, text, better=MORE, subsystem=None):
+def _rate(unit: str, text: str, better: int = MORE, subsystem: str | None = None) -> Entry:
     return Entry(unit, better, text, None, ABSOLUTE, subsystem)
 
 
-def _count(unit, text, better=NEITHER, subsystem=None):
+def _count(unit: str, text: str, better: int = NEITHER, subsystem: str | None = None) -> Entry:
     return Entry(unit, better, text, None, COUNT, subsystem)
 
 
@@ -68,7 +70,7 @@ METRICS = {
     'to_cover': Entry('1', NEITHER, 'floating-point operations that a core could do in the time of one access', None, ABSOLUTE, LATENCY),
     'latency_busy_target': _rate('us', 'time of a one-sided transfer whose target computes', LESS),
     'latency_tolerance': _rate('us', 'latency, added to every message, that costs a given share of the time', MORE),
-    'overhead': _rate('us', 'what the MPI adds to handing over a cache line', LESS),
+    'overhead': Entry('us', LESS, 'what the MPI adds to handing over a cache line', None, DIFFERENCE),
     'time': _rate('s', 'elapsed time', LESS),
     'figure_of_merit': _rate('1', "an application's own figure, in its own unit, of which more is better"),
     'clock': _rate('MHz', 'clock of one core, and of all when all of them work', MORE, CORE),
@@ -77,8 +79,9 @@ METRICS = {
     'of_parts': Entry('1', MORE, 'time predicted from its parts over the time measured; above 1 they overlap'),
     'of_peak': Entry('1', MORE, "rate over the datasheet's", 1.02),
     'of_datasheet': Entry('1', MORE, "operations over those that the datasheet's highest clock allows", 1.02, subsystem=CORE),
+    'of_baseline': Entry('1', MORE, 'what a core does per cycle over what its microarchitecture does', subsystem=CORE),
     'of_fma': Entry('1', MORE, 'DGEMM over the peak of fused multiply-adds', _TOLERANCE, subsystem=CORE),
-    'cpu_availability': Entry('1', MORE, 'share of the time that the system gave to the threads', 1.0, subsystem=CPU_TIME),
+    'cpu_availability': Entry('1', MORE, 'share of the time that the system gave to the threads', 1.0, SHARE, CPU_TIME),
     'of_steady': Entry('1', MORE, 'share of the samples that took no more than 1.5 times the median of their case', 1.0,
                        subsystem=CPU_TIME),
     'of_median': Entry('1', MORE, 'the worst core or node over the median one', 1.0),
@@ -87,6 +90,7 @@ METRICS = {
     'of_base': Entry('1', MORE, "clock over the processor's base clock", subsystem=CORE),
     'clock_ratio': Entry('1', MORE, 'clock with all cores at work over that of one alone', subsystem=CORE),
     'of_halves': Entry('1', MORE, 'bandwidth of a message over that of one of half its size, the least'),
+    'of_flanks': Entry('1', MORE, 'along a curve of sizes the deepest dip: rate over that of the best smaller or larger one, the slower of the two'),
     'efficiency': Entry('1', MORE, 'rate of n threads over n times that of one, in caches per clock cycle'),
     'overlap': Entry('1', MORE, "share of a message's time that computing hides", 1.0),
     'progress': Entry('1', MORE, 'time of a one-sided transfer over that to a target which computes'),
@@ -118,7 +122,7 @@ METRICS = {
 }
 
 
-def find(name):
+def find(name: str) -> Entry:
     '''The :class:`Entry` of a metric.
 
     :raises PlumblineError: if there is none.
@@ -128,17 +132,18 @@ def find(name):
     return METRICS[name]
 
 
-def better(name):
+def better(name: str) -> int:
     '''Which way is better; of a metric that an archive has and the registry no longer, :data:`NEITHER`.'''
     return METRICS[name].better if name in METRICS else NEITHER
 
 
-def is_absolute(name):
+def is_absolute(name: str) -> bool:
     '''Whether a metric is a rate or a time, which no other of the same process says how large it should be.'''
-    return name in METRICS and METRICS[name].noise == ABSOLUTE
+    return name in METRICS and METRICS[name].noise in (ABSOLUTE, DIFFERENCE)
 
 
-def subsystem(check, metric, subject=None, level=None, threads=None, transport=None):
+def subsystem(check: str, metric: str, subject: str | None = None, level: str | None = None, threads: str | int | None = None,
+              transport: str | None = None) -> str:
     '''The part of the machine that a metric tells of, e.g. ``L2`` or ``memory, all threads``.
 
     :arg check: name of the check's class.
@@ -164,8 +169,9 @@ def subsystem(check, metric, subject=None, level=None, threads=None, transport=N
     return place or (MEMORY_ONE if str(threads) in ('one', '1') else MEMORY_ALL)
 
 
-def noise_class(check, metric, subject=None, **where):
-    '''The metrics that scatter alike, for pooling: ``count``, what a rate or a time is of (``memory``), or ``ratio of memory``.
+def noise_class(check: str, metric: str, subject: str | None = None, **where: Any) -> str:
+    '''The metrics that scatter alike, for pooling: ``count``, what a rate or a time is of (``memory``), ``ratio of memory``, ``share of CPU
+    availability``, ``difference of messages``.
 
     :arg where: as of :func:`subsystem`.
     '''
@@ -174,15 +180,16 @@ def noise_class(check, metric, subject=None, **where):
         return COUNT
     part = subsystem(check, metric, subject, **where)
     part = 'cache' if part in (CORE, L1, L2, L3) else part.partition(',')[0]
-    return part if kind == ABSOLUTE else f'{RATIO} of {part}'
+    return part if kind == ABSOLUTE else f'{kind} of {part}'
 
 
-def kind_of(noise):
-    ''':data:`RATIO`, :data:`ABSOLUTE` or :data:`COUNT`, of a :func:`noise_class`.'''
-    return COUNT if noise == COUNT else RATIO if noise.startswith(RATIO) else ABSOLUTE
+def kind_of(noise: str) -> str:
+    ''':data:`RATIO`, :data:`ABSOLUTE`, :data:`DIFFERENCE`, :data:`COUNT` or :data:`SHARE`, of a :func:`noise_class`.'''
+    kind = noise.partition(' of ')[0]
+    return kind if kind in (RATIO, DIFFERENCE, COUNT, SHARE) else ABSOLUTE
 
 
-def of_row(row):
+def of_row(row: dict) -> tuple[str | None, str]:
     '''(:func:`subsystem`, :func:`noise_class`) of a metric's row of the archive; of a name that the registry no longer has,
     (None, :data:`ABSOLUTE`).'''
     if row['metric'] not in METRICS:

@@ -14,11 +14,11 @@ _LOGIN = re.compile(r'(?<=://)[^/\s@\'"]+(?=@)')
 _VALUE = re.compile(rf'(?i)((?:{_KEY}["\']?(?:=|:\s?)|--{_KEY}\s+)["\']?)[^\s&;,\'"]+')
 
 
-def shown(text):
+def shown(text: str) -> str:
     '''Text without what a terminal would obey, and masked; line ends and tabs stay.'''
     return masked(_SEQUENCES.sub('', text).translate(_CONTROL))
 
 
-def masked(text):
+def masked(text: str) -> str:
     '''Text with ``***`` in place of names and passwords in addresses, and of values of what is called a token, secret, password or key.'''
     return _VALUE.sub(r'\1***', _LOGIN.sub('***', text))

@@ -10,7 +10,10 @@ What is read here and unknown there, or the other way round, is refused by name;
 import json
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
 
 from plumbline.errors import PlumblineError
 
@@ -53,16 +56,16 @@ class Config:
     numbers: dict
 
     @property
-    def length(self):
+    def length(self) -> int:
         '''Indices of one row.'''
         return len(self.patterns[KERNELS[self.kernel][-1]])
 
     @property
-    def moved_bytes(self):
+    def moved_bytes(self) -> int:
         '''Application bytes of a pass, as Spatter counts them: 8 per element; of gs 8 read and 8 written.'''
         return 8 * self.length * self.numbers['count'] * (2 if self.kernel == 'gs' else 1)
 
-    def memory(self, threads=1):
+    def memory(self, threads: int = 1) -> int:
         '''Bytes of the arrays and indices of the program.'''
         count = self.numbers['count']
         if self.kernel == 'gs':
@@ -74,14 +77,14 @@ class Config:
         sparse = sum(max(pattern) + delta * (count - 1) + 1 for pattern, delta in far)
         return 8 * (sparse + dense) + 4 * sum(map(len, self.patterns.values()))
 
-    def line(self):
+    def line(self) -> str:
         '''The configuration as a line of ``gather_patterns --pattern FILE``.'''
         numbers = [f'{key}={value}' for key, value in self.numbers.items()]
         patterns = [f"{key}={','.join(map(str, pattern))}" for key, pattern in self.patterns.items()]
         return ' '.join([self.kernel, f'name={self.name}', *numbers, *patterns])
 
 
-def read(path, memory=None, threads=1):
+def read(path: str | Path, memory: int | None = None, threads: int = 1) -> list[Config]:
     '''The configurations of a file.
 
     :arg memory: bytes that there are; :obj:`None` if unknown.
@@ -104,7 +107,7 @@ def read(path, memory=None, threads=1):
     return found
 
 
-def parse(text, source='pattern file'):
+def parse(text: str, source: str = 'pattern file') -> list[Config]:
     '''The configurations of a text; see :func:`read`.
 
     :arg source: what to call the text in errors.
@@ -129,12 +132,12 @@ def parse(text, source='pattern file'):
     return found
 
 
-def lines(configs):
+def lines(configs: Iterable[Config]) -> str:
     '''The text of the file that ``gather_patterns --pattern`` reads.'''
     return ''.join(f'{config.line()}\n' for config in configs)
 
 
-def _without_duplicates(pairs):
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -142,11 +145,11 @@ def _without_duplicates(pairs):
     return found
 
 
-def _refuse_number(text):
+def _refuse_number(text: str) -> NoReturn:
     raise ValueError(f'{text} is not a finite number')
 
 
-def _config(entry, number, where):
+def _config(entry: Any, number: int, where: str) -> Config:
     if not isinstance(entry, dict):
         raise PlumblineError(f'{where}: must be an object: {{"kernel": "Gather", "pattern": [0, 1, 2, 3]}}')
     kernel = entry.get('kernel', 'gather')
@@ -175,18 +178,18 @@ def _config(entry, number, where):
     return Config(name, kernel, patterns, {key: numbers[key] for key in used})
 
 
-def _number(entry, key, default, least, where):
+def _number(entry: dict[str, Any], key: str, default: int, least: int, where: str) -> int:
     value = entry.get(key, default)
     if key in entry and not _is_whole(value, least):
         raise PlumblineError(f'{where}: {key} {value!r} must be a whole number from {least} to {2**50}')
     return value
 
 
-def _is_whole(value, least, most=2**50):
+def _is_whole(value: object, least: int, most: int = 2**50) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
-def _fit(kernel, patterns, where):
+def _fit(kernel: str, patterns: dict[str, list[int]], where: str) -> None:
     '''Refuse patterns that do not go together.'''
     first, *second = patterns.values()
     if kernel == 'gs' and len(first) != len(second[0]):
@@ -197,7 +200,7 @@ def _fit(kernel, patterns, where):
                              f'{len(first)} indices')
 
 
-def _cut(pattern, numbers, where):
+def _cut(pattern: list[int], numbers: dict[str, int], where: str) -> list[int]:
     '''``pattern-size`` keeps the first indices, ``boundary`` is their modulus.'''
     if numbers['pattern-size'] > len(pattern):
         raise PlumblineError(f"{where}: pattern-size {numbers['pattern-size']} is more than its {len(pattern)} indices")
@@ -207,7 +210,7 @@ def _cut(pattern, numbers, where):
 
 # --- patterns ------------------------------------------------------------------------------------------------
 
-def _pattern(value, where):
+def _pattern(value: object, where: str) -> tuple[list[int], int | None]:
     '''(indices, delta or None) of a pattern, given as a list or as a text.'''
     if isinstance(value, str):
         kind, *arguments = value.split(':')
@@ -233,7 +236,7 @@ def _pattern(value, where):
     return found, delta
 
 
-def _numbers(text, where, least=0):
+def _numbers(text: str, where: str, least: int = 0) -> list[int]:
     '''The whole numbers of a text with commas.'''
     found = []
     for item in text.split(','):
@@ -243,19 +246,19 @@ def _numbers(text, where, least=0):
     return found
 
 
-def _one(text, name, where, least=1):
+def _one(text: str, name: str, where: str, least: int = 1) -> int:
     found = _numbers(text, f'{where}: {name}', least)
     if len(found) > 1:
         raise PlumblineError(f'{where}: {name} {text[:40]!r} must be one number')
     return found[0]
 
 
-def _few(length, where):
+def _few(length: int, where: str) -> None:
     if length > LENGTH_MAX:
         raise PlumblineError(f'{where}: has {length} indices, and at most {LENGTH_MAX} are taken')
 
 
-def _uniform(arguments, where):
+def _uniform(arguments: list[str], where: str) -> tuple[list[int], int | None]:
     '''``UNIFORM:length:stride[:delta]``; delta ``NR`` (no reuse) is length times stride.'''
     if len(arguments) not in (2, 3):
         raise PlumblineError(f'{where}: must be UNIFORM:<length>:<stride>[:<delta or NR>]')
@@ -267,7 +270,7 @@ def _uniform(arguments, where):
     return list(range(0, length * stride, stride)), delta
 
 
-def _ms1(arguments, where):
+def _ms1(arguments: list[str], where: str) -> tuple[list[int], int | None]:
     '''``MS1:length:places:gaps``: stride 1, but for the gaps at these places; one gap is used at all of them.'''
     if len(arguments) != 3:
         raise PlumblineError(f'{where}: must be MS1:<length>:<gap locations>:<gaps>')
@@ -286,7 +289,7 @@ def _ms1(arguments, where):
     return found, None
 
 
-def _laplacian(arguments, where):
+def _laplacian(arguments: list[str], where: str) -> tuple[list[int], int | None]:
     '''``LAPLACIAN:dimension:pseudo order:size``: a star of branches in each direction of a grid; delta is 1.'''
     if len(arguments) != 3:
         raise PlumblineError(f'{where}: must be LAPLACIAN:<dimension>:<pseudo order>:<problem size>')
@@ -300,7 +303,7 @@ def _laplacian(arguments, where):
     return [*(middle - step for step in reversed(branch)), middle, *(middle + step for step in branch)], 1
 
 
-def main():
+def main() -> None:
     '''``python -m plumbline.model.spatter FILE.json``'''
     if len(sys.argv) != 2:
         sys.exit('plumbline: usage: python -m plumbline.model.spatter FILE.json')

@@ -13,11 +13,18 @@ import functools
 import itertools
 import json
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from plumbline.model import probes
+
+#: What is known of a state: name of a latency -> seconds; a team: numbers of threads and ranks; a choice: team -> number of its state.
+State = dict[str, float]
+Team = tuple[int, int]
+Choice = dict[Team, int]
 
 #: Two states are further apart than this factor: two hardware threads of a core, two cores of a cache, of a socket and of
 #: two sockets differ by 1.5 and more; what a core-to-core latency scatters is a few per cent.
@@ -33,7 +40,7 @@ FEWEST_VALUES = 3
 FEWEST_ROUNDS, FEWEST_OF_SEVERAL = 6, 3
 
 
-def clusters(values):
+def clusters(values: ArrayLike) -> tuple[np.ndarray, list[float]]:
     '''Values in clusters with a gap between them.
 
     :arg values: shape (n,), above 0; NaN where not known.
@@ -43,7 +50,8 @@ def clusters(values):
     logs = np.log(np.asarray(values, dtype=float))
     order = np.argsort(logs, kind='stable')
     order = order[np.isfinite(logs[order])]
-    labels, centres = np.full(logs.size, -1), []
+    labels = np.full(logs.size, -1)
+    centres: list[float] = []
     for part in _parts(logs[order]) if order.size else ():
         if part.stop - part.start >= min(FEWEST_VALUES, order.size):
             labels[order[part]] = len(centres)
@@ -51,7 +59,7 @@ def clusters(values):
     return labels, centres
 
 
-def _parts(ordered, begin=0):
+def _parts(ordered: np.ndarray, begin: int = 0) -> list[slice]:
     '''Slices of an ascending series, cut at its gaps, the widest first.'''
     steps = np.diff(ordered)
     for cut in np.argsort(-steps, kind='stable') + 1 if ordered.size > 1 else ():
@@ -63,7 +71,7 @@ def _parts(ordered, begin=0):
     return [slice(begin, begin + ordered.size)]
 
 
-def _scatter(x):
+def _scatter(x: np.ndarray) -> float:
     '''Robust standard deviation of one cluster among those of a side that may have gaps itself: from the quarter of its
     values that lies closest together, which of a normal distribution is 0.637 standard deviations wide.'''
     if x.size < FEWEST_VALUES:
@@ -72,15 +80,16 @@ def _scatter(x):
     return float(np.min(x[quarter - 1:] - x[:x.size - quarter + 1])) / 0.637
 
 
-def same(a, b):
+def same(a: State | None, b: State | None) -> bool:
     '''Whether two states are one: each latency that both know is the same within half a gap.
 
     :arg a: a state, dictionary name -> seconds; :obj:`None` or empty: not known, which is the same as any.
     '''
-    return all(abs(math.log(a[name] / b[name])) < math.log(GAP) for name in (a or {}).keys() & (b or {}).keys())
+    one, other = a or {}, b or {}
+    return all(abs(math.log(one[name] / other[name])) < math.log(GAP) for name in one.keys() & other.keys())
 
 
-def text(state):
+def text(state: State | None) -> str:
     '''For people: ``core-to-core 110 ns``.'''
     if state is None:
         return 'several, or none for long'
@@ -96,17 +105,17 @@ class Found:
     :attr labels: for each record, shape (n,): the state of each sample, -1 where it changed within the sample, or is odd.
     :attr centres: team (:func:`_team`) -> list of states, dictionaries name -> seconds; one, empty, for a thread alone.
     '''
-    measurements: list
-    labels: list
-    centres: dict
+    measurements: Sequence[dict]
+    labels: list[np.ndarray]
+    centres: dict[Team, list[State]]
 
     @property
-    def several(self):
+    def several(self) -> bool:
         '''Whether a state can be told apart at all: not where there was one, and no sample changed it.'''
         return any(len(found) > 1 for found in self.centres.values())
 
     @functools.cached_property
-    def _counts(self):
+    def _counts(self) -> dict[Team, tuple[np.ndarray, int]]:
         '''Team -> how many of its samples were in each of its states, and in none.'''
         counts = {team: np.zeros(len(centres) + 1, dtype=int) for team, centres in self.centres.items()}
         for record, labels in zip(self.measurements, self.labels):
@@ -114,18 +123,18 @@ class Found:
         return {team: (count[1:], int(count[0])) for team, count in counts.items()}
 
     @functools.cached_property
-    def _fewest(self):
+    def _fewest(self) -> int:
         return FEWEST_OF_SEVERAL if len({process for process, _ in self._groups}) > 1 else FEWEST_ROUNDS
 
     @functools.cached_property
-    def _groups(self):
-        groups = {}
+    def _groups(self) -> dict[tuple, list[int]]:
+        groups: dict[tuple, list[int]] = {}
         for number, record in enumerate(self.measurements):
             groups.setdefault((_process(record), record['group']), []).append(number)
         return groups
 
     @functools.cached_property
-    def choices(self):
+    def choices(self) -> list[Choice]:
         '''The states to evaluate in, as dictionaries team -> number: the most frequent first.
 
         Of the largest team that met several each one; of the others the most frequent.
@@ -135,7 +144,7 @@ class Found:
         team = max((team for team, found in self.centres.items() if len(found) > 1), default=None)
         return [{**usual, team: number} for number in order[team]] if team else [usual]
 
-    def within(self, choice):
+    def within(self, choice: Choice) -> list[dict]:
         '''The records with the rounds only in which every case of a group was in the state chosen for its team.
 
         A group that met too little of it has the state that it was in most; where there is none either, all its rounds count,
@@ -144,7 +153,7 @@ class Found:
         :returns: copies of the records with ``index`` (its place), ``state`` (dictionary, or None: not known) and
             ``set_aside`` (how many samples) and ``rounds`` (the numbers of those that are left).
         '''
-        reduced = [None] * len(self.measurements)
+        reduced: list[dict] = [{}] * len(self.measurements)
         for numbers in self._groups.values():
             chosen, inside = self._rounds(numbers, choice)
             for number in numbers:
@@ -153,7 +162,7 @@ class Found:
                 reduced[number] = _reduced(self.measurements[number], number, inside, state)
         return reduced
 
-    def _rounds(self, numbers, choice):
+    def _rounds(self, numbers: list[int], choice: Choice) -> tuple[Choice | None, np.ndarray]:
         '''(the choice, which of its rounds are wholly in it) of a group; (None, all) if no choice has enough of them.'''
         samples = min(self.labels[number].size for number in numbers)
         for chosen in (choice, *self.choices):
@@ -162,12 +171,12 @@ class Found:
                 return chosen, inside
         return None, np.ones(samples, dtype=bool)
 
-    def enough(self, choice):
+    def enough(self, choice: Choice) -> set[int]:
         '''The processes of which each group has rounds enough of a choice: a set of their numbers.'''
         too_few = {process for (process, _), numbers in self._groups.items() if self._rounds(numbers, choice)[0] != choice}
         return {process for process, _ in self._groups} - too_few
 
-    def shares(self):
+    def shares(self) -> tuple[list[tuple[State, int]], int]:
         '''How often a sample was in each state: list of (state, samples), and the number of those in none; of the teams
         that met several.'''
         teams = [team for team, centres in self.centres.items() if len(centres) > 1]
@@ -175,15 +184,15 @@ class Found:
                 sum(self._counts[team][1] for team in teams))
 
 
-def _process(record):
+def _process(record: dict) -> int:
     return record.get('process', 0)
 
 
-def _team(record):
+def _team(record: dict) -> Team:
     return record['threads'], record['ranks']
 
 
-def _reduced(record, number, inside, state):
+def _reduced(record: dict, number: int, inside: np.ndarray, state: State | None) -> dict:
     kept = {'index': number, 'state': state, 'set_aside': int(np.count_nonzero(~inside)), 'rounds': np.flatnonzero(inside).tolist()}
     for key in ('seconds', 'communication'):
         if key in record and len(record[key]) == inside.size:
@@ -194,39 +203,42 @@ def _reduced(record, number, inside, state):
     return {**record, **kept}
 
 
-def find(measurements):
+def find(measurements: Sequence[dict]) -> Found:
     '''The states that the samples of one program were taken in.
 
     :arg measurements: its measurement records.
     :returns: :class:`Found`.
     '''
-    teams = {}
+    teams: dict[Team, list[tuple[int, dict]]] = {}
     for number, record in enumerate(measurements):
         latencies = {name: values for name, values in probes.features(record).items() if name.startswith(probes.CORE_TO_CORE)}
         teams.setdefault(_team(record), []).append((number, latencies))
-    labels, centres = [None] * len(measurements), {}
+    labels: list[np.ndarray] = [np.array([], dtype=int)] * len(measurements)
+    centres: dict[Team, list[State]] = {}
     for team, cases in teams.items():
         centres[team] = _label(cases, [len(measurements[number]['seconds']) for number, _ in cases], labels)
     return Found(measurements, labels, centres)
 
 
-def _label(cases, sizes, labels):
+def _label(cases: list[tuple[int, dict]], sizes: list[int], labels: list[np.ndarray]) -> list[State]:
     '''Fill in the labels of one team's cases; the states of the team.'''
     names = sorted(set().union(*(latencies for _, latencies in cases)))
     combined = [np.zeros((size, 2, 0), dtype=int) for size in sizes]
     levels = []
     for name in names:
         values = [latencies.get(name, np.full((size, 2), np.nan)) for (_, latencies), size in zip(cases, sizes)]
-        flat, found = clusters(np.concatenate(values).ravel())
-        if len(found) < 2:
+        flat, centres = clusters(np.concatenate(values).ravel())
+        if len(centres) < 2:
             flat = np.zeros_like(flat)          # one cluster: what is not known is in it, too
-        levels.append(found or [math.nan])
+        levels.append(centres or [math.nan])
         ends = np.cumsum([2 * size for size in sizes])[:-1]
         combined = [np.concatenate([before, part.reshape(-1, 2, 1)], axis=2)
                     for before, part in zip(combined, np.split(flat, ends))]
     steady = [(case[:, 0] == case[:, 1]).all(axis=1) & (case >= 0).all(axis=(1, 2)) for case in combined]
     met = np.concatenate([case[same, 0] for case, same in zip(combined, steady)])
-    found, numbers = np.unique(met, axis=0, return_inverse=True) if len(met) else (np.zeros((1, len(names)), dtype=int), [])
+    found, numbers = np.zeros((1, len(names)), dtype=int), np.zeros(0, dtype=int)
+    if len(met):
+        found, numbers = np.unique(met, axis=0, return_inverse=True)
     ends = np.cumsum([np.count_nonzero(same) for same in steady])[:-1]
     for (number, _), same, own in zip(cases, steady, np.split(np.ravel(numbers), ends)):
         labels[number] = np.full(same.size, -1)
@@ -237,7 +249,7 @@ def _label(cases, sizes, labels):
 
 # --- in the archive ---------------------------------------------------------------------------------------------------
 
-def of_row(row):
+def of_row(row: dict) -> list[dict]:
     '''A metric's row of the archive in each state that its session met, the one that was judged first.
 
     :returns: list of rows with ``state`` a dictionary, ``{}`` where nothing is known of it.
@@ -248,14 +260,14 @@ def of_row(row):
     return [{**row, 'state': json.loads(row.get('state') or '{}') or {}}, *({**one, 'state': one['state'] or {}} for one in further)]
 
 
-def grouped(rows):
+def grouped(rows: Iterable[dict]) -> list[tuple[State, list[dict]]]:
     '''Rows of one metric by the state that they were measured in.
 
     :arg rows: rows of the archive.
     :returns: list of (state, rows), the state that most rows have first; rows of which no state is known are left out
         where others have one.
     '''
-    found = []
+    found: list[tuple[dict, list[dict]]] = []
     for row in itertools.chain.from_iterable(map(of_row, rows)):
         group = next((group for group in found if bool(group[0]) == bool(row['state']) and same(group[0], row['state'])), None)
         if group is None:

@@ -6,9 +6,12 @@ the references are from.  One rate of false alarms holds for all subsystems of a
 of false discoveries for the list of its metrics (Benjamini and Hochberg, J. R. Stat. Soc. B 57 (1995) 289).
 '''
 
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from plumbline.model import prediction, registry, verdict
 
@@ -25,6 +28,9 @@ _TOGETHER = 1, 1.0
 #: What a score is of, never both: rates and times say whether the machine is as fast as it was; shares of its own limits, whether the
 #: software gets what it gives.
 RATES, SHARES = 'rates and times', 'shares and ratios'
+
+#: What tells subsystems apart: a name, or more.
+Key = TypeVar('Key', bound=Hashable)
 
 #: Sessions that a scatter is measured from.
 LEAST_SESSIONS = 5
@@ -49,11 +55,11 @@ class Member:
     error: float = 0.0
 
     @property
-    def change(self):
+    def change(self) -> float:
         '''On the scale of logarithms; a loss is below 0.'''
         return self.better * float(np.log(self.value / self.expected.middle))
 
-    def history(self, sessions):
+    def history(self, sessions: Iterable[str]) -> np.ndarray:
         return self.better * np.log(np.array([self.measured[session] for session in sessions]) / self.expected.middle)
 
 
@@ -73,25 +79,25 @@ class Score:
     chance: float
     error: float = 0.0
 
-    def in_noise(self):
+    def in_noise(self) -> 'Score':
         '''The score as this session's own noise allows: where it is larger than what sessions differ by, that noise decides.'''
         expected = replace(self.expected, deviation=max(self.expected.deviation, self.error))
         return replace(self, expected=expected, chance=expected.chance(1 + self.change, registry.MORE))
 
 
-def kind(metric):
+def kind(metric: str) -> str:
     ''':data:`RATES` or :data:`SHARES`.'''
     return RATES if registry.is_absolute(metric) else SHARES
 
 
-def weights(deviations):
+def weights(deviations: ArrayLike) -> np.ndarray:
     '''One over the variance, as far as one metric does not outweigh all others: at most that of the median; shape (n,), sum 1.'''
-    inverse = np.asarray(deviations, dtype=float)**-2.0
-    limited = np.minimum(inverse, np.median(deviations)**-2.0)
+    deviations = np.asarray(deviations, dtype=float)
+    limited = np.minimum(deviations**-2.0, np.median(deviations)**-2.0)
     return limited / limited.sum()
 
 
-def scores(parts):
+def scores(parts: Mapping[Key, Sequence[Member]]) -> dict[Key, Score]:
     '''The :class:`Score` of each subsystem.
 
     :arg parts: dictionary subsystem -> list of :class:`Member`, at least one, each with a better side.
@@ -110,7 +116,7 @@ class _Weighted:
     :attr scatter: (variance of the score over these sessions, relative to the most; degrees of freedom).
     '''
 
-    def __init__(self, members):
+    def __init__(self, members: Sequence[Member]) -> None:
         deviations = np.array([member.expected.deviation for member in members])
         self.members, self.weights = members, weights(deviations)
         self.most = float(np.dot(self.weights, deviations))
@@ -120,7 +126,7 @@ class _Weighted:
             found = np.dot(self.weights, [member.history(self.sessions) for member in members])
             self.scatter = float(np.var(found, ddof=1)) * (1 + 1 / len(found)) / self.most**2, len(found) - 1
 
-    def score(self, prior):
+    def score(self, prior: prediction.Prior) -> Score:
         change = float(np.dot(self.weights, [member.change for member in self.members]))
         deviation, freedom = self.most, min(member.expected.freedom for member in self.members)
         if self.sessions:
@@ -141,7 +147,7 @@ class Judgement:
     sees: float
 
 
-def judged(parts):
+def judged(parts: Mapping[Key, Sequence[Member]]) -> dict[Key, Judgement]:
     '''The :class:`Judgement` of each subsystem.
 
     A metric that is UNSTABLE counts like any other: to leave it out would leave out the slowest of a noisy session.
@@ -156,12 +162,12 @@ def judged(parts):
     return {name: Judgement(score, ruling, within.expected.sees(rate)) for name, score, within, ruling in zip(parts, found, noisy, rulings)}
 
 
-def _lost(scores):
+def _lost(scores: Sequence[Score]) -> list[bool]:
     improbable = holm([score.chance for score in scores], SUBSYSTEMS_RATE)
     return [lost and np.log1p(score.change) <= -np.log1p(prediction.LEAST_LOSS) for score, lost in zip(scores, improbable)]
 
 
-def holm(chances, rate):
+def holm(chances: Sequence[float], rate: float) -> list[bool]:
     '''Which of several are too improbable, at one rate of false alarms for all: list of bool.'''
     order, found = np.argsort(chances), [False] * len(chances)
     for rank, number in enumerate(order):
@@ -171,7 +177,7 @@ def holm(chances, rate):
     return found
 
 
-def discoveries(chances, rate):
+def discoveries(chances: ArrayLike, rate: float) -> list[bool]:
     '''Which of several are listed, where this share of those listed may be wrong: list of bool.'''
     chances = np.asarray(chances, dtype=float)
     order = np.argsort(chances)

@@ -17,8 +17,10 @@ one, which prefetchers follow.
 
 import math
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +59,11 @@ SHARED = 1.5
 MOST_ASTRAY = 0.1
 
 
+def given(share: float | None) -> bool:
+    '''Whether huge pages were given, by their share of the memory; None: nobody knows.'''
+    return share is not None and share >= GIVEN
+
+
 @dataclass(frozen=True)
 class Curve:
     '''Extra time over the number of nodes at one stride.
@@ -71,7 +78,7 @@ class Curve:
     nodes: np.ndarray
     extra: np.ndarray
     load: float
-    strided: np.ndarray | None = None
+    strided: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -87,19 +94,19 @@ class Step:
     samples: np.ndarray
 
 
-def nanoseconds(record):
+def nanoseconds(record: dict) -> np.ndarray:
     '''Time of one load of a chase, per sample: shape (n,), ns.'''
     return np.asarray(record['seconds']) / (record['bytes'] / 8) * 1e9
 
 
-def curves(measurements):
+def curves(measurements: Iterable[dict]) -> dict[int, Curve]:
     '''The curves of a run of the program ``chase`` with both layouts.
 
     :arg measurements: its records.
     :returns: dictionary stride -> :class:`Curve`.
     :raises PlumblineError: if a layout is missing in a group.
     '''
-    points = {}
+    points: dict[int, list[tuple]] = {}
     for group in metrics.groups(measurements):
         pair = {record['variant']: record for record in group}
         if set(pair) != {'dense', 'strided'}:
@@ -111,12 +118,12 @@ def curves(measurements):
     result = {}
     for stride, found_there in sorted(points.items()):
         found_there.sort(key=lambda point: point[0])
-        nodes, extra, load, strided = zip(*found_there)
-        result[stride] = Curve(stride, np.array(nodes), np.array(extra), min(load), np.array(strided))
+        nodes, extra, load, apart = zip(*found_there)
+        result[stride] = Curve(stride, np.array(nodes), np.array(extra), min(load), np.array(apart))
     return result
 
 
-def sizes(most, least=8, fine=512):
+def sizes(most: int, least: int = 8, fine: int = 512) -> list[int]:
     '''Numbers of nodes to measure: eight in an octave up to ``fine``, four above, so that the usual numbers of entries
     (2^k, 1.25, 1.5, 1.75 x 2^k) are among them.
 
@@ -131,7 +138,7 @@ def sizes(most, least=8, fine=512):
     return sorted(n for n in result if n <= most)
 
 
-def _weighted_median(values, weights):
+def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
     order = np.argsort(values)
     total = np.cumsum(weights[order])
     return values[order][np.searchsorted(total, total[-1] / 2)]
@@ -140,7 +147,7 @@ def _weighted_median(values, weights):
 class _Tread:
     '''A level stretch through some points: its height, their distance from it in all, and their median distance.'''
 
-    def __init__(self, y, weights):
+    def __init__(self, y: np.ndarray, weights: np.ndarray) -> None:
         self.y, self.weights = y, weights
         self.height = _weighted_median(y, weights)
         away = np.abs(y - self.height)
@@ -150,18 +157,18 @@ class _Tread:
 class _Staircases:
     '''Staircases through the same points.'''
 
-    def __init__(self, nodes, y):
+    def __init__(self, nodes: np.ndarray, y: np.ndarray) -> None:
         # The width of each point on the axis of octaves.
         self.octaves, self.y, self.weights = np.log2(nodes), y, np.gradient(np.log2(nodes))
-        self.known = {}
+        self.known: dict[tuple[int, int], _Tread] = {}
 
-    def tread(self, i, j):
+    def tread(self, i: int, j: int) -> _Tread:
         '''The tread through points i .. j - 1.'''
         if (i, j) not in self.known:
             self.known[i, j] = _Tread(self.y[i:j], self.weights[i:j])
         return self.known[i, j]
 
-    def misfit(self, cuts):
+    def misfit(self, cuts: Sequence[int]) -> float:
         '''Misfit of the staircase with steps before the points ``cuts``; infinite if it is none.'''
         ends = [0, *cuts, len(self.y)]
         shortest = [TREADS[0], *[TREADS[1]] * (len(cuts) - 1), TREADS[2]] if cuts else [0]
@@ -176,7 +183,7 @@ class _Staircases:
         return misfit
 
     @staticmethod
-    def is_step(below, above):
+    def is_step(below: _Tread, above: _Tread) -> bool:
         rise, middle = above.height - below.height, (above.height + below.height) / 2
         astray = [np.dot(wrong, tread.weights) / tread.weights.sum()
                   for tread, wrong in ((below, below.y > middle), (above, above.y < middle))]
@@ -184,7 +191,7 @@ class _Staircases:
         return rise >= least and max(astray) <= MOST_ASTRAY
 
 
-def _height(curve):
+def _height(curve: Curve) -> np.ndarray:
     '''y of :func:`steps`: shape (n,).
 
     Of the rounds the lower quartile: what shares the TLB for a while (the other hardware thread of the core, a hypervisor)
@@ -193,7 +200,7 @@ def _height(curve):
     return np.log1p(np.maximum(np.quantile(curve.extra, 0.25, axis=1), 0) / curve.load)
 
 
-def steps(curve):
+def steps(curve: Curve) -> list[Step]:
     '''The levels of TLB that a curve shows.
 
     With y = ln(1 + extra / load), the staircase of at most two steps is sought that minimises the sum of the points'
@@ -221,12 +228,12 @@ def steps(curve):
     return found_there
 
 
-def _octave_end(nodes, first):
+def _octave_end(nodes: np.ndarray, first: int) -> int:
     '''The index behind the points from ``first`` to twice its number of nodes.'''
     return max(first + LEAST_POINTS, int(np.searchsorted(nodes, 2 * nodes[first], side='right')))
 
 
-def _onset(nodes, y, begin, cut, end):
+def _onset(nodes: np.ndarray, y: np.ndarray, begin: int, cut: int, end: int) -> int:
     '''Where a step begins that may go on to rise: walks take the longer the less of the page table is in the caches.
 
     The upper tread is taken as high as it is in the first octave; the step is put where the distances from the two treads
@@ -238,7 +245,7 @@ def _onset(nodes, y, begin, cut, end):
     return begin + 1 + int(np.argmin(misfits))
 
 
-def first_level(curve):
+def first_level(curve: Curve) -> float | None:
     '''How many nodes the first level's translations suffice for.
 
     :returns: the entries of the first step; infinity where there is none because all nodes fit; :obj:`None` where it
@@ -251,7 +258,7 @@ def first_level(curve):
     return math.inf if np.median(_height(curve)[most]) < LEAST_RISE else None
 
 
-def page_in_force(curves_by_stride):
+def page_in_force(curves_by_stride: Mapping[int, Curve]) -> tuple[int | None, str | None]:
     '''The page size that translations cover, from the first level's steps at several strides.
 
     :arg curves_by_stride: dictionary stride -> :class:`Curve`.
@@ -259,19 +266,21 @@ def page_in_force(curves_by_stride):
     '''
     nodes = {stride: first_level(curve) for stride, curve in curves_by_stride.items()}
     widest, covered = max(nodes), 0.0
+    own = nodes[widest]
     for stride in sorted(nodes):
-        if nodes[stride] is None or nodes[widest] in (None, math.inf):
-            unknown = stride if nodes[stride] is None else widest
-            return None, f'no step of the first level at a stride of {unknown} bytes'
-        if nodes[stride] == math.inf:
-            covered = stride * int(curves_by_stride[stride].nodes[-1]) / nodes[widest]
-        elif nodes[stride] < SHARED * nodes[widest] and 0 < covered < stride / 2:
+        here = nodes[stride]
+        if here is None or own is None or own == math.inf:
+            return None, f'no step of the first level at a stride of {stride if here is None else widest} bytes'
+        if here == math.inf:
+            covered = stride * int(curves_by_stride[stride].nodes[-1]) / own
+        elif here < SHARED * own and 0 < covered < stride / 2:
             return None, f'one translation covers between {covered:.0f} and {stride} bytes: other strides would tell'
         else:
-            return 2**round(math.log2(stride * max(1.0, nodes[stride] / nodes[widest]))), None
+            return 2**round(math.log2(stride * max(1.0, here / own))), None
+    raise AssertionError('the widest stride tells')
 
 
-def found(measured, page, asked, huge_page_share):
+def found(measured: Mapping[int, Curve], page: int, asked: str, huge_page_share: float | None) -> tuple[dict[str, Any], dict[str, list[Step]]]:
     '''What a run shows of one page size: the document that :class:`plumbline.rfm.probe.tlb_probe` leaves as ``tlb.json``.
 
     ``schema`` (1); ``page`` (bytes, of the pages that the operating system gave), ``asked`` (``huge`` or ``base``),
@@ -287,8 +296,8 @@ def found(measured, page, asked, huge_page_share):
     :returns: (document, dictionary level -> list of :class:`Step`, one for each stride that shows it).
     '''
     in_force, reason = page_in_force(measured)
-    document = {'schema': SCHEMA_VERSION, 'page': page, 'asked': asked, 'huge_page_share': huge_page_share,
-                'in_force': in_force, 'in_force_reason': reason, 'levels': {}, 'reasons': {}}
+    document: dict[str, Any] = {'schema': SCHEMA_VERSION, 'page': page, 'asked': asked, 'huge_page_share': huge_page_share,
+                                'in_force': in_force, 'in_force_reason': reason, 'levels': {}, 'reasons': {}}
     own = [curve for stride, curve in measured.items() if stride >= (in_force or max(measured))]
     seen = [steps(curve) for curve in own]
     levels = {}
@@ -309,7 +318,7 @@ def found(measured, page, asked, huge_page_share):
     return document, levels
 
 
-def page_sizes(root='/'):
+def page_sizes(root: str | Path = '/') -> tuple[int, int | None]:
     '''(base page, huge page) of this node, bytes; the huge one that the kernel gives transparently.
 
     :arg root: the root of the file system, for tests.

@@ -5,9 +5,11 @@ The interval of the median decides, not the median: a value 1 % below its bound 
 '''
 
 import math
+from collections.abc import Iterable, Sequence
 
 from plumbline.model.prediction import NINETY_FIVE
-from plumbline.model.statistics import HALF_WIDTH
+from plumbline.model.quantity import number, percent
+from plumbline.model.uncertainty import HALF_WIDTH, Summary
 
 PASS = 'PASS'
 NO_REFERENCE = 'NO REFERENCE'
@@ -22,7 +24,7 @@ SEVERITY = (PASS, KNOWN_ISSUE, NO_REFERENCE, UNSTABLE, FAIL)
 MAX_SPREAD = 0.25
 
 
-def bounds(reference):
+def bounds(reference: Sequence) -> tuple[float, float]:
     '''Absolute bounds of a reference, as ReFrame takes them.
 
     ``lower`` and ``upper`` are fractions of ``ref``; where ``ref`` is 0 they are absolute
@@ -38,18 +40,7 @@ def bounds(reference):
     return low, high
 
 
-def number(x):
-    '''``x`` for people: four significant digits, two decimals at least between 0.01 and 100.'''
-    if not math.isfinite(x) or abs(x) >= 1000:
-        return f'{x:.0f}'
-    text = f'{x:.4g}'
-    if 0.01 <= abs(x) < 100:
-        whole, _, decimals = text.partition('.')
-        return f'{whole}.{decimals:0<2}'
-    return text
-
-
-def _is(low, high):
+def _is(low: float, high: float) -> tuple[str, str]:
     '''(what a value in bounds is, what one out of bounds is), for people.'''
     if low == -math.inf:
         return f'at most {number(high)}', f'above {number(high)}'
@@ -59,7 +50,7 @@ def _is(low, high):
     return f'within {both}', f'outside {both}'
 
 
-def judge(summary, reference, max_spread=MAX_SPREAD, unit='1'):
+def judge(summary: Summary, reference: Sequence | None, max_spread: float = MAX_SPREAD, unit: str = '1') -> tuple[str, str]:
     '''Judge one metric.
 
     - No samples, or a number that is not finite: FAIL, with or without a reference.
@@ -69,7 +60,7 @@ def judge(summary, reference, max_spread=MAX_SPREAD, unit='1'):
     - The interval straddles a bound, or the spread is above the cap and reaches beyond one: UNSTABLE.
     - Otherwise the whole interval is inside, bounds included: PASS.
 
-    :arg summary: has ``value``, ``n``, ``spread``, ``interval`` (:class:`statistics.Summary`).
+    :arg summary: has ``value``, ``n``, ``spread``, ``interval`` (:class:`uncertainty.Summary`).
     :arg reference: (ref, lower, upper[, unit]) or :obj:`None`.
     :arg max_spread: the cap on the robust relative spread.
     :arg unit: unit of the metric, for the reason; ``'1'`` for none.
@@ -95,7 +86,7 @@ def judge(summary, reference, max_spread=MAX_SPREAD, unit='1'):
     return PASS, f'{number(summary.value)} is {inside}{suffix}'
 
 
-def _no_number(summary):
+def _no_number(summary: Summary) -> str:
     if summary.n == 0:
         return 'nothing was measured: no samples'
     low, high = summary.interval
@@ -104,7 +95,7 @@ def _no_number(summary):
     return ''
 
 
-def judge_expected(summary, reference, unit='1'):
+def judge_expected(summary: Summary, reference: Sequence, unit: str = '1') -> tuple[str, str]:
     '''Judge one metric by what is expected of the next session, from several sessions before.
 
     The bounds say how far a session of an unchanged machine is off, with what its processes scatter by; so the value decides.
@@ -123,10 +114,10 @@ def judge_expected(summary, reference, unit='1'):
     if low <= reference[0] <= high:
         return UNSTABLE, f'{number(summary.value)} is {outside}{suffix}, but its interval {number(low)} .. {number(high)} holds the reference'
     change = summary.value / reference[0] - 1
-    return FAIL, f"{number(summary.value)} is {outside}{suffix}, {abs(change):.0%} {'less' if change < 0 else 'more'} than the reference"
+    return FAIL, f"{number(summary.value)} is {outside}{suffix}, {percent(abs(change), 0)} {'less' if change < 0 else 'more'} than the reference"
 
 
-def seen_of_expected(summary, reference, deviation, rises=False):
+def seen_of_expected(summary: Summary, reference: Sequence, deviation: float, rises: bool = False) -> float | None:
     '''The smallest loss since the reference that would be called FAIL with a probability of 95 %: a fraction of the reference, or
     :obj:`None` as of :func:`seen_loss`.
 
@@ -140,7 +131,7 @@ def seen_of_expected(summary, reference, deviation, rises=False):
     return math.exp(distance) - 1 if rises else 1 - math.exp(-distance)
 
 
-def seen_loss(summary, reference, rises=False):
+def seen_loss(summary: Summary, reference: Sequence, rises: bool = False) -> float | None:
     '''The smallest loss that would be called FAIL with a probability of 95 %, at the noise that was met.
 
     A value is called FAIL once its whole interval is out of bounds.  Its estimate is normal on the scale of logarithms, with
@@ -162,13 +153,13 @@ def seen_loss(summary, reference, rises=False):
     return math.exp(distance) - 1 if rises else 1 - math.exp(-distance)
 
 
-def is_undecided(verdicts):
+def is_undecided(verdicts: Iterable[str | None]) -> bool:
     '''Whether a test could not be judged: something is UNSTABLE, and nothing PASSes.'''
     verdicts = set(verdicts)
     return UNSTABLE in verdicts and PASS not in verdicts
 
 
-def worst(verdicts):
+def worst(verdicts: Iterable[str | None]) -> str:
     '''The worst of some verdicts.
 
     :arg verdicts: verdicts; :obj:`None` (skipped tests) does not count.

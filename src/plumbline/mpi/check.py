@@ -17,8 +17,34 @@ from plumbline.rfm.check import ProgramCheck
 from plumbline.rfm.variables import Whole
 
 
-class MpiJob:
-    '''What starts processes: launcher, binding, transport.  For plugins of tests and fixtures that are ``Job``\\ s.'''
+class MpiCheck(ProgramCheck):
+    '''Base plugin of the MPI checks.
+
+    A check sets :attr:`program`, ``ranks`` (a number, or ``all``), ``transport`` (``shm``, ``tcp``, ``default``: what
+    the MPI chooses, or a parameter of them), and defines ``options()`` and ``evaluate()``.
+    '''
+
+    NEEDS = '+mpi'
+
+    #: The MPI programs of the environment.
+    programs = fixture(mpi_programs, scope='environment')
+
+    #: Processes on each node; ``all``: one on every CPU.
+    ranks = variable(int, str, value=2, loggable=False)
+
+    #: Nodes; 0 for those that ReFrame's ``--flex-alloc-nodes`` says: the idle ones by default, ``all``, or a number.
+    nodes = variable(Whole, value=1, loggable=False)
+
+    #: A library of ours that the program loads first (``pack``, ``latency``); empty for none.
+    preload = variable(str, value='', loggable=False)
+
+    #: Whether ``bytes`` of its records are bytes of messages, all of which cross the transport.
+    counts_messages = True
+
+    @property
+    def cpus(self):
+        '''The CPU of each rank, in their order: node by node.'''
+        return (self.all_cpus if self.ranks == 'all' else self.all_cpus[:int(self.ranks)]) * self.nodes
 
     @property
     def bound(self):
@@ -60,36 +86,6 @@ class MpiJob:
         self.job.launcher.options += settings.options
         self.env_vars.update(settings.env)
         return [*self.job.launcher.command(self.job), *self.job.launcher.options]
-
-
-class MpiCheck(MpiJob, ProgramCheck):
-    '''Base plugin of the MPI checks.
-
-    A check sets :attr:`program`, ``ranks`` (a number, or ``all``), ``transport`` (``shm``, ``tcp``, ``default``: what
-    the MPI chooses, or a parameter of them), and defines ``options()`` and ``evaluate()``.
-    '''
-
-    NEEDS = '+mpi'
-
-    #: The MPI programs of the environment.
-    programs = fixture(mpi_programs, scope='environment')
-
-    #: Processes on each node; ``all``: one on every CPU.
-    ranks = variable(int, str, value=2, loggable=False)
-
-    #: Nodes; 0 for those that ReFrame's ``--flex-alloc-nodes`` says: the idle ones by default, ``all``, or a number.
-    nodes = variable(Whole, value=1, loggable=False)
-
-    #: A library of ours that the program loads first (``pack``, ``latency``); empty for none.
-    preload = variable(str, value='', loggable=False)
-
-    #: Whether ``bytes`` of its records are bytes of messages, all of which cross the transport.
-    counts_messages = True
-
-    @property
-    def cpus(self):
-        '''The CPU of each rank, in their order: node by node.'''
-        return (self.all_cpus if self.ranks == 'all' else self.all_cpus[:int(self.ranks)]) * self.nodes
 
     @run_after('setup')
     def choose_nodes(self):
@@ -149,7 +145,7 @@ class MpiCheck(MpiJob, ProgramCheck):
         return super().placing() if self.bound else []
 
     def misplaced(self, record):
-        processes = self.plumbline['machine'].get('processes', ())
+        processes = self.plumbline.of_machine.get('processes', ())
         wrong = placement.wrong_nodes(processes, self.nodes)
         return wrong or (super().misplaced(record) if self.bound else placement.wrong_cpus(processes, record['cpus']))
 
@@ -162,7 +158,7 @@ class MpiCheck(MpiJob, ProgramCheck):
         launcher = self.launch_by(self.family.transports.get(self.transport, Settings()) + self.settings())
         if self.preload:
             command = ['env', f'LD_PRELOAD={self.programs.library(self.preload)}', *command]
-        self.plumbline.update(ranks=len(self.cpus), transport=self.transport)
+        self.plumbline.ranks, self.plumbline.transport = len(self.cpus), self.transport
         self.run_command(command)
         return [*(f'{name}={value}' for name, value in self.env_vars.items()), *launcher, *command]
 
@@ -186,7 +182,7 @@ class MpiCheck(MpiJob, ProgramCheck):
         '''
         if self.transport == 'default':
             return      # nothing is claimed
-        hosts = {process['host'] for process in self.plumbline['machine'].get('processes', ())}
+        hosts = {process['host'] for process in self.plumbline.of_machine.get('processes', ())}
         crossed = loopback.crossed(self.output(), of)
         if crossed is None or len(hosts) != 1:
             self.note('not proved which way the messages went: the loopback was not watched, or there are several nodes')

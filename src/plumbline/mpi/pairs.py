@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plumbline.errors import PlumblineError
-from plumbline.model import records, statistics
+from plumbline.model import records, uncertainty
 
 #: With fewer nodes each has fewer than three partners, and the median over them does not tell a node from a link.
 LEAST_NODES = 4
@@ -90,7 +90,7 @@ class Outliers:
 def slow(values, least, noise=0.0):
     '''(which, values over their median): those above it by more than chance, and by the part ``least`` of it.'''
     values = values / np.nanmedian(values)
-    sigma = np.hypot(statistics.MAD_TO_SIGMA * np.nanmedian(np.abs(values - 1)), noise * values)
+    sigma = np.hypot(uncertainty.MAD_TO_SIGMA * np.nanmedian(np.abs(values - 1)), noise * values)
     with np.errstate(invalid='ignore'):
         return values - 1 > np.maximum(_DEVIATIONS * sigma, least), values
 
@@ -112,7 +112,7 @@ def outliers(seconds, spread, samples):
     '''
     if len(seconds) < LEAST_NODES:
         raise ValueError(f'{len(seconds)} nodes: at least {LEAST_NODES} are needed to tell a slow node from a slow link')
-    noise = statistics.MEDIAN_ERROR * spread / np.sqrt(samples)
+    noise = uncertainty.MEDIAN_ERROR * spread / np.sqrt(samples)
     # What disturbs a node disturbs all its pairs: their noise does not cancel.
     sends, sending = slow(np.nanmedian(seconds, axis=1), _LEAST_NODE, np.nanmedian(noise, axis=1))
     receives, receiving = slow(np.nanmedian(seconds, axis=0), _LEAST_NODE, np.nanmedian(noise, axis=0))

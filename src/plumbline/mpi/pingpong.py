@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plumbline.model import statistics
+from plumbline.model import uncertainty
 from plumbline.mpi import messages
 
 #: The fit for the asymptotic bandwidth takes the sizes down to this part of the largest.
@@ -82,7 +82,7 @@ def falls(found):
     '''The sizes at which the bandwidth falls by more than a fifth, and by more than the noise: size -> median of :func:`of_halves`.'''
     ratios = {size: float(np.median(ratio)) for size, ratio in of_halves(found).items()}
     apart = {size for size in ratios
-             if statistics.median_interval(found[size])[0] > 2 * statistics.median_interval(found[size // 2])[1]}
+             if uncertainty.median_interval(found[size])[0] > 2 * uncertainty.median_interval(found[size // 2])[1]}
     return {size: ratio for size, ratio in ratios.items() if ratio < _FALL and size in apart}
 
 
@@ -100,7 +100,7 @@ def step(found, between=(64, 4 * 2**20)):
         times = [float(np.median(found[size])) for size in (one, two, three)]
         slope = max(times[1] - times[0], 0) / (two - one)
         excess = 1 - (times[1] + slope * (three - two)) / times[2]
-        noise = sum(statistics.summary(found[size]).spread for size in (one, two, three))
+        noise = sum(uncertainty.summary(found[size]).spread for size in (one, two, three))
         if excess > max(_STEP, noise) and (best is None or excess > best[2]):
             best = two, three, excess
     return best
@@ -115,7 +115,7 @@ def artefacts(standard, swapped):
     result = {}
     for size in filter(None, standard):
         ratio = swapped[size] / standard[size]
-        found = statistics.summary(ratio)
+        found = uncertainty.summary(ratio)
         if found.interval[0] > 1 + max(found.spread, _LEAST):
             result[size] = ratio
     return result

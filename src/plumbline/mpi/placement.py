@@ -1,5 +1,7 @@
 '''Where the ranks of a job over several nodes must have run: pure functions on the machine's record.'''
 
+from plumbline.model.quantity import several
+
 
 def wrong_nodes(processes, nodes):
     '''The complaint about ranks that are not spread over nodes as asked for, block by block; or :obj:`None`.
@@ -13,7 +15,7 @@ def wrong_nodes(processes, nodes):
     if len(set(hosts)) == nodes and hosts == wanted:
         return None
     found = list(dict.fromkeys(hosts))
-    return (f"{len(hosts)} ranks were asked for on {nodes} node{'s' if nodes > 1 else ''}, {each} on each, but ran on "
+    return (f"{len(hosts)} ranks were asked for on {several(nodes, 'node')}, {each} on each, but ran on "
             f"{len(found)}: {', '.join(found[:4])}{', ...' if len(found) > 4 else ''}; rank by rank: {', '.join(hosts[:8])}")
 
 
@@ -22,7 +24,7 @@ def wrong_cpus(processes, cpus):
 
     :arg cpus: where each rank ran at the end.
     '''
-    taken = {}
+    taken: dict[tuple[str, int], int] = {}
     for rank, (process, cpu) in enumerate(zip(processes, cpus, strict=True)):
         if process.get('cpus') != str(cpu):
             return (f"rank {rank} was given the CPUs {process.get('cpus')} of {process['host']}, not one of its own: let the "

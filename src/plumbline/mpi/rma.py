@@ -5,7 +5,7 @@ A curve is a dictionary W (messages outstanding at once) -> record, ascending; a
 
 import numpy as np
 
-from plumbline.model import limits, records, statistics
+from plumbline.model import limits, records, uncertainty
 
 #: Ways that are compared in a table, with what their latency is the time of.
 WAYS = {
@@ -49,7 +49,7 @@ def slowdown_rewritten(ways):
 
 def curves(measurements, size):
     '''Variant -> curve, of one size of messages (bytes).'''
-    found = {}
+    found: dict[str, dict[int, dict]] = {}
     for record in sorted(measurements, key=outstanding):
         if record['size'] == size:
             found.setdefault(record['variant'], {})[outstanding(record)] = record
@@ -71,4 +71,4 @@ def half_window(curve):
     if not below:
         return float(windows[0])
     at = below[-1]
-    return statistics.between(half, windows[at:at + 2], rates[at:at + 2])
+    return uncertainty.between(half, windows[at:at + 2], rates[at:at + 2])

@@ -8,7 +8,7 @@ import numpy as np
 
 def studies(measurements, option='latency'):
     '''Variant -> study, from the records of a program with the option ``--latency``.'''
-    found = {}
+    found: dict[str, dict[float, dict]] = {}
     for record in measurements:
         found.setdefault(record['variant'], {})[record['options'][option]] = record
     return {variant: dict(sorted(study.items())) for variant, study in found.items()}

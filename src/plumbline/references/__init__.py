@@ -7,8 +7,14 @@ limits), ``config/references/SYSTEM.yaml`` what one site recorded.
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
+
+try:    # the one in C is many times as fast; not every PyYAML has it
+    from yaml import CSafeDumper as SafeDumper
+except ImportError:
+    from yaml import SafeDumper
 
 from plumbline.errors import PlumblineError
 from plumbline.model import registry
@@ -45,7 +51,7 @@ class Known:
     references: list
 
 
-class _Dumper(getattr(yaml, 'CSafeDumper', yaml.SafeDumper)):
+class _Dumper(SafeDumper):
     '''Evidence is read by people: no anchors and aliases for equal lists.'''
 
     def ignore_aliases(self, data):
@@ -84,7 +90,8 @@ def write_merged(stage_dir, system, test=None, folder=None, model=None, node=Non
     files[1:] = sites
     if test is not None:
         files = [{name: entry for name, entry in tests(file).items() if name == test} for file in files]
-    known, tickets = {}, {}
+    known: dict = {}
+    tickets: dict = {}
     for site in sites:      # what the node's file has of a metric replaces all that the system's has of it
         known = overlaid(known, recorded(site, test), site.get(test, {}))
         tickets = overlaid(tickets, site.get('$known_issues', {}).get(test), site.get(test, {}))
@@ -119,7 +126,7 @@ def narrowed(path, test, leaves):
     usual = lookup(references, name, keys)
     if all((tuple(usual[metric][:3]) if metric in usual else None) == leaf for metric, leaf in leaves.items()):
         return path
-    node = {metric: [*leaf[:3], registry.find(metric.partition('.')[0]).unit] for metric, leaf in leaves.items() if leaf is not None}
+    node: dict[str, Any] = {metric: [*leaf[:3], registry.find(metric.partition('.')[0]).unit] for metric, leaf in leaves.items() if leaf is not None}
     for key in reversed(keys):
         node = {key: node}
     entry = {name: {'$index': references[name]['$index'], **node}} if node else {}

@@ -4,6 +4,7 @@ import math
 
 from plumbline.model import registry
 from plumbline.model.prediction import LEAST_LOSS, MOST_LOSS
+from plumbline.model.quantity import percent
 
 #: No bound is narrower: below it a change is of no interest, even where it is certain.
 LEAST_BOUND, LEAST_OF_COUNT = LEAST_LOSS, 0.005
@@ -64,4 +65,4 @@ def too_wide(metric, expected, rate):
     '''Why a metric gets no reference, or :obj:`None`.  That a time grows tenfold is a loss of 90 % as well.'''
     if expected.sees(_of_one_side(metric, rate)) <= MOST_LOSS:
         return None
-    return f'only a loss of more than {MOST_LOSS:.0%} would be seen: a session is known to {expected.deviation:.0%}'
+    return f'only a loss of more than {percent(MOST_LOSS, 0)} would be seen: a session is known to {percent(expected.deviation, 0)}'

@@ -8,6 +8,7 @@ import numpy as np
 
 from plumbline.errors import PlumblineError
 from plumbline.model import good_state, registry, states
+from plumbline.model.quantity import percent
 from plumbline.references import recording
 from plumbline.references.files import lookup
 from plumbline.references.peaks import above_own_limit, impossible, possible
@@ -45,7 +46,8 @@ class Choice:
         self.trusted = {_only(name, [path.stem for path in paths], root) for name in trusted}
         paths.sort(key=lambda path: path.stem not in self.trusted)      # the latest first, and before them those named
         self.further = self._measured(paths, tests, node)
-        self.used, self.left_out, self.models = {}, [], frozenset()
+        self.used, self.left_out = {}, []
+        self.models: frozenset[str] = frozenset()
 
     @staticmethod
     def _measured(paths, tests, node):
@@ -72,7 +74,7 @@ class Choice:
             if apart is None:
                 return found, index, skipped, odd
             del self.used[apart.name]
-            self.left_out.append((apart.name, f"odd: {apart.where} {abs(apart.change):.0%} {'worse' if apart.change < 0 else 'better'}"
+            self.left_out.append((apart.name, f"odd: {apart.where} {percent(abs(apart.change), 0)} {'worse' if apart.change < 0 else 'better'}"
                                               f' than in the other sessions, most of all {apart.worst}'))
 
     def _drop(self, emptied):
@@ -152,7 +154,7 @@ def _candidate(place, state, rows, portable, peaks):
         why = why and f'{why}; the model, the measurement or the peak is wrong'
     if why:
         return Candidate(place, state, rows, why=why)
-    values = defaultdict(lambda: defaultdict(list))
+    values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         values[row['session']][row['hostname'] or ''].append(row['value'])
     subsystem, noise = registry.of_row(first)

@@ -9,6 +9,7 @@ import typer
 
 from plumbline.errors import PlumblineError
 from plumbline.model.good_state import LEAST_APART, LEAST_SESSIONS, MOST_SESSIONS
+from plumbline.model.quantity import change, percent
 from plumbline.settings import REPORTS
 
 app = typer.Typer(no_args_is_help=True, help='References: propose, accept and check them.')
@@ -100,7 +101,7 @@ def _sessions(found):
     if found.hours < DAY:
         yield f'they lie within {found.hours:.1f} hours: what differs from day to day is not in them, and may FAIL later'
     yield from _few([f'skipped: {name}: {why}; --with {name} uses it' for name, why in found.left_out], 'sessions')
-    yield from _few([f'skipped: node {odd.name} differs by {odd.change:+.0%}: {odd.where}; --with-node {odd.name} uses it'
+    yield from _few([f'skipped: node {odd.name} differs by {change(odd.change, 0)}: {odd.where}; --with-node {odd.name} uses it'
                      for odd in found.nodes], 'nodes')
 
 
@@ -110,9 +111,9 @@ def _changes(found):
     changed = []
     for place in found.changed:
         (value, *_, unit), (old, *_), origin = found.written[place][0], found.before[place], found.written[place][1]
-        share = f' ({value / old - 1:+.1%})' if old > 0 else ''
+        share = f' ({change(value / old - 1)})' if old > 0 else ''
         changed.append(f"  changed: {'/'.join(place)}: {old:g} -> {value:g}{'' if unit == '1' else f' {unit}'}{share}, "
-                       f"sees {origin['sees']:.0%}")
+                       f"sees {percent(origin['sees'], 0)}")
     yield from _few(changed, 'changed')
     yield from _few([f"  vanishing: {'/'.join(place)}: {found.before[place][0]:g}" for place in found.vanishing], 'vanishing')
 
@@ -121,12 +122,12 @@ def _of_noise(found):
     seen = defaultdict(list)
     for place, (_, origin) in found.written.items():
         seen[found.noise[place]].append(origin['sees'])
-    yield (f"of an unchanged session some metric FAILs with a probability of {found.accepted['false_alarms']:.1%}, divided among "
+    yield (f"of an unchanged session some metric FAILs with a probability of {percent(found.accepted['false_alarms'])}, divided among "
            f"{found.accepted['metrics']} metrics; a loss is seen with one of 95 %:")
     for noise, losses in sorted(seen.items()):
         freedom, deviation = found.priors[noise]
-        yield (f'  {noise}: {len(losses)} metrics, {deviation:.1%} between sessions ({freedom:.2g} degrees of freedom), '
-               f'sees {statistics.median(losses):.0%} (from {min(losses):.0%} to {max(losses):.0%})')
+        yield (f'  {noise}: {len(losses)} metrics, {percent(deviation)} between sessions ({freedom:.2g} degrees of freedom), '
+               f'sees {percent(statistics.median(losses), 0)} (from {percent(min(losses), 0)} to {percent(max(losses), 0)})')
 
 
 def _fared(found):
@@ -136,4 +137,4 @@ def _fared(found):
     yield f'of these {len(found.sessions)} sessions {len(failing)} would FAIL a metric, {expected:.2g} expected ({how})'
     for session, by in failing.items():
         place, value, leaf = max(by, key=lambda one: abs(one[1] / one[2][0] - 1))
-        yield f"  {session}: {len(by)}, the farthest {'/'.join(place)}: {value:g}, {value / leaf[0] - 1:+.0%} of {leaf[0]:g}"
+        yield f"  {session}: {len(by)}, the farthest {'/'.join(place)}: {value:g}, {change(value / leaf[0] - 1, 0)} of {leaf[0]:g}"

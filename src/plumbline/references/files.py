@@ -14,6 +14,11 @@ from pathlib import Path
 
 import yaml
 
+try:    # the one in C is many times as fast; not every PyYAML has it
+    from yaml import CSafeLoader as SafeLoader
+except ImportError:
+    from yaml import SafeLoader
+
 from plumbline import schemas
 from plumbline.errors import PlumblineError
 from plumbline.settings import HOME, ROOT
@@ -23,7 +28,7 @@ _SPECIAL = ('$provenance', '$accepted', '$origin', '$recorded', '$known_issues',
 _PATTERN_CHARACTERS = re.compile(r'[*?\[\](){}|^$\\]')
 
 
-class _Loader(getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):
+class _Loader(SafeLoader):
     '''ReFrame's own reading of YAML, without its two traps.
 
     PyYAML keeps the last of two equal keys.  A number as a key never equals a test's attribute,
@@ -180,7 +185,7 @@ def _checked(references):
 def _with_known_issues(references):
     '''ReFrame's ``['$xfail', ticket, [reference, lower, upper, unit]]`` as the reference alone, and the tickets, in the form of the
     file, below ``$known_issues``.'''
-    tickets = {}
+    tickets: dict[str, dict] = {}
 
     def plain(node, tickets):
         found = {}
@@ -292,9 +297,9 @@ def merge(portable, *sites):
             raise PlumblineError(f"references of {name}: $index is {ours['$index']} in "
                                  f"portable.yaml and {index} in the site's file; make them equal")
         _refuse_patterns(name, theirs, len(index))
-        nodes = [{key: child for key, child in entry.items() if key != '$index'}
+        own, site = [{key: child for key, child in entry.items() if key != '$index'}
                  for entry in (ours, theirs)]
-        merged[name] = {'$index': index, **_merge_node(*nodes, len(index))}
+        merged[name] = {'$index': index, **_merge_node(own, site, len(index))}
     return merged
 
 
@@ -311,7 +316,7 @@ def of_processor(site, test, model):
     :arg model: name of the processor, or None where it is not known: then all are kept.
     :returns: (content of the file, sorted names of the other processors).
     '''
-    others = set()
+    others: set[str] = set()
 
     def kept(node, origin):
         if not isinstance(node, list):
@@ -346,8 +351,8 @@ def _recorded(origin, entry, sessions):
         names = sessions.get(origin.get('accepted'), ())
         found = [_with_expectation(one, names) for one in ({**origin, 'reference': entry}, *origin.get('states', ()))]
         return found if any('state' in one or 'expected' in one for one in found) else None
-    found = {key: _recorded(child, entry[key], sessions) for key, child in origin.items() if key in entry}
-    return {key: child for key, child in found.items() if child}
+    further = {key: _recorded(child, entry[key], sessions) for key, child in origin.items() if key in entry}
+    return {key: child for key, child in further.items() if child}
 
 
 def _with_expectation(origin, sessions):

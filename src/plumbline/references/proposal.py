@@ -182,7 +182,7 @@ def _provenance(references, sessions):
     '''Where a reference comes from; the compiler is that of the latest session.'''
     usual, *others = references
     last = usual.candidate.rows[-1]
-    record = recording.record_of(last) or next(iter(last['records']), {})
+    record: dict = recording.record_of(last) or next(iter(last['records']), {})
     provenance = {'compiler': record.get('compiler'), **usual.numbers(sessions)}
     if usual.candidate.state:
         provenance['state'] = usual.candidate.state
@@ -193,7 +193,7 @@ def _provenance(references, sessions):
 def _machine(rows, sessions):
     '''What of the machine's state changes its speed; of ``huge_pages`` the choice in force; all processors, where nodes have several.'''
     models = sorted(set().union(*map(recording.models, sessions)))
-    told = next((row['machine'] for row in rows if row['machine']), {})
+    told: dict = next((row['machine'] for row in rows if row['machine']), {})
     short = {key: told.get(key) for key in _MACHINE} | ({'cpu_models': models} if len(models) > 1 else {})
     chosen = re.search(r'\[(\w+)\]', short['huge_pages'] or '')
     return {**short, 'huge_pages': chosen[1]} if chosen else short

@@ -4,11 +4,13 @@ import json
 import math
 import re
 from collections import defaultdict
+from typing import Any
 
 import polars as pl
 
 from plumbline.errors import PlumblineError
-from plumbline.model import contention, registry, verdict
+from plumbline.model import baselines, contention, registry, verdict
+from plumbline.model.quantity import percent
 from plumbline.store import archive
 
 #: A session of which a larger share of the metrics is UNSTABLE is left out.
@@ -19,7 +21,7 @@ MOST_DISTURBED = 0.05
 
 _COLUMNS = ['session', 'started', 'system', 'partition', 'environ', 'hostname', 'test', 'check', 'display_name', 'run', 'result',
             'fail_phase', 'metric', 'name', 'subject', 'value', 'n', 'spread', 'interval_low', 'interval_high', 'reference_from',
-            'limit', 'record', 'state', 'states', 'verdict', 'reason', 'level', 'threads', 'detail']
+            'limit', 'record', 'state', 'states', 'verdict', 'reason', 'unjudged', 'level', 'threads', 'detail']
 _CASE = ('partition', 'environ', 'test')
 
 #: What of a record is asked for.
@@ -46,7 +48,7 @@ def rows_of(path, pattern):
         wanted = re.compile(pattern)
     except re.error as error:
         raise PlumblineError(f'tests {pattern!r}: not a pattern: {error}; correct it') from None
-    unknown = {'machine': {}, 'contention': [], 'records': []}
+    unknown: dict[str, Any] = {'machine': {}, 'contention': [], 'records': []}
     return [{**row, **details.get(tuple(row[key] for key in _CASE), unknown)} for row in rows if wanted.search(row['display_name'])]
 
 
@@ -72,7 +74,7 @@ def unfit(rows, expected=frozenset()):
     taken = {id(row['contention']): row['contention'] for row in rows}      # of each case once
     others = contention.causes([one for case in taken.values() for one in case]).get(contention.OTHERS, 0)
     if others > MOST_DISTURBED:
-        return f'{contention.OTHERS} took {others:.0%} of the time of the threads'
+        return f'{contention.OTHERS} took {percent(others, 0)} of the time of the threads'
     if models(rows) and expected and not models(rows) & expected:
         return f"another machine: {', '.join(sorted(models(rows)))}; the latest session ran on {', '.join(sorted(expected))}"
     return None
@@ -118,7 +120,8 @@ def groups(rows, files):
     :arg files: contents of files of references, for ``$index``; the first that has a test counts.
     :returns: (dictionary path -> rows, dictionary test -> ``$index``, list of (what is left out, why)).
     '''
-    by_test, found, owner, skipped = defaultdict(list), defaultdict(list), {}, {}
+    by_test, found, skipped = defaultdict(list), defaultdict(list), {}
+    owner: dict[tuple, str] = {}
     for row in rows:
         if row['metric'] is None:
             continue
@@ -150,8 +153,8 @@ def unusable(rows):
         return 'a value is missing or not a number'
     if not all(0 < value < math.inf for value in values):
         return 'not a positive finite value'
-    if (rows[-1]['reason'] or '').startswith('not judged'):
-        return rows[-1]['reason']
-    if rows[-1]['verdict'] == verdict.FAIL and rows[-1]['reference_from'] == 'portable.yaml':
+    if rows[-1]['unjudged']:
+        return f"not judged: {rows[-1]['unjudged']}"
+    if rows[-1]['verdict'] == verdict.FAIL and rows[-1]['reference_from'] in baselines.SHIPPED:
         return 'it fails the portable reference, and recording must not hide that'
     return None

@@ -4,11 +4,10 @@ from pathlib import Path
 
 from plumbline.analysis.lines import Line, NotMeasured, exit_status, not_measured, verdict_lines
 from plumbline.errors import PlumblineError
+from plumbline.report.junit import junit
+from plumbline.report.public import public
+from plumbline.report.table import render
 from plumbline.store import atomic
-
-from .junit import junit
-from .public import public
-from .table import render
 
 __all__ = ['Line', 'NotMeasured', 'exit_status', 'junit', 'not_measured', 'render', 'verdict_lines', 'write']
 
@@ -23,7 +22,7 @@ def write(rows, destination, losses=(), to_strangers=False):
     :returns: the path of the file.
     :raises PlumblineError: if the folder cannot be written to.
     """
-    from .page import page  # plotly and jinja2 are not loaded for the terminal's table
+    from plumbline.report.page import page  # plotly and jinja2 are not loaded for the terminal's table
 
     return save(page(public(rows) if to_strangers else rows, losses), destination)
 

@@ -1,6 +1,9 @@
 '''The terminal's table of what changed between sessions, the worst first.'''
 
+import operator
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from rich import box
 from rich.table import Table
@@ -29,7 +32,8 @@ def render(found, console):
     for part in found.slower:
         console.print(Text(f'slower as a whole: {_change(part)}', STYLE[compare.SLOWER]), soft_wrap=True)
     for part in found.undecided:
-        console.print(Text(f'not judged, its processes scatter by {part.score.error:.0%}: {_change(part)}', STYLE[compare.UNCLEAR]), soft_wrap=True)
+        error = quantity.percent(part.score.error, 0)
+        console.print(Text(f'not judged, its processes scatter by {error}: {_change(part)}', STYLE[compare.UNCLEAR]), soft_wrap=True)
     shown = list(_gathered(change for change in found.changes if change.kind != compare.WITHIN))
     if shown:
         console.print(_table(shown))
@@ -55,7 +59,7 @@ def _power(found):
         return ['no loss would have been seen: no metric is comparable']
     told = [f'would have seen a loss of {quantity.percent(seen[len(seen) // 2])} (median of the metrics), '
             f'{quantity.percent(seen[-1])} (the worst)']
-    parts = {}
+    parts: dict[str, list[float]] = {}
     for part in found.parts:
         parts.setdefault(part.name, []).append(part.sees)
     listed = ', '.join(f'{name} {quantity.percent(sorted(shares)[len(shares) // 2])}' for name, shares in sorted(parts.items()))
@@ -78,7 +82,7 @@ def _change(part):
 
 def _gathered(changes):
     '''The changes; those that are told by reason, as one each.'''
-    rows = {}
+    rows: dict[Any, list] = {}
     for number, change in enumerate(changes):
         place = change.partition, change.environ, change.nodes, change.reason
         rows.setdefault((change.kind, place) if change.kind in _BY_REASON else number, []).append(change)
@@ -89,9 +93,10 @@ def _gathered(changes):
 
 
 def _table(changes):
-    columns = {'change': lambda change: Text(change.kind, STYLE[change.kind]), 'check': lambda change: change.check,
-               'metric': lambda change: change.metric or '(the test)'}
-    columns |= {name: lambda change, name=name: getattr(change, name) for name in ('partition', 'environ')
+    columns: dict[str, Callable[[compare.Change], Any]] = {
+        'change': lambda change: Text(change.kind, STYLE[change.kind]), 'check': lambda change: change.check,
+        'metric': lambda change: change.metric or '(the test)'}
+    columns |= {name: operator.attrgetter(name) for name in ('partition', 'environ')
                 if len({getattr(change, name) for change in changes}) > 1}
     if len({name for change in changes for name in change.nodes if name}) > 1:
         columns['node'] = lambda change: _both(change.nodes)
@@ -99,9 +104,9 @@ def _table(changes):
                 'after': lambda change: quantity.amount(change.after, change.unit, change.before), 'by': _by,
                 'sees': lambda change: quantity.percent(change.sees), 'remark': _remark}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    numbers = ('before', 'after', 'by', 'sees')
     for name in columns:
-        table.add_column(name, overflow='fold', **(
-            {'justify': 'right', 'no_wrap': True} if name in ('before', 'after', 'by', 'sees') else {}))
+        table.add_column(name, overflow='fold', justify='right' if name in numbers else 'left', no_wrap=name in numbers)
     for change in changes:
         cells = (show(change) for show in columns.values())
         table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in cells))
@@ -125,7 +130,7 @@ def _remark(change):
 
 def _other_verdicts(changes):
     '''Lines on the verdicts that changed although the metric did not by more than noise.'''
-    told = {}
+    told: dict[tuple, list[str]] = {}
     for change in changes:
         if change.kind == compare.WITHIN and None not in change.verdicts and len(set(change.verdicts)) > 1:
             told.setdefault(change.verdicts, []).append(f'{change.check} {change.metric}')

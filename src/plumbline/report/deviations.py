@@ -5,7 +5,7 @@ import re
 import numpy as np
 import polars as pl
 
-from . import drawing
+from plumbline.report import drawing
 
 #: Rows of the heat map, and of the strips: more than a reader looks at hide what is there.
 MOST_ROWS, MOST_STRIPS = 40, 8

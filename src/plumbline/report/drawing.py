@@ -9,8 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from plumbline.model import quantity
-
-from .readings import caches_of, paired, quartiles, rates, series_of
+from plumbline.report.readings import caches_of, paired, quartiles, rates, series_of
 
 INK, GREY, GRID = '#1a1a1a', '#5f5f5f', '#e2e2e2'
 LIMIT, ALLOCATE = '#8c1d18', '#b8860b'

@@ -8,10 +8,9 @@ import re
 from dataclasses import dataclass
 
 from plumbline.model import contention, quantity, registry
+from plumbline.report import drawing
+from plumbline.report.readings import grouped, limit_of
 from plumbline.system.codegen import EFFECT
-
-from . import drawing
-from .readings import grouped, limit_of
 
 #: Rows of a heat map: more than a reader looks at hide what is lost.
 MOST_ROWS = 40
@@ -56,7 +55,7 @@ def figures(details):
 
 def _rows(details, metric):
     """Row's label -> environment -> :class:`Cell`, of what several environments measured on the same host."""
-    found = {}
+    found: dict[tuple, dict[str, tuple]] = {}
     for detail in details:
         for row in detail['metrics']:
             if row['metric'] == metric and quantity.known(row['value']) and row['value'] > 0:
@@ -100,7 +99,8 @@ def _lost(row, detail, best, best_detail, more):
         for of in (detail, best_detail)
     ]
     if all(paired):
-        return _apart(*paired, True, 1)
+        own, fastest = paired
+        return _apart(own, fastest, True, 1)
     return _apart(row, best, more, _explained(detail, best_detail))
 
 
@@ -130,7 +130,7 @@ def _paces(detail):
 
 def _groups(rows):
     '''Lists of environments that are compared with each other, in the order of their coming.'''
-    groups = []
+    groups: list[list[str]] = []
     for cells in rows.values():
         touched = [group for group in groups if set(group) & set(cells)]
         groups = [group for group in groups if group not in touched]

@@ -7,9 +7,8 @@ from rich.text import Text
 from plumbline.analysis import sides
 from plumbline.analysis.history import lasting
 from plumbline.model import changes, prediction, quantity, verdict
+from plumbline.report.variance import labels
 from plumbline.store import archive
-
-from .variance import labels
 
 #: Rows of the table of metrics; so few metrics are told session by session.
 MOST_ROWS, MOST_LISTED = 40, 3
@@ -41,8 +40,8 @@ def _differences(root, system, *sessions):
 
 def _lasting(found, differences):
     changed = f"; changed with it: {'; '.join(differences)}" if differences else ''
-    return (f'{found.course.name}, {found.course.kind}: {abs(found.step.change):.1%} worse since {when(found.begin)}, for {found.count} '
-            f'sessions, by chance {quantity.odds(found.step.chance)}{changed}')
+    return (f'{found.course.name}, {found.course.kind}: {quantity.percent(abs(found.step.change))} worse since {when(found.begin)}, '
+            f'for {found.count} sessions, by chance {quantity.odds(found.step.chance)}{changed}')
 
 
 def render(history, courses, prior, chosen, console):
@@ -88,13 +87,13 @@ def _table(*columns):
 
 def _steps(values, sessions, prior):
     found = changes.steps(values, prior, changes.RATE)
-    return ', '.join(f'{one.change:+.1%} at {when(sessions[one.begin])}' for one in found) or 'none'
+    return ', '.join(f'{quantity.change(one.change)} at {when(sessions[one.begin])}' for one in found) or 'none'
 
 
 def _courses(courses, prior):
     table = _table('subsystem', 'of its', 'metrics', 'sessions', 'scatter', 'sees', 'last', 'steps')
     for one in sorted(courses, key=lambda one: (one.kind, one.name)):
-        table.add_row(one.name, one.kind, str(one.metrics), *_numbers(one.values, prior), f'{one.values[-1] - 1:+.1%}',
+        table.add_row(one.name, one.kind, str(one.metrics), *_numbers(one.values, prior), quantity.change(one.values[-1] - 1),
                       _steps(one.values, one.sessions, prior))
     return table
 

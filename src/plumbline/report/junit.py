@@ -28,7 +28,7 @@ def junit(rows, losses=()):
     def suite(name, host=''):
         return xml.SubElement(root, 'testsuite', name=_text(name), hostname=_text(host), timestamp=started.isoformat(timespec='seconds'))
 
-    tests = {}
+    tests: dict[tuple, list] = {}
     for line in verdicts:
         tests.setdefault(line.case, []).append(line)
     for its in tests.values():

@@ -27,7 +27,7 @@ def render(found, console):
     say(headline(found), {0: '', 1: 'bold red', 2: 'bold yellow'}[found.exit_status])
     if found.named:
         console.print(_table(found))
-    causes = {}
+    causes: dict[str, list[str]] = {}
     for node in found.named:
         for cause in found.causes[node]:
             causes.setdefault(cause, []).append(node)
@@ -57,7 +57,7 @@ def headline(found):
 
 
 def outliers_of(count):
-    return f"{count or 'no'} outlier{'' if count == 1 else 's'}"
+    return quantity.several(count or 'no', 'outlier')
 
 
 def sees(found):
@@ -99,7 +99,7 @@ def remarks(found):
 
 def by_reason(found):
     '''Why nodes were not measured -> their names.'''
-    reasons = {}
+    reasons: dict[str, list[str]] = {}
     for node in found.unmeasured:
         reasons.setdefault(': '.join(filter(None, [node.state or node.phase, node.reason])), []).append(node.name)
     return reasons
@@ -107,7 +107,7 @@ def by_reason(found):
 
 def odd_rows(found):
     '''Node -> its scores and rows as text, column -> cell; the worst node and the worst row first.'''
-    nodes = {}
+    nodes: dict[str, list[dict[str, str]]] = {}
     for row in found.odd.iter_rows(named=True):
         nodes.setdefault(row['node'], []).append(_cells(found, row))
     return nodes
@@ -128,7 +128,7 @@ def _table(found):
     table, rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)), odd_rows(found)
     columns = ['node', *next(iter(rows.values()))[0]]
     for name in columns:
-        table.add_column(name, overflow='fold', **({} if name in ('node', 'check', 'metric') else {'justify': 'right'}))
+        table.add_column(name, overflow='fold', justify='left' if name in ('node', 'check', 'metric') else 'right')
     for node in found.named:
         for number, row in enumerate(rows[node][:MOST]):
             table.add_row(Text('' if number else node), *map(Text, row.values()))

@@ -1,6 +1,7 @@
 """The HTML page of a session: one file, no requests (the page's own content policy forbids them)."""
 
 from importlib import resources
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
@@ -8,9 +9,8 @@ from plotly.offline import get_plotlyjs
 
 from plumbline.analysis import disturbances, lines, machine_state, subsystems
 from plumbline.model import quantity, records
-
-from . import environments, figures
-from .figures.roofline import roofline
+from plumbline.report import environments, figures
+from plumbline.report.figures.roofline import roofline
 
 #: Verdict -> mark that survives grey-scale print.
 MARKS = {'FAIL': '\u2716', 'UNSTABLE': '\u2248', 'KNOWN ISSUE': '\u2691', 'NO REFERENCE': '?', 'PASS': '\u2714', lines.NOT_MEASURED: '\u2013'}
@@ -66,7 +66,8 @@ def page(rows, losses=()):
 
 def results(rows, verdicts):
     '''The results of the last runs, with what the archive knows of each: those with a FAIL first.'''
-    order, labels = {}, {}
+    order: dict[tuple, int] = {}
+    labels: dict[tuple, str] = {}
     for number, line in enumerate(verdicts):
         order.setdefault(line.case, number), labels.setdefault(line.case, line.label)
     found = []
@@ -113,7 +114,7 @@ def _compared(details):
 
 def _figures(details, ran):
     """For each check that has figures and ran: title, caption, and plotly's JSON or a table, or neither."""
-    drawn = []
+    drawn: list[dict[str, Any]] = []
     for check in (check for check in figures.FIGURES if check in ran):
         own = [detail for detail in details if detail['check'] == check]
         if not own:

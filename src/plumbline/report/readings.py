@@ -3,14 +3,16 @@
 A record is one of ``schemas/record.json``; records of one ``group`` were interleaved, sample i of each in round i.
 '''
 
+from typing import Any
+
 import numpy as np
 
-from plumbline.model.limits import traffic_is_certain
+from plumbline.model import limits, records as model
 
 
-def rates(record, what='bytes'):
-    """GB/s of each sample: ``what`` is 'bytes' (application) or 'traffic' (model)."""
-    return record[what] / np.asarray(record['seconds']) * 1e-9
+def rates(record, key='bytes'):
+    '''GB/s of each sample, or Gflop/s; ``key`` as of :func:`plumbline.model.records.rate`.'''
+    return model.rate(record, key) * 1e-3
 
 
 def quartiles(values):
@@ -20,21 +22,20 @@ def quartiles(values):
 
 def paired(record, other):
     '''Rate of a record over the rate of another, per round; without pairs, one ratio of medians.'''
-    a, b = rates(record), rates(other)
-    return a / b if a.size == b.size else np.array([np.median(a) / np.median(b)])
+    if len(record['seconds']) == len(other['seconds']) and record['group'] == other['group']:
+        return limits.paired_ratio(record, other, 'bytes')
+    return np.array([np.median(rates(record)) / np.median(rates(other))])
 
 
 def limit_of(records):
-    '''(rate in GB/s, record) of the best limit stream whose traffic is certain; None without one.'''
-    best = max(
-        (
-            (float(np.median(rates(r, 'traffic'))), i)
-            for i, r in enumerate(records)
-            if r['role'] == 'limit' and traffic_is_certain(r)
-        ),
-        default=None,
-    )
-    return best and (best[0], records[best[1]])
+    '''(rate in GB/s, record) of the limit (:func:`plumbline.model.limits.best`); None without one.'''
+    best = limits.best(record for record in records if record['role'] == 'limit')
+    return best and (float(np.median(rates(best, 'traffic'))), best)
+
+
+def noted(detail, about):
+    '''The notes of a result that are about something.'''
+    return [told['note'] for told in detail.get('noted') or () if told['about'] == about]
 
 
 def caches_of(machine, cpus):
@@ -42,7 +43,7 @@ def caches_of(machine, cpus):
 
     The machine record lists the caches of one CPU; the others are taken to be shared in the same pattern.
     '''
-    totals = {}
+    totals: dict[str, int] = {}
     for cache in machine.get('caches') or []:
         if cache['size']:
             reached = {_cache_number(cpu, sorted(cache['shared_cpus'])) for cpu in cpus}
@@ -64,7 +65,7 @@ def series_of(kernels):
     '''(name, records) of each variant, told apart by the options that differ; plain first.'''
     options = [r.get('options') or {} for r in kernels]
     differing = [key for key in ('init', 'alloc', 'shift', 'pages') if len({str(o.get(key)) for o in options}) > 1]
-    series = {}
+    series: dict[str, list[dict]] = {}
     for record, option in zip(kernels, options):
         name = ', '.join(
             [record['variant']]
@@ -113,7 +114,7 @@ def efficiencies(details):
 
 def grouped(items, key):
     '''(key, items) in the order of their first item; the items need not be sorted.'''
-    groups = {}
+    groups: dict[Any, list] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups.items()

@@ -8,11 +8,11 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from plumbline.model import subsystems
+from plumbline.model.quantity import percent
+from plumbline.report import deviations, outliers, save
+from plumbline.report.page import embedded
 from plumbline.sweep import ranking
 from plumbline.sweep.slurm import folded
-
-from . import deviations, outliers, save
-from .page import embedded
 
 #: Rows of one node that the page shows: of a slow node nearly every metric is.
 MOST = 20
@@ -40,7 +40,7 @@ def page(found):
         found=found, headline=outliers.headline(found), remarks=[*outliers.sees(found), *outliers.remarks(found)], hostlist=folded(named),
         nodes=nodes,
         missing=[(folded(nodes), len(nodes), reason) for reason, nodes in outliers.by_reason(found).items()],
-        kinds=_kinds(found.frame), figures=figures, limits=ranking, metrics_rate=f'{subsystems.METRICS_RATE:.1%}',
+        kinds=_kinds(found.frame), figures=figures, limits=ranking, metrics_rate=percent(subsystems.METRICS_RATE),
         style=Markup(resources.files(__package__).joinpath('page.css').read_text(encoding='utf-8')),
         plotly=Markup(get_plotlyjs()) if figures else None)
 

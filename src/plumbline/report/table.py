@@ -12,6 +12,7 @@ from plumbline.analysis import disturbances, lines, subsystems
 from plumbline.model import quantity
 from plumbline.model.safe_text import shown
 from plumbline.model.subsystems import DISCOVERY_RATE
+from plumbline.report.readings import noted
 
 STYLE = {
     'FAIL': 'bold red',
@@ -97,10 +98,9 @@ def _heading(rows):
 
 
 def _summary(verdicts, left_out, session):
-    counts, text = lines.count(verdicts, left_out), Text()
-    for part in lines.summary(verdicts, left_out).split(', '):
-        name = part.split(' ', 1)[1]
-        text.append(', ' if text else '').append(part, STYLE[name] if counts[name] else '')
+    text = Text()
+    for name, count in lines.counted(verdicts, left_out).items():
+        text.append(', ' if text else '').append(f'{count} {name}', STYLE[name] if count else '')
     of_subsystems = Counter(one.verdict for one in session.subsystems if one.count)
     for number, verdict in enumerate(sorted(of_subsystems, key=list(STYLE).index)):
         text.append('; subsystems: ' if number == 0 else ', ').append(f'{of_subsystems[verdict]} {verdict}', STYLE[verdict])
@@ -109,9 +109,8 @@ def _summary(verdicts, left_out, session):
 
 def _caches(verdicts, out):
     '''What of the caches is ours, where that is not all of them: working sets and levels follow it.'''
-    for note in dict.fromkeys(note for line in verdicts if line.check == 'capacity' for note in line.detail.get('notes') or []):
-        if note.endswith('ours') and ' all of ' not in note:
-            out.line(Text(f'caches: {note}', 'bold cyan'))
+    for note in dict.fromkeys(note for line in verdicts for note in noted(line.detail, 'caches')):
+        out.line(Text(f'caches: {note}', 'bold cyan'))
 
 
 def _verdicts(verdicts, out):
@@ -200,7 +199,7 @@ def _subsystems(session, out):
         (
             f'{one.name}: {one.kind}',
             f'{one.count} of {one.total} metrics',
-            f'{one.change:+.1%}' if one.change is not None else '',
+            quantity.change(one.change) if one.change is not None else '',
             f'sees {quantity.percent(one.sees)}' if one.sees is not None else '',
             one.verdict,
         )

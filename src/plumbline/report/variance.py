@@ -7,8 +7,7 @@ from rich.table import Table
 
 from plumbline.analysis.variance import LEVELS, cv
 from plumbline.model import quantity
-
-from . import drawing, save_file
+from plumbline.report import drawing, save_file
 
 #: Rows of the terminal's table, and bars of the figure; the page's table has all metrics.
 MOST_ROWS, MOST_BARS = 40, 40
@@ -183,7 +182,7 @@ def page(samples, found):
     from markupsafe import Markup
     from plotly.offline import get_plotlyjs
 
-    from .page import embedded
+    from plumbline.report.page import embedded
     rows, names, probes = worst_first(found), labels(found), probes_of(found)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(__package__, '.'), autoescape=True, trim_blocks=True, lstrip_blocks=True)

@@ -12,9 +12,10 @@ from reframe.core.pipeline import RegressionTestPlugin
 from plumbline import settings
 from plumbline.errors import PlumblineError
 from plumbline.likwid import pin
-from plumbline.model import capacity, contention, records, tlb
+from plumbline.model import capacity, contention, records, result, tlb
+from plumbline.model.quantity import percent
 from plumbline.rfm.node import cores_of
-from plumbline.rfm.variables import Result, Whole
+from plumbline.rfm.variables import TheResult, Whole
 from plumbline.system import topology
 
 #: Threads that got less of their time had their caches used by others meanwhile.
@@ -60,7 +61,7 @@ def found(measurements, sizes_of_topology):
     '''
     measurements = sorted(measurements, key=lambda record: record['working_set'])
     latency = [np.asarray(record['seconds']) / record['bytes'] * 8e9 for record in measurements]
-    huge = all(record['huge_page_share'] is not None and record['huge_page_share'] >= tlb.GIVEN for record in measurements)
+    huge = all(tlb.given(record['huge_page_share']) for record in measurements)
     return capacity.find([record['working_set'] for record in measurements], np.transpose(latency), sizes_of_topology,
                          page=None if huge else measurements[0]['page_size'])
 
@@ -70,7 +71,7 @@ def disturbed(lost):
     given = contention.too_little(lost, TIME_GIVEN)
     if given is None:
         return ''
-    return f'the threads had {100 * given:.0f} % of their time: others had the CPUs, and what is ours of the caches is not known'
+    return f'the threads had {percent(given, 0)} of their time: others had the CPUs, and what is ours of the caches is not known'
 
 
 class MeasuredCaches(RegressionTestPlugin):
@@ -79,6 +80,10 @@ class MeasuredCaches(RegressionTestPlugin):
     It never fails the fixture: without it the caches are what the topology says.
     '''
 
+    # ReFrame's.
+    executable: str
+    executable_opts: list[str]
+
     #: Rounds: each of them has every size once.
     #:
     #: :type: :class:`int`
@@ -86,10 +91,10 @@ class MeasuredCaches(RegressionTestPlugin):
     rounds = variable(Whole, value=10)
 
     #: What the archive keeps of it: the time inside its timed loops.
-    plumbline = variable(Result, value={}, loggable=True)
+    plumbline: result.Result = variable(TheResult, value=result.Result(), loggable=True)
 
     #: The program's command line; empty where nothing is measured.
-    command = ()
+    command: tuple[str, ...] = ()
 
     @run_after('setup')
     def choose_cpus(self):
@@ -130,7 +135,8 @@ class MeasuredCaches(RegressionTestPlugin):
 
     @run_after('sanity')
     def report_seconds(self):
-        self.plumbline = {'schema': 1, 'timed_seconds': sum(sum(record['seconds']) for record in self.records.measurements)}
+        self.plumbline.schema = result.SCHEMA_VERSION
+        self.plumbline.timed_seconds = sum(sum(record['seconds']) for record in self.records.measurements)
 
     @property
     def recorded(self):

@@ -16,7 +16,7 @@ from plumbline.likwid import pin
 from plumbline.model import contention, metrics, records, states
 from plumbline.rfm import evaluation
 from plumbline.rfm.programs import native_programs
-from plumbline.rfm.variables import Result, Whole
+from plumbline.rfm.variables import Table, Whole
 from plumbline.system import codegen, topology
 
 #: Processes of a case: every day, and of hardware that is to be accepted (``--mode acceptance``).
@@ -47,7 +47,7 @@ class ProgramCheck(Judging):
     #: Level that cases of a size are meant to live in; a record that says otherwise is refused.
     #:
     #: :type: dictionary size -> level
-    intended = variable(Result, value={}, loggable=False)
+    intended = variable(Table, value={}, loggable=False)
 
     @run_after('init', always_last=True)
     def refuse_a_check_without_a_program(self):
@@ -74,7 +74,7 @@ class ProgramCheck(Judging):
         '''Elements for each level that can be measured; the others are said to be skipped.'''
         sizes, skipped = self.working_sets(self.cpus)
         for level, reason in skipped.items():
-            self.skip_metric(f'all in {level}', reason)
+            self.skip_metric(f'all in {level}', reason, [level])
         return {level: self.elements(level, bytes_per_element) for level in sizes}
 
     def built(self, program):
@@ -84,9 +84,9 @@ class ProgramCheck(Judging):
     def disturbed(self):
         '''Why what only threads that all work at once can reach must not be judged; None where all are alike, and had their
         CPUs to themselves.'''
-        if kinds := (self.plumbline.get('machine') or {}).get('core_kinds'):
+        if kinds := self.plumbline.of_machine.get('core_kinds'):
             return f'the cores are of {len(kinds)} kinds'
-        given = contention.too_little(self.plumbline['contention'], contention.ENOUGH)
+        given = contention.too_little(self.plumbline.contention or (), contention.ENOUGH)
         return None if given is None else f'the threads had the CPUs for {given:.2f} of the time'
 
     # --- hooks, in the order of the pipeline ---------------------------------------------------
@@ -128,15 +128,15 @@ class ProgramCheck(Judging):
         '''Every record is complete, valid, long enough, and was taken where it was asked for.'''
         with in_one_line():
             found = records.parse(self.output(), f'output of {self.program}', self.processes)
-        self.plumbline.update(machine=found.machine, contention=found.contention)
+        self.plumbline.machine, self.plumbline.contention = found.machine, found.contention
         for text in contention.notes(found.contention, found.machine):
             self.note(text)
         if not metrics.kernels(found.measurements):
             raise SanityError(f'{self.program} measured nothing; its standard error says why')
         if found.processes != self.processes:
             raise SanityError(f'{self.program} was started {self.processes} times, and {found.processes} processes left records')
-        self.measurements = self.plumbline['records'] = self.pooled(found.measurements)
-        self.plumbline['timed_seconds'] = sum(sum(r['seconds']) for r in found.measurements)
+        self.measurements = self.plumbline.records = self.pooled(found.measurements)
+        self.plumbline.timed_seconds = sum(sum(r['seconds']) for r in found.measurements)
         for record in found.measurements:
             complaints = [*records.check_worth_reporting(record)]
             complaints += filter(None, [self.misplaced(record), self._wrong_level(record)])
@@ -232,7 +232,7 @@ class NativeCheck(ProgramCheck):
             self.env_vars.update(pin.omp_environment(self.cpus))
             why = 'the program opens parallel regions itself' if self.opens_regions else 'likwid-pin is not on this partition'
             self.note(f'{why}: OpenMP binds the threads')
-        self.plumbline['threads'] = self.threads
+        self.plumbline.threads = self.threads
         self.run_command(command)
         return command
 
@@ -251,6 +251,6 @@ class NativeCheck(ProgramCheck):
         widths = codegen.widths_of(self.disassembly(), self.program, {
             (record['variant'], record['isa']) for record in metrics.kernels(self.measurements)})
         if widths:
-            self.plumbline['simd_width'] = widths
+            self.plumbline.simd_width = widths
             self.note('compiled to: ' + ', '.join(f'{variant} {width}' for variant, width
                                                   in sorted(widths.items())))

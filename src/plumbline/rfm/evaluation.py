@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from reframe.core.exceptions import ReframeError
 
-from plumbline.model import registry, states, statistics, verdict
+from plumbline.model import baselines, quantity, registry, states, uncertainty, verdict
 from plumbline.model.metrics import Metric
+from plumbline.model.result import UNSET, Measured, OtherState, Process
 from plumbline.references import Reference
 from plumbline.references.peaks import possible
 
@@ -22,8 +23,7 @@ class Case:
         are several.
     :attr unsteady: whether the state changed too often for any of its records to have rounds enough in one.
     :attr set_aside: samples in other states, or in none.
-    :attr processes: number of each process, how many of the samples it took, and of which of the records they are (None: of
-        several); empty where one took all.
+    :attr processes: who took the samples; empty where one process took all.
     :attr reference: :class:`references.Reference` that applies in this state; None if there is none.
     :attr others: the same metric in the other states that were met often enough.
     '''
@@ -35,13 +35,13 @@ class Case:
     others: list = field(default_factory=list)
     no_reference: str = ''
     unsteady: bool = False
-    processes: list = field(default_factory=list)
+    processes: list[Process] = field(default_factory=list)
     rounds: list | None = None
 
     @property
     def summary(self):
         entry = registry.find(self.metric.metric)
-        found = statistics.summary(self.metric.samples, [process['n'] for process in self.processes], entry.noise)
+        found = uncertainty.summary(self.metric.samples, [process.n for process in self.processes], entry.noise)
         if entry.upper is None or not found.value <= entry.upper:
             return found
         low, high = found.interval
@@ -52,26 +52,23 @@ class Case:
         '''(reference, lower, upper) that it is judged by; None if by none.'''
         return self.reference.leaf if self.reference and not self.metric.unjudged else None
 
-    def result(self):
-        '''What ``schemas/result.json`` has of it beside the metric itself; nothing where one process met one state.'''
-        result = {} if self.metric.record is None else {'record': self.metric.record.get('index')}
-        if self.processes:
-            result['processes'] = self.processes
+    def tell(self, measured):
+        '''Say in its :class:`Measured` what there is beside the metric itself; nothing where one process met one state.'''
+        if self.metric.record is not None:
+            measured.record = self.metric.record.get('index')
+        measured.processes = self.processes or UNSET
         if self.state or self.state is None:
-            result['state'] = self.state
+            measured.state = self.state
         if self.set_aside:
-            result['set_aside'] = self.set_aside
-            result['rounds'] = self.rounds
+            measured.set_aside, measured.rounds = self.set_aside, self.rounds
         if self.others:
-            result['states'] = [_summary(case) for case in self.others]
-        return result
+            measured.states = [_summary(case) for case in self.others]
 
 
 def _summary(case):
     found = case.summary
-    return {'state': case.state, 'value': found.value, 'n': found.n, 'spread': found.spread, 'interval': list(found.interval),
-            'samples': np.asarray(case.metric.samples).tolist(), 'rounds': case.rounds,
-            **({'processes': case.processes} if case.processes else {})}
+    return OtherState(state=case.state, value=found.value, n=found.n, spread=found.spread, interval=list(found.interval),
+                      samples=np.asarray(case.metric.samples).tolist(), rounds=case.rounds, processes=case.processes or UNSET)
 
 
 def told(met):
@@ -99,8 +96,8 @@ def evaluate(check, met):
                     found.get(name, []).append(_pooled(cases))
     finally:
         check.measurements = recorded
-    if 'skipped' in check.plumbline:    # by the first process, and another one could measure it
-        check.plumbline['skipped'] = [one for one in check.plumbline['skipped'] if one['metric'] not in found]
+    if check.plumbline.skipped is not UNSET:    # by the first process, and another one could measure it
+        check.plumbline.skipped = [one for one in check.plumbline.skipped if one.metric not in found]
     return found
 
 
@@ -115,7 +112,7 @@ def of_processes(check):
 
 def _evaluated(check, measurements, says=True):
     '''Name of a metric -> list of :class:`Case`, one of each process.  What a check says of them it says of the first.'''
-    found = {}
+    found: dict[str, list[Case]] = {}
     processes = [list(own) for _, own in itertools.groupby(measurements, key=lambda record: record.get('process', 0))]
     for number, own in enumerate(processes or [[]]):
         with contextlib.nullcontext() if says and number == 0 else _without_words(check):
@@ -134,8 +131,8 @@ def _evaluated_once(check, measurements):
         yield Case(metric, _common(found), max((case['set_aside'] for case in cases), default=0),
                    unsteady=bool(cases) and all(state is None for state in found),
                    rounds=metric.record and metric.record['rounds'],
-                   processes=[{'process': measurements[0].get('process', 0) if measurements else 0, 'n': int(np.size(metric.samples)),
-                               'record': metric.record and metric.record.get('index')}])
+                   processes=[Process(measurements[0].get('process', 0) if measurements else 0, int(np.size(metric.samples)),
+                                      metric.record and metric.record.get('index'))])
 
 
 def _pooled(cases):
@@ -152,7 +149,8 @@ def _pooled(cases):
     if len(cases) == 1:
         return replace(first, processes=[])
     limits = [case.metric.limit for case in chosen if case.metric.limit is not None]
-    metric = replace(first.metric, samples=np.concatenate([np.atleast_1d(case.metric.samples) for case in chosen]),
+    doubt = next((case.metric.doubt for case in chosen if case.metric.doubt), None)
+    metric = replace(first.metric, doubt=doubt, samples=np.concatenate([np.atleast_1d(case.metric.samples) for case in chosen]),
                      limit=float(np.median(limits)) if limits else None)
     rounds = None if first.rounds is None else [number for case in chosen for number in case.rounds]
     return Case(metric, first.state, set_aside, unsteady=all(case.unsteady for case in chosen), rounds=rounds,
@@ -169,7 +167,7 @@ def _common(found):
 @contextlib.contextmanager
 def _without_words(check):
     '''What a check says of its metrics it has said in the usual state.'''
-    said = {key: list(value) if isinstance(value, list) else value for key, value in check.plumbline.items()}
+    said = replace(check.plumbline)
     try:
         yield
     finally:
@@ -203,8 +201,17 @@ def _with(cases, number, reference=None, file=None):
     return chosen
 
 
+def _without_doubt(case):
+    '''The same, not judged where what is out of a baseline's bounds need not be the core's doing; what is within them is.'''
+    if case.reference_from != baselines.PATH.name or not (case.metric.doubt and case.leaf):
+        return case
+    (least, most), (low, high) = verdict.bounds(case.leaf), case.summary.interval
+    return case if least <= low and high <= most else replace(case, metric=replace(case.metric, unjudged=case.metric.doubt))
+
+
 def judged(case):
-    '''The metric as it stands in a result (``schemas/result.json``).'''
+    '''The metric as it stands in a result: :class:`Measured`.'''
+    case = _without_doubt(case)
     metric, reference, found = case.metric, case.leaf, case.summary
     expected = case.reference.expected if reference else None
     rises = registry.better(metric.metric) == registry.LESS
@@ -221,8 +228,11 @@ def judged(case):
         reason = case.no_reference
     elif ruling == verdict.PASS and case.unsteady:
         ruling, reason = verdict.UNSTABLE, 'too few rounds in one state: the core-to-core latency changed during the samples'
-    if found.interval[0] > (most := possible(metric.metric, reference, metric.record)[1]) and ruling != verdict.FAIL:
-        reason = f'{verdict.number(found.value)} is above {verdict.number(most)}, the most that any hardware gives: model or measurement is wrong'
+    most = possible(metric.metric, reference, metric.record)[1]
+    if metric.baseline and not metric.doubt:
+        most = min(most, verdict.bounds(metric.baseline)[1])        # of recorded references, too
+    if found.interval[0] > most and ruling != verdict.FAIL:
+        reason = f'{quantity.number(found.value)} is above {quantity.number(most)}, the most that any hardware gives: model or measurement is wrong'
         ruling, sees = (verdict.FAIL if reference else ruling), None
     if ticket := reference and case.reference.known_issue:
         if ruling in (verdict.FAIL, verdict.UNSTABLE) and np.isfinite(found.value):     # that nothing was measured is no known issue
@@ -231,11 +241,12 @@ def judged(case):
             reason += f'; the known issue is gone, take its $xfail away: {ticket}'
     if metric.remark and ruling in (verdict.FAIL, verdict.UNSTABLE):
         reason += f': {metric.remark}'
-    return {
-        'name': metric.name, 'metric': metric.metric, 'subject': metric.subject,
-        'value': found.value, 'unit': metric.unit, 'samples': np.asarray(metric.samples).tolist(),
-        'n': found.n, 'spread': found.spread, 'interval': list(found.interval),
-        'reference': list(reference[:3]) if reference else None, 'reference_from': case.reference_from if reference else None,
-        'limit': metric.limit, 'verdict': ruling, 'reason': reason, **({} if sees is None else {'sees': sees}),
-        **({'expected': expected} if expected else {}), **case.result(),
-    }
+    measured = Measured(
+        name=metric.name, metric=metric.metric, subject=metric.subject,
+        value=found.value, unit=metric.unit, samples=np.asarray(metric.samples).tolist(),
+        n=found.n, spread=found.spread, interval=list(found.interval),
+        reference=list(reference[:3]) if reference else None, reference_from=case.reference_from if reference else None,
+        limit=metric.limit, verdict=ruling, reason=reason, sees=UNSET if sees is None else sees,
+        expected=expected or UNSET, unjudged=metric.unjudged or UNSET)
+    case.tell(measured)
+    return measured

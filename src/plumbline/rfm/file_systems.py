@@ -17,6 +17,7 @@ from reframe.core.runtime import runtime
 
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.model import metrics, records
+from plumbline.model.quantity import percent
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.job import Job
 from plumbline.rfm.programs import native_programs
@@ -149,7 +150,7 @@ class FileSystemCheck(NativeCheck):
         return f'{self.size} on {self.file_system}'
 
     def leave(self, reason):
-        self.plumbline['level'] = self.level
+        self.plumbline.level = self.level
         self.leave_out(reason, None)
 
     def first_look(self):
@@ -194,7 +195,7 @@ class FileSystemCheck(NativeCheck):
         chosen, left = [], self.seconds
         for operation in operations:
             if kind in IN_MEMORY and operation in NOT_IN_MEMORY:
-                self.skip_metric(f'all of {operation}', f'{kind} is the memory itself: {NOT_IN_MEMORY[operation]}')
+                self.skip_metric(f'all of {operation}', f'{kind} is the memory itself: {NOT_IN_MEMORY[operation]}', [operation])
                 continue
             # As if all but warm reads went to the device.
             seconds = moved / rate['read_warm' if operation == 'read_warm' else 'write_fsync']
@@ -206,7 +207,7 @@ class FileSystemCheck(NativeCheck):
                 self.skip_case(variant, operation,
                                f'it would take about {seconds:.0f} s, and of {self.seconds} s {left:.0f} are left')
         if not chosen:
-            self.skip('there is no time for any operation')
+            self.leave('there is no time for any operation')
         return chosen
 
     def estimate(self, found):
@@ -251,7 +252,7 @@ class FileSystemCheck(NativeCheck):
         if resident is None:
             return 'mincore() does not show here what the page cache holds'
         if found['operation'] == 'read_cold' and resident > MOST_RESIDENT:
-            return f'{resident:.0%} of the pages stayed in the page cache although they were advised to go: not cold'
+            return f'{percent(resident, 0)} of the pages stayed in the page cache although they were advised to go: not cold'
         if found['operation'] == 'read_warm' and resident < 1 - MOST_RESIDENT:
-            return f'only {resident:.0%} of the pages were in the page cache: not warm'
+            return f'only {percent(resident, 0)} of the pages were in the page cache: not warm'
         return None

@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import run_after, run_before, variable
@@ -11,7 +12,9 @@ from reframe.core.pipeline import RegressionTestPlugin
 from reframe.core.runtime import runtime
 
 from plumbline import settings
+from plumbline.model import quantity
 from plumbline.mpi.launch import MPIRUN, SRUN
+from plumbline.rfm import private
 from plumbline.rfm.variables import Whole
 from plumbline.scheduler import job_state
 
@@ -32,6 +35,17 @@ def measured_partitions():
 
 class Job(RegressionTestPlugin):
     '''Plugin of every test and fixture that runs a job.'''
+
+    # ReFrame's, which it gives to every test when it makes its class.
+    time_limit: Any
+    max_pending_time: Any
+    maintainers: list[str]
+    executable: str
+    executable_opts: list[str]
+    prerun_cmds: list[str]
+    postrun_cmds: list[str]
+    reference: Any
+    sourcesdir: str | None
 
     #: Whether others run what it builds.
     builds = False
@@ -99,7 +113,7 @@ class Job(RegressionTestPlugin):
     @run_after('run')
     def name_the_node(self):
         if settings.ON_NODE:
-            self.job._nodelist = [settings.NODE]
+            private.set_nodes(self.job, [settings.NODE])
 
     @run_before('run')
     def leave_binding_to_us(self):
@@ -167,13 +181,14 @@ class Job(RegressionTestPlugin):
         if self.is_dry_run():
             return
         if self.job.exitcode is None and f'{ENDED} 0' in self.output().splitlines():
-            self.job._exitcode = 0
+            private.set_exit_code(self.job, 0)
         elif self.by_slurm() and (self.job.exitcode is None or self.job.state not in ('COMPLETED', 'FAILED')):
-            self.job._exitcode, why = job_state.how(self.job)
+            code, why = job_state.how(self.job)
+            private.set_exit_code(self.job, code)
             if why:
                 raise SanityError(why)
         if self.job.exitcode is None:
-            self.job._exitcode = 1
+            private.set_exit_code(self.job, 1)
         if self.job.exitcode:
             said = [line for line in self.output('stderr').splitlines() if line.strip()]
             ours = [line for line in said if line.startswith('plumbline: ')]
@@ -194,7 +209,7 @@ class Job(RegressionTestPlugin):
         if not os.path.exists(path):
             return ''
         if os.path.getsize(path) > LARGEST_OUTPUT:
-            raise SanityError(f'{path}: {os.path.getsize(path) / 2**20:.0f} MiB were printed, and at most {LARGEST_OUTPUT / 2**20:.0f} are '
+            raise SanityError(f'{path}: {quantity.size(os.path.getsize(path))} were printed, and at most {quantity.size(LARGEST_OUTPUT)} are '
                               'read: look at its first lines')
         with open(path, encoding='utf-8', errors='replace') as file:
             return file.read()

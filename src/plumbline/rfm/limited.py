@@ -12,11 +12,11 @@ from reframe.core.builtins import fixture, run_before, sanity_function, variable
 
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.likwid import bench, pin
-from plumbline.model import limits, records
+from plumbline.model import limits, records, result
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.node import OnNode
 from plumbline.rfm.programs import native_programs
-from plumbline.rfm.variables import Result
+from plumbline.rfm.variables import TheResult
 from plumbline.system import topology
 
 _NOT_THERE = 'not confirmed by likwid-bench: it is not on this partition'
@@ -44,7 +44,7 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
     levels = variable(typ.List[str], value=[], loggable=False)
 
     #: What the archive keeps of it: the time inside its timed loops.
-    plumbline = variable(Result, value={}, loggable=True)
+    plumbline: result.Result = variable(TheResult, value=result.Result(), loggable=True)
 
     @run_before('run')
     def write_script(self):
@@ -52,7 +52,8 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
         if 'likwid' not in self.current_partition.features:
             return
         with in_one_line():
-            commands, own = [], {}
+            commands = []
+            own: dict[tuple[str, int], str] = {}
             for cpus in {tuple(self.all_cpus[:1]), tuple(self.all_cpus)}:
                 sizes = {level: size for level, size in self.working_sets(cpus)[0].items()
                          if level in (self.levels or [level])}
@@ -82,7 +83,8 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
     @sanity_function
     def ran(self):
         samples, _ = self.samples()
-        self.plumbline = {'schema': 1, 'timed_seconds': sum(s['seconds'] for s in samples or ())}
+        self.plumbline.schema = result.SCHEMA_VERSION
+        self.plumbline.timed_seconds = sum(s['seconds'] for s in samples or ())
         return True
 
     def samples(self):
@@ -102,9 +104,13 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
 def _best_rate(level, threads, repeat, output):
     '''The best traffic rate of any sample of our limit streams, MB/s; None where they did not run.'''
     found = records.parse(output, f'limit streams, {level}, {threads} threads').measurements
-    rates = [records.rate(record, 'traffic').max() for record in found
-             if (record['level'], record['threads']) == (level, threads) and limits.traffic_is_certain(record)]
-    return float(max(rates)) if rates else None
+    there = [record for record in found if (record['level'], record['threads']) == (level, threads)]
+    best = limits.best(there, _best_sample)
+    return best and _best_sample(best)
+
+
+def _best_sample(record):
+    return float(records.rate(record, 'traffic').max())
 
 
 class LimitedCheck(NativeCheck):
@@ -114,19 +120,19 @@ class LimitedCheck(NativeCheck):
 
     def agreement(self, level, threads):
         confirmed = self.cross_check_best(level, threads)
-        found = bench.agreement(self.plumbline['cross_check'], level, threads)
+        found = bench.agreement(self.plumbline.cross_check, level, threads)
         if confirmed and not found:
             self.note(f'{level}, {threads} threads: not compared with likwid-bench: our limit streams did not run beside it')
         return found
 
     def cross_check_best(self, level, threads):
-        if 'cross_check' not in self.plumbline:
+        if self.plumbline.cross_check is result.UNSET:
             samples, reason = self.cross_check.samples()
-            self.plumbline.update(cross_check=samples, cross_check_reason=reason)
+            self.plumbline.cross_check, self.plumbline.cross_check_reason = samples, reason
             if reason:
                 self.note(reason)
-        best = bench.cross_check_best(self.plumbline['cross_check'], level, threads)
-        if best is None and self.plumbline['cross_check'] is not None:
+        best = bench.cross_check_best(self.plumbline.cross_check, level, threads)
+        if best is None and self.plumbline.cross_check is not None:
             self.note(f'{level}, {threads} threads: not confirmed by likwid-bench, which did not '
                       'measure there')
         return best and best['traffic_rate']

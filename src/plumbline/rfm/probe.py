@@ -1,6 +1,7 @@
 '''Probes of the machine whose results other checks use: the reach of the TLBs.'''
 
 import json
+from typing import Any
 
 import numpy as np
 import reframe as rfm
@@ -43,8 +44,8 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
     #: :default: ``0``
     most_pages = variable(Whole, value=0, loggable=False)
 
-    #: What was found (:func:`plumbline.model.tlb.found`); None before, and where huge pages were not given.
-    found = None
+    #: What was found (:func:`plumbline.model.tlb.found`); empty before, and where huge pages were not given.
+    found: dict[str, Any] = {}
 
     @run_after('init')
     def keep_what_was_found(self):
@@ -52,9 +53,10 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def options(self):
         self.base, huge = tlb.page_sizes()
-        self.page = self.base if self.pages == 'base' else huge
-        if not self.page:
+        page = self.base if self.pages == 'base' else huge
+        if not page:
             raise PlumblineError('this kernel has no transparent huge pages: run with -n tlb%pages=base')
+        self.page = page
         most = self.most_pages or _MOST_PAGES[self.pages]
         if self.memory:
             most = min(most, int(topology.MEMORY_SHARE * self.memory / self.page))
@@ -67,7 +69,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
     def evaluate(self):
         curves = tlb.curves(self.measurements)
         share = self.share_of_huge_pages()
-        if self.pages == 'huge' and not share >= tlb.GIVEN:
+        if self.pages == 'huge' and not tlb.given(share):
             self.not_given(share)
         self.found, levels = tlb.found(curves, self.page, self.pages, share)
         self.write_file('tlb.json', json.dumps(self.found, indent=2))
@@ -89,9 +91,9 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
         return None if None in shares else min(shares)
 
     def not_given(self, share):
-        reason = (f'huge pages were asked for, and {share:.2f} of the memory lies in some' if share is not None else
+        reason = (f'huge pages were asked for, and not given: {share:.2f} of the memory lies in some' if share is not None else
                   'whether the pages are huge is not known here')
-        self.leave_out(reason, 'tlb_entries')
+        self.leave_out(reason, 'tlb_entries', had=share is not None)
 
     def of_page(self, text):
         if self.found['in_force'] is None:

@@ -5,6 +5,7 @@ import json
 import os
 import shlex
 import sys
+from typing import Any
 
 import reframe as rfm
 import reframe.utility.sanity as sn
@@ -26,7 +27,7 @@ from plumbline.system import spack
 MOST_COMPILERS = 16
 
 
-class built_programs(rfm.RegressionTest, Job, special=True):
+class built_programs(rfm.RegressionTest, Job, special=True):      # type: ignore[call-arg]  # of ReFrame's metaclass
     '''All programs of one of our CMake projects.
 
     Built on the partition, not on the login node: the flags say ``-march=native``.  Not a
@@ -35,7 +36,7 @@ class built_programs(rfm.RegressionTest, Job, special=True):
     '''
 
     valid_systems = ['*']
-    build_system = 'CMake'
+    build_system: Any = 'CMake'      # of the name ReFrame makes the object
     build_locally = False
     sourcesdir = None
     LASTS = '20m'
@@ -43,7 +44,8 @@ class built_programs(rfm.RegressionTest, Job, special=True):
     builds, measures = True, False
 
     #: Folder of the project, of ours below the root, and a variant of :attr:`executable` that its list must show.
-    project, listed = None, None
+    project: str
+    listed: str
 
     #: Whether there are Fortran files among them.
     fortran = False

@@ -8,6 +8,10 @@ import json
 from pathlib import Path
 
 import jsonschema
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from plumbline.errors import PlumblineError
 
 _LONGEST_MESSAGE = 140      # jsonschema quotes the whole offending value
 
@@ -24,6 +28,23 @@ def validator(name):
     cls = jsonschema.validators.validator_for(schema)
     cls.check_schema(schema)
     return cls(schema)
+
+
+def read_yaml(path, name, advice=''):
+    '''The content of a YAML file, valid by the schema ``name``.
+
+    :arg advice: what the message says besides where there is no file.
+    :raises PlumblineError: in one line, if it cannot be read or is not valid.
+    '''
+    try:
+        content = YAML(typ='safe', pure=True).load(Path(path).read_text(encoding='utf-8'))
+    except OSError as error:
+        raise PlumblineError(f'{path}: {error.strerror}{advice and "; "}{advice}') from None
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise PlumblineError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    if wrong := complaint(name, content):
+        raise PlumblineError(f'{path}: {wrong}')
+    return content
 
 
 def complaint(name, instance):

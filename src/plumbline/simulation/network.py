@@ -16,10 +16,6 @@
 '''
 
 from dataclasses import dataclass, replace
-from pathlib import Path
-
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from plumbline import schemas
 from plumbline.errors import PlumblineError
@@ -82,15 +78,7 @@ def load(path):
     :returns: a :class:`Network`.
     :raises PlumblineError: if it cannot be read or says what cannot be.
     '''
-    try:
-        given = YAML(typ='safe', pure=True).load(Path(path).read_text(encoding='utf-8'))
-    except OSError as error:
-        raise PlumblineError(f'{path}: {error.strerror}; give a network file, such as those in config/networks') \
-            from None
-    except (YAMLError, UnicodeDecodeError) as error:
-        raise PlumblineError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
-    if complaint := schemas.complaint('network', given):
-        raise PlumblineError(f'{path}: {complaint}')
+    given = schemas.read_yaml(path, 'network', 'give a network file, such as those in config/networks')
     per_node = given.get('processes_per_node', 1)
     memory = given.get('memory')
     if per_node > 1 and memory is None:

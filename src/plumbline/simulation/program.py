@@ -10,7 +10,7 @@ from pathlib import Path
 
 from plumbline.errors import PlumblineError
 from plumbline.settings import REPORTS, ROOT
-from plumbline.simulation import platform
+from plumbline.simulation import platform_file
 
 #: Where the command line builds the program and leaves what it gave to SimGrid.
 FOLDER = REPORTS / 'simulation'
@@ -101,15 +101,15 @@ def run(program, network, application, processes, folder, size='A', iterations=N
     what = f'{application} of size {size} on {processes} simulated processes'
     rate = network.rate_of(application)
     folder = Path(folder)
-    xml = platform.platform_xml(network, network.nodes_for(processes), rate)
+    xml = platform_file.platform_xml(network, network.nodes_for(processes), rate)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / 'platform.xml').write_text(xml, encoding='utf-8')
-        (folder / 'hosts.txt').write_text(platform.host_file(network, processes), encoding='utf-8')
+        (folder / 'hosts.txt').write_text(platform_file.host_file(network, processes), encoding='utf-8')
     except OSError as error:
         raise PlumblineError(f'{folder}: {error.strerror}; choose a folder that you may write') from None
     command = ['smpirun', '-no-privatize', '-np', str(processes), '-platform', str(folder / 'platform.xml'),
-               '-hostfile', str(folder / 'hosts.txt'), *platform.settings(network), *_QUIET,
+               '-hostfile', str(folder / 'hosts.txt'), *platform_file.settings(network), *_QUIET,
                str(program), application, size, str(iterations or ITERATIONS.get(application, 1))]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=time_limit)

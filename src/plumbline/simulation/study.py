@@ -107,7 +107,7 @@ def calibrate(simulated, network, application, processes, latency, target, folde
     :raises PlumblineError: where no overhead gives so much.
     '''
     network = network.changed(latency=float(latency))
-    known = {}
+    known: dict[float, float] = {}
 
     def percent(overhead):
         if overhead not in known:

@@ -82,7 +82,7 @@ def dragonfly(nodes_per_router, routers_per_group, groups, global_links=1):
     links = [(router(group, a), router(group, b), 1) for group in range(groups)
              for a, b in itertools.combinations(range(routers_per_group), 2)]
     used = [0] * groups     # links that a group's routers have to other groups, dealt out in turn
-    count = {}
+    count: dict[tuple[int, int], int] = {}
     for a, b in itertools.combinations(range(groups), 2):
         for _ in range(global_links):
             ends = router(a, used[a]), router(b, used[b])

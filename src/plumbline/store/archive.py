@@ -10,18 +10,21 @@ import glob
 import io
 import json
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
 import polars as pl
 
 from plumbline import schemas
 from plumbline.errors import PlumblineError
+from plumbline.model import quantity
 from plumbline.model.safe_text import masked
 from plumbline.store import atomic, former
 from plumbline.store.archive_rows import session_rows
 
 #: Columns of a file, in order.  ``date`` comes from the folder, ``system`` from both.
-SCHEMA = pl.Schema({
+_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'session': pl.String,           # START-UUID
     'started': pl.Datetime('us', 'UTC'),
     'system': pl.String,
@@ -69,17 +72,22 @@ SCHEMA = pl.Schema({
     'states': pl.String,            # JSON: the metric in the other states that were met
     'verdict': pl.String,           # null: skipped, or a fixture that passed
     'reason': pl.String,
+    'unjudged': pl.String,          # why the metric must not be judged here; null: it may be
     'level': pl.String,
     'threads': pl.String,
     'detail': pl.String,            # JSON, first row of each test case
     'session_info': pl.String,      # JSON, first row of the file
-})
+}
+SCHEMA = pl.Schema(_COLUMNS)
 
 #: What :func:`scan` gives: the columns of a file and the date of its folder (UTC).
-SCAN_SCHEMA = pl.Schema({**SCHEMA, 'date': pl.Date})
+SCAN_SCHEMA = pl.Schema({**SCHEMA, 'date': pl.Date()})
 
 _CASE = ['session', 'system', 'partition', 'environ', 'test']
 
+
+#: A DataFrame or a LazyFrame.
+Frame = TypeVar('Frame', pl.DataFrame, pl.LazyFrame)
 
 #: Bytes of a run report.  A hundred checks on a node leave 3 MB; what is much more than those of a large machine is a mistake, or meant ill.
 LARGEST_REPORT = 2**32
@@ -92,18 +100,18 @@ _LATEST = 32503680000
 _HALF = re.compile(r'\\u[dD][89a-fA-F]')
 
 
-def _json(text):
+def _json(text: str) -> Any:
     '''As Python reads it; whole numbers of any length are floating-point numbers, and half characters are replaced.'''
     found = json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 19 else float(digits))
     return json.loads(json.dumps(found, ensure_ascii=False).encode('utf-8', 'replace')) if _HALF.search(text) else found
 
 
-def _read_report(path, largest):
+def _read_report(path: str | Path, largest: int) -> dict:
     '''ReFrame's run report as a dictionary.'''
     again = 'run ReFrame again, or name its run report (general/report_file)'
     try:
         if (size := Path(path).stat().st_size) > largest:
-            raise PlumblineError(f'{path}: a run report of {size / 2**20:.0f} MiB, and at most {largest / 2**20:.0f} are read: look at what '
+            raise PlumblineError(f'{path}: a run report of {quantity.size(size)}, and at most {quantity.size(largest)} are read: look at what '
                                  'its tests printed')
         report = _json(Path(path).read_text(encoding='utf-8'))
     except OSError as error:
@@ -122,46 +130,47 @@ def _read_report(path, largest):
     return report
 
 
-def _check_systems(what, runs, cure):
+def _check_systems(what: object, runs: Iterable[dict], cure: str) -> None:
     systems = {case['system'] for run in runs for case in run['testcases']}
     if len(systems) != 1:
         raise PlumblineError(f'{what}: test cases of several systems {sorted(systems)}; {cure}')
 
 
-def _together(reports):
+def _together(reports: Mapping[str | Path, dict]) -> dict:
     '''Several run reports, as the jobs of a pipeline (``reframe --ci-generate``) leave them, as one.
 
     :arg reports: dictionary path -> report.
     '''
     first = min(reports.values(), key=lambda report: report['session_info']['time_start_unix'])
-    runs, places = {}, {}
+    cases: dict[int, list[dict]] = {}
+    places: dict[tuple, tuple[str | Path, dict]] = {}
     for path, report in reports.items():
         for number, run in enumerate(report['runs']):
             for case in run['testcases']:
                 which = (number, case['system'], case['partition'], case['environ'], case['unique_name'])
                 if which not in places:
-                    runs.setdefault(number, []).append(case)
+                    cases.setdefault(number, []).append(case)
                     places[which] = path, case
                 elif places[which][1].get('job_completion_time_unix') != case.get('job_completion_time_unix'):
                     # A restored session repeats what its dependencies were.
                     raise PlumblineError(f"{path}: {case['name']} was run, and in {places[which][0]} too: these are reports of two sessions")
-    runs = [{'testcases': runs[number]} for number in sorted(runs)]
+    runs = [{'testcases': cases[number]} for number in sorted(cases)]
     _check_systems(', '.join(map(str, reports)), runs, 'give the reports of one')
     return {'session_info': first['session_info'], 'runs': runs}
 
 
-def session_name(report):
+def session_name(report: dict) -> str:
     '''``20261121T093621Z-ad190cfc``: start in UTC and the first digits of ReFrame's UUID.'''
     info = report['session_info']
     started = _started(info)
     return f"{started:%Y%m%dT%H%M%SZ}-{info['uuid'][:8]}"
 
 
-def _started(info):
+def _started(info: dict) -> datetime.datetime:
     return datetime.datetime.fromtimestamp(info['time_start_unix'], datetime.timezone.utc)
 
 
-def _write(data, path):
+def _write(data: bytes, path: Path) -> None:
     '''Write bytes so that ``path`` is either whole or not there.'''
     try:
         atomic.write(path, data, atomic.RESULT)
@@ -170,7 +179,7 @@ def _write(data, path):
                              'permit writing there, then archive the run report again') from None
 
 
-def read(*run_report_paths, largest=LARGEST_REPORT):
+def read(*run_report_paths: str | Path, largest: int = LARGEST_REPORT) -> pl.DataFrame:
     '''One run report of ReFrame, or those of a pipeline's jobs, as the rows of a session.
 
     :arg run_report_paths: JSON files that ReFrame wrote.
@@ -182,7 +191,7 @@ def read(*run_report_paths, largest=LARGEST_REPORT):
     return frame_of(_together(reports) if len(reports) > 1 else next(iter(reports.values())))
 
 
-def frame_of(report):
+def frame_of(report: dict) -> pl.DataFrame:
     '''The same of a run report that has been read.'''
     session, started = session_name(report), _started(report['session_info'])
     rows = session_rows(report)
@@ -193,7 +202,7 @@ def frame_of(report):
     return pl.DataFrame([{column: row.get(column) for column in SCHEMA} for row in rows], schema=SCHEMA)
 
 
-def archive(run_report_path, root, largest=LARGEST_REPORT):
+def archive(run_report_path: str | Path, root: str | Path, largest: int = LARGEST_REPORT) -> Path:
     '''Archive one run report of ReFrame.
 
     Archiving the same report again replaces its file by the same content.
@@ -208,7 +217,7 @@ def archive(run_report_path, root, largest=LARGEST_REPORT):
     return write(read(run_report_path, largest=largest), root)
 
 
-def write(frame, root):
+def write(frame: pl.DataFrame, root: str | Path) -> Path:
     '''Write one session into the archive.
 
     :arg frame: what :func:`read` gives.
@@ -227,7 +236,7 @@ def write(frame, root):
     return path
 
 
-def scan(root):
+def scan(root: str | Path) -> pl.LazyFrame:
     '''The whole archive, lazily.
 
     :arg root: the archive's folder.
@@ -237,12 +246,12 @@ def scan(root):
     return _scan(_files(root))
 
 
-def _files(root, system='*'):
+def _files(root: str | Path, system: str = '*') -> list[Path]:
     '''The files of the archive, oldest first.'''
     return sorted((path for path in Path(root).glob(f'system={system}/date=*/*.parquet') if not path.is_dir()), key=lambda path: path.name)
 
 
-def _scan(files):
+def _scan(files: list[Path]) -> pl.LazyFrame:
     if not files:
         return pl.LazyFrame(schema=SCAN_SCHEMA)
     return former.rows(pl.scan_parquet(
@@ -252,7 +261,7 @@ def _scan(files):
     )).select(SCAN_SCHEMA.names())
 
 
-def sessions(root, system=None):
+def sessions(root: str | Path, system: str | None = None) -> list[Path]:
     '''The files of a system's sessions, oldest first.
 
     :arg system: ReFrame's name; by default that of the archive's last session.
@@ -268,7 +277,7 @@ def sessions(root, system=None):
     return found
 
 
-def load_columns(path, columns):
+def load_columns(path: str | Path, columns: Any) -> pl.DataFrame:
     '''Some columns of one session's file; null where it is older than a column.
 
     :raises PlumblineError: if the file cannot be read.
@@ -280,7 +289,7 @@ def load_columns(path, columns):
         raise _damaged(path, error) from None
 
 
-def processor(path):
+def processor(path: str | Path) -> str | None:
     '''The model of the processor that a session ran on; None where no test says.'''
     known = load_columns(path, pl.col('processor').drop_nulls().first()).item()
     if known:
@@ -290,13 +299,13 @@ def processor(path):
     return load_columns(path, told).item()
 
 
-def _damaged(what, error):
+def _damaged(what: object, error: Exception) -> PlumblineError:
     first = str(error).splitlines()[0]
     return PlumblineError(f'{what}: cannot read the archive: {first}; move the damaged file '
                           'away and archive its run report again')
 
 
-def load_session(root, session=None, system=None):
+def load_session(root: str | Path, session: str | None = None, system: str | None = None) -> pl.DataFrame:
     '''All rows of one session.
 
     :arg session: the name of the session; the latest by default.
@@ -315,16 +324,16 @@ def load_session(root, session=None, system=None):
         raise _damaged(path, error) from None
 
 
-def base_name(display_name):
+def base_name(display_name: str) -> str:
     '''A display name without what the command line added (``%.nid=n1``, ``%.repeat_no=0``).'''
     return ' %'.join(part for part in display_name.split(' %') if not part.startswith('.'))
 
 
-def _is_last():
+def _is_last() -> pl.Expr:
     return pl.col('run') == pl.col('run').max().over(_CASE)
 
 
-def final_rows(frame):
+def final_rows(frame: Frame) -> Frame:
     '''The rows of the last run of each test case: what counts.
 
     :arg frame: a DataFrame or LazyFrame of the archive; it may hold several sessions.

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 _UMASK = os.umask(0)
@@ -12,7 +13,7 @@ os.umask(_UMASK)
 RESULT = 0o640 & ~_UMASK if os.geteuid() == 0 else None
 
 
-def write(path, data, mode=None, check=None):
+def write(path: str | Path, data: str | bytes, mode: int | None = None, check: Callable[[str], object] | None = None) -> Path:
     '''Write a file, first under a name that nobody can have foreseen.
 
     :arg data: text or bytes.

@@ -11,6 +11,7 @@ import datetime
 import math
 import re
 import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,14 +39,15 @@ class Logs:
     left_out: list = field(default_factory=list)
 
 
-def read(folder):
+def read(folder: str | Path) -> Logs:
     '''All performance logs below a folder, those with older fields (``NAME.log.h0``) too.
 
     :arg folder: ``perflogdir``, or ``basedir`` of the handler; below it ReFrame writes ``SYSTEM/PARTITION/TEST.log``.
     :returns: :class:`Logs`.
     :raises PlumblineError: if there is no line that can be read.
     '''
-    left_out, cases = [], {}
+    left_out = []
+    cases: dict[tuple, dict] = {}
     files = sorted(path for path in Path(folder).glob('**/*.log*') if re.search(r'\.log(\.h\d+)?$', path.name) and path.is_file())
     for path in files:
         try:
@@ -56,7 +58,8 @@ def read(folder):
     if not cases:
         raise PlumblineError(f"{folder}: no performance log of ReFrame that can be read{': ' if left_out else ''}{'; '.join(left_out[:1])}; "
                              'name the folder that --perflogdir or the configuration names (SYSTEM/PARTITION/TEST.log)')
-    known, reports = collections.Counter(), []
+    known: collections.Counter[tuple[str, int]] = collections.Counter()
+    reports = []
     for system, run in _runs(cases.values()):
         second = system, int(run[0]['ended'])
         reports.append(_report(system, run, known[second]))
@@ -68,16 +71,16 @@ class _Unreadable(Exception):
     '''The text says why.'''
 
 
-def _cases(path):
+def _cases(path: Path) -> Iterator[dict]:
     '''The test cases of a log, in its order: dictionaries as in a run report, with ``ended``, seconds since 1970.'''
     try:
         with open(path, encoding='utf-8', errors='replace', newline='') as stream:
             first = stream.readline().rstrip('\r\n')
             delimiter = re.search(r'\W', first)
-            names = first.split(delimiter.group()) if delimiter else []
-            if not {'result', 'perf_var'} & set(names) and not any(name.endswith(_VALUE) for name in names):
+            names = first.split(delimiter[0]) if delimiter else []
+            if delimiter is None or not ({'result', 'perf_var'} & set(names) or any(name.endswith(_VALUE) for name in names)):
                 raise _Unreadable('its first line does not name the fields (a log of ReFrame 3?)')
-            lines = list(csv.reader(stream, delimiter=delimiter.group(), quoting=csv.QUOTE_NONE))
+            lines = list(csv.reader(stream, delimiter=delimiter[0], quoting=csv.QUOTE_NONE))
     except OSError as error:
         raise _Unreadable(error.strerror) from None
     except csv.Error as error:
@@ -90,22 +93,22 @@ def _cases(path):
             yield case
 
 
-def _case(row, path):
+def _case(row: dict[str, str | None], path: Path) -> dict | None:
     '''One line as a test case; None if it does not say when the test ended: it did not run.'''
-    ended = _ended(row)
+    ended, nodes = _ended(row), row.get('job_nodelist')
     name = row.get('display_name') or row.get('name') or row.get('unique_name') or path.name.partition('.log')[0]
     if ended is None:
         return None
     case = {'name': name, 'unique_name': row.get('unique_name') or name, 'result': row.get('result') or 'pass', 'ended': ended,
             'system': row.get('system') or path.parts[-3], 'partition': row.get('partition') or path.parts[-2],
-            'environ': row.get('environ'), 'job_nodelist': row['job_nodelist'].split(',') if row.get('job_nodelist') else None,
+            'environ': row.get('environ'), 'job_nodelist': nodes.split(',') if nodes else None,
             'fail_phase': row.get('fail_phase'), 'fail_reason': row.get('fail_reason'), 'perfvalues': dict(_values(row))}
     if case['result'] == 'fail' and not case['fail_reason']:
         case.update(fail_phase=case['fail_phase'] or 'performance or earlier', fail_reason='its log does not say why')
     return case
 
 
-def _ended(row):
+def _ended(row: dict[str, str | None]) -> float | None:
     if seconds := _number(row.get('job_completion_time_unix')):
         return seconds
     try:
@@ -115,16 +118,17 @@ def _ended(row):
         return None
 
 
-def _values(row):
+def _values(row: dict[str, str | None]) -> Iterator[tuple[str, list]]:
     '''The performance variables of a line, as in a run report: name -> [value, reference, lower, upper, unit, result].'''
-    named = [(row['perf_var'], 'perf')] if row.get('perf_var') else [(key.removesuffix(_VALUE),) * 2 for key in row if key.endswith(_VALUE)]
+    variable = row.get('perf_var')
+    named = [(variable, 'perf')] if variable else [(key.removesuffix(_VALUE),) * 2 for key in row if key.endswith(_VALUE)]
     for name, prefix in named:
         value, reference, lower, upper = (_number(row.get(f'{prefix}_{what}')) for what in ('value', 'ref', 'lower_thres', 'upper_thres'))
         if value is not None:
             yield name, [value, reference, lower, upper, row.get(f'{prefix}_unit'), _result(value, reference, lower, upper)]
 
 
-def _result(value, reference, lower, upper):
+def _result(value: float, reference: float | None, lower: float | None, upper: float | None) -> str:
     '''What ReFrame says of a value; the log has it of the whole test only.'''
     if reference is None:
         return 'pass'
@@ -135,23 +139,23 @@ def _result(value, reference, lower, upper):
     return 'pass'
 
 
-def _number(text):
+def _number(text: str | None) -> float | None:
     try:
-        number = float(text)
-    except (TypeError, ValueError):
+        number = float(text or '')
+    except ValueError:
         return None
     return number if math.isfinite(number) else None
 
 
-def _add(cases, case):
+def _add(cases: dict[tuple, dict], case: dict) -> None:
     '''Put a line to its test case: with ``perflog_multiline`` each variable has a line.'''
     known = cases.setdefault((case['system'], case['partition'], case['environ'], case['name'], case['ended']), case)
     known['perfvalues'] |= case['perfvalues']
 
 
-def _runs(cases):
+def _runs(cases: Iterable[dict]) -> Iterator[tuple[str, list[dict]]]:
     '''Pairs (system, test cases), oldest run first.'''
-    last = {}
+    last: dict[str, dict] = {}
     for case in sorted(cases, key=lambda case: case['ended']):
         run = last.get(case['system'])
         which = (case['partition'], case['environ'], case['name'])
@@ -165,7 +169,7 @@ def _runs(cases):
         yield system, run['cases']
 
 
-def _report(system, cases, earlier):
+def _report(system: str, cases: list[dict], earlier: int) -> dict:
     '''A run of a system has the same name whenever its logs are read again.
 
     :arg earlier: how many began in the same second: the name of a session has no more of the time.

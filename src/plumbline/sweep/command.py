@@ -127,7 +127,8 @@ def show(folder, racks, switches):
 def _pace(told):
     from plumbline.sweep.driver import Pace
     from plumbline.sweep.plan import seconds
-    return Pace(told['at_once'], *(seconds(told[name]) for name in ('pause', 'poll', 'patience', 'wait')),
+    pause, poll, patience, wait = (seconds(told[name]) for name in ('pause', 'poll', 'patience', 'wait'))
+    return Pace(told['at_once'], pause, poll, patience, wait,
                 max(1, round(seconds(told['time_limit']) / 60 + 0.49)))
 
 
@@ -139,7 +140,7 @@ def _tell(plan, found, known):
     from plumbline.sweep.slurm import folded
     _say(f"{plan['checks']} checks on {len(found)} of the {len(known)} nodes of {plan['partition']}: "
          f"{folded(plan['nodes'])}")
-    left_out = {}
+    left_out: dict[str, list[str]] = {}
     for name in known.keys() - plan['nodes'].keys():
         left_out.setdefault(known[name].state, []).append(name)
     for node_state, names in sorted(left_out.items()):
@@ -186,13 +187,14 @@ def _run(work, pace, name=None):
     except KeyboardInterrupt:
         _say(_left_behind(work))
         raise PlumblineError(f'interrupted; to go on: {resumed}') from None
-    except GaveUp as error:
+    except (GaveUp, OSError) as error:       # OSError: a full disk takes no line of the journal
         _say(_left_behind(work))
-        raise PlumblineError(f'{error}; to go on: {resumed}') from None
+        why = f'{work.folder}: {error.strerror}' if isinstance(error, OSError) else error
+        raise PlumblineError(f'{why}; to go on: {resumed}') from None
 
 
 def _left_behind(work):
-    from plumbline.detect.site import several
+    from plumbline.model.quantity import several
     from plumbline.sweep.state import QUEUED
     numbers = [node.job for node in work.nodes.values() if node.phase == QUEUED]
     if not numbers:
@@ -207,7 +209,7 @@ def _end(work):
     nodes = list(work.nodes.values())
     measured = [node for node in nodes if node.measured]
     _say(f'\n{len(measured)} of {len(nodes)} nodes measured')
-    told = {}
+    told: dict[tuple, list[str]] = {}
     for node in nodes:
         counts = ', '.join(f'{number} {verdict}' for verdict, number in node.counts.items() if number)
         key = node.state == MEASURED, node.state, counts if node.measured else node.reason

@@ -41,7 +41,7 @@ def by_switch(nodes, file):
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, 'strerror', None) or error
         raise PlumblineError(f'{file}: cannot be read as a topology.conf: {why}') from None
-    found = {}
+    found: dict[str, str] = {}
     for line in text.replace('\\\n', ' ').splitlines():
         fields = {key.lower(): value for key, value in re.findall(r'(\w+)=(\S+)', line.split('#')[0])}
         if fields.keys() >= {'switchname', 'nodes'}:
@@ -64,7 +64,7 @@ def shared(places, odd):
     :returns: list of (place, its odd nodes, how many nodes it has), those that chance explains least first.
     '''
     from scipy import stats  # here: importing it takes long
-    members = {}
+    members: dict[str, set[str]] = {}
     for node, place in places.items():
         members.setdefault(place, set()).add(node)
     odd = set(odd) & places.keys()

@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -14,6 +15,9 @@ REPORT, OUTPUT, CLAIM, ENDED, BUILT = 'run.json', 'job.out', 'claim/job', 'ended
 
 #: Number of CPUs that the job may use; the tests' records know those only that they were bound to.
 CPUS = 'claim/cpus'
+
+#: A disk with less room than this is full, bytes.
+_ROOM = 2**16
 
 #: Says to a job that the others wait for its programs.
 PILOT = 'pilot'
@@ -77,15 +81,19 @@ def script(sweep, folder, partition, command):
 
 
 def last_words(folder):
-    '''Why a job failed, from its output: the last line of ours, or the last line.'''
+    '''Why a job failed: its disk is full, or the last line of ours in its output, or the last line.'''
     try:
         with open(folder / OUTPUT, 'rb') as file:
             file.seek(0, os.SEEK_END)
             file.seek(max(0, file.tell() - 20000))
-            lines = [line.strip() for line in file.read().decode(errors='replace').splitlines() if line.strip()]
+            text = file.read().decode(errors='replace')
     except OSError:
+        text = None
+    if shutil.disk_usage(folder.parent).free < _ROOM or re.search('No space left on device|Disk quota exceeded', text or ''):
+        return f'no space left for {folder.parent}: make room, and resume the sweep'
+    if text is None:
         return f'it left no output: is {folder.parent} a folder that the nodes share?'
     # How bash says it of a process.
-    lines = [re.sub(r'^.*/slurm_script: line \d+: +\d+ (.*?)  +.*$', r'ReFrame: \1', line) for line in lines]
+    lines = [re.sub(r'^.*/slurm_script: line \d+: +\d+ (.*?)  +.*$', r'ReFrame: \1', line.strip()) for line in text.splitlines() if line.strip()]
     telling = [line for line in lines if re.search('plumbline: |ERROR: |^ReFrame: ', line)]
     return (telling or lines or ['its output is empty'])[-1]

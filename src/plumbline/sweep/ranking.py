@@ -27,7 +27,7 @@ import polars as pl
 
 from plumbline.model import prediction, registry, states, subsystems
 from plumbline.model.prediction import LEAST_LOSS
-from plumbline.model.statistics import MAD_TO_SIGMA, mad_freedom, median_of_others
+from plumbline.model.uncertainty import MAD_TO_SIGMA, mad_freedom, median_of_others
 
 #: Fewer nodes than this cannot say which of them is odd.
 FEWEST = 3
@@ -170,7 +170,7 @@ def _judged(groups, by, rate, default, earlier):
     '''
     if not groups:
         return pl.DataFrame(schema=_RANKED)
-    alike = {}
+    alike: dict[str | None, list[pl.DataFrame]] = {}
     for group in groups:
         alike.setdefault(group[by][0] if by else None, []).append(_against_peers(group))
     rows = pl.concat([_moderated(tables, default(noise, pl.concat(tables)), earlier) for noise, tables in alike.items()])
@@ -259,7 +259,7 @@ def mad_of_others(x, centre):
     '''For each value ``median(|others - centre|)``.
 
     :arg x: shape (n,).
-    :arg centre: :func:`plumbline.model.statistics.median_of_others` of it; there are three different ones at most.
+    :arg centre: :func:`plumbline.model.uncertainty.median_of_others` of it; there are three different ones at most.
     '''
     x, result = np.asarray(x, dtype=float), np.empty(len(x))
     for value in np.unique(centre):

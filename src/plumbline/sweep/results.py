@@ -28,7 +28,7 @@ import polars as pl
 
 from plumbline.analysis.lines import count, not_measured, verdict_lines
 from plumbline.model import registry
-from plumbline.model.statistics import HALF_WIDTH
+from plumbline.model.uncertainty import HALF_WIDTH
 from plumbline.settings import REPORTS
 from plumbline.store import archive, former
 from plumbline.sweep import state
@@ -40,12 +40,13 @@ SWEEPS, ARCHIVE = REPORTS / 'sweeps', REPORTS / 'archive'
 #: Bytes of a node's run report: the login node reads those of all.
 LARGEST = 2**26
 
-COLUMNS = pl.Schema({
+_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'system': pl.String, 'partition': pl.String, 'environ': pl.String, 'node': pl.String, 'kind': pl.String,
     'check': pl.String, 'name': pl.String, 'metric': pl.String, 'subject': pl.String, 'value': pl.Float64,
     'unit': pl.String, 'samples': pl.List(pl.Float64), 'error': pl.Float64,
     'subsystem': pl.String, 'noise': pl.String,
-    'state': pl.String, 'states': pl.String, 'verdict': pl.String, 'reason': pl.String})
+    'state': pl.String, 'states': pl.String, 'verdict': pl.String, 'reason': pl.String}
+COLUMNS = pl.Schema(_COLUMNS)
 
 #: Memory of nodes that should be alike differs by what their firmware keeps: from one to the next at most this share.
 MEMORY_ALIKE = 0.02
@@ -90,11 +91,12 @@ def kinds(nodes):
     Memory sizes that follow each other closely are one size: that of the largest of them.
     '''
     known = sorted((node for node in nodes if node.machine), key=lambda node: -node.machine['kib'])
-    result, sizes = {}, {}
+    result = {}
+    sizes: dict[tuple[str, int], tuple[int, int]] = {}      # the one seen last, and the largest
     for node in known:
         model, cpus, kib = (node.machine[key] for key in ('model', 'cpus', 'kib'))
-        last, size = sizes.get((model, cpus), (None, None))
-        if last is None or kib < last * (1 - MEMORY_ALIKE):
+        last, size = sizes.get((model, cpus), (kib, kib))
+        if kib < last * (1 - MEMORY_ALIKE):
             size = kib
         sizes[model, cpus] = kib, size
         result[node.name] = f'{model}, {cpus} CPUs, {size / 2**20:.0f} GiB'

@@ -40,6 +40,6 @@ def before(folder):
 
 def _read(path):
     try:
-        return pl.read_parquet(path).select(ranking.SCATTER.names()).cast(dict(ranking.SCATTER))
+        return pl.read_parquet(path).select(ranking.SCATTER.names()).cast(ranking.SCATTER)
     except (pl.exceptions.PolarsError, OSError):
         raise PlumblineError(f'{path}: not what a sweep kept of its nodes; delete it: other sweeps will do without') from None

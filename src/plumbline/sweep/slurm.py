@@ -60,7 +60,7 @@ class Node:
     @property
     def trouble(self):
         '''Why it starts no job, in a word; empty if it may.'''
-        word = re.match(r'[a-z_]*', self.state)[0]
+        word, = re.findall(r'\A[a-z_]*', self.state)
         return word if word in _NOT_AVAILABLE else 'not responding' if '*' in self.state else ''
 
     @property

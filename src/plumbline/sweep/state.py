@@ -15,6 +15,7 @@ import re
 import time
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import BinaryIO
 
 from plumbline.errors import PlumblineError
 from plumbline.store import atomic
@@ -71,7 +72,7 @@ class Sweep:
         if wrong:
             raise PlumblineError(f'{wrong[0]!r} is no name of a node')
         self.nodes = {name: Node(name, hardware) for name, hardware in plan['nodes'].items()}
-        self._journal = None
+        self._journal: BinaryIO | None = None
 
     @property
     def name(self):
@@ -99,9 +100,9 @@ class Sweep:
 
         :raises PlumblineError: if somebody else does.
         '''
-        self._journal = open(self.folder / 'journal.jsonl', 'a+b')
+        self._journal = journal = open(self.folder / 'journal.jsonl', 'a+b')
         try:
-            fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise PlumblineError(f'sweep {self.name} is being run by another process; wait for it, or end it') from None
         self._replay(cut=True)
@@ -126,6 +127,7 @@ class Sweep:
 
     def record(self, node, phase, **changes):
         '''Say on disk what became of a node, then in memory.'''
+        assert self._journal is not None, 'begin() comes first'
         changes |= {'phase': phase, 'since': time.time()}
         self._journal.write(json.dumps({'node': node.name, **changes}).encode() + b'\n')
         self._journal.flush()

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from plumbline.model import statistics
+from plumbline.model import uncertainty
 
 _ARITHMETIC = re.compile(r'\tv?(?:f[n]?m(?:add|sub)\d*|add|sub|mul)(?P<kind>[ps])[sd]\s+(?P<operands>.*)')
 _STORE = re.compile(r'\tv?mov(?:(?:u|a|nt)p|s)[sd]\s+%[xyz]mm\d+,[^%]*\((?P<where>[^)]*)\)')
@@ -19,7 +19,8 @@ EFFECT = 1.1
 
 def functions(disassembly):
     '''The functions of ``objdump -d``: dictionary name -> lines.'''
-    result, lines = {}, []
+    result: dict[str, list[str]] = {}
+    lines: list[str] = []
     for line in disassembly.splitlines():
         match = re.match(r'[0-9a-f]+ <(\w+)(?:\.\w+)*>:$', line)
         if match:
@@ -45,7 +46,7 @@ def _arithmetic(lines):
 def _left_scalar(lines):
     '''Whether a scalar loop stores to more arrays than any vectorised one: then it is not the remainder of one, nor what
     is run in its place where arrays overlap.'''
-    stores = {True: [], False: []}
+    stores: dict[bool, list[int]] = {True: [], False: []}
     for loop in innermost_loops(lines):
         if found := _arithmetic(loop):
             # A loop that is unrolled stores to the same array again, at another displacement.
@@ -141,5 +142,5 @@ def why_split(as_written, told, widths):
 
 def _slower(ratios):
     '''Whether ratios of times are above :data:`EFFECT`; None where their interval lies on both sides.'''
-    low, high = statistics.median_interval(ratios)
+    low, high = uncertainty.median_interval(ratios)
     return True if low > EFFECT else False if high <= EFFECT else None

@@ -15,24 +15,19 @@ unknown: a peak that is too low would let a sick machine look healthy, and one t
 worth nothing.
 '''
 
-import functools
 import json
 import re
 import subprocess
 from pathlib import Path
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 from plumbline import schemas
 from plumbline.errors import PlumblineError
+from plumbline.model.baselines import PATH, microarchitectures
 
 SCHEMA_VERSION = 1
 
 #: Bytes that a DDR channel moves at once: 64 bits (two halves of 32 bits on DDR5), without ECC.
 DDR_BYTES_PER_TRANSFER = 8
-
-_DATA = Path(__file__).parents[1] / 'data' / 'microarchitectures.yaml'
 
 #: Names of slots that tell the socket and the channel: 'P0 CHANNEL A', 'NODE 1 CHANNEL 0 DIMM 1',
 #: 'P1_Node1_Channel2_Dimm0'; 'CPU1_DIMM_A1' and 'P2-DIMMC1'; 'DIMM_P0_A0'.
@@ -49,10 +44,6 @@ def _where(file):
     return f'write them into {file}' if file else 'write a machine file for this system'
 
 
-def _read_yaml(text):
-    return YAML(typ='safe', pure=True).load(text)
-
-
 # --- use ---
 
 def load(path):
@@ -62,15 +53,7 @@ def load(path):
     :returns: its contents, valid by ``schemas/machine.json``.
     :raises PlumblineError: if it cannot be read or is not valid.
     '''
-    try:
-        machine = _read_yaml(Path(path).read_text(encoding='utf-8'))
-    except OSError as error:
-        raise PlumblineError(f'{path}: {error.strerror}; write it with detect()') from None
-    except (YAMLError, UnicodeDecodeError) as error:
-        raise PlumblineError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
-    if complaint := schemas.complaint('machine', machine):
-        raise PlumblineError(f'{path}: {complaint}')
-    return machine
+    return schemas.read_yaml(path, 'machine', 'write it with detect()')
 
 
 def _memory_peak(machine):
@@ -247,7 +230,7 @@ def _read(root, path):
 
 def _is_virtual(root):
     flags = re.search(r'^flags\s*:(.*)$', _read(root, 'proc/cpuinfo'), re.MULTILINE)
-    return bool(flags) and 'hypervisor' in flags[1].split()
+    return flags is not None and 'hypervisor' in flags[1].split()
 
 
 def _detect_memory(virtual, dmi):
@@ -282,13 +265,8 @@ def _detect_clock(root, virtual):
     return highest / 1e6, f'cpuinfo_max_freq ({driver})'
 
 
-@functools.cache
-def _microarchitectures():
-    return _read_yaml(_DATA.read_text(encoding='utf-8'))
-
-
 def _source(arch, given):
-    return f"{arch}: {given['source']}" if given.get('source') else f"microarchitecture {arch or 'unknown'} is not in {_DATA.name}"
+    return f"{arch}: {given['source']}" if given.get('source') else f"microarchitecture {arch or 'unknown'} is not in {PATH.name}"
 
 
 def flops_per_cycle(arch, bits):
@@ -298,18 +276,18 @@ def flops_per_cycle(arch, bits):
     :arg bits: of the vectors; 64 for scalars.
     :returns: (operations per cycle, :obj:`None`), or (:obj:`None`, why it is not known).
     '''
-    known = _microarchitectures().get(arch, {}).get('fma', {})
+    known = microarchitectures().get(arch, {}).get('fma', {})
     return (2 * known['units'] * min(bits, known['bits']) / 64, None) if known else (None, f'peak unknown: {_source(arch, known)}')
 
 
 def _detect_levels(arch):
-    known = _microarchitectures().get(arch, {}).get('L2')
+    known = microarchitectures().get(arch, {}).get('L2')
     return {'levels': {'L2': {**known, 'source': _source(arch, known)}}} if known else {}
 
 
 def _detect_core(root, virtual, arch):
     clock, clock_source = _detect_clock(root, virtual)
-    known = _microarchitectures().get(arch, {})
+    known = microarchitectures().get(arch, {})
     return {'clock': clock, 'clock_source': clock_source, 'load_bytes_per_cycle': known.get('load'),
             'store_bytes_per_cycle': known.get('store'), 'source': _source(arch, known)}
 

@@ -14,6 +14,7 @@ import os
 from pathlib import Path
 
 from plumbline.errors import PlumblineError
+from plumbline.model import quantity
 
 #: Working set in memory: this many times the last-level caches of the whole node, so that what
 #: survives in them from one sweep to the next does not count.
@@ -41,14 +42,6 @@ _DETECT = ('let a job detect it: `reframe -C SITE -c checks -R -r -t topology` (
            '--detect-host-topology=FILE` writes there as `processor` of the partition in the site file)')
 
 
-def bytes_text(size):
-    '''Bytes for people, for example ``'7.5 MiB'``.'''
-    for unit, name in ((2**30, 'GiB'), (2**20, 'MiB')):
-        if size >= unit:
-            return f'{size / unit:.4g} {name}'
-    return f'{size / 2**10:g} KiB'
-
-
 def _topology(processor):
     info = getattr(processor, 'info', processor) or {}
     return info.get('topology') or {}
@@ -70,7 +63,7 @@ def _groups(processor, key):
 
 def _caches(processor):
     '''Dictionary ``'L1'`` ... -> list of (size in bytes, set of CPUs), one for each cache.'''
-    caches = {}
+    caches: dict[str, list[tuple[int, frozenset[int]]]] = {}
     for cache in _topology(processor).get('caches') or ():
         for mask in cache.get('cpusets') or ():
             caches.setdefault(cache['type'], []).append((cache['size'], frozenset(_cpus(mask))))
@@ -91,7 +84,7 @@ def cpu_list(cpus):
 
     :returns: for example ``'0-3,8'``, ascending.
     '''
-    ranges = []
+    ranges: list[list[int]] = []
     for cpu in sorted(cpus):
         if ranges and cpu == ranges[-1][1] + 1:
             ranges[-1][1] = cpu
@@ -257,8 +250,8 @@ def _cache_working_set(processor, level, cpus):
     lower = capacity(processor, below[-1], cpus) if below else 0
     if size < ABOVE_LOWER_LEVEL * lower:
         raise PlumblineError(
-            f'{level} cannot be isolated: half of its capacity ({bytes_text(size)}) is below '
-            f'{ABOVE_LOWER_LEVEL} x {below[-1]} ({bytes_text(lower)}) of the same CPUs; leave '
+            f'{level} cannot be isolated: half of its capacity ({quantity.size(size)}) is below '
+            f'{ABOVE_LOWER_LEVEL} x {below[-1]} ({quantity.size(lower)}) of the same CPUs; leave '
             f'{level} out, or use fewer of the cores that share it')
     return size
 
@@ -272,8 +265,8 @@ def _memory_working_set(processor, available, ours):
     size = min(size, int(MEMORY_SHARE * available))
     if size < MEMORY_OVER_CACHE_LEAST * cache:
         raise PlumblineError(
-            f'memory cannot be measured: a quarter of it is {bytes_text(size)}, and the '
-            f'last-level caches hold {bytes_text(cache)}; ask for {bytes_text(8 * cache)} of '
+            f'memory cannot be measured: a quarter of it is {quantity.size(size)}, and the '
+            f'last-level caches hold {quantity.size(cache)}; ask for {quantity.size(8 * cache)} of '
             'memory at least')
     return size
 
@@ -310,7 +303,7 @@ def working_sets(processor, cpus, available=None, ours=None):
         try:
             sizes[level] = working_set(processor, level, cpus, available, ours)
         except PlumblineError as error:
-            part = f'; {bytes_text(ours[level])} of each {level} are ours' if level in ours else ''
+            part = f'; {quantity.size(ours[level])} of each {level} are ours' if level in ours else ''
             skipped[level] = f'{error}{part}'
     return sizes, skipped
 

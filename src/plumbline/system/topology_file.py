@@ -10,8 +10,9 @@ from collections import Counter
 from pathlib import Path
 
 from plumbline.errors import PlumblineError
+from plumbline.model import quantity
 from plumbline.store import atomic
-from plumbline.system.topology import bytes_text, cpu_list
+from plumbline.system.topology import cpu_list
 
 #: What the job writes before its JSON.
 MARK = 'plumbline node: '
@@ -73,7 +74,7 @@ def _facts(node):
     facts['CPUs'] = f"{processor.get('num_cpus')} CPUs"
     caches = Counter((cache['type'], cache['size']) for cache in masks.get('caches', ()) for _ in cache['cpusets'])
     for level in {level for level, _ in caches}:
-        facts[level] = ' + '.join(f'{level} {count} x {bytes_text(size)}'
+        facts[level] = ' + '.join(f'{level} {count} x {quantity.size(size)}'
                                   for (name, size), count in sorted(caches.items()) if name == level)
     facts['allowed'] = f"CPUs {cpu_list(node['allowed_cpus'])} allowed"
     facts['quota'] = 'no quota' if node['cpu_quota'] is None else f"quota of {node['cpu_quota']:g} CPUs"
@@ -93,7 +94,7 @@ def differences(old, new):
     named = [name for name in sorted({*before, *after} - {'numbering'}) if before.get(name) != after.get(name)]
     changed = [f"{before.get(name, f'no {name}')}, now {after.get(name, f'no {name}')}" for name in named]
     if abs(new['memory'] - old['memory']) > MEMORY_DIFFERS * old['memory']:
-        changed.append(f"memory {bytes_text(old['memory'])}, now {bytes_text(new['memory'])}")
+        changed.append(f"memory {quantity.size(old['memory'])}, now {quantity.size(new['memory'])}")
     if not changed and before['numbering'] != after['numbering']:
         changed.append('CPUs are numbered in another way')
     return changed

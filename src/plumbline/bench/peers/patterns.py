@@ -3,6 +3,7 @@
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,7 @@ def spatter_rates(program, cpus, file):
 def our_rates(machine, cpus, file, names):
     records = machine.run('gather_patterns', cpus, '--pattern', file, '--config', ','.join(map(str, range(1, len(names) + 1))),
                           '--variants', ','.join(machine.variants('gather_patterns')), '--samples', RUNS, '--passes', 1)
-    rates = {name: {} for name in names}
+    rates: dict[str, dict[str, Any]] = {name: {} for name in names}
     for record in records:
         rates[names[record['options']['config'] - 1]][record['variant']] = sample_rates(record)
     return rates

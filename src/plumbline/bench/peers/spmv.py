@@ -29,7 +29,7 @@ def mkl(machine, cpus, rows, band):
     python, rates = found.python(machine, 'mkl'), {}
     for columns in ('random', 'banded'):
         text = found.run([python, DRIVER, columns, rows, NONZEROS, band, 0.5, ','.join(map(str, cpus))], cpus)
-        nonzeros = int(re.search('nonzeros ([0-9]+)', text)[1])
+        nonzeros = int(re.findall('nonzeros ([0-9]+)', text)[0])
         rates[columns] = {'mkl_sparse_d_mv': 2 * nonzeros / np.median(found.seconds(text, DRIVER.name)) / 1e6}
     return rates
 

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ def ours(machine, cpus, elements):
 
 def bandwidth_benchmark(cpus, elements):
     '''MB/s of all builds that there are: of gcc's and other compilers', with and without its intrinsics.'''
-    rates = {family: {} for family in STREAMS}
+    rates: dict[str, dict[str, Any]] = {family: {} for family in STREAMS}
     for program in found.programs('bwbench'):
         text = found.run([program, '-s', elements, '-n', PASSES], cpus)
         if 'Solution Validates' not in text:

@@ -1,5 +1,7 @@
 '''The transpose against HPTT, planned by measuring.'''
 
+from typing import Any
+
 import numpy as np
 
 from plumbline.bench.common import sample_rates
@@ -13,7 +15,7 @@ SECONDS = 1
 
 
 def ours(machine, cpus, sizes):
-    rates = {size: {} for size in sizes}
+    rates: dict[int, dict[str, Any]] = {size: {} for size in sizes}
     for record in machine.run('transpose', cpus, '--variants', ','.join(machine.variants('transpose', 'blocked')),
                               '--size', ','.join(map(str, sizes)), '--samples', 10):
         rates[record['size']][record['variant']] = sample_rates(record)

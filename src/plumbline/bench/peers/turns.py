@@ -48,7 +48,9 @@ def by_turns(machine, what, cpus, ours, peers, pairs, least=LEAST, most=float('i
     :arg peers: list of :class:`Peer`.
     :arg kind: of figure: a class.
     '''
-    turns, kept, failed = [], [], {}
+    turns: list[dict] = []
+    kept: list[dict] = []
+    failed: dict[str, str] = {}
     while len(kept) < pairs and len(turns) < 2 * pairs and len(failed) < len(peers):
         turns.append(_turn(machine, cpus, ours, peers, len(turns), failed))
         kept = _in_one_state(turns)
@@ -60,7 +62,7 @@ def by_turns(machine, what, cpus, ours, peers, pairs, least=LEAST, most=float('i
         for case in kept[0][peer]:
             mine = {way: np.array([peer.statistic(found[None][case][way]) for found in kept]) for way in kept[0][None][case]}
             others = {way: np.array([found[peer][case][way] for found in kept]) for way in kept[0][peer][case]}
-            best, other = (max(ways, key=lambda way, of=ways: np.median(of[way])) for ways in (mine, others))
+            best, other = (max(ways.items(), key=lambda way: np.median(way[1]))[0] for ways in (mine, others))
             yield kind(f'{what} {case}, {threads_text(cpus)}: {best} / {peer.name} {other}'.lstrip(), mine[best] / others[other], least, most,
                        remark)
 

@@ -40,7 +40,8 @@ def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True)
     unknown = sorted(set(only) - set(FAULTS))
     if unknown:
         raise PlumblineError(f"{unknown[0]}: no such fault; there are {', '.join(FAULTS)}")
-    place, numbers, order = Place(folder), {}, plan(null, faults, only or FAULTS)
+    place, order = Place(folder), plan(null, faults, only or FAULTS)
+    numbers: dict[str, int] = {}
     with _terminated_as_interrupted():
         if order and not place.has_references:
             _become_references(place, tell, apart)

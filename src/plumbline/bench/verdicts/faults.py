@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,7 +55,7 @@ class Launch:
     :attr before: words before the command.
     '''
     environment: dict = field(default_factory=dict)
-    enter: object = None
+    enter: Callable[[], object] | None = None
     before: tuple = ()
 
     def start(self, command, environment=None, **options):
@@ -260,9 +261,9 @@ def slow_files(folder, share=0.5):
         raise NotHere(f'{folder} is on no block device that could be throttled')
     if (known / 'partition').exists():
         known = known.resolve().parent
-    device, rate = (known / 'dev').read_text().strip(), round(share * _written(folder))
-    with cgroup(('blkio', {f'blkio.throttle.{way}_bps_device': f'{device} {rate}' for way in ('read', 'write')}),
-                ('io', {'io.max': f'{device} rbps={rate} wbps={rate}'})) as enter:
+    number, rate = (known / 'dev').read_text().strip(), round(share * _written(folder))
+    with cgroup(('blkio', {f'blkio.throttle.{way}_bps_device': f'{number} {rate}' for way in ('read', 'write')}),
+                ('io', {'io.max': f'{number} rbps={rate} wbps={rate}'})) as enter:
         yield Launch(enter=enter)
 
 
@@ -293,7 +294,7 @@ class Fault:
     what: str
     subsystems: tuple
     cause: str
-    provoke: object
+    provoke: Callable[[Path], contextlib.AbstractContextManager[Launch]]
 
 
 _MEMORY = (registry.MEMORY_ONE, registry.MEMORY_ALL)
@@ -310,7 +311,7 @@ def _eager(family):
 
 
 #: Name -> :class:`Fault`.
-FAULTS = {name: Fault(*known, functools.partial(provoke, **options)) for name, *known, provoke, options in (
+FAULTS = {name: Fault(title, parts, named, functools.partial(provoke, **options)) for name, title, parts, named, provoke, options in (
     ('quota50', 'CPU quota of 50 %', _ALL, _QUOTA, quota, {'share': 0.5}),
     ('quota80', 'CPU quota of 80 %', _ALL, _QUOTA, quota, {'share': 0.8}),
     ('quota90', 'CPU quota of 90 %', _ALL, _QUOTA, quota, {'share': 0.9}),

@@ -94,7 +94,7 @@ def _exits(sessions):
 def _row(name, seen, null):
     fault, found = FAULTS[name], [session for session in seen if session.found]
     lost = {subsystem: loss for subsystem, loss in losses(seen, null).items() if subsystem in fault.subsystems}
-    worst = max(lost, key=lost.get, default=None)
+    worst = max(lost, key=lost.__getitem__, default=None)
     loss = f'{round(100 * lost[worst])} % {worst}' if worst else 'not known'
     by = Counter(kind for session in found for kind in {kind for kind, _ in session.fails})
     blamed = ', '.join(f'{kind} {count}' for kind, count in by.most_common()) or '-'
@@ -135,7 +135,7 @@ def lines(place):
 def _head(place, sessions, of_kind):
     def day(session):
         return time.strftime('%Y-%m-%d', time.gmtime(session.started))
-    machine = next((machine for session in sessions if session.name and (machine := _machine(place, session))), {})
+    machine: dict = next(filter(None, (_machine(place, session) for session in sessions if session.name)), {})
     faults = max((len(seen) for kind, seen in of_kind.items() if kind in FAULTS), default=0)
     days = ' to '.join(dict.fromkeys([day(sessions[0]), day(sessions[-1])]))
     return [f"{days}, {machine.get('cpu_model')}, {len(machine.get('allowed_cpus', ()))} CPUs, Linux {machine.get('kernel')}:",

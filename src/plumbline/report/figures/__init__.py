@@ -6,7 +6,8 @@ check's test cases, each the result object of ``schemas/result.json`` with the k
 It gives plotly figures, or tables; what cannot be drawn is None, and its caption says why.
 """
 
-from . import (
+
+from plumbline.report.figures import (
     cores,
     datatype,
     fdtd,
@@ -27,15 +28,15 @@ from . import (
     transpose,
     triad,
 )
-from .common import Table, place
+from plumbline.report.figures.common import Draw, Table, place
 
 __all__ = ['FIGURES', 'MOST_PLACES', 'Table', 'of_check']
 
 #: Places (partition, environment, host) that a check is drawn for: more than a reader looks at hides the odd one.
 MOST_PLACES = 8
 
-#: Check class -> function(list of results), which yields (title, caption, figure, Table or None).
-FIGURES = {
+#: Check class -> what draws it.
+FIGURES: dict[str, Draw] = {
     **cores.FIGURES,
     **datatype.FIGURES,
     **fdtd.FIGURES,

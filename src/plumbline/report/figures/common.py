@@ -1,9 +1,14 @@
 '''What the figures of several kernels share.'''
 
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from .. import drawing
-from ..readings import grouped, limit_of
+from plumbline.model import quantity
+from plumbline.report import drawing
+from plumbline.report.readings import grouped, limit_of
+
+#: What draws a check: results -> (title, caption, figure, :class:`Table` or None) of each figure.
+Draw = Callable[[list[dict]], Iterator[tuple]]
 
 
 class Table(NamedTuple):
@@ -25,7 +30,7 @@ def by_threads(details):
 
 def by_place(details):
     '''(text that says where, results) for each partition, environment and host.'''
-    places = {}
+    places: dict[tuple, list[dict]] = {}
     for detail in details:
         places.setdefault(place(detail), []).append(detail)
     for group in places.values():
@@ -43,7 +48,7 @@ def where(detail, details):
 
 
 def threads_text(threads):
-    return '1 thread' if str(threads) == '1' else f'{threads} threads' if threads else 'threads unknown'
+    return quantity.several(threads, 'thread') if threads else 'threads unknown'
 
 
 def bars(details, title, source):
@@ -64,11 +69,11 @@ def bars(details, title, source):
             kernels = [r for r in members if r['role'] == 'kernel']
             if kernels:
                 panels.append(((level, threads), kernels, limit_of(members)))
-        panels = [
+        drawn = [
             (f"{level or 'level unknown'}, {threads_text(threads)}", kernels, limit)
             for (level, threads), kernels, limit in sorted(panels, key=lambda panel: panel[0])
         ]
-        if panels:
-            yield title + at, caption, drawing.bars(panels)
+        if drawn:
+            yield title + at, caption, drawing.bars(drawn)
         else:
             yield title + at, 'Not drawn: there are no records of the kernel.', None

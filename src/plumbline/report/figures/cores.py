@@ -7,10 +7,9 @@ import numpy as np
 from plumbline.analysis import cores as model, levels
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity
-
-from .. import drawing
-from .common import Table, by_place
-from .matrix import heat_map, width
+from plumbline.report import drawing
+from plumbline.report.figures.common import Table, by_place
+from plumbline.report.figures.matrix import heat_map, width
 
 
 def cores(details):

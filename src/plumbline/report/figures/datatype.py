@@ -4,10 +4,9 @@ import numpy as np
 
 from plumbline.errors import PlumblineError
 from plumbline.mpi import memory_logp
-
-from .. import drawing
-from ..readings import grouped, quartiles, rates
-from .common import where
+from plumbline.report import drawing
+from plumbline.report.figures.common import where
+from plumbline.report.readings import grouped, quartiles, rates
 
 #: Part of a message's time -> (its name, colour, hatching for print in grey-scale), from the axis outwards.
 PARTS = {

@@ -1,8 +1,8 @@
 '''FDTD: loops fused and split.'''
 
-from .. import drawing
-from ..readings import grouped, limit_of
-from .common import by_threads, threads_text, where
+from plumbline.report import drawing
+from plumbline.report.figures.common import by_threads, threads_text, where
+from plumbline.report.readings import grouped, limit_of, noted
 
 
 def fdtd_splitting(details):
@@ -25,14 +25,13 @@ def fdtd_splitting(details):
 
 def _caption(panels, detail):
     per_flop = {f"{r['traffic'] / r['flops']:.2f}" for _, kernels, _ in panels for r in kernels if r['flops']}
-    why = [note for note in detail.get('notes') or [] if note.startswith(('source size: ', 'memory size: '))]
     return ' '.join(
         [
             f"Traffic by the model, the same for all loops, median ({' to '.join(sorted(per_flop))} bytes per flop); "
             "whiskers: quartiles of the samples. On the bar: how many times as fast as the fused loop as written (median "
             f"over the rounds, in which all ran in turn). Line: {drawing.LIMIT_NAME}. Each panel has its own scale. "
             "After anderson1997, table 4.",
-            *(f'{note[:1].upper()}{note[1:]}.' for note in why),
+            *(f'{note[:1].upper()}{note[1:]}.' for note in noted(detail, 'splitting')),
         ]
     )
 

@@ -1,12 +1,13 @@
 '''Arrays to a file and back, in all modes and sizes.'''
 
+from typing import Any
+
 import numpy as np
 
 from plumbline.model import quantity, sources
-
-from .. import drawing
-from ..readings import grouped, paired, quartiles, rates
-from .common import Table, by_place
+from plumbline.report import drawing
+from plumbline.report.figures.common import Table, by_place
+from plumbline.report.readings import grouped, paired, quartiles, rates
 
 ROWS = ('whole', 'row', 'element')
 FORMS = {'stream': 'unformatted, stream', 'sequential': 'unformatted, sequential', 'formatted': 'formatted'}
@@ -57,7 +58,7 @@ def modes(details):
 
 def _by_form(records):
     '''{form: {row: quartiles}}, the yardstick first.'''
-    series = {}
+    series: dict[str, dict[str, Any]] = {}
     for record in records:
         row, _, form = record['variant'].partition('_')
         name = FORMS.get(form, 'C, write() and read()')

@@ -1,8 +1,8 @@
 '''Gather and scatter: index sets, variants, and the patterns of a file.'''
 
-from .. import drawing
-from ..readings import grouped
-from .common import by_place, threads_text
+from plumbline.report import drawing
+from plumbline.report.figures.common import by_place, threads_text
+from plumbline.report.readings import grouped
 
 _BARS = (
     'Application bandwidth, 8 bytes for each element that is moved, median; whiskers: quartiles of the samples. On the '

@@ -1,13 +1,14 @@
 '''Intel MPI Benchmarks: time and bandwidth over the size of the message.'''
 
+from typing import Any
+
 import numpy as np
 
 from plumbline.imb.subjects import read
 from plumbline.model import quantity, registry
-
-from .. import drawing
-from ..readings import quartiles
-from .common import Table, where
+from plumbline.report import drawing
+from plumbline.report.figures.common import Table, where
+from plumbline.report.readings import quartiles
 
 #: Curves that a reader can tell apart.
 MOST_CURVES = len(drawing.SERIES)
@@ -45,7 +46,7 @@ def _processes(detail):
 
 def _figures(metric, rows, at):
     (name, caption), unit = KINDS[metric], registry.find(metric).unit
-    curves = {}
+    curves: dict[str, dict[int, Any]] = {}
     for row in rows:
         what, size = read(row['subject'])
         if row['metric'] == metric and size:
@@ -72,7 +73,7 @@ def _tables(rows, at):
             [[read(row['subject'])[0], quantity.amount(row['value'], row['unit'])] for row in single],
         )
         yield f'Latency by IMB, {at}', 'Median of the runs; of messages of 4 bytes where there are messages.', table
-    overlaps = {}
+    overlaps: dict[str, dict[int | None, str]] = {}
     for row in rows:
         if row['metric'] == 'overlap':
             what, size = read(row['subject'])

@@ -1,12 +1,13 @@
 '''Load-to-use latency, and what address translation adds to it.'''
 
+from typing import Any
+
 import numpy as np
 
 from plumbline.model import quantity, tlb
-
-from .. import drawing
-from ..readings import caches_of, quartiles
-from .common import Table, by_place
+from plumbline.report import drawing
+from plumbline.report.figures.common import Table, by_place
+from plumbline.report.readings import caches_of, quartiles
 
 LINE = 64
 
@@ -23,7 +24,7 @@ def latency_curve(details):
     for at, group in by_place(details):
         title = f'Latency over the working set{at}'
         records = [r for detail in group for r in detail.get('records') or [] if r.get('seconds')]
-        curves = {}
+        curves: dict[str, dict[int, Any]] = {}
         for record in records:
             pages = 'huge pages asked for' if record['options']['pages'] == 'huge' else 'base pages'
             curves.setdefault(pages, {})[record['size'] * LINE] = quartiles(tlb.nanoseconds(record))
@@ -46,7 +47,7 @@ def latency(details):
         'machine splits them (see the check tlb).'
     )
     for at, group in by_place(details):
-        rows = {}
+        rows: dict[str, dict[str, str]] = {}
         for detail in group:
             for row in detail.get('metrics') or []:
                 if row['metric'] == 'latency':

@@ -5,10 +5,9 @@ import statistics
 from plumbline.likwid.bench import agreement, cross_check_best
 from plumbline.model import quantity
 from plumbline.model.limits import WITNESS_AGREES
-
-from .. import drawing
-from ..readings import grouped, limit_of
-from .common import Table, by_place
+from plumbline.report import drawing
+from plumbline.report.figures.common import Table, by_place
+from plumbline.report.readings import grouped, limit_of
 
 
 def limits(details):

@@ -5,8 +5,7 @@ import math
 import numpy as np
 
 from plumbline.model import quantity
-
-from .. import drawing
+from plumbline.report import drawing
 
 #: More than this in a row are drawn in blocks of neighbours, the largest value of each.
 MOST_CELLS = 400

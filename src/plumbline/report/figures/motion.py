@@ -3,10 +3,9 @@
 import numpy as np
 
 from plumbline.model import quantity
-
-from .. import drawing
-from ..readings import grouped, limit_of, quartiles, rates
-from .common import Table, by_place, by_threads, threads_text, where
+from plumbline.report import drawing
+from plumbline.report.figures.common import Table, by_place, by_threads, threads_text, where
+from plumbline.report.readings import grouped, limit_of, quartiles, rates
 
 
 def motion(details):

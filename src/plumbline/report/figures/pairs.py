@@ -3,9 +3,8 @@
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity
 from plumbline.mpi import pairs as model
-
-from .common import Table, by_place
-from .matrix import heat_map, width
+from plumbline.report.figures.common import Table, by_place
+from plumbline.report.figures.matrix import heat_map, width
 
 
 def pairs(details):

@@ -2,10 +2,9 @@
 
 from plumbline.model import quantity
 from plumbline.mpi import pingpong as model
-
-from .. import drawing
-from ..readings import grouped, quartiles
-from .common import Table, by_place
+from plumbline.report import drawing
+from plumbline.report.figures.common import Table, by_place
+from plumbline.report.readings import grouped, noted, quartiles
 
 SOURCE = 'After hager2007, section 3.2, figures 5 and 6.'
 VARIANTS = ('standard', 'swapped', 'touched')
@@ -82,7 +81,7 @@ def pingpong_eager(details):
         curves = {}
         for detail in group:
             records = detail.get('records') or []
-            parameter = next((note for note in detail.get('notes') or [] if ' = ' in note), 'parameter unknown')
+            parameter = next(iter(noted(detail, 'parameter')), 'parameter unknown')
             curves[parameter] = model.curve(records, 'swapped')
         curves = {name: found for name, found in curves.items() if found}
         title = f'PingPong over the eager limit{at}'

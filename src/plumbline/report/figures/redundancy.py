@@ -3,10 +3,9 @@
 import numpy as np
 
 from plumbline.model import quantity, sources
-
-from .. import drawing
-from ..readings import quartiles
-from .common import Table, by_place
+from plumbline.report import drawing
+from plumbline.report.figures.common import Table, by_place
+from plumbline.report.readings import quartiles, rates
 
 
 def redundancy(details):
@@ -27,8 +26,8 @@ def redundancy(details):
             continue
         names = [r['variant'] for r in records]
         speedups = [quartiles(_pass_seconds(first) / _pass_seconds(r)) for r in records]
-        rates = [quartiles(r['flops'] / np.asarray(r['seconds']) * 1e-9) for r in records]
-        panels = ('performance (speed-up)', speedups), ('execution rate (Gflop/s)', rates)
+        flops = [quartiles(rates(r, 'flops')) for r in records]
+        panels = ('performance (speed-up)', speedups), ('execution rate (Gflop/s)', flops)
         yield title, caption, drawing.side_by_side(names, *panels)
         rows = [
             [
@@ -40,7 +39,7 @@ def redundancy(details):
                 quantity.digits(speedup[1] * _work(r) / _work(first)),
                 quantity.digits(_work(r) / _work(least)),
             ]
-            for r, speedup, rate in zip(records, speedups, rates)
+            for r, speedup, rate in zip(records, speedups, flops)
         ]
         told = (
             'Operations counted by running the same source with operations that count. Redundancy: work over that of the '

@@ -2,17 +2,18 @@
 
 import numpy as np
 
-from plumbline.model import quantity
+from plumbline.model import quantity, sources
 from plumbline.mpi import messages, rma as model
-
-from .. import drawing
-from ..readings import grouped, quartiles, rates
-from .common import Table, by_place
+from plumbline.report import drawing
+from plumbline.report.figures.common import Table, by_place
+from plumbline.report.readings import grouped, quartiles, rates
 
 SOURCE = 'After anderson1997, figure 4.'
 
 #: anderson1997, table 10, of the T3E: library, latency, bandwidth.
-THEN = (('T3E, sma (shmem)', '1 us', '350 MB/s'), ('T3E, MPI', '14 us', '260 MB/s'), ('T3E, PVM', '11 us', '150 MB/s'))
+THEN = tuple((f'T3E, {title}', f"{row['latency_us']} us", f"{row['bandwidth_mb_per_s']} MB/s")
+             for title, row in ((title, sources.table('anderson1997-table10-message-latency')[name])
+                                for name, title in (('shmem', 'sma (shmem)'), ('mpi', 'MPI'), ('pvm', 'PVM'))))
 
 HEADER = (
     'way', 'over', 'latency', 'which is the time', 'bandwidth', 'words: W outstanding over 1 (W)',

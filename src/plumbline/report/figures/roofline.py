@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from .. import drawing
-from ..readings import grouped, limit_of
-from .common import by_place, threads_text
+from plumbline.report import drawing
+from plumbline.report.figures.common import by_place, threads_text
+from plumbline.report.readings import grouped, limit_of, rates
 
 LEVELS = ('L1', 'L2', 'L3', 'memory')
 
@@ -29,7 +29,7 @@ def roofline(details):
 
 def _rate(record):
     '''Gflop/s, median.'''
-    return record['flops'] / float(np.median(record['seconds'])) * 1e-9
+    return float(np.median(rates(record, 'flops')))
 
 
 def _figure(records):

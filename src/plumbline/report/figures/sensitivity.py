@@ -1,10 +1,9 @@
 '''Sensitivity to latency that is added.'''
 
 from plumbline.mpi import sensitivity
-
-from .. import drawing
-from ..readings import grouped, quartiles
-from .common import by_place
+from plumbline.report import drawing
+from plumbline.report.figures.common import by_place
+from plumbline.report.readings import grouped, quartiles
 
 SOURCE = 'After anderson1997, section 5.3, tables 12 and 13.'
 

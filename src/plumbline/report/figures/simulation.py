@@ -2,10 +2,9 @@
 
 import re
 
+from plumbline.report import drawing
+from plumbline.report.figures.common import Table, where
 from plumbline.simulation import study
-
-from .. import drawing
-from .common import Table, where
 
 _CELL = re.compile(r'(?P<application>[\w-]+)\.(?P<processes>\d+)\.(?P<latency>[\d.]+)us')
 _CAPTION = (
@@ -35,7 +34,7 @@ def simulated(details):
 
 def _cells(rows):
     '''{processes: {latency: (predicted, published, fitted)}}; per cent.'''
-    found = {}
+    found: dict[int, dict[float, tuple]] = {}
     for row in rows:
         cell = _CELL.fullmatch(row['subject'] or '')
         if cell and row['metric'].startswith('communication'):

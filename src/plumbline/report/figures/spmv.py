@@ -5,10 +5,9 @@ from functools import partial
 import numpy as np
 
 from plumbline.model import quantity, sources
-
-from .. import drawing
-from ..readings import grouped, limit_of, paired
-from .common import Table, by_place, threads_text
+from plumbline.report import drawing
+from plumbline.report.figures.common import Draw, Table, by_place, threads_text
+from plumbline.report.readings import grouped, limit_of, paired
 
 
 def spmv_cg(details):
@@ -77,7 +76,7 @@ def _panels(detail):
         yield heading, kernels, limit_of(members)
 
 
-FIGURES = {
+FIGURES: dict[str, Draw] = {
     'spmv_cg': spmv_cg,
     'spmv_memory': partial(variants, title='Sparse matrix-vector product beyond the caches'),
     'spmv_matrix': partial(variants, title="Sparse matrix-vector product, the site's matrix"),

@@ -5,10 +5,9 @@ from functools import partial
 import numpy as np
 
 from plumbline.model import quantity
-
-from .. import drawing
-from ..readings import grouped, limit_of, paired, quartiles
-from .common import Table, by_place, threads_text
+from plumbline.report import drawing
+from plumbline.report.figures.common import Draw, Table, by_place, threads_text
+from plumbline.report.readings import grouped, limit_of, paired, quartiles
 
 
 def jacobi(details, title, planes):
@@ -31,8 +30,8 @@ def jacobi(details, title, planes):
             if kernels:
                 panels.append((threads, (f'{level}, {threads_text(threads)}', kernels, limit_of(members))))
         if panels:
-            panels = [panel for _, panel in sorted(panels, key=lambda found: found[0])]
-            yield title + at, caption, drawing.bars(panels)
+            drawn = [panel for _, panel in sorted(panels, key=lambda found: found[0])]
+            yield title + at, caption, drawing.bars(drawn)
         else:
             yield title + at, 'Not drawn: there are no records of the kernel.', None
 
@@ -71,7 +70,7 @@ def _layout_row(record, plain):
     ]
 
 
-FIGURES = {
+FIGURES: dict[str, Draw] = {
     'jacobi_memory': partial(jacobi, title='Jacobi sweep in memory', planes='three planes of the box stay in cache'),
     'jacobi_blocking': partial(
         jacobi, title='Jacobi sweep in memory, planes larger than the cache', planes='three planes of the box do not stay in cache'

@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from .. import drawing
-from ..readings import grouped, limit_of, quartiles, rates
-from .common import bars, by_threads, threads_text, where
+from plumbline.report import drawing
+from plumbline.report.figures.common import Draw, bars, by_threads, threads_text, where
+from plumbline.report.readings import grouped, limit_of, quartiles, rates
 
 
 def transpose_memory(details):
@@ -20,7 +20,7 @@ def transpose_sizes(details):
     for detail, threads, records in by_threads(details):
         title = f'Transpose at powers of two and beside them, {threads_text(threads)}{where(detail, details)}'
         kernels = [r for r in records if r['role'] == 'kernel']
-        panels = []
+        panels: list[tuple[str, dict[str, dict]]] = []
         for (level, variant), members in grouped(kernels, lambda r: (r['level'], r['variant'])):
             panel = next((p for p in panels if p[0] == level), None) or (level, {})
             panels += [] if panel in panels else [panel]
@@ -45,7 +45,7 @@ def _caption(records):
     return ' '.join(filter(None, sentences))
 
 
-FIGURES = {
+FIGURES: dict[str, Draw] = {
     'transpose_memory': transpose_memory,
     'transpose_sizes': transpose_sizes,
     'transpose_table6': partial(bars, title='Transpose of a 1025 x 1025 matrix', source='anderson1997, table 6'),

@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from .. import drawing
-from ..readings import efficiencies, limit_curve, quartiles, rates, series_of
-from .common import bars, by_place, by_threads, threads_text, where
+from plumbline.report import drawing
+from plumbline.report.figures.common import Draw, bars, by_place, by_threads, threads_text, where
+from plumbline.report.readings import efficiencies, limit_curve, quartiles, rates, series_of
 
 
 def triad_curve(details):
@@ -53,7 +53,7 @@ def triad_scaling(details):
             yield title, 'Not drawn: there are no records of one thread and of several.', None
 
 
-FIGURES = {
+FIGURES: dict[str, Draw] = {
     'triad_curve': triad_curve,
     'triad_memory': partial(bars, title='Variants of the vector triad in memory', source='hager2004, figure 4'),
     'triad_scaling': triad_scaling,

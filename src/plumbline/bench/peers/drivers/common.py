@@ -51,7 +51,8 @@ def print_samples(operation, seconds):
     passes = 1
     while lasts(passes) < SAMPLE:
         passes *= 2
-    found, end = [], time.perf_counter() + seconds
+    found: list[float] = []
+    end = time.perf_counter() + seconds
     while len(found) < SAMPLES or time.perf_counter() < end:
         found.append(lasts(passes) / passes)
     print('\n'.join(f'{sample:.9g}' for sample in found))

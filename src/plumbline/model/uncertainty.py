@@ -5,9 +5,11 @@ distribution and nothing takes a mean.
 '''
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from plumbline.model import registry
 
@@ -30,7 +32,8 @@ MAX_AUTOCORRELATION = 0.95
 #: What is known of the noise between processes before any is measured: degrees of freedom, relative standard deviation; worth as
 #: much as four processes.  Class of noise (:mod:`plumbline.model.registry`) -> both.  Medians of 20 processes of the triad on a
 #: virtual machine scattered by 3 to 8 % (ratios) and 9 to 20 % (rates; 4 to 9 % within a state of the machine), on metal by 1 to 2 %.
-PRIORS = {registry.RATIO: (3, 0.03), registry.ABSOLUTE: (3, 0.05), registry.COUNT: (0, 0.0)}
+PRIORS = {registry.RATIO: (3, 0.03), registry.ABSOLUTE: (3, 0.05), registry.COUNT: (0, 0.0), registry.SHARE: (3, 0.005),
+          registry.DIFFERENCE: (3, 0.1)}
 
 
 @dataclass(frozen=True)
@@ -48,16 +51,16 @@ class Summary:
     interval: tuple[float, float]
 
 
-def error(interval):
+def error(interval: Sequence[float] | None) -> float:
     '''Relative standard error of a positive value, on the scale of logarithms; 0 where its interval does not say.
 
     :arg interval: (low, high), or None.
     '''
-    low, high = interval or (None, None)
+    low, high = interval or (0.0, 0.0)
     return math.log(high / low) / 2 / HALF_WIDTH if low and 0 < low <= high < math.inf else 0.0
 
 
-def spread(x):
+def spread(x: ArrayLike) -> float:
     '''Robust relative spread: ``0.7413 x IQR / |median|``.
 
     The quartiles are interpolated linearly.  For a normal distribution this is the coefficient of
@@ -79,7 +82,7 @@ def spread(x):
     return float(width / abs(median))
 
 
-def mad_freedom(n):
+def mad_freedom(n: float) -> float:
     '''Degrees of freedom of the variance of n normal values by their median absolute deviation.
 
     From the variance of its logarithm in 100 000 draws, n = 3 to 127, where they are 0.31 to 0.45 n.
@@ -87,7 +90,7 @@ def mad_freedom(n):
     return 0.36 * n
 
 
-def autocorrelation(x):
+def autocorrelation(x: ArrayLike) -> float:
     '''Lag-1 autocorrelation of the ranks of a series, cut to 0 .. 0.95.
 
     Ranks instead of values: one outlier of ten times the median would hide any drift, and the
@@ -108,7 +111,7 @@ def autocorrelation(x):
     return float(np.clip(np.dot(ranks[:-1], ranks[1:]) / total, 0.0, MAX_AUTOCORRELATION))
 
 
-def effective_size(x):
+def effective_size(x: ArrayLike) -> float:
     '''How many independent samples a drifting series is worth: ``n (1 - r) / (1 + r)``.
 
     With ``r`` from :func:`autocorrelation`.  Source: the variance of the mean of an AR(1) series,
@@ -122,7 +125,7 @@ def effective_size(x):
     return x.size * (1 - r) / (1 + r)
 
 
-def _rank(n, level):
+def _rank(n: int, level: float) -> int:
     '''The largest rank ``k`` whose interval x(k) .. x(n+1-k) covers with ``level``; 0 if none.'''
     from scipy import stats
     k = int(stats.binom.ppf((1 - level) / 2, n, 0.5))
@@ -131,7 +134,7 @@ def _rank(n, level):
     return k
 
 
-def median_interval(x, level=0.95):
+def median_interval(x: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     '''Distribution-free interval of the median, from order statistics.
 
     The interval ``x(k) .. x(n+1-k)`` of n independent samples covers the median with probability
@@ -163,7 +166,8 @@ def median_interval(x, level=0.95):
     return (float(ordered[rank - 1]), float(ordered[n - rank]))
 
 
-def process_interval(values, prior=PRIORS[registry.RATIO], level=0.95):
+def process_interval(values: ArrayLike, prior: tuple[float, float] = PRIORS[registry.RATIO],
+                     level: float = 0.95) -> tuple[float, tuple[float, float]]:
     '''Value of a metric, and its interval, from what each process measured.
 
     Mean and variance are robust from five processes on: a fifth of the values is trimmed from either end, and winsorised for the
@@ -171,7 +175,7 @@ def process_interval(values, prior=PRIORS[registry.RATIO], level=0.95):
     values anyway, ``(d0 s0^2 + d s^2) / (d0 + d)`` with as many degrees of freedom (Smyth, Stat. Appl. Genet. Mol. Biol. 3 (2004),
     article 3).  Where all are above 0 the scale is that of logarithms.
 
-    :arg values: shape (n,), n >= 2: the median of each process.
+    :arg values: shape (n,), n >= 1: the median of each process.
     :arg prior: (d0, s0), s0 relative to the value.
     :returns: (value, (low, high)).
     '''
@@ -191,22 +195,26 @@ def process_interval(values, prior=PRIORS[registry.RATIO], level=0.95):
     return float(values[0]) if values[0] == values[-1] else value, (low, high)
 
 
-def summary(x, processes=None, noise=registry.RATIO):
+def summary(x: ArrayLike, processes: Sequence[int] | None = None, noise: str = registry.RATIO) -> Summary:
     '''Value, number, spread and interval of samples in the order of measuring.
+
+    A single number says nothing of its own noise, which is not none: it has the interval of what is known of such numbers anyway.
 
     :arg processes: how many of the samples each process took; :obj:`None`: one took all.
     :arg noise: class of noise, a key of :data:`PRIORS`.
     :returns: :class:`Summary`; without samples value, spread and interval are NaN.
     '''
     x = np.asarray(x, dtype=float)
-    if processes is not None and len(processes) > 1 and np.isfinite(x).all():
-        value, interval = process_interval([np.median(part) for part in np.split(x, np.cumsum(processes)[:-1])], PRIORS[noise])
+    several = processes if processes is not None and len(processes) > 1 else None
+    if np.isfinite(x).all() and (several is not None or (x.size == 1 and noise != registry.COUNT)):
+        parts = [x] if several is None else np.split(x, np.cumsum(several)[:-1])
+        value, interval = process_interval([np.median(part) for part in parts], PRIORS[noise])
         return Summary(value, int(x.size), spread(x), interval)
     value = float(np.median(x)) if x.size else float('nan')
     return Summary(value, int(x.size), spread(x), median_interval(x))
 
 
-def between(level, x, y):
+def between(level: float, x: Sequence[float], y: Sequence[float]) -> float:
     '''Where a curve passes a level between two points, on the straight line in the logarithms.
 
     :arg x: two numbers above 0; :arg y: the curve there, rising, above 0.
@@ -215,7 +223,7 @@ def between(level, x, y):
     return float(np.exp(np.interp(np.log(level), np.log(y), np.log(x))))
 
 
-def knee(x, y, share):
+def knee(x: ArrayLike, y: ArrayLike, share: float) -> float | None:
     '''Where a curve has fallen for good: the first ``x`` beyond its maximum from which on ``y`` stays below ``share`` of it.
 
     :arg x: ascending, shape (n,).
@@ -228,13 +236,13 @@ def knee(x, y, share):
     return x[above + 1].item() if above + 1 < x.size else None
 
 
-def median_of_others(x):
+def median_of_others(x: ArrayLike) -> np.ndarray:
     '''For each value the median of all others; shape (n,), n not 1.'''
     x = np.asarray(x, dtype=float)
     ordered, position = np.sort(x), np.empty(x.size, dtype=int)
     position[np.argsort(x, kind='stable')] = np.arange(x.size)
 
-    def of_others(k):
+    def of_others(k: int) -> np.ndarray:
         return ordered[np.where(k < position, k, k + 1)]
 
     return (of_others((x.size - 2) // 2) + of_others((x.size - 1) // 2)) / 2

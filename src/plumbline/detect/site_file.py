@@ -4,6 +4,7 @@ import pprint
 import re
 from dataclasses import dataclass, field
 from importlib import resources
+from typing import Any
 
 import jinja2
 
@@ -22,7 +23,7 @@ class Entry:
     :attr decide: the line is a comment itself, which a person may make count.
     '''
     key: str | None
-    value: object = None
+    value: Any = None
     remark: str = ''
     decide: bool = False
 
@@ -74,11 +75,6 @@ def name_of(text, taken=()):
 def is_name(text):
     '''Whether ReFrame takes a name as it is.'''
     return re.fullmatch('[A-Za-z_][A-Za-z0-9_-]*', text) is not None
-
-
-def several(count, what):
-    '''``1 node``, ``2 nodes``.'''
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def duration(count):
@@ -133,7 +129,7 @@ def lines(entries, indent):
     return '\n'.join(' ' * indent + line for line in result)
 
 
-def text(**parts):
+def render(**parts):
     '''The site file from the template.'''
     source = resources.files('plumbline').joinpath('detect/site_file.py.j2').read_text(encoding='utf-8')
     template = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
