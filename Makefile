@@ -82,7 +82,7 @@ docs:        ## write the documentation's pages, build/docs/index.html
 	.venv/bin/sphinx-build -W -q -b html docs build/docs
 
 clean:       ## remove what was built and run; results stay
-	rm -rf build $(RUNS)/builds $(RUNS)/stage $(RUNS)/output $(RUNS)/reframe.log .pytest_cache
+	rm -rf build $(RUNS)/builds $(RUNS)/stage $(RUNS)/output $(RUNS)/reframe.log .pytest_cache .mypy_cache
 	@find . -name .venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean  ## remove .venv as well

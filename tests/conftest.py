@@ -52,7 +52,7 @@ LAYERS = ('unit', 'native', 'reframe', 'mpi', 'cluster', 'page')
 _FIXTURES = {'native': {'programs', 'sanitized', 'llvm', 'installed'}, 'reframe': {'measuring', 'built_already', 'stories'},
              'mpi': {'mpi_programs', 'mpi_sanitized', 'measuring_mpi'}, 'cluster': {'cluster'}, 'page': {'browser'}}
 _FILES = {'native': 'bench_verdicts cores fdtd fileio flops gather latency motion mutants native parts probes simulation spmv stencils teams transpose',
-          'reframe': 'configurations guards odd_files perflogs readme redundancy run sites spack states toolchains traffic trust within_node',
+          'reframe': 'configurations guards odd_files perflogs readme redundancy run sites spack states toolchains traffic triad trust within_node',
           'mpi': 'damage datatype latency_injection mpi pack pairs pingpong rma sensitivity sp',
           'cluster': 'cluster detect judged nodes schedule scheduler_errors sweep', 'page': ''}
 

@@ -16,7 +16,7 @@ from made_report import MACHINE, case, metric, result, write_report
 from plumbline import references
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
-from plumbline.store import archive
+from plumbline.store import archive, former
 
 CONFIG = '''
 site_configuration = {
@@ -357,5 +357,11 @@ def test_what_was_written_with_former_words_is_read_with_todays(tmp_path):
     assert (row['metric'], row['name'], row['reason']) == ('cpu_availability', 'cpu_availability', text)
     assert json.loads(row['detail'])['contention'] == [] and 'cross_check' in json.loads(row['detail'])
     assert archive.load_columns(path, ['metric']).item() == 'cpu_availability'
+    stored.drop('unjudged').with_columns(reason=pl.lit('not judged: one NUMA domain')).write_parquet(path)
+    assert archive.load_columns(path, ['unjudged']).item() == 'one NUMA domain'     # before it had a column
+    told = former.result({'skipped': [{'metric': 'all in L3', 'reason': 'none'}, {'metric': 'of_peak.L1', 'reason': 'unknown'}],
+                          'notes': ['btl_vader_eager_limit = 4096', 'source size: no gain', 'from 0.9 (N = 100)', 'L3: all of 1 MiB are ours']})
+    assert [one.get('parts') for one in told['skipped']] == [['L3'], None]
+    assert told['noted'] == [{'about': 'parameter', 'note': 'btl_vader_eager_limit = 4096'}, {'about': 'splitting', 'note': 'source size: no gain'}]
     (tmp_path / 'made.yaml').write_text('node_speed:\n  $index: [$partition]\n  cpu: {of_time: [1.0, -0.3, 0.0, "1"], of_time.quota: [1.0, -0.02, 0.0, "1"]}\n')
     assert set(references.load(tmp_path / 'made.yaml')['node_speed']['cpu']) == {'cpu_availability', 'cpu_availability.quota'}

@@ -25,9 +25,9 @@ START, HOUR = 1.8e9, 3600
 
 def metric(name, middle, spread=0.02, n=25, seed=0, unit='MB/s', **more):
     '''A metric whose samples scatter as said, with the statistics that a check would give it.'''
-    from plumbline.model import statistics
+    from plumbline.model import uncertainty
     samples = middle * (1 + spread * np.random.default_rng([seed, sum(map(ord, name))]).standard_normal(n))
-    found = statistics.summary(samples)
+    found = uncertainty.summary(samples)
     return made_report.metric(name, found.value, unit, samples=samples.tolist(), n=n, spread=found.spread,
                               interval=list(found.interval), **{'reference': None, 'verdict': 'NO REFERENCE', **more})
 
@@ -205,16 +205,17 @@ def test_a_value_without_a_ratio_is_unclear_unless_it_is_the_same(write):
 # --- verdicts, gone and new ---------------------------------------------------------------------------------------------
 
 def test_gone_metrics_say_why(write):
-    before = write(case(metric('bandwidth.nt', 100), metric('bandwidth.plain', 100), metric('of_peak.L1', 0.5)),
+    before = write(case(metric('bandwidth.nt', 100), metric('bandwidth.plain', 100), metric('of_peak.L1', 0.5), metric('speedup.nt.L3', 2)),
                    case(metric('bandwidth.x', 3), name='Other'), case(metric('latency.L1', 3), name='Third'))
     left = case(metric('bandwidth.nt', 100), metric('bandwidth.new', 1))
-    left['plumbline']['skipped'] = [{'metric': 'of_peak.L1', 'reason': 'peak unknown'}]
+    left['plumbline']['skipped'] = [{'metric': 'all in L2', 'reason': 'too small', 'parts': ['L2']}, {'metric': 'of_peak.L1', 'reason': 'peak unknown'},
+                                    {'metric': 'all in L3', 'reason': 'no L3', 'parts': ['L3']}]
     after = write(left, case(name='Third', result='fail', fail_phase='sanity', fail_reason='the job ended with exit code 1'))
     found = compared(before, after)
-    assert kinds(found) | {'': None} == {'bandwidth.nt': 'within noise', 'bandwidth.plain': 'gone', 'of_peak.L1': 'gone',
+    assert kinds(found) | {'': None} == {'bandwidth.nt': 'within noise', 'bandwidth.plain': 'gone', 'of_peak.L1': 'gone', 'speedup.nt.L3': 'gone',
                                          'bandwidth.x': 'gone', 'latency.L1': 'gone', 'bandwidth.new': 'new', '': None}
     reasons = {change.metric: change.reason for change in found.changes if change.kind == 'gone'}
-    assert reasons == {'bandwidth.plain': 'the test ran without it', 'of_peak.L1': 'peak unknown',
+    assert reasons == {'bandwidth.plain': 'the test ran without it', 'of_peak.L1': 'peak unknown', 'speedup.nt.L3': 'no L3',
                        'bandwidth.x': 'the test did not run', 'latency.L1': 'sanity: the job ended with exit code 1'}
     assert [change.check for change in found.changes if change.kind == 'failed'] == ['Third']
 

@@ -437,7 +437,7 @@ def test_a_processor_that_is_capped_fails_on_its_first_day(mhz, ruling):
     bounds = files.lookup(files.load(rfm.REPOSITORY / 'config/references/portable.yaml'), 'cores', ['default', 'gnu'])['of_base.all']
     metric = metrics.Metric('of_base', 'all', np.full(20, mhz / 2500))
     judged = evaluation.judged(evaluation.Case(metric, reference=Reference(tuple(bounds[:3])), reference_from='portable.yaml'))
-    assert judged['verdict'] == ruling, judged['reason']
+    assert judged.verdict == ruling, judged.reason
 
 
 # --- the check, and its figures ---------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import rfm
 from native import CPUS
 from plumbline import detect
 from plumbline.detect import commands, file_systems, mpis, slurm
-from plumbline.detect.site import duration
+from plumbline.detect.site_file import duration
 from plumbline.errors import PlumblineError
 from plumbline.mpi import environments
 from plumbline.system import topology_file

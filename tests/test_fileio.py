@@ -455,13 +455,11 @@ class Fake(SimpleNamespace):
         super().__init__(**{'size': '1GB', 'memory': 10**11, 'seconds': 60, 'compared': ('c',), 'skipped': {}, 'file_system': 'x'}
                          | given)
 
-    def skip_metric(self, name, reason):
+    def skip_metric(self, name, reason, words=None):
         self.skipped[name] = reason
 
     def leave(self, reason):
         raise Left(reason)
-
-    skip = leave
 
     def note(self, text):
         pass
@@ -501,8 +499,8 @@ def test_what_would_take_too_long_is_skipped_with_the_reason():
 
 
 @pytest.mark.parametrize('operation, resident, said', [
-    ('write', None, None), ('read_warm', 1, None), ('read_cold', 0.01, None), ('read_cold', 0.2, '20% of the pages stayed'),
-    ('read_warm', 0.5, 'only 50% of the pages'), ('read_cold', None, 'does not show'),
+    ('write', None, None), ('read_warm', 1, None), ('read_cold', 0.01, None), ('read_cold', 0.2, '20 % of the pages stayed'),
+    ('read_warm', 0.5, 'only 50 % of the pages'), ('read_cold', None, 'does not show'),
 ])
 def test_a_page_cache_that_is_not_as_stated_is_not_reported(operation, resident, said):
     found = {'operation': operation, 'file_system': 'xfs', 'path': '/x', 'shape': '1x1x1', 'kept': 'nameless'}

@@ -558,6 +558,20 @@ def test_checks_measure_what_they_ask(measured, check, expected):
     assert drawn and all(figure is not None and text.endswith('.') for _, text, figure in drawn)
 
 
+def test_the_limit_of_a_level_says_nothing_of_a_pattern_that_lives_nearer(place, tmp_path):
+    '''64 elements of which one is new in each row: 8 of 512 bytes.'''
+    file = tmp_path / 'near.json'
+    file.write_text(json.dumps([{'name': name, 'kernel': 'Gather', 'pattern': pattern, 'delta': delta, 'count': 200_000, 'wrap': 1}
+                                for name, pattern, delta in (('near', 'UNIFORM:64:1', 1), ('far', 'UNIFORM:8:8', 64))]))
+    done = place.reframe(*rfm.small(), '-S', f'gather_patterns.pattern_file={file}', '-n', 'gather_patterns.*threads=one',
+                         checks=rfm.REPOSITORY / 'checks/memory')
+    left = done.cases()['gather_patterns %threads=one']['plumbline']
+    names = {metric['name'] for metric in left['metrics']}
+    assert {'bandwidth.near.plain', 'of_limit.far.plain'} <= names and 'of_limit.near.plain' not in names
+    reason, = {one['reason'] for one in left['skipped'] if one['metric'] == 'of_limit.near.plain'}
+    assert reason.startswith('of the bytes that the pattern moves 1.6 % come from ') and 'it lives nearer' in reason
+
+
 def test_a_bad_pattern_file_is_one_line(place):
     done = place.reframe(*rfm.small(), '-S', f'gather_patterns.pattern_file={DATA / "bad.json"}', '-n',
                          'gather_patterns.*threads=one', checks=rfm.REPOSITORY / 'checks/memory')

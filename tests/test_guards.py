@@ -9,6 +9,7 @@ import re
 import resource
 import shlex
 import shutil
+import sys
 import types
 
 import pytest
@@ -17,6 +18,7 @@ from reframe.core.exceptions import ReframeError
 
 import rfm
 from plumbline.rfm import job
+from plumbline.rfm.variables import YesNo
 
 SERIAL = '--exec-policy=serial'
 
@@ -604,6 +606,13 @@ def test_a_variable_that_is_given_no_number(place, said):
     done = place.reframe('-n', 'Told%story=good', '-r', '-S', said)
     assert done.code == 1 and 'Traceback' not in done.out
     assert done.line('plumbline: ') == f"plumbline: -S {said}: '{said.partition('=')[2]}' is no whole number" and not done.report
+
+
+def test_a_no_is_no_and_what_is_neither_yes_nor_no_is_refused(monkeypatch):
+    assert [YesNo.__rfm_cast_str__(text) for text in ('no', 'False', '1')] == [False, False, True]
+    monkeypatch.setattr(sys, 'argv', ['reframe', '-S', 'triad_curve.into_memory=abc'])
+    with pytest.raises(SystemExit, match="plumbline: -S triad_curve.into_memory=abc: 'abc' is neither yes nor no"):
+        YesNo.__rfm_cast_str__('abc')
 
 
 @pytest.mark.parametrize('said', ['plumbline=1', 'Told.intended=3'])

@@ -3,7 +3,9 @@
 import ctypes
 import json
 import os
+import shutil
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from native import SOURCE, output_of, two_cpus
 from plumbline.errors import PlumblineError
 from plumbline.model import tlb
 from plumbline.report.figures import latency as figures
+from plumbline.rfm import probe
 
 QUICK = ['--samples', 10, '--passes', 1]
 CHECKS = rfm.REPOSITORY / 'checks'
@@ -121,7 +124,7 @@ def staircase(stride, levels, most=16384, width=0.0, noise=0.02, load=1.0, seed=
     extra *= np.where(nodes > levels[-1][0], factor ** np.log2(nodes / levels[-1][0]), 1) if levels else 1
     times = extra[:, None] + noise * rng.standard_normal((len(nodes), ROUNDS))
     times += 30 * (rng.random(times.shape) < 0.05)      # a twentieth of the rounds is disturbed
-    return tlb.Curve(stride, nodes, times, load)
+    return tlb.Curve(stride, nodes, times, load, times + load)
 
 
 @pytest.mark.parametrize('entries', [16, 32, 48, 64, 72, 96, 128, 160])
@@ -364,6 +367,37 @@ def test_huge_pages_that_were_not_given_are_said(measuring, tmp_path):
     for case in cases.values():
         assert case['result'] == 'skip' and 'metrics' not in {k for k, v in case['plumbline'].items() if v}
         assert any('huge pages were asked for' in entry['reason'] for entry in case['plumbline']['skipped'])
+
+
+def test_huge_pages_that_the_references_had_and_the_machine_has_no_longer_are_a_fail(measuring, tmp_path):
+    place, huge = measuring(tmp_path, PLUMBLINE_REFERENCES=tmp_path / 'references'), ['-r', *small(), '-n', '^latency( |%).*huge']
+    (tmp_path / 'references').mkdir()
+    shutil.copy(rfm.REPOSITORY / 'config/references/portable.yaml', tmp_path / 'references')
+    with_them = place.reframe(*huge, checks=CHECKS / 'memory')
+    place.judge()
+    if with_them.cases()['latency %pages=huge']['result'] == 'skip':
+        pytest.skip('this machine gives no huge pages')
+    assert place.accept('localhost').code == 0
+    without = place.reframe(*huge, checks=CHECKS / 'memory', before=WITHOUT_HUGE_PAGES)
+    reason = without.cases()['latency %pages=huge']['fail_reason']
+    assert without.code == 1 and 'huge pages were asked for, and not given' in reason and 'they were when the references of' in reason
+    said = place.judge()
+    assert said.code == 1 and 'huge pages were asked for' in said.out
+
+
+def test_where_nobody_knows_whether_pages_are_huge_the_probe_says_so(monkeypatch):
+    '''A kernel without smaps_rollup.'''
+    class LeftOut(Exception):
+        pass
+
+    def leave_out(reason, metric, had):
+        raise LeftOut(reason)
+    monkeypatch.setattr(probe.tlb, 'curves', lambda measurements: {})
+    case = SimpleNamespace(measurements=[], pages='huge', share_of_huge_pages=lambda: None, leave_out=leave_out)
+    case.not_given = lambda share: probe.tlb_probe.not_given(case, share)
+    with pytest.raises(LeftOut, match='whether the pages are huge is not known here'):
+        list(probe.tlb_probe.evaluate(case))
+    assert [tlb.given(share) for share in (None, 0.89, 0.9)] == [False, False, True]
 
 
 def details(done):

@@ -2,7 +2,6 @@
 
 import math
 import os
-import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,11 +104,9 @@ def test_mpi4pys_tests_pass(mpi, shared):
     folder = shared('mpi4py')
     mpi4py_suite.install(folder)
     found = mpi4py_suite.variables(folder, mpi.family, mpi.compiled('single'))
-    for _ in range(3):      # ... on a busy machine it may be later than that moment
-        _, _, _, errors = mpi.run(2, *mpi4py_suite.command(folder), timeout=150, PLUMBLINE_LATENCY_US='5', **found)
-        if set(re.findall(r'^(?:FAIL|ERROR): (\w+)', errors, re.M)) != {'testManyISSendAndRecv'}:
-            break
-    mpi4py_suite.assert_passed(errors, 2)
+    _, _, _, errors = mpi.run(2, *mpi4py_suite.command(folder), timeout=150, PLUMBLINE_LATENCY_US='5', **found)
+    # What was received just now may be complete in that moment, or 5 us later: MPI promises neither.
+    mpi4py_suite.assert_passed(errors, 2, but={'testManyISSendAndRecv'})
 
 
 def test_no_file_uses_one_that_uses_it(mpis):

@@ -13,7 +13,7 @@ import pytest
 import rfm
 from native import CPUS, SOURCE, needs, output_of, x86_only
 from plumbline.likwid import features
-from plumbline.model import statistics
+from plumbline.model import uncertainty
 from plumbline.report import figures
 from waiting import until
 
@@ -219,11 +219,11 @@ def test_bad_input_is_refused(programs, program, options, parts):
 # --- the checks --------------------------------------------------------------------------------------
 
 def test_knee():
-    assert statistics.knee([1, 2, 4, 8], [5, 10, 9, 7.9], 0.8) == 8
-    assert statistics.knee([1, 2, 4, 8], [5, 10, 7, 7.9], 0.8) == 4
-    assert statistics.knee([1, 2, 4, 8], [10, 7, 9, 7], 0.8) == 8      # a dip is no knee
-    assert statistics.knee([1, 2, 4, 8], [1, 2, 3, 4], 0.8) is None
-    assert statistics.knee([3], [1], 0.8) is None
+    assert uncertainty.knee([1, 2, 4, 8], [5, 10, 9, 7.9], 0.8) == 8
+    assert uncertainty.knee([1, 2, 4, 8], [5, 10, 7, 7.9], 0.8) == 4
+    assert uncertainty.knee([1, 2, 4, 8], [10, 7, 9, 7], 0.8) == 8      # a dip is no knee
+    assert uncertainty.knee([1, 2, 4, 8], [1, 2, 3, 4], 0.8) is None
+    assert uncertainty.knee([3], [1], 0.8) is None
 
 
 def small():

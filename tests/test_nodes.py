@@ -14,7 +14,7 @@ from mpi_native import MPIS, any_mpi, needs_mpi
 from native import CPUS, two_cpus
 from plumbline.errors import PlumblineError
 from plumbline.mpi import placement
-from plumbline.mpi.check import MpiJob
+from plumbline.mpi.check import MpiCheck
 from plumbline.mpi.families import families
 from plumbline.mpi.nodes import nodes_of
 from plumbline.report import figures
@@ -206,7 +206,7 @@ def test_where_the_scheduler_binds_each_rank_has_a_cpu_of_its_own(places, cpus, 
 def test_an_unknown_binding_is_told():
     partition = SimpleNamespace(fullname='site:cpu', extras={'binding': 'none'})
     with pytest.raises(PlumblineError, match="extras of site:cpu: binding 'none': give 'topology' or 'scheduler'"):
-        MpiJob.bound.fget(SimpleNamespace(current_partition=partition))
+        MpiCheck.bound.fget(SimpleNamespace(current_partition=partition))
 
 
 def test_a_scheduler_that_lists_no_nodes_says_nothing():

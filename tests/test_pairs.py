@@ -16,7 +16,7 @@ from plumbline import schemas
 from plumbline.errors import PlumblineError
 from plumbline.mpi import pairs as model
 from plumbline.report import figures
-from plumbline.simulation import network, platform, program
+from plumbline.simulation import network, platform_file, program
 
 MANY = 64
 
@@ -103,15 +103,15 @@ def simulate(tmp_path_factory):
     path = folder / 'network.yaml'
     path.write_text('schema: 1\nsource: made\ntopology: {kind: switch}\nlatency: 1.0\nbandwidth: 5000\noverhead: 0.2\ncompute_rate: 1\n')
     described = network.load(path)
-    (folder / 'hosts.txt').write_text(platform.host_file(described, MANY))
+    (folder / 'hosts.txt').write_text(platform_file.host_file(described, MANY))
 
     def run(spoil, size=2**18):
-        root = tree.fromstring(platform.platform_xml(described, MANY, 1).split('simgrid.dtd">\n')[1])
+        root = tree.fromstring(platform_file.platform_xml(described, MANY, 1).split('simgrid.dtd">\n')[1])
         spoil(root[0])
         (folder / 'platform.xml').write_text('<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
                                              + tree.tostring(root, encoding='unicode'))
         printed = output_of('smpirun', '-no-privatize', '-np', str(MANY), '-platform', folder / 'platform.xml', '-hostfile',
-                            folder / 'hosts.txt', *platform.settings(described), '--log=root.thresh:error', built, str(size), '1',
+                            folder / 'hosts.txt', *platform_file.settings(described), '--log=root.thresh:error', built, str(size), '1',
                             timeout=60)
         found = json.loads(next(line for line in printed.splitlines() if line.startswith('{"application"')))
         assert found['wrong'] == 0

@@ -107,7 +107,7 @@ def test_a_metric_that_sees_too_little_is_no_reference():
     # (2.326 + 1.645) x 0.58 = 2.303 = ln 10: a tenth of the speed is left, whichever way the metric says it.
     for name in ('bandwidth', 'latency'):
         assert bounds.too_wide(name, prediction.Prediction(1.0, 0.579, 1e6), 0.01) is None
-        assert 'a loss of more than 90%' in bounds.too_wide(name, prediction.Prediction(1.0, 0.581, 1e6), 0.01)
+        assert 'a loss of more than 90 %' in bounds.too_wide(name, prediction.Prediction(1.0, 0.581, 1e6), 0.01)
 
 
 def test_five_equal_sessions(tmp_path):
@@ -184,7 +184,7 @@ def test_an_odd_session_is_left_out_and_an_older_one_taken(tmp_path):
     found = propose(tmp_path, count=6)
     assert found.sessions == archived[:3] + archived[4:]
     (name, why), = found.left_out
-    assert name == archived[3] and 'odd: memory, one thread 20% worse than in the other sessions, most of all Triad/' in why
+    assert name == archived[3] and 'odd: memory, one thread 20 % worse than in the other sessions, most of all Triad/' in why
     taken = propose(tmp_path, count=6, sessions=[archived[3]])
     assert archived[3] in taken.sessions and not taken.left_out
     assert all(taken.written[place][0][1] < leaf[1] for place, (leaf, _) in found.written.items())      # and bounds are wider
@@ -318,11 +318,11 @@ def test_propose_says_what_would_change_and_accept_writes_it(tmp_path):
     out = command(tmp_path, 'propose', 'made')
     assert (tmp_path / 'made.yaml').read_text() == OLD
     for line in (f"sessions used (5): {', '.join(names)}", 'references: 1 new, 1 changed, 0 unchanged, 1 vanishing',
-                 f'  changed: {WHERE}bandwidth.plain: 1100 -> 1000 MB/s (-9.1%), sees 29%', f'  vanishing: {WHERE}bandwidth.gone: 500',
+                 f'  changed: {WHERE}bandwidth.plain: 1100 -> 1000 MB/s (-9.1 %), sees 29 %', f'  vanishing: {WHERE}bandwidth.gone: 500',
                  'of these 5 sessions 0 would FAIL a metric, 0.025 expected (in sample: too few to leave each out of its own references)',
                  'nothing is written; plumbline references accept, with the same options, writes it'):
         assert line in out.splitlines(), out
-    assert 'with a probability of 0.5%, divided among 3 metrics' in out and '  memory: 2 metrics, 8.0% between sessions' in out
+    assert 'with a probability of 0.5 %, divided among 3 metrics' in out and '  memory: 2 metrics, 8.0 % between sessions' in out
 
     assert '2 references from 5 sessions: ' in command(tmp_path, 'accept', 'made')
     text, content = (tmp_path / 'made.yaml').read_text(), references.load(tmp_path / 'made.yaml')
@@ -351,7 +351,7 @@ def test_a_session_beside_other_work_is_left_out_by_its_cause(tmp_path):
         session(tmp_path, number, case(plumbline=result(metric(value=1000.0), level=None, lost=lost)))
     found = propose(tmp_path)
     (name, why), = found.left_out
-    assert why == 'other processes took 10% of the time of the threads' and len(found.sessions) == 5 and name not in found.sessions
+    assert why == 'other processes took 10 % of the time of the threads' and len(found.sessions) == 5 and name not in found.sessions
 
 
 def test_sessions_of_one_morning_are_no_five_days(tmp_path):
@@ -417,13 +417,13 @@ def test_what_gets_no_reference_is_listed(tmp_path):
     names = sessions(tmp_path, make=lambda value: [triad(
         metric(), metric('bandwidth.noisy', value), metric('bandwidth.nan', value=float('nan'), verdict='NO REFERENCE'),
         metric('efficiency.zero', value=0.0, unit='1', verdict='NO REFERENCE'),
-        metric('bandwith.typo'), metric('flops.vm', unit='Mflop/s', verdict='NO REFERENCE', reason='not judged: quota'),
+        metric('bandwith.typo'), metric('flops.vm', unit='Mflop/s', verdict='NO REFERENCE', reason='in other words', unjudged='quota'),
         *([metric('bandwidth.seldom')] if value < 50 else []),
         metric('of_limit.plain', 0.5, '1', verdict='FAIL', reference_from='portable.yaml'))], values=[1.0, 10.0, 100.0, 1e3, 1e4])
     found = propose(tmp_path, sessions=names)
     assert list(leaves(found)) == [WHERE + 'bandwidth.plain']
     assert {what.removeprefix(WHERE): why.split(':')[0].split(',')[0] for what, why in found.skipped} == {
-        'bandwidth.noisy': 'only a loss of more than 90% would be seen', 'bandwidth.nan': 'a value is missing or not a number',
+        'bandwidth.noisy': 'only a loss of more than 90 % would be seen', 'bandwidth.nan': 'a value is missing or not a number',
         'efficiency.zero': 'not a positive finite value', 'Triad %threads=one bandwith.typo': 'its metric is not in the registry',
         'flops.vm': 'not judged', 'bandwidth.seldom': '2 of 5 sessions have it', 'of_limit.plain': 'it fails the portable reference'}
 

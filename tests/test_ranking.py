@@ -13,7 +13,7 @@ import pytest
 import rfm
 from native import CPUS
 from plumbline.errors import PlumblineError
-from plumbline.model import contention, records, statistics
+from plumbline.model import contention, records, uncertainty
 from plumbline.report import outliers as text, sweep_page
 from plumbline.sweep import command, locality, outliers, ranking, results, scatter, state
 from virtual import cluster_in
@@ -94,7 +94,7 @@ def test_a_node_that_met_the_state_of_its_peers_is_compared_there():
 @pytest.mark.parametrize('count', [2, 3, 4, 7, 10])
 def test_median_and_mad_of_the_others(count):
     x = np.random.default_rng(count).integers(0, 6, count).astype(float)        # with ties
-    centre = statistics.median_of_others(x)
+    centre = uncertainty.median_of_others(x)
     others = [np.delete(x, i) for i in range(count)]
     assert centre.tolist() == [np.median(rest) for rest in others]
     assert ranking.mad_of_others(x, centre).tolist() == [np.median(np.abs(rest - c)) for rest, c in zip(others, centre)]
@@ -166,7 +166,7 @@ def test_scatter_of_earlier_sweeps_by_hand():
     earlier = pl.DataFrame([row | {'variance': 0.03**2, 'freedom': 2.0}, row | {'variance': 0.0, 'freedom': 2.5}], schema=ranking.SCATTER)
     n4 = ranking.rank(frame, earlier).rows.filter(pl.col('node') == 'n4')
     own, before = (1.4826 * np.log(101 / 100))**2 * 3 / 2.1, 0.03**2 * 2 / 4.5
-    freedom = statistics.mad_freedom(3)
+    freedom = uncertainty.mad_freedom(3)
     assert n4['freedom'].item() == pytest.approx(3 + freedom + ranking.MOST_EARLIER)
     assert n4['scale'].item() == pytest.approx(np.sqrt(
         (1 + np.pi / 6) * (3 * 0.08**2 + freedom * own + 3 * before) / (6 + freedom)), rel=0.01)

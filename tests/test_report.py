@@ -230,6 +230,25 @@ def test_amounts(value, unit, shown):
     assert quantity.amount(value, unit) == shown
 
 
+@pytest.mark.parametrize('value, shown', [
+    (0, '0 B'), (1023, '1023 B'), (48 * 2**10, '48 KiB'), (1023 * 2**20, '1023 MiB'), (7.5 * 2**20, '7.5 MiB'), (15.255 * 2**30, '15.26 GiB'),
+    (None, '-')])
+def test_bytes(value, shown):
+    assert quantity.size(value) == shown
+
+
+@pytest.mark.parametrize('share, one, none', [
+    (0.0214, '2.1 %', '2 %'), (0.994, '99.4 %', '99 %'), (0.996, '100 %', '100 %'), (1.5, '150 %', '150 %'), (float('nan'), '-', '-')])
+def test_shares(share, one, none):
+    assert (quantity.percent(share), quantity.percent(share, 0)) == (one, none)
+
+
+def test_changes_and_numbers_of_things():
+    assert (quantity.change(-0.0911), quantity.change(0.3, 0)) == ('-9.1 %', '+30 %')
+    assert [quantity.several(count, 'thread') for count in (0, 1, 2, '1', 'one', 'all')] == [
+        '0 threads', '1 thread', '2 threads', '1 thread', 'one thread', 'all threads']
+
+
 # --- terminal --------------------------------------------------------------------------------------------------
 
 
@@ -575,6 +594,8 @@ def test_ratios_are_paired_by_round():
     plain = sample.record('plain', 5_000_000, 1, 0) | {'seconds': seconds.tolist()}
     other = plain | {'variant': 'nt', 'seconds': (seconds / 1.5).tolist()}
     assert readings.paired(other, plain) == pytest.approx([1.5] * 5)
+    apart = other | {'group': plain['group'] + 1, 'seconds': (seconds[::-1] / 1.5 + 1).tolist()}
+    assert readings.paired(apart, plain) == pytest.approx([1 / (1 / 1.5 + 1)])      # not of one round: one ratio of medians
     ((_, _, figure),) = figures.of_check('triad_memory', details_of('triad_memory', plain, other))
     assert any('\u00d71.50' in annotation.text for annotation in figure.layout.annotations)
 

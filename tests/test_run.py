@@ -16,7 +16,7 @@ SELECTED = 'triad_memory|triad_curve%threads=one|limits%threads=one'
 
 
 def small(cross_check='none'):
-    return [*rfm.small(cross_check), '-t', 'health', '-S', 'triad_curve.points=8']
+    return [*rfm.small(cross_check), '-t', 'health', '-S', 'triad_curve.points=8', '-S', 'triad_curve.into_memory=no']
 
 
 @pytest.fixture(scope='module')
@@ -55,6 +55,9 @@ def test_everything_selected_was_measured(first):
         for record in left['records']:
             assert len(record['seconds']) == 10 and record['valid']
             assert record['cpus'] == left['records'][0]['cpus']
+    curve = next(case['plumbline'] for name, case in done.cases().items() if name.startswith('triad_curve'))
+    levels = {record['level'] for record in curve['records']}
+    assert 'memory' not in levels and 'L2' in levels, [(r['kernel'], r['size'], r['level'], r.get('working_set'), r.get('bytes')) for r in curve['records']]
     assert {'of_limit.plain', 'bandwidth.nt'} <= {name for _, _, name in metrics_of(done)}
     assert judged.code in (0, 1, 3), judged.out
     assert 'Traceback' not in done.out + judged.out

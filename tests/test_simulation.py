@@ -14,7 +14,7 @@ from native import SOURCE, needs
 from plumbline.errors import PlumblineError
 from plumbline.report import figures
 from plumbline.settings import ROOT
-from plumbline.simulation import command, network, platform, predict, program, study, topology
+from plumbline.simulation import command, network, platform_file, predict, program, study, topology
 
 NETWORKS = ROOT / 'config' / 'networks'
 
@@ -164,7 +164,7 @@ def test_too_few_nodes(tmp_path, given, most):
 def test_platform_by_hand(tmp_path):
     where = network.load(written(tmp_path, 'topology: {kind: torus, dimensions: [4]}', 'hop_latency: 0.5',
                                  'link_bandwidth: 60', 'processes_per_node: 2', 'memory: {latency: 0.25, bandwidth: 900}'))
-    zone = tree.fromstring(platform.platform_xml(where, 4, 50)).find('zone')
+    zone = tree.fromstring(platform_file.platform_xml(where, 4, 50)).find('zone')
     tags = [child.tag for child in zone]
     assert tags == sorted(tags, key=['host', 'router', 'link', 'route'].index)
     assert [(host.get('id'), host.get('speed'), host.get('core')) for host in zone.iter('host')] == \
@@ -176,8 +176,8 @@ def test_platform_by_hand(tmp_path):
     assert links['switch-3_switch-0'] == links['switch-0_switch-3'] == ('60MBps', '0.5us')
     routes = {(route.get('src'), route.get('dst')): [link.get('id') for link in route] for route in zone.iter('route')}
     assert routes['node-2', 'switch-2'] == ['node-2_switch-2'] and len(routes) == len(links)
-    assert platform.host_file(where, 5) == 'node-0\nnode-0\nnode-1\nnode-1\nnode-2\n'
-    options = platform.settings(where.changed(overhead=1.5))
+    assert platform_file.host_file(where, 5) == 'node-0\nnode-0\nnode-1\nnode-1\nnode-2\n'
+    options = platform_file.settings(where.changed(overhead=1.5))
     assert {'--cfg=network/latency-factor:1', '--cfg=smpi/simulate-computation:no'} <= set(options)
     given = dict(option.removeprefix('--cfg=').split(':', 1) for option in options)
     assert float(given['network/loopback-lat']) == 0.25e-6 and float(given['network/loopback-bw']) == 900e6
@@ -186,7 +186,7 @@ def test_platform_by_hand(tmp_path):
 
 def test_several_links_are_one_of_their_bandwidth(tmp_path):
     where = network.load(written(tmp_path, 'topology: {kind: fat-tree, nodes_per_leaf: 2, uplinks: 3}'))
-    links = {link.get('id'): link.get('bandwidth') for link in tree.fromstring(platform.platform_xml(where, 4, 1)).iter('link')}
+    links = {link.get('id'): link.get('bandwidth') for link in tree.fromstring(platform_file.platform_xml(where, 4, 1)).iter('link')}
     assert (links['node-0_leaf-0'], links['leaf-1_core']) == ('100MBps', '300MBps')
 
 

@@ -7,6 +7,7 @@ import yaml
 import rfm
 from made_report import measurement
 from plumbline.model import metrics, states
+from plumbline.model.result import Result
 from plumbline.references import Known, Reference
 from plumbline.rfm import evaluation
 
@@ -100,7 +101,7 @@ class Check:
     '''A check that yields the bandwidth of each of its records, and a ratio of two.'''
 
     def __init__(self, *measurements):
-        self.measurements, self.plumbline = measurements, {}
+        self.measurements, self.plumbline = measurements, Result()
 
     def evaluate(self):
         for record in self.measurements:
@@ -167,7 +168,7 @@ def test_processes_in_another_state_are_set_aside_and_told():
     of = [FAR] * 10, [NEAR] * 10, [FAR] * 10
     check = Check(*({**in_states(met, variant=variant), 'process': number} for number, met in enumerate(of) for variant in ('plain', 'simd')))
     usual, other = evaluation.evaluate(check, states.find(check.measurements))['bandwidth.plain']
-    assert usual.state == at(FAR) and [process['process'] for process in usual.processes] == [0, 2] and usual.set_aside == 10
+    assert usual.state == at(FAR) and [process.process for process in usual.processes] == [0, 2] and usual.set_aside == 10
     assert other.state == at(NEAR) and np.size(other.metric.samples) == 10
 
 

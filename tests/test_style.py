@@ -5,9 +5,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from reframe.core.backends import getscheduler
 
 import rfm
 from plumbline.likwid import bench
+from plumbline.rfm import private
 from plumbline.scheduler import schedule
 from plumbline.sweep import node as job
 
@@ -18,6 +23,21 @@ SHELL = re.compile(rb'#!.*\b(ba|da)?sh\b')
 def test_ruff_finds_nothing():
     done = subprocess.run([sys.executable, '-m', 'ruff', 'check', '--no-cache', '.'], cwd=rfm.REPOSITORY, text=True, capture_output=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def mypy(*options, **settings):
+    return subprocess.run([sys.executable, '-m', 'mypy', *options], cwd=rfm.REPOSITORY, text=True, capture_output=True, **settings)
+
+
+def test_mypy_finds_nothing():
+    done = mypy()
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_mypy_looks_into_functions_without_types(tmp_path):
+    (tmp_path / 'wrong.py').write_text('from plumbline.model import prediction\n\n\ndef f():\n    return prediction.moderated(1.0, 2, None)\n')
+    done = mypy(tmp_path / 'wrong.py')
+    assert done.returncode == 1 and 'wrong.py:5: error: Argument 3 to "moderated"' in done.stdout, done.stdout + done.stderr
 
 
 def imported(path):
@@ -39,6 +59,46 @@ def test_what_imports_what():
             if part not in ('report', 'bench') and group == 'report':
                 paged.add(path.name)
     assert model == {} and paged == {'cli.py', 'command.py'}
+
+
+#: Whose private attributes are our own business.
+OURS = {'self', 'cls'}
+
+
+def private_of_others(path):
+    '''Where a module takes, or sets, a private attribute of what it did not make itself.'''
+    tree = ast.parse(path.read_text())
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and re.match('_(?!_)', node.attr) and node.attr not in own:
+            base = node.value
+            if not (isinstance(base, ast.Name) and base.id in OURS):
+                yield f'{path.name}: {ast.unparse(node)}'
+
+
+def test_no_module_has_a_name_of_the_standard_library():
+    modules = [path.relative_to(rfm.REPOSITORY) for folder in ('src/plumbline', 'checks', 'tests') for path in (rfm.REPOSITORY / folder).rglob('*.py')]
+    assert len(modules) > 250 and not [path for path in modules if path.stem in sys.stdlib_module_names]
+
+
+def test_no_private_attribute_of_reframe_is_named_but_in_one_module():
+    paths = [*PACKAGE.rglob('*.py'), *(rfm.REPOSITORY / 'checks').rglob('*.py'), *(rfm.REPOSITORY / 'config').rglob('*.py')]
+    assert {one for path in paths for one in private_of_others(path)} == {'private.py: job._nodelist', 'private.py: job._exitcode'}
+
+
+@pytest.mark.parametrize('scheduler', ['local', 'squeue', 'slurm', 'pbs', 'torque'])
+def test_reframe_gives_back_what_is_set_of_its_private_attributes(scheduler):
+    job = getscheduler(scheduler).make_job(SimpleNamespace(_multi_clusters=False), name='job')
+    assert not job.nodelist and job.exitcode is None
+    private.set_nodes(job, ['n1'])
+    private.set_exit_code(job, 3)
+    assert (job.nodelist, job.exitcode) == (['n1'], 3)
+
+
+def test_shares_are_formatted_in_one_place():
+    found = {path.name for path in [*PACKAGE.rglob('*.py'), *(rfm.REPOSITORY / 'checks').rglob('*.py')]
+             if re.search(r':[+]?\.\d%\}', path.read_text())}
+    assert found == set()
 
 
 def shellcheck(*paths):

@@ -11,7 +11,8 @@ from rich.console import Console
 import sample_session as sample
 from plumbline import references, report
 from plumbline.analysis import lines, subsystems
-from plumbline.model import metrics, statistics, verdict
+from plumbline.model import metrics, uncertainty, verdict
+from plumbline.model.result import Process
 from plumbline.model.subsystems import RATES, SHARES
 from plumbline.references import Reference
 from plumbline.report import page
@@ -60,7 +61,7 @@ def test_what_the_file_predicts_reaches_the_metric(known):
 
 
 def _judged(value, width=0.01, expected=True, metric='bandwidth', lower=-0.1, upper=None):
-    processes = [{'process': number, 'n': 3, 'record': None} for number in range(3)]
+    processes = [Process(number, 3, None) for number in range(3)]
     samples = np.repeat(value * np.array([1 - width, 1.0, 1 + width]), 3)
     prediction = {'deviation': 0.02, 'freedom': 9.5, 'measured': dict.fromkeys('abcde', 1000.0)} if expected else None
     case = evaluation.Case(metrics.Metric(metric, 'plain', samples), processes=processes, reference_from='made.yaml',
@@ -70,34 +71,34 @@ def _judged(value, width=0.01, expected=True, metric='bandwidth', lower=-0.1, up
 
 def test_the_value_decides_where_a_reference_predicts():
     # An interval that straddles the bound of 900 says nothing more: the bound knows what processes scatter by.
-    assert _judged(905.0)['verdict'] == 'PASS'
-    assert _judged(905.0, expected=False)['verdict'] == 'UNSTABLE'
+    assert _judged(905.0).verdict == 'PASS'
+    assert _judged(905.0, expected=False).verdict == 'UNSTABLE'
     found = _judged(850.0)
-    assert found['verdict'] == 'FAIL' and found['reason'] == '850 is below 900 MB/s, 15% less than the reference'
+    assert found.verdict == 'FAIL' and found.reason == '850 is below 900 MB/s, 15 % less than the reference'
     found = _judged(850.0, width=0.2)
-    assert found['verdict'] == 'UNSTABLE' and 'holds the reference' in found['reason']
+    assert found.verdict == 'UNSTABLE' and 'holds the reference' in found.reason
 
 
 @pytest.mark.parametrize('metric, value, ruling', [('of_limit', 1.05, 'PASS'), ('of_limit', 2.4, 'FAIL'), ('of_parts', 1.3, 'PASS')])
 def test_what_no_hardware_gives_is_no_pass(metric, value, ruling):
-    processes = [{'process': number, 'n': 3, 'record': None} for number in range(3)]
+    processes = [Process(number, 3, None) for number in range(3)]
     case = evaluation.Case(metrics.Metric(metric, 'plain', np.repeat(value * np.array([0.99, 1.0, 1.01]), 3)), processes=processes,
                            reference_from='made.yaml', reference=Reference((1.0, -0.1, None)))
     found = evaluation.judged(case)
-    assert found['verdict'] == ruling and ('the most that any hardware gives' in found['reason']) == (ruling == 'FAIL')
+    assert found.verdict == ruling and ('the most that any hardware gives' in found.reason) == (ruling == 'FAIL')
     case.reference = None
-    assert evaluation.judged(case)['verdict'] == 'NO REFERENCE'
+    assert evaluation.judged(case).verdict == 'NO REFERENCE'
 
 
 def test_what_a_prediction_sees():
     # From 1000 to the bound of 900, and 1.645 times 2 % further.
-    summary = statistics.Summary(1000.0, 9, 0.0, (999.0, 1001.0))
+    summary = uncertainty.Summary(1000.0, 9, 0.0, (999.0, 1001.0))
     assert verdict.seen_of_expected(summary, (1000.0, -0.1, None), 0.02) == pytest.approx(1 - 0.9 * np.exp(-0.0329))
     assert verdict.seen_of_expected(summary, (1000.0, None, 0.1), 0.02, rises=True) == pytest.approx(1.1 * np.exp(0.0329) - 1)
     assert verdict.seen_of_expected(summary, (1000.0, None, 0.1), 0.02) is None
 
 
-@pytest.mark.parametrize('summary', [statistics.Summary(float('nan'), 3, 0.1, (1.0, 2.0)), statistics.Summary(1.0, 0, 0.1, (1.0, 1.0))])
+@pytest.mark.parametrize('summary', [uncertainty.Summary(float('nan'), 3, 0.1, (1.0, 2.0)), uncertainty.Summary(1.0, 0, 0.1, (1.0, 1.0))])
 def test_nothing_measured_is_no_pass(summary):
     assert verdict.judge_expected(summary, (1.0, -0.9, None))[0] == 'FAIL'
 
@@ -130,12 +131,12 @@ def test_twelve_metrics_that_agree_fail_though_each_passes():
     told = _terminal(rows)
     assert '48 PASS, 0 FAIL, 0 UNSTABLE, 0 NO REFERENCE, 0 not measured; subsystems: 1 FAIL, 3 PASS' in told.splitlines()[1]
     assert any('memory, all threads: rates and times' in line and line.endswith('FAIL') for line in told.splitlines()[:4])
-    assert 'memory, all threads: rates and times' in told and '8.0% worse than in 5 sessions' in told
+    assert 'memory, all threads: rates and times' in told and '8.0 % worse than in 5 sessions' in told
     # The metrics that are blamed are all of one test; what PASSes is not to be run again.
     assert told[told.index('To run these again'):].splitlines()[1] == "  reframe -C config/sample.py -c checks -R -n 'triad_memory %threads=all %level=memory' -r"
     assert told.count('  reframe ') == 1
     assert 'Probably worse than before' in told and 'and 4 more' in told
-    assert '8.0% worse than in 5 sessions' in page.page(rows) and 'and 4 more' in page.page(rows)
+    assert '8.0 % worse than in 5 sessions' in page.page(rows) and 'and 4 more' in page.page(rows)
 
 
 @pytest.mark.parametrize('key, share, status', [('stolen', 0.03, 3), ('stolen', 0.01, 1), ('waited', 0.3, 1), ('throttled', 0.3, 1)])
@@ -146,7 +147,7 @@ def test_what_the_hypervisor_takes_is_not_this_machines(key, share, status):
     rows = _session(0.08, took=[lost | {key: 10 * share}])
     assert report.exit_status(rows) == status
     told = ' '.join(_terminal(rows).split())
-    assert ("not judged: the hypervisor took 3% of the session's time, so it may not be this machine that is 8.0% worse" in told) == (status == 3)
+    assert ("not judged: the hypervisor took 3 % of the session's time, so it may not be this machine that is 8.0 % worse" in told) == (status == 3)
     assert report.exit_status(_session(0.0, took=[lost | {key: 10 * share}])) == 0
 
 
@@ -194,7 +195,7 @@ def _noisy(lost, slow, spread):
 
 
 @pytest.mark.parametrize('slow', [1, 11, 12])
-@pytest.mark.parametrize('spread, status, told', [(0.05, 1, 'worse than in 5 sessions'), (0.5, 3, 'scatter by 28%')])
+@pytest.mark.parametrize('spread, status, told', [(0.05, 1, 'worse than in 5 sessions'), (0.5, 3, 'scatter by 28 %')])
 def test_what_is_slow_and_noisy_is_not_left_out_of_its_subsystem(slow, spread, status, told):
     found, = subsystems.judge(lines.verdict_lines(rows := _noisy(0.3, slow, spread))).subsystems
     assert found.change == pytest.approx(0.7**(slow / len(VARIANTS)) - 1, abs=0.03)

@@ -1,5 +1,6 @@
 '''``plumbline sweep`` on a real Slurm cluster: every node once, whatever happens in between.'''
 
+import errno
 import os
 import re
 import shutil
@@ -14,8 +15,9 @@ import polars as pl
 import pytest
 
 import rfm
+from plumbline.errors import PlumblineError
 from plumbline.store import archive
-from plumbline.sweep import results, state
+from plumbline.sweep import command, driver, results, state
 from virtual import cluster_in
 from waiting import until
 
@@ -290,3 +292,31 @@ def test_a_job_that_does_not_end_is_named(cluster, timed_out):
     place, process = timed_out
     assert process.wait(PATIENT) == 2, place.said
     assert re.search(r'n5 +timed out +not ready after 1 min', place.said)
+
+
+def test_a_disk_that_is_full_is_named_and_with_room_the_sweep_goes_on(built_already, tmp_path):
+    reports = tmp_path / 'reports'
+    reports.mkdir()
+    if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=120k', 'tmpfs', reports]).returncode:
+        pytest.skip('no permission to mount a small tmpfs')
+    try:
+        with cluster_in(tmp_path, nodes=2, cpus=[CPUS] * 2) as running:         # its nodes see what was mounted before
+            place = Sweeps(tmp_path, running, built_already)
+            done = place.sweep('--nodes', 'n[1-2]', '--patience', '3s', '-n', 'Told.*good', checks=rfm.GUARDS / 'canned.py')
+            assert done.code == 2
+            assert re.search(r'n\[1-2\]  failed +job vanished: no space left for .*: make room, and resume the sweep', done.out), done.out
+            subprocess.run(['mount', '-o', 'remount,size=64m', reports], check=True)
+            done = place.sweep('--resume', place.only.name)
+            assert (done.code, place.states()) == (0, {'n1': 'measured', 'n2': 'measured'}), done.out
+    finally:
+        subprocess.run(['umount', '-l', reports], check=True)
+
+
+def test_a_journal_that_takes_no_line_ends_the_sweep_in_a_line(tmp_path, monkeypatch):
+    def full(self):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(driver.Driver, 'run', full)
+    plan = {'id': 'made', 'nodes': {'n1': ''}, 'partition': 'made:cpu', 'command': [], 'access': [], 'pace': {}, 'checks': 1}
+    with pytest.raises(PlumblineError, match='made: No space left on device; to go on: plumbline sweep --resume made'):
+        command._run(state.create(tmp_path / 'made', plan, ''), None)

@@ -300,7 +300,7 @@ def test_a_run_report_that_is_too_large(sweep):
     (sweep / 'n1').mkdir()
     with open(sweep / 'n1' / node.REPORT, 'wb') as file:
         file.truncate(results.LARGEST + 1)
-    with pytest.raises(PlumblineError, match='run.json: a run report of 64 MiB, and at most 64 are read: look at'):
+    with pytest.raises(PlumblineError, match='run.json: a run report of 64 MiB, and at most 64 MiB are read: look at'):
         results.collect(state.load(sweep), state.Node('n1', 'h'))
 
 
@@ -308,7 +308,7 @@ def test_a_program_that_never_stops_printing(tmp_path, monkeypatch):
     monkeypatch.setattr(job, 'LARGEST_OUTPUT', 4)
     (tmp_path / 'out').write_text('12345')
     test = type('Test', (), {'stagedir': str(tmp_path), 'job': type('', (), {'stdout': 'out'})})()
-    with pytest.raises(SanityError, match='0 MiB were printed, and at most 0 are read'):
+    with pytest.raises(SanityError, match='5 B were printed, and at most 4 B are read'):
         job.Job.output(test)
 
 

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from plumbline.model import verdict
-from plumbline.model.statistics import Summary, summary
+from plumbline.model import quantity, verdict
+from plumbline.model.uncertainty import Summary, summary
 
 REFERENCE = (1.0, -0.2, 0.1)        # 0.80 .. 1.10
 
@@ -89,7 +89,7 @@ def test_bounds_are_those_of_reframe(reference):
     (0.8, '0.80'), (0.7984, '0.7984'), (1.1, '1.10'), (0.0005, '0.0005'), (31234.5, '31234'),
     (123.456, '123.5'), (0, '0'), (12, '12.00')])
 def test_numbers(x, text):
-    assert verdict.number(x) == text
+    assert quantity.number(x) == text
 
 
 def test_worst():

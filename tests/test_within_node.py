@@ -10,7 +10,8 @@ import pytest
 
 import rfm
 from native import CPUS, two_cpus
-from plumbline.model import statistics
+from plumbline.model import uncertainty
+from plumbline.model.result import Result
 from plumbline.system import topology
 
 CHECK = rfm.REPOSITORY / 'checks/memory/within_node.py'
@@ -31,15 +32,15 @@ def test_parts_have_as_many_cpus(kind, cpus, parts):
 
 def test_each_is_compared_with_the_others():
     '''Of two the other one; 70 against the median of 100, 101 and 98.'''
-    assert (np.array([70.0, 100.0]) / statistics.median_of_others([70.0, 100.0])).tolist() == [0.7, 100 / 70]
-    assert 70 / statistics.median_of_others([70.0, 100.0, 101.0, 98.0])[0] == 0.7
+    assert (np.array([70.0, 100.0]) / uncertainty.median_of_others([70.0, 100.0])).tolist() == [0.7, 100 / 70]
+    assert 70 / uncertainty.median_of_others([70.0, 100.0, 101.0, 98.0])[0] == 0.7
 
 
 @pytest.mark.parametrize('kinds, shares', [
     ([], [2.0, 2.0, 0.25, 0.5]), ([[0, 1], [2, 3]], [1.0, 1.0, 0.5, 2.0]), ([[0, 1, 2], [3]], [1.6, 1.6, 0.25, np.nan])])
 def test_slow_cores_of_another_kind_are_no_outliers(kinds, shares):
     check = runpy.run_path(str(CHECK))['within_node']
-    case = SimpleNamespace(plumbline={'machine': {'core_kinds': kinds}}, parts=[[0], [1], [2], [3]])
+    case = SimpleNamespace(plumbline=Result(machine={'core_kinds': kinds}), parts=[[0], [1], [2], [3]])
     np.testing.assert_allclose(check.of_fellows(case, np.array([100.0, 100.0, 25.0, 50.0])), shares)
 
 
@@ -53,15 +54,18 @@ def apart(programs, built_already, tmp_path):
 @pytest.mark.alone
 def test_the_slow_domain_is_named(apart):
     cpu = CPUS[-1]
-    with subprocess.Popen([sys.executable, '-c', BUSY % cpu], stdout=subprocess.PIPE) as busy:
-        busy.stdout.readline()
-        try:
-            done = apart.reframe('-n', 'numa_domains', *rfm.small(), checks=CHECK)
-        finally:
-            busy.kill()
-    case, = done.cases().values()
-    rfm.assert_measured(case)
-    worst, bandwidth = case['plumbline']['metrics']
+    for _ in range(3):      # three processes may scatter by so much that they say nothing
+        with subprocess.Popen([sys.executable, '-c', BUSY % cpu], stdout=subprocess.PIPE) as busy:
+            busy.stdout.readline()
+            try:
+                done = apart.reframe('-n', 'numa_domains', *rfm.small(), checks=CHECK)
+            finally:
+                busy.kill()
+        case, = done.cases().values()
+        rfm.assert_measured(case)
+        worst, bandwidth = case['plumbline']['metrics']
+        if worst['verdict'] != 'UNSTABLE':
+            break
     assert worst['name'] == 'of_median.memory' and worst['value'] < 0.8 and worst['verdict'] == 'FAIL', worst
     assert f'the slowest has CPU {cpu}' in worst['reason']
     assert bandwidth['name'] == 'bandwidth.memory' and bandwidth['value'] > 100

@@ -20,7 +20,7 @@ class Mutant:
     :attr function: the first occurrence of :attr:`right` after this name in the file is replaced.
     :attr variants: patterns of the variants that must be found wrong, all others staying right; ``'*'``: all.
     :attr file: within the kernel's folder, or ``harness/NAME``.
-    :attr isa: the mutated function is that of this instruction set: elsewhere there is nothing to find.
+    :attr isa: the mutated function is that of this instruction set, or of these: elsewhere there is nothing to find.
     :attr options: of the program, besides :data:`SIZE` elements, 10 samples of one pass.
     '''
     kernel: str
@@ -74,15 +74,18 @@ class Program:
         return not any(set(mutant.variants.split()) & set(m.variants.split()) for m in self.mutants)
 
     def write(self, folder):
-        '''The kernel's folder with its mutants, as one more kernel of that name.  A mutated file of the harness is linked
-        before the library that has the right one.'''
+        '''The kernel's folder with its mutants, as one more kernel of that name.  A mutated file of the harness, or the one
+        that includes it, is linked before the library that has the right one.'''
         shutil.copytree(SOURCE / 'kernels' / self.kernel, folder)
         for mutant in self.mutants:
             path = folder / mutant.source.name
-            path.write_text(mutant.apply((path if path.exists() else mutant.source).read_text()))
+            for source in mutant.source.parent.glob(f'{mutant.source.stem}.[ch]'):
+                if not (folder / source.name).exists():
+                    shutil.copy(source, folder)
+            path.write_text(mutant.apply(path.read_text()))
         build = re.sub(r'plumbline_program\((\w+)', rf'plumbline_program(\1{self.name[len(self.kernel):]}',
                        (folder / 'CMakeLists.txt').read_text())
-        of_harness = ' '.join(sorted({m.source.name for m in self.mutants if m.file.startswith('harness/')}))
+        of_harness = ' '.join(sorted({m.source.stem + '.c' for m in self.mutants if m.file.startswith('harness/')}))
         (folder / 'CMakeLists.txt').write_text(build.replace('limits.c', f'limits.c {of_harness}'))
 
 

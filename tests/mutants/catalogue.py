@@ -18,7 +18,9 @@ def part_twice(kernel, right='p->thread', wrong='0', function='plan', **others):
     return Mutant(kernel, "the first thread's part by all", function, right, wrong, '*', file=f'{kernel}.c', threads=2, **others)
 
 
-AVX512, AVX2, SSE2 = ({'isa': isa} for isa in ('avx512f', 'avx2', 'sse2'))
+AVX512, AVX2 = ({'isa': isa} for isa in ('avx512f', 'avx2'))
+#: A loop that is written once for all widths.
+ALL_WIDTHS = {'isa': 'avx512f avx2 sse2', 'file': 'simd_loops.h'}
 
 LIMITS = [
     *of('limits',
@@ -41,28 +43,24 @@ LIMITS = [
          'size_t i = 0, at = 0;\n    for (; at + 16 <= 8 * lines; at += 16, i = at % 64) {', 'load_avx512'),
         ('a quarter of the second half twice', 'pl_load_avx512', '_mm512_load_pd(d + i + 8)', '_mm512_load_pd(c + i + 8)',
          'load_avx512'),
-        ('three quarters', 'pl_store_avx512', 'q < 4', 'q < 3', 'store_avx512'),
-        ('last line skipped', 'pl_update_avx512', 'i < 8 * lines', 'i + 8 < 8 * lines', 'update_avx512'),
-        ('64 elements for ever', 'pl_copy_avx512', '_mm512_load_pd(b + i)', '_mm512_load_pd(b + i % 64)', 'copy_avx512'),
-        ('64 elements for ever', 'pl_triad_avx512', '_mm512_load_pd(d + i)', '_mm512_load_pd(d + i % 64)', 'triad_avx512'),
-        ('every other line', 'pl_store_nt_avx512', 'i += 8', 'i += 16', 'store_nt_avx512'),
-        ('half of it', 'pl_copy_nt_avx512', 'i < 8 * lines', 'i < 4 * lines', 'copy_nt_avx512'),
-        ('wrong quarter', 'pl_triad_nt_avx512', '_mm512_load_pd(c + i)', '_mm512_load_pd(d + i)', 'triad_nt_avx512'),
         file='harness/streams_x86.c', isa='avx512f'),
     *of('limits',
         ('half a line twice', 'pl_load_avx2', '_mm256_load_pd(d + i + 4)', '_mm256_load_pd(d + i)', 'load_avx2'),
         ('64 elements for ever', 'pl_load_avx2', 's7, _mm256_load_pd(d + i + 4));',
          's7, _mm256_load_pd(d + i + 4)); if (i == 56 && lines > 8) i = 0, lines -= 8;', 'load_avx2'),
-        ('half a line twice', 'pl_store_avx2', '_mm256_store_pd(part[q] + i + 4, one)', '_mm256_store_pd(part[q] + i, one)',
-         'store_avx2'),
-        ('three quarters', 'pl_update_avx2', 'q = 0', 'q = 1', 'update_avx2'),
-        ('half a line twice', 'pl_copy_avx2', '_mm256_load_pd(b + i + 4)', '_mm256_load_pd(b + i)', 'copy_avx2'),
-        ('last half line skipped', 'pl_triad_avx2', 'i < 8 * lines', 'i + 4 < 8 * lines', 'triad_avx2'),
-        ('half a line twice', 'pl_store_nt_avx2', '_mm256_stream_pd(part[q] + i + 4, one)', '_mm256_stream_pd(part[q] + i, one)',
-         'store_nt_avx2'),
-        ('wrong quarter', 'pl_copy_nt_avx2', '_mm256_load_pd(b + i)', '_mm256_load_pd(a + i)', 'copy_nt_avx2'),
-        ('64 elements for ever', 'pl_triad_nt_avx2', '_mm256_load_pd(d + i)', '_mm256_load_pd(d + i % 64)', 'triad_nt_avx2'),
         file='harness/streams_x86.c', isa='avx2'),
+    *of('limits',
+        ('three quarters', 'NAME(pl_store)', 'q < 4', 'q < 3', 'store_avx512 store_avx2'),
+        ('last line skipped', 'NAME(pl_update)', 'i < LINE * lines', 'i + LINE < LINE * lines', 'update_avx512 update_avx2'),
+        ('64 elements for ever', 'NAME(pl_copy)', 'b + i + k', 'b + i % 64 + k', 'copy_avx512 copy_avx2'),
+        ('64 elements for ever', 'NAME(pl_triad)', 'd + i', 'd + i % 64', 'triad_avx512 triad_avx2'),
+        ('every other line', 'NAME(pl_store_nt)', 'i += LINE', 'i += 2 * LINE', 'store_nt_avx512 store_nt_avx2'),
+        ('half of it', 'NAME(pl_copy_nt)', 'i < LINE * lines', 'i < LINE / 2 * lines', 'copy_nt_avx512 copy_nt_avx2'),
+        ('wrong quarter', 'NAME(pl_triad_nt)', 'LOAD_ALIGNED(c', 'LOAD_ALIGNED(d', 'triad_nt_avx512 triad_nt_avx2'),
+        file='harness/streams_x86.h', isa='avx512f avx2'),
+    *of('limits',
+        ('one register of a line twice', 'NAME(pl_store)', 'part[q] + i + k', 'part[q] + i + k / 8', 'store_avx2'),
+        file='harness/streams_x86.h', isa='avx2'),
 ]
 
 TRIAD = [
@@ -76,11 +74,13 @@ TRIAD = [
         ('256 elements for ever', 'triad_novec', 'b[i] + c[i] * d[i]', 'b[i & 255] + c[i & 255] * d[i & 255]', 'novec'),
         ('1024 elements of one array for ever', 'triad_novec', 'b[i]', 'b[i & 1023]', 'novec'),
         ('wrong neighbour', 'triad_novec', 'd[i]', 'd[i ^ 1]', 'novec'),
-        ('the rest skipped', 'triad_prefetch', 'for (; i < n; i++)', 'for (; i < 0; i++)', 'prefetch'),
-        ('64 elements for ever', 'triad_simd_avx512', '_mm512_loadu_pd(d + i)', '_mm512_loadu_pd(d + i % 64)', 'simd', AVX512),
-        ('every other line', 'triad_nt_avx512', 'i += 8', 'i += 16', 'nt preload', AVX512),
-        ('64 elements for ever', 'triad_simd_avx2', '_mm256_loadu_pd(d + i)', '_mm256_loadu_pd(d + i % 64)', 'simd_avx2', AVX2),
-        ('half a line twice', 'triad_nt_avx2', '_mm256_loadu_pd(d + i + 4)', '_mm256_loadu_pd(d + i)', 'nt_avx2', AVX2)),
+        ('the rest skipped', 'triad_prefetch', 'for (; i < n; i++)', 'for (; i < 0; i++)', 'prefetch')),
+    *of('triad',
+        ('64 elements for ever', 'NAME(triad_simd)', 'LOAD(d + i)', 'LOAD(d + i % 64)', 'simd simd_avx2'),
+        ('every other line', 'NAME(triad_nt)', 'i += LINE', 'i += 2 * LINE', 'nt nt_avx2 preload'),
+        ('the rest skipped', 'NAME(triad_simd)', 'for (; i < n', 'for (; i + 1 < n', 'simd simd_avx2'),
+        ('one line twice, the next never', 'NAME(triad_nt)', 'd + i + k', 'd + (i & ~LINE) + k', 'nt nt_avx2 preload'),
+        **ALL_WIDTHS),
     *of('triad',    # the input of all other variants is wrong as well
         ('input spoiled', 'triad_plain', '(void)parameters;', '(void)parameters, *(double *)d += 1;', 'plain'),
         options=('--variants', 'plain')),
@@ -105,9 +105,11 @@ MOTION = [
         ('the rest skipped', 'motion_fill_prefetch', 'for (; i < n', 'for (; i + 1 < n', 'fill_prefetch'),
         ('one element of a block', 'motion_load_prefetch', 'x[i + k]', 'x[i]', 'load_prefetch'),
         ('one of a block skipped', 'motion_update_prefetch', 'k < 64', 'k < 63', 'update_prefetch'),
-        ('a block backwards', 'motion_copy_prefetch', '= x[i + k]', '= x[i + 63 - k]', 'copy_prefetch'),
-        ('every other line', 'motion_fill_nt_avx512', 'i += 8', 'i += 16', 'fill_nt', AVX512),
-        ('64 elements for ever', 'motion_copy_nt_avx512', 'x + i)', 'x + i % 64)', 'copy_nt', AVX512)),
+        ('a block backwards', 'motion_copy_prefetch', '= x[i + k]', '= x[i + 63 - k]', 'copy_prefetch')),
+    *of('motion',
+        ('every other line', 'NAME(motion_fill_nt)', 'i += LINE', 'i += 2 * LINE', 'fill_nt'),
+        ('64 elements for ever', 'NAME(motion_copy_nt)', 'x + i + k', 'x + i % 64 + k', 'copy_nt'),
+        **ALL_WIDTHS),
     part_twice('motion', **FIRST_PART),
 ]
 
@@ -142,8 +144,7 @@ GATHER = [
         ('last element skipped', 'KERNEL(novec)', 'j < r->length', 'j + 1 < r->length', 'novec'),
         ('one of eight', 'KERNEL(unroll)', 'FROM(k)', 'FROM(j)', 'unroll'),
         ('the rest skipped', 'KERNEL(prefetch)', 'for (; j < r->length', 'for (; j + 1 < r->length', 'prefetch'),
-        ('8 indices for ever', 'gather_simd_avx512', 'eight(index + j)', 'eight(index)', 'simd', AVX512),
-        ('4 indices for ever', 'gather_simd_avx2', 'four(index + j)', 'four(index)', 'simd', AVX2),
+        ('one vector of indices for ever', 'NAME(gather_simd)', 'INDICES(index + j)', 'INDICES(index)', 'simd', ALL_WIDTHS),
         options=('--indices', 'random', '--span', '4')),
     *of('gather',
         ('not gathered', 'KERNEL(plain)', 'a[FROM(j)]', 'a[j]', 'plain sorted'),
@@ -153,12 +154,11 @@ GATHER = [
         ('first element skipped', 'KERNEL(novec)', 'size_t j = 0', 'size_t j = 1', 'novec'),
         ('one of eight', 'KERNEL(unroll)', 'TO(k)', 'TO(j)', 'unroll'),
         ('input spoiled', 'KERNEL(prefetch)', 'j + 8 <= inside; j += 8', 'j + 8 <= inside; ((double *)a)[j] = 7, j += 8', 'prefetch'),
-        ('8 indices for ever', 'scatter_simd_avx512', 'eight(index + j)', 'eight(index)', 'simd', AVX512),
-        ('4 indices for ever', 'scatter_simd_avx2', 'four(index + j)', 'four(index)', 'simd', AVX2),
+        ('one vector of indices for ever', 'NAME(scatter_simd)', 'INDICES(index + j)', 'INDICES(index)', 'simd', ALL_WIDTHS),
         options=('--indices', 'random', '--span', '4', '--direction', 'scatter')),
     part_twice('gather', **FIRST_PART),
 ]
-GATHER = [Mutant(**{**vars(m), 'file': 'kernel_x86.c' if m.isa else 'rows.h' if 'KERNEL' in m.function else m.file}) for m in GATHER]
+GATHER = [Mutant(**{**vars(m), 'file': 'rows.h' if 'KERNEL' in m.function else m.file}) for m in GATHER]
 
 SPMV_OPTIONS = ('--nonzer', '3')
 SPMV = [
@@ -175,8 +175,7 @@ SPMV = [
         ('the rest of a row skipped', 'spmv_simd_avx2', 'k < end; k++', 'k + 1 < end; k++', 'simd', AVX2),
         ('one row of a chunk for all', 'spmv_sell', 'a->value[k + r]', 'a->value[k]', 'sell'),
         ('last slot skipped', 'spmv_sell_stream', 'k < a->ptr[i + 1]', 'k + SPMV_CHUNK < a->ptr[i + 1]', 'sell_stream'),
-        ('the order of the rows forgotten', 'spmv_sell_simd_avx512', 'y[a->row[r]]', 'y[r]', 'sell_simd', AVX512),
-        ('the order of the rows forgotten', 'spmv_sell_simd_avx2', 'y[a->row[r]]', 'y[r]', 'sell_simd', AVX2),
+        ('the order of the rows forgotten', 'NAME(spmv_sell_simd)', 'y[a->row[r]]', 'y[r]', 'sell_simd', ALL_WIDTHS),
         options=SPMV_OPTIONS, size=1003),
     *of('spmv',
         ('x spoiled', 'spmv_plain', 'y[i] = sum;', 'y[i] = sum, ((double *)x)[0] = 1;', 'plain'),
@@ -201,11 +200,11 @@ JACOBI = [
         ('8 elements of a row for ever', 'jacobi_plain', 'JACOBI_CENTRE * u[i]', 'JACOBI_CENTRE * u[i & 7]', 'plain'),
         ('first block skipped', 'jacobi_blocked', 'size_t begin = box->from', 'size_t begin = box->from + box->block', 'blocked'),
         ('last row of the last block skipped', 'jacobi_blocked', 'begin + box->block, box->to)', 'begin + box->block, box->to - 1)', 'blocked'),
-        ('one vector for ever', 'row_nt_avx512', 'points_avx512(u + i', 'points_avx512(u + 1', 'nt blocked_nt', AVX512),
-        ('one vector for ever', 'row_nt_avx2', 'points_avx2(u + m', 'points_avx2(u + 1', 'nt blocked_nt', AVX2),
-        ('the rest of a row skipped', 'row_prefetch_avx512', 'for (; i + 1 < box->n', 'for (; i + 2 < box->n', 'prefetch blocked_prefetch', AVX512),
-        ('the rest of a row skipped', 'row_prefetch_avx2', 'for (; i + 1 < box->n', 'for (; i + 2 < box->n', 'prefetch blocked_prefetch', AVX2),
         options=JACOBI_OPTIONS, size=35),
+    *of('jacobi',
+        ('one vector for ever', 'NAME(row_nt)', 'u + i + k', 'u + 1', 'nt blocked_nt'),
+        ('the rest of a row skipped', 'NAME(row_prefetch)', 'for (; i + 1 < box->n', 'for (; i + 2 < box->n', 'prefetch blocked_prefetch'),
+        **ALL_WIDTHS, options=JACOBI_OPTIONS, size=35),
     *of('jacobi',
         ('input spoiled', 'jacobi_plain', 'v[i] =', '((double *)u)[i] += 1, v[i] =', 'plain'),
         options=('--variants', 'plain'), size=35),
