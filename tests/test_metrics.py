@@ -126,6 +126,17 @@ def test_what_must_not_be_judged_is_no_pass_although_it_has_a_reference():
     assert (result.reason, result.unjudged) == ('not judged: one NUMA domain', 'one NUMA domain')
 
 
+@pytest.mark.parametrize('now, value, said', [
+    ('scalar', 0.5, '; its code is scalar, that of the references was 512-bit: other compiler flags?'), ('512-bit', 0.5, ''),
+    (None, 0.5, ''), ('scalar', 0.99, '')])
+def test_a_fail_whose_code_has_another_width_than_that_of_the_references_says_so(now, value, said):
+    metric = metrics.Metric('of_limit', 'plain', [value] * 10, record={'variant': 'plain', 'index': 0, 'rounds': None})
+    reference = Reference((1.0, -0.1, 0.1), simd_width='512-bit')
+    found = evaluation.judged(evaluation.Case(metric, reference=reference, reference_from='made.yaml'), {'plain': now} if now else {})
+    assert found.verdict == (verdict.FAIL if value < 0.9 else verdict.PASS)
+    assert ('its code is' in found.reason) == bool(said) and found.reason.endswith(said)
+
+
 def test_what_is_skipped_is_one_metric_all_that_have_a_part_or_all():
     one, part, everything = Skipped('of_peak.L3', 'made'), Skipped('in other words', 'made', ['L2', '4MiB']), Skipped('all', 'made')
     of = {name: [skipped.means(name) for skipped in (one, part, everything)]

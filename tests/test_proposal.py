@@ -124,6 +124,15 @@ def test_five_equal_sessions(tmp_path):
     assert not (tmp_path / 'made.yaml').exists()
 
 
+def test_the_width_of_the_code_goes_into_the_provenance_and_is_known_where_it_is_judged(tmp_path):
+    sessions(tmp_path, make=lambda value: [case(plumbline=result(metric(value=value, record=0), level=None, simd_width={'plain': '256-bit'}))])
+    found = propose(tmp_path)
+    assert found.written[PLAIN][1]['simd_width'] == '256-bit'
+    proposal.accept(found)
+    known = references.recorded(references.load(tmp_path / 'made.yaml'), 'Triad')['made:cpu']['gnu']['one']['bandwidth.plain']
+    assert known[0]['simd_width'] == '256-bit'
+
+
 def test_the_rate_is_divided_among_the_metrics_and_those_recorded_elsewhere(tmp_path):
     (tmp_path / 'made.yaml').write_text(OLD)
     sessions(tmp_path, make=lambda _: [triad(metric(), metric('bandwidth.nt'))])

@@ -177,7 +177,8 @@ class Judging(OnNode):
             known |= self._own_references()
         self.lost = self._recorded_but_not(known, set(found))
         chosen = {name: evaluation.choose(cases, known.get(name)) for name, cases in found.items()}
-        judged = self.plumbline.metrics = [evaluation.judged(case) for case in chosen.values()]
+        widths = self.plumbline.simd_width or {}
+        judged = self.plumbline.metrics = [evaluation.judged(case, widths) for case in chosen.values()]
         # ReFrame knows PASS and FAIL: it is told of no reference for what cannot be judged, or must not be.
         self.reference = {'$ref': references.narrowed(path, self, {metric.name: (
             chosen[metric.name].leaf if metric.verdict in (verdict.PASS, verdict.FAIL) else None) for metric in judged})}

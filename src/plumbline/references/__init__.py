@@ -37,11 +37,13 @@ class Reference:
     :attr expected: ``deviation``, ``freedom``, ``measured`` (:class:`plumbline.model.prediction.Prediction`; session -> value),
         where it is a prediction from several sessions; else None.
     :attr known_issue: the ticket of what keeps it from being met, or None.
+    :attr simd_width: of the code that it was measured with, or None where that is not known.
     '''
     leaf: tuple
     state: dict | None = None
     expected: dict | None = None
     known_issue: str | None = None
+    simd_width: str | None = None
 
 
 @dataclass(frozen=True)
@@ -189,5 +191,5 @@ def applying(path, test):
     recorded_of = lookup({name: references.get('$recorded') or {}}, name, keys)
     tickets = lookup(references.get('$known_issues') or {}, name, keys)
     return {metric: Known(files[metric], [
-        Reference(tuple(one['reference'][:3]), one.get('state'), one.get('expected'), tickets.get(metric))
+        Reference(tuple(one['reference'][:3]), one.get('state'), one.get('expected'), tickets.get(metric), one.get('simd_width'))
         for one in recorded_of.get(metric) or [{'reference': leaf}]]) for metric, leaf in found.items()}

@@ -339,8 +339,8 @@ def recorded(site, test):
 
     :arg site: content of the site's file.
     :returns: the keys of ``$index``, then metric -> list of dictionaries, that of the usual state first: ``reference``; ``state``,
-        where there was more than one; ``expected`` (``deviation``, ``freedom``, and ``measured``: session -> value), where the
-        reference is a prediction from several sessions.
+        where there was more than one; ``simd_width`` of the code, where it is known; ``expected`` (``deviation``, ``freedom``, and
+        ``measured``: session -> value), where the reference is a prediction from several sessions.
     '''
     sessions = {when: entry['sessions'] for when, entry in site.get('$accepted', {}).items()}
     return _recorded(site.get('$provenance', {}).get(test, {}), site.get(test, {}), sessions)
@@ -356,7 +356,7 @@ def _recorded(origin, entry, sessions):
 
 
 def _with_expectation(origin, sessions):
-    found = {key: origin[key] for key in ('state', 'reference') if origin.get(key)}
+    found = {key: origin[key] for key in ('state', 'reference', 'simd_width') if origin.get(key)}
     if 'deviation' in origin:
         found['expected'] = {'deviation': origin['deviation'], 'freedom': origin['freedom'], 'measured': {
             session: value for session, value in zip(sessions, origin['measured']) if value is not None}}

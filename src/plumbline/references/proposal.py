@@ -179,11 +179,13 @@ def _digits(value, digits):
 
 
 def _provenance(references, sessions):
-    '''Where a reference comes from; the compiler is that of the latest session.'''
+    '''Where a reference comes from; the compiler is that of the latest session, and so is the width of the code.'''
     usual, *others = references
     last = usual.candidate.rows[-1]
     record: dict = recording.record_of(last) or next(iter(last['records']), {})
     provenance = {'compiler': record.get('compiler'), **usual.numbers(sessions)}
+    if width := last['simd_width'].get(record.get('variant')):
+        provenance['simd_width'] = width
     if usual.candidate.state:
         provenance['state'] = usual.candidate.state
         provenance['states'] = [{'state': one.candidate.state, 'reference': one.leaf, **one.numbers(sessions)} for one in others]

@@ -209,8 +209,17 @@ def _without_doubt(case):
     return case if least <= low and high <= most else replace(case, metric=replace(case.metric, unjudged=case.metric.doubt))
 
 
-def judged(case):
-    '''The metric as it stands in a result: :class:`Measured`.'''
+def _compiled_otherwise(case, widths):
+    '''What the compiler made of the loop when its reference was measured, and what it makes now: a text; '' where that is the same.'''
+    before, now = case.reference.simd_width, widths.get((case.metric.record or {}).get('variant'))
+    return f'; its code is {now}, that of the references was {before}: other compiler flags?' if before and now and before != now else ''
+
+
+def judged(case, widths=None):
+    '''The metric as it stands in a result: :class:`Measured`.
+
+    :arg widths: variant -> width of its code, where that is known.
+    '''
     case = _without_doubt(case)
     metric, reference, found = case.metric, case.leaf, case.summary
     expected = case.reference.expected if reference else None
@@ -241,6 +250,8 @@ def judged(case):
             reason += f'; the known issue is gone, take its $xfail away: {ticket}'
     if metric.remark and ruling in (verdict.FAIL, verdict.UNSTABLE):
         reason += f': {metric.remark}'
+    if reference and ruling == verdict.FAIL:
+        reason += _compiled_otherwise(case, widths or {})
     measured = Measured(
         name=metric.name, metric=metric.metric, subject=metric.subject,
         value=found.value, unit=metric.unit, samples=np.asarray(metric.samples).tolist(),

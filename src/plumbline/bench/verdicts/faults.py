@@ -302,7 +302,7 @@ _CACHES = (registry.L1, registry.L2)
 _ALL = (registry.CORE, *_CACHES, registry.L3, *_MEMORY, registry.CPU_TIME)
 _MESSAGES = (registry.MESSAGES_SHM,)
 
-_QUOTA, _OTHERS, _CODE = r'cgroup (that throttles|grants)', 'other processes', r'optimi[sz]|vectori[sz]|SIMD|scalar|AVX|-O1|128 bits'
+_QUOTA, _OTHERS, _CODE = r'cgroup (that throttles|grants)', 'other processes', r'optimi[sz]|vectori[sz]|SIMD|scalar|AVX|-O1|128-bit'
 _ALONE = r'there (is|are) (1|one)\b|one CPU|CPUs? .*allowed'
 
 
