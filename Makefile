@@ -22,8 +22,8 @@ SETUP   := PATH='$(PATH)' $(PYTHON) src/setup/bootstrap.py
 LOOK    := $(SETUP) --no-system-packages
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
-# Neither another Python's packages nor this make's options are for the programs below.
-unexport PYTHONPATH PYTHONHOME MAKEFLAGS MFLAGS
+# Neither another Python's packages nor this make's options are for the programs below, nor that each compiles ours again.
+unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE MAKEFLAGS MFLAGS
 
 # Measurements must not overlap, whatever -j says.
 .NOTPARALLEL:
@@ -53,7 +53,7 @@ acceptance:  ## the same with the acceptance checks, for a machine that nobody h
 
 test:        ## run all tests
 	@$(SETUP) --for test $(SETUPFLAGS)
-	.venv/bin/python -m pytest -q -n $(TESTS_AT_ONCE) --dist loadfile tests
+	.venv/bin/python -m pytest -q -n $(TESTS_AT_ONCE) --dist loadfile --no-loadscope-reorder --durations 20 tests
 
 check:       ## run the tests that build and measure nothing: a minute
 	@$(SETUP) --for test $(SETUPFLAGS)

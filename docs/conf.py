@@ -18,13 +18,8 @@ nitpicky = True
 smartquotes = False         # they make one dash of two: --mode
 
 html_theme = 'alabaster'
-html_theme_options = {
-    'description': 'Acceptance and health checks for HPC systems, on ReFrame',
-    'fixed_sidebar': True,
-    'body_max_width': 'none',
-    'sidebar_width': '230px',
-    'show_powered_by': False,
-}
+html_theme_options = {'description': 'Acceptance and health checks for HPC systems, on ReFrame', 'fixed_sidebar': True, 'body_max_width': 'none',
+                      'sidebar_width': '230px', 'show_powered_by': False}
 html_static_path = ['_static']
 html_css_files = ['tables.css']
 html_sidebars = {'**': ['about.html', 'searchfield.html', 'navigation.html']}

@@ -68,6 +68,18 @@ def case(name='Triad %threads=one', plumbline=None, result='pass', **changed):
             'time_total': 1.5, 'plumbline': {} if plumbline is None else plumbline, **changed}
 
 
+def of_another_suite(*values, name='StreamTest', **changed):
+    '''A test case with ReFrame's performance variables and nothing of ours.
+
+    :arg values: (name, [value, reference, lower, upper, unit, ReFrame's result]) of each.
+    '''
+    failed = any(entry[-1] == 'fail' for _, entry in values)
+    found = {**case(name, result='fail' if failed else 'pass'), 'fail_phase': 'performance' if failed else None,
+             'perfvalues': {f'made:cpu:{variable}': entry for variable, entry in values}, **changed}
+    del found['plumbline']
+    return found
+
+
 def write_report(path, *runs, start=1.8e9, uuid='12345678-0000'):
     '''Write a run report of some runs, each a list of test cases.'''
     report = {'session_info': {'uuid': uuid, 'time_start_unix': start, 'hostname': 'login',

@@ -7,7 +7,7 @@ import tempfile
 import pytest
 
 import rfm
-from native import SOURCE, Outcome, configure, environment, make, needs
+from native import CPUS, SOURCE, Outcome, configure, environment, make, needs
 from plumbline.mpi import environments
 from plumbline.mpi.families import families
 
@@ -55,13 +55,25 @@ def run_check(place, mpi, file, name, *options, **environment):
     return list(done.cases().values())
 
 
+def metrics_of_ranks(place, name, setting):
+    '''Metric -> value of a check of ``checks/apps`` with one MPI; none where it is skipped, since there is one CPU.'''
+    done = place.reframe(*rfm.small(), '-S', f'{name}.{setting}', '-p', f'gnu-{any_mpi()}', '-n', name, checks=rfm.REPOSITORY / f'checks/apps/{name}.py')
+    case, = done.cases().values()
+    if len(CPUS) < 2:
+        assert case['result'] == 'skip' and 'one CPU' in case['fail_reason']
+        return {}
+    rfm.assert_measured(case)
+    return {metric['name']: metric['value'] for metric in case['plumbline']['metrics']}
+
+
 def variables(mpi, **more):
     '''The environment of a process of this MPI.'''
     return {**environments.expanded(MPIS[mpi]['env_vars'], environment()), **{name: str(value) for name, value in more.items()}}
 
 
-def mpirun(mpi, ranks, command, timeout=50, options=(), cpus=(), **more):
-    '''Start ``ranks`` processes; :class:`native.Outcome`.  Without ``cpus`` they are not bound, and may be more than CPUs.'''
+def mpirun(mpi, ranks, command, timeout=300, options=(), cpus=(), **more):
+    '''Start ``ranks`` processes; :class:`native.Outcome`.  Without ``cpus`` they are not bound, and may be more than CPUs: four ranks of
+    MPICH 4.0 on a core, which wait for each other without sleeping, take 40 s for what takes 10 s otherwise.'''
     with tempfile.TemporaryDirectory() as folder:
         return _mpirun(mpi, ranks, command, timeout, options, cpus, folder, more)
 

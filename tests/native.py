@@ -25,8 +25,16 @@ CPUS = sorted(os.sched_getaffinity(0))
 #: What would change how the programs run.
 _FOREIGN = re.compile('OMP_|GOMP_|KMP_|LIKWID_|ASAN_|UBSAN_|LSAN_')
 
+#: Options of a run that shows whether results are right.
+QUICK = ['--samples', 10, '--passes', 1]
+
 two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason='only one CPU may be used here')
 x86_only = pytest.mark.skipif(os.uname().machine != 'x86_64', reason='the intrinsics are written for x86-64')
+
+
+def edges_of(kernel):
+    '''Sizes smaller than a vector, prime, no multiple of a block; of kernels whose size is the edge of a crystal, or of a grid, the least.'''
+    return {'md': '4,5,7', 'planewave': '4,5,8'}.get(kernel, '1,2,3,5,8,17,67')
 
 
 def team_of(kernel):
@@ -75,6 +83,14 @@ def circles(folder):
         except CycleError as error:
             found.append(error.args[1])
     return found
+
+
+def copied(folder, *parts):
+    '''A copy of what programs are built from, to be broken: what all need of ``src``, and these folders of it.'''
+    for part in ('cmake', 'harness', *parts):
+        shutil.copytree(SOURCE / part, folder / part)
+    shutil.copy(SOURCE / 'CMakeLists.txt', folder)
+    return folder
 
 
 @contextlib.contextmanager

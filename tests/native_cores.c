@@ -13,7 +13,7 @@ static pthread_barrier_t barrier;
 static cores_data data;
 static cores_loop *loop;
 
-void pl_meet(void) { pthread_barrier_wait(&barrier); }
+void pl_barrier(void) { pthread_barrier_wait(&barrier); }
 
 double pl_now(void)
 {

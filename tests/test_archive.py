@@ -12,8 +12,9 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from made_report import MACHINE, case, metric, result, write_report
+from made_report import MACHINE, case, metric, of_another_suite, result, write_report
 from plumbline import references
+from plumbline.analysis.lines import verdict_lines
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.store import archive, former
@@ -34,9 +35,10 @@ def reframe_report(tmp_path_factory):
     (folder / 'config.py').write_text(CONFIG)
     checks = pathlib.Path(__file__).with_name('tiny_checks.py')
     reframe = pathlib.Path(sys.executable).with_name('reframe')
-    subprocess.run([reframe, '-C', 'config.py', '-c', checks, '-r', '--exec-policy=serial',
-                    '--max-retries=1', '--prefix', folder],
-                   cwd=folder, capture_output=True, timeout=120)
+    done = subprocess.run([reframe, '-C', 'config.py', '-c', checks, '-r', '--exec-policy=serial',
+                           '--max-retries=1', '--prefix', folder],
+                          cwd=folder, capture_output=True, text=True, timeout=120)
+    assert (folder / 'report.json').exists(), done.stdout[-2000:] + done.stderr
     return folder / 'report.json'
 
 
@@ -161,29 +163,39 @@ def test_what_explains_a_failure(tmp_path):
     assert [r['verdict'] for r in archived(tmp_path, other)] == ['UNSTABLE', 'FAIL']
 
 
-def of_another_suite(*values, **changed):
-    '''A test case with ReFrame's performance variables and nothing of ours.'''
-    found = case('StreamTest', result='fail' if any(entry[-1] == 'fail' for _, entry in values) else 'pass', **changed)
-    del found['plumbline']
-    return {**found, 'fail_phase': 'performance' if found['result'] == 'fail' else None,
-            'perfvalues': {f'made:cpu:{name}': entry for name, entry in values}}
-
-
 def test_tests_of_another_suite_keep_what_reframe_says_of_them(tmp_path):
     rows = archived(tmp_path, of_another_suite(
         ('Triad', [21000.0, 25000.0, -0.05, None, 'MB/s', 'fail']), ('Copy', [24000.0, 25000.0, -0.05, None, 'MB/s', 'pass']),
         ('steps', [12, 0, None, None, 'ns/day', 'pass'])))
-    assert [(row['metric'], row['value'], row['unit'], row['verdict']) for row in rows] == [
-        ('Triad', 21000.0, 'MB/s', 'FAIL'), ('Copy', 24000.0, 'MB/s', 'PASS'), ('steps', 12.0, 'ns/day', 'NO REFERENCE')]
+    assert [(row['name'], row['metric'], row['value'], row['unit'], row['verdict'], row['foreign']) for row in rows] == [
+        ('Triad', 'other_more', 21000.0, 'MB/s', 'FAIL', True), ('Copy', 'other_more', 24000.0, 'MB/s', 'PASS', True),
+        ('steps', 'other', 12.0, 'ns/day', 'NO REFERENCE', True)]
+    assert rows[0]['reason'] == '21000 is below 23750 MB/s, by ReFrame'
     assert [(row['reference'], row['lower'], row['upper']) for row in rows] == [(25000.0, -0.05, None)] * 2 + [(None,) * 3]
     row, = archived(tmp_path, of_another_suite())
-    assert (row['metric'], row['verdict']) == (None, None)
+    assert (row['metric'], row['verdict'], row['reason']) == (None, 'PASS', 'its sanity check passed, by ReFrame; it measures nothing')
+
+
+@pytest.mark.parametrize('entry, metric, verdict', [
+    ([50.0, 40, None, 0.5, 's', 'pass'], 'other_less', 'PASS'), ([50.0, 40, -0.1, 0.1, 's', 'fail'], 'other', 'FAIL'),
+    ([0.5, 0, -1, 1, 'V', 'pass'], 'other', 'PASS'), ([float('nan'), 0, None, None, 's', 'pass'], 'other', 'FAIL'),
+    ([float('inf'), 40, -0.1, None, 's', 'pass'], 'other_more', 'FAIL')])
+def test_which_way_is_better_say_the_thresholds(tmp_path, entry, metric, verdict):
+    rows = archived(tmp_path, of_another_suite(('figure', entry)))
+    assert (rows[0]['metric'], rows[0]['verdict']) == (metric, verdict)
+
+
+def test_a_known_issue_of_another_suite_is_one_line(tmp_path):
+    row, = archived(tmp_path, {**of_another_suite(('triad', [60.0, 100, -0.1, None, 'GB/s', 'xfail'])), 'result': 'xfail', 'fail_phase': 'performance',
+                               'fail_reason': None})
+    assert (row['name'], row['verdict']) == ('triad', 'KNOWN ISSUE') and '(xfail): 60.00 is below 90.00 GB/s, by ReFrame' in row['reason']
+    assert len(verdict_lines(archive.load_session(tmp_path / 'a'))) == 1
 
 
 def test_performance_values_of_an_older_reframe_or_of_none(tmp_path):
     old = of_another_suite(('Triad', [21000.0, 25000.0, -0.05, None, 'MB/s']), ('cut', [1.0]), ('odd', 'text'), ('none', [None, 1, 0, 0, 's']))
     row, = archived(tmp_path, old)
-    assert (row['metric'], row['value'], row['verdict']) == ('Triad', 21000.0, 'PASS')
+    assert (row['name'], row['value'], row['verdict']) == ('Triad', 21000.0, 'PASS')
     failed, end = archived(tmp_path, {**old, 'result': 'fail', 'fail_phase': 'performance', 'fail_reason': 'Triad is too low'})
     assert (failed['verdict'], end['verdict']) == ('PASS', 'FAIL') and 'Triad is too low' in end['reason']
 
@@ -193,7 +205,8 @@ def test_another_suite_has_a_report_and_a_history(tmp_path):
         path = write_report(tmp_path / 'r.json', [of_another_suite(('steps', [value + number % 2, 100, -0.5, None, 'ns/day', 'pass']))],
                             start=1.8e9 + 86400 * number)
         done = CliRunner().invoke(app, ['report', str(path), '--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path / 'page')])
-        assert done.exit_code == 0, done.output
+        assert done.exit_code == (1 if number >= 10 else 0), done.output
+    assert 'other suites' in done.output        # from the third of the new level on: that lasts
     done = CliRunner().invoke(app, ['history', 'steps', '--archive', str(tmp_path / 'archive')], env={'COLUMNS': '160'})
     assert done.exit_code == 0 and '81.0 ns/day' in done.output and '-19' in done.output
 
@@ -365,3 +378,24 @@ def test_what_was_written_with_former_words_is_read_with_todays(tmp_path):
     assert told['noted'] == [{'about': 'parameter', 'note': 'btl_vader_eager_limit = 4096'}, {'about': 'splitting', 'note': 'source size: no gain'}]
     (tmp_path / 'made.yaml').write_text('node_speed:\n  $index: [$partition]\n  cpu: {of_time: [1.0, -0.3, 0.0, "1"], of_time.quota: [1.0, -0.02, 0.0, "1"]}\n')
     assert set(references.load(tmp_path / 'made.yaml')['node_speed']['cpu']) == {'cpu_availability', 'cpu_availability.quota'}
+
+
+def test_an_archive_of_a_newer_plumbline_is_named_and_the_rest_is_read(tmp_path, monkeypatch):
+    for number, form in enumerate((1, 2)):
+        monkeypatch.setattr(archive, 'FORM', form)
+        path = archive.archive(write_report(tmp_path / 'r.json', [case(plumbline=result(metric()))],
+                                                        start=1.8e9 + 3600 * number), tmp_path / 'archive')
+    monkeypatch.setattr(archive, 'FORM', 1)
+    with pytest.raises(PlumblineError, match=r'written by a newer Plumbline \(form 2 of the archive, this one reads 1\)') as error:
+        archive.load_session(tmp_path / 'archive')
+    assert '\n' not in str(error.value)
+    good, wrong = archive.readable(archive.sessions(tmp_path / 'archive'))
+    assert len(good) == 1 and str(path) in wrong[0]
+
+
+def test_a_column_of_another_kind_is_named(tmp_path):
+    path = archive.archive(write_report(tmp_path / 'r.json', [case(plumbline=result(metric()))]),
+                           tmp_path / 'archive')
+    pl.read_parquet(path, hive_partitioning=False).with_columns(pl.col('value').cast(pl.String)).write_parquet(path)
+    with pytest.raises(PlumblineError, match='column value is String, and Float64 is read'):
+        archive.load_session(tmp_path / 'archive')

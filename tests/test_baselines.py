@@ -1,5 +1,6 @@
 '''What a core does in a cycle by the baseline of its microarchitecture: its bounds, what is not judged, a file that is wrong.'''
 
+import itertools
 import runpy
 from types import SimpleNamespace
 
@@ -44,6 +45,25 @@ def test_bounds_of_a_latency_are_those_of_its_cycles(arch, level, low, high):
     reference, lower, upper = found.leaf
     assert (reference, 1 + lower, 1 + upper) == pytest.approx((1, low, high))
     assert found.share([found.value, 2 * found.value]).tolist() == [1, 0.5]
+
+
+AMD, INTEL = 'AuthenticAMD', 'GenuineIntel'
+
+
+@pytest.mark.parametrize('arch, cpuid, expected', [
+    # What KVM shows of an EPYC 9004 without protection keys: archspec finds no more than a level of x86-64.
+    ('x86_64_v4', (AMD, 25, 17, 1), 'zen4'), ('x86_64_v3', (AMD, 25, 1, 1), 'zen3'), ('x86_64_v3', (AMD, 23, 49, 0), 'zen2'), ('zen', (AMD, 23, 1, 2), 'zen'),
+    ('x86_64_v4', (INTEL, 6, 85, 4), 'skylake_avx512'), ('x86_64_v4', (INTEL, 6, 85, 7), 'cascadelake'), ('x86_64_v4', (INTEL, 6, 85, 11), 'x86_64_v4'),
+    ('x86_64_v4', (INTEL, 25, 17, 1), 'x86_64_v4'), ('zen3', (AMD, 25, 17, 1), 'zen3'), ('neoverse_n1', None, 'neoverse_n1'), (None, None, None)])
+def test_where_flags_are_hidden_family_and_model_tell(arch, cpuid, expected):
+    assert baselines.known_as(arch, cpuid and dict(zip(('vendor', 'family', 'model', 'stepping'), cpuid))) == expected
+
+
+def test_no_processor_has_two_names():
+    known = [(name, given['cpuid']) for name, given in baselines.microarchitectures().items() if 'cpuid' in given]
+    for vendor, family, model, stepping in itertools.product((AMD, INTEL), (6, 23, 25, 26), range(256), (0, 4, 5, 7, 8)):
+        cpuid = {'vendor': vendor, 'family': family, 'model': model, 'stepping': stepping}
+        assert sum(baselines._is(given, cpuid) for _, given in known) <= 1, cpuid
 
 
 @pytest.mark.parametrize('call, told', [
@@ -106,7 +126,7 @@ def test_a_fail_is_not_recorded_and_what_is_unjudged_stays_so():
 
 def check_of(path, name, arch, said, **attributes):
     check = runpy.run_path(str(rfm.REPOSITORY / path))[name]
-    case = SimpleNamespace(current_partition=SimpleNamespace(processor=SimpleNamespace(arch=arch)), plumbline=SimpleNamespace(of_machine=METAL),
+    case = SimpleNamespace(microarchitecture=arch, plumbline=SimpleNamespace(of_machine=METAL),
                            skip_metric=lambda metric, reason: said.append((metric, reason)), disturbed=lambda: None, **attributes)
     case.of_baseline = lambda *given: check.of_baseline(case, *given)
     return check, case

@@ -1,13 +1,18 @@
 '''What `plumbline bench` says of a figure, and that one kernel's failure does not lose the others' figures.'''
 
 import numpy as np
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from made_report import case, metric, result, write_report
 from plumbline import bench
+from plumbline.bench import scale
 from plumbline.bench.common import Figure
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
+from plumbline.store import archive
+from plumbline.sweep import results
 
 SAMPLES = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
 
@@ -38,3 +43,18 @@ def test_what_cannot_be_measured_is_said_and_the_others_are_measured(monkeypatch
     assert done.output.splitlines()[0] == 'NOT MEASURED  one: no library to compare with'
     assert done.output.splitlines()[1].startswith('met           a / b')
     assert CliRunner().invoke(app, ['bench', 'other']).exit_code == 0
+
+
+def test_a_sweep_on_paper_is_collected_and_read_a_few_files_at_a_time(tmp_path, monkeypatch):
+    report = write_report(tmp_path / 'report.json', [case(plumbline=result(metric(), metric('bandwidth.nt', 2000.0)))])
+    archived = scale.nodes_on_paper(pl.read_parquet(archive.archive(report, tmp_path / 'archive')), tmp_path, 5)
+    scale.collected(tmp_path / 'sweep', archived)
+    monkeypatch.setattr(results, '_AT_ONCE', 2)
+    frame = results.frame(tmp_path / 'sweep').sort('name', 'node')
+    assert frame['node'].to_list() == 2 * ['p1', 'p2', 'p3', 'p4', 'p5'] and frame['kind'].unique().to_list() == ['made, 4 CPUs, 1 GiB']
+    told = pl.concat(map(pl.read_parquet, archived.values())).sort('name', 'hostname')
+    assert frame['value'].to_list() == told['value'].to_list() and frame['error'][0] == pytest.approx(0.01 / 1.96, rel=0.3)
+    damaged = next((tmp_path / 'collected').rglob('session-4.parquet'))
+    damaged.write_bytes(damaged.read_bytes()[:1000])
+    with pytest.raises(PlumblineError, match=f'^{damaged}: cannot read the archive: '):
+        results.frame(tmp_path / 'sweep')

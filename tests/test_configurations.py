@@ -26,6 +26,9 @@ CONFIGURATIONS = [rfm.REPOSITORY / 'config/localhost.py', *sorted(SITES.glob('*.
 #: These are run by name, before any mode.
 ON_REQUEST = {'topology'}
 
+#: It lasts for hours, and is in no mode.
+BY_TAG = {'burn'}
+
 #: A dry run of a test case takes ReFrame a tenth of a second.  One compiler and one MPI are enough, and of each check all
 #: variants on one machine.
 ENVIRONMENTS = '^gnu(-openmpi)?$'
@@ -145,9 +148,10 @@ def test_every_mode_has_tests(tmp_path):
         done = dict(zip(settings.MODES, pool.map(listed, settings.MODES)))
     names = {mode: set(re.findall(r'^- (\w+)', plain(one.out), re.M)) for mode, one in done.items()}
     assert all(one.code == 0 for one in done.values()) and all(names.values())
-    assert names['daily'] < names['upgrade'] < names['acceptance'] == shipped(CHECKS) - ON_REQUEST
+    assert names['daily'] < names['upgrade'] < names['acceptance'] == shipped(CHECKS) - ON_REQUEST - BY_TAG - shipped(CHECKS / 'named')
     options = {mode['name']: mode['options'] for mode in settings_of(rfm.REPOSITORY / 'config/localhost.py')['modes']}
     assert options['health'] == options['daily'] and set(options) == {*settings.MODES, 'health'}
+    assert names['node'] < names['screen'] > names['daily'] and {'tlb', 'fileio_modes', 'pingpong'} <= names['screen']
     assert {'limits', 'triad_memory', 'latency'} <= names['node'] and not names['node'] & shipped(CHECKS / 'mpi')
     # One compiler says what a node is worth.
     assert set(re.findall(r'\+([\w-]+) ', plain(done['node'].out))) == {'gnu'}

@@ -5,7 +5,6 @@ import ctypes
 import itertools
 import os
 import pathlib
-import shutil
 import subprocess
 import time
 
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, SOURCE, Build, environment, output_of, two_cpus
+from native import CPUS, SOURCE, Build, copied, environment, output_of, two_cpus
 from plumbline.analysis import cores, levels
 from plumbline.errors import PlumblineError
 from plumbline.model import metrics, records
@@ -84,9 +83,7 @@ def test_what_cannot_be_run_is_one_line(programs, program, options, told):
 def copy(tmp_path_factory):
     '''A copy of the sources and its build, to be broken.'''
     folder = tmp_path_factory.mktemp('copy')
-    for part in ('cmake', 'harness', 'kernels/cores'):
-        shutil.copytree(SOURCE / part, folder / 'src' / part)
-    shutil.copy(SOURCE / 'CMakeLists.txt', folder / 'src')
+    copied(folder / 'src', 'kernels/cores')
     return Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', '-DPLUMBLINE_LIKWID=OFF', source=folder / 'src', targets=['cores'])
 
 
@@ -117,7 +114,7 @@ def sparse(tmp_path_factory):
     (folder / 'pair.c').write_text('''
         #include "kernel.h"
         long pair(int n, int a, int b) { return (long)cores_pair(n, a, b); }
-        void pl_meet(void) {}
+        void pl_barrier(void) {}
         double pl_hand_over(pl_relay *r, int side, uint32_t epoch, pl_relay_length l) { return 0; }
         double pl_core_clock(double seconds) { return 0; }
         double pl_core_additions(double seconds, double clock) { return 0; }
@@ -235,10 +232,8 @@ def test_a_level_that_one_pair_is_in_for_a_while_is_one():
 
 # --- healthy machines ---------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize('shape, seen', [
-    ({'of_cache': 2}, 1), ({'of_cache': 3}, 1), ({'of_cache': 16}, 1),
-    ({'caches': 2}, 2), ({'sockets': 2, 'caches': 2, 'of_cache': 3}, 3), ({'sockets': 2, 'caches': 8, 'of_cache': 4, 'numa': 4}, 3),
-])
+@pytest.mark.parametrize('shape, seen', [({'of_cache': 2}, 1), ({'of_cache': 3}, 1), ({'of_cache': 16}, 1), ({'caches': 2}, 2),
+                                         ({'sockets': 2, 'caches': 2, 'of_cache': 3}, 3), ({'sockets': 2, 'caches': 8, 'of_cache': 4, 'numa': 4}, 3)])
 def test_healthy_machines_have_no_findings(shape, seen):
     for seed in range(1 if shape.get('caches') == 8 else 5):
         found = healthy(seed, **shape)
@@ -421,12 +416,9 @@ def test_pairs_that_disturb_each_other():
 
 # --- a job's CPUs ---------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize('cpus, found', [
-    (range(4), []), (range(16), []), (range(5), []),
-    ([0, 1, 8, 9], [('sockets', 2, 1), ('NUMA nodes', 2, 1), ('last-level caches', 2, 1)]),
-    ([0, 1, 4, 5], [('last-level caches', 2, 1)]),
-    ([0, 16, 1, 17], []),
-])
+@pytest.mark.parametrize('cpus, found', [(range(4), []), (range(16), []), (range(5), []),
+                                         ([0, 1, 8, 9], [('sockets', 2, 1), ('NUMA nodes', 2, 1), ('last-level caches', 2, 1)]),
+                                         ([0, 1, 4, 5], [('last-level caches', 2, 1)]), ([0, 16, 1, 17], [])])
 def test_cpus_that_lie_apart_although_there_was_room(cpus, found):
     assert topology.scattered(machine(sockets=2, caches=2, threads=2), cpus) == found
 

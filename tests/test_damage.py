@@ -11,6 +11,7 @@ PROGRAMS = {
     'pingpong --variants swapped --size 64': 2,
     'datatype --variants datatype,packed,blocked,mpi_pack,contiguous --size 9': 1,
     'pairs --size 64': 1,
+    'patterns --variants all --size 64': 1,
     'rma --variants all --size 64 --messages 4 --window 2': 4,
     'cg --class S --variants all': None,
     'sp --variants transposed --size 6': None,

@@ -6,7 +6,7 @@ import pytest
 import rfm
 from made_report import measurement
 from mpi_native import MPIS, MpiBuild, any_mpi, copied, every_mpi, listed, mpirun, run_check
-from native import CPUS, output_of, two_cpus
+from native import CPUS, QUICK, output_of, two_cpus
 from plumbline.bench import datatype as bench, mpi as bench_mpi
 from plumbline.errors import PlumblineError
 from plumbline.mpi import memory_logp
@@ -14,7 +14,6 @@ from plumbline.mpi.families import families
 from plumbline.report import figures
 
 AWKWARD = [1, 2, 3, 16, 17, 63, 65]
-QUICK = ['--samples', 10, '--passes', 1]
 WITHOUT = {'datatype', 'packed', 'blocked', 'mpi_pack', 'contiguous', 'copy', 'pack_datatype', 'pack_hand', 'pack_blocked',
            'unpack_datatype', 'unpack_hand', 'unpack_blocked'}
 WITH = {'library', 'pack_library', 'unpack_library'}
@@ -79,14 +78,12 @@ def test_with_the_packing_library(mpi_programs, mpi):
 # --- wrong results are found, bad input is refused ----------------------------------------------------------------
 
 #: Function, what stands in it, what breaks it, and the variants that are then wrong.
-BROKEN = [
-    ('loops.c', 'pack_plain', 'j * n + i] = from[i * n + j]', 'j * n + i] = from[j * n + i]', {'packed', 'pack_hand'}),
-    ('loops.c', 'pack_blocked', 'i < least', 'i + 1 < least', {'blocked', 'pack_blocked'}),
-    ('loops.c', 'unpack_plain', 'j < n;', 'j + 1 < n;', {'unpack_hand'}),
-    ('loops.c', 'unpack_blocked', 'to[i * n + j] =', 'to[i * n + j + (i + 1 == n && j + 1 == n)] =', {'unpack_blocked'}),
-    ('packing.c', 'send_matrix', 'e->matrix)', 'e->packed)', {'contiguous'}),
-    ('packing.c', 'datatype_copy', 'bytes_of(e))', 'bytes_of(e) - 8)', {'copy'}),
-]
+BROKEN = [('loops.c', 'pack_plain', 'j * n + i] = from[i * n + j]', 'j * n + i] = from[j * n + i]', {'packed', 'pack_hand'}),
+          ('loops.c', 'pack_blocked', 'i < least', 'i + 1 < least', {'blocked', 'pack_blocked'}),
+          ('loops.c', 'unpack_plain', 'j < n;', 'j + 1 < n;', {'unpack_hand'}),
+          ('loops.c', 'unpack_blocked', 'to[i * n + j] =', 'to[i * n + j + (i + 1 == n && j + 1 == n)] =', {'unpack_blocked'}),
+          ('packing.c', 'send_matrix', 'e->matrix)', 'e->packed)', {'contiguous'}),
+          ('packing.c', 'datatype_copy', 'bytes_of(e))', 'bytes_of(e) - 8)', {'copy'})]
 
 
 @pytest.fixture(scope='module')
@@ -157,9 +154,8 @@ def stand_in(tmp_path_factory):
     return folder / 'libpack.so'
 
 
-@pytest.mark.parametrize('what, wrong', [
-    ('right', set()), ('loses an element', {'library'}), ('refuses', {'library', 'pack_library', 'unpack_library'}),
-])
+@pytest.mark.parametrize('what, wrong', [('right', set()), ('loses an element', {'library'}),
+                                         ('refuses', {'library', 'pack_library', 'unpack_library'})])
 def test_the_library_is_in_its_own_variants_only(mpi_programs, stand_in, what, wrong):
     found = mpi_programs(any_mpi()).run(2, 'datatype', '--variants', 'all', '--size', 20, *QUICK, LD_PRELOAD=stand_in,
                                         STAND_IN=what)
@@ -179,13 +175,11 @@ def ours(done):
     return [line for line in done.errors.splitlines() if line.startswith('plumbline: ')]
 
 
-@pytest.mark.parametrize('ranks, options, parts', [
-    (2, '--size 16384', ['--size 16384', 'at most 16383']),
-    (2, '--variants library', ['--variants library', 'not loaded', 'LD_PRELOAD']),
-    (2, '--variants simd', ['datatype has no such variant', 'mpi_pack']),
-    (1, '--size 8', ['datatype needs 2 processes', 'mpirun -np 2']),
-    (3, '--size 8', ['datatype needs pairs of processes', 'even number']),
-])
+@pytest.mark.parametrize('ranks, options, parts', [(2, '--size 16384', ['--size 16384', 'at most 16383']),
+                                                   (2, '--variants library', ['--variants library', 'not loaded', 'LD_PRELOAD']),
+                                                   (2, '--variants simd', ['datatype has no such variant', 'mpi_pack']),
+                                                   (1, '--size 8', ['datatype needs 2 processes', 'mpirun -np 2']),
+                                                   (3, '--size 8', ['datatype needs pairs of processes', 'even number'])])
 def test_bad_input_is_refused(mpi_programs, ranks, options, parts):
     done = mpi_programs(any_mpi()).run(ranks, 'datatype', *options.split())
     assert done.code and not done.measurements

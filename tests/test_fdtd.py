@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, SOURCE, Build, environment, needs, output_of, x86_only
+from native import CPUS, QUICK, SOURCE, Build, copied, environment, needs, output_of, x86_only
 from plumbline import bench
 from plumbline.report import drawing, figures
 from plumbline.system import codegen
 
 THREADS = [1, min(3, len(CPUS))] if len(CPUS) > 1 else [1]
-QUICK = ['--samples', 10, '--passes', 1]
 C_LOOPS = ['fused', 'split2', 'split3']
 KERNEL = SOURCE / 'kernels/fdtd'
 
@@ -126,9 +125,7 @@ def test_one_pass_against_numpy(passes):
 def copy(tmp_path_factory):
     '''A build, without Fortran, of a copy of the sources: may be broken.'''
     folder = tmp_path_factory.mktemp('copy')
-    for part in ('cmake', 'harness', 'kernels/fdtd'):
-        shutil.copytree(SOURCE / part, folder / 'src' / part)
-    shutil.copy(SOURCE / 'CMakeLists.txt', folder / 'src')
+    copied(folder / 'src', 'kernels/fdtd')
     return Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', '-DPLUMBLINE_LIKWID=OFF', source=folder / 'src',
                  targets=['fdtd-serial'])
 
@@ -154,16 +151,12 @@ def test_variants_that_were_not_built_are_refused(copy):
 
 # --- bad input -------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize('options, reason', [
-    ('--size 100001', 'is the edge of a cube of points: give at most 100000; 129 is the source'),
-    ('--size 1e15', 'is the edge of a cube'),
-    ('--size 5,100001', '--size 100001'),
-    ('', '--size 1000000: is the edge'),
-    ('--size 100000', 'needs 23999760.0 GB in all'),
-    ('--size 129 --shift 8', '--shift 8: fdtd has no arrays that can be shifted'),
-    ('--size 129 --alloc static', 'fdtd has no static arrays'),
-    ('--size 129 --variants split4', 'fdtd has no such variant'),
-])
+@pytest.mark.parametrize('options, reason', [('--size 100001', 'is the edge of a cube of points: give at most 100000; 129 is the source'),
+                                             ('--size 1e15', 'is the edge of a cube'), ('--size 5,100001', '--size 100001'),
+                                             ('', '--size 1000000: is the edge'), ('--size 100000', 'needs 23999760.0 GB in all'),
+                                             ('--size 129 --shift 8', '--shift 8: fdtd has no arrays that can be shifted'),
+                                             ('--size 129 --alloc static', 'fdtd has no static arrays'),
+                                             ('--size 129 --variants split4', 'fdtd has no such variant')])
 def test_bad_input_is_refused(programs, options, reason):
     found = programs.run('fdtd', *options.split())
     assert (found.code, found.text) == (2, '')

@@ -7,7 +7,6 @@ import os
 import pathlib
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -17,13 +16,12 @@ import numpy as np
 import pytest
 
 import rfm
-from native import SOURCE, Build, environment, needs, output_of
+from native import QUICK, SOURCE, Build, copied, environment, needs, output_of
 from plumbline.errors import PlumblineError
 from plumbline.report import figures
 from plumbline.rfm import file_systems
 from waiting import until
 
-QUICK = ['--samples', 10, '--passes', 1]
 GRANULARITIES, FORMS = ('element', 'row', 'whole'), ('formatted', 'sequential', 'stream')
 FORTRAN = [f'{granularity}_{form}' for form in FORMS for granularity in GRANULARITIES]
 
@@ -184,22 +182,17 @@ def test_errors_of_fortran_come_back_with_their_text(fortran, tmp_path):
 # --- wrong files and arrays are found ------------------------------------------------------------------
 
 #: Variant that must be found wrong -> what to write in kernel.F90, or kernel.c, instead of what.
-BROKEN = {
-    'digits are lost': ("one = '(es25.16e3)'", "one = '(es25.14e3)'",
-                        {('element_formatted', 'write'), ('element_formatted', 'read_warm')}),
-    'rows become one record': ('call write_unformatted(u, granularity,', 'call write_unformatted(u, merge(2, granularity, granularity == row),',
-                               {('row_sequential', 'write')}),
-    'a read that reads nothing': ('call read_unformatted(u,', 'if (granularity <= row) call read_unformatted(u,',
-                                  {('whole_sequential', 'read_warm'), ('whole_stream', 'read_warm')}),
-}
+BROKEN = {'digits are lost': ("one = '(es25.16e3)'", "one = '(es25.14e3)'", {('element_formatted', 'write'), ('element_formatted', 'read_warm')}),
+          'rows become one record': ('call write_unformatted(u, granularity,', 'call write_unformatted(u, merge(2, granularity, granularity == row),',
+                                     {('row_sequential', 'write')}),
+          'a read that reads nothing': ('call read_unformatted(u,', 'if (granularity <= row) call read_unformatted(u,',
+                                        {('whole_sequential', 'read_warm'), ('whole_stream', 'read_warm')})}
 
 
 def test_what_is_wrong_is_found(tmp_path):
     '''Each of the three in one build; a read of rows that are one record is an error of Fortran's own.'''
     needs('gfortran')
-    for part in ('cmake', 'harness', 'kernels/fileio'):
-        shutil.copytree(SOURCE / part, tmp_path / 'src' / part)
-    shutil.copy(SOURCE / 'CMakeLists.txt', tmp_path / 'src')
+    copied(tmp_path / 'src', 'kernels/fileio')
     kernel = tmp_path / 'src/kernels/fileio/kernel.F90'
     text = kernel.read_text()
     for before, after, _ in BROKEN.values():
@@ -363,21 +356,14 @@ def test_a_file_system_that_fills_up_is_a_clear_error(programs, small, variant):
 
 # --- refused input -------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize('options, said', [
-    ('--directory /nowhere/at/all', 'No such file or directory'),
-    ('--directory /etc/passwd', 'is not a folder'),
-    ('--directory /proc/self', 'cannot make a file there'),
-    ('--directory $NO_SUCH_VARIABLE/x', 'NO_SUCH_VARIABLE is not set'),
-    ('--directory a$/b', 'a $ without the name'),
-    ('--directory ${HOME', 'a $ without the name'),
-    ('--operation append', 'give one of write, write_fsync, read_warm, read_cold'),
-    ('--file hidden', 'give one of nameless, unlinked, named'),
-    ('--size 1e13', 'choose a smaller size'),
-    ('--size 8e8', 'MB'),
-    ('--variants by_page', 'has no such variant'),
-    ('--shift 8', 'no arrays'),
-    ('--alloc static', 'no static arrays'),
-])
+@pytest.mark.parametrize('options, said', [('--directory /nowhere/at/all', 'No such file or directory'),
+                                           ('--directory /etc/passwd', 'is not a folder'), ('--directory /proc/self', 'cannot make a file there'),
+                                           ('--directory $NO_SUCH_VARIABLE/x', 'NO_SUCH_VARIABLE is not set'),
+                                           ('--directory a$/b', 'a $ without the name'), ('--directory ${HOME', 'a $ without the name'),
+                                           ('--operation append', 'give one of write, write_fsync, read_warm, read_cold'),
+                                           ('--file hidden', 'give one of nameless, unlinked, named'), ('--size 1e13', 'choose a smaller size'),
+                                           ('--size 8e8', 'MB'), ('--variants by_page', 'has no such variant'), ('--shift 8', 'no arrays'),
+                                           ('--alloc static', 'no static arrays')])
 def test_bad_input_is_refused(programs, tmp_path, options, said):
     words = options.split()
     if words[1] == '8e8':
@@ -498,10 +484,9 @@ def test_what_would_take_too_long_is_skipped_with_the_reason():
     assert Fake().what_fits(names, 1e10, seen(4000), 'tmpfs', ['c']) == ['write', 'read_warm']
 
 
-@pytest.mark.parametrize('operation, resident, said', [
-    ('write', None, None), ('read_warm', 1, None), ('read_cold', 0.01, None), ('read_cold', 0.2, '20 % of the pages stayed'),
-    ('read_warm', 0.5, 'only 50 % of the pages'), ('read_cold', None, 'does not show'),
-])
+@pytest.mark.parametrize('operation, resident, said', [('write', None, None), ('read_warm', 1, None), ('read_cold', 0.01, None),
+                                                       ('read_cold', 0.2, '20 % of the pages stayed'), ('read_warm', 0.5, 'only 50 % of the pages'),
+                                                       ('read_cold', None, 'does not show')])
 def test_a_page_cache_that_is_not_as_stated_is_not_reported(operation, resident, said):
     found = {'operation': operation, 'file_system': 'xfs', 'path': '/x', 'shape': '1x1x1', 'kept': 'nameless'}
     found |= {} if resident is None else {'resident': resident}

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, SOURCE, needs, output_of, two_cpus, x86_only
+from native import CPUS, QUICK, SOURCE, needs, output_of, two_cpus, x86_only
 from plumbline.model import probes
 from plumbline.system import codegen, datasheet, topology
 
-QUICK = ['--samples', 10, '--passes', 1]
 THREADS = ['1', '2', '3'][:len(CPUS)]
 
 #: Registers of a stream on x86-64, and the numbers in each.
@@ -204,7 +203,7 @@ def test_dgemm_is_right_whenever_threads_call_it_at_once(with_blas):
 def test_what_the_datasheet_promises_is_a_metric_of_its_own(monkeypatch):
     check = runpy.run_path(str(rfm.REPOSITORY / 'checks/compute/peak_flops.py'))['peak_flops']
     skipped = []
-    case = SimpleNamespace(current_partition=SimpleNamespace(processor=SimpleNamespace(arch='zen4')), skip_metric=lambda *said: skipped.append(said))
+    case = SimpleNamespace(microarchitecture='zen4', current_partition=None, skip_metric=lambda *said: skipped.append(said))
     record = {'flops': 96e9, 'seconds': [1.0] * 3, 'threads': 2, 'variant': 'simd256', 'probes': {}}
     monkeypatch.setattr(datasheet, 'flops_per_cycle', lambda arch, bits: (16, None))
     monkeypatch.setattr(probes, 'beside', lambda record, probe: np.array([3.5e9] * 3))

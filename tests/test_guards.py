@@ -4,12 +4,16 @@ The native programs are canned (``guards/program.py``): they print what a story 
 ReFrame's pipeline, the base plugin, the settings, the archive and the report are real.
 '''
 
+import csv
+import http.server
 import itertools
+import json
 import re
 import resource
 import shlex
 import shutil
 import sys
+import threading
 import types
 
 import pytest
@@ -19,6 +23,7 @@ from reframe.core.exceptions import ReframeError
 import rfm
 from plumbline.rfm import job
 from plumbline.rfm.variables import YesNo
+from plumbline.store import perflogs
 
 SERIAL = '--exec-policy=serial'
 
@@ -155,7 +160,7 @@ def test_impossible_says_so(stories):
 def test_report_of_the_stories(stories):
     _, done, judged = stories
     assert (done.code, judged.code) == (1, 1)
-    heading = judged.out.splitlines()[1]
+    heading = judged.out.splitlines()[2]
     counted = {name: int(number)
                for number, name in re.findall(r'(\d+) ([A-Z]+\b[ A-Z]*)', heading)}
     assert counted['FAIL'] == 18 and counted['PASS'] == 4 and counted['UNSTABLE'] == 4
@@ -181,7 +186,7 @@ def test_good_run_exits_with_0(place):
     done = place.reframe('-r', SERIAL, '-n', 'Told.*good')
     judged = place.judge()
     assert (done.code, judged.code) == (0, 0)
-    assert judged.out.splitlines()[1].startswith('2 PASS, 0 FAIL, 0 UNSTABLE, 0 NO REFERENCE')
+    assert judged.out.splitlines()[2].startswith('2 PASS, 0 FAIL, 0 UNSTABLE, 0 NO REFERENCE')
     assert (place.folder / 'reports/latest/index.html').exists()
     assert list(place.folder.glob('reports/archive/system=made/date=*/*.parquet'))
 
@@ -483,13 +488,40 @@ def test_shipped_configuration_without_likwid(tmp_path, commands, known):
 
 def test_performance_log_has_the_right_values_under_the_right_names(stories):
     logs = stories[0].folder / 'reports/perflogs/made/cpu'
-    lines = (logs / 'Told.log').read_text() + (logs / 'OtherMetric.log').read_text()
-    cells = {tuple(line.split('|')[column] for column in (2, 5)) for line in lines.splitlines()
-             if '|' in line}
-    good = {metric.split()[0] for name, metric in cells if name == 'Told %story=good'}
-    assert good == {'bandwidth.plain=10001.00010001', 'of_limit.plain=1.0'}
-    other = {metric.split()[0] for name, metric in cells if name == 'OtherMetric'}
-    assert other == {'time.plain=7.0'}
+    read = [row for name in ('Told', 'OtherMetric') for row in csv.DictReader((logs / f'{name}.log').read_text().splitlines(), delimiter='|')]
+    assert all(None not in row and None not in row.values() for row in read)        # no line has fewer fields, or more, than its first
+    found = {(row['display_name'], row['perf_var']): (row['perf_value'], row['perf_unit'], row['perf_result'], row['verdict']) for row in read}
+    assert {key: value for key, value in found.items() if key[0] in ('Told %story=good', 'OtherMetric')} == {
+        ('Told %story=good', 'bandwidth.plain'): ('10001.00010001', 'MB/s', 'pass', 'PASS'),
+        ('Told %story=good', 'of_limit.plain'): ('1.0', '1', 'pass', 'PASS'), ('OtherMetric', 'time.plain'): ('7.0', 's', 'pass', 'NO REFERENCE')}
+    # What we write we read.
+    name, = (case for report in perflogs.read(logs.parent.parent).reports for run in report['runs'] for case in run['testcases']
+             if case['name'] == 'Told %story=good')
+    assert name['perfvalues']['of_limit.plain'][:2] == [1.0, 1.0]
+
+
+def test_documents_have_the_verdict_and_no_samples(place):
+    '''A test with sixty metrics sent all its samples sixty times.'''
+    got = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            got.append(self.rfile.read(int(self.headers['Content-Length'])))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.HTTPServer(('127.0.0.1', 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        done = place.reframe('-r', '-n', 'Told.*(good|slow)', CANNED_HTTPJSON=f'http://127.0.0.1:{server.server_port}/')
+        server.shutdown()
+    assert done.report, done.out
+    told = {(one['check_display_name'], one['check_perf_var']): one for one in map(json.loads, got) if one.get('check_perf_var')}
+    good = told['Told %story=good', 'of_limit.plain']
+    assert (good['check_perf_value'], good['check_perf_verdict'], good['check_verdict'], good['check_perf_unit']) == (1.0, 'PASS', 'PASS', '1')
+    assert len(told) >= 2 and max(map(len, got)) < 6000 and not any(b'"seconds"' in one or b'"samples": [' in one for one in got)
 
 
 def test_brace_in_the_command_line_is_refused_where_results_are_stored(place):
@@ -622,6 +654,14 @@ def test_what_a_check_writes_cannot_be_given(place, said):
     assert done.line('plumbline: ') == f'plumbline: -S {said}: this is what a check writes, and nothing that can be given; leave it out'
 
 
+@pytest.mark.parametrize('said, why', [('nothing=3', "no test has a variable 'nothing'"), ('Told.smaples=3', "Told has no variable 'smaples'"),
+                                       ('Tld.samples=3', "no test is called 'Tld'; reframe -l lists their names")])
+def test_a_variable_that_nothing_has_ends_the_run(place, said, why):
+    done = place.reframe('-n', 'Told%story=good', '-r', '-S', 'likwid_bench.levels=none', '-S', said)      # which is not loaded here, but ours
+    assert done.code == 1 and 'Traceback' not in done.out
+    assert f'ERROR: run session stopped: force exit error: -S {said}: {why}' in done.out
+
+
 CHECK = '''
 import reframe as rfm
 from plumbline.rfm.check import NativeCheck
@@ -663,4 +703,5 @@ def test_references_of_the_processor_that_was_here_before_judge_nothing(tmp_path
     case, = place.reframe('-r', SERIAL, '-n', 'Told.*good').cases().values()
     found = {metric['name']: metric for metric in case['plumbline']['metrics']}
     assert found['bandwidth.plain']['verdict'] == 'PASS' and found['bandwidth.plain']['reference_from'] == 'portable.yaml'
-    assert 'of another processor (Older CPU; this one is made-up CPU) and judge nothing here' in re.sub(r'\s+', ' ', place.judge().out)
+    said = re.sub(r'\s+', ' ', place.judge().out)
+    assert 'The references are of another processor, and judge nothing here' in said and 'of Older CPU; this one is made-up CPU' in said

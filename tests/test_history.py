@@ -255,3 +255,38 @@ def test_what_cannot_be_told(tmp_path, options, said):
     fill(tmp_path, [1.0] * 3)
     done = run(tmp_path, *options)
     assert isinstance(done.exception, PlumblineError) and said in str(done.exception)
+
+
+# --- the page -----------------------------------------------------------------------------------------------------------
+
+def test_the_page_names_what_changed_with_a_step_and_every_night(tmp_path):
+    newer = {**MACHINE, 'kernel': '6.2.0'}
+    fill(tmp_path, STEP, machine=lambda number: newer if number >= 14 else MACHINE)
+    done = run(tmp_path, '--output', tmp_path / 'history.html')
+    page = (tmp_path / 'history.html').read_text()
+    assert done.exit_code == 1 and 'kernel: 6.1.0 -&gt; 6.2.0' in page
+    assert page.count('aria-label="2027-01-') == 17 and 'title="2027-01-29: 1 session; 10 PASS"' in page
+
+
+def test_one_node_and_one_environment(tmp_path):
+    for number in range(4):
+        cases = [case('Test %threads=one', plumbline=result(metric('bandwidth.v0', 1000.0 * (1 + node)), machine=MACHINE), environ=environ,
+                      unique_name=f'Test_{environ}_{node}', job_nodelist=[f'n{node}']) for node in range(3) for environ in ('gnu', 'llvm')]
+        archive.archive(write_report(tmp_path / 'r.json', cases, start=1.8e9 + 86400 * number), tmp_path / 'archive')
+    found = history.read(tmp_path / 'archive')
+    assert {key.environ for key in found.metrics} == {'gnu', 'llvm'} and found.nodes == ['n0', 'n1', 'n2']
+    for series in found.metrics.values():
+        assert set(series.values.values()) == {2000.0} and set(series.bands.values()) == {(1000.0, 3000.0)}
+    (key, series), = history.read(tmp_path / 'archive', node='n2', environment='llvm').metrics.items()
+    assert key.environ == 'llvm' and set(series.values.values()) == {3000.0} and set(series.bands.values()) == {(2970.0, 3030.0)}
+    done = run(tmp_path, '--node', 'n9')
+    assert isinstance(done.exception, PlumblineError) and 'no such metric in the sessions of made n9' in str(done.exception)
+
+
+def test_a_session_of_a_clock_that_was_wrong_is_named_and_counts(tmp_path):
+    cases = [case('Test0 %threads=one', plumbline=result(metric('bandwidth.v0', 1000.0), machine=MACHINE))]
+    *_, ahead = (archive.archive(write_report(tmp_path / 'r.json', cases, start=start), tmp_path / 'archive').stem for start in (1.70e9, 1.71e9, 9e9))
+    assert f'session {ahead} began in the future' in run(tmp_path).output
+    assert len(history.read(tmp_path / 'archive').sessions) == 3
+    archive.archive(write_report(tmp_path / 'r.json', cases, start=9.1e9), tmp_path / 'archive')
+    assert f'2 sessions from {ahead} on began in the future' in run(tmp_path).output

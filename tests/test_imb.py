@@ -15,7 +15,9 @@ from mpi_native import MPIS
 from native import CPUS, needs, output_of
 from plumbline import imb
 from plumbline.errors import PlumblineError
-from plumbline.imb import find, subjects
+from plumbline.imb import subjects
+from plumbline.imb.check import _WHERE
+from plumbline.mpi import installed
 from plumbline.mpi.families import families
 from plumbline.report import figures
 
@@ -325,13 +327,13 @@ def test_imb_is_found_where_the_environment_says(tmp_path, monkeypatch):
         (tmp_path / folder).mkdir()
         shutil.copy('/bin/true', tmp_path / folder / 'IMB-NBC')
     family = families()['openmpi']
-    assert find.find('IMB-NBC', an_environment(tmp_path / 'path'), family) == str(tmp_path / 'path/IMB-NBC')
-    assert find.find('IMB-NBC', an_environment(tmp_path / 'path', imb=tmp_path / 'extra'), family) == str(tmp_path / 'extra/IMB-NBC')
+    assert installed.find(['IMB-NBC'], an_environment(tmp_path / 'path'), family, **_WHERE) == str(tmp_path / 'path/IMB-NBC')
+    assert installed.find(['IMB-NBC'], an_environment(tmp_path / 'path', imb=tmp_path / 'extra'), family, **_WHERE) == str(tmp_path / 'extra/IMB-NBC')
     with pytest.raises(PlumblineError) as raised:
-        find.find('IMB-RMA', an_environment(tmp_path / 'path', imb=tmp_path / 'extra'), family)
+        installed.find(['IMB-RMA'], an_environment(tmp_path / 'path', imb=tmp_path / 'extra'), family, **_WHERE)
     assert all(part in str(raised.value) for part in ('IMB-RMA is not in', 'Open MPI', 'intel-mpi-benchmarks', "'imb'", 'gnu-some'))
     with pytest.raises(PlumblineError, match='not in the PATH of gnu-some'):
-        find.find('IMB-RMA', an_environment(tmp_path / 'path'), family)
+        installed.find(['IMB-RMA'], an_environment(tmp_path / 'path'), family, **_WHERE)
 
 
 def test_imb_of_a_module_is_found(tmp_path, monkeypatch):
@@ -339,16 +341,16 @@ def test_imb_of_a_module_is_found(tmp_path, monkeypatch):
     shutil.copy('/bin/true', tmp_path / 'IMB-NBC')
     environment = an_environment()
     environment.modules = ['imb/2021']
-    monkeypatch.setattr(find, 'loadenv', lambda _: monkeypatch.setenv('PATH', f"{tmp_path}:{os.environ['PATH']}"))
+    monkeypatch.setattr(installed, 'loadenv', lambda _: monkeypatch.setenv('PATH', f"{tmp_path}:{os.environ['PATH']}"))
     before = os.environ['PATH']
-    assert find.find('IMB-NBC', environment, families()['openmpi']) == str(tmp_path / 'IMB-NBC')
+    assert installed.find(['IMB-NBC'], environment, families()['openmpi'], **_WHERE) == str(tmp_path / 'IMB-NBC')
     assert os.environ['PATH'] == before
 
     def broken(_):
         raise EnvironError('Unable to locate a modulefile')
-    monkeypatch.setattr(find, 'loadenv', broken)
+    monkeypatch.setattr(installed, 'loadenv', broken)
     with pytest.raises(PlumblineError, match='the modules of gnu-some cannot be loaded here: Unable to locate'):
-        find.find('IMB-NBC', environment, families()['openmpi'])
+        installed.find(['IMB-NBC'], environment, families()['openmpi'], **_WHERE)
 
 
 @pytest.mark.parametrize('library, good, bad', [('libmpi.so.40', 'openmpi', 'mpich'), ('libmpi.so.12', 'impi', 'openmpi'),
@@ -358,9 +360,9 @@ def test_imb_of_another_mpi_is_not_taken(tmp_path, library, good, bad):
     output_of('cc', '-shared', '-o', tmp_path / library, '-x', 'c', '/dev/null', f'-Wl,-soname,{library}')
     (tmp_path / 'main.c').write_text('int main(void) { return 0; }')
     output_of('cc', tmp_path / 'main.c', '-Wl,--no-as-needed', tmp_path / library, '-o', tmp_path / 'IMB-MPI1')
-    assert find.find('IMB-MPI1', an_environment(imb=tmp_path), families()[good])
+    assert installed.find(['IMB-MPI1'], an_environment(imb=tmp_path), families()[good], **_WHERE)
     with pytest.raises(PlumblineError, match=f'was not built with {families()[bad].title}'):
-        find.find('IMB-MPI1', an_environment(imb=tmp_path), families()[bad])
+        installed.find(['IMB-MPI1'], an_environment(imb=tmp_path), families()[bad], **_WHERE)
 
 
 # --- figures -----------------------------------------------------------------------------------------------------

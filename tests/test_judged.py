@@ -16,6 +16,7 @@ from virtual import cluster_in
 
 TUTORIALS = rfm.REPOSITORY / 'docs/tutorials'
 STREAM = TUTORIALS / 'stream/site_stream.py'
+SUITE = rfm.REPOSITORY / 'tests/data/foreign/suite.py'
 
 
 @pytest.fixture
@@ -195,10 +196,28 @@ def test_an_application_of_several_nodes(tmp_path, place):
     assert len(ranks) == 12 and len({host for _, host in ranks}) == 2
 
 
+@two_cpus
+def test_distributed_over_the_nodes_each_is_judged(tmp_path, place):
+    '''ReFrame's own way to every node, of a check of ours and of one of another suite: references are of all nodes.'''
+    with cluster_in(tmp_path / 'cluster', nodes=2, cpus=[CPUS[:2]] * 2) as running:
+        (tmp_path / 'site.py').write_text(SITE)
+        where = place(**running.variables)
+        where.config = tmp_path / 'site.py'
+        done = where.reframe('-r', '--distribute=all', '-c', SUITE, '-n', 'site_stream|their_application', checks=STREAM)
+    assert [case['result'] for case in done.report['runs'][0]['testcases']] == ['pass'] * 4, done.out
+    said = where.judge()
+    assert said.code == 0 and len(re.findall(r'^their_application .*steps .* NO REFERENCE$', said.out, re.M)) == 2, said.out
+    accepted = where.accept('theirs')
+    assert accepted.code == 0, accepted.out
+    written = (tmp_path / 'theirs.yaml').read_text()
+    assert '.nid' not in written and written.count('steps: [80.0') == written.count('bandwidth.triad: [100') == 1
+
+
 SITE = '''
 from plumbline import settings
 from reframe.utility.cpuinfo import cpuinfo
 site_configuration = settings.site(
+    general=[{'poll_rate_max': 4, 'poll_rate_min': 4}],
     systems=[{'name': 'theirs', 'hostnames': ['.*'], 'partitions': [{
         'name': 'all', 'scheduler': 'squeue', 'launcher': 'srun', 'access': ['--partition=all', '--overcommit'], 'environs': ['gnu-openmpi'],
         'processor': cpuinfo(), 'extras': {'exclusive': False}}]}],

@@ -9,6 +9,7 @@ import sample_session as sample
 from made_report import case, metric, result, write_report
 from plumbline import report
 from plumbline.cli import app
+from plumbline.report.history import Loss
 
 PASS, FAIL = sample.metric('of_limit.plain', 0.9), sample.metric('of_limit.nt', 0.1, verdict='FAIL', reason='0.10 is below 0.80')
 UNSTABLE, NONE = sample.metric('of_limit.x', 0.8, verdict='UNSTABLE', reason='straddles'), sample.metric('bandwidth.plain', 900.0, 'MB/s', reference=None)
@@ -24,7 +25,7 @@ def suites(*cases, losses=()):
     ([sample.case('a', [PASS, NONE])], ()), ([sample.case('a', [PASS, UNSTABLE])], ()), ([sample.case('a', [FAIL, PASS])], ()),
     ([sample.case('a', [UNSTABLE, NONE])], ()), ([sample.case('a', [PASS]), sample.case('b', NOISY, threads='all', level='memory')], ()),
     ([sample.case('a', [sample.predicted(variant, 0.1) for variant in sample.HISTORY], level='memory')], ()),
-    ([sample.case('a', [PASS])], ['memory: 9 % worse since 2026-01-01']), ([sample.case('a', result='skip', detail={})], ()),
+    ([sample.case('a', [PASS])], [Loss('memory, rates and times', 'memory: 9 % worse since 2026-01-01')]), ([sample.case('a', result='skip', detail={})], ()),
     ([sample.case('a', [PASS]), sample.case('b', result='skip', detail={'skipped': [{'metric': 'all', 'reason': 'no MPI', 'recorded': 3}]})], ())])
 def test_it_is_red_where_the_exit_code_is_not_0(cases, losses):
     found, status = suites(*cases, losses=losses)

@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 import rfm
-from native import SOURCE, output_of, two_cpus
+from native import QUICK, SOURCE, output_of, two_cpus
 from plumbline.errors import PlumblineError
 from plumbline.model import tlb
 from plumbline.report.figures import latency as figures
 from plumbline.rfm import probe
 
-QUICK = ['--samples', 10, '--passes', 1]
 CHECKS = rfm.REPOSITORY / 'checks'
 
 
@@ -86,13 +85,10 @@ def test_strided_nodes_spread_over_the_sets(library, stride):
                 assert np.bincount(place[:nodes] // 64 % sets).max() <= most * nodes // sets
 
 
-@pytest.mark.parametrize('options, told', [
-    ('--stride 100', 'multiple of 64'),
-    ('--stride 0', 'from 1'),
-    ('--size 5000000000', 'at most 4294967295 lines'),
-    ('--variants strided --size 4000000000 --stride 4096', 'its pages need 16384.0 GB'),
-    ('--shift 64', 'no arrays'),
-])
+@pytest.mark.parametrize('options, told', [('--stride 100', 'multiple of 64'), ('--stride 0', 'from 1'),
+                                           ('--size 5000000000', 'at most 4294967295 lines'),
+                                           ('--variants strided --size 4000000000 --stride 4096', 'its pages need 16384.0 GB'),
+                                           ('--shift 64', 'no arrays')])
 def test_bad_input_is_refused(programs, options, told):
     found = programs.run('chase', *options.split())
     assert found.code == 2 and found.text == '' and len(found.errors.splitlines()) == 1

@@ -1,10 +1,13 @@
 '''The machine file: peaks, what is unknown and why, and detection on nodes written by hand.'''
 
+from types import SimpleNamespace
+
 import pytest
 
 from plumbline.errors import PlumblineError
 from plumbline.model import baselines
 from plumbline.system import datasheet
+from plumbline.system.dmi import memory_slots
 
 # 2 sockets x 8 channels of DDR5-4800, 3.8 GHz, 2 x 64 + 64 bytes per cycle.
 SERVER = {
@@ -155,7 +158,7 @@ def test_file_that_is_not_there_is_one_line(tmp_path):
 # --- detection: memory ---
 
 def test_channels_of_two_sockets_with_empty_slots():
-    slots = datasheet.parse_dmi_memory(TWO_SOCKETS)
+    slots = memory_slots(TWO_SOCKETS)
     assert len(slots) == 16 and sum(slot['populated'] for slot in slots) == 7
     assert datasheet.memory_from_dmi(TWO_SOCKETS) == {
         'channels': 7, 'transfer_rate': 4800, 'bytes_per_transfer': 8,
@@ -242,6 +245,16 @@ def test_no_cpufreq_no_clock(node):
     found = datasheet.detect(node(max_freq=None), 'zen2', (TWO_SOCKETS, None))
     assert found['core']['clock'] is None
     assert 'no cpufreq driver' in datasheet.unknown(found, 'L1')
+
+
+@pytest.mark.parametrize('told, expected', [
+    ('vendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC\nstepping\t: 1\n', 'zen4'),
+    ('CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n', 'x86_64_v4')])
+def test_a_processor_whose_flags_are_hidden(tmp_path, monkeypatch, told, expected):
+    monkeypatch.setattr('archspec.cpu.host', lambda: SimpleNamespace(name='x86_64_v4'))
+    (tmp_path / 'proc').mkdir()
+    (tmp_path / 'proc/cpuinfo').write_text(told)
+    assert datasheet.host_microarchitecture(tmp_path) == expected
 
 
 def test_microarchitectures_are_archspecs():

@@ -11,25 +11,21 @@ import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, SOURCE, needs, output_of, x86_only
+from native import CPUS, QUICK, SOURCE, needs, output_of, x86_only
 from plumbline.likwid import features
 from plumbline.model import uncertainty
 from plumbline.report import figures
 from waiting import until
 
 THREADS = f'1,{min(3, len(CPUS))}' if len(CPUS) > 1 else '1'
-QUICK = ['--samples', 10, '--passes', 1]
 AWKWARD = '1,2,7,8,17,67,1003'
 PROGRAMS = ['motion', 'strided', 'concurrent']
 
 
 # --- right results ---------------------------------------------------------------------------------
 
-@pytest.mark.parametrize('program, options', [
-    ('motion', []),
-    ('strided', ['--stride', '1,2,8,31,64,1073741824', '--distance', 65536]),
-    ('concurrent', ['--streams', '1,2,7,32,4096', '--distance', 8]),
-])
+@pytest.mark.parametrize('program, options', [('motion', []), ('strided', ['--stride', '1,2,8,31,64,1073741824', '--distance', 65536]),
+                                              ('concurrent', ['--streams', '1,2,7,32,4096', '--distance', 8])])
 @pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
 def test_every_variant_is_right_at_every_size(request, flavour, program, options):
     build = request.getfixturevalue(flavour)
@@ -194,21 +190,18 @@ def test_work_of_the_streams(programs):
     assert [(r['bytes'], r['flops'], r['traffic']) for r in found] == [(8000, 1000, 8000)] * 2
 
 
-@pytest.mark.parametrize('program, options, parts', [
-    ('strided', '--stride 0', ['--stride 0', 'whole number from 1']),
-    ('strided', '--stride -8', ['--stride -8']),
-    ('strided', '--stride 2.5', ['--stride 2.5']),
-    ('strided', '--stride 8,8', ['--stride: 8 stands there twice']),
-    ('strided', '--stride 8,,9', ['an item of the list is empty']),
-    ('strided', '--distance 65537', ['--distance 65537', 'to 65536']),
-    ('concurrent', '--streams 0', ['--streams 0']),
-    ('concurrent', '--streams 4097', ['--streams 4097', 'to 4096']),
-    ('concurrent', '--distance 12', ['--distance 12', 'multiple of 8']),
-    ('concurrent', '--shift 64', ['concurrent has no arrays that can be shifted']),
-    ('motion', '--variants load_nt', ['motion has no such variant', 'fill_nt']),
-    ('motion', '--stride 8', ['--stride']),
-    ('motion', '--alloc static', ['motion has no static arrays']),
-])
+@pytest.mark.parametrize('program, options, parts', [('strided', '--stride 0', ['--stride 0', 'whole number from 1']),
+                                                     ('strided', '--stride -8', ['--stride -8']), ('strided', '--stride 2.5', ['--stride 2.5']),
+                                                     ('strided', '--stride 8,8', ['--stride: 8 stands there twice']),
+                                                     ('strided', '--stride 8,,9', ['an item of the list is empty']),
+                                                     ('strided', '--distance 65537', ['--distance 65537', 'to 65536']),
+                                                     ('concurrent', '--streams 0', ['--streams 0']),
+                                                     ('concurrent', '--streams 4097', ['--streams 4097', 'to 4096']),
+                                                     ('concurrent', '--distance 12', ['--distance 12', 'multiple of 8']),
+                                                     ('concurrent', '--shift 64', ['concurrent has no arrays that can be shifted']),
+                                                     ('motion', '--variants load_nt', ['motion has no such variant', 'fill_nt']),
+                                                     ('motion', '--stride 8', ['--stride']),
+                                                     ('motion', '--alloc static', ['motion has no static arrays'])])
 def test_bad_input_is_refused(programs, program, options, parts):
     done = programs.run(program, *options.split())
     assert done.code == 2 and not done.measurements
@@ -240,13 +233,11 @@ def measured(measuring, tmp_path_factory):
     return {name.split()[0]: case for name, case in done.cases().items()}
 
 
-@pytest.mark.parametrize('check, expected', [
-    ('motion_memory', {f'{metric}.{variant}' for metric in ('of_limit', 'bandwidth')
-                       for variant in ('fill', 'fill_nt', 'load', 'copy', 'copy_nt')}),
-    ('motion_levels', {'of_limit.copy.L1', 'of_limit.copy_nt.memory', 'bandwidth.copy_prefetch.memory'}),
-    ('strided_copy', {'of_limit.read.31', 'bandwidth.read_nt.1', 'of_limit.write_prefetch.31'}),
-    ('concurrent_streams', {'of_limit.plain.4', 'bandwidth.prefetch.1'}),
-])
+@pytest.mark.parametrize('check, expected', [('motion_memory', {f'{metric}.{variant}' for metric in ('of_limit', 'bandwidth')
+                                                                for variant in ('fill', 'fill_nt', 'load', 'copy', 'copy_nt')}),
+                                             ('motion_levels', {'of_limit.copy.L1', 'of_limit.copy_nt.memory', 'bandwidth.copy_prefetch.memory'}),
+                                             ('strided_copy', {'of_limit.read.31', 'bandwidth.read_nt.1', 'of_limit.write_prefetch.31'}),
+                                             ('concurrent_streams', {'of_limit.plain.4', 'bandwidth.prefetch.1'})])
 @x86_only
 def test_checks_measure_what_they_ask(measured, check, expected):
     case = measured[check]
@@ -386,11 +377,10 @@ def test_prefetchers_that_stay_off_are_a_failure_that_says_how_to_mend_it(tmp_pa
     assert 'run likwid-features -c 0,1 -e HW_PREFETCHER,DCU_PREFETCHER' in errors
 
 
-@pytest.mark.parametrize('on, broken, reason', [
-    ([], '', 'none of them is on'),
-    (['HW_PREFETCHER', 'CL_PREFETCHER 1'], '', 'CL_PREFETCHER: not alike on all CPUs'),
-    (ON, '-d', 'HW_PREFETCHER,DCU_PREFETCHER stay on: Failed HW_PREFETCHER,DCU_PREFETCHER for HWThread 0,1'),
-])
+@pytest.mark.parametrize('on, broken, reason', [([], '', 'none of them is on'),
+                                                (['HW_PREFETCHER', 'CL_PREFETCHER 1'], '', 'CL_PREFETCHER: not alike on all CPUs'),
+                                                (ON, '-d',
+                                                 'HW_PREFETCHER,DCU_PREFETCHER stay on: Failed HW_PREFETCHER,DCU_PREFETCHER for HWThread 0,1')])
 def test_what_cannot_be_switched_is_said(tmp_path, on, broken, reason):
     switches = Switches(tmp_path, *on, broken=broken)
     code, out, _ = switches.run('true')
@@ -398,12 +388,9 @@ def test_what_cannot_be_switched_is_said(tmp_path, on, broken, reason):
     assert switches.on == sorted(on)
 
 
-@pytest.mark.parametrize('said, reason', [
-    ('INFO: Manipulation of CPU features is only available on Intel platforms', None),
-    ('ERROR - [./src/access.c:12] Cannot access MSR device file /dev/cpu/0/msr',
-     'Cannot access MSR device file /dev/cpu/0/msr'),
-    ('', 'likwid-features says nothing'),
-])
+@pytest.mark.parametrize('said, reason', [('INFO: Manipulation of CPU features is only available on Intel platforms', None),
+                                          ('ERROR - [./src/access.c:12] Cannot access MSR device file /dev/cpu/0/msr',
+                                           'Cannot access MSR device file /dev/cpu/0/msr'), ('', 'likwid-features says nothing')])
 def test_what_the_tool_complains_of_is_the_reason(tmp_path, said, reason):
     tool = tmp_path / 'likwid-features'
     tool.write_text(f"#!/bin/sh\necho '{said}'\n")

@@ -24,6 +24,8 @@ def test_mutant_is_found(mutated, mutant):
     hit = [record for record in records.values() if mutant.hits(record['variant'])]
     if mutant.isa and not any(record['isa'] in mutant.isa.split() for record in hit):
         pytest.skip(f'this CPU runs no function of {mutant.isa} here')
+    if found.code == 2 and 'do not use this build' in found.errors:
+        return      # two threads on one part: it depends on their turns whether the atoms collide before the end, and it says which
     assert found.code == 1 and hit
     assert not [record['variant'] for record in hit if record['valid']], 'said to be valid'
     assert all(f"{record['kernel']} {record['variant']}, size {record['size']}, {record['threads']} threads: the result is wrong"

@@ -15,13 +15,12 @@ import time
 import numpy as np
 import pytest
 
-from native import CPUS, KERNELS, SOURCE, Build, circles, environment, needs, output_of, team_of, two_cpus, x86_only
+from native import CPUS, KERNELS, QUICK, SOURCE, Build, circles, copied, edges_of, environment, needs, output_of, team_of, two_cpus, x86_only
 from plumbline.errors import PlumblineError
 from plumbline.model import records
-from plumbline.system import topology
+from plumbline.system import cgroup
 
 THREADS = ['1', '2'] if len(CPUS) > 1 else ['1']
-QUICK = ['--samples', 10, '--passes', 1]
 
 
 def cases(measurements, *keys):
@@ -52,9 +51,9 @@ def test_no_file_uses_one_that_uses_it(programs):
 @pytest.mark.parametrize('kernel', KERNELS)
 @pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
 def test_every_kernel_runs_every_size(request, flavour, kernel):
-    '''Smaller than a vector, prime, no multiple of a block; the serial build as well.'''
+    '''The serial build as well.'''
     build = request.getfixturevalue(flavour)
-    found = build.measured(kernel, '--variants', 'all', '--size', '1,2,3,5,8,17,67', *QUICK, *team_of(kernel)).measurements
+    found = build.measured(kernel, '--variants', 'all', '--size', edges_of(kernel), *QUICK, *team_of(kernel)).measurements
     assert {record['variant'] for record in found} == build.runnable(kernel)
     assert all(record['valid'] for record in found)
 
@@ -68,16 +67,10 @@ def test_every_limit_stream_is_right(request, flavour):
     assert all_right(found)
 
 
-@pytest.mark.parametrize('options', [
-    ['--shift', '0,8,32,128,1024'],
-    ['--alloc', 'static,malloc,dynamic', '--size', '999984'],
-    ['--alloc', 'malloc,dynamic', '--shift', '0,1344'],
-    ['--init', 'noinit,parinit'],
-    ['--pages', 'base'],
-    ['--sync', 'pass', '--passes', '3'],
-    ['--per-thread', '--limit'],
-    ['--distance', '8', '--block-size', '8'],
-], ids=' '.join)
+@pytest.mark.parametrize('options', [['--shift', '0,8,32,128,1024'], ['--alloc', 'static,malloc,dynamic', '--size', '999984'],
+                                     ['--alloc', 'malloc,dynamic', '--shift', '0,1344'], ['--init', 'noinit,parinit'], ['--pages', 'base'],
+                                     ['--sync', 'pass', '--passes', '3'], ['--per-thread', '--limit'], ['--distance', '8', '--block-size', '8']],
+                         ids=' '.join)
 @pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
 def test_every_way_to_lay_out_and_run_is_right(request, flavour, options):
     found = request.getfixturevalue(flavour).measured('triad', '--variants', 'all', '--size', 5000, '--threads', ','.join(THREADS),
@@ -289,27 +282,17 @@ def test_ranks_on_a_cpu_share_its_caches(loops, programs, ranks):
         assert loops.pl_level_of(ctypes.c_size_t(fits + 1), cpus, 1, ranks) == beyond
 
 
-GROUPS = {
-    'none': ({}, (0, math.inf)),
-    'own group': ({'proc/self/cgroup': '0::/slurm/job_1',
-                   'sys/fs/cgroup/slurm/job_1/cpu.max': '150000 100000',
-                   'sys/fs/cgroup/slurm/job_1/memory.max': '1073741824'}, (1.5, 2**30)),
-    'a parent is tighter': ({'proc/self/cgroup': '0::/slurm/job_1/step_0',
-                             'sys/fs/cgroup/slurm/cpu.max': '50000 100000',
-                             'sys/fs/cgroup/slurm/job_1/cpu.max': '150000 100000',
-                             'sys/fs/cgroup/slurm/job_1/memory.max': 'max',
-                             'sys/fs/cgroup/slurm/memory.max': '4096'}, (0.5, 4096)),
-    'no limit': ({'proc/self/cgroup': '0::/', 'sys/fs/cgroup/cpu.max': 'max 100000'}, (0, math.inf)),
-    'version 1': ({'proc/self/cgroup': '5:cpu,cpuacct:/a\n4:cpuset:/b\n3:memory:/c\n0::/d',
-                   'sys/fs/cgroup/cpu/a/cpu.cfs_quota_us': '25000',
-                   'sys/fs/cgroup/cpu/a/cpu.cfs_period_us': '100000',
-                   'sys/fs/cgroup/cpu/cpu.cfs_quota_us': '-1',
-                   'sys/fs/cgroup/cpu/cpu.cfs_period_us': '100000',
-                   'sys/fs/cgroup/memory/c/memory.limit_in_bytes': '8192'}, (0.25, 8192)),
-    'container': ({'proc/self/cgroup': '0::/host/path/of/container', 'sys/fs/cgroup/cpu.max': '200000 100000'},
-                  (2, math.inf)),
-    'garbage': ({'proc/self/cgroup': '0::', 'sys/fs/cgroup/cpu.max': ''}, (0, math.inf)),
-}
+GROUPS = {'none': ({}, (0, math.inf)), 'own group': ({'proc/self/cgroup': '0::/slurm/job_1', 'sys/fs/cgroup/slurm/job_1/cpu.max': '150000 100000',
+                                                      'sys/fs/cgroup/slurm/job_1/memory.max': '1073741824'}, (1.5, 2**30)),
+          'a parent is tighter': ({'proc/self/cgroup': '0::/slurm/job_1/step_0', 'sys/fs/cgroup/slurm/cpu.max': '50000 100000',
+                                   'sys/fs/cgroup/slurm/job_1/cpu.max': '150000 100000', 'sys/fs/cgroup/slurm/job_1/memory.max': 'max',
+                                   'sys/fs/cgroup/slurm/memory.max': '4096'}, (0.5, 4096)),
+          'no limit': ({'proc/self/cgroup': '0::/', 'sys/fs/cgroup/cpu.max': 'max 100000'}, (0, math.inf)),
+          'version 1': ({'proc/self/cgroup': '5:cpu,cpuacct:/a\n4:cpuset:/b\n3:memory:/c\n0::/d', 'sys/fs/cgroup/cpu/a/cpu.cfs_quota_us': '25000',
+                         'sys/fs/cgroup/cpu/a/cpu.cfs_period_us': '100000', 'sys/fs/cgroup/cpu/cpu.cfs_quota_us': '-1',
+                         'sys/fs/cgroup/cpu/cpu.cfs_period_us': '100000', 'sys/fs/cgroup/memory/c/memory.limit_in_bytes': '8192'}, (0.25, 8192)),
+          'container': ({'proc/self/cgroup': '0::/host/path/of/container', 'sys/fs/cgroup/cpu.max': '200000 100000'}, (2, math.inf)),
+          'garbage': ({'proc/self/cgroup': '0::', 'sys/fs/cgroup/cpu.max': ''}, (0, math.inf))}
 
 
 @pytest.mark.parametrize('case', GROUPS)
@@ -321,7 +304,7 @@ def test_limits_of_control_groups(loops, tmp_path, case):
     loops.pl_cpu_quota.restype = loops.pl_memory_limit.restype = ctypes.c_double
     root = str(tmp_path).encode()
     assert (loops.pl_cpu_quota(root), loops.pl_memory_limit(root)) == (quota, memory)
-    assert ((topology.cpu_quota(tmp_path) or 0) == quota)       # Python reads the same
+    assert ((cgroup.cpu_quota(tmp_path) or 0) == quota)       # Python reads the same
 
 
 @pytest.mark.parametrize('files, seconds', [
@@ -352,9 +335,7 @@ def test_arrays_are_placed_and_guarded(tmp_path):
 def copy(tmp_path_factory):
     '''A build, without Fortran and with a flag of the user's, of a copy of the sources.'''
     folder = tmp_path_factory.mktemp('copy')
-    for part in ('cmake', 'harness', 'kernels'):
-        shutil.copytree(SOURCE / part, folder / 'src' / part)
-    shutil.copy(SOURCE / 'CMakeLists.txt', folder / 'src')
+    copied(folder / 'src', 'kernels')
     # As ReFrame gives it: an environment has a Fortran compiler also where it is not asked for
     fortran = [f'-DCMAKE_Fortran_COMPILER={shutil.which("gfortran")}'] if shutil.which('gfortran') else []
     return Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', '-DCMAKE_C_FLAGS=-DMARK', *fortran,
@@ -401,21 +382,16 @@ def refused(outcome, *parts):
         assert part in outcome.errors
 
 
-@pytest.mark.parametrize('options', [
-    '--variants fast', '--variants ,', '--variants plain,,nt', '--variants all,plain',
-    '--size 0', '--size -5', '--size 1.5', '--size 1e13', '--size 1e16', '--size ,', '--size 1,,2', '--size inf',
-    '--size 1e15 --per-thread',
-    '--threads 0', '--threads 1,1', '--threads 4294967297', '--threads one', '--threads 2',
-    '--cpus ', '--cpus 0,x', '--cpus 0-', '--cpus 0,', '--cpus -1', '--cpus 1-0', '--cpus 0-99999999999',
-    '--cpus 1023',
-    '--block-size 100', '--distance 0', '--distance 1152921504606846976',
-    '--shift 3', '--shift 1e15', '--alloc static --size 999985', '--shift 2048 --alloc static', '--shift 0,8 --alloc malloc', '--alloc heap',
-    '--samples 3', '--samples 4294967310', '--passes 0',
-    '--min-time 1e-9', '--min-time nan', '--min-time 0.01s', '--min-time ', '--min-time 61',
-    '--sweep 10:5:3', '--sweep abc', '--sweep 1:10', '--sweep 1:10:1', '--sweep 1:10:3:4', '--sweep 1:1e9:1e9',
-    '--init twice', '--init ,', '--pages ,', '--pages small', '--sync ,',
-    '--fast', '--table=5', '-xy', '--size', 'stray', '--size 8 stray', '-',
-])
+@pytest.mark.parametrize('options', ['--variants fast', '--variants ,', '--variants plain,,nt', '--variants all,plain', '--size 0', '--size -5',
+                                     '--size 1.5', '--size 1e13', '--size 1e16', '--size ,', '--size 1,,2', '--size inf', '--size 1e15 --per-thread',
+                                     '--threads 0', '--threads 1,1', '--threads 4294967297', '--threads one', '--threads 2', '--cpus ', '--cpus 0,x',
+                                     '--cpus 0-', '--cpus 0,', '--cpus -1', '--cpus 1-0', '--cpus 0-99999999999', '--cpus 1023', '--block-size 100',
+                                     '--distance 0', '--distance 1152921504606846976', '--shift 3', '--shift 1e15', '--alloc static --size 999985',
+                                     '--shift 2048 --alloc static', '--shift 0,8 --alloc malloc', '--alloc heap', '--samples 3',
+                                     '--samples 4294967310', '--passes 0', '--min-time 1e-9', '--min-time nan', '--min-time 0.01s', '--min-time ',
+                                     '--min-time 61', '--sweep 10:5:3', '--sweep abc', '--sweep 1:10', '--sweep 1:10:1', '--sweep 1:10:3:4',
+                                     '--sweep 1:1e9:1e9', '--init twice', '--init ,', '--pages ,', '--pages small', '--sync ,', '--fast', '--table=5',
+                                     '-xy', '--size', 'stray', '--size 8 stray', '-'])
 def test_bad_input_is_refused(programs, options):
     words = options.split(' ')
     refused(programs.run('triad', *words, on=CPUS[:1]), 'stray' if 'stray' in words else words[0].split('=')[0])

@@ -1,12 +1,14 @@
 '''Archives, run reports and references that nothing of ours has written: one line each, never a stack trace.'''
 
 import json
+import subprocess
+import sys
 
 import pytest
 
 import made_report
 import rfm
-from plumbline import references
+from plumbline import references, schemas
 from plumbline.errors import PlumblineError
 from plumbline.store import archive
 
@@ -41,7 +43,7 @@ SPOILT = {'empty': lambda path: path.write_bytes(b''), 'garbage': lambda path: p
 def test_a_damaged_file_is_named_by_what_needs_it_and_keeps_nothing_else_away(tmp_path, spoil):
     place = rfm.Workplace(tmp_path)
     paths = sessions(place)
-    system = paths[0].parts[-3].removeprefix('system=')
+    system = archive.system_of(paths[0])
     first, damaged, last = paths[0].stem, paths[2], paths[-1].stem
     spoil(damaged)
     for words in (['report', '--session', damaged.stem], ['compare', '--last', 6], ['compare', first, damaged.stem], ['variance', '--last', 4],
@@ -103,6 +105,43 @@ def test_a_folder_that_looks_like_markup(tmp_path):
         done = place.plumbline(*words)
         assert 'Traceback' not in done.out, words
     assert f'report: {place.folder}/reports/latest/index.html' in place.plumbline('report').out
+
+
+@pytest.mark.parametrize('text', ['a: 2026-13-45', f"a: {'9' * 5000}"], ids=['month', 'digits'])
+def test_yaml_that_python_makes_nothing_of(tmp_path, text):
+    (tmp_path / 'made.yaml').write_text(text)
+    with pytest.raises(PlumblineError, match=r'made.yaml: .*; fix the YAML'):
+        references.check(tmp_path / 'made.yaml', {})
+    with pytest.raises(PlumblineError, match=r'made.yaml: not YAML: '):
+        schemas.read_yaml(tmp_path / 'made.yaml', 'network')
+
+
+READ_ALL = '''
+import sys
+from plumbline import schemas
+from plumbline.errors import PlumblineError
+from plumbline.model import baselines
+from plumbline.references import editing, files
+from plumbline.simulation import network
+from plumbline.system import datasheet
+for read in (files.load, lambda path: editing.edit_file(path, dict), datasheet.load, network.load, baselines.read,
+             lambda path: schemas.read_yaml(path, 'acceptance')):
+    try:
+        read(sys.argv[1])
+    except PlumblineError as error:
+        print(error)
+'''
+
+
+@pytest.mark.parametrize('text', ['[' * 10**5, '{a: ' * 10**5, '- ' * 10**5, '? ' * 10**5, '\n'.join(' ' * depth + 'a:' for depth in range(2000))],
+                         ids=['lists', 'mappings', 'items', 'keys', 'lines'])
+def test_yaml_that_is_nested_without_end(tmp_path, text):
+    '''In a process of its own: the parser in C would end this one.'''
+    path = tmp_path / 'made.yaml'
+    path.write_text(text)
+    done = subprocess.run([sys.executable, '-c', READ_ALL, path], capture_output=True, text=True)
+    told = f'{path}, line {51 if chr(10) in text else 1}: more than 50 lists and mappings within each other, which nothing here means; fix the YAML'
+    assert (done.returncode, done.stderr, done.stdout.splitlines()) == (0, '', [told] * 6)
 
 
 @pytest.mark.parametrize('text, told', [

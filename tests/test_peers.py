@@ -13,7 +13,7 @@ from native import CPUS, needs
 from plumbline import bench
 from plumbline.bench import peers
 from plumbline.bench.common import Figure, Machine
-from plumbline.bench.peers import chase, found, patterns, spmv, stencil, streams, transposition
+from plumbline.bench.peers import chase, found, lbm, md, patterns, spmv, stencil, streams, transposition
 from plumbline.bench.peers.turns import Comparison, Peer, by_turns, mean
 from plumbline.errors import PlumblineError
 from plumbline.model import spatter
@@ -211,6 +211,13 @@ def test_pystencils(stand, tmp_path):
     assert f'{stencil.DRIVER} 300 0.5 {CPU[0]} nontemporal 16' in called(tmp_path)
 
 
+def test_lbmpy(stand, tmp_path):
+    stand('lbmpy/bin/python', 'echo 0.5; echo 2; echo 1')
+    figure, = lbm.figures(Stand(tmp_path), CPU, 1)
+    assert figure.samples == pytest.approx([1e9 / (163 * 128**3)])
+    assert f'{lbm.DRIVER} 128 0.5 {CPU[0]} nontemporal' in called(tmp_path)
+
+
 def test_mkl(stand, tmp_path):
     stand('mkl/bin/python', 'echo nonzeros 1000000; echo 0.5; echo 2; echo 1')
     assert spmv.mkl(Stand(tmp_path), CPU, 5000, 128) == {kind: {'mkl_sparse_d_mv': 2} for kind in ('random', 'banded')}
@@ -221,6 +228,15 @@ def test_multichase(stand, tmp_path):
     stand('multichase', "echo '  80.0'")
     assert chase.multichase(CPU, 1024) == {'chase': {'multichase': 100}}
     assert called(tmp_path) == ['-a -H -m 65536 -s 64 -T 65536 -n 4']
+
+
+def test_md_bench(stand, tmp_path):
+    stand('mdbench-vl', "echo 'Performance: 1.59 million atom updates per second'")
+    assert md.mdbench(CPU) == {'liquid': {'mdbench-vl': 1.59e6}}
+    assert called(tmp_path) == ['-nx 20 -ny 20 -nz 20 -n 200']
+    stand('mdbench-vl', 'echo usage')
+    with pytest.raises(PlumblineError, match='mdbench-vl printed no line Performance'):
+        md.mdbench(CPU)
 
 
 def test_spatter(stand, tmp_path):

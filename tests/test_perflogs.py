@@ -78,12 +78,12 @@ def test_runs_become_sessions(tmp_path, form):
     done = place.plumbline('import', tmp_path / 'perflogs')
     assert done.code == 0 and 'theirs: 3 sessions, ' in done.out and '12 values' in done.out
     rows = archive.scan(place.folder / 'reports/archive').sort('session', 'display_name', 'name').collect()
-    found = rows.filter(pl.col('metric') == 'copy').select('display_name', 'value', 'unit', 'reference', 'verdict', 'partition', 'environ')
+    found = rows.filter(pl.col('name') == 'copy').select('display_name', 'value', 'unit', 'reference', 'verdict', 'partition', 'environ')
     assert found.rows() == [(f'their_stream %size={size}', rate, 'GB/s', 12.0, verdict, 'batch', 'builtin')
                             for rate, verdict in ((12.5, 'PASS'), (12.4, 'PASS'), (9.0, 'FAIL')) for size in (10, 20)]
-    assert set(rows.filter(pl.col('metric') == 'latency')['verdict']) == {'NO REFERENCE'}
+    assert set(rows.filter(pl.col('name') == 'latency')['verdict']) == {'NO REFERENCE'}
     # A metric of one of our names tells nothing of our subsystems.
-    assert {registry.of_row(row) for row in rows.filter(pl.col('metric') == 'latency').to_dicts()} == {('applications', 'applications')}
+    assert {registry.of_row(row) for row in rows.filter(pl.col('name') == 'latency').to_dicts()} == {('other suites',) * 2}
     table = place.plumbline('history', 'copy')
     assert table.code == 0 and '12.5 GB/s' in table.out and '9.00 GB/s' in table.out
     again = place.plumbline('import', tmp_path / 'perflogs')
@@ -98,7 +98,7 @@ def test_runs_of_the_same_second_are_two_sessions(tmp_path):
     place = rfm.Workplace(tmp_path / 'place')
     for _ in range(2):
         assert 'theirs: 3 sessions, ' in place.plumbline('import', tmp_path / 'perflogs').out
-        found = archive.scan(place.folder / 'reports/archive').filter(pl.col('metric') == 'copy').sort('session').collect()
+        found = archive.scan(place.folder / 'reports/archive').filter(pl.col('name') == 'copy').sort('session').collect()
         assert found['value'].to_list() == [12.5, 12.4, 12.3]
 
 

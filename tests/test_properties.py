@@ -20,7 +20,7 @@ from plumbline.report.public import without_paths
 from plumbline.rfm import capacity
 from plumbline.scheduler import schedule
 from plumbline.simulation import network, predict
-from plumbline.system import datasheet, topology, topology_file
+from plumbline.system import datasheet, dmi, topology, topology_file
 
 settings.register_profile('here', max_examples=100, deadline=None, derandomize=True, database=None)
 settings.load_profile('here')
@@ -49,7 +49,7 @@ PARSERS = {
     bench.parse_cross_check: ('plumbline-bench', 'L1', 'Cycles:', 'Time:', '\n', '0', 'exit'),
     perfctr.parse_groups: ('-' * 80, '\n', ' MEM\tMain memory bandwidth', '\t'),
     predict.parse: (predict.PREFIX, '{"predicted": "cg", "cells": []}', '{', '\n'),
-    datasheet.parse_dmi_memory: ('Memory Device\n', '\tSize: 16 GB\n', '\tConfigured Memory Speed: 3200 MT/s\n', '\n\n', 'Size:', 'Unknown'),
+    dmi.memory_slots: ('Memory Device\n', '\tSize: 16 GB\n', '\tConfigured Memory Speed: 3200 MT/s\n', '\n\n', 'Size:', 'Unknown'),
     topology_text: (json.dumps({**dict.fromkeys(topology_file._KEYS, 1), 'processor': {'topology': {}}}), json.dumps(dict.fromkeys(topology_file._KEYS, 1)), '}'),
 }
 

@@ -1,5 +1,6 @@
 '''Which nodes of a sweep are outliers: arithmetic by hand, confirmation on a real cluster, a truly slow node.'''
 
+import dataclasses
 import json
 import re
 import subprocess
@@ -11,11 +12,13 @@ import polars as pl
 import pytest
 
 import rfm
+import sample_session as sample
 from native import CPUS
+from plumbline.bench.sweeps import simulation
 from plumbline.errors import PlumblineError
 from plumbline.model import contention, records, uncertainty
 from plumbline.report import outliers as text, sweep_page
-from plumbline.sweep import command, locality, outliers, ranking, results, scatter, state
+from plumbline.sweep import causes, command, locality, outliers, ranking, results, scatter, second, state
 from virtual import cluster_in
 
 SWEPT = rfm.GUARDS / 'swept.py'
@@ -25,7 +28,7 @@ def table(values, name='flops', unit='Mflop/s', **more):
     '''A frame of one metric: node -> value.'''
     row = dict.fromkeys(results.COLUMNS) | {
         'system': 's', 'partition': 'p', 'environ': 'gnu', 'kind': 'alike', 'check': 'speed %threads=one', 'name': name,
-        'metric': name.split('.')[0], 'unit': unit, 'error': 0.0, 'subsystem': 'core', 'noise': 'cache', 'verdict': 'PASS'} | more
+        'metric': name.split('.')[0], 'unit': unit, 'error': 0.0, 'subsystem': 'core', 'noise': 'cache'} | more
     rows = [row | {'node': node, 'value': float(value)} for node, value in values.items()]
     return pl.DataFrame(rows, schema=results.COLUMNS)
 
@@ -89,6 +92,14 @@ def test_a_node_that_met_the_state_of_its_peers_is_compared_there():
     alone = of_state(values, [110, 112, 111, 17])
     assert odd(pl.concat([alone, others])) == {'n4'}       # no peers in its state: it stands out
     assert odd(pl.concat([of_state(values, [110, 112, 111, 17], [('n4', 110, 100.0)]), others])) == set()
+
+
+def test_a_node_counts_once_in_a_state_that_it_met_twice():
+    '''A value is of all teams' states; where it was judged in two that differ in another team's, it has this one twice.'''
+    values, latencies = table(numbered(100, 101, 99, 60)), [110, 112, 111, 110]
+    rows = ranking.rank(of_state(values, latencies, [(f'n{number}', 110, 100.0) for number in range(1, 5)])).rows
+    assert rows['node'].to_list() == ['n1', 'n2', 'n3', 'n4'] and rows['peers'].unique().to_list() == [4]
+    assert column(rows, 'value') == {'n1': 100, 'n2': 101, 'n3': 99, 'n4': 60}
 
 
 @pytest.mark.parametrize('count', [2, 3, 4, 7, 10])
@@ -183,6 +194,64 @@ def test_four_nodes_see_more_after_earlier_sweeps():
     assert all(found.outliers().is_empty() for found in equal)
 
 
+def scored(values, sweep='', **more):
+    '''Scores that nodes had: a row for each.'''
+    row = {'system': 's', 'partition': 'p', 'environ': 'gnu', 'kind': 'alike', 'check': 'L2', 'members': 6, 'sweep': sweep} | more
+    return pl.DataFrame([row | {'node': node, 'value': float(value)} for node, value in values.items()])
+
+
+def test_a_node_is_held_against_itself():
+    '''Nodes differ by 3 % for good, and none is odd among them when n3 has lost 6 % of L2.'''
+    fleet = simulation.Fleet(np.random.default_rng(3), 4, simulation.Noise(0.004, 0.03))
+    kept = [ranking.rank(fleet.sweep()) for _ in range(6)]
+    earlier = pl.concat([one.scatter() for one in kept])
+    before = pl.concat([one.scores.select(ranking.SCORES.names()).with_columns(sweep=pl.lit(str(number))) for number, one in enumerate(kept)])
+    assert ranking.rank(fleet.sweep(), earlier, before).suspects().is_empty()
+    slow = fleet.sweep(0.06, node=2, part=2)
+    found = ranking.rank(slow, earlier, before)
+    assert found.outliers().is_empty() and found.suspects().select('node', 'check', 'since').rows() == [('n3', 'L2', True)]
+    assert found.suspects()['off'].item() == pytest.approx(-0.06, abs=0.02)
+    # From five sweeps on; of other metrics nothing is known.
+    few = before.filter(pl.col('sweep') < '4')
+    assert ranking.rank(slow, earlier, few).newly.is_empty() and ranking.rank(slow, earlier).suspects().is_empty()
+    assert ranking.rank(slow, earlier, before.with_columns(members=pl.lit(9))).newly.is_empty()
+    # It counts only when confirmed.
+    for again, confirmed in ((fleet.sweep(0.06, node=2, part=2), True), (fleet.sweep(), False), (slow.clear(), None)):
+        rows = second.confirm(found.suspects(), found, again)
+        assert rows['confirmed'].to_list() == [confirmed]
+        assert outliers.Findings('made', {}, slow, found, rows, {}, []).named == (['n3'] if confirmed else [])
+
+
+def test_what_a_score_scatters_by_around_its_own_median_by_hand():
+    scores = ranking.rank(drawn(np.random.default_rng(1), 3, 0.01)).scores.filter(pl.col('check') == 'L2')
+    logs = {'n1': [0.01, 0.0, -0.01, 0.0, 0.0], 'n2': [1.0, 1.0, 1.02, 0.98, 1.0], 'n3': [0.0] * 5}
+    before = pl.concat([scored({node: np.exp(own[sweep]) for node, own in logs.items()}, str(sweep)) for sweep in range(5)])
+    row = ranking.newly(scores, before).filter(pl.col('node') == 'n3')
+    assert row['median'].item() == pytest.approx(np.exp(np.median([np.log(value) - usual for value, usual in zip(scores['value'][:2], (0, 1))])), rel=1e-6)
+    # Residuals of the sweeps: (1, 0, 0), 0, (-1, 2, 0), (0, -2, 0), 0 per cent: the median distances 0, 0, 1, 0, 0 per cent.
+    before_all = (1.4826 * 0.01)**2 / 5 * 3 / 2.1 * (1 + np.pi / 10) * 5 / 4
+    own = row['own'].item()
+    prior = min(scores['freedom_of_members'].min(), 10), row['most'].item()
+    expected = np.sqrt((1 + np.pi / 4) * (prior[0] * prior[1]**2 + 0.72 * own + 3 * before_all) / (prior[0] + 3.72))
+    assert row['scale'].item() == pytest.approx(min(expected, row['most'].item() * np.sqrt(1 + np.pi / 4)), rel=0.02)
+
+
+def test_a_node_without_a_test_of_its_peers_is_incomplete():
+    lame = pl.concat([table(numbered(1, 1, 1, 1)), table(numbered(2, 2, 2, 2), 'bandwidth'), table(numbered(5, 5, 5), 'latency', check='latency %pages=huge'),
+                      table(numbered(6, 6, 6), 'latency.b')])
+    assert causes.incomplete(ranking.rank(lame), lame) == {'n4': ['latency %pages=huge']}      # of the other it has something
+    rows = sample.frame(sample.case('latency', detail={'skipped': [{'metric': 'all', 'reason': 'huge pages were asked for, and not given: see x'}]},
+                                    result='skip'))
+    assert causes.why_missing(rows, 'latency %pages=huge') == 'huge pages were asked for, and not given: see x'
+    found = causes.diagnosed(rows, ranking.rank(lame).outliers(), ['latency %pages=huge'])
+    assert [one.rule['name'] for one in found] == ['no_huge_pages']
+    told = findings(lame)
+    told = dataclasses.replace(told, incomplete={'n4': {'latency %pages=huge': 'not given'}}, causes={'n4': ['a cause']})
+    assert (told.named, told.exit_status) == ([], 1)
+    assert 'n4 has nothing of latency huge, which most of its peers have: not given' in list(text.remarks(told))
+    assert '1 node without a test that peers have' in text.headline(told)
+
+
 def test_sweeps_keep_how_nodes_scatter(tmp_path):
     ranked = ranking.rank(company(numbered(*[0] * 4)))
     for name in ('a', 'b', 'd'):
@@ -191,6 +260,8 @@ def test_sweeps_keep_how_nodes_scatter(tmp_path):
     table_of_two, sweeps = scatter.before(tmp_path / 'c')
     assert (sweeps, table_of_two.height) == (2, 2 * ranked.scatter().height)
     assert scatter.before(tmp_path / 'a')[1] == 0
+    assert scatter.scores_before(tmp_path / 'c').select(pl.col('sweep').unique().sort())['sweep'].to_list() == ['a', 'b']
+    assert scatter.scores_before(tmp_path / 'a') is None
     (tmp_path / 'a' / scatter.FILE).write_text('damaged')
     with pytest.raises(PlumblineError, match=r'a/scatter.parquet: not what a sweep kept of its nodes; delete it'):
         scatter.before(tmp_path / 'c')
@@ -262,7 +333,7 @@ def test_a_thousand_nodes():
     ({'n3': 60}, None), (numbered(100, 100), None)])                 # nobody to compare with; not measured again
 def test_a_second_measurement_confirms(again, confirmed):
     first = ranking.rank(among(table(numbered(100, 100, 60, 100))))
-    rows = ranking.confirm(first.outliers().filter(pl.col('name') == 'flops'), first, table(again))
+    rows = second.confirm(first.outliers().filter(pl.col('name') == 'flops'), first, table(again))
     assert rows.select('node', 'confirmed').rows() == [('n3', confirmed)]
 
 
@@ -271,7 +342,7 @@ def test_a_subsystem_is_confirmed_by_its_metrics(loss, confirmed):
     generator = np.random.default_rng(5)
     first = ranking.rank(drawn(generator, 4, 0.02, {'L2': 0.3}))
     again = drawn(generator, 4, 0.02, {'L2': loss})
-    rows = ranking.confirm(first.outliers(), first, again).filter(pl.col('name') == 'score')
+    rows = second.confirm(first.outliers(), first, again).filter(pl.col('name') == 'score')
     assert rows.select('node', 'check', 'confirmed').rows() == [('n1', 'L2', confirmed)]
     assert rows['again'][0] == pytest.approx(1 - loss, rel=0.05)
 
@@ -358,7 +429,7 @@ def test_programs_tell_what_time_they_lost(programs):
 def findings(frame, **more):
     nodes = {name: state.Node(name, 'h', phase=state.OVER, state='measured') for name in frame['node'].unique()}
     ranked = ranking.rank(frame)
-    odd = ranking.confirm(ranked.outliers(), ranked, frame.clear())
+    odd = second.confirm(ranked.outliers(), ranked, frame.clear())
     causes = {node: ['a <cause>'] for node in odd['node']}
     return outliers.Findings('made', nodes | more, frame, ranked, odd, causes, [{}])
 

@@ -11,10 +11,9 @@ import pytest
 from scipy import integrate
 
 import rfm
-from native import CPUS, SOURCE, Build, output_of, x86_only
+from native import CPUS, QUICK, SOURCE, Build, copied, output_of, x86_only
 from plumbline.report.figures import redundancy as figures
 
-QUICK = ['--samples', 10, '--passes', 1]
 THREADS = ['1', '2', '3'][:len(CPUS)]
 WAYS = ('original', 'shared', 'vectorised', 'restructured')
 
@@ -107,9 +106,7 @@ def test_too_many_steps_are_refused(programs):
 def copy(tmp_path_factory):
     '''A build of a copy of the trapezoid, to be broken.'''
     folder = tmp_path_factory.mktemp('copy')
-    for part in ('cmake', 'harness', 'kernels/trapezoid'):
-        shutil.copytree(SOURCE / part, folder / 'src' / part)
-    shutil.copy(SOURCE / 'CMakeLists.txt', folder / 'src')
+    copied(folder / 'src', 'kernels/trapezoid')
     return Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', '-DPLUMBLINE_LIKWID=OFF', source=folder / 'src',
                  targets=['trapezoid'])
 

@@ -28,10 +28,14 @@ PLACES = [
     (('imb_mpi1', 'latency', 'PingPong.4B.shm', None, None), 'messages, shared memory', 'messages'),
     (('node_pairs', 'of_median', 'latency', None, None), 'messages, network', 'ratio of messages'),
     (('pingpong_nodes', 'latency', 'tcp.nodes', None, None), 'messages, network', 'messages'),
+    (('network_patterns', 'bandwidth', 'alltoall.8', None, None), 'messages, network', 'messages'),
+    (('network_patterns', 'of_pair', 'bisection', None, None), 'messages, network', 'ratio of messages'),
+    (('network_patterns', 'link_errors', None, None, None), 'messages, network', 'count'),
     (('latency_simulated', 'communication', 'cg.16.1us', None, None), 'none', 'ratio of none'),
     (('site_gromacs', 'figure_of_merit', 'ns_per_day', 'application', 'all'), 'applications', 'applications'),
     (('site_stream', 'bandwidth', 'triad', 'memory', 'all'), 'memory, all threads', 'memory'),
     (('topology', 'memory', None, None, None), 'topology', 'count'),
+    (('latency_curve', 'other_less', None, 'memory', 'one'), 'other suites', 'other suites'),
 ]
 
 
@@ -70,4 +74,6 @@ def test_units_are_those_that_the_schemas_know_and_the_report_scales():
     units = {entry.unit for entry in registry.METRICS.values()}
     result, references = (schemas.validator(name).schema for name in ('result', 'references'))
     assert units == set(result['$defs']['metric']['properties']['unit']['enum']) == set(quantity.SCALES)
-    assert units == set(references['$defs']['reference']['prefixItems'][3]['enum'])
+    kinds = references['$defs']['origin']['then']['properties']['metric']['enum']
+    assert set(kinds) == {registry.of_other_suite(*bounds) for bounds in ((-0.1, None), (None, 0.1), (None, None))}
+    assert all(map(registry.is_of_other_suite, kinds)) and not registry.is_of_other_suite('time')

@@ -1,5 +1,7 @@
 """The terminal's table and the HTML report, on a session that nobody measured (sample_session.py)."""
 
+import base64
+import gzip
 import io
 import json
 import re
@@ -12,7 +14,7 @@ from rich.console import Console
 
 import sample_session as sample
 from plumbline import report
-from plumbline.analysis import lines, machine_state, subsystems
+from plumbline.analysis import answers, diagnosis, gathered, lines, machine_state, subsystems
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity
 from plumbline.report import drawing, figures, page as pages, readings
@@ -32,7 +34,7 @@ def terminal(rows, width, **options):
 class Page(HTMLParser):
     """The page's elements; an element that is not closed in order is an error."""
 
-    VOID = {'meta', 'br', 'link', 'img'}
+    VOID = {'meta', 'br', 'link', 'img', 'input'}
 
     def __init__(self, text):
         super().__init__()
@@ -97,21 +99,17 @@ def test_lines_that_need_attention_come_first(session):
     assert set(order) == set(lines.VERDICTS) - {'KNOWN ISSUE'}
 
 
-@pytest.mark.parametrize(
-    'cases, status',
-    [
-        ([sample.case('a', [sample.metric('of_limit', 0.9)])], 0),
-        ([sample.case('a', [sample.metric('of_limit', 0.9, reference=None)])], 0),
-        ([sample.case('a', [sample.metric('of_limit', 0.9, verdict='KNOWN ISSUE')])], 0),
-        ([sample.case('a', [sample.metric('of_limit', 0.9)]), sample.broken()], 1),
-        ([sample.broken()], 1),
-        ([sample.skipped(), sample.fixture()], 2),
-        ([], 2),
-        ([sample.case('a', [sample.metric('of_limit.nt', 0.9, verdict='UNSTABLE'), sample.metric('of_limit', 0.9)])], 0),
-        ([sample.case('a', [sample.metric('of_limit', 0.9, verdict='UNSTABLE')]), sample.case('b', [sample.metric('of_limit', 0.9)])], 3),
-    ],
-    ids=['pass', 'no reference', 'known issue', 'one fail', 'only fail', 'nothing measured', 'no rows', 'partly unstable', 'undecided'],
-)
+@pytest.mark.parametrize('cases, status', [([sample.case('a', [sample.metric('of_limit', 0.9)])], 0),
+                                           ([sample.case('a', [sample.metric('of_limit', 0.9, reference=None)])], 0),
+                                           ([sample.case('a', [sample.metric('of_limit', 0.9, verdict='KNOWN ISSUE')])], 0),
+                                           ([sample.case('a', [sample.metric('of_limit', 0.9)]), sample.broken()], 1), ([sample.broken()], 1),
+                                           ([sample.skipped(), sample.fixture()], 2), ([], 2),
+                                           ([sample.case('a', [sample.metric('of_limit.nt', 0.9, verdict='UNSTABLE'),
+                                                               sample.metric('of_limit', 0.9)])], 0),
+                                           ([sample.case('a', [sample.metric('of_limit', 0.9, verdict='UNSTABLE')]),
+                                             sample.case('b', [sample.metric('of_limit', 0.9)])], 3)],
+                         ids=['pass', 'no reference', 'known issue', 'one fail', 'only fail', 'nothing measured', 'no rows', 'partly unstable',
+                              'undecided'])
 def test_exit_status(cases, status):
     assert report.exit_status(sample.frame(*cases)) == status
 
@@ -123,70 +121,45 @@ def test_only_the_last_run_counts():
 
 
 def test_a_run_that_failed_without_metrics_is_told():
-    rows = sample.frame(
-        sample.case('a', result='fail', fail_phase='run', verdict='FAIL'),
-        sample.case('a', [sample.metric('of_limit', 0.9)], run=1),
-    )
+    rows = sample.frame(sample.case('a', result='fail', fail_phase='run', verdict='FAIL'), sample.case('a', [sample.metric('of_limit', 0.9)], run=1))
     (line,) = report.verdict_lines(rows)
     assert line.retried == 'PASS at run 2 of 2; run 1: failed in run'
 
 
-@pytest.mark.parametrize(
-    'phase, verdict, expected',
-    [
-        ('cleanup', 'PASS', ['FAIL', 'PASS']),
-        ('performance', 'PASS', ['FAIL', 'PASS']),
-        ('performance', 'UNSTABLE', ['UNSTABLE']),
-        ('performance', 'FAIL', ['FAIL']),
-    ],
-)
+@pytest.mark.parametrize('phase, verdict, expected', [('cleanup', 'PASS', ['FAIL', 'PASS']), ('performance', 'PASS', ['FAIL', 'PASS']),
+                                                      ('performance', 'UNSTABLE', ['UNSTABLE']), ('performance', 'FAIL', ['FAIL'])])
 def test_a_test_that_reframe_calls_failed_never_looks_passed(phase, verdict, expected):
-    rows = sample.frame(
-        sample.case(
-            'a',
-            [sample.metric('of_limit', 0.9, verdict=verdict)],
-            result='fail',
-            fail_phase=phase,
-            fail_reason='disk full',
-        )
-    )
+    rows = sample.frame(sample.case('a', [sample.metric('of_limit', 0.9, verdict=verdict)], result='fail', fail_phase=phase, fail_reason='disk full'))
     assert [line.verdict for line in report.verdict_lines(rows)] == expected
 
 
 def test_a_failed_build_is_a_fail():
-    rows = sample.frame(
-        sample.case('build_programs', fixture=True, result='fail', fail_phase='compile', fail_reason='gcc: not found')
-    )
+    rows = sample.frame(sample.case('build_programs', fixture=True, result='fail', fail_phase='compile', fail_reason='gcc: not found'))
     (line,) = report.verdict_lines(rows)
     assert (line.verdict, line.reason) == ('FAIL', 'compile: gcc: not found')
 
 
+def test_what_a_broken_environment_keeps_from_running_is_a_fail_where_nothing_else_says_so():
+    def end(check, verdict, cause):
+        return sample.case(check, result='fail', fail_phase='compile', verdict=verdict, reason=f'gnu is broken: {cause}', environment_error=cause)
+
+    cases = end('build', 'FAIL', 'no compiler'), end('a', None, 'no compiler'), end('b', None, 'no linker')
+    assert [line.check for line in report.verdict_lines(sample.frame(*cases))] == ['build', 'b']
+    assert [line.check for line in report.verdict_lines(sample.frame(*cases[1:]))] == ['a', 'b']      # a retry went well
+
+
 def test_bounds_are_absolute_in_the_unit_shown():
-    rows = sample.frame(
-        sample.case(
-            'a',
-            [
-                sample.metric('bandwidth.nt', 28_000, 'MB/s', reference=(30_000, -0.1, None)),
-                sample.metric('of_limit.nt', 0.9, reference=(1.0, -0.2, 0.1)),
-            ],
-        )
-    )
+    rows = sample.frame(sample.case('a', [sample.metric('bandwidth.nt', 28_000, 'MB/s', reference=(30_000, -0.1, None)),
+                                          sample.metric('of_limit.nt', 0.9, reference=(1.0, -0.2, 0.1))]))
     shown = [line.shown_reference for line in report.verdict_lines(rows)]
     assert shown == ['30.0 (>=27.0)', '1.00 (0.800..1.10)']
 
 
 def test_the_archive_s_row_for_a_failure_is_one_line():
-    case = sample.case(
-        'a',
-        [sample.metric('of_limit', 0.9), {'verdict': 'FAIL', 'reason': 'cleanup: disk full'}],
-        result='fail',
-        fail_phase='cleanup',
-        fail_reason='disk full',
-    )
-    assert [(line.verdict, line.metric, line.reason) for line in report.verdict_lines(sample.frame(case))] == [
-        ('FAIL', '', 'cleanup: disk full'),
-        ('PASS', 'of_limit', '0.9 is within its bounds'),
-    ]
+    case = sample.case('a', [sample.metric('of_limit', 0.9), {'verdict': 'FAIL', 'reason': 'cleanup: disk full'}], result='fail',
+                       fail_phase='cleanup', fail_reason='disk full')
+    assert [(line.verdict, line.metric, line.reason) for line in report.verdict_lines(sample.frame(case))] == [('FAIL', '', 'cleanup: disk full'),
+        ('PASS', 'of_limit', '0.9 is within its bounds')]
 
 
 def test_lines_are_the_archive_s_final_rows(session):
@@ -195,37 +168,18 @@ def test_lines_are_the_archive_s_final_rows(session):
 
 
 def test_what_differs_is_in_the_label():
-    rows = sample.frame(
-        *(
-            sample.case('a', [sample.metric('of_limit', 0.9)], host=host, environ=environ)
-            for host in ('n1', 'n2')
-            for environ in ('gnu', 'llvm')
-        )
-    )
+    rows = sample.frame(*(sample.case('a', [sample.metric('of_limit', 0.9)], host=host, environ=environ) for host in ('n1', 'n2')
+                          for environ in ('gnu', 'llvm')))
     assert {line.label for line in report.verdict_lines(rows)} == {'a gnu n1', 'a gnu n2', 'a llvm n1', 'a llvm n2'}
-    cases = (
-        sample.case('gather', [sample.metric('of_limit', 0.9)], test=n, display_name=f'gather %threads={n} %indices=uniform')
-        for n in ('one', 'all')
-    )
+    cases = (sample.case('gather', [sample.metric('of_limit', 0.9)], test=n, display_name=f'gather %threads={n} %indices=uniform')
+             for n in ('one', 'all'))
     assert {line.label for line in report.verdict_lines(sample.frame(*cases))} == {'gather one uniform', 'gather all uniform'}
 
 
-@pytest.mark.parametrize(
-    'value, unit, shown',
-    [
-        (31_234, 'MB/s', '31.2 GB/s'),
-        (999, 'MB/s', '999 MB/s'),
-        (1.59e6, 'MB/s', '1.59 TB/s'),
-        (0.93, '1', '0.930'),
-        (1500, 'Mflop/s', '1.50 Gflop/s'),
-        (0.05, 'us', '50.0 ns'),
-        (3093, 'MHz', '3.09 GHz'),
-        (None, 'MB/s', '-'),
-        (float('nan'), 's', '-'),
-        (0, '1', '0.000'),
-        (1, 'TEPS', '1.00 TEPS'),
-    ],
-)
+@pytest.mark.parametrize('value, unit, shown', [(31_234, 'MB/s', '31.2 GB/s'), (999, 'MB/s', '999 MB/s'), (1.59e6, 'MB/s', '1.59 TB/s'),
+                                                (0.93, '1', '0.930'), (1500, 'Mflop/s', '1.50 Gflop/s'), (0.05, 'us', '50.0 ns'),
+                                                (3093, 'MHz', '3.09 GHz'), (None, 'MB/s', '-'), (float('nan'), 's', '-'), (0, '1', '0.000'),
+                                                (1, 'TEPS', '1.00 TEPS')])
 def test_amounts(value, unit, shown):
     assert quantity.amount(value, unit) == shown
 
@@ -253,8 +207,8 @@ def test_changes_and_numbers_of_things():
 
 
 @pytest.mark.parametrize('width', [80, 140])
-def test_the_first_five_lines_say_what_is_wrong(session, width):
-    first = '\n'.join(terminal(session, width)[:5])
+def test_the_first_six_lines_say_what_is_wrong(session, width):
+    first = '\n'.join(terminal(session, width)[:6])
     assert '24 PASS, 3 FAIL, 1 UNSTABLE, 17 NO REFERENCE, 10 not measured' in first
     assert re.search(r'triad_memory all +bandwidth\.plain .*FAIL\n +\d+ is outside', first)
 
@@ -269,7 +223,8 @@ def test_what_took_the_cpus_stands_above_what_is_slow():
     cases = [sample.case(name, [sample.metric('of_limit.nt', 0.9)], threads='all', detail={'contention': [quiet | {'waited': waited}]})
              for name, waited in (('triad_memory', 4.0), ('limits', 0.02))]
     said = terminal(sample.frame(*cases), 120)
-    text = ' '.join(' '.join(said[2:5]).split())
+    assert said[3] == 'What is wrong, and what to look at'
+    text = ' '.join(' '.join(said[4:7]).split())
     assert text.startswith('The threads did not have the CPUs to themselves') and 'other processes took 20 % of the time' in text
     assert 'the least had triad_memory all' in text and '60.0 % of its time' in text
     assert 'other processes took 20 %' in pages.page(sample.frame(*cases))
@@ -292,12 +247,12 @@ def clocked(name, mhz, **machine):
 
 def test_a_clock_that_was_held_down_stands_above_what_is_slow():
     good, hot = clocked('triad_memory', [3000] * 90), clocked('limits', [3000] * 4 + [1200] * 6)
-    said = ' '.join(' '.join(terminal(sample.frame(good, hot), 120)[2:6]).split())
-    assert said.startswith('The processor was throttled, capped, or told to save power, and what is slow may be slow for that: '), said
+    said = ' '.join(' '.join(terminal(sample.frame(good, hot), 120)[4:8]).split())
+    assert said.startswith('The processor was throttled: its clock fell now and then, and what is slow may be slow for that [certain] '), said
     assert 'below 85 % of the base clock (2000 MHz) beside 6 % of the samples, most in limits: 60 %, down to 1200 MHz' in said.replace('.0 %', ' %'), said
     for healthy in ([good], [clocked('peak_flops', [1200] * 9)], [clocked('limits', [1200] * 9, base_clock=None)],
                     [clocked('limits', [1200] * 9, core_kinds=[[0], [1]])], [good, clocked('limits', [1200] + [3000] * 9)]):
-        assert 'throttled, capped' not in ' '.join(terminal(sample.frame(*healthy), 120))
+        assert 'the clock was below' not in ' '.join(terminal(sample.frame(*healthy), 120))
 
 
 @pytest.mark.parametrize('width', [64, 80, 140])
@@ -310,13 +265,8 @@ def test_no_line_is_wider_than_the_terminal(session, width):
 def test_every_metric_has_its_row(session):
     shown = terminal(session, 140)
     for line in report.verdict_lines(session):
-        (row,) = (
-            text
-            for text in shown
-            if text.startswith(f'{line.label} ')
-            and f" {line.metric or '(no metric)'} " in text
-            and text.endswith(line.verdict)
-        )
+        (row,) = (text for text in shown if text.startswith(f'{line.label} ') and f" {line.metric or '(no metric)'} " in text
+                  and text.endswith(line.verdict))
         assert line.shown_value in row and line.shown_reference in row and line.shown_spread in row
 
 
@@ -335,17 +285,38 @@ def test_what_is_known_of_the_speed_is_said():
 
     rate, share = sample.metric('bandwidth', 900.0, reference=None), sample.metric('of_limit', 0.9)
     assert said(share) == ''
-    assert said(share, rate).startswith('speed of this machine: not judged, none of its 1 rates and times has a recorded reference')
+    assert said(share, rate).startswith('not judged, none of its 1 rates and times has a recorded reference')
     known = sample.metric('bandwidth.nt', 900.0, reference_from='made.yaml')
-    assert said(rate, known).startswith('speed of this machine: not judged, only 1 of its 2 rates and times has a recorded reference')
-    assert said(known).startswith('speed of this machine: judged metric by metric, not as a whole')
+    assert said(rate, known).startswith('not judged, only 1 of its 2 rates and times has a recorded reference')
+    assert said(known).startswith('judged metric by metric, not as a whole')
+
+
+def test_each_question_is_answered_by_its_own_evidence():
+    '''A clock within its bounds does not say that the code is good, and a triad within its parts not that the machine is fast.'''
+    share, slow = sample.metric('of_parts.plain', 0.9) | {'sees': 0.3}, sample.metric('of_parts.nt', 0.4) | {'verdict': 'FAIL', 'reason': 'below'}
+    rate, clock = sample.metric('bandwidth.plain', 900.0, reference=None), sample.metric('of_base.one', 1.2) | {'sees': 0.1}
+    had = sample.metric('cpu_availability', 0.993)
+
+    def said(*metrics):
+        verdicts = report.verdict_lines(sample.frame(sample.case('a', list(metrics))))
+        judged = subsystems.judge(verdicts)
+        return {one.question: (one.verdict, one.text) for one in answers.answers(verdicts, judged, diagnosis.diagnose(verdicts, [], judged))}
+
+    good = said(share, rate, clock, had)
+    assert good['software'] == ('PASS', 'gets what this machine gives, as far as is judged: 1 share within bounds; '
+                                'half of 1 PASS would see a loss of 30.0 %')
+    assert good['speed'][0] == 'NO REFERENCE' and good['speed'][1].startswith('not judged, none of its 1 rates')
+    assert good['speed'][1].endswith('; 1 comparison with datasheet, base clock, the other cores or a single reference within bounds')
+    assert good['measurement'] == ('PASS', 'the threads had the CPUs for 99.3 % of the time, the least of all tests')
+    bad = said(share, slow, rate, had)
+    assert bad['software'][0] == 'FAIL' and bad['software'][1].startswith('1 of 2 metrics out of bounds: a')
+    assert (bad['speed'][0], bad['measurement']) == ('NO REFERENCE', good['measurement'])
+    assert said() == {}
 
 
 def test_short_forms_at_80_columns(session):
     shown = '\n'.join(terminal(session, 80))
-    assert (
-        'NO REF\n' in shown and '73.4..89.7' in shown and 'limit' not in shown.splitlines()[2] and ' bounds ' in shown
-    )
+    assert ('NO REF\n' in shown and '73.4..89.7' in shown and 'limit' not in shown.splitlines()[2] and ' bounds ' in shown)
     assert 'NO REFERENCE\n' in '\n'.join(terminal(session, 140))
 
 
@@ -400,29 +371,16 @@ def test_every_verdict_has_its_row(session, page):
     assert len(rows) == len(expected) == 45
     for line, (verdict, text) in zip(expected, rows):
         assert verdict == line.verdict and line.verdict in text
-        for part in (
-            line.check,
-            line.metric,
-            line.shown_value,
-            line.shown_reference,
-            line.shown_limit,
-            line.shown_spread,
-            line.detail['rerun'],
-            line.detail['command'],
-            line.detail['question'],
-            line.reason,
-        ):
+        for part in (line.check, line.metric, line.shown_value, line.shown_reference, line.shown_limit, line.shown_spread, line.detail['rerun'],
+                     line.detail['command'], line.detail['question'], line.reason):
             assert part in text
 
 
 def test_nothing_is_requested(page, html):
     (policy,) = (a['content'] for tag, a in page.elements if tag == 'meta' and 'http-equiv' in a)
     assert policy.startswith("default-src 'none';") and 'http' not in policy and 'connect-src' not in policy
-    assert not [
-        (tag, a)
-        for tag, a in page.elements
-        if tag in ('link', 'img', 'iframe', 'object', 'embed', 'base', 'form') or 'src' in a or 'srcset' in a
-    ]
+    assert not [(tag, a) for tag, a in page.elements if tag in ('link', 'img', 'iframe', 'object', 'embed', 'base', 'form') or 'src' in a
+                or 'srcset' in a]
     assert all(a['href'].startswith('#') for _, a in page.elements if 'href' in a)
     # plotly.js knows addresses of map servers as text; what is ours knows none.
     own = ''.join(text for kind, parts in page.scripts for text in parts if kind or 'use strict' in text[:20])
@@ -431,7 +389,9 @@ def test_nothing_is_requested(page, html):
 
 
 def test_plotly_is_there_once(page):
-    assert sum('plotly.js v' in ''.join(parts)[:500] for _, parts in page.scripts) == 1
+    packed = [''.join(parts) for kind, parts in page.scripts if kind == 'text/plain']
+    unpacked = [gzip.decompress(base64.b64decode(text)).decode() for text in packed]
+    assert sum('plotly.js v' in text[:500] for text in unpacked) == 1 and len(unpacked) == 2
 
 
 def test_both_bounds_of_the_traffic_are_shown(tmp_path):
@@ -460,47 +420,23 @@ def test_a_variant_s_name_cannot_leave_its_figure(tmp_path):
 
 
 def test_sections_stand_in_their_order(html):
-    found = [
-        html.index(text)
-        for text in (
-            'Plumbline report',
-            'Verdicts</h2>',
-            'Figures</h2>',
-            'Where the time went',
-            'State of the machine',
-            'Software</h2>',
-            'Notes</h2>',
-            'Not measured</h2>',
-        )
-    ]
+    found = [html.index(text) for text in ('Plumbline report', 'Verdicts</h2>', 'Figures</h2>', 'Where the time went', 'State of the machine',
+                                           'Software</h2>', 'Notes</h2>', 'Not measured</h2>')]
     assert found == sorted(found)
 
 
 def test_the_state_has_no_blanks(page):
     text = ' '.join(' '.join(page.text).split())
-    for part in (
-        'frequency governor not readable',
-        'microcode not readable',
-        'caches L1 48 KiB',
-        'gcc 12.2.0: -O3',
-        'ReFrame 4.10.4',
-        'NUMA balancing off',
-        'spectre_v2: Mitigation; Retpolines',
-        "68.6 % of the session's 3 min 08 s were spent inside timed loops",
-    ):
+    for part in ('frequency governor not readable', 'microcode not readable', 'caches L1 48 KiB', 'gcc 12.2.0: -O3', 'ReFrame 4.10.4',
+                 'NUMA balancing off', 'spectre_v2: Mitigation; Retpolines', "68.6 % of the session's 3 min 08 s were spent inside timed loops"):
         assert part in text
 
 
 def test_missing_data_leave_a_sentence(tmp_path):
-    rows = sample.frame(
-        sample.case('triad_curve', [sample.metric('of_limit', 0.9)], threads='one', detail={}),
-        sample.case('triad_memory', [sample.metric('of_limit', 0.9)], detail={'machine': None, 'records': None}),
-        sample.case(
-            'triad_scaling', [sample.metric('efficiency', 0.9)], detail={'records': sample.records([8000], [1])}
-        ),
-        sample.case('limits', [sample.metric('bandwidth', 9, 'MB/s')], threads='one'),
-        info=None,
-    )
+    rows = sample.frame(sample.case('triad_curve', [sample.metric('of_limit', 0.9)], threads='one', detail={}),
+                        sample.case('triad_memory', [sample.metric('of_limit', 0.9)], detail={'machine': None, 'records': None}),
+                        sample.case('triad_scaling', [sample.metric('efficiency', 0.9)], detail={'records': sample.records([8000], [1])}),
+                        sample.case('limits', [sample.metric('bandwidth', 9, 'MB/s')], threads='one'), info=None)
     page = page_of(rows, tmp_path)
     text = ' '.join(' '.join(page.text).split())
     assert not page.embedded() and text.count('Not drawn: ') == 4
@@ -508,9 +444,7 @@ def test_missing_data_leave_a_sentence(tmp_path):
 
 
 def test_a_result_that_ended_early_is_shown(tmp_path):
-    case = sample.case(
-        'triad_curve', threads='one', result='fail', fail_phase='run', fail_reason='killed', verdict='FAIL'
-    )
+    case = sample.case('triad_curve', threads='one', result='fail', fail_phase='run', fail_reason='killed', verdict='FAIL')
     case[0]['detail'] = '{"schema": 1}'
     assert [verdict for verdict, _ in page_of(sample.frame(case), tmp_path).rows] == ['FAIL']
 
@@ -539,49 +473,27 @@ def test_a_folder_that_cannot_be_written(tmp_path):
 
 
 def test_each_check_has_its_figures(page):
-    shown = [
-        [trace.get('name') for trace in figure['data'] if trace.get('showlegend') is not False]
-        for figure in page.embedded()
-    ]
+    shown = [[trace.get('name') for trace in figure['data'] if trace.get('showlegend') is not False] for figure in page.embedded()]
     curve = ['plain', 'novec', 'nt', 'prefetch', drawing.LIMIT_NAME, 'limit with write-allocate, 4/5 beyond L1']
-    assert shown == [curve, curve, [], ['memory', 'in cache (L2)']]
+    assert shown == [[], curve, curve, [], ['memory', 'in cache (L2)']]      # the first: the memory hierarchy
 
 
 def details_of(check, *records, **detail):
-    return [
-        {
-            'check': check,
-            'hostname': 'n1',
-            'partition': 'cpu',
-            'environ': 'gnu',
-            'level': None,
-            'threads': None,
-            'machine': sample.MACHINE,
-            'metrics': [],
-            'records': list(records),
-        }
-        | detail
-    ]
+    return [{'check': check, 'hostname': 'n1', 'partition': 'cpu', 'environ': 'gnu', 'level': None, 'threads': None, 'machine': sample.MACHINE,
+             'metrics': [], 'records': list(records)} | detail]
 
 
 def test_the_second_limit_is_four_fifths_beyond_l1():
-    records = [
-        r
-        for group, size in enumerate((1000, 100_000))
-        for r in (sample.record('load', size, 1, group, 'limit'), sample.record('plain', size, 1, group))
-    ]
+    records = [r for group, size in enumerate((1000, 100_000))
+               for r in (sample.record('load', size, 1, group, 'limit'), sample.record('plain', size, 1, group))]
     ((_, _, figure),) = figures.FIGURES['triad_curve'](details_of('triad_curve', *records))
     first, second = (np.array(trace.y, float) for trace in figure.data if trace.name and trace.name.startswith('limit'))
     assert second / first == pytest.approx([1, 0.8])
 
 
 def test_caches_of_the_threads_used():
-    machine = {
-        'caches': [
-            {'level': 1, 'size': 32, 'line': 64, 'shared_cpus': [0, 4]},
-            {'level': 3, 'size': 1000, 'line': 64, 'shared_cpus': [0, 1, 2, 3, 4, 5, 6, 7]},
-        ]
-    }
+    machine = {'caches': [{'level': 1, 'size': 32, 'line': 64, 'shared_cpus': [0, 4]},
+                          {'level': 3, 'size': 1000, 'line': 64, 'shared_cpus': [0, 1, 2, 3, 4, 5, 6, 7]}]}
     assert readings.caches_of(machine, [0]) == {'L1': 32, 'L3': 1000}
     assert readings.caches_of(machine, [0, 4]) == {'L1': 32, 'L3': 1000}
     assert readings.caches_of(machine, [0, 1, 2, 3]) == {'L1': 4 * 32, 'L3': 1000}
@@ -612,10 +524,8 @@ def test_efficiency_is_drawn_as_it_is_judged():
 def test_limits_name_the_cross_check_or_its_absence():
     stream = sample.record('load', 5_000_000, 1, 0, 'limit')
     rate = sample.median_rate(stream, 'traffic')
-    seen = [
-        {'level': 'memory', 'threads': 1, 'kernel': kernel, 'traffic_rate': best, 'traffic_factor': 1, 'own_rate': rate}
-        for kernel, best in (('load', rate / 2), ('copy', rate / 0.9))
-    ]
+    seen = [{'level': 'memory', 'threads': 1, 'kernel': kernel, 'traffic_rate': best, 'traffic_factor': 1, 'own_rate': rate} for kernel,
+            best in (('load', rate / 2), ('copy', rate / 0.9))]
     alone = [sample | {'own_rate': None} for sample in seen]
     for cross_check, cells in ((seen, ['copy', '0.900: they disagree']), (alone, ['copy', 'not compared']), (None, ['not confirmed by likwid-bench'])):
         ((_, _, table),) = figures.FIGURES['limits'](details_of('limits', stream, cross_check=cross_check))
@@ -630,22 +540,34 @@ def test_options_are_compared_as_variants_are():
 
 
 def test_more_places_than_a_reader_looks_at():
-    details = [
-        details_of('triad_memory', sample.record('plain', 5_000_000, 1, 0), hostname=f'n{n}')[0] for n in range(10)
-    ]
+    details = [details_of('triad_memory', sample.record('plain', 5_000_000, 1, 0), hostname=f'n{n}')[0] for n in range(10)]
     drawn = figures.of_check('triad_memory', details)
     assert sum(figure is not None for _, _, figure in drawn) == figures.MOST_PLACES
     assert drawn[-1][1].startswith('Not drawn for 2 of 10 places')
+
+
+def test_lines_of_many_nodes_are_one(tmp_path):
+    '''Twenty nodes, two of them slow: one line of FAIL, with both names and the worst, and one of PASS.'''
+    def node(number):
+        slow = number in (3, 17)
+        value = 800.0 + number if slow else 1000.0 + number
+        return sample.case('triad_memory', [sample.metric('bandwidth.plain', value, 'MB/s', 'FAIL' if slow else 'PASS', (1000.0, -0.1, None), reason='why')],
+                           host=f'n{number}', detail={})
+    verdicts = report.verdict_lines(sample.frame(*map(node, range(20))))
+    failed, passed = gathered.gathered(verdicts)
+    assert (failed.line.verdict, failed.line.value, failed.line.hostname, failed.line.label) == ('FAIL', 803.0, '2 nodes', 'triad_memory')
+    assert failed.line.reason == '2 of 20 nodes: n[3,17]; 803 MB/s to 817 MB/s, median 810 MB/s; the worst, of n3: why'
+    assert failed.hosts == 'n3 n17' and len(passed.lines) == 18 and passed.line.value == 1000.0
+    assert [group.line for group in gathered.gathered(verdicts[:16])] == verdicts[:16]
+    shown = terminal(sample.frame(*map(node, range(20))), 200)
+    assert sum('FAIL' in line and 'triad_memory' in line for line in shown) == 1
 
 
 # --- state -----------------------------------------------------------------------------------------------------
 
 
 def test_the_odd_host_is_named():
-    machines = [
-        {'hostname': host, 'machine': sample.MACHINE | {'kernel': kernel}}
-        for host, kernel in (('n1', '6.1'), ('n2', '6.1'), ('n3', '5.9'))
-    ]
+    machines = [{'hostname': host, 'machine': sample.MACHINE | {'kernel': kernel}} for host, kernel in (('n1', '6.1'), ('n2', '6.1'), ('n3', '5.9'))]
     rows = dict(machine_state.machine_rows(machines))
     assert rows['kernel'] == [('5.9', '1 of 3 hosts: n3'), ('6.1', '2 of 3 hosts: n1, n2')]
     assert rows['microcode'] == [('not readable', '')]
@@ -660,10 +582,8 @@ def test_time_is_summed_over_all_runs(session):
 
 
 def test_each_note_stands_once_and_an_absent_cross_check_is_one():
-    details = [
-        {'label': label, 'notes': ['the clock is coarse', 'no likwid'], 'cross_check': None, 'cross_check_reason': 'no likwid'}
-        for label in ('a', 'b')
-    ]
+    details = [{'label': label, 'notes': ['the clock is coarse', 'no likwid'], 'cross_check': None, 'cross_check_reason': 'no likwid'}
+               for label in ('a', 'b')]
     assert machine_state.notes(details) == [('the clock is coarse', ['a', 'b']), ('no likwid', ['a', 'b'])]
 
 
@@ -681,3 +601,9 @@ def test_the_roofline_has_roofs_and_the_fastest_variant_of_each_kernel():
     assert (traces['memory: 20 GB/s'].x[1], traces['memory: 20 GB/s'].y[1]) == (2.5, 50)
     assert (list(traces['triad'].x), list(traces['triad'].y), list(traces['triad'].text)) == ([0.125], [2.0], ['triad nt in memory'])
     assert list(roofline.roofline([place | {'records': records[3:]}])) == []
+    # Of 33 KiB that are called L2 nearly all lies in L1; the check of the limits takes sizes well inside of each level.
+    mixed = of('streams', 'triad', 1.0, 0, 340e9, 'L2', 'limit')
+    own = place | {'check': 'limits', 'records': [of('streams', 'load', 1.0, 0, 230e9, 'L2')],
+                   'metrics': [{'metric': 'bandwidth', 'subject': 'L2', 'value': 230e3}]}
+    (_, _, figure), = roofline.roofline([place | {'records': [*records, mixed]}, own])
+    assert {trace.name for trace in figure.data if trace.name.startswith(('L', 'm'))} == {'L2: 230 GB/s'}

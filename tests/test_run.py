@@ -2,13 +2,13 @@
 
 import re
 import shutil
-import struct
 
 import polars as pl
 import pytest
 from ruamel.yaml import YAML
 
 import rfm
+from chromium import Chromium
 from plumbline.store import archive
 
 CHECKS = rfm.REPOSITORY / 'checks'
@@ -142,34 +142,13 @@ def test_reference_above_what_was_possible_is_left_out_alone(place, second):
 
 # --- the page -----------------------------------------------------------------------------------
 
-FRAME = '''<!doctype html>
-<body style="margin: 0">
-<iframe src="{page}" style="border: 0; width: {width}px; height: 2000px"></iframe>
-<script>
-console.log("probe of the log");
-window.onload = () => setTimeout(() => {{
-  const page = document.querySelector("iframe").contentDocument.documentElement;
-  document.body.dataset.found = [page.scrollWidth, page.clientWidth,
-                                 page.querySelectorAll(".main-svg").length].join(" ");
-}}, 2000);
-</script>
-'''
-
-
 @pytest.mark.parametrize('width', [1280, 390])
 def test_page_in_a_browser(place, first, width, browser):
     '''No error of a script, figures drawn, nothing wider than the window.'''
-    page = place.folder / 'first.html'
-    frame, picture = place.folder / f'frame{width}.html', place.folder / f'page{width}.png'
-    frame.write_text(FRAME.format(page=page.as_uri(), width=width))
-    done = place.run([
-        browser, '--headless', '--no-sandbox', '--disable-gpu', '--enable-logging=stderr', '--v=0',
-        '--allow-file-access-from-files', '--virtual-time-budget=8000',
-        f'--user-data-dir={place.folder}/chromium', f'--window-size={width},2000',
-        f'--screenshot={picture}', '--dump-dom', frame.as_uri()])
-    said = [line for line in done.out.splitlines() if 'CONSOLE' in line]
-    assert len(said) == 1 and 'probe of the log' in said[0], said
-    scroll, client, figures = map(int, re.search(r'data-found="([\d ]+)"', done.out)[1].split())
-    assert figures >= 2 and scroll <= client <= width
-    data = picture.read_bytes()
-    assert struct.unpack('>II', data[16:24]) == (width, 2000) and len(data) > 30000
+    opened = Chromium(browser, place.folder / f'chromium{width}')
+    opened.open(place.folder / 'first.html', width)
+    opened.js('document.querySelectorAll("details").forEach(section => section.open = true)')
+    opened.drawn()
+    assert opened.js('document.querySelectorAll(".main-svg").length') >= 2 and opened.js('document.documentElement.scrollWidth') <= width
+    assert opened.said == []
+    opened.close()

@@ -185,12 +185,12 @@ def test_the_script_says_what_it_is(place, tmp_path):
 
 def test_help_tells_the_modes_and_how_long_they_take(place):
     said = ' '.join(place.plumbline('schedule', '--help', COLUMNS='200').out.split())
-    for told in ('node 3 min', 'daily', 'upgrade', 'acceptance', 'vet one node'):
+    for told in ('node 3 min', 'screen 15 min', 'daily', 'upgrade', 'acceptance', 'vet one node'):
         assert told in said
 
 
 @pytest.mark.parametrize('mode, options, complaint', [
-    ('nightly', {}, 'nightly: no such mode; there are node, daily, upgrade, acceptance'),
+    ('nightly', {}, 'nightly: no such mode; there are node, screen, daily, upgrade, acceptance'),
     ('daily', {'at': '25:00'}, '--at 25:00: not a time of day'),
     ('daily', {'at': '2.30'}, '--at 2.30: not a time of day'),
     ('daily', {'options': ['--days', 'mon,someday']}, '--days mon,someday: not days of the week'),

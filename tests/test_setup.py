@@ -49,8 +49,9 @@ class Clone:
             if name not in lacking:
                 self.tool(name, 'echo cmake version 3.25.1' if name == 'cmake' else 'exit 0')
 
-        if 'openblas' not in lacking:
-            self.library('openblas-serial/openblas_config.h')
+        for name, header in (('openblas', 'openblas-serial/openblas_config.h'), ('fftw', 'fftw3.h')):
+            if name not in lacking:
+                self.library(header)
 
     def library(self, header):
         '''Put a header where one is looked for beside PATH.'''
@@ -457,7 +458,7 @@ def test_every_dependency_is_locked_once_with_its_hashes(repository):
     versions = {}
     for name, version, _ in lock:
         versions.setdefault(name, set()).add(version)
-    for needed in [*declared(repository, 'dependencies'), *declared(repository, 'dev'), *declared(repository, 'requires')]:
+    for needed in [*declared(repository, 'dependencies'), *declared(repository, 'dev'), *declared(repository, 'pdf'), *declared(repository, 'requires')]:
         installed = versions[canonicalize_name(needed.name)]
         assert needed.specifier and (any if needed.marker else all)(needed.specifier.contains(version) for version in installed), needed
     impi = locked((repository / 'requirements-impi.lock').read_text())
@@ -474,7 +475,7 @@ def test_what_is_imported_is_declared(repository):
     names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
     packages = packages_distributions()
     needed = {canonicalize_name(packages[top][0]) for top in {name.split('.')[0] for name in names} - sys.stdlib_module_names - {'plumbline'}}
-    assert needed == {canonicalize_name(one.name) for one in declared(repository, 'dependencies')}
+    assert needed == {canonicalize_name(one.name) for group in ('dependencies', 'pdf') for one in declared(repository, group)}
 
 
 def test_a_package_that_is_not_the_one_that_was_locked(bare, tmp_path):

@@ -11,6 +11,7 @@ import pytest
 
 import rfm
 from native import SOURCE, needs
+from plumbline.bench import simulation as bench_simulation
 from plumbline.errors import PlumblineError
 from plumbline.report import figures
 from plumbline.settings import ROOT
@@ -46,6 +47,7 @@ def written(folder, *changes, text=BASE):
     ('hop_latency: -0.5', ['field hop_latency', '-0.5']),
     ('overhead: -3', ['field overhead', '-3']),
     ('bandwidth: 0', ['field bandwidth', 'MB/s']),
+    ('copy_rate: 0', ['field copy_rate', 'MB/s']),
     ('link_bandwidth: -4', ['field link_bandwidth']),
     ('processes_per_node: 0', ['field processes_per_node']),
     ('processes_per_node: 2.5', ['field processes_per_node']),
@@ -227,6 +229,7 @@ def test_latencies_of_the_command_line(text, expected):
     (['--latency', 'much'], "--latency much: 'much' is not a time"),
     (['--processes', '0'], "--processes 0: '0' is not a number of processes"),
     (['--processes', '4,x'], "'x' is not a number of processes"),
+    (['--sensitivity'], '--sensitivity: it is that of the published table; give --published'),
     (['--application', 'lu'], '--application lu: there are cg, cg-doubling, sp'),
 ])
 def test_bad_questions_are_one_line(tmp_path, arguments, part):
@@ -275,6 +278,32 @@ def test_times_by_hand(simulated, tmp_path):
     assert busy.seconds == pytest.approx(busy.printed['flops'] / 1e6, rel=1e-6) and busy.communication == 0
 
 
+def test_what_routines_add_by_hand(simulated, tmp_path):
+    '''Two processes of CG: 26 messages and 53 scalar sums, each a call that waits once.  Of SP on 12^3 points: 144 lines along y are cut,
+    each process solves 72 of them and both ways copies 72 x 5 segments of 6 words out and as many in.'''
+    free = {'latency': 0.0, 'bandwidth': 1e6, 'compute_rate': 1e9}
+    plain, messages, sums = (cg(simulated, tmp_path, 2, **free, **more).communication for more in ({}, {'delay': 10.0}, {'sum_delay': 10.0}))
+    assert messages - plain == pytest.approx(26 * 10e-6, rel=1e-3) and sums - plain == pytest.approx(53 * 10e-6, rel=1e-3)
+    plain, copied = (cg(simulated, tmp_path, 2, 'sp', **free, **more).communication for more in ({}, {'copy_rate': 1.0}))
+    assert copied - plain == pytest.approx(2 * 2 * 72 * 5 * 6 * 8 * 1e-6, rel=1e-3)
+
+
+def test_the_source_adds_latency_a_call(tmp_path):
+    where = network.load(written(tmp_path))
+    later = study.with_delay(where, 5)
+    assert (later.latency, later.delay, later.sum_delay) == (2, 3, 3)
+    with pytest.raises(PlumblineError, match='delay -1 us: a time cannot be negative'):
+        study.with_delay(where, 1)
+
+
+def test_how_good_a_prediction_is_by_hand():
+    cells = pl.DataFrame({'processes': [32, 32, 64, 64], 'latency': [1.0, 25.0, 1.0, 25.0], 'published': [5, 5, 17, 24], 'percent': [5.0, 7.0, 18.0, 32.0],
+                          'fitted': [True, False, False, False], 'messages': 10, 'flops': 750.0})
+    assert study.differences(cells) == (pytest.approx((2 + 1 + 8) / 3), 8)
+    assert study.growth(cells) == {64: 2.0}         # 14 over 7; 32 processes are too few
+    assert cells.select(study.base_line(3.0)).to_series().to_list() == pytest.approx([100 * 10 / 260, 50, 100 * 10 / 260, 50])
+
+
 def test_the_same_input_gives_the_same_output(simulated, tmp_path):
     for application, processes in (('cg', 16), ('cg-doubling', 8), ('sp', 8)):
         first, second = (cg(simulated, tmp_path, processes, application).printed for _ in range(2))
@@ -303,10 +332,10 @@ def test_more_latency_and_more_processes_are_more_communication(simulated, tmp_p
 def test_an_overhead_is_fitted(simulated, tmp_path):
     where = network.load(written(tmp_path))
     known = study.table(simulated, where.changed(overhead=7.0), 'cg', [(4, 1)], tmp_path, 'S')['percent'][0]
-    fitted = study.calibrate(simulated, where, 'cg', 4, 1, known, tmp_path, 'S')
+    fitted = study.calibrate(simulated, study.with_latency(where, 1), 'cg', 4, known, tmp_path, 'S')
     assert fitted.overhead == pytest.approx(7.0, rel=0.01) and fitted.percent == pytest.approx(known, abs=0.005)
     with pytest.raises(PlumblineError, match='no overhead per message'):
-        study.calibrate(simulated, where, 'cg', 1, 1, 50, tmp_path, 'S')
+        study.calibrate(simulated, where, 'cg', 1, 50, tmp_path, 'S')
 
 
 def test_what_two_microseconds_cost(simulated, tmp_path):
@@ -361,6 +390,28 @@ def test_a_simulation_that_changes_is_found(simulated, tmp_path, monkeypatch):
         study.predict(simulated, network.load(NETWORKS / 't3e.yaml'), 'cg', tmp_path, most=8)
 
 
+def test_natively_as_simulated_is_a_ratio_of_one(simulated, tmp_path, monkeypatch):
+    '''What is measured natively is simulated here with a known network, and must be found again from its PingPong.'''
+    where = network.load(written(tmp_path, 'latency: 3.0', 'bandwidth: 800', 'compute_rate: 900'))
+
+    class Machine:
+        family = type('Family', (), {'title': 'an MPI'})
+
+        def run(self, name, *options, ranks=2, **_):
+            def told(variant, latency, size, seconds, communication, flops):
+                return {'variant': variant, 'size': size, 'passes': 1, 'seconds': [seconds] * 3, 'communication': [communication] * 3,
+                        'options': {'latency': latency, 'messages': 1, 'flops_declared': flops}}
+            if name == 'pingpong':
+                return [told('standard', 0, size, (3 + size / 800) * 1e-6, 0, 0) for size in (8, 4096)]
+            runs = {latency: program.run(simulated, where.changed(latency=3.0 + latency), name, ranks, tmp_path / 'native', 'S') for latency in (0, 25, 100)}
+            return [told(name, latency, 12, one.seconds, one.communication, ranks * one.printed['flops']) for latency, one in runs.items()]
+
+    monkeypatch.setattr(bench_simulation.mpi, 'machines', lambda machine: [Machine()])
+    found = list(bench_simulation.figures(type('Here', (), {'cpus': range(5), 'place': tmp_path}), 3))
+    assert len(found) == 2 * 2 * 2 * 2      # ranks, applications, latencies, figures
+    assert all(one.met and one.value == pytest.approx(1, abs=0.03) for one in found), [one.line for one in found]
+
+
 # --- the check -----------------------------------------------------------------------------------------------------
 
 def checked(place, *options):
@@ -376,8 +427,9 @@ def test_the_check_predicts_and_is_drawn(tmp_path):
     assert case['result'] == 'pass', case['fail_reason']
     left = case['plumbline']
     names = {metric['name']: metric for metric in left['metrics']}
-    assert len(names) == 11 and names['communication_fitted.cg.16.1us']['value'] == pytest.approx(0.05, abs=5e-5)
-    assert names['difference.cg']['verdict'] == 'PASS' and names['difference.cg']['value'] < 0.05
+    assert len(names) == 12 and names['communication_fitted.cg.16.1us']['value'] == pytest.approx(0.05, abs=5e-5)
+    assert {names[name]['verdict'] for name in ('difference.cg', 'difference.cg.largest')} == {'PASS'}
+    assert 0 < names['difference.cg']['value'] < names['difference.cg.largest']['value'] < 0.05
     assert any('fitted to 5 % on 16 processes at 1 us' in note for note in left['notes'])
     (_, told, table), (_, _, figure) = figures.of_check('latency_simulated', [rfm.detail_of('latency_simulated', case)])
     assert [row[0] for row in table.rows] == ['16', '32'] and table.rows[0][1] == '5.0 (5, fitted)'

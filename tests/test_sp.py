@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from mpi_native import MpiBuild, mpirun, needs_mpi, variables
-from native import SOURCE, needs, output_of
+from native import QUICK, SOURCE, needs, output_of
 
 TESTS = SOURCE.parent / 'tests'
 SP, APPS = SOURCE / 'mpi/sp', SOURCE / 'mpi/apps'
 FILES = ['grid', 'create', 'sp', 'lines', 'messages', 'problem', 'proof']
-QUICK = ['--samples', 10, '--passes', 1]
 MPI = 'openmpi'
 
 

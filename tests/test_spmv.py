@@ -9,25 +9,22 @@ import scipy.io
 import scipy.sparse
 
 import rfm
-from native import CPUS, SOURCE, output_of
+from native import CPUS, QUICK, SOURCE, output_of
 
 THREADS = '1,2' if len(CPUS) > 1 else '1'
-QUICK = ['--samples', 10, '--passes', 1]
 MATRICES = rfm.REPOSITORY / 'tests/data/matrices'
 FILES = sorted(path.name for path in MATRICES.glob('*.mtx'))
 
 
 # --- right results -----------------------------------------------------------------------------------
 
-@pytest.mark.parametrize('options', [
-    ['--size', '1,2,7,9,65,1009'],
-    ['--size', '1,2,7,67', '--nonzer', '1,30'],
-    ['--size', '1,5,200', '--columns', 'banded', '--band', '1,3,1000', '--nonzer', 4],
-    ['--size', '150', '--sigma', '8,16,1024,1073741824'],
-    ['--size', '7,150', '--distance', '1,5,1073741824', '--ahead', '1,1073741824'],
-    ['--size', '300', '--init', 'noinit,parinit', '--sync', 'pass'],
-    ['--size', '300', '--pages', 'base', '--limit', '--per-thread'],
-], ids=lambda options: ' '.join(map(str, options)))
+@pytest.mark.parametrize('options', [['--size', '1,2,7,9,65,1009'], ['--size', '1,2,7,67', '--nonzer', '1,30'],
+                                     ['--size', '1,5,200', '--columns', 'banded', '--band', '1,3,1000', '--nonzer', 4],
+                                     ['--size', '150', '--sigma', '8,16,1024,1073741824'],
+                                     ['--size', '7,150', '--distance', '1,5,1073741824', '--ahead', '1,1073741824'],
+                                     ['--size', '300', '--init', 'noinit,parinit', '--sync', 'pass'],
+                                     ['--size', '300', '--pages', 'base', '--limit', '--per-thread']],
+                         ids=lambda options: ' '.join(map(str, options)))
 @pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
 def test_every_variant_is_right(request, flavour, options):
     build = request.getfixturevalue(flavour)
@@ -257,21 +254,15 @@ def refused(outcome, *parts):
         assert part in outcome.errors
 
 
-@pytest.mark.parametrize('options, part', [
-    (['--size', '2147483648'], 'column indices have 32 bits'),
-    (['--size', '2e9'], 'GB that are free'),
-    (['--nonzer', 0], 'from 1 to 100'),
-    (['--nonzer', 101], 'from 1 to 100'),
-    (['--columns', 'near'], 'give one of random, banded'),
-    (['--band', 5], '--band 5: is of --columns banded'),
-    (['--sigma', 12], 'multiple of 8'),
-    (['--alloc', 'static'], 'no static arrays'),
-    (['--matrix', 'no/such.mtx'], 'no/such.mtx: No such file'),
-    (['--matrix', '/tmp'], '/tmp: not a file'),
-    (['--matrix', MATRICES / 'integer.mtx', '--size', 12], '--size 12: --matrix'),
-    (['--matrix', MATRICES / 'integer.mtx', '--nonzer', 5], '--nonzer: is of the generator'),
-    (['--matrix', MATRICES / 'integer.mtx', '--columns', 'banded'], '--columns: is of the generator'),
-], ids=str)
+@pytest.mark.parametrize('options, part', [(['--size', '2147483648'], 'column indices have 32 bits'), (['--size', '2e9'], 'GB that are free'),
+                                           (['--nonzer', 0], 'from 1 to 100'), (['--nonzer', 101], 'from 1 to 100'),
+                                           (['--columns', 'near'], 'give one of random, banded'), (['--band', 5], '--band 5: is of --columns banded'),
+                                           (['--sigma', 12], 'multiple of 8'), (['--alloc', 'static'], 'no static arrays'),
+                                           (['--matrix', 'no/such.mtx'], 'no/such.mtx: No such file'), (['--matrix', '/tmp'], '/tmp: not a file'),
+                                           (['--matrix', MATRICES / 'integer.mtx', '--size', 12], '--size 12: --matrix'),
+                                           (['--matrix', MATRICES / 'integer.mtx', '--nonzer', 5], '--nonzer: is of the generator'),
+                                           (['--matrix', MATRICES / 'integer.mtx', '--columns', 'banded'], '--columns: is of the generator')],
+                         ids=str)
 def test_bad_options_are_refused(sanitized, options, part):
     refused(sanitized.run('spmv', *options, *QUICK), part)
 
@@ -280,49 +271,46 @@ REAL = '%%MatrixMarket matrix coordinate real general\n'
 LOWER = '%%MatrixMarket matrix coordinate real symmetric\n'
 
 
-@pytest.mark.parametrize('text, part', [
-    ('', 'is empty'),
-    ('3 3 1\n1 1 1\n', 'line 1: does not begin with %%MatrixMarket'),
-    (b'\x1f\x8b\x08\x00packed', 'is compressed: unpack it with gunzip'),
-    (b'%%MatrixMarket matrix\x00', 'line 1: holds a byte 0'),
-    ('%%MatrixMarket vector coordinate real general\n', 'line 1: object vector is not supported'),
-    ('%%MatrixMarket matrix array real general\n', 'line 1: format array is not supported'),
-    ('%%MatrixMarket matrix coordinate complex general\n', 'line 1: field complex is not supported'),
-    ('%%MatrixMarket matrix coordinate real hermitian\n', 'line 1: symmetry hermitian is not supported'),
-    ('%%MatrixMarket matrix coordinate real\n', 'line 1: symmetry (missing) is not supported'),
-    ('%%MatrixMarket matrix coordinate real general more\n', 'line 1: more does not belong to the header'),
-    ('%%MatrixMarket matrix coordinate pattern skew-symmetric\n', 'line 1: a skew-symmetric pattern'),
-    (REAL, 'ends before the line of sizes'),
-    (REAL + '% only\n\n', 'ends before the line of sizes'),
-    (REAL + '3 3\n', 'line 2: the number of entries is missing'),
-    (REAL + '3 3 1 1\n', 'line 2: three sizes are expected'),
-    (REAL + '0 3 1\n', 'line 2: the number of rows is 0'),
-    (REAL + '3 -3 1\n', 'line 2: the number of columns is -3'),
-    (REAL + '3 3 0\n', 'line 2: the number of entries is 0'),
-    (REAL + '3000000000 3 1\n', 'line 2: the number of rows is 3000000000, outside 1 .. 2147483647'),
-    (REAL + '99999999999999999999 3 1\n', 'line 2: the number of rows is 99999999999999999999, outside'),
-    (REAL + '3 3.5 1\n', 'line 2: the number of columns is missing or not a whole number'),
-    (REAL + '2 2 5\n', 'line 2: 5 entries are more than 2 x 2 elements'),
-    (REAL + '2000000000 2000000000 1000000000000\n', 'GB that are free'),
-    (LOWER + '2 3 1\n', 'line 2: a symmetric matrix has as many rows as columns, not 2 and 3'),
-    (REAL + '% comment\n3 3 1\n4 1 1\n', 'line 4: the row is 4, outside 1 .. 3'),
-    (REAL + '3 3 1\n1 0 1\n', 'line 3: the column is 0, outside 1 .. 3'),
-    (REAL + '3 3 1\n1 1\n', 'line 3: the value is missing'),
-    (REAL + '3 3 1\n1 1 x\n', 'line 3: the value is missing or not a number'),
-    (REAL + '3 3 1\n1 1 1.0D3\n', 'line 3: the value is missing or not a number'),
-    (REAL + '3 3 1\n1 1 nan\n', 'line 3: the value is not a finite number'),
-    (REAL + '3 3 1\n1 1 1e999\n', 'line 3: the value is not a finite number'),
-    (REAL + '3 3 1\n1 1 1 1\n', 'line 3: something follows the entry'),
-    (REAL + '3 3 1\none 1 1\n', 'line 3: the row is missing'),
-    (REAL + '3 3 2\n1 1 1\n', 'ends in line 3, after 1 of the 2 entries'),
-    (REAL + '3 3 1\n1 1 1\n\n2 2 1\n', 'line 5: more entries than the 1'),
-    (REAL + '1 2 2\n1 1 1e308\n1 2 1e308\n', 'the elements of row 1 are too large'),
-    (REAL.replace('real', 'integer') + '1 1 1\n1 1 1.5\n', 'line 3: the value is missing or not a whole number'),
-    (REAL.replace('real', 'integer') + '1 1 1\n1 1 9007199254740993\n', 'line 3: the value is 9007199254740993, outside'),
-    (REAL.replace('real', 'pattern') + '1 1 1\n1 1 1.5\n', 'line 3: something follows the entry'),
-    (LOWER + '2 2 1\n1 2 1\n', 'line 3: (1, 2) is above the diagonal'),
-    (LOWER.replace('sy', 'skew-sy', 1) + '2 2 1\n1 1 1\n', 'line 3: (1, 1) is on the diagonal'),
-])
+@pytest.mark.parametrize('text, part', [('', 'is empty'), ('3 3 1\n1 1 1\n', 'line 1: does not begin with %%MatrixMarket'),
+                                        (b'\x1f\x8b\x08\x00packed', 'is compressed: unpack it with gunzip'),
+                                        (b'%%MatrixMarket matrix\x00', 'line 1: holds a byte 0'),
+                                        ('%%MatrixMarket vector coordinate real general\n', 'line 1: object vector is not supported'),
+                                        ('%%MatrixMarket matrix array real general\n', 'line 1: format array is not supported'),
+                                        ('%%MatrixMarket matrix coordinate complex general\n', 'line 1: field complex is not supported'),
+                                        ('%%MatrixMarket matrix coordinate real hermitian\n', 'line 1: symmetry hermitian is not supported'),
+                                        ('%%MatrixMarket matrix coordinate real\n', 'line 1: symmetry (missing) is not supported'),
+                                        ('%%MatrixMarket matrix coordinate real general more\n', 'line 1: more does not belong to the header'),
+                                        ('%%MatrixMarket matrix coordinate pattern skew-symmetric\n', 'line 1: a skew-symmetric pattern'),
+                                        (REAL, 'ends before the line of sizes'), (REAL + '% only\n\n', 'ends before the line of sizes'),
+                                        (REAL + '3 3\n', 'line 2: the number of entries is missing'),
+                                        (REAL + '3 3 1 1\n', 'line 2: three sizes are expected'),
+                                        (REAL + '0 3 1\n', 'line 2: the number of rows is 0'),
+                                        (REAL + '3 -3 1\n', 'line 2: the number of columns is -3'),
+                                        (REAL + '3 3 0\n', 'line 2: the number of entries is 0'),
+                                        (REAL + '3000000000 3 1\n', 'line 2: the number of rows is 3000000000, outside 1 .. 2147483647'),
+                                        (REAL + '99999999999999999999 3 1\n', 'line 2: the number of rows is 99999999999999999999, outside'),
+                                        (REAL + '3 3.5 1\n', 'line 2: the number of columns is missing or not a whole number'),
+                                        (REAL + '2 2 5\n', 'line 2: 5 entries are more than 2 x 2 elements'),
+                                        (REAL + '2000000000 2000000000 1000000000000\n', 'GB that are free'),
+                                        (LOWER + '2 3 1\n', 'line 2: a symmetric matrix has as many rows as columns, not 2 and 3'),
+                                        (REAL + '% comment\n3 3 1\n4 1 1\n', 'line 4: the row is 4, outside 1 .. 3'),
+                                        (REAL + '3 3 1\n1 0 1\n', 'line 3: the column is 0, outside 1 .. 3'),
+                                        (REAL + '3 3 1\n1 1\n', 'line 3: the value is missing'),
+                                        (REAL + '3 3 1\n1 1 x\n', 'line 3: the value is missing or not a number'),
+                                        (REAL + '3 3 1\n1 1 1.0D3\n', 'line 3: the value is missing or not a number'),
+                                        (REAL + '3 3 1\n1 1 nan\n', 'line 3: the value is not a finite number'),
+                                        (REAL + '3 3 1\n1 1 1e999\n', 'line 3: the value is not a finite number'),
+                                        (REAL + '3 3 1\n1 1 1 1\n', 'line 3: something follows the entry'),
+                                        (REAL + '3 3 1\none 1 1\n', 'line 3: the row is missing'),
+                                        (REAL + '3 3 2\n1 1 1\n', 'ends in line 3, after 1 of the 2 entries'),
+                                        (REAL + '3 3 1\n1 1 1\n\n2 2 1\n', 'line 5: more entries than the 1'),
+                                        (REAL + '1 2 2\n1 1 1e308\n1 2 1e308\n', 'the elements of row 1 are too large'),
+                                        (REAL.replace('real', 'integer') + '1 1 1\n1 1 1.5\n', 'line 3: the value is missing or not a whole number'),
+                                        (REAL.replace('real', 'integer') + '1 1 1\n1 1 9007199254740993\n',
+                                         'line 3: the value is 9007199254740993, outside'),
+                                        (REAL.replace('real', 'pattern') + '1 1 1\n1 1 1.5\n', 'line 3: something follows the entry'),
+                                        (LOWER + '2 2 1\n1 2 1\n', 'line 3: (1, 2) is above the diagonal'),
+                                        (LOWER.replace('sy', 'skew-sy', 1) + '2 2 1\n1 1 1\n', 'line 3: (1, 1) is on the diagonal')])
 def test_bad_files_are_refused(sanitized, tmp_path, text, part):
     path = tmp_path / 'bad.mtx'
     path.write_bytes(text if isinstance(text, bytes) else text.encode())

@@ -1,5 +1,7 @@
 '''States of the machine: found, told, and never judged by each other's references.'''
 
+import json
+
 import numpy as np
 import pytest
 import yaml
@@ -209,3 +211,20 @@ def test_a_state_that_never_lasts_is_no_pass(place):
     done = place.reframe('-r', SERIAL, '-n', '^States', '-S', 'States.story=flicker', '-S', 'processes=1')
     portable.unlink()
     assert 'UNSTABLE: of_limit.plain: too few rounds in one state' in done.out
+
+
+@pytest.mark.parametrize('latencies, one', [((100, 129), True), ((100, 131), False), ((100, 120, 140), False), ((100, None), True), ((), True)])
+def test_states_of_the_archive_that_are_one(latencies, one):
+    '''1.3 apart is another state; what is not known is the same as any.'''
+    assert states.one('{}' if ns is None else json.dumps({'core_to_core.0': 1e-9 * ns}) for ns in latencies) is one
+
+
+def test_a_row_counts_once_in_a_state_that_it_met_twice():
+    '''Two choices may differ in the state of another team only: 30 of its samples, and 10 of the same ones.'''
+    def row(value, *others, ns=100):
+        told = [{'state': {'core_to_core.0': 1e-9 * other}, 'value': low, 'n': 10, 'spread': 0.0, 'interval': [low, low]} for other, low in others]
+        return {'value': value, 'n': 30, 'state': json.dumps({'core_to_core.0': 1e-9 * ns}), 'states': json.dumps(told)}
+    found = states.grouped([row(1.0, (100, 0.9)), row(2.0, (101, 1.9), (20, 5.0)), row(3.0, (100, 0.8), ns=20)])
+    assert [[one['value'] for one in rows] for _, rows in found] == [[1.0, 2.0, 0.8], [5.0, 3.0]]
+    nothing = row(4.0)
+    assert [len(rows) for _, rows in states.grouped([nothing, nothing])] == [2]     # equal, but two

@@ -10,13 +10,12 @@ import pytest
 from reframe.utility.cpuinfo import cpuinfo
 
 import rfm
-from native import CPUS, SOURCE, needs, output_of, x86_only
+from native import CPUS, QUICK, SOURCE, needs, output_of, x86_only
 from plumbline.bench import stencils as bench
 from plumbline.report import figures
 from plumbline.system import topology
 
 THREADS = [1, min(3, len(CPUS))] if len(CPUS) > 1 else [1]
-QUICK = ['--samples', 10, '--passes', 1]
 CHECKS = rfm.REPOSITORY / 'checks/apps'
 
 
@@ -145,14 +144,12 @@ def test_jacobi_loops_against_numpy(loops, n, rows, planes):
         np.testing.assert_array_equal(room, expected, f'{name}, blocks of {block} rows')
 
 
-@pytest.mark.parametrize('kernel, options, text', [
-    ('ninepoint', '--size 513,1e9', '--size 1000000000: is the edge of six square arrays'),
-    ('jacobi', '--size 1e6', '--size 1000000: is the edge of two boxes of 1000000 planes'),
-    ('jacobi', '--size 1e7 --planes 2', 'fewer --planes'),
-    ('jacobi', '--planes 0', '--planes'), ('jacobi', '--block-rows 0', '--block-rows'),
-    ('jacobi', '--distance 12', '--distance 12: must divide into whole cache lines'),
-    ('ninepoint', '--planes 3', '--planes'), ('ninepoint', '--shift 8', '--shift 8'),
-])
+@pytest.mark.parametrize('kernel, options, text', [('ninepoint', '--size 513,1e9', '--size 1000000000: is the edge of six square arrays'),
+                                                   ('jacobi', '--size 1e6', '--size 1000000: is the edge of two boxes of 1000000 planes'),
+                                                   ('jacobi', '--size 1e7 --planes 2', 'fewer --planes'), ('jacobi', '--planes 0', '--planes'),
+                                                   ('jacobi', '--block-rows 0', '--block-rows'),
+                                                   ('jacobi', '--distance 12', '--distance 12: must divide into whole cache lines'),
+                                                   ('ninepoint', '--planes 3', '--planes'), ('ninepoint', '--shift 8', '--shift 8')])
 def test_bad_input_is_refused(programs, kernel, options, text):
     found = programs.run(kernel, *options.split())
     assert found.code == 2 and '{"record"' not in found.text

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import rfm
-from native import CPUS, KERNELS, SOURCE, environment, needs, output_of, team_of, x86_only
+from native import CPUS, KERNELS, QUICK, SOURCE, edges_of, environment, needs, output_of, team_of, x86_only
 from plumbline.likwid import pin
 from plumbline.model import environment_errors, records
 from plumbline.mpi import environments as mpi_environments
@@ -18,8 +18,6 @@ from plumbline.mpi.families import families
 from plumbline.report import environments
 from plumbline.store import archive
 from plumbline.system import codegen, toolchains
-
-QUICK = ['--samples', 10, '--passes', 1]
 
 # --- found -----------------------------------------------------------------------------------------------------------
 
@@ -80,11 +78,9 @@ def test_every_maker_has_flags_for_both_languages(path, tmp_path):
     assert re.findall(r'^(\w+): -O3', said, re.MULTILINE) == ['C', 'Fortran'], said
 
 
-@pytest.mark.parametrize('version, name', [
-    ('AMD clang version 16.0.3 (CLANG: AOCC_4.2.0-Build#89 2023_12_13) (based on LLVM Mirror.Version.16.0.3)', 'AOCC'),
-    ('Cray clang version 15.0.1  (66f7391d6a03cf932f321b9f6b1d8612ef5f362c)', 'Cray'),
-    ('AMD clang version 17.0.0 (https://github.com/RadeonOpenCompute/llvm-project)', None),
-])
+@pytest.mark.parametrize('version, name', [('AMD clang version 16.0.3 (CLANG: AOCC_4.2.0-Build#89 2023_12_13) (based on LLVM Mirror.Version.16.0.3)',
+                                            'AOCC'), ('Cray clang version 15.0.1  (66f7391d6a03cf932f321b9f6b1d8612ef5f362c)', 'Cray'),
+                                           ('AMD clang version 17.0.0 (https://github.com/RadeonOpenCompute/llvm-project)', None)])
 def test_compilers_made_from_llvm_are_told_by_their_version(tmp_path, version, name):
     found = toolchains.toolchains()['llvm'].found() or pytest.skip('clang is not there')
     compiler = tmp_path / 'cc'
@@ -103,7 +99,7 @@ def test_compilers_made_from_llvm_are_told_by_their_version(tmp_path, version, n
 
 @pytest.mark.parametrize('kernel', KERNELS)
 def test_every_kernel_is_right_with_clang(llvm, kernel):
-    found = llvm.measured(kernel, '--variants', 'all', '--size', '1,2,3,5,8,17,67', *QUICK, *team_of(kernel)).measurements
+    found = llvm.measured(kernel, '--variants', 'all', '--size', edges_of(kernel), *QUICK, *team_of(kernel)).measurements
     assert {record['variant'] for record in found} == llvm.runnable(kernel)
     assert all(record['valid'] for record in found)
     assert {record['compiler'].split()[0] for record in found} <= {'Clang', 'LLVMFlang'}
@@ -192,13 +188,11 @@ def broken_run(tmp_path_factory):
     return done, place.judge()
 
 
-@pytest.mark.parametrize('name, cause', [
-    ('missing', "clang-99: command not found in the job's PATH"),
-    ('serial', 'cc-without-openmp cannot build an OpenMP program: /usr/bin/ld: cannot find -lomp'),
-    ('fortran', 'false cannot compile Fortran: it says nothing'),
-    ('sourced', "ERROR: Unable to locate a modulefile for 'nosuch/2.3'"),
-    ('module', "nosuch/1.2 does not load: Unable to locate a modulefile for 'nosuch/1.2'"),
-])
+@pytest.mark.parametrize('name, cause', [('missing', "clang-99: command not found in the job's PATH"),
+                                         ('serial', 'cc-without-openmp cannot build an OpenMP program: /usr/bin/ld: cannot find -lomp'),
+                                         ('fortran', 'false cannot compile Fortran: it says nothing'),
+                                         ('sourced', "ERROR: Unable to locate a modulefile for 'nosuch/2.3'"),
+                                         ('module', "nosuch/1.2 does not load: Unable to locate a modulefile for 'nosuch/1.2'")])
 def test_a_broken_environment_is_told_once(broken_run, name, cause):
     if name in ('sourced', 'module') and not shutil.which('modulecmd'):
         pytest.skip('environment-modules is not there')
@@ -242,7 +236,7 @@ def test_checks_that_fail_for_other_reasons_keep_their_own():
         failed('build', 'fail', reason=reason, fixture=True), failed('cross_check', needs=['build'], fixture=True),
         failed('check', needs=['build', 'cross_check']), failed('through', needs=['cross_check']), failed('other', needs=['elsewhere']),
         failed('wrong', 'fail', reason='sanity error: 2 is not 3'), failed('check', 'pass', environ='good')])
-    assert {key[0]: verdict for key, (verdict, _) in told.items()} == {'build': 'FAIL', 'cross_check': None, 'check': None, 'through': None}
+    assert {key[0]: verdict for key, (verdict, *_) in told.items()} == {'build': 'FAIL', 'cross_check': None, 'check': None, 'through': None}
     assert told['build', 's:p', 'e'][1] == 'environment e on s:p is broken: no compiler: 2 checks not run'
     assert environment_errors.reported_once([failed('other', needs=['elsewhere'])]) == {}
 

@@ -3,7 +3,7 @@
 import pytest
 
 from plumbline.errors import PlumblineError
-from plumbline.system import topology
+from plumbline.system import cgroup as cgroup_, topology
 
 KIB, MIB = 2**10, 2**20
 
@@ -207,12 +207,6 @@ def test_cpu_list():
     assert topology.cpu_list([]) == ''
 
 
-def test_more_threads_than_cpus_are_refused():
-    topology.check_allowed(2, {0, 5})
-    with pytest.raises(PlumblineError, match=r'8 threads .* may use 2 CPUs \(0,5\)'):
-        topology.check_allowed(8, {0, 5})
-
-
 def cgroup(root, files):
     for path, text in files.items():
         file = root / path
@@ -226,7 +220,7 @@ def test_quota_of_cgroup_2_is_the_smallest_of_all_parents(tmp_path):
         'proc/self/cgroup': '0::/job/step\n',
         'sys/fs/cgroup/job/step/cpu.max': 'max 100000\n',
         'sys/fs/cgroup/job/cpu.max': '150000 100000\n'})
-    assert topology.cpu_quota(root) == 1.5
+    assert cgroup_.cpu_quota(root) == 1.5
 
 
 def test_quota_of_cgroup_1(tmp_path):
@@ -236,13 +230,13 @@ def test_quota_of_cgroup_1(tmp_path):
         'sys/fs/cgroup/cpu,cpuacct/slurm/job_7/cpu.cfs_period_us': '100000\n',
         'sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us': '-1\n',
         'sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us': '100000\n'})
-    assert topology.cpu_quota(root) == 0.5
+    assert cgroup_.cpu_quota(root) == 0.5
 
 
 def test_quota_of_a_container_whose_path_is_the_hosts(tmp_path):
     root = cgroup(tmp_path, {'proc/self/cgroup': '0::/host/path\n',
                              'sys/fs/cgroup/cpu.max': '200000 100000\n'})
-    assert topology.cpu_quota(root) == 2
+    assert cgroup_.cpu_quota(root) == 2
 
 
 @pytest.mark.parametrize('files', [
@@ -250,5 +244,5 @@ def test_quota_of_a_container_whose_path_is_the_hosts(tmp_path):
     {'proc/self/cgroup': '1:cpu:/\n', 'sys/fs/cgroup/cpu/cpu.cfs_quota_us': '-1\n',
      'sys/fs/cgroup/cpu/cpu.cfs_period_us': '100000\n'}])
 def test_no_quota(tmp_path, files):
-    cpus, quota = topology.allowed_cpus(cgroup(tmp_path, files))
+    cpus, quota = cgroup_.allowed_cpus(cgroup(tmp_path, files))
     assert cpus and quota is None

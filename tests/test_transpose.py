@@ -3,17 +3,15 @@
 import ctypes
 import itertools
 import re
-import shutil
 
 import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, SOURCE, Build, needs, output_of, x86_only
+from native import CPUS, QUICK, SOURCE, Build, copied, needs, output_of, x86_only
 from plumbline.report import figures
 
 THREADS = f'1,{min(3, len(CPUS))}' if len(CPUS) > 1 else '1'
-QUICK = ['--samples', 10, '--passes', 1]
 AWKWARD = [1, 2, 3, 5, 7, 8, 9, 12, 16, 17, 24, 31, 67, 129, 136]
 FOLDER = SOURCE / 'kernels/transpose'
 
@@ -197,9 +195,7 @@ def test_the_block_is_in_the_record(programs):
 def with_threads(tmp_path_factory):
     '''A build with an OpenBLAS that has threads of its own.'''
     folder = tmp_path_factory.mktemp('with_threads')
-    for part in ('cmake', 'harness', 'kernels/transpose'):
-        shutil.copytree(SOURCE / part, folder / 'src' / part)
-    shutil.copy(SOURCE / 'CMakeLists.txt', folder / 'src')
+    copied(folder / 'src', 'kernels/transpose')
     (folder / 'cblas.h').write_text(
         'enum { CblasRowMajor, CblasTrans, OPENBLAS_THREAD = 1 };\nint openblas_get_parallel(void);\n'
         'void cblas_domatcopy(int, int, int, int, double, const double *, int, double *, int);\n')
@@ -226,20 +222,15 @@ def test_the_library_is_named_in_the_record(programs):
     assert record['options']['library'].startswith('OpenBLAS ')
 
 
-@pytest.mark.parametrize('options, parts', [
-    ('--size 16777217', ['--size 16777217', 'at most 16777216']),
-    ('--size 16777216', ['GB that are free']),
-    ('--size 0', ['--size 0']),
-    ('--block-size 12', ['--block-size 12', 'multiple of 8']),
-    ('--block-size 1032', ['--block-size 1032', '1024']),
-    ('--block-size 0', ['--block-size 0']),
-    ('--place beside', ['--place beside', 'out, in']),
-    ('--variants columns --place in', ['--place in', 'columns needs a second matrix']),
-    ('--variants blocked,memcpy --place out,in', ['--place in', 'memcpy needs a second matrix']),
-    ('--variants nt', ['transpose has no such variant', 'blocked_nt']),
-    ('--shift 8', ['transpose has no arrays that can be shifted']),
-    ('--alloc static', ['transpose has no static arrays']),
-])
+@pytest.mark.parametrize('options, parts', [('--size 16777217', ['--size 16777217', 'at most 16777216']), ('--size 16777216', ['GB that are free']),
+                                            ('--size 0', ['--size 0']), ('--block-size 12', ['--block-size 12', 'multiple of 8']),
+                                            ('--block-size 1032', ['--block-size 1032', '1024']), ('--block-size 0', ['--block-size 0']),
+                                            ('--place beside', ['--place beside', 'out, in']),
+                                            ('--variants columns --place in', ['--place in', 'columns needs a second matrix']),
+                                            ('--variants blocked,memcpy --place out,in', ['--place in', 'memcpy needs a second matrix']),
+                                            ('--variants nt', ['transpose has no such variant', 'blocked_nt']),
+                                            ('--shift 8', ['transpose has no arrays that can be shifted']),
+                                            ('--alloc static', ['transpose has no static arrays'])])
 def test_bad_input_is_refused(programs, options, parts):
     done = programs.run('transpose', *options.split())
     assert done.code == 2 and not done.measurements

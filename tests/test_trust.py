@@ -324,7 +324,9 @@ def sweep(tmp_path):
 
 
 @pytest.mark.parametrize('line', ['garbage', '\0\0\0', '[]', '{"node": "n9", "phase": "over"}', '{"node": "n1", "phase": "ovre"}',
-                                  '{"node": "n1", "phase": "over", "folder": "/etc"}', '{"phase": "over"}'])
+                                  '{"node": "n1", "phase": "over", "folder": "/etc"}', '{"phase": "over"}',
+                                  '{"node": "n1", "phase": "over", "archived": 5}', '{"node": "n1", "phase": "over", "counts": "x"}', '[' * 10**5],
+                         ids=lambda line: line[:60])
 def test_a_line_of_the_journal_that_no_sweep_wrote(sweep, line):
     good = '{"node": "n1", "phase": "over", "state": "measured", "since": 1.0}'
     (sweep / 'journal.jsonl').write_text(f'{good}\n')
@@ -341,6 +343,14 @@ def test_a_plan_that_is_none(sweep, plan, told):
     (sweep / 'sweep.json').write_text(json.dumps(plan))
     with pytest.raises(PlumblineError, match=told):
         state.load(sweep)
+
+
+@pytest.mark.parametrize('archived', ['', '/etc/passwd'])
+def test_an_archived_session_that_is_gone_or_none(sweep, archived):
+    line = {'node': 'n1', 'phase': 'over', 'state': 'measured', 'session': 's', 'archived': archived}
+    (sweep / 'journal.jsonl').write_text(f'{json.dumps(line)}\n')
+    with pytest.raises(PlumblineError, match='cannot read the (run report|archive): '):
+        results.frame(sweep)
 
 
 def test_the_job_script_holds_no_secrets(sweep, monkeypatch):

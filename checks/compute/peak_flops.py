@@ -77,7 +77,7 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def of_baseline(self, record, name, unjudged):
         '''One core by the prediction for its microarchitecture.'''
-        arch, clock = self.current_partition.processor.arch, probes.beside(record, probes.CLOCK)
+        arch, clock = self.microarchitecture, probes.beside(record, probes.CLOCK)
         found, reason = baselines.fma(arch, BITS[record['variant']], CHAINS)
         if found and clock is None:
             reason = baselines.NO_CLOCK
@@ -91,7 +91,7 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
         '''Against the clock beside each sample: of scalar additions, but right after a pass of the same stream, and a processor
         that lowers its clock for wide registers does so for longer than the additions take (2.38 GHz beside simd512, 2.67
         beside simd256 were measured on a Cascade Lake).'''
-        per_cycle, reason = datasheet.flops_per_cycle(self.current_partition.processor.arch, BITS[record['variant']])
+        per_cycle, reason = datasheet.flops_per_cycle(self.microarchitecture, BITS[record['variant']])
         clock = probes.beside(record, probes.CLOCK)
         if not reason and clock is None:
             reason = 'peak unknown: no clock was measured beside the samples'

@@ -19,7 +19,7 @@ class fileio_modes(rfm.RunOnlyRegressionTest, FileSystemCheck):
     program = 'fileio'
     threads = 'one'
     samples = 12
-    tags = {'upgrade', 'acceptance'}
+    tags = {'screen', 'upgrade', 'acceptance'}
     file_system = parameter(file_systems.names(), type=str)
     size = '1MB'
     compared = ('whole_stream', 'whole_sequential', 'element_sequential', 'whole_formatted')

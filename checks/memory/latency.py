@@ -59,14 +59,14 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
             yield from self.of_baseline(level, subject, cycles, record)
         if level != 'memory':
             return
-        per_cycle, reason = datasheet.flops_per_cycle(self.current_partition.processor.arch, WIDEST)
+        per_cycle, reason = datasheet.flops_per_cycle(self.microarchitecture, WIDEST)
         if reason:
             self.skip_metric(f'to_cover.{subject}', reason)
         else:
             yield metrics.Metric('to_cover', subject, cycles * per_cycle, record=record)
 
     def of_baseline(self, level, subject, cycles, record):
-        arch = self.current_partition.processor.arch
+        arch = self.microarchitecture
         found, reason = baselines.latency(arch, level)
         if reason:
             self.skip_metric(f'of_baseline.{subject}', reason)

@@ -8,4 +8,4 @@ class tlb(tlb_probe):
     '''How many pages do the TLBs of each level hold, what does a miss cost, and which page size is in force, whatever was
     asked for?'''
 
-    tags = {'acceptance'}
+    tags = {'screen', 'acceptance'}

@@ -1,6 +1,7 @@
 '''Directives whose content is made from the code when the site is built, so that it says what the code says.
 
-``plumbline-checks``, ``plumbline-metrics``, ``plumbline-commands``, ``plumbline-targets`` and ``plumbline-schemas``; none has arguments.
+``plumbline-checks``, ``plumbline-metrics``, ``plumbline-commands``, ``plumbline-targets``, ``plumbline-schemas`` and ``plumbline-causes``; none
+has arguments.
 '''
 
 import ast
@@ -14,6 +15,7 @@ import typer.main
 from sphinx.util.docutils import SphinxDirective
 
 from plumbline import cli
+from plumbline.analysis import diagnosis
 from plumbline.model import registry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -289,12 +291,24 @@ class Schemas(Generated):
             keys = Keys(schema)
             yield from section(f'{name}.json', '-')
             yield from [f"{escaped(schema['title'])}.", '']
-            yield from table(self.HEAD, list(keys.rows(schema)), self.WIDTHS)
+            if rows := list(keys.rows(schema)):
+                yield from table(self.HEAD, rows, self.WIDTHS)
             for defined, inner in keys.definitions.items():
                 rows = list(keys.rows(inner))
                 if rows:
                     yield from [f"*{defined}*{': ' + escaped(inner['description']) if 'description' in inner else ''}", '']
                     yield from table(self.HEAD, rows, self.WIDTHS)
+
+
+# Causes -----------------------------------------------------------------------------------------------------------------------
+
+class Causes(Generated):
+    sources = [diagnosis.RULES]
+
+    def lines(self):
+        rows = [(literal(rule['name']), escaped(rule['says']), escaped(rule['because']), rule['confidence'], escaped(rule['source']))
+                for rule in diagnosis.rules()]
+        return table(('rule', 'what the report says', 'why', 'confidence', 'source'), rows, (16, 26, 32, 8, 18))
 
 
 def copy_examples(app, error):
@@ -306,7 +320,8 @@ def copy_examples(app, error):
 
 
 def setup(app):
-    for name, directive in (('checks', Checks), ('metrics', Metrics), ('commands', Commands), ('targets', Targets), ('schemas', Schemas)):
+    for name, directive in (('checks', Checks), ('metrics', Metrics), ('commands', Commands), ('targets', Targets), ('schemas', Schemas),
+                            ('causes', Causes)):
         app.add_directive(f'plumbline-{name}', directive)
     app.connect('build-finished', copy_examples)
     return {'parallel_read_safe': True, 'parallel_write_safe': True}

@@ -6,6 +6,8 @@
 #                                   forbidden to be vectorised, by makers whose compilers take the one for the other (gcc does not)
 #   C_distribute, C_keep_fused, Fortran_...     the compiler's own loop distribution, which splits a loop with several
 #                                   statements: on, and off where it is on at -O3; for files that compare the two
+#   Fortran_sets                    list of NAME=FLAGS: sets of options that one compares (src/nas); O2 is among them, which stands for the
+#                                   flags of a site that gives none
 # Gives PLUMBLINE_C_FLAGS, PLUMBLINE_C_WARNINGS ..., of which the user may set the flags, and c_name and fortran_name for the
 # records.
 
@@ -35,13 +37,14 @@ foreach(language C Fortran)
   endif()
   set(id ${CMAKE_${language}_COMPILER_ID})
   _plumbline_maker(${language} maker)
-  foreach(what flags warnings no_slp distribute keep_fused)
+  foreach(what flags warnings no_slp distribute keep_fused sets)
     set(${language}_${what} "")           # of another language's maker
   endforeach()
   if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/flags/${maker}.cmake)
     include(${CMAKE_CURRENT_LIST_DIR}/flags/${maker}.cmake)
   else()
     set(${language}_flags "-O3")
+    set(${language}_sets "none=" "O2=-O2" "O3=-O3")
     message(WARNING "no flags are known for the ${language} compiler ${id}: -O3 alone is used; set PLUMBLINE_${language}_FLAGS")
   endif()
   set(PLUMBLINE_${language}_FLAGS "${${language}_flags}" CACHE STRING "flags of all ${language} files")
@@ -49,6 +52,7 @@ foreach(language C Fortran)
   set(PLUMBLINE_${language}_NO_SLP "${${language}_no_slp}")
   set(PLUMBLINE_${language}_DISTRIBUTE "${${language}_distribute}")
   set(PLUMBLINE_${language}_KEEP_FUSED "${${language}_keep_fused}")
+  set(PLUMBLINE_${language}_SETS "${${language}_sets}" CACHE STRING "NAME=FLAGS of each set of options that is compared")
   string(TOLOWER ${language} name)
   set(${name}_name "${id} ${CMAKE_${language}_COMPILER_VERSION}")
   if(NOT maker STREQUAL id AND NOT maker STREQUAL LLVM)

@@ -2,7 +2,7 @@
 file(GLOB harness CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/../harness/*.c)
 set(runtime ${CMAKE_CURRENT_LIST_DIR}/../mpi/runtime)
 
-add_library(mpi-runtime STATIC ${harness} ${runtime}/runtime.c ${runtime}/inject.c)
+add_library(mpi-runtime STATIC ${harness} ${runtime}/runtime.c ${runtime}/inject.c ${runtime}/samples.c)
 target_include_directories(mpi-runtime PUBLIC ${CMAKE_CURRENT_LIST_DIR}/../harness ${runtime})
 target_compile_options(mpi-runtime PUBLIC ${c_flags} ${PLUMBLINE_C_WARNINGS})
 target_compile_definitions(mpi-runtime PRIVATE PL_COMPILER="${c_name}" PL_FLAGS="${stated_C_flags}")

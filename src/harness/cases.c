@@ -7,9 +7,11 @@
 
 static bool same_data(const pl_case *a, const pl_case *b)
 {
-    for (int i = 0; a->kernel->parameters && a->kernel->parameters[i].name; i++)
-        if (a->kernel->parameters[i].of_data && a->parameters[i] != b->parameters[i])
+    for (int i = 0; a->kernel->parameters && a->kernel->parameters[i].name; i++) {
+        const pl_parameter *const p = &a->kernel->parameters[i];
+        if ((p->of_data || p->by_turns) && a->parameters[i] != b->parameters[i])
             return false;
+    }
     return a->kernel == b->kernel && a->variant->layout == b->variant->layout && a->n == b->n && a->init == b->init &&
            a->alloc == b->alloc && a->pages == b->pages && a->shift == b->shift &&
            (a->threads == b->threads || a->init == PL_NOINIT || pl_on_one_node(a->threads > b->threads ? a->threads : b->threads));
@@ -150,7 +152,7 @@ static void clear(pl_group *g)
 
 /* The next combination of the values of the kernel's options whose data do, or do not, differ with them; `at` are the
  * positions in their lists.  False after the last one. */
-static bool next_tuning(const pl_kernel *kernel, const pl_options *o, bool of_data, int *at)
+static bool next_parameters(const pl_kernel *kernel, const pl_options *o, bool of_data, int *at)
 {
     for (int i = 0; kernel->parameters && kernel->parameters[i].name; i++) {
         if (kernel->parameters[i].of_data != of_data)
@@ -162,7 +164,7 @@ static bool next_tuning(const pl_kernel *kernel, const pl_options *o, bool of_da
     return false;
 }
 
-static void set_tuning(pl_case *c, const pl_options *o, const int *at)
+static void set_parameters(pl_case *c, const pl_options *o, const int *at)
 {
     for (int i = 0; c->kernel->parameters && c->kernel->parameters[i].name; i++)
         c->parameters[i] = o->parameters[i].value[at[i]];
@@ -175,7 +177,7 @@ static void build(pl_group *g, const pl_kernel *kernel, const pl_options *o, siz
         pl_case c = {.kernel = kernel, .threads = o->threads.value[t], .pages = o->pages, .text = o->text};
         c.n = o->per_thread ? size * (size_t)c.threads : size;
         c.variant = o->variants.value[0];
-        set_tuning(&c, o, at);
+        set_parameters(&c, o, at);
         if (kernel->elements)
             c.n = kernel->elements(&c);
         if (kernel->check)
@@ -183,7 +185,7 @@ static void build(pl_group *g, const pl_kernel *kernel, const pl_options *o, siz
         if (o->limit)
             add_limits(g, &c, kernel->footprint(&c), number, o);
         do {
-            set_tuning(&c, o, at);
+            set_parameters(&c, o, at);
             for (int i = 0; i < o->inits.count; i++)
                 for (int a = 0; a < o->allocs.count; a++)
                     for (int s = 0; s < (o->allocs.value[a] == PL_DYNAMIC ? o->shifts.count : 1); s++)    /* others lie where they lie */
@@ -199,7 +201,7 @@ static void build(pl_group *g, const pl_kernel *kernel, const pl_options *o, siz
                                 if (o->limit)
                                     add_core(g, c, number, o);
                             }
-        } while (next_tuning(kernel, o, false, at));
+        } while (next_parameters(kernel, o, false, at));
     }
 }
 
@@ -218,7 +220,7 @@ void pl_each_group(const pl_kernel *kernel, const pl_options *o, void (*use)(pl_
             }
             use(&g, o, argument);
             clear(&g);
-        } while (next_tuning(kernel, o, true, at));
+        } while (next_parameters(kernel, o, true, at));
     }
     free(g.m);
 }

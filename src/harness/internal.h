@@ -35,6 +35,7 @@ typedef struct {
     const char *text[PL_MAX_TEXTS];
 } pl_options;
 pl_options pl_parse(int argc, char **argv, const pl_kernel *);
+void pl_parse_capacities(const char *text);     /* of --capacity: into pl_capacity */
 
 /* topology.c */
 bool pl_read_line(const char *path, char *line, size_t length);  /* first line of a file, without its newline */

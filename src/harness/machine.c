@@ -171,6 +171,20 @@ const char *pl_is_virtual(void)
 #endif
 }
 
+/* Family and model name a microarchitecture whatever flags a hypervisor hides. */
+static void identity(void)
+{
+#ifdef __x86_64__
+    unsigned a, b, c, d, signature, vendor[3];
+    if (!__get_cpuid(0, &a, &vendor[0], &vendor[2], &vendor[1]) || !__get_cpuid(1, &signature, &b, &c, &d))
+        return;
+    const unsigned base = signature >> 8 & 15, family = base == 15 ? base + (signature >> 20 & 255) : base;
+    const unsigned model = (signature >> 4 & 15) + (base == 15 || base == 6 ? signature >> 12 & 0xf0 : 0);
+    printf(", \"cpuid\": {\"vendor\": \"%.12s\", \"family\": %u, \"model\": %u, \"stepping\": %u}", (const char *)vendor, family, model,
+           signature & 15);
+#endif
+}
+
 void pl_write_machine(void)
 {
     char host[256] = "", value[256];
@@ -181,6 +195,7 @@ void pl_write_machine(void)
     fputs("{\"record\": \"machine\", \"schema\": 1, \"hostname\": ", stdout);
     pl_write_text(stdout, host);
     field("cpu_model", "/proc/cpuinfo", "model name");
+    identity();
     field("microcode", "/proc/cpuinfo", "microcode");
     fputs(", \"kernel\": ", stdout);
     pl_write_text(stdout, uname(&system) == 0 ? system.release : NULL);

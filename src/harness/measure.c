@@ -45,13 +45,13 @@ static void timed_part(int thread, void *argument)
     const bool every_pass = t->every_pass;
     const pl_plan plan = pl_plan_of(c, thread);
     void (*const run)(const pl_case *, const pl_plan *) = c->kernel->run;
-    pl_meet();
+    pl_barrier();
     pl_marker_start(c);
     t->begin[thread] = pl_now();
     for (long pass = 0; pass < passes; pass++) {
         run(c, &plan);
         if (every_pass)
-            pl_meet();
+            pl_barrier();
     }
     t->end[thread] = pl_now();
     pl_marker_stop(c);
@@ -130,7 +130,7 @@ static void unmarked_pass(int thread, void *argument)
 {
     const pl_case *c = argument;
     const pl_plan plan = pl_plan_of(c, thread);
-    pl_meet();
+    pl_barrier();
     c->kernel->run(c, &plan);
 }
 
@@ -262,9 +262,10 @@ static bool is_wrong(const pl_measurement *m, const pl_options *o)
     bool wrong = false;
     if (!m->valid) {
         if (writes)
-            fprintf(stderr, "plumbline: %s %s, size %zu, %d %s: the result is wrong (error %g): do not use its time\n",
+            fprintf(stderr, "plumbline: %s %s, size %zu, %d %s: the result is wrong (error %g): do not use its time%s%s\n",
                     m->c.kernel->name, m->c.variant->name, m->c.n, m->c.threads * pl_processes.ranks,
-                    pl_processes.ranks > 1 ? "ranks" : "threads", m->max_error);
+                    pl_processes.ranks > 1 ? "ranks" : "threads", m->max_error, m->c.variant->flags ? "; compiled with " : "",
+                    m->c.variant->flags ? m->c.variant->flags : "");
         wrong = true;
     }
     for (int i = 0; i < m->c.threads * pl_processes.ranks && i < o->cpus.count; i++)

@@ -97,7 +97,7 @@ static _Noreturn void help(const pl_kernel *kernel)
            "  --sync block|pass      threads meet after a repetition (default), or after every pass\n"
            "  --probes on|off        core-to-core latency, clock and additions per cycle beside each repetition (default on)\n"
            "  --table                a table for people besides the records\n",
-           kernel->name, kernel->title, kernel->own_size ? "what the kernel's data have" : "1e6");
+           kernel->name, kernel->title, kernel->own_size || kernel->usual_size ? "what the kernel's data have" : "1e6");
     for (const pl_parameter *t = kernel->parameters; t && t->name; t++)
         if (t->words) {
             printf("  --%-20s %s (default %s; there are", t->name, t->about, t->words[t->value]);
@@ -164,7 +164,7 @@ static void check_threads(const pl_options *o, const pl_kernel *kernel)
 }
 
 /* L1=BYTES,L3=BYTES: what is ours of the caches. */
-static void capacities(const char *text)
+void pl_parse_capacities(const char *text)
 {
     char *const copy = pl_duplicate(text), *rest = copy, *item;
     while ((item = pl_next_item("capacity", &rest))) {
@@ -233,7 +233,7 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
             o.cpus = (pl_numbers){list.count, list.cpu};
             break;
         }
-        case CAPACITY: capacities(optarg); break;
+        case CAPACITY: pl_parse_capacities(optarg); break;
         case INIT: pl_parse_words("init", optarg, inits, &o.inits); break;
         case ALLOC: pl_parse_words("alloc", optarg, pl_allocs, &o.allocs); break;
         case SHIFT: pl_parse_sizes("shift", optarg, &o.shifts, 0, 1 << 30); break;
@@ -259,7 +259,7 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
     if (!o.variants.count)
         variants(kernel, kernel->variants[0].name, &o.variants);
     if (!o.sizes.count)
-        pl_add_size(&o.sizes, kernel->own_size ? kernel->own_size(o.text) : 1000000);
+        pl_add_size(&o.sizes, kernel->own_size ? kernel->own_size(o.text) : kernel->usual_size ? kernel->usual_size : 1000000);
     if (!o.threads.count)
         pl_add_number(&o.threads, 1);
     if (!o.inits.count)

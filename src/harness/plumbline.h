@@ -63,6 +63,7 @@ typedef struct {
     long most;              /* 0: 2^30 */
     const char *const *words;   /* ends with NULL; NULL: numbers */
     bool of_data;           /* the data differ with its value */
+    bool by_turns;          /* they differ, and its cases are of one group all the same */
     bool from_zero;         /* a number of 0 is allowed */
 } pl_parameter;
 
@@ -132,7 +133,8 @@ struct pl_kernel {
     const pl_string_parameter *strings;                     /* ends with a NULL name; may be NULL */
     bool arrays;                                            /* its data are pl_arrays: may be static, may be shifted */
     int most_threads;                                       /* 0: any number */
-    size_t (*own_size)(const char *const *text);            /* elements where --size is not given; NULL: 1e6 */
+    size_t usual_size;                                      /* elements where --size is not given; 0: 1e6 */
+    size_t (*own_size)(const char *const *text);            /* the same where the strings say; may be NULL */
     size_t (*elements)(const pl_case *);                    /* elements that the chosen data have; NULL: as --size says */
     void (*check)(const pl_case *);                         /* pl_fail()s on what cannot be run; may be NULL */
     size_t (*footprint)(const pl_case *);                   /* bytes of all data of one case: its working set */
@@ -241,7 +243,7 @@ void pl_buffers_destroy(void *);
 _Noreturn void pl_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void *pl_allocate(size_t bytes, const char *what);     /* zeroed; fails if there is none */
 
-void pl_meet(void);     /* in run(): barrier of the threads that work */
+void pl_barrier(void);     /* in run(): barrier of the threads that work */
 
 /* Bytes that one thread has of the caches of a level (1, 2, 3) when as many threads as the case has share them; 0 without
  * such a cache. */

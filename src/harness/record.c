@@ -74,7 +74,7 @@ double pl_least_traffic(const pl_measurement *m)
     return may_leave_out ? sum_of(parts_of(m, 1)) : pl_traffic(m);
 }
 
-static void write_tuning(FILE *f, const pl_case *c)
+static void write_parameters(FILE *f, const pl_case *c)
 {
     for (int i = 0; c->kernel->parameters && c->kernel->parameters[i].name; i++) {
         const pl_parameter *t = &c->kernel->parameters[i];
@@ -93,7 +93,7 @@ static void write_tuning(FILE *f, const pl_case *c)
         if (fact->text)
             pl_write_text(f, fact->text);
         else
-            fprintf(f, "%.17g", fact->number);
+            fprintf(f, isfinite(fact->number) ? "%.17g" : "null", fact->number);
     }
 }
 
@@ -137,7 +137,7 @@ void pl_write_record(const pl_measurement *m, const pl_options *o)
         fputs(", \"mpi\": ", f);
         pl_write_text(f, pl_processes.library);
     }
-    write_tuning(f, c);
+    write_parameters(f, c);
     fputs("}, \"compiler\": ", f);
     pl_write_text(f, v->compiler ? v->compiler : PL_COMPILER);
     fputs(", \"flags\": ", f);

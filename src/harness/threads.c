@@ -167,7 +167,7 @@ int pl_with_regions(int size, int (*program)(void *), void *argument)
 void pl_set_region_threads(int threads) { omp_set_num_threads(threads); }
 
 /* Spinning, so that all start within a fraction of a microsecond; it yields where threads share a CPU. */
-void pl_meet(void)
+void pl_barrier(void)
 {
     const int now = atomic_load(&generation);
     if (atomic_fetch_add(&arrived, 1) + 1 == team.active) {
@@ -204,7 +204,7 @@ int pl_with_team(int size, int (*program)(void *), void *argument) { (void)size;
 int pl_with_regions(int size, int (*program)(void *), void *argument) { return pl_with_team(size, program, argument); }
 void pl_set_region_threads(int threads) { (void)threads; }
 void pl_team(int threads, void (*work)(int, void *), void *argument) { (void)threads; work(0, argument); }
-void pl_meet(void) {}
+void pl_barrier(void) {}
 
 #endif
 

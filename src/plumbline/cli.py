@@ -8,7 +8,9 @@ import typer
 
 from plumbline.analysis import command as analysis
 from plumbline.errors import PlumblineError
+from plumbline.gate import command as gate
 from plumbline.model.safe_text import shown
+from plumbline.nodes import command as nodes
 from plumbline.references import command as references
 from plumbline.settings import MODES, REPORTS, ROOT
 from plumbline.sweep import command as sweep
@@ -27,6 +29,11 @@ def report(
     reframe_status: Annotated[int, typer.Option(help="ReFrame's exit code")] = 0,
     public: Annotated[bool, typer.Option('--public', help='a page without kernel, microcode, paths and commands, for others to see')] = False,
     junit: Annotated[Path | None, typer.Option(help='file for the same verdicts as JUnit XML')] = None,
+    json: Annotated[Path | None, typer.Option(help='file for a summary as JSON (schemas/summary.json)')] = None,
+    prometheus: Annotated[Path | None, typer.Option(help="file for node-exporter's textfile collector, e.g. .../plumbline.prom")] = None,
+    notify: Annotated[str | None, typer.Option(help='command that is run where the state has changed since the last session; text on its '
+                                                    'standard input')] = None,
+    link: Annotated[str | None, typer.Option(help='with --notify: where people find the page; default: its path')] = None,
 ):
     '''Archive a run, print its verdicts, write its report; exit 1 for a FAIL or a lasting loss, 2 if
     nothing was measured, 3 if a test could not be judged.'''
@@ -34,28 +41,39 @@ def report(
 
     from plumbline import report as pages
     from plumbline.analysis import history
-    from plumbline.report import history as courses
+    from plumbline.references import others
+    from plumbline.report import history as courses, notify as notices, telemetry
     from plumbline.store import archive
     for run_report in run_reports or ():
         if not run_report.exists():
             raise PlumblineError(f'{run_report}: nothing was measured: ReFrame writes no run report '
                                  'where no test ran; see its output, and what reframe -l selects')
     if run_reports:
-        session = archive.write(archive.read(*run_reports), archive_root).stem
+        session = others.archived(*run_reports, root=archive_root).stem
     rows = archive.load_session(archive_root, session)
     session = rows['session'][0]
-    losses = courses.losses(archive_root, history.read(archive_root, rows['system'][0], until=session), of=session)
+    past = history.read(archive_root, rows['system'][0], until=session)
+    known = history.courses(past)
+    losses = courses.losses(archive_root, past, of=session, known=known)
     page = pages.write(rows, destination, losses, public)
     if junit:
         pages.save_file(pages.junit(rows, losses), junit)
+    found = telemetry.summary(rows, losses, [one.title for one in known[0] if one.sessions[-1] == session]) if json or prometheus or notify else {}
+    if json:
+        pages.save_file(telemetry.as_json(found), json)
+    if prometheus:
+        pages.save_file(telemetry.prometheus(found), prometheus, 0o644)
     console = Console(width=None if sys.stdout.isatty() else 120)
     pages.render(rows, console, losses)
     console.print(f'report: {page}', soft_wrap=True, markup=False)
+    untold = notices.failure(notify, found, archive_root, link or str(page)) if notify else ''
+    if untold:
+        print(f'plumbline: {shown(untold)}', file=sys.stderr)
     explained = archive.final_rows(rows)['verdict'].is_in(['FAIL', 'UNSTABLE']).any()
     if reframe_status and not explained:
         raise PlumblineError(f'ReFrame ended with exit code {reframe_status}, and no verdict says '
                              'why: see its output; do not take this run for a pass')
-    raise typer.Exit(pages.exit_status(rows, losses))
+    raise typer.Exit(pages.exit_status(rows, losses) or (2 if untold else 0))
 
 
 @app.command('import')
@@ -85,6 +103,7 @@ def compare(
              'the one after')] = None,
     last: Annotated[int | None, typer.Option(min=2, help='the last sessions of the archive, instead of names')] = None,
     system: Annotated[str | None, typer.Option(help='with --last: of this system')] = None,
+    output: Annotated[Path | None, typer.Option(help='HTML page to write as well')] = None,
     archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
 ):
     '''Before and after an upgrade: what got slower, by more than noise, and what else changed; exit 1 if something did.'''
@@ -96,7 +115,11 @@ def compare(
         raise PlumblineError('name at least two sessions, oldest first, or --last 2')
     *before, after = [sides.load(source, archive_root) for source in sessions or sides.last(archive_root, last, system)]
     found = comparing.compare(before, after)
-    comparison.render(found, Console(width=None if sys.stdout.isatty() else 120))
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    comparison.render(found, console)
+    if output:
+        from plumbline.report import upgrade_page
+        console.print(f'page: {upgrade_page.write(found, output)}', soft_wrap=True, highlight=False, markup=False)
     raise typer.Exit(found.exit_status)
 
 
@@ -114,38 +137,48 @@ def schedule(
                                               'time')] = REPORTS / 'schedule',
     scron: Annotated[list[str] | None, typer.Option(help='with --as scrontab: an option of sbatch for the job that runs '
                                                             'ReFrame, e.g. --scron=--partition=service')] = None,
+    report: Annotated[list[str] | None, typer.Option(help='an option of `plumbline report`, e.g. --report=--prometheus=FILE')] = None,
 ):
     from plumbline.scheduler import schedule as schedules
     when = schedules.time_of(at, days)
-    script = schedules.write(mode, config, folder)
+    script = schedules.write(mode, config, folder, report or ())
     lines = {'cron': lambda: schedules.cron(script, when), 'systemd': lambda: schedules.systemd(script, when, mode),
              'scrontab': lambda: schedules.scrontab(script, when, scron or ())}[starter]()
     print('\n'.join(lines))
 
 
 app.add_typer(references.app, name='references')
+app.add_typer(gate.expectations, name='expectations')
+app.add_typer(gate.gate, name='gate')
+app.add_typer(nodes.app, name='nodes')
 
 
 @app.command()
-def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these kernels (default: all), or `verdicts`')] = None,
+def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these kernels (default: all), or `verdicts`, or `sweeps`')] = None,
           pairs: Annotated[int, typer.Option(help='alternating runs of each figure', min=3)] = 7,
           archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
-          null: Annotated[int, typer.Option(help='of `verdicts`: sessions in which nothing has changed', min=0)] = 100,
-          faults: Annotated[int, typer.Option(help='of `verdicts`: sessions with each fault', min=0)] = 20,
-          only: Annotated[list[str] | None, typer.Option(help='of `verdicts`: this fault; may be repeated')] = None,
+          null: Annotated[int, typer.Option(help='of `verdicts`, `sweeps`: how many in which nothing has changed', min=0)] = 100,
+          faults: Annotated[int, typer.Option(help='of `verdicts`, `sweeps`: how many with each fault', min=0)] = 20,
+          only: Annotated[list[str] | None, typer.Option(help='of `verdicts`, `sweeps`: this fault; may be repeated')] = None,
           apart: Annotated[float, typer.Option(help='of `verdicts`: minutes between the sessions that become references', min=0)] = 60,
-          folder: Annotated[Path, typer.Option(help='of `verdicts`: for its sessions; what is there is not run again')] = REPORTS / 'verdicts'):
+          folder: Annotated[Path | None, typer.Option(help='of `verdicts`, `sweeps`: for all of it; what is there is not run again (default: '
+                                                           'of this name, in the reports)')] = None,
+          simulate: Annotated[bool, typer.Option('--simulate', help='of `sweeps`: the ranking alone, with the noise of bare metal')] = False):
     '''The figures Plumbline holds itself to: kernels against other programs' and their own limits, timing, overhead.
 
-    `bench verdicts`: sessions with real faults, and without; how many are found, and how many alarms are false.'''
+    `bench verdicts`: sessions with real faults, and without; how many are found, and how many alarms are false.  `bench sweeps`: the same
+    of sweeps of the virtual cluster, with a fault on one node.'''
     from plumbline import bench as figures
     from plumbline.store import archive
     if kernels == ['verdicts']:
         from plumbline.bench import verdicts
-        return verdicts.run(folder, null, faults, only or (), apart=60 * apart)
+        return verdicts.run(folder or REPORTS / 'verdicts', null, faults, only or (), apart=60 * apart)
+    if kernels == ['sweeps']:
+        from plumbline.bench import sweeps
+        return sweeps.simulated() if simulate else sweeps.run(folder or REPORTS / 'bench-sweeps', null, faults, only or ())
     unknown = sorted(set(kernels or ()) - set(figures.FIGURES))
     if unknown:
-        raise PlumblineError(f"{unknown[0]}: no such kernel; there are {', '.join(figures.FIGURES)}; and `verdicts`, alone")
+        raise PlumblineError(f"{unknown[0]}: no such kernel; there are {', '.join(figures.FIGURES)}; and `verdicts` or `sweeps`, alone")
     missed = 0
 
     def show(figure):
@@ -169,10 +202,11 @@ def simulate(
     size: Annotated[str, typer.Option(help='S or A')] = 'A',
     iterations: Annotated[int | None, typer.Option(help='of the application', min=1)] = None,
     published: Annotated[bool, typer.Option(help="the source's table, predicted cell by cell")] = False,
+    sensitivity: Annotated[bool, typer.Option(help='with --published: how far that moves with each number it rests on; half an hour')] = False,
 ):
     '''What would more latency cost?  CG or SP on a network that is described in a file, with SimGrid.'''
     from plumbline.simulation import command
-    for line in command.answer(network, application, processes, latency, size, iterations, published):
+    for line in command.answer(network, application, processes, latency, size, iterations, published, sensitivity):
         print(line, flush=True)
 
 
@@ -201,6 +235,7 @@ def path(what: Annotated[Literal['checks', 'config', 'src'], typer.Argument(help
     print(ROOT / what)
 
 
+app.command()(analysis.acceptance)
 app.command()(analysis.variance)
 app.command()(analysis.history)
 app.command()(sweep.sweep)

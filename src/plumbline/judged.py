@@ -15,6 +15,7 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import PerformanceError, ReframeSyntaxError, SanityError
 from reframe.core.runtime import runtime
+from reframe.utility import ScopedDict
 
 from plumbline import references
 from plumbline.errors import PlumblineError, in_one_line
@@ -41,6 +42,11 @@ class Judging(OnNode):
 
     #: The result (``schemas/result.json``); it travels to the archive in ReFrame's run report.
     plumbline: result.Result = variable(TheResult, value=result.Result(), loggable=True)
+
+    #: The worst verdict of its metrics, for the logs of ReFrame and for its database of results.
+    #:
+    #: :type: :class:`str` or :obj:`None`
+    verdict = variable(str, type(None), value=None, loggable=True)
 
     #: The measurement records, once the program has run.
     measurements: list[dict] = []
@@ -177,8 +183,10 @@ class Judging(OnNode):
             known |= self._own_references()
         self.lost = self._recorded_but_not(known, set(found))
         chosen = {name: evaluation.choose(cases, known.get(name)) for name, cases in found.items()}
-        widths = self.plumbline.simd_width or {}
-        judged = self.plumbline.metrics = [evaluation.judged(case, widths) for case in chosen.values()]
+        if widths := evaluation.widths_of_references(chosen.values()):
+            self.plumbline.simd_width_of_references = widths
+        judged = self.plumbline.metrics = [evaluation.judged(case, self.plumbline.simd_width or {}) for case in chosen.values()]
+        self.verdict = verdict.worst(metric.verdict for metric in judged)
         # ReFrame knows PASS and FAIL: it is told of no reference for what cannot be judged, or must not be.
         self.reference = {'$ref': references.narrowed(path, self, {metric.name: (
             chosen[metric.name].leaf if metric.verdict in (verdict.PASS, verdict.FAIL) else None) for metric in judged})}
@@ -194,8 +202,12 @@ class Judging(OnNode):
 
     def _own_references(self):
         '''What the check says itself for this partition (``reference``): it goes before the files.'''
-        found = {}
-        for name, own in self.reference.scope(self.current_partition.fullname).items():
+        found: dict[str, references.Known] = {}
+        try:
+            own_ones = self.reference.scope(self.current_partition.fullname) if isinstance(self.reference, ScopedDict) else self.reference[self]
+        except KeyError:        # its own $index has nothing for this test
+            return found
+        for name, own in own_ones.items():
             ticket, own = (own.message, own.data) if hasattr(own, 'message') else (None, own)       # ReFrame's xfail()
             expected = registry.find(name.partition('.')[0]).unit
             *leaf, unit = own if len(own) == 4 else (*own, None)
@@ -283,7 +295,7 @@ class Judged(Judging):
             value = float(number)
         except ValueError:
             raise PlumblineError(f"run {run['process'] + 1}: {number!r} is no number, found by {pattern!r}") from None
-        return metrics.Metric(metric, subject, np.array([value * _factor(metric, unit)]))
+        return measured(metric, subject, value, unit)
 
     def elapsed(self, subject=None):
         '''The time of a whole run, its start included.'''
@@ -350,6 +362,14 @@ def _elapsed(run, times):
         raise SanityError(f'the clock was set during run {run}: {end - begin:.2f} s by the clock of the day, {down - up:.2f} s since the start of '
                           'the system; run the test again')
     return end - begin
+
+
+def measured(metric, subject, value, unit):
+    '''A number in a unit as a metric in that of the registry.
+
+    :raises PlumblineError: if the unit is not one of the metric.
+    '''
+    return metrics.Metric(metric, subject, np.array([value * _factor(metric, unit)]))
 
 
 def _factor(metric, unit):

@@ -7,6 +7,7 @@
 '''
 
 import argparse
+import copy
 import os
 import re
 import shlex
@@ -90,6 +91,7 @@ class Mode:
 MODES = {
     'node': Mode('vet one node before it returns to service', 3,
                  ('-t ^node$', '-S likwid_bench.levels=L1')),
+    'screen': Mode('vet one node thoroughly, when in doubt', 15, ('-t ^(node|health|screen)$', '-S triad_curve.points=15')),
     # The lengths between the levels are for the picture alone, those in memory half a minute of it: triad_memory judges memory.
     'daily': Mode('what got slower since last night', 8, ('-t ^health$', '-S triad_curve.points=15', '-S triad_curve.into_memory=no')),
     'upgrade': Mode('before and after a new kernel, BIOS, MPI or compiler', 25, ('-t ^(health|upgrade)$',), True),
@@ -126,6 +128,9 @@ GENERAL = {
 _LOOK_LOCAL = {'poll_rate_max': 10, 'poll_rate_min': 10}
 _LOOK_BATCH = {'poll_rate_max': 1, 'poll_rate_min': 0.2}
 
+#: From ``squeue`` ReFrame learns no exit code, and where it is to count every test of another suite fails; ours count it themselves.
+_NO_EXIT_CODE = {'trap_job_errors': False}
+
 LOGGING: dict[str, Any] = {
     # For each message below this level that a test might log ReFrame first evaluates all of the test's attributes, 15 ms long, even if no
     # handler takes it: three at every look for the end of a job, ten looks a second, were a sixth to a third of a CPU beside everything
@@ -142,10 +147,10 @@ LOGGING: dict[str, Any] = {
     'handlers_perflog': [
         {'type': 'filelog', 'prefix': '%(check_system)s/%(check_partition)s', 'level': 'info',
          'basedir': str(REPORTS / 'perflogs'), 'append': True,
-         'format': '%(check_job_completion_time)s|reframe %(version)s|%(check_display_name)s|'
-                   '%(check_job_nodelist)s|%(check_environ)s|%(check_perf_var)s=%(check_perf_value)s '
-                   '%(check_perf_unit)s (ref=%(check_perf_ref)s, l=%(check_perf_lower_thres)s, '
-                   'u=%(check_perf_upper_thres)s)|%(check_result)s'},
+         'format': '|'.join(f'%({name})s' for name in (
+             'check_job_completion_time', 'version', 'check_display_name', 'check_system', 'check_partition', 'check_environ', 'check_jobid',
+             'check_job_nodelist', 'check_num_tasks', 'check_result', 'check_verdict', 'check_perf_var', 'check_perf_value', 'check_perf_unit',
+             'check_perf_ref', 'check_perf_lower_thres', 'check_perf_upper_thres', 'check_perf_result'))},
     ],
 }
 
@@ -264,12 +269,14 @@ def site(systems, environments, logging=(), modes=(), general=(), **further):
         comes from :data:`TOPOLOGIES`, unless it is given.
     :arg environments: as in ReFrame's configuration.
     :arg logging, modes, general: lists as in ReFrame's configuration.  Of the first logging for all systems the handlers are added to
-        ours and all else goes before ours, as do the values of ``general``; a mode of one of our names takes its place.
+        ours and all else goes before ours, as do the values of ``general``; a mode of one of our names takes its place.  A handler
+        ``httpjson`` sends :func:`document` unless it has a ``json_formatter``, ``graylog`` the same.
     :arg further: other sections (``storage``, ``autodetect_methods``, ...), as they are.
     '''
     _refuse_other_hosts(systems)
     with in_one_line():
         trust.refuse_environment()
+    from plumbline.rfm import private  # what it mends in ReFrame is for other suites' tests as well
     if os.geteuid() == 0:       # what root can read of a machine is in results
         os.umask(os.umask(0o027) | 0o027)
     REPORTS.joinpath('reframe').mkdir(parents=True, exist_ok=True)
@@ -281,16 +288,40 @@ def site(systems, environments, logging=(), modes=(), general=(), **further):
     batch = [system['name'] for system in systems if any(part.get('scheduler') != 'local' for part in system['partitions'])]
     of_all = {key: value for entry in general if 'target_systems' not in entry for key, value in entry.items()}
     own = [entry for entry in general if 'target_systems' in entry]
-    general = [{**GENERAL, **_LOOK_LOCAL, **of_all}, *({**GENERAL, **_LOOK_BATCH, **of_all, 'target_systems': [name]} for name in batch), *own]
+    blind = {system['name'] for system in systems if any(part.get('scheduler') == 'squeue' for part in system['partitions'])}
+    general = [{**GENERAL, **_LOOK_LOCAL, **of_all}, *({**GENERAL, **_LOOK_BATCH, **(_NO_EXIT_CODE if name in blind else {}), **of_all,
+                                                        'target_systems': [name]} for name in batch), *own]
     named = {mode['name'] for mode in modes}
+    private.send_to_graylog(_lean)
     return {'systems': systems, 'environments': environments, 'general': general, 'logging': _logging(logging),
             'modes': [*(mode for mode in _modes(systems, environments) if mode['name'] not in named), *modes], **further}
+
+
+def _lean(record):
+    '''A metric's record of a log with its verdict, and without the samples of all the others of its test.'''
+    found = copy.copy(record)
+    result = vars(found).pop('check_plumbline', None)
+    vars(found).pop('check_perfvalues', None)
+    if metric := next((one for one in getattr(result, 'metrics', None) or () if one.name == vars(found).get('check_perf_var')), None):
+        vars(found).update({f'check_perf_{name}': getattr(metric, name) for name in ('verdict', 'reason', 'spread', 'interval')})
+    return found
+
+
+def document(record, extras, ignore_keys):
+    '''A metric as a JSON document, for ReFrame's handler ``httpjson``: with its verdict, and without samples, which ReFrame's own form puts
+    into the document of each metric of a test.'''
+    fields = {key: value for key, value in vars(_lean(record)).items() if not key.startswith('_') and key not in ignore_keys}
+    from reframe.utility import jsonext  # slow, and for those who send documents
+    return jsonext.dumps(fields | (extras or {}))
 
 
 def _logging(given):
     '''Ours with what a site adds to it.'''
     ours, others = dict(LOGGING), []
     for entry in given:
+        if 'handlers_perflog' in entry:
+            entry = {**entry, 'handlers_perflog': [{'json_formatter': document, **handler} if handler.get('type') == 'httpjson' else handler
+                                                   for handler in entry['handlers_perflog']]}
         if 'target_systems' in entry:
             others.append({**LOGGING, **entry})
             continue

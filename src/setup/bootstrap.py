@@ -69,7 +69,7 @@ class Tool(NamedTuple):
     packages: dict          # family of distributions -> packages, where it has any
     module: str             # what modules and Spack call it; empty where they have none
     wanted_for: str = 'health'      # the first of PURPOSES that wants it
-    headers: list = []      # of a library, which has no command: below a folder of include_folders()
+    headers: list = []      # of a library, which has no command: of itself or its headers, below a folder of include_folders()
 
     @property
     def required(self):

@@ -17,14 +17,10 @@ def _ask_to_end(*_):
     raise KeyboardInterrupt
 
 
-def main(
-    folder: Annotated[Path | None, typer.Argument(
-        help='for its files, which stay there; default: a temporary one that is removed')] = None,
-    nodes: Annotated[int, typer.Option(help='how many', min=1, max=99)] = 4,
-    slow: Annotated[list[str] | None, typer.Option(
-        help='a node, such as n3, that gets 60 % of the time of its CPUs')] = None,
-    database: Annotated[bool, typer.Option('--database', help='with slurmdbd and MariaDB, for sacct')] = False,
-):
+def main(folder: Annotated[Path | None, typer.Argument(help='for its files, which stay there; default: a temporary one that is removed')] = None,
+         nodes: Annotated[int, typer.Option(help='how many', min=1, max=99)] = 4,
+         slow: Annotated[list[str] | None, typer.Option(help='a node, such as n3, that gets 60 % of the time of its CPUs')] = None,
+         database: Annotated[bool, typer.Option('--database', help='with slurmdbd and MariaDB, for sacct')] = False):
     '''A Slurm cluster of virtual nodes on this host, until Ctrl-C.'''
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _ask_to_end)

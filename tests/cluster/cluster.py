@@ -16,6 +16,7 @@ import contextlib
 import getpass
 import os
 import random
+import shlex
 import shutil
 import signal
 import socket
@@ -169,10 +170,14 @@ class Cluster:
     def stop_controller(self):
         self._end('slurmctld')
 
-    def start_node(self, node):
+    def start_node(self, node, before=()):
+        '''
+        :arg before: words in front of slurmd's command: what they do to a process, they do to all that runs on the node.
+        '''
         (self.folder / f'spool-{node}').mkdir(exist_ok=True)
         cpus = ','.join(map(str, self.cpus[node]))
-        inside = f'mount --bind {self.folder}/hosts /etc/hosts && hostname {node} && exec slurmd -D -N {node}'
+        slurmd = shlex.join([*map(str, before), 'slurmd', '-D', '-N', node])
+        inside = f'mount --bind {self.folder}/hosts /etc/hosts && hostname {node} && exec {slurmd}'
         command = ['taskset', '-c', cpus, 'unshare', '--mount', '--uts', '--pid', '--fork', '--kill-child', '--mount-proc',
                    'sh', '-c', inside]
         if node in self.quotas or self.favoured:
@@ -182,6 +187,22 @@ class Cluster:
 
     def stop_node(self, node):
         self._end(node)
+
+    def restart_node(self, node, before=()):
+        '''The node's slurmd anew, as :meth:`start_node`; what runs there ends.'''
+        def listens():
+            with contextlib.suppress(OSError), socket.create_connection(('127.0.0.1', self.ports[node]), 1):
+                return True
+        self.stop_node(node)
+        self.start_node(node, before)
+        self.until(listens, 60, f'{node} does not start again')
+        self.wait()
+
+    def grant(self, node, share=None):
+        '''Change the share of the time of its CPUs that a running node gets; None: all.  The node must have a cgroup.'''
+        self.quotas.pop(node, None)
+        self.quotas |= {} if share is None else {node: share}
+        self._cgroup(node)
 
     def spawn(self, name, command, **variables):
         '''Start a daemon that ends with this process.'''

@@ -26,6 +26,7 @@ def partition(name, allowed, **extras):
 
 
 site_configuration = settings.site(
+    general=[{'poll_rate_max': 4, 'poll_rate_min': 4}],     # a site's own looks at its queue less often
     systems=[{'name': 'made', 'hostnames': ['.*'],
               'partitions': [partition('one', cpus), partition('spread', cpus[:1], binding='scheduler')]}],
     environments=mpi)

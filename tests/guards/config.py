@@ -3,7 +3,8 @@
 ``CANNED_SCHEDULER`` and ``CANNED_LAUNCHER`` choose another batch system, ``CANNED_ACCESS`` the options that its partition
 asks for, ``CANNED_FEATURES`` and
 ``CANNED_ENVIRONS`` name features and environments, ``CANNED_CPUS`` is the number of CPUs that the
-topology claims, ``CANNED_DOMAINS`` makes each a NUMA domain, ``CANNED_OVERLAP`` allows jobs to overlap, ``CANNED_HOSTNAMES`` are its hosts.
+topology claims, ``CANNED_DOMAINS`` makes each a NUMA domain, ``CANNED_OVERLAP`` allows jobs to overlap, ``CANNED_HOSTNAMES`` are its hosts,
+``CANNED_HTTPJSON`` and ``CANNED_GRAYLOG`` are where ReFrame sends its performance log, too; ``CANNED_STORAGE`` has it keep its results.
 '''
 
 import os
@@ -32,6 +33,7 @@ jobs = {'max_jobs': 8} if 'CANNED_OVERLAP' in os.environ else {}
 cpus = range(int(claimed)) if claimed else sorted(os.sched_getaffinity(0))
 
 site_configuration = settings.site(
+    general=[{'poll_rate_max': 4, 'poll_rate_min': 4}],     # a site's own looks at its queue less often
     systems=[{
         'name': 'made',
         'hostnames': os.environ.get('CANNED_HOSTNAMES', '.*').split(),
@@ -50,4 +52,7 @@ site_configuration = settings.site(
         {'name': 'gnu', 'cc': 'gcc', 'features': ['openmp']},
         {'name': 'other', 'cc': 'gcc', 'features': ['openmp']},
     ],
+    logging=[{'handlers_perflog': [{'type': kind, key: os.environ[name]}]} for kind, key, name in (
+        ('httpjson', 'url', 'CANNED_HTTPJSON'), ('graylog', 'address', 'CANNED_GRAYLOG')) if name in os.environ],
+    **({'storage': [{'enable': True, 'sqlite_db_file': os.environ['CANNED_STORAGE']}]} if 'CANNED_STORAGE' in os.environ else {}),
 )

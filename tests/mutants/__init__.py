@@ -6,7 +6,7 @@ import re
 import shutil
 from dataclasses import dataclass
 
-from native import CPUS, SOURCE, Build
+from native import CPUS, SOURCE, Build, copied
 
 #: Elements: more than a loop that reads the same few for ever would need, and no multiple of a vector.
 SIZE = 20011
@@ -106,9 +106,7 @@ class Mutated:
     def __init__(self, folder, mutants):
         self.files = folder
         self.programs = programs_of(mutants)
-        for part in ('cmake', 'harness'):
-            shutil.copytree(SOURCE / part, folder / 'src' / part)
-        shutil.copy(SOURCE / 'CMakeLists.txt', folder / 'src')
+        copied(folder / 'src')
         for program in self.programs:
             program.write(folder / 'src/kernels' / program.name)
         self.build = Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', '-DPLUMBLINE_LIKWID=OFF', '-DPLUMBLINE_OPENBLAS=OFF',

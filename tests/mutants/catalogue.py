@@ -211,6 +211,26 @@ JACOBI = [
     part_twice('jacobi', size=35),
 ]
 
+LBM = [
+    *of('lbm',
+        ('a population from the wrong side', 'places', '- c[0]', '+ c[0]', '*'),
+        ('momentum lost', 'collide', '(xy - yx)', '(xy + yx)', '*'),
+        ('another viscosity', 'collide', 'keep * f0[i]', '(keep + 1e-9) * f0[i]', '*'),
+        ('one population twice', 'collide', 'g[18 * apart + i] = keep * zy_m', 'g[18 * apart + i] = keep * zy_p', '*'),
+        ('the last cell skipped', 'collide', 'i < cells', 'i + 1 < cells', '*'),
+        ('no collision', 'lbm_split', 'collide(out', 'if (0) collide(out', 'split'),
+        ('one population stays', 'lbm_split', 'int q = 0; q < Q; q++) {', 'int q = 1; q < Q; q++) {', 'split'),
+        ('last row skipped', 'lbm_fused', 'row < last', 'row + 1 < last', 'fused'),
+        ('not what has collided', 'write_plain', 'to[i] = from[i];', 'to[i] = from[i] + 1e-12;', 'buffered'),
+        ('only whole chunks', 'by_chunks', 'i < box->n; i += CHUNK', 'i + CHUNK <= box->n; i += CHUNK', 'buffered nt'),
+        size=19),
+    *of('lbm',
+        ('one vector for ever', 'NAME(write_nt)', 'from + i + k', 'from + k', 'nt'),
+        ('the rest of a row skipped', 'NAME(write_nt)', 'for (; i < cells', 'for (; i + 1 < cells', 'nt'),
+        **ALL_WIDTHS, size=19),
+    part_twice('lbm', size=19),
+]
+
 NINEPOINT = [
     *of('ninepoint',
         ('AA: wrong sign', 'ninepoint_plain', '= -b;', '= b;', '*'),
@@ -310,8 +330,55 @@ FLOPS = [
            file='flops.c', threads=2, size=200),
 ]
 
+MD = [
+    *of('md',
+        ('last neighbour skipped', 'md_full', 'k < l->count[i]', 'k + 1 < l->count[i]', 'full'),
+        ('a shorter cutoff', 'md_full', 'r2 < MD_CUTOFF * MD_CUTOFF', 'r2 < MD_CUTOFF', 'full'),
+        ('no reaction', 'md_half', 'k < l->mutual[i]', 'k < 0', 'half'),
+        ('one vector skipped', 'NAME(md_full_simd)', 'k = 0; k <', 'k = LANES; k <', 'simd', {'file': 'simd_loops.h', 'isa': 'avx512f avx2'}),
+        size=6),
+    *of('md',
+        ('half of the steps', 'run', 'is_half(c), &w, MD_STEPS', 'is_half(c), &w, MD_STEPS / 2', '*', {'file': 'md.c'}),
+        ('ghosts stay where they were', 'follow', 'g < w->ghosts.end', 'g < w->ghosts.begin', '*', {'file': 'md.c'}),
+        ('a layer of cells skipped', 'md_list', 'z <= MD_LAYERS', 'z < MD_LAYERS', '*', {'file': 'lists.c'}),
+        size=6),
+    Mutant('md', "the first thread's part by all", 'worker', 'pl_part(c->n, thread, threads)', 'pl_part(c->n, 0, threads)', '*', file='md.c',
+           threads=2, size=6),
+]
+
+PLANEWAVE = [      # of our own loops; the libraries are not there everywhere, and proved by the same waves
+    *of('planewave',
+        ('one direction left out', 'transform', 'planewave_line(w, x + j * n + k, n * n, back)', '(void)j', 'plain'),
+        size=6),
+    *of('planewave', ('one product', 'planewave_products', 'a < w->bands', 'a < 1', 'plain'), size=6),
+    part_twice('planewave', right='p->thread', wrong='0', size=6),
+]
+
 #: No result tells how many passes there were: the time does, which grows with them.
 PASSES_LEFT_OUT = Mutant('limits', 'one pass, however many were asked for', 'timed_part', 'pass < passes', 'pass < 1', '*', file='harness/measure.c')
 
-MUTANTS = [*LIMITS, *TRIAD, *MOTION, *CONCURRENT, *STRIDED, *GATHER, *SPMV, *JACOBI, *NINEPOINT, *FDTD, *TRANSPOSE, *TRAPEZOID,
-           *CHASE, *FILEIO, *CORES, *FLOPS]
+MUTANTS = [*LIMITS, *TRIAD, *MOTION, *CONCURRENT, *STRIDED, *GATHER, *SPMV, *JACOBI, *LBM, *NINEPOINT, *FDTD, *TRANSPOSE, *TRAPEZOID,
+           *CHASE, *FILEIO, *CORES, *FLOPS, *MD, *PLANEWAVE]
+
+#: Of the NAS kernels, which test_compiler_options.py builds as sets of options of their own.
+NAS = [
+    *of('mxm',
+        ('a quarter of the columns left out', 'mxm_unchanged', ' + a(i, j + 3)*b(j + 3, k)', '', 'unchanged'),
+        ('the last element of the sum left out', 'mxm_optimised', 'do j = 1, m\n', 'do j = 1, m - 1\n', 'optimised')),
+    *of('cfft2d',
+        ('turned the other way', 'cfft2d_unchanged', 'w(j*(n2/(2*half)))*', 'conjg(w(j*(n2/(2*half))))*', 'unchanged'),
+        ('one transform left out', 'cfft2d_optimised', 'do first = 0, n1 - strip, strip', 'do first = strip, n1 - strip, strip', 'optimised')),
+    *of('cholsky',
+        ('the last system left out', 'cholsky_unchanged', 'do l = 1, systems\n          b(l, i, r)', 'do l = 1, systems - 1\n          b(l, i, r)', 'unchanged'),
+        ('one element of the band less', 'cholsky_optimised', 'do p = 1, min(m, n - i)', 'do p = 1, min(m - 1, n - i)', 'optimised')),
+    *of('btrix',
+        ('one row less of a block', 'btrix_unchanged', 'do p = r + 1, 5', 'do p = r + 1, 4', 'unchanged'),
+        ('the block before left out', 'btrix_optimised', 'do j = n - 1, 1, -1', 'do j = n - 2, 1, -1', 'optimised')),
+    *of('gmtry',
+        ('the last column not eliminated', 'gmtry_unchanged', 'do j = k + 1, n', 'do j = k + 1, n - 1', 'unchanged'),
+        ('half of the distance along', 'gmtry_optimised', '4*along*along', '2*along*along', 'optimised')),
+    *of('emit', ('one vortex left out', 'emit_unchanged', 'do v = 1, vortices', 'do v = 2, vortices', 'unchanged')),
+    *of('vpenta',
+        ('one right-hand side left out', 'vpenta_unchanged', ' - m(j, k, 5)*f(j + 2, k, 3)', '', 'unchanged'),
+        ('the last line left out', 'vpenta_optimised', 'do h = 1, strips', 'do h = 1, strips - 1', 'optimised')),
+]

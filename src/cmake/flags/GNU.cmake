@@ -8,3 +8,6 @@ foreach(language C Fortran)
   set(${language}_distribute "-ftree-loop-distribution")
   set(${language}_keep_fused "-fno-tree-loop-distribution")
 endforeach()
+# Of the glibc's vector functions (libmvec) gfortran calls those of two numbers from -O2 on; with -march=native and -ffast-math wider ones.
+set(Fortran_sets "none=" "O2=-O2" "O3=-O3" "native=-O3 -march=native" "unroll=-O3 -march=native -funroll-loops"
+    "lto=-O3 -march=native -flto" "fast=-O3 -march=native -ffast-math")

@@ -7,3 +7,5 @@ set(C_warnings -Wall -Wextra -Wno-missing-field-initializers)
 set(C_no_slp "-fno-slp-vectorize")
 set(C_distribute "-mllvm -enable-loop-distribute")
 set(Fortran_distribute "-mllvm -enable-loop-distribute")
+set(Fortran_sets "none=" "O2=-O2" "O3=-O3" "native=-O3 -march=native" "unroll=-O3 -march=native -funroll-loops"
+    "lto=-O3 -march=native -flto" "fast=-O3 -march=native -ffast-math" "veclib=-O3 -march=native -ffast-math -fveclib=libmvec")

@@ -248,28 +248,19 @@ int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm *new)
     return made(PMPI_Intercomm_merge(comm, high, new), comm, new);
 }
 
-int MPI_Comm_free(MPI_Comm *comm)
+static int ended(MPI_Comm *comm, int (*end)(MPI_Comm *))
 {
     if (!lat_set.on)
-        return PMPI_Comm_free(comm);
+        return end(comm);
     lat_lock();
     lat_comm *old = forget(*comm);
     lat_unlock();
-    int error = PMPI_Comm_free(comm);
+    int error = end(comm);
     if (old)
         close_shadow(old);
     return error;
 }
 
-int MPI_Comm_disconnect(MPI_Comm *comm)
-{
-    if (!lat_set.on)
-        return PMPI_Comm_disconnect(comm);
-    lat_lock();
-    lat_comm *old = forget(*comm);
-    lat_unlock();
-    int error = PMPI_Comm_disconnect(comm);
-    if (old)
-        close_shadow(old);
-    return error;
-}
+int MPI_Comm_free(MPI_Comm *comm) { return ended(comm, PMPI_Comm_free); }
+
+int MPI_Comm_disconnect(MPI_Comm *comm) { return ended(comm, PMPI_Comm_disconnect); }

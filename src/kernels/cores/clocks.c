@@ -54,7 +54,7 @@ static void one_at_a_time(cores_data *d, int thread)
 void cores_clock(cores_data *d, int thread)
 {
     one_at_a_time(d, thread);
-    pl_meet();
+    pl_barrier();
     d->all[thread] = measured();
-    pl_meet();
+    pl_barrier();
 }

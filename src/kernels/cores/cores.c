@@ -27,12 +27,6 @@ static const double patience = 5e-4;
 
 /* --- data -------------------------------------------------------------------------------------------------------- */
 
-static size_t handovers(const char *const *text)
-{
-    (void)text;
-    return 500;
-}
-
 static size_t footprint(const pl_case *c) { return (size_t)c->threads * sizeof(pl_relay); }
 
 static size_t pairs_of(int threads) { return cores_pair(threads, threads - 1, threads); }
@@ -276,7 +270,7 @@ static char *further(const pl_case *c, long passes, int samples)
 
 static const pl_kernel cores = {
     .name = "cores", .title = "a cache line handed from core to core, and the cores' clock; --size is the handovers of a batch",
-    .variants = variants, .own_size = handovers, .check = check, .footprint = footprint, .create = create, .touch = touch,
+    .variants = variants, .usual_size = 500, .check = check, .footprint = footprint, .create = create, .touch = touch,
     .plan = plan, .run = run, .work = work, .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts, .sampled = sampled,
     .further = further,
 };

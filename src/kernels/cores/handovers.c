@@ -37,11 +37,11 @@ void cores_together(cores_data *d, int thread)
     for (int round = 0; round < pl_tournament_rounds(d->threads); round++) {
         const int partner = pl_tournament_partner(d->threads, thread, round);
         d->epoch[thread]++;
-        pl_meet();
+        pl_barrier();
         if (partner >= 0)
             hand_over(d, thread, partner);
     }
-    pl_meet();
+    pl_barrier();
 }
 
 int cores_pairs_alone(int threads) { return threads / 2 < CORES_PAIRS_ALONE ? threads / 2 : CORES_PAIRS_ALONE; }
@@ -64,9 +64,9 @@ void cores_alone(cores_data *d, int thread)
         int lower, upper;
         cores_pair_alone(d->threads, d->sample, k, &lower, &upper);
         d->epoch[thread]++;
-        pl_meet();
+        pl_barrier();
         if (thread == lower || thread == upper)
             hand_over(d, thread, thread == lower ? upper : lower);
     }
-    pl_meet();
+    pl_barrier();
 }

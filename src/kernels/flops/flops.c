@@ -58,12 +58,6 @@ static double flops_of(const pl_case *c, int thread)
     return is_dgemm(c) ? 2 * n * n * n : 4 * (double)(steps(c, thread) * values(c));
 }
 
-static size_t own_size(const char *const *text)
-{
-    (void)text;
-    return 600;
-}
-
 static void check(const pl_case *c)
 {
     enum { MOST = 1 << 15 };    /* sums of products below 2^37 stay whole numbers */
@@ -88,19 +82,6 @@ static void *create(const pl_case *c)
     return is_dgemm(c) ? dgemm_create(c) : pl_buffers_create(c, 1, &bytes, NULL);
 }
 
-static double first(int thread, size_t i) { return pl_value((size_t)thread * FLOPS_MOST + i); }
-
-static void touch_stream(flops_stream *to, int thread)
-{
-    const double s = 47453133;      /* s s has 52 bits */
-    to->constant[FLOPS_S] = s;
-    to->constant[FLOPS_BELOW] = s - 1;
-    to->constant[FLOPS_ABOVE] = s + 1;
-    to->constant[FLOPS_MINUS_ONE] = -1;
-    for (size_t i = 0; i < FLOPS_MOST; i++)
-        to->x[i] = first(thread, i);
-}
-
 static void touch(const pl_case *c, int thread, int threads)
 {
     const pl_range part = pl_part((size_t)c->threads, thread, threads);
@@ -108,7 +89,7 @@ static void touch(const pl_case *c, int thread, int threads)
         if (is_dgemm(c))
             dgemm_touch(c, (int)t);
         else
-            touch_stream(stream(c, (int)t), (int)t);
+            flops_set(stream(c, (int)t), (int)t);
     }
 }
 
@@ -143,7 +124,7 @@ static double verify(const pl_case *c)
     for (int thread = 0; thread < c->threads; thread++)
         for (size_t i = 0; i < FLOPS_MOST; i++) {
             const double added = i < values(c) ? (double)steps(c, thread) : 0;
-            worst = pl_worse(worst, fabs(stream(c, thread)->x[i] - (first(thread, i) + added)));
+            worst = pl_worse(worst, fabs(stream(c, thread)->x[i] - (flops_first(thread, i) + added)));
         }
     return worst;
 }
@@ -165,7 +146,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static const pl_kernel flops = {
     .name = "flops", .title = "Fused multiply-adds in registers, and DGEMM: --size rows, shared among the threads",
-    .variants = variants, .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run,
+    .variants = variants, .usual_size = 600, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run,
     .share = flops_of, .work = work, .verify = verify, .poison = poison, .where = where,
     .destroy = pl_buffers_destroy, .facts = facts,
 };

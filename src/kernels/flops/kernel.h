@@ -29,6 +29,20 @@ typedef struct {
 typedef void flops_loop(size_t steps, flops_stream *stream);
 flops_loop flops_plain, flops_scalar, flops_simd128, flops_simd256, flops_simd512;
 
+/* A thread's values before the first step, and all that it begins with. */
+static inline double flops_first(int thread, size_t i) { return pl_value((size_t)thread * FLOPS_MOST + i); }
+
+static inline void flops_set(flops_stream *to, int thread)
+{
+    const double s = 47453133;      /* s s has 52 bits */
+    to->constant[FLOPS_S] = s;
+    to->constant[FLOPS_BELOW] = s - 1;
+    to->constant[FLOPS_ABOVE] = s + 1;
+    to->constant[FLOPS_MINUS_ONE] = -1;
+    for (size_t i = 0; i < FLOPS_MOST; i++)
+        to->x[i] = flops_first(thread, i);
+}
+
 /* dgemm.c: C = C + A B, for each thread with matrices of its own. */
 void dgemm_check(void);
 void *dgemm_create(const pl_case *);

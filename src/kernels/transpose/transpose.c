@@ -341,15 +341,9 @@ static const void *where(const pl_case *c, size_t *bytes)
     return matrix_a(c);
 }
 
-static size_t own_size(const char *const *text)
-{
-    (void)text;
-    return 1025;    /* the source's */
-}
-
 static const pl_kernel transpose = {
     .name = "transpose", .title = "B(j,i) = A(i,j), --size is the dimension of the square matrices", .variants = variants,
-    .parameters = parameters, .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch,
+    .parameters = parameters, .usual_size = 1025 /* the source's */, .check = check, .footprint = footprint, .create = create, .touch = touch,
     .plan = plan, .run = run, .share = share, .work = work, .verify = verify, .poison = poison, .where = where,
     .destroy = pl_buffers_destroy, .facts = facts,
 };

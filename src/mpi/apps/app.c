@@ -7,6 +7,7 @@
 #include <string.h>
 
 #ifdef PLUMBLINE_SIMULATED
+#include <simgrid/actor.h>
 #include <smpi/smpi.h>
 #endif
 
@@ -21,9 +22,23 @@ void app_open(app *a, MPI_Comm world)
     MPI_Comm_size(world, &a->ranks);
 }
 
+bool app_open_first(app *a, MPI_Comm all, int working)
+{
+    int rank;
+    MPI_Comm world;
+    MPI_Comm_rank(all, &rank);
+    MPI_Comm_split(all, rank < working ? 0 : MPI_UNDEFINED, rank, &world);
+    if (world == MPI_COMM_NULL)
+        return false;
+    app_open(a, world);
+    return true;
+}
+
+void app_close(app *a) { MPI_Comm_free(&a->world); }
+
 void app_reset(app *a)
 {
-    *a = (app){.world = a->world, .rank = a->rank, .ranks = a->ranks};
+    *a = (app){.world = a->world, .rank = a->rank, .ranks = a->ranks, .simulated = a->simulated};
 }
 
 double app_communication(app *a)
@@ -58,6 +73,18 @@ void app_count(app *a, size_t n)
 
 /* --- communication ---------------------------------------------------------------------------------------------- */
 
+/* Of communication; natively none. */
+static void pass_time(app *a, double seconds)
+{
+    (void)a, (void)seconds;
+#ifdef PLUMBLINE_SIMULATED
+    if (seconds > 0) {
+        sg_actor_sleep_for(seconds);
+        a->communication += seconds;
+    }
+#endif
+}
+
 static void spoil(const app *a, double *into, size_t n)
 {
     for (size_t i = 0; a->proving && i < n; i++)
@@ -66,6 +93,7 @@ static void spoil(const app *a, double *into, size_t n)
 
 void app_send(app *a, MPI_Comm comm, const double *from, size_t n, int to, int tag)
 {
+    pass_time(a, a->simulated.delay);
     const double began = app_begin(a);
     MPI_Send(from, (int)n, MPI_DOUBLE, to, tag, comm);
     app_count(a, n);
@@ -82,6 +110,7 @@ void app_receive(app *a, MPI_Comm comm, double *into, size_t n, int from, int ta
 
 void app_exchange(app *a, MPI_Comm comm, const double *from, size_t n, int to, double *into, size_t m, int source, int tag)
 {
+    pass_time(a, a->simulated.delay);
     const double began = app_begin(a);
     spoil(a, into, m);
     MPI_Sendrecv(from, (int)n, MPI_DOUBLE, to, tag, into, (int)m, MPI_DOUBLE, source, tag, comm, MPI_STATUS_IGNORE);
@@ -91,6 +120,7 @@ void app_exchange(app *a, MPI_Comm comm, const double *from, size_t n, int to, d
 
 void app_start_send(app *a, MPI_Comm comm, const double *from, size_t n, int to, int tag, MPI_Request *request)
 {
+    pass_time(a, a->simulated.delay);
     const double began = app_begin(a);
     MPI_Isend(from, (int)n, MPI_DOUBLE, to, tag, comm, request);
     app_count(a, n);
@@ -112,7 +142,12 @@ void app_finish(app *a, int count, MPI_Request *request)
     app_end(a, began);
 }
 
-void app_sum(app *a, MPI_Comm comm, double *x, size_t n)
+void app_copied(app *a, size_t n)
+{
+    pass_time(a, (double)(n * sizeof(double)) * a->simulated.byte);
+}
+
+static void sum(app *a, MPI_Comm comm, double *x, size_t n)
 {
     int rank, ranks, power = 1;
     if (n > APP_MOST_SUMS)
@@ -141,7 +176,16 @@ void app_sum(app *a, MPI_Comm comm, double *x, size_t n)
         app_send(a, comm, x, n, rank + power, SUM_TAG);
 }
 
-void app_meet(app *a, MPI_Comm comm)
+void app_sum(app *a, MPI_Comm comm, double *x, size_t n)
+{
+    const double delay = a->simulated.delay;
+    pass_time(a, a->simulated.sum_delay);
+    a->simulated.delay = 0;
+    sum(a, comm, x, n);
+    a->simulated.delay = delay;
+}
+
+void app_barrier(app *a, MPI_Comm comm)
 {
     const double began = app_begin(a);
     MPI_Barrier(comm);

@@ -16,6 +16,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* What a simulation adds to an application's own routines, s; natively nothing. */
+typedef struct {
+    double delay;               /* before each message leaves but those of scalar sums: as if the application's routines waited */
+    double sum_delay;           /* before each scalar sum, once */
+    double byte;                /* to fill or empty a buffer: of each byte */
+} app_simulated;
+
 /* One rank of an application, and what it has done since app_open() or app_reset(). */
 typedef struct {
     MPI_Comm world;
@@ -26,9 +33,15 @@ typedef struct {
     double words;               /* short messages, of at most APP_MOST_SUMS words (steps of scalar sums), among `messages` */
     double flops;               /* declared */
     bool proving;               /* what a message is received into is made NaN before: none can fail to come unseen */
+    app_simulated simulated;
 } app;
 
 void app_open(app *, MPI_Comm world);
+
+/* On the first `working` processes of `all`: collective over all of them; false, and nothing opened, on the others. */
+bool app_open_first(app *, MPI_Comm all, int working);
+void app_close(app *);          /* of app_open_first() */
+
 void app_reset(app *);          /* counts and seconds from 0, untimed */
 
 /* Seconds in communication since the last call of this function or app_reset(); starts again from 0. */
@@ -53,7 +66,10 @@ void app_finish(app *, int count, MPI_Request *);
 enum { APP_MOST_SUMS = 16 };
 void app_sum(app *, MPI_Comm comm, double *x, size_t n);
 
-void app_meet(app *, MPI_Comm comm);    /* barrier, timed as communication */
+void app_barrier(app *, MPI_Comm comm);    /* barrier, timed as communication */
+
+/* `n` doubles were copied into, or out of, the buffer of a message.  Natively free: the copy takes its time itself. */
+void app_copied(app *, size_t n);
 
 /* Around communication that none of the above does: app_end(a, app_begin(a)) counts its seconds; app_count() a message. */
 double app_begin(const app *);

@@ -15,30 +15,34 @@ static const pl_variant variants[] = {
     {0},
 };
 
-enum { CLASS, LATENCY };
+enum { CLASS, WORKING, LATENCY };
 
 static const char *const classes[] = {"S", "W", "A", NULL};     /* in the order of cg_sizes */
 
 static const pl_parameter parameters[] = {
     [CLASS] = {"class", 2, 1, "size of the NAS benchmark: S 1400 rows, W 7000, A 14000", .words = classes, .of_data = true},
-    [LATENCY] = PL_INJECT_TUNING,
+    [WORKING] = PL_WORKING_PARAMETER,
+    [LATENCY] = PL_INJECT_PARAMETER,
     {0},
 };
 
 typedef struct {
     app app;
-    cg_solver *solver;
+    cg_solver *solver;          /* NULL: this process waits */
     app_result pass;            /* of the verified one */
 } cg_data;
 
 static cg_data *data_of(const pl_case *c) { return c->data; }
 static const cg_size *size_of(const pl_case *c) { return &cg_sizes[c->parameters[CLASS]]; }
 
+static int working_of(const pl_case *c) { return pl_working(c->parameters[WORKING]); }
+
 static void check(const pl_case *c)
 {
-    const char *why = cg_refusal(pl_processes.ranks, size_of(c));
+    pl_check_working(c->parameters[WORKING]);
+    const char *why = cg_refusal(working_of(c), size_of(c));
     if (why)
-        pl_fail("cg on %d processes: %s", pl_processes.ranks, why);
+        pl_fail("cg on %d processes: %s", working_of(c), why);
     pl_inject_check(c->parameters[LATENCY]);
 }
 
@@ -59,14 +63,15 @@ static double products(const cg_size *size)
 /* Of this rank: its block, and the parts of vectors. */
 static size_t footprint(const pl_case *c)
 {
-    const double ranks = pl_processes.ranks, n = (double)size_of(c)->n;
+    const double ranks = working_of(c), n = (double)size_of(c)->n;
     return (size_t)(products(size_of(c)) * (sizeof(double) + sizeof(int)) / ranks + 10 * n * sizeof(double) / sqrt(ranks));
 }
 
 static void *create(const pl_case *c)
 {
     cg_data *const d = pl_allocate(sizeof *d, "the solver");
-    app_open(&d->app, MPI_COMM_WORLD);
+    if (!app_open_first(&d->app, MPI_COMM_WORLD, working_of(c)))
+        return d;
     d->solver = cg_create(&d->app, size_of(c), (cg_exchange)c->variant->layout);
     return d->solver ? d : NULL;
 }
@@ -74,22 +79,25 @@ static void *create(const pl_case *c)
 static void destroy(void *data)
 {
     cg_data *const d = data;
-    cg_destroy(d->solver);
+    if (d->solver) {
+        cg_destroy(d->solver);
+        app_close(&d->app);
+    }
     free(d);
 }
 
 static void touch(const pl_case *c, int thread, int threads)
 {
     (void)threads;
-    if (thread == 0)
+    if (thread == 0 && data_of(c)->solver)
         cg_start(data_of(c)->solver);
 }
 
 static const void *where(const pl_case *c, size_t *bytes)
 {
-    const cg_block *const b = &data_of(c)->solver->block;
-    *bytes = b->begin[b->rows] * sizeof *b->value;
-    return b->value;
+    const cg_data *const d = data_of(c);
+    *bytes = d->solver ? d->solver->block.begin[d->solver->block.rows] * sizeof *d->solver->block.value : sizeof *d;
+    return d->solver ? (const void *)d->solver->block.value : d;
 }
 
 /* --- the work -------------------------------------------------------------------------------------------------- */
@@ -103,17 +111,22 @@ static void plan(const pl_case *c, pl_plan *p)
 static void run(const pl_case *c, const pl_plan *p)
 {
     (void)p;
-    cg_iterate(data_of(c)->solver);
+    if (data_of(c)->solver)
+        cg_iterate(data_of(c)->solver);
 }
 
-static double communication(const pl_case *c) { return app_communication(&data_of(c)->app); }
+/* The record has the mean over all processes: of those that work it is this. */
+static double communication(const pl_case *c)
+{
+    return data_of(c)->solver ? app_communication(&data_of(c)->app) * pl_processes.ranks / working_of(c) : 0;
+}
 
 /* Of all ranks; vectors once, as on one rank: a product reads the matrix, the diagonal and p and writes q, a step of
  * conjugate gradients reads 11 and writes 3 more. */
 static pl_work work(const pl_case *c)
 {
     const cg_size *const size = size_of(c);
-    const double elements = data_of(c) ? data_of(c)->solver->elements : products(size);
+    const double elements = data_of(c) && data_of(c)->solver ? data_of(c)->solver->elements : products(size);
     const double n = (double)size->n, word = sizeof(double), matrix = elements * (sizeof(double) + sizeof(int));
     return (pl_work){.load_bytes = (CG_STEPS + 1) * (matrix + 2 * word * n) + CG_STEPS * 11 * word * n,
                      .store_bytes = (CG_STEPS + 1) * word * n + CG_STEPS * 3 * word * n,
@@ -126,6 +139,8 @@ static pl_work work(const pl_case *c)
 static void poison(const pl_case *c)
 {
     cg_data *const d = data_of(c);
+    if (!d->solver)
+        return;
     cg_start(d->solver);
     app_reset(&d->app);
     d->app.proving = true;
@@ -135,6 +150,8 @@ static void poison(const pl_case *c)
 static double verify(const pl_case *c)
 {
     cg_data *const d = data_of(c);
+    if (!d->solver)
+        return 0;
     d->pass = app_result_of(&d->app, 0, d->solver->residual, 0);
     const app measured = d->app;
     double error = d->solver->residual;
@@ -164,7 +181,7 @@ static const pl_fact *facts(const pl_case *c)
     found[count++] = (pl_fact){"message_bytes", NULL, r->bytes};
     found[count++] = (pl_fact){"message_shortest", NULL, r->shortest};
     found[count++] = (pl_fact){"message_longest", NULL, r->longest};
-    found[count++] = (pl_fact){"flops_declared", NULL, r->flops * pl_processes.ranks};
+    found[count++] = (pl_fact){"flops_declared", NULL, r->flops * working_of(c)};
     found[count] = (pl_fact){0};
     return found;
 }

@@ -218,15 +218,9 @@ static double verify(const pl_case *c)
     return error;
 }
 
-static size_t own_size(const char *const *text)
-{
-    (void)text;
-    return 1024;
-}
-
 static const pl_kernel datatype = {
     .name = "datatype", .title = "the transpose as a message, --size is the dimension of the square matrix", .variants = variants,
-    .parameters = parameters, .own_size = own_size, .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan,
+    .parameters = parameters, .usual_size = 1024, .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan,
     .run = run, .work = work,
     .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts, .in_pairs = true,
 };

@@ -143,36 +143,21 @@ static void sampled(const pl_case *c, int sample)
     memcpy(d->seconds + (size_t)sample * rounds, d->last, rounds * sizeof *d->last);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Between the sorted values, linearly: as plumbline.model.uncertainty does it. */
-static double quantile(const double *sorted, int n, double share)
-{
-    const double at = share * (n - 1);
-    const int below = (int)at, above = below + 1 < n ? below + 1 : below;
-    return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
-}
-
 /* Of the messages from this process to each other one: seconds of one with its answer (median), and their robust relative
  * spread; returns the shortest sample, all its messages together. */
 static double of_row(const pairs_data *d, long messages, int samples, float *median, float *spread)
 {
-    double shortest = INFINITY, sorted[samples];
+    double shortest = INFINITY, of_round[samples];
     for (int round = 0; round < d->rounds; round++) {
         const int partner = pl_tournament_partner(d->ends.ranks, d->ends.rank, round);
         if (partner < 0)
             continue;
         for (int i = 0; i < samples; i++)
-            sorted[i] = d->seconds[(size_t)i * (size_t)d->rounds + (size_t)round];
-        qsort(sorted, (size_t)samples, sizeof *sorted, ascending);
-        shortest = fmin(shortest, sorted[0]);
-        const double middle = quantile(sorted, samples, 0.5);
-        median[partner] = (float)(middle / (double)messages);
-        spread[partner] = (float)(0.7413 * (quantile(sorted, samples, 0.75) - quantile(sorted, samples, 0.25)) / middle);
+            of_round[i] = d->seconds[(size_t)i * (size_t)d->rounds + (size_t)round];
+        const pl_summary found = pl_summary_of(of_round, samples);
+        shortest = fmin(shortest, found.least);
+        median[partner] = (float)(found.median / (double)messages);
+        spread[partner] = (float)found.spread;
     }
     return shortest;
 }

@@ -21,7 +21,7 @@ static const pl_variant variants[] = {
 enum { LATENCY };
 
 static const pl_parameter parameters[] = {
-    [LATENCY] = PL_INJECT_TUNING,
+    [LATENCY] = PL_INJECT_PARAMETER,
     {0},
 };
 

@@ -180,3 +180,13 @@ int pl_mpi_main(int argc, char **argv, const pl_kernel *kernel)
     gather_places();
     return pl_main(argc, argv, kernel);
 }
+
+int pl_working(long given) { return given ? (int)given : pl_processes.ranks; }
+
+bool pl_works(long given) { return pl_processes.rank < pl_working(given); }
+
+void pl_check_working(long given)
+{
+    if (given > pl_processes.ranks)
+        pl_fail("--working %ld: there are %d processes: start more, or let fewer work", given, pl_processes.ranks);
+}

@@ -17,14 +17,15 @@ static const pl_variant variants[] = {
     {0},
 };
 
-enum { ROWS, RANKS_X, RANKS_Y, RANKS_Z, LATENCY };
+enum { ROWS, RANKS_X, RANKS_Y, RANKS_Z, WORKING, LATENCY };
 
 static const pl_parameter parameters[] = {
     [ROWS] = {"rows", SP_COMPONENTS, 1, "row segments in a message"},
     [RANKS_X] = {"ranks-x", 0, 1, "ranks that the x-axis is cut for; 0: chosen, at most as along y", .of_data = true},
     [RANKS_Y] = {"ranks-y", 0, 1, "ranks that the y-axis is cut for; 0: chosen", .of_data = true},
     [RANKS_Z] = {"ranks-z", 0, 1, "ranks that the z-axis is cut for; 0: as few as can be", .of_data = true},
-    [LATENCY] = PL_INJECT_TUNING,
+    [WORKING] = PL_WORKING_PARAMETER,
+    [LATENCY] = PL_INJECT_PARAMETER,
     {0},
 };
 
@@ -35,11 +36,13 @@ enum { MOST = 512, CLASS_A = 64 };      /* points along an edge: counts of MPI a
 typedef struct {
     app app;
     pl_buffers *memory;
-    sp *solver;
+    sp *solver;                 /* NULL: this process waits */
     app_result step;            /* of the verified one */
 } sp_data;
 
 static sp_data *data_of(const pl_case *c) { return c->data; }
+
+static int working_of(const pl_case *c) { return pl_working(c->parameters[WORKING]); }
 
 static sp_options options_of(const pl_case *c)
 {
@@ -48,13 +51,14 @@ static sp_options options_of(const pl_case *c)
     char why[SP_WHY];
     if (c->n > MOST)
         pl_fail("--size %zu: these are the points along an edge of the cube: give at most %d", c->n, MOST);
-    if (!sp_choose(&o, pl_processes.ranks, why))
+    if (!sp_choose(&o, working_of(c), why))
         pl_fail("sp: %s", why);
     return o;
 }
 
 static void check(const pl_case *c)
 {
+    pl_check_working(c->parameters[WORKING]);
     options_of(c);
     pl_inject_check(c->parameters[LATENCY]);
 }
@@ -62,15 +66,16 @@ static void check(const pl_case *c)
 static size_t footprint(const pl_case *c)
 {
     const sp_options o = options_of(c);
-    return sp_bytes(&o, pl_processes.rank);
+    return pl_works(c->parameters[WORKING]) ? sp_bytes(&o, pl_processes.rank) : 0;
 }
 
 static void *create(const pl_case *c)
 {
     const sp_options o = options_of(c);
-    const size_t bytes = sp_bytes(&o, pl_processes.rank);
+    const size_t bytes = footprint(c);
     sp_data *const d = pl_allocate(sizeof *d, "the solver");
-    app_open(&d->app, MPI_COMM_WORLD);
+    if (!app_open_first(&d->app, MPI_COMM_WORLD, working_of(c)))
+        return d;
     d->memory = pl_buffers_create(c, 1, &bytes, NULL);
     d->solver = d->memory ? sp_create(&d->app, &o, d->memory->at[0]) : NULL;
     return d->solver ? d : NULL;
@@ -79,23 +84,26 @@ static void *create(const pl_case *c)
 static void destroy(void *data)
 {
     sp_data *const d = data;
-    sp_destroy(d->solver);
-    pl_buffers_destroy(d->memory);
+    if (d->solver) {
+        sp_destroy(d->solver);
+        pl_buffers_destroy(d->memory);
+        app_close(&d->app);
+    }
     free(d);
 }
 
 static void touch(const pl_case *c, int thread, int threads)
 {
     (void)threads;
-    if (thread == 0)
+    if (thread == 0 && data_of(c)->solver)
         sp_start(data_of(c)->solver);
 }
 
 static const void *where(const pl_case *c, size_t *bytes)
 {
     const sp *const s = data_of(c)->solver;
-    *bytes = sp_bytes(&s->chosen, pl_processes.rank);
-    return s->all;
+    *bytes = s ? sp_bytes(&s->chosen, pl_processes.rank) : sizeof(sp_data);
+    return s ? s->all : c->data;
 }
 
 /* --- the work -------------------------------------------------------------------------------------------------- */
@@ -103,17 +111,23 @@ static const void *where(const pl_case *c, size_t *bytes)
 static void plan(const pl_case *c, pl_plan *p)
 {
     (void)p;
-    data_of(c)->solver->chosen.rows = c->parameters[ROWS];
+    if (data_of(c)->solver)
+        data_of(c)->solver->chosen.rows = c->parameters[ROWS];
     pl_inject(c->parameters[LATENCY]);
 }
 
 static void run(const pl_case *c, const pl_plan *p)
 {
     (void)p;
-    sp_step(data_of(c)->solver);
+    if (data_of(c)->solver)
+        sp_step(data_of(c)->solver);
 }
 
-static double communication(const pl_case *c) { return app_communication(&data_of(c)->app); }
+/* The record has the mean over all processes: of those that work it is this. */
+static double communication(const pl_case *c)
+{
+    return data_of(c)->solver ? app_communication(&data_of(c)->app) * pl_processes.ranks / working_of(c) : 0;
+}
 
 /* Right-hand side: five values, three speeds and ten of the forcing in, five out.  A sweep: five values and a speed in, five
  * out.  At last ten in and five out.  Of all ranks. */
@@ -130,6 +144,8 @@ static pl_work work(const pl_case *c)
 static void poison(const pl_case *c)
 {
     sp_data *const d = data_of(c);
+    if (!d->solver)
+        return;
     sp_start(d->solver);
     app_reset(&d->app);
     d->app.proving = true;
@@ -143,6 +159,8 @@ static void poison(const pl_case *c)
 static double verify(const pl_case *c)
 {
     sp_data *const d = data_of(c);
+    if (!d->solver)
+        return 0;
     app done = d->app;
     done.shortest = d->solver->shortest;
     done.longest = d->solver->longest;
@@ -153,7 +171,8 @@ static double verify(const pl_case *c)
     return near && pl_buffers_guards_intact(d->memory) ? residual : INFINITY;
 }
 
-static double tolerance(const pl_case *c) { return sp_residual_bound(data_of(c)->solver); }
+/* Of a process that waits: no error of the others is too large for it. */
+static double tolerance(const pl_case *c) { return data_of(c)->solver ? sp_residual_bound(data_of(c)->solver) : INFINITY; }
 
 /* Of a step, the mean of the ranks; lengths are those of the messages of row segments, of all ranks. */
 static const pl_fact *facts(const pl_case *c)
@@ -169,20 +188,14 @@ static const pl_fact *facts(const pl_case *c)
     found[count++] = (pl_fact){"message_bytes", NULL, r->bytes};
     found[count++] = (pl_fact){"message_shortest", NULL, r->shortest};
     found[count++] = (pl_fact){"message_longest", NULL, r->longest};
-    found[count++] = (pl_fact){"flops_declared", NULL, r->flops * pl_processes.ranks};
+    found[count++] = (pl_fact){"flops_declared", NULL, r->flops * working_of(c)};
     found[count] = (pl_fact){0};
     return found;
 }
 
-static size_t own_size(const char *const *text)
-{
-    (void)text;
-    return CLASS_A;
-}
-
 static const pl_kernel sp_kernel = {
     .name = "sp", .title = "a time step of an ADI solver, --size is the number of points along an edge of the cube",
-    .variants = variants, .parameters = parameters, .most_threads = 1, .own_size = own_size, .check = check, .footprint = footprint,
+    .variants = variants, .parameters = parameters, .most_threads = 1, .usual_size = CLASS_A, .check = check, .footprint = footprint,
     .create = create, .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison,
     .where = where, .destroy = destroy, .facts = facts, .communication = communication,
 };

@@ -151,8 +151,9 @@ static void exchange_lines(sp *s, sp_axis *x, int to, int from, bool back)
     const int first_out = back ? x->begin : begin, first_in = back ? begin : x->begin;
     for (long at = 0; at < sent || at < received; at += rows) {
         const long out = at < sent ? least(rows, sent - at) : 0, in = at < received ? least(rows, received - at) : 0;
-        copy_segments(s, x, !back, first_out, to, at, at + out, s->out, true);
         const size_t n = words(s, out, (size_t)x->length), m = words(s, in, (size_t)x->length);
+        copy_segments(s, x, !back, first_out, to, at, at + out, s->out, true);
+        app_copied(s->app, n);
         if (n && m)
             app_exchange(s->app, x->row, s->out, n, to, s->in, m, from, TRANSPOSE_TAG);
         else if (n)
@@ -160,6 +161,7 @@ static void exchange_lines(sp *s, sp_axis *x, int to, int from, bool back)
         else
             app_receive(s->app, x->row, s->in, m, from, TRANSPOSE_TAG);
         copy_segments(s, x, back, first_in, from, at, at + in, s->in, false);
+        app_copied(s->app, m);
     }
 }
 

@@ -46,7 +46,7 @@ static app_result run(app *a, const char *size, long iterations, bool pipelined)
     if (!s)
         app_fail(a, "sp: no memory for %zu bytes a rank: give fewer ranks", bytes);
     sp_start(s);
-    app_meet(a, a->world);
+    app_barrier(a, a->world);
     app_reset(a);
     const double began = app_seconds();
     for (long i = 0; i < iterations; i++)

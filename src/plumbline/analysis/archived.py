@@ -136,7 +136,7 @@ def read(root, system=None, last=None, names='', metrics=''):
     names, metrics = pattern(names, '-n'), pattern(metrics, '--metric')
     files = archive.sessions(root, system)
     files = files[-last:] if last else files
-    found = Samples(files[-1].parts[-3].removeprefix('system='), [path.stem for path in files])
+    found = Samples(archive.system_of(files[-1]), [path.stem for path in files])
     nodes: dict[str, int] = {}
     gathered, without, narrowed = defaultdict(list), set(), set()
     for number, path in enumerate(files):

@@ -1,4 +1,4 @@
-'''The commands ``plumbline variance`` and ``plumbline history``.'''
+'''The commands ``plumbline variance``, ``plumbline history`` and ``plumbline acceptance``.'''
 
 import sys
 from pathlib import Path
@@ -10,14 +10,12 @@ from plumbline.errors import PlumblineError
 from plumbline.settings import REPORTS
 
 
-def variance(
-    names: Annotated[str, typer.Option('-n', '--name', help='only tests whose name matches this')] = '',
-    metric: Annotated[str, typer.Option(help='only metrics whose name matches this')] = '',
-    system: Annotated[str | None, typer.Option(help="ReFrame's name (default: that of the last session)")] = None,
-    last: Annotated[int | None, typer.Option(min=1, help='only so many of the last sessions')] = None,
-    output: Annotated[Path | None, typer.Option(help='HTML page to write as well, with all metrics and figures')] = None,
-    archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
-):
+def variance(names: Annotated[str, typer.Option('-n', '--name', help='only tests whose name matches this')] = '',
+             metric: Annotated[str, typer.Option(help='only metrics whose name matches this')] = '',
+             system: Annotated[str | None, typer.Option(help="ReFrame's name (default: that of the last session)")] = None,
+             last: Annotated[int | None, typer.Option(min=1, help='only so many of the last sessions')] = None,
+             output: Annotated[Path | None, typer.Option(help='HTML page to write as well, with all metrics and figures')] = None,
+             archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive'):
     '''What is explained: the variance of each metric between samples, processes, sessions and nodes, and what the probes of
     the machine's state explain of it.  What stays unexplained is on top.'''
     from rich.console import Console
@@ -33,26 +31,51 @@ def variance(
         console.print(f'page: {reports.write(samples, found, output)}', soft_wrap=True, highlight=False, markup=False)
 
 
-def history(
-    metric: Annotated[str, typer.Argument(help='metrics whose name matches this, instead of the subsystems')] = '',
-    names: Annotated[str, typer.Option('-n', '--name', help='metrics of tests whose name matches this')] = '',
-    system: Annotated[str | None, typer.Option(help="ReFrame's name (default: that of the last session)")] = None,
-    last: Annotated[int | None, typer.Option(min=1, help='only so many of the last sessions')] = None,
-    archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
-):
+def history(metric: Annotated[str, typer.Argument(help='metrics whose name matches this, instead of the subsystems')] = '',
+            names: Annotated[str, typer.Option('-n', '--name', help='metrics of tests whose name matches this')] = '',
+            system: Annotated[str | None, typer.Option(help="ReFrame's name (default: that of the last session)")] = None,
+            last: Annotated[int | None, typer.Option(min=1, help='only so many of the last sessions')] = None,
+            node: Annotated[str | None, typer.Option(help='of this node (default: the median over all)')] = None,
+            environment: Annotated[str | None, typer.Option(help="ReFrame's name (default: all)")] = None,
+            output: Annotated[Path | None, typer.Option(help='HTML page to write as well: trends, what changed with each step, nights')] = None,
+            archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive'):
     '''Session after session: of each subsystem, or of the metrics that are named, how it scatters and since when it is otherwise;
     exit 1 if a subsystem has become worse, and stays so.'''
     from rich.console import Console
 
     from plumbline.analysis import history as archived
     from plumbline.report import history as reports
-    found = archived.read(archive_root, system, last, names, metric)
+    found = archived.read(archive_root, system, last, names, metric, node=node, environment=environment)
     if not found.metrics:
-        raise PlumblineError(f'{archive_root}: no such metric in the sessions of {found.system}; see the names with plumbline report')
+        where = ''.join(f' {text}' for text in (node, environment) if text)
+        raise PlumblineError(f'{archive_root}: no such metric in the sessions of {found.system}{where}; see the names with plumbline report')
     console = Console(width=None if sys.stdout.isatty() else 120)
-    courses, prior = archived.courses(found)
+    known = archived.courses(found)
+    courses, prior = known
     reports.render(found, courses, prior, bool(metric or names), console)
-    losses = [] if metric or names else reports.losses(archive_root, found)
-    for text in losses:
-        console.print(text, style='bold red', highlight=False, markup=False)
+    losses = [] if metric or names else reports.losses(archive_root, found, known=known)
+    for loss in losses:
+        console.print(str(loss), style='bold red', highlight=False, markup=False)
+    if output:
+        from plumbline.report import history_page
+        console.print(f'page: {history_page.write(archive_root, found, known, output)}', soft_wrap=True, highlight=False, markup=False)
     raise typer.Exit(1 if losses else 0)
+
+
+def acceptance(
+    sessions: Annotated[list[str] | None, typer.Argument(
+        help="sessions of the archive, ReFrame's run reports, or folders of sweeps; without any, the archive's last session")] = None,
+    names: Annotated[Path | None, typer.Option(help='YAML file: site, machine, supplier, contract, and who signs')] = None,
+    output: Annotated[Path, typer.Option(help='.pdf, or .html to print with a browser')] = REPORTS / 'acceptance.pdf',
+    archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
+):
+    '''The acceptance document: verdict, each node and value and what it was judged by, failures by class, method, state of the
+    machine, software, and a page to sign; exit codes as of plumbline report.'''
+    from plumbline import schemas
+    from plumbline.analysis import acceptance as documents
+    from plumbline.report import acceptance as reports
+    given = schemas.read_yaml(names, 'acceptance', 'see docs/howto/acceptance.rst') if names else None
+    found = documents.read(sessions or (), archive_root)
+    print(f'{found.system}: {found.verdict}, {found.judged} values judged in {len(found.sessions)} sessions')
+    print(f'document: {reports.write(found, given, output)}')
+    raise typer.Exit(found.exit_status)

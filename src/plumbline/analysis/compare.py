@@ -39,6 +39,7 @@ class Change:
     '''What became of one metric, or (``metric`` empty) of one test.
 
     :attr kind: one of :data:`KINDS`; ``changed`` is beyond noise where nobody can say which way is better.
+    :attr check: the test, with its parameters; :attr name: of its class.
     :attr nodes: (before, after), names with commas.
     :attr before: median of the sessions before, in ``unit``; :attr after: that of the session after; None without one.
     :attr sees: the loss that would have been seen with a probability of 95 %, e.g. 0.05; None if there is nothing to compare.
@@ -51,6 +52,7 @@ class Change:
     environ: str
     nodes: tuple[str, str]
     metric: str = ''
+    name: str = ''
     before: float | None = None
     after: float | None = None
     unit: str = '1'
@@ -78,12 +80,14 @@ class Part:
     :attr verdict: FAIL: it is slower; UNSTABLE: so it seems, but the session after was as noisy; PASS.
     :attr score: :class:`plumbline.model.subsystems.Score`.
     :attr sees: the loss that would have been seen with a probability of 95 %.
+    :attr checks: names of the classes of its tests.
     '''
     node: str
     name: str
     score: subsystems.Score
     verdict: str
     sees: float
+    checks: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,7 @@ class Comparison:
 
 def _place(before, after):
     row = after or before
-    return {'check': row['case'], 'partition': row['partition'], 'environ': row['environ'], 'metric': row['name'] or '',
+    return {'check': row['case'], 'name': row['check'], 'partition': row['partition'], 'environ': row['environ'], 'metric': row['name'] or '',
             'unit': row['unit'] or '1', 'nodes': tuple(side['hostname'] if side else '' for side in (before, after)),
             'verdicts': tuple(side and side['verdict'] for side in (before, after))}
 
@@ -227,13 +231,16 @@ def _judged(pair, predicted, chance, named, listed, rate):
 
 def _parts(pairs, predicted):
     parts: dict[tuple, list[subsystems.Member]] = {}
+    checks: dict[tuple, set[str]] = defaultdict(set)
     for pair, one in zip(pairs, predicted):
         name = registry.of_row(pair.after)[0]
         if pair.better != registry.NEITHER and name not in (None, registry.NO_MACHINE):
+            checks[pair.node, name].add(pair.after['check'])
             parts.setdefault((pair.node, name), []).append(subsystems.Member(
                 f"{pair.place['check']} {pair.place['metric']}", pair.after['value'], one, pair.better,
                 {row['side']: row['value'] for row in pair.before}, uncertainty.error(_interval(pair.after))))
-    found = [Part(node, name, known.score, known.verdict, known.sees) for (node, name), known in subsystems.judged(parts).items()]
+    found = [Part(node, name, known.score, known.verdict, known.sees, frozenset(checks[node, name]))
+             for (node, name), known in subsystems.judged(parts).items()]
     return sorted(found, key=lambda part: (-verdict.SEVERITY.index(part.verdict), part.score.chance))
 
 
@@ -312,9 +319,7 @@ def compare(before, after):
     :returns: :class:`Comparison`.
     :raises PlumblineError: if they are of different systems, one of them is there twice, or nothing is in both.
     '''
-    systems = {system for frame in (*before, after) for system in frame['system'].unique()}
-    if len(systems) != 1:
-        raise PlumblineError(f"sessions of several systems: {', '.join(sorted(systems))}; compare those of one")
+    system = sides.one_system((*before, after))
     sessions = [sorted(frame['session'].unique()) for frame in (*before, after)]
     names = [one[0] if len(one) == 1 else f'{len(one)} sessions from {one[0]} on' for one in sessions]
     if len(set().union(*sessions)) < sum(map(len, sessions)):
@@ -330,5 +335,5 @@ def compare(before, after):
                for key, change in found.items() if change]
     if all(change.before is None or change.after is None for change in changes):
         raise PlumblineError('nothing is comparable: no metric was measured before and after; compare runs of one mode')
-    return Comparison(systems.pop(), tuple(names[:-1]), names[-1], sorted(changes, key=lambda change: change.severity),
+    return Comparison(system, tuple(names[:-1]), names[-1], sorted(changes, key=lambda change: change.severity),
                       sides.state_changes(before[-1], after), parts)

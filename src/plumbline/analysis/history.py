@@ -1,7 +1,8 @@
 '''Session after session: what each metric measured, what the metrics of a subsystem say together, and since when that is otherwise.'''
 
+import datetime
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,8 +13,17 @@ from plumbline.errors import PlumblineError
 from plumbline.model import changes, prediction, registry, states, subsystems, verdict
 from plumbline.store import archive
 
-_COLUMNS = ['session', 'partition', 'environ', 'hostname', 'test', 'run', 'check', 'display_name', 'system', 'metric', 'name', 'subject',
-            'value', 'unit', 'n', 'spread', 'interval_low', 'interval_high', 'state', 'states', 'expected', 'verdict', 'level', 'threads']
+#: What tells a metric from session to session, and what the last of its rows says of it.
+_KEY = ['partition', 'environ', 'case', 'name']
+_ABOUT = ['check', 'display_name', 'metric', 'subject', 'unit', 'level', 'threads']
+_COLUMNS = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'run', 'name', *_ABOUT, 'value', 'n', 'spread', 'interval_low',
+            'interval_high', 'state', 'states', 'verdict']
+
+#: Few texts in many rows.
+_REPEATED = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'name', *_ABOUT, 'verdict']
+
+#: Clocks of a site may differ by so much.
+_CLOCKS = datetime.timedelta(days=1)
 
 #: A metric is part of its subsystem's course if it is in so many sessions, and in this share of those that ran its test since it began.
 LEAST_VALUES, LEAST_PRESENT = subsystems.LEAST_SESSIONS, 0.8
@@ -26,6 +36,7 @@ class Series:
     :attr subsystem: None of a metric that the registry no longer has.
     :attr values: dictionary session -> median over the nodes, above 0, in order of time.
     :attr verdicts: dictionary session -> the worst.
+    :attr bands: dictionary session -> (low, high): of one node the interval of its value, of several from the lowest to the highest.
     '''
     metric: str
     unit: str
@@ -33,6 +44,7 @@ class Series:
     noise: str
     values: dict
     verdicts: dict = field(repr=False)
+    bands: dict = field(default_factory=dict, repr=False)
 
     @property
     def better(self):
@@ -60,6 +72,11 @@ class Course:
     metrics: int
     sessions: list
     values: np.ndarray
+
+    @property
+    def title(self):
+        '''For people.'''
+        return f'{self.name}, {self.kind}'
 
 
 @dataclass(frozen=True)
@@ -92,6 +109,10 @@ class History:
     :attr accepted: the sessions that the references of the last session are from.
     :attr strangers: dictionary of what other processors sessions ran on -> how many sessions; they are left out.
     :attr damaged: what is wrong with the files that cannot be read.
+    :attr ahead: sessions that began in the future, by the clock of now: one of the two clocks is, or was, wrong.
+    :attr files: session -> its file.
+    :attr verdicts: session -> verdict -> number of metrics, of all that it judged.
+    :attr nodes: names, sorted.
     '''
     system: str
     sessions: list
@@ -99,60 +120,109 @@ class History:
     accepted: frozenset = frozenset()
     strangers: dict = field(default_factory=dict)
     damaged: list = field(default_factory=list)
+    ahead: list = field(default_factory=list)
+    files: dict = field(default_factory=dict)
+    verdicts: dict = field(default_factory=dict)
+    nodes: list = field(default_factory=list)
 
 
-def read(root, system=None, last=None, names='', metrics='', until=None):
+def read(root, system=None, last=None, names='', metrics='', until=None, node=None, environment=None):
     '''The history of a system's metrics; of sessions on its present processor.
 
     :arg system: ReFrame's name; by default that of the archive's last session.
     :arg last: only so many of the last sessions.
     :arg until: name of the last session that counts; by default that of the archive.
     :arg names: regular expression that is found in the display name of a test; :arg metrics: in the name of a metric.
+    :arg node: its name; by default all, of which the medians count; :arg environment: ReFrame's name; by default all.
     :raises PlumblineError: if the archive is empty.
     '''
     names, metrics = pattern(names, '-n'), pattern(metrics, '--metric')
     files = archive.sessions(root, system)
-    system = files[-1].parts[-3].removeprefix('system=')
+    system = archive.system_of(files[-1])
     files = [path for path in files if path.stem <= until] if until else files
-    files, strangers, damaged = _of_one_processor(files[-last:] if last else files)
-    rows, accepted = defaultdict(list), set()
-    for path in files:
-        of_session = archive.final_rows(archive.load_columns(path, _COLUMNS)).filter(pl.col('metric').is_not_null()).to_dicts()
-        for row in of_session:
-            if names.search(row['display_name']) and metrics.search(row['name']) and 0 < (row['value'] or 0) < float('inf'):
-                rows[Key(row['partition'], row['environ'], archive.base_name(row['display_name']), row['name'])].append(row)
-        if path == files[-1]:
-            accepted = {name for row in of_session for name in json.loads(row['expected'] or '{}').get('measured') or ()}
-    found = {key: _series(rows[key]) for key in sorted(rows)}
-    known = set().union(*(series.values for series in found.values()))
-    return History(system, [path.stem for path in files if path.stem in known], found, frozenset(accepted), strangers, damaged)
+    files, damaged = archive.readable(files[-last:] if last else files)
+    if not files:
+        raise PlumblineError(f'{root}: no session of {system} can be read: {damaged[0]}')
+    files, strangers = _of_one_processor(files)
+    frame = _measured(files, node, environment)
+    chosen = [name for name in frame['case'].unique() if names.search(name)], [name for name in frame['name'].unique() if metrics.search(name)]
+    frame = frame.filter(pl.col('case').is_in(chosen[0]), pl.col('name').is_in(chosen[1]))
+    known = set(frame['session'].unique())
+    now = f'{datetime.datetime.now(datetime.timezone.utc) + _CLOCKS:%Y%m%dT%H%M%SZ}'
+    return History(system, [path.stem for path in files if path.stem in known], _every_series(frame), frozenset(_accepted(files[-1])),
+                   strangers, damaged, [path.stem for path in files if path.stem > now], {path.stem: path for path in files},
+                   _counted(frame), sorted(frame['hostname'].drop_nulls().unique()))
+
+
+def _accepted(path):
+    '''The sessions that the references of one session are from.'''
+    expected = archive.load_columns(path, pl.col('expected').drop_nulls().unique())['expected']
+    return {name for text in expected for name in json.loads(text).get('measured') or ()}
 
 
 def _of_one_processor(files):
-    '''The sessions of the processor that the last one ran on, how many ran on which other, and what cannot be read.'''
-    ran_on, damaged = {}, []
-    for path in files:
-        try:
-            ran_on[path] = archive.processor(path)
-        except PlumblineError as error:
-            damaged.append(str(error))
+    '''The sessions of the processor that the last one ran on, and how many ran on which other.'''
+    found = archive.scan_files(files).group_by('session').agg(pl.col('processor').drop_nulls().first()).collect()
+    models = dict(found.iter_rows())
+    ran_on = {path: models.get(path.stem) or archive.processor(path) for path in files}
     present = next((name for name in reversed(ran_on.values()) if name), None)
-    strangers: dict[str, int] = defaultdict(int)
-    for name in ran_on.values():
-        if name not in (present, None):
-            strangers[name] += 1
-    return [path for path, name in ran_on.items() if name in (present, None)], dict(strangers), damaged
+    strangers = Counter(name for name in ran_on.values() if name not in (present, None))
+    return [path for path, name in ran_on.items() if name in (present, None)], dict(strangers)
 
 
-def _series(rows):
-    rows = states.grouped(rows)[0][1]
-    by_session = defaultdict(list)
-    for row in rows:
-        by_session[row['session']].append(row)
-    subsystem, noise = registry.of_row(rows[-1])
-    return Series(rows[-1]['metric'], rows[-1]['unit'] or '1', subsystem, noise,
-                  {session: float(np.median([row['value'] for row in its])) for session, its in by_session.items()},
-                  {session: verdict.worst(row['verdict'] for row in its) for session, its in by_session.items()})
+def _measured(files, node, environment):
+    '''The values above 0 of the last runs, with ``case``, the name of the test without the node; in order of time.'''
+    rows = archive.scan_files(files).select(_COLUMNS).filter(pl.col('metric').is_not_null())
+    for column, wanted in (('hostname', node), ('environ', environment)):
+        rows = rows.filter(pl.col(column) == wanted) if wanted else rows
+    frame = rows.with_columns(pl.col(_REPEATED).cast(pl.Categorical)).collect(engine='streaming')
+    again = frame.filter(pl.col('run') > 0)['session'].unique()
+    repeated = pl.col('session').is_in(again.implode())     # to look for the last run of each test takes longer than all else
+    frame = pl.concat([frame.filter(~repeated), archive.final_rows(frame.filter(repeated))]) if len(again) else frame
+    frame = frame.drop('test', 'run', 'system').filter(pl.col('value') > 0, pl.col('value').is_finite())
+    names = {name: archive.base_name(name) for name in frame['display_name'].cast(pl.String).unique()}
+    case = pl.col('display_name').cast(pl.String).replace(names).cast(pl.Categorical)
+    return frame.with_columns(case=case).sort(pl.col('session').cast(pl.String), maintain_order=True)
+
+
+def _counted(frame):
+    found: dict[str, dict[str, int]] = {}
+    for session, ruling, number in frame.group_by('session', 'verdict').len().sort('session').iter_rows():
+        found.setdefault(session, {})[ruling or verdict.NO_REFERENCE] = number
+    return found
+
+
+def _every_series(frame):
+    ''':class:`Key` -> :class:`Series`, sorted.'''
+    about = {Key(*row[:len(_KEY)]): dict(zip(_ABOUT, row[len(_KEY):])) for row in frame.group_by(_KEY).agg(pl.col(_ABOUT).last()).iter_rows()}
+    stated = frame.filter(pl.any_horizontal(pl.col('state', 'states').is_not_null()).any().over(_KEY))
+    whole = frame.join(stated.select(_KEY).unique(), on=_KEY, how='anti', nulls_equal=True)
+    found = dict(_of_sessions(whole, about))
+    of_key: dict[Key, list[dict]] = {}
+    for row in stated.iter_rows(named=True):
+        of_key.setdefault(Key(*(row[name] for name in _KEY)), []).append(row)
+    for rows in of_key.values():
+        kept = [{name: row[name] for name in (*_KEY, 'session', 'value', 'verdict', 'interval_low', 'interval_high')}
+                for row in states.grouped(rows)[0][1]]
+        found |= _of_sessions(pl.DataFrame(kept, infer_schema_length=None), about)
+    return {key: found[key] for key in sorted(found)}
+
+
+def _of_sessions(frame, about):
+    '''(:class:`Key`, :class:`Series`) of each metric: of a session the median over the nodes, the worst verdict and the band.'''
+    one = pl.len() == 1
+    severity = pl.col('verdict').replace_strict(dict(zip(verdict.SEVERITY, range(len(verdict.SEVERITY)))), default=None, return_dtype=pl.Int64)
+    rulings = pl.col('verdict').replace_strict(dict(enumerate(verdict.SEVERITY)), default=verdict.FAIL, return_dtype=pl.String)
+    sessions = frame.group_by(*_KEY, 'session').agg(
+        pl.col('value').median(), severity.max().alias('verdict'),
+        low=pl.when(one).then(pl.coalesce('interval_low', 'value').first()).otherwise(pl.col('value').min()),
+        high=pl.when(one).then(pl.coalesce('interval_high', 'value').first()).otherwise(pl.col('value').max()))
+    columns = ['session', 'value', 'verdict', 'low', 'high']
+    for *names, when, values, verdicts, low, high in sessions.with_columns(rulings).sort('session').group_by(_KEY).agg(columns).iter_rows():
+        row = about[key := Key(*names)]
+        subsystem, noise = registry.of_row(row)
+        yield key, Series(row['metric'], row['unit'] or '1', subsystem, noise, dict(zip(when, values)), dict(zip(when, verdicts)),
+                          dict(zip(when, zip(low, high))))
 
 
 def courses(history):
@@ -167,7 +237,8 @@ def courses(history):
     for key, series in history.metrics.items():
         if series.better == registry.NEITHER or series.subsystem in (None, registry.NO_MACHINE):
             continue
-        since = sum(session >= min(series.values) for session in ran[replace(key, metric='')])
+        began = min(series.values)
+        since = sum(session >= began for session in ran[replace(key, metric='')])
         if len(series.values) >= max(LEAST_VALUES, LEAST_PRESENT * since):
             groups[series.subsystem + (f' of {key.partition}' if several else ''), series.kind].append(series)
             alike[series.noise].append(changes.scatter(list(series.values.values())))
@@ -188,14 +259,15 @@ def _course(name, kind, series, sessions, priors):
     return Course(name, kind, len(series), [one for one, kept in zip(sessions, inside) if kept], np.exp(scores))
 
 
-def lasting(history, of=None):
+def lasting(history, of=None, known=None):
     '''The losses that have come to stay since the references were accepted, or since the archive began: list of :class:`Lasting`.
 
     One rate of false alarms, :data:`changes.RATE`, for all courses.
 
     :arg of: name of a session: only courses that end with it; by default all, whichever tests the last session ran.
+    :arg known: what :func:`courses` says of it, where that is known already.
     '''
-    found, (freedom, deviation) = courses(history)
+    found, (freedom, deviation) = known or courses(history)
     judged = []
     for course in found:
         accepted = [number for number, name in enumerate(course.sessions) if name in history.accepted] or [0]

@@ -53,6 +53,21 @@ class Line:
     expected: str | None = None
     subsystem: str | None = None
     interval: tuple | None = None
+    samples: list | None = field(default=None, compare=False, repr=False)
+    record: int | None = None
+    registered: str = ''
+
+    @property
+    def kind(self):
+        '''Its name in the registry of metrics, which of another suite's is not part of its own.'''
+        return self.registered or self.metric.partition('.')[0]
+
+    @property
+    def built(self):
+        '''Compiler and flags of what was measured; '' where no record says.'''
+        records = self.detail.get('records') or []
+        its = records[self.record:self.record + 1] if self.record is not None else [one for one in records if one['role'] == 'kernel']
+        return '; '.join(dict.fromkeys(f"{one['compiler']} {one.get('flags') or ''}".strip() for one in its if one.get('compiler')))
 
     @property
     def case(self):
@@ -86,11 +101,7 @@ class Line:
         like = self.value if quantity.known(self.value) else self.reference
         factor, _ = quantity.scale(like, self.unit)
         bounds = quantity.interval(self.low, self.high, like, self.unit)
-        return (
-            f'{quantity.digits(self.reference * factor)} ({bounds})'
-            if bounds
-            else quantity.digits(self.reference * factor)
-        )
+        return f'{quantity.digits(self.reference * factor)} ({bounds})' if bounds else quantity.digits(self.reference * factor)
 
     @property
     def shown_limit(self):
@@ -114,6 +125,7 @@ class NotMeasured:
     metric: str
     reason: str
     recorded: int = 0
+    check: str = ''
 
 
 def case_runs(rows):
@@ -145,13 +157,17 @@ def verdict_lines(rows):
     :arg rows: the archive's rows of one session.
     :returns: list of :class:`Line`; a test that ReFrame calls failed has at least one FAIL or UNSTABLE line.
     """
-    lines, told_elsewhere = [], []
+    lines, elsewhere = [], []
+    broken: set[tuple] = set()
     for runs in case_runs(rows).values():
         lines += _case_lines(runs)
+        last = runs[-1][0]
+        environment = last['system'], last['partition'], last['environ'], last.get('environment_error')
         if _told_elsewhere(runs):
-            told_elsewhere.append(_failed_test(runs[-1][0], detail_of(runs[-1]), runs))
-    reasons = [line.reason for line in lines]
-    lines += [line for line in told_elsewhere if not any(reason.startswith(line.reason) for reason in reasons)]
+            elsewhere.append((environment, _test(last, detail_of(runs[-1]), runs)))
+        elif last['metric'] is None and last['verdict'] == 'FAIL':
+            broken.add(environment)
+    lines += [line for environment, line in elsewhere if environment not in broken]
     lines = _with_unique_labels(lines)
     return sorted(lines, key=lambda line: VERDICTS.index(line.verdict))
 
@@ -165,11 +181,11 @@ def not_measured(rows):
         label = _label(row)
         unsaid = row['result'] == 'skip' and not detail.get('skipped')
         if unsaid or (_told_elsewhere(runs) and not row['fixture']):
-            left_out.append(NotMeasured(label, '', _reason(row)))
+            left_out.append(NotMeasured(label, '', _reason(row), check=row['check']))
         for skipped in detail.get('skipped') or []:
             recorded = skipped.get('recorded', 0)
             reason = (skipped.get('reason') or 'no reason given') + f'; references are recorded of {recorded} of its metrics' * bool(recorded)
-            left_out.append(NotMeasured(label, skipped.get('metric') or '', reason, recorded))
+            left_out.append(NotMeasured(label, skipped.get('metric') or '', reason, recorded, row['check']))
     return left_out
 
 
@@ -178,23 +194,13 @@ def by_reason(left_out):
     gathered: dict[str, dict[str, list]] = {}
     for item in left_out:
         gathered.setdefault(item.reason, {}).setdefault(item.label, []).append(item.metric)
-    return [
-        (
-            reason,
-            [
-                f"{label}: {', '.join(filter(None, dict.fromkeys(metrics)))}" if any(metrics) else label
-                for label, metrics in labels.items()
-            ],
-        )
-        for reason, labels in gathered.items()
-    ]
+    return [(reason, [f"{label}: {', '.join(filter(None, dict.fromkeys(metrics)))}" if any(metrics) else label for label, metrics in labels.items()])
+            for reason, labels in gathered.items()]
 
 
 def count(lines, left_out):
     '''Verdict -> number of lines; and the number of things not measured.'''
-    return {verdict: sum(line.verdict == verdict for line in lines) for verdict in VERDICTS} | {
-        NOT_MEASURED: len(left_out)
-    }
+    return {verdict: sum(line.verdict == verdict for line in lines) for verdict in VERDICTS} | {NOT_MEASURED: len(left_out)}
 
 
 def counted(lines, left_out):
@@ -211,7 +217,7 @@ def summary(lines, left_out):
 
 def power(lines):
     """What the PASSes can see, in one line; '' where there are none."""
-    passed = [line for line in lines if line.verdict == 'PASS']
+    passed = [line for line in lines if line.verdict == 'PASS' and line.metric]
     seen = sorted(line.sees for line in passed if quantity.known(line.sees))
     blind, told = len(passed) - len(seen), []
     if blind:
@@ -229,13 +235,14 @@ def exit_status(rows, losses=()):
     rulings = {one.verdict for one in subsystems.judge(lines).subsystems}
     if losses or judged.FAIL in rulings or any(line.verdict == 'FAIL' for line in lines):
         return 1
-    if not any(quantity.known(line.value) for line in lines):
-        return 2
+    left_out = not_measured(rows)
+    if not any(quantity.known(line.value) for line in lines):       # 0: tests of other suites, which ask nothing that has a number
+        return 0 if lines and not left_out and all(line.verdict == judged.PASS for line in lines) else 2
     tests: dict[tuple, list[str]] = {}
     for line in lines:
         tests.setdefault(line.case, []).append(line.verdict)
     undecided = judged.UNSTABLE in rulings or any(map(judged.is_undecided, tests.values()))
-    return 3 if undecided or any(one.recorded for one in not_measured(rows)) else 0
+    return 3 if undecided or any(one.recorded for one in left_out) else 0
 
 
 def one_line(text):
@@ -254,55 +261,29 @@ def _case_lines(runs):
     first, detail = last[0], detail_of(last)
     lines = [_line(row, detail, runs) for row in last if row['metric'] is not None]
     # The archive gives a test that its metrics do not explain a row of its own.
-    ends = [row for row in last if row['metric'] is None and row['verdict'] in ('FAIL', judged.KNOWN_ISSUE)]
-    blamed = any(line.verdict == 'FAIL' for line in lines) or (
-        first['fail_phase'] == 'performance' and any(line.verdict == 'UNSTABLE' for line in lines)
-    )
+    ends = [row for row in last if row['metric'] is None and row['verdict'] in ('FAIL', judged.KNOWN_ISSUE, judged.PASS)]
+    blamed = any(line.verdict == 'FAIL' or (line.verdict == judged.KNOWN_ISSUE and first['result'] == 'xfail') for line in lines) or (
+        first['fail_phase'] == 'performance' and any(line.verdict == 'UNSTABLE' for line in lines))
     if not ends and not blamed and first['result'] not in ('pass', 'skip') and not _told_elsewhere(runs):
-        ends = [first | {'reason': None}]
-    return lines + [_failed_test(row, detail, runs) for row in ends]
+        ends = [first | {'reason': None, 'metric': None, 'verdict': None if first['verdict'] == judged.PASS else first['verdict']}]
+    return lines + [_test(row, detail, runs) for row in ends]
 
 
 def _identity(row, detail):
-    return {
-        'check': row['check'],
-        'test': row['test'],
-        'display_name': row['display_name'] or row['check'],
-        'label': _label(row),
-        'system': row['system'] or '',
-        'partition': row['partition'] or '',
-        'environ': row['environ'] or '',
-        'hostname': row['hostname'] or '',
-        'level': _text(row['level']),
-        'threads': _text(row['threads']),
-        'detail': detail,
-    }
+    return {'check': row['check'], 'test': row['test'], 'display_name': row['display_name'] or row['check'], 'label': _label(row),
+            'system': row['system'] or '', 'partition': row['partition'] or '', 'environ': row['environ'] or '', 'hostname': row['hostname'] or '',
+            'level': _text(row['level']), 'threads': _text(row['threads']), 'detail': detail}
 
 
 def _line(row, detail, runs):
     low, high = _bounds(row)
     verdict = row['verdict'] if row['verdict'] in VERDICTS else 'NO REFERENCE'
-    return Line(
-        verdict=verdict,
-        reason=one_line(row['reason']),
-        **_identity(row, detail),
-        metric=row['name'] or row['metric'],
-        value=row['value'],
-        unit=row['unit'] or '1',
-        reference=row['reference'],
-        low=low,
-        high=high,
-        reference_from=row['reference_from'] or '',
-        limit=row['limit'],
-        spread=row['spread'],
-        sees=row.get('sees'),
-        n=row['n'],
-        retried=_retried(verdict, runs, row['name'] or row['metric']),
-        least=_least(row, detail),
-        expected=row.get('expected'),
-        subsystem=registry.of_row(row)[0],
-        interval=(row['interval_low'], row['interval_high']) if row.get('interval_low') is not None else None,
-    )
+    return Line(verdict=verdict, reason=one_line(row['reason']), **_identity(row, detail), metric=row['name'] or row['metric'], value=row['value'],
+                unit=row['unit'] or '1', reference=row['reference'], low=low, high=high, reference_from=row['reference_from'] or '',
+                limit=row['limit'], spread=row['spread'], sees=row.get('sees'), n=row['n'],
+                retried=_retried(verdict, runs, row['name'] or row['metric']), least=_least(row, detail), expected=row.get('expected'),
+                subsystem=registry.of_row(row)[0], interval=(row['interval_low'], row['interval_high']) if row.get('interval_low') is not None
+                else None, samples=row.get('samples'), record=row.get('record'), registered=row['metric'] or '')
 
 
 def _least(row, detail):
@@ -313,9 +294,10 @@ def _least(row, detail):
     return row['value'] * record['traffic_least'] / record['traffic'] if 'traffic_least' in record else None
 
 
-def _failed_test(row, detail, runs):
-    known = row['verdict'] == judged.KNOWN_ISSUE
-    return Line(verdict=judged.KNOWN_ISSUE if known else 'FAIL', reason=_reason(row), **_identity(row, detail), retried=_retried('FAIL', runs, ''))
+def _test(row, detail, runs):
+    '''The line of a whole test: of one that failed, unless the archive says otherwise.'''
+    ruling = row['verdict'] if row['verdict'] in (judged.KNOWN_ISSUE, judged.PASS) else judged.FAIL
+    return Line(verdict=ruling, reason=_reason(row), **_identity(row, detail), retried=_retried(ruling, runs, ''))
 
 
 def _retried(verdict, runs, metric):
@@ -341,11 +323,7 @@ def _reason(row):
 
 
 def _bounds(row):
-    return (
-        judged.bounds((row['reference'], row['lower'], row['upper']))
-        if quantity.known(row['reference'])
-        else (None, None)
-    )
+    return judged.bounds((row['reference'], row['lower'], row['upper'])) if quantity.known(row['reference']) else (None, None)
 
 
 def _text(value):

@@ -11,21 +11,9 @@ from plumbline.system.topology import cpu_list
 UNREADABLE = 'not readable'
 
 #: Key of the machine record -> label, in the order shown.
-MACHINE = {
-    'cpu_model': 'CPU',
-    'caches': 'caches',
-    'memory_kib': 'memory',
-    'numa_nodes': 'NUMA nodes',
-    'kernel': 'kernel',
-    'microcode': 'microcode',
-    'governor': 'frequency governor',
-    'huge_pages': 'transparent huge pages',
-    'numa_balancing': 'NUMA balancing',
-    'cpu_quota': 'CPU quota',
-    'allowed_cpus': 'allowed CPUs',
-    'mitigations': 'mitigations',
-    'clock_resolution': 'clock resolution',
-}
+MACHINE = {'cpu_model': 'CPU', 'caches': 'caches', 'memory_kib': 'memory', 'numa_nodes': 'NUMA nodes', 'kernel': 'kernel', 'microcode': 'microcode',
+           'governor': 'frequency governor', 'huge_pages': 'transparent huge pages', 'numa_balancing': 'NUMA balancing', 'cpu_quota': 'CPU quota',
+           'allowed_cpus': 'allowed CPUs', 'mitigations': 'mitigations', 'clock_resolution': 'clock resolution'}
 
 #: Of them what is measured anew each time: that it is not the same says nothing.
 MEASURED = ('clock_resolution',)
@@ -33,17 +21,11 @@ MEASURED = ('clock_resolution',)
 
 def machine_rows(details):
     '''Rows for the machine records of these results.'''
-    machines = [
-        (detail.get('hostname') or detail['machine'].get('hostname') or 'unknown host', detail['machine'])
-        for detail in details
-        if detail.get('machine')
-    ]
+    machines = [(detail.get('hostname') or detail['machine'].get('hostname') or 'unknown host', detail['machine'])
+                for detail in details if detail.get('machine')]
     hosts = {host for host, _ in machines}
-    return [
-        (label, _values([(host, _SHOW.get(key, _shown)(machine.get(key))) for host, machine in machines], hosts))
-        for key, label in MACHINE.items()
-        if any(key in machine for _, machine in machines)
-    ]
+    return [(label, _values([(host, _SHOW.get(key, _shown)(machine.get(key))) for host, machine in machines], hosts)) for key,
+            label in MACHINE.items() if any(key in machine for _, machine in machines)]
 
 
 def software_rows(details, session):
@@ -54,10 +36,7 @@ def software_rows(details, session):
         for record in detail.get('records') or []:
             key = (record.get('compiler') or UNREADABLE, record.get('flags') or UNREADABLE)
             built.setdefault(key, {})[record['variant'] if record['role'] == 'kernel' else 'limit streams'] = None
-    told = [
-        (f'{compiler}: {flags}', f"for {', '.join(names)}" if len(built) > 1 else '')
-        for (compiler, flags), names in built.items()
-    ]
+    told = [(f'{compiler}: {flags}', f"for {', '.join(names)}" if len(built) > 1 else '') for (compiler, flags), names in built.items()]
     libraries = {record['options']['mpi']: None for detail in details for record in detail.get('records') or []
                  if (record.get('options') or {}).get('mpi')}
     locks: dict[tuple[str, str], None] = {}
@@ -109,10 +88,8 @@ def _values(pairs, hosts):
         gathered.setdefault(value, {})[host] = None
     if len(gathered) == 1 or len(hosts) == 1:
         return [(value, '') for value in gathered]
-    return [
-        (value, f'{len(having)} of {len(hosts)} hosts: {_some(list(having))}')
-        for value, having in sorted(gathered.items(), key=lambda item: len(item[1]))
-    ]
+    return [(value, f'{len(having)} of {len(hosts)} hosts: {_some(list(having))}') for value,
+            having in sorted(gathered.items(), key=lambda item: len(item[1]))]
 
 
 def _some(names, most=8):
@@ -129,10 +106,8 @@ def _caches(caches):
     told: dict[str, None] = {}
     for cache in caches:
         shared = len(cache.get('shared_cpus') or [])
-        told[
-            f"L{cache['level']} {quantity.size(cache['size'])}, {cache.get('line') or '?'} B lines, "
-            + (f"per {quantity.several(shared, 'CPU')}" if shared else 'sharing unknown')
-        ] = None
+        told[f"L{cache['level']} {quantity.size(cache['size'])}, {cache.get('line') or '?'} B lines, "
+             + (f"per {quantity.several(shared, 'CPU')}" if shared else 'sharing unknown')] = None
     return '; '.join(told)
 
 
@@ -144,17 +119,10 @@ def _mitigations(mitigations):
     return '; '.join(told + ([f"not affected: {', '.join(clear)}"] if clear else []))
 
 
-_SHOW = {
-    'caches': _caches,
-    'mitigations': _mitigations,
-    'memory_kib': lambda kib: UNREADABLE if kib is None else quantity.size(kib * 1024),
-    'numa_nodes': lambda nodes: (
-        UNREADABLE if not nodes else '; '.join(f"node {node['node']}: CPUs {cpu_list(node['cpus'])}" for node in nodes)
-    ),
-    'allowed_cpus': lambda cpus: UNREADABLE if not cpus else f'{cpu_list(cpus)} ({len(cpus)} in all)',
-    'cpu_quota': lambda quota: 'none or not readable' if quota is None else f'{quota:g} CPUs',
-    'numa_balancing': lambda value: (
-        UNREADABLE if value in (None, '') else {'0': 'off', '1': 'on'}.get(str(value), str(value))
-    ),
-    'clock_resolution': lambda value: UNREADABLE if value is None else quantity.amount(value, 's'),
-}
+_SHOW = {'caches': _caches, 'mitigations': _mitigations, 'memory_kib': lambda kib: UNREADABLE if kib is None else quantity.size(kib * 1024),
+         'numa_nodes': lambda nodes: (UNREADABLE if not nodes
+                                      else '; '.join(f"node {node['node']}: CPUs {cpu_list(node['cpus'])}" for node in nodes)),
+         'allowed_cpus': lambda cpus: UNREADABLE if not cpus else f'{cpu_list(cpus)} ({len(cpus)} in all)',
+         'cpu_quota': lambda quota: 'none or not readable' if quota is None else f'{quota:g} CPUs',
+         'numa_balancing': lambda value: (UNREADABLE if value in (None, '') else {'0': 'off', '1': 'on'}.get(str(value), str(value))),
+         'clock_resolution': lambda value: UNREADABLE if value is None else quantity.amount(value, 's')}

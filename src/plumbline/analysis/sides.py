@@ -12,7 +12,7 @@ from plumbline.sweep import state as sweeps
 from plumbline.sweep.node import REPORT
 
 
-def _reports(source):
+def reports(source):
     '''The run reports that a path stands for; of a folder, those of a sweep's nodes.'''
     if not source.is_dir():
         return [source]
@@ -31,8 +31,19 @@ def load(source, archive_root):
     :raises PlumblineError: if it is none of these.
     '''
     if Path(source).exists():
-        return pl.concat(archive.read(path) for path in _reports(Path(source)))
+        return pl.concat(archive.read(path) for path in reports(Path(source)))
     return archive.load_session(archive_root, str(source)).drop('date')
+
+
+def one_system(frames):
+    '''The name of the system that all sides are of.
+
+    :raises PlumblineError: if they are of several.
+    '''
+    systems = {system for frame in frames for system in frame['system'].unique()}
+    if len(systems) != 1:
+        raise PlumblineError(f"sessions of several systems: {', '.join(sorted(systems))}; name those of one")
+    return systems.pop()
 
 
 def last(archive_root, count, system=None):
@@ -43,7 +54,7 @@ def last(archive_root, count, system=None):
     '''
     found = archive.sessions(archive_root, system)
     if len(found) < count:
-        system = found[-1].parts[-3].removeprefix('system=')
+        system = archive.system_of(found[-1])
         raise PlumblineError(f'{archive_root}: {len(found)} sessions of {system}, {count} asked for; '
                              'plumbline report archives a run')
     return [path.stem for path in found[-count:]]

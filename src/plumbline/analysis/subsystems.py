@@ -59,7 +59,7 @@ def judge(lines):
     for line in lines:
         if line.subsystem not in (None, registry.NO_MACHINE):
             where = f' of {line.partition}' if len(partitions) > 1 else ''
-            groups[line.subsystem + where, subsystems.kind(_metric(line))].append(line)
+            groups[line.subsystem + where, subsystems.kind(line.kind)].append(line)
             member = _member(line)
             if member:
                 members[id(line)] = member
@@ -72,13 +72,15 @@ def judge(lines):
                    _changed([line for line in lines if id(line) in members], members))
 
 
-def _metric(line):
-    return line.metric.partition('.')[0]
+def again(lines, session):
+    '''Commands that measure again what is not a PASS: of the subsystems what lost most, then the metrics.'''
+    of_metrics = [line.detail['rerun'] for line in lines if line.verdict in (verdict.FAIL, verdict.UNSTABLE) and line.detail.get('rerun')]
+    return list(dict.fromkeys([*(command for one in session.subsystems for command in one.rerun), *of_metrics]))
 
 
 def _member(line):
     '''The line as a member of a score; None where nothing is expected of it, or it has no better side.'''
-    better = registry.better(_metric(line))
+    better = registry.better(line.kind)
     if not line.expected or better == registry.NEITHER or line.verdict == verdict.KNOWN_ISSUE or not (line.value or 0) > 0:
         return None
     expected = json.loads(line.expected)
@@ -139,13 +141,13 @@ def speed(session):
     if not judged:
         single, total = sum(one.single for one in of_rates), sum(one.total for one in of_rates)
         if single == total:
-            return (f'speed of this machine: judged metric by metric, not as a whole: the references of its {total} rates and times are of one '
+            return (f'judged metric by metric, not as a whole: the references of its {total} rates and times are of one '
                     f'session, or written by hand; {how}')
         some = f'only {single}' if single else 'none'
         have = 'have' if single > 1 else 'has'
-        return f'speed of this machine: not judged, {some} of its {total} rates and times {have} a recorded reference; {how}'
+        return f'not judged, {some} of its {total} rates and times {have} a recorded reference; {how}'
     least, most = min(one.sees for one in judged), max(one.sees for one in judged)
-    text = (f'speed of this machine: judged in {len(judged)} of {len(of_rates)} subsystems; losses of {quantity.percent(least, 0)} to '
+    text = (f'judged in {len(judged)} of {len(of_rates)} subsystems; losses of {quantity.percent(least, 0)} to '
             f'{quantity.percent(most, 0)} would be seen')
     missing = [one.name for one in of_rates if one.sees is None]
     return text + (f"; not judged: {', '.join(missing)}; {how}" if missing else '')

@@ -9,7 +9,24 @@ import tempfile
 
 import numpy as np
 
-from plumbline.bench import datatype, fdtd, fileio, gather, injection, latency, motion, peers, pingpong, rma, scale, spmv, stencils, transpose, triad
+from plumbline.bench import (
+    datatype,
+    fdtd,
+    fileio,
+    gather,
+    injection,
+    latency,
+    motion,
+    peers,
+    pingpong,
+    rma,
+    scale,
+    simulation,
+    spmv,
+    stencils,
+    transpose,
+    triad,
+)
 from plumbline.bench.common import Figure, Machine
 from plumbline.errors import PlumblineError
 
@@ -26,6 +43,7 @@ FIGURES = {
     'pingpong': pingpong.figures,
     'rma': rma.figures,
     'scale': scale.figures,
+    'simulation': simulation.figures,
     'spmv': spmv.figures,
     'stencils': stencils.figures,
     'trapezoid': latency.trapezoid_figures,

@@ -13,7 +13,7 @@ from plumbline.errors import PlumblineError
 from plumbline.likwid import bench as likwid_bench, pin
 from plumbline.model import probes, quantity, records
 from plumbline.settings import ROOT
-from plumbline.system import topology
+from plumbline.system import cgroup, topology
 
 #: Environment in which other programs' large arrays are in transparent huge pages, as ours (glibc 2.35 and later).
 HUGE_PAGES = {'GLIBC_TUNABLES': 'glibc.malloc.hugetlb=1'}
@@ -61,7 +61,7 @@ class Machine:
 
     def __init__(self, place):
         self.processor = cpuinfo()
-        allowed, _ = topology.allowed_cpus()
+        allowed, _ = cgroup.allowed_cpus()
         self.cpus = topology.cpu_order(self.processor, allowed)
         self.memory = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
         self.place = place

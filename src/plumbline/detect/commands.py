@@ -41,7 +41,7 @@ def ask_json(command, **more):
     text = ask(command, **more)
     try:
         answer = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise NoAnswer(f"{' '.join(command)} does not print JSON: {error}") from None
     if not isinstance(answer, dict):
         raise NoAnswer(f"{' '.join(command)} prints no JSON object")

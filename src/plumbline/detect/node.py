@@ -10,13 +10,13 @@ import os
 from reframe.utility.cpuinfo import cpuinfo
 
 from plumbline.settings import NODE
-from plumbline.system import topology
+from plumbline.system import cgroup
 from plumbline.system.topology_file import MARK
 
 
 def found():
     '''The contents of a topology file (:mod:`plumbline.system.topology_file`).'''
-    allowed, quota = topology.allowed_cpus()
+    allowed, quota = cgroup.allowed_cpus()
     memory = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
     return {'schema': 1, 'node': NODE, 'allowed_cpus': sorted(allowed), 'cpu_quota': quota, 'memory': memory,
             'processor': cpuinfo()}

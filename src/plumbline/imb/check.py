@@ -6,15 +6,17 @@ from reframe.core.builtins import run_after
 
 from plumbline import imb
 from plumbline.errors import PlumblineError, in_one_line
-from plumbline.imb.find import find
 from plumbline.imb.subjects import short_size
 from plumbline.model import records
-from plumbline.mpi import loopback
+from plumbline.mpi import installed, loopback
 from plumbline.mpi.check import MpiCheck
 from plumbline.mpi.families import family_of
 
 #: The file of message lengths that IMB is given.
 _LENGTHS = 'lengths'
+
+#: Where IMB is looked for, and where it can be had.
+_WHERE = {'extra': 'imb', 'package': 'with Spack: intel-mpi-benchmarks; Intel MPI brings its own'}
 
 #: Of which looks at the loopback device.
 _OF_IMB = ' of IMB'
@@ -57,7 +59,7 @@ class ImbCheck(MpiCheck):
     @run_after('setup', always_last=True)
     def find_imb(self):
         try:
-            self.binary = find(self.suite, self.current_environ, family_of(self.current_environ))
+            self.binary = installed.find([self.suite], self.current_environ, family_of(self.current_environ), **_WHERE)
         except PlumblineError as error:
             self.leave_out(str(error))
         if len(self.all_cpus) < 2:

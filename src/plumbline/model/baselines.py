@@ -2,7 +2,7 @@
 which a machine is judged on its first day, before it has any references.
 
 Cycles are those of the clock that was measured beside the samples, so neither turbo nor a hypervisor that hides the clock matters.  A
-baseline is of the very name that archspec gives: relatives are no evidence.
+baseline is of the very microarchitecture: relatives are no evidence.
 '''
 
 import functools
@@ -77,6 +77,24 @@ def read(path: str | Path) -> dict[str, dict]:
 def microarchitectures() -> dict[str, dict]:
     '''archspec's name -> what is known of it.'''
     return read(PATH)
+
+
+def known_as(arch: str | None, cpuid: dict | None) -> str | None:
+    '''The microarchitecture of a processor.
+
+    :arg arch: archspec's name, by the flags: where a hypervisor hides one of them, that of a level (``x86_64_v4``).
+    :arg cpuid: dictionary of ``vendor``, ``family``, ``model``, ``stepping``; None where there are none.
+    :returns: a name that has a baseline, or else ``arch``.
+    '''
+    if arch in microarchitectures() or not cpuid:
+        return arch
+    return next((name for name, known in microarchitectures().items() if 'cpuid' in known and _is(known['cpuid'], cpuid)), arch)
+
+
+def _is(known: dict, cpuid: dict) -> bool:
+    least, most = known.get('steppings', (0, 255))
+    return ((known['vendor'], known['family']) == (cpuid['vendor'], cpuid['family']) and least <= cpuid['stepping'] <= most
+            and any(first <= cpuid['model'] <= last for first, last in known['models']))
 
 
 def unknown(arch: str | None, what: str = 'baseline') -> str:

@@ -68,9 +68,9 @@ class Level:
         return int(min(self.claim, value))
 
     @property
-    def most(self) -> float:
-        '''Bytes that are certainly not exceeded: the end of the interval; of a level that is not told apart, what it cannot exceed.'''
-        return self.interval[1] if self.samples.size else self.at_most
+    def least(self) -> float:
+        '''Bytes that are certainly there: the start of the interval; of a level that is not told apart, what it cannot exceed.'''
+        return self.interval[0] if self.samples.size else self.at_most
 
     @property
     def is_whole(self) -> bool:

@@ -5,6 +5,7 @@ the two means are compared, and the largest difference counts (Hawkins, Qiu and 
 compared with does not creep along, so a loss of a little every week is found as soon as it sums up.
 '''
 
+import functools
 import itertools
 from dataclasses import dataclass
 
@@ -137,17 +138,25 @@ def steps(values: ArrayLike, prior: Prior, rate: float) -> list[Step]:
             for begin, before, after, chance in zip(cuts[1:-1], levels, levels[1:], chances)]
 
 
-def sees(size: int, prior: Prior, rate: float, before: int = LASTING) -> float | None:
+def sees(size: int, prior: Prior, rate: float) -> float | None:
     '''The smallest lasting loss that is found with a probability of 95 %, where a series of so many sessions divides best; None of
     a series that is too short.
 
     :arg prior: what is known of the scatter at the end, (degrees of freedom, relative standard deviation).
     '''
-    from scipy import optimize, special
-    splits = _splits(size, before)
+    from scipy import special
+    splits = _splits(size, LASTING)
     if not splits.size:
         return None
-    height = optimize.brentq(lambda one: 2 * _exceeds(one, splits, size) - rate, 1.0, 12.0)
+    height = _height(size, rate)
     score = -special.stdtrit(prior[0], special.ndtr(-height))
     best = float(np.min(np.sqrt(1 / splits + 1 / (size - splits))))
     return float(-np.expm1(-(score + prediction.NINETY_FIVE) * prior[1] * best))
+
+
+@functools.cache
+def _height(size: int, rate: float) -> float:
+    '''The normal score that some split of a series of so many sessions exceeds at this rate, if nothing has changed.'''
+    from scipy import optimize
+    splits = _splits(size, LASTING)
+    return optimize.brentq(lambda one: 2 * _exceeds(one, splits, size) - rate, 1.0, 12.0)

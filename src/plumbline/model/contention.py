@@ -15,8 +15,8 @@ WORTH_TELLING = 0.02
 #: Share of the time that the threads must have had the CPUs for, so that what is missing can be the cores'.
 ENOUGH = 0.9
 
-#: The cause that its owner can send away, and the one that lies outside the machine.
-OTHERS, HYPERVISOR = 'other processes', 'the hypervisor'
+#: The causes: what a job was not granted, what its owner can send away, and what lies outside the machine.
+QUOTA, OTHERS, HYPERVISOR = 'a cgroup that throttles', 'other processes', 'the hypervisor'
 
 
 def _of_all(lost: Sequence[dict], key: str) -> float | None:
@@ -34,7 +34,7 @@ def causes(lost: Sequence[dict]) -> dict[str, float]:
     '''
     throttled, waited, stolen = (_of_all(lost, key) for key in ('throttled', 'waited', 'stolen'))
     others = None if waited is None else max(0.0, waited - (throttled or 0.0))
-    found = {'a cgroup that throttles': throttled, OTHERS: others, HYPERVISOR: stolen}
+    found = {QUOTA: throttled, OTHERS: others, HYPERVISOR: stolen}
     return {cause: share for cause, share in found.items() if share is not None}
 
 

@@ -54,12 +54,12 @@ def key(case: dict) -> tuple[str, str, str]:
     return case['unique_name'], f"{case['system']}:{case['partition']}", case['environ']
 
 
-def reported_once(cases: Iterable[dict]) -> dict[tuple, tuple[str | None, str]]:
+def reported_once(cases: Iterable[dict]) -> dict[tuple, tuple[str | None, str, str]]:
     '''The reasons of those test cases of one run whose environment is broken.
 
     :arg cases: entries of ``testcases`` of a run report.
-    :returns: dictionary :func:`key` -> (verdict, reason): the first case of each environment is its FAIL, with the number
-        of checks that were not run; the others have no verdict, and a reason that the FAIL's begins with.
+    :returns: dictionary :func:`key` -> (verdict, reason, cause): the first case of each environment and cause is its FAIL, with the number
+        of checks that were not run; the others have no verdict.
     '''
     keys = {key(case): case for case in cases}
     why = {known: because for known, case in keys.items() if (because := _cause(case))}
@@ -69,13 +69,13 @@ def reported_once(cases: Iterable[dict]) -> dict[tuple, tuple[str | None, str]]:
         more = {known: why[needs[0]] for known, case in waiting.items()
                 if (needs := [need for need in map(tuple, case.get('dependencies_actual') or ()) if need in why])}
         why |= more
-    told: dict[tuple, tuple[str | None, str]] = {}
+    told: dict[tuple, tuple[str | None, str, str]] = {}
     first: dict[tuple, tuple] = {}
     for known, because in why.items():
         _, partition, environment = known
-        told[known] = (None, sentence(environment, partition, because))
+        told[known] = (None, sentence(environment, partition, because), because)
         first.setdefault((partition, environment, because), known)
-    for place, known in first.items():
-        lost = sum((*other[1:], why[other]) == place and not keys[other].get('fixture') for other in why)
-        told[known] = (verdict.FAIL, f"{told[known][1]}: {several(lost, 'check')} not run")
+    for (*place, because), known in first.items():
+        lost = sum((*other[1:], why[other]) == (*place, because) and not keys[other].get('fixture') for other in why)
+        told[known] = (verdict.FAIL, f"{told[known][1]}: {several(lost, 'check')} not run", because)
     return told

@@ -73,9 +73,9 @@ def bandwidth(record: dict, subject: str | None, limit: float | None = None) -> 
     return Metric('bandwidth', subject, records.rate(record, 'bytes'), limit=limit, record=record)
 
 
-def flops(record: dict, subject: str | None, limit: float | None = None) -> Metric:
+def flops(record: dict, subject: str | None) -> Metric:
     '''Performance, Mflop/s.'''
-    return Metric('flops', subject, records.rate(record, 'flops'), limit=limit, record=record)
+    return Metric('flops', subject, records.rate(record, 'flops'), record=record)
 
 
 def of_flanks(rates: Mapping[int, np.ndarray], subject: str, curve: Mapping[int, dict]) -> Iterator[Metric]:

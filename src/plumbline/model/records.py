@@ -41,20 +41,22 @@ class Records:
     :attr processes: how many there were: each begins with its machine record.
     :attr contention: what the system took of the program's time; one record of each program whose output
         this is.
+    :attr ports: what the ports of the nodes counted, of programs that say so; one record of each process.
     '''
     machine: dict | None = None
     measurements: list[dict] = field(default_factory=list)
     contention: list[dict] = field(default_factory=list)
+    ports: list[dict] = field(default_factory=list)
     processes: int = 0
 
 
-def _refuse_number(text: str) -> NoReturn:
+def refuse_number(text: str) -> NoReturn:
     raise ValueError(f'{text} is not a finite number')
 
 
 def _finite(text: str) -> float:
     value = float(text)
-    return value if math.isfinite(value) else _refuse_number(text)
+    return value if math.isfinite(value) else refuse_number(text)
 
 
 def _field_before(line: str, position: int) -> str:
@@ -69,12 +71,14 @@ def _read(line: str) -> dict:
     :raises ValueError: with the field and the reason.
     '''
     try:
-        return json.loads(line, parse_constant=_refuse_number, parse_float=_finite)
+        return json.loads(line, parse_constant=refuse_number, parse_float=_finite)
     except json.JSONDecodeError as error:
         where = _field_before(line, error.pos)
         kind = 'truncated' if error.pos >= len(line.rstrip()) else 'malformed'
         raise ValueError(f'{kind} record after field {where!r} (column {error.colno}: '
                          f'{error.msg}); did the program end early, or several write at once?') from None
+    except RecursionError:
+        raise ValueError('lists within lists without end') from None
     except ValueError as error:
         number = str(error).split()[0]
         where = _field_before(line, line.find(number))
@@ -125,8 +129,8 @@ def parse(text: str, source: str = 'output', processes: int = 1) -> Records:
             raise PlumblineError(f'{where}: {wrong}')
         if record['record'] == 'measurement':
             records.measurements.append({**record, 'process': max(0, records.processes - 1)})
-        elif record['record'] == 'contention':
-            records.contention.append(record)
+        elif record['record'] in ('contention', 'ports'):
+            getattr(records, record['record']).append(record)
         elif records.processes < processes:
             records.machine = records.machine or record
             records.processes += 1

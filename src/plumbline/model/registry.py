@@ -22,12 +22,24 @@ RATIO, ABSOLUTE, DIFFERENCE, COUNT, SHARE = 'ratio', 'absolute', 'difference', '
 CORE, L1, L2, L3, LATENCY, FILES = 'core', 'L1', 'L2', 'L3', 'latency', 'files'
 MEMORY_ONE, MEMORY_ALL = 'memory, one thread', 'memory, all threads'
 MESSAGES_SHM, MESSAGES_NETWORK = 'messages, shared memory', 'messages, network'
-CPU_TIME, TOPOLOGY, APPLICATIONS, NO_MACHINE = 'CPU availability', 'topology', 'applications', 'none'
+CPU_TIME, TOPOLOGY, APPLICATIONS, OTHER_SUITES, NO_MACHINE = 'CPU availability', 'topology', 'applications', 'other suites', 'none'
+
+#: What is asked: does the software get what this machine gives, is the machine as fast as it should be, did the measurement get the machine?
+QUESTIONS = SOFTWARE, SPEED, MEASUREMENT = 'software', 'speed', 'measurement'
+
+#: Beside rates and times, what says how fast the machine is or what there is of it.
+_OF_THE_MACHINE = {'of_peak', 'of_datasheet', 'of_baseline', 'of_base', 'of_median', 'of_pair', 'of_simulated', 'link_errors', 'of_topology',
+                   'clock_ratio', 'cores', 'memory', 'burn_errors', 'drift', 'of_start', 'throttled', 'machine_checks', 'memory_corrected',
+                   'memory_uncorrected'}
 
 #: By the first part of a check's name, where that decides; elsewhere the level does.
-_OF_CHECKS = {'fileio': FILES, 'latency': LATENCY, 'tlb': LATENCY, 'redundancy': CORE, 'cores': CORE, 'peak': CORE}
-_OF_LEVELS = {'L1': L1, 'L2': L2, 'L3': L3, 'cache': L2, 'application': APPLICATIONS}      # 'cache': the largest that a core has alone
-_SENDERS, _BETWEEN_NODES = ('pingpong', 'imb', 'rma', 'shmem', 'datatype', 'latency_sensitivity', 'node_pairs'), ('pingpong_nodes', 'node_pairs')
+_OF_CHECKS = {'fileio': FILES, 'latency': LATENCY, 'tlb': LATENCY, 'redundancy': CORE, 'cores': CORE, 'peak': CORE, 'hpl': CORE, 'fio': FILES,
+              'ior': FILES, 'mdtest': FILES, 'md': APPLICATIONS, 'planewave': APPLICATIONS,
+              'app': APPLICATIONS, 'compiler': CORE}
+#: 'cache': the largest that a core has alone; 'dgemm', 'fma', 'message': phases of a burn.
+_OF_LEVELS = {'L1': L1, 'L2': L2, 'L3': L3, 'cache': L2, 'application': APPLICATIONS, 'dgemm': CORE, 'fma': CORE, 'message': MESSAGES_SHM}
+_SENDERS = ('pingpong', 'imb', 'rma', 'shmem', 'datatype', 'latency_sensitivity', 'node_pairs', 'network_patterns', 'osu')
+_BETWEEN_NODES = ('pingpong_nodes', 'node_pairs', 'network_patterns')
 
 #: What two measurements of one process that were taken together may differ by.
 _TOLERANCE = 1.1
@@ -80,15 +92,22 @@ METRICS = {
     'of_peak': Entry('1', MORE, "rate over the datasheet's", 1.02),
     'of_datasheet': Entry('1', MORE, "operations over those that the datasheet's highest clock allows", 1.02, subsystem=CORE),
     'of_baseline': Entry('1', MORE, 'what a core does per cycle over what its microarchitecture does', subsystem=CORE),
+    'of_best': Entry('1', MORE, "rate by the site's compiler flags over that by the best set of options beside them", 1.02),
     'of_fma': Entry('1', MORE, 'DGEMM over the peak of fused multiply-adds', _TOLERANCE, subsystem=CORE),
     'cpu_availability': Entry('1', MORE, 'share of the time that the system gave to the threads', 1.0, SHARE, CPU_TIME),
     'of_steady': Entry('1', MORE, 'share of the samples that took no more than 1.5 times the median of their case', 1.0,
                        subsystem=CPU_TIME),
     'of_median': Entry('1', MORE, 'the worst core or node over the median one', 1.0),
+    'of_pair': Entry('1', MORE, 'bandwidth of a node while all nodes send over that of two nodes alone: less where the network is oversubscribed'),
+    'of_simulated': Entry('1', MORE, 'bandwidth of a node over that on the described network, simulated'),
     'of_topology': Entry('1', MORE, 'share of the pairs of cores that are as near as the topology says', 1.0, COUNT, TOPOLOGY),
+    'as_expected': Entry('1', MORE, 'share of what is worth a drain, and could be read, that a node has as expected', 1.0, COUNT, TOPOLOGY),
     'of_contiguous': Entry('1', MORE, 'rate of a strided message over that of a contiguous one'),
     'of_base': Entry('1', MORE, "clock over the processor's base clock", subsystem=CORE),
+    'of_own': Entry('1', MORE, 'best rate of a benchmark known by name over that of our kernel which does the same'),
     'clock_ratio': Entry('1', MORE, 'clock with all cores at work over that of one alone', subsystem=CORE),
+    'drift': Entry('1', MORE, 'rate at the end of a burn over that at its beginning, by the slope of its logarithm'),
+    'of_start': Entry('1', MORE, 'rate in the last tenth of a burn over that in its first'),
     'of_halves': Entry('1', MORE, 'bandwidth of a message over that of one of half its size, the least'),
     'of_flanks': Entry('1', MORE, 'along a curve of sizes the deepest dip: rate over that of the best smaller or larger one, the slower of the two'),
     'efficiency': Entry('1', MORE, 'rate of n threads over n times that of one, in caches per clock cycle'),
@@ -109,17 +128,40 @@ METRICS = {
     'redundancy': _count('1', 'operations over those of the way with the fewest', LESS),
     'work': _count('1', 'operations counted over those counted by hand'),
     'equation': _count('1', 'relative rate over speed-up times relative work: 1 by definition'),
-    'difference': _count('1', 'mean difference of the simulation from the published table', LESS, NO_MACHINE),
+    'difference': _count('1', 'difference of the simulation from the published table: mean, largest, of the growth', LESS, NO_MACHINE),
     # Sizes and counts.
+    'link_errors': _count('1', 'errors that the links of all nodes counted meanwhile, beyond those that a link is specified for', LESS),
     'capacity': _rate('bytes', 'how much of a cache is ours', MORE),
     'cores': _count('1', 'cores of the node', MORE, TOPOLOGY),
     'memory': _count('bytes', 'memory of the node', MORE, TOPOLOGY),
+    'burn_errors': _count('1', 'results, words of memory and messages of a burn with a wrong bit', LESS, CORE),
+    'throttled': _count('1', 'times that a core, or a socket, was throttled for its heat during a burn', LESS, CORE),
+    'machine_checks': _count('1', 'machine checks during a burn', LESS, CORE),
+    'memory_corrected': _count('1', 'errors that the memory controllers corrected during a burn', LESS, MEMORY_ALL),
+    'memory_uncorrected': _count('1', 'errors that they could not correct', LESS, MEMORY_ALL),
     'knee': _count('1', 'streams beyond which the prefetcher gives up'),
     'half_window': _rate('1', 'messages outstanding that reach half the rate', NEITHER),
     'page_in_force': _count('bytes', 'memory that one translation covers', NEITHER, LATENCY),
     'tlb_entries': _count('entries', 'entries of a TLB', NEITHER, LATENCY),
     'tlb_reach': _count('bytes', 'memory that the entries of a TLB cover', NEITHER, LATENCY),
+    # Of tests of other suites, whose own names are not here.
+    'other_more': _rate('1', "a figure of another suite's test, in its own unit, of which more is better: ReFrame has a lower bound of it", MORE,
+                        OTHER_SUITES),
+    'other_less': _rate('1', 'the same, of which less is better: an upper bound', LESS, OTHER_SUITES),
+    'other': _rate('1', 'the same with both bounds, or none: a change to either side is one', NEITHER, OTHER_SUITES),
 }
+
+_OTHERS = {MORE: 'other_more', LESS: 'other_less', NEITHER: 'other'}
+
+
+def of_other_suite(lower: float | None, upper: float | None) -> str:
+    '''The metric that a performance variable of another suite's test is, by the thresholds of its reference in ReFrame's form.'''
+    return _OTHERS[NEITHER if (lower is None) == (upper is None) else MORE if upper is None else LESS]
+
+
+def is_of_other_suite(metric: str | None) -> bool:
+    '''Whether a metric is a performance variable of another suite's test.'''
+    return metric in _OTHERS.values()
 
 
 def find(name: str) -> Entry:
@@ -140,6 +182,13 @@ def better(name: str) -> int:
 def is_absolute(name: str) -> bool:
     '''Whether a metric is a rate or a time, which no other of the same process says how large it should be.'''
     return name in METRICS and METRICS[name].noise in (ABSOLUTE, DIFFERENCE)
+
+
+def question(name: str, part: str | None) -> str:
+    '''Which of :data:`QUESTIONS` a metric of this subsystem is evidence for.'''
+    if part == CPU_TIME:
+        return MEASUREMENT
+    return SPEED if is_absolute(name) or name in _OF_THE_MACHINE else SOFTWARE
 
 
 def subsystem(check: str, metric: str, subject: str | None = None, level: str | None = None, threads: str | int | None = None,

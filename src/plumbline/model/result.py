@@ -181,10 +181,12 @@ class Result(Part):
     :attr software: where the programs came from, if not from our own build.
     :attr cross_check: the samples of likwid-bench; None: there are none, and ``cross_check_reason`` says why.
     :attr skipped: what could not be measured.
-    :attr simd_width: variant -> width of its code.
+    :attr simd_width: variant -> width of its code; ``simd_width_of_references``: the same when they were measured.
     :attr notes: remarks for the report; ``noted``: those of them that a table or a figure shows.
     :attr other_processors: those that the system's references are of, where they are not of this one.
+    :attr series: what was recorded over time, of a check that lasts: points of :func:`plumbline.model.burn.thinned`.
     :attr timed_seconds: the sum of all timed samples; None: nothing was timed.
+    :attr inputs: name -> text of the input files of a program that is not ours.
     :attr command: what was run; ``rerun``: the command that runs the test again.
     '''
     LISTS = {'metrics': Measured, 'skipped': Skipped, 'noted': Noted}
@@ -205,10 +207,13 @@ class Result(Part):
     cross_check_reason: str | Unset | None = UNSET
     skipped: list[Skipped] | Unset = UNSET
     simd_width: dict[str, str] | Unset = UNSET
+    simd_width_of_references: dict[str, str] | Unset = UNSET
     notes: list[str] | Unset = UNSET
     noted: list[Noted] | Unset = UNSET
+    series: list[dict] | Unset = UNSET
     other_processors: list[str] | Unset = UNSET
     timed_seconds: float | Unset | None = UNSET
+    inputs: dict[str, str] | Unset = UNSET
     command: str | Unset | None = UNSET
     rerun: str | Unset | None = UNSET
 

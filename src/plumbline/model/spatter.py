@@ -13,9 +13,10 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from plumbline.errors import PlumblineError
+from plumbline.model import records
 
 #: Kernel -> its keys that hold patterns.
 KERNELS = {
@@ -59,11 +60,6 @@ class Config:
     def length(self) -> int:
         '''Indices of one row.'''
         return len(self.patterns[KERNELS[self.kernel][-1]])
-
-    @property
-    def moved_bytes(self) -> int:
-        '''Application bytes of a pass, as Spatter counts them: 8 per element; of gs 8 read and 8 written.'''
-        return 8 * self.length * self.numbers['count'] * (2 if self.kernel == 'gs' else 1)
 
     def memory(self, threads: int = 1) -> int:
         '''Bytes of the arrays and indices of the program.'''
@@ -113,7 +109,7 @@ def parse(text: str, source: str = 'pattern file') -> list[Config]:
     :arg source: what to call the text in errors.
     '''
     try:
-        entries = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_number)
+        entries = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=records.refuse_number)
     except json.JSONDecodeError as error:
         raise PlumblineError(f'{source}, line {error.lineno}: malformed JSON: {error.msg}') from None
     except RecursionError:
@@ -143,10 +139,6 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
         raise ValueError(f'the key {next(key for key in keys if keys.count(key) > 1)!r} stands there twice')
     return found
-
-
-def _refuse_number(text: str) -> NoReturn:
-    raise ValueError(f'{text} is not a finite number')
 
 
 def _config(entry: Any, number: int, where: str) -> Config:

@@ -260,19 +260,29 @@ def of_row(row: dict) -> list[dict]:
     return [{**row, 'state': json.loads(row.get('state') or '{}') or {}}, *({**one, 'state': one['state'] or {}} for one in further)]
 
 
+def one(texts: Iterable[str]) -> bool:
+    '''Whether states, as the archive has them, are all the same (:func:`same`, of each two).'''
+    latencies: dict[str, list[float]] = {}
+    for text in set(texts):
+        for name, seconds in (json.loads(text) or {}).items():
+            latencies.setdefault(name, []).append(seconds)
+    return all(math.log(max(values) / min(values)) < math.log(GAP) for values in latencies.values())
+
+
 def grouped(rows: Iterable[dict]) -> list[tuple[State, list[dict]]]:
     '''Rows of one metric by the state that they were measured in.
 
     :arg rows: rows of the archive.
-    :returns: list of (state, rows), the state that most rows have first; rows of which no state is known are left out
-        where others have one.
+    :returns: list of (state, rows), the state that most rows have first; a row counts once in a state, as it was judged if it was there;
+        rows of which no state is known are left out where others have one.
     '''
     found: list[tuple[dict, list[dict]]] = []
-    for row in itertools.chain.from_iterable(map(of_row, rows)):
-        group = next((group for group in found if bool(group[0]) == bool(row['state']) and same(group[0], row['state'])), None)
-        if group is None:
-            found.append((row['state'], [row]))
-        else:
-            group[1].append(row)
+    for own in map(of_row, rows):
+        for row in own:     # a state may be there twice: two choices may differ in that of another team
+            group = next((group for group in found if bool(group[0]) == bool(row['state']) and same(group[0], row['state'])), None)
+            if group is None:
+                found.append((row['state'], [row]))
+            elif not any(group[1][-1] is one for one in own):
+                group[1].append(row)
     known = [group for group in found if group[0]] or found
     return sorted(known, key=lambda group: -len(group[1]))

@@ -123,16 +123,16 @@ def curves(measurements: Iterable[dict]) -> dict[int, Curve]:
     return result
 
 
-def sizes(most: int, least: int = 8, fine: int = 512) -> list[int]:
-    '''Numbers of nodes to measure: eight in an octave up to ``fine``, four above, so that the usual numbers of entries
+def sizes(most: int) -> list[int]:
+    '''Numbers of nodes to measure: eight in an octave up to 512, four above, so that the usual numbers of entries
     (2^k, 1.25, 1.5, 1.75 x 2^k) are among them.
 
-    :returns: ascending list from ``least`` to at most ``most``.
+    :returns: ascending list from 8 to at most ``most``.
     '''
     result = set()
-    octave = least
+    octave = 8
     while octave <= most:
-        parts = 8 if octave < fine else 4
+        parts = 8 if octave < 512 else 4
         result |= {octave + octave * k // parts for k in range(parts)}
         octave *= 2
     return sorted(n for n in result if n <= most)

@@ -166,9 +166,8 @@ def median_interval(x: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     return (float(ordered[rank - 1]), float(ordered[n - rank]))
 
 
-def process_interval(values: ArrayLike, prior: tuple[float, float] = PRIORS[registry.RATIO],
-                     level: float = 0.95) -> tuple[float, tuple[float, float]]:
-    '''Value of a metric, and its interval, from what each process measured.
+def process_interval(values: ArrayLike, prior: tuple[float, float] = PRIORS[registry.RATIO]) -> tuple[float, tuple[float, float]]:
+    '''Value of a metric, and its 95 % interval, from what each process measured.
 
     Mean and variance are robust from five processes on: a fifth of the values is trimmed from either end, and winsorised for the
     variance (Yuen, Biometrika 61 (1974) 165).  The variance of so few is hardly known; it is moderated by what is known of such
@@ -189,7 +188,7 @@ def process_interval(values: ArrayLike, prior: tuple[float, float] = PRIORS[regi
     squares = float(np.sum((np.clip(scaled, kept[0], kept[-1]) - np.mean(np.clip(scaled, kept[0], kept[-1])))**2))
     freedom, deviation = prior[0], prior[1] * (1 if logarithmic else abs(middle))
     variance = (freedom * deviation**2 + squares) / (freedom + known)
-    half = stats.t.ppf((1 + level) / 2, freedom + known) * np.sqrt(variance / kept.size)
+    half = stats.t.ppf(0.975, freedom + known) * np.sqrt(variance / kept.size)
     ends = np.array([middle, middle - half, middle + half])
     value, low, high = (np.exp(ends) if logarithmic else ends).tolist()
     return float(values[0]) if values[0] == values[-1] else value, (low, high)

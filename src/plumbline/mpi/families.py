@@ -70,10 +70,16 @@ class Family:
         '''
         if not self.rank_file:
             return []
-        host = self.rank_file['alone' if nodes == 1 else 'several']
-        lines = ' '.join(f'"{self.rank_file["line"].format(rank=rank, host=host.format(node=node), cpu=cpu)}"'
-                         for rank, (node, cpu) in enumerate(itertools.product(range(nodes), cpus)))
+        lines = ' '.join(f'"{line}"' for line in self.rank_lines(cpus, nodes))
         return [f"printf '%s\\n' {lines} > {self.rank_file['name']}"]
+
+    def rank_lines(self, cpus, nodes=1):
+        '''The lines of the file of ranks; none where it needs none.'''
+        if not self.rank_file:
+            return []
+        host = self.rank_file['alone' if nodes == 1 else 'several']
+        return [self.rank_file['line'].format(rank=rank, host=host.format(node=node), cpu=cpu)
+                for rank, (node, cpu) in enumerate(itertools.product(range(nodes), cpus))]
 
     def deaths(self, said, processes):
         '''Who died, from what the launcher said.

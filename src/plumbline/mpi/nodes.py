@@ -34,5 +34,11 @@ def nodes_of(job, state='all'):
         return None
     running = [node for node in found if getattr(node, 'states', set()) <= _RUNS_JOBS]
     usable = running if state == 'all' else job.scheduler.filternodes_by_state(running, state)
+    if state == 'idle':     # our own last job's node is on its way there
+        usable = [node for node in running if node in usable or _ends_a_job(node)]
     return Nodes(*(NodeSet.fromlist([node.name for node in part]) for part in (
         usable, [node for node in running if node not in usable], [node for node in found if node not in running])))
+
+
+def _ends_a_job(node):
+    return 'COMPLETING' in getattr(node, 'states', ()) and 'MIXED' not in node.states

@@ -6,11 +6,11 @@ A study is a dictionary latency (us, 0 among them) -> record of the same case, t
 import numpy as np
 
 
-def studies(measurements, option='latency'):
+def studies(measurements):
     '''Variant -> study, from the records of a program with the option ``--latency``.'''
     found: dict[str, dict[float, dict]] = {}
     for record in measurements:
-        found.setdefault(record['variant'], {})[record['options'][option]] = record
+        found.setdefault(record['variant'], {})[record['options']['latency']] = record
     return {variant: dict(sorted(study.items())) for variant, study in found.items()}
 
 

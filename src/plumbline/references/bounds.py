@@ -18,7 +18,7 @@ def _of_one_side(metric, rate):
     return rate / 2 if registry.better(metric) == registry.NEITHER else rate
 
 
-def leaf(metric, expected, rate, possible=(-math.inf, math.inf)):
+def leaf(metric, expected, rate, possible=(-math.inf, math.inf), unit=None):
     '''The leaf to write: [reference, lower, upper, unit].
 
     The bound is on the side that is worse, and on the other one stands what is possible; where neither side is better it is on both.
@@ -26,6 +26,7 @@ def leaf(metric, expected, rate, possible=(-math.inf, math.inf)):
     :arg expected: :class:`plumbline.model.prediction.Prediction`.
     :arg rate: the probability that a value is out of bounds though nothing has changed.
     :arg possible: :func:`plumbline.references.peaks.possible`.
+    :arg unit: by default the registry's.
     '''
     value, better = float(f'{expected.middle:.4g}'), registry.better(metric)
     least, far = _least(metric), expected.distance(_of_one_side(metric, rate))
@@ -36,7 +37,7 @@ def leaf(metric, expected, rate, possible=(-math.inf, math.inf)):
     if better != registry.MORE:
         upper = rise if better == registry.LESS else min(rise, upper)
     return [value, None if lower == math.inf else -lower or 0.0, None if upper == math.inf else upper,
-            registry.find(metric).unit]
+            unit or registry.find(metric).unit]
 
 
 def _outward(share):

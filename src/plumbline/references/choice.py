@@ -32,6 +32,12 @@ class Candidate:
     why: str | None = None
     possible: tuple = (-math.inf, math.inf)
 
+    @property
+    def unit(self) -> str | None:
+        '''Of another suite's metric; ours have that of the registry.'''
+        last = self.rows[-1]
+        return last['unit'] if registry.is_of_other_suite(last['metric']) else None
+
 
 class Choice:
     '''The sessions that are used, and those that are not.
@@ -119,7 +125,7 @@ class Choice:
     def _candidates(self, without=frozenset()):
         rows = [row for name in sorted(self.used) for row in self.used[name]
                 if not without & {row['hostname'], *(row['hostname'] or '').split(',')}]
-        places, index, skipped = recording.groups(rows, self.files)
+        places, index, skipped = recording.groups(rows, self.files, self.trusted)
         found = []
         for place, its_rows in sorted(places.items()):
             test, *keys, _ = place
@@ -141,15 +147,18 @@ def usable(candidates):
 
 
 def _candidate(place, state, rows, portable, peaks):
-    first, record = rows[0], recording.record_of(rows[-1])
-    limits = possible(first['metric'], portable.get(first['name']), record)
+    last, record = rows[-1], recording.record_of(rows[-1])
+    foreign = registry.is_of_other_suite(last['metric'])
+    if foreign:     # its unit may have changed
+        rows = [row for row in rows if row['unit'] == last['unit']]
+    limits = possible(last['metric'], portable.get(last['name']), record)
     why = recording.unusable(rows)
-    if why is None:
+    if why is None and not foreign:
         value = float(np.median([row['value'] for row in rows]))
-        why = impossible(first['name'], value, limits, peaks, first['level'], first['threads'])
+        why = impossible(last['name'], value, limits, peaks, last['level'], last['threads'])
         own = [row['limit'] for row in rows if row['limit'] is not None]
-        if first['metric'] == 'bandwidth' and own:
-            of_limit = possible('of_limit', portable.get(f"of_limit.{first['subject']}"), record)
+        if last['metric'] == 'bandwidth' and own:
+            of_limit = possible('of_limit', portable.get(f"of_limit.{last['subject']}"), record)
             why = why or above_own_limit(value, float(np.median(own)), of_limit[1], record)
         why = why and f'{why}; the model, the measurement or the peak is wrong'
     if why:
@@ -157,8 +166,8 @@ def _candidate(place, state, rows, portable, peaks):
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         values[row['session']][row['hostname'] or ''].append(row['value'])
-    subsystem, noise = registry.of_row(first)
+    subsystem, noise = registry.of_row(last)
     series = good_state.Series(
-        '/'.join(place), first['metric'], noise, subsystem,
+        '/'.join(place), last['metric'], noise, subsystem,
         {session: {node: float(np.median(of)) for node, of in nodes.items()} for session, nodes in values.items()})
     return Candidate(place, state, rows, series, possible=limits)

@@ -87,7 +87,7 @@ def edit_file(path, edit):
         text = io.StringIO()
         yaml.dump(content, text)
         atomic.write(path, text.getvalue(), check=load)
-    except (OSError, YAMLError) as error:
+    except (OSError, YAMLError, ValueError, RecursionError) as error:
         reason = getattr(error, 'strerror', None) or str(error).splitlines()[0]
         raise PlumblineError(f'{path}: cannot write the references: {reason}; '
                              'make room or permit writing there') from None

@@ -21,10 +21,12 @@ except ImportError:
 
 from plumbline import schemas
 from plumbline.errors import PlumblineError
+from plumbline.model import registry
 from plumbline.settings import HOME, ROOT
 from plumbline.store import former
 
 _SPECIAL = ('$provenance', '$accepted', '$origin', '$recorded', '$known_issues', '$elsewhere')
+_UNITS = sorted({entry.unit for entry in registry.METRICS.values()})
 _PATTERN_CHARACTERS = re.compile(r'[*?\[\](){}|^$\\]')
 
 
@@ -128,10 +130,7 @@ def leaves(references):
 
 def _leaves(node, keys):
     for key, child in node.items():
-        if isinstance(child, dict):
-            yield from _leaves(child, (*keys, key))
-        else:
-            yield (*keys, key), child
+        yield from _leaves(child, (*keys, key)) if isinstance(child, dict) else [((*keys, key), child)]
 
 
 def _is_origin(node):
@@ -157,15 +156,16 @@ def _wrong_origin(node, accepted, keys=('$provenance',)):
 @functools.lru_cache(maxsize=64)
 def _load(path, _modified, _size):
     try:
-        with open(path, encoding='utf-8') as file:
-            references = yaml.load(file, Loader=_Loader)
+        references = yaml.load(schemas.text_of_yaml(path), Loader=_Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, 'problem_mark', None)
         line = f', line {mark.line + 1}' if mark else ''
         problem = getattr(error, 'problem', None) or str(error).splitlines()[0]
         raise PlumblineError(f'{path}{line}: {problem}; fix the YAML') from None
-    except ValueError as error:
+    except UnicodeDecodeError as error:
         raise PlumblineError(f'{path}: not UTF-8 text ({error}); save it as UTF-8') from None
+    except ValueError as error:       # no date of any year, a number of 5000 digits
+        raise PlumblineError(f'{path}: {error}; fix the YAML') from None
     references, wrong = _checked({} if references is None else former.references(references))
     if wrong:
         raise PlumblineError(f'{path}: {wrong}')
@@ -179,7 +179,18 @@ def _checked(references):
         references = _with_known_issues(references)
     for name, entry in () if wrong else tests(references).items():
         wrong = wrong or _wrong_node(entry, len(entry['$index']), [name])
-    return references, wrong or _wrong_origin(references.get('$provenance', {}), references.get('$accepted', {}))
+    return references, wrong or _wrong_unit(references) or _wrong_origin(references.get('$provenance', {}), references.get('$accepted', {}))
+
+
+def origin_of(references, place):
+    '''Where a reference, (test, key path ..., name), comes from; empty of one that was written by hand.'''
+    return lookup(references.get('$provenance', {}), place[0], place[1:-1]).get(place[-1], {})
+
+
+def _wrong_unit(references):
+    '''Tests of other suites have units of their own.'''
+    return next((f"field {'/'.join(place)}: the unit is {leaf[3]!r}; the units are {', '.join(_UNITS)}" for place, leaf in leaves(references)
+                 if leaf[3] not in _UNITS and not registry.is_of_other_suite(origin_of(references, place).get('metric'))), None)
 
 
 def _with_known_issues(references):

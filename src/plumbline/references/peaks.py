@@ -8,7 +8,7 @@ import math
 
 from plumbline.errors import PlumblineError
 from plumbline.model import registry, verdict
-from plumbline.references.files import leaves, load, lookup, portable_beside
+from plumbline.references.files import leaves, load, lookup, origin_of, portable_beside
 
 #: A processor may leave write-allocates out, which the traffic of a kernel counts: of a fill they are half.
 MOST_ALLOCATED = 2.0
@@ -89,6 +89,8 @@ def check(path, peaks=None):
     portable = portable_beside(path)
     content = load(path)
     for (test, *keys, name), (value, _, _, unit) in leaves(content):
+        if registry.is_of_other_suite(origin_of(content, (test, *keys, name)).get('metric')):
+            continue
         index = content[test]['$index']
         place, metric = dict(zip(index, keys)), name.partition('.')[0]
         known = registry.METRICS.get(metric)

@@ -13,7 +13,7 @@ from plumbline.model import good_state, registry, verdict
 from plumbline.model.subsystems import METRICS_RATE
 from plumbline.references import bounds, editing, recording
 from plumbline.references.choice import Choice, usable
-from plumbline.references.files import leaves, load, lookup, portable_beside
+from plumbline.references.files import leaves, load, lookup, origin_of, portable_beside
 
 #: Of the sessions used as many have a metric, at least.
 LEAST_VALUES = 3
@@ -64,7 +64,7 @@ class Proposal:
         '''Places whose leaf would change, the largest loss first.'''
         def gain(place):
             ratio = math.log(self.written[place][0][0] / self.before[place][0]) if self.before[place][0] > 0 else 0.0
-            better = registry.better(place[-1].partition('.')[0])
+            better = registry.better(self.written[place][1].get('metric') or place[-1].partition('.')[0])
             return better * ratio if better else -abs(ratio)
         return sorted((place for place, (leaf, _) in self.written.items() if self.before[place] not in (None, leaf)), key=gain)
 
@@ -149,7 +149,7 @@ class _Reference:
         series, self.candidate = candidate.series, candidate
         self.expected = series.expected(found.priors[series.noise])
         self.too_wide = bounds.too_wide(series.metric, self.expected, rate)
-        self.leaf = bounds.leaf(series.metric, self.expected, rate, candidate.possible)
+        self.leaf = bounds.leaf(series.metric, self.expected, rate, candidate.possible, candidate.unit)
         self.sees = bounds.sees(series.metric, self.expected, rate)
 
     def numbers(self, sessions):
@@ -167,11 +167,7 @@ def _too_seldom(candidate, sessions):
 
 def _recorded(site):
     '''The references in a file that were not written by hand: dictionary place -> leaf.'''
-    return {place: leaf for place, leaf in leaves(site) if _origin(site, place)}
-
-
-def _origin(site, place):
-    return lookup(site.get('$provenance', {}), place[0], place[1:-1]).get(place[-1], {})
+    return {place: leaf for place, leaf in leaves(site) if origin_of(site, place)}
 
 
 def _digits(value, digits):
@@ -184,6 +180,8 @@ def _provenance(references, sessions):
     last = usual.candidate.rows[-1]
     record: dict = recording.record_of(last) or next(iter(last['records']), {})
     provenance = {'compiler': record.get('compiler'), **usual.numbers(sessions)}
+    if registry.is_of_other_suite(metric := usual.candidate.series.metric):
+        provenance['metric'] = metric
     if width := last['simd_width'].get(record.get('variant')):
         provenance['simd_width'] = width
     if usual.candidate.state:
@@ -233,7 +231,7 @@ def accept(found):
 
 
 def _same(site, place, provenance, sessions):
-    origin = dict(_origin(site, place))
+    origin = dict(origin_of(site, place))
     by = site.get('$accepted', {}).get(origin.pop('accepted', None), {})
     return origin == provenance and by.get('sessions') == sessions
 

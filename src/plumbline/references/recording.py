@@ -21,7 +21,7 @@ MOST_DISTURBED = 0.05
 
 _COLUMNS = ['session', 'started', 'system', 'partition', 'environ', 'hostname', 'test', 'check', 'display_name', 'run', 'result',
             'fail_phase', 'metric', 'name', 'subject', 'value', 'n', 'spread', 'interval_low', 'interval_high', 'reference_from',
-            'limit', 'record', 'state', 'states', 'verdict', 'reason', 'unjudged', 'level', 'threads', 'detail']
+            'limit', 'record', 'state', 'states', 'unit', 'foreign', 'verdict', 'reason', 'unjudged', 'level', 'threads', 'detail']
 _CASE = ('partition', 'environ', 'test')
 
 #: What of a record is asked for.
@@ -58,10 +58,11 @@ def models(rows):
 
 
 def unfit(rows, expected=frozenset()):
-    '''Why a session is not of good state, or :obj:`None`.
+    '''Why a session is not of good state, or :obj:`None`.  What tests of other suites FAIL by is theirs alone.
 
     :arg expected: the processors that the latest session ran on.
     '''
+    rows = [row for row in rows if not row['foreign']]
     failed = [row for row in rows if row['verdict'] == verdict.FAIL]
     if failed:
         first = failed[0]
@@ -92,6 +93,8 @@ def _index(test, rows, *files):
     for file in files:
         if test in file:
             return list(file[test]['$index'])
+    if registry.is_of_other_suite(rows[0]['metric']):
+        return ['$partition', '$environ', *(key for key in parameters(rows[0]) if not key.startswith('.'))]
     return ['$partition', '$environ',
             *(key for key in ('threads', 'level') if any(row[key] is not None for row in rows))]
 
@@ -101,7 +104,7 @@ def parameters(row):
     return dict(part.split('=', 1) for part in row['display_name'].split(' %')[1:] if '=' in part)
 
 
-def _keys(index, row):
+def keys_of(index, row):
     '''The key path of a row, one text per entry of ``$index``.'''
     known = parameters(row)
     known.update({key: row[key] for key in ('level', 'threads') if row[key] is not None})
@@ -111,13 +114,23 @@ def _keys(index, row):
     if missing:
         raise PlumblineError(f"{row['display_name']}: $index names {missing[0]!r}, which the "
                              f"archive does not hold; correct $index of {row['check']}")
-    return tuple(known[key] for key in index)
+    return tuple(_as_pattern(known[key]) for key in index)
 
 
-def groups(rows, files):
+def _as_pattern(text):
+    '''A key as ReFrame takes it, which is for a pattern: parameters of other suites hold what is none.'''
+    try:
+        re.compile(text)
+    except re.error:
+        return re.escape(text)
+    return text
+
+
+def groups(rows, files, trusted=()):
     '''Rows with metrics by (test, key path, name of the metric); complains where two cases share a path.
 
     :arg files: contents of files of references, for ``$index``; the first that has a test counts.
+    :arg trusted: names of sessions of which what FAILs counts as well.
     :returns: (dictionary path -> rows, dictionary test -> ``$index``, list of (what is left out, why)).
     '''
     by_test, found, skipped = defaultdict(list), defaultdict(list), {}
@@ -129,15 +142,21 @@ def groups(rows, files):
             skipped[f"{archive.base_name(row['display_name'])} {row['name']}"] = f"known issue: {row['reason']}"
         elif row['metric'] not in registry.METRICS:
             skipped[f"{archive.base_name(row['display_name'])} {row['name']}"] = 'its metric is not in the registry'
+        elif row['foreign'] and row['verdict'] == verdict.FAIL and row['session'] not in trusted:
+            skipped[f"{row['display_name']} {row['name']} in {row['session']}"] = f"FAIL: {row['reason']}"
         elif row['result'] == 'pass' or row['fail_phase'] == 'performance':
             by_test[row['check']].append(row)
         else:
             skipped[f"{row['display_name']} {row['name']} in {row['session']}"] = (
                 f"the test ended with {row['result']} in {row['fail_phase']}")
+    for test, its_rows in by_test.items():
+        if len({row['foreign'] for row in its_rows}) > 1:
+            skipped[test] = 'of another suite, and a check of ours has the same name: no references of it'
+            by_test[test] = [row for row in its_rows if not row['foreign']]
     index = {test: _index(test, its_rows, *files) for test, its_rows in by_test.items()}
     for test, its_rows in by_test.items():
         for row in its_rows:
-            path = (test, *_keys(index[test], row), row['name'])
+            path = (test, *keys_of(index[test], row), row['name'])
             case = archive.base_name(row['display_name'])
             if owner.setdefault(path, case) != case:
                 raise PlumblineError(f'{owner[path]} and {case} have the same keys by $index '

@@ -16,7 +16,7 @@ def write(rows, destination, losses=(), to_strangers=False):
     """Write the report of one session to ``destination/index.html``.
 
     :arg rows: the archive's rows of one session (polars).
-    :arg losses: that have come to stay, texts.
+    :arg losses: that have come to stay, each a :class:`plumbline.report.history.Loss`.
     :arg destination: a folder; made if it is not there.
     :arg to_strangers: without what :mod:`public` takes out.
     :returns: the path of the file.
@@ -32,15 +32,14 @@ def save(text, destination):
     return save_file(text, Path(destination) / 'index.html')
 
 
-def save_file(text, path):
+def save_file(text, path, mode=atomic.RESULT):
     '''Write a page, to a temporary name first: a reader never sees half of it.
 
+    :arg mode: its permissions.
     :returns: the path.
     :raises PlumblineError: if it cannot be written.
     '''
     try:
-        return atomic.write(path, text, atomic.RESULT)
+        return atomic.write(path, text, mode)
     except OSError as error:
-        raise PlumblineError(
-            f'cannot write the report {path}: {error.strerror}: name a folder that you may write to'
-        ) from error
+        raise PlumblineError(f'cannot write the report {path}: {error.strerror}: name a folder that you may write to') from error

@@ -27,24 +27,25 @@ def render(found, console):
     '''
     nodes = sorted({name for change in found.changes for name in change.nodes if name})
     where = nodes[0] if len(nodes) == 1 else f'{len(nodes)} nodes'
-    for text in (f"{found.system} ({where}): {found.after} after {', '.join(found.before)}", _summary(found), *_power(found)):
+    for text in (f"{found.system} ({where}): {found.after} after {', '.join(found.before)}", summary(found), *power(found)):
         console.print(text, highlight=False, markup=False)
     for part in found.slower:
-        console.print(Text(f'slower as a whole: {_change(part)}', STYLE[compare.SLOWER]), soft_wrap=True)
+        console.print(Text(f'slower as a whole: {of_part(part)}', STYLE[compare.SLOWER]), soft_wrap=True)
     for part in found.undecided:
         error = quantity.percent(part.score.error, 0)
-        console.print(Text(f'not judged, its processes scatter by {error}: {_change(part)}', STYLE[compare.UNCLEAR]), soft_wrap=True)
-    shown = list(_gathered(change for change in found.changes if change.kind != compare.WITHIN))
+        console.print(Text(f'not judged, its processes scatter by {error}: {of_part(part)}', STYLE[compare.UNCLEAR]), soft_wrap=True)
+    shown = list(gathered(change for change in found.changes if change.kind != compare.WITHIN))
     if shown:
         console.print(_table(shown))
-    for text in (*_again(found), *_other_verdicts(found.changes)):
+    for text in (*again(found), *other_verdicts(found.changes)):
         console.print(text, highlight=False, markup=False)
     console.print(_state(found.state) if found.state else 'Nothing that is recorded of machine and software has changed.',
                   highlight=False)
-    console.print(_summary(found), highlight=False)
+    console.print(summary(found), highlight=False)
 
 
-def _summary(found):
+def summary(found):
+    '''How many metrics became what, with the terminal's colours.'''
     counts = {kind: sum(change.kind == kind for change in found.changes) for kind in compare.KINDS}
     text = Text()
     for kind, number in counts.items():
@@ -52,7 +53,7 @@ def _summary(found):
     return text
 
 
-def _power(found):
+def power(found):
     '''Lines: the loss that would have been seen, of a metric and of each subsystem.'''
     seen = sorted(change.sees for change in found.changes if change.sees)
     if not seen:
@@ -67,27 +68,27 @@ def _power(found):
     return told + ([f'and of a subsystem: {listed}'] if listed else []) + more
 
 
-def _again(found):
+def again(found):
     '''What measures again that which is said to be worse: one session may be an accident of its hour.'''
-    checks = {change.check for change in found.wrong} | {member.name for part in (*found.slower, *found.undecided) for member in part.score.members}
-    names = sorted({check.split(' ')[0] for check in checks})
+    names = sorted({change.name for change in found.wrong}.union(*(part.checks for part in (*found.slower, *found.undecided))))
     return [f"to confirm it, measure again and compare with that session, too: reframe ... -n '^({'|'.join(names)})' -r"] if names else []
 
 
-def _change(part):
+def of_part(part):
+    '''What became of a subsystem, with the metric that changed most.'''
     worst, where = part.score.members[0], f' of {part.node}' if part.node else ''
     return (f'{part.name}{where} {100 * part.score.change:+.1f} % over {len(part.score.members)} metrics, '
             f'most {worst.name} {100 * (worst.value / worst.expected.middle - 1):+.1f} %')
 
 
-def _gathered(changes):
+def gathered(changes):
     '''The changes; those that are told by reason, as one each.'''
     rows: dict[Any, list] = {}
     for number, change in enumerate(changes):
         place = change.partition, change.environ, change.nodes, change.reason
         rows.setdefault((change.kind, place) if change.kind in _BY_REASON else number, []).append(change)
     for several in rows.values():
-        names, first = dict.fromkeys(change.check.split(' ')[0] for change in several), several[0]
+        names, first = dict.fromkeys(change.name for change in several), several[0]
         yield first if len(several) == 1 else replace(
             first, check=', '.join(names), metric=f'{len(several)} metrics', before=None, after=None, verdicts=(None, None))
 
@@ -99,10 +100,10 @@ def _table(changes):
     columns |= {name: operator.attrgetter(name) for name in ('partition', 'environ')
                 if len({getattr(change, name) for change in changes}) > 1}
     if len({name for change in changes for name in change.nodes if name}) > 1:
-        columns['node'] = lambda change: _both(change.nodes)
+        columns['node'] = lambda change: both(change.nodes)
     columns |= {'before': lambda change: quantity.amount(change.before, change.unit),
-                'after': lambda change: quantity.amount(change.after, change.unit, change.before), 'by': _by,
-                'sees': lambda change: quantity.percent(change.sees), 'remark': _remark}
+                'after': lambda change: quantity.amount(change.after, change.unit, change.before), 'by': by,
+                'sees': lambda change: quantity.percent(change.sees), 'remark': remark}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     numbers = ('before', 'after', 'by', 'sees')
     for name in columns:
@@ -113,22 +114,24 @@ def _table(changes):
     return table
 
 
-def _both(texts):
+def both(texts):
     '''One text where both are the same, or only one is there.'''
     before, after = texts
     return f'{before} -> {after}' if before and after and before != after else after or before or ''
 
 
-def _by(change):
+def by(change):
+    '''How far after is from before, as text.'''
     return '-' if change.ratio is None else f'{100 * (change.ratio - 1):+.1f} %'
 
 
-def _remark(change):
+def remark(change):
+    '''What else is to be said of a change.'''
     before, after = change.verdicts
     return '; '.join(filter(None, [f'{before} -> {after}' if before and after and before != after else '', change.reason]))
 
 
-def _other_verdicts(changes):
+def other_verdicts(changes):
     '''Lines on the verdicts that changed although the metric did not by more than noise.'''
     told: dict[tuple, list[str]] = {}
     for change in changes:

@@ -1,5 +1,7 @@
 '''The terminal's tables of a system's history: the subsystems' courses, and the metrics that were asked for.'''
 
+from dataclasses import dataclass
+
 from rich import box
 from rich.table import Table
 from rich.text import Text
@@ -25,22 +27,41 @@ def when(session):
     return f'{session[:4]}-{session[4:6]}-{session[6:8]} {session[9:11]}:{session[11:13]}'
 
 
-def losses(root, history, of=None):
-    '''Of each loss that has come to stay a sentence, with what of machine and software changed when it began.
+@dataclass(frozen=True)
+class Loss:
+    '''A loss that has come to stay.
 
-    :arg root: the archive's folder; :arg history: :class:`plumbline.analysis.history.History`; :arg of: as of :func:`lasting`.
+    :attr name: of its course; :attr text: a sentence.
     '''
-    return [_lasting(one, _differences(root, history.system, one.before, one.begin)) for one in lasting(history, of)]
+    name: str
+    text: str
+
+    def __str__(self):
+        return self.text
 
 
-def _differences(root, system, *sessions):
+def losses(root, history, of=None, known=None):
+    '''The :class:`Loss` of each course that has become worse and stays so, with what of machine and software changed when it began.
+
+    :arg root: the archive's folder; :arg history: :class:`plumbline.analysis.history.History`; :arg of, known: as of :func:`lasting`.
+    '''
+    return [of_loss(root, history.system, one) for one in lasting(history, of, known)]
+
+
+def of_loss(root, system, found):
+    '''The :class:`Loss` of a :class:`plumbline.analysis.history.Lasting`.'''
+    return Loss(found.course.title, _lasting(found, differences(root, system, found.before, found.begin)))
+
+
+def differences(root, system, *sessions):
+    '''What of machine and software is not the same in two sessions: list of texts.'''
     before, after = (archive.load_session(root, session, system) for session in sessions)
     return [f"{label}: {', '.join(old) or 'none'} -> {', '.join(new) or 'none'}" for label, old, new in sides.state_changes(before, after)]
 
 
 def _lasting(found, differences):
     changed = f"; changed with it: {'; '.join(differences)}" if differences else ''
-    return (f'{found.course.name}, {found.course.kind}: {quantity.percent(abs(found.step.change))} worse since {when(found.begin)}, '
+    return (f'{found.course.title}: {quantity.percent(abs(found.step.change))} worse since {when(found.begin)}, '
             f'for {found.count} sessions, by chance {quantity.odds(found.step.chance)}{changed}')
 
 
@@ -52,7 +73,7 @@ def render(history, courses, prior, chosen, console):
     :arg chosen: whether metrics were asked for, which are told then instead of the subsystems.
     :arg console: :class:`rich.console.Console`.
     '''
-    for text in _heading(history):
+    for text in heading(history):
         console.print(text, highlight=False, markup=False)
     if chosen:
         names = labels(history.metrics)
@@ -67,12 +88,16 @@ def render(history, courses, prior, chosen, console):
     console.print(KEY, highlight=False, markup=False)
 
 
-def _heading(history):
+def heading(history):
+    '''Yield what the history is of, and what of the archive is not in it.'''
     first, last = history.sessions[0], history.sessions[-1]
     yield f'{history.system}: {len(history.sessions)} sessions from {when(first)} to {when(last)}, {len(history.metrics)} metrics'
     for name, count in history.strangers.items():
         yield f'skipped: {count} sessions on another processor, {name}'
     yield from (f'skipped: {text}' for text in history.damaged)
+    if history.ahead:
+        which = f'session {history.ahead[0]}' if len(history.ahead) == 1 else f'{len(history.ahead)} sessions from {history.ahead[0]} on'
+        yield f'{which} began in the future: the clock of the host that ran ReFrame was wrong, or this one is; by that date it counts'
     accepted = sorted(history.accepted)
     if accepted:
         yield f'references of {len(accepted)} sessions, from {when(accepted[0])} to {when(accepted[-1])}'
@@ -93,12 +118,12 @@ def _steps(values, sessions, prior):
 def _courses(courses, prior):
     table = _table('subsystem', 'of its', 'metrics', 'sessions', 'scatter', 'sees', 'last', 'steps')
     for one in sorted(courses, key=lambda one: (one.kind, one.name)):
-        table.add_row(one.name, one.kind, str(one.metrics), *_numbers(one.values, prior), quantity.change(one.values[-1] - 1),
+        table.add_row(one.name, one.kind, str(one.metrics), *numbers(one.values, prior), quantity.change(one.values[-1] - 1),
                       _steps(one.values, one.sessions, prior))
     return table
 
 
-def _numbers(values, prior):
+def numbers(values, prior):
     '''Number of sessions, scatter, and the step that would be seen, as texts.'''
     found, freedom = changes.scatter(values)
     deviation, known = prediction.moderated(found, freedom, prior)
@@ -110,7 +135,7 @@ def _metrics(rows):
     table = _table('test and metric', 'sessions', 'scatter', 'sees', 'first', 'last', 'steps')
     for name, one in rows:
         values, sessions = list(one.values.values()), list(one.values)
-        table.add_row(name, *_numbers(values, one.prior), *(quantity.amount(value, one.unit) for value in (values[0], values[-1])),
+        table.add_row(name, *numbers(values, one.prior), *(quantity.amount(value, one.unit) for value in (values[0], values[-1])),
                       _steps(values, sessions, one.prior))
     return table
 

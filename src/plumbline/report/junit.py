@@ -19,7 +19,7 @@ def junit(rows, losses=()):
     '''The document, a text.
 
     :arg rows: the archive's rows of one session (polars).
-    :arg losses: that have come to stay, texts.
+    :arg losses: that have come to stay, each a :class:`plumbline.report.history.Loss`.
     '''
     verdicts, left_out = listed.verdict_lines(rows), listed.not_measured(rows)
     root = xml.Element('testsuites', name='plumbline')
@@ -46,8 +46,8 @@ def junit(rows, losses=()):
     for one in subsystems.judge(verdicts).subsystems:
         _case(within, one.name, one.kind, one.verdict, one.reason, 'error' if one.verdict == verdict.UNSTABLE else None)
     within = suite('the session')
-    for text in losses:
-        _case(within, 'losses that last', text.partition(':')[0], verdict.FAIL, text)
+    for loss in losses:
+        _case(within, 'losses that last', loss.name, verdict.FAIL, loss.text)
     element, why = _ENDS.get(listed.exit_status(rows, losses), (None, verdict.PASS))
     _case(within, 'exit code of plumbline report', rows['session'][0], why, listed.summary(verdicts, left_out), element)
     for one in root:

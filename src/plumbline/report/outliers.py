@@ -28,7 +28,7 @@ def render(found, console):
     if found.named:
         console.print(_table(found))
     causes: dict[str, list[str]] = {}
-    for node in found.named:
+    for node in dict.fromkeys([*found.named, *found.incomplete]):
         for cause in found.causes[node]:
             causes.setdefault(cause, []).append(node)
     for cause, nodes in causes.items():
@@ -52,6 +52,7 @@ def headline(found):
     metrics = rows.select('check', 'name', 'environ').n_unique()
     ranked, divided = rows['node'].n_unique(), found.ranked.divided.height
     return (f'{told}, {ranked} ranked by {metrics} metrics: {outliers_of(len(found.named))}'
+            + (f"; {quantity.several(len(found.incomplete), 'node')} without a test that peers have" if found.incomplete else '')
             + (f'; {measured - ranked} could not be ranked' if ranked < measured else '')
             + (f'; by {divided} of the metrics the nodes are of two sorts' if divided else ''))
 
@@ -70,6 +71,11 @@ def sees(found):
     if not seen[1].is_empty():
         parts = seen[1].group_by('check').agg(pl.col('sees').median()).sort('check')
         yield 'and of a subsystem: ' + ', '.join(f'{name} {quantity.percent(share)}' for name, share in parts.iter_rows())
+    new = found.ranked.newly
+    if not new.is_empty():
+        parts = new.group_by('check').agg(pl.col('sees').median()).sort('check')
+        yield (f"of what is new since the {new['sweeps'].max()} sweeps before, by each node itself: "
+               + ', '.join(f'{name} {quantity.percent(share)}' for name, share in parts.iter_rows()))
 
 
 def remarks(found):
@@ -85,7 +91,12 @@ def remarks(found):
     for row in ranked.divided.iter_rows(named=True):
         yield (f"{found.test(row)} {row['name']}: no node stands out, but {row['low']} and {row['high']} nodes are of "
                f"two sorts, {quantity.percent(row['gap'])} apart")
+    for node, tests in found.incomplete.items():
+        for test, why in tests.items():
+            yield f'{node} has nothing of {as_words(test)}, which most of its peers have: {why}'
     for (node, check), missing in ranked.lacking.group_by('node', 'check', maintain_order=True):
+        if check in found.incomplete.get(node, ()):
+            continue
         names = missing['name'].to_list()
         more = f' and {len(names) - MOST} more' if len(names) > MOST else ''
         yield (f"{node} lacks {', '.join(names[:MOST])}{more} of {as_words(check)}, which {missing['having'].max()} of "
@@ -116,7 +127,8 @@ def odd_rows(found):
 def _cells(found, row):
     again = {None: '', True: 'yes: ', False: 'no: '}[row['confirmed']]
     score = row['name'] == 'score'
-    return {'check': row['check'] if score else found.test(row), 'metric': f"{row['members']} metrics" if score else row['name'],
+    return {'check': row['check'] + ', against itself' * row['since'] if score else found.test(row),
+            'metric': f"{row['members']} metrics" if score else row['name'],
             'value': quantity.amount(row['value'], row['unit']),
             "peers' median": quantity.amount(row['median'], row['unit'], row['value']),
             'off': f"{100 * row['off']:+.1f} %", 'deviation': f"{row['deviation']:+.1f}",

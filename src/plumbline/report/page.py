@@ -1,67 +1,52 @@
 """The HTML page of a session: one file, no requests (the page's own content policy forbids them)."""
 
-from importlib import resources
 from typing import Any
 
-import jinja2
-from markupsafe import Markup
-from plotly.offline import get_plotlyjs
-
-from plumbline.analysis import disturbances, lines, machine_state, subsystems
+from plumbline.analysis import diagnosis, lines, machine_state, subsystems
+from plumbline.analysis.answers import answers
+from plumbline.analysis.gathered import MOST_NODES, gathered
 from plumbline.model import quantity, records
-from plumbline.report import environments, figures
+from plumbline.report import download, environments, figures
+from plumbline.report.document import embedded, render
+from plumbline.report.figures.common import place
+from plumbline.report.figures.overview import overview
 from plumbline.report.figures.roofline import roofline
 
-#: Verdict -> mark that survives grey-scale print.
-MARKS = {'FAIL': '\u2716', 'UNSTABLE': '\u2248', 'KNOWN ISSUE': '\u2691', 'NO REFERENCE': '?', 'PASS': '\u2714', lines.NOT_MEASURED: '\u2013'}
+#: Of more lines than this what needs no attention is folded at first.
+MOST_LINES = 60
+
+#: More commands that measure again would push away what follows.
+MOST_COMMANDS = 12
 
 
 def page(rows, losses=()):
     """The page's text.
 
     :arg rows: the archive's rows of one session (polars).
-    :arg losses: that have come to stay, texts.
+    :arg losses: that have come to stay, each a :class:`plumbline.report.history.Loss`.
     """
     verdicts, left_out = lines.verdict_lines(rows), lines.not_measured(rows)
     session, judged = lines.session_info(rows), subsystems.judge(verdicts)
+    found = diagnosis.diagnose(verdicts, left_out, judged)
     details = results(rows, verdicts)
-    drawn = _compared(details) + _figures(details, set(rows['check']))
+    small, drawn = _drawn(overview(details)), _compared(details) + _figures(details, set(rows['check']))
     per_check, total = machine_state.time_rows(rows, session)
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader(__package__, '.'), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {
-        'seconds': quantity.seconds,
-        'percent': quantity.percent,
-        'field': lambda name, line: getattr(line, name),
-    }
-    environment.tests['known'] = quantity.known
-    return environment.get_template('page.html.j2').render(
-        head=_head(rows),
-        session=session,
-        counts=lines.count(verdicts, left_out),
-        about=[text for text in (lines.power(verdicts), subsystems.speed(judged)) if text],
-        subsystems=[one for one in judged.subsystems if one.count],
-        changed=judged.changed[: subsystems.MOST_NAMED],
-        unnamed=len(judged.changed[subsystems.MOST_NAMED :]),
-        losses=losses,
-        warnings=disturbances.warnings(verdicts),
-        marks=MARKS,
-        verdicts=verdicts,
-        measured=any(quantity.known(line.value) for line in verdicts),
-        left_out=lines.by_reason(left_out),
-        places=[
-            name for name in ('partition', 'environ', 'hostname') if len({getattr(line, name) for line in verdicts}) > 1
-        ],
-        figures=drawn,
-        per_check=per_check,
-        total=total,
-        machine=machine_state.machine_rows(details),
-        software=machine_state.software_rows(details, session),
-        notes=machine_state.notes(details),
-        style=Markup(resources.files(__package__).joinpath('page.css').read_text(encoding='utf-8')),
-        plotly=Markup(get_plotlyjs()) if any(item['data'] for item in drawn) else None,
-    )
+    groups = gathered(verdicts)
+    saved, complete = download.table([line for group in groups for line in group.lines])
+    firsts = [0]
+    for group in groups:
+        firsts.append(firsts[-1] + len(group.lines))
+    commands = subsystems.again(verdicts, judged)
+    return render('page.html.j2', figures=any(item['data'] for item in small + drawn), download=saved if verdicts else None, head=_head(rows),
+                  session=session, counts=lines.count(verdicts, left_out), answers=answers(verdicts, judged, found),
+                  subsystems=[one for one in judged.subsystems if one.count], changed=judged.changed[: subsystems.MOST_NAMED],
+                  unnamed=len(judged.changed[subsystems.MOST_NAMED :]), losses=losses, diagnosis=found, commands=commands[:MOST_COMMANDS],
+                  more_commands=len(commands[MOST_COMMANDS:]), most_lines=MOST_LINES, groups=list(zip(groups, firsts)),
+                  nodes=len({line.hostname for line in verdicts}), most_nodes=MOST_NODES, complete=complete,
+                  measured=any(quantity.known(line.value) for line in verdicts), left_out=lines.by_reason(left_out),
+                  places=[name for name in ('partition', 'environ', 'hostname') if len({getattr(line, name) for line in verdicts}) > 1],
+                  overview=small, drawn=drawn, per_check=per_check, total=total, machine=machine_state.machine_rows(details),
+                  software=machine_state.software_rows(details, session), notes=machine_state.notes(details))
 
 
 def results(rows, verdicts):
@@ -76,40 +61,21 @@ def results(rows, verdicts):
         detail = lines.detail_of(last)
         if detail.get('records'):
             detail['records'] = records.pooled(detail['records'])
-        if detail:
-            known = {
-                key: last[0][key]
-                for key in (
-                    'check',
-                    'test',
-                    'display_name',
-                    'system',
-                    'partition',
-                    'environ',
-                    'hostname',
-                    'level',
-                    'threads',
-                )
-            }
-            found.append(
-                (
-                    order.get(case, len(verdicts)),
-                    detail
-                    | known
-                    | {
-                        'label': labels.get(case, last[0]['check']),
-                        'metrics': [row for row in last if row['metric'] is not None],
-                    },
-                )
-            )
+        if detail and not last[0].get('foreign'):       # whose names may be those of ours, and which leave nothing to draw
+            known = {key: last[0][key] for key in ('check', 'test', 'display_name', 'system', 'partition', 'environ', 'hostname', 'level', 'threads')}
+            found.append((order.get(case, len(verdicts)),
+                          detail | known | {'label': labels.get(case, last[0]['check']),
+                                            'metrics': [row for row in last if row['metric'] is not None]}))
     return [detail for _, detail in sorted(found, key=lambda item: item[0])]
 
 
+def _drawn(found):
+    return [{'title': title, 'caption': caption, 'table': None, 'data': embedded(figure)} for title, caption, figure in found]
+
+
 def _compared(details):
-    return [
-        {'title': title, 'caption': caption, 'table': None, 'data': embedded(figure)}
-        for title, caption, figure in (*roofline(details), *environments.figures(details))
-    ]
+    places = list(dict.fromkeys(map(place, details)))[:figures.MOST_PLACES]
+    return _drawn((*roofline([detail for detail in details if place(detail) in places]), *environments.figures(details)))
 
 
 def _figures(details, ran):
@@ -118,38 +84,17 @@ def _figures(details, ran):
     for check in (check for check in figures.FIGURES if check in ran):
         own = [detail for detail in details if detail['check'] == check]
         if not own:
-            drawn.append(
-                {
-                    'title': check,
-                    'caption': 'Not drawn: this check left no result in this session.',
-                    'data': None,
-                    'table': None,
-                }
-            )
+            drawn.append({'title': check, 'caption': 'Not drawn: this check left no result in this session.', 'data': None, 'table': None})
             continue
         for title, caption, drawing in figures.of_check(check, own):
             table = drawing if isinstance(drawing, figures.Table) else None
-            drawn.append(
-                {
-                    'title': title,
-                    'caption': caption,
-                    'table': table,
-                    'data': None if drawing is None or table else embedded(drawing),
-                }
-            )
+            drawn.append({'title': title, 'caption': caption, 'table': table, 'data': None if drawing is None or table else embedded(drawing)})
     return drawn
-
-
-def embedded(figure):
-    """A figure's JSON that may stand inside a script element."""
-    return Markup(figure.to_json().replace('<', '\\u003c'))
 
 
 def _head(rows):
     first = rows.row(0, named=True) if not rows.is_empty() else {}
     distinct = lambda column: sorted({str(value) for value in rows[column].drop_nulls()}) if first else []
     started = first.get('started')
-    return {
-        'session': first.get('session') or 'unknown',
-        'started': f'{started:%Y-%m-%d %H:%M} UTC' if started else '-',
-    } | {name: distinct(name) for name in ('system', 'partition', 'environ', 'hostname')}
+    return {'session': first.get('session') or 'unknown', 'started': f'{started:%Y-%m-%d %H:%M} UTC' if started else '-'} | {name: distinct(name)
+        for name in ('system', 'partition', 'environ', 'hostname')}

@@ -30,7 +30,7 @@ def without_paths(text):
 
 
 def _detail(text):
-    detail = {key: value for key, value in json.loads(text).items() if key not in ('command', 'rerun')}
+    detail = {key: value for key, value in json.loads(text).items() if key not in ('command', 'rerun', 'inputs')}
     if detail.get('machine'):
         detail['machine'] = {key: value for key, value in detail['machine'].items() if key not in WITHHELD}
     return json.dumps(_strings(detail))

@@ -8,62 +8,65 @@ from collections import Counter
 
 from rich.text import Text
 
-from plumbline.analysis import disturbances, lines, subsystems
+from plumbline.analysis import diagnosis, lines, subsystems
+from plumbline.analysis.answers import answers
+from plumbline.analysis.gathered import gathered
 from plumbline.model import quantity
 from plumbline.model.safe_text import shown
 from plumbline.model.subsystems import DISCOVERY_RATE
 from plumbline.report.readings import noted
 
-STYLE = {
-    'FAIL': 'bold red',
-    'UNSTABLE': 'bold yellow',
-    'KNOWN ISSUE': 'yellow',
-    'NO REFERENCE': 'bold cyan',
-    'PASS': 'green',
-    lines.NOT_MEASURED: 'bold cyan',
-}
+STYLE = {'FAIL': 'bold red', 'UNSTABLE': 'bold yellow', 'KNOWN ISSUE': 'yellow', 'NO REFERENCE': 'bold cyan', 'PASS': 'green',
+         lines.NOT_MEASURED: 'bold cyan'}
 SHORT = {'NO REFERENCE': 'NO REF', 'KNOWN ISSUE': 'KNOWN'}
 RIGHT = {'value', 'limit', 'spread', 'sees'}
 INDENT = '    '
 
 #: More lines than this without a reference are counted, not listed: they would push away what is judged.
-MOST_UNJUDGED = 200
+MOST_UNJUDGED = 60
 
 
 def render(rows, console, losses=()):
     """Print the verdicts of one session.
 
     :arg rows: the archive's rows of one session (polars).
-    :arg losses: that have come to stay, texts.
+    :arg losses: that have come to stay, each a :class:`plumbline.report.history.Loss`.
     :arg console: :class:`rich.console.Console`; its width decides between full and short forms.
     """
     out = _Printer(console)
     verdicts, left_out = lines.verdict_lines(rows), lines.not_measured(rows)
     out.line(Text(_heading(rows)))
     session = subsystems.judge(verdicts)
+    found = diagnosis.diagnose(verdicts, left_out, session)
+    answered = answers(verdicts, session, found)
+    _in_short(answered, out)
     out.line(_summary(verdicts, left_out, session))
-    for text in disturbances.warnings(verdicts):
-        out.paragraph(text, STYLE['UNSTABLE'], indent='', hanging=INDENT)
+    _diagnosis(found, out)
     _caches(verdicts, out)
+    _compiler_flags(verdicts, out)
     if not any(quantity.known(line.value) for line in verdicts):
         out.line(Text('NOTHING WAS MEASURED: this is not a pass', 'bold red'))
     for loss in losses:
         out.paragraph(f'FAIL: {loss}', STYLE['FAIL'], indent='', hanging=INDENT)
     _subsystems(session, out)
-    unjudged = [line for line in verdicts if line.verdict == 'NO REFERENCE']
+    told = [group.line for group in gathered(verdicts)]
+    unjudged = [line for line in told if line.verdict == 'NO REFERENCE']
     if len(unjudged) <= MOST_UNJUDGED:
-        listed, unjudged = verdicts, []
+        listed, unjudged = told, []
     else:
-        listed = [line for line in verdicts if line.verdict != 'NO REFERENCE']
+        listed = [line for line in told if line.verdict != 'NO REFERENCE']
     if listed:
         _verdicts(listed, out)
     _counted(unjudged, out)
     _left_out(left_out, out)
+    if found.none_fits:
+        out.line()
+        out.paragraph(found.none_fits, indent='', hanging='  ')
     _rerun(verdicts, session, out)
     if verdicts:
         out.line(_summary(verdicts, left_out, session))
-        for text in filter(None, (lines.power(verdicts), subsystems.speed(session))):
-            out.paragraph(text, indent='')
+        for one in answered:
+            out.paragraph(f'{one.question}: {one.text}', indent='', hanging=INDENT)
 
 
 class _Printer:
@@ -107,19 +110,47 @@ def _summary(verdicts, left_out, session):
     return text
 
 
+def _in_short(answered, out):
+    '''Of each question its verdict; the sentences stand at the end, where a terminal is read first.'''
+    text = Text()
+    for one in answered:
+        text.append('; ' if text else '').append(f'{one.question} ').append(one.verdict, STYLE[one.verdict])
+    if answered:
+        out.line(text)
+
+
+def _diagnosis(found, out):
+    '''The causes that fit; that none does is said below the verdicts.'''
+    if found.findings:
+        out.line(Text('What is wrong, and what to look at', 'bold'))
+    for one in found.findings:
+        out.paragraph(f"{one.title} [{one.rule['confidence']}]", STYLE['UNSTABLE'], indent='  ', hanging='  ')
+        out.paragraph('; '.join(one.evidence))
+        for what in one.rule['look']:
+            out.paragraph(f'look at: {what}', hanging=INDENT)
+
+
 def _caches(verdicts, out):
     '''What of the caches is ours, where that is not all of them: working sets and levels follow it.'''
     for note in dict.fromkeys(note for line in verdicts for note in noted(line.detail, 'caches')):
         out.line(Text(f'caches: {note}', 'bold cyan'))
 
 
+def _compiler_flags(verdicts, out):
+    '''What the site's flags lose on the kernel where that is most: the metric that a site may do something about has no reference.'''
+    worst: dict[str, lines.Line] = {}
+    for line in sorted((one for one in verdicts if one.metric.startswith('of_best.') and one.value is not None), key=lambda one: one.value):
+        worst.setdefault(line.environ, line)
+    for environ, line in worst.items():
+        out.paragraph(f'compiler flags: {environ}: {line.built} reaches {quantity.percent(line.value, 0)} of the best set of options beside it, '
+                      f'{line.display_name}, {line.metric}', 'bold cyan', indent='', hanging=INDENT)
+
+
 def _verdicts(verdicts, out):
     columns = _columns(verdicts, out.width)
     gap = columns.pop('gap')
     widths = {name: max(len(cell) for cell in [name, *cells]) for name, cells in columns.items()}
-    row = lambda cells: gap.join(
-        cell.rjust(widths[name]) if name in RIGHT else cell.ljust(widths[name]) for name, cell in cells.items()
-    )
+    row = lambda cells: gap.join(cell.rjust(widths[name]) if name in RIGHT else cell.ljust(widths[name]) for name, cell in cells.items())
     out.line(Text(row({name: name for name in columns}).rstrip(), 'underline'))
     for index, line in enumerate(verdicts):
         text = Text(row({name: cells[index] for name, cells in columns.items()}).rstrip())
@@ -135,34 +166,15 @@ def _verdicts(verdicts, out):
 
 def _columns(verdicts, width):
     '''Column -> cells; shorter forms, then fewer columns, until they fit the width.'''
-    full = {
-        'check': [line.label for line in verdicts],
-        'metric': [line.metric or '(no metric)' for line in verdicts],
-        'value': [line.shown_value for line in verdicts],
-        'reference': [line.shown_reference for line in verdicts],
-        'limit': [line.shown_limit for line in verdicts],
-        'spread': [line.shown_spread for line in verdicts],
-        'sees': [line.shown_sees for line in verdicts],
-        'verdict': [line.verdict for line in verdicts],
-    }
-    short = {
-        'check': full['check'],
-        'metric': full['metric'],
-        'value': full['value'],
-        'bounds': [line.shown_bounds or 'none' for line in verdicts],
-        'limit': full['limit'],
-        'spread': full['spread'],
-        'sees': full['sees'],
-        'verdict': [SHORT.get(line.verdict, line.verdict) for line in verdicts],
-    }
+    full = {'check': [line.label for line in verdicts], 'metric': [line.metric or '(no metric)' for line in verdicts],
+            'value': [line.shown_value for line in verdicts], 'reference': [line.shown_reference for line in verdicts],
+            'limit': [line.shown_limit for line in verdicts], 'spread': [line.shown_spread for line in verdicts],
+            'sees': [line.shown_sees for line in verdicts], 'verdict': [line.verdict for line in verdicts]}
+    short = {'check': full['check'], 'metric': full['metric'], 'value': full['value'], 'bounds': [line.shown_bounds or 'none' for line in verdicts],
+             'limit': full['limit'], 'spread': full['spread'], 'sees': full['sees'],
+             'verdict': [SHORT.get(line.verdict, line.verdict) for line in verdicts]}
     without = lambda columns, *names: {name: cells for name, cells in columns.items() if name not in names}
-    forms = [
-        ('  ', full),
-        ('  ', short),
-        (' ', short),
-        (' ', without(short, 'limit')),
-        (' ', without(short, 'limit', 'spread')),
-    ]
+    forms = [('  ', full), ('  ', short), (' ', short), (' ', without(short, 'limit')), (' ', without(short, 'limit', 'spread'))]
     for gap, columns in forms:
         if _total(columns, gap) <= width:
             break
@@ -176,9 +188,7 @@ def _columns(verdicts, width):
 
 
 def _total(columns, gap):
-    return sum(max(len(cell) for cell in [name, *cells]) for name, cells in columns.items()) + len(gap) * (
-        len(columns) - 1
-    )
+    return sum(max(len(cell) for cell in [name, *cells]) for name, cells in columns.items()) + len(gap) * (len(columns) - 1)
 
 
 def _shorten(text, width):
@@ -195,16 +205,8 @@ def _subsystems(session, out):
     if not told:
         return
     out.line(Text('Subsystems', 'bold'))
-    cells = [
-        (
-            f'{one.name}: {one.kind}',
-            f'{one.count} of {one.total} metrics',
-            quantity.change(one.change) if one.change is not None else '',
-            f'sees {quantity.percent(one.sees)}' if one.sees is not None else '',
-            one.verdict,
-        )
-        for one in told
-    ]
+    cells = [(f'{one.name}: {one.kind}', f'{one.count} of {one.total} metrics', quantity.change(one.change) if one.change is not None else '',
+              f'sees {quantity.percent(one.sees)}' if one.sees is not None else '', one.verdict) for one in told]
     widths = [max(map(len, column)) for column in zip(*cells)]
     for one, row in zip(told, cells):
         text = Text('  ' + '  '.join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
@@ -240,8 +242,7 @@ def _left_out(left_out, out):
 
 
 def _rerun(verdicts, session, out):
-    of_metrics = [line.detail['rerun'] for line in verdicts if line.verdict in ('FAIL', 'UNSTABLE') and line.detail.get('rerun')]
-    commands = dict.fromkeys([*(command for one in session.subsystems for command in one.rerun), *of_metrics])
+    commands = subsystems.again(verdicts, session)
     out.line()
     if commands:
         out.line(Text('To run these again', 'bold'))

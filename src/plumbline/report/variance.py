@@ -1,7 +1,5 @@
 '''What is explained of the variance: the terminal's table and a page; what stays unexplained is on top.'''
 
-from importlib import resources
-
 from rich import box
 from rich.table import Table
 
@@ -178,17 +176,8 @@ def write(samples, found, path):
 
 def page(samples, found):
     '''The page's text.'''
-    import jinja2
-    from markupsafe import Markup
-    from plotly.offline import get_plotlyjs
-
-    from plumbline.report.page import embedded
+    from plumbline.report.document import embedded, render
     rows, names, probes = worst_first(found), labels(found), probes_of(found)
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader(__package__, '.'), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    return environment.get_template('variance.html.j2').render(
-        remarks=list(remarks(samples, found)), key=KEY, header=header(probes), system=samples.system,
-        rows=[(names[key], cells(analysis, probes)) for key, analysis in rows],
-        most=MOST_BARS, figure=embedded(figure(rows[:MOST_BARS], names)) if rows else None,
-        style=Markup(resources.files(__package__).joinpath('page.css').read_text(encoding='utf-8')),
-        plotly=Markup(get_plotlyjs()) if rows else None)
+    return render('variance.html.j2', figures=bool(rows), remarks=list(remarks(samples, found)), key=KEY, header=header(probes),
+                  system=samples.system, rows=[(names[key], cells(analysis, probes)) for key, analysis in rows],
+                  most=MOST_BARS, bars=embedded(figure(rows[:MOST_BARS], names)) if rows else None)

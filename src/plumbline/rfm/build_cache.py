@@ -77,25 +77,25 @@ def _libraries():
     return [hashlib.sha256(done.stdout).hexdigest() if done else '', *(os.environ.get(name, '') for name in _FOLDERS)]
 
 
-def description(request, cpuinfo='/proc/cpuinfo', system='/etc/os-release'):
+def description(request):
     '''All that the programs depend on, as text.
 
     :arg request: the dictionary of :data:`REQUEST`.
     '''
-    release = Path(system)
+    release = Path('/etc/os-release')
     told = [value.split()[0] for value in request['variables'].values() if value.strip()]
     return json.dumps({'sources': _sources(request['project']), 'commands': request['commands'], 'variables': request['variables'],
                        'compilers': [_compiler(command) for command in dict.fromkeys([*request['compilers'], *filter(shutil.which, told)])],
                        'system': [release.read_text() if release.exists() else '', os.uname().machine],
                        'libraries': _libraries(),
-                       'cpu': cpu(Path(cpuinfo).read_text())}, indent=1)
+                       'cpu': cpu(Path('/proc/cpuinfo').read_text())}, indent=1)
 
 
 def _folder(cache, text):
     return Path(cache) / hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-def fetch(cache, build='build'):
+def fetch(cache):
     '''Link ``build`` to what was built already; whether there was any.'''
     found = _folder(cache, description(json.loads(REQUEST.read_text())))
     if not found.is_dir():
@@ -103,14 +103,14 @@ def fetch(cache, build='build'):
     if os.geteuid() == 0 and (why := trust.changed_by(found)):
         print(f'plumbline: not used, since others can change it, and root would run it: {why}', file=sys.stderr)
         return False
-    os.symlink(found, build)
+    os.symlink(found, 'build')
     with contextlib.suppress(OSError):      # somebody else's
         os.utime(found)
     print(f'plumbline: built already: {found}')
     return True
 
 
-def publish(cache, build='build'):
+def publish(cache):
     '''Let other nodes have what was built.  What appears in the cache is whole.'''
     text = description(json.loads(REQUEST.read_text()))
     Path(cache).mkdir(parents=True, exist_ok=True)
@@ -119,8 +119,8 @@ def publish(cache, build='build'):
         copy.chmod(0o755)
         (copy / 'description.json').write_text(text)
         for part in _PARTS:
-            if Path(build, part).is_dir():
-                shutil.copytree(Path(build, part), copy / part, symlinks=True)
+            if Path('build', part).is_dir():
+                shutil.copytree(Path('build', part), copy / part, symlinks=True)
         target = _folder(cache, text)
         try:
             os.rename(copy, target)

@@ -13,7 +13,7 @@ from plumbline import settings
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.judged import Judging
 from plumbline.likwid import pin
-from plumbline.model import contention, metrics, records, states
+from plumbline.model import baselines, contention, metrics, records, states
 from plumbline.rfm import evaluation
 from plumbline.rfm.programs import native_programs
 from plumbline.rfm.variables import Table, Whole
@@ -80,6 +80,11 @@ class ProgramCheck(Judging):
     def built(self, program):
         '''Path of a program.'''
         return self.programs.path(program)
+
+    @property
+    def microarchitecture(self):
+        '''That of the node that the job ran on.'''
+        return baselines.known_as(self.current_partition.processor.arch, self.plumbline.of_machine.get('cpuid'))
 
     def disturbed(self):
         '''Why what only threads that all work at once can reach must not be judged; None where all are alike, and had their

@@ -3,15 +3,21 @@
 import contextlib
 import itertools
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import numpy as np
 from reframe.core.exceptions import ReframeError
 
 from plumbline.model import baselines, quantity, registry, states, uncertainty, verdict
 from plumbline.model.metrics import Metric
+from plumbline.model.prediction import Prediction
 from plumbline.model.result import UNSET, Measured, OtherState, Process
 from plumbline.references import Reference
 from plumbline.references.peaks import possible
+from plumbline.system import codegen
+
+#: Where the code has become narrower there is one suspect, and not one among hundreds: how often an unchanged machine may seem slower then.
+RATE_OF_NARROWER = 0.01
 
 
 @dataclass
@@ -209,16 +215,28 @@ def _without_doubt(case):
     return case if least <= low and high <= most else replace(case, metric=replace(case.metric, unjudged=case.metric.doubt))
 
 
-def _compiled_otherwise(case, widths):
-    '''What the compiler made of the loop when its reference was measured, and what it makes now: a text; '' where that is the same.'''
-    before, now = case.reference.simd_width, widths.get((case.metric.record or {}).get('variant'))
-    return f'; its code is {now}, that of the references was {before}: other compiler flags?' if before and now and before != now else ''
+def widths_of_references(cases):
+    '''Variant -> width of its code when its references were measured, of those of which that is known.'''
+    return {case.metric.record['variant']: case.reference.simd_width for case in cases
+            if case.metric.record and case.reference and case.reference.simd_width}
 
 
-def judged(case, widths=None):
+def _narrower(case, widths):
+    '''What a metric has lost with the width of its code since its references were measured; '' where nothing shows.'''
+    expected, record = case.reference.expected, case.metric.record
+    now, before = widths.get(record['variant']) if record else None, case.reference.simd_width
+    if not (now and before and codegen.bits(now) < codegen.bits(before)) or registry.find(case.metric.metric).subsystem == registry.CPU_TIME:
+        return ''       # what the system gives does not depend on the code
+    value, unchanged = case.summary.value, Prediction(case.leaf[0], expected['deviation'], expected['freedom'])
+    if not (value > 0 and unchanged.chance(value, registry.better(case.metric.metric)) < RATE_OF_NARROWER):
+        return ''
+    return f'{quantity.number(value)}, where {quantity.number(case.leaf[0])} was the reference: the code is {now} now, and was {before} then'
+
+
+def judged(case, widths=MappingProxyType({})):
     '''The metric as it stands in a result: :class:`Measured`.
 
-    :arg widths: variant -> width of its code, where that is known.
+    :arg widths: variant -> width of its code.
     '''
     case = _without_doubt(case)
     metric, reference, found = case.metric, case.leaf, case.summary
@@ -226,6 +244,8 @@ def judged(case, widths=None):
     rises = registry.better(metric.metric) == registry.LESS
     if expected:
         ruling, reason = verdict.judge_expected(found, reference, metric.unit)
+        if ruling == verdict.PASS and (lost := _narrower(case, widths)):
+            ruling, reason = verdict.FAIL, lost
         sees = verdict.seen_of_expected(found, reference, expected['deviation'], rises) if ruling == verdict.PASS else None
     else:
         # What several processes differ by is in their interval; of one alone only the spread of its samples warns.
@@ -250,8 +270,6 @@ def judged(case, widths=None):
             reason += f'; the known issue is gone, take its $xfail away: {ticket}'
     if metric.remark and ruling in (verdict.FAIL, verdict.UNSTABLE):
         reason += f': {metric.remark}'
-    if reference and ruling == verdict.FAIL:
-        reason += _compiled_otherwise(case, widths or {})
     measured = Measured(
         name=metric.name, metric=metric.metric, subject=metric.subject,
         value=found.value, unit=metric.unit, samples=np.asarray(metric.samples).tolist(),

@@ -15,7 +15,7 @@ from plumbline import settings
 from plumbline.model import quantity
 from plumbline.mpi.launch import MPIRUN, SRUN
 from plumbline.rfm import private
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Whole, refuse_unknown
 from plumbline.scheduler import job_state
 
 #: What the job script writes after the program, with the exit code.  With
@@ -77,6 +77,10 @@ class Job(RegressionTestPlugin):
             self.valid_prog_environs = [self.NEEDS]
 
     @run_after('setup')
+    def refuse_unknown_variables(self):
+        refuse_unknown()
+
+    @run_after('setup')
     def end_in_time(self):
         if self.time_limit is None and self.current_partition.time_limit is None:
             self.time_limit = self.LASTS
@@ -131,6 +135,12 @@ class Job(RegressionTestPlugin):
         '''From ``squeue`` ReFrame learns no exit code, and takes that for a failure.'''
         if self.current_partition.scheduler.registered_name == 'squeue':
             self.postrun_cmds += [f'echo {ENDED} $?']
+
+    @run_before('run')
+    def stop_at_first_error(self):
+        '''As ``trap_job_errors`` of our settings does, which another suite's configuration need not have.'''
+        if not runtime().get_option('general/0/trap_job_errors'):
+            self.prerun_cmds.insert(0, "trap 'exit $?' ERR")
 
     @run_before('run')
     def run_once(self):

@@ -7,7 +7,7 @@ from reframe.core.builtins import run_after, variable
 from plumbline.errors import in_one_line
 from plumbline.rfm.job import Job
 from plumbline.rfm.variables import Whole
-from plumbline.system import topology
+from plumbline.system import cgroup, topology
 
 
 def memory_of_this_node():
@@ -21,7 +21,7 @@ def allocation(partition):
     Of a partition with a scheduler it is what the topology job has found (:mod:`plumbline.system.topology_file`).
     '''
     if partition.scheduler.registered_name == 'local':
-        return *topology.allowed_cpus(), memory_of_this_node()
+        return *cgroup.allowed_cpus(), memory_of_this_node()
     node = partition.extras.get('node', {})
     return node.get('allowed_cpus'), node.get('cpu_quota'), node.get('memory')
 

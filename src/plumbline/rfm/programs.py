@@ -155,3 +155,17 @@ class native_programs(kernel_programs, MeasuredCaches):
     executable = 'build/bin/triad'
     project, listed = 'src', 'plain'
     measures = True
+
+
+class option_programs(kernel_programs):
+    '''The NAS kernels, once for each set of options (``src/cmake/flags``), the environment's own ``fflags`` as the set ``site``.  Its extra
+    ``option_sets``, name -> flags, adds and replaces sets; None leaves one out.'''
+
+    executable = 'build/bin/mxm'
+    project, listed = 'src/nas', r'unchanged_\w+'
+
+    @run_before('compile')
+    def change_sets(self):
+        if changed := self.current_environ.extras.get('option_sets'):
+            told = ';'.join(f"{name}={'-' if flags is None else flags}" for name, flags in changed.items())
+            self.build_system.config_opts += [shlex.quote(f'-DPLUMBLINE_CHANGED_SETS={told}')]

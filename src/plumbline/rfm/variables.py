@@ -1,16 +1,48 @@
 '''Types of the checks' variables: what ``-S CHECK.VARIABLE=VALUE`` gives them is converted, or refused in one line.'''
 
+import functools
+import itertools
+import math
+import re
 import sys
+from pathlib import Path
 
+from reframe.core.exceptions import ForceExitError
+from reframe.core.pipeline import RegressionTest
 from reframe.utility import typecheck
 
 from plumbline.model import result
+from plumbline.settings import ROOT, on_command_line
 
 
 def _refuse(text, why):
     said = next((word for word in sys.argv if word.endswith(f'={text}')), text)
     # Of its own errors ReFrame makes a warning here, leaves the check file out, and passes with what is left, or prints a stack trace.
     sys.exit(f'plumbline: -S {said}: {why}')
+
+
+def _tests(base=RegressionTest):
+    return {base, *(test for child in base.__subclasses__() for test in _tests(child))}
+
+
+def _is_ours(test):
+    files = itertools.chain((ROOT / 'checks').rglob('*.py'), Path(__file__).parents[1].rglob('*.py'))
+    return any(re.search(rf'^class {re.escape(test)}\(', path.read_text(), re.MULTILINE) for path in files)
+
+
+@functools.cache
+def refuse_unknown():
+    '''End the run where the command line gives a variable that nothing has: ReFrame warns, or says nothing where no test has that name.
+
+    Only when all tests are loaded is it known which variables there are.  One of ours that is not loaded this time is no mistake.
+    '''
+    for given in on_command_line('-S', '--setvar'):
+        test, _, variable = given.partition('=')[0].rpartition('.')
+        named = [cls for cls in _tests() if test.partition('.')[0] in ('', cls.__name__)]
+        if not named and not _is_ours(test.partition('.')[0]):
+            raise ForceExitError(f"-S {given}: no test is called '{test}'; reframe -l lists their names")
+        if named and '.' not in test and not any(variable in cls.var_space for cls in named):
+            raise ForceExitError(f"-S {given}: {test or 'no test'} has {'no' if test else 'a'} variable '{variable}'")
 
 
 class _IsInt(typecheck.ConvertibleType):
@@ -27,6 +59,25 @@ class Whole(metaclass=_IsInt):
             return int(text)
         except ValueError:
             _refuse(text, f"'{text}' is no whole number")
+
+
+class _IsFloat(typecheck.ConvertibleType):
+    def __instancecheck__(cls, value):
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+class Amount(metaclass=_IsFloat):
+    '''A :class:`float` above 0.'''
+
+    @classmethod
+    def __rfm_cast_str__(cls, text):
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not 0 < value < math.inf:
+            _refuse(text, f"'{text}' is no number above 0")
+        return value
 
 
 class _IsBool(typecheck.ConvertibleType):

@@ -48,7 +48,7 @@ find {folder} -maxdepth 1 -type f -name {logs} -mtime +{keep} -delete
 rm -f "$report"
 {reframe} -C {config} -c {checks} -R --mode {mode} --report-file "$report" -r > "$log" 2>&1
 ended=$?
-verdicts=$({plumbline} report "$report" --reframe-status $ended 2>&1)
+verdicts=$({plumbline} report "$report" --reframe-status $ended{options} 2>&1)
 status=$?
 printf '%s\\n' "$verdicts" >> "$log"
 [ $status -ne 2 ] || tail -n 20 "$log" >&2
@@ -115,11 +115,12 @@ def time_of(at, days=''):
     return Time(int(found[1]), int(found[2]), tuple(sorted({DAYS.index(name) for name in names})))
 
 
-def write(mode, config, folder):
+def write(mode, config, folder, options=()):
     '''Write the script of a mode.
 
     :arg config: ReFrame's configuration.
     :arg folder: where the script, its logs and its lock are; one folder, one run at a time.
+    :arg options: further ones of ``plumbline report``.
     :returns: the script's path.
     :raises PlumblineError: if there is no such mode or configuration, if ReFrame cannot take a path, if the folder cannot be written to,
         or if it were root's, and somebody else could change what it runs.
@@ -133,6 +134,9 @@ def write(mode, config, folder):
         if set('$\n') & set(str(path)):
             raise PlumblineError(f'{str(path)!r}: ReFrame replaces what follows a $, and a line is one line; rename the folder '
                                  'or file')
+    for option in options:
+        if not re.fullmatch(r'--[^\x00-\x1f\x7f]+', option):
+            raise PlumblineError(f'--report {option!r}: give one option of plumbline report, in one line')
     trust.refuse_run(config, folder, code=CODE)
     kept = {name: os.environ[name] for name in sorted(KEPT) if name in os.environ}
     left = sorted(name for name in os.environ if name.startswith(_OURS) and name not in KEPT)
@@ -141,6 +145,7 @@ def write(mode, config, folder):
     script = _SCRIPT.format(mode=mode, about=MODES[mode].about, minutes=MODES[mode].minutes, keep=KEEP_DAYS,
                             command=shlex.join(['plumbline', *sys.argv[1:]]).replace('\n', ' '),
                             exports='\n'.join(f'export {name}={shlex.quote(value)}' for name, value in kept.items()),
+                            options=''.join(f' {shlex.quote(option)}' for option in options),
                             left=' '.join(re.sub(r'\W', '?', name) for name in left) or 'none',
                             **commands, **{name: shlex.quote(str(value)) for name, value in quoted.items()})
     _keep_to_ourselves(folder)

@@ -4,6 +4,7 @@ import os
 import sys
 
 import numpy as np
+import polars as pl
 from reframe.core.builtins import run_before, sanity_function, variable
 from reframe.core.exceptions import SanityError
 
@@ -12,7 +13,7 @@ from plumbline.model import metrics
 from plumbline.rfm.check import ProgramCheck
 from plumbline.rfm.variables import Whole
 from plumbline.settings import ROOT
-from plumbline.simulation import predict
+from plumbline.simulation import predict, study
 
 
 class PredictionCheck(ProgramCheck):
@@ -64,5 +65,9 @@ class PredictionCheck(ProgramCheck):
             kind = 'communication' if not cell['fitted'] else 'communication_fitted'
             yield metrics.Metric(kind, name, np.array([cell['percent'] / 100]),
                                  unjudged=f"published: {cell['published']:g} %")
-        off = [abs(cell['difference']) / 100 for cell in self.found['cells'] if not cell['fitted']]
-        yield metrics.Metric('difference', self.application, np.array([np.mean(off)]))
+        cells = pl.DataFrame(self.found['cells'])
+        mean, largest = study.differences(cells)
+        yield metrics.Metric('difference', self.application, np.array([mean / 100]))
+        yield metrics.Metric('difference', f'{self.application}.largest', np.array([largest / 100]))
+        if grown := study.growth(cells).values():
+            yield metrics.Metric('difference', f'{self.application}.growth', np.array([max(abs(ratio - 1) for ratio in grown)]))

@@ -50,7 +50,14 @@ def _rows(cells, told):
         yield f"{row['processes']:>9}" + ''.join(row[name].rjust(width) for name in latencies)
 
 
-def _published(simulated, where, application, folder):
+def _told(cells):
+    '''How well a table was predicted.'''
+    mean, largest = study.differences(cells)
+    grown = ', '.join(f'{ratio:.2f}' for ratio in study.growth(cells).values())
+    return f'{mean:8.2f} {largest:8.2f}   {grown}'
+
+
+def _published(simulated, where, application, folder, sensitivity):
     fitted, cells = study.predict(simulated, where, application, folder)
     yield (f'{study.source_of(application)}: per cent of the time in communication routines: predicted (published, difference '
            'in points)')
@@ -58,22 +65,36 @@ def _published(simulated, where, application, folder):
                      + ('fitted)' if one['fitted'] else f"{one['difference']:+.1f})"))
     yield (f'compute rate {where.rate_of(application):g} Mflop/s by {Path(where.path).name}; overhead per message and side '
            f'{fitted.overhead:.2f} us, fitted to one cell; the others are predicted')
-    yield f'mean absolute difference of the {cells.height - 1} predicted cells: {study.mean_difference(cells):.2f} points'
+    for what, value in ('prediction', 'percent'), ('base line, messages x latency over it and flops / rate', 'base_line'):
+        mean, largest = study.differences(cells, value)
+        yield f'{what}: mean absolute difference of the {cells.height - 1} cells {mean:.2f} points, largest {largest:.2f}'
+    latencies = cells['latency']
+    yield (f'growth from {latencies.min():g} to {latencies.max():g} us, predicted over published: '
+           + ', '.join(f'{ratio:.2f} with {processes} processes' for processes, ratio in study.growth(cells).items()))
     yield from (f'not monotone: {line}' for line in study.falls(cells))
+    if sensitivity:
+        yield (f"\n{'20 % less, and more':28} {'source':18} {'value':14} {'mean':>8} {'largest':>8}   growth")
+        yield f"{'as predicted':28} {'':18} {'':14} {_told(cells)}"
+        for name, source, value, found in study.sensitivity(simulated, where, application, folder, fitted.overhead):
+            for one in found:
+                yield f'{name:28} {source:18} {value:14} {_told(one)}'
 
 
-def answer(path, application, processes, latency, size, iterations, published, folder=program.FOLDER):
+def answer(path, application, processes, latency, size, iterations, published, sensitivity=False, folder=program.FOLDER):
     '''The lines of the answer, as they come.
 
     :arg path: network file.
     :arg processes: text, for :func:`processes_of`.
     :arg latency: text, for :func:`latencies_of`; :obj:`None` for the file's own.
     :arg published: whether the source's table is asked for.
+    :arg sensitivity: whether, with it, how far it moves with each number that it rests on.
     :raises PlumblineError: for bad input, or where SimGrid is not there.
     '''
     where = network.load(path)
     if application not in program.ITERATIONS:
         raise PlumblineError(f"--application {application}: there are {', '.join(program.ITERATIONS)}")
+    if sensitivity and not published:
+        raise PlumblineError('--sensitivity: it is that of the published table; give --published as well')
     where.rate_of(application)
     counts = processes_of(processes)
     latencies = latencies_of(latency, where.latency) if latency else [where.latency]
@@ -81,7 +102,7 @@ def answer(path, application, processes, latency, size, iterations, published, f
     stage = folder / 'stage'
     shutil.rmtree(stage, ignore_errors=True)
     if published:
-        yield from _published(simulated, where, application, stage)
+        yield from _published(simulated, where, application, stage, sensitivity)
     elif len(counts) == 1 and len(latencies) == 1 and latencies[0] != where.latency:
         yield from study.cost(simulated, where, application, counts[0], latencies[0], stage, size, iterations).lines
     else:

@@ -10,11 +10,13 @@
   bandwidth: 350            # MB/s of a node's link, each way
   link_bandwidth: 350       # MB/s of a link between switches; default: bandwidth
   overhead: 0.5             # us of the processor for each message, at its sender and at its receiver; default 0
+  copy_rate: 537            # MB/s at which buffers of row segments (sp) are filled and emptied; default: that takes no time
   processes_per_node: 1     # default 1
   memory: {latency: 0.5, bandwidth: 5000}   # within a node; needed where a node has several processes
   compute_rate: 39          # Mflop/s of a process; or {cg: 39, sp: 60}
 '''
 
+import math
 from dataclasses import dataclass, replace
 
 from plumbline import schemas
@@ -30,7 +32,10 @@ class Network:
     :attr memory: (us, MB/s) within a node, or :obj:`None`.
     :attr compute_rate: dictionary application -> Mflop/s, or one rate for all.
     :attr topology: as in the file.
+    :attr copy_rate: MB/s, or infinite.
     :attr path: the file, for messages.
+    :attr delay: us that an application's routines wait before each message but those of scalar sums; never of the file.
+    :attr sum_delay: us that they wait before each scalar sum.
     '''
     path: str
     source: str
@@ -43,6 +48,9 @@ class Network:
     processes_per_node: int
     memory: tuple | None
     compute_rate: float | dict
+    copy_rate: float = math.inf
+    delay: float = 0
+    sum_delay: float = 0
 
     def rate_of(self, application):
         '''Mflop/s of a process in an application.
@@ -59,9 +67,9 @@ class Network:
     def changed(self, **values):
         '''The same network but for some attributes.
 
-        :raises PlumblineError: for a negative latency or overhead.
+        :raises PlumblineError: for a negative time.
         '''
-        for name in ('latency', 'hop_latency', 'overhead'):
+        for name in ('latency', 'hop_latency', 'overhead', 'delay', 'sum_delay'):
             if values.get(name, 0) < 0:
                 raise PlumblineError(f'{name.replace("_", " ")} {values[name]:g} us: a time cannot be negative; give 0 or more')
         return replace(self, **values)
@@ -89,4 +97,4 @@ def load(path):
         hop_latency=float(given.get('hop_latency', 0)), bandwidth=float(given['bandwidth']),
         link_bandwidth=float(given.get('link_bandwidth', given['bandwidth'])), overhead=float(given.get('overhead', 0)),
         processes_per_node=per_node, memory=(float(memory['latency']), float(memory['bandwidth'])) if memory else None,
-        compute_rate=given['compute_rate'])
+        compute_rate=given['compute_rate'], copy_rate=float(given.get('copy_rate', math.inf)))

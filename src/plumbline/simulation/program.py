@@ -26,6 +26,7 @@ _QUIET = ('--log=root.thresh:error',)
 class Outcome:
     '''What one simulated run was, and what came of it; times are simulated.
 
+    :attr latency: us of a message, with the delay before it.
     :attr seconds: of the slowest process.
     :attr communication: seconds in communication routines, mean over the processes.
     :attr printed: all that the program printed (``app_print`` in ``src/mpi/apps``).
@@ -99,8 +100,24 @@ def run(program, network, application, processes, folder, size='A', iterations=N
         run does not end in time.
     '''
     what = f'{application} of size {size} on {processes} simulated processes'
-    rate = network.rate_of(application)
-    folder = Path(folder)
+    found = printed(what, network, processes, network.rate_of(application), Path(folder), [
+        program, application, size, str(iterations or ITERATIONS.get(application, 1)),
+        *(f'{us * 1e-6:.17g}' for us in (network.delay, network.sum_delay, 1 / network.copy_rate))], time_limit)
+    if not found['valid']:
+        raise PlumblineError(f"{what}: its result is wrong: error {found['error']}, tolerance {found['tolerance']}; the "
+                             'simulation proves nothing')
+    return Outcome(application, size, processes, network.latency + network.delay, found['seconds'], found['communication'], found)
+
+
+def printed(what, network, processes, rate, folder, words, time_limit=1800):
+    '''The line of JSON that a simulated program prints.
+
+    :arg what: it is, for messages.
+    :arg rate: Mflop/s of a process.
+    :arg folder: where platform and host file are written, a path.
+    :arg words: the program and its arguments.
+    :raises PlumblineError: as of :func:`run`; a result that is wrong is the caller's to find.
+    '''
     xml = platform_file.platform_xml(network, network.nodes_for(processes), rate)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -109,21 +126,17 @@ def run(program, network, application, processes, folder, size='A', iterations=N
     except OSError as error:
         raise PlumblineError(f'{folder}: {error.strerror}; choose a folder that you may write') from None
     command = ['smpirun', '-no-privatize', '-np', str(processes), '-platform', str(folder / 'platform.xml'),
-               '-hostfile', str(folder / 'hosts.txt'), *platform_file.settings(network), *_QUIET,
-               str(program), application, size, str(iterations or ITERATIONS.get(application, 1))]
+               '-hostfile', str(folder / 'hosts.txt'), *platform_file.settings(network), *_QUIET, *map(str, words)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=time_limit)
     except OSError as error:
         raise PlumblineError(f'smpirun: {error.strerror}; install SimGrid') from None
     except subprocess.TimeoutExpired:
         raise PlumblineError(f'{what}: not at its end after {time_limit} s; give fewer processes or a smaller size') from None
-    printed = next((json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"application"')), None)
-    if printed is None:
+    found = next((json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"application"')), None)
+    if found is None or (done.returncode and found.get('valid', True) and not found.get('wrong')):
         raise PlumblineError(f'{what}: {_complaint(done)}')
-    if not printed['valid'] or done.returncode:
-        raise PlumblineError(f"{what}: its result is wrong: error {printed['error']}, tolerance {printed['tolerance']}; the "
-                             'simulation proves nothing')
-    return Outcome(application, size, processes, network.latency, printed['seconds'], printed['communication'], printed)
+    return found
 
 
 def run_all(program, cases, folder, size='A', iterations=None, side_by_side=None):

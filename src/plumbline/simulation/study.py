@@ -1,6 +1,7 @@
 '''Questions to the simulation: how much of the time is communication, and what does more latency cost.'''
 
 import functools
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,18 +41,31 @@ def source_of(application):
     return _all_published()[application]['source']
 
 
-def table(simulated, network, application, cells, folder, size='A', iterations=None, side_by_side=None):
+def with_latency(network, latency):
+    '''A network of this latency: every message takes it.'''
+    return network.changed(latency=float(latency))
+
+
+def with_delay(network, latency):
+    '''The source's experiment: the network stays, and each of the application's communication routines waits once a call, so that its
+    effective latency is this: for a message, or for a scalar sum.  See docs/howto/latency.rst.'''
+    return network.changed(delay=float(latency) - network.latency, sum_delay=float(latency) - network.latency)
+
+
+def table(simulated, network, application, cells, folder, size='A', iterations=None, side_by_side=None, slower=with_latency):
     '''Per cent of time in communication for pairs of processes and latency.
 
     :arg simulated: the program.
     :arg cells: list of (processes, latency in us).
+    :arg slower: how the network comes to a latency.
     :arg folder: for what SimGrid is given.
-    :returns: data frame ``processes``, ``latency``, ``percent``, ``seconds`` (simulated), a row for each cell.
+    :returns: data frame ``processes``, ``latency``, ``percent``, ``seconds`` (simulated), ``messages`` and ``flops`` (of a process, mean), a row
+        for each cell.
     '''
-    cases = [(network.changed(latency=float(latency)), application, processes) for processes, latency in cells]
+    cases = [(slower(network, latency), application, processes) for processes, latency in cells]
     found = program.run_all(simulated, cases, folder, size, iterations, side_by_side)
-    return pl.DataFrame([{'processes': one.processes, 'latency': one.latency, 'percent': one.percent, 'seconds': one.seconds}
-                         for one in found])
+    return pl.DataFrame([{'processes': one.processes, 'latency': one.latency, 'percent': one.percent, 'seconds': one.seconds,
+                          'messages': one.printed['messages'], 'flops': one.printed['flops']} for one in found])
 
 
 def wide(cells, value='percent'):
@@ -97,7 +111,7 @@ class Calibration:
     percent: float
 
 
-def calibrate(simulated, network, application, processes, latency, target, folder, size='A', iterations=None):
+def calibrate(simulated, network, application, processes, target, folder, size='A', iterations=None):
     '''The overhead per message with which one cell comes out as it was measured.
 
     The compute rate stays that of the network file.
@@ -106,7 +120,6 @@ def calibrate(simulated, network, application, processes, latency, target, folde
     :returns: :class:`Calibration`; overhead 0 where network and load imbalance alone already give more than the target.
     :raises PlumblineError: where no overhead gives so much.
     '''
-    network = network.changed(latency=float(latency))
     known: dict[float, float] = {}
 
     def percent(overhead):
@@ -120,10 +133,10 @@ def calibrate(simulated, network, application, processes, latency, target, folde
     except ValueError:
         raise PlumblineError(f'{application} on {processes} processes: no overhead per message up to {_MOST_OVERHEAD:g} us '
                              f'makes {target:g} per cent communication; look at the compute rate') from None
-    return Calibration(overhead, processes, float(latency), float(target), percent(overhead))
+    return Calibration(overhead, processes, network.latency + network.delay, float(target), percent(overhead))
 
 
-def predict(simulated, network, application, folder, most=None, side_by_side=None):
+def predict(simulated, network, application, folder, most=None, side_by_side=None, slower=with_delay, runs=None):
     '''The published table, predicted from its first cell.
 
     The overhead per message is fitted to the fewest processes at the smallest latency; every other cell is a prediction.
@@ -131,9 +144,11 @@ def predict(simulated, network, application, folder, most=None, side_by_side=Non
 
     :arg network: the source's machine.
     :arg most: leave out cells with more processes; :obj:`None` for none.
+    :arg slower: how the network comes to the latency of a cell.
+    :arg runs: the application to run, where it is not that of the table.
     :raises PlumblineError: where the same input has given another output.
     :returns: (:class:`Calibration`, data frame ``processes``, ``latency``, ``published``, ``percent``, ``seconds``,
-        ``difference`` (points), ``fitted`` (whether this is the cell of the calibration)).
+        ``difference`` (points), ``fitted`` (whether this is the cell of the calibration), ``base_line`` (per cent)).
     '''
     cells = published(application)
     cells = cells.filter(pl.col('processes') <= (most or cells['processes'].max()))
@@ -141,21 +156,90 @@ def predict(simulated, network, application, folder, most=None, side_by_side=Non
         raise PlumblineError(f'{application}: the published table begins at {published(application)["processes"].min()} '
                              f'processes; {most} is too few')
     processes, latency, target = cells.sort('processes', 'latency').row(0)
-    fitted = calibrate(simulated, network, application, processes, latency, target, folder)
-    found = table(simulated, network.changed(overhead=fitted.overhead), application,
-                  cells.select('processes', 'latency').rows(), folder, side_by_side=side_by_side)
-    first = (pl.col('processes') == processes) & (pl.col('latency') == latency)
-    again = found.filter(first)['percent'].item()
+    fitted = calibrate(simulated, slower(network, latency), runs or application, processes, target, folder)
+    found = beside(simulated, network.changed(overhead=fitted.overhead), cells, runs or application, folder, side_by_side, slower)
+    again = found.filter('fitted')['percent'].item()
     if again != fitted.percent:
         raise PlumblineError(f'{application} on {processes} processes: {fitted.percent!r} % at first, then {again!r} %: the '
                              'simulation is not deterministic; do not use its numbers')
-    return fitted, cells.join(found, on=['processes', 'latency'], maintain_order='left').with_columns(
-        difference=pl.col('percent') - pl.col('published'), fitted=first)
+    return fitted, found
 
 
-def mean_difference(predicted):
-    '''Mean absolute difference of the cells that were predicted, points; the fitted one is not among them.'''
-    return predicted.filter(~pl.col('fitted'))['difference'].abs().mean()
+def beside(simulated, network, cells, application, folder, side_by_side=None, slower=with_delay):
+    '''What is simulated beside each of the published ``cells``; as :func:`predict`, but with the overhead of ``network``.'''
+    found = table(simulated, network, application, cells.select('processes', 'latency').rows(), folder, side_by_side=side_by_side, slower=slower)
+    first = cells.sort('processes', 'latency').row(0)[:2]
+    return cells.join(found, on=['processes', 'latency'], maintain_order='left').with_columns(
+        difference=pl.col('percent') - pl.col('published'),
+        fitted=(pl.col('processes') == first[0]) & (pl.col('latency') == first[1]),
+        base_line=base_line(network.rate_of(application)))
+
+
+def base_line(rate):
+    '''Per cent, without a simulation: messages of a process x latency, over that and its flops / rate (Mflop/s).'''
+    communication = pl.col('messages') * pl.col('latency')
+    return 100 * communication / (communication + pl.col('flops') / rate)
+
+
+def differences(predicted, value='percent'):
+    '''Absolute differences of the cells that were predicted, points; the fitted one is not among them: (mean, largest).'''
+    off = predicted.filter(~pl.col('fitted')).select((pl.col(value) - pl.col('published')).abs()).to_series()
+    return off.mean(), off.max()
+
+
+#: From how many processes on the growth is judged: with fewer it is published as 0 to 2 points, rounded to 1 and not monotone.
+JUDGED_GROWTH = 64
+
+
+def growth(predicted):
+    '''What a table is about: by how much per cent grows from its least to its largest latency, predicted over published.
+
+    :returns: dictionary processes -> ratio, of rows with :data:`JUDGED_GROWTH` processes and more.
+    '''
+    ends = predicted.sort('latency').group_by('processes', maintain_order=True).agg(
+        [(pl.col(name).last() - pl.col(name).first()).alias(name) for name in ('percent', 'published')])
+    return {row['processes']: row['percent'] / row['published'] for row in ends.sort('processes').iter_rows(named=True)
+            if row['processes'] >= JUDGED_GROWTH}
+
+
+def variations(network, application, overhead):
+    '''What a prediction rests on, each number 20 % less and more, and other readings of the source.
+
+    :arg overhead: us, fitted.
+    :yields: (name, source of the number, values as text, list of keyword arguments for :func:`predict`; with ``network`` that of a number changed and
+        the overhead fitted anew, with ``overhead`` that one and none fitted).
+    '''
+    rate = network.rate_of(application)
+    yield ('compute rate', 'another table', f'{rate:g} Mflop/s', [{'network': network.changed(compute_rate=rate * by)} for by in _BY])
+    for name in ('bandwidth', 'link_bandwidth', 'copy_rate'):
+        value = getattr(network, name)
+        if name != 'copy_rate' or (application == 'sp' and math.isfinite(value)):
+            yield name.replace('_', ' '), 'the source', f'{value:g} MB/s', [{'network': network.changed(**{name: value * by})} for by in _BY]
+    yield 'overhead', 'free, fitted', f'{overhead:.2f} us', [{'overhead': overhead * by} for by in _BY]
+    if application == 'cg':
+        yield ('scalar sums do not wait', 'free, a reading', 'or once a call',
+               [{'slower': lambda one, latency: with_delay(one, latency).changed(sum_delay=0)}])
+        yield 'every step of a sum waits', 'free, a reading', 'or once a call', [{'slower': with_latency}]
+        yield 'row sums by doubling', 'free, the lengths', 'or halving', [{'runs': 'cg-doubling'}]
+
+
+#: By which the numbers are changed.
+_BY = (0.8, 1.2)
+
+
+def sensitivity(simulated, network, application, folder, overhead):
+    '''How far the prediction moves with what it rests on.
+
+    :yields: (name, source, value, list of what :func:`predict` gives for each variation).
+    '''
+    for name, source, value, variants in variations(network, application, overhead):
+        found = []
+        for changes in variants:
+            if 'overhead' in changes:
+                found.append(beside(simulated, network.changed(**changes), published(application), application, folder))
+            else:
+                found.append(predict(simulated, changes.pop('network', network), application, folder, **changes)[1])
+        yield name, source, value, found
 
 
 def falls(predicted, within=0.0):

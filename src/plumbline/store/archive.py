@@ -40,6 +40,7 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'fail_phase': pl.String,
     'fail_reason': pl.String,
     'fixture': pl.Boolean,
+    'foreign': pl.Boolean,          # a test of another suite, or its fixture; null: of ours
     'time_total': pl.Float64,       # s, this and the next five
     'time_setup': pl.Float64,
     'time_compile': pl.Float64,
@@ -73,12 +74,16 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'verdict': pl.String,           # null: skipped, or a fixture that passed
     'reason': pl.String,
     'unjudged': pl.String,          # why the metric must not be judged here; null: it may be
+    'environment_error': pl.String, # what of its environment does not work, where that is why the test was not run
     'level': pl.String,
     'threads': pl.String,
     'detail': pl.String,            # JSON, first row of each test case
     'session_info': pl.String,      # JSON, first row of the file
 }
 SCHEMA = pl.Schema(_COLUMNS)
+
+#: The form of a file, which it names: a newer one has columns that mean something else, not just more of them.
+FORM, _WRITTEN_AS = 1, 'plumbline.form'
 
 #: What :func:`scan` gives: the columns of a file and the date of its folder (UTC).
 SCAN_SCHEMA = pl.Schema({**SCHEMA, 'date': pl.Date()})
@@ -151,8 +156,8 @@ def _together(reports: Mapping[str | Path, dict]) -> dict:
                 if which not in places:
                     cases.setdefault(number, []).append(case)
                     places[which] = path, case
-                elif places[which][1].get('job_completion_time_unix') != case.get('job_completion_time_unix'):
-                    # A restored session repeats what its dependencies were.
+                elif not case.get('fixture') and places[which][1].get('job_completion_time_unix') != case.get('job_completion_time_unix'):
+                    # A restored session repeats what its dependencies were; without one each job has its own fixtures.
                     raise PlumblineError(f"{path}: {case['name']} was run, and in {places[which][0]} too: these are reports of two sessions")
     runs = [{'testcases': cases[number]} for number in sorted(cases)]
     _check_systems(', '.join(map(str, reports)), runs, 'give the reports of one')
@@ -225,7 +230,7 @@ def write(frame: pl.DataFrame, root: str | Path) -> Path:
     :raises PlumblineError: if it cannot be written; no half-written file is left.
     '''
     buffer = io.BytesIO()
-    frame.write_parquet(buffer)
+    frame.write_parquet(buffer, metadata={_WRITTEN_AS: str(FORM)})
     first = frame.row(0, named=True)
     for what, name in (('system', first['system']), ('session', first['session'])):
         if not re.fullmatch(r'\w[\w.+-]*', name):
@@ -234,6 +239,42 @@ def write(frame: pl.DataFrame, root: str | Path) -> Path:
             f"{first['session']}.parquet")
     _write(buffer.getvalue(), path)
     return path
+
+
+def scan_files(files: list[Path]) -> pl.LazyFrame:
+    '''Some sessions' files, lazily; see :func:`scan`, and :func:`readable` first.'''
+    return _scan(files)
+
+
+def readable(files: list[Path]) -> tuple[list[Path], list[str]]:
+    '''(the files that can be read, what is wrong with the others).'''
+    good, complaints = [], []
+    for path in files:
+        try:
+            _check(path)
+            good.append(path)
+        except PlumblineError as error:
+            complaints.append(str(error))
+    return good, complaints
+
+
+def _check(path: Path) -> None:
+    '''Is this a file of a session that this Plumbline can read?
+
+    :raises PlumblineError: if it is not.
+    '''
+    try:
+        written = pl.read_parquet_metadata(path).get(_WRITTEN_AS, str(FORM))
+        schema = pl.scan_parquet(path, glob=False, hive_partitioning=False).collect_schema()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise damaged(path, error) from None
+    if not written.isdigit() or int(written) > FORM:
+        raise PlumblineError(f'{path}: written by a newer Plumbline (form {written} of the archive, this one reads {FORM}): update this one; '
+                             'nothing is lost')
+    other = [name for name, kind in schema.items() if name in SCHEMA and kind not in (SCHEMA[name], pl.Null)]
+    if other:
+        raise PlumblineError(f'{path}: column {other[0]} is {schema[other[0]]}, and {SCHEMA[other[0]]} is read: written by another Plumbline, or '
+                             'changed since; archive its run report again')
 
 
 def scan(root: str | Path) -> pl.LazyFrame:
@@ -254,11 +295,13 @@ def _files(root: str | Path, system: str = '*') -> list[Path]:
 def _scan(files: list[Path]) -> pl.LazyFrame:
     if not files:
         return pl.LazyFrame(schema=SCAN_SCHEMA)
-    return former.rows(pl.scan_parquet(
-        files, schema=SCHEMA, glob=False, hive_partitioning=True,
-        hive_schema={'system': pl.String, 'date': pl.Date},
-        missing_columns='insert', extra_columns='ignore'
-    )).select(SCAN_SCHEMA.names())
+    return former.rows(pl.scan_parquet(files, schema=SCHEMA, glob=False, hive_partitioning=True, hive_schema={'system': pl.String, 'date': pl.Date},
+                                       missing_columns='insert', extra_columns='ignore')).select(SCAN_SCHEMA.names())
+
+
+def system_of(path: Path) -> str:
+    '''ReFrame's name of the system that a file of the archive is of.'''
+    return path.parts[-3].removeprefix('system=')
 
 
 def sessions(root: str | Path, system: str | None = None) -> list[Path]:
@@ -269,8 +312,8 @@ def sessions(root: str | Path, system: str | None = None) -> list[Path]:
     :raises PlumblineError: if nothing of this system is archived.
     '''
     files = _files(root)
-    system = system or (files[-1].parts[-3].removeprefix('system=') if files else None)
-    found = [path for path in files if path.parts[-3] == f'system={system}']
+    system = system or (system_of(files[-1]) if files else None)
+    found = [path for path in files if system_of(path) == system]
     if not found:
         raise PlumblineError(f"{root}: no session {f'of {system}' if system else 'at all'} in the archive; "
                              'plumbline report archives a run')
@@ -282,11 +325,12 @@ def load_columns(path: str | Path, columns: Any) -> pl.DataFrame:
 
     :raises PlumblineError: if the file cannot be read.
     '''
+    _check(Path(path))
     try:
         return former.rows(pl.scan_parquet(path, schema=SCHEMA, glob=False, hive_partitioning=False, missing_columns='insert',
                                            extra_columns='ignore')).select(columns).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise _damaged(path, error) from None
+        raise damaged(path, error) from None
 
 
 def processor(path: str | Path) -> str | None:
@@ -299,10 +343,23 @@ def processor(path: str | Path) -> str | None:
     return load_columns(path, told).item()
 
 
-def _damaged(what: object, error: Exception) -> PlumblineError:
+def damaged(what: object, error: Exception) -> PlumblineError:
     first = str(error).splitlines()[0]
     return PlumblineError(f'{what}: cannot read the archive: {first}; move the damaged file '
                           'away and archive its run report again')
+
+
+def file_of(root: str | Path, session: str | None = None, system: str | None = None) -> Path:
+    '''The file of a session; the arguments are those of :func:`load_session`.
+
+    :raises PlumblineError: if there is none.
+    '''
+    files = _files(root, glob.escape(system) if system else '*')
+    path = next((path for path in reversed(files) if session in (None, path.stem)), None)
+    if path is None:
+        latest = f'the latest is {files[-1].stem}' if files else 'it is empty'
+        raise PlumblineError(f"{root}: no session {session or 'at all'} in the archive ({latest}); archive a run report first")
+    return path
 
 
 def load_session(root: str | Path, session: str | None = None, system: str | None = None) -> pl.DataFrame:
@@ -313,15 +370,12 @@ def load_session(root: str | Path, session: str | None = None, system: str | Non
     :returns: ``polars.DataFrame`` with the columns :data:`SCAN_SCHEMA`, rows in order of running.
     :raises PlumblineError: if there is no such session, or if a file cannot be read.
     '''
-    files = _files(root, glob.escape(system) if system else '*')
-    path = next((path for path in reversed(files) if session in (None, path.stem)), None)
-    if path is None:
-        latest = f'the latest is {files[-1].stem}' if files else 'it is empty'
-        raise PlumblineError(f"{root}: no session {session or 'at all'} in the archive ({latest}); archive a run report first")
+    path = file_of(root, session, system)
+    _check(path)
     try:
         return _scan([path]).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise _damaged(path, error) from None
+        raise damaged(path, error) from None
 
 
 def base_name(display_name: str) -> str:

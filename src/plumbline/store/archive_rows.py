@@ -10,23 +10,31 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from plumbline import schemas
-from plumbline.model import environment_errors, verdict
+from plumbline.model import environment_errors, registry, verdict
 from plumbline.model.result import Measured, Result, known
+from plumbline.model.uncertainty import Summary
 from plumbline.scheduler import submit_errors
 from plumbline.store import former
 
 _MEASURED_NOTHING = 'measured nothing: the test passed without a metric'
+
+#: What judged a metric of a test of another suite, where its own history did not.
+BY_REFRAME = 'ReFrame'
+
+_SANITY_ALONE = 'its sanity check passed, by ReFrame; it measures nothing'
 _COPIED = ('system', 'partition', 'environ', 'result', 'fail_phase', 'fail_reason', 'time_total',
            'time_setup', 'time_compile', 'time_run', 'time_sanity', 'time_performance')
-_OTHER_ENDS = {
-    'xpass': 'passed although ReFrame was told to expect a failure; remove the expectation',
-    'abort': 'aborted before its end',
-}
+_OTHER_ENDS = {'xpass': 'passed although ReFrame was told to expect a failure; remove the expectation', 'abort': 'aborted before its end'}
 
 
 def check_of(case: dict) -> str:
     '''The class name of a test case: ReFrame's display name up to the first blank.'''
     return case['name'].split(' ')[0]
+
+
+def is_foreign(case: dict) -> bool:
+    '''Whether a test case is of another suite: it has nothing of ours, not even an empty result.'''
+    return 'plumbline' not in case
 
 
 def first_line(text: str | None) -> str:
@@ -88,19 +96,27 @@ def _metric_row(metric: Measured, left: dict) -> dict:
     return row
 
 
+#: ReFrame's result of a performance variable that has a reference -> its verdict; of all others PASS.
+_OF_REFRAME = {'fail': verdict.FAIL, 'xfail': verdict.KNOWN_ISSUE}
+
+
 def _others_metrics(case: dict) -> Iterator[dict]:
     '''The metrics of a test of another suite, which leaves ReFrame's performance variables only: rows with ReFrame's verdict.'''
     values = case.get('perfvalues')
-    for key, entry in values.items() if 'plumbline' not in case and isinstance(values, dict) else ():
+    for key, entry in values.items() if is_foreign(case) and isinstance(values, dict) else ():
         if not isinstance(entry, list) or len(entry) < 5 or not isinstance(entry[0], (int, float)):
             continue
         value, reference, lower, upper, unit, result = [*entry, None][:6]      # an older ReFrame has no result of each
-        known = lower is not None or upper is not None
-        ruling = verdict.FAIL if result == 'fail' else verdict.PASS if known else verdict.NO_REFERENCE
-        name = key.split(':')[-1]
-        yield {'metric': name, 'name': name, 'level': 'application', 'value': float(value), 'unit': unit or '1', 'n': 1, 'verdict': ruling,
-               'reason': 'as ReFrame judged it', **({'reference': reference, 'lower': lower, 'upper': upper, 'reference_from': 'ReFrame'}
-                                                   if known else {})}
+        known = reference is not None and (lower is not None or upper is not None)
+        summary = Summary(float(value), 1, 0.0, (float(value),) * 2)
+        ruling, reason = verdict.judge(summary, (reference, lower, upper) if known else None, math.inf, unit or '1')
+        if math.isfinite(value):        # on the bound itself ReFrame's word counts
+            ruling = _OF_REFRAME.get(result, verdict.PASS) if known else verdict.NO_REFERENCE
+        if ruling == verdict.KNOWN_ISSUE:
+            reason = f"known by the test's own reference (xfail): {reason}"     # its text is on ReFrame's terminal only
+        yield {'metric': registry.of_other_suite(lower, upper), 'name': key.split(':')[-1], 'value': float(value), 'unit': unit or '1', 'n': 1,
+               'verdict': ruling, 'reason': f'{reason}, by ReFrame' if known else reason,
+               **({'reference': reference, 'lower': lower, 'upper': upper, 'reference_from': BY_REFRAME} if known else {})}
 
 
 def _judged_as_failed(case: dict) -> set[str]:
@@ -138,15 +154,15 @@ def _skip_reason(result: Result) -> str:
 
 
 def _end_row(case: dict, result: Result, wrong: str | None, metrics: list[dict], failed: Collection[str],
-             told: tuple[str | None, str] | None) -> dict | None:
+             told: tuple[str | None, str, str] | None) -> dict | None:
     '''The row of a test case that its metrics do not give, or :obj:`None`.
 
     ``failed`` holds the unique names of all test cases that did not pass, for the reason of those
-    that depended on them; ``told`` is the verdict and reason of a case whose environment is broken.
+    that depended on them; ``told`` is the verdict, the reason and the cause of a case whose environment is broken.
     '''
     end = case['result']
     if told:
-        return dict(zip(('verdict', 'reason'), told))
+        return dict(zip(('verdict', 'reason', 'environment_error'), told))
     if end == 'skip':
         return {'verdict': None, 'reason': wrong or _skip_reason(result)} if not metrics else None
     if end == 'pass':
@@ -154,9 +170,13 @@ def _end_row(case: dict, result: Result, wrong: str | None, metrics: list[dict],
             return {'verdict': verdict.FAIL, 'reason': wrong}
         if metrics:
             return None
-        if case.get('fixture') or 'plumbline' not in case:      # a test of another suite may measure nothing
+        if case.get('fixture'):
             return {'verdict': None, 'reason': None}
+        if is_foreign(case):
+            return {'verdict': verdict.PASS, 'reason': _SANITY_ALONE}
         return {'verdict': verdict.FAIL, 'reason': _MEASURED_NOTHING}
+    if end == 'xfail' and any(metric['verdict'] == verdict.KNOWN_ISSUE for metric in metrics):
+        return None
     if end == 'xfail':      # ReFrame's decorator: the test fails as it was told to expect
         return {'verdict': verdict.KNOWN_ISSUE, 'reason': first_line(case['fail_reason'])}
     if _is_explained(case, metrics):
@@ -185,20 +205,32 @@ def _times(case: dict) -> dict[str, float]:
     return {'time_run': times['time_run'], 'time_total': sum(filter(None, times.values()))}
 
 
-def case_rows(case: dict, run: int, failed: Collection[str] = frozenset(), told: tuple[str | None, str] | None = None) -> list[dict]:
+def _ours(cases: list[dict]) -> set[str]:
+    '''The unique names of our test cases, and of those that they need: a fixture that builds leaves nothing of ours.'''
+    found = {case['unique_name'] for case in cases if not is_foreign(case)}
+    needs = {case['unique_name']: {dependency[0] for dependency in case.get('dependencies_actual') or ()} for case in cases}
+    while further := {name for known in found for name in needs.get(known, ())} - found:
+        found |= further
+    return found
+
+
+def case_rows(case: dict, run: int, failed: Collection[str] = frozenset(), told: tuple[str | None, str, str] | None = None,
+              ours: Collection[str] = frozenset()) -> list[dict]:
     '''The rows of one test case of a run report.
 
     :arg case: entry of ``testcases``.
     :arg run: the index of its run.
     :arg failed: unique names of the test cases that did not pass.
-    :arg told: verdict and reason, where its environment is broken.
+    :arg told: verdict, reason and cause, where its environment is broken.
+    :arg ours: unique names of what is not of another suite.
     :returns: a list of dictionaries, never empty.
     '''
     payload, wrong = _payload(case)
     result = Result.of_json(payload)
     base = {key: case.get(key) for key in _COPIED}
     base.update(test=case['unique_name'], check=check_of(case), display_name=case['name'],
-                run=run, fixture=bool(case.get('fixture')), hostname=_nodes(case, result),
+                run=run, fixture=bool(case.get('fixture')), foreign=None if case['unique_name'] in ours else True,
+                hostname=_nodes(case, result),
                 processor=result.of_machine.get('cpu_model'),
                 timed_seconds=known(result.timed_seconds), level=known(result.level), threads=known(result.threads),
                 **_times(case))
@@ -206,6 +238,8 @@ def case_rows(case: dict, run: int, failed: Collection[str] = frozenset(), told:
     end = _end_row(case, result, wrong, ends, failed, told)
     rows = [{**base, **row} for row in ends + ([end] if end else [])]
     detail = {key: value for key, value in payload.items() if key != 'metrics'}
+    if case.get('maintainers') and (detail or is_foreign(case)) and isinstance(case['maintainers'], list):
+        detail['maintainers'] = [str(name) for name in case['maintainers']]
     rows[0]['detail'] = json.dumps(_without_nan(detail)) if detail else None
     return rows
 
@@ -214,9 +248,9 @@ def session_rows(report: dict) -> list[dict]:
     '''All rows of a run report, in the order of running.'''
     failed = {case['unique_name'] for run in report['runs'] for case in run['testcases']
               if case['result'] not in ('pass', 'skip')}
-    rows = []
+    rows, ours = [], _ours([case for run in report['runs'] for case in run['testcases']])
     for number, run in enumerate(report['runs']):
         told = environment_errors.reported_once(run['testcases'])
         for case in run['testcases']:
-            rows += case_rows(case, run.get('run_index', number), failed, told.get(environment_errors.key(case)))
+            rows += case_rows(case, run.get('run_index', number), failed, told.get(environment_errors.key(case)), ours)
     return rows

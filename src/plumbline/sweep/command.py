@@ -1,15 +1,17 @@
 '''The command ``plumbline sweep``.'''
 
 import signal
+import sys
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from plumbline.errors import PlumblineError
 from plumbline.model.safe_text import shown
 from plumbline.settings import CODE
-from plumbline.system import trust
+from plumbline.system import site_command, trust
 
 RACKS = ("pattern of the nodes' names with a group for the rack, e.g. 'r(?P<rack>[0-9]+)n[0-9]+' (default: extras of the "
          'partition)')
@@ -23,6 +25,16 @@ def sweep(
         '-C', '--config-file', help="ReFrame's configuration")] = None,
     partition: Annotated[str | None, typer.Option(help='SYSTEM:PARTITION of it')] = None,
     nodes: Annotated[str, typer.Option(help="all, idle, or names like 'n[1-4,7]'")] = 'all',
+    exclude: Annotated[str | None, typer.Option(help="not these, e.g. 'n[3-4]'")] = None,
+    feature: Annotated[str | None, typer.Option(help="only nodes with these of Slurm's features, e.g. 'gpu&fast' or 'a|b'")] = None,
+    random: Annotated[int | None, typer.Option(min=1, help='so many nodes in service, drawn by lot')] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help='of --random: the same nodes again (the plan has it)')] = None,
+    due: Annotated[int | None, typer.Option(min=1, help='so many nodes in service: in doubt, never measured, or not for longest')] = None,
+    reservation: Annotated[str | None, typer.Option(help='run in this reservation, on its nodes')] = None,
+    node_hours: Annotated[float | None, typer.Option(min=0.01, help='spend no more than these, time limits of running jobs included')] = None,
+    scavenge: Annotated[bool, typer.Option(
+        '--scavenge', help='only idle nodes, after all others; while jobs of others wait, submit nothing, give back what has not started')] = False,
+    give_running: Annotated[bool, typer.Option('--yield', help='as --scavenge, and give back what runs, too')] = False,
     checks: Annotated[list[Path] | None, typer.Option('-c', '--checks', help='files or folders of checks')] = None,
     names: Annotated[list[str] | None, typer.Option('-n', '--name', help='as of ReFrame')] = None,
     tags: Annotated[list[str] | None, typer.Option('-t', '--tag', help='as of ReFrame')] = None,
@@ -34,49 +46,66 @@ def sweep(
     time_limit: Annotated[str | None, typer.Option(help='of the job of a node (1h)')] = None,
     pause: Annotated[str | None, typer.Option(help='between two submissions (0.1s)')] = None,
     poll: Annotated[str | None, typer.Option(help='between two looks at the queue (10s)')] = None,
-    patience: Annotated[str | None, typer.Option(help='with a scheduler that refuses or is silent (1h)')] = None,
+    patience: Annotated[str | None, typer.Option(help='with a scheduler that refuses or is silent, or with others whose jobs wait (1h)')] = None,
     wait: Annotated[str | None, typer.Option(help='how long a job may wait for its start (1d)')] = None,
     confirm: Annotated[bool, typer.Option(
         help='measure outliers again, beside some nodes in order, before they are named')] = True,
     racks: Annotated[str | None, typer.Option(help=RACKS)] = None,
     switches: Annotated[Path | None, typer.Option(help=SWITCHES)] = None,
+    hook: Annotated[str | None, typer.Option(help='command that is told which nodes to drain or to return to service, once; text on its standard '
+                                                  'input')] = None,
     dry_run: Annotated[bool, typer.Option('--dry-run', help='say what would be done, and do nothing')] = False,
 ):
     '''The same checks on every node of a partition, one job for each: which are missing, which are outliers.
 
     Exit code: 0 all measured and none an outlier; 1 a node is missing or an outlier, or a verdict is FAIL; 2 nothing
-    measured; 3 on a node nothing could be judged, or three nodes and more could not be ranked.'''
+    measured; 3 on a node nothing could be judged, or three nodes and more could not be ranked.  Nodes that the sweep's own limits
+    leave out (--node-hours, --scavenge) are named, and are not missing.'''
     from plumbline.sweep import node as job, outliers, plan as plans, results, state
     from plumbline.sweep.confirm import prepare
+    from plumbline.sweep.selection import Limits, Selection
+    from plumbline.sweep.slurm import Slurm
     given = {'at_once': at_once, 'time_limit': time_limit, 'pause': pause, 'poll': poll, 'patience': patience,
              'wait': wait}
     given = {name: value for name, value in given.items() if value is not None}
+    wanted = Selection(nodes, exclude, feature, random, seed, due)
+    limits: dict[str, Any] = {'reservation': reservation, 'node_hours': node_hours, 'scavenge': scavenge or give_running,
+                              'give_running': give_running}
+    limits = {name: value for name, value in limits.items() if value}
     chosen = {'-c': [path.absolute() for path in checks or ()], '-n': names or (), '-t': tags or ()}
     selection = [word for flag, values in chosen.items() for value in values for word in (flag, str(value))]
     selection += [*([f'--mode={mode}'] if mode else []), *(reframe_options or ())]
+    if hook:
+        site_command.words('--hook', hook)
     if resume:
-        if configurations or partition or selection or nodes != 'all':
+        if configurations or partition or selection or wanted != Selection():
             raise PlumblineError('--resume goes on with the checks and nodes of the sweep: name neither here')
         if Path(resume).name != resume:
             raise PlumblineError(f'--resume {resume}: give the id of a sweep, which is a folder in {results.SWEEPS}')
         trust.refuse(results.SWEEPS / resume)       # its job script is submitted
         work = state.load(results.SWEEPS / resume)
         work.plan['pace'] |= given
+        work.plan['limits'] = asdict(replace(work.limits, **limits))
         found = None
     else:
         if not configurations or not partition:
             raise PlumblineError('say which nodes: -C SITE_FILE --partition SYSTEM:PARTITION, or --resume ID')
         trust.refuse_run(*configurations, code=CODE)        # each node runs them
-        made, found, known = plans.make(configurations, partition, nodes, selection)
-        made['pace'] = {**_PACE, **given}
+        pace = {**_PACE, **given}
+        made, found, known = plans.make(configurations, partition, wanted, Limits(**limits), _pace(pace).minutes, selection,
+                                        lambda: _history(partition))
+        made['pace'] = pace
         _tell(made, found, known)
     plan = work.plan if resume else made
+    plan['hook'] = hook or plan.get('hook')
     pace = _pace(plan['pace'])
     plan['racks'] = racks or plan.get('racks')
     outliers.placed(plan['nodes'], plan['racks'], switches)     # what does not fit is told before anything is measured
     if dry_run:
         return _dry_run(plan, pace, None if found else work)
-    if not resume:
+    if resume:
+        plans.usable(Slurm(plan['access']), work.limits, pace.minutes)
+    else:
         folder = results.SWEEPS / plan['id']
         work = state.create(folder, plan, job.script(plan['id'], folder, partition, plan['command']))
     _run(work, pace)
@@ -86,7 +115,9 @@ def sweep(
         _run(again, pace, work.name)
     status = _end(work)
     ranked = show(work.folder, racks, switches) if status != 2 else None
-    raise typer.Exit(_status(work, status, ranked and ranked.exit_status))
+    status = _status(work, status, ranked and ranked.exit_status)
+    failed = _follow_up(work, again, ranked)
+    raise typer.Exit(status or (2 if failed else 0))
 
 
 def _status(work, status, ranked):
@@ -94,6 +125,26 @@ def _status(work, status, ranked):
     measured = [node.counts for node in work.nodes.values() if node.measured]
     undecided = any(counts.get('UNSTABLE') and not counts.get('PASS') for counts in measured)
     return status or (1 if ranked == 1 else 3 if undecided or (ranked == 2 and len(measured) > 2) else 0)
+
+
+def _follow_up(work, again, found):
+    '''Write down what became of the nodes, and propose what to do with them; whether that failed.'''
+    from plumbline.nodes import proposals
+    try:
+        for line in proposals.follow_up(work, again, found):
+            _say(line)
+    except PlumblineError as error:
+        print(f'plumbline: {shown(str(error))}', file=sys.stderr)
+        return True
+    return False
+
+
+def _history(partition):
+    from plumbline.nodes import history
+    found = history.read(partition.partition(':')[0])
+    for text in found.skipped:
+        _say(f'skipped: {text}')
+    return found
 
 
 def rank(
@@ -111,8 +162,6 @@ def rank(
 
 def show(folder, racks, switches):
     '''Print the outliers of a sweep and write its page; what was found.'''
-    import sys
-
     from rich.console import Console
 
     from plumbline.report import outliers as report, sweep_page
@@ -140,6 +189,8 @@ def _tell(plan, found, known):
     from plumbline.sweep.slurm import folded
     _say(f"{plan['checks']} checks on {len(found)} of the {len(known)} nodes of {plan['partition']}: "
          f"{folded(plan['nodes'])}")
+    if plan['selection']['random']:
+        _say(f"drawn by lot: the same again with --random {plan['selection']['random']} --seed {plan['selection']['seed']}")
     left_out: dict[str, list[str]] = {}
     for name in known.keys() - plan['nodes'].keys():
         left_out.setdefault(known[name].state, []).append(name)
@@ -163,7 +214,7 @@ def _dry_run(plan, pace, work):
     _say(f'{len(left)} jobs, {pace.at_once} at a time, as:')
     first = left[0] if left else next(iter(work.nodes.values()))
     _say(shlex.join(slurm.submission(work.job_name(first), first.name, pace.minutes, work.of(first) / job.OUTPUT,
-                                     work.script, first.name, job.PILOT)))
+                                     work.script, first.name, job.PILOT, options=work.limits.options)))
     _say(job.script(work.name, work.folder, plan['partition'], plan['command']))
 
 
@@ -181,6 +232,8 @@ def _run(work, pace, name=None):
         signal.signal(number, stop)
     work.begin()
     _say(f'sweep {work.name} in {work.folder}')
+    for other in work.beside() if name is None else ():
+        _say(_beside(work, other))
     resumed = f'plumbline sweep --resume {name or work.name}'
     try:
         Driver(work, Slurm(work.plan['access']), pace, _say).run()
@@ -191,6 +244,14 @@ def _run(work, pace, name=None):
         _say(_left_behind(work))
         why = f'{work.folder}: {error.strerror}' if isinstance(error, OSError) else error
         raise PlumblineError(f'{why}; to go on: {resumed}') from None
+
+
+def _beside(work, other):
+    from plumbline.sweep.slurm import folded
+    from plumbline.sweep.state import OVER
+    both = [name for name in work.nodes if name in other.nodes and other.nodes[name].phase != OVER]
+    where = f'on {folded(both)} too: each job has its node for itself, and the later one waits' if both else 'on none of these nodes'
+    return f'note: sweep {other.name} of this partition is being run ({other.driver}), {where}'
 
 
 def _left_behind(work):
@@ -205,7 +266,7 @@ def _left_behind(work):
 def _end(work):
     '''Print what became of the nodes; the exit code.'''
     from plumbline.sweep.slurm import folded
-    from plumbline.sweep.state import MEASURED
+    from plumbline.sweep.state import MEASURED, SKIPPED
     nodes = list(work.nodes.values())
     measured = [node for node in nodes if node.measured]
     _say(f'\n{len(measured)} of {len(nodes)} nodes measured')
@@ -221,6 +282,9 @@ def _end(work):
         _say('NOTHING WAS MEASURED: this is not a pass')
         return 2
     failed = any(node.counts.get('FAIL') for node in measured)
-    if len(measured) < len(nodes):
+    missing = [node for node in nodes if not node.measured and node.state != SKIPPED]
+    if missing:
         _say(f'missing nodes are no pass; to run them again: plumbline sweep --resume {work.name}')
-    return 1 if failed or len(measured) < len(nodes) else 0
+    elif len(measured) < len(nodes):
+        _say(f'what the limits of this sweep left out is not missing; to go on: plumbline sweep --resume {work.name}, with other limits')
+    return 1 if failed or missing else 0

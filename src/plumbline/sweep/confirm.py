@@ -17,13 +17,15 @@ def prepare(work):
     found, folder = outliers.look(work.folder), work.folder / outliers.AGAIN
     if found.odd.is_empty():
         return None
+    limits = {'limits': work.plan.get('limits', {}), 'spent': sum(node.seconds for node in work.nodes.values())}
     if folder.exists():
         again = state.load(folder) if (folder / 'sweep.json').exists() else None
         if again and set(found.odd['node']) <= again.nodes.keys():
+            again.plan |= limits
             return again
         state.set_aside(folder)     # there are more of them since
     names = [*found.odd['node'].unique(maintain_order=True), *outliers.peers_in_order(found.ranked, found.odd, PEERS)]
-    plan = {**work.plan, 'id': f'{work.name}-again', 'nodes': {name: work.plan['nodes'][name] for name in names}}
+    plan = {**work.plan, **limits, 'id': f'{work.name}-again', 'nodes': {name: work.plan['nodes'][name] for name in names}}
     again = state.create(folder, plan, job.script(plan['id'], folder, plan['partition'], plan['command']))
     (folder / 'builds').symlink_to(work.folder / 'builds')
     return again

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from plumbline.detect.commands import NoAnswer
 from plumbline.errors import PlumblineError
 from plumbline.sweep import node as job, results
+from plumbline.sweep.allowance import Allowance
 from plumbline.sweep.slurm import PASSING, NodeRefused, Refused
 from plumbline.sweep.state import MEASURED, OVER, QUEUED, SUBMITTING, WAITING, set_aside
 
@@ -89,6 +90,8 @@ class Driver:
         self._queue, self._submission = _Patience(pace, say, 'answers'), _Patience(pace, say, 'takes jobs')
         self._odd_since = {}        # (node, what is odd) -> when it was first seen
         self._sorted_out = False
+        self._withdrawn = set()     # numbers of jobs that were given back
+        self.allowance = Allowance(sweep, slurm, pace, say)
 
     def run(self):
         '''Until all nodes are over.
@@ -99,6 +102,7 @@ class Driver:
             if not self._queue.pausing:
                 try:
                     self._look()
+                    self.sweep.sync()
                     self._queue.answered()
                 except NoAnswer as error:
                     if self._queue.is_over(error):
@@ -109,12 +113,24 @@ class Driver:
 
     def _look(self):
         jobs = self.slurm.jobs(self.sweep.prefix)
+        self.allowance.refresh()
         if not self._sorted_out:
             self._sort_out(jobs)
             self._sorted_out = True
         self._look_after(jobs)
-        if not self._submission.pausing:
+        self._keep_limits(jobs)
+        if not self._submission.pausing and not self.allowance.paused:
             self._submit()
+
+    def _keep_limits(self, jobs):
+        '''Give back what the sweep's limits say, and be done with the nodes that they leave no job for.'''
+        back, running = self.allowance.look(jobs)
+        if back:
+            self._withdrawn |= {node.job for node in back}
+            self.slurm.cancel([node.job for node in back], pending=not running)
+        if self.allowance.over:
+            for node in self._in(WAITING, SUBMITTING):
+                self.over(node, *self.allowance.over)
 
     def _in(self, *phases):
         return [node for node in self.sweep.nodes.values() if node.phase in phases]
@@ -209,10 +225,18 @@ class Driver:
 
     def over(self, node, state, reason='', **more):
         '''A node is done with, for now.'''
-        self.sweep.record(node, OVER, state=state, reason=reason, **more)
+        self.sweep.record(node, OVER, state=state, reason=reason, spent=self._spent(node), **more)
         left = len(self.sweep.nodes) - len(self._in(OVER))
         counts = ', '.join(f'{number} {verdict}' for verdict, number in node.counts.items() if number)
         self.say(f'{node.name}: {state}: {reason or counts} ({left} to go)')
+
+    def _spent(self, node):
+        '''Seconds of the node's jobs, with that which is over now: from its claim to its end, or now, at most its time limit.'''
+        claim, ended = (self.sweep.of(node) / name for name in (job.CLAIM, job.ENDED))
+        if node.job is None or self._claimed(node) != node.job:
+            return node.spent
+        end = ended.stat().st_mtime if ended.exists() else time.time()
+        return {**node.spent, str(node.job): min(max(0.0, end - claim.stat().st_mtime), 60.0 * self.pace.minutes)}
 
     def _measured(self, node):
         '''Take what a node has measured; whether it has.'''
@@ -236,6 +260,10 @@ class Driver:
             self.sweep.record(node, QUEUED, job=claimed)
         elif self._finished(node):
             self._measured(node)
+        elif node.job in self._withdrawn and state in ('CANCELLED', ''):
+            self.sweep.record(node, WAITING, spent=self._spent(node))
+        elif self.allowance.ended and state in ('TIMEOUT', 'CANCELLED', 'DEADLINE', ''):
+            self.over(node, 'interrupted', f'{self.allowance.ended} while its job ran')
         elif _WORDS.get(state) == 'timed out':
             self.over(node, 'timed out', f'not ready after {self.pace.minutes} min')
         else:
@@ -251,6 +279,10 @@ class Driver:
         for node in self._in(SUBMITTING, WAITING):
             if room <= 0:
                 return None
+            if self.allowance.idle is not None and node.name not in self.allowance.idle:
+                continue
+            if not self.allowance.affords(node):
+                return None     # a job that ends early leaves hours for another
             if node.hardware not in roles:
                 roles[node.hardware] = self._role(node.hardware)
             role = roles[node.hardware]
@@ -292,7 +324,7 @@ class Driver:
         self.sweep.record(node, SUBMITTING)
         number = self.slurm.submit(self.slurm.submission(
             self.sweep.job_name(node), node.name, self.pace.minutes, folder / job.OUTPUT, self.sweep.script,
-            node.name, role))
+            node.name, role, options=self.allowance.options))
         self.sweep.record(node, QUEUED, job=number)
 
     def _give_up_submission(self, error):

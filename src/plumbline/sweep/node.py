@@ -46,13 +46,14 @@ for name in $(compgen -v SLURM_); do
     [ "$name" = SLURM_CONF ] || unset "$name"
 done
 {variables}
-export PLUMBLINE_ON_NODE={partition} PLUMBLINE_REPORTS="$PWD/reports" PLUMBLINE_BUILDS={folder}/builds
+export PLUMBLINE_ON_NODE={partition} PLUMBLINE_REPORTS="$PWD/reports" PLUMBLINE_BUILDS=${{PLUMBLINE_BUILDS:-{folder}/builds}}
 if [ "$2" = {pilot} ]; then
     PLUMBLINE_BUILD_ONLY=1 {reframe} --report-file="$PWD/build.json" -r
     touch {built}
 fi
 {reframe} --report-file="$PWD/{report}" -r
 status=$?
+[ ! -f {report} ] || {python} -I -m plumbline.sweep.results "$node"
 echo $status > {ended}.new && mv {ended}.new {ended}
 # Tests that fail are results.
 [ -f {report} ] || exit $status
@@ -76,8 +77,8 @@ def script(sweep, folder, partition, command):
     variables = [f'export {name}={shlex.quote(value)}' for name, value in sorted(os.environ.items())
                  if name in KEPT and name not in _OWN]
     return _SCRIPT.format(sweep=sweep, folder=shlex.quote(str(folder)), partition=shlex.quote(partition),
-                          reframe=shlex.join(command), variables='\n'.join(variables), pilot=PILOT, built=BUILT,
-                          cpus=CPUS, ended=ENDED, report=REPORT)
+                          reframe=shlex.join(command), python=shlex.quote(sys.executable),
+                          variables='\n'.join(variables), pilot=PILOT, built=BUILT, cpus=CPUS, ended=ENDED, report=REPORT)
 
 
 def last_words(folder):

@@ -1,17 +1,14 @@
 '''What a sweep says of its nodes: which are outliers, why, what they share, and what could not be ranked.'''
 
 import functools
-import json
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
 from plumbline.analysis.lines import as_words
-from plumbline.model import contention
 from plumbline.model.safe_text import shown
-from plumbline.sweep import locality, ranking, results, scatter, state
-from plumbline.sweep.node import REPORT
+from plumbline.sweep import causes, locality, ranking, results, scatter, second, state
 from plumbline.sweep.slurm import folded
 
 #: Folder of the second measurement, below that of the sweep: a sweep of its own.
@@ -28,11 +25,13 @@ class Findings:
     :attr nodes: node -> :class:`state.Node`.
     :attr frame: what was measured (:func:`results.frame`).
     :attr ranked: :class:`ranking.Ranking` of it.
-    :attr odd: scores and rows of the outliers, the worst first; with ``again`` and ``confirmed`` (:func:`ranking.confirm`; null
-        where nothing was measured again).
-    :attr causes: node -> texts: what took the time of the outliers, as far as they know.
+    :attr odd: scores and rows of the outliers, the worst first; with ``again`` and ``confirmed`` (:func:`second.confirm`; null
+        where nothing was measured again); ``since``: not against its peers, but against what the node itself was (:func:`ranking.newly`).
+    :attr causes: node -> texts: what took the time of the outliers, and why else they are slow, as far as they know.
     :attr places: dictionaries node -> place, of the nodes that were measured: racks, switches.
     :attr earlier: how many sweeps before it say how nodes scatter.
+    :attr incomplete: node -> test -> why it has no metric of it, where most of its peers have.
+    :attr rules: node -> rules of ``data/diagnosis.yaml`` that an outlier, or an incomplete node, shows.
     '''
     name: str
     nodes: dict
@@ -42,6 +41,8 @@ class Findings:
     causes: dict
     places: list
     earlier: int = 0
+    incomplete: dict = field(default_factory=dict)
+    rules: dict = field(default_factory=dict)
 
     def test(self, row):
         '''A row's test as people read it, with the environment where there are several.'''
@@ -58,7 +59,7 @@ class Findings:
 
     @property
     def _not_cleared(self):
-        return self.odd.filter(pl.col('confirmed').fill_null(True))
+        return self.odd.filter(pl.col('confirmed').fill_null(~pl.col('since')))
 
     @property
     def cleared(self):
@@ -80,14 +81,25 @@ class Findings:
     def drain(self):
         '''For each metric that is worst on some nodes the command that takes them out of service: shown, never run.'''
         worst = self._not_cleared.unique('node', keep='first', maintain_order=True).with_columns(what=WHAT)
-        return [shlex.join(['scontrol', 'update', f'nodename={folded(rows["node"])}', 'state=drain',
-                            f'reason=plumbline {self.name}: {shown(metric)} {_range(rows["off"])} against peers'])
-                for (metric,), rows in worst.group_by('what', maintain_order=True)]
+        return [drain_command(self.name, rows['node'], metric, rows['off']) for (metric,), rows in worst.group_by('what', maintain_order=True)]
+
+    def worst(self, node):
+        '''The scores and rows by which a node is named, the worst first.'''
+        return self._not_cleared.filter(pl.col('node') == node).with_columns(what=WHAT)
 
     @property
     def exit_status(self):
-        '''1 if nodes are named, or are of two sorts; 2 if no value could be ranked; else 0.'''
-        return 1 if self.named or not self.ranked.divided.is_empty() else 2 if self.ranked.rows.is_empty() else 0
+        '''1 if nodes are named, lack a test, or are of two sorts; 2 if no value could be ranked; else 0.'''
+        return 1 if self.named or self.incomplete or not self.ranked.divided.is_empty() else 2 if self.ranked.rows.is_empty() else 0
+
+
+def drain_command(sweep, nodes, what, off):
+    '''The command that takes nodes out of service, as a shell has it.
+
+    :arg what: a subsystem or a metric; :arg off: how far they are off their peers, a column of shares.
+    '''
+    return shlex.join(['scontrol', 'update', f'nodename={folded(nodes)}', 'state=drain',
+                       f'reason=plumbline {sweep}: {shown(what)} {_range(off)} against peers'])
 
 
 def _range(shares):
@@ -105,15 +117,25 @@ def look(folder, racks=None, switches=None):
     '''
     sweep, frame = state.load(folder), results.frame(folder)
     earlier, sweeps = scatter.before(sweep.folder)
-    ranked = ranking.rank(frame, earlier)
-    odd = ranked.outliers()
+    ranked = ranking.rank(frame, earlier, scatter.scores_before(sweep.folder))
+    odd = pl.concat([ranked.outliers(), ranked.suspects()], how='diagonal_relaxed')
     again = sweep.folder / AGAIN
-    odd = ranking.confirm(odd, ranked, results.frame(again) if (again / 'sweep.json').exists() else frame.clear())
+    odd = second.confirm(odd, ranked, results.frame(again) if (again / 'sweep.json').exists() else frame.clear())
     measured = {node.name for node in sweep.nodes.values() if node.measured}
     where = [{node: place for node, place in each.items() if node in measured}
              for each in placed(sweep.nodes, racks or sweep.plan.get('racks'), switches)]
-    causes = {node: _causes(sweep, sweep.nodes[node]) for node in odd['node'].unique(maintain_order=True)}
-    return Findings(sweep.name, sweep.nodes, frame, ranked, odd, causes, where, sweeps)
+    texts, rules, incomplete, missing = {}, {}, {}, causes.incomplete(ranked, frame)
+    for name in dict.fromkeys([*odd['node'], *missing]):
+        node, its = sweep.nodes[name], odd.filter(pl.col('node') == name)
+        rows = causes.of_node(node)
+        found = [] if rows is None else causes.diagnosed(rows, its, missing.get(name, ()))
+        rules[name] = [one.rule for one in found]
+        # What took time is told of all its tests already.
+        others = [one for one in found if not one.rule.get('always')]
+        texts[name] = [*causes.lost_time(sweep, node), *(f"{one.rule['says']}: {'; '.join(one.evidence)}" for one in others)]
+        if name in missing:
+            incomplete[name] = {test: 'what it measured is gone' if rows is None else causes.why_missing(rows, test) for test in missing[name]}
+    return Findings(sweep.name, sweep.nodes, frame, ranked, odd, texts, where, sweeps, incomplete, rules)
 
 
 def placed(nodes, racks, switches):
@@ -123,19 +145,6 @@ def placed(nodes, racks, switches):
     '''
     found = [locality.by_pattern(nodes, racks)] if racks else []
     return found + ([locality.by_switch(nodes, switches)] if switches else [])
-
-
-def _causes(sweep, node):
-    '''What the tests of a node say of the time that they did not get; each cause once, as its worst test has it.'''
-    try:
-        report = json.loads((sweep.of(node) / REPORT).read_text())
-    except (OSError, ValueError):
-        return ['its run report is gone: what took its time is not known']
-    payloads = [case.get('plumbline') for run in report['runs'] for case in run['testcases']]
-    lost = [payload for payload in payloads if isinstance(payload, dict) and payload.get('contention')]
-    given = [(contention.time_given(payload['contention']), number) for number, payload in enumerate(lost)]
-    _, worst = min((pair for pair in given if pair[0] is not None), default=(None, None))
-    return [] if worst is None else contention.notes(lost[worst]['contention'], lost[worst].get('machine'))
 
 
 def peers_in_order(ranked, odd, most):

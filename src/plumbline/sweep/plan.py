@@ -5,11 +5,12 @@ import os
 import re
 import secrets
 import subprocess
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from plumbline.errors import PlumblineError
 from plumbline.sweep import node as job
-from plumbline.sweep.slurm import Slurm, nodes_named
+from plumbline.sweep.selection import chosen
+from plumbline.sweep.slurm import Slurm
 
 #: ReFrame may need so long to list the checks that a sweep would run, seconds.
 _LISTING = 300
@@ -41,6 +42,19 @@ def seconds(text):
     raise PlumblineError(f'{text!r} is not a duration: write 30m, 1h30m or 90s')
 
 
+#: How a job on one node is asked for.
+_BY_HAND = {**dict.fromkeys(('pbs', 'pbspro'), 'qsub -l select=1:host=NODE'), 'torque': 'qsub -l nodes=NODE',
+            'flux': 'flux batch -N1 --requires=host:NODE'}
+
+
+def _instead(scheduler):
+    '''What to do with a scheduler that no sweep can ask, in words.'''
+    if scheduler not in _BY_HAND:
+        return ''
+    return (f", and ReFrame's --distribute lists no nodes of {scheduler} either: submit a job for each node by hand ({_BY_HAND[scheduler]}), "
+            'in which ReFrame runs as docs/howto/nodes.rst shows')
+
+
 def partition(configurations, name):
     '''The partition ``SYSTEM:PARTITION`` of ReFrame's configuration files.
 
@@ -48,18 +62,22 @@ def partition(configurations, name):
     '''
     from reframe.core.config import load_config
     from reframe.core.exceptions import ReframeError
-    os.environ['RFM_SYSTEM'] = name     # this host need not be one of the system's
+    before = dict(os.environ)
+    os.environ['RFM_SYSTEM'] = name     # this host need not be one of the system's: configurations ask (settings.site)
     try:
         systems = load_config(*map(str, configurations))['systems']
     except (ReframeError, OSError) as error:
         raise PlumblineError(f"{', '.join(map(str, configurations))}: {' '.join(str(error).split())}") from None
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
     found = {f"{system['name']}:{part['name']}": part for system in systems for part in system['partitions']
              if system['name'] != 'generic'}
     if name not in found:
         raise PlumblineError(f"no partition {name} in the configuration (it has {', '.join(found) or 'none'})")
     scheduler = found[name]['scheduler']
     if scheduler not in ('slurm', 'squeue'):
-        raise PlumblineError(f'partition {name} has the scheduler {scheduler}: a sweep needs Slurm (slurm or squeue)')
+        raise PlumblineError(f'partition {name} has the scheduler {scheduler}: a sweep needs Slurm (slurm or squeue){_instead(scheduler)}')
     return Partition(name, found[name].get('access', []), found[name].get('extras', {}).get('racks'))
 
 
@@ -84,42 +102,36 @@ def refuse_nothing(command, name):
     return int(found[1])
 
 
-def chosen(nodes, wanted):
-    '''The nodes of a sweep, those first that can begin at once.
-
-    :arg nodes: of :meth:`slurm.Slurm.nodes`.
-    :arg wanted: ``all``, ``idle`` or names in Slurm's short form.
-    :returns: list of :class:`slurm.Node`.
-    :raises PlumblineError: if a name is not in the partition, or none is left.
-    '''
-    if wanted == 'idle':
-        found = [node for node in nodes.values() if node.idle]
-    elif wanted == 'all':
-        found = list(nodes.values())
-    else:
-        names = nodes_named(wanted)
-        unknown = [name for name in names if name not in nodes]
-        if unknown:
-            raise PlumblineError(f"{', '.join(unknown)}: not in the partition, or excluded by its access options")
-        found = [nodes[name] for name in names]
-    if not found:
-        states = sorted({node.state for node in nodes.values()})
-        raise PlumblineError(f"no node of the partition is {wanted} (they are {', '.join(states)})")
-    return sorted(found, key=lambda node: not node.idle)
-
-
-def make(configurations, name, wanted, options):
+def make(configurations, name, selection, limits, minutes, options, history):
     '''The plan of a new sweep (``sweep.json``), and what was left out: (plan, nodes, all nodes).
 
+    :arg selection: :class:`selection.Selection`; :arg limits: :class:`selection.Limits`.
+    :arg minutes: time limit of a job.
     :arg options: ReFrame's, which choose the checks.
+    :arg history: of :func:`selection.chosen`.
     '''
+    selection = selection.checked()
     part = partition(configurations, name)
     command = job.reframe(name, configurations, options)
-    nodes = Slurm(part.access).nodes()
-    found = chosen(nodes, wanted)
+    slurm = Slurm(part.access)
+    reservation = usable(slurm, limits, minutes)
+    nodes = slurm.nodes()
+    found = chosen(nodes, selection, reservation, history)
     checks = refuse_nothing(command, name)
     begun = datetime.datetime.now(datetime.timezone.utc)
     plan = {'schema': 1, 'id': f'{begun:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}', 'partition': name,
             'access': part.access, 'racks': part.racks, 'command': command, 'checks': checks,
-            'nodes': {node.name: node.hardware for node in found}}
+            'selection': asdict(selection), 'limits': asdict(limits), 'nodes': {node.name: node.hardware for node in found}}
     return plan, found, nodes
+
+
+def usable(slurm, limits, minutes):
+    '''The :class:`slurm.Reservation` of these limits, or None if they have none.
+
+    :raises PlumblineError: if the limits leave no job of so many minutes.
+    '''
+    if limits.node_hours and 60 * limits.node_hours < minutes:
+        raise PlumblineError(f'--node-hours {limits.node_hours:g} are less than one job may take ({minutes} min): give jobs less with --time-limit')
+    if limits.scavenge:
+        slurm.refuse_hidden_jobs()
+    return slurm.usable_reservation(limits.reservation, minutes) if limits.reservation else None

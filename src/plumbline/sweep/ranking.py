@@ -17,6 +17,10 @@ with those of the peers like a metric, so that what it scatters by is measured. 
 each stays within its noise.  A node is an outlier by an improbability that is divided among all nodes and metrics, or all nodes
 and subsystems (Holm).
 
+Nodes differ for good, and that hides a loss from their fellows.  Where earlier sweeps have kept the scores of the nodes, each is also
+held against its own (:func:`newly`): what is left of a score without the node's median score before is compared with what is left of its
+peers'.  That is a suspicion, at a looser rate, and counts where a second measurement confirms it.
+
 Pure functions of a table; nothing is read or run here.
 '''
 
@@ -61,6 +65,12 @@ MOST_EARLIER = 3.0
 #: What sweeps keep of how nodes scatter, for those after them: variance of the logarithms, with its degrees of freedom.
 SCATTER = pl.Schema({**dict.fromkeys(METRIC, pl.String), 'variance': pl.Float64, 'freedom': pl.Float64})
 
+#: Of sweeps of equal nodes so many measure some of them again, since a node seems to be worse than it was.
+SUSPECTS_RATE = 0.1
+
+#: What sweeps keep of the scores of nodes, for those after them.
+SCORES = pl.Schema({**dict.fromkeys([*PEERS, 'check', 'node'], pl.String), 'members': pl.Int64, 'value': pl.Float64})
+
 _RANKED = {**dict.fromkeys([*METRIC, 'node', 'metric', 'subject', 'unit', 'subsystem', 'noise'], pl.String), 'better': pl.Int8,
            **dict.fromkeys(('value', 'median', 'gap', 'within', 'change', 'whole', 'scale', 'usual',
                             'deviation', 'off', 'bad', 'freedom', 'chance', 'sees'), pl.Float64),
@@ -77,6 +87,8 @@ class Ranking:
         would have been seen with 95 %), ``odd`` (an outlier), ``outlier_better`` (on the good side), ``rank`` (1 is the best).
     :attr scores: the same of the subsystems: ``check`` is the subsystem, ``name`` is ``score``, ``members`` how many metrics;
         ``value`` is 1 for a node like the median one, less for a worse one.
+    :attr newly: scores against those that the same nodes had in earlier sweeps: columns as of the scores, and ``sweeps`` (how many);
+        ``median`` is what the node would have.
     :attr few: kinds with too few nodes to rank: ``nodes``.
     :attr divided: metrics by which no node stands out, but two sorts of nodes: ``check``, ``name``, ``gap`` between
         them (relative to the median), ``low`` and ``high`` (how many nodes).
@@ -88,6 +100,7 @@ class Ranking:
     few: pl.DataFrame
     divided: pl.DataFrame
     lacking: pl.DataFrame
+    newly: pl.DataFrame
 
     @property
     def all(self):
@@ -96,7 +109,13 @@ class Ranking:
 
     def outliers(self):
         '''Scores and rows of the outliers, the worst first.'''
-        return self.all.filter('odd').sort('bad', descending=True)
+        return self.all.filter('odd').sort('bad', descending=True).with_columns(since=pl.lit(False))
+
+    def suspects(self):
+        '''Scores that are worse than the same node's were, of those that are no outliers anyway; the worst first.'''
+        known = self.scores.filter('odd')
+        return (self.newly.filter('odd').join(known, on=[*METRIC, 'node'], how='anti', nulls_equal=True).sort('bad', descending=True)
+                .with_columns(since=pl.lit(True)))
 
     def scatter(self):
         '''What the nodes scatter by, metric by metric and score by score (:data:`SCATTER`), of this sweep alone.'''
@@ -110,11 +129,12 @@ class Ranking:
         return self.all.filter('outlier_better').sort('bad')
 
 
-def rank(frame, earlier=None):
+def rank(frame, earlier=None, before=None):
     '''Rank every metric that has a good and a bad side.
 
     :arg frame: as :func:`plumbline.sweep.results.frame` returns it.
     :arg earlier: what the nodes scattered by in other sweeps (:data:`SCATTER`), one row or several of a metric; None: not known.
+    :arg before: the scores that nodes had in other sweeps (:data:`SCORES`), with a column ``sweep``; None: not known.
     :returns: :class:`Ranking`.
     '''
     known = frame.filter(pl.col('value').is_finite() & pl.col('metric').is_in(list(BETTER)))
@@ -123,27 +143,59 @@ def rank(frame, earlier=None):
               if group.height >= FEWEST and group['value'].median() > 0]
     known_scatter = _pooled(earlier)
     rows = _judged(groups, 'noise', subsystems.METRICS_RATE, lambda noise, _: prediction.PRIORS[registry.kind_of(noise)], known_scatter)
-    scores = _judged(_scores(rows), None, subsystems.SUBSYSTEMS_RATE, lambda _, group: (
-        min(group['freedom_of_members'].min(), prediction.MOST_FREEDOM), 1.0), known_scatter)
-    return Ranking(rows, scores, _few(known), _divided(rows), _lacking(frame))
+    scores = _judged(_scores(rows), None, subsystems.SUBSYSTEMS_RATE, _of_members, known_scatter)
+    return Ranking(rows, scores, _few(known), _divided(rows), _lacking(frame), newly(scores, before))
+
+
+def _of_members(_, scores):
+    '''What is believed of the scatter of scores where too few subsystems say: that their metrics move together.'''
+    return min(scores['freedom_of_members'].min(), prediction.MOST_FREEDOM), 1.0
+
+
+def newly(scores, before):
+    '''Scores against those that the same nodes had before: a table as :attr:`Ranking.newly`.
+
+    Of nodes that were measured by as many metrics in :data:`subsystems.LEAST_SESSIONS` earlier sweeps.  With ``b`` the median of the
+    logarithms of h scores of a node, ``log(score) - b`` is ranked among its peers'; it scatters by ``(1 + pi / 2h) h / (h - 1)`` times
+    the variance that the h had around ``b``.
+    '''
+    test = [*PEERS, 'check', 'members']
+    nothing = scores.clear().with_columns(sweeps=pl.lit(0))
+    if scores.is_empty() or before is None:
+        return nothing
+    logs = before.filter(pl.col('value') > 0).with_columns(pl.col('members').cast(scores.schema['members']), log=pl.col('value').log())
+    usual = logs.group_by(*test, 'node').agg(before=pl.col('log').median(), sweeps=pl.len()).filter(pl.col('sweeps') >= subsystems.LEAST_SESSIONS)
+    rows = scores.join(usual, on=[*test, 'node'], nulls_equal=True, maintain_order='left').with_columns(pl.col('value') / pl.col('before').exp())
+    groups = [group for group in rows.partition_by([*PEERS, 'check'], maintain_order=True) if group.height >= FEWEST]
+    if not groups:
+        return nothing
+    left, h, n = pl.col('left'), pl.col('sweeps').median(), pl.len()
+    around = logs.join(usual, on=[*test, 'node'], nulls_equal=True).with_columns(left=pl.col('log') - pl.col('before'))
+    scatter = around.group_by(*test, 'sweep').agg(
+        variance=(MAD_TO_SIGMA * (left - left.median()).abs().median())**2 * _small(n) * (1 + np.pi / 2 / h) * h / (h - 1),
+        freedom=mad_freedom(1) * n, nodes=n).filter(pl.col('nodes') >= FEWEST).with_columns(name=pl.lit('score'))
+    ranked = _judged(groups, None, SUSPECTS_RATE, _of_members, _pooled(scatter))
+    return ranked.with_columns(value=pl.col('value') * pl.col('before').exp(), median=pl.col('median') * pl.col('before').exp())
 
 
 def _by_state(rows):
-    '''One metric's rows in the states of the machine (:mod:`plumbline.model.states`) that enough nodes met; each node is in one.
+    '''One metric's rows, without their states, in the states of the machine (:mod:`plumbline.model.states`) that enough nodes met; each node
+    is in one.
 
     Too few nodes in a state have no peers there: they stay with the others, and so stand out.
     '''
-    if rows['state'].is_null().all():
-        return [rows]
+    if rows['state'].is_null().all() or (rows['states'].is_null().all() and states.one(rows['state'].drop_nulls())):
+        return [rows.drop('state', 'states')]
     left, parts = {row['node']: row for row in rows.to_dicts()}, []
     for _, alike in states.grouped(list(left.values())):
         alike = [row for row in alike if row['node'] in left]
         if len(alike) >= FEWEST:
             parts.append(alike)
-            left = {node: row for node, row in left.items() if node not in {row['node'] for row in alike}}
+            for row in alike:
+                left.pop(row['node'])
     parts = parts or [[]]
     parts[0] += left.values()
-    return [pl.DataFrame([{**row, 'state': None, 'states': None} for row in part], schema=rows.schema, strict=False) for part in parts]
+    return [pl.DataFrame(part, schema=rows.drop('state', 'states').schema, strict=False) for part in parts]
 
 
 def _pooled(earlier):
@@ -312,47 +364,3 @@ def _lacking(frame):
         (pl.col('peers') >= FEWEST) & (2 * pl.col('having') >= pl.col('peers')) & (pl.col('having') < pl.col('peers')))
     missing = usual.join(nodes, on=PEERS, nulls_equal=True).filter(~pl.col('node').is_in(pl.col('those')))
     return missing.select(*PEERS, 'node', 'check', 'name', 'having', 'peers').sort('node', 'check', 'name')
-
-
-def confirm(found, ranking, again):
-    '''What a second measurement says of the outliers.
-
-    Nodes that were in order are measured again with them, and tell how far the machine, or whatever it shares, has
-    drifted between the two, and how evenly: with ``r = log(second / first)`` of each of them::
-
-        deviation = (log(second) - median(r) - log(median)) / max(scale, 1.4826 MAD(r))
-
-    with median and scale of the first measurement.  It confirms from :data:`CONFIRMED` on, if it is at least :data:`AS_FAR` as far
-    from the median as the first value was.  The second score of a subsystem is the first and the weighted mean of what its metrics
-    have changed by.
-
-    :arg found: rows of :meth:`Ranking.outliers`.
-    :arg ranking: the first measurement.
-    :arg again: the second one, a frame of these nodes and of nodes that were in order.
-    :returns: ``found`` with the columns ``again`` (the second value; null if there is none), ``again_bad`` (its
-        deviation, positive on the bad side) and ``confirmed`` (null if it was not measured again, or if no node that
-        was in order was).
-    '''
-    # Not by kind: of a few nodes it may be written differently.
-    metric = [column for column in METRIC if column != 'kind']
-    second = again.filter(pl.col('value').is_finite() & (pl.col('value') > 0)).select(*metric, 'node', again='value')
-    second = pl.concat([second, _second_scores(ranking, second, metric)], how='vertical_relaxed')
-    ratio = pl.col('ratio')
-    peers = (ranking.all.join(second, on=[*metric, 'node']).join(found, on=[*metric, 'node'], how='anti')
-             .with_columns(ratio=(pl.col('again') / pl.col('value')).log()))
-    drift = peers.group_by(metric).agg(drift=ratio.median(), uneven=MAD_TO_SIGMA * (ratio - ratio.median()).abs().median())
-    far = -pl.col('better') * ((pl.col('again') / pl.col('median')).log() - pl.col('drift'))
-    return (found.join(second, on=[*metric, 'node'], how='left').join(drift, on=metric, how='left')
-            .with_columns(again_bad=far / pl.max_horizontal('scale', 'uneven'))
-            .with_columns(confirmed=(pl.col('again_bad') >= CONFIRMED) & (far >= AS_FAR * pl.col('bad') * pl.col('scale')))
-            .drop('drift', 'uneven').sort('bad', descending=True))
-
-
-def _second_scores(ranking, second, metric):
-    weight = pl.col('usual')**-2
-    change = (pl.col('better') * (pl.col('again') / pl.col('value')).log())
-    part = [column for column in metric if column not in ('check', 'name')] + ['check', 'node']
-    moved = (ranking.rows.join(second, on=[*metric, 'node']).drop('check').rename({'subsystem': 'check'})
-             .with_columns(weight=pl.min_horizontal(weight, weight.median().over(part)))
-             .group_by(part).agg(moved=(pl.col('weight') * change).sum() / pl.col('weight').sum()))
-    return ranking.scores.join(moved, on=part).select(*metric, 'node', again=pl.col('value') * pl.col('moved').exp())

@@ -10,69 +10,126 @@ Columns of :func:`frame` (:data:`COLUMNS`), one row per metric, test case and no
 ``check``      the test with its parameters, as ReFrame displays it: ``triad_memory %threads=all``
 ``name``       the metric and what it is about, e.g. ``bandwidth.nt``; its parts: ``metric``, ``subject`` (may be null)
 ``value``      median of the samples, in ``unit`` (MB/s, Mflop/s, us, s, bytes, entries or 1)
-``samples``    what it is the median of
 ``state``      core-to-core latency that the value was measured at, and ``states``, the metric at others: as in the archive
 ``error``      relative standard error of the value, by its interval; null without one
 ``subsystem``  part of the machine, and ``noise``, the class of metrics that scatter alike (:mod:`plumbline.model.registry`)
-``verdict``    PASS, FAIL, UNSTABLE or NO REFERENCE, with ``reason``
 =============  =======================================================================================================
 
 Only the last run of each test counts (ReFrame repeats what fails).  Tests without a metric have no row here, nor have
 those whose numbers prove nothing: that failed before their metrics were judged.
 '''
 
+import contextlib
 import json
+import os
+import re
+import sys
 from pathlib import Path
 
 import polars as pl
 
 from plumbline.analysis.lines import count, not_measured, verdict_lines
+from plumbline.errors import PlumblineError
 from plumbline.model import registry
 from plumbline.model.uncertainty import HALF_WIDTH
+from plumbline.references import others
 from plumbline.settings import REPORTS
-from plumbline.store import archive, former
+from plumbline.store import archive, atomic, former
 from plumbline.sweep import state
 from plumbline.sweep.node import CPUS, REPORT
 
 #: Where sweeps, and what their nodes measured, are kept.
 SWEEPS, ARCHIVE = REPORTS / 'sweeps', REPORTS / 'archive'
 
-#: Bytes of a node's run report: the login node reads those of all.
+#: Bytes of a node's run report.
 LARGEST = 2**26
+
+#: In the folder of a node: what it has read of its own run report, and the archive that it has written.
+PREPARED, OWN_ARCHIVE = 'collected.json', 'archive'
+
+#: Of a file, from the archive's folder; and what a node says of its session, and of which type.
+_ARCHIVED = re.compile(r'system=\w[\w.+-]*/date=\d{4}-\d\d-\d\d/\w[\w.+-]*\.parquet')
+_FOUND = {'session': str, 'counts': dict, 'machine': dict}
 
 _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'system': pl.String, 'partition': pl.String, 'environ': pl.String, 'node': pl.String, 'kind': pl.String,
     'check': pl.String, 'name': pl.String, 'metric': pl.String, 'subject': pl.String, 'value': pl.Float64,
-    'unit': pl.String, 'samples': pl.List(pl.Float64), 'error': pl.Float64,
+    'unit': pl.String, 'error': pl.Float64,
     'subsystem': pl.String, 'noise': pl.String,
-    'state': pl.String, 'states': pl.String, 'verdict': pl.String, 'reason': pl.String}
+    'state': pl.String, 'states': pl.String}
 COLUMNS = pl.Schema(_COLUMNS)
+
+#: What is read for them, besides ``subsystem`` and ``noise``, which the registry says.
+_READ = [*(name for name in _COLUMNS if name not in ('subsystem', 'noise')), 'level', 'threads', 'display_name']
+
+#: Files of the archive that are read at once: a node's has half a megabyte, most of it samples.
+_AT_ONCE = 250
 
 #: Memory of nodes that should be alike differs by what their firmware keeps: from one to the next at most this share.
 MEMORY_ALIKE = 0.02
 
 
 def collect(sweep, node):
-    '''Archive what a node has measured.
+    '''Take what a node has measured into the archive.  It has read its run report itself, in its job, so that those of thousands of nodes
+    are not read here one after the other; where it could not, that is done here.
 
     :returns: changes of :class:`state.Node`: ``session``, ``archived``, ``counts`` and ``machine``; or None and why
         nothing was measured.
     '''
-    path = archive.archive(sweep.of(node) / REPORT, ARCHIVE, LARGEST)
+    folder = sweep.of(node)
+    if left := _prepared(folder):
+        path = ARCHIVE / left['archived']
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(OSError):      # it is on another file system
+            os.replace(folder / OWN_ARCHIVE / left['archived'], path)
+            return left['found'] and {**left['found'], 'archived': str(path)}, left['why']
+    path, found, why = _examined(folder, node.name, ARCHIVE)
+    return found and {**found, 'archived': str(path)}, why
+
+
+def prepare(folder, name):
+    '''What :func:`collect` needs of a node, by its own job: the archive's file, and what is in it.
+
+    :arg folder: of the node.
+    :arg name: of the node.
+    :raises PlumblineError: as :func:`plumbline.store.archive.archive`.
+    '''
+    root = Path(folder) / OWN_ARCHIVE
+    path, found, why = _examined(Path(folder), name, root)
+    atomic.write(Path(folder) / PREPARED, json.dumps({'archived': str(path.relative_to(root)), 'found': found, 'why': why}))
+
+
+def _prepared(folder):
+    '''What the node's job has left, if that is all of it and can be read; None otherwise.'''
+    try:
+        left = json.loads((folder / PREPARED).read_text())
+        found = left['found'] or {'session': '', 'counts': {}, 'machine': {}}
+        good = (_ARCHIVED.fullmatch(left['archived']) and archive.readable([folder / OWN_ARCHIVE / left['archived']])[0]
+                and isinstance(left['why'], str) and {key: type(value) for key, value in found.items()} == _FOUND)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return left if good else None
+
+
+def _examined(folder, name, root):
+    '''(file of the archive, what :func:`collect` returns but for that) from the run report in a node's folder.
+
+    :arg root: of the archive that it goes into.
+    '''
+    path = others.archived(folder / REPORT, root=root, largest=LARGEST)
     rows = pl.read_parquet(path)
-    hosts = set(rows['hostname'].drop_nulls()) - {node.name}
+    hosts = set(rows['hostname'].drop_nulls()) - {name}
     if hosts:
-        return None, f"its results are of {', '.join(sorted(hosts))}"
+        return path, None, f"its results are of {', '.join(sorted(hosts))}"
     lines = verdict_lines(rows)
     if not archive.final_rows(rows)['value'].is_finite().any():
         why = next((line.reason for line in lines), 'every test was skipped')
-        return None, f'nothing was measured: {why}'
+        return path, None, f'nothing was measured: {why}'
     try:
-        cpus = int((sweep.of(node) / CPUS).read_text())
+        cpus = int((folder / CPUS).read_text())
     except (OSError, ValueError):
-        return None, f'{sweep.of(node) / CPUS} does not say how many CPUs its job had: was the disk full?'
-    return {'session': rows['session'][0], 'archived': str(path), 'counts': count(lines, not_measured(rows)),
-            'machine': _machine(rows, cpus)}, ''
+        return path, None, f'{folder / CPUS} does not say how many CPUs its job had: was the disk full?'
+    return path, {'session': rows['session'][0], 'counts': count(lines, not_measured(rows)), 'machine': _machine(rows, cpus)}, ''
 
 
 def _machine(rows, cpus):
@@ -113,18 +170,39 @@ def frame(folder):
     nodes = [node for node in sweep.nodes.values() if node.measured]
     if not nodes:
         return pl.DataFrame(schema=COLUMNS)
-    files = [node.archived if Path(node.archived).exists() else archive.archive(sweep.of(node) / REPORT, ARCHIVE)
+    files = [node.archived if Path(node.archived).is_file() else others.archived(sweep.of(node) / REPORT, root=ARCHIVE)
              for node in nodes]
     kind = kinds(nodes)
     named = pl.LazyFrame([(node.session, node.name, kind.get(node.name)) for node in nodes], orient='row',
                          schema=dict.fromkeys(('session', 'node', 'kind'), pl.String))
-    rows = archive.final_rows(former.rows(pl.scan_parquet(files, schema=archive.SCHEMA, glob=False)))
+    try:
+        return pl.concat([_measured(files[first:first + _AT_ONCE], named) for first in range(0, len(files), _AT_ONCE)])
+    except (pl.exceptions.PolarsError, OSError) as error:
+        which = archive.readable(files)[1]
+        raise PlumblineError(which[0]) if which else archive.damaged(f'sweep {sweep.name}', error) from None
+
+
+def _measured(files, named):
+    '''The metrics in files of the archive that prove something (:data:`COLUMNS`).'''
+    rows = archive.final_rows(former.rows(pl.scan_parquet(files, schema=archive.SCHEMA, glob=False, missing_columns='insert')))
     proved = (pl.col('result') == 'pass') | (pl.col('fail_phase') == 'performance')
     low, high = pl.col('interval_low'), pl.col('interval_high')
-    measured = (rows.filter(pl.col('metric').is_not_null() & proved).join(named, on='session')
-                .with_columns(error=pl.when(low > 0).then((high / low).log() / 2 / HALF_WIDTH)).collect())
+    measured = (rows.filter(pl.col('metric').is_not_null() & proved).join(named, on='session', maintain_order='left')
+                .with_columns(error=pl.when(low > 0).then((high / low).log() / 2 / HALF_WIDTH)).select(_READ).collect())
     about = measured.select('check', 'metric', 'subject', 'level', 'threads', 'display_name').unique()
     about = about.with_columns(pl.DataFrame([registry.of_row(row) for row in about.iter_rows(named=True)], orient='row',
                                             schema={'subsystem': pl.String, 'noise': pl.String}))
     return (measured.join(about, on=about.columns[:6], nulls_equal=True, maintain_order='left')
             .with_columns(check=pl.col('display_name')).select(COLUMNS.names()))
+
+
+def main():
+    '''``python -m plumbline.sweep.results NODE``, in the folder of the node, at the end of its job.'''
+    try:
+        prepare(Path.cwd(), sys.argv[1])
+    except PlumblineError as error:     # the driver meets it again, and tells
+        print(f'plumbline: {error}', file=sys.stderr)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,6 +1,7 @@
-'''What equal nodes scattered by in earlier sweeps: a handful of nodes of one sweep cannot say it of themselves.
+'''What equal nodes scattered by in earlier sweeps, and the scores that each node had: one sweep cannot say either of itself.
 
-Each sweep keeps its own (``scatter.parquet`` in its folder, :data:`ranking.SCATTER`); those after it read it.
+Each sweep keeps its own (``scatter.parquet`` and ``scores.parquet`` in its folder: :data:`ranking.SCATTER`, :data:`ranking.SCORES`); those
+after it read them.
 '''
 
 import io
@@ -11,21 +12,27 @@ from plumbline.errors import PlumblineError
 from plumbline.store import atomic
 from plumbline.sweep import ranking
 
-FILE = 'scatter.parquet'
+FILE, SCORES = 'scatter.parquet', 'scores.parquet'
 
 #: Sweeps that count: before them the machine may have been another.
 LATEST = 10
 
 
 def keep(folder, ranked):
-    '''Write what the nodes of a sweep scatter by.
+    '''Write what the nodes of a sweep scatter by, and their scores.
 
     :arg ranked: :class:`ranking.Ranking`.
     '''
     if not ranked.rows.is_empty():
-        file = io.BytesIO()
-        ranked.scatter().write_parquet(file)
-        atomic.write(folder / FILE, file.getvalue())
+        _write(ranked.scatter(), folder / FILE)
+    if not ranked.scores.is_empty():
+        _write(ranked.scores.select(ranking.SCORES.names()).cast(ranking.SCORES), folder / SCORES)
+
+
+def _write(table, path):
+    file = io.BytesIO()
+    table.write_parquet(file)
+    atomic.write(path, file.getvalue())
 
 
 def before(folder):
@@ -34,12 +41,22 @@ def before(folder):
     :arg folder: of the sweep; names of sweeps are in the order of their begin.
     :raises PlumblineError: if a file is damaged.
     '''
-    paths = sorted(path for path in folder.parent.glob(f'*/{FILE}') if path.parent.name < folder.name)[-LATEST:]
-    return pl.concat([_read(path) for path in paths]) if paths else pl.DataFrame(schema=ranking.SCATTER), len(paths)
+    paths = _latest(folder, FILE)
+    return pl.concat([_read(path, ranking.SCATTER) for path in paths]) if paths else pl.DataFrame(schema=ranking.SCATTER), len(paths)
 
 
-def _read(path):
+def scores_before(folder):
+    '''The scores that nodes had in these sweeps: :data:`ranking.SCORES` with a column ``sweep``; None where there are none.'''
+    tables = [_read(path, ranking.SCORES).with_columns(sweep=pl.lit(path.parent.name)) for path in _latest(folder, SCORES)]
+    return pl.concat(tables) if tables else None
+
+
+def _latest(folder, name):
+    return sorted(path for path in folder.parent.glob(f'*/{name}') if path.parent.name < folder.name)[-LATEST:]
+
+
+def _read(path, schema):
     try:
-        return pl.read_parquet(path).select(ranking.SCATTER.names()).cast(ranking.SCATTER)
+        return pl.read_parquet(path).select(schema.names()).cast(schema)
     except (pl.exceptions.PolarsError, OSError):
         raise PlumblineError(f'{path}: not what a sweep kept of its nodes; delete it: other sweeps will do without') from None

@@ -1,10 +1,12 @@
 '''What a sweep asks Slurm: nodes, jobs, submission.  Every question has an end, and silence is told from a refusal.'''
 
 import argparse
+import datetime
 import os
 import re
 import shlex
 import shutil
+import time
 from dataclasses import dataclass
 
 from ClusterShell.NodeSet import NodeSet, NodeSetParseError
@@ -34,6 +36,9 @@ _NEVER = re.compile(
     r'unrecognized option|unable to (open file|read)|permission denied|not permitted to use|access.*denied|'
     r'not in the list of permitted|(time limit|reservation) is invalid|does not look like a batch script', re.I)
 _NEVER_THIS_NODE = re.compile(r'node configuration is not available|invalid node name|nodes? .*not in partition', re.I)
+
+#: Why a job waits that a free node would start, or that the controller has not looked at yet.
+_WAITS_FOR_NODES = {'Resources', 'Priority', 'None'}
 
 
 class Refused(PlumblineError):
@@ -66,6 +71,28 @@ class Node:
     @property
     def idle(self):
         return re.match(r'idle\W?$', self.state) is not None and not self.trouble
+
+    @property
+    def is_reserved(self):
+        '''Free, but for a reservation that it is in, and whose jobs it would start.'''
+        return re.match(r'(reserved|resv|maint)\W?$', self.state) is not None and not self.trouble
+
+
+@dataclass(frozen=True)
+class Reservation:
+    '''
+    :attr start, end: seconds since 1970.
+    :attr nodes: set of names.
+    '''
+    name: str
+    state: str
+    start: float
+    end: float
+    nodes: frozenset
+
+    @property
+    def is_active(self):
+        return self.state == 'ACTIVE' and self.end > time.time()
 
 
 @dataclass(frozen=True)
@@ -107,11 +134,39 @@ def folded(names):
     return str(nodes)
 
 
-def _satisfies(constraint, features):
-    '''Whether a node has the features of a constraint; what has counts or brackets is left to sbatch to judge.'''
-    if re.search(r'[\[\]*,()]', constraint):
+def when(at):
+    '''A time (s since 1970) as Slurm's commands show it: that of this host's time zone.'''
+    return f'{datetime.datetime.fromtimestamp(at):%Y-%m-%d %H:%M}'
+
+
+def _time(text):
+    return datetime.datetime.strptime(text, '%Y-%m-%dT%H:%M:%S').timestamp()
+
+
+#: The name of a feature.
+_FEATURE = re.compile(r'[\w.:=-]+')
+
+
+def satisfies(expression, features):
+    '''Whether a node has the features of an expression such as ``gpu&fast`` or ``a|b``; Slurm reads it from the left, ``a|b&c`` as ``(a|b)&c``.
+
+    :raises PlumblineError: if it has another form.
+    '''
+    first, *rest = re.split('([&|])', expression)
+    if not all(_FEATURE.fullmatch(name) for name in (first, *rest[1::2])):
+        raise PlumblineError(f'feature {expression!r}: write names with & or |, as gpu&fast')
+    found = first in features
+    for operator, name in zip(rest[::2], rest[1::2]):
+        found = (found and name in features) if operator == '&' else (found or name in features)
+    return found
+
+
+def _may_satisfy(constraint, features):
+    '''The same; what has counts or brackets is left to sbatch to judge.'''
+    try:
+        return satisfies(constraint, features)
+    except PlumblineError:
         return True
-    return any(set(words.split('&')) <= features for words in constraint.split('|'))
 
 
 class Slurm:
@@ -158,7 +213,7 @@ class Slurm:
         excluded = set(nodes_named(self._options.exclude)) if self._options.exclude else set()
         constraint = self._options.constraint
         return {name: node for name, node in found.items() if name in listed - excluded
-                and (not constraint or _satisfies(constraint, node.features))}
+                and (not constraint or _may_satisfy(constraint, node.features))}
 
     def jobs(self, prefix):
         '''The user's jobs whose name begins so, also those that have ended of late: number -> :class:`Job`.
@@ -169,12 +224,12 @@ class Slurm:
         rows = [line.split('|', 3) for line in text.splitlines() if line.split('|', 2)[1].startswith(prefix)]
         return {int(number): Job(int(number), name, state, reason.strip()) for number, name, state, reason in rows}
 
-    def submission(self, name, node, minutes, output, script, *arguments):
-        '''The command that submits a job for one node, all of it.'''
+    def submission(self, name, node, minutes, output, script, *arguments, options=()):
+        '''The command that submits a job for one node, with more ``options`` of sbatch.'''
         # A job that Slurm starts again by itself would measure the node twice.
         return ['sbatch', '--parsable', '--nodes=1', '--exclusive', '--mem=0', '--no-requeue', f'--job-name={name}',
-                f'--time={minutes}', f'--output={output}', '--open-mode=append', f'--export={HANDED_ON}', *self.access, f'--nodelist={node}',
-                str(script), *arguments]
+                f'--time={minutes}', f'--output={output}', '--open-mode=append', f'--export={HANDED_ON}', *self.access, *options,
+                f'--nodelist={node}', str(script), *arguments]
 
     def submit(self, command):
         '''Submit; the job's number.
@@ -191,6 +246,67 @@ class Slurm:
         except ValueError as error:
             raise Refused(f'sbatch does not answer with a number: {error}') from None
 
-    def cancel(self, numbers):
-        '''Take jobs out of the queue.'''
-        ask(['scancel', *map(str, numbers)], SECONDS)
+    def cancel(self, numbers, pending=False):
+        '''Take jobs out of the queue.
+
+        :arg pending: only those that have not started.
+        '''
+        ask(['scancel', *(['--state=PENDING'] if pending else []), *map(str, numbers)], SECONDS)
+
+    def reservation(self, name):
+        '''A :class:`Reservation`, or None where Slurm has none of that name.
+
+        :raises NoAnswer: if Slurm does not answer.
+        '''
+        found = self._reservations(name)
+        return found[0] if found else None
+
+    def _reservations(self, *name):
+        try:
+            text = ask(['scontrol', '--oneliner', 'show', 'reservation', *name], SECONDS, env={**os.environ, 'SLURM_TIME_FORMAT': 'standard'})
+        except NoAnswer as error:
+            if 'not found' in str(error):
+                return []
+            raise
+        rows = [dict(re.findall(r'(\w+)=(\S*)', line)) for line in text.splitlines() if line.startswith('ReservationName=')]
+        return [Reservation(row['ReservationName'], row['State'], _time(row['StartTime']), _time(row['EndTime']),
+                            frozenset(nodes_named(row['Nodes'])) if row['Nodes'] != '(null)' else frozenset()) for row in rows]
+
+    def usable_reservation(self, name, minutes):
+        '''The reservation that jobs of so many minutes can run in now.
+
+        :raises PlumblineError: if there is none, or not now, or not for so long.
+        '''
+        found = self.reservation(name)
+        if found is None:
+            others = ', '.join(one.name for one in self._reservations()) or 'none'
+            raise PlumblineError(f'Slurm has no reservation {name} (it has {others})')
+        if found.start > time.time():
+            raise PlumblineError(f'reservation {name} begins at {when(found.start)}: begin the sweep then')
+        if not found.is_active:
+            raise PlumblineError(f'reservation {name} is {found.state}, and ended at {when(found.end)}: extend it, or name another')
+        if found.end < time.time() + 60 * minutes:
+            raise PlumblineError(f'reservation {name} ends at {when(found.end)}, and a job may take {minutes} min (--time-limit): none could end '
+                                 'before; extend it, or give jobs less')
+        return found
+
+    def others_waiting(self, nodes):
+        '''How many jobs wait for nodes in any partition that has some of these; those of sweeps of this user are not counted.
+
+        :raises NoAnswer: if Slurm does not answer.
+        '''
+        partitions = set(ask(['sinfo', '--all', '--Node', '--noheader', f'--nodes={folded(nodes)}', '--format=%R'], SECONDS).split())
+        text = ask(['squeue', '--noheader', '--states=PENDING', f"--partition={','.join(sorted(partitions))}", '--format=%U|%r|%j'], SECONDS)
+        rows = re.findall(r'^(\d+)\|([^|]*)\|(.*)$', text, re.M)      # a job's name may have lines
+        return sum(reason.strip() in _WAITS_FOR_NODES and not (int(user) == os.getuid() and name.startswith('plumbline-'))
+                   for user, reason, name in rows)
+
+    def refuse_hidden_jobs(self):
+        '''Who cannot see others' jobs cannot know that they wait.
+
+        :raises PlumblineError: in that case.
+        '''
+        shown = dict(re.findall(r'^(\w+)\s*= (.*)$', ask(['scontrol', 'show', 'config'], SECONDS), re.M))
+        if 'jobs' in shown.get('PrivateData', '').split(',') and os.getuid() != 0 and f'({os.getuid()})' not in shown.get('SlurmUser', ''):
+            raise PlumblineError('--scavenge: Slurm shows nobody the jobs of others (PrivateData=jobs), so that it is not seen who waits: run it as '
+                                 'root or as SlurmUser')

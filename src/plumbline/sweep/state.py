@@ -8,17 +8,21 @@ job is then found by its name, or by what it left, and if it is submitted again 
 once (``node.py``).
 '''
 
+import contextlib
 import fcntl
 import json
 import os
 import re
+import socket
 import time
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 from plumbline.errors import PlumblineError
+from plumbline.model.safe_text import shown
 from plumbline.store import atomic
+from plumbline.sweep.selection import Limits
 
 #: Phases of a node.
 PHASES = WAITING, SUBMITTING, QUEUED, OVER = 'waiting', 'submitting', 'queued', 'over'
@@ -32,6 +36,15 @@ _PLAN = {'id': str, 'nodes': dict, 'partition': str, 'command': list, 'access': 
 #: The state of a node whose measurements are there.  All others are reasons to run it again.
 MEASURED = 'measured'
 
+#: The state of a node that the sweep's own limits left no job for: nothing is wrong with it, and it is no missing one.
+SKIPPED = 'skipped'
+
+#: Who runs a sweep: its process and host.
+DRIVER = 'driver'
+
+#: So many of the latest sweeps may still be run by somebody.
+_LATEST = 100
+
 
 @dataclass
 class Node:
@@ -42,6 +55,7 @@ class Node:
     :attr counts: verdict -> number.
     :attr machine: CPU model, number of CPUs, memory (KiB), as its tests say.
     :attr session: name of the session in the archive, and ``archived``: its file.
+    :attr spent: job -> seconds that it had the node, of the jobs that are over.
     '''
     name: str
     hardware: str
@@ -54,13 +68,22 @@ class Node:
     machine: dict = field(default_factory=dict)
     session: str = ''
     archived: str = ''
+    spent: dict = field(default_factory=dict)
 
     @property
     def measured(self):
         return self.phase == OVER and self.state == MEASURED
 
+    @property
+    def seconds(self):
+        '''For how long the jobs of the sweep had the node.'''
+        return sum(self.spent.values())
 
-_KEYS = {attribute.name for attribute in fields(Node)} - {'name', 'hardware'}
+
+#: What a line of the journal may say of a node, and of which type.
+_SAID: dict[str, type | tuple[type, ...]] = {
+    'phase': str, 'since': (int, float), 'job': (int, type(None)), 'state': str, 'reason': str, 'counts': dict, 'machine': dict, 'session': str,
+    'archived': str, 'spent': dict}
 
 
 class Sweep:
@@ -83,6 +106,14 @@ class Sweep:
         '''How the names of its jobs begin.'''
         return f'plumbline-{self.name}-'
 
+    @property
+    def limits(self):
+        '''The :class:`selection.Limits` of its plan.'''
+        try:
+            return Limits(**self.plan.get('limits', {}))
+        except TypeError as error:
+            raise PlumblineError(f'{self.folder}/sweep.json: limits: {error}') from None
+
     def job_name(self, node):
         return f'{self.prefix}{node.name}'
 
@@ -101,11 +132,39 @@ class Sweep:
         :raises PlumblineError: if somebody else does.
         '''
         self._journal = journal = open(self.folder / 'journal.jsonl', 'a+b')
-        try:
-            fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise PlumblineError(f'sweep {self.name} is being run by another process; wait for it, or end it') from None
+        for again in (True, True, True, False):
+            try:
+                fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if not again:
+                    raise PlumblineError(f'sweep {self.name} is being run by another process ({self.driver}); wait for it, or end it') from None
+                time.sleep(0.2)     # another sweep may just look whether this one is being run
+        with contextlib.suppress(OSError):     # of a full disk the journal tells
+            (self.folder / DRIVER).write_text(f'process {os.getpid()} on {socket.gethostname()}')
         self._replay(cut=True)
+
+    @property
+    def driver(self):
+        '''Who runs this sweep, or last did, for people.'''
+        try:
+            return shown((self.folder / DRIVER).read_text(errors='replace')[:200])
+        except OSError:
+            return 'it is not known which'
+
+    def beside(self):
+        '''Other sweeps of the partition that somebody runs now.'''
+        found = []
+        for journal in sorted(self.folder.parent.glob('*/journal.jsonl'))[-_LATEST:]:
+            try:
+                with open(journal, 'rb') as file:
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if journal.parent != self.folder:
+                    found.append(load(journal.parent))
+            except OSError:
+                continue        # its owner's alone
+        return [other for other in found if other.plan['partition'] == self.plan['partition']]
 
     def _replay(self, cut=False):
         path = self.folder / 'journal.jsonl'
@@ -117,23 +176,34 @@ class Sweep:
             try:
                 entry = json.loads(line)
                 node = self.nodes[entry.pop('node')]
-                if entry.get('phase') not in PHASES or not entry.keys() <= _KEYS:
+                told = [*entry.items(), *(('since', seconds) for seconds in entry.get('spent', {}).values())]
+                if entry['phase'] not in PHASES or not all(isinstance(value, _SAID[key]) for key, value in told):
                     raise ValueError
-            except (ValueError, KeyError, AttributeError, TypeError):
+            except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
                 raise PlumblineError(f'{path}, line {number}: nothing that a sweep wrote of one of its nodes; remove that line: what it said '
                                      'is done again, or found by its job') from None
             for key, value in entry.items():
                 setattr(node, key, value)
 
     def record(self, node, phase, **changes):
-        '''Say on disk what became of a node, then in memory.'''
+        '''Say on disk what became of a node, then in memory.
+
+        The end of this process loses no line.  A host that loses its power keeps what came before the last submission or :meth:`sync`:
+        what is lost after it is found again by the names of the jobs, and by what they left.
+        '''
         assert self._journal is not None, 'begin() comes first'
         changes |= {'phase': phase, 'since': time.time()}
         self._journal.write(json.dumps({'node': node.name, **changes}).encode() + b'\n')
         self._journal.flush()
-        os.fsync(self._journal.fileno())
+        if phase == SUBMITTING:
+            self.sync()
         for key, value in changes.items():
             setattr(node, key, value)
+
+    def sync(self):
+        '''Have the journal on the disk.'''
+        assert self._journal is not None, 'begin() comes first'
+        os.fsync(self._journal.fileno())
 
 
 def set_aside(folder):
@@ -169,7 +239,7 @@ def load(folder):
         if not isinstance(plan, dict) or any(not isinstance(plan.get(key), kind) for key, kind in _PLAN.items()):
             raise PlumblineError(f'{folder}/sweep.json is no plan of a sweep: begin a new one')
         sweep = Sweep(folder, plan)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         others = sorted(path.parent.name for path in folder.parent.glob('*/sweep.json'))
         raise PlumblineError(f"{folder}: no sweep (there are {', '.join(others[-3:]) or 'none'})") from None
     sweep._replay()

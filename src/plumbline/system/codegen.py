@@ -55,6 +55,12 @@ def _left_scalar(lines):
     return bool(stores[True]) and max(stores[False], default=0) > max(stores[True])
 
 
+def bits(width):
+    '''The number of a width (:func:`vector_width`): ``256-bit`` is 256, ``scalar`` 64; half of it where one of several loops was left scalar.'''
+    known = re.match(r'\d+', width)
+    return (int(known[0]) if known else 64) / (2 if width.endswith(' in part') else 1)
+
+
 def vector_width(lines):
     '''Width of the widest packed floating-point arithmetic of a function.
 

@@ -17,12 +17,12 @@ worth nothing.
 
 import json
 import re
-import subprocess
 from pathlib import Path
 
 from plumbline import schemas
 from plumbline.errors import PlumblineError
-from plumbline.model.baselines import PATH, microarchitectures
+from plumbline.model.baselines import PATH, known_as, microarchitectures
+from plumbline.system.dmi import memory_slots, read_memory
 
 SCHEMA_VERSION = 1
 
@@ -144,26 +144,6 @@ def unknown(machine, level, scope='all', file=None, clock=None):
 
 # --- detection ---
 
-def parse_dmi_memory(text):
-    '''The memory slots in the output of ``dmidecode -t memory``.
-
-    :returns: list of dictionaries ``locator``, ``bank`` (text), ``populated``, and ``speed`` (MT/s
-        as configured, or :obj:`None`).
-    '''
-    slots = []
-    for block in re.split(r'\n\s*\n', text):
-        if not re.search(r'^Memory Device$', block, re.MULTILINE):
-            continue
-        fields = dict(re.findall(r'^\s+([^:\n]+): (.*)$', block, re.MULTILINE))
-        # dmidecode before 3.2 called it a clock and its unit MHz; the number is the same.
-        speed = re.match(r'(\d+) (?:MT/s|MHz)', fields.get('Configured Memory Speed')
-                         or fields.get('Configured Clock Speed') or '')
-        slots.append({'locator': fields.get('Locator', ''), 'bank': fields.get('Bank Locator', ''),
-                      'populated': bool(re.match(r'[1-9]\d* ', fields.get('Size', ''))),
-                      'speed': int(speed[1]) if speed else None})
-    return slots
-
-
 def _channel(slot):
     '''(socket, channel) of a slot as its name tells them, or :obj:`None`.'''
     for name in (slot['bank'], slot['locator']):
@@ -184,7 +164,7 @@ def memory_from_dmi(text):
     :arg text: the output.
     :returns: dictionary ``channels``, ``transfer_rate``, ``bytes_per_transfer``, ``source``.
     '''
-    slots = parse_dmi_memory(text)
+    slots = memory_slots(text)
     modules = [slot for slot in slots if slot['populated']]
     channels = {_channel(slot) for slot in modules}
     speeds = {slot['speed'] for slot in modules}
@@ -206,21 +186,6 @@ def memory_from_dmi(text):
             'bytes_per_transfer': DDR_BYTES_PER_TRANSFER, 'source': note}
 
 
-def _run_dmidecode():
-    '''(output of dmidecode, :obj:`None`) or (:obj:`None`, why there is none).'''
-    try:
-        done = subprocess.run(['dmidecode', '-t', 'memory'], capture_output=True, text=True,
-                              timeout=20, check=False)
-    except FileNotFoundError:
-        return None, 'dmidecode is not installed'
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return None, f'dmidecode: {error}'
-    if done.returncode or 'Memory Device' not in done.stdout:
-        said = (done.stderr.strip() or done.stdout.strip() or 'no memory devices').splitlines()[-1]
-        return None, f'DMI not readable: {said}'
-    return done.stdout, None
-
-
 def _read(root, path):
     try:
         return (Path(root) / path).read_text().strip()
@@ -238,7 +203,7 @@ def _detect_memory(virtual, dmi):
                       'bytes_per_transfer': DDR_BYTES_PER_TRANSFER}
     if virtual:
         return unknown_memory | {'source': f'{_VIRTUAL} DMI does not describe real modules'}
-    text, reason = dmi if dmi is not None else _run_dmidecode()
+    text, reason = dmi if dmi is not None else read_memory()
     return memory_from_dmi(text) if text is not None else unknown_memory | {'source': reason}
 
 
@@ -292,10 +257,19 @@ def _detect_core(root, virtual, arch):
             'store_bytes_per_cycle': known.get('store'), 'source': _source(arch, known)}
 
 
-def host_microarchitecture():
-    '''archspec's name of this node's processor, the ``arch`` of ReFrame's processor information.'''
+def host_microarchitecture(root='/'):
+    '''That of this node's processor: archspec's name, which is the ``arch`` of ReFrame's processor information, unless a hypervisor hides
+    what archspec goes by.'''
     import archspec.cpu  # here, because it is needed on the node to be described only
-    return archspec.cpu.host().name
+    return known_as(archspec.cpu.host().name, _cpuid(root))
+
+
+def _cpuid(root):
+    '''Vendor, family, model and stepping, as in a machine record; None where Linux tells no such thing (Arm).'''
+    text = _read(root, 'proc/cpuinfo')
+    found = [re.search(rf'^{name}\s*:\s*(\S+)$', text, re.MULTILINE) for name in ('vendor_id', 'cpu family', 'model', 'stepping')]
+    told = [match[1] for match in found if match]
+    return {'vendor': told[0], 'family': int(told[1]), 'model': int(told[2]), 'stepping': int(told[3])} if len(told) == len(found) else None
 
 
 def detect(root='/', arch=None, dmi=None):
@@ -307,7 +281,7 @@ def detect(root='/', arch=None, dmi=None):
         to run dmidecode, which needs root.
     :returns: contents of a machine file.
     '''
-    virtual, arch = _is_virtual(root), arch or host_microarchitecture()
+    virtual, arch = _is_virtual(root), arch or host_microarchitecture(root)
     return {'schema': SCHEMA_VERSION, 'memory': _detect_memory(virtual, dmi), 'core': _detect_core(root, virtual, arch),
             **_detect_levels(arch)}
 

@@ -108,7 +108,7 @@ def locked(environment):
         ours = [nodes[key] for key in order if nodes[key]['name'] == PACKAGE]
     except FileNotFoundError:
         raise PlumblineError(_not_installed(folder)) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise PlumblineError(f'{folder}/spack.lock cannot be read ({type(error).__name__}: {error}): run '
                              f'"spack -e {folder} concretize --force" and install it again') from None
     if len(ours) != 1:

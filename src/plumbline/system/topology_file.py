@@ -35,7 +35,7 @@ def parse(text, source):
     '''
     try:
         node = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise PlumblineError(f'{source}: not JSON: {error}; remove it and run the check `topology`') from None
     known = isinstance(node, dict) and set(node) == _KEYS and node['schema'] == 1
     if not known or not isinstance(node['processor'], dict) or 'topology' not in node['processor']:

@@ -1,16 +1,16 @@
 '''Each kernel against the best of its kind: public programs and libraries for the same work, by turns, with one thread and all.
 
-Same sizes, CPUs and huge pages, in one state of the machine.  Ours, TheBandwidthBenchmark, HPTT's driver, MKL's and
-pystencils' verify what they have computed; likwid-bench, Spatter and multichase verify nothing.
+Same sizes, CPUs and huge pages, in one state of the machine.  Ours, TheBandwidthBenchmark, HPTT's driver, MKL's,
+pystencils' and lbmpy's verify what they have computed; likwid-bench, Spatter and multichase verify nothing.
 '''
 
 import numpy as np
 
 from plumbline.bench.common import Figure, threads_text
-from plumbline.bench.peers import chase, patterns, spmv, stencil, streams, transposition
+from plumbline.bench.peers import chase, lbm, md, patterns, spmv, stencil, streams, transposition
 from plumbline.errors import PlumblineError
 
-COMPARISONS = (streams, stencil, spmv, transposition, patterns, chase)
+COMPARISONS = (streams, stencil, lbm, spmv, transposition, patterns, chase, md)
 
 
 def figures(machine, pairs):

@@ -14,12 +14,13 @@ SOURCES = {
     'bwbench': 'build TheBandwidthBenchmark (github.com/RRZE-HPC/TheBandwidthBenchmark) with OpenMP',
     'hptt_driver': 'build a program around HPTT (github.com/springer13/hptt): arguments size, threads, seconds; prints seconds '
                    'per transposition, a sample a line',
+    'mdbench': 'build MD-Bench (github.com/RRZE-HPC/MD-Bench) with OpenMP, without MPI: its verletlist, its clusterpair as mdbench-cp',
     'multichase': 'build multichase (github.com/google/multichase)',
     'spatter': 'build Spatter (github.com/hpcgarage/spatter) with OpenMP',
 }
 
 #: Libraries that have packages -> what to install.
-PACKAGES = {'mkl': ('mkl', 'numpy'), 'pystencils': ('pystencils==2.0', 'py-cpuinfo', 'numpy')}
+PACKAGES = {'lbmpy': ('lbmpy==2.0', 'py-cpuinfo', 'numpy'), 'mkl': ('mkl', 'numpy'), 'pystencils': ('pystencils==2.0', 'py-cpuinfo', 'numpy')}
 
 
 def programs(name):

@@ -42,7 +42,7 @@ def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True)
         raise PlumblineError(f"{unknown[0]}: no such fault; there are {', '.join(FAULTS)}")
     place, order = Place(folder), plan(null, faults, only or FAULTS)
     numbers: dict[str, int] = {}
-    with _terminated_as_interrupted():
+    with terminated_as_interrupted():
         if order and not place.has_references:
             _become_references(place, tell, apart)
         for count, kind in enumerate(order, 1):
@@ -90,7 +90,7 @@ def _unless_there(place, kind, number, tell):
 
 
 @contextlib.contextmanager
-def _terminated_as_interrupted():
+def terminated_as_interrupted():
     '''SIGTERM and SIGHUP undo what was provoked, as Ctrl-C does.'''
     signals = signal.SIGTERM, signal.SIGHUP
     before = [signal.signal(number, lambda number, _: sys.exit(128 + number)) for number in signals]

@@ -288,12 +288,12 @@ class Fault:
 
     :attr what: for people.
     :attr subsystems: of the registry, that it makes slower.
-    :attr cause: pattern of a text that names it.
+    :attr causes: rules of ``data/diagnosis.yaml`` that name it.
     :attr provoke: function folder -> context manager, which raises :class:`NotHere` where that cannot be.
     '''
     what: str
     subsystems: tuple
-    cause: str
+    causes: tuple
     provoke: Callable[[Path], contextlib.AbstractContextManager[Launch]]
 
 
@@ -302,8 +302,7 @@ _CACHES = (registry.L1, registry.L2)
 _ALL = (registry.CORE, *_CACHES, registry.L3, *_MEMORY, registry.CPU_TIME)
 _MESSAGES = (registry.MESSAGES_SHM,)
 
-_QUOTA, _OTHERS, _CODE = r'cgroup (that throttles|grants)', 'other processes', r'optimi[sz]|vectori[sz]|SIMD|scalar|AVX|-O1|128-bit'
-_ALONE = r'there (is|are) (1|one)\b|one CPU|CPUs? .*allowed'
+_QUOTA, _OTHERS, _CODE = ('quota',), ('noisy_neighbour',), ('lost_vectorisation', 'narrow_code')
 
 
 def _eager(family):
@@ -317,12 +316,12 @@ FAULTS = {name: Fault(title, parts, named, functools.partial(provoke, **options)
     ('quota90', 'CPU quota of 90 %', _ALL, _QUOTA, quota, {'share': 0.9}),
     ('hog', 'memory hog on the last core', (*_MEMORY, registry.CPU_TIME), _OTHERS, neighbour, {'program': _HOG, 'place': -1}),
     ('shared', 'busy loop on the first core', _ALL, _OTHERS, neighbour, {'program': _BUSY, 'place': 0}),
-    ('affinity', 'one CPU for all threads', (registry.MEMORY_ALL, registry.CPU_TIME, *_MESSAGES), _ALONE, one_cpu, {}),
-    ('pages', 'huge pages off', (*_MEMORY, registry.LATENCY), 'huge pages? ', base_pages, {}),
-    ('domain', 'all pages in one NUMA domain', (registry.MEMORY_ALL,), 'NUMA', one_domain, {}),
+    ('affinity', 'one CPU for all threads', (registry.MEMORY_ALL, registry.CPU_TIME, *_MESSAGES), ('pinning',), one_cpu, {}),
+    ('pages', 'huge pages off', (*_MEMORY, registry.LATENCY), ('no_huge_pages',), base_pages, {}),
+    ('domain', 'all pages in one NUMA domain', (registry.MEMORY_ALL,), ('remote_memory', 'first_touch'), one_domain, {}),
     ('O1', '-O1 for -O3', (*_CACHES, *_MEMORY), _CODE, flags, {'words': '-O1'}),
     ('avx', 'a compiler without AVX', (*_CACHES, registry.CORE), _CODE, flags, {'words': '-mno-avx', 'needs': 'avx'}),
-    ('tcp', 'MPI by TCP, not shared memory', _MESSAGES, 'TCP|loopback', messages, {'name': 'tcp', 'settings': _by_tcp}),
-    ('eager', 'eager limit of the MPI 256 KiB', _MESSAGES, 'eager', messages, {'name': 'eager', 'settings': _eager}),
-    ('files', 'file system at half its rate', (registry.FILES,), 'file system|write_fsync|read_cold', slow_files, {}),
+    ('tcp', 'MPI by TCP, not shared memory', _MESSAGES, ('transport', 'other_transport'), messages, {'name': 'tcp', 'settings': _by_tcp}),
+    ('eager', 'eager limit of the MPI 256 KiB', _MESSAGES, ('eager_moved',), messages, {'name': 'eager', 'settings': _eager}),
+    ('files', 'file system at half its rate', (registry.FILES,), ('file_device',), slow_files, {}),
 )}

@@ -1,6 +1,5 @@
 '''What a benchmark of the verdicts found, from its folder: text that is reStructuredText as well.'''
 
-import re
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -8,14 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from plumbline.analysis import subsystems
-from plumbline.analysis.lines import verdict_lines
+from plumbline.analysis.diagnosis import diagnose
+from plumbline.analysis.lines import not_measured, verdict_lines
 from plumbline.bench.verdicts.faults import FAULTS
 from plumbline.model import registry
 
 REFERENCE, NULL = 'reference', 'null'
-
-#: Lines of what `plumbline report` prints that blame nothing.
-_GOOD = re.compile(r' (PASS|NO REF)\b')
 
 
 @dataclass(frozen=True)
@@ -24,23 +21,20 @@ class Seen:
 
     :attr values: key of a rate, a time or ``cpu_availability`` -> (value, subsystem, better).
     :attr fails: list of (kind, subsystem): what failed, ``metric``, ``cpu_availability``, ``test`` or the ``subsystem`` as a whole.
-    :attr printed: the lines that `plumbline report` printed, but for what is well.
+    :attr causes: the rules whose cause it shows (:mod:`plumbline.analysis.diagnosis`).
     '''
     exit: int
     values: dict
     fails: list
-    printed: list
+    causes: list
 
     @property
     def found(self):
         return self.exit == 1
 
-    def names_cause(self, fault, usual):
-        '''Whether what it printed names it.
-
-        :arg usual: set of lines that are printed without a fault as well.
-        '''
-        return bool(re.search(fault.cause, ' '.join(line for line in self.printed if line not in usual)))
+    def names_cause(self, fault):
+        '''Whether one of its causes is the fault.'''
+        return not set(fault.causes).isdisjoint(self.causes)
 
     def names_subsystem(self, fault):
         '''Whether most that it blames is what the fault makes slower.'''
@@ -50,8 +44,10 @@ class Seen:
 
 def look(place, session):
     '''The :class:`Seen` of a session.'''
-    lines = verdict_lines(place.rows(session)) if session.name else []
-    values, fails = {}, [('subsystem', one.name) for one in subsystems.judge(lines).subsystems if one.verdict == 'FAIL']
+    rows = place.rows(session) if session.name else None
+    lines, left_out = ([], []) if rows is None else (verdict_lines(rows), not_measured(rows))
+    judged = subsystems.judge(lines)
+    values, fails = {}, [('subsystem', one.name) for one in judged.subsystems if one.verdict == 'FAIL']
     for line in lines:
         metric, subsystem = line.metric.partition('.')[0], line.subsystem
         if line.verdict == 'FAIL':
@@ -59,7 +55,7 @@ def look(place, session):
         better = registry.better(metric)
         if line.value and better and (registry.is_absolute(metric) or metric == 'cpu_availability'):
             values[line.display_name, line.environ, line.metric] = line.value, subsystem, better
-    return Seen(session.exit, values, fails, [line.strip() for line in session.said.splitlines() if not _GOOD.search(line)])
+    return Seen(session.exit, values, fails, [one.rule['name'] for one in diagnose(lines, left_out, judged).findings])
 
 
 def losses(seen, null):
@@ -98,8 +94,7 @@ def _row(name, seen, null):
     loss = f'{round(100 * lost[worst])} % {worst}' if worst else 'not known'
     by = Counter(kind for session in found for kind in {kind for kind, _ in session.fails})
     blamed = ', '.join(f'{kind} {count}' for kind, count in by.most_common()) or '-'
-    usual = {line for session in null for line in session.printed}
-    named = [sum(session.names_cause(fault, usual) for session in found), sum(session.names_subsystem(fault) for session in found)]
+    named = [sum(session.names_cause(fault) for session in seen), sum(session.names_subsystem(fault) for session in found)]
     return [fault.what, loss, f'{len(found)} of {len(seen)}', _exits(seen), blamed, *map(str, named)]
 
 
@@ -125,7 +120,8 @@ def lines(place):
     if of_kind[NULL]:
         codes = [session.exit for session in of_kind[NULL]]
         found += [f'Nothing changed: exit code 0 in {share(codes.count(0), len(codes))}; false FAIL in '
-                  f'{share(codes.count(1), len(codes))}; exit codes {_exits(of_kind[NULL])}.', '']
+                  f'{share(codes.count(1), len(codes))}; exit codes {_exits(of_kind[NULL])}; a cause is named in '
+                  f'{share(sum(bool(session.causes) for session in of_kind[NULL]), len(codes))}.', '']
     if tried:
         head = ['fault', 'loss', 'found', 'exit codes', 'by', 'cause named', 'subsystem named']
         found += grid([head, *(_row(name, seen, null) for name, seen in tried.items())])

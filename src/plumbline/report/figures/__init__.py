@@ -8,6 +8,7 @@ It gives plotly figures, or tables; what cannot be drawn is None, and its captio
 
 
 from plumbline.report.figures import (
+    burn,
     cores,
     datatype,
     fdtd,
@@ -17,7 +18,9 @@ from plumbline.report.figures import (
     latency,
     limits,
     motion,
+    options,
     pairs,
+    patterns,
     pingpong,
     redundancy,
     rma,
@@ -37,6 +40,7 @@ MOST_PLACES = 8
 
 #: Check class -> what draws it.
 FIGURES: dict[str, Draw] = {
+    **burn.FIGURES,
     **cores.FIGURES,
     **datatype.FIGURES,
     **fdtd.FIGURES,
@@ -46,7 +50,9 @@ FIGURES: dict[str, Draw] = {
     **latency.FIGURES,
     **limits.FIGURES,
     **motion.FIGURES,
+    **options.FIGURES,
     **pairs.FIGURES,
+    **patterns.FIGURES,
     **pingpong.FIGURES,
     **rma.FIGURES,
     **sensitivity.FIGURES,

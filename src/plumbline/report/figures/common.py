@@ -51,6 +51,11 @@ def threads_text(threads):
     return quantity.several(threads, 'thread') if threads else 'threads unknown'
 
 
+def not_drawn(title, why='there are no records of the kernel'):
+    '''What stands in the place of a figure: (title, why, None).'''
+    return title, f'Not drawn: {why}.', None
+
+
 def bars(details, title, source):
     '''Variants, or options of one variant, side by side: a panel for each level and thread count.
 
@@ -69,11 +74,6 @@ def bars(details, title, source):
             kernels = [r for r in members if r['role'] == 'kernel']
             if kernels:
                 panels.append(((level, threads), kernels, limit_of(members)))
-        drawn = [
-            (f"{level or 'level unknown'}, {threads_text(threads)}", kernels, limit)
-            for (level, threads), kernels, limit in sorted(panels, key=lambda panel: panel[0])
-        ]
-        if drawn:
-            yield title + at, caption, drawing.bars(drawn)
-        else:
-            yield title + at, 'Not drawn: there are no records of the kernel.', None
+        drawn = [(f"{level or 'level unknown'}, {threads_text(threads)}", kernels, limit)
+                 for (level, threads), kernels, limit in sorted(panels, key=lambda panel: panel[0])]
+        yield (title + at, caption, drawing.bars(drawn)) if drawn else not_drawn(title + at)

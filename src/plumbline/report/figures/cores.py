@@ -8,7 +8,7 @@ from plumbline.analysis import cores as model, levels
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity
 from plumbline.report import drawing
-from plumbline.report.figures.common import Table, by_place
+from plumbline.report.figures.common import Table, by_place, not_drawn
 from plumbline.report.figures.matrix import heat_map, width
 
 
@@ -18,13 +18,13 @@ def cores(details):
         records = {record['variant']: record for detail in group for record in detail.get('records') or []}
         title = f'Core-to-core latency{at}'
         if 'handover' not in records:
-            yield title, 'Not drawn: there are no records.', None
+            yield not_drawn(title, 'there are no records')
             continue
         try:
             found = model.handover(records['handover'])
             speeds = model.clocks(records['clock']) if 'clock' in records else None
         except PlumblineError as error:
-            yield title, f'Not drawn: {error}.', None
+            yield not_drawn(title, str(error))
             continue
         yield title, _caption(found), _heat_map(found)
         yield f'Levels of core-to-core latency{at}', (

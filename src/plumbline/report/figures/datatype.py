@@ -5,7 +5,7 @@ import numpy as np
 from plumbline.errors import PlumblineError
 from plumbline.mpi import memory_logp
 from plumbline.report import drawing
-from plumbline.report.figures.common import where
+from plumbline.report.figures.common import not_drawn, where
 from plumbline.report.readings import grouped, quartiles, rates
 
 #: Part of a message's time -> (its name, colour, hatching for print in grey-scale), from the axis outwards.
@@ -40,10 +40,8 @@ def datatype_transpose(details):
             if variant in memory_logp.PACKING or variant == 'contiguous'
         }
         title = f'Bandwidth of a matrix transpose as a message{at}'
-        if any(len(points) > 1 for points in curves.values()):
-            yield title, _BANDWIDTH, _bandwidth(curves)
-        else:
-            yield title, 'Not drawn: there are no records at two or more sizes.', None
+        enough = any(len(points) > 1 for points in curves.values())
+        yield (title, _BANDWIDTH, _bandwidth(curves)) if enough else not_drawn(title, 'there are no records at two or more sizes')
         yield _of_split(f'What the time of the message is made of{at}', records)
 
 
@@ -63,7 +61,7 @@ def _of_split(title, records):
         try:
             found = memory_logp.split(group)
         except PlumblineError as error:
-            return title, f'Not drawn: {error}.', None
+            return not_drawn(title, str(error))
         bars = {variant: {part: np.median(getattr(times, part)) for part in PARTS} for variant, times in found.items()}
         totals = {variant: quartiles(times.total) for variant, times in found.items()}
         to_element = 1e9 / size**2
@@ -75,7 +73,7 @@ def _of_split(title, records):
             )
         )
     if not panels:
-        return title, 'Not drawn: there are no records of the program.', None
+        return not_drawn(title, 'there are no records of the program')
     return title, _SPLIT, drawing.stacked_bars(panels, PARTS, 'ns per element')
 
 

@@ -1,7 +1,7 @@
 '''FDTD: loops fused and split.'''
 
 from plumbline.report import drawing
-from plumbline.report.figures.common import by_threads, threads_text, where
+from plumbline.report.figures.common import by_threads, not_drawn, threads_text, where
 from plumbline.report.readings import grouped, limit_of, noted
 
 
@@ -18,7 +18,7 @@ def fdtd_splitting(details):
                 # Of the smaller size a part may stay in a cache: no limit is known for that.
                 panels.append((heading, kernels, limit_of(members) if edge == large else None))
         if not panels:
-            yield title, 'Not drawn: there are no records of the kernel.', None
+            yield not_drawn(title)
             continue
         yield title, _caption(panels, detail), drawing.bars(panels)
 

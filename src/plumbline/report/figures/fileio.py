@@ -6,7 +6,7 @@ import numpy as np
 
 from plumbline.model import quantity, sources
 from plumbline.report import drawing
-from plumbline.report.figures.common import Table, by_place
+from plumbline.report.figures.common import Table, by_place, not_drawn
 from plumbline.report.readings import grouped, paired, quartiles, rates
 
 ROWS = ('whole', 'row', 'element')
@@ -33,7 +33,7 @@ def modes(details):
     for at, group in by_place(details):
         records = _kernels(group)
         if not records:
-            yield f'I/O modes{at}', 'Not drawn: there are no records.', None
+            yield not_drawn(f'I/O modes{at}', 'there are no records')
             continue
         for name, members in grouped(records, _file_system):
             panels = [
@@ -99,7 +99,7 @@ def sizes(details):
     for at, group in by_place(details):
         records = _kernels(group)
         if not records:
-            yield f'Whole-array I/O over size{at}', 'Not drawn: there are no records.', None
+            yield not_drawn(f'Whole-array I/O over size{at}', 'there are no records')
         for name, members in grouped(records, _file_system):
             wanted = 'whole_stream' if any(r['variant'] == 'whole_stream' for r in members) else 'c'
             series = grouped(

@@ -1,7 +1,7 @@
 '''Gather and scatter: index sets, variants, and the patterns of a file.'''
 
 from plumbline.report import drawing
-from plumbline.report.figures.common import by_place, threads_text
+from plumbline.report.figures.common import by_place, not_drawn, threads_text
 from plumbline.report.readings import grouped
 
 _BARS = (
@@ -15,7 +15,7 @@ def _figures(details, title, caption, figure_of, panel_of):
     for at, group in by_place(details):
         kernels = [r for d in group for r in d.get('records') or [] if r['role'] == 'kernel' and r.get('seconds')]
         if not kernels:
-            yield f'{title}{at}', 'Not drawn: there are no records of the kernel.', None
+            yield not_drawn(f'{title}{at}')
         for name, members in grouped(kernels, figure_of):
             panels = [(heading, found, None) for heading, found in grouped(members, panel_of)]
             yield f'{title}: {name}{at}', f'{_BARS} {caption}', drawing.bars(panels)

@@ -7,7 +7,7 @@ import numpy as np
 from plumbline.imb.subjects import read
 from plumbline.model import quantity, registry
 from plumbline.report import drawing
-from plumbline.report.figures.common import Table, where
+from plumbline.report.figures.common import Table, not_drawn, where
 from plumbline.report.readings import quartiles
 
 #: Curves that a reader can tell apart.
@@ -34,7 +34,7 @@ def imb(details):
         at = ', '.join(filter(None, (_processes(detail), detail.get('transport')))) + where(detail, details)
         rows = [row for row in detail.get('metrics') or [] if row.get('samples')]
         if not rows:
-            yield f"{detail['check']}, {at}", 'Not drawn: nothing was measured.', None
+            yield not_drawn(f"{detail['check']}, {at}", 'nothing was measured')
         for metric in KINDS:
             yield from _figures(metric, rows, at)
         yield from _tables(rows, at)

@@ -6,7 +6,7 @@ import numpy as np
 
 from plumbline.model import quantity, tlb
 from plumbline.report import drawing
-from plumbline.report.figures.common import Table, by_place
+from plumbline.report.figures.common import Table, by_place, not_drawn
 from plumbline.report.readings import caches_of, quartiles
 
 LINE = 64
@@ -29,7 +29,7 @@ def latency_curve(details):
             pages = 'huge pages asked for' if record['options']['pages'] == 'huge' else 'base pages'
             curves.setdefault(pages, {})[record['size'] * LINE] = quartiles(tlb.nanoseconds(record))
         if not any(len(points) > 1 for points in curves.values()):
-            yield title, 'Not drawn: there are no records at two or more working sets.', None
+            yield not_drawn(title, 'there are no records at two or more working sets')
             continue
         figure = drawing.empty(430)
         drawing.add_points(figure, curves, 'ns')
@@ -61,7 +61,7 @@ def latency(details):
             )
             yield title, caption, table
         else:
-            yield title, 'Not drawn: no latency was measured.', None
+            yield not_drawn(title, 'no latency was measured')
 
 
 def _pages_of(detail):
@@ -81,7 +81,7 @@ def translation(details):
             records = [r for r in detail.get('records') or [] if r.get('seconds')]
             title = f'Address translation, {_pages_of(detail)} pages{at}'
             if not records:
-                yield title, 'Not drawn: there are no records of the probe.', None
+                yield not_drawn(title, 'there are no records of the probe')
                 continue
             curves = {
                 f'stride {quantity.size(stride)}': {

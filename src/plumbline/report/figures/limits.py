@@ -6,7 +6,7 @@ from plumbline.likwid.bench import agreement, cross_check_best
 from plumbline.model import quantity
 from plumbline.model.limits import WITNESS_AGREES
 from plumbline.report import drawing
-from plumbline.report.figures.common import Table, by_place
+from plumbline.report.figures.common import Table, by_place, not_drawn
 from plumbline.report.readings import grouped, limit_of
 
 
@@ -21,10 +21,7 @@ def limits(details):
     for at, group in by_place(details):
         title = f"The machine's own limits{at}"
         rows = sorted((row for detail in group for row in _limit_rows(detail)), key=lambda row: (row[0], int(row[1])))
-        if rows:
-            yield title, caption, Table(header, rows)
-        else:
-            yield title, 'Not drawn: there are no records of limit streams.', None
+        yield (title, caption, Table(header, rows)) if rows else not_drawn(title, 'there are no records of limit streams')
 
 
 def _limit_rows(detail):

@@ -4,7 +4,7 @@ import numpy as np
 
 from plumbline.model import quantity
 from plumbline.report import drawing
-from plumbline.report.figures.common import Table, by_place, by_threads, threads_text, where
+from plumbline.report.figures.common import Table, by_place, by_threads, not_drawn, threads_text, where
 from plumbline.report.readings import grouped, limit_of, quartiles, rates
 
 
@@ -22,7 +22,7 @@ def motion(details):
             panels = [panel for _, _, panel in sorted(panels, key=lambda found: found[1])]
             yield f'Data motion: {name}{at}', caption, drawing.bars(panels)
         if not found:
-            yield f'Data motion{at}', 'Not drawn: there are no records of the kernel.', None
+            yield not_drawn(f'Data motion{at}')
 
 
 def _panels(details):
@@ -47,7 +47,7 @@ def _curves(details, title, option, caption, letter, axis):
         kernels = [r for r in records if r['role'] == 'kernel']
         values = sorted({r['options'][option] for r in kernels})
         if len(values) < 2:
-            yield heading, f'Not drawn: there are no records at two or more values of {option}.', None
+            yield not_drawn(heading, f'there are no records at two or more values of {option}')
             continue
         figure = drawing.empty(400)
         drawing.add_curves(figure, grouped(kernels, lambda r: r['variant']), _over(option), letter)
@@ -99,10 +99,7 @@ def motion_prefetchers(details):
     for at, group in by_place(details):
         title = f'Data motion with and without hardware prefetchers{at}'
         rows = [row for detail in group for row in _switched_rows(detail)]
-        if rows:
-            yield title, caption, Table(header, rows)
-        else:
-            yield title, 'Not drawn: the prefetchers were not switched.', None
+        yield (title, caption, Table(header, rows)) if rows else not_drawn(title, 'the prefetchers were not switched')
 
 
 def _switched_rows(detail):

@@ -3,7 +3,7 @@
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity
 from plumbline.mpi import pairs as model
-from plumbline.report.figures.common import Table, by_place
+from plumbline.report.figures.common import Table, by_place, not_drawn
 from plumbline.report.figures.matrix import heat_map, width
 
 
@@ -13,7 +13,7 @@ def pairs(details):
     for at, group in by_place(details):
         records = sorted((r for detail in group for r in detail.get('records') or []), key=lambda r: r['size'])
         if not records:
-            yield f'Messages between all pairs of nodes{at}', 'Not drawn: there are no records.', None
+            yield not_drawn(f'Messages between all pairs of nodes{at}', 'there are no records')
         for record in records:
             names = [process['host'] for process in group[0]['machine']['processes']]
             size = quantity.size(record['size'])
@@ -21,7 +21,7 @@ def pairs(details):
             try:
                 seconds, spread = model.matrices(record)
             except PlumblineError as error:
-                yield title, f'Not drawn: {error}.', None
+                yield not_drawn(title, str(error))
                 continue
             slow = None
             if len(names) >= model.LEAST_NODES:

@@ -3,14 +3,14 @@
 from plumbline.model import quantity
 from plumbline.mpi import pingpong as model
 from plumbline.report import drawing
-from plumbline.report.figures.common import Table, by_place
+from plumbline.report.figures.common import Table, by_place, not_drawn
 from plumbline.report.readings import grouped, noted, quartiles
 
 SOURCE = 'After hager2007, section 3.2, figures 5 and 6.'
 VARIANTS = ('standard', 'swapped', 'touched')
 
 
-def _points(found):
+def points(found):
     '''{size: quartiles in GB/s} of a curve, the empty message left out.'''
     return {size: quartiles(size / times * 1e-9) for size, times in found.items() if size}
 
@@ -24,9 +24,9 @@ def _by_transport(details):
 
 def _drawn(curves):
     figure = drawing.empty(430)
-    points = {name: _points(found) for name, found in curves.items()}
-    drawing.add_points(figure, points, 'GB/s')
-    drawing.log_lengths_and_rates(figure, [rate for found in points.values() for three in found.values() for rate in three],
+    drawn = {name: points(found) for name, found in curves.items()}
+    drawing.add_points(figure, drawn, 'GB/s')
+    drawing.log_lengths_and_rates(figure, [rate for found in drawn.values() for three in found.values() for rate in three],
                                   title='message (bytes)')
     return figure
 
@@ -42,7 +42,7 @@ def pingpong(details):
         title = f'PingPong, {transport}{at}'
         records = [record for detail in members for record in detail['records']]
         if not records:
-            yield title, 'Not drawn: there are no records.', None
+            yield not_drawn(title, 'there are no records')
             continue
         yield title, caption, _drawn({variant: model.curve(records, variant) for variant in VARIANTS})
     rows = [row for at, transport, members in _by_transport(details) for row in _told(at, transport, members)]
@@ -86,7 +86,7 @@ def pingpong_eager(details):
         curves = {name: found for name, found in curves.items() if found}
         title = f'PingPong over the eager limit{at}'
         if not curves:
-            yield title, 'Not drawn: there are no records.', None
+            yield not_drawn(title, 'there are no records')
             continue
         yield title, (
             'Swapped PingPong in shared memory with the size up to which the MPI sends at once set to each of these values. '
@@ -101,7 +101,7 @@ def pingpong_nodes(details):
         curves = {detail.get('transport'): model.curve(detail.get('records') or [], 'standard') for detail in group}
         curves = {name: found for name, found in curves.items() if found}
         if not curves:
-            yield f'PingPong between two nodes{at}', 'Not drawn: there are no records.', None
+            yield not_drawn(f'PingPong between two nodes{at}', 'there are no records')
             continue
         yield f'PingPong between two nodes{at}', (
             'Bytes of a message over half the round trip, over the network that the MPI chooses (default) and over TCP; line: '

@@ -4,7 +4,7 @@ import numpy as np
 
 from plumbline.model import quantity, sources
 from plumbline.report import drawing
-from plumbline.report.figures.common import Table, by_place
+from plumbline.report.figures.common import Table, by_place, not_drawn
 from plumbline.report.readings import quartiles, rates
 
 
@@ -22,7 +22,7 @@ def redundancy(details):
         first = next((r for r in records if r['variant'] == 'original'), None)
         least = next((r for r in records if r['variant'] == 'restructured'), None)
         if not first or not least:
-            yield title, 'Not drawn: there are no records of the original or of the restructured way.', None
+            yield not_drawn(title, 'there are no records of the original or of the restructured way')
             continue
         names = [r['variant'] for r in records]
         speedups = [quartiles(_pass_seconds(first) / _pass_seconds(r)) for r in records]

@@ -5,7 +5,7 @@ import numpy as np
 from plumbline.model import quantity, sources
 from plumbline.mpi import messages, rma as model
 from plumbline.report import drawing
-from plumbline.report.figures.common import Table, by_place
+from plumbline.report.figures.common import Table, by_place, not_drawn
 from plumbline.report.readings import grouped, quartiles, rates
 
 SOURCE = 'After anderson1997, figure 4.'
@@ -45,7 +45,7 @@ def pipeline(details):
         title = f'Transfers by messages outstanding, {over}'
         curves = model.curves(records, _sizes(records)[0]) if records else {}
         if not any(len(curve) > 1 for curve in curves.values()):
-            yield title, 'Not drawn: there are no records of two or more numbers of messages outstanding.', None
+            yield not_drawn(title, 'there are no records of two or more numbers of messages outstanding')
             continue
         yield title, _caption(_sizes(records)[0]), _figure(curves)
         table += _rows(over, curves, model.curves(records, _sizes(records)[1]))

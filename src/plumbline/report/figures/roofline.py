@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from plumbline.model import quantity
 from plumbline.report import drawing
 from plumbline.report.figures.common import by_place, threads_text
 from plumbline.report.readings import grouped, limit_of, rates
@@ -24,7 +25,20 @@ def roofline(details):
         records = [record for detail in group for record in detail.get('records') or [] if record.get('seconds')]
         peaks = [record for record in records if record['kernel'] == 'flops']
         for threads in sorted({record['threads'] for record in peaks}):
-            yield f'Roofline, {threads_text(threads)}{at}', CAPTION, _figure([record for record in records if record['threads'] == threads])
+            ours = [record for record in records if record['threads'] == threads]
+            yield f'Roofline, {threads_text(threads)}{at}', CAPTION, _figure(ours, _roofs(group, threads) or _of_streams(ours))
+
+
+def _roofs(details, threads):
+    '''Level -> GB/s, as the check ``limits`` has it: a curve has sizes just above a cache, most of which still lies in it.'''
+    return {row['subject']: row['value'] * 1e-3 for detail in details if detail['check'] == 'limits'
+            and any(record['threads'] == threads for record in detail.get('records') or [])
+            for row in detail['metrics'] if row['metric'] == 'bandwidth' and quantity.known(row['value'])}
+
+
+def _of_streams(records):
+    found = {level: limit_of([record for record in records if record['level'] == level]) for level in LEVELS}
+    return {level: limit[0] for level, limit in found.items() if limit}
 
 
 def _rate(record):
@@ -32,19 +46,18 @@ def _rate(record):
     return float(np.median(rates(record, 'flops')))
 
 
-def _figure(records):
+def _figure(records, roofs):
     flat = {record['variant']: _rate(record) for record in records if record['kernel'] == 'flops'}
     dgemm = flat.pop('dgemm', None)
     peak = max(flat.values())
-    limits = {level: limit_of([record for record in records if record['level'] == level]) for level in LEVELS}
     points = list(_points(records))
     left = min([intensity for intensity, *_ in points], default=0.05) / 2
-    right = max([peak / limit[0] for limit in limits.values() if limit] + [intensity for intensity, *_ in points], default=10) * 4
+    right = max([peak / limit for limit in roofs.values()] + [intensity for intensity, *_ in points], default=10) * 4
     figure = drawing.empty(420)
-    for (level, limit), dash in zip(limits.items(), ('dot', 'dashdot', 'dash', 'solid')):
-        if limit:
-            ridge = peak / limit[0]
-            figure.add_scatter(x=[left, ridge], y=[left * limit[0], peak], mode='lines', name=f'{level}: {limit[0]:.3g} GB/s',
+    for level, dash in zip(LEVELS, ('dot', 'dashdot', 'dash', 'solid')):
+        if level in roofs:
+            limit = roofs[level]
+            figure.add_scatter(x=[left, peak / limit], y=[left * limit, peak], mode='lines', name=f'{level}: {limit:.3g} GB/s',
                                line={'color': drawing.LIMIT, 'dash': dash, 'width': 1.5}, hoverinfo='name')
     for name, rate, dash in (('peak', peak, 'solid'), ('DGEMM', dgemm, 'dot')):
         if rate:

@@ -2,7 +2,7 @@
 
 from plumbline.mpi import sensitivity
 from plumbline.report import drawing
-from plumbline.report.figures.common import by_place
+from plumbline.report.figures.common import by_place, not_drawn
 from plumbline.report.readings import grouped, quartiles
 
 SOURCE = 'After anderson1997, section 5.3, tables 12 and 13.'
@@ -20,7 +20,7 @@ def latency_sensitivity(details):
                 studies[f"{application}, {variant}, {records[0]['ranks']} ranks"] = study
         title = f'Latency added{at}'
         if not studies:
-            yield title, 'Not drawn: there are no records.', None
+            yield not_drawn(title, 'there are no records')
             continue
         slower = {
             name: {latency: quartiles(sensitivity.slowdown(study, latency)) for latency in study if latency}

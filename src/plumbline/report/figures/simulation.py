@@ -3,15 +3,15 @@
 import re
 
 from plumbline.report import drawing
-from plumbline.report.figures.common import Table, where
+from plumbline.report.figures.common import Table, not_drawn, where
 from plumbline.simulation import study
 
 _CELL = re.compile(r'(?P<application>[\w-]+)\.(?P<processes>\d+)\.(?P<latency>[\d.]+)us')
 _CAPTION = (
     'Per cent of the time in communication routines: predicted (published, difference in points). One cell is fitted: the '
-    "overhead per message, on top of what the source calls effective latency (anderson1997, section 5.3). Free are, too, the rates of the "
-    "processors (CG: table 7's library on 450 MHz, unscaled; SP: table 11's, scaled by 300/450) and the lengths of the messages, which are "
-    "those of our codes and for CG not the published ones. What rises with the latency rises too steeply for CG: see docs/howto/latency.rst."
+    'overhead per message, on top of what the source calls effective latency (anderson1997, section 5.3). Free are, too, the rates of the '
+    "processors (CG: table 7's library; SP: table 11's, scaled by 300/450), CG's exchanges, and that the source's latency is added once a call "
+    'of a communication routine. How far the result moves with each: docs/howto/latency.rst.'
 )
 _CURVES = (
     'Per cent of the time in communication routines over the latency of the network: lines are predicted, one for each '
@@ -26,7 +26,7 @@ def simulated(details):
         name = (detail.get('metrics') or [{}])[0].get('subject', '').split('.')[0].upper()
         title = f'{name} simulated' + where(detail, details)
         if not cells:
-            yield f"{detail['check']}{where(detail, details)}", 'Not drawn: nothing was simulated.', None
+            yield not_drawn(f"{detail['check']}{where(detail, details)}", 'nothing was simulated')
             continue
         yield f'{title}: published and predicted', _CAPTION, _table(cells)
         yield f'{title}: communication over latency', _CURVES, _figure(cells)

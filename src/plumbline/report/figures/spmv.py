@@ -6,7 +6,7 @@ import numpy as np
 
 from plumbline.model import quantity, sources
 from plumbline.report import drawing
-from plumbline.report.figures.common import Draw, Table, by_place, threads_text
+from plumbline.report.figures.common import Draw, Table, by_place, not_drawn, threads_text
 from plumbline.report.readings import grouped, limit_of, paired
 
 
@@ -21,10 +21,7 @@ def spmv_cg(details):
     for at, group in by_place(details):
         title = f"Sparse matrix-vector product of CG's class A{at}"
         rows = [row for detail in group for row in _rows(detail)]
-        if rows:
-            yield title, caption, Table(header, sorted(rows, key=lambda row: (int(row[0]), int(row[1]))))
-        else:
-            yield title, 'Not drawn: there are no records of the kernel.', None
+        yield (title, caption, Table(header, sorted(rows, key=lambda row: (int(row[0]), int(row[1]))))) if rows else not_drawn(title)
 
 
 def _then(method):
@@ -59,10 +56,7 @@ def variants(details, title):
     )
     for at, group in by_place(details):
         panels = sorted((panel for detail in group for panel in _panels(detail)), key=lambda panel: panel[0])
-        if panels:
-            yield title + at, caption, drawing.bars(panels)
-        else:
-            yield title + at, 'Not drawn: there are no records of the kernel.', None
+        yield (title + at, caption, drawing.bars(panels)) if panels else not_drawn(title + at)
 
 
 def _panels(detail):

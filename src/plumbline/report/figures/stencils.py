@@ -6,7 +6,7 @@ import numpy as np
 
 from plumbline.model import quantity
 from plumbline.report import drawing
-from plumbline.report.figures.common import Draw, Table, by_place, threads_text
+from plumbline.report.figures.common import Draw, Table, by_place, not_drawn, threads_text
 from plumbline.report.readings import grouped, limit_of, paired, quartiles
 
 
@@ -33,7 +33,7 @@ def jacobi(details, title, planes):
             drawn = [panel for _, panel in sorted(panels, key=lambda found: found[0])]
             yield title + at, caption, drawing.bars(drawn)
         else:
-            yield title + at, 'Not drawn: there are no records of the kernel.', None
+            yield not_drawn(title + at)
 
 
 def ninepoint(details):
@@ -52,10 +52,7 @@ def ninepoint(details):
         for (_, _), members in sorted(grouped(records, lambda r: (r['size'], r['threads']))):
             plain = next((r for r in members if r['variant'] == 'plain'), None)
             rows += [_layout_row(record, plain) for record in members]
-        if rows:
-            yield title, caption, Table(header, rows)
-        else:
-            yield title, 'Not drawn: there are no records of the kernel.', None
+        yield (title, caption, Table(header, rows)) if rows else not_drawn(title)
 
 
 def _layout_row(record, plain):

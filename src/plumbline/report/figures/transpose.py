@@ -3,7 +3,7 @@
 from functools import partial
 
 from plumbline.report import drawing
-from plumbline.report.figures.common import Draw, bars, by_threads, threads_text, where
+from plumbline.report.figures.common import Draw, bars, by_threads, not_drawn, threads_text, where
 from plumbline.report.readings import grouped, limit_of, quartiles, rates
 
 
@@ -27,7 +27,7 @@ def transpose_sizes(details):
             for record in sorted(members, key=lambda r: r['size']):
                 panel[1].setdefault(f"n = {record['size']}", {})[variant] = quartiles(rates(record))
         if not panels:
-            yield title, 'Not drawn: there are no records of the kernel.', None
+            yield not_drawn(title)
             continue
         yield title, _caption(records), drawing.log_dots(panels)
 

@@ -3,7 +3,7 @@
 from functools import partial
 
 from plumbline.report import drawing
-from plumbline.report.figures.common import Draw, bars, by_place, by_threads, threads_text, where
+from plumbline.report.figures.common import Draw, bars, by_place, by_threads, not_drawn, threads_text, where
 from plumbline.report.readings import efficiencies, limit_curve, quartiles, rates, series_of
 
 
@@ -13,7 +13,7 @@ def triad_curve(details):
         title = f'Vector triad over loop length, {threads_text(threads)}{where(detail, details)}'
         kernels = [r for r in records if r['role'] == 'kernel']
         if len({r['size'] for r in kernels}) < 2:
-            yield title, 'Not drawn: there are no records at two or more loop lengths.', None
+            yield not_drawn(title, 'there are no records at two or more loop lengths')
             continue
         figure = drawing.empty(430)
         drawing.add_curves(figure, series_of(kernels))
@@ -47,10 +47,7 @@ def triad_scaling(details):
     for at, group in by_place(details):
         title = f'Efficiency over threads{at}'
         curves = efficiencies(group)
-        if curves:
-            yield title, caption, drawing.efficiency(curves)
-        else:
-            yield title, 'Not drawn: there are no records of one thread and of several.', None
+        yield (title, caption, drawing.efficiency(curves)) if curves else not_drawn(title, 'there are no records of one thread and of several')
 
 
 FIGURES: dict[str, Draw] = {

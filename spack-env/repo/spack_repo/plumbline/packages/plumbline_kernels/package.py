@@ -27,6 +27,7 @@ class PlumblineKernels(CMakePackage):
     variant("likwid", default=True, description="LIKWID markers around the timed loops")
     variant("openblas", default=False, description="OpenBLAS as the transposition's yardstick")
     variant("blas", default=False, description="DGEMM of the BLAS")
+    variant("fftw", default=False, description="Plane waves by FFTW and the BLAS")
     variant(
         "mpi",
         default=True,
@@ -39,8 +40,10 @@ class PlumblineKernels(CMakePackage):
     depends_on("likwid@5.2:", when="+likwid")
     depends_on("openblas threads=none", when="+openblas")
     depends_on("blas", when="+blas")
+    depends_on("fftw@3", when="+fftw")
     depends_on("mpi", when="+mpi")
 
+    conflicts("~blas", when="+fftw", msg="plane waves need both libraries")
     conflicts("+ipo", msg="records state the flags of src/cmake/flags.cmake; add others by cflags")
 
     root_cmakelists_dir = "src"
@@ -50,7 +53,7 @@ class PlumblineKernels(CMakePackage):
     def cmake_args(self):
         switches = [
             self.define_from_variant(f"PLUMBLINE_{name.upper()}", name)
-            for name in ("fortran", "openmp", "likwid", "openblas", "blas")
+            for name in ("fortran", "openmp", "likwid", "openblas", "blas", "fftw")
         ]
         return [*switches, *self.common_args()]
 

@@ -1,0 +1,36 @@
+import numpy as np
+import reframe as rfm
+from reframe.core.builtins import variable
+
+from plumbline.model import metrics
+from plumbline.mpi import sensitivity
+from plumbline.mpi.check import MpiCheck
+from plumbline.rfm.variables import Whole
+
+#: Of a pass (src/kernels/md).
+STEPS = 20
+
+
+@rfm.simple_test
+class md_ranks(rfm.RunOnlyRegressionTest, MpiCheck):
+    '''How many steps of how many atoms does a molecular dynamics program do in a second on a three-dimensional grid of processes, and what share of
+    the time is communication?'''
+
+    source = 'hager2007, section 4: the class of IMD'
+    program, ranks, transport = 'md', 'all', 'shm'
+    counts_messages = False
+    tags = {'acceptance'}
+
+    #: Cells of the crystal along an edge of the box, of 4 atoms each.
+    cells = variable(Whole, value=20, loggable=False)
+
+    def options(self):
+        if len(self.cpus) < 2:
+            self.leave_out('one process sends no messages: there is one CPU')
+        return ['--variants', 'all', '--size', self.cells]
+
+    def evaluate(self):
+        for record in self.measurements:
+            done = STEPS * record['size'] * record['passes']
+            yield metrics.Metric('figure_of_merit', record['variant'], done / np.asarray(record['seconds']), record=record)
+            yield metrics.Metric('communication', record['variant'], sensitivity.share_of_communication(record), record=record)

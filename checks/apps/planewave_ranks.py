@@ -1,0 +1,39 @@
+import reframe as rfm
+from reframe.core.builtins import variable
+
+from plumbline.model import limits, metrics
+from plumbline.mpi import sensitivity
+from plumbline.mpi.check import MpiCheck
+from plumbline.rfm.variables import Whole
+
+
+@rfm.simple_test
+class planewave_ranks(rfm.RunOnlyRegressionTest, MpiCheck):
+    '''What is left of a plane-wave code when its grid is cut into slabs: which share of the time are the all-to-all exchanges of its transforms
+    and the sums of its products?'''
+
+    source = 'hager2007, section 4: the class of EXX and Oak3D'
+    program, ranks, transport = 'planewave', 'all', 'shm'
+    counts_messages = False
+    tags = {'acceptance'}
+    env_vars = dict.fromkeys(('OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'BLIS_NUM_THREADS'), '1')      # each rank calls it
+
+    #: Points along an edge of the grid, a plane for each rank at least; 0: 24, or as many as there are ranks.
+    points = variable(Whole, value=0, loggable=False)
+
+    def options(self):
+        if len(self.cpus) < 2:
+            self.leave_out('one process sends no messages: there is one CPU')
+        return ['--variants', 'all', '--size', self.points or max(24, len(self.cpus))]
+
+    def evaluate(self):
+        found = {record['variant']: record for record in self.measurements}
+        for variant, record in found.items():
+            yield metrics.flops(record, variant)
+            yield metrics.Metric('communication', variant, sensitivity.share_of_communication(record), record=record)
+        if 'fftw' in found:
+            yield metrics.Metric('speedup', 'fftw', limits.paired_ratio(found['fftw'], found['plain'], 'flops'))
+            return
+        for metric in ('flops.fftw', 'communication.fftw', 'speedup.fftw'):
+            self.skip_metric(metric, 'built without FFTW, or without BLAS: install libfftw3-dev and libopenblas-openmp-dev, or others, and build '
+                             'again')

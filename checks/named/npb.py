@@ -1,0 +1,44 @@
+import reframe as rfm
+from reframe.core.builtins import parameter, variable
+
+from plumbline.errors import PlumblineError
+from plumbline.mpi.installed import OtherMpi
+from plumbline.named import npb as text
+from plumbline.named.check import NamedMpiCheck
+
+
+@rfm.simple_test
+class npb(rfm.RunOnlyRegressionTest, NamedMpiCheck):
+    '''What does a process do in each of the NAS Parallel Benchmarks, on all cores that its algorithm takes?'''
+
+    source = 'anderson1997, table 11 and figure 5'
+    product, repeat, LASTS = 'npb', 3, '2h'
+    benchmark = parameter(list(text.KERNELS), type=str)
+
+    #: Class of the problem; empty: the largest that is installed and fits a half of the memory.
+    #:
+    #: :type: :class:`str`
+    #: :default: ``''``
+    letter = variable(str, value='', loggable=False)
+
+    @property
+    def cpus(self):
+        return self.all_cpus[:text.KERNELS[self.benchmark].processes(len(self.all_cpus))]
+
+    def find(self, environment):
+        there, why = {}, {}
+        for letter in reversed(text.CLASSES):
+            try:
+                there[letter] = self.look_for([f'{self.benchmark}.{letter}.{what}' for what in ('x', len(self.cpus))], environment)
+            except PlumblineError as error:
+                why[letter] = error
+        if not there:
+            raise next((error for error in why.values() if isinstance(error, OtherMpi)), why['C'])
+        self.problem = text.choose(self.benchmark, list(there), self.memory_share(0.5), self.letter or None)
+        return there[self.problem]
+
+    def options(self):
+        return []
+
+    def figures(self, output, source):
+        return text.figures(output, source, name=self.benchmark, letter=self.problem, processes=len(self.cpus))

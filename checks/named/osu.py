@@ -1,0 +1,50 @@
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after, variable
+
+from plumbline.named import osu as text
+from plumbline.named.check import NamedMpiCheck
+from plumbline.rfm.variables import Whole
+
+
+@rfm.simple_test
+class osu(rfm.RunOnlyRegressionTest, NamedMpiCheck):
+    '''What do the OSU micro-benchmarks say of messages in a node: two processes, and collectives of all?'''
+
+    source = 'OSU micro-benchmarks; hager2007, section 3.2'
+    product, transport = 'osu', 'shm'
+    benchmark = parameter(list(text.PROGRAMS), type=str)
+
+    #: The longest message, bytes.
+    #:
+    #: :type: :class:`int`
+    #: :default: ``4194304``
+    longest = variable(Whole, value=2**22, loggable=False)
+
+    #: Repetitions of each length.
+    #:
+    #: :type: :class:`int`
+    #: :default: ``200``
+    iterations = variable(Whole, value=200, loggable=False)
+
+    @run_after('init')
+    def choose_ranks(self):
+        self.ranks = text.PROGRAMS[self.benchmark].ranks
+
+    @run_after('setup')
+    def need_two(self):
+        if len(self.all_cpus) < 2:
+            self.leave_out('two ranks need two CPUs, there is one')
+
+    def names(self):
+        return [self.benchmark]
+
+    def options(self):
+        return ['-m', f'{text.PROGRAMS[self.benchmark].least}:{self.longest}', '-i', self.iterations]
+
+    def figures(self, output, source):
+        return text.figures(output, source, name=self.benchmark, most=self.longest)
+
+    @run_after('sanity')
+    def messages_went_that_way(self):
+        if not self.is_dry_run():
+            self.prove_transport(self.repeat * self.iterations * sum(text.lengths(self.benchmark, self.longest)))

@@ -1,0 +1,10 @@
+#!/bin/bash
+# Epilog of slurmd: a job that leaves a node broken drains it ("Epilog error").  As prolog.sh; slurm.conf:
+#   Epilog=/usr/local/sbin/plumbline-epilog
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin${PATH:+:$PATH}      # slurmd gives next to none
+gate=${PLUMBLINE_GATE:-/usr/local/sbin/plumbline-gate}
+
+line=$("$gate" --seconds 10)
+code=$?
+[ $code -eq 0 ] || logger -t plumbline-gate "epilog of job $SLURM_JOB_ID: exit code $code: $line"
+[ $code -ne 2 ]

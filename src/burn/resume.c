@@ -1,0 +1,66 @@
+/* What the records of a burn say of how far it came: its last phase. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "burn.h"
+
+/* The number after a key of a line of ours; not a number where there is none. */
+static bool number_of(const char *line, const char *key, double *value)
+{
+    const char *const at = strstr(line, key);
+    return at && sscanf(at + strlen(key), "%lf", value) == 1;
+}
+
+static bool is_of(const char *line, const char *kind) { return strstr(line, kind) == line; }
+
+static void check_start(const char *path, const char *line, int threads)
+{
+    static const char key[] = "\"hostname\": \"";
+    char host[256] = "", told[256] = "";
+    double count = 0;
+    const char *const at = strstr(line, key);
+    gethostname(host, sizeof host - 1);
+    if (!at || sscanf(at + strlen(key), "%255[^\"]", told) != 1 || strcmp(host, told) != 0)
+        pl_fail("--resume: %s is of the node %s, and this is %s: a burn goes on where it began", path, *told ? told : "?", host);
+    if (!number_of(line, "\"threads\": ", &count) || (int)count != threads)
+        pl_fail("--resume: %s is of %d threads, and these are %d: give as many", path, (int)count, threads);
+}
+
+burn_past burn_read_past(const char *path, int threads)
+{
+    burn_past past = {0};
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t length;
+    off_t whole = 0;
+    bool begun = false;
+    if (!path)
+        return past;
+    struct stat found;
+    FILE *const f = fopen(path, "r");
+    if (!f || fstat(fileno(f), &found) != 0)
+        pl_fail("--resume: %s: %s: give the file of the burn that is to go on", path, strerror(errno));
+    if (!S_ISREG(found.st_mode))
+        pl_fail("--resume: %s is no file: give the file of the burn that is to go on", path);
+    while ((length = getline(&line, &room, f)) > 0 && line[length - 1] == '\n') {
+        double done, round, errors;
+        whole += length;
+        if (is_of(line, "{\"record\": \"burn_start\"")) {
+            check_start(path, line, threads);
+            begun = true;
+        }
+        if (is_of(line, "{\"record\": \"burn_phase\"") && number_of(line, "\"done\": ", &done) && number_of(line, "\"round\": ", &round) &&
+            number_of(line, "\"total_errors\": ", &errors))
+            past = (burn_past){done, (long)round, (long)errors};
+    }
+    fclose(f);
+    free(line);
+    if (!begun)
+        pl_fail("--resume: %s is no record of a burn: give the file that --series wrote", path);
+    if (length > 0 && truncate(path, whole) != 0)      /* half a line: the node failed while it was written */
+        pl_fail("--resume: %s: %s: its last line is not whole, and cannot be taken off", path, strerror(errno));
+    return past;
+}

@@ -1,0 +1,161 @@
+/* Plane waves on several processes as the runtime sees it. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "runtime.h"
+#include "slabs.h"
+
+static const pl_variant variants[] = {
+    {"plain", .loop = (pl_loop)slabs_plain, .about = "transforms by matrices and products in loops of our own"},
+#ifdef PL_FFTW
+    {"fftw", .loop = (pl_loop)slabs_fftw, .about = "the same by FFTW and the BLAS"},
+#else
+    {"fftw", .about = "built without FFTW, or without BLAS"},
+#endif
+    {0},
+};
+
+enum { BANDS };
+
+static const pl_parameter parameters[] = {
+    [BANDS] = PLANEWAVE_BANDS,
+    {0},
+};
+
+static size_t bands(const pl_case *c) { return (size_t)c->parameters[BANDS]; }
+
+static void check(const pl_case *c)
+{
+    planewave_check(c, bands(c));
+    if (c->n < (size_t)pl_processes.ranks)
+        pl_fail("--size %zu: %d processes share out as many planes of the grid: give a larger size or fewer processes", c->n, pl_processes.ranks);
+}
+
+static size_t stride_of(const pl_case *c)
+{
+    const pl_range most = slabs_part(c->n, 0, pl_processes.ranks);
+    return ((most.end - most.begin) * c->n * c->n + 3) / 4 * 4;
+}
+
+static size_t footprint(const pl_case *c) { return planewave_footprint(c->n, bands(c), stride_of(c)); }
+
+static void *create(const pl_case *c)
+{
+    slabs *const s = pl_allocate(sizeof *s, "the slabs");
+    app_open(&s->app, MPI_COMM_WORLD);
+    s->planes = s->rows = slabs_part(c->n, s->app.rank, s->app.ranks);
+    return planewave_create(&s->waves, c, bands(c), stride_of(c)) && !slabs_open(s) ? s : NULL;
+}
+
+static void destroy(void *data)
+{
+    slabs *const s = data;
+    slabs_close(s);
+    pl_buffers_destroy(s->waves.buffers);
+    free(s);
+}
+
+static size_t own_points(const slabs *s) { return (s->planes.end - s->planes.begin) * s->waves.n * s->waves.n; }
+
+static void touch(const pl_case *c, int thread, int threads)
+{
+    slabs *const s = c->data;
+    const planewave *const w = &s->waves;
+    const size_t n = c->n, before = s->planes.begin * n * n;
+    (void)threads;
+    if (thread)
+        return;
+    for (size_t b = 0; b < w->bands; b++) {
+        size_t k[3];
+        planewave_wave(n, w->bands, b, k);
+        for (size_t i = 0; i < own_points(s); i++)
+            w->psi[b * w->stride + i] = w->h[b * w->stride + i] = planewave_value(n, k, before + i);
+    }
+    for (size_t i = 0; i < own_points(s); i++)      /* as the lines lie: z fastest, then x, then own rows */
+        w->laplace[i] = planewave_eigenvalue(n, (size_t[]){i / n % n, s->rows.begin + i / n / n, i % n}) / (double)(n * n * n);
+    for (size_t i = 0; i < n * n; i++)
+        w->fourier[i] = conj(planewave_turn(n, i / n * (i % n)));
+    for (size_t i = 0; i < w->bands * w->bands; i++)
+        w->s[i] = 0;
+}
+
+static void run(const pl_case *c, const pl_plan *p) { ((slabs_loop *)p->loop)(c->data); }
+
+static double communication(const pl_case *c) { return app_communication(&((slabs *)c->data)->app); }
+
+/* Of all processes. */
+static pl_work work(const pl_case *c)
+{
+    const double of_grid = 16 * pow((double)c->n, 3) * (double)bands(c);
+    return (pl_work){.flops = planewave_flops(c->n, bands(c), true, true), .load_bytes = 3 * of_grid, .store_bytes = of_grid,
+                     .source = "model: 5 N log2 N operations for a transform of N points, there and back; 8 for each point of a product"};
+}
+
+/* --- proof ---------------------------------------------------------------------------------------------------------------------- */
+
+static void poison(const pl_case *c)
+{
+    slabs *const s = c->data;
+    for (size_t i = 0; i < s->waves.bands * s->waves.stride; i++)
+        s->waves.h[i] = CMPLX(NAN, NAN);
+    for (size_t i = 0; i < s->waves.bands * s->waves.bands; i++)
+        s->waves.s[i] = CMPLX(NAN, NAN);
+    pl_buffers_set_guards(s->waves.buffers);
+    app_reset(&s->app);
+    s->app.proving = true;
+}
+
+static app_result pass;         /* the verified one's messages */
+
+/* Waves are eigenfunctions of the Laplacian, and orthonormal; errors over the largest k^2. */
+static double verify(const pl_case *c)
+{
+    slabs *const s = c->data;
+    const planewave *const w = &s->waves;
+    const size_t n = c->n, half = n / 2, before = s->planes.begin * n * n;
+    const double largest = -planewave_eigenvalue(n, (size_t[]){half, half, half}), root = sqrt((double)(n * n * n));
+    double worst = pl_buffers_guards_intact(w->buffers) ? 0 : INFINITY;
+    s->app.proving = false;
+    pass = app_result_of(&s->app, 0, 0, 0);
+    for (size_t b = 0; b < w->bands; b++) {
+        size_t k[3];
+        planewave_wave(n, w->bands, b, k);
+        const double value = planewave_eigenvalue(n, k);
+        for (size_t i = 0; i < own_points(s); i++) {
+            const double complex right = planewave_value(n, k, before + i);
+            worst = pl_worse(worst, cabs(w->h[b * w->stride + i] - value * right) * root / largest);
+            worst = pl_worse(worst, cabs(w->psi[b * w->stride + i] - right) * root);
+        }
+        for (size_t a = 0; a < w->bands; a++)
+            worst = pl_worse(worst, cabs(w->s[b * w->bands + a] - (a == b ? value : 0)) / largest);
+    }
+    return worst;
+}
+
+static double tolerance(const pl_case *c) { return planewave_tolerance(c->n); }
+
+static const pl_fact *facts(const pl_case *c)
+{
+    static pl_fact found[4];
+    (void)c;
+    found[0] = (pl_fact){.name = "library", .text = planewave_library()};
+    found[1] = (pl_fact){.name = "messages", .number = pass.messages};
+    found[2] = (pl_fact){.name = "message_bytes", .number = pass.bytes};
+    return found;
+}
+
+static const void *where(const pl_case *c, size_t *bytes)
+{
+    const slabs *const s = c->data;
+    *bytes = s->waves.buffers->bytes[0];
+    return s->waves.psi;
+}
+
+static const pl_kernel kernel = {
+    .name = "planewave", .title = "Laplacians by transforms of a grid in slabs, and products of all bands; --size is points along an edge",
+    .variants = variants, .parameters = parameters, .most_threads = 1, .usual_size = 24, .check = check, .footprint = footprint,
+    .create = create, .touch = touch, .run = run, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison, .where = where,
+    .destroy = destroy, .facts = facts, .communication = communication,
+};
+
+int main(int argc, char **argv) { return pl_mpi_main(argc, argv, &kernel); }

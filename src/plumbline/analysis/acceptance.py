@@ -1,0 +1,161 @@
+'''What an acceptance document says: of the sessions that measured a machine, node by node, and against what each value was judged.'''
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from plumbline.analysis import answers, diagnosis, gathered, lines, machine_state, sides, subsystems
+from plumbline.model import baselines, quantity, registry, verdict
+from plumbline.store import archive
+
+#: Class of failures -> what it means; each line that is no PASS is in one.
+CLASSES = {'no number': 'The test did not build, run, or compute what is right: there is nothing to judge.',
+           registry.SOFTWARE: 'A share of what this machine gives is out of bounds: compiler, libraries, placement, or a setting.',
+           registry.SPEED: 'A rate, a time or a clock is out of bounds: the machine itself, or how it is operated.',
+           registry.MEASUREMENT: 'The measurement was disturbed: what it says of the machine is not certain.',
+           'not decided': 'The samples spread too far to judge (UNSTABLE): measure again.',
+           'known issue': 'Out of bounds, and marked as known in the references.'}
+
+
+@dataclass(frozen=True)
+class Session:
+    ''':attr name: of the session; :attr started: datetime, UTC; :attr nodes: names, sorted.
+    :attr sha256: of the file that all its numbers are in.
+    :attr answers: list of :class:`plumbline.analysis.answers.Answer`.
+    :attr counts: verdict -> number; :attr worst: of all; NO REFERENCE where nothing was judged.
+    '''
+
+    name: str
+    started: object
+    nodes: list
+    sha256: str
+    answers: list
+    counts: dict
+    worst: str
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    ''':attr groups: :class:`plumbline.analysis.gathered.Group` of each value, those that need attention first.
+    :attr classes: (name, what it means, groups) of each class of :data:`CLASSES` that has any.
+    :attr left_out: (reason, list of what was not measured).
+    :attr machine, software: rows of :mod:`plumbline.analysis.machine_state`; :attr libraries: specs of Spack.
+    :attr exit_status: as of ``plumbline report``; 3 where a question is not answered, too.
+    '''
+
+    system: str
+    sessions: list
+    groups: list
+    counts: dict
+    classes: list
+    left_out: list
+    machine: list
+    software: list
+    libraries: list
+    commands: list
+    exit_status: int
+
+    @property
+    def judged(self):
+        '''How many values were judged.'''
+        return sum(number for ruling, number in self.counts.items() if ruling not in (verdict.NO_REFERENCE, lines.NOT_MEASURED))
+
+    @property
+    def unjudged(self):
+        '''The questions that some session has no answer to.'''
+        return [question for question in registry.QUESTIONS
+                if any(question not in {one.question for one in session.answers if one.verdict != verdict.NO_REFERENCE} for session in self.sessions)]
+
+    @property
+    def verdict(self):
+        '''The worst of the sessions; a PASS where every question is answered in each of them, else NO REFERENCE.'''
+        return max((session.worst for session in self.sessions), key=_RANK.index)
+
+
+#: From what may be signed to what must not.
+_RANK = (verdict.PASS, verdict.KNOWN_ISSUE, verdict.NO_REFERENCE, verdict.UNSTABLE, verdict.FAIL)
+
+
+def worst(counts, said):
+    '''The worst verdict of a session's values and answers; NO REFERENCE where a question has no answer, and nothing is worse.'''
+    found = [ruling for ruling in (verdict.FAIL, verdict.UNSTABLE, verdict.KNOWN_ISSUE) if counts.get(ruling)]
+    found += [one.verdict for one in said] or [verdict.NO_REFERENCE]
+    return max(found, key=_RANK.index)
+
+
+def read(sources: Sequence[str], root) -> Acceptance:
+    '''
+    :arg sources: sessions of the archive, run reports, or folders of sweeps; none: the archive's last session.
+    :raises PlumblineError: if one cannot be read, or they are of several systems.
+    '''
+    frames = []
+    for source in sources or [archive.load_session(root)['session'][0]]:
+        paths = sides.reports(Path(source)) if Path(source).exists() else [archive.file_of(root, str(source))]
+        frames += [(path, sides.load(path if Path(source).exists() else source, root)) for path in paths]
+    sides.one_system([frame for _, frame in frames])
+    found = [_session(path, frame) for path, frame in frames]
+    every = [line for _, its in found for line in its]
+    groups = gathered.gathered(sorted(every, key=lambda line: lines.VERDICTS.index(line.verdict)))
+    left_out = [one for _, frame in frames for one in lines.not_measured(frame)]
+    details = [detail for _, frame in frames for detail in _details(frame)]
+    info = lines.session_info(frames[-1][1])
+    return Acceptance(
+        frames[0][1]['system'][0], [one for one, _ in found], groups, lines.count(every, left_out), _classes(groups), lines.by_reason(left_out),
+        machine_state.machine_rows(details), machine_state.software_rows(details, info),
+        sorted({spec for detail in details for spec in ((detail.get('software') or {}).get('spack') or {}).get('specs') or ()}),
+        list(dict.fromkeys(filter(None, (lines.session_info(frame).get('cmdline') for _, frame in frames)))),
+        _status([lines.exit_status(frame) for _, frame in frames], [one for session, _ in found for one in session.answers]))
+
+
+def _status(statuses, said):
+    '''The worst of several sessions: a FAIL, then nothing measured, then what could not be judged.'''
+    unanswered = any(one.verdict == verdict.NO_REFERENCE for one in said)
+    return next((status for status in (1, 2, 3) if status in statuses), 3 if unanswered else 0)
+
+
+def _session(path, frame):
+    '''(:class:`Session`, its lines).'''
+    its = lines.verdict_lines(frame)
+    left_out, judged = lines.not_measured(frame), subsystems.judge(its)
+    counts = lines.count(its, left_out)
+    nodes = sorted({line.hostname for line in its if line.hostname})
+    said = answers.answers(its, judged, diagnosis.diagnose(its, left_out, judged))
+    return Session(frame['session'][0], frame['started'][0], nodes, hashlib.sha256(Path(path).read_bytes()).hexdigest(), said, counts,
+                   worst(counts, said)), its
+
+
+def _details(frame: pl.DataFrame):
+    for runs in lines.case_runs(frame).values():
+        detail = lines.detail_of(runs[-1])
+        if detail:
+            yield detail | {key: runs[-1][0][key] for key in ('hostname', 'environ')}
+
+
+def _class(line):
+    if line.verdict == verdict.KNOWN_ISSUE:
+        return 'known issue'
+    if not quantity.known(line.value):
+        return 'no number'
+    return 'not decided' if line.verdict == verdict.UNSTABLE else registry.question(line.kind, line.subsystem)
+
+
+def _classes(groups):
+    found: dict[str, list] = {}
+    for group in groups:
+        if group.line.verdict in (verdict.FAIL, verdict.UNSTABLE, verdict.KNOWN_ISSUE):
+            found.setdefault(_class(group.line), []).append(group)
+    return [(name, text, found[name]) for name, text in CLASSES.items() if name in found]
+
+
+def basis(line):
+    '''Against what a value was judged; '' where it was not.'''
+    if line.reference is None:
+        return ''
+    if line.kind == 'of_peak':
+        return 'datasheet'
+    if line.reference_from in baselines.SHIPPED:
+        return 'baseline of the processor' if line.reference_from == baselines.PATH.name else "the machine's own limits"
+    return 'reference of several sessions' if line.expected else f'reference in {line.reference_from}'

@@ -1,0 +1,98 @@
+'''What a session answers, a sentence for each of the three questions; their evidence is never mixed in one count.'''
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from plumbline.analysis import diagnosis, lines, subsystems
+from plumbline.model import quantity, registry, subsystems as scores, verdict
+
+#: No more are named of what is out of bounds: the list follows.
+MOST_NAMED = 3
+
+_JUDGED = (verdict.FAIL, verdict.UNSTABLE, verdict.PASS)
+
+
+@dataclass(frozen=True)
+class Answer:
+    ''':attr question: :data:`registry.SOFTWARE`, ``SPEED`` or ``MEASUREMENT``.
+    :attr verdict: the worst of its evidence; NO REFERENCE where there is none.'''
+
+    question: str
+    verdict: str
+    text: str
+
+
+def answers(verdicts: Sequence[lines.Line], session: subsystems.Session, found: diagnosis.Diagnosis) -> list[Answer]:
+    '''The three answers; none where nothing was measured.
+
+    :arg verdicts: :func:`lines.verdict_lines`.
+    :arg session: what :func:`subsystems.judge` says of them.
+    :arg found: what :func:`diagnosis.diagnose` says of them.
+    '''
+    if not any(quantity.known(line.value) for line in verdicts):
+        return []
+    own = {question: [line for line in verdicts if line.subsystem != registry.NO_MACHINE and (line.metric or line.verdict != verdict.PASS)
+                      and registry.question(line.kind, line.subsystem) == question] for question in registry.QUESTIONS}
+    return [_software(own[registry.SOFTWARE], session), _speed(own[registry.SPEED], session), _measurement(own[registry.MEASUREMENT], found)]
+
+
+def _software(own, session):
+    judged = [line for line in own if line.verdict in _JUDGED]
+    unjudged = sum(line.verdict == verdict.NO_REFERENCE for line in own)
+    lost = _lost(session, scores.SHARES)
+    if not judged:
+        text = 'not judged: none of its shares of what this machine gives has a reference'
+    elif out := _out_of_bounds(judged, lost):
+        text = out
+    else:
+        text = f"gets what this machine gives, as far as is judged: {quantity.several(len(judged), 'share')} within bounds; {lines.power(judged)}"
+    return Answer(registry.SOFTWARE, _worst(judged, lost), text + (f'; {unjudged} without a reference' if unjudged and judged else ''))
+
+
+def _speed(own, session):
+    judged = [line for line in own if line.verdict in _JUDGED]
+    lost, as_a_whole = _lost(session, scores.RATES), subsystems.speed(session)
+    ruling, text = _worst(judged, lost), _out_of_bounds(judged, lost) or as_a_whole
+    alone = sum(not line.expected and quantity.known(line.sees) for line in judged)
+    if ruling in (verdict.PASS, verdict.NO_REFERENCE) and alone:
+        text = '; '.join(filter(None, (
+            as_a_whole, f"{quantity.several(alone, 'comparison')} with datasheet, base clock, the other cores or a single reference within bounds")))
+    if ruling == verdict.PASS and not any(one.sees is not None for one in session.subsystems if one.kind == scores.RATES):
+        ruling = verdict.NO_REFERENCE       # a clock within its bounds is not yet a machine as fast as it should be
+    return Answer(registry.SPEED, ruling, text or 'not judged: no rate or time was measured')
+
+
+def _measurement(own, found):
+    disturbed, judged = found.of(registry.MEASUREMENT), [line for line in own if line.verdict in _JUDGED]
+    if out := _out_of_bounds(judged, []):
+        text = out
+    elif disturbed:
+        text = 'disturbed, as is said below'
+    else:
+        least = {name: min((line.value for line in own if line.kind == name and quantity.known(line.value)), default=None)
+                 for name in ('cpu_availability', 'of_steady')}
+        had, steady = least['cpu_availability'], least['of_steady']
+        said = [f'the threads had the CPUs for {quantity.percent(had)} of the time, the least of all tests'] if had is not None else []
+        said += [f'{quantity.percent(steady)} of the samples, the least, were free of bursts'] if steady is not None else []
+        text = '; '.join(said) or 'no disturbance was seen'
+    ruling = max(_worst(judged, []), verdict.UNSTABLE if disturbed else verdict.PASS, key=verdict.SEVERITY.index)
+    return Answer(registry.MEASUREMENT, ruling, text)
+
+
+def _lost(session, kind):
+    return [one for one in session.subsystems if one.kind == kind and one.verdict in (verdict.FAIL, verdict.UNSTABLE)]
+
+
+def _out_of_bounds(judged, lost):
+    '''What is not a PASS, the subsystems first; '' where there is nothing.'''
+    said = [f'{one.name} {one.verdict if one.change is None else quantity.change(one.change, 0)}' for one in lost]
+    for ruling, words in ((verdict.FAIL, 'out of bounds'), (verdict.UNSTABLE, 'not to be judged, their samples spread too far')):
+        its = [line for line in judged if line.verdict == ruling]
+        if its:
+            named = ', '.join(f'{line.label} {line.metric} {line.shown_value}'.replace('  ', ' ') for line in its[:MOST_NAMED])
+            said.append(f"{len(its)} of {len(judged)} metrics {words}: {named}{' …' if len(its) > MOST_NAMED else ''}")
+    return '; '.join(said)
+
+
+def _worst(judged, lost):
+    return max((one.verdict for one in (*judged, *lost)), key=verdict.SEVERITY.index, default=verdict.NO_REFERENCE)

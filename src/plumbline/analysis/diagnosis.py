@@ -1,0 +1,274 @@
+'''What is wrong, and what to look at: the causes of ``data/diagnosis.yaml`` that a session shows.
+
+A condition of a rule is an object with one key:
+
+``all``, ``any``, ``not``
+  of other conditions.
+``failed``
+  a metric that ``metric``, ``check`` and ``subsystem`` (patterns as of a shell) choose is FAIL.
+``loss``
+  the median loss of those metrics against recorded references, a share of the reference, is ``above`` or ``below`` a number.
+``ratio``
+  in a test, a ``metric`` of one subject (``of``) over the same ``over`` another one is ``above`` or ``below`` a number: ``nt`` over
+  ``plain``; the one of all tests that is furthest on that side.
+``told``
+  a test that ended with an error said so.
+``left_out``
+  a test that has references was left out for a reason like this.
+``state``
+  one of :data:`host_states.STATES`: what a host was like is ``above`` or ``below`` a number, or ``matches`` a regular expression.
+
+What is not known is neither true nor false: a rule is told only where its condition is true.
+'''
+
+import fnmatch
+import functools
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from plumbline import schemas
+from plumbline.analysis import host_states
+from plumbline.model import quantity, registry, subsystems as scores, verdict
+
+RULES = Path(__file__).parents[1] / 'data/diagnosis.yaml'
+
+CERTAIN = 'certain'
+
+#: No more metrics or tests are named as evidence.
+_MOST_NAMED = 3
+
+_WRONG = (verdict.FAIL, verdict.UNSTABLE)
+
+
+@dataclass(frozen=True)
+class Finding:
+    '''A cause that a session shows.
+
+    :attr rule: its entry in the file of rules.
+    :attr hosts: where; empty where the session has one host, or where it is of all.
+    :attr evidence: what shows it, texts.
+    '''
+    rule: dict
+    hosts: tuple
+    evidence: tuple
+
+    @property
+    def title(self):
+        '''The cause, and where.'''
+        return (f"{', '.join(_counted(self.hosts))}: " if self.hosts else '') + self.rule['says']
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    ''':attr findings: list of :class:`Finding`, certain ones first.
+    :attr unexplained: what is out of bounds, or could not be judged, and no rule explains: texts.
+    :attr known: number of rules.'''
+    findings: list
+    unexplained: list
+    known: int
+
+    def of(self, question):
+        '''The findings that are evidence for a question of the registry.'''
+        return [one for one in self.findings if one.rule['question'] == question]
+
+    @property
+    def none_fits(self):
+        '''A sentence; '' where all that is wrong has its cause.'''
+        if not self.unexplained:
+            return ''
+        return (f"None of the {self.known} causes that Plumbline knows fits {'the rest of ' if self.findings else ''}what is wrong: "
+                f"{', '.join(self.unexplained)}. Look at what changed (plumbline compare --last 2), since when (plumbline history), and "
+                'whether other nodes have it, too (plumbline rank).')
+
+
+@functools.cache
+def rules():
+    '''The rules, valid by ``schemas/diagnosis.json``.'''
+    return schemas.read_yaml(RULES, 'diagnosis')
+
+
+def diagnose(lines, left_out, session, known=None):
+    '''What is wrong with a session.
+
+    :arg lines: :func:`lines.verdict_lines`; :arg left_out: :func:`lines.not_measured`.
+    :arg session: what :func:`subsystems.judge` says of them.
+    :arg known: rules; those that are shipped by default.
+    :returns: :class:`Diagnosis`.
+    '''
+    known = rules() if known is None else known
+    hosts: dict[str, list] = defaultdict(list)
+    for line in lines:
+        hosts[line.hostname].append(line)
+    seen = {host: _Host(its, left_out, session) for host, its in hosts.items()}
+    found: dict[str, dict] = {}
+    explained: dict[str, list] = defaultdict(list)
+    for rule in sorted(known, key=lambda one: one['confidence'] != CERTAIN):
+        for name, host in seen.items():
+            if evidence := _shown(rule, host, explained[name]):
+                found.setdefault(rule['name'], {})[name] = evidence
+                if 'explains_if' not in rule or host.check(rule['explains_if'])[0]:
+                    explained[name].append(rule)
+    by_name = {rule['name']: rule for rule in known}
+    findings = [_finding(by_name[name], where, len(hosts) > 1) for name, where in found.items()]
+    left = dict.fromkeys(one.name for name, host in seen.items() for one in host.wrong
+                         if not one.says_why and not any(one.is_of(rule) for rule in explained[name]))
+    return Diagnosis(findings, _counted(list(left)), len(known))
+
+
+def _finding(rule, where, several):
+    '''What of several hosts is shown is the first one's.'''
+    first, evidence = next(iter(where.items()))
+    return Finding(rule, tuple(where) if several else (), tuple(f'{first}: {text}' for text in evidence) if len(where) > 1 else evidence)
+
+
+def _shown(rule, host, explained):
+    '''The evidence of a rule on a host; empty where it is not shown, nothing is wrong that it explains, or something certain explains that.'''
+    if not rule.get('always') and not host.wrong:
+        return ()
+    holds, evidence, proof = host.check(rule['when'])
+    if not holds:
+        return ()
+    own = [one for one in host.wrong if one.is_of(rule) or one.line in proof]
+    if rule['confidence'] != CERTAIN:
+        own = [one for one in own if not any(one.is_of(other) for other in explained if other['confidence'] == CERTAIN)]
+    if not own and not rule.get('always'):
+        return ()
+    for one in own:
+        one.causes.append(rule)
+    return tuple(dict.fromkeys(evidence))
+
+
+def _counted(names):
+    return [*names[:2 * _MOST_NAMED], *([f'and {len(names) - 2 * _MOST_NAMED} more'] if len(names) > 2 * _MOST_NAMED else [])]
+
+
+@dataclass(eq=False)
+class _Wrong:
+    '''What is out of bounds, or could not be judged: a line, or a subsystem as a whole.'''
+    name: str
+    subsystem: str
+    line: Any = None
+    causes: list = field(default_factory=list)
+
+    @property
+    def says_why(self):
+        '''Whether it has a reason of its own: of a test that ended with an error, or was left out.'''
+        return not self.subsystem
+
+    def is_of(self, rule):
+        '''Whether a rule explains it.'''
+        return rule in self.causes or any(fnmatch.fnmatchcase(self.subsystem, pattern) for pattern in rule['explains'])
+
+
+class _Host:
+    '''The lines of a host, and what they say of its state.'''
+
+    def __init__(self, lines, left_out, session):
+        self.lines, self.lost_tests = lines, [one for one in left_out if one.recorded]
+        self.tests = list({line.case: line for line in lines}.values())
+        self.wrong = [_Wrong(f'{line.label} {line.metric}'.strip(), line.subsystem or '', line) for line in lines if line.verdict in _WRONG]
+        own = {line.subsystem for line in lines}
+        self.wrong += [_Wrong(f'{one.name} as a whole', one.name) for one in session.subsystems
+                       if one.verdict in _WRONG and one.kind == scores.RATES and one.name in own]
+        self.wrong += [_Wrong(f'{one.label} was not measured', '') for one in self.lost_tests]
+        self._states: dict[str, tuple] = {}
+
+    def check(self, condition):
+        '''(True, False or None where it is not known; evidence; the lines that say so themselves).'''
+        (kind, what), = condition.items()
+        return getattr(self, f'_{kind}')(what)
+
+    def _all(self, conditions):
+        found = [self.check(one) for one in conditions]
+        holds = False if any(one[0] is False for one in found) else None if any(one[0] is None for one in found) else True
+        return holds, [text for one in found for text in one[1]], [line for one in found for line in one[2]]
+
+    def _any(self, conditions):
+        found = [self.check(one) for one in conditions]
+        true = [one for one in found if one[0]]
+        holds = True if true else None if any(one[0] is None for one in found) else False
+        return holds, [text for one in true for text in one[1]], [line for one in true for line in one[2]]
+
+    def _not(self, condition):
+        holds = self.check(condition)[0]
+        return None if holds is None else not holds, [], []
+
+    def _chosen(self, what):
+        ours = [line for line in self.lines if line.metric and line.subsystem != registry.OTHER_SUITES]
+        return [line for line in ours if fnmatch.fnmatchcase(line.metric, what.get('metric', '*'))
+                and fnmatch.fnmatchcase(line.check, what.get('check', '*')) and fnmatch.fnmatchcase(line.subsystem or '', what.get('subsystem', '*'))]
+
+    def _failed(self, what):
+        judged = [line for line in self._chosen(what) if line.verdict in (*_WRONG, verdict.PASS)]
+        wrong = [line for line in judged if line.verdict == verdict.FAIL]
+        return bool(wrong) if judged else None, [_named(wrong, lambda line: line.reason)] if wrong else [], wrong
+
+    def _loss(self, what):
+        losses = [loss for line in self._chosen(what) if (loss := _loss_of(line)) is not None]
+        if not losses:
+            return None, [], []
+        median = float(np.median(losses))
+        about = what.get('subsystem') or what.get('metric')
+        text = f"{about.replace('*', '…')}: {_lost(median)} ({quantity.several(len(losses), 'metric')})"
+        return _beyond(median, what), [text], []
+
+    def _ratio(self, what):
+        pairs = []
+        for line in self.lines:
+            kind, *parts = line.metric.split('.')
+            if kind == what['metric'] and what['of'] in parts and quantity.known(line.value):
+                other = '.'.join([kind, *(what['over'] if part == what['of'] else part for part in parts)])
+                pairs += [(line.value / two.value, line.label) for two in self.lines
+                          if two.case == line.case and two.metric == other and quantity.known(two.value) and two.value > 0]
+        if not pairs:
+            return None, [], []
+        ratio, label = (max if 'above' in what else min)(pairs)
+        return _beyond(ratio, what), [f"{label}: {what['of']} is {ratio:.2f} times as fast as {what['over']}"], []
+
+    def _told(self, pattern):
+        lines = [line for line in self.lines if line.verdict == verdict.FAIL and not line.metric and fnmatch.fnmatchcase(line.reason, pattern)]
+        return bool(lines), [_named(lines, lambda line: line.reason)] if lines else [], lines
+
+    def _left_out(self, pattern):
+        its = [one for one in self.lost_tests if fnmatch.fnmatchcase(one.reason, pattern)]
+        return bool(its), [f'{one.label}: {one.reason}' for one in its[:_MOST_NAMED]], []
+
+    def _state(self, what):
+        name = what['name']
+        if name not in self._states:
+            self._states[name] = host_states.STATES[name](self.tests)
+        value, text = self._states[name]
+        if value is None:
+            return None, [], []
+        holds = bool(re.search(what['matches'], value)) if 'matches' in what else _beyond(value, what)
+        return holds, [text] if holds else [], []
+
+
+def _beyond(value, what):
+    return value > what['above'] if 'above' in what else value < what['below']
+
+
+def _lost(loss):
+    if abs(loss) < 0.005:
+        return 'as in the references'
+    return f"{quantity.percent(abs(loss), 0)} {'worse' if loss >= 0 else 'better'} than the references"
+
+
+def _loss_of(line):
+    '''The share that a rate or a time has lost against its recorded reference, below 0 of a gain; None where there is none.'''
+    better = registry.better(line.kind)
+    known = line.expected or registry.is_absolute(line.kind)
+    if not (known and better and line.reference and quantity.known(line.value) and line.value > 0):
+        return None
+    return 1 - (line.value / line.reference) ** better
+
+
+def _named(lines, text):
+    more = len(lines) - _MOST_NAMED
+    said = '; '.join(f'{line.label} {line.metric}'.strip() + f': {text(line)}' for line in lines[:_MOST_NAMED])
+    return said + (f'; and {more} more' if more > 0 else '')

@@ -1,0 +1,210 @@
+'''What a host was like while it was measured, as the rules of :mod:`plumbline.analysis.diagnosis` ask for it.
+
+Each function gives (value, text) of the tests of a host, or (None, '') where it is not known.
+'''
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from plumbline.model import contention, probes, quantity
+from plumbline.system import codegen
+
+#: A clock below this share of the processor's base clock is held down; wide registers alone take some of it.
+HELD_DOWN = 0.85
+
+#: Programs whose registers are as wide as can be, for as long as they run: their clock is below the base clock of some processors.
+_WIDE = ('peak_flops',)
+
+#: Differences from what is expected of a node that are named.
+_MOST_NAMED = 6
+
+_UNKNOWN = (None, '')
+
+
+def _records(tests, of_memory=False):
+    '''(label, machine record, measurement record) of all kernels; of memory alone those whose data lie there, each thread's where it is.'''
+    for line in tests:
+        for record in line.detail.get('records') or ():
+            options = record.get('options') or {}
+            if not of_memory or (record.get('level') == 'memory' and options.get('init', 'parinit') == 'parinit'):
+                yield line.label, line.detail.get('machine') or {}, record
+
+
+def _taken(cause):
+    '''Share of the threads' time that was lost to a cause of :mod:`contention`.'''
+    def find(tests):
+        measured = [line for line in tests if line.detail.get('contention')]
+        share = contention.causes([one for line in measured for one in line.detail['contention']]).get(cause)
+        if share is None:
+            return _UNKNOWN
+        given = [(known, line.label) for line in measured if (known := contention.time_given(line.detail['contention'])) is not None]
+        least = min(given, default=None)
+        worst = f'; the least had {least[1]}: {quantity.percent(least[0])} of its time' if least else ''
+        return share, f'{cause} took {quantity.percent(share, 0)} of the time of the threads{worst}'
+    return find
+
+
+def _time_given(tests):
+    given = [known for line in tests if (known := contention.time_given(line.detail.get('contention') or ())) is not None]
+    return (min(given), f'the least of all tests had {quantity.percent(min(given))} of its time') if given else _UNKNOWN
+
+
+def _quota_per_thread(tests):
+    found: list[tuple] = []
+    for line in tests:
+        quota = (line.detail.get('machine') or {}).get('cpu_quota')
+        threads = max((one['threads'] for one in line.detail.get('contention') or ()), default=0)
+        if threads and quota:
+            found.append((quota / threads, f"a cgroup grants {quantity.several(f'{quota:g}', 'CPU')} to {quantity.several(threads, 'thread')}"))
+        elif threads:
+            found.append((1.0, ''))         # without a quota there is enough for each
+    return min(found, key=lambda one: one[0], default=_UNKNOWN)
+
+
+def _threads_per_cpu(tests):
+    worst = max(((len(record['cpus']) / len(set(record['cpus'])), label, record) for label, _, record in _records(tests) if record.get('cpus')),
+                key=lambda one: one[0], default=None)
+    if worst is None:
+        return _UNKNOWN
+    share, label, record = worst
+    return share, f"{label}: {len(record['cpus'])} threads or ranks ran on {quantity.several(len(set(record['cpus'])), 'CPU')}"
+
+
+def _allowed_share(tests):
+    shares = []
+    for line in tests:
+        machine = line.detail.get('machine') or {}
+        node = {cpu for domain in machine.get('numa_nodes') or () for cpu in domain['cpus']}
+        if node and machine.get('allowed_cpus'):
+            shares.append((len(machine['allowed_cpus']) / len(node), f"{len(machine['allowed_cpus'])} of the node's {len(node)} CPUs may be used"))
+    return min(shares, default=_UNKNOWN)
+
+
+def _clocks(tests):
+    '''(label, MHz beside the samples over the base clock, base clock) of each test for which both are known.'''
+    for line in tests:
+        machine = line.detail.get('machine') or {}
+        base = None if machine.get('core_kinds') else (machine.get('base_clock') or {}).get('mhz')      # several kinds have several
+        if base and line.check not in _WIDE:
+            found = [probes.beside(record, probes.CLOCK) for record in line.detail.get('records') or ()]
+            clock = np.concatenate([one for one in found if one is not None] or [np.empty(0)]) * 1e-6
+            if (clock := clock[np.isfinite(clock)]).size:
+                yield line.label, clock / base, base
+
+
+def _held_down(of_all):
+    '''Share of the samples beside which the clock was below :data:`HELD_DOWN` of the base clock: of all, or of the worst test.'''
+    def find(tests):
+        clocks = list(_clocks(tests))
+        if not clocks:
+            return _UNKNOWN
+        low = {label: float(np.mean(ratios < HELD_DOWN)) for label, ratios, _ in clocks}
+        share = float(np.mean(np.concatenate([ratios for _, ratios, _ in clocks]) < HELD_DOWN))
+        label, ratios, base = max(clocks, key=lambda one: low[one[0]])
+        return share if of_all else low[label], (
+            f'the clock was below {quantity.percent(HELD_DOWN)} of the base clock ({base:.0f} MHz) beside {quantity.percent(share)} of the '
+            f'samples, most in {label}: {quantity.percent(low[label])}, down to {ratios.min() * base:.0f} MHz')
+    return find
+
+
+def _governor(tests):
+    found = dict.fromkeys((line.detail.get('machine') or {}).get('governor') or 'unknown' for line in tests if line.detail.get('machine'))
+    return (' '.join(found), f"frequency governor {', '.join(found)}") if found else _UNKNOWN
+
+
+def _other_processors(tests):
+    others = sorted({other for line in tests for other in line.detail.get('other_processors') or ()})
+    models = {(line.detail.get('machine') or {}).get('cpu_model'): None for line in tests if line.detail.get('other_processors')}
+    return len(others), f"they are of {', '.join(others)}; this one is {', '.join(map(str, models))}"
+
+
+def _simd_width_kept(tests):
+    '''Width of a loop's code over that when its reference was measured, the least.'''
+    found = [(codegen.bits(now := line.detail['simd_width'][variant]) / codegen.bits(before), line.label, variant, now, before)
+             for line in tests for variant, before in (line.detail.get('simd_width_of_references') or {}).items()
+             if variant in (line.detail.get('simd_width') or {})]
+    if not found:
+        return _UNKNOWN
+    share, label, variant, now, before = min(found)
+    return share, f'{label}, {variant}: the code is {now}, that of the references was {before}'
+
+
+def _simd_width_of_written(tests):
+    '''Width of what the compiler made of a kernel's plain loop over that of the same with intrinsics, the least.'''
+    loops: dict[tuple, dict] = defaultdict(dict)
+    for line in tests:
+        for variant, width in (line.detail.get('simd_width') or {}).items():
+            kernel = next((record['kernel'] for record in line.detail.get('records') or () if record['variant'] == variant), None)
+            loops[line.environ, kernel].setdefault(variant, width)
+    found = [(codegen.bits(one['plain']) / codegen.bits(one['simd']),
+              f"{kernel}, {environ}: the compiler's code is {one['plain']}, that with intrinsics {one['simd']}")
+             for (environ, kernel), one in loops.items() if kernel and {'plain', 'simd'} <= set(one)]
+    return min(found, default=_UNKNOWN)
+
+
+def _huge_page_share(tests):
+    found = [(record['huge_page_share'], label) for label, _, record in _records(tests, of_memory=True)
+             if (record.get('options') or {}).get('pages') == 'huge' and record.get('huge_page_share') is not None]
+    if not found:
+        return _UNKNOWN
+    share, label = min(found)
+    chosen = next((line.detail['machine'].get('huge_pages') for line in tests if line.detail.get('machine')), None)
+    return share, (f'{label}: {quantity.percent(share, 0)} of the memory for which huge pages were asked has them (transparent huge pages: '
+                   f"{chosen or 'not readable'})")
+
+
+def _pages_and_threads(tests):
+    '''(label, shares of the pages by domain, shares of the threads by domain) of data in memory, of nodes with several domains.'''
+    for label, machine, record in _records(tests, of_memory=True):
+        domains = machine.get('numa_nodes') or ()
+        if len(domains) > 1 and record.get('numa_nodes') and record.get('cpus'):
+            where = {cpu: str(domain['node']) for domain in domains for cpu in domain['cpus']}
+            threads: dict[str | None, float] = defaultdict(float)
+            for cpu in record['cpus']:
+                threads[where.get(cpu)] += 1 / len(record['cpus'])
+            if None not in threads:
+                yield f"{label}, {record['variant']}", record['numa_nodes'], threads
+
+
+def _misplaced(count: Callable, text: str):
+    def find(tests):
+        found = [(sum(count(share, threads.get(domain, 0.0)) for domain, share in pages.items()), label)
+                 for label, pages, threads in _pages_and_threads(tests)]
+        if not found:
+            return _UNKNOWN
+        share, label = max(found)
+        return share, f'{label}: {quantity.percent(share, 0)} of the pages {text}'
+    return find
+
+
+def _cache_ours(tests):
+    '''Of a level of cache what is ours over what the topology says, the least.'''
+    found = []
+    for line in tests:
+        machine = line.detail.get('machine') or {}
+        for cache in machine.get('caches') or ():
+            ours = (machine.get('capacity') or {}).get(f"L{cache['level']}")
+            if ours and cache.get('size'):
+                found.append((ours / cache['size'], f"of L{cache['level']} {quantity.size(ours)} of {quantity.size(cache['size'])} are ours"))
+    return min(found, default=_UNKNOWN)
+
+
+def _not_as_expected(tests):
+    '''How many facts of the node are not as its expectations say, and still no reason to drain it.'''
+    found = [one['note'] for line in tests for one in line.detail.get('noted') or () if one['about'] == 'expectations']
+    more = f'; and {len(found) - _MOST_NAMED} more' if len(found) > _MOST_NAMED else ''
+    return (len(found), '; '.join(found[:_MOST_NAMED]) + more) if found else _UNKNOWN
+
+
+#: Name of a state -> function (a line of each test of a host) -> (value, text).
+STATES: dict[str, Callable[[Sequence], tuple]] = {
+    'throttled': _taken(contention.QUOTA), 'others': _taken(contention.OTHERS), 'stolen': _taken(contention.HYPERVISOR), 'time_given': _time_given,
+    'quota_per_thread': _quota_per_thread, 'threads_per_cpu': _threads_per_cpu, 'allowed_share': _allowed_share,
+    'held_down': _held_down(of_all=True), 'held_down_of_a_test': _held_down(of_all=False), 'governor': _governor,
+    'other_processors': _other_processors, 'simd_width_kept': _simd_width_kept, 'simd_width_of_written': _simd_width_of_written,
+    'huge_page_share': _huge_page_share, 'cache_ours': _cache_ours, 'not_as_expected': _not_as_expected,
+    'remote_pages': _misplaced(lambda pages, threads: 0.0 if threads else pages, 'lay in NUMA domains in which none of its threads ran'),
+    'misplaced_pages': _misplaced(lambda pages, threads: max(0.0, pages - threads), 'lay in another NUMA domain than its threads'),
+}

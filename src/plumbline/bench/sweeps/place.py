@@ -1,0 +1,183 @@
+'''One sweep of the benchmark: the real ``plumbline sweep`` on the virtual cluster, and what it said of each node.
+
+Every node has all CPUs of this host, and they are measured one after the other: they are alike, and each is alone.
+'''
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from plumbline.bench.sweeps.faults import prepare
+from plumbline.bench.verdicts import session as of_machines
+from plumbline.bench.verdicts.faults import our_cpus
+from plumbline.errors import PlumblineError
+from plumbline.model import registry
+from plumbline.references.files import directory, portable
+from plumbline.settings import MEASURE, ONE_BY_ONE, ROOT
+from plumbline.store import atomic
+from plumbline.sweep import outliers, ranking
+
+#: Nodes of the cluster.
+NODES = 4
+
+#: The quickest that tell of a core, memory with all threads, its latency, messages in shared memory.
+CHECKS = r'^node_speed%threads=all|^latency%pages=huge|^pingpong%transport=shm'
+
+#: As little of each as carries a verdict: a sweep of four nodes, one after the other, is to take some 90 seconds.
+SETTINGS = {'likwid_bench.levels': 'none', 'node_speed.min_time': 0.2, 'pingpong.largest': 2**18, 'pingpong.processes': 1,
+            'latency.processes': 1, 'latency.samples': 10}
+
+_SITE = '''\
+from reframe.utility.cpuinfo import cpuinfo
+
+from plumbline import settings
+from plumbline.mpi import environments
+from plumbline.system import toolchains
+
+compilers = toolchains.found()[:1]
+environments = [*compilers, *environments.found(compilers, as_root=True)[:1]]
+site_configuration = settings.site(
+    systems=[{{'name': 'virtual', 'hostnames': ['.*'], 'partitions': [{{
+        'name': 'all', 'scheduler': 'squeue', 'launcher': 'local', 'access': ['--partition=all'],
+        'environs': [environment['name'] for environment in environments], 'processor': cpuinfo(),
+        'extras': {{'node': {{'allowed_cpus': {cpus}, 'cpu_quota': None, 'memory': None}}}}}}]}}],
+    environments=environments)
+'''
+
+
+@dataclass(frozen=True)
+class Sweep:
+    '''A sweep that has ended.
+
+    :attr kind: ``null`` or the name of a fault; :attr number: of its kind, from 1.
+    :attr node: that had the fault; '' without one.
+    :attr exit: of ``plumbline sweep``; :attr name: of the sweep.
+    :attr named: the nodes that it named.
+    :attr rules: what it said of :attr:`node`: causes of ``data/diagnosis.yaml``.
+    :attr blamed: subsystems by which it named that node, the worst first.
+    :attr losses: subsystem -> what that node had lost of it against its fellows, a share: median of its rates, times and availabilities.
+    :attr started: seconds since the epoch; :attr seconds: how long it took.
+    '''
+    kind: str
+    number: int
+    node: str
+    exit: int
+    name: str
+    named: list
+    rules: list
+    blamed: list
+    losses: dict
+    started: float
+    seconds: float
+
+    @property
+    def found(self):
+        return self.node in self.named
+
+    @property
+    def others(self):
+        '''Nodes that were named and had no fault.'''
+        return [node for node in self.named if node != self.node]
+
+    def names_cause(self, fault):
+        '''Whether one of its causes is the fault; of a fault without a rule, whether it blames most what the fault makes slower.'''
+        if not self.found:
+            return False
+        return not set(fault.causes).isdisjoint(self.rules) if fault.causes else bool(self.blamed) and self.blamed[0] in fault.subsystems
+
+
+def losses(frame, node):
+    '''Subsystem -> the median loss of a node's rates, times and availabilities against the medians of its fellows; below 0: a gain.
+
+    :arg frame: of :func:`plumbline.sweep.results.frame`.
+    '''
+    known = frame.filter(pl.col('value').is_finite() & (pl.col('value') > 0) & pl.col('subsystem').is_not_null())
+    changes = defaultdict(list)
+    for (_, _, metric, part, *_), rows in known.group_by('check', 'name', 'metric', 'subsystem', 'environ', maintain_order=True):
+        own, others = (rows.filter(side)['value'] for side in (pl.col('node') == node, pl.col('node') != node))
+        counts = registry.is_absolute(metric) or metric == 'cpu_availability'
+        if counts and ranking.BETTER.get(metric) and own.len() and others.len() >= ranking.FEWEST - 1:
+            changes[part].append(ranking.BETTER[metric] * np.log(own[0] / others.median()))
+    return {part: round(float(-np.expm1(np.median(found))), 4) for part, found in changes.items()}
+
+
+class Place(of_machines.Place):
+    '''The folder of a benchmark, with all that its sweeps read and leave; and the cluster, in a ``with`` statement.'''
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.commands = self.folder / 'commands'
+        self.cluster: Any = None        # of the tests, which are no package
+        self.nodes = [f'n{number + 1}' for number in range(NODES)]
+
+    def sessions(self):
+        '''All :class:`Sweep` objects, oldest first.'''
+        found = [Sweep(**json.loads(path.read_text())) for path in self.folder.glob('sessions/*.json')]
+        return sorted(found, key=lambda sweep: sweep.started)
+
+    def __enter__(self):
+        sys.path.insert(0, str(ROOT / 'tests/cluster'))
+        from cluster import Cluster
+        cpus = our_cpus()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._references.mkdir(parents=True, exist_ok=True)
+        shutil.copy(portable(directory()), self._references)
+        (self.folder / 'site.py').write_text(_SITE.format(cpus=sorted(cpus)))
+        self._temporary = tempfile.TemporaryDirectory(prefix='plumbline-sweeps-')       # sockets have short paths
+        try:
+            self.cluster = Cluster(self._temporary.name, NODES, cpus=[cpus] * NODES, favoured=True, extra=prepare(self.folder, cpus[-1])).start()
+        except BaseException:
+            self._temporary.cleanup()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.cluster.stop()
+        self._temporary.cleanup()
+
+    def node(self, kind, number):
+        '''The node that a fault is provoked on: another one each time, and the same whenever that is asked.'''
+        return random.Random(f'{kind} {number}').choice(self.nodes)
+
+    @property
+    def environment(self):
+        return {**super().environment, **self.cluster.variables, 'PATH': f"{self.commands}:{os.environ['PATH']}"}
+
+    def measure(self, kind, number, node='', checks=CHECKS, options=SETTINGS):
+        '''Sweep, and write what was found.
+
+        :raises PlumblineError: if a node was not measured.
+        '''
+        started, before = time.time(), self._sweeps()
+        done = subprocess.run(
+            [sys.executable, '-c', 'from plumbline.cli import main; main()', 'sweep', '-C', self.folder / 'site.py', '--partition', 'virtual:all',
+             '-c', ROOT / 'checks', '-n', checks, '--at-once', '1', '--poll', '0.5s', '--pause', '0s', '--', *MEASURE, *ONE_BY_ONE,
+             *(word for setting in options.items() for word in ('-S', '{}={}'.format(*setting)))],
+            env=self.environment, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        (self.folder / 'last-sweep.txt').write_text(done.stdout)
+        new = self._sweeps() - before
+        found = outliers.look(new.pop()) if new else None
+        if found is None or found.unmeasured or found.frame.is_empty():
+            raise PlumblineError(f'the sweep has not measured every node: see {self.folder}/last-sweep.txt')
+        odd = found.odd.filter((pl.col('node') == node) & pl.col('confirmed').fill_null(True))
+        blamed = odd.with_columns(part=pl.when(pl.col('name') == 'score').then('check').otherwise('subsystem'))['part'].drop_nulls()
+        sweep = Sweep(kind, number, node, done.returncode, found.name, list(dict.fromkeys([*found.named, *found.incomplete])),
+                      [rule['name'] for rule in found.rules.get(node, ())], list(dict.fromkeys(blamed)), losses(found.frame, node) if node else {},
+                      started, round(time.time() - started, 1))
+        atomic.write(self.path(kind, number), json.dumps(asdict(sweep), indent=1))
+        return sweep
+
+    def _sweeps(self):
+        return {path.parent for path in Path(self.folder, 'reports/sweeps').glob('*/sweep.json')}

@@ -1,0 +1,204 @@
+'''Facts of the processor, the memory, the firmware and the links: generators of :class:`Fact` and :class:`Missing` for a :class:`Node`.'''
+
+import os
+import re
+
+from plumbline.gate.packed.node import of_file
+from plumbline.gate.packed.reading import Fact, Missing
+from plumbline.system import cgroup, dmi
+
+_CPU = '/sys/devices/system/cpu'
+
+
+def _distinct(node, name, pattern):
+    '''What the files of all CPUs say: one text where all say the same.'''
+    texts = node.texts(pattern)
+    if texts:
+        yield Fact(name, ', '.join(texts), pattern)
+    else:
+        yield Missing(name, f'{pattern} cannot be read')
+
+
+def _fields(text, separator=':'):
+    '''Key -> the distinct values that lines ``key : value`` have, in their order.'''
+    found = {}       # type: dict
+    for line in text.splitlines():
+        key, there, value = line.partition(separator)
+        if there:
+            found.setdefault(key.strip(), {})[value.strip()] = None
+    return {key: list(values) for key, values in found.items()}
+
+
+def processor(node):
+    text = node.text('/proc/cpuinfo')
+    if text is None:
+        yield Missing('cpu', '/proc/cpuinfo cannot be read')
+    else:
+        fields = _fields(text)
+        arm = [value for key in ('CPU implementer', 'CPU part', 'CPU variant', 'CPU revision') for value in fields.get(key, ())]
+        model = fields.get('model name') or fields.get('cpu') or ([' '.join(arm)] if arm else [])
+        if model:
+            yield Fact('cpu.model', ', '.join(model), '/proc/cpuinfo')
+        else:
+            yield Missing('cpu.model', '/proc/cpuinfo does not say')
+        if 'microcode' in fields:
+            yield Fact('cpu.microcode', ', '.join(sorted(fields['microcode'])), '/proc/cpuinfo')
+        else:
+            yield Missing('cpu.microcode', '/proc/cpuinfo does not say')
+    sockets = node.texts(f'{_CPU}/cpu[0-9]*/topology/physical_package_id')
+    if sockets:
+        yield Fact('cpu.sockets', len(sockets), f'{_CPU}/cpu*/topology/physical_package_id')
+    else:
+        yield Missing('cpu.sockets', f'{_CPU}/cpu*/topology/physical_package_id cannot be read')
+    yield from of_file(node, 'cpu.online', f'{_CPU}/online')
+    yield from of_file(node, 'cpu.isolated', f'{_CPU}/isolated')
+    yield from of_file(node, 'cpu.smt', f'{_CPU}/smt/control')
+    yield from _distinct(node, 'cpu.governor', f'{_CPU}/cpu[0-9]*/cpufreq/scaling_governor')
+    yield from _distinct(node, 'cpu.driver', f'{_CPU}/cpu[0-9]*/cpufreq/scaling_driver')
+    yield from _distinct(node, 'cpu.highest_clock', f'{_CPU}/cpu[0-9]*/cpufreq/scaling_max_freq')
+    yield from _boost(node)
+    for path in node.files(f'{_CPU}/vulnerabilities/*'):
+        yield from of_file(node, f'mitigation.{os.path.basename(path)}', path)
+
+
+def _boost(node):
+    for path, on in ((f'{_CPU}/cpufreq/boost', '1'), (f'{_CPU}/intel_pstate/no_turbo', '0')):
+        text = node.text(path)
+        if text is not None:
+            yield Fact('cpu.boost', 'on' if text == on else 'off', path)
+            return
+    yield Missing('cpu.boost', f'neither {_CPU}/cpufreq/boost nor {_CPU}/intel_pstate/no_turbo can be read')
+
+
+def _kib(text):
+    '''Bytes of ``123 kB``.'''
+    return int(text.split()[0]) * 1024
+
+
+def _chosen(text):
+    '''``always [madvise] never``: madvise.'''
+    found = re.search(r'\[(\S+)\]', text)
+    return found.group(1) if found else text
+
+
+def memory(node):
+    fields = _fields(node.text('/proc/meminfo') or '')
+    for name, key in (('memory.total', 'MemTotal'), ('memory.swap', 'SwapTotal')):
+        if key in fields:
+            yield Fact(name, _kib(fields[key][0]), '/proc/meminfo')
+        else:
+            yield Missing(name, '/proc/meminfo does not say')
+    thp = '/sys/kernel/mm/transparent_hugepage'
+    yield from of_file(node, 'memory.transparent_huge_pages', f'{thp}/enabled', _chosen)
+    yield from of_file(node, 'memory.huge_page_defrag', f'{thp}/defrag', _chosen)
+    for path in node.files('/sys/kernel/mm/hugepages/hugepages-*/nr_hugepages'):
+        size = os.path.basename(os.path.dirname(path)).replace('hugepages-', '')
+        yield from of_file(node, f'memory.huge_pages.{size}', path, int)
+    yield from of_file(node, 'memory.overcommit', '/proc/sys/vm/overcommit_memory')
+    yield from of_file(node, 'memory.zone_reclaim', '/proc/sys/vm/zone_reclaim_mode')
+
+
+def numa(node):
+    base = '/sys/devices/system/node'
+    yield from of_file(node, 'numa.nodes', f'{base}/online')
+    yield from of_file(node, 'numa.balancing', '/proc/sys/kernel/numa_balancing')
+    for path in node.files(f'{base}/node[0-9]*'):
+        number = os.path.basename(path)[len('node'):]
+        yield from of_file(node, f'numa.cpus.{number}', f'{path}/cpulist')
+        yield from of_file(node, f'numa.distance.{number}', f'{path}/distance')
+        total = re.search(r'MemTotal:\s+(\d+ kB)', node.text(f'{path}/meminfo') or '')
+        if total:
+            yield Fact(f'numa.memory.{number}', _kib(total.group(1)), f'{path}/meminfo')
+        else:
+            yield Missing(f'numa.memory.{number}', f'{path}/meminfo cannot be read')
+
+
+def errors(node):
+    '''Counts since the start of the system.'''
+    base = '/sys/devices/system/edac/mc'
+    controllers = node.files(f'{base}/mc[0-9]*')
+    if controllers:
+        yield Fact('ecc.controllers', len(controllers), base)
+        for name, file in (('ecc.corrected', 'ce_count'), ('ecc.uncorrected', 'ue_count')):
+            counts = node.numbers(f'{base}/mc[0-9]*/{file}')
+            if len(counts) == len(controllers):
+                yield Fact(name, sum(counts), f'{base}/mc*/{file}')
+            else:
+                yield Missing(name, f'{file} of {len(controllers) - len(counts)} of {len(controllers)} controllers cannot be read')
+    else:
+        yield Missing('ecc', f'no controller in {base}: the driver is not loaded, or the machine is virtual')
+    row = re.search(r'^\s*MCE:((?:\s+\d+)+)', node.text('/proc/interrupts') or '', re.MULTILINE)
+    if row:
+        yield Fact('machine_check.exceptions', sum(map(int, row.group(1).split())), '/proc/interrupts')
+    else:
+        yield Missing('machine_check', '/proc/interrupts has no row MCE')
+
+
+def firmware(node):
+    base = '/sys/class/dmi/id'
+    for name, file in (('firmware.vendor', 'bios_vendor'), ('firmware.version', 'bios_version'), ('firmware.date', 'bios_date'),
+                       ('system.vendor', 'sys_vendor'), ('system.product', 'product_name')):
+        yield from of_file(node, name, f'{base}/{file}')
+
+
+def _counted(texts):
+    '''``8 x 64 GB, 1 x 32 GB``.'''
+    return ', '.join(f'{texts.count(text)} x {text}' for text in sorted(set(texts)))
+
+
+def modules(node):
+    command = node.command('dmidecode')
+    text, why = dmi.read_memory(command) if command else (None, 'dmidecode is not there')
+    if text is None:
+        yield Missing('dimm', why)
+        return
+    slots = [slot for slot in dmi.memory_slots(text) if slot['populated']]
+    yield Fact('dimm.count', len(slots), 'dmidecode -t memory')
+    yield Fact('dimm.sizes', _counted([slot['size'] for slot in slots]), 'dmidecode -t memory')
+    yield Fact('dimm.speeds', _counted([f"{slot['speed']} MT/s" if slot['speed'] else 'unknown' for slot in slots]), 'dmidecode -t memory')
+
+
+def event_log(node):
+    said, missing = node.ask('sel', 'ipmitool', 'sel', 'info')
+    if missing:
+        yield missing
+        return
+    fields = _fields(said)
+    for name, key in (('sel.entries', 'Entries'), ('sel.percent_used', 'Percent Used')):
+        number = re.match(r'\d+', fields.get(key, [''])[0])
+        if number:
+            yield Fact(name, int(number.group()), 'ipmitool sel info')
+        else:
+            yield Missing(name, f'ipmitool sel info does not say {key}')
+
+
+def links(node):
+    for path in node.files('/sys/class/net/*'):
+        name = os.path.basename(path)
+        if not os.path.exists(node.at(f'{path}/device')) and not os.path.exists(node.at(f'{path}/bonding')):
+            continue        # of software alone
+        yield from of_file(node, f'net.{name}.state', f'{path}/operstate')
+        speed = node.text(f'{path}/speed')      # of a link that is down, or virtual, there is none
+        if speed and re.match(r'[1-9]\d*$', speed):
+            yield Fact(f'net.{name}.speed', int(speed), f'{path}/speed')
+        else:
+            yield Missing(f'net.{name}.speed', f'{path}/speed does not say')
+        yield from of_file(node, f'net.{name}.mtu', f'{path}/mtu', int)
+    for path in node.files('/sys/class/infiniband/*/ports/*'):
+        device, port = path.split('/')[-3], path.split('/')[-1]
+        name = f'ib.{device}.{port}'
+        for key, file in (('state', 'state'), ('physical_state', 'phys_state')):
+            yield from of_file(node, f'{name}.{key}', f'{path}/{file}', lambda text: text.partition(':')[2].strip() or text)
+        yield from of_file(node, f'{name}.rate', f'{path}/rate')
+        yield from of_file(node, f'{name}.link_layer', f'{path}/link_layer')
+
+
+def allocation(node):
+    '''What this process may use: of a health check that is what slurmd may use.'''
+    allowed = _fields(node.text('/proc/self/status') or '').get('Cpus_allowed_list')
+    if allowed:
+        yield Fact('cgroup.allowed_cpus', allowed[0], '/proc/self/status')
+    else:
+        yield Missing('cgroup.allowed_cpus', '/proc/self/status does not say')
+    quota = cgroup.cpu_quota(node.root)
+    yield Fact('cgroup.cpu_quota', 'none' if quota is None else f'{quota:g} CPUs', '/sys/fs/cgroup')

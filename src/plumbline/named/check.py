@@ -1,0 +1,193 @@
+'''The base of the checks of benchmarks that vendors know by name (``checks/named``).'''
+
+import re
+
+from reframe.core.builtins import run_after, run_before
+from reframe.core.exceptions import SanityError
+from reframe.core.pipeline import RegressionTestPlugin
+
+from plumbline import settings
+from plumbline.errors import PlumblineError, in_one_line
+from plumbline.judged import Judged, measured
+from plumbline.mpi import installed
+from plumbline.mpi.families import Settings, family_of, obituary
+from plumbline.mpi.ranks import Ranks
+from plumbline.named.products import PRODUCTS
+from plumbline.rfm import file_systems
+
+
+class NamedCheck(Judged):
+    '''Plugin of a check of a program that the site has installed, without MPI.
+
+    A check sets :attr:`product`, and defines ``options()`` (list of words; it writes input files by :meth:`keep`) and
+    ``figures(text, source)``, which reads what a run printed (:mod:`plumbline.named`).  Command line and input files stay in the result,
+    so that the vendor can run the same.
+    '''
+
+    NEEDS = '+openmp'
+
+    #: Key of :data:`PRODUCTS`.
+    product = ''
+
+    #: The file that it writes its results to; empty where it prints them.
+    leaves = ''
+
+    #: What the command line chose instead of the node, a word for the names of metrics; empty where it chose nothing.
+    given = ''
+
+    def keep(self, name, text):
+        '''Write an input file, and keep its text in the result.'''
+        self.write_file(name, text)
+        self.plumbline.inputs = {**(self.plumbline.inputs or {}), name: text}
+
+    def names(self):
+        '''What the program may be called.'''
+        return PRODUCTS[self.product].names
+
+    def find(self, environment):
+        '''Its path in an environment.'''
+        return self.look_for(self.names(), environment)
+
+    def look_for(self, names, environment):
+        '''Path of a program that is called one of these names.
+
+        :raises PlumblineError: as :func:`plumbline.mpi.installed.find`.
+        '''
+        known = PRODUCTS[self.product]
+        family = family_of(environment) if self.NEEDS == '+mpi' else None
+        if environment.name not in self.folders:        # modules take their time
+            self.folders[environment.name] = installed.folders(environment, self.product, known.below)
+        return installed.find(names, environment, family, extra=self.product, package=known.package, where=self.folders[environment.name],
+                              title=known.title)
+
+    @run_after('init')
+    def has_no_sources(self):
+        self.folders = {}
+        if self.sourcesdir == 'src':
+            self.sourcesdir = None
+
+    @run_after('setup', always_last=True)
+    def find_program(self):
+        if self.is_dry_run():
+            self.binary = PRODUCTS[self.product].names[0] if PRODUCTS[self.product].names else self.product
+            return
+        try:
+            self.binary = self.find(self.current_environ)
+        except PlumblineError as error:
+            self.leave_out(str(error))
+        if same := self._found_before():
+            self.leave_out(f'{self.binary} is measured in the environment {same}: it is the same program')
+
+    def _found_before(self):
+        '''An environment of the partition, before this one, in which the same program is measured; None where there is none.'''
+        if settings.on_command_line('-p', '--prgenv'):
+            return None
+        for environment in self.current_partition.environs:
+            if environment.name == self.current_environ.name:
+                return None
+            try:
+                if self.NEEDS.lstrip('+') in environment.features and self.find(environment) == self.binary:
+                    return environment.name
+            except PlumblineError:
+                continue
+        return None
+
+    def memory_share(self, share):
+        '''Bytes: a share of the memory that may be used.'''
+        if not 0 < share <= 1:
+            raise PlumblineError(f'{share:g} is no share of the memory: give 0.8 for 80 %')
+        if self.memory is None and not self.is_dry_run():
+            self.leave_out('the memory of the node is not known: let its topology be detected (plumbline detect), or give a size with -S')
+        return share * (self.memory or 2**30)
+
+    @run_before('run')
+    def place(self):
+        with in_one_line():
+            self.run_command([self.binary, *map(str, self.options())])
+        super().place()
+
+    def around_a_run(self):
+        before, after = super().around_a_run()
+        return ([*before, f'rm -f {self.leaves}'], [f'cat {self.leaves}', *after]) if self.leaves else (before, after)
+
+    def evaluate(self):
+        run, = self.measurements
+        found = self.figures(run['text'], f"{PRODUCTS[self.product].title}, run {run['process'] + 1}")
+        if self.given:
+            self.skip_metric('all of the usual size', f'{self.given} was asked for', [figure.subject for figure in found])
+        for figure in found:
+            yield measured(figure.metric, '.'.join(filter(None, (figure.subject, self.given))), figure.value, figure.unit)
+
+
+class NamedMpiCheck(Ranks, NamedCheck):
+    '''The same of an MPI program: one process on each core, one thread each, started by the environment's MPI.
+
+    Such programs do not say where their processes ran.  Before the first run each process of a launch of the same kind says which CPUs
+    it may use.
+    '''
+
+    ranks, transport = 'all', 'default'
+
+    @run_before('run')
+    def place(self):
+        with in_one_line():
+            command = [self.binary, *map(str, self.options())]
+            launcher = self.launch_by(self.family.transports.get(self.transport, Settings()))
+        if self.bound and (lines := self.family.rank_lines(self.cpus[:self.num_tasks_per_node], self.nodes)):     # the job writes it
+            self.plumbline.inputs = {**(self.plumbline.inputs or {}), self.family.rank_file['name']: '\n'.join([*lines, ''])}
+        self.env_vars.update({'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1', 'MKL_NUM_THREADS': '1'})
+        self.prerun_cmds += [f'{self.job.launcher.run_command(self.job)} grep Cpus_allowed_list /proc/self/status']
+        self.plumbline.ranks, self.plumbline.transport = len(self.cpus), self.transport
+        self.run_command(command)
+        self.describe([*(f'{name}={value}' for name, value in self.env_vars.items()), *launcher, *command])
+
+    def cause(self):
+        '''Which rank died, or the program's first words: the last ones of the standard error are the launcher's.'''
+        said = [line.strip() for line in self.output('stderr').splitlines() if line.strip(' -=')]
+        return obituary(self.family.deaths('\n'.join(said), None)) or ' '.join(said[:2]) or None
+
+    @run_after('sanity')
+    def ran_where_it_was_asked_to(self):
+        if self.is_dry_run():
+            return
+        found = re.findall(r'^Cpus_allowed_list:\s+(\S+)', self.output(), re.MULTILINE)
+        if self.bound and sorted(found) != sorted(map(str, self.cpus)):
+            raise SanityError(f"the processes may use the CPUs {', '.join(found) or 'of which none told'}, and one each of "
+                              f"{', '.join(map(str, self.cpus))} was asked for: {self.family.title} was not told, or does not bind")
+        if not self.bound and (len(found) != len(self.cpus) or not all(one.isdigit() for one in found)):
+            raise SanityError(f"the processes may use the CPUs {', '.join(found)}: the scheduler was to give each of {len(self.cpus)} one")
+
+
+class OnFileSystem(RegressionTestPlugin):
+    '''What a check adds that measures a file system: its parameter is ``file_system``, one of :func:`on_devices`.
+
+    It stands before the check's other base.  The job makes a folder of its own there, ``$folder`` in options and input files, and removes
+    it however it ends.
+    '''
+
+    # ReFrame's, and the check's.
+    executable_opts: list[str]
+    file_system: str
+
+    @property
+    def shares(self):
+        return f'files-{self.file_system}'
+
+    @run_after('setup')
+    def choose_file_system(self):
+        with in_one_line():
+            self.path = file_systems.of_partition(self.current_partition).get(self.file_system)
+        if self.path is None:
+            self.leave_out(f'{self.file_system} is a file system of another partition')
+
+    @run_before('run')
+    def make_a_folder(self):
+        folder = f'"{self.path}/plumbline-$$"'      # variables in it are those of the job
+        # No export of what a command prints: its exit code would be lost, and the folder be the root.
+        self.prerun_cmds += [f'folder=$(mkdir -p {folder} && cd {folder} && pwd)', 'export folder', 'trap \'rm -rf "$folder"\' EXIT']
+        self.executable_opts = [word.replace("'", '"') if '$folder' in word else word for word in self.executable_opts]
+
+
+def on_devices():
+    '''The file systems of all partitions, for a test's parameter, but for what is memory: these programs pass the page cache by.'''
+    return [name for name in file_systems.names() if name != 'shm']

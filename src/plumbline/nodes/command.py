@@ -1,0 +1,121 @@
+'''The commands ``plumbline nodes``: what is known of the nodes, what people have done with them, and a ticket's text.'''
+
+import os
+import pwd
+import socket
+import sys
+from typing import Annotated, Literal
+
+import typer
+import typer.core
+
+from plumbline.errors import PlumblineError
+from plumbline.model.safe_text import shown
+
+SYSTEM = "ReFrame's name of the system (default: the one that sweeps have been run on)"
+
+
+class _ShowByDefault(typer.core.TyperGroup):
+    '''``plumbline nodes n3`` is ``plumbline nodes show n3``.'''
+
+    def parse_args(self, ctx, args):
+        known = {*self.commands, *self.get_help_option_names(ctx)}
+        return super().parse_args(ctx, args if args and args[0] in known else ['show', *args])
+
+
+app = typer.Typer(cls=_ShowByDefault,
+                  help='When each node was last measured and last seen good, how often it was an outlier, and what was done with it.')
+
+NODES = "names like 'n[1-4,7]'"
+
+
+@app.command()
+def show(
+    nodes: Annotated[list[str] | None, typer.Argument(help=f'{NODES}; default: all that are known')] = None,
+    partition: Annotated[str | None, typer.Option(help='only nodes that were swept in this one, SYSTEM:PARTITION')] = None,
+    system: Annotated[str | None, typer.Option(help=SYSTEM)] = None,
+):
+    '''A table of the nodes; of one node all that happened to it.  `plumbline nodes` is the same.'''
+    from rich.console import Console
+
+    from plumbline.report import nodes as report
+    if partition and system and partition.partition(':')[0] != system:
+        raise PlumblineError(f'--partition {partition} is none of --system {system}: give one of them')
+    history = _history(partition.partition(':')[0] if partition else system)
+    named = _named(nodes)
+    unknown = [name for name in named if name not in history.nodes]
+    if unknown:
+        raise PlumblineError(f"{', '.join(unknown)}: no sweep or session of {history.system} has measured it")
+    names = named or sorted(history.nodes, key=_order)
+    names = [name for name in names if not partition or partition in history.nodes[name].partitions]
+    if not names:
+        raise PlumblineError(f'no node of {partition or history.system} has been measured yet: plumbline sweep')
+    report.render(history, names, Console(width=None if sys.stdout.isatty() else 150))
+    if len(named) == 1:
+        for line in report.steps(history.nodes[names[0]]):
+            print(shown(line))
+
+
+@app.command()
+def mark(
+    nodes: Annotated[str, typer.Argument(help=NODES)],
+    step: Annotated[Literal['drained', 'repaired', 'returned'], typer.Argument(help='what was done')],
+    reason: Annotated[str, typer.Option(help='why, or what was replaced')],
+    system: Annotated[str | None, typer.Option(help=SYSTEM)] = None,
+):
+    '''Write down what was done with nodes; nothing is done here.'''
+    from plumbline.nodes import events
+    history, named = _history(system), _named([nodes])
+    unknown = [name for name in named if name not in history.nodes]
+    if unknown:
+        raise PlumblineError(f"{', '.join(unknown)}: no sweep or session of {history.system} has measured it; is the name right?")
+    events.append(history.system, [{'node': name, 'event': step, 'reason': ' '.join(reason.split()), 'by': _who()} for name in named])
+    for name in named:
+        print(shown(f'{name}: {step}: {reason}'))
+        doubt = history.of(name).doubt
+        if step == events.RETURNED and doubt:
+            print(shown(f'note: {name} is in doubt: {doubt}'))
+    if step == events.REPAIRED:
+        print(shown(f"next: plumbline sweep --nodes '{nodes}' --mode node, with -C and --partition: it proposes to put back what is healthy"))
+
+
+@app.command()
+def ticket(
+    node: Annotated[str, typer.Argument(help='its name')],
+    system: Annotated[str | None, typer.Option(help=SYSTEM)] = None,
+):
+    '''The text of a ticket for the last finding of a node: subsystem, metrics, peers, cause, how often, and what is proposed.'''
+    from plumbline.nodes import proposals
+    history = _history(system)
+    known = history.of(node)
+    if not known.findings:
+        raise PlumblineError(f'{node}: no sweep of {history.system} has found it to be an outlier: there is nothing to write a ticket of')
+    print(proposals.of_outlier(history.system, known).ticket, end='')
+
+
+def _named(texts):
+    from plumbline.sweep.slurm import nodes_named
+    return [name for text in texts or () for name in nodes_named(text)]
+
+
+def _order(name):
+    '''n2 before n10.'''
+    import re
+    return [int(part) if part.isdigit() else part for part in re.split(r'(\d+)', name)]
+
+
+def _history(system):
+    from plumbline.nodes import events, history
+    known = events.systems()
+    if not system and len(known) != 1:
+        raise PlumblineError(f"name a system with --system: {', '.join(known)} have journals of nodes" if known else
+                             f'no sweep has written a journal of nodes in {events.FOLDER} yet: plumbline sweep')
+    return history.read(system or known[0])
+
+
+def _who():
+    try:
+        name = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        name = f'uid {os.getuid()}'
+    return f'{name}@{socket.gethostname()}'

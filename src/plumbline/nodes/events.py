@@ -1,0 +1,119 @@
+'''The journal of what happened to nodes: ``REPORTS/nodes/SYSTEM.jsonl``, a line of JSON for each event, never changed afterwards.
+
+=============  =====================================================================================================================
+``at``         seconds since 1970; ``node``: Slurm's name; ``event``: one of :data:`EVENTS`
+``measured``   by a ``sweep``: ``session`` of the archive, ``verdict`` (the worst, or PASS), ``rank`` (:data:`IN_ORDER`, :data:`OUTLIER`;
+               null: not ranked), ``hours`` of the node
+``failed``     a sweep's job on it: ``state``, ``reason``, ``hours``
+``outlier``    of a ``sweep``: ``evidence`` (:func:`plumbline.nodes.findings.evidence`), ``page``
+``cleared``    the node is no outlier of that ``sweep`` any more: it was gone on with
+``proposed``   to the site by a ``sweep``: ``action`` (``drain``, ``return``), ``command``, ``how`` (``printed``, ``hook``)
+``drained``    what people did, ``reason``, ``by``; and so ``repaired``, ``returned``
+=============  =====================================================================================================================
+
+Several may write at once: each appends its lines by one write.  A line that says nothing of a node is skipped and named.
+'''
+
+import json
+import os
+import re
+import time
+
+from plumbline.errors import PlumblineError
+from plumbline.settings import REPORTS
+from plumbline.store import atomic
+
+#: Where the journals are.
+FOLDER = REPORTS / 'nodes'
+
+MEASURED, FAILED, FOUND, CLEARED, PROPOSED = 'measured', 'failed', 'outlier', 'cleared', 'proposed'
+
+#: What people do with a node, in this order.
+DRAINED, REPAIRED, RETURNED = STEPS = 'drained', 'repaired', 'returned'
+
+EVENTS = {MEASURED, FAILED, FOUND, CLEARED, PROPOSED, *STEPS}
+
+#: Of a node among its peers.
+IN_ORDER, OUTLIER = 'in order', 'outlier'
+
+_NODE, _SYSTEM = re.compile(r'\w[\w.-]*'), re.compile(r'\w[\w.-]*')
+
+#: What a line may say besides, and of which type.
+_SAID: dict[str, type | tuple[type, ...]] = {
+    'partition': str, 'sweep': str, 'session': str, 'verdict': str, 'rank': (str, type(None)), 'hours': (int, float), 'state': str, 'reason': str,
+    'evidence': dict, 'page': str, 'action': str, 'command': str, 'how': str, 'by': str}
+
+
+def path(system):
+    '''The journal of a system.
+
+    :raises PlumblineError: if that is no name of one.
+    '''
+    if not _SYSTEM.fullmatch(system):
+        raise PlumblineError(f'{system!r} is no name of a system')
+    return FOLDER / f'{system}.jsonl'
+
+
+def append(system, events):
+    '''Write events, all of them by one write.
+
+    :arg events: list of dictionaries; ``at`` is now where it is not given.
+    :raises PlumblineError: if they cannot be written; what is already there stays.
+    '''
+    if not events:
+        return
+    file, now = path(system), time.time()
+    text = ''.join(json.dumps({'at': now, **event}, allow_nan=False) + '\n' for event in events).encode()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666 if atomic.RESULT is None else atomic.RESULT)
+        try:
+            size = os.fstat(handle).st_size
+            if size and os.pread(handle, 1, size - 1) != b'\n':     # half a line, of a full disk: ours begin a new one
+                text = b'\n' + text
+            written = os.write(handle, text)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise PlumblineError(f'{file}: {error.strerror}: what happened to the nodes is not written down') from None
+    if written < len(text):
+        raise PlumblineError(f'{file}: no room for what happened to the nodes: make some, and resume the sweep, or mark the nodes again')
+
+
+def read(system):
+    '''(The events in the order of their lines, texts about the lines that are none).
+
+    :raises PlumblineError: if the journal is there and cannot be read.
+    '''
+    file, events, skipped = path(system), [], []
+    try:
+        text = file.read_bytes()
+    except FileNotFoundError:
+        return [], []
+    except OSError as error:
+        raise PlumblineError(f'{file}: {error.strerror}') from None
+    for number, line in enumerate(text.split(b'\n'), 1):
+        if line.strip():
+            event = _event(line)
+            if event:
+                events.append(event)
+            else:
+                skipped.append(f'{file}, line {number}: no event of a node')
+    return events, skipped
+
+
+def _event(line):
+    '''What a line says; None if that is nothing.'''
+    try:
+        event = json.loads(line)
+        good = (event['event'] in EVENTS and _NODE.fullmatch(event['node']) and 0 <= event['at'] < 1e11 and not isinstance(event['at'], bool)
+                and all(isinstance(event[key], kind) for key, kind in _SAID.items() if key in event) and event.get('hours', 0) >= 0)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return event if good else None
+
+
+def systems():
+    '''Those that have a journal, sorted.'''
+    return sorted(file.stem for file in FOLDER.glob('*.jsonl'))

@@ -1,0 +1,114 @@
+'''What a sweep says of its nodes, for their journal: what they measured, which of them were outliers and by what evidence.'''
+
+import math
+
+from plumbline.nodes import events, history
+from plumbline.sweep import ranking
+from plumbline.sweep.state import OVER
+
+#: Rows of evidence that are kept of a node, and metrics of each of its subsystems.
+MOST = 3
+
+#: Columns of a row of evidence.
+_KEPT = ('check', 'name', 'environ', 'value', 'unit', 'median', 'off', 'bad', 'scale', 'better', 'rank', 'peers', 'again', 'confirmed')
+
+#: States of a node that tell of the node, not of the sweep.
+_OF_NODE = {'failed', 'timed out'}
+
+
+def system_of(work):
+    return work.plan['partition'].partition(':')[0]
+
+
+def evidence(found, node):
+    '''By what a node is an outlier.
+
+    :arg found: :class:`plumbline.sweep.outliers.Findings`.
+    :returns: dictionary: ``rows``, the worst first (``what`` is a subsystem or a metric; columns of the ranking; of a subsystem
+        ``members``, how many metrics it has, and the worst of them as ``metrics``), ``left``, how many more rows there are, and ``causes``.
+    '''
+    worst = found.worst(node)
+    rows = [_row(row) for row in worst.head(MOST).iter_rows(named=True)]
+    for row in rows:
+        if row['name'] == 'score':
+            members = found.ranked.rows.filter(node=node, subsystem=row['check'], environ=row['environ'])
+            row['metrics'] = [_row(one) for one in members.sort('bad', descending=True).head(MOST).iter_rows(named=True)]
+    return {'rows': rows, 'left': max(0, worst.height - MOST), 'causes': found.causes.get(node, [])}
+
+
+def _row(row):
+    kept = {key: row[key] for key in (*_KEPT, 'members') if row.get(key) is not None}
+    kept['what'] = row['check'] if row['name'] == 'score' else row['name']
+    return {key: value for key, value in kept.items() if not isinstance(value, float) or math.isfinite(value)}
+
+
+def record(work, again=None, found=None):
+    '''Write what a sweep found into the journal of its nodes; what is there already is not written twice.
+
+    :arg work: :class:`plumbline.sweep.state.Sweep`; :arg again: its second measurement, or None.
+    :arg found: :class:`plumbline.sweep.outliers.Findings`; None where nothing was measured.
+    :raises PlumblineError: if the journal cannot be read or written.
+    '''
+    system, partition, sweep = system_of(work), work.plan['partition'], work.name
+    said, _ = events.read(system)
+    mine = [event for event in said if event.get('sweep') == sweep]
+    known = {(event['node'], event['at']): event for event in mine if event['event'] in (events.MEASURED, events.FAILED)}
+    outliers = {event['node']: event['event'] for event in mine if event['event'] in (events.FOUND, events.CLEARED)}
+    named = found.named if found else []
+    ranked = set(found.ranked.rows['node']) if found else set()
+    new = []
+    for node in work.nodes.values():
+        about = {'at': node.since, 'node': node.name, 'partition': partition, 'sweep': sweep}
+        hours = round((node.seconds + (again.nodes[node.name].seconds if again and node.name in again.nodes else 0.0)) / 3600, 5)
+        if node.measured:
+            rank = events.OUTLIER if node.name in named else events.IN_ORDER if node.name in ranked else None
+            event = {**about, 'event': events.MEASURED, 'session': node.session, 'verdict': history.worst(
+                [one for one, count in node.counts.items() if count]), 'rank': rank, 'hours': hours}
+        elif node.phase == OVER and node.state in _OF_NODE:
+            event = {**about, 'event': events.FAILED, 'state': node.state, 'reason': node.reason, 'hours': hours}
+        else:
+            continue
+        if known.get((node.name, node.since)) != event:
+            new.append(event)
+    for node in named:
+        if outliers.get(node) != events.FOUND:
+            new.append({'node': node, 'event': events.FOUND, 'partition': partition, 'sweep': sweep, 'evidence': evidence(found, node),
+                        'page': str(work.folder / 'index.html')})
+    new += [{'node': node, 'event': events.CLEARED, 'sweep': sweep} for node, event in outliers.items()
+            if found and event == events.FOUND and node not in named]
+    events.append(system, new)
+
+
+def changed_since(evidence_of_node, frame, node):
+    '''What became of the metrics by which a node was an outlier, when it was measured again later, alone perhaps.
+
+    One is still off as a second measurement would confirm it (:func:`plumbline.sweep.second.confirm`), against the median of the peers
+    of then.
+
+    :arg evidence_of_node: of :func:`evidence`.
+    :arg frame: of :func:`plumbline.sweep.results.frame`.
+    :returns: (texts of those that are within bounds again, of those that are still off, of those that were not measured).
+    '''
+    back: list[str] = []
+    off: list[str] = []
+    missing: list[str] = []
+    for row in _metrics(evidence_of_node):
+        measured = frame.filter(node=node, check=row['check'], name=row['name'], environ=row['environ'])['value'].drop_nulls()
+        about = f"{row['check']} {row['name']}"
+        if measured.is_empty() or not measured[-1] > 0:
+            missing.append(about)
+            continue
+        far = -row['better'] * math.log(measured[-1] / row['median'])
+        still = far >= ranking.CONFIRMED * row['scale'] and far >= ranking.AS_FAR * row['bad'] * row['scale']
+        (off if still else back).append(f"{about} {measured[-1]:.4g} {row['unit']} (was {row['value']:.4g}, its peers {row['median']:.4g})")
+    return back, off, missing
+
+
+def _metrics(evidence_of_node):
+    '''The rows of evidence about one metric; a journal may hold anything.'''
+    needed = {'check': str, 'name': str, 'environ': str, 'unit': str, 'value': float, 'median': float, 'bad': float, 'scale': float, 'better': int}
+    rows = evidence_of_node.get('rows')
+    rows = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    inner = [one for row in rows for one in (row.get('metrics') or [] if row.get('name') == 'score' else [row]) if isinstance(one, dict)]
+    good = [one for one in inner if all(isinstance(one.get(key), kind) for key, kind in needed.items()) and one['median'] > 0]
+    return list({(one['check'], one['name'], one['environ']): one for one in good}.values())

@@ -1,0 +1,193 @@
+'''What is known of each node, from the journal of events and from sessions of the archive that no sweep has run.'''
+
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from plumbline.errors import PlumblineError
+from plumbline.model import verdict
+from plumbline.nodes import events
+from plumbline.settings import REPORTS
+from plumbline.store import archive
+
+#: Of so many of its last sweeps it is counted how often a node was an outlier.
+LATEST = 10
+
+
+@dataclass(frozen=True)
+class Measurement:
+    '''
+    :attr at: seconds since 1970.
+    :attr verdict: the worst, or PASS if there is one; :attr rank: of :mod:`events`, or None.
+    :attr sweep: its id; None of a session that no sweep has run.
+    '''
+    at: float
+    verdict: str
+    rank: str | None
+    sweep: str | None = None
+
+    @property
+    def is_good(self):
+        '''Whether something says that the node is healthy, and nothing that it is not.'''
+        return self.verdict != verdict.FAIL and self.rank != events.OUTLIER and (self.verdict == verdict.PASS or self.rank == events.IN_ORDER)
+
+    @property
+    def is_bad(self):
+        return self.verdict == verdict.FAIL or self.rank == events.OUTLIER
+
+    @property
+    def word(self):
+        '''The verdict for people.'''
+        if self.rank == events.OUTLIER:
+            return 'outlier'
+        return 'in order among its peers' if self.is_good and self.verdict != verdict.PASS else self.verdict
+
+
+@dataclass
+class Node:
+    '''
+    :attr partitions: those that it was swept in.
+    :attr measured: its :class:`Measurement`, in order of time.
+    :attr findings: sweep -> event of the sweep that named it; :attr failed: the events of jobs that came to nothing.
+    :attr steps: events of what was proposed and done, in the order of the journal.
+    :attr hours: node-hours of sweeps.
+    '''
+    name: str
+    partitions: set = field(default_factory=set)
+    measured: list = field(default_factory=list)
+    findings: dict = field(default_factory=dict)
+    failed: list = field(default_factory=list)
+    steps: list = field(default_factory=list)
+    hours: float = 0.0
+
+    @property
+    def last(self):
+        '''Its last :class:`Measurement`, or None.'''
+        return self.measured[-1] if self.measured else None
+
+    @property
+    def last_good(self):
+        '''When it was last seen healthy; None: never.'''
+        return next((one.at for one in reversed(self.measured) if one.is_good), None)
+
+    @property
+    def done(self):
+        '''What people last did with it: an event, or None.'''
+        return next((event for event in reversed(self.steps) if event['event'] != events.PROPOSED), None)
+
+    @property
+    def proposal(self):
+        '''What was last proposed, if nobody has done anything since: an event, or None.'''
+        return self.steps[-1] if self.steps and self.steps[-1]['event'] == events.PROPOSED else None
+
+    def offences(self, latest=LATEST):
+        '''(In how many of its last sweeps it was an outlier, how many of them ranked it).'''
+        ranked = [one for one in self.measured if one.sweep and one.rank][-latest:]
+        return sum(one.rank == events.OUTLIER for one in ranked), len(ranked)
+
+    @property
+    def doubt(self):
+        '''Why it should be measured before others, in a few words; empty if there is no such reason.'''
+        done, last = self.done, self.last
+        failed = self.failed[-1] if self.failed else None
+        if failed and (last is None or failed['at'] > last.at):
+            return f"its job {failed.get('state', 'failed')}"
+        if done and done['event'] == events.REPAIRED and (last is None or done['at'] > last.at):
+            return 'repaired since it was measured'
+        if last and last.is_bad:
+            return last.word
+        return ''
+
+    def due(self):
+        '''What nodes are sorted by that are to be measured: those in doubt, those never measured, those last measured longest ago.'''
+        return (0 if self.doubt else 1 if self.last is None else 2), self.last.at if self.last else 0.0, self.name
+
+
+@dataclass
+class History:
+    '''
+    :attr nodes: name -> :class:`Node`.
+    :attr skipped: what of the journal and the archive could not be read, as texts.
+    :attr sweeps: how many.
+    '''
+    system: str
+    nodes: dict = field(default_factory=dict)
+    skipped: list = field(default_factory=list)
+    sweeps: int = 0
+
+    def of(self, name):
+        '''What is known of a node, which may be nothing.'''
+        return self.nodes.get(name) or Node(name)
+
+    @property
+    def hours(self):
+        '''Node-hours of all sweeps.'''
+        return sum(node.hours for node in self.nodes.values())
+
+    @property
+    def findings(self):
+        '''How often a node was an outlier, or had a FAIL, in a sweep.'''
+        return sum(one.is_bad for node in self.nodes.values() for one in node.measured if one.sweep)
+
+
+def read(system, archive_root=REPORTS / 'archive'):
+    '''The history of a system's nodes.
+
+    :arg archive_root: the archive, whose sessions count as measurements; None: without them.
+    :raises PlumblineError: if the journal cannot be read.
+    '''
+    said, skipped = events.read(system)
+    history = History(system, skipped=skipped)
+    # A sweep that was gone on with says of a node again what it said before: the last line counts.
+    measured, failed, known = {}, {}, set()
+    for event in said:
+        node = history.nodes.setdefault(event['node'], Node(event['node']))
+        if 'partition' in event:
+            node.partitions.add(event['partition'])
+        kind, key = event['event'], (event['node'], event.get('sweep'), event['at'])
+        if kind == events.MEASURED:
+            measured[key] = event
+            known.add(event.get('session'))
+        elif kind == events.FAILED:
+            failed[key] = event
+        elif kind == events.FOUND:
+            node.findings[event.get('sweep')] = event
+        elif kind == events.CLEARED:
+            node.findings.pop(event.get('sweep'), None)
+        else:
+            node.steps.append(event)
+    for name, sweep, at in measured:
+        event, node = measured[name, sweep, at], history.nodes[name]
+        node.measured.append(Measurement(at, event.get('verdict', verdict.NO_REFERENCE), event.get('rank'), sweep))
+    for (name, _, _), event in failed.items():
+        history.nodes[name].failed.append(event)
+    for (name, *_), event in [*measured.items(), *failed.items()]:
+        history.nodes[name].hours += event.get('hours', 0.0)
+    history.sweeps = len({sweep for _, sweep, _ in [*measured, *failed]})
+    for name, one in _of_archive(system, archive_root, known, history.skipped) if archive_root else ():
+        history.nodes.setdefault(name, Node(name)).measured.append(one)
+    for node in history.nodes.values():
+        node.measured.sort(key=lambda one: one.at)
+        node.failed.sort(key=lambda event: event['at'])
+    return history
+
+
+def _of_archive(system, root, known, skipped):
+    '''(Node, :class:`Measurement`) of the sessions of an archive that are none of these; metrics of several nodes are no single node's.'''
+    try:
+        files = [file for file in archive.sessions(root, system) if file.stem not in known]
+    except PlumblineError:
+        return []       # there is no archive yet, or none of this system
+    files, damaged = archive.readable(files)
+    skipped += damaged
+    if not files:
+        return []
+    one_node = pl.col('hostname').is_not_null() & ~pl.col('hostname').str.contains(',', literal=True)
+    rows = archive.final_rows(archive.scan_files(files)).filter(pl.col('metric').is_not_null() & pl.col('verdict').is_not_null() & one_node)
+    found = rows.group_by('session', 'hostname').agg(pl.col('started').first(), pl.col('verdict').unique()).collect(engine='streaming')
+    return [(name, Measurement(started.timestamp(), worst(verdicts), None)) for _, name, started, verdicts in found.iter_rows()]
+
+
+def worst(verdicts):
+    '''The one verdict of many: FAIL, PASS if there is one, UNSTABLE, or NO REFERENCE.'''
+    return next((one for one in (verdict.FAIL, verdict.PASS, verdict.UNSTABLE) if one in verdicts), verdict.NO_REFERENCE)

@@ -1,0 +1,145 @@
+'''What a site is proposed to do with a node: take it out of service, with a ticket's text; put it back, once it was repaired and is healthy.
+
+Nothing of it is done here.  A command of the site's (``--hook``) may be told.
+'''
+
+from dataclasses import asdict, dataclass
+
+import polars as pl
+
+from plumbline.model import quantity
+from plumbline.model.safe_text import shown
+from plumbline.nodes import events, findings, history
+from plumbline.sweep.outliers import drain_command
+from plumbline.sweep.slurm import when
+from plumbline.system import site_command
+
+DRAIN, RETURN = 'drain', 'return'
+
+
+@dataclass(frozen=True)
+class Proposal:
+    '''
+    :attr action: :data:`DRAIN` or :data:`RETURN`; :attr command: the line that does it, as a shell has it.
+    :attr ticket: text for people.
+    :attr evidence: of :func:`findings.evidence`.
+    '''
+    node: str
+    action: str
+    command: str
+    ticket: str
+    evidence: dict
+
+
+def follow_up(work, again=None, found=None):
+    '''Write down what a sweep found of its nodes, tell the site's command what is proposed; yield lines for people.
+
+    :arg work: :class:`plumbline.sweep.state.Sweep`; :arg again: its second measurement, or None.
+    :arg found: :class:`plumbline.sweep.outliers.Findings`; None where nothing was measured.
+    :raises PlumblineError: if the journal cannot be written, or the command fails: the next sweep, or this one resumed, proposes the same.
+    '''
+    findings.record(work, again, found)
+    if found is None:
+        return
+    system, hook = findings.system_of(work), work.plan.get('hook')
+    known = history.read(system, archive_root=None)
+    new = []
+    for node in found.named:
+        yield f'{node}: {_times(known.of(node))}; ticket: plumbline nodes ticket {node}'
+        if not _is_open(known.of(node)):
+            new.append(of_outlier(system, known.of(node)))
+    for node in _repaired(work, known):
+        why, proposal = _back_in_service(work, found, known.of(node))
+        yield f'{node}, repaired at {when(known.of(node).done["at"])}: {why}'
+        if proposal:
+            yield f'  to put it back (not done here): {proposal.command}'
+            yield f'  and then: plumbline nodes mark {node} returned --reason ...'
+            new += [] if (known.of(node).proposal or {}).get('action') == RETURN else [proposal]
+    if hook and new:
+        text = '\n'.join(one.ticket for one in new)
+        site_command.run('--hook', hook, text, {'sweep': work.name, 'system': system, 'proposals': [asdict(one) for one in new]},
+                         'the next sweep proposes the same again')
+        yield f"told by --hook: {', '.join(one.node for one in new)}"
+    events.append(system, [{'node': one.node, 'event': events.PROPOSED, 'sweep': work.name, 'action': one.action, 'command': one.command,
+                            'how': 'hook' if hook else 'printed'} for one in new])
+
+
+def _is_open(node):
+    '''Whether it was proposed to drain it already, or it is drained, and nobody has repaired it or put it back since.'''
+    return bool(node.steps) and (node.steps[-1]['event'] == events.DRAINED or node.steps[-1].get('action') == DRAIN)
+
+
+def _times(node):
+    count, sweeps = node.offences()
+    good = f'last seen good {when(node.last_good)}' if node.last_good else 'never seen good'
+    return f'an outlier in {count} of its last {quantity.several(sweeps, "sweep")}, {good}'
+
+
+def of_outlier(system, node):
+    '''What is proposed for a node that a sweep has named.
+
+    :arg node: :class:`history.Node` with a finding.
+    '''
+    event = list(node.findings.values())[-1]
+    evidence, sweep = event.get('evidence', {}), event.get('sweep', '')
+    rows = _rows(evidence)
+    command = drain_command(sweep, [node.name], rows[0]['what'], pl.Series([rows[0]['off']])) if rows else (
+        f'scontrol update nodename={node.name} state=drain')
+    lines = [f'Node {node.name} of {system} is an outlier among its peers', '']
+    for row in rows:
+        lines.append(_line(row))
+        lines += [f'  {_line(one)}' for one in _rows({'rows': row.get('metrics')})]
+    if evidence.get('left'):
+        lines.append(f"and {quantity.several(evidence['left'], 'more row')} on the page")
+    causes = [cause for cause in evidence['causes'] if isinstance(cause, str)] if isinstance(evidence.get('causes'), list) else []
+    lines += ['', f"cause, as far as the node tells it: {'; '.join(causes) or 'not known'}", f'seen: {_times(node)}',
+              *(f'{step["event"]} {when(step["at"])}: {step.get("reason", "")}' for step in node.steps if step['event'] != events.PROPOSED),
+              f"sweep: {sweep}, page: {event.get('page', 'none')}", '', f'to take it out of service: {command}',
+              f'then: plumbline nodes mark {node.name} drained --reason ...', '']
+    return Proposal(node.name, DRAIN, command, '\n'.join(map(shown, lines)), evidence)
+
+
+def _rows(evidence):
+    '''Rows of evidence that are whole; a journal may hold anything.'''
+    rows = evidence.get('rows')
+    needed = {'what': str, 'check': str, 'unit': str, 'off': float, 'value': float}
+    return [{key: value for key, value in row.items() if key not in ('median', 'again') or isinstance(value, float)}
+            for row in (rows if isinstance(rows, list) else ()) if isinstance(row, dict)
+            and all(isinstance(row.get(key), kind) for key, kind in needed.items())]
+
+
+def _line(row):
+    '''A subsystem or a metric of a node beside its peers.'''
+    again = f", measured again {quantity.amount(row['again'], row['unit'], row['value'])}" if row.get('again') is not None else ''
+    if row.get('name') == 'score':
+        return f"subsystem {row['what']}: {quantity.change(row['off'])} against its peers, by {row.get('members', '?')} metrics{again}"
+    return (f"{row['check']} {row['what']}: {quantity.amount(row['value'], row['unit'])}, its peers' median "
+            f"{quantity.amount(row.get('median'), row['unit'], row['value'])} ({quantity.change(row['off'])}), rank {row.get('rank', '?')} of "
+            f"{row.get('peers', '?')}{again}")
+
+
+def _repaired(work, known):
+    '''Nodes of a sweep that were repaired before it measured them.'''
+    for node in work.nodes.values():
+        done = known.of(node.name).done
+        if node.measured and done and done['event'] == events.REPAIRED and node.since > done['at']:
+            yield node.name
+
+
+def _back_in_service(work, found, node):
+    '''(What is to be said of a repaired node that was measured, the :class:`Proposal` to put it back, or None).'''
+    last, name = node.last, node.name
+    if last.is_bad:
+        return f'not to be put back: {last.word}', None
+    command = f'scontrol update nodename={name} state=resume'
+    evidence = list(node.findings.values())[-1].get('evidence', {}) if node.findings else {}
+    back, off, missing = findings.changed_since(evidence, found.frame, name)
+    if off:
+        return f"not to be put back: still off: {'; '.join(off)}", None
+    if not last.is_good and (missing or not back):
+        why = f"not measured again: {', '.join(missing)}" if missing else 'no metric was judged'
+        return f'not known whether it is healthy: {why}; measure it with two peers or more of its kind', None
+    how = ['no FAIL'] + (['in order among its peers'] if last.rank == events.IN_ORDER else []) + back
+    ticket = [f'Node {name} of {work.plan["partition"]} is healthy again', '', *how, '', f'to put it back: {command}',
+              f'then: plumbline nodes mark {name} returned --reason ...', '']
+    return f"healthy again: {'; '.join(how)}", Proposal(name, RETURN, command, '\n'.join(map(shown, ticket)), evidence)

@@ -1,0 +1,56 @@
+'''The acceptance document: HTML for paper, and as PDF by WeasyPrint where that is.'''
+
+from importlib import metadata
+from pathlib import Path
+
+from plumbline.analysis.acceptance import basis
+from plumbline.errors import PlumblineError
+from plumbline.model import verdict
+from plumbline.report import save_file
+from plumbline.report.document import render
+from plumbline.store import atomic
+
+VERDICTS = {
+    verdict.FAIL: 'Out of bounds: {FAIL} of {judged} judged values FAIL.',
+    verdict.UNSTABLE: 'Not decided: {UNSTABLE} of {judged} judged values could not be told for noise; none FAILs.',
+    verdict.KNOWN_ISSUE: 'Within bounds but for {known} known issues, of {judged} judged values.',
+    verdict.NO_REFERENCE: 'Not judged in full: {PASS} of {judged} judged values are within bounds; not judged: {unjudged}.',
+    verdict.PASS: 'Within bounds: {PASS} of {judged} judged values PASS.',
+}
+
+
+def write(found, names, path):
+    '''Write the document to a file whose name ends with ``.pdf`` or ``.html``; its path.
+
+    :arg found: :class:`plumbline.analysis.acceptance.Acceptance`.
+    :arg names: what the site's file says (``schemas/acceptance.json``); None: lines to fill in.
+    :raises PlumblineError: if it cannot be written, or WeasyPrint or its libraries are missing.
+    '''
+    path = Path(path)
+    if path.suffix == '.html':
+        return save_file(text(found, names), path)
+    if path.suffix != '.pdf':
+        raise PlumblineError(f'{path}: a document is .pdf or .html')
+    data = _pdf(text(found, names))
+    try:
+        return atomic.write(path, data, atomic.RESULT)
+    except OSError as error:
+        raise PlumblineError(f'{path}: {error.strerror}: name a folder that you may write to') from None
+
+
+def text(found, names):
+    '''The document's HTML.'''
+    counts = {**found.counts, 'judged': found.judged, 'known': found.counts[verdict.KNOWN_ISSUE], 'unjudged': ', '.join(found.unjudged)}
+    return render('acceptance.html.j2', figures=False, found=found, names=names or {}, basis=basis, version=metadata.version('plumbline'),
+                  statement=VERDICTS[found.verdict].format(**counts))
+
+
+def _pdf(html):
+    try:
+        from weasyprint import HTML
+        from weasyprint.urls import URLFetcher
+    except (ImportError, OSError) as error:     # OSError: Pango, which it loads
+        what = ' '.join(str(error).split())[:120]
+        raise PlumblineError(f"no PDF without WeasyPrint and Pango ({what}): pip install 'plumbline[pdf]', and apt-get install libpango-1.0-0 "
+                             'libpangoft2-1.0-0 (dnf, zypper: pango); or write --output NAME.html, which any browser prints') from None
+    return HTML(string=html, url_fetcher=URLFetcher(allowed_protocols=())).write_pdf()

@@ -1,0 +1,117 @@
+'''The page of a system's history: what became worse and what changed with it, nights as a calendar, each metric's trend.'''
+
+import datetime
+import itertools
+import json
+from collections import defaultdict
+
+import numpy as np
+import polars as pl
+
+from plumbline.analysis.history import lasting
+from plumbline.model import changes, quantity, verdict
+from plumbline.report import save_file
+from plumbline.report.document import MARKS, packed, render
+from plumbline.report.history import KEY, differences, heading, numbers, of_loss, when
+from plumbline.report.variance import labels
+
+#: More values than these would make a page too large to open: neighbouring sessions become one point.
+MOST_POINTS = 250_000
+
+#: Steps whose sessions are looked into for what changed with them: the most improbable first.
+MOST_STEPS = 40
+
+
+def write(root, history, known, path):
+    '''Write the page; its path.
+
+    :arg root: the archive's folder; :arg history: :class:`plumbline.analysis.history.History`.
+    :arg known: what :func:`plumbline.analysis.history.courses` says of it.
+    :raises PlumblineError: if it cannot be written.
+    '''
+    return save_file(page(root, history, known), path)
+
+
+def page(root, history, known):
+    '''The page's text.'''
+    courses, prior = known
+    names = labels(history.metrics)
+    together = -(-sum(len(one.values) for one in history.metrics.values()) // MOST_POINTS)
+    number = {session: index for index, session in enumerate(history.sessions)}
+    drawn, found = [], []
+    for course in sorted(courses, key=lambda one: (one.kind, one.name)):
+        steps = changes.steps(course.values, prior, changes.RATE)
+        found += [(one.chance, course.sessions[one.begin - 1], course.sessions[one.begin], course.name, course.kind, one.change) for one in steps]
+        values = dict(zip(course.sessions, course.values))
+        drawn.append(_row(f'{course.name}: {course.kind}', 'of usual', course.sessions, values, {}, steps, (course.values, prior), together, number)
+                     | {'last': quantity.change(course.values[-1] - 1), 'metrics': course.metrics})
+    metrics = []
+    for key, series in history.metrics.items():
+        steps = changes.steps(list(series.values.values()), series.prior, changes.RATE)
+        sessions = list(series.values)
+        found += [(one.chance, sessions[one.begin - 1], sessions[one.begin], names[key], '', one.change) for one in steps]
+        metrics.append(_row(names[key], series.unit, sessions, series.values, series.bands, steps,
+                            (list(series.values.values()), series.prior), together, number)
+                       | {'last': quantity.amount(series.values[sessions[-1]], series.unit), 'verdict': series.verdicts[sessions[-1]]})
+    trends = {'sessions': list(map(when, history.sessions)), 'trends': [row.pop('trend') for row in drawn + metrics]}
+    return render(
+        'history.html.j2', figures=True, packed_trends=packed(json.dumps(trends, separators=(',', ':'))), history=history,
+        heading=list(heading(history)), losses=[of_loss(root, history.system, one) for one in lasting(history, known=known)],
+        courses=drawn, metrics=metrics, steps=_steps(root, history, found), weeks=_calendar(history), together=together, key=KEY)
+
+
+def _row(name, unit, sessions, values, bands, steps, known, together, number):
+    '''A line of a table and the trend that it opens.'''
+    count, scatter, sees = numbers(*known)
+    return {'name': name, 'count': count, 'scatter': scatter, 'sees': sees,
+            'steps': [f'{quantity.change(one.change)} at {when(sessions[one.begin])}' for one in steps],
+            'trend': _trend(unit, values, bands, [one.begin for one in steps], together, number)}
+
+
+def _trend(unit, values, bands, steps, together, number):
+    '''What the page draws: points of ``together`` sessions, the band, and the level of each stretch between steps.'''
+    numbers, middle = np.array([number[session] for session in values]), np.array(list(values.values()))
+    factor, shown = quantity.scale(float(np.median(middle)), unit)
+    ends = [0, *steps, len(middle)]
+    levels = [[int(numbers[begin]), int(numbers[end - 1]), float(f'{factor * np.median(middle[begin:end]):.5g}')]
+              for begin, end in itertools.pairwise(ends)]
+    drawn = {'y': _points(factor * middle, together, np.median)}
+    if bands:
+        low, high = np.array([bands[session] for session in values]).T
+        drawn |= {'low': _points(factor * low, together, np.min), 'high': _points(factor * high, together, np.max)}
+    return {'unit': shown or ('of usual' if unit == 'of usual' else 'ratio'), 'x': numbers[::together].tolist(), **drawn, 'levels': levels}
+
+
+def _points(values, together, gathered):
+    '''Of so many neighbours each one value, with five digits.'''
+    if together > 1:
+        values = np.array([gathered(values[begin:begin + together]) for begin in range(0, len(values), together)])
+    return pl.Series(values).round_sig_figs(5).to_list()
+
+
+def _steps(root, history, found):
+    '''Of each session with which something became otherwise: when, what, and what of machine and software changed; the latest first.'''
+    found = sorted(found)
+    together = defaultdict(list)
+    for _, before, begin, name, kind, change in found:
+        together[before, begin].append((name, kind, quantity.change(change)))
+    looked_into = list(together)[:MOST_STEPS]
+    changed = {pair: differences(root, history.system, *pair) for pair in looked_into}
+    return [{'when': when(pair[1]), 'what': together[pair], 'changed': changed.get(pair)}
+            for pair in sorted(together, key=lambda pair: pair[1], reverse=True)]
+
+
+def _calendar(history):
+    '''Weeks, the latest first: (Monday, [day or None] * 7); a day has its date, its worst verdict, and what its sessions judged.'''
+    days = defaultdict(list)
+    for session in history.sessions:
+        days[datetime.date.fromisoformat(f'{session[:4]}-{session[4:6]}-{session[6:8]}')].append(session)
+    weeks: dict[datetime.date, list] = {}
+    for day, sessions in days.items():
+        counts = {ruling: sum(history.verdicts[one].get(ruling, 0) for one in sessions) for ruling in reversed(verdict.SEVERITY)}
+        worst = next((ruling for ruling, number in counts.items() if number), verdict.NO_REFERENCE)
+        told = ', '.join(f'{number} {ruling}' for ruling, number in counts.items() if number)
+        monday = day - datetime.timedelta(days=day.weekday())
+        weeks.setdefault(monday, [None] * 7)[day.weekday()] = {
+            'day': day, 'mark': MARKS[worst], 'verdict': worst, 'told': f"{day}: {quantity.several(len(sessions), 'session')}; {told}"}
+    return sorted(weeks.items(), reverse=True)

@@ -1,0 +1,141 @@
+'''Who is told that the state of a system has changed, and of what: a command of the site's, once for each change, not every night.
+
+The state of a system is what is wrong with it: metrics and tests that FAIL, subsystems, losses that last, and what could not be judged.
+It is kept in ``notified-SYSTEM.json`` beside the archive, as of the last session of which the command has taken the notice: one that it
+did not take is tried again by the next session.
+'''
+
+import json
+from pathlib import Path
+
+from plumbline.errors import PlumblineError
+from plumbline.model import verdict
+from plumbline.model.safe_text import shown
+from plumbline.store import atomic
+from plumbline.system import site_command
+
+NOT_JUDGED = 'COULD NOT BE JUDGED'
+
+#: No more are listed in the text; the JSON has all.
+_MOST_NAMED = 20
+
+
+def wrong(summary):
+    '''(Name -> what is wrong with it, for a session; names of what is within its bounds).
+
+    :arg summary: of :mod:`telemetry`.
+    :returns: two: dictionary name -> ``state`` (FAIL or :data:`NOT_JUDGED`), ``reason``, ``maintainers``, and
+        ``check`` of what was not measured; set of names.
+    '''
+    found, good = {}, set()
+    tests: dict[tuple, list] = {}
+    for one in summary['metrics']:
+        where = ' '.join(filter(None, (one['test'], one['partition'], one['environment'], one['host'])))
+        name = f"{where}: {one['metric'] or 'the test'}"
+        tests.setdefault((where, tuple(one['maintainers'])), []).append(one['verdict'])
+        if one['verdict'] == verdict.FAIL:
+            found[name] = {'state': verdict.FAIL, 'reason': one['reason'], 'maintainers': one['maintainers']}
+        elif one['verdict'] in (verdict.PASS, verdict.KNOWN_ISSUE):
+            good |= {name, f'{where}: the test'}
+    for (where, maintainers), rulings in tests.items():
+        if verdict.is_undecided(rulings) and verdict.FAIL not in rulings:
+            found[f'{where}: the test'] = {'state': NOT_JUDGED, 'reason': 'its samples scatter too much', 'maintainers': list(maintainers)}
+    for one in summary['subsystems']:
+        name = f"subsystem {one['subsystem']}: {one['of']}"
+        if one['verdict'] in (verdict.FAIL, verdict.UNSTABLE):
+            state = verdict.FAIL if one['verdict'] == verdict.FAIL else NOT_JUDGED
+            found[name] = {'state': state, 'reason': one['reason'], 'maintainers': []}
+        elif one['verdict'] == verdict.PASS:
+            good.add(name)
+    for one in summary['not_measured']:
+        if one['recorded']:
+            found[f"not measured: {one['test']}"] = {'state': NOT_JUDGED, 'reason': one['reason'], 'maintainers': [], 'check': one['check']}
+    for one in summary['courses']:
+        name = f"lasting loss: {one['name']}"
+        if one['loss']:
+            found[name] = {'state': verdict.FAIL, 'reason': one['loss'], 'maintainers': []}
+        else:
+            good.add(name)
+    if summary['exit_status'] == 2:
+        found['the session'] = {'state': NOT_JUDGED, 'reason': 'nothing was measured', 'maintainers': []}
+    elif not {'the session'} & set(found):
+        good.add('the session')
+    return found, good
+
+
+def changes(before, summary):
+    '''What has changed since a state.
+
+    :arg before: name -> as of :func:`wrong`, of the sessions before.
+    :returns: (list of changes, dictionaries with ``name``, ``was``, ``now``, ``reason``, ``maintainers``; the state now).
+    '''
+    now, good = wrong(summary)
+    checks = {one['check'] for one in summary['metrics']}
+    # What this session has not measured stays as it was: another mode may have run.
+    gone = {name for name, one in before.items() if name not in now and (name in good or one.get('check') in checks)}
+    found = [{'name': name, 'was': before.get(name, {}).get('state', verdict.PASS), 'now': one['state'], **one} for name, one in now.items()
+             if before.get(name, {}).get('state') != one['state']]
+    found += [{'name': name, 'was': before[name]['state'], 'now': verdict.PASS, **before[name]} for name in before if name in gone]
+    state = {name: one for name, one in before.items() if name not in gone} | now
+    return [{key: one[key] for key in ('name', 'was', 'now', 'reason', 'maintainers')} for one in found], state
+
+
+def text(summary, changed, link):
+    '''What a person reads: one line of all, then one for each change, what is wrong, and where the report is.'''
+    counts = {kind: sum(one['now'] == kind for one in changed) for kind in (verdict.FAIL, NOT_JUDGED, verdict.PASS)}
+    words = {verdict.FAIL: 'FAIL', NOT_JUDGED: 'could not be judged', verdict.PASS: 'healthy again'}
+    said = [f"Plumbline, {summary['system']}: {', '.join(f'{count} {words[kind]}' for kind, count in counts.items() if count)} (session "
+            f"{summary['session']}), {link}", '']
+    for one in changed[:_MOST_NAMED]:
+        whom = f"; maintainers: {', '.join(one['maintainers'])}" if one['maintainers'] else ''
+        why = '' if one['now'] == verdict.PASS else f": {one['reason']}"
+        said.append(f"{one['was']} -> {one['now']}: {one['name']}{why}{whom}")
+    said += [f'and {len(changed) - _MOST_NAMED} more'] if len(changed) > _MOST_NAMED else []
+    said += [f"what is wrong: {one['title']}: {'; '.join(one['evidence'])}" for one in summary['causes']]
+    return '\n'.join(shown(' '.join(line.split())) for line in said) + '\n'
+
+
+def tell(command, summary, archive_root, link, patience=site_command.PATIENCE):
+    '''Run a command where the state of the system has changed.
+
+    It is started without a shell: the text is its standard input; ``PLUMBLINE_NOTICE`` names a file with the same as JSON (``changes``,
+    ``link``, and the ``summary``), which is there until it ends.
+
+    :arg command: as in a shell, words in quotes.
+    :arg link: to the report.
+    :returns: whether it was run.
+    :raises PlumblineError: in one line, if it cannot be started, fails, or takes longer than ``patience`` seconds.
+    '''
+    path = Path(archive_root) / f"notified-{summary['system']}.json"
+    last, before = _read(path)
+    if summary['session'] <= last:
+        return False        # told of, or older than what was told of
+    changed, state = changes(before, summary)
+    if changed:
+        site_command.run('--notify', command, text(summary, changed, link), {'changes': changed, 'link': link, 'summary': summary},
+                         'the next session tells the same again', patience)
+    try:
+        atomic.write(path, json.dumps({'session': summary['session'], 'wrong': state}, indent=1), atomic.RESULT)
+    except OSError as error:
+        raise PlumblineError(f'{path}: cannot be written: {error.strerror}; the next session tells the same again') from None
+    return bool(changed)
+
+
+def failure(*arguments):
+    ''':func:`tell`, and in one line why nobody was told; '' where all is well.'''
+    try:
+        tell(*arguments)
+    except PlumblineError as error:
+        return str(error)
+    return ''
+
+
+def _read(path):
+    '''(Name of the last session that was told of, what was wrong then).'''
+    try:
+        found = json.loads(path.read_text(encoding='utf-8'))
+        return found['session'], dict(found['wrong'])
+    except FileNotFoundError:
+        return '', {}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise PlumblineError(f'{path}: not readable as the last state ({error}); remove it, and the next session tells all that is wrong') from None

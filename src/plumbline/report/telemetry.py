@@ -1,0 +1,110 @@
+'''A session for machines: a summary as JSON (``schemas/summary.json``), and of it the text that node-exporter's textfile collector reads.'''
+
+import json
+
+from plumbline.analysis import diagnosis, lines, subsystems
+from plumbline.analysis.answers import answers
+from plumbline.model import quantity
+from plumbline.model.safe_text import shown
+
+SCHEMA_VERSION = 1
+
+#: Unit of the registry -> (what is measured, Prometheus's base unit, factor); of a foreign metric's unit those of '1'.
+_UNITS = {'MB/s': ('bandwidth', 'bytes_per_second', 1e6), 'Mflop/s': ('flops', 'operations_per_second', 1e6), 'MHz': ('clock', 'hertz', 1e6),
+          'us': ('time', 'seconds', 1e-6), 's': ('time', 'seconds', 1.0), 'bytes': ('size', 'bytes', 1.0), 'entries': ('table', 'entries', 1.0),
+          '1': ('value', 'ratio', 1.0)}
+
+#: Which way of a metric: key of the summary -> (part of the name, what it is).
+_SIDES = {'value': ('', 'median of the last session'), 'reference': ('reference_', 'what it is judged by'),
+          'low': ('lower_bound_', 'below this a FAIL'), 'high': ('upper_bound_', 'above this a FAIL')}
+
+
+def summary(rows, losses=(), courses=()):
+    '''What a session says, as :mod:`json` writes it.
+
+    :arg rows: the archive's rows of one session (polars).
+    :arg losses: that have come to stay, each a :class:`plumbline.report.history.Loss`.
+    :arg courses: titles of all courses that end with this session.
+    '''
+    verdicts, left_out = lines.verdict_lines(rows), lines.not_measured(rows)
+    judged = subsystems.judge(verdicts)
+    found = diagnosis.diagnose(verdicts, left_out, judged)
+    return {
+        'schema': SCHEMA_VERSION, 'session': rows['session'][0], 'system': rows['system'][0],
+        'started': rows['started'][0].timestamp(), 'seconds': lines.session_info(rows).get('time_elapsed'),
+        'exit_status': lines.exit_status(rows, losses), 'counts': lines.count(verdicts, left_out),
+        'answers': [{'question': one.question, 'verdict': one.verdict, 'text': one.text} for one in answers(verdicts, judged, found)],
+        'subsystems': [{'subsystem': one.name, 'of': one.kind, 'verdict': one.verdict, 'reason': one.reason, 'change': _number(one.change),
+                        'sees': _number(one.sees), 'judged': one.count, 'metrics': one.total} for one in judged.subsystems],
+        'causes': [{'name': one.rule['name'], 'title': one.title, 'hosts': list(one.hosts), 'evidence': list(one.evidence), 'look': one.rule['look'],
+                    'confidence': one.rule['confidence']} for one in found.findings],
+        'no_cause_fits': found.unexplained, 'losses': list(map(str, losses)),
+        'courses': [{'name': name, 'loss': text} for name, text in {**dict.fromkeys(courses), **{one.name: one.text for one in losses}}.items()],
+        'metrics': [_metric(line) for line in verdicts],
+        'not_measured': [{'check': one.check, 'test': one.label, 'metric': one.metric, 'reason': one.reason, 'recorded': one.recorded}
+                         for one in left_out]}
+
+
+def _metric(line):
+    return {'partition': line.partition, 'environment': line.environ, 'host': line.hostname, 'check': line.check,
+            'test': lines.as_words(line.display_name), 'metric': line.metric, 'subsystem': line.subsystem, 'value': _number(line.value),
+            'unit': line.unit, 'reference': _number(line.reference), 'low': _number(line.low), 'high': _number(line.high),
+            'sees': _number(line.sees), 'verdict': line.verdict, 'reason': line.reason, 'maintainers': line.detail.get('maintainers') or []}
+
+
+def _number(value):
+    '''JSON has neither NaN nor infinity.'''
+    return value if quantity.known(value) else None
+
+
+def as_json(found):
+    return json.dumps(found, indent=1, allow_nan=False) + '\n'
+
+
+def prometheus(found):
+    '''The text of Prometheus's exposition format, of a :func:`summary`.
+
+    Rates, times and sizes are in base units; the age of a session is the time now less its start.
+    '''
+    families: dict[str, tuple[str, dict]] = {}
+
+    def add(name, about, value, **labels):
+        '''One sample; of two with the same labels the last counts: node-exporter refuses a file that has both.'''
+        if value is not None:
+            families.setdefault(name, (about, {}))[1][tuple(labels.items())] = value
+
+    system = found['system']
+    add('plumbline_session_start_time_seconds', 'Start of the last session, since 1970', found['started'], system=system)
+    add('plumbline_session_duration_seconds', 'How long the last session took', found['seconds'], system=system)
+    add('plumbline_session_exit_status', '0 healthy, 1 FAIL, 2 nothing measured, 3 could not be judged', found['exit_status'], system=system)
+    for name, number in found['counts'].items():
+        add('plumbline_session_verdicts', 'Verdicts of the last session', number, system=system, verdict=name)
+    add('plumbline_session_lasting_losses', 'Losses that have come to stay', len(found['losses']), system=system)
+    for one in found['answers']:
+        add('plumbline_answer_info', 'Verdict on software, speed and measurement', 1, system=system, question=one['question'], verdict=one['verdict'])
+    for one in found['subsystems']:
+        what = {'system': system, 'subsystem': one['subsystem'], 'of': one['of']}
+        add('plumbline_subsystem_change_ratio', 'Change since the sessions of the references, a loss below 0', one['change'], **what)
+        add('plumbline_subsystem_verdict_info', 'Verdict on a subsystem', 1, **what, verdict=one['verdict'])
+    for one in found['causes']:
+        for host in one['hosts'] or ['']:
+            add('plumbline_cause_info', 'What is wrong', 1, system=system, host=host, cause=one['name'], confidence=one['confidence'])
+    for one in found['metrics']:
+        what = {key: one[key] for key in ('partition', 'environment', 'host', 'test', 'metric')}
+        kind, unit, factor = _UNITS.get(one['unit'], _UNITS['1'])
+        for key, (part, about) in _SIDES.items():
+            value = None if one[key] is None else one[key] * factor
+            add(f'plumbline_{kind}_{part}{unit}', f'{kind.capitalize()}: {about}', value, system=system, **what)
+        add('plumbline_verdict_info', 'Verdict on a metric', 1, system=system, **what, verdict=one['verdict'])
+    text = []
+    for name, (about, samples) in families.items():
+        text += [f'# HELP {name} {about}', f'# TYPE {name} gauge', *(f'{name}{_labels(labels)} {value!r}' for labels, value in samples.items())]
+    return '\n'.join([*text, ''])
+
+
+def _labels(pairs):
+    return '{' + ','.join(f'{name}="{_escaped(value)}"' for name, value in pairs) + '}'
+
+
+def _escaped(text):
+    return shown(str(text)).replace('\\', '\\\\').replace('"', '\\"').replace('\n', '\\n')

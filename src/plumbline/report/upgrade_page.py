@@ -1,0 +1,57 @@
+'''The page of a comparison: before and after an upgrade, one file that opens offline.'''
+
+from plumbline.analysis import compare
+from plumbline.model import quantity
+from plumbline.report import drawing, save_file
+from plumbline.report.comparison import again, both, by, gathered, of_part, other_verdicts, power, remark, summary
+from plumbline.report.document import embedded, render
+
+#: What became of a metric -> (verdict whose look it has, mark that survives grey-scale print).
+LOOKS = {compare.FAILED: ('fail', '\u2716'), compare.SLOWER: ('fail', '\u25bc'), compare.GONE: ('fail', '\u2205'),
+         compare.CHANGED: ('unstable', '\u2260'), compare.UNCLEAR: ('unstable', '\u2248'), compare.FASTER: ('pass', '\u25b2'),
+         compare.NEW: ('no-reference', '+'), compare.WITHIN: ('pass', '=')}
+
+_CAPTION = ('After over before, the weighted mean of the metrics of each subsystem; whiskers: the change that is seen with a probability of 95 %. '
+            'Left of the line: worse.')
+
+
+def write(found, path):
+    '''Write the page; its path.
+
+    :arg found: :class:`plumbline.analysis.compare.Comparison`.
+    :raises PlumblineError: if it cannot be written.
+    '''
+    return save_file(page(found), path)
+
+
+def page(found):
+    '''The page's text.'''
+    rows = [{'kind': change.kind, 'check': change.check, 'metric': change.metric or '(the test)', 'place': f'{change.partition} {change.environ}',
+             'node': both(change.nodes), 'before': quantity.amount(change.before, change.unit),
+             'after': quantity.amount(change.after, change.unit, change.before), 'by': by(change), 'sees': quantity.percent(change.sees),
+             'remark': remark(change)} for change in gathered(found.changes)]
+    counts = {kind: sum(change.kind == kind for change in found.changes) for kind in compare.KINDS}
+    figure = {'title': 'Subsystems', 'caption': _CAPTION, 'data': embedded(_figure(found.parts))} if found.parts else None
+    return render('upgrade.html.j2', figures=bool(figure), found=found, rows=rows, counts=counts, looks=LOOKS, drawn=figure,
+                  statement=_statement(found), summary=summary(found).plain, power=power(found), slower=list(map(of_part, found.slower)),
+                  undecided=list(map(of_part, found.undecided)), again=again(found), others=other_verdicts(found.changes))
+
+
+def _statement(found):
+    if found.exit_status == 1:
+        worse = [quantity.several(len(its), what) for its, what in ((found.wrong, 'metric'), (found.slower, 'subsystem')) if its]
+        return f"Worse than before: {' and '.join(worse)}."
+    return 'For noise nothing can be said.' if found.exit_status == 3 else 'Nothing is worse than before by more than noise.'
+
+
+def _figure(parts):
+    figure = drawing.empty(90 + 30 * len(parts))
+    names = [drawing.plain_text(f'{part.name} of {part.node}' if part.node else part.name) for part in parts]
+    changes = [100 * part.score.change for part in parts]
+    figure.add_scatter(x=changes, y=names, mode='markers', showlegend=False, marker={'size': 9, 'color': drawing.INK},
+                       error_x={'type': 'data', 'array': [100 * part.sees for part in parts], 'thickness': 1.3, 'width': 5},
+                       hovertemplate='%{y}: %{x:+.1f} %<extra></extra>')
+    figure.add_vline(x=0, line={'color': drawing.GREY, 'width': 1})
+    figure.update_xaxes(title='change (%)')
+    figure.update_yaxes(autorange='reversed', showgrid=True)
+    return figure

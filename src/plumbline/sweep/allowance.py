@@ -1,0 +1,97 @@
+'''What a sweep may submit now, by its own limits: a reservation that ends, node-hours, and nodes that nobody else waits for.'''
+
+import time
+
+from plumbline.sweep.slurm import folded, when
+from plumbline.sweep.state import QUEUED, SKIPPED, SUBMITTING, WAITING
+
+
+class Allowance:
+    '''
+    :arg sweep: :class:`state.Sweep`; :arg slurm: :class:`slurm.Slurm`; :arg pace: :class:`driver.Pace`; :arg say: function of a line for people.
+
+    :attr over: (state, reason) of the nodes that get no job any more; None while there may be more.
+    :attr paused: whether to submit nothing for now; :attr idle: names of the nodes that a job may be for now; None: all.
+    :attr ended: why jobs that were running may have been ended, in words; empty if there is no such reason.
+    '''
+
+    def __init__(self, sweep, slurm, pace, say):
+        self._sweep, self._slurm, self._pace, self._say, self._limits = sweep, slurm, pace, say, sweep.limits
+        self.over, self.paused, self.idle, self.ended = None, False, None, ''
+        self._reservation, self._stalled, self._told = None, None, None
+
+    @property
+    def options(self):
+        '''Those of sbatch.'''
+        return self._limits.options
+
+    def refresh(self):
+        '''Ask what becomes of the reservation.
+
+        :raises NoAnswer: if Slurm does not answer.
+        '''
+        name = self._limits.reservation
+        if name:
+            self._reservation = self._slurm.reservation(name)
+            if self._reservation is None:
+                self.ended = f'reservation {name} is gone'
+            elif self._reservation.end <= time.time():
+                self.ended = f'reservation {name} ended at {when(self._reservation.end)}'
+
+    def look(self, jobs):
+        '''(Nodes whose jobs are to be given back, whether those that run are meant, too).
+
+        :arg jobs: of :meth:`slurm.Slurm.jobs`.
+        :raises NoAnswer: if Slurm does not answer.
+        '''
+        queued, waiting = self._in(QUEUED), self._in(WAITING, SUBMITTING)
+        pending = [node for node in queued if node.job in jobs and jobs[node.job].state == 'PENDING']
+        self.over = self._over(queued, waiting)
+        if self._limits.reservation and self.over and self.over[0] != SKIPPED:
+            return pending, False
+        if not self._limits.scavenge or not queued + waiting:
+            return [], False
+        return self._scavenge(queued, waiting, pending)
+
+    def _in(self, *phases):
+        return [node for node in self._sweep.nodes.values() if node.phase in phases]
+
+    def _over(self, queued, waiting):
+        minutes = self._pace.minutes
+        if self._limits.reservation and self.ended:
+            return 'not submitted', self.ended
+        if self._reservation and self._reservation.end < time.time() + 60 * minutes:
+            return 'not submitted', (f'reservation {self._reservation.name} ends at {when(self._reservation.end)}, before a job of {minutes} min '
+                                     'could end')
+        if self._limits.node_hours and waiting and not queued and not self.affords(waiting[0]):
+            return SKIPPED, (f'{self._spent() / 3600:.2f} of {self._limits.node_hours:g} node-hours are spent, and a job may take {minutes} min')
+        return None
+
+    def _spent(self):
+        return self._sweep.plan.get('spent', 0.0) + sum(node.seconds for node in self._sweep.nodes.values())
+
+    def affords(self, node):
+        '''Whether a job for this node, and all that are in the queue, may take their whole time.'''
+        if not self._limits.node_hours:
+            return True
+        jobs = 1 + sum(other is not node for other in self._in(QUEUED, SUBMITTING))
+        return self._spent() + 60 * self._pace.minutes * jobs <= 3600 * self._limits.node_hours
+
+    def _scavenge(self, queued, waiting, pending):
+        others = self._slurm.others_waiting(self._sweep.nodes)
+        self.paused = others > 0
+        back = (queued if self._limits.give_running else pending) if self.paused else []
+        if self.paused != bool(self._told):
+            self._told = self.paused
+            gave = f'; given back: {folded(node.name for node in back)}' if back else ''
+            self._say(f'jobs of others that wait for nodes: {others}; nothing is submitted{gave}' if self.paused else
+                      'no other job waits: the sweep goes on')
+        self.idle = {name for name, node in self._slurm.nodes().items() if node.idle or (self._reservation and node.is_reserved)}
+        if queued or not waiting:
+            self._stalled = None
+        else:
+            self._stalled = self._stalled or time.monotonic()
+            if time.monotonic() - self._stalled > self._pace.patience:
+                why = 'jobs of others wait' if self.paused else 'not idle'
+                self.over = SKIPPED, f'{why}, for more than {self._pace.patience:g} s'
+        return back, self._limits.give_running

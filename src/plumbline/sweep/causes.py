@@ -1,0 +1,80 @@
+'''Why a node is an outlier, as far as it knows: what took its time, and the rules of ``data/diagnosis.yaml``.'''
+
+import json
+from dataclasses import replace
+
+import polars as pl
+
+from plumbline.analysis.diagnosis import diagnose
+from plumbline.analysis.lines import Line, not_measured, verdict_lines
+from plumbline.analysis.subsystems import Session, Subsystem
+from plumbline.errors import PlumblineError
+from plumbline.model import contention, subsystems, verdict
+from plumbline.store import archive
+from plumbline.sweep import ranking
+from plumbline.sweep.node import REPORT
+
+
+def lost_time(sweep, node):
+    '''What the tests of a node say of the time that they did not get; each cause once, as its worst test has it.
+
+    :arg sweep, node: :class:`state.Sweep` and :class:`state.Node`.
+    '''
+    try:
+        report = json.loads((sweep.of(node) / REPORT).read_text())
+    except (OSError, ValueError, RecursionError):
+        return ['its run report is gone: what took its time is not known']
+    payloads = [case.get('plumbline') for run in report['runs'] for case in run['testcases']]
+    lost = [payload for payload in payloads if isinstance(payload, dict) and payload.get('contention')]
+    given = [(contention.time_given(payload['contention']), number) for number, payload in enumerate(lost)]
+    _, worst = min((pair for pair in given if pair[0] is not None), default=(None, None))
+    return [] if worst is None else contention.notes(lost[worst]['contention'], lost[worst].get('machine'))
+
+
+def incomplete(ranked, frame):
+    '''Node -> its tests, as ReFrame displays them, of which it has no metric at all and at least half of its peers have some.'''
+    test = [*ranking.PEERS, 'node', 'check']
+    known = frame.filter(pl.col('value').is_finite()).select(test).unique()
+    missing = ranked.lacking.select(test).unique(maintain_order=True).join(known, on=test, how='anti', nulls_equal=True, maintain_order='left')
+    return {node: rows['check'].to_list() for (node,), rows in missing.group_by('node', maintain_order=True)}
+
+
+def of_node(node):
+    '''The archive's rows of a node that was measured (:class:`state.Node`); None where they are gone.'''
+    try:
+        return archive.load_columns(node.archived, list(archive.SCHEMA))
+    except (OSError, PlumblineError):
+        return None
+
+
+def diagnosed(rows, odd, tests):
+    '''The causes (:class:`plumbline.analysis.diagnosis.Finding`) that a node shows.
+
+    What is out of bounds for them is by what it is an outlier, whatever its references say; and the tests that it lacks.
+
+    :arg rows: of :func:`of_node`.
+    :arg odd: of the node, as in :class:`outliers.Findings`.
+    :arg tests: of the node, as of :func:`incomplete`.
+    '''
+    # Recorded references, which some conditions ask for, are another question.
+    named = {(row['check'], row['environ'], row['name']): f"{100 * row['off']:+.0f} % against its peers" for row in odd.iter_rows(named=True)}
+    lines = []
+    for line in verdict_lines(rows):
+        reason = named.get((line.display_name, line.environ, line.metric))
+        if line.metric:
+            lines.append(replace(line, verdict=verdict.FAIL if reason else verdict.NO_REFERENCE, reason=reason or '', reference=None, expected=None))
+    lines += [_without(rows, test) for test in tests]
+    parts = [Subsystem(name, subsystems.RATES, verdict.FAIL, '', 0, 0, 0) for name in odd.filter(pl.col('name') == 'score')['check'].unique()]
+    return diagnose(lines, [], Session(parts)).findings
+
+
+def why_missing(rows, test):
+    '''Why a node has no metric of a test, as the test said.'''
+    name = test.partition(' ')[0]
+    return next((one.reason for one in not_measured(rows) if one.label.partition(' ')[0] == name), 'no reason is known')
+
+
+def _without(rows, test):
+    '''The line of a test that has failed, since its fellows' did not.'''
+    system, partition, environ, host = rows.select('system', 'partition', 'environ', 'hostname').row(0)
+    return Line(verdict.FAIL, why_missing(rows, test), test.partition(' ')[0], test, test, test, system, partition, environ or '', host or '')

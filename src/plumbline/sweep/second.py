@@ -1,0 +1,50 @@
+'''What a second measurement says of the outliers of a sweep: a pure function of both, as the ranking is.'''
+
+import polars as pl
+
+from plumbline.model.uncertainty import MAD_TO_SIGMA
+from plumbline.sweep.ranking import AS_FAR, CONFIRMED, METRIC
+
+
+def confirm(found, ranking, again):
+    '''What a second measurement says of the outliers.
+
+    Nodes that were in order are measured again with them, and tell how far the machine, or whatever it shares, has
+    drifted between the two, and how evenly: with ``r = log(second / first)`` of each of them::
+
+        deviation = (log(second) - median(r) - log(median)) / max(scale, 1.4826 MAD(r))
+
+    with median and scale of the first measurement.  It confirms from :data:`CONFIRMED` on, if it is at least :data:`AS_FAR` as far
+    from the median as the first value was.  The second score of a subsystem is the first and the weighted mean of what its metrics
+    have changed by.
+
+    :arg found: rows of :meth:`Ranking.outliers`.
+    :arg ranking: the first measurement.
+    :arg again: the second one, a frame of these nodes and of nodes that were in order.
+    :returns: ``found`` with the columns ``again`` (the second value; null if there is none), ``again_bad`` (its
+        deviation, positive on the bad side) and ``confirmed`` (null if it was not measured again, or if no node that
+        was in order was).
+    '''
+    # Not by kind: of a few nodes it may be written differently.
+    metric = [column for column in METRIC if column != 'kind']
+    second = again.filter(pl.col('value').is_finite() & (pl.col('value') > 0)).select(*metric, 'node', again='value')
+    second = pl.concat([second, _second_scores(ranking, second, metric)], how='vertical_relaxed')
+    ratio = pl.col('ratio')
+    peers = (ranking.all.join(second, on=[*metric, 'node']).join(found, on=[*metric, 'node'], how='anti')
+             .with_columns(ratio=(pl.col('again') / pl.col('value')).log()))
+    drift = peers.group_by(metric).agg(drift=ratio.median(), uneven=MAD_TO_SIGMA * (ratio - ratio.median()).abs().median())
+    far = -pl.col('better') * ((pl.col('again') / pl.col('median')).log() - pl.col('drift'))
+    return (found.join(second, on=[*metric, 'node'], how='left').join(drift, on=metric, how='left')
+            .with_columns(again_bad=far / pl.max_horizontal('scale', 'uneven'))
+            .with_columns(confirmed=(pl.col('again_bad') >= CONFIRMED) & (far >= AS_FAR * pl.col('bad') * pl.col('scale')))
+            .drop('drift', 'uneven').sort('bad', descending=True))
+
+
+def _second_scores(ranking, second, metric):
+    weight = pl.col('usual')**-2
+    change = (pl.col('better') * (pl.col('again') / pl.col('value')).log())
+    part = [column for column in metric if column not in ('check', 'name')] + ['check', 'node']
+    moved = (ranking.rows.join(second, on=[*metric, 'node']).drop('check').rename({'subsystem': 'check'})
+             .with_columns(weight=pl.min_horizontal(weight, weight.median().over(part)))
+             .group_by(part).agg(moved=(pl.col('weight') * change).sum() / pl.col('weight').sum()))
+    return ranking.scores.join(moved, on=part).select(*metric, 'node', again=pl.col('value') * pl.col('moved').exp())

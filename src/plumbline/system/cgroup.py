@@ -1,0 +1,76 @@
+'''How much CPU time the cgroups of this process give it.
+
+The standard library alone, and Python 3.6: the gate carries this file to nodes (:mod:`plumbline.gate.pack`).
+'''
+
+import os
+from pathlib import Path
+
+
+def _paths(root):
+    '''Yield (controllers, path) of the process, from ``/proc/self/cgroup``.'''
+    try:
+        lines = (root / 'proc/self/cgroup').read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(':', 2)
+        yield controllers.split(','), path.lstrip('/')
+
+
+def _upwards(mount, path):
+    '''The folder of a cgroup and of all its parents.  A cgroup namespace shows paths that do not
+    exist below the mount; the parents that do exist still count.
+    '''
+    folder = mount / path
+    return [folder, *(parent for parent in folder.parents if parent == mount or mount in parent.parents)]
+
+
+def _numbers(path):
+    '''The whole numbers in a file, or none where it cannot be read or says ``max``.'''
+    try:
+        return [int(word) for word in path.read_text().split()]
+    except (OSError, ValueError):
+        return []
+
+
+def _quotas_v2(folder):
+    numbers = _numbers(folder / 'cpu.max')
+    return [numbers[0] / numbers[1]] if len(numbers) == 2 else []
+
+
+def _quotas_v1(folder):
+    quota = _numbers(folder / 'cpu.cfs_quota_us')
+    period = _numbers(folder / 'cpu.cfs_period_us')
+    return [quota[0] / period[0]] if quota and period and quota[0] > 0 else []
+
+
+def cpu_quota(root='/'):
+    '''How much CPU time the cgroups of this process give it.
+
+    Reads ``cpu.max`` (version 2) and ``cpu.cfs_quota_us`` (version 1) of the process's cgroup and
+    of all its parents; the smallest counts.
+
+    :arg root: the root of the file system, for tests.
+    :returns: CPUs, for example 1.5; :obj:`None` if there is no quota.
+    '''
+    root = Path(root)
+    mount = root / 'sys/fs/cgroup'
+    quotas = []
+    for controllers, path in _paths(root):
+        if controllers == ['']:
+            for top in (mount, mount / 'unified'):
+                quotas += [q for folder in _upwards(top, path) for q in _quotas_v2(folder)]
+        elif 'cpu' in controllers:
+            for top in (mount / 'cpu', mount / ','.join(controllers)):
+                quotas += [q for folder in _upwards(top, path) for q in _quotas_v1(folder)]
+    return min(quotas, default=None)
+
+
+def allowed_cpus(root='/'):
+    '''What this process may use on this node.
+
+    :arg root: the root of the file system, for tests of the quota.
+    :returns: (set of CPU numbers, quota in CPUs or :obj:`None`).
+    '''
+    return os.sched_getaffinity(0), cpu_quota(root)

@@ -1,0 +1,119 @@
+'''``plumbline acceptance``: what is signed says what was measured, what was judged, by what, and what was not.'''
+
+import hashlib
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from made_report import case, metric, result, write_report
+from plumbline import schemas
+from plumbline.analysis import acceptance
+from plumbline.cli import app
+from plumbline.errors import PlumblineError
+from plumbline.model import verdict
+from plumbline.report import acceptance as documents
+from plumbline.store import archive
+
+NAMES = '''schema: 1
+site: Centre <script>
+machine: Machine & Sons
+supplier: S
+sign:
+  - {role: for the site, name: A. Nother}
+'''
+
+
+@pytest.fixture
+def node(tmp_path):
+    '''Function (number, metrics, changes of the case) -> the name of an archived session of a node.'''
+    def make(number, *metrics, **changed):
+        left = result(*metrics) if metrics else None
+        cases = [case(plumbline=left, job_nodelist=[f'n{number}'], **changed)]
+        report = write_report(tmp_path / f'{number}.json', cases, start=1.8e9 + 3600 * number, uuid=f'{number:08}-0')
+        return archive.archive(report, tmp_path / 'archive').stem
+    return make
+
+
+def run(folder, *options):
+    return CliRunner().invoke(app, ['acceptance', '--archive', str(folder / 'archive'), *map(str, options)])
+
+
+PREDICTED = {'expected': {'deviation': 0.02, 'freedom': 8.0, 'measured': {f's{number}': 1000.0 for number in range(6)}}}
+
+
+def test_nodes_classes_and_what_each_value_was_judged_by(tmp_path, node):
+    good = node(1, metric('bandwidth.plain', 1000.0, **PREDICTED), metric('of_limit.plain', 0.9, '1', reference_from='portable.yaml'),
+                metric('of_peak.memory', 0.8, '1'), metric('bandwidth.nt', 900.0, reference=None, reference_from=None, verdict='NO REFERENCE'))
+    slow = node(2, metric('bandwidth.plain', 700.0, reference=[1000.0, -0.1, None], verdict='FAIL', reason='too slow', **PREDICTED))
+    crashed = node(3, result='fail', fail_phase='run', fail_reason='<b>killed</b>')
+    found = acceptance.read([good, slow, crashed], tmp_path / 'archive')
+    assert [(one.nodes, one.worst) for one in found.sessions] == [(['n1'], 'NO REFERENCE'), (['n2'], 'FAIL'), (['n3'], 'FAIL')]
+    assert {name: [group.line.hostname for group in groups] for name, _, groups in found.classes} == {'no number': ['n3'], 'speed': ['n2']}
+    assert found.verdict == 'FAIL' and found.exit_status == 1 and found.judged == 5
+    assert {group.line.metric: acceptance.basis(group.line) for group in found.groups if group.line.hostname == 'n1'} == {
+        'bandwidth.plain': 'reference of several sessions', 'of_limit.plain': "the machine's own limits", 'of_peak.memory': 'datasheet', 'bandwidth.nt': ''}
+    path = archive.file_of(tmp_path / 'archive', slow)
+    assert found.sessions[1].sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    (tmp_path / 'names.yaml').write_text(NAMES)
+    done = run(tmp_path, good, slow, crashed, '--names', tmp_path / 'names.yaml', '--output', tmp_path / 'a.html')
+    page = (tmp_path / 'a.html').read_text()
+    assert done.exit_code == 1 and 'Out of bounds: 2 of 5 judged values FAIL.' in page
+    assert 'Centre &lt;script&gt;' in page and '&lt;b&gt;killed' in page and '<script' not in page and 'A. Nother' in page
+
+
+def test_what_was_not_judged_is_no_pass(tmp_path, node):
+    '''Shares of the machine's own limits within bounds, and nothing known of its speed.'''
+    node(1, metric('of_limit.plain', 0.9, '1', reference_from='portable.yaml'),
+         metric('bandwidth.plain', 1.0, reference=None, reference_from=None, verdict='NO REFERENCE'))
+    done = run(tmp_path, '--output', tmp_path / 'a.html')
+    assert done.exit_code == 3 and 'NO REFERENCE, 1 values judged' in done.output
+    assert 'Not judged in full: 1 of 1 judged values are within bounds; not judged: speed' in (tmp_path / 'a.html').read_text()
+
+
+@pytest.mark.parametrize('counts, said, worst', [
+    ({}, [], 'NO REFERENCE'), ({'PASS': 3}, ['PASS', 'PASS', 'PASS'], 'PASS'), ({'PASS': 3}, ['PASS', 'NO REFERENCE', 'PASS'], 'NO REFERENCE'),
+    ({'UNSTABLE': 1}, ['PASS', 'NO REFERENCE', 'PASS'], 'UNSTABLE'), ({'KNOWN ISSUE': 1}, ['PASS', 'PASS', 'PASS'], 'KNOWN ISSUE'),
+    ({'PASS': 3}, ['PASS', 'FAIL', 'PASS'], 'FAIL')])
+def test_the_worst_counts(counts, said, worst):
+    answers = [acceptance.answers.Answer(question, ruling, '') for question, ruling in zip(('software', 'speed', 'measurement'), said)]
+    assert acceptance.worst(counts, answers) == worst
+    assert set(documents.VERDICTS) == set(verdict.SEVERITY)
+
+
+def test_the_document_as_pdf(tmp_path, node):
+    pytest.importorskip('weasyprint', reason='WeasyPrint or Pango is not there')
+    node(1, metric())
+    done = run(tmp_path, '--output', tmp_path / 'a.pdf')
+    assert done.exit_code in (0, 3), done.exception
+    assert (tmp_path / 'a.pdf').read_bytes().startswith(b'%PDF') and (tmp_path / 'a.pdf').stat().st_size > 10_000
+
+
+def test_without_weasyprint_one_line_says_what_to_do(tmp_path, node, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'weasyprint', None)
+    node(1, metric())
+    done = run(tmp_path, '--output', tmp_path / 'a.pdf')
+    assert isinstance(done.exception, PlumblineError) and '\n' not in str(done.exception)
+    assert "pip install 'plumbline[pdf]'" in str(done.exception) and not (tmp_path / 'a.pdf').exists()
+
+
+@pytest.mark.parametrize('text, said', [('schema: 1\nsite: a\n', "'machine' is a required property"), (NAMES.replace('role', 'rol'), 'field sign/0'),
+                                        ('[', 'not YAML')])
+def test_a_file_of_names_that_is_wrong(tmp_path, node, text, said):
+    node(1, metric())
+    (tmp_path / 'names.yaml').write_text(text)
+    done = run(tmp_path, '--names', tmp_path / 'names.yaml', '--output', tmp_path / 'a.html')
+    assert isinstance(done.exception, PlumblineError) and said in str(done.exception)
+
+
+def test_sessions_of_two_systems(tmp_path, node):
+    names = [node(1, metric()), node(2, metric(), system='other')]
+    done = run(tmp_path, *names, '--output', tmp_path / 'a.html')
+    assert 'sessions of several systems: made, other' in str(done.exception)
+
+
+def test_the_names_in_the_documentation_are_right(repository):
+    text = (repository / 'docs/howto/acceptance.rst').read_text()
+    block = text.partition('.. code-block:: yaml\n\n')[2].partition('\n\n')[0]
+    given = schemas.YAML(typ='safe').load('\n'.join(line[4:] for line in block.splitlines()))
+    assert schemas.complaint('acceptance', given) is None

@@ -1,0 +1,208 @@
+'''The lattice Boltzmann fluid, by threads and in slabs: right cells, right physics, its model, wrong input, its checks.'''
+
+import ctypes
+import itertools
+import re
+
+import numpy as np
+import pytest
+
+import rfm
+from native import CPUS, QUICK, SOURCE, needs, output_of, two_cpus
+
+THREADS = [1, min(3, len(CPUS))] if len(CPUS) > 1 else [1]
+CHECKS = rfm.REPOSITORY / 'checks/apps'
+RATE = 1.25
+
+
+def listed(numbers):
+    return ','.join(map(str, numbers))
+
+
+# --- right cells ---------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
+def test_every_step_is_right(request, flavour):
+    '''One cell, its own neighbour; fewer rows than threads; rests of lines and of the buffer; flat boxes.'''
+    build = request.getfixturevalue(flavour)
+    sizes, planes = [1, 2, 3, 9, 69], [1, 4]
+    found = build.measured('lbm', '--variants', 'all', '--size', listed(sizes), '--planes', listed(planes), '--threads', listed(THREADS),
+                           *QUICK).measurements
+    expected = itertools.product(build.runnable('lbm'), sizes, planes, THREADS)
+    assert sorted((r['variant'], r['size'], r['options']['planes-used'], r['threads']) for r in found) == sorted(expected)
+    assert all(r['valid'] and 0 < r['max_error'] < 2e-15 and r['tolerance'] < 1e-14 for r in found)
+    assert {round(r['options']['viscosity'], 4) for r in found} == {1.0046}
+
+
+class Box(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in ('n', 'rows', 'planes', 'row', 'plane', 'apart')]
+
+
+class Vortex(ctypes.Structure):
+    _fields_ = [('a', ctypes.c_int), ('b', ctypes.c_int), ('cells', ctypes.c_size_t * 3)]
+
+
+@pytest.fixture(scope='module')
+def loops(programs, tmp_path_factory):
+    '''The loops in a shared library, with the flags that the records state.'''
+    needs('cc')
+    path = tmp_path_factory.mktemp('lbm') / 'loops.so'
+    record, = programs.measured('lbm', '--size', 8, *QUICK).measurements
+    output_of('cc', *record['flags'].split(), '-shared', '-fPIC', '-I', SOURCE / 'harness', SOURCE / 'kernels/lbm/kernel.c',
+              SOURCE / 'kernels/lbm/lattice.c', '-lm', '-o', path)
+    found = ctypes.CDLL(path)
+    found.lbm_box_of.argtypes, found.lbm_box_of.restype = [ctypes.c_size_t] * 3, Box
+    found.lbm_measured_viscosity.restype = ctypes.c_double
+    return found
+
+
+def textbook(f, velocities):
+    '''A periodic box after a step; f is of shape (19, planes, rows, cells).'''
+    moved = np.array([np.roll(f[q], (z, y, x), axis=(0, 1, 2)) for q, (x, y, z) in enumerate(velocities)])
+    weights = np.array([(1 / 3, 1 / 18, 1 / 36)[np.abs(c).sum()] for c in velocities])[:, None, None, None]
+    density = moved.sum(axis=0)
+    velocity = np.einsum('qkji,qa->akji', moved, velocities) / density
+    along = np.einsum('akji,qa->qkji', velocity, velocities)
+    equilibrium = weights * density * (1 + 3 * along + 4.5 * along**2 - 1.5 * (velocity**2).sum(axis=0))
+    return moved + RATE * (equilibrium - moved)
+
+
+@pytest.mark.parametrize('name', ['fused', 'split', 'buffered'])
+def test_a_step_against_numpy(loops, name):
+    '''And ordinary ghosts: those that move into a box of 5 x 4 x 3 cells are all that is read.'''
+    velocities = np.ctypeslib.as_array((ctypes.c_int * 57).in_dll(loops, 'lbm_velocity')).reshape(19, 3)
+    assert len({tuple(c) for c in velocities}) == 19 and (np.abs(velocities).sum(axis=1) <= 2).all() and not velocities.sum(axis=0).any()
+    box = loops.lbm_box_of(5, 4, 3)
+    f = np.random.default_rng(19).uniform(0.02, 0.1, (19, 3, 4, 5))
+    room = np.full((2, 19 * box.apart), np.nan)
+    views = [np.lib.stride_tricks.as_strided(one, (19, 5, 6, 7), (8 * box.apart, 8 * box.plane, 8 * box.row, 8)) for one in room]
+    views[0][:, 1:-1, 1:-1, 1:-1] = f
+    for axis in range(3):
+        loops.lbm_wrap(ctypes.byref(box), room[0].ctypes.data_as(ctypes.c_void_p), axis)
+    getattr(loops, f'lbm_{name}')(ctypes.byref(box), ctypes.c_size_t(0), ctypes.c_size_t(12), *(one.ctypes.data_as(ctypes.c_void_p) for one in room[::-1]))
+    np.testing.assert_allclose(views[1][:, 1:-1, 1:-1, 1:-1], textbook(f, velocities), rtol=0, atol=2e-15)
+
+
+@pytest.mark.parametrize('a, b', [(0, 1), (1, 2), (2, 0)])
+def test_the_viscosity_is_of_second_order(loops, a, b):
+    '''Of waves of twice as many cells the error is a quarter.'''
+    errors = [abs(loops.lbm_measured_viscosity(ctypes.byref(Vortex(a, b, (n, n, n))), loops.lbm_fused) - 1) for n in (12, 24)]
+    assert errors[0] < 0.02 and 3 < errors[0] / errors[1] < 5
+
+
+# --- model, wrong input ----------------------------------------------------------------------------------------------------
+
+def test_records_state_the_work(programs):
+    '''16 x 16 x 4 cells: 64 rows; by hand 9 x 2 + 5 x 3 + 5 x 3 lines of the populations that stay in a row, move up and down along x.'''
+    found = {r['variant']: r for r in programs.measured('lbm', '--variants', 'all', '--size', 16, '--planes', 4, '--samples', 10, '--passes', 3).measurements}
+    cells, lattice, loaded = 1024, 1024 * 152, 64 * 64 * 48
+    for variant, record in found.items():
+        loops = 2 if variant == 'split' else 1
+        assert (record['bytes'], record['flops']) == (3 * loops * 2 * lattice, 3 * 163 * cells)
+        stores = {'fill_nt': lattice} if variant == 'nt' else {'fill': 2 * lattice}
+        assert record['parts'] == {part: 3 * size for part, size in {
+            'load': loaded, **stores, **({'update': 2 * lattice} if variant == 'split' else {})}.items()}
+
+
+def test_bad_input_is_refused(programs):
+    found = programs.run('lbm', '--size', '1e6')
+    assert found.code == 2 and re.fullmatch(r'plumbline: --size 1000000: is the edge of two lattices of 1000000 planes[^\n]+\n', found.errors)
+
+
+# --- in slabs --------------------------------------------------------------------------------------------------------------
+
+def test_slabs_on_any_number_of_ranks(mpi_programs):
+    '''Slabs of unequal height, of one plane; of three processes one, two and all work: each by itself is right.'''
+    build = mpi_programs('openmpi')
+    for ranks in (1, 3):
+        working = list(range(1, ranks + 1))
+        found = build.measured(ranks, 'lbm-slabs', '--variants', 'all', '--size', 9, '--planes', 4, '--working', listed(working), *QUICK).measurements
+        assert [r['options']['working'] for r in found if r['variant'] == 'fused'] == working
+        for record in found:
+            used, options = record['options']['working'], record['options']
+            assert record['valid'] and record['max_error'] < 2e-15 and abs(options['viscosity'] - 1) < 0.01
+            assert (options['messages'], options['flops_declared'], record['flops']) == (2 if used > 1 else 0, 163 * 9 * 9 * 4, 163 * 9 * 9 * 4)
+            # Two messages of five populations of a plane: 11 rows of 24 doubles.
+            assert options['message_bytes'] == (2 * 5 * 11 * 24 * 8 if used > 1 else 0)
+            assert (max(record['communication']) > 0) == (used > 1)
+    weak = build.measured(2, 'lbm-slabs', '--size', 8, '--planes-each', 3, '--working', '1,2', *QUICK).measurements
+    assert [(r['options']['planes-used'], r['flops'], r['valid']) for r in weak] == [(3, 163 * 192, True), (6, 163 * 384, True)]
+
+
+@pytest.mark.parametrize('options, text', [('--size 2', 'more processes than planes: give a larger size, or more --planes'),
+                                           ('--size 8 --working 4', '--working 4: there are 3 processes: start more, or let fewer work')])
+def test_slabs_that_cannot_be(mpi_programs, options, text):
+    found = mpi_programs('openmpi').run(3, 'lbm-slabs', *options.split(), *map(str, QUICK))
+    assert found.code != 0 and '"measurement"' not in found.text
+    line, = [line for line in found.errors.splitlines() if line.startswith('plumbline: ')]
+    assert text in line
+
+
+# --- checks ------------------------------------------------------------------------------------------------------------------
+
+def metrics_of(case):
+    rfm.assert_measured(case)
+    return {metric['name']: metric for metric in case['plumbline']['metrics']}
+
+
+def test_check_of_memory(measuring, programs, tmp_path):
+    place = measuring(tmp_path / 'place')
+    case, = place.reframe(*rfm.small(), '-S', 'lbm_memory.source_edge=40', '-n', 'lbm_memory%threads=one', checks=CHECKS).cases().values()
+    found, variants = metrics_of(case), programs.runnable('lbm')
+    assert set(found) == {f'{metric}.{v}.{size}' for metric in ('of_limit', 'of_parts', 'figure_of_merit') for v in variants
+                          for size in ('memory', 'source')} | {'split_over_fused.memory', 'split_over_fused.source'}
+    assert {name for name, metric in found.items() if metric.get('reference_from') == 'portable.yaml'} == {
+        f'of_limit.{v}.{size}' for v in variants for size in ('memory', 'source')}
+    record = next(r for r in case['plumbline']['records'] if (r['variant'], r['size'], r['role']) == ('fused', 40, 'kernel'))
+    assert found['figure_of_merit.fused.source']['value'] == pytest.approx(np.median(40**3 * record['passes'] / 1e6 / np.array(record['seconds'])))
+    large, = {r['size'] for r in case['plumbline']['records'] if r['role'] == 'kernel'} - {40}
+    assert large % 8 == 0 and 0.7 < 304 * large**3 / (2 * rfm.LAST_LEVEL + 2**20) <= 1
+
+
+@two_cpus
+@pytest.mark.parametrize('studies, size', [('triad_weak|lbm_strong|lbm_weak', ''), ('cg_strong', '--class S'), ('sp_strong', '--size 12')])
+def test_check_of_scaling(measuring_mpi, tmp_path, studies, size):
+    place = measuring_mpi(tmp_path / 'place', 'openmpi')
+    options = ['-r', '-p', 'gnu-openmpi', '--exec-policy=serial', *itertools.chain(*(('-S', f'app_scaling.{given}') for given in (
+        'samples=10', 'processes=1', 'memory_bytes=4194304', 'edge=16', 'each=4', f'size={size}')))]
+    cases = place.reframe(*options, '-n', f'app_scaling.*study=({studies})', checks=CHECKS).cases()
+    for study in studies.split('|'):
+        assert_scaling(study, {name: case for name, case in cases.items() if f'study={study}' in name})
+
+
+def assert_scaling(study, cases):
+    node, = (case for name, case in cases.items() if not name.partition('over=nodes')[1])
+    found, records = metrics_of(node), node['plumbline']['records']
+    counts = sorted({record['options']['working'] for record in records})
+    assert counts[0] == 1 and counts[-1] in (len(CPUS), 1 << len(CPUS).bit_length() - 1)
+    measured = ('flops',) if study == 'triad_weak' else ('flops', 'communication')
+    assert set(found) == {f'{metric}.{count}' for metric in measured for count in counts} | {
+        f'efficiency.{"all" if count == len(CPUS) else count}' for count in counts[1:]}
+    if study == 'triad_weak':
+        assert {record['bytes'] / record['passes'] / record['size'] for record in records} == {32 * count for count in counts}
+    else:
+        assert found['communication.1']['value'] < found[f'communication.{counts[-1]}']['value'] < 1
+    assert len({record['group'] for record in records}) == 1        # by turns
+    if study.startswith('lbm'):
+        planes = {record['options']['working']: record['options']['planes-used'] for record in records}
+        assert planes == {count: 4 * count if study == 'lbm_weak' else 16 for count in counts}
+    nodes, = (case for name, case in cases.items() if name.partition('over=nodes')[1])
+    assert 'is local, this node alone' in nodes['plumbline']['skipped'][0]['reason']
+
+
+def test_boxes_that_are_too_large_are_not_measured(measuring_mpi, tmp_path):
+    place = measuring_mpi(tmp_path / 'place', 'openmpi')
+    case, = place.reframe('-r', '-p', 'gnu-openmpi', '-S', 'app_scaling.edge=4096', '-n', 'app_scaling%study=lbm_strong%over=node$',
+                          checks=CHECKS).cases().values()
+    reason = case['plumbline']['skipped'][0]['reason']
+    assert 'more than a quarter of its memory' in reason if len(CPUS) > 1 else 'there is one CPU' in reason
+
+
+@pytest.mark.parametrize('program, few', [('cg', '--class S'), ('sp', '--size 8'), ('triad-ranks', '--size 1001')])
+def test_some_of_the_processes_work_by_turns(mpi_programs, program, few):
+    found = mpi_programs('openmpi').measured(3, program, *few.split(), '--working', '1,2', *map(str, QUICK)).measurements
+    assert [(r['options']['working'], r['group'], r['ranks'], r['valid']) for r in found] == [(1, 0, 3, True), (2, 0, 3, True)]
+    if program == 'triad-ranks':
+        assert [record['bytes'] for record in found] == [32 * 1001, 2 * 32 * 1001]
+    else:
+        assert sum(found[0]['communication']) < sum(found[1]['communication']) and found[0]['flops'] == found[1]['flops']

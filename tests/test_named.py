@@ -1,0 +1,198 @@
+'''Benchmarks known by name: real outputs read by hand, what can be wrong with each, and where they are found.'''
+
+import pathlib
+import re
+import types
+
+import pytest
+
+from plumbline.errors import PlumblineError
+from plumbline.mpi import installed
+from plumbline.mpi.families import families
+from plumbline.named import fio, hpcc, hpcg, hpl, ior, npb, osu, stream
+from plumbline.named.check import NamedCheck
+
+DATA = pathlib.Path(__file__).with_name('data') / 'named'
+
+_HPL = {'n': 3520, 'nb': 80, 'p': 1, 'q': 2}
+
+#: Name -> (file, reader, what was asked for): outputs of STREAM 5.10, HPL 2.3, HPCC 1.5.0 (with HPL 2.0), HPCG 3.1, NPB 3.4.2, OSU 5.5, IOR 4.1 and fio 3.33.
+READ = {
+    'stream': ('stream.txt', stream.figures, {'threads': 2, 'caches': 2**25}),
+    'hpl': ('hpl.txt', hpl.figures, {'n': 1920, 'nb': 192, 'p': 1, 'q': 2}),
+    'hpcc': ('hpcc.txt', hpcc.figures, _HPL),
+    'hpcg': ('hpcg.txt', hpcg.figures, {'n': 16, 'processes': 2}),
+    'cg': ('npb_cg_2.txt', npb.figures, {'name': 'cg', 'letter': 'S', 'processes': 2}),
+    'is': ('npb_is_S.txt', npb.figures, {'name': 'is', 'letter': 'S', 'processes': 1}),
+    'osu_latency': ('osu_latency.txt', osu.figures, {'name': 'osu_latency', 'most': 1024}),
+    'osu_bw': ('osu_bw.txt', osu.figures, {'name': 'osu_bw', 'most': 1024}),
+    'osu_allreduce': ('osu_allreduce.txt', osu.figures, {'name': 'osu_allreduce', 'most': 1024}),
+    'ior': ('ior.json', ior.figures, {'processes': 2, 'block': 2**23, 'transfer': 2**20}),
+    'mdtest': ('mdtest.txt', ior.of_files, {'processes': 2, 'files': 200}),
+    'fio': ('fio.json', fio.figures, {'size': 2**24}),
+}
+
+
+def text_of(name):
+    return (DATA / READ[name][0]).read_text()
+
+
+def read(name, text=None, /, **asked):
+    _, reader, usual = READ[name]
+    return {f'{figure.metric}.{figure.subject}': (figure.value, figure.unit)
+            for figure in reader(text_of(name) if text is None else text, 'out', **{**usual, **asked})}
+
+
+def complaint(name, text=None, /, **asked):
+    '''The error of an output; one line.'''
+    with pytest.raises(PlumblineError) as raised:
+        read(name, text, **asked)
+    assert '\n' not in str(raised.value)
+    return str(raised.value)
+
+
+# --- read by hand -----------------------------------------------------------------------------------------------------
+
+def test_what_each_program_measured():
+    assert read('stream') == {'bandwidth.copy': (12508.3, 'MB/s'), 'bandwidth.scale': (10895.3, 'MB/s'), 'bandwidth.add': (9319.2, 'MB/s'),
+                              'bandwidth.triad': (8980.3, 'MB/s')}
+    assert read('hpl') == {'flops.hpl': (4.8264, 'Gflop/s')}
+    found = read('hpcc')
+    assert len(found) == 11 and found['flops.hpl'] == (13.59, 'Gflop/s') and found['figure_of_merit.million_updates'] == (pytest.approx(1.02686), '1')
+    assert found['latency.random_ring'] == (0.286506, 'us') and found['bandwidth.pingpong_worst'] == (0.196296, 'GB/s')
+    assert read('hpcg') == {'flops.hpcg': (0.223455, 'Gflop/s')}
+    assert read('cg') == {'flops.class_S': (1311.25, 'Mflop/s')}
+    assert read('is') == {'figure_of_merit.class_S': (126.97, '1')}     # ranked keys are no floating-point operations
+    assert read('osu_latency')['latency.osu_latency.1KiB'] == (0.75, 'us') and len(read('osu_latency')) == 6
+    assert read('osu_bw')['bandwidth.osu_bw.64B'] == (160.4, 'MB/s')
+    assert list(read('osu_allreduce')) == [f'latency.osu_allreduce.{size}' for size in ('4B', '16B', '64B', '256B', '1KiB')]
+    assert read('ior') == {'bandwidth.write': (123.2977, 'MiB/s'), 'bandwidth.read': (30587.4494, 'MiB/s')}
+    assert read('mdtest')['figure_of_merit.create_per_s'] == (100751.958, '1')
+    assert read('fio')['bandwidth.write'][0] == pytest.approx(2**24 / 0.015) and read('fio')['figure_of_merit.randread_iops'][0] == pytest.approx(4096 / 0.062)
+
+
+# --- what can be wrong ------------------------------------------------------------------------------------------------
+
+WRONG = [
+    ('stream', ('Solution Validates', 'Failed Validation on array a[], AvgRelAbsErr > epsilon'), 'Failed Validation on array a'),
+    ('stream', ('Revision: 5.10', 'Revision: 5.9'), r'5\.10'),
+    ('stream', ('Triad:           8980.3', 'Triad:           9980.3'), 'the rate of Triad, MB/s, is 9980.3, bytes over the least time say 8980'),
+    ('stream', ('0.116963', '-nan'), "Add, mean is '-nan', not a positive number"),
+    ('stream', ('counted = 2', 'counted = 1'), 'the number of threads is 1, and 2 was asked for'),
+    ('stream', ('Number of Threads counted = 2\n', ''), 'compiled with -fopenmp'),
+    ('hpl', ('...... PASSED', '...... FAILED'), 'the residual is 3.62226342e-03, FAILED: the solution is wrong'),
+    ('hpl', ('3.62226342e-03', '17.5'), 'the residual is 17.5'),
+    ('hpl', ('3.62226342e-03', 'nan'), "the residual is 'nan'"),
+    ('hpl', ('1 tests completed and passed', '0 tests completed and passed'), '0 tests completed and passed'),
+    ('hpl', ('4.8264e+00', '5.8264e+00'), 'the rate, Gflop/s, is 5.8264, N and the time say 4.8'),
+    ('hpl', ('End of Tests.', ''), 'the line "End of Tests." is missing; was the output cut off'),
+    ('hpcc', ('Success=1', 'Success=0'), 'Success is 0'),
+    ('hpcc', ('MPIRandomAccess_ErrorsFraction=0', 'MPIRandomAccess_ErrorsFraction=0.02'), 'not between 0 and 0.01: the result is wrong'),
+    ('hpcc', ('MPIFFT_maxErr=1.48122e-15', 'MPIFFT_maxErr=nan'), 'MPIFFT_maxErr is nan, not between'),
+    ('hpcc', ('StarDGEMM_Gflops=17.4897\n', ''), 'StarDGEMM_Gflops is missing'),
+    ('hpcc', ('HPL_Tflops=0.0135862', 'HPL_Tflops=0.0235862'), 'contradicts itself'),
+    ('hpcg', ('HPCG result is VALID', 'HPCG result is INVALID'), 'HPCG result is INVALID'),
+    ('hpcg', ('Spectral Convergence Tests::Result=PASSED', 'Spectral Convergence Tests::Result=FAILED'), 'Spectral Convergence Tests: FAILED'),
+    ('hpcg', ('/epsilon::Result=PASSED', '/epsilon::Result=FAILED'), 'Departure from Symmetry: FAILED'),
+    ('hpcg', ('rating of=0.223455', 'rating of=0.323455'), 'contradicts itself'),
+    ('cg', ('Verification    =               SUCCESSFUL', 'Verification    =             UNSUCCESSFUL'), 'verification UNSUCCESSFUL: the result is wrong'),
+    ('cg', (' Active processes=                        2', ' Active processes=                        1'), '"Active processes" is 1, and 2 was asked'),
+    ('cg', ('floating point', 'sheep counted'), "the operation type 'sheep counted' is not one of"),
+    ('osu_latency', ('256                     0.44\n', ''), "expected the row of 256 bytes with one number, found '512"),
+    ('osu_latency', ('1024                    0.75\n', ''), '10 rows instead of 11'),
+    ('osu_latency', ('0.44', '0.00'), "the row of 256 bytes is '0.00', not a positive number"),
+    ('osu_bw', ('Bandwidth (MB/s)', 'Bandwidth (GB/s)'), 'the heading of the column, MB/s, is missing'),
+    ('ior', ('"xsizeMiB": 16.0000', '"xsizeMiB": 8.0000'), 'MiB is 8.0, and 16.0 was asked for'),
+    ('ior', ('"bwMeanMIB": 123.2977', '"bwMeanMIB": 223.2977'), 'contradicts itself'),
+    ('mdtest', ('2 tasks, 400 files', '2 tasks, 200 files'), 'the number of tasks and files'),
+    ('mdtest', ('-- finished at', ''), 'the line "-- finished at" is missing'),
+    ('fio', ('"error": 0', '"error": 5'), 'write ended with error 5'),
+    ('fio', ('"total_ios": 16', '"total_ios": 15'), 'write moved 16777216 bytes by 15 operations'),
+]
+
+
+@pytest.mark.parametrize('name, change, expected', WRONG, ids=[f'{name}: {change[1] or "without " + change[0].strip()}' for name, change, _ in WRONG])
+def test_a_line_that_is_wrong_is_an_error_and_no_number(name, change, expected):
+    text = text_of(name)
+    assert change[0] in text
+    assert re.search(expected, complaint(name, text.replace(*change, 1)))
+
+
+@pytest.mark.parametrize('name', READ)
+def test_an_output_that_is_cut_off_anywhere_is_never_another_number(name):
+    '''Cut where its last figures are and before; only behind its last line nothing is lost.'''
+    text, whole = text_of(name).rstrip(), read(name)
+    lines = text.splitlines(keepends=True)
+    for count in range(len(lines)):
+        try:
+            assert read(name, ''.join(lines[:count])) == whole
+        except PlumblineError:
+            continue
+    assert complaint(name, ''.join(lines[:len(lines) // 4])) and complaint(name, '')
+
+
+@pytest.mark.parametrize('name', READ)
+def test_two_outputs_at_once_are_an_error(name):
+    assert complaint(name, text_of(name) * 2)
+
+
+@pytest.mark.parametrize('name, asked, expected', [
+    ('stream', {'caches': 2**27}, '305.2 MiB, and the last-level caches 128 MiB: it measures caches; compile it with -DSTREAM_ARRAY_SIZE=67108864'),
+    ('hpcc', {'nb': 64}, r'HPL_NB \(HPCC takes sizes of its own where it does not like hpccinf.txt\) is 80, and 64 was asked for'),
+    ('hpl', {'n': 4000}, r'the problem \(N, NB, P, Q\) is \(1920, 192, 1, 2\), and \(4000, 192, 1, 2\) was asked for'),
+    ('hpcg', {'processes': 4}, 'Distributed Processes is 2, and 4 was asked for'),
+    ('cg', {'letter': 'A'}, 'the class is S, and A was asked for'), ('is', {'name': 'ep'}, 'the line "EP Benchmark Completed" is missing'),
+    ('ior', {'processes': 4}, 'what write does'), ('fio', {'size': 2**23}, 'of 8388608 bytes'), ('osu_bw', {'most': 2048}, '11 rows instead of 12')])
+def test_another_problem_than_was_asked_for_is_an_error(name, asked, expected):
+    assert re.search(expected, complaint(name, **asked))
+
+
+def test_npb_of_another_mpi_is_told_from_what_it_prints():
+    '''MPICH's mpirun has started two processes of a program that was built with Open MPI.'''
+    assert 'it ran 2 times as one process, not once as 2: it was built with another MPI' in complaint('cg', (DATA / 'npb_cg_other_mpi.txt').read_text())
+
+
+# --- sizes from the node ----------------------------------------------------------------------------------------------
+
+def test_sizes():
+    assert hpl.order(8 * 1000**2) == 960 and hpl.order(1) == 192      # 5 blocks of 192; one at least
+    assert [hpl.grid(ranks) for ranks in (1, 2, 6, 7, 128)] == [(1, 1), (1, 2), (2, 3), (1, 7), (8, 16)]
+    assert hpcg.edge(1.1e9, 2) == 80 and hpcg.edge(1e6, 4) == 16      # 81.9 a side
+    assert osu.lengths('osu_allreduce', 64) == [4, 8, 16, 32, 64]
+    assert npb.KERNELS['cg'].memory('A') == 30 * 14000 * 144
+    assert [npb.KERNELS['bt'].processes(cpus) for cpus in (1, 2, 4, 15, 128)] == [1, 1, 4, 9, 121]
+    assert [npb.KERNELS['cg'].processes(cpus) for cpus in (1, 2, 15, 128)] == [1, 2, 8, 128]
+
+
+def test_a_share_of_memory_that_makes_no_sense_is_an_error():
+    def leave_out(reason):
+        raise LookupError(reason)
+    node = types.SimpleNamespace(memory=8e9, leave_out=leave_out, is_dry_run=lambda: False)
+    assert NamedCheck.memory_share(node, 0.5) == 4e9
+    with pytest.raises(PlumblineError, match='80 is no share of the memory: give 0.8 for 80 %'):
+        NamedCheck.memory_share(node, 80.0)
+    node.memory = None
+    with pytest.raises(LookupError, match='the memory of the node is not known'):
+        NamedCheck.memory_share(node, 0.8)
+
+
+def test_the_class_is_the_largest_that_fits():
+    assert npb.choose('ft', ['S', 'A', 'C'], 15e9) == 'C' and npb.choose('ft', ['S', 'A', 'C'], 1e9) == 'A'     # C: 12.1 GB, A: 0.75 GB
+    with pytest.raises(PlumblineError, match=r'ft: class D needs about 180 GiB of memory, and 15 GiB may be used: build class C'):
+        npb.choose('ft', ['D'], 15 * 2**30)
+    with pytest.raises(PlumblineError, match='class B was asked for, and is not there: A, C are'):
+        npb.choose('ft', ['A', 'C'], 1e12, 'B')
+
+
+# --- where they are found ---------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('library, good, bad', [('libmpi_mpifh.so.40', 'openmpi', 'mpich'), ('libmpifort.so.12', 'mpich', 'openmpi')])
+def test_a_fortran_program_that_needs_no_library_of_c_is_of_its_mpi_too(tmp_path, monkeypatch, library, good, bad):
+    (tmp_path / 'sp.A.x').write_text('')
+    (tmp_path / 'sp.A.x').chmod(0o755)
+    monkeypatch.setattr(installed.subprocess, 'run', lambda *_, **__: types.SimpleNamespace(stdout=f' 0x1 (NEEDED)   Shared library: [{library}]\n'))
+    environment = types.SimpleNamespace(name='some', extras={'npb': tmp_path}, env_vars={})
+    where = {'extra': 'npb', 'package': 'with Spack: npb'}
+    assert installed.find(['sp.A.x'], environment, families()[good], **where)
+    with pytest.raises(installed.OtherMpi, match=f'was not built with {families()[bad].title}'):
+        installed.find(['sp.A.x'], environment, families()[bad], **where)

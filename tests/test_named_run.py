@@ -1,0 +1,78 @@
+'''The checks of benchmarks known by name, by the real ReFrame; the programs answer as the real ones have.'''
+
+import os
+import pathlib
+
+import pytest
+
+import rfm
+from mpi_native import any_mpi
+from native import CPUS
+from plumbline.named import fio
+
+DATA = pathlib.Path(__file__).with_name('data') / 'named'
+CHECKS = rfm.REPOSITORY / 'checks/named'
+
+
+@pytest.fixture
+def place(tmp_path):
+    '''Function (name -> script) -> a workplace that has these programs in its PATH.'''
+    def made(**scripts):
+        (tmp_path / 'bin').mkdir()
+        for name, script in scripts.items():
+            (tmp_path / 'bin' / name).write_text(f'#!/bin/bash\n{script}\n')
+            (tmp_path / 'bin' / name).chmod(0o755)
+        return rfm.Workplace(tmp_path / 'place', f"{tmp_path / 'bin'}:{os.environ['PATH']}", config=rfm.REPOSITORY / 'config/localhost.py')
+    return made
+
+
+def cases(done):
+    assert done.report, done.out
+    return done.cases()
+
+
+def test_fio_on_the_stage_folder_keeps_its_job_file(place, tmp_path):
+    '''A fio that answers as the real one has; what it was given stays in the result, and nothing in the file system.'''
+    done = place(fio=f'test $1 = --output-format=json || exit 1\ntouch "$folder/data" && grep -q folder plumbline.fio || exit 1\ncat {DATA}/fio.json').reframe(
+        '-r', '-p', '^gnu$', '-S', 'repeat=2', '-S', f'fio.size={2**24}', checks=CHECKS / 'fio.py')
+    case, = cases(done).values()
+    assert case['result'] == 'pass', case['fail_reason']
+    found = {metric['name']: metric for metric in case['plumbline']['metrics']}
+    assert found['bandwidth.write']['value'] == pytest.approx(2**24 / 0.015 / 1e6) and found['bandwidth.write']['n'] == 2
+    assert found['figure_of_merit.randread_iops']['verdict'] == 'NO REFERENCE'
+    assert case['plumbline']['inputs'] == {'plumbline.fio': fio.job_file(2**24, 30)} and 'plumbline.fio' in case['plumbline']['command']
+    stage, = (done for done in tmp_path.rglob('output/**/rfm_job.sh'))
+    assert 'trap' in stage.read_text() and not list(tmp_path.rglob('plumbline-*/data'))
+
+
+def test_what_is_not_there_is_said_with_how_to_get_it(place):
+    mpi = any_mpi()
+    found = cases(place().reframe('-r', '-p', f'^gnu-{mpi}$', checks=CHECKS / 'hpcg.py'))
+    case, = found.values()
+    assert case['result'] == 'skip'
+    skipped, = case['plumbline']['skipped']
+    assert 'HPCG is not in the PATH' in skipped['reason'] and 'with Spack: hpcg' in skipped['reason'] and "as 'hpcg' in the extras" in skipped['reason']
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason='the output is of two processes')
+def test_hpcc_is_given_its_problem_and_a_failed_residual_is_a_fail(place):
+    '''By the MPI's own launcher, so that the binding is proved; rank 0 leaves the file.'''
+    mpi = any_mpi()
+    script = f'cat {DATA}/hpcc.txt {{}} > hpccoutf.txt.$$ && mv hpccoutf.txt.$$ hpccoutf.txt; exit 0'
+    options = ('-r', '-p', f'^gnu-{mpi}$', '-n', 'hpcc', '-S', 'repeat=2', '-S', 'hpcc.order=3520')
+    where = place(hpcc=script.format(''))
+    case, = cases(where.reframe(*options, checks=CHECKS / 'linpack.py')).values()
+    assert 'HPL_NB (HPCC takes sizes of its own' in case['fail_reason'] and 'is 80, and 192 was asked for' in case['fail_reason']
+    if len(CPUS) != 2:
+        return
+    text = (DATA / 'hpcc.txt').read_text().replace(' 3520    80 ', ' 3520   192 ').replace('HPL_NB=80', 'HPL_NB=192')
+    other = where.folder.parent / 'answer.txt'
+    other.write_text(text)
+    (where.folder.parent / 'bin/hpcc').write_text(f'#!/bin/bash\n{script.format("").replace(str(DATA / "hpcc.txt"), str(other))}\n')
+    case, = cases(where.reframe(*options, checks=CHECKS / 'linpack.py')).values()
+    assert case['result'] == 'pass', case['fail_reason']
+    names = {metric['name'] for metric in case['plumbline']['metrics']}
+    assert 'flops.hpl.n3520' in names and '3520 Ns' in case['plumbline']['inputs']['hpccinf.txt'] and case['plumbline']['ranks'] == 2
+    other.write_text(text.replace('...... PASSED', '...... FAILED'))
+    case, = cases(where.reframe(*options, checks=CHECKS / 'linpack.py')).values()
+    assert case['result'] == 'fail' and 'run 1: the residual is 0.0027348, FAILED: the solution is wrong, and no rate counts' in case['fail_reason']

@@ -1,0 +1,332 @@
+'''Which nodes a sweep is of, and what is known of each node: selection, journal of events, history, tickets, marks.'''
+
+import datetime
+import json
+import threading
+import time
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import sample_session as sample
+from plumbline.cli import app
+from plumbline.errors import PlumblineError
+from plumbline.nodes import command, events, findings, history, proposals
+from plumbline.store import archive
+from plumbline.sweep import allowance, outliers, plan, ranking, second, state
+from plumbline.sweep.selection import Limits, Selection, chosen
+from plumbline.sweep.slurm import Node, Reservation, satisfies
+from test_ranking import among, numbered, table
+
+NODES = {name: Node(name, at, '', frozenset(features.split()), 'none') for name, at, features in (
+    ('n1', 'idle', 'fast'), ('n2', 'allocated', 'fast gpu'), ('n3', 'idle', 'gpu'), ('n4', 'drained', 'fast'), ('n5', 'maint', 'slow'))}
+MAINT = Reservation('maint', 'ACTIVE', 0.0, time.time() + 3600, frozenset({'n3', 'n5', 'elsewhere'}))
+
+
+def names(reservation=None, known=None, **options):
+    return [node.name for node in chosen(NODES, Selection(**options).checked(), reservation, lambda: known)]
+
+
+# --- selection -----------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('options, found', [
+    ({}, ['n1', 'n3', 'n2', 'n4', 'n5']), ({'nodes': 'idle'}, ['n1', 'n3']), ({'nodes': 'n[3-4,1]', 'exclude': 'n4'}, ['n1', 'n3']),
+    ({'feature': 'fast'}, ['n1', 'n2', 'n4']), ({'feature': 'fast&gpu'}, ['n2']), ({'feature': 'slow|gpu', 'exclude': 'n2'}, ['n3', 'n5']),
+    ({'reservation': MAINT}, ['n3', 'n5']), ({'reservation': MAINT, 'nodes': 'idle'}, ['n3', 'n5'])])
+def test_options_leave_nodes(options, found):
+    assert names(**options) == found
+
+
+def test_slurm_reads_features_from_the_left():
+    '''As tests/test_sweep_limits.py asks it.'''
+    assert [satisfies('a|b&c', set(features)) for features in ('a', 'b', 'bc', 'ac')] == [False, False, True, True]
+
+
+@pytest.mark.parametrize('options, said', [
+    ({'feature': 'none'}, '^no node is left: 5 in the partition, 0 of them with none$'),
+    ({'nodes': 'idle', 'feature': 'slow'}, r'no node is left: 5 in the partition, 1 of them with slow, 0 of them idle \(they are maint\)'),
+    ({'reservation': MAINT, 'exclude': 'n[3,5]'}, r'2 of them in reservation maint, 0 of them not excluded \(n\[3,5\]\)'),
+    ({'nodes': 'n4', 'random': 1}, 'n4, 0 of them in service'), ({'exclude': 'n9'}, 'n9: not in the partition'),
+    ({'random': 1, 'due': 1}, '--random and --due'), ({'seed': 1}, '--seed is that of --random'), ({'feature': '[a*2]'}, r'write names with & or \|')])
+def test_options_that_leave_nothing_are_said_in_a_line(options, said):
+    with pytest.raises(PlumblineError, match=said):
+        names(**options)
+
+
+def test_a_seed_draws_the_same_nodes_again():
+    many = {f'n{i}': Node(f'n{i}', 'idle', '', frozenset(), 'none') for i in range(100)}
+
+    def drawn(order, **options):
+        return {node.name for node in chosen({name: many[name] for name in order}, Selection(random=10, **options).checked(), None, None)}
+
+    assert len(drawn(many, seed=7)) == 10 and drawn(many, seed=7) == drawn(reversed(many), seed=7) != drawn(many, seed=8)
+    assert Selection(random=3).checked().seed != Selection(random=3).checked().seed
+    assert set(names(random=9, seed=1)) == {'n1', 'n2', 'n3', 'n5'}         # as many as there are, and none out of service
+
+
+# --- the journal ---------------------------------------------------------------------------------------------------
+
+@pytest.fixture(autouse=True)
+def journal(tmp_path, monkeypatch):
+    monkeypatch.setattr(events, 'FOLDER', tmp_path / 'nodes')
+    return tmp_path / 'nodes/made.jsonl'
+
+
+def measured(node, at, sweep='s1', verdict='PASS', rank='in order', **more):
+    return {'node': node, 'at': float(at), 'event': 'measured', 'sweep': sweep, 'verdict': verdict, 'rank': rank, 'hours': 0.5,
+            'partition': 'made:cpu', **more}
+
+
+def test_several_writers_lose_no_event(journal):
+    writers = [threading.Thread(target=lambda who=who: [events.append('made', [measured(f'n{who}', at)]) for at in range(50)]) for who in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    said, skipped = events.read('made')
+    assert skipped == [] and sorted((event['node'], event['at']) for event in said) == [(f'n{who}', at) for who in range(4) for at in range(50)]
+
+
+GARBAGE = ['', '{"node": "n1", "ev', '[]', '7', '{"node": "n1"}', '{"node": "../n1", "at": 1, "event": "measured"}',
+           '{"node": "n1", "at": "now", "event": "drained"}', '{"node": "n1", "at": NaN, "event": "drained"}', '{"node": "n1", "at": 1, "event": "eaten"}',
+           '{"node": "n1", "at": 1, "event": "measured", "hours": -1}', '{"node": "n1", "at": 1, "event": "outlier", "evidence": []}', '[' * 100000, '\x00\xff']
+
+
+def test_garbage_is_named_and_skipped(journal):
+    events.append('made', [measured('n1', 1)])
+    with open(journal, 'a', encoding='latin-1') as file:
+        file.write('\n'.join(GARBAGE))          # without an end
+    events.append('made', [measured('n2', 2)])
+    said, skipped = events.read('made')
+    assert [event['node'] for event in said] == ['n1', 'n2'] and len(skipped) == len(GARBAGE) - 1
+    assert skipped[0] == f'{journal}, line 3: no event of a node'
+    shown = CliRunner().invoke(app, ['nodes'])
+    assert shown.exit_code == 0 and f'skipped: {journal}, line 3: no event' in shown.stdout
+
+
+def test_a_journal_that_cannot_be_written_is_said(journal, tmp_path):
+    (tmp_path / 'nodes').write_text('a file')
+    with pytest.raises(PlumblineError, match='what happened to the nodes is not written down'):
+        events.append('made', [measured('n1', 1)])
+    with pytest.raises(PlumblineError, match="'../up' is no name of a system"):
+        events.path('../up')
+
+
+# --- what follows from it ------------------------------------------------------------------------------------------
+
+def of(*said):
+    events.append('made', list(said))
+    return history.read('made', archive_root=None)
+
+
+def test_nodes_in_doubt_are_due_before_those_never_measured_and_those_before_old_ones():
+    known = of(measured('n1', 300), measured('n2', 100), measured('n3', 200, verdict='FAIL'), measured('n5', 400, rank='outlier'))
+    assert names(known=known, due=5) == ['n3', 'n5', 'n2', 'n1'] and names(known=known, due=1) == ['n3']
+    # A job that did not end is a reason as well, and so is a repair.
+    known = of({'node': 'n1', 'at': 500.0, 'event': 'failed', 'state': 'timed out', 'reason': 'x', 'hours': 1.0},
+               {'node': 'n2', 'at': 600.0, 'event': 'repaired', 'reason': 'DIMM'}, measured('n3', 700))
+    assert names(known=known, due=3) == ['n2', 'n1', 'n5']
+    assert [known.of(name).doubt for name in ('n1', 'n2', 'n3', 'n5', 'n9')] == [
+        'its job timed out', 'repaired since it was measured', '', 'outlier', '']
+    assert names(known=history.History('made'), due=2) == ['n1', 'n2']
+
+
+def test_when_a_node_was_last_seen_good_and_how_often_it_offended():
+    known = of(*(measured('n1', at, f's{at}', rank='outlier' if at % 3 == 0 else 'in order') for at in range(1, 14)),
+               measured('n2', 1, verdict='UNSTABLE', rank=None), measured('n3', 1, verdict='NO REFERENCE', rank='in order'),
+               measured('n4', 5, verdict='NO REFERENCE', rank=None))
+    one = known.of('n1')
+    assert one.offences() == (3, 10) and one.offences(2) == (1, 2) and one.last_good == 13 and one.hours == 6.5
+    assert [known.of(name).last_good for name in ('n2', 'n3', 'n4')] == [None, 1, None]
+    assert known.findings == 4 and known.hours == 8.0
+
+
+def test_what_a_sweep_says_again_counts_once():
+    known = of(measured('n1', 1, rank=None), measured('n1', 1), {'node': 'n1', 'at': 2.0, 'event': 'outlier', 'sweep': 's1', 'evidence': {}},
+               {'node': 'n1', 'at': 3.0, 'event': 'cleared', 'sweep': 's1'})
+    one = known.of('n1')
+    assert (one.hours, len(one.measured), one.last.rank, one.findings) == (0.5, 1, 'in order', {})
+
+
+def test_sessions_that_no_sweep_has_run_count_as_measurements(tmp_path):
+    rows = [sample.frame(sample.case('triad', [sample.metric('of_limit.x', 0.9, verdict=ruling)], threads='one', session=name))
+            for name, ruling in (('20260101T030405Z-aaaa', 'PASS'), ('20260102T030405Z-bbbb', 'FAIL'), ('20260103T030405Z-cccc', 'PASS'))]
+    rows = [frame.with_columns(started=frame['started'] + datetime.timedelta(days=day)) for day, frame in enumerate(rows)]
+    for frame in rows:
+        archive.write(frame, tmp_path / 'archive')
+    system, node = rows[0]['system'][0], rows[0]['hostname'][0]
+    known = history.read(system, tmp_path / 'archive')
+    assert [one.verdict for one in known.of(node).measured] == ['PASS', 'FAIL', 'PASS'] and known.of(node).hours == 0
+    events.append(system, [measured(node, 1, verdict='FAIL', session='20260103T030405Z-cccc')])     # a sweep's own
+    assert [one.verdict for one in history.read(system, tmp_path / 'archive').of(node).measured] == ['FAIL', 'PASS', 'FAIL']
+
+
+# --- what a sweep finds, and what is proposed ----------------------------------------------------------------------
+
+def sweep_of(tmp_path, frame, name='s1', **plan_of):
+    '''A sweep whose nodes have measured, its findings, and the sweep again if it is resumed.'''
+    nodes = frame['node'].unique(maintain_order=True).to_list()
+    work = state.create(tmp_path / name, {'id': name, 'nodes': dict.fromkeys(nodes, ''), 'partition': 'made:cpu', 'command': [], 'access': [],
+                                          'pace': {}, 'checks': 1, **plan_of}, '')
+    for node in work.nodes.values():
+        node.phase, node.state, node.since, node.counts, node.spent = state.OVER, state.MEASURED, time.time(), {'NO REFERENCE': 3}, {'1': 360.0}
+    return work, look(work, frame)
+
+
+def look(work, frame):
+    ranked = ranking.rank(frame)
+    odd = second.confirm(ranked.outliers(), ranked, frame.clear())
+    return outliers.Findings(work.name, work.nodes, frame, ranked, odd, {node: ['a cgroup grants 0.6 CPUs'] for node in odd['node']}, [{}])
+
+
+SLOW = among(table(numbered(100, 100, 60, 100)), noise=0.001)
+GOOD = among(table(numbered(100, 100, 100, 100)), noise=0.001)
+
+
+def test_a_finding_is_written_down_and_proposed_once(tmp_path, journal):
+    work, found = sweep_of(tmp_path, SLOW)
+    said = list(proposals.follow_up(work, None, found))
+    assert said == ['n3: an outlier in 1 of its last 1 sweep, never seen good; ticket: plumbline nodes ticket n3']
+    before = journal.read_text()
+    assert list(proposals.follow_up(work, None, found)) == said and journal.read_text() == before      # the sweep is resumed
+    known = history.read('made', None)
+    assert known.of('n3').doubt == 'outlier' and known.of('n1').last.word == 'in order among its peers' and known.hours == pytest.approx(0.4)
+    assert [(one['event'], one['action'], one['how']) for one in known.of('n3').steps] == [('proposed', 'drain', 'printed')]
+    list(proposals.follow_up(*[sweep_of(tmp_path, SLOW, 's2')[0], None, look(work, SLOW)]))
+    assert len(history.read('made', None).of('n3').steps) == 1 and history.read('made', None).of('n3').offences() == (2, 2)
+
+
+def test_a_finding_that_does_not_stand_is_taken_back(tmp_path):
+    work, found = sweep_of(tmp_path, SLOW)
+    findings.record(work, None, found)
+    findings.record(work, None, look(work, GOOD))
+    one = history.read('made', None).of('n3')
+    assert one.findings == {} and one.last.is_good and one.hours == pytest.approx(0.1)
+
+
+def test_a_ticket_has_the_evidence(tmp_path):
+    work, found = sweep_of(tmp_path, SLOW)
+    list(proposals.follow_up(work, None, found))
+    text = CliRunner().invoke(app, ['nodes', 'ticket', 'n3']).stdout
+    for said in ('Node n3 of made is an outlier among its peers', "speed %threads=one flops: 60.0 Mflop/s, its peers' median 100 Mflop/s (-40.0 %), rank 4 of 4",
+                 'cause, as far as the node tells it: a cgroup grants 0.6 CPUs', 'an outlier in 1 of its last 1 sweep', f'page: {work.folder}/index.html',
+                 "scontrol update nodename=n3 state=drain 'reason=plumbline s1: "):
+        assert said in text, text
+    none = CliRunner().invoke(app, ['nodes', 'ticket', 'n1'])
+    assert isinstance(none.exception, PlumblineError) and 'nothing to write a ticket of' in str(none.exception)
+
+
+def test_evidence_that_somebody_has_changed_breaks_nothing(tmp_path):
+    for evidence in ({}, {'rows': 3}, {'rows': [{'what': 1}, 7]}, {'rows': [{'what': 'x', 'check': 'c', 'off': -0.1, 'value': 1.0, 'unit': '1', 'median': 'm'}]}):
+        known = of({'node': 'n1', 'at': 1.0, 'event': 'outlier', 'sweep': 's', 'evidence': evidence})
+        assert 'state=drain' in proposals.of_outlier('made', known.of('n1')).ticket
+        assert findings.changed_since(evidence, GOOD, 'n1') == ([], [], [])
+
+
+def test_a_node_is_drained_repaired_measured_and_put_back(tmp_path):
+    work, found = sweep_of(tmp_path, SLOW)
+    list(proposals.follow_up(work, None, found))
+    run = CliRunner()
+    assert 'n3: drained: slow memory' in run.invoke(app, ['nodes', 'mark', 'n3', 'drained', '--reason', 'slow memory']).stdout
+    assert 'next: plumbline sweep --nodes' in run.invoke(app, ['nodes', 'mark', 'n3', 'repaired', '--reason', 'DIMM 4 replaced']).stdout
+    assert history.read('made', None).of('n3').doubt == 'repaired since it was measured'
+    # Alone: it cannot be ranked, and is compared with what it was and its peers were.
+    still, found = sweep_of(tmp_path, SLOW.filter(pl.col('node') == 'n3'), 's2')
+    said = list(proposals.follow_up(still, None, found))
+    assert len(said) == 1 and 'not to be put back: still off: speed %threads=one flops 60 Mflop/s (was 60, its peers 100)' in said[0]
+    good, found = sweep_of(tmp_path, GOOD.filter(pl.col('node') == 'n3'), 's3')
+    said = list(proposals.follow_up(good, None, found))
+    assert 'healthy again: no FAIL; ' in said[0] and said[1] == '  to put it back (not done here): scontrol update nodename=n3 state=resume'
+    shown = run.invoke(app, ['nodes', 'n3']).stdout
+    for line in ('sweep s1: outlier', 'drained by ', 'DIMM 4 replaced', 'proposed to return by sweep s3'):
+        assert line in shown.replace('measured by sweep', 'sweep'), shown
+    assert 'returned: in service' in run.invoke(app, ['nodes', 'mark', 'n3', 'returned', '--reason', 'in service']).stdout
+    # It offends again: that is proposed anew.
+    again, found = sweep_of(tmp_path, SLOW, 's4')
+    assert 'an outlier in 2 of its last 2 sweeps' in list(proposals.follow_up(again, None, found))[0]
+    assert [one.get('action') or one['event'] for one in history.read('made', None).of('n3').steps] == [
+        'drain', 'drained', 'repaired', 'return', 'returned', 'drain']
+
+
+def test_a_repaired_node_that_measured_something_else_is_not_put_back(tmp_path):
+    work, found = sweep_of(tmp_path, SLOW)
+    list(proposals.follow_up(work, None, found))
+    CliRunner().invoke(app, ['nodes', 'mark', 'n3', 'repaired', '--reason', 'fan'])
+    other, found = sweep_of(tmp_path, table({'n3': 100}, 'latency', 'us'), 's2')
+    said, = proposals.follow_up(other, None, found)
+    assert 'not known whether it is healthy: not measured again: speed %threads=one flops' in said and 'with two peers or more' in said
+
+
+def test_the_site_s_command_is_told_once_and_again_if_it_failed(tmp_path):
+    got = tmp_path / 'got'
+    script = tmp_path / 'hook'
+    script.write_text(f'#!/bin/sh\ncat > {got}.txt\ncp "$PLUMBLINE_NOTICE" {got}.json\n')
+    script.chmod(0o755)
+    work, found = sweep_of(tmp_path, SLOW, hook='false')
+    with pytest.raises(PlumblineError, match='--hook false: ended with 1: it said nothing; the next sweep proposes the same again'):
+        list(proposals.follow_up(work, None, found))
+    work.plan['hook'] = f"'{script}'"
+    assert list(proposals.follow_up(work, None, found))[-1] == 'told by --hook: n3'
+    notice = json.loads((tmp_path / 'got.json').read_text())
+    assert [(one['node'], one['action']) for one in notice['proposals']] == [('n3', 'drain')] and notice['system'] == 'made'
+    assert (tmp_path / 'got.txt').read_text() == notice['proposals'][0]['ticket']
+    assert 'told' not in list(proposals.follow_up(work, None, found))[-1]
+
+
+@pytest.mark.parametrize('words, said', [
+    (['mark', 'n7', 'drained', '--reason', 'x'], 'n7: no sweep or session of made has measured it; is the name right'),
+    (['mark', 'n[', 'drained', '--reason', 'x'], 'names no nodes'), (['n7'], 'n7: no sweep or session of made'),
+    (['--system', 'other', '--partition', 'made:cpu'], 'is none of --system other'), (['--partition', 'made:gpu'], 'no node of made:gpu')])
+def test_a_wrong_name_is_said_in_a_line(words, said):
+    events.append('made', [measured('n1', 1)])
+    done = CliRunner().invoke(app, ['nodes', *words])
+    assert isinstance(done.exception, PlumblineError) and said in str(done.exception), done.output
+
+
+def test_without_a_journal_or_with_two_a_system_is_asked_for():
+    with pytest.raises(PlumblineError, match='no sweep has written a journal of nodes'):
+        command._history(None)
+    for system in ('made', 'other'):
+        events.append(system, [measured('n10', 1), measured('n9', 1)])
+    with pytest.raises(PlumblineError, match='name a system with --system: made, other'):
+        command._history(None)
+    done = CliRunner().invoke(app, ['nodes', 'show', '--system', 'other'])
+    assert done.exit_code == 0 and done.stdout.index('n9') < done.stdout.index('n10')
+
+
+# --- limits --------------------------------------------------------------------------------------------------------
+
+def kept(tmp_path, limits, minutes=60, spent=0.0):
+    work = state.create(tmp_path / 'limited', {'id': 'limited', 'nodes': dict.fromkeys(('n1', 'n2', 'n3'), ''), 'partition': 'made:cpu', 'command': [],
+                                               'access': [], 'pace': {}, 'checks': 1, 'limits': limits, 'spent': spent}, '')
+    said = []
+    return work, allowance.Allowance(work, SimpleNamespace(), SimpleNamespace(minutes=minutes, patience=10), said.append)
+
+
+def test_a_budget_counts_what_jobs_may_take_until_they_have_ended(tmp_path):
+    work, limits = kept(tmp_path, {'node_hours': 2.5}, spent=360.0)
+    one, two, three = work.nodes.values()
+    assert limits.affords(one) and limits.look({}) == ([], False) and limits.over is None
+    one.phase, one.job = state.QUEUED, 1
+    assert limits.affords(two)
+    two.phase, two.job = state.QUEUED, 2
+    assert not limits.affords(three)
+    limits.look({})
+    assert limits.over is None              # those may end early
+    one.phase = two.phase = state.OVER
+    one.spent = {'1': 3000.0}
+    two.spent = {'2': 1800.0}
+    limits.look({})
+    assert limits.over is None and limits.affords(three)
+    two.spent = {'2': 3600.0}
+    limits.look({})
+    assert limits.over == ('skipped', '1.93 of 2.5 node-hours are spent, and a job may take 60 min')
+
+
+def test_limits_that_leave_no_job_are_said_before_anything_is_submitted(tmp_path):
+    with pytest.raises(PlumblineError, match='--node-hours 0.5 are less than one job may take'):
+        plan.usable(None, Limits(node_hours=0.5), 60)
+    with pytest.raises(PlumblineError, match='sweep.json: limits: .*nonsense'):
+        kept(tmp_path, {'nonsense': 1})

@@ -1,0 +1,153 @@
+'''Who is told of a change, and of what: once, by a command that is started without a shell, and cannot hold up the report.'''
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+import sample_session as sample
+from plumbline.cli import app
+from plumbline.errors import PlumblineError
+from plumbline.model import verdict
+from plumbline.report import notify, telemetry
+from plumbline.report.history import Loss
+from plumbline.store import archive
+
+
+def night(number, **verdicts):
+    '''A session of some metrics; a verdict of None: not in this session.'''
+    rows = sample.frame(*(sample.case(name, [sample.metric('bandwidth.plain', 900.0, 'MB/s', ruling, (1000.0, -0.05, None), f'{ruling} for a reason')],
+                                      threads='one', detail={'maintainers': ['hpc-support']}, session=f'2026010{number}T030405Z-sample')
+                          for name, ruling in verdicts.items()))
+    return telemetry.summary(rows)
+
+
+def told(before, summary):
+    found, state = notify.changes(before, summary)
+    return [(one['name'].split(' ')[0], one['was'], one['now']) for one in found], state
+
+
+def test_it_is_told_once():
+    quiet, state = told({}, night(1, triad='PASS', limits='PASS'))
+    assert (quiet, state) == ([], {})
+    first, state = told(state, night(2, triad='FAIL', limits='PASS'))
+    assert first == [('triad', 'PASS', 'FAIL')]
+    again, state = told(state, night(3, triad='FAIL', limits='PASS'))
+    assert again == []
+    # Another mode, which does not measure it, says nothing of it.
+    other, state = told(state, night(4, limits='PASS'))
+    assert other == [] and list(state)
+    scattered, state = told(state, night(5, triad='UNSTABLE', limits='PASS'))
+    assert scattered == [('triad', 'PASS', notify.NOT_JUDGED)]
+    healthy, state = told(state, night(6, triad='PASS', limits='PASS'))
+    assert sorted(healthy) == [('triad', 'COULD NOT BE JUDGED', 'PASS'), ('triad', 'FAIL', 'PASS')] and state == {}
+
+
+def test_subsystems_losses_and_what_was_left_out_have_a_state():
+    course = 'memory, one thread, rates and times'
+    slow = sample.frame(*(sample.case(check, [sample.predicted(variant, 0.08) for variant in sample.HISTORY], threads='one') for check in ('triad_memory',)))
+    found, state = notify.changes({}, telemetry.summary(slow, [Loss(course, f'{course}: 5 % worse since then')], [course]))
+    assert sorted(one['name'] for one in found) == [f'lasting loss: {course}', 'subsystem memory, one thread: rates and times']
+    good = sample.frame(sample.case('triad_memory', [sample.predicted(variant) for variant in sample.HISTORY], threads='one'))
+    other, still = notify.changes(state, telemetry.summary(sample.frame(sample.case('gather', [sample.metric('of_limit.x', 0.9)]))))
+    assert other == [] and set(still) == set(state)       # another mode says nothing of it
+    again, state = notify.changes(state, telemetry.summary(good, courses=[course]))
+    assert {(one['was'], one['now']) for one in again} == {('FAIL', 'PASS')} and len(again) == 2 and state == {}
+    left_out = sample.case('cores', result='skip', detail={'skipped': [{'metric': 'all', 'reason': 'there is one CPU', 'recorded': 5}]})
+    found, state = notify.changes({}, telemetry.summary(sample.frame(left_out, sample.case('a', [sample.metric('of_limit.x', 0.9)]))))
+    assert [(one['name'], one['now'], one['reason'].partition(';')[0]) for one in found] == [
+        ('not measured: cores', notify.NOT_JUDGED, 'there is one CPU')]
+    back = sample.frame(sample.case('cores', [sample.metric('of_base.one', 1.2)]))
+    assert [one['now'] for one in notify.changes(state, telemetry.summary(back))[0]] == ['PASS']
+    assert notify.changes({}, telemetry.summary(sample.frame(sample.skipped())))[0][0]['name'] == 'the session'
+
+
+@pytest.fixture
+def receiver(tmp_path):
+    '''A command, and the file into which it writes what it was given.'''
+    program, got = tmp_path / 'who is; told', tmp_path / 'got.json'
+    program.write_text(f'#!{sys.executable}\nimport json, os, sys\nnotice = json.load(open(os.environ["PLUMBLINE_NOTICE"]))\n'
+                       f'json.dump([sys.argv[1:], sys.stdin.read(), notice], open({str(got)!r}, "w"))\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return program, got
+
+
+def test_the_command_gets_words_text_and_json(tmp_path, receiver):
+    program, got = receiver
+    command = f"'{program}' -s '$(touch x) *' ops@example.org"
+    assert notify.tell(command, night(1, triad='FAIL'), tmp_path, 'https://example.org/r')
+    words, text, notice = json.loads(got.read_text())
+    assert words == ['-s', '$(touch x) *', 'ops@example.org']
+    first, _, change = text.splitlines()[:3]
+    assert first == 'Plumbline, sample: 1 FAIL (session 20260101T030405Z-sample), https://example.org/r'
+    assert change.startswith('PASS -> FAIL: triad one cpu gnu synthetic-node-1: bandwidth.plain: FAIL for a reason') and change.endswith(
+        '; maintainers: hpc-support')
+    assert notice['link'] == 'https://example.org/r' and notice['changes'][0]['now'] == verdict.FAIL and notice['summary']['exit_status'] == 1
+    got.unlink()
+    assert not notify.tell(command, night(1, triad='FAIL'), tmp_path, 'l') and not notify.tell(command, night(2, triad='FAIL'), tmp_path, 'l')
+    assert not got.exists()
+    # A report of an old session tells nothing.
+    assert notify.tell(command, night(3, triad='PASS'), tmp_path, 'l') and not notify.tell(command, night(2, triad='FAIL'), tmp_path, 'l')
+
+
+@pytest.mark.parametrize('command, said', [
+    ("sh -c 'echo no route >&2; exit 3'", r'--notify sh: ended with 3: no route; the next session tells the same again'),
+    ("sh -c 'sleep 600 & sleep 600'", r'--notify sh: not ended after 1 s, and was killed'), ('/no/such', r'--notify /no/such: cannot be started: No such'),
+    ('"', 'No closing quotation: write a command'), ('  ', 'no command: name the program')])
+def test_a_command_that_fails_is_named_and_tried_again(command, said, tmp_path, receiver):
+    began = time.monotonic()
+    with pytest.raises(PlumblineError, match=said):
+        notify.tell(command, night(1, triad='FAIL'), tmp_path, 'link', patience=1)
+    assert time.monotonic() - began < 20
+    assert notify.tell(f"'{receiver[0]}'", night(2, triad='FAIL'), tmp_path, 'link')        # nobody knows of it yet
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='root alone refuses')
+def test_root_runs_nothing_that_others_can_change(tmp_path, receiver):
+    receiver[0].chmod(0o777)
+    with pytest.raises(PlumblineError, match='root runs nothing that others can change: .* can be written by others'):
+        notify.tell(f"'{receiver[0]}'", night(1, triad='FAIL'), tmp_path, 'link')
+    assert not receiver[1].exists()
+
+
+def test_a_command_that_reads_nothing_is_no_failure(tmp_path):
+    assert notify.tell('true', night(1, **{f'check{number}': 'FAIL' for number in range(300)}), tmp_path, 'link')
+
+
+def test_a_state_that_cannot_be_read_is_said(tmp_path):
+    (tmp_path / 'notified-sample.json').write_text('{')
+    with pytest.raises(PlumblineError, match='notified-sample.json: not readable as the last state .*; remove it'):
+        notify.tell('true', night(1, triad='FAIL'), tmp_path, 'link')
+
+
+def test_the_report_keeps_its_exit_code_and_says_that_nobody_was_told(tmp_path, receiver):
+    def report(command, *cases):
+        archive.write(sample.frame(*cases), tmp_path / 'archive')
+        return CliRunner().invoke(app, ['report', '--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path / 'page'), '--notify', command])
+
+    bad, good = (sample.case('a', [sample.metric('of_limit.x', 0.9, verdict=ruling)], session=f'2026010{number}T000000Z-s')
+                 for number, ruling in ((1, 'FAIL'), (2, 'PASS')))
+    assert report(f"'{receiver[0]}'", bad).exit_code == 1
+    failed = report('false', good)
+    assert failed.exit_code == 2 and 'plumbline: --notify false: ended with 1: it said nothing' in failed.stderr
+    assert report(f"'{receiver[0]}'", good).exit_code == 0 and 'FAIL -> PASS' in receiver[1].read_text()
+
+
+def test_the_script_of_a_schedule_hands_it_on(tmp_path):
+    config = tmp_path / 'site.py'
+    config.write_text('')
+    words = ['schedule', 'daily', '--as', 'cron', '--at', '02:30', '-C', str(config), '--folder', str(tmp_path / 'plan'),
+             '--report', "--notify=mail -s 'it is slow' ops", '--report=--link=https://example.org']
+    done = CliRunner().invoke(app, words)
+    if done.exit_code == 2 and 'root' in str(done.exception):
+        pytest.skip("root schedules nothing of a clone that is somebody else's")
+    script = (tmp_path / 'plan/daily.sh').read_text()
+    line, = (line for line in script.splitlines() if ' report "$report" ' in line)
+    shown = subprocess.run(['bash', '-c', 'ended=0; report=r; ' + line.partition('$(')[2].replace(line.partition('$(')[2].split()[0], 'printf "%s\\n"', 1)
+                            .rpartition(' 2>&1')[0]], text=True, capture_output=True).stdout
+    assert shown.splitlines() == ['report', 'r', '--reframe-status', '0', "--notify=mail -s 'it is slow' ops", '--link=https://example.org']

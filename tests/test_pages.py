@@ -1,0 +1,146 @@
+'''Every page in a real browser that is offline: nothing is complained of, and what a reader does works.'''
+
+import csv
+import json
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+import sample_session as sample
+from chromium import DESKTOP, PHONE, Chromium
+from plumbline import report
+from plumbline.cli import app
+from plumbline.report import sweep_page
+from test_history import STEP, fill
+from test_ranking import among, findings, numbered, table
+
+HOSTILE = '<img src=x onerror=alert(1)>'
+
+#: The contrast of each text with what lies below it, the least (WCAG 2, success criterion 1.4.3).
+CONTRAST = '''(() => {
+  const parts = text => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => { const [x, y, z] = [r, g, b].map(v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+    return .2126 * x + .7152 * y + .0722 * z; };
+  const below = element => { const colour = parts(getComputedStyle(element).backgroundColor);
+    return colour.length === 3 || colour[3] > 0 ? colour : element.parentElement ? below(element.parentElement) : [255, 255, 255]; };
+  const of = element => { const [a, b] = [light(parts(getComputedStyle(element).color)), light(below(element))].sort((a, b) => b - a);
+    return [(a + .05) / (b + .05), element.className + " " + element.tagName]; };
+  return Array.from(document.querySelectorAll("body, p, small, .v, .tag, th, td, button, a, summary")).filter(e => e.checkVisibility()
+    && !e.closest(".plot, .trend, [aria-pressed=false]")).map(of).sort((a, b) => a[0] - b[0])[0]; })()'''
+SHOWN = 'Array.from(document.querySelectorAll("tbody[data-verdict]")).filter(line => line.checkVisibility()).map(line => line.innerText)'
+
+
+@pytest.fixture(scope='module')
+def chromium(browser, tmp_path_factory):
+    opened = Chromium(browser, tmp_path_factory.mktemp('chromium'))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope='module')
+def pages(tmp_path_factory):
+    '''Name -> page: of a session, of many nodes with hostile names, of a history, of an upgrade, of variance, of a sweep.'''
+    folder = tmp_path_factory.mktemp('pages')
+    found = {'session': report.write(sample.sample_session(), folder / 'session')}
+    nodes = [sample.case('triad_memory', [sample.metric('bandwidth.plain', 1e4 + number, 'MB/s', 'FAIL' if number < 2 else 'PASS', (1e4, -0.1, None))],
+                         host=f'{HOSTILE}{number}' if number < 2 else f'n{number}', detail={'notes': [f'</script>{HOSTILE}']}) for number in range(20)]
+    found['nodes'] = report.write(sample.frame(*nodes), folder / 'nodes')
+    found['sweep'] = sweep_page.write(findings(among(table(numbered(100, 100, 60, 100)), noise=0.001)), folder / 'sweep')
+    fill(folder, STEP)
+    for command, *options in (('history', '--output'), ('compare', '--last', '7', '--output'), ('variance', '--output')):
+        found[command] = folder / f'{command}.html'
+        done = CliRunner().invoke(app, [command, '--archive', str(folder / 'archive'), *options, str(found[command])])
+        assert done.exit_code in (0, 1) and found[command].exists(), done.output
+    return found
+
+
+@pytest.mark.parametrize('width, dark', [(DESKTOP, False), (DESKTOP, True), (PHONE, False)], ids=['desktop', 'dark', 'phone'])
+@pytest.mark.parametrize('name', ['session', 'nodes', 'history', 'compare', 'variance', 'sweep'])
+def test_nothing_is_wrong_with_a_page(chromium, pages, name, width, dark):
+    chromium.said.clear()
+    chromium.open(pages[name], width, dark)
+    contrast, where = chromium.js(CONTRAST)
+    assert contrast >= 4.5, where
+    chromium.js('document.querySelectorAll("details").forEach(section => section.open = true)')
+    chromium.js('Array.from(document.querySelectorAll("button.more")).slice(0, 2).forEach(button => button.click())')
+    chromium.drawn()
+    assert chromium.js('document.documentElement.scrollWidth') <= width
+    assert chromium.said == []
+
+
+def test_verdicts_are_told_by_words_and_marks_as_well(chromium, pages):
+    chromium.open(pages['session'])
+    told = chromium.js('Array.from(document.querySelectorAll(".c-verdict .v")).map(one => one.innerText)')
+    assert len(set(told)) == 4 and all(re.fullmatch(r'\S [A-Z ]+', one) for one in told)
+
+
+def test_what_others_wrote_stays_text(chromium, pages):
+    chromium.open(pages['nodes'])
+    assert chromium.js('document.querySelectorAll("img").length') == 0
+    line, = (text for text in chromium.js(SHOWN) if 'FAIL' in text)
+    assert HOSTILE in line and '2 of 20 nodes' in line
+
+
+def test_filter_search_and_keyboard(chromium, pages):
+    chromium.open(pages['session'])
+    every = chromium.js(SHOWN)
+    chromium.js('document.querySelector(".filter [data-verdict=PASS]").click()')
+    assert 0 < len(chromium.js(SHOWN)) < len(every)
+    chromium.key('/')
+    chromium.type('novec one')
+    assert [text.split('\t')[0] for text in chromium.js(SHOWN)] == ['✔ PASS'] * 2
+    assert 'found' in chromium.js('document.querySelector("#figures summary").innerText')
+    chromium.key('Escape', 27)
+    assert chromium.js('document.querySelector(".filter input").value') == ''
+    chromium.js('document.querySelector("button.more").focus()')
+    chromium.key('Enter', 13)
+    assert chromium.js('document.querySelector("tbody.open").innerText').count('run again') == 1
+
+
+def test_a_figure_says_what_is_under_the_mouse(chromium, pages):
+    chromium.open(pages['session'])
+    chromium.js('document.querySelector("#figures").open = true')
+    chromium.drawn()
+    x, y = chromium.js('''(() => { const point = document.querySelector("#figures .scatterlayer .point"); point.scrollIntoView({block: "center"});
+        const box = point.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()''')
+    chromium('Input.dispatchMouseEvent', type='mouseMoved', x=x, y=y)
+    assert 'GB/s' in chromium.js('''new Promise(done => { const look = () => { const said = document.querySelector(".hoverlayer .hovertext");
+        said ? done(said.textContent) : setTimeout(look, 20); }; look(); })''')
+
+
+def test_values_and_samples_are_saved(chromium, pages):
+    chromium.open(pages['session'])
+    chromium.js('document.querySelector(".filter .download").click()')
+    name, text = chromium.saved()
+    rows = list(csv.DictReader(text.splitlines()))
+    assert name == '20260102T030405Z-sample.csv' and len(rows) == 45
+    worst = rows[0]
+    assert (worst['verdict'], worst['check'], worst['metric'], worst['unit']) == ('FAIL', 'triad_memory %threads=all', 'bandwidth.plain', 'MB/s')
+    assert worst['again'].startswith('reframe') and worst['program'] and 'gcc' in worst['compiler']
+    chromium.js('document.querySelector("tbody .download[data-samples]").click()')
+    _, text = chromium.saved()
+    samples = [float(row['sample']) for row in csv.DictReader(text.splitlines())]
+    assert len(samples) == 5 and samples[2] == pytest.approx(float(worst['value']), rel=1e-6)
+    chromium.open(pages['nodes'])
+    chromium.js('document.querySelector("tbody .download:not([data-samples])").click()')
+    _, text = chromium.saved()
+    assert [row['node'] for row in csv.DictReader(text.splitlines())] == [f'{HOSTILE}0', f'{HOSTILE}1']
+
+
+def test_on_paper_everything_is_open(chromium, pages, tmp_path):
+    chromium.open(pages['session'])
+    chromium.js('window.addEventListener("beforeprint", () => { window.printed = document.querySelectorAll("details:not([open])").length; })')
+    chromium.print(tmp_path / 'page.pdf')
+    assert chromium.js('window.printed') == 0 and chromium.js('document.querySelectorAll("details[open]").length') == 0
+    assert len(re.findall(rb'/Type /Page\b', (tmp_path / 'page.pdf').read_bytes())) > 3
+
+
+def test_a_trend_has_its_band_its_levels_and_its_step(chromium, pages):
+    chromium.open(pages['history'])
+    chromium.js('document.querySelector("#metrics button.more").click()')
+    drawn = json.loads(chromium.js('''new Promise(done => { const look = () => { const plot = document.querySelector("#metrics .trend .main-svg");
+        plot ? done(JSON.stringify(plot.closest(".trend").data)) : setTimeout(look, 20); }; look(); })'''))
+    assert [trace['name'] for trace in drawn] == ['band', 'value', 'level', 'level']
+    before, after = (trace['y'][0] for trace in drawn[2:])
+    assert len(drawn[1]['y']) == 20 and after / before == pytest.approx(0.9, abs=0.02) and drawn[3]['x'][0] == '2027-01-29 08:00'

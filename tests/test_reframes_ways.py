@@ -1,0 +1,208 @@
+'''What ReFrame itself can do works with our checks, by the real ReFrame.'''
+
+import http.server
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import zlib
+
+import pytest
+import yaml
+
+import rfm
+from plumbline.store import archive
+
+STREAM = rfm.REPOSITORY / 'docs/tutorials/stream/site_stream.py'
+SUITE = rfm.REPOSITORY / 'tests/data/foreign/suite.py'
+
+#: As a site has it that does not know us.
+PLAIN = '''
+site_configuration = {
+    'systems': [{'name': 'made', 'hostnames': ['.*'], 'partitions': [
+        {'name': 'cpu', 'scheduler': 'local', 'launcher': 'local', 'environs': ['gnu'], 'max_jobs': 1}]}],
+    'environments': [{'name': 'gnu', 'cc': 'gcc', 'features': ['openmp']}],
+}
+'''
+
+
+@pytest.fixture
+def place(tmp_path):
+    '''Function (variables) -> a workplace that has STREAM in its PATH; its references are in its own folder.'''
+    (tmp_path / 'bin').mkdir()
+    (tmp_path / 'bin/stream').symlink_to(rfm.GUARDS / 'stream')
+    (tmp_path / 'references').mkdir()
+
+    def made(**variables):
+        path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+        return rfm.Workplace(tmp_path / 'place', path, PLUMBLINE_REFERENCES=tmp_path / 'references', **variables)
+    return made
+
+
+def triad(done):
+    case, = done.cases().values()
+    return case['result'], case['plumbline']['metrics'][0]
+
+
+# --- references from elsewhere than our files -----------------------------------------------------------------------------
+
+@pytest.mark.parametrize('given, result', [('12000,-0.05,none,MB/s', 'fail'), ('10000,-0.05,0.05,MB/s', 'pass')])
+def test_a_reference_from_the_command_line_counts(place, given, result):
+    ours = place().reframe('-r', '-S', f'site_stream.reference=bandwidth.triad:{given}', checks=STREAM)
+    end, metric = triad(ours)
+    assert (end, metric['verdict'], metric['reference_from']) == (result, result.upper(), 'the check') and 'were not set' not in ours.out
+
+
+def test_one_of_another_suite_as_well(place):
+    done = place().reframe('-r', '-n', 'their_stream', '-S', 'their_stream.reference=copy:20,-0.1,none,GB/s;latency:3.25,none,0.1,us', checks=SUITE)
+    for case in done.cases().values():
+        assert case['result'] == 'fail' and [entry[1:] for entry in case['perfvalues'].values()] == [
+            [20.0, -0.1, None, 'GB/s', 'fail'], [3.25, None, 0.1, 'us', 'pass']]
+
+
+@pytest.mark.parametrize('given', ['12000', 'bandwidth.triad:many,none,none'])
+def test_what_is_no_reference_is_refused(place, given):
+    done = place().reframe('-r', '-S', f'site_stream.reference={given}', checks=STREAM)
+    assert done.code == 1 and 'write METRIC:REFERENCE,LOWER,UPPER,UNIT, for example' in done.line('plumbline: -S reference=')
+    assert 'Traceback' not in done.out
+
+
+@pytest.mark.parametrize('own', ["{'made:cpu': {'bandwidth.triad': (12000, -0.05, None, 'MB/s')}}",
+                                 "{'$index': ['$partition', 'threads'], 'made:cpu': {'all': {'bandwidth.triad': (12000, -0.05, None, 'MB/s')}}}",
+                                 "{'$index': ['$partition'], 'elsewhere:cpu': {'bandwidth.triad': (12000, -0.05, None, 'MB/s')}}"])
+def test_a_subclass_has_references_of_its_own(place, tmp_path, own):
+    (tmp_path / 'subclass.py').write_text(f'''import sys
+sys.path.insert(0, {str(STREAM.parent)!r})
+import reframe as rfm
+from site_stream import site_stream
+
+
+@rfm.simple_test
+class our_stream(site_stream):
+    reference = {own}
+''')
+    done = place().reframe('-r', '-n', 'our_stream', checks=tmp_path / 'subclass.py')
+    assert done.report, done.out
+    end, metric = triad(done)
+    assert (end, metric['verdict']) == (('pass', 'NO REFERENCE') if 'elsewhere' in own else ('fail', 'FAIL')), metric
+
+
+# --- a configuration that is not ours -------------------------------------------------------------------------------------
+
+def test_a_configuration_of_another_suite(place, tmp_path):
+    '''Without our settings an error of the program counts all the same.'''
+    (tmp_path / 'plain.py').write_text(PLAIN)
+    where = place()
+    where.config = tmp_path / 'plain.py'
+    both = where.reframe('-r', '-c', SUITE, '-n', 'site_stream|their_(stream|mount)', '--prefix', where.folder, checks=STREAM)
+    assert {case['result'] for case in both.cases().values()} == {'pass'} and len(both.cases()) == 4
+    said = where.judge()
+    assert said.code == 0 and 'their_mount' in said.out
+    (tmp_path / 'bin/stream').unlink()
+    (tmp_path / 'bin/stream').write_text('#!/bin/sh\necho "Triad: 10000.0"; echo lost >&2; exit 3\n')
+    (tmp_path / 'bin/stream').chmod(0o755)
+    case, = where.reframe('-r', '--prefix', where.folder, checks=STREAM).cases().values()
+    assert case['result'] == 'fail' and 'the job ended with exit code 3: lost' in case['fail_reason']
+
+
+# --- many runs ------------------------------------------------------------------------------------------------------------
+
+def test_repeated_runs_are_cases_of_one_session(place):
+    where = place()
+    done = where.reframe('-r', '--repeat=2', '-c', SUITE, '-n', 'site_stream|their_application', '--exec-policy=serial', checks=STREAM)
+    assert len(done.report['runs'][0]['testcases']) == 4, done.out
+    said = where.judge()
+    assert said.code == 0 and len([line for line in said.out.splitlines() if ' bandwidth.triad ' in line]) == 2, said.out
+    accepted = where.accept('made')
+    assert accepted.code == 0, accepted.out
+    # Of one case, whichever of its repetitions.
+    content = yaml.safe_load((where.folder.parent / 'references/made.yaml').read_text())
+    assert set(content) == {'$accepted', '$provenance', 'site_stream', 'their_application'}
+    end, metric = triad(where.reframe('-r', checks=STREAM))
+    assert (end, metric['verdict'], metric['reference_from']) == ('pass', 'PASS', 'made.yaml')
+
+
+def test_a_pipeline_of_gitlab_ends_in_one_verdict(place, tmp_path):
+    '''Its jobs as GitLab runs them.  ReFrame 4.10.4 runs nothing in the job of a fixture, so there is no session of it to restore.'''
+    where, pipeline = place(), tmp_path / 'pipeline.yml'
+    made = where.reframe('-c', SUITE, '-n', 'site_stream|their_stream', f'--ci-generate={pipeline}', checks=STREAM)
+    assert made.code == 0, made.out
+    jobs = {name: job for name, job in yaml.safe_load(pipeline.read_text()).items() if 'script' in job}
+    assert len(jobs) == 4       # with the fixture
+    for _, job in sorted(jobs.items(), key=lambda item: item[1]['stage']):
+        script, = job['script']
+        command = re.sub(r'--restore-session=\S+', '', script).replace('reframe ', f'{rfm._REFRAME} ', 1)
+        done = where.run(['bash', '-c', command], CI_COMMIT_SHORT_SHA='0a1b2c3d')
+        assert done.code == 0, done.out
+    reports = sorted(path for job in jobs.values() for path in map(where.folder.joinpath, job['artifacts']['paths']) if path.exists())
+    assert len(reports) == 3
+    said = where.plumbline('report', *reports)
+    assert said.code == 0 and '2 PASS, 0 FAIL, 0 UNSTABLE, 3 NO REFERENCE' in said.out, said.out
+
+
+# --- where results go -----------------------------------------------------------------------------------------------------
+
+def test_reframes_own_comparison_is_of_our_values(place, tmp_path):
+    where = place(CANNED_STORAGE=tmp_path / 'results.db')
+    for rate in ('10000', '8000'):
+        assert where.reframe('-r', '-c', SUITE, '-n', 'site_stream|their_stream', checks=STREAM, CANNED_RATE=rate).report
+    listed = where.reframe('--list-stored-sessions', checks=STREAM)
+    uuids = [word for word in listed.out.replace('│', ' ').split() if len(word) == 36 and word.count('-') == 4]
+    assert len(uuids) == 2, listed.out
+    compared = where.reframe(f'--performance-compare={uuids[1]}/{uuids[0]}/mean:/', checks=STREAM)
+    row, = (line for line in compared.out.splitlines() if 'bandwidth.triad' in line)
+    values = [float(word) for word in row.replace('│', ' ').split()[-3:]]
+    assert values == pytest.approx([8006, 10006, -19.99], abs=2) or values == pytest.approx([10006, 8006, 24.98], abs=2), row
+
+
+@pytest.fixture(scope='session')
+def pygelf(tmp_path_factory):
+    '''PYTHONPATH with the library of ReFrame's handler ``graylog``, which is an extra of a site that has it.'''
+    folder = tmp_path_factory.mktemp('pygelf')
+    try:
+        done = subprocess.run([sys.executable, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-input', '--retries', '1',
+                               '--no-deps', '--target', str(folder), 'pygelf==0.4.2'], text=True, capture_output=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        pytest.skip('pygelf: the package index does not answer')
+    if done.returncode:
+        pytest.skip(f'pygelf: pip cannot install it: {done.stderr.strip().splitlines()[-1]}')
+    return folder
+
+
+def test_graylog_gets_the_verdict_and_no_samples(place, pygelf):
+    got = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            got.append(self.rfile.read(int(self.headers['Content-Length'])))
+            self.send_response(202)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        path = os.pathsep.join(filter(None, (str(pygelf), os.environ.get('PYTHONPATH'))))
+        done = place().reframe('-r', '-c', SUITE, '-n', 'site_stream|their_application', checks=STREAM, PYTHONPATH=path,
+                               CANNED_GRAYLOG=f'127.0.0.1:{server.server_port}')
+        server.shutdown()
+    assert done.report and 'could not' not in done.out, done.out
+    told = {one.get('_check_perf_var'): one for one in (json.loads(zlib.decompress(body) if body[:1] == b'\x78' else body) for body in got)}
+    ours = told['bandwidth.triad']
+    assert (ours['_check_perf_value'], ours['_check_perf_verdict'], ours['_check_perf_unit']) == (pytest.approx(10006), 'NO REFERENCE', 'MB/s')
+    assert told['elapsed']['_check_perf_value'] == 40.0
+    assert not any('plumbline' in key or 'perfvalues' in key for one in told.values() for key in one) and max(map(len, got)) < 8000
+
+
+def test_the_log_and_the_archive_have_the_same_values(place):
+    where = place()
+    where.reframe('-r', '-c', SUITE, '-n', 'site_stream|their_application', checks=STREAM)
+    where.judge()
+    rows = {row['name']: row['value'] for row in archive.load_session(where.folder / 'reports/archive').to_dicts()}
+    log, = (where.folder / 'reports/perflogs').rglob('their_application.log')
+    names, *lines = (line.split('|') for line in log.read_text().splitlines())
+    logged = {entry['perf_var']: float(entry['perf_value']) for entry in (dict(zip(names, line)) for line in lines)}
+    assert logged == {name: rows[name] for name in ('elapsed', 'energy', 'steps')}
