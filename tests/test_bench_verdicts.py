@@ -168,7 +168,7 @@ def test_a_launcher_has_ideas_of_its_own(name, tmp_path):
 
 
 def test_files_are_slower(tmp_path, monkeypatch):
-    monkeypatch.setattr(faults, '_written', lambda folder: 4e6)
+    monkeypatch.setattr(faults, '_written', lambda folder: 1e7)
     with provoked(faults.slow_files, tmp_path) as launch:
         began = time.monotonic()
         output_of(launch, 'dd', 'if=/dev/zero', f'of={tmp_path}/file', 'bs=1M', 'count=3', 'conv=fsync', 'status=none')
@@ -359,10 +359,11 @@ def seen(bandwidth, latency, code=0, fails=(), causes=()):
 
 
 def test_losses_are_medians_against_sessions_without_a_fault():
-    found = table.losses([seen(50, 2), seen(60, 2), seen(40, 4)], [seen(90, 1), seen(100, 1), seen(130, 2)])
+    found, metrics = table.losses([seen(50, 2), seen(60, 2), seen(40, 4)], [seen(90, 1), seen(100, 1), seen(130, 2)])
     assert found[registry.MEMORY_ONE] == pytest.approx(0.5)         # 50 of 100
     assert found[registry.LATENCY] == pytest.approx(0.5)            # twice as long
-    assert np.isclose(table.losses([seen(200, 1)], [seen(100, 1)])[registry.MEMORY_ONE], -1)
+    assert metrics['bandwidth.plain'] == (pytest.approx(0.5), registry.MEMORY_ONE)
+    assert np.isclose(table.losses([seen(200, 1)], [seen(100, 1)])[0][registry.MEMORY_ONE], -1)
 
 
 def test_shares_have_their_intervals():
@@ -390,7 +391,7 @@ def test_the_row_of_a_fault(monkeypatch):
     fail = ('metric', registry.MEMORY_ONE)
     found = [seen(50, 1, 1, [fail], ['noisy_neighbour']), seen(60, 1, 1, [fail]), seen(60, 1, 3), seen(100, 1)]
     assert table._row('hog', found, [seen(100, 1)]) == [
-        'hog', '40 % memory, one thread', '2 of 4', '0: 1, 1: 2, 3: 1', 'metric 2', '1', '2']
+        'hog', '40 % memory, one thread', '40 % bandwidth.plain', '2 of 4', '0: 1, 1: 2, 3: 1', 'metric 2', '1', '2']
 
 
 def test_the_table_is_restructured_text():

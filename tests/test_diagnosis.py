@@ -70,10 +70,10 @@ def code(plain, loss):
                 sample.record('simd', 5_000_000, 4, 0)]})]
 
 
-def messages(latency=0.0, middle=0.0, long=0.0, transport='shm', standard=0.0, ruling=None, halves='PASS'):
-    return [test_('pingpong', row('latency.swapped.shm', latency, 'us'), row('bandwidth.swapped.64KiB.shm', middle), row('bandwidth.swapped.1MiB.shm', long),
-                  row('bandwidth.swapped.shm', long), row('bandwidth.standard.shm', standard),
-                  sample.metric('of_halves.swapped.shm', 0.4, verdict=halves), display_name='pingpong %transport=shm')]
+def messages(latency=0.0, short=0.0, middle=0.0, long=0.0, transport='shm', standard=0.0, ruling=None, halves='PASS'):
+    return [test_('pingpong', row('latency.swapped.shm', latency, 'us'), row('bandwidth.swapped.1KiB.shm', short),
+                  row('bandwidth.swapped.64KiB.shm', middle), row('bandwidth.swapped.1MiB.shm', long), row('bandwidth.swapped.shm', long),
+                  row('bandwidth.standard.shm', standard), sample.metric('of_halves.swapped.shm', 0.4, verdict=halves), display_name='pingpong %transport=shm')]
 
 
 def pairs(typical=0.0, worst=0.0, of_median='PASS'):
@@ -159,7 +159,7 @@ FAULTS = {
                            lambda: [*node(), test_('triad_memory', row('bandwidth.plain', 0.3), level='L3', detail=machine(capacity={'L3': 2**24}))]]),
     'transport': ([lambda: [*node(), ended('pingpong', SWAPPED)]], [messages, lambda: [*node(), ended('pingpong', 'cat')]]),
     'other_transport': ([lambda: messages(latency=0.95, middle=0.9, long=0.7)], [messages, lambda: messages(latency=0.2, middle=0.2, long=0.2)]),
-    'eager_moved': ([lambda: messages(middle=0.2)], [messages, lambda: messages(latency=0.2, middle=0.2)]),
+    'eager_moved': ([lambda: messages(middle=0.2), lambda: messages(short=0.8)], [messages, lambda: messages(latency=0.2, middle=0.2)]),
     'single_copy_moved': ([lambda: messages(long=0.4)], [messages, lambda: messages(middle=0.3, long=0.4)]),
     'curve_collapse': ([lambda: messages(halves='FAIL')], [messages]),
     'slow_link': ([lambda: pairs(of_median='FAIL'), lambda: pairs(worst=0.5), lambda: patterns('link_errors', 3.0, 'FAIL'),

@@ -226,7 +226,7 @@ def test_check_measures_over_both_transports(mpi, measuring_mpi, tmp_path):
         named = [metric['name'] for metric in found['metrics']] + [skipped['metric'] for skipped in found.get('skipped', ())]
         assert set(named) == {
             f'{metric}.{variant}.{transport}' for metric in ('latency', 'bandwidth', 'of_halves', *of_cores[transport])
-            for variant in ('standard', 'swapped', 'touched')} | {f'bandwidth.swapped.256B.{transport}'}
+            for variant in ('standard', 'swapped', 'touched')} | {f'bandwidth.swapped.{size}.{transport}' for size in ('256B', '1KiB')}
 
 
 @two_cpus

@@ -66,7 +66,7 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
 
     def along(self, found, of_size):
         '''The curve itself, so that a session can be compared with another wherever on it something has changed.'''
-        for size in (256, 4096, 65536, 2**20):
+        for size in (256, 1024, 4096, 16384, 65536, 2**20):
             if size in found and size < max(found):
                 yield metrics.Metric('bandwidth', f'swapped.{compact(size)}.{self.transport}', size / found[size] / 1e6, record=of_size[size])
 

@@ -17,11 +17,11 @@ from plumbline.system import toolchains
 
 #: The quickest that tell of L1, a core's largest cache, memory with one thread and all, its latency, files, messages in shared memory.
 CHECKS = (r'^(node_speed|triad_scaling)%|^latency%pages=huge|^pingpong%transport=shm|'
-          r'^fileio_sizes(?=.*%file_system=stage(%|$))(?=.*%size=1MB(%|$))')
+          r'^fileio_sizes(?=.*%file_system=stage(%|$))(?=.*%size=64MB(%|$))')
 
 #: As little of each as carries a verdict.  (With 10 samples the efficiency of two cores in their caches straddled its floor in 3 of 11 sessions.)
-SETTINGS = {'likwid_bench.levels': 'none', 'node_speed.min_time': 0.2, 'pingpong.largest': 2**18,
-            'triad_scaling.samples': 30, 'latency.samples': 10, 'fileio_sizes.samples': 10}
+SETTINGS = {'likwid_bench.levels': 'none', 'node_speed.min_time': 0.2, 'pingpong.largest': 2**21,
+            'triad_scaling.samples': 30, 'latency.samples': 10, 'fileio_sizes.samples': 5}
 
 SYSTEM = 'localhost'
 

@@ -59,7 +59,8 @@ def look(place, session):
 
 
 def losses(seen, null):
-    '''Subsystem -> the median loss of its rates and times against the medians without a fault; below 0: a gain.
+    '''(subsystem -> the median loss of its rates and times against the medians without a fault, metric -> (its median loss, its subsystem));
+    below 0: a gain.
 
     :arg seen, null: lists of :class:`Seen`.
     '''
@@ -67,12 +68,19 @@ def losses(seen, null):
     for session in null:
         for key, (value, _, _) in session.values.items():
             usual[key].append(value)
-    changes = defaultdict(list)
+    changes, of_one = defaultdict(list), defaultdict(list)
     for session in seen:
         for key, (value, subsystem, better) in session.values.items():
             if key in usual:
-                changes[subsystem].append(better * np.log(value / np.median(usual[key])))
-    return {subsystem: float(-np.expm1(np.median(found))) for subsystem, found in changes.items()}
+                change = better * np.log(value / np.median(usual[key]))
+                changes[subsystem].append(change)
+                of_one[key[-1], subsystem].append(change)
+    return ({subsystem: _lost(found) for subsystem, found in changes.items()},
+            {metric: (_lost(found), subsystem) for (metric, subsystem), found in of_one.items()})
+
+
+def _lost(changes):
+    return float(-np.expm1(np.median(changes)))
 
 
 def share(count, total):
@@ -89,13 +97,18 @@ def _exits(sessions):
 
 def _row(name, seen, null):
     fault, found = FAULTS[name], [session for session in seen if session.found]
-    lost = {subsystem: loss for subsystem, loss in losses(seen, null).items() if subsystem in fault.subsystems}
-    worst = max(lost, key=lost.__getitem__, default=None)
-    loss = f'{round(100 * lost[worst])} % {worst}' if worst else 'not known'
+    of_subsystems, of_metrics = losses(seen, null)
+    lost = _most({subsystem: loss for subsystem, loss in of_subsystems.items() if subsystem in fault.subsystems})
+    most = _most({metric: loss for metric, (loss, subsystem) in of_metrics.items() if subsystem in fault.subsystems})
     by = Counter(kind for session in found for kind in {kind for kind, _ in session.fails})
     blamed = ', '.join(f'{kind} {count}' for kind, count in by.most_common()) or '-'
     named = [sum(session.names_cause(fault) for session in seen), sum(session.names_subsystem(fault) for session in found)]
-    return [fault.what, loss, f'{len(found)} of {len(seen)}', _exits(seen), blamed, *map(str, named)]
+    return [fault.what, lost, most, f'{len(found)} of {len(seen)}', _exits(seen), blamed, *map(str, named)]
+
+
+def _most(lost):
+    worst = max(lost, key=lost.__getitem__, default=None)
+    return f'{round(100 * lost[worst])} % {worst}' if worst else 'not known'
 
 
 def grid(rows):
@@ -123,7 +136,7 @@ def lines(place):
                   f'{share(codes.count(1), len(codes))}; exit codes {_exits(of_kind[NULL])}; a cause is named in '
                   f'{share(sum(bool(session.causes) for session in of_kind[NULL]), len(codes))}.', '']
     if tried:
-        head = ['fault', 'loss', 'found', 'exit codes', 'by', 'cause named', 'subsystem named']
+        head = ['fault', 'loss', 'most of a metric', 'found', 'exit codes', 'by', 'cause named', 'subsystem named']
         found += grid([head, *(_row(name, seen, null) for name, seen in tried.items())])
     return found + [f'{FAULTS[name].what}: not tried: {reason}' for name, reason in place.not_tried().items() if name not in tried]
 
