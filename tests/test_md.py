@@ -92,6 +92,15 @@ def test_motion_is_that_of_one_process(kernel, ranks, size, grid):
     assert all((record['options']['migrated'] > 0) == (record['options']['messages'] > 0) == (ranks > 1) for record in found)
 
 
+def test_the_first_processes_work_by_turns(kernel):
+    '''A process that waits has no atoms; the share of communication is of those that work.'''
+    found = kernel.measured(3, 'md', '--size', 6, '--working', '1,2,3', *QUICK).measurements
+    assert [(record['options']['working'], record['options']['grid']) for record in found] == [(1, '1x1x1'), (2, '2x1x1'), (3, '3x1x1')]
+    assert all(record['valid'] and record['size'] == 4 * 6**3 for record in found)
+    shares = [sum(record['communication']) / sum(record['seconds']) for record in found]
+    assert shares[0] == 0 and 0 < shares[1] < 1 and 0 < shares[2] < 1
+
+
 def test_parts_that_forces_reach_across_are_refused(kernel):
     found = kernel.run(3, 'md', '--size', 4)
     assert found.code != 0 and not found.measurements

@@ -7,8 +7,10 @@ from plumbline.mpi.sensitivity import share_of_communication
 from plumbline.rfm.variables import Whole
 from plumbline.system import topology
 
-#: Application -> program, and options of those whose size the NAS benchmark fixes.
-APPLICATIONS = {'triad': ('triad-ranks', ''), 'lbm': ('lbm-slabs', ''), 'cg': ('cg', '--class A'), 'sp': ('sp', '--size 64')}
+#: Application -> program, and options of those whose size is fixed: by the NAS benchmarks; 131,072 atoms, of which forces reach into the next
+#: part of the box only on up to 4,096 ranks.
+APPLICATIONS = {'triad': ('triad-ranks', ''), 'lbm': ('lbm-slabs', ''), 'cg': ('cg', '--class A'), 'sp': ('sp', '--size 64'),
+                'md': ('md', '--size 32')}
 
 #: Of a cell of the lattice Boltzmann fluid: 19 populations in two lattices.
 BYTES = 2 * 19 * 8
@@ -16,12 +18,12 @@ BYTES = 2 * 19 * 8
 
 @rfm.simple_test
 class app_scaling(rfm.RunOnlyRegressionTest, MpiCheck):
-    '''How far do a lattice Boltzmann fluid, conjugate gradients, an implicit solver, and the vector triad, which sends nothing, scale: from
-    one core over the first socket to the whole node, filled in that order, and from one node to all, with one problem for all ranks
-    (strong) or as much for each (weak)?'''
+    '''How far do a lattice Boltzmann fluid, conjugate gradients, an implicit solver, molecular dynamics, and the vector triad, which
+    sends nothing, scale: from one core over the first socket to the whole node, filled in that order, and from one node to all, with one
+    problem for all ranks (strong) or as much for each (weak)?'''
 
     source = 'hager2007, section 3.1, and section 4.2, figures 7 to 10'
-    study = parameter(['triad_weak', 'lbm_strong', 'lbm_weak', 'cg_strong', 'sp_strong'], type=str)
+    study = parameter(['triad_weak', 'lbm_strong', 'lbm_weak', 'cg_strong', 'sp_strong', 'md_strong'], type=str)
     over = parameter(['node', 'nodes'], type=str)
     ranks = 'all'
     transport = 'default'
@@ -31,7 +33,7 @@ class app_scaling(rfm.RunOnlyRegressionTest, MpiCheck):
     #: Cells along an edge of the fluid's box, the source's; planes of cells for each rank of the weak kind.
     edge, each = variable(Whole, value=128), variable(Whole, value=32)
 
-    #: Options of a NAS benchmark, such as a smaller class for a quick look.
+    #: Options of a NAS benchmark, such as a smaller class for a quick look, or of the molecular dynamics (``--size CELLS``).
     size = variable(str, value='', loggable=False)
 
     @run_after('init')
@@ -42,7 +44,7 @@ class app_scaling(rfm.RunOnlyRegressionTest, MpiCheck):
         self.nodes = 1 if self.over == 'node' else 0
 
     def counts(self):
-        '''Ranks that work, by turns: the NAS benchmarks cut their data for powers of two, the fluid's box has a plane for each.'''
+        '''Ranks that work, by turns: the NAS benchmarks and the box of atoms are cut for powers of two, the fluid's box has a plane for each.'''
         node, most = len(self.all_cpus), self.edge if self.study == 'lbm_strong' else len(self.cpus)
         counts = topology.thread_counts(self.all_cpus, self.current_partition.processor) if self.over == 'node' else [
             node * n for n in sorted({2**i for i in range(self.nodes.bit_length())} | {self.nodes})]

@@ -11,14 +11,17 @@ void md_grid(int ranks, int grid[3])
     MPI_Dims_create(ranks, 3, grid);
 }
 
-void md_open(md_process *p, MPI_Comm world)
+bool md_open(md_process *p, MPI_Comm all, int working)
 {
     *p = (md_process){0};
-    app_open(&p->app, world);
+    p->works = app_open_first(&p->app, all, working);
+    if (!p->works)
+        return false;
     md_grid(p->app.ranks, p->grid);
     p->at[0] = p->app.rank % p->grid[0];
     p->at[1] = p->app.rank / p->grid[0] % p->grid[1];
     p->at[2] = p->app.rank / p->grid[0] / p->grid[1];
+    return true;
 }
 
 /* Which process is so many steps away in one dimension, around the box. */
@@ -52,6 +55,7 @@ void md_close(md_process *p)
         free(p->swap[k].which);
     free(p->packed);
     free(p->arrived);
+    app_close(&p->app);
 }
 
 static _Noreturn void collapsed(size_t count)

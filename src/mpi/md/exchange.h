@@ -18,13 +18,15 @@ typedef struct {
     int grid[3], at[3];
     md_swap swap[6];            /* x below, x above, y ... */
     double *packed, *arrived;   /* messages */
+    bool works;
     double migrated;            /* atoms of this process that went to another */
     md_system *system;
 } md_process;
 
 void md_grid(int ranks, int grid[3]);       /* processes in each dimension, as even as can be */
 
-void md_open(md_process *, MPI_Comm);        /* its place in the grid */
+/* The place of one of the first `working` processes in the grid: collective over all of them; false, and nothing opened, on the others. */
+bool md_open(md_process *, MPI_Comm all, int working);
 int md_prepare(md_process *);               /* once the system is there: room for messages; 0, or -1 where there is none */
 void md_close(md_process *);
 

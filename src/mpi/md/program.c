@@ -15,9 +15,15 @@ static const pl_variant variants[] = {
 
 static bool is_half(const pl_case *c) { return c->variant->loop == (pl_loop)md_half; }
 
+enum { WORKING };
+
+static const pl_parameter parameters[] = {[WORKING] = PL_WORKING_PARAMETER, {0}};
+
 enum { MOST = 800 };      /* a list's indices have 32 bits */
 
 static size_t elements(const pl_case *c) { return md_atoms(c->n, MOST); }
+
+static int working_of(const pl_case *c) { return pl_working(c->parameters[WORKING]); }
 
 static size_t edge_of(const pl_case *c) { return md_edge(c->n); }
 
@@ -35,7 +41,8 @@ static void check(const pl_case *c)
 {
     int grid[3];
     double box[3], edge[3];
-    md_grid(pl_processes.ranks, grid);
+    pl_check_working(c->parameters[WORKING]);
+    md_grid(working_of(c), grid);
     cut(c, grid, box, edge);
     for (int d = 0; d < 3; d++)
         if (edge[d] < MD_REACH)
@@ -43,13 +50,15 @@ static void check(const pl_case *c)
                     "processes", edge_of(c), grid[0], grid[1], grid[2], edge[d], MD_REACH);
 }
 
-static double part_of(const pl_case *c) { return (double)c->n / pl_processes.ranks; }
+static double part_of(const pl_case *c) { return (double)c->n / working_of(c); }
 
 static size_t footprint(const pl_case *c)
 {
     int grid[3];
     double box[3], edge[3];
-    md_grid(pl_processes.ranks, grid);
+    if (!pl_works(c->parameters[WORKING]))
+        return 0;
+    md_grid(working_of(c), grid);
     cut(c, grid, box, edge);
     return md_footprint((size_t)part_of(c), edge);
 }
@@ -58,7 +67,8 @@ static void *create(const pl_case *c)
 {
     md_process *const p = pl_allocate(sizeof *p, "the process");
     double box[3], low[3], edge[3], v[3];
-    md_open(p, MPI_COMM_WORLD);
+    if (!md_open(p, MPI_COMM_WORLD, working_of(c)))
+        return p;
     cut(c, p->grid, box, edge);
     for (int d = 0; d < 3; d++)
         low[d] = p->at[d] * edge[d];
@@ -74,8 +84,10 @@ static void *create(const pl_case *c)
 static void destroy(void *data)
 {
     md_process *const p = data;
-    md_destroy(p->system);
-    md_close(p);
+    if (p->works) {
+        md_destroy(p->system);
+        md_close(p);
+    }
     free(p);
 }
 
@@ -111,7 +123,7 @@ static void touch(const pl_case *c, int thread, int threads)
     md_worker w = {.threads = 1};
     size_t n = 0;
     (void)threads;
-    if (thread)
+    if (thread || !p->works)
         return;
     for (size_t i = 0; i < c->n; i++) {
         double x[3];
@@ -146,18 +158,25 @@ static void touch(const pl_case *c, int thread, int threads)
 static void run(const pl_case *c, const pl_plan *plan)
 {
     md_process *const p = c->data;
+    if (!p->works)
+        return;
     p->system->now.n = p->system->start.n;
     md_begin(p->system, (pl_range){0, p->system->now.n});
     advance(p, (md_loop *)plan->loop, is_half(c), MD_STEPS);
 }
 
-static double communication(const pl_case *c) { return app_communication(&((md_process *)c->data)->app); }
+/* The record has the mean over all processes: of those that work it is this. */
+static double communication(const pl_case *c)
+{
+    md_process *const p = c->data;
+    return p->works ? app_communication(&p->app) * pl_processes.ranks / working_of(c) : 0;
+}
 
-/* Of all processes; the ghosts as many for each as for this one. */
+/* Of all processes that work; the ghosts as many for each as for this one. */
 static pl_work work(const pl_case *c)
 {
     const md_process *const p = c->data;
-    return md_work((double)c->n, p ? (double)p->system->start.ghosts * pl_processes.ranks : 0, is_half(c));
+    return md_work((double)c->n, p && p->works ? (double)p->system->start.ghosts * working_of(c) : 0, is_half(c));
 }
 
 /* --- proof --------------------------------------------------------------------------------------------------------------------- */
@@ -165,6 +184,8 @@ static pl_work work(const pl_case *c)
 static void poison(const pl_case *c)
 {
     md_process *const p = c->data;
+    if (!p->works)
+        return;
     for (size_t i = 0; i < 4 * p->system->own_room; i++)
         p->system->now.x[i] = p->system->v[i] = p->system->f[i] = NAN;
     pl_buffers_set_guards(p->system->buffers);
@@ -173,14 +194,17 @@ static void poison(const pl_case *c)
     p->app.proving = true;
 }
 
-static void sum(double *x, size_t n) { MPI_Allreduce(MPI_IN_PLACE, x, (int)n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }
+static void sum(double *x, size_t n) { MPI_Allreduce(MPI_IN_PLACE, x, (int)n, MPI_DOUBLE, MPI_SUM, running->app.world); }
 
 static app_result pass;         /* of the verified one, with `value` the atoms that migrated */
 
 static double verify(const pl_case *c)
 {
     md_process *const p = c->data;
+    if (!p->works)
+        return 0;
     double migrated = p->migrated;
+    running = p;
     p->app.proving = false;
     sum(&migrated, 1);
     pass = app_result_of(&p->app, 0, 0, 0);
@@ -209,13 +233,13 @@ static const pl_fact *facts(const pl_case *c)
 static const void *where(const pl_case *c, size_t *bytes)
 {
     const md_process *const p = c->data;
-    *bytes = 4 * p->system->now.n * sizeof(double);
-    return p->system->now.x;
+    *bytes = p->works ? 4 * p->system->now.n * sizeof(double) : sizeof *p;
+    return p->works ? (const void *)p->system->now.x : p;
 }
 
 static const pl_kernel md = {
     .name = "md", .title = "Molecular dynamics on a 3-D grid of processes; --size is cells of 4 atoms along an edge of the box",
-    .variants = variants, .most_threads = 1, .usual_size = 20, .elements = elements, .check = check, .footprint = footprint,
+    .variants = variants, .parameters = parameters, .most_threads = 1, .usual_size = 20, .elements = elements, .check = check, .footprint = footprint,
     .create = create, .touch = touch, .run = run, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison,
     .where = where, .destroy = destroy, .facts = facts, .communication = communication,
 };
