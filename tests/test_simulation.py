@@ -304,6 +304,12 @@ def test_how_good_a_prediction_is_by_hand():
     assert cells.select(study.base_line(3.0)).to_series().to_list() == pytest.approx([100 * 10 / 260, 50, 100 * 10 / 260, 50])
 
 
+def test_parallel_efficiency_by_hand():
+    '''Four times the processes, half the time: an efficiency of a half.'''
+    cells = pl.DataFrame({'processes': [256, 64, 64, 256], 'latency': [1.0, 1.0, 5.0, 5.0], 'seconds': [5.0, 10.0, 8.0, 2.0]})
+    assert study.efficiency(cells)['efficiency'].to_list() == pytest.approx([50, 100, 100, 100])
+
+
 def test_the_same_input_gives_the_same_output(simulated, tmp_path):
     for application, processes in (('cg', 16), ('cg-doubling', 8), ('sp', 8)):
         first, second = (cg(simulated, tmp_path, processes, application).printed for _ in range(2))

@@ -110,3 +110,6 @@ def answer(path, application, processes, latency, size, iterations, published, s
                             iterations)
         yield f'{application} of size {size}: per cent of the time in communication routines, by latency'
         yield from _rows(cells, lambda one: f"{one['percent']:.1f}")
+        if len(counts) > 1:
+            yield f'parallel efficiency against {min(counts)} processes, per cent'
+            yield from _rows(study.efficiency(cells), lambda one: f"{one['efficiency']:.1f}")

@@ -68,6 +68,13 @@ def table(simulated, network, application, cells, folder, size='A', iterations=N
                           'messages': one.printed['messages'], 'flops': one.printed['flops']} for one in found])
 
 
+def efficiency(cells):
+    '''What :func:`table` gave, with the column ``efficiency``: of each latency the speedup against the fewest processes, over how many times
+    as many there are; per cent.'''
+    work = pl.col('seconds') * pl.col('processes')
+    return cells.with_columns(efficiency=100 * work.sort_by('processes').first().over('latency') / work)
+
+
 def wide(cells, value='percent'):
     '''A table to read: processes down, latencies across.'''
     return cells.pivot(on='latency', index='processes', values=value)
