@@ -226,9 +226,8 @@ class Driver:
     def over(self, node, state, reason='', **more):
         '''A node is done with, for now.'''
         self.sweep.record(node, OVER, state=state, reason=reason, spent=self._spent(node), **more)
-        left = len(self.sweep.nodes) - len(self._in(OVER))
         counts = ', '.join(f'{number} {verdict}' for verdict, number in node.counts.items() if number)
-        self.say(f'{node.name}: {state}: {reason or counts} ({left} to go)')
+        self.say(f'{node.name}: {state}: {reason or counts} ({self.sweep.left} to go)')
 
     def _spent(self, node):
         '''Seconds of the node's jobs, with that which is over now: from its claim to its end, or now, at most its time limit.'''
