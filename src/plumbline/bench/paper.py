@@ -5,7 +5,6 @@ told by every node with noise of its own; the last node is worse by a fifth, and
 '''
 
 import contextlib
-import functools
 import json
 import math
 import os
@@ -21,6 +20,7 @@ import polars as pl
 
 from plumbline.bench.common import Figure
 from plumbline.errors import PlumblineError
+from plumbline.report import sweep_page
 from plumbline.settings import ROOT
 from plumbline.sweep import driver, node as job, outliers, ranking, results, slurm, state
 
@@ -109,7 +109,7 @@ def write_slurm(folder, nodes):
 def planned(folder, nodes):
     '''Write a sweep that has begun with nothing; its folder.'''
     plan = {'schema': 1, 'id': 'sweep', 'partition': 'paper:cpu', 'access': ['--partition=paper'], 'command': [], 'checks': 0, 'racks': None,
-            'pace': {}, 'nodes': {f'p{number}': 'made' for number in range(1, nodes + 1)}}
+            'pace': {}, 'limits': {'node_hours': 10.0 * nodes}, 'nodes': {f'p{number}': 'made' for number in range(1, nodes + 1)}}
     return state.create(folder / 'sweep', plan, '').folder
 
 
@@ -157,16 +157,16 @@ def step(name, folder):
     :arg name: ``submit``, ``collect`` or ``page``; :arg folder: of the sweep.
     '''
     if name == 'page':
-        from plumbline.report import sweep_page
-        work = functools.partial(sweep_page.write, outliers.look(folder), folder)
+        found = outliers.look(folder)
+        began = time.monotonic()
+        sweep_page.write(found, folder)
     else:
         sweep = state.load(folder)
         sweep.begin()
         asked = _Queue(sweep) if name == 'submit' else slurm.Slurm(sweep.plan['access'])
-        work = driver.Driver(sweep, asked, driver.Pace(len(sweep.nodes), 0, 0, 60, 86400, 60), str).run
-    began = time.monotonic()
-    with contextlib.suppress(_AllSubmitted):
-        work()
+        began = time.monotonic()
+        with contextlib.suppress(_AllSubmitted):
+            driver.Driver(sweep, asked, driver.Pace(len(sweep.nodes), 0, 0, 60, 86400, 60), str).run()
     print(time.monotonic() - began)
 
 
@@ -177,18 +177,20 @@ def steps(folder, nodes, measured):
     :raises PlumblineError: also if another node is named than the last.
     '''
     variables = write_slurm(folder, nodes)
-    cost = functools.partial(cost_of, folder=folder, **variables)
-    yield 'plan', cost(['plumbline', 'sweep', '--dry-run', '-C', written_site(folder), '--partition', 'paper:cpu', '-c', ROOT / 'checks'])
-    sweep = planned(folder, nodes)
+
+    def cost(*command):
+        return cost_of(command, folder, **variables)
 
     def alone(name):
-        took = cost([sys.executable, '-c', f'from plumbline.bench import paper; paper.step({name!r}, {str(sweep)!r})'])
+        took = cost(sys.executable, '-c', f'from plumbline.bench import paper; paper.step({name!r}, {str(sweep)!r})')
         return name, Cost(float(took.said.split()[-1]), took.of_cpu, took.megabytes, took.said)
 
+    yield 'plan', cost('plumbline', 'sweep', '--dry-run', '-C', written_site(folder), '--partition', 'paper:cpu', '-c', ROOT / 'checks')
+    sweep = planned(folder, nodes)
     yield alone('submit')
     leave_measured(sweep, measured)
     yield alone('collect')
-    ranked = cost(['plumbline', 'rank', sweep])
+    ranked = cost('plumbline', 'rank', sweep)
     if f'\noutliers: p{nodes}\n' not in ranked.said:
         raise PlumblineError(f'plumbline rank does not name p{nodes}, or not alone: {ranked.said[:500]}')
     yield 'rank', ranked

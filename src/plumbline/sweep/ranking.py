@@ -71,10 +71,11 @@ SUSPECTS_RATE = 0.1
 #: What sweeps keep of the scores of nodes, for those after them.
 SCORES = pl.Schema({**dict.fromkeys([*PEERS, 'check', 'node'], pl.String), 'members': pl.Int64, 'value': pl.Float64})
 
-_RANKED = {**dict.fromkeys([*METRIC, 'node', 'metric', 'subject', 'unit', 'subsystem', 'noise'], pl.Categorical()), 'better': pl.Int8,
-           **dict.fromkeys(('value', 'median', 'gap', 'within', 'change', 'whole', 'scale', 'usual',
-                            'deviation', 'off', 'bad', 'freedom', 'chance', 'sees'), pl.Float64),
-           **dict.fromkeys(('peers', 'low', 'rank'), pl.Int64), **dict.fromkeys(('odd', 'outlier_better'), pl.Boolean)}
+_RANKED: dict[str, pl.DataType | type[pl.DataType]] = {
+    **dict.fromkeys([*METRIC, 'node', 'metric', 'subject', 'unit', 'subsystem', 'noise'], pl.Categorical()), 'better': pl.Int8,
+    **dict.fromkeys(('value', 'median', 'gap', 'within', 'change', 'whole', 'scale', 'usual',
+                     'deviation', 'off', 'bad', 'freedom', 'chance', 'sees'), pl.Float64),
+    **dict.fromkeys(('peers', 'low', 'rank'), pl.Int64), **dict.fromkeys(('odd', 'outlier_better'), pl.Boolean)}
 
 
 @dataclass(frozen=True)
