@@ -1,7 +1,7 @@
 '''The steps of a sweep of thousands of nodes on paper: plan, submit, collect, rank with its page, and the page alone, each in a process.
 
 Slurm is three scripts that answer at once, so that submitting is the driver's own part of it.  What the nodes measured is a run of this machine,
-told by every node with noise of its own; the last node is worse by a fifth, and must be the one that is named.
+told by every node with noise of its own.  The last node is worse by a fifth, and must be the one that is named; the first lacks a metric.
 '''
 
 import contextlib
@@ -117,16 +117,16 @@ def leave_measured(sweep, measured):
     '''Have the nodes of a sweep leave what one node measured, each with a noise of 1 %, as their jobs do.
 
     :arg sweep: folder; :arg measured: rows of the archive.
-    :returns: node -> the rows that it left.
     '''
     noise, nodes, path = np.random.default_rng(1), list(state.load(sweep).nodes), Path('system=paper/date=2026-01-01')
     loss = SLOW ** measured['metric'].replace_strict(ranking.BETTER, default=0, return_dtype=pl.Int8).fill_null(0).to_numpy()
+    lacking = measured['name'].drop_nulls()[-1]
     for number, name in enumerate(nodes, 1):
         factor = (1 + 0.01 * noise.standard_normal(len(measured))) * (loss if name == nodes[-1] else 1)
         told = measured.with_columns(session=pl.lit(f'session-{number}'), hostname=pl.lit(name), value=pl.col('value') * factor)
         of_node, file = sweep / name, path / f'session-{number}.parquet'
         (of_node / results.OWN_ARCHIVE / path).mkdir(parents=True)
-        told.write_parquet(of_node / results.OWN_ARCHIVE / file)
+        told.filter(pl.lit(number > 1) | pl.col('name').ne_missing(lacking)).write_parquet(of_node / results.OWN_ARCHIVE / file)
         found = {'session': file.stem, 'counts': {'PASS': 1}, 'machine': {'model': 'made', 'cpus': 4, 'kib': 2**20}}
         (of_node / results.PREPARED).write_text(json.dumps({'archived': str(file), 'found': found, 'why': ''}))
         (of_node / job.CLAIM).parent.mkdir()

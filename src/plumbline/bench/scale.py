@@ -1,8 +1,6 @@
-'''How listing, generating, polling, archiving and ranking grow with nodes and checks.
+'''How archiving, the steps of a sweep (:mod:`plumbline.bench.paper`), histories and pages grow, and how listing, generating and polling do.
 
-The nodes are on paper: a real Slurm controller (``tests/cluster``) whose nodes are all powered down, which it never tries to
-start.  What the nodes measured is a run of this machine, told by every node with noise of its own; jobs that are collected have ended as soon
-as they are submitted.
+The last are asked of a real Slurm controller (``tests/cluster``) whose nodes are on paper: all powered down, and it never tries to start one.
 '''
 
 import datetime
