@@ -74,6 +74,13 @@ def test_a_sweep_on_paper_is_collected_and_read_a_few_files_at_a_time(tmp_path, 
         results.frame(sweep)
 
 
+def test_the_memory_of_a_command_is_not_that_of_whoever_starts_it(tmp_path):
+    mine = np.ones(2 * 10**7)        # 160 MB
+    assert paper.cost_of(['plumbline', '--help'], tmp_path).megabytes < mine.nbytes / 1e6
+    with pytest.raises(PlumblineError, match='No such option'):
+        paper.cost_of(['plumbline', 'rank', '--none'], tmp_path)
+
+
 def test_each_step_of_a_sweep_on_paper_is_measured_and_the_slow_node_is_named(tmp_path, monkeypatch, measured):
     costs = dict(paper.steps(tmp_path, 5, measured))
     assert list(costs) == ['plan', 'submit', 'collect', 'rank', 'page']

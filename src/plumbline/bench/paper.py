@@ -61,6 +61,17 @@ site_configuration = settings.site(
     environments=environments)
 '''
 
+# Linux counts the memory of whoever starts a process as if it were its own: this one is small.
+_WATCH = '''\
+import os, sys, time
+began = time.monotonic()
+pid = os.posix_spawnp(sys.argv[2], sys.argv[2:], os.environ)
+_, status, usage = os.wait4(pid, 0)
+with open(sys.argv[1], 'w') as file:
+    print(time.monotonic() - began, usage.ru_utime + usage.ru_stime, usage.ru_maxrss, file=file)
+sys.exit(os.waitstatus_to_exitcode(status))
+'''
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -76,17 +87,15 @@ def cost_of(command, folder, **variables):
 
     :raises PlumblineError: if the command fails.
     '''
-    began = time.monotonic()
     words = [str(Path(sys.executable).with_name(command[0]) if command[0] in ('reframe', 'plumbline') else command[0]), *map(str, command[1:])]
     with open(folder / 'said', 'w+') as file:
-        process = subprocess.Popen(words, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        seconds = time.monotonic() - began
+        done = subprocess.run([sys.executable, '-ISc', _WATCH, folder / 'usage', *words], env={**os.environ, **variables}, stdin=subprocess.DEVNULL,
+                              stdout=file, stderr=file, check=False)
         said = Path(file.name).read_text()
-    if process.returncode not in (0, 1):        # 1: a node is an outlier, or a subsystem has become worse
+    if done.returncode not in (0, 1):        # 1: a node is an outlier, or a subsystem has become worse
         raise PlumblineError(f"{' '.join(words)[:80]}: {said.strip().splitlines()[-1:]}")
-    return Cost(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, said)
+    seconds, of_cpu, kib = map(float, (folder / 'usage').read_text().split())
+    return Cost(seconds, of_cpu, kib / 1024, said)
 
 
 def written_site(folder):
@@ -126,7 +135,7 @@ def leave_measured(sweep, measured):
         told = measured.with_columns(session=pl.lit(f'session-{number}'), hostname=pl.lit(name), value=pl.col('value') * factor)
         of_node, file = sweep / name, path / f'session-{number}.parquet'
         (of_node / results.OWN_ARCHIVE / path).mkdir(parents=True)
-        told.filter(pl.lit(number > 1) | pl.col('name').ne_missing(lacking)).write_parquet(of_node / results.OWN_ARCHIVE / file)
+        told.filter(pl.lit(number > 1) | pl.col('name').ne_missing(lacking)).write_parquet(of_node / results.OWN_ARCHIVE / file, compression='lz4')
         found = {'session': file.stem, 'counts': {'PASS': 1}, 'machine': {'model': 'made', 'cpus': 4, 'kib': 2**20}}
         (of_node / results.PREPARED).write_text(json.dumps({'archived': str(file), 'found': found, 'why': ''}))
         (of_node / job.CLAIM).parent.mkdir()
