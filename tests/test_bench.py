@@ -7,12 +7,12 @@ from typer.testing import CliRunner
 
 from made_report import case, metric, result, write_report
 from plumbline import bench
-from plumbline.bench import scale
+from plumbline.bench import paper
 from plumbline.bench.common import Figure
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.store import archive
-from plumbline.sweep import results
+from plumbline.sweep import results, state
 
 SAMPLES = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
 
@@ -45,16 +45,48 @@ def test_what_cannot_be_measured_is_said_and_the_others_are_measured(monkeypatch
     assert CliRunner().invoke(app, ['bench', 'other']).exit_code == 0
 
 
-def test_a_sweep_on_paper_is_collected_and_read_a_few_files_at_a_time(tmp_path, monkeypatch):
-    report = write_report(tmp_path / 'report.json', [case(plumbline=result(metric(), metric('bandwidth.nt', 2000.0)))])
-    archived = scale.nodes_on_paper(pl.read_parquet(archive.archive(report, tmp_path / 'archive')), tmp_path, 5)
-    scale.collected(tmp_path / 'sweep', archived)
+@pytest.fixture
+def measured(tmp_path):
+    '''What one node measured: a dozen metrics of the core.'''
+    metrics = [metric(f'bandwidth.v{number}', 1000.0 + number) for number in range(10, 22)]
+    return pl.read_parquet(archive.archive(write_report(tmp_path / 'report.json', [case(plumbline=result(*metrics))]), tmp_path / 'archive'))
+
+
+def test_a_sweep_on_paper_is_collected_and_read_a_few_files_at_a_time(tmp_path, monkeypatch, measured):
+    for name, value in paper.write_slurm(tmp_path, 5).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(results, 'ARCHIVE', tmp_path / 'collected')
+    sweep = paper.planned(tmp_path, 5)
+    paper.step('submit', sweep)
+    queued = state.load(sweep)
+    assert [(node.phase, node.job) for node in queued.nodes.values()] == [(state.QUEUED, number) for number in range(1, 6)] and queued.left == 5
+    paper.leave_measured(sweep, measured)
+    paper.step('collect', sweep)
+    assert all(node.measured for node in state.load(sweep).nodes.values()) and state.load(sweep).left == 0
     monkeypatch.setattr(results, '_AT_ONCE', 2)
-    frame = results.frame(tmp_path / 'sweep').sort('name', 'node')
-    assert frame['node'].to_list() == 2 * ['p1', 'p2', 'p3', 'p4', 'p5'] and frame['kind'].unique().to_list() == ['made, 4 CPUs, 1 GiB']
-    told = pl.concat(map(pl.read_parquet, archived.values())).sort('name', 'hostname')
+    frame = results.frame(sweep).sort('name', 'node')
+    assert frame['node'].to_list() == (11 * ['p1', 'p2', 'p3', 'p4', 'p5'] + ['p2', 'p3', 'p4', 'p5']) and frame['kind'].unique().to_list() == ['made, 4 CPUs, 1 GiB']
+    told = pl.concat(map(pl.read_parquet, (tmp_path / 'collected').rglob('*.parquet'))).sort('name', 'hostname')
     assert frame['value'].to_list() == told['value'].to_list() and frame['error'][0] == pytest.approx(0.01 / 1.96, rel=0.3)
     damaged = next((tmp_path / 'collected').rglob('session-4.parquet'))
     damaged.write_bytes(damaged.read_bytes()[:1000])
     with pytest.raises(PlumblineError, match=f'^{damaged}: cannot read the archive: '):
-        results.frame(tmp_path / 'sweep')
+        results.frame(sweep)
+
+
+def test_the_memory_of_a_command_is_not_that_of_whoever_starts_it(tmp_path):
+    mine = np.ones(2 * 10**7)        # 160 MB
+    assert paper.cost_of(['plumbline', '--help'], tmp_path).megabytes < mine.nbytes / 1e6
+    with pytest.raises(PlumblineError, match='No such option'):
+        paper.cost_of(['plumbline', 'rank', '--none'], tmp_path)
+
+
+def test_each_step_of_a_sweep_on_paper_is_measured_and_the_slow_node_is_named(tmp_path, monkeypatch, measured):
+    costs = dict(paper.steps(tmp_path, 5, measured))
+    assert list(costs) == ['plan', 'submit', 'collect', 'rank', 'page']
+    assert all(cost.seconds > 0 and cost.of_cpu > 0 and cost.megabytes > 20 for cost in costs.values())
+    assert 'p1 lacks bandwidth.v21 of ' in costs['rank'].said and '5 jobs, 100 at a time' in costs['plan'].said and (tmp_path / 'sweep/index.html').exists()
+    monkeypatch.setattr(paper, 'SLOW', 1.0)
+    (tmp_path / 'equal').mkdir()
+    with pytest.raises(PlumblineError, match='plumbline rank does not name p5, or not alone: sweep sweep: 5 of 5 nodes measured'):
+        dict(paper.steps(tmp_path / 'equal', 5, measured))

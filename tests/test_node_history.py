@@ -308,11 +308,13 @@ def kept(tmp_path, limits, minutes=60, spent=0.0):
 def test_a_budget_counts_what_jobs_may_take_until_they_have_ended(tmp_path):
     work, limits = kept(tmp_path, {'node_hours': 2.5}, spent=360.0)
     one, two, three = work.nodes.values()
-    assert limits.affords(one) and limits.look({}) == ([], False) and limits.over is None
+    assert limits.affords(one) and limits.spare() == 2 and limits.look({}) == ([], False) and limits.over is None
     one.phase, one.job = state.QUEUED, 1
     assert limits.affords(two)
     two.phase, two.job = state.QUEUED, 2
-    assert not limits.affords(three)
+    assert not limits.affords(three) and limits.spare() == 0 and limits.affords(two)
+    two.phase = state.SUBMITTING        # nobody knows whether it has a job
+    assert limits.spare() == 0 and limits.affords(two) and not limits.affords(three)
     limits.look({})
     assert limits.over is None              # those may end early
     one.phase = two.phase = state.OVER

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import re
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from native import CPUS
 from plumbline.bench.sweeps import simulation
 from plumbline.errors import PlumblineError
 from plumbline.model import contention, records, uncertainty
-from plumbline.report import outliers as text, sweep_page
+from plumbline.report import deviations, outliers as text, sweep_page
 from plumbline.sweep import causes, command, locality, outliers, ranking, results, scatter, second, state
 from virtual import cluster_in
 
@@ -100,6 +101,14 @@ def test_a_node_counts_once_in_a_state_that_it_met_twice():
     rows = ranking.rank(of_state(values, latencies, [(f'n{number}', 110, 100.0) for number in range(1, 5)])).rows
     assert rows['node'].to_list() == ['n1', 'n2', 'n3', 'n4'] and rows['peers'].unique().to_list() == [4]
     assert column(rows, 'value') == {'n1': 100, 'n2': 101, 'n3': 99, 'n4': 60}
+
+
+def test_the_rank_of_a_node_is_among_its_peers():
+    '''Three that are slower by their state are nothing to the others.'''
+    latencies = [110, 112, 111, 110, 17, 17, 18]
+    rows = ranking.rank(of_state(table(numbered(100, 101, 99, 98, 150, 151, 149)), latencies)).rows
+    assert column(rows, 'peers') == dict(zip(column(rows, 'rank'), [4, 4, 4, 4, 3, 3, 3]))
+    assert column(rows, 'rank') == {'n1': 2, 'n2': 1, 'n3': 3, 'n4': 4, 'n5': 2, 'n6': 1, 'n7': 3}
 
 
 @pytest.mark.parametrize('count', [2, 3, 4, 7, 10])
@@ -469,6 +478,18 @@ def test_the_page_opens_offline_and_escapes(tmp_path):
     for data in re.findall(r'<script type="application/json">(.*?)</script>', page, re.S):
         json.loads(data)
     assert text.headline(found) == 'sweep made: 4 of 5 nodes measured, 4 ranked by 13 metrics: 1 outlier'
+
+
+def test_the_map_has_each_node_in_its_column_and_nothing_where_nothing_was_measured():
+    found = findings(pl.concat([table(numbered(100, 100, 60, 100, 101)), table(numbered(5, 5, 5, 15), 'latency'), table(numbered(1, 1), 'entries')]))
+    (_, caption, heat), (_, _, strips) = deviations.figures(found)
+    assert caption.startswith('5 nodes by 2 metrics') and list(heat.data[0].x) == ['n1', 'n2', 'n3', 'n4', 'n5']
+    rows = {name.rpartition(' ')[2]: row for name, row in zip(heat.data[0].y, heat.data[0].z)}
+    bad = {name: column(found.ranked.rows.filter(pl.col('name') == name), 'bad') for name in rows}
+    assert set(rows) == {'flops', 'latency'} and math.isnan(rows['latency'][4])
+    assert all(rows[name][int(node[1:]) - 1] == pytest.approx(np.clip(value, -10, 10)) for name in rows for node, value in bad[name].items())
+    drawn_off = {(node, round(float(off), 3)) for part in strips.data for node, off in zip(part.customdata, part.x) if not math.isnan(off)}
+    assert drawn_off == {(node, round(float(np.float32(100 * off)), 3)) for node, off in found.ranked.rows.select('node', 'off').iter_rows()}
 
 
 # --- on a cluster ------------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ def record(work, again=None, found=None):
     known = {(event['node'], event['at']): event for event in mine if event['event'] in (events.MEASURED, events.FAILED)}
     outliers = {event['node']: event['event'] for event in mine if event['event'] in (events.FOUND, events.CLEARED)}
     named = found.named if found else []
-    ranked = set(found.ranked.rows['node']) if found else set()
+    ranked = set(found.ranked.rows['node'].unique()) if found else set()
     new = []
     for node in work.nodes.values():
         about = {'at': node.since, 'node': node.name, 'partition': partition, 'sweep': sweep}

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.report import drawing
+from plumbline.sweep.ranking import METRIC
 
 #: Rows of the heat map, and of the strips: more than a reader looks at hide what is there.
 MOST_ROWS, MOST_STRIPS = 40, 8
@@ -23,11 +24,12 @@ def figures(found):
 
     :arg found: :class:`plumbline.sweep.outliers.Findings`.
     '''
-    rows = found.ranked.rows.with_columns(
-        shown=pl.struct('check', 'environ').map_elements(found.test, return_dtype=pl.String) + ' ' + pl.col('name'))
-    named = set(found.named)
-    for (_, partition, kind), group in rows.group_by('system', 'partition', 'kind', maintain_order=True):
+    rows, named = found.ranked.rows.lazy().select(*METRIC, 'node', 'bad', 'off'), set(found.named)
+    known = rows.select(METRIC).unique(maintain_order=True).collect()
+    known = known.with_columns(shown=pl.Series([f"{found.test(row)} {row['name']}" for row in known.iter_rows(named=True)], dtype=pl.Categorical()))
+    for (_, partition, kind), those in known.group_by('system', 'partition', 'kind', maintain_order=True):
         of = f"partition {partition}, {kind or 'kind unknown'}"
+        group = rows.join(those.lazy(), on=METRIC, nulls_equal=True).select('shown', 'node', 'bad', 'off').collect()
         nodes = sorted(group['node'].unique(), key=_by_number)
         odd = [node for node in nodes if node in named]
         yield f'Every node against its peers: {of}', _heat_caption(group, nodes), _heat_map(group, nodes, odd)
@@ -59,11 +61,10 @@ def _strip_caption():
 
 def _matrix(group, nodes, names, column):
     '''Values of shape (names, nodes); NaN where there is none.'''
-    at_row, at_column = ({key: i for i, key in enumerate(keys)} for keys in (names, nodes))
     matrix = np.full((len(names), len(nodes)), np.nan, dtype=np.float32)
-    for name, node, value in group.select('shown', 'node', column).iter_rows():
-        if name in at_row:
-            matrix[at_row[name], at_column[node]] = value
+    rows = group.filter(pl.col('shown').is_in(names))
+    at = [rows[key].cast(pl.Enum(keys)).to_physical().to_numpy() for key, keys in (('shown', names), ('node', nodes))]
+    matrix[tuple(at)] = rows[column].to_numpy()
     return matrix
 
 

@@ -1,5 +1,6 @@
 '''What a sweep may submit now, by its own limits: a reservation that ends, node-hours, and nodes that nobody else waits for.'''
 
+import math
 import time
 
 from plumbline.sweep.slurm import folded, when
@@ -72,10 +73,13 @@ class Allowance:
 
     def affords(self, node):
         '''Whether a job for this node, and all that are in the queue, may take their whole time.'''
+        return self.spare() >= (node.phase not in (QUEUED, SUBMITTING))
+
+    def spare(self):
+        '''How many more jobs than are in the queue may take their whole time; below 0 if not even those may.'''
         if not self._limits.node_hours:
-            return True
-        jobs = 1 + sum(other is not node for other in self._in(QUEUED, SUBMITTING))
-        return self._spent() + 60 * self._pace.minutes * jobs <= 3600 * self._limits.node_hours
+            return math.inf
+        return (3600 * self._limits.node_hours - self._spent()) // (60 * self._pace.minutes) - len(self._in(QUEUED, SUBMITTING))
 
     def _scavenge(self, queued, waiting, pending):
         others = self._slurm.others_waiting(self._sweep.nodes)

@@ -34,7 +34,7 @@ def lost_time(sweep, node):
 def incomplete(ranked, frame):
     '''Node -> its tests, as ReFrame displays them, of which it has no metric at all and at least half of its peers have some.'''
     test = [*ranking.PEERS, 'node', 'check']
-    known = frame.filter(pl.col('value').is_finite()).select(test).unique()
+    known = frame.lazy().filter(pl.col('value').is_finite()).select(test).unique().collect()
     missing = ranked.lacking.select(test).unique(maintain_order=True).join(known, on=test, how='anti', nulls_equal=True, maintain_order='left')
     return {node: rows['check'].to_list() for (node,), rows in missing.group_by('node', maintain_order=True)}
 

@@ -226,9 +226,8 @@ class Driver:
     def over(self, node, state, reason='', **more):
         '''A node is done with, for now.'''
         self.sweep.record(node, OVER, state=state, reason=reason, spent=self._spent(node), **more)
-        left = len(self.sweep.nodes) - len(self._in(OVER))
         counts = ', '.join(f'{number} {verdict}' for verdict, number in node.counts.items() if number)
-        self.say(f'{node.name}: {state}: {reason or counts} ({left} to go)')
+        self.say(f'{node.name}: {state}: {reason or counts} ({self.sweep.left} to go)')
 
     def _spent(self, node):
         '''Seconds of the node's jobs, with that which is over now: from its claim to its end, or now, at most its time limit.'''
@@ -274,14 +273,15 @@ class Driver:
     # --- submission ------------------------------------------------------------------------------------------
 
     def _submit(self):
-        room = self.pace.at_once - len(self._in(QUEUED))
+        room, spare = self.pace.at_once - len(self._in(QUEUED)), self.allowance.spare()
         roles = {}
         for node in self._in(SUBMITTING, WAITING):
             if room <= 0:
                 return None
             if self.allowance.idle is not None and node.name not in self.allowance.idle:
                 continue
-            if not self.allowance.affords(node):
+            more = node.phase == WAITING       # the others may have a job, which is counted
+            if spare < more:
                 return None     # a job that ends early leaves hours for another
             if node.hardware not in roles:
                 roles[node.hardware] = self._role(node.hardware)
@@ -302,7 +302,7 @@ class Driver:
                 return None
             if role == job.PILOT:
                 roles[node.hardware] = None
-            room -= 1
+            room, spare = room - 1, spare - more
             time.sleep(self.pace.pause)
 
     def _role(self, hardware):

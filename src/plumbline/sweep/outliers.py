@@ -154,7 +154,8 @@ def peers_in_order(ranked, odd, most):
     :arg most: how many of each group.
     '''
     suspects = odd['node'].unique().implode()
-    order = (ranked.all.join(odd.select(ranking.PEERS).unique(), on=ranking.PEERS, how='semi', nulls_equal=True)
+    order = (ranked.of_all(lambda table: table.select(*ranking.PEERS, 'node', 'deviation'))
+             .join(odd.select(ranking.PEERS).unique(), on=ranking.PEERS, how='semi', nulls_equal=True)
              .filter(~pl.col('node').is_in(suspects))
              .group_by(*ranking.PEERS, 'node').agg(worst=pl.col('deviation').abs().max())
              .sort('worst', 'node').group_by(ranking.PEERS, maintain_order=True).head(most))

@@ -71,10 +71,11 @@ SUSPECTS_RATE = 0.1
 #: What sweeps keep of the scores of nodes, for those after them.
 SCORES = pl.Schema({**dict.fromkeys([*PEERS, 'check', 'node'], pl.String), 'members': pl.Int64, 'value': pl.Float64})
 
-_RANKED = {**dict.fromkeys([*METRIC, 'node', 'metric', 'subject', 'unit', 'subsystem', 'noise'], pl.String), 'better': pl.Int8,
-           **dict.fromkeys(('value', 'median', 'gap', 'within', 'change', 'whole', 'scale', 'usual',
-                            'deviation', 'off', 'bad', 'freedom', 'chance', 'sees'), pl.Float64),
-           **dict.fromkeys(('peers', 'low', 'rank'), pl.Int64), **dict.fromkeys(('odd', 'outlier_better'), pl.Boolean)}
+_RANKED: dict[str, pl.DataType | type[pl.DataType]] = {
+    **dict.fromkeys([*METRIC, 'node', 'metric', 'subject', 'unit', 'subsystem', 'noise'], pl.Categorical()), 'better': pl.Int8,
+    **dict.fromkeys(('value', 'median', 'gap', 'within', 'change', 'whole', 'scale', 'usual',
+                     'deviation', 'off', 'bad', 'freedom', 'chance', 'sees'), pl.Float64),
+    **dict.fromkeys(('peers', 'low', 'rank'), pl.Int64), **dict.fromkeys(('odd', 'outlier_better'), pl.Boolean)}
 
 
 @dataclass(frozen=True)
@@ -102,14 +103,16 @@ class Ranking:
     lacking: pl.DataFrame
     newly: pl.DataFrame
 
-    @property
-    def all(self):
-        '''Scores and rows in one table.'''
-        return pl.concat([self.scores, self.rows], how='diagonal_relaxed')
+    def of_all(self, some):
+        '''Scores and rows in one table.
+
+        :arg some: function of the LazyFrame of either, which leaves what is needed of it: of ten thousand nodes the rows have a gigabyte.
+        '''
+        return pl.concat([some(table.lazy()).collect() for table in (self.scores, self.rows)], how='diagonal_relaxed')
 
     def outliers(self):
         '''Scores and rows of the outliers, the worst first.'''
-        return self.all.filter('odd').sort('bad', descending=True).with_columns(since=pl.lit(False))
+        return self.of_all(lambda table: table.filter('odd')).sort('bad', descending=True).with_columns(since=pl.lit(False))
 
     def suspects(self):
         '''Scores that are worse than the same node's were, of those that are no outliers anyway; the worst first.'''
@@ -121,12 +124,12 @@ class Ranking:
         '''What the nodes scatter by, metric by metric and score by score (:data:`SCATTER`), of this sweep alone.'''
         if self.rows.is_empty():
             return pl.DataFrame(schema=SCATTER)
-        nodes = self.all.group_by(METRIC, maintain_order=True).agg(variance=pl.col('whole').median(), nodes=pl.len())
-        return nodes.with_columns(freedom=pl.Series(map(mad_freedom, nodes['nodes']), dtype=pl.Float64)).select(SCATTER.names())
+        nodes = self.of_all(lambda table: table.group_by(METRIC, maintain_order=True).agg(variance=pl.col('whole').median(), nodes=pl.len()))
+        return nodes.with_columns(freedom=pl.Series(map(mad_freedom, nodes['nodes']), dtype=pl.Float64)).select(SCATTER.names()).cast(SCATTER)
 
     def better(self):
         '''Those as far out on the good side: no alarm.'''
-        return self.all.filter('outlier_better').sort('bad')
+        return self.of_all(lambda table: table.filter('outlier_better')).sort('bad')
 
 
 def rank(frame, earlier=None, before=None):
@@ -139,17 +142,17 @@ def rank(frame, earlier=None, before=None):
     '''
     known = frame.filter(pl.col('value').is_finite() & pl.col('metric').is_in(list(BETTER)))
     known = known.with_columns(better=pl.col('metric').replace_strict(BETTER, return_dtype=pl.Int8))
-    groups = [group for rows in known.partition_by(METRIC, maintain_order=True) for group in _by_state(rows)
-              if group.height >= FEWEST and group['value'].median() > 0]
-    known_scatter = _pooled(earlier)
+    few, metrics, known_scatter = _few(known), known.partition_by(METRIC, maintain_order=True), _pooled(earlier)
+    del known       # the parts are copies
+    groups = [group for rows in metrics for group in _by_state(rows) if group.height >= FEWEST and group['value'].median() > 0]
     rows = _judged(groups, 'noise', subsystems.METRICS_RATE, lambda noise, _: prediction.PRIORS[registry.kind_of(noise)], known_scatter)
     scores = _judged(_scores(rows), None, subsystems.SUBSYSTEMS_RATE, _of_members, known_scatter)
-    return Ranking(rows, scores, _few(known), _divided(rows), _lacking(frame), newly(scores, before))
+    return Ranking(rows, scores, few, _divided(rows), _lacking(frame), newly(scores, before))
 
 
 def _of_members(_, scores):
     '''What is believed of the scatter of scores where too few subsystems say: that their metrics move together.'''
-    return min(scores['freedom_of_members'].min(), prediction.MOST_FREEDOM), 1.0
+    return min(*(table['freedom_of_members'].min() for table in scores), prediction.MOST_FREEDOM), 1.0
 
 
 def newly(scores, before):
@@ -163,7 +166,7 @@ def newly(scores, before):
     nothing = scores.clear().with_columns(sweeps=pl.lit(0))
     if scores.is_empty() or before is None:
         return nothing
-    logs = before.filter(pl.col('value') > 0).with_columns(pl.col('members').cast(scores.schema['members']), log=pl.col('value').log())
+    logs = before.cast({name: scores.schema[name] for name in (*test, 'node')}).filter(pl.col('value') > 0).with_columns(log=pl.col('value').log())
     usual = logs.group_by(*test, 'node').agg(before=pl.col('log').median(), sweeps=pl.len()).filter(pl.col('sweeps') >= subsystems.LEAST_SESSIONS)
     rows = scores.join(usual, on=[*test, 'node'], nulls_equal=True, maintain_order='left').with_columns(pl.col('value') / pl.col('before').exp())
     groups = [group for group in rows.partition_by([*PEERS, 'check'], maintain_order=True) if group.height >= FEWEST]
@@ -217,7 +220,7 @@ def _judged(groups, by, rate, default, earlier):
     :arg groups: tables, each of one metric of nodes in one state.
     :arg by: column of the class of noise; None: all scatter alike, relative to the column ``most``, and at most like it.
     :arg rate: of false alarms, for all values.
-    :arg default: function of the class and a table of it: what is believed of a scatter where too few metrics say.
+    :arg default: function of the class and its tables: what is believed of a scatter where too few metrics say.
     :arg earlier: of :func:`_pooled`.
     '''
     if not groups:
@@ -225,11 +228,10 @@ def _judged(groups, by, rate, default, earlier):
     alike: dict[str | None, list[pl.DataFrame]] = {}
     for group in groups:
         alike.setdefault(group[by][0] if by else None, []).append(_against_peers(group))
-    rows = pl.concat([_moderated(tables, default(noise, pl.concat(tables)), earlier) for noise, tables in alike.items()])
+    rows = pl.concat([_moderated(tables, default(noise, tables), earlier) for noise, tables in alike.items()])
     count, better = rows.height, pl.col('better')
     deviation = (pl.col('x') - pl.col('median').log()) / pl.col('scale')
-    rows = rows.with_columns(deviation=deviation, bad=-better * deviation, off=pl.col('value') / pl.col('median') - 1,
-                             rank=(-better * pl.col('value')).rank('min').over(METRIC).cast(pl.Int64))
+    rows = rows.with_columns(deviation=deviation, bad=-better * deviation, off=pl.col('value') / pl.col('median') - 1)
     bad, freedom, scale = (rows[name].to_numpy() for name in ('bad', 'freedom', 'scale'))
     from scipy import special
     chances = {side: special.stdtr(freedom, -side * bad) for side in (1, -1)}
@@ -249,7 +251,8 @@ def _against_peers(rows):
     low, gap, within = two_sorts(x)
     of_all = MAD_TO_SIGMA * np.median(np.abs(x - np.median(x)))
     return rows.with_columns(
-        x=x, peers=pl.lit(x.size), median=np.exp(centre), change=rows['better'].to_numpy() * (x - np.median(x)),
+        x=x, peers=pl.lit(x.size), rank=(-pl.col('better') * pl.col('value')).rank('min').cast(pl.Int64),
+        median=np.exp(centre), change=rows['better'].to_numpy() * (x - np.median(x)),
         own=(MAD_TO_SIGMA * mad_of_others(x, centre))**2 * _small(x.size - 1), whole=pl.lit(of_all**2 * _small(x.size)),
         low=pl.lit(low), gap=pl.lit(gap), within=pl.lit(within))
 
@@ -293,16 +296,16 @@ def _moderated(tables, default, earlier):
 def _scores(rows):
     '''Tables of the scores of subsystems, ready to be compared.  Weights are one over the variance, as far as one metric does not
     outweigh all others: a weight is at most that of the median.'''
-    known = rows.filter(pl.col('subsystem').is_not_null() & (pl.col('subsystem') != registry.NO_MACHINE))
+    part, weight, text = [*PEERS, 'subsystem'], pl.col('usual')**-2, rows.schema['name']
+    known = rows.select(*part, 'node', 'change', 'usual', 'freedom').filter(pl.col('subsystem') != registry.NO_MACHINE)
     if known.is_empty():
         return []
-    part, weight = [*PEERS, 'subsystem'], pl.col('usual')**-2
     known = known.with_columns(weight=pl.min_horizontal(weight, weight.median().over(part)))
     mean = {name: (pl.col('weight') * pl.col(name)).sum() / pl.col('weight').sum() for name in ('change', 'usual')}
     scores = known.group_by(*part, 'node', maintain_order=True).agg(
         value=mean['change'].exp(), spread_of_all=mean['usual'], members=pl.len(), freedom_of_members=pl.col('freedom').min())
     scores = scores.with_columns(
-        check='subsystem', name=pl.lit('score'), metric=pl.lit('score'), unit=pl.lit('1'), better=pl.lit(1, dtype=pl.Int8),
+        check='subsystem', name=pl.lit('score', text), metric=pl.lit('score', text), unit=pl.lit('1', text), better=pl.lit(1, dtype=pl.Int8),
         error=pl.lit(0.0), most=pl.col('spread_of_all').median().over(part)).drop('spread_of_all')
     return [group for group in scores.partition_by(part, maintain_order=True) if group.height >= FEWEST]
 
@@ -342,14 +345,15 @@ def _few(known):
 
 def _divided(rows):
     '''Metrics with a gap that is :data:`APART` times as wide as they, and the metrics that scatter alike, scatter on either side.'''
-    value, found = pl.col('value').sort(), []
-    for _, alike in rows.group_by('noise'):
-        metrics = alike.unique([*METRIC, 'low', 'gap'])
-        _, usual = prediction.learnt([(variance, peers - 2) for variance, peers in metrics.select('within', 'peers').iter_rows()
+    sorts, found = [*METRIC, 'low', 'gap'], []
+    metrics = rows.select('noise', *sorts, 'within', 'peers').unique(sorts, maintain_order=True)
+    for alike in metrics.partition_by('noise', maintain_order=True):
+        _, usual = prediction.learnt([(variance, peers - 2) for variance, peers in alike.select('within', 'peers').iter_rows()
                                       if variance > 0], (0, 0.0))
         least = pl.max_horizontal(pl.col('within').sqrt(), pl.lit(usual))
         found.append(alike.filter((pl.col('low') > 0) & (pl.col('gap') >= APART * least) & (pl.col('gap') >= np.log1p(LEAST_LOSS))))
-    cut, apart = pl.col('low').first(), pl.concat(found) if found else rows
+    apart = rows.join(pl.concat([metrics.clear(), *found]), on=sorts, how='semi', nulls_equal=True)
+    value, cut = pl.col('value').sort(), pl.col('low').first()
     return apart.filter(~pl.col('odd').any().over(METRIC)).group_by(METRIC, maintain_order=True).agg(
         gap=(value.get(cut) - value.get(cut - 1)) / pl.col('value').median().abs(), low=cut, high=pl.len() - cut)
 
@@ -358,9 +362,9 @@ def _lacking(frame):
     '''Nodes without a metric that at least half of their peers have.'''
     nodes = frame.select(*PEERS, 'node').unique()
     of_kind = nodes.group_by(PEERS).agg(peers=pl.len())
-    having = (frame.filter(pl.col('value').is_finite()).group_by(METRIC, maintain_order=True)
-              .agg(having=pl.col('node').n_unique(), those=pl.col('node').unique()))
+    measured = frame.lazy().filter(pl.col('value').is_finite()).select(*METRIC, 'node').unique().collect()
+    having = measured.group_by(METRIC).agg(having=pl.len())
     usual = having.join(of_kind, on=PEERS, nulls_equal=True).filter(
         (pl.col('peers') >= FEWEST) & (2 * pl.col('having') >= pl.col('peers')) & (pl.col('having') < pl.col('peers')))
-    missing = usual.join(nodes, on=PEERS, nulls_equal=True).filter(~pl.col('node').is_in(pl.col('those')))
-    return missing.select(*PEERS, 'node', 'check', 'name', 'having', 'peers').sort('node', 'check', 'name')
+    missing = usual.join(nodes, on=PEERS, nulls_equal=True).join(measured, on=[*METRIC, 'node'], how='anti', nulls_equal=True)
+    return missing.select(*PEERS, 'node', 'check', 'name', 'having', 'peers').sort('node', 'check', 'name', 'environ')

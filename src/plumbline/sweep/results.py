@@ -51,11 +51,10 @@ PREPARED, OWN_ARCHIVE = 'collected.json', 'archive'
 _ARCHIVED = re.compile(r'system=\w[\w.+-]*/date=\d{4}-\d\d-\d\d/\w[\w.+-]*\.parquet')
 _FOUND = {'session': str, 'counts': dict, 'machine': dict}
 
+# What thousands of nodes have in common is kept once (categorical): 4 bytes of a row instead of 16 and more.
 _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
-    'system': pl.String, 'partition': pl.String, 'environ': pl.String, 'node': pl.String, 'kind': pl.String,
-    'check': pl.String, 'name': pl.String, 'metric': pl.String, 'subject': pl.String, 'value': pl.Float64,
-    'unit': pl.String, 'error': pl.Float64,
-    'subsystem': pl.String, 'noise': pl.String,
+    **dict.fromkeys(('system', 'partition', 'environ', 'node', 'kind', 'check', 'name', 'metric', 'subject'), pl.Categorical()),
+    'value': pl.Float64, 'unit': pl.Categorical(), 'error': pl.Float64, 'subsystem': pl.Categorical(), 'noise': pl.Categorical(),
     'state': pl.String, 'states': pl.String}
 COLUMNS = pl.Schema(_COLUMNS)
 
@@ -193,7 +192,7 @@ def _measured(files, named):
     about = about.with_columns(pl.DataFrame([registry.of_row(row) for row in about.iter_rows(named=True)], orient='row',
                                             schema={'subsystem': pl.String, 'noise': pl.String}))
     return (measured.join(about, on=about.columns[:6], nulls_equal=True, maintain_order='left')
-            .with_columns(check=pl.col('display_name')).select(COLUMNS.names()))
+            .with_columns(check=pl.col('display_name')).select(COLUMNS.names()).cast(COLUMNS))
 
 
 def main():

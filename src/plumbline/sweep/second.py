@@ -30,7 +30,7 @@ def confirm(found, ranking, again):
     second = again.filter(pl.col('value').is_finite() & (pl.col('value') > 0)).select(*metric, 'node', again='value')
     second = pl.concat([second, _second_scores(ranking, second, metric)], how='vertical_relaxed')
     ratio = pl.col('ratio')
-    peers = (ranking.all.join(second, on=[*metric, 'node']).join(found, on=[*metric, 'node'], how='anti')
+    peers = (ranking.of_all(lambda table: table.join(second.lazy(), on=[*metric, 'node'])).join(found, on=[*metric, 'node'], how='anti')
              .with_columns(ratio=(pl.col('again') / pl.col('value')).log()))
     drift = peers.group_by(metric).agg(drift=ratio.median(), uneven=MAD_TO_SIGMA * (ratio - ratio.median()).abs().median())
     far = -pl.col('better') * ((pl.col('again') / pl.col('median')).log() - pl.col('drift'))

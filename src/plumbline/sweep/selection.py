@@ -100,7 +100,7 @@ def chosen(nodes, selection, reservation, history):
     if not left:
         raise PlumblineError(f"no node is left: {', '.join(told)}")
     if selection.random:
-        drawn = random.Random(selection.seed).sample(sorted(node.name for node in left), min(selection.random, len(left)))
+        drawn = set(random.Random(selection.seed).sample(sorted(node.name for node in left), min(selection.random, len(left))))
         left = [node for node in left if node.name in drawn]
     if selection.due:
         known = history()

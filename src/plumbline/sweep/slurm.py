@@ -210,9 +210,9 @@ class Slurm:
 
     def _left(self, found):
         listed = set(nodes_named(self._options.nodelist)) if self._options.nodelist else set(found)
-        excluded = set(nodes_named(self._options.exclude)) if self._options.exclude else set()
+        listed -= set(nodes_named(self._options.exclude)) if self._options.exclude else set()
         constraint = self._options.constraint
-        return {name: node for name, node in found.items() if name in listed - excluded
+        return {name: node for name, node in found.items() if name in listed
                 and (not constraint or _may_satisfy(constraint, node.features))}
 
     def jobs(self, prefix):

@@ -87,7 +87,10 @@ _SAID: dict[str, type | tuple[type, ...]] = {
 
 
 class Sweep:
-    '''A sweep on disk.  :func:`create` or :func:`load` it.'''
+    '''A sweep on disk.  :func:`create` or :func:`load` it.
+
+    :attr left: how many nodes are not over.
+    '''
 
     def __init__(self, folder, plan):
         self.folder, self.plan = Path(folder), plan
@@ -95,6 +98,7 @@ class Sweep:
         if wrong:
             raise PlumblineError(f'{wrong[0]!r} is no name of a node')
         self.nodes = {name: Node(name, hardware) for name, hardware in plan['nodes'].items()}
+        self.left = len(self.nodes)
         self._journal: BinaryIO | None = None
 
     @property
@@ -184,6 +188,7 @@ class Sweep:
                                      'is done again, or found by its job') from None
             for key, value in entry.items():
                 setattr(node, key, value)
+        self.left = sum(node.phase != OVER for node in self.nodes.values())
 
     def record(self, node, phase, **changes):
         '''Say on disk what became of a node, then in memory.
@@ -197,6 +202,7 @@ class Sweep:
         self._journal.flush()
         if phase == SUBMITTING:
             self.sync()
+        self.left += (phase != OVER) - (node.phase != OVER)
         for key, value in changes.items():
             setattr(node, key, value)
 
