@@ -192,7 +192,8 @@ def test_bytes(value, shown):
 
 
 @pytest.mark.parametrize('share, one, none', [
-    (0.0214, '2.1 %', '2 %'), (0.994, '99.4 %', '99 %'), (0.996, '100 %', '100 %'), (1.5, '150 %', '150 %'), (float('nan'), '-', '-')])
+    (0.0214, '2.1 %', '2 %'), (0.994, '99.4 %', '99 %'), (0.996, '100 %', '100 %'), (1.5, '150 %', '150 %'), (70863.2, '70,863 times', '70,863 times'),
+    (float('nan'), '-', '-')])
 def test_shares(share, one, none):
     assert (quantity.percent(share), quantity.percent(share, 0)) == (one, none)
 
