@@ -98,6 +98,16 @@ def test_filter_search_and_keyboard(chromium, pages):
     assert chromium.js('document.querySelector("tbody.open").innerText').count('run again') == 1
 
 
+def test_words_that_no_line_has_are_told_of(chromium, pages):
+    chromium.open(pages['nodes'])
+    nothing = 'document.querySelector(".nothing").checkVisibility()'
+    assert not chromium.js(nothing)
+    chromium.key('/')
+    chromium.type('n7')         # a node whose values are within bounds, in a line of all such
+    assert chromium.js(SHOWN) == [] and chromium.js(nothing)
+    assert 'FAIL and UNSTABLE' in chromium.js('document.querySelector(".nothing").innerText')
+
+
 def test_a_figure_says_what_is_under_the_mouse(chromium, pages):
     chromium.open(pages['session'])
     chromium.js('document.querySelector("#figures").open = true')

@@ -135,7 +135,8 @@ def test_each_missing_tool_has_a_use_and_a_command(bare):
         assert len(entries) == len(bare.TOOLS) - 1      # Python is there
         for entry in entries:
             assert 'needed for  ' in entry
-            assert command in entry or 'spack install likwid' in entry or 'spack install simgrid' in entry
+            debians_own = distribution != 'debian' and any(f' {name} ' in entry for name in ('Prometheus', 'node-exporter'))
+            assert command in entry or 'spack install likwid' in entry or 'spack install simgrid' in entry or debians_own
         assert 'module avail gcc' in text and 'spack install gcc' in text
     # On an unknown system every family's command is given.
     text = bare.report(missing, '')
@@ -401,6 +402,20 @@ def test_missing_package_does_not_keep_the_others_away(bare, clone, tmp_path, ca
     assert calls == ['update'] + ['install --no-install-recommends ' + packages for packages in (
         'gfortran likwid binutils', 'gfortran', 'likwid', 'binutils')]
     assert 'apt-get install likwid failed: E: Unable to locate' in capsys.readouterr().out
+
+
+def test_no_service_of_a_package_starts(bare, clone, tmp_path, monkeypatch):
+    policy, log = tmp_path / 'policy-rc.d', tmp_path / 'apt.log'
+    monkeypatch.setattr(bare, 'POLICY', str(policy))
+    clone.tool('apt-get', f'for name in prometheus cron; do {policy} $name start; echo "$name $?" >> {log}; done')
+    clone.tool('update-rc.d', f'echo "$@" >> {log}')
+    missing = [bare.Finding(tool, 'not found') for tool in bare.TOOLS if tool.name in ('Prometheus', 'gfortran')]
+    bare.install_packages(missing)
+    assert log.read_text().splitlines()[-3:] == ['prometheus 101', 'cron 0', 'prometheus disable']
+    assert not policy.exists()
+    policy.write_text('#!/bin/sh\n# of the site\n')      # stays, and counts
+    bare.install_packages(missing)
+    assert 'of the site' in policy.read_text()
 
 
 @pytest.mark.parametrize('attack, told', [

@@ -51,6 +51,9 @@ OLDEST_CMAKE = (3, 20)
 #: Often not in the PATH of ordinary users.
 SYSTEM_FOLDERS = '/usr/sbin:/sbin'
 
+#: What Debian asks before it starts a service (invoke-rc.d(8)): exit code 101 is no.
+POLICY = '/usr/sbin/policy-rc.d'
+
 #: Below them are the headers of system packages.
 SYSTEM_PREFIXES = ['/usr/local', '/usr']
 
@@ -70,6 +73,7 @@ class Tool(NamedTuple):
     module: str             # what modules and Spack call it; empty where they have none
     wanted_for: str = 'health'      # the first of PURPOSES that wants it
     headers: list = []      # of a library, which has no command: of itself or its headers, below a folder of include_folders()
+    services: list = []     # that come with its packages, and which must not run: tests start their own
 
     @property
     def required(self):
@@ -375,6 +379,24 @@ def same_alternatives():
                 say('plumbline set-up: {}'.format(error))
 
 
+@contextlib.contextmanager
+def nothing_started(services):
+    '''No service of these names starts when its package is installed, and none with the machine.'''
+    own = bool(services) and not os.path.lexists(POLICY)        # a container mostly has one, which lets nothing start
+    if own:
+        with open(POLICY, 'w', encoding='utf-8') as stream:
+            stream.write('#!/bin/sh\ncase $1 in {}) exit 101;; esac\n'.format('|'.join(services)))
+        os.chmod(POLICY, 0o755)
+    try:
+        yield
+    finally:
+        if own:
+            os.unlink(POLICY)
+        for name in services:
+            # Nothing to disable: its package could not be had.
+            output_of(['update-rc.d', name, 'disable'], env=clean_environment())
+
+
 def install_packages(findings):
     '''Install by apt-get; a package that cannot be had must not keep the others away.'''
     packages = ' '.join(finding.tool.packages['debian'] for finding in findings).split()
@@ -386,15 +408,16 @@ def install_packages(findings):
     with contextlib.suppress(SetupError):  # old lists may still do
         step(apt + ['update'], 'apt-get update', **quiet)
     apt += ['install', '--no-install-recommends']
-    try:
-        step(apt + packages, 'apt-get install', **quiet)
-    except SetupError:
-        for finding in findings:
-            try:
-                step(apt + finding.tool.packages['debian'].split(),
-                     'apt-get install ' + finding.tool.name, **quiet)
-            except SetupError as error:
-                say('plumbline set-up: {}'.format(error))
+    with nothing_started([name for finding in findings for name in finding.tool.services]):
+        try:
+            step(apt + packages, 'apt-get install', **quiet)
+        except SetupError:
+            for finding in findings:
+                try:
+                    step(apt + finding.tool.packages['debian'].split(),
+                         'apt-get install ' + finding.tool.name, **quiet)
+                except SetupError as error:
+                    say('plumbline set-up: {}'.format(error))
 
 
 def fingerprint(python):

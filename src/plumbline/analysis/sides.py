@@ -8,14 +8,14 @@ import polars as pl
 from plumbline.analysis import lines, machine_state
 from plumbline.errors import PlumblineError
 from plumbline.store import archive
-from plumbline.sweep import state as sweeps
-from plumbline.sweep.node import REPORT
 
 
 def reports(source):
     '''The run reports that a path stands for; of a folder, those of a sweep's nodes.'''
     if not source.is_dir():
         return [source]
+    from plumbline.sweep import state as sweeps  # with what knows of schedulers, which a session needs nothing of
+    from plumbline.sweep.node import REPORT
     sweep = sweeps.load(source)
     found = [sweep.of(node) / REPORT for node in sweep.nodes.values() if node.measured]
     if not found:

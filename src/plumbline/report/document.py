@@ -14,6 +14,10 @@ from plumbline.model import quantity
 MARKS = {'FAIL': '\u2716', 'UNSTABLE': '\u2248', 'KNOWN ISSUE': '\u2691', 'NO REFERENCE': '?', 'PASS': '\u2714', 'not measured': '\u2013'}
 
 
+#: Of gzip: the next one takes three times as long for numbers, and they become 1.5 % smaller.
+_LEVEL = 5
+
+
 def render(template, figures=True, download=None, **values):
     '''The text of a page.
 
@@ -37,7 +41,7 @@ def embedded(figure):
 
 def packed(text):
     '''Text that the page's script unpacks: gzip in base64, a third of what it was.'''
-    return Markup(base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode())
+    return Markup(base64.b64encode(gzip.compress(text.encode(), _LEVEL, mtime=0)).decode())
 
 
 def _plotly():

@@ -53,7 +53,7 @@ def page(root, history, known):
         metrics.append(_row(names[key], series.unit, sessions, series.values, series.bands, steps,
                             (list(series.values.values()), series.prior), together, number)
                        | {'last': quantity.amount(series.values[sessions[-1]], series.unit), 'verdict': series.verdicts[sessions[-1]]})
-    trends = {'sessions': list(map(when, history.sessions)), 'trends': [row.pop('trend') for row in drawn + metrics]}
+    trends = {'sessions': list(map(when, history.sessions)), 'trends': _rounded([row.pop('trend') for row in drawn + metrics])}
     return render(
         'history.html.j2', figures=True, packed_trends=packed(json.dumps(trends, separators=(',', ':'))), history=history,
         heading=list(heading(history)), losses=[of_loss(root, history.system, one) for one in lasting(history, known=known)],
@@ -83,10 +83,17 @@ def _trend(unit, values, bands, steps, together, number):
 
 
 def _points(values, together, gathered):
-    '''Of so many neighbours each one value, with five digits.'''
-    if together > 1:
-        values = np.array([gathered(values[begin:begin + together]) for begin in range(0, len(values), together)])
-    return pl.Series(values).round_sig_figs(5).to_list()
+    '''Of so many neighbours each one value.'''
+    return values if together == 1 else np.array([gathered(values[begin:begin + together]) for begin in range(0, len(values), together)])
+
+
+def _rounded(trends):
+    '''The trends with five digits of what is drawn: all at once, for a call of polars takes longer than the values of a metric.'''
+    drawn = [(trend, name) for trend in trends for name in ('y', 'low', 'high') if name in trend]
+    rounded = iter(pl.Series(np.concatenate([trend[name] for trend, name in drawn])).round_sig_figs(5).to_list())
+    for trend, name in drawn:
+        trend[name] = list(itertools.islice(rounded, len(trend[name])))
+    return trends
 
 
 def _steps(root, history, found):

@@ -5,7 +5,7 @@ from rich.table import Table
 
 from plumbline.analysis.variance import LEVELS, cv
 from plumbline.model import quantity
-from plumbline.report import drawing, save_file
+from plumbline.report import save_file
 
 #: Rows of the terminal's table, and bars of the figure; the page's table has all metrics.
 MOST_ROWS, MOST_BARS = 40, 40
@@ -141,6 +141,7 @@ def _shares(shares):
 
 def figure(rows, labels):
     '''A bar for each metric: its CV, divided as its variance is.'''
+    from plumbline.report import drawing  # plotly is not loaded for the terminal's table
     drawn = drawing.empty(120 + 24 * len(rows))
     names = [drawing.plain_text(labels[key]) for key, _ in rows]
     for part, (name, colour, pattern) in PARTS.items():

@@ -8,7 +8,6 @@ import functools
 import json
 from pathlib import Path
 
-import jsonschema
 import yaml
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
@@ -28,6 +27,7 @@ def validator(name):
     :arg name: ``'record'``, ``'result'`` or ``'references'``.
     :returns: A ``jsonschema`` validator.
     '''
+    import jsonschema  # as long to load as numpy, and most commands read nothing that needs it
     with open(Path(__file__).parent / f'{name}.json', encoding='utf-8') as file:
         schema = json.load(file)
     cls = jsonschema.validators.validator_for(schema)

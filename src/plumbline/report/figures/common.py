@@ -33,8 +33,9 @@ def by_place(details):
     places: dict[tuple, list[dict]] = {}
     for detail in details:
         places.setdefault(place(detail), []).append(detail)
-    for group in places.values():
-        yield where(group[0], details), group
+    differs = _differs(places)
+    for at, group in places.items():
+        yield _told(at, differs), group
 
 
 def place(detail):
@@ -43,8 +44,15 @@ def place(detail):
 
 def where(detail, details):
     """', environ, host': what tells this result from the others of its check."""
-    told = [str(own) for own, all_of in zip(place(detail), zip(*map(place, details))) if len(set(all_of)) > 1 and own]
-    return ''.join(f', {text}' for text in told)
+    return _told(place(detail), _differs(map(place, details)))
+
+
+def _differs(places):
+    return [len(set(column)) > 1 for column in zip(*places)]
+
+
+def _told(at, differs):
+    return ''.join(f', {own}' for own, differ in zip(at, differs) if differ and own)
 
 
 def threads_text(threads):
