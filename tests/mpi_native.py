@@ -1,5 +1,6 @@
 '''Building and starting the MPI programs, for the tests.'''
 
+import functools
 import shutil
 import subprocess
 import tempfile
@@ -7,7 +8,7 @@ import tempfile
 import pytest
 
 import rfm
-from native import CPUS, SOURCE, Outcome, configure, environment, make, needs
+from native import CPUS, SOURCE, Outcome, configure, environment, make, needs, output_of
 from plumbline.mpi import environments
 from plumbline.mpi.families import families
 
@@ -44,12 +45,12 @@ def copied(folder, *parts):
 
 
 def run_check(place, mpi, file, name, *options, **environment):
-    '''``reframe -r`` of a shipped check with one MPI; the cases of its run report.
+    '''``reframe -r`` of a shipped check with one MPI, by one process; the cases of its run report.
 
     :arg file: below ``checks/mpi``.
     :arg name: as for ``-n``.
     '''
-    done = place.reframe('-r', '-p', f'gnu-{mpi}', '--exec-policy=serial', '-n', name, *options,
+    done = place.reframe('-r', '-p', f'gnu-{mpi}', '--exec-policy=serial', '-n', name, '-S', 'processes=1', '-S', 'samples=10', *options,
                          checks=rfm.REPOSITORY / 'checks/mpi' / file, **environment)
     assert done.report, done.out
     return list(done.cases().values())
@@ -71,9 +72,25 @@ def variables(mpi, **more):
     return {**environments.expanded(MPIS[mpi]['env_vars'], environment()), **{name: str(value) for name, value in more.items()}}
 
 
+@functools.cache
+def _idle():
+    '''A folder that lasts as long as these tests, and ``interpose/idle.c`` built in it.'''
+    folder = tempfile.TemporaryDirectory(prefix='plumbline-')
+    output_of('cc', '-O2', '-Wall', '-Werror', '-shared', '-fPIC', SOURCE.parent / 'tests/interpose/idle.c', '-ldl', '-o', f'{folder.name}/idle.so')
+    return folder, f'{folder.name}/idle.so'
+
+
+def patient(mpi, library=None):
+    '''Value of LD_PRELOAD by which whoever waits sleeps: without that four ranks of MPICH take 90 s for what takes 1 s.
+
+    :arg library: what else is loaded.
+    '''
+    return ':'.join(str(path) for path in (mpi == 'mpich' and _idle()[1], library) if path)
+
+
 def mpirun(mpi, ranks, command, timeout=300, options=(), cpus=(), **more):
-    '''Start ``ranks`` processes; :class:`native.Outcome`.  Without ``cpus`` they are not bound, and may be more than CPUs: four ranks of
-    MPICH 4.0 on a core, which wait for each other without sleeping, take 40 s for what takes 10 s otherwise.'''
+    '''Start ``ranks`` processes; :class:`native.Outcome`.  Without ``cpus`` they are not bound, and may be more than CPUs: whoever waits
+    leaves its CPU to others.'''
     with tempfile.TemporaryDirectory() as folder:
         return _mpirun(mpi, ranks, command, timeout, options, cpus, folder, more)
 
@@ -87,11 +104,12 @@ def _mpirun(mpi, ranks, command, timeout, options, cpus, folder, more):
         more |= bind.env
         subprocess.run(['sh', '-c', '\n'.join(family.bind_commands(cpus))], check=True, cwd=folder)
     elif mpi == 'openmpi':
-        words += ['--bind-to', 'none', '--oversubscribe', '--mca', 'mpi_yield_when_idle', '1']
+        words += ['--bind-to', 'none', '--oversubscribe', '--mca', 'mpi_yield_when_idle', '1', '--mca', 'odls_base_sigkill_timeout', '0']
     elif mpi == 'impi':
         more |= {'I_MPI_PIN': '0', 'I_MPI_THREAD_YIELD': '3'}
-    done = subprocess.run([*words, *map(str, command)], capture_output=True, text=True, timeout=timeout, cwd=folder,
-                          env=variables(mpi, **more))
+    elif 'ASAN_OPTIONS' not in more:        # that runtime has to come first
+        more |= {'LD_PRELOAD': patient(mpi, more.get('LD_PRELOAD'))}
+    done = subprocess.run([*words, *map(str, command)], capture_output=True, text=True, timeout=timeout, cwd=folder, env=variables(mpi, **more))
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 

@@ -23,7 +23,7 @@ KERNELS = sorted(path.parent.name for path in SOURCE.glob('kernels/*/CMakeLists.
 CPUS = sorted(os.sched_getaffinity(0))
 
 #: What would change how the programs run.
-_FOREIGN = re.compile('OMP_|GOMP_|KMP_|LIKWID_|ASAN_|UBSAN_|LSAN_')
+_FOREIGN = re.compile('OMP_|GOMP_|KMP_|LIKWID_|ASAN_|UBSAN_|LSAN_|PLUMBLINE_(LATENCY|OVERHEAD|GAP|PACK)_')
 
 #: Options of a run that shows whether results are right.
 QUICK = ['--samples', 10, '--passes', 1]
@@ -173,8 +173,7 @@ class Build:
         if on is not None:
             needs('taskset')
             command = ['taskset', '-c', ','.join(map(str, on)), *command]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=50,
-                              env=environment(**variables))
+        done = subprocess.run(command, capture_output=True, text=True, timeout=50, env=environment(**variables))
         return Outcome(done.returncode, done.stdout, done.stderr)
 
     def measured(self, program, *arguments, **options):

@@ -53,13 +53,11 @@ class Done:
 
     def cases(self, run=-1):
         '''Test cases of a run that are no fixtures: display name -> entry of the run report.'''
-        return {case['name']: case for case in self.report['runs'][run]['testcases']
-                if not case['fixture']}
+        return {case['name']: case for case in self.report['runs'][run]['testcases'] if not case['fixture']}
 
     def fixtures(self):
         '''The same for the fixtures: class name -> entry.'''
-        return {case['name'].split(' ')[0]: case for case in self.report['runs'][0]['testcases']
-                if case['fixture']}
+        return {case['name'].split(' ')[0]: case for case in self.report['runs'][0]['testcases'] if case['fixture']}
 
     def line(self, text):
         '''The only line that holds this text.'''
@@ -127,10 +125,10 @@ class Workplace:
     def __init__(self, folder, path=None, config=GUARDS / 'config.py', **environment):
         self.folder, self.config = folder, config
         folder.mkdir(parents=True, exist_ok=True)
-        self.environment = {key: value for key, value in os.environ.items()
-                            if not key.startswith(_FOREIGN)}
-        # ReFrame leaves a log in TMPDIR.
-        self.environment |= {'HOME': str(folder), 'TMPDIR': str(folder), 'PLUMBLINE_REPORTS': str(folder / 'reports')}
+        self.environment = {key: value for key, value in os.environ.items() if not key.startswith(_FOREIGN)}
+        # ReFrame leaves a log in TMPDIR.  A batch system is asked by nobody else here: no test waits for ReFrame's next look.
+        self.environment |= {'HOME': str(folder), 'TMPDIR': str(folder), 'PLUMBLINE_REPORTS': str(folder / 'reports'),
+                             'RFM_POLL_RATE_MAX': '10', 'RFM_POLL_RATE_MIN': '10'}
         # Seconds that only the tests of the capacity need.  Made-up machines have caches of their own, true programs those of this one.
         made_up = GUARDS in config.parents and 'CANNED_PROGRAMS' not in environment
         self.environment |= {'PLUMBLINE_CAPACITY': 'topology' if made_up else capacity()}

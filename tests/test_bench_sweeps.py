@@ -153,11 +153,10 @@ def cluster(tmp_path_factory):
 
 
 def on(place, node, command):
-    '''What a batch job on a node prints.'''
-    output = place.folder / 'said'
-    done = place.cluster.run(['sbatch', '--wait', '-w', node, '-o', output, '--wrap', command])
-    assert done.returncode == 0, done.stderr
-    return output.read_text()
+    '''What a job on a node prints, once all of it has ended.  (``sbatch --wait`` looks every two seconds.)'''
+    said = place.cluster.must(['srun', '-w', node, 'sh', '-c', command])
+    place.cluster.wait()        # a slurmd that ends before its job is done with leaves it so for a minute
+    return said
 
 
 def test_a_quota_is_on_one_node_and_gone_after(cluster):
@@ -214,7 +213,9 @@ def test_a_real_sweep_names_the_node_with_a_quota(cluster, programs, built_alrea
     monkeypatch.setenv('PATH', str(built_already))
     monkeypatch.setenv('CANNED_PROGRAMS', str(programs.folder / 'bin'))      # jobs get all of the environment here
     site = cluster.folder / 'site.py'
-    site.write_text(site.read_text().replace("'--partition=all'", "'--partition=all', '--export=ALL'"))
+    site.write_text("import os\nos.environ['PLUMBLINE_CAPACITY'] = 'topology'\n" + site.read_text().replace(
+        "'--partition=all'", "'--partition=all', '--export=ALL'").replace(
+        'settings.site(', "settings.site(general=[{'poll_rate_max': 10, 'poll_rate_min': 10}], "))
     with FAULTS['quota40'].provoke(cluster, 'n2'):
         began = time.time()
         sweep = cluster.measure('quota40', 1, 'n2', '^node_speed%threads=all$',

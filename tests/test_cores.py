@@ -436,7 +436,7 @@ def test_a_processor_that_is_capped_fails_on_its_first_day(mhz, ruling):
 
 @pytest.fixture(scope='module')
 def run(measuring, tmp_path_factory):
-    done = measuring(tmp_path_factory.mktemp('run')).reframe(*rfm.small(), '-p', 'gnu$', '-n', '^cores$', checks=rfm.REPOSITORY / 'checks/compute')
+    done = measuring(tmp_path_factory.mktemp('run')).reframe(*rfm.small(), '-p', 'gnu$', '-n', '^cores$', checks=rfm.REPOSITORY / 'checks/compute/cores.py')
     assert done.report, done.out
     return done
 
@@ -463,7 +463,7 @@ def test_the_check_measures(run):
 
 @two_cpus
 def test_one_cpu_is_left_out_with_the_reason(measuring, tmp_path):
-    done = measuring(tmp_path).reframe(*rfm.small(), '-p', 'gnu$', '-n', '^cores$', checks=rfm.REPOSITORY / 'checks/compute',
+    done = measuring(tmp_path).reframe(*rfm.small(), '-p', 'gnu$', '-n', '^cores$', checks=rfm.REPOSITORY / 'checks/compute/cores.py',
                                        before=['taskset', '-c', CPUS[0]])
     case = done.cases()['cores']
     assert case['result'] == 'skip' and 'needs two CPUs' in case['plumbline']['skipped'][0]['reason']

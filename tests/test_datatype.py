@@ -52,8 +52,7 @@ def test_the_library_is_told_how_many_entries_a_tlb_has(mpi_programs):
 
 
 def test_pairs_exchange_at_once_and_passes_may_be_repeated(mpi_programs):
-    found = mpi_programs(any_mpi()).measured(4, 'datatype', '--variants', 'all', '--size', 33, '--samples', 10,
-                                             '--passes', 2).measurements
+    found = mpi_programs(any_mpi()).measured(4, 'datatype', '--variants', 'all', '--size', 33, '--samples', 10, '--passes', 2).measurements
     assert {record['variant'] for record in found} == WITHOUT
     assert all(record['valid'] and record['ranks'] == 4 for record in found)
 
@@ -157,8 +156,7 @@ def stand_in(tmp_path_factory):
 @pytest.mark.parametrize('what, wrong', [('right', set()), ('loses an element', {'library'}),
                                          ('refuses', {'library', 'pack_library', 'unpack_library'})])
 def test_the_library_is_in_its_own_variants_only(mpi_programs, stand_in, what, wrong):
-    found = mpi_programs(any_mpi()).run(2, 'datatype', '--variants', 'all', '--size', 20, *QUICK, LD_PRELOAD=stand_in,
-                                        STAND_IN=what)
+    found = mpi_programs(any_mpi()).run(2, 'datatype', '--variants', 'all', '--size', 20, *QUICK, LD_PRELOAD=stand_in, STAND_IN=what)
     assert {record['variant'] for record in found.measurements} == WITHOUT | WITH, found.errors
     assert {record['variant'] for record in found.measurements if not record['valid']} == wrong
     assert bool(found.code) == bool(wrong)
@@ -205,8 +203,7 @@ GROUP = {'copy': [10, 10, 20], 'contiguous': [30, 35, 50], 'pack_datatype': [50,
 def test_the_split_by_hand():
     found = memory_logp.split([made(variant, times) for variant, times in GROUP.items()])
     assert list(found) == ['datatype', 'blocked', 'contiguous']
-    parts = {name: {part: getattr(found[name], part) * 1e6 for part in ('copy', 'network', 'packing', 'middleware', 'total')}
-             for name in found}
+    parts = {name: {part: getattr(found[name], part) * 1e6 for part in ('copy', 'network', 'packing', 'middleware', 'total')} for name in found}
     expected = {
         'datatype': {'copy': [10, 10, 20], 'network': [20, 25, 30], 'packing': [40, 45, 50], 'middleware': [30, 20, 20],
                      'total': [100, 100, 120]},
@@ -312,8 +309,7 @@ def test_the_check_measures_what_it_asks(measuring_mpi, tmp_path):
     mpi = any_mpi()
     place = measuring_mpi(tmp_path / 'place', mpi)
     # By TCP, where the bytes of the messages are counted: those of what is packed without a message are none of them.
-    case, = run_check(place, mpi, 'datatype_transpose.py', 'datatype_transpose.*transport=tcp', '-S', 'samples=10',
-                      '-S', 'memory_bytes=200000')
+    case, = run_check(place, mpi, 'datatype_transpose.py', 'datatype_transpose.*transport=tcp', '-S', 'memory_bytes=200000')
     rfm.assert_measured(case)
     left = case['plumbline']
     names = {metric['name'] for metric in left['metrics']}
@@ -332,8 +328,9 @@ def test_the_check_measures_what_it_asks(measuring_mpi, tmp_path):
 
 @two_cpus
 def test_the_number_of_tlb_entries_is_compared_by_turns(measuring_mpi, tmp_path):
-    mpi = any_mpi()
-    case, = run_check(measuring_mpi(tmp_path / 'place', mpi), mpi, 'datatype_transpose.py', 'datatype_tlb', '-S', 'samples=10', '-S', 'processes=1')
+    mpi, check = any_mpi(), tmp_path / 'small.py'
+    check.write_text((rfm.REPOSITORY / 'checks/mpi/datatype_transpose.py').read_text().replace('SIZES = (1024, 2048)', 'SIZES = (128, 256)'))
+    case, = run_check(measuring_mpi(tmp_path / 'place', mpi), mpi, check, 'datatype_tlb')
     rfm.assert_measured(case)
     names = {metric['name'] for metric in case['plumbline']['metrics']}
-    assert {'speedup.library.tlb32.1024', 'speedup.library.tlb8192.2048', 'speedup.pack_library.tlb128.2048', 'bandwidth.library.1024'} <= names
+    assert {'speedup.library.tlb32.128', 'speedup.library.tlb8192.256', 'speedup.pack_library.tlb128.256', 'bandwidth.library.128'} <= names

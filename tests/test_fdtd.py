@@ -115,8 +115,7 @@ def test_one_pass_against_numpy(passes):
     before, after = np.fromfile(passes[1] / 'fields', dtype=np.float32).reshape(2, 6, n - 1, n, n)
     for expected, found in zip([*updated(before[:3], before[3:]), *before[3:]], after):
         np.testing.assert_array_equal(found, expected)
-    assert all((found[1:n - 2, 1:n - 2, 1:n - 2] != old[1:n - 2, 1:n - 2, 1:n - 2]).all()
-               for old, found in zip(before[:3], after[:3]))
+    assert all((found[1:n - 2, 1:n - 2, 1:n - 2] != old[1:n - 2, 1:n - 2, 1:n - 2]).all() for old, found in zip(before[:3], after[:3]))
 
 
 # --- wrong results are found -----------------------------------------------------------------------------------------
@@ -126,8 +125,7 @@ def copy(tmp_path_factory):
     '''A build, without Fortran, of a copy of the sources: may be broken.'''
     folder = tmp_path_factory.mktemp('copy')
     copied(folder / 'src', 'kernels/fdtd')
-    return Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', '-DPLUMBLINE_LIKWID=OFF', source=folder / 'src',
-                 targets=['fdtd-serial'])
+    return Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', '-DPLUMBLINE_LIKWID=OFF', source=folder / 'src', targets=['fdtd-serial'])
 
 
 @pytest.mark.parametrize('spoiled', [
@@ -191,8 +189,7 @@ def test_each_variant_states_its_flags(programs):
     assert len({flags[f'{loop}{told}'] for loop in C_LOOPS for told in ('', '_restrict')}) == 1
     if '-fno-tree-loop-distribution' not in flags['fused']:
         pytest.skip('what is expected of the flags is written for gcc')
-    for fused, distributed in (('fused', 'distributed'), ('fused_restrict', 'distributed_restrict'),
-                               ('fortran_fused', 'fortran_distributed')):
+    for fused, distributed in (('fused', 'distributed'), ('fused_restrict', 'distributed_restrict'), ('fortran_fused', 'fortran_distributed')):
         if fused in flags:
             assert flags[distributed] == flags[fused].replace('-fno-tree-loop-distribution', '-ftree-loop-distribution')
     if 'fortran_fused' in flags:
@@ -228,7 +225,7 @@ def test_same_code_is_told_from_other_code(code):
 def case(measuring, tmp_path_factory):
     '''The result of the check on one thread, in memory just large enough not to be a cache.'''
     done = measuring(tmp_path_factory.mktemp('fdtd')).reframe(
-        *rfm.small(), '-n', 'fdtd_splitting%threads=one', checks=rfm.REPOSITORY / 'checks')
+        *rfm.small(), '-n', 'fdtd_splitting%threads=one', checks=rfm.REPOSITORY / 'checks/apps/fdtd_splitting.py')
     assert done.report, done.out
     found, = done.cases().values()
     rfm.assert_measured(found)
@@ -278,8 +275,7 @@ def test_no_figure_without_records():
 def test_loops_that_are_not_in_the_build_are_said_to_be_missing(case):
     missing = {skipped['metric'] for skipped in case.get('skipped', ())}
     measured = {metric['name'] for metric in case['metrics']}
-    names = [f'{name}.{size}' for size in ('source', 'memory')
-             for name in ('flops.fortran_split2', 'split_over_fused.split2.fortran')]
+    names = [f'{name}.{size}' for size in ('source', 'memory') for name in ('flops.fortran_split2', 'split_over_fused.split2.fortran')]
     assert all((name in missing) != (name in measured) for name in names)
 
 

@@ -125,8 +125,7 @@ def fortran(tmp_path_factory):
     needs('gfortran')
     import ctypes
     folder = tmp_path_factory.mktemp('fortran')
-    output_of('gfortran', '-O2', '-shared', '-fPIC', f'-J{folder}', SOURCE / 'kernels/fileio/kernel.F90', '-o',
-              folder / 'fortran.so')
+    output_of('gfortran', '-O2', '-shared', '-fPIC', f'-J{folder}', SOURCE / 'kernels/fileio/kernel.F90', '-o', folder / 'fortran.so')
     function = ctypes.CDLL(folder / 'fortran.so').fileio_fortran
 
     def call(reading, granularity, form, path, array):
@@ -202,8 +201,7 @@ def test_what_is_wrong_is_found(tmp_path):
     build = Build(tmp_path / 'build', '-DPLUMBLINE_LIKWID=OFF', source=tmp_path / 'src', targets=['fileio-serial'])
     (tmp_path / 'files').mkdir()
     options = ['--size', 64, '--directory', tmp_path / 'files', *QUICK]
-    found = build.run('fileio-serial', '--variants', ','.join(set(FORTRAN) - {'row_sequential'}),
-                      '--operation', 'write,read_warm', *options)
+    found = build.run('fileio-serial', '--variants', ','.join(set(FORTRAN) - {'row_sequential'}), '--operation', 'write,read_warm', *options)
     rows = build.run('fileio-serial', '--variants', 'row_sequential', *options)
     assert (found.code, rows.code) == (1, 1)
     wrong = {(r['variant'], r['options']['operation']) for r in found.measurements + rows.measurements if not r['valid']}
@@ -232,8 +230,7 @@ def running(build, folder, kept):
     '''The program in the midst of its files; it ends with the test, whatever becomes of that.'''
     command = [build.path('fileio'), '--variants', 'all', '--operation', 'write,read_warm', '--size', '100000', '--directory',
                folder, '--samples', '10000', '--passes', '1', '--file', kept]
-    process = subprocess.Popen(list(map(str, command)), env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               preexec_fn=listen)
+    process = subprocess.Popen(list(map(str, command)), env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=listen)
     try:
         until(lambda: len(files_of(process, folder)) >= 2)
         yield process
@@ -300,8 +297,7 @@ def test_a_limit_of_the_file_size_is_a_clear_error(programs, tmp_path, variant, 
     '''As no room is: write() says no in the midst of the file, or, after what Fortran holds back, at its end.'''
     if variant not in programs.runnable('fileio'):
         pytest.skip('built without a Fortran compiler')
-    command = [programs.path('fileio'), '--variants', variant, '--size', '20000', '--directory', tmp_path, '--file', kept,
-               *QUICK]
+    command = [programs.path('fileio'), '--variants', variant, '--size', '20000', '--directory', tmp_path, '--file', kept, *QUICK]
     for limit in (0, 4096, 159999):
         def limited(limit=limit):
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
@@ -438,8 +434,7 @@ class Fake(SimpleNamespace):
     wrong_state = staticmethod(file_systems.FileSystemCheck.wrong_state)
 
     def __init__(self, **given):
-        super().__init__(**{'size': '1GB', 'memory': 10**11, 'seconds': 60, 'compared': ('c',), 'skipped': {}, 'file_system': 'x'}
-                         | given)
+        super().__init__(**{'size': '1GB', 'memory': 10**11, 'seconds': 60, 'compared': ('c'), 'skipped': {}, 'file_system': 'x'} | given)
 
     def skip_metric(self, name, reason, words=None):
         self.skipped[name] = reason
@@ -552,7 +547,7 @@ def test_the_modes_of_the_file_systems_of_a_site(site, programs, memory):
 
 
 def test_sizes_in_the_default_file_systems(measuring, tmp_path):
-    done = measuring(tmp_path / 'place').reframe('-n', 'fileio_sizes.*1MB', '-r', checks=CHECKS)
+    done = measuring(tmp_path / 'place').reframe('-n', 'fileio_sizes.*1MB', '-r', checks=CHECKS / 'fileio_sizes.py')
     assert done.report, done.out
     cases = {name.split('=')[1].split()[0]: case for name, case in done.cases().items()}
     assert set(cases) == {'stage', 'shm'}

@@ -22,15 +22,13 @@ CHAINS = {'scalar': (12, 1), 'simd128': (12, 2), 'simd256': (12, 4), 'simd512': 
 @pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
 def test_every_variant_is_right_on_several_threads(request, flavour):
     build = request.getfixturevalue(flavour)
-    found = build.measured('flops', '--variants', 'all', '--size', '31,100', '--per-thread', '--threads', ','.join(THREADS),
-                           *QUICK).measurements
+    found = build.measured('flops', '--variants', 'all', '--size', '31,100', '--per-thread', '--threads', ','.join(THREADS), *QUICK).measurements
     assert len(found) == 2 * len(THREADS) * len(build.runnable('flops'))
     assert all(record['valid'] and record['max_error'] == 0 for record in found)
 
 
 def test_threads_that_have_not_the_same_share(programs):
-    record, = programs.measured('flops', '--variants', 'plain', '--size', 100 * len(THREADS) - 1, '--threads', len(THREADS),
-                                *QUICK).measurements
+    record, = programs.measured('flops', '--variants', 'plain', '--size', 100 * len(THREADS) - 1, '--threads', len(THREADS), *QUICK).measurements
     assert record['valid'] and (record['balance'] < 1) == (len(THREADS) > 1)
 
 
@@ -147,7 +145,7 @@ def test_matrices_that_cannot_be_are_refused(programs, options):
 
 @pytest.fixture(scope='module')
 def run(measuring, tmp_path_factory):
-    done = measuring(tmp_path_factory.mktemp('run')).reframe('-r', '-S', 'samples=10', '-S', 'processes=1', '-n', '^peak_flops', checks=rfm.REPOSITORY / 'checks/compute')
+    done = measuring(tmp_path_factory.mktemp('run')).reframe('-r', '-S', 'samples=10', '-S', 'processes=1', '-n', '^peak_flops', checks=rfm.REPOSITORY / 'checks/compute/peak_flops.py')
     assert done.report, done.out
     case, = done.cases().values()
     return case['plumbline']

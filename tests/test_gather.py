@@ -103,8 +103,7 @@ def loops(programs, tmp_path_factory):
     '''All loops in a shared library, with the flags that the records state.'''
     path = tmp_path_factory.mktemp('loops') / 'loops.so'
     record, = programs.measured('gather', '--size', 8, *QUICK).measurements
-    output_of('cc', *record['flags'].split(), '-shared', '-fPIC', '-I', SOURCE / 'harness', FOLDER / 'kernel.c',
-              FOLDER / 'kernel_x86.c', '-o', path)
+    output_of('cc', *record['flags'].split(), '-shared', '-fPIC', '-I', SOURCE / 'harness', FOLDER / 'kernel.c', FOLDER / 'kernel_x86.c', '-o', path)
     return ctypes.CDLL(path)
 
 
@@ -141,8 +140,7 @@ def test_loops_against_plain_python(loops, kind):
     isa = {'_avx512': 'avx512f', '_avx2': 'avx2'}
     has = pathlib.Path('/proc/cpuinfo').read_text().split()
     names = [f'{kind}_{name}' for name in ('plain', 'novec', 'unroll', 'prefetch', 'columns', 'simd_avx2', 'simd_avx512')]
-    names = [name for name in names if hasattr(loops, name) and
-             all(flag in has for end, flag in isa.items() if name.endswith(end))]
+    names = [name for name in names if hasattr(loops, name) and all(flag in has for end, flag in isa.items() if name.endswith(end))]
     assert len(names) >= 5
     for length, ahead, wrap in itertools.product([1, 3, 4, 7, 8, 9, 16, 19], [1, 8, 40], [1, 3]):
         index = rng.integers(0, 60, 64, dtype=np.int32)
@@ -227,8 +225,7 @@ def lines_below(outcome, record):
 @pytest.mark.parametrize('indices, span', [('random', 8), ('local', 8), ('ms1', 3), ('uniform', 8)])
 def test_traffic_is_that_of_the_counted_lines(programs, indices, span):
     n = 60000
-    found = programs.measured('gather', '--indices', indices, '--size', n, '--span', span, '--direction', 'gather,scatter',
-                              *QUICK)
+    found = programs.measured('gather', '--indices', indices, '--size', n, '--span', span, '--direction', 'gather,scatter', *QUICK)
     gathered, scattered = found.measurements
     lines = accessed_lines(index_set(indices, n, span), lines_below(found, gathered))
     assert gathered['level'] != 'L1' and (gathered['bytes'], scattered['bytes']) == (8 * n, 8 * n)
@@ -265,8 +262,7 @@ def test_traffic_of_patterns_by_hand(programs, tmp_path):
     assert [(r['bytes'], r['traffic']) for r in found.measurements] == [
         (8 * 40000, 64 * 40000), (8 * 40000, 128 * 40000), (16 * 50000, 12500 * 192), (8 * 200002, 64 * 12501),
         (8 * 18, 18 * (8 + 8 + 8)), (8 * 80000, 64 * 20000 + moved)]
-    assert [r['options']['kernel'] for r in found.measurements] == [
-        'gather', 'scatter', 'gs', 'gather', 'multiscatter', 'gather']
+    assert [r['options']['kernel'] for r in found.measurements] == ['gather', 'scatter', 'gs', 'gather', 'multiscatter', 'gather']
 
 
 # --- wrong results are found ---------------------------------------------------------------------------
@@ -349,8 +345,7 @@ def test_patterns_as_spatter_expands_them(text, indices, delta):
 
 def test_a_file_and_its_lines(programs, tmp_path):
     configs = spatter.read(DATA / 'small.json')
-    assert [config.name for config in configs] == [
-        'stride_3', 'scatter-2', 'stencil', 'gs-4', 'multigather-5', 'multiscatter-6']
+    assert [config.name for config in configs] == ['stride_3', 'scatter-2', 'stencil', 'gs-4', 'multigather-5', 'multiscatter-6']
     assert configs[2].patterns == {'pattern': [0, 29, 30, 31]}
     assert configs[4].patterns == {'pattern': [0, 1, 21, 22, 23, 13, 14, 15], 'pattern-gather': [7, 0, 7, 3, 2]}
     (tmp_path / 'p').write_text(spatter.lines(configs))
@@ -415,8 +410,7 @@ def test_wrong_files_are_one_line(text, complaint):
 
 def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / 'binary').write_bytes(b'\xff\xfe\x00')
-    for path, complaint in ((tmp_path / 'none', 'No such file'), (tmp_path, 'directory'),
-                            (tmp_path / 'binary', 'no text file')):
+    for path, complaint in ((tmp_path / 'none', 'No such file'), (tmp_path, 'directory'), (tmp_path / 'binary', 'no text file')):
         with pytest.raises(PlumblineError, match=complaint):
             spatter.read(path)
 
@@ -555,7 +549,7 @@ def test_the_limit_of_a_level_says_nothing_of_a_pattern_that_lives_nearer(place,
     file.write_text(json.dumps([{'name': name, 'kernel': 'Gather', 'pattern': pattern, 'delta': delta, 'count': 200_000, 'wrap': 1}
                                 for name, pattern, delta in (('near', 'UNIFORM:64:1', 1), ('far', 'UNIFORM:8:8', 64))]))
     done = place.reframe(*rfm.small(), '-S', f'gather_patterns.pattern_file={file}', '-n', 'gather_patterns.*threads=one',
-                         checks=rfm.REPOSITORY / 'checks/memory')
+                         checks=rfm.REPOSITORY / 'checks/memory/gather_patterns.py')
     left = done.cases()['gather_patterns %threads=one']['plumbline']
     names = {metric['name'] for metric in left['metrics']}
     assert {'bandwidth.near.plain', 'of_limit.far.plain'} <= names and 'of_limit.near.plain' not in names
@@ -565,7 +559,7 @@ def test_the_limit_of_a_level_says_nothing_of_a_pattern_that_lives_nearer(place,
 
 def test_a_bad_pattern_file_is_one_line(place):
     done = place.reframe(*rfm.small(), '-S', f'gather_patterns.pattern_file={DATA / "bad.json"}', '-n',
-                         'gather_patterns.*threads=one', checks=rfm.REPOSITORY / 'checks/memory')
+                         'gather_patterns.*threads=one', checks=rfm.REPOSITORY / 'checks/memory/gather_patterns.py')
     reason = done.cases()['gather_patterns %threads=one']['fail_reason']
     assert done.code == 1 and 'bad.json, configuration 2: pattern: index -3 must be' in reason and '\n' not in reason.strip()
     assert 'Traceback' not in done.out

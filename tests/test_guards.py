@@ -22,7 +22,7 @@ from reframe.core.exceptions import ReframeError
 
 import rfm
 from plumbline.rfm import job
-from plumbline.rfm.variables import YesNo
+from plumbline.rfm.variables import Whole, YesNo
 from plumbline.store import perflogs
 
 SERIAL = '--exec-policy=serial'
@@ -33,15 +33,13 @@ SERIAL = '--exec-policy=serial'
 @pytest.fixture(scope='session')
 def commands(tmp_path_factory):
     '''PATH with a canned cmake, and without LIKWID.'''
-    return rfm.tools(tmp_path_factory.mktemp('path') / 'bin', without=rfm.LIKWID,
-                     scripts=[rfm.GUARDS / 'cmake'])
+    return rfm.tools(tmp_path_factory.mktemp('path') / 'bin', without=rfm.LIKWID, scripts=[rfm.GUARDS / 'cmake'])
 
 
 @pytest.fixture(scope='session')
 def with_likwid(tmp_path_factory):
     '''PATH with a canned cmake and a canned LIKWID, of which likwid-bench dies.'''
-    return rfm.tools(tmp_path_factory.mktemp('path') / 'bin', scripts=[
-        rfm.GUARDS / name for name in ('cmake', 'likwid-pin', 'likwid-bench')])
+    return rfm.tools(tmp_path_factory.mktemp('path') / 'bin', scripts=[rfm.GUARDS / name for name in ('cmake', 'likwid-pin', 'likwid-bench')])
 
 
 @pytest.fixture(scope='session')
@@ -54,8 +52,7 @@ def known(tmp_path_factory):
 
 @pytest.fixture
 def place(tmp_path, commands, known):
-    return rfm.Workplace(tmp_path / 'place', commands, PLUMBLINE_REFERENCES=known,
-                         CANNED_MARK=tmp_path / 'mark')
+    return rfm.Workplace(tmp_path / 'place', commands, PLUMBLINE_REFERENCES=known, CANNED_MARK=tmp_path / 'mark')
 
 
 @pytest.fixture(scope='module')
@@ -153,16 +150,14 @@ def test_no_number_and_no_reference_is_no_pass(stories):
 
 
 def test_impossible_says_so(stories):
-    assert re.search(r'Told impossible +of_limit.plain .* FAIL\n +1.25 is outside 0.65 .. 1.10',
-                     stories[2].out)
+    assert re.search(r'Told impossible +of_limit.plain .* FAIL\n +1.25 is outside 0.65 .. 1.10', stories[2].out)
 
 
 def test_report_of_the_stories(stories):
     _, done, judged = stories
     assert (done.code, judged.code) == (1, 1)
     heading = judged.out.splitlines()[2]
-    counted = {name: int(number)
-               for number, name in re.findall(r'(\d+) ([A-Z]+\b[ A-Z]*)', heading)}
+    counted = {name: int(number) for number, name in re.findall(r'(\d+) ([A-Z]+\b[ A-Z]*)', heading)}
     assert counted['FAIL'] == 18 and counted['PASS'] == 4 and counted['UNSTABLE'] == 4
     # A check that is skipped is not measured, for the reason that it gave.
     assert 'Skipped: bandwidth - made to be skipped' in judged.out
@@ -211,8 +206,7 @@ def test_no_test_at_all_exits_with_2(place):
 def test_make_health_without_a_test_fails(place):
     if not (rfm.REPOSITORY / '.venv/bin/plumbline').exists():
         pytest.skip('there is no .venv, which make uses')
-    done = place.run(['make', '-C', rfm.REPOSITORY, 'health', 'SETUP=true', f'RUNS={place.folder}',
-                      'RFMFLAGS=-n NoSuchTest'])
+    done = place.run(['make', '-C', rfm.REPOSITORY, 'health', 'SETUP=true', f'RUNS={place.folder}', 'RFMFLAGS=-n NoSuchTest'])
     assert 'nothing was measured' in done.line('plumbline: ')
     assert re.search(r'health\] Error 2$', done.out, re.MULTILINE) and done.code == 2
 
@@ -285,8 +279,7 @@ def test_broken_check_file_stops_the_modes(place, half_broken):
 # --- references ---------------------------------------------------------------------------------
 
 def test_key_of_system_partition_environ_is_refused(place, tmp_path):
-    folder = written_references(tmp_path / 'r', {
-        'made:cpu:gnu': {'bandwidth.plain': [1, -0.1, None, 'MB/s']}})
+    folder = written_references(tmp_path / 'r', {'made:cpu:gnu': {'bandwidth.plain': [1, -0.1, None, 'MB/s']}})
     done = place.reframe('-r', '-n', 'Told.*good', PLUMBLINE_REFERENCES=str(folder))
     assert done.code == 1
     case = done.cases()['Told %story=good']
@@ -296,9 +289,7 @@ def test_key_of_system_partition_environ_is_refused(place, tmp_path):
 
 
 def test_key_that_never_matches_is_no_pass(place, tmp_path):
-    folder = written_references(tmp_path / 'r', {'Told': {
-        '$index': ['$partition'],
-        'made:cpu:gnu': {'bandwidth.plain': [1, -0.1, None, 'MB/s']}}})
+    folder = written_references(tmp_path / 'r', {'Told': {'$index': ['$partition'], 'made:cpu:gnu': {'bandwidth.plain': [1, -0.1, None, 'MB/s']}}})
     done = place.reframe('-r', '-n', 'Told.*good', PLUMBLINE_REFERENCES=str(folder))
     assert set(verdicts_of(done.cases()['Told %story=good']).values()) == {'NO REFERENCE'}
 
@@ -377,16 +368,14 @@ def test_local_jobs_and_builds_do_not_overlap(place, tmp_path):
 
 def test_overlap_would_be_seen(place, tmp_path):
     '''What ReFrame does without ``max_jobs``: if this fails, the test above proves nothing.'''
-    place.reframe('-r', '--exec-policy=async', '-n', 'AllThreads|OtherMetric|Nothing',
-                  CANNED_OVERLAP='1', CANNED_STAMPS=str(tmp_path / 'stamps'))
+    place.reframe('-r', '--exec-policy=async', '-n', 'AllThreads|OtherMetric|Nothing', CANNED_OVERLAP='1', CANNED_STAMPS=str(tmp_path / 'stamps'))
     assert overlaps(tmp_path / 'stamps')
 
 
 def test_one_cpu_of_128(place):
     '''ReFrame's detection does not know affinity: the check does.'''
     cpu = min(rfm.os.sched_getaffinity(0))
-    done = place.reframe('-r', SERIAL, '-n', 'AllThreads', CANNED_CPUS='128',
-                         before=['taskset', '-c', cpu])
+    done = place.reframe('-r', SERIAL, '-n', 'AllThreads', CANNED_CPUS='128', before=['taskset', '-c', cpu])
     assert done.code == 0
     left = done.cases()['AllThreads']['plumbline']
     assert [record['cpus'] for record in left['records']] == [[cpu]] * 6
@@ -408,8 +397,7 @@ def slurm_run(tmp_path_factory, with_likwid, known):
     place = rfm.Workplace(folder, f"{rfm.GUARDS / 'slurm'}:{with_likwid}",
                           PLUMBLINE_REFERENCES=known, CANNED_SCHEDULER='squeue',
                           CANNED_LAUNCHER='srun', CANNED_FEATURES='likwid')
-    return place, place.reframe('-r', '--keep-stage-files', '-n', 'Told.*(good|crash)',
-                                '-n', 'CrossChecked')
+    return place, place.reframe('-r', '--keep-stage-files', '-n', 'Told.*(good|crash)', '-n', 'CrossChecked')
 
 
 def script_of(place, test, name='rfm_job.sh'):
@@ -422,8 +410,7 @@ def test_squeue_does_not_tell_exit_codes_but_they_count(slurm_run):
     assert done.fixtures()['native_programs']['result'] == 'pass', done.out
     cases = done.cases()
     assert cases['Told %story=good']['result'] == 'pass'
-    assert cases['Told %story=crash']['fail_reason'].endswith(
-        'the job ended with exit code 1: plumbline: a made-up crash')
+    assert cases['Told %story=crash']['fail_reason'].endswith('the job ended with exit code 1: plumbline: a made-up crash')
 
 
 def test_programs_are_built_where_they_run(slurm_run):
@@ -464,8 +451,7 @@ def test_cross_check_that_dies_does_not_stop_the_checks(slurm_run):
     reason = case['plumbline']['cross_check_reason']
     assert reason.startswith('not confirmed by likwid-bench: ') and '\n' not in reason
     place.judge()
-    assert 'not confirmed by likwid-bench' in (
-        place.folder / 'reports/latest/index.html').read_text()
+    assert 'not confirmed by likwid-bench' in (place.folder / 'reports/latest/index.html').read_text()
 
 
 def test_without_likwid(stories):
@@ -473,8 +459,7 @@ def test_without_likwid(stories):
     assert left['cross_check_reason'] == 'not confirmed by likwid-bench: it is not on this partition'
     assert 'likwid-pin is not on this partition: OpenMP binds the threads' in left['notes']
     assert 'likwid-pin' not in left['command']
-    assert left['cross_check_reason'] in (
-        stories[0].folder / 'reports/latest/index.html').read_text()
+    assert left['cross_check_reason'] in (stories[0].folder / 'reports/latest/index.html').read_text()
 
 
 def test_shipped_configuration_without_likwid(tmp_path, commands, known):
@@ -618,7 +603,6 @@ class sleeps(rfm.RunOnlyRegressionTest):
 
 
 @pytest.mark.alone
-@pytest.mark.alone
 def test_reframe_sleeps_while_a_program_runs(tmp_path, commands, known):
     '''Of a node with two CPUs a team of two threads would stop with it.  CPU time: what shares the cores makes it up to twice as long.'''
     place, took = rfm.Workplace(tmp_path / 'place', commands, PLUMBLINE_REFERENCES=known), {}
@@ -633,25 +617,23 @@ def test_reframe_sleeps_while_a_program_runs(tmp_path, commands, known):
     assert took[6] - took[1] < 0.05 * 5, took
 
 
-@pytest.mark.parametrize('said', ['samples=abc', 'Told.samples=1e3', 'Told.processes=', 'Told.memory_bytes=4 GiB'])
-def test_a_variable_that_is_given_no_number(place, said):
-    done = place.reframe('-n', 'Told%story=good', '-r', '-S', said)
-    assert done.code == 1 and 'Traceback' not in done.out
-    assert done.line('plumbline: ') == f"plumbline: -S {said}: '{said.partition('=')[2]}' is no whole number" and not done.report
+WRITTEN = 'this is what a check writes, and nothing that can be given; leave it out'
 
 
-def test_a_no_is_no_and_what_is_neither_yes_nor_no_is_refused(monkeypatch):
-    assert [YesNo.__rfm_cast_str__(text) for text in ('no', 'False', '1')] == [False, False, True]
-    monkeypatch.setattr(sys, 'argv', ['reframe', '-S', 'triad_curve.into_memory=abc'])
-    with pytest.raises(SystemExit, match="plumbline: -S triad_curve.into_memory=abc: 'abc' is neither yes nor no"):
-        YesNo.__rfm_cast_str__('abc')
-
-
-@pytest.mark.parametrize('said', ['plumbline=1', 'Told.intended=3'])
-def test_what_a_check_writes_cannot_be_given(place, said):
+@pytest.mark.parametrize('said, why', [('samples=abc', "'abc' is no whole number"), ('Told.memory_bytes=4 GiB', "'4 GiB' is no whole number"),
+                                       ('plumbline=1', WRITTEN), ('Told.intended=3', WRITTEN)])
+def test_a_variable_that_is_given_no_number_or_that_a_check_writes(place, said, why):
     done = place.reframe('-n', 'Told%story=good', '-r', '-S', said)
     assert done.code == 1 and 'Traceback' not in done.out and not done.report
-    assert done.line('plumbline: ') == f'plumbline: -S {said}: this is what a check writes, and nothing that can be given; leave it out'
+    assert done.line('plumbline: ') == f'plumbline: -S {said}: {why}'
+
+
+@pytest.mark.parametrize('kind, text, wrong', [(YesNo, 'abc', 'is neither yes nor no'), (Whole, '1e3', 'is no whole number'), (Whole, '', 'is no whole number')])
+def test_a_no_is_no_and_other_words_are_refused(monkeypatch, kind, text, wrong):
+    assert [YesNo.__rfm_cast_str__(text) for text in ('no', 'False', '1')] == [False, False, True]
+    monkeypatch.setattr(sys, 'argv', ['reframe', '-S', f'triad_curve.into_memory={text}'])
+    with pytest.raises(SystemExit, match=f"plumbline: -S triad_curve.into_memory={text}: '{text}' {wrong}"):
+        kind.__rfm_cast_str__(text)
 
 
 @pytest.mark.parametrize('said, why', [('nothing=3', "no test has a variable 'nothing'"), ('Told.smaples=3', "Told has no variable 'smaples'"),

@@ -102,65 +102,79 @@ def test_a_test_that_has_references_is_not_silently_skipped(place, tmp_path):
     assert 'its library is gone; references are recorded of 1 of its metrics' in said.out and said.code == 2, said.out
 
 
-@pytest.mark.parametrize('reference, result, expected', [
+def checks_of(folder, *texts):
+    '''A folder of checks: site_stream0, site_stream1, .. of these texts of STREAM's.'''
+    (folder / 'checks').mkdir()
+    for number, text in enumerate(texts):
+        (folder / f'checks/{number}.py').write_text('from reframe.core.builtins import performance_function, xfail\n' + text.replace(
+            'class site_stream', f'class site_stream{number}'))
+    return folder / 'checks'
+
+
+def with_reference(reference):
+    return STREAM.read_text().replace('    repeat', f"    reference = {{'made:cpu': {{{reference}}}}}\n    repeat")
+
+
+REFERENCES = [
     ("'bandwidth.triad': (10000, -0.05, 0.05, 'MB/s')", 'pass', 'PASS'), ("'bandwidth.triad': (12000, -0.05, None, 'MB/s')", 'fail', 'FAIL'),
     ("'bandwidth.triad': (10, -0.05, 0.05, 'GB/s')", 'fail', 'the reference of bandwidth.triad in the check is in GB/s: it is in MB/s'),
     ("'bandwidth.triad': (10000, -0.05, 0.05)", 'fail', 'the reference of bandwidth.triad in the check is in no unit: it is in MB/s'),
     ("'speed.triad': (10, -0.05, 0.05, 'GB/s')", 'fail', "metric 'speed' is not in the registry"),
-    ("'bandwidth.traid': (10, -0.05, 0.05, 'MB/s')", 'fail', 'not measured: bandwidth.traid of the check')])
-def test_a_reference_in_the_check_counts(place, tmp_path, reference, result, expected):
-    check = tmp_path / 'own.py'
-    check.write_text(STREAM.read_text().replace('    repeat', f"    reference = {{'made:cpu': {{{reference}}}}}\n    repeat"))
-    done = place().reframe('-r', checks=check)
-    case, = done.cases().values()
-    assert case['result'] == result
-    if expected in ('PASS', 'FAIL'):
-        metric, = case['plumbline']['metrics']
-        assert (metric['verdict'], metric['reference_from']) == (expected, 'the check')
-    else:
-        assert expected in case['fail_reason'] and 'Traceback' not in done.out
+    ("'bandwidth.traid': (10, -0.05, 0.05, 'MB/s')", 'fail', 'not measured: bandwidth.traid of the check')]
 
 
-@pytest.mark.parametrize('in_the_file', [True, False], ids=['in the file', 'in the check'])
-def test_a_known_issue_is_named_and_fails_nothing(place, tmp_path, in_the_file):
-    check = tmp_path / 'known.py'
-    if in_the_file:
-        check.write_text(STREAM.read_text())
-        (tmp_path / 'made.yaml').write_text('site_stream:\n  $index: [$partition]\n  made:cpu:\n'
-                                            "    bandwidth.triad: ['$xfail', 'HPC-1: a DIMM is out', [12000.0, -0.05, null, MB/s]]\n")
-    else:
-        known = "xfail('HPC-1: a DIMM is out', (12000, -0.05, None, 'MB/s'))"
-        check.write_text('from reframe.core.builtins import xfail\n' + STREAM.read_text().replace(
-            '    repeat', f"    reference = {{'made:cpu': {{'bandwidth.triad': {known}}}}}\n    repeat"))
+def test_a_reference_in_the_check_counts(place, tmp_path):
+    done = place().reframe('-r', checks=checks_of(tmp_path, *(with_reference(reference) for reference, *_ in REFERENCES)))
+    assert 'Traceback' not in done.out and len(done.cases()) == len(REFERENCES)
+    for number, (reference, result, expected) in enumerate(REFERENCES):
+        case = done.cases()[f'site_stream{number}']
+        assert case['result'] == result, reference
+        if expected in ('PASS', 'FAIL'):
+            metric, = case['plumbline']['metrics']
+            assert (metric['verdict'], metric['reference_from']) == (expected, 'the check')
+        else:
+            assert expected in case['fail_reason'], reference
+
+
+def test_a_known_issue_is_named_and_fails_nothing(place, tmp_path):
+    '''Whether the file of references names it, or the check.'''
+    (tmp_path / 'made.yaml').write_text('site_stream0:\n  $index: [$partition]\n  made:cpu:\n'
+                                        "    bandwidth.triad: ['$xfail', 'HPC-1: a DIMM is out', [12000.0, -0.05, null, MB/s]]\n")
+    checks = checks_of(tmp_path, STREAM.read_text(), with_reference("'bandwidth.triad': xfail('HPC-1: a DIMM is out', (12000, -0.05, None, 'MB/s'))"))
     where = place()
-    case, found = metrics_of(where.reframe('-r', checks=check))
-    assert case['result'] == 'pass'
-    assert found['bandwidth.triad']['verdict'] == 'KNOWN ISSUE' and found['bandwidth.triad']['reason'].startswith('HPC-1: a DIMM is out: 100')
+    cases = where.reframe('-r', checks=checks).cases().values()
+    assert len(cases) == 2
+    for case in cases:
+        triad, = case['plumbline']['metrics']
+        assert case['result'] == 'pass' and triad['verdict'] == 'KNOWN ISSUE' and triad['reason'].startswith('HPC-1: a DIMM is out: 100')
     said = where.judge()
-    assert said.code == 0 and '0 PASS, 0 FAIL, 0 UNSTABLE, 1 KNOWN ISSUE, 0 NO REFERENCE' in said.out and 'HPC-1: a DIMM is out' in said.out
+    assert said.code == 0 and '0 PASS, 0 FAIL, 0 UNSTABLE, 2 KNOWN ISSUE, 0 NO REFERENCE' in said.out and said.out.count('HPC-1: a DIMM is out') >= 2
     assert 'HPC-1' in (where.folder / 'reports/latest/index.html').read_text()
-    _, found = metrics_of(where.reframe('-r', checks=check, CANNED_RATE='12000'))
-    assert found['bandwidth.triad']['verdict'] == 'PASS' and 'the known issue is gone, take its $xfail away' in found['bandwidth.triad']['reason']
+    for case in where.reframe('-r', checks=checks, CANNED_RATE='12000').cases().values():
+        triad, = case['plumbline']['metrics']
+        assert triad['verdict'] == 'PASS' and 'the known issue is gone, take its $xfail away' in triad['reason']
 
 
-@pytest.mark.parametrize('variables, old, new, reason', [
-    ({'CANNED_BAD': 'silent'}, '', '', r"run 3: nothing in the output matches 'Triad:"),
-    ({'CANNED_BAD': 'text'}, '', '', r"run 3: '\*\*\*\*' is no number"),
-    ({'CANNED_BAD': 'fails'}, '', '', 'the job ended with exit code 1: out of memory'),
-    ({}, "'MB/s')", "'us')", 'bandwidth in us: give one of B/s, GB/s, GiB/s'),
-    ({}, "'bandwidth', ", "'speed', ", "metric 'speed' is not in the registry"),
-    ({}, "threads = 10, 'all'", 'threads = 10, 4096', r'site_stream.threads=4096: give .one., .all., or a number of the \d+ CPUs'),
-    ({}, "executable = 'stream'", "executable = 'no-such-stream'", 'the job ended with exit code 127'),
-    ({}, '    def evaluate', "    @performance_function('s')\n    def elapsed_time(self):\n        return 1\n\n    def evaluate",
-     'elapsed_time: a performance function is not judged here: yield it from evaluate')])
-def test_what_went_wrong_is_one_line(place, tmp_path, variables, old, new, reason):
-    check = tmp_path / 'wrong.py'
-    text = STREAM.read_text().replace(old, new) if old else STREAM.read_text()
-    check.write_text('from reframe.core.builtins import performance_function\n' + text)
-    done = place(**variables).reframe('-r', checks=check)
-    case, = done.cases().values()
-    assert done.code == 1 and case['result'] == 'fail' and re.search(reason, case['fail_reason']), case['fail_reason']
-    assert 'Traceback' not in done.out and len(case['fail_reason'].splitlines()) == 1
+BAD = "    env_vars = {'CANNED_BAD': '%s'}\n    repeat"
+WRONG = [
+    ('    repeat', BAD % 'silent', r"run 3: nothing in the output matches 'Triad:"),
+    ('    repeat', BAD % 'text', r"run 3: '\*\*\*\*' is no number"),
+    ('    repeat', BAD % 'fails', 'the job ended with exit code 1: out of memory'),
+    ("'MB/s')", "'us')", 'bandwidth in us: give one of B/s, GB/s, GiB/s'),
+    ("'bandwidth', ", "'speed', ", "metric 'speed' is not in the registry"),
+    ("threads = 10, 'all'", 'threads = 10, 4096', r'site_stream\d.threads=4096: give .one., .all., or a number of the \d+ CPUs'),
+    ("executable = 'stream'", "executable = 'no-such-stream'", 'the job ended with exit code 127'),
+    ('    def evaluate', "    @performance_function('s')\n    def elapsed_time(self):\n        return 1\n\n    def evaluate",
+     'elapsed_time: a performance function is not judged here: yield it from evaluate')]
+
+
+def test_what_went_wrong_is_one_line(place, tmp_path):
+    done = place().reframe('-r', checks=checks_of(tmp_path, *(STREAM.read_text().replace(old, new) for old, new, _ in WRONG)))
+    assert done.code == 1 and 'Traceback' not in done.out and len(done.cases()) == len(WRONG)
+    for number, (*_, reason) in enumerate(WRONG):
+        case = done.cases()[f'site_stream{number}']
+        assert case['result'] == 'fail' and re.search(reason, case['fail_reason']), case['fail_reason']
+        assert len(case['fail_reason'].splitlines()) == 1
 
 
 @pytest.mark.parametrize('metric, unit, factor', [
@@ -215,9 +229,10 @@ def test_distributed_over_the_nodes_each_is_judged(tmp_path, place):
 
 SITE = '''
 from plumbline import settings
+from reframe.core.schedulers.slurm import SqueueJobScheduler
 from reframe.utility.cpuinfo import cpuinfo
+SqueueJobScheduler.SQUEUE_DELAY = 0.2
 site_configuration = settings.site(
-    general=[{'poll_rate_max': 4, 'poll_rate_min': 4}],
     systems=[{'name': 'theirs', 'hostnames': ['.*'], 'partitions': [{
         'name': 'all', 'scheduler': 'squeue', 'launcher': 'srun', 'access': ['--partition=all', '--overcommit'], 'environs': ['gnu-openmpi'],
         'processor': cpuinfo(), 'extras': {'exclusive': False}}]}],

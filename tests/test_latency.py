@@ -136,8 +136,7 @@ def test_sharp_steps_are_found_exactly(entries, second):
 def test_gradual_steps_are_found_half_way():
     '''The second level's sets fill up one by one, and walks go on to rise as the page table leaves the caches.'''
     for seed in range(5):
-        first_step, second_step = tlb.steps(
-            staircase(4096, [(64, 2.0), (1536, 15.0)], width=1.0, noise=0.1, factor=1.5, seed=seed))
+        first_step, second_step = tlb.steps(staircase(4096, [(64, 2.0), (1536, 15.0)], width=1.0, noise=0.1, factor=1.5, seed=seed))
         assert 56 <= first_step.entries <= 72 and 1024 <= second_step.entries <= 2048
 
 
@@ -201,8 +200,7 @@ def test_page_in_force_is_not_guessed():
     assert document['levels']['L1'] is None or document['levels']['L1']['reach'] is None
     # All 2048 nodes fit 4096 bytes apart, 64 do 2^20 apart: somewhere between.
     curves = {4096: staircase(4096, [], most=2048), 2**20: staircase(2**20, [(64, 1.7)], most=2048)}
-    assert tlb.page_in_force(curves) == (
-        None, 'one translation covers between 131072 and 1048576 bytes: other strides would tell')
+    assert tlb.page_in_force(curves) == (None, 'one translation covers between 131072 and 1048576 bytes: other strides would tell')
     # At small strides something is there, and no step: whether pages are split cannot be told.
     curves = probe_of(2**21, 2**21, strides=(1 / 512, 1), most=2048)
     curves[4096].extra[:] += np.resize([0.0, 3.0], len(curves[4096].nodes))[:, None]
@@ -295,8 +293,7 @@ def huge_pages_are_given():
 
 def test_checks_measure_or_say_why(run):
     _, done = run
-    assert set(done.cases()) == {
-        'latency %pages=huge', 'latency %pages=base', 'latency_curve %pages=base', 'tlb %pages=base'}
+    assert set(done.cases()) == {'latency %pages=huge', 'latency %pages=base', 'latency_curve %pages=base', 'tlb %pages=base'}
     for name, case in done.cases().items():
         # On a noisy machine a metric may miss its reference; nothing else may go wrong.
         assert case['result'] in ('pass', 'skip') or case['fail_phase'] == 'performance', case['fail_reason']
@@ -316,7 +313,7 @@ def test_checks_measure_or_say_why(run):
 def test_growth_is_over_the_level_below_and_no_other(measuring, tmp_path):
     '''Where L2 cannot be told from L1, L3 is not compared with L1.'''
     place = measuring(tmp_path, PLUMBLINE_CAPACITY=rfm.capacity(L2=20480))
-    done = place.reframe(*small(), '-n', '^latency( |%).*base', checks=CHECKS / 'memory')
+    done = place.reframe(*small(), '-n', '^latency( |%).*base', checks=CHECKS / 'memory/latency.py')
     case, = done.cases().values()
     found, above = metrics_of(case), 'L3' if 'latency.L3.base' in metrics_of(case) else 'memory'
     assert 'latency.L2.base' not in found and not any(name in found for name in ('growth.L2.base', f'growth.{above}.base'))
@@ -351,13 +348,11 @@ def test_probe_serves_as_a_fixture(measuring, tmp_path):
 
 
 #: Runs a command without transparent huge pages: prctl(PR_SET_THP_DISABLE).
-WITHOUT_HUGE_PAGES = [sys.executable, '-c', 'import ctypes, os, sys; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0); '
-                                            'os.execv(sys.argv[1], sys.argv[1:])']
+WITHOUT_HUGE_PAGES = [sys.executable, '-c', 'import ctypes, os, sys; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0); ' 'os.execv(sys.argv[1], sys.argv[1:])']
 
 
 def test_huge_pages_that_were_not_given_are_said(measuring, tmp_path):
-    done = measuring(tmp_path).reframe(*small(), '-n', '^(latency|tlb)( |%).*huge',
-                                       checks=CHECKS / 'memory', before=WITHOUT_HUGE_PAGES)
+    done = measuring(tmp_path).reframe(*small(), '-n', '^(latency|tlb)( |%).*huge', checks=CHECKS / 'memory', before=WITHOUT_HUGE_PAGES)
     cases = done.cases()
     assert set(cases) == {'latency %pages=huge', 'tlb %pages=huge'}, done.out
     for case in cases.values():
@@ -369,12 +364,12 @@ def test_huge_pages_that_the_references_had_and_the_machine_has_no_longer_are_a_
     place, huge = measuring(tmp_path, PLUMBLINE_REFERENCES=tmp_path / 'references'), ['-r', *small(), '-n', '^latency( |%).*huge']
     (tmp_path / 'references').mkdir()
     shutil.copy(rfm.REPOSITORY / 'config/references/portable.yaml', tmp_path / 'references')
-    with_them = place.reframe(*huge, checks=CHECKS / 'memory')
+    with_them = place.reframe(*huge, checks=CHECKS / 'memory/latency.py')
     place.judge()
     if with_them.cases()['latency %pages=huge']['result'] == 'skip':
         pytest.skip('this machine gives no huge pages')
     assert place.accept('localhost').code == 0
-    without = place.reframe(*huge, checks=CHECKS / 'memory', before=WITHOUT_HUGE_PAGES)
+    without = place.reframe(*huge, checks=CHECKS / 'memory/latency.py', before=WITHOUT_HUGE_PAGES)
     reason = without.cases()['latency %pages=huge']['fail_reason']
     assert without.code == 1 and 'huge pages were asked for, and not given' in reason and 'they were when the references of' in reason
     said = place.judge()

@@ -1,22 +1,18 @@
 '''libplumbline_latency: the right messages, none before its time, nothing left out in silence.'''
 
 import math
-import os
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import mpi4py_suite
-from native import SOURCE, circles, configure, environment, make, needs, output_of
-from plumbline.mpi import environments
+from mpi_native import MPIS, any_mpi, mpirun, patient, variables
+from native import SOURCE, circles, configure, make, needs, output_of
+from plumbline.mpi.families import families
 
 HERE = Path(__file__).parent / 'interpose/latency'
-FOUND = {one['features'][1]: one for one in environments.found(as_root=True)}
-FAMILIES = [pytest.param(name, marks=pytest.mark.skipif(name not in FOUND, reason=f'{name} is not there'))
-            for name in ('openmpi', 'mpich', 'impi')]
-TITLES = {'openmpi': 'Open MPI', 'mpich': 'MPICH', 'impi': 'Intel MPI'}
+FAMILIES = [pytest.param(name, marks=pytest.mark.skipif(name not in MPIS, reason=f'{name} is not there')) for name in ('openmpi', 'mpich', 'impi')]
 US = ('PLUMBLINE_LATENCY_US', 'PLUMBLINE_OVERHEAD_US', 'PLUMBLINE_GAP_US')
 
 
@@ -26,12 +22,6 @@ class Mpi:
     family: str
     folder: Path
 
-    def environment(self, **changes):
-        kept = {name: value for name, value in os.environ.items() if not name.startswith('PLUMBLINE_')}
-        for name, value in FOUND[self.family]['env_vars']:
-            kept[name] = os.path.expandvars(value).replace('$' + name, '')
-        return environment() | kept | changes
-
     @property
     def library(self):
         return self.folder / 'lib/libplumbline_latency.so'
@@ -40,24 +30,22 @@ class Mpi:
         '''A program of this folder, linked with nothing but its MPI.'''
         program = self.folder / name
         if not program.exists():
-            output_of(FOUND[self.family]['cc'], '-std=gnu17', '-O1', '-g', '-w', HERE / f'{name}.c',
-                      '-o', program, '-pthread', *options, env=self.environment())
+            output_of(MPIS[self.family]['cc'], '-std=gnu17', '-O1', '-g', '-w', HERE / f'{name}.c',
+                      '-o', program, '-pthread', *options, env=variables(self.family))
         return program
 
-    def run(self, ranks, program, *arguments, library=None, before=(), timeout=50, **variables):
+    def run(self, ranks, program, *arguments, library=None, before=(), timeout=50, waits=True, **more):
         '''Exit code, standard output and lines of the library on standard error.
 
         :arg library: what is loaded in front of the program; ours by default, nothing where it is ''.
         :arg before: words in front of the program.
+        :arg waits: whether a rank that waits may sleep.
         '''
-        launcher = FOUND[self.family]['extras']['launcher']
-        options = ['--oversubscribe', '--mca', 'mpi_yield_when_idle', '1'] if self.family == 'openmpi' else []
-        preload = f'LD_PRELOAD={self.library if library is None else library}'
-        words = [*launcher, *options, '-np', ranks, 'env', preload, *before, program, *arguments]
-        done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=timeout,
-                              env=self.environment(**variables))
-        lines = [line for line in done.stderr.splitlines() if 'plumbline: ' in line]
-        return done.returncode, done.stdout, lines, done.stderr
+        preload = self.library if library is None else library
+        if waits and 'ASAN_OPTIONS' not in more:
+            preload = patient(self.family, preload)
+        done = mpirun(self.family, ranks, ['env', f'LD_PRELOAD={preload}', *before, program, *arguments], timeout, **more)
+        return done.code, done.text, [line for line in done.errors.splitlines() if 'plumbline: ' in line], done.errors
 
     def right(self, ranks, program, *arguments, **options):
         '''Standard output of a program that must end well.'''
@@ -84,8 +72,8 @@ def mpis(shared):
             folder = shared(f"latency-{'-'.join(filter(None, (family, sanitize.replace(',', '-'))))}")
             mpi = Mpi(family, folder)
             configure(folder, '-S', SOURCE / 'interpose', '-DPLUMBLINE_INTERPOSE=latency',
-                      f"-DCMAKE_C_COMPILER={FOUND[family]['cc']}", f'-DPLUMBLINE_SANITIZE={sanitize}', env=mpi.environment())
-            make(folder, env=mpi.environment())
+                      f"-DCMAKE_C_COMPILER={MPIS[family]['cc']}", f'-DPLUMBLINE_SANITIZE={sanitize}', env=variables(family))
+            make(folder, env=variables(family))
             made[family, sanitize] = mpi
         return made[family, sanitize]
     return get
@@ -104,13 +92,13 @@ def test_mpi4pys_tests_pass(mpi, shared):
     folder = shared('mpi4py')
     mpi4py_suite.install(folder)
     found = mpi4py_suite.variables(folder, mpi.family, mpi.compiled('single'))
-    _, _, _, errors = mpi.run(2, *mpi4py_suite.command(folder), timeout=150, PLUMBLINE_LATENCY_US='5', **found)
+    _, _, _, errors = mpi.run(2, *mpi4py_suite.command(folder), timeout=150, waits=False, PLUMBLINE_LATENCY_US='5', **found)
     # What was received just now may be complete in that moment, or 5 us later: MPI promises neither.
     mpi4py_suite.assert_passed(errors, 2, but={'testManyISSendAndRecv'})
 
 
 def test_no_file_uses_one_that_uses_it(mpis):
-    assert circles(mpis(next(iter(sorted(FOUND)), None) or pytest.skip('there is no MPI')).folder) == []
+    assert circles(mpis(any_mpi()).folder) == []
 
 
 # --- the right messages ------------------------------------------------------------------------------
@@ -141,8 +129,7 @@ def test_errors_come_from_the_call_that_gets_the_message(mpi):
 
 
 def test_threads_may_send_and_receive_at_once(mpi):
-    assert mpi.right(2, mpi.compiled('threads'), PLUMBLINE_LATENCY_US='20').strip() in (
-        'right', 'this MPI has no MPI_THREAD_MULTIPLE')
+    assert mpi.right(2, mpi.compiled('threads'), PLUMBLINE_LATENCY_US='20').strip() in ('right', 'this MPI has no MPI_THREAD_MULTIPLE')
 
 
 # --- none before its time ----------------------------------------------------------------------------
@@ -155,21 +142,21 @@ def test_nothing_is_seen_before_its_time(mpi, ranks, values):
 
 @pytest.mark.parametrize('name', US)
 def test_the_bounds_would_tell(mpis, name):
-    mpi = mpis(next(iter(sorted(FOUND)), None) or pytest.skip('there is no MPI'))
+    mpi = mpis(any_mpi())
     code, _, _, errors = mpi.run(2, mpi.compiled('bounds'), library='', **{name: '2000'})
     assert code != 0 and 'too early' in errors
 
 
-@pytest.mark.skipif('mpich' not in FOUND, reason='mpich is not there')
+@pytest.mark.skipif('mpich' not in MPIS, reason='mpich is not there')
 @pytest.mark.alone
 def test_clocks_of_other_nodes_are_compared(mpis):
     mpi = mpis('mpich')
-    _, _, lines, errors = mpi.run(3, mpi.compiled('traffic'), 4, 1, PLUMBLINE_LATENCY_REPORT='1',
-                                  PLUMBLINE_OVERHEAD_US='0.1', MPIR_CVAR_NOLOCAL='1')
+    here = {'waits': False, 'MPIR_CVAR_NOLOCAL': '1'}
+    _, _, lines, errors = mpi.run(3, mpi.compiled('traffic'), 4, 1, PLUMBLINE_LATENCY_REPORT='1', PLUMBLINE_OVERHEAD_US='0.1', **here)
     agree = [float(line.split()[-2]) for line in lines if 'clocks agree within' in line]
     assert agree and agree[0] > 0, errors
     # In truth the clock is the same: the bounds hold but for what the comparison says that it may be off.
-    _, _, _, errors = mpi.run(3, mpi.compiled('bounds'), PLUMBLINE_LATENCY_US='200', MPIR_CVAR_NOLOCAL='1')
+    _, _, _, errors = mpi.run(3, mpi.compiled('bounds'), PLUMBLINE_LATENCY_US='200', **here)
     early = [int(line.split()[-4]) for line in errors.splitlines() if 'too early' in line]
     assert all(ns <= 100_000 for ns in early), errors
 
@@ -192,11 +179,10 @@ NOBODY, ROOT, OTHERS = 0, 2, 3
 
 def test_collectives_take_the_steps_that_are_stated(tmp_path):
     # mpi.h is only there for the types.
-    cc = next(iter(FOUND.values()), {}).get('cc') or pytest.skip('there is no MPI')
-    mpi = Mpi(next(iter(FOUND)), tmp_path)
+    mpi = any_mpi()
     program, folder = tmp_path / 'steps', SOURCE / 'interpose/latency'
-    output_of(cc, '-std=gnu17', '-I', folder, HERE / 'steps.c', folder / 'steps.c', '-o', program, env=mpi.environment())
-    lines = [list(map(int, line.split())) for line in output_of(program, env=mpi.environment()).splitlines()]
+    output_of(MPIS[mpi]['cc'], '-std=gnu17', '-I', folder, HERE / 'steps.c', folder / 'steps.c', '-o', program, env=variables(mpi))
+    lines = [list(map(int, line.split())) for line in output_of(program, env=variables(mpi)).splitlines()]
     plans = {tuple(line[:4]): line[4:] for line in lines}
     for (shape, size, relative, length), (steps, _, _, _, depends) in plans.items():
         if shape < len(STEPS):
@@ -215,7 +201,7 @@ def test_collectives_take_the_steps_that_are_stated(tmp_path):
 
 @pytest.mark.parametrize('value', ['-1', '', '1e3', '1000001', '1.2.3'])
 def test_values_that_are_no_times_are_refused(mpis, value):
-    mpi = mpis(next(iter(sorted(FOUND)), None) or pytest.skip('there is no MPI'))
+    mpi = mpis(any_mpi())
     line = mpi.refused(2, mpi.compiled('single'), PLUMBLINE_GAP_US=value)
     assert line == f"plumbline: PLUMBLINE_GAP_US is '{value}': give microseconds, a decimal number from 0 to 1000000"
 
@@ -223,11 +209,10 @@ def test_values_that_are_no_times_are_refused(mpis, value):
 def test_a_value_that_only_one_rank_has_is_refused(mpi):
     script = 'case "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" in 1) export PLUMBLINE_LATENCY_US=5;; esac; exec "$0" "$@"'
     line = mpi.refused(3, mpi.compiled('single'), before=['sh', '-c', script])
-    assert line == ('plumbline: PLUMBLINE_LATENCY_US is 0 on one rank and 5 on another: '
-                    'let the launcher pass it to all')
+    assert line == ('plumbline: PLUMBLINE_LATENCY_US is 0 on one rank and 5 on another: ' 'let the launcher pass it to all')
 
 
-@pytest.mark.skipif('mpich' not in FOUND, reason='mpich is not there')
+@pytest.mark.skipif('mpich' not in MPIS, reason='mpich is not there')
 def test_what_is_wrong_with_the_report_is_said(mpis):
     mpi = mpis('mpich')
     assert 'PLUMBLINE_LATENCY_REPORT' in mpi.refused(1, mpi.compiled('single'), PLUMBLINE_LATENCY_REPORT='yes')
@@ -263,15 +248,14 @@ def test_an_mpi_init_that_was_not_seen_is_no_success(mpi):
     assert mpi.run(2, program, 'unseen', PLUMBLINE_LATENCY_US='0')[0] == 0
 
 
-@pytest.mark.parametrize('library, program',
-                         [('openmpi', 'mpich'), ('mpich', 'openmpi'), ('openmpi', 'impi'), ('mpich', 'impi')])
+@pytest.mark.parametrize('library, program', [('openmpi', 'mpich'), ('mpich', 'openmpi'), ('openmpi', 'impi'), ('mpich', 'impi')])
 def test_a_library_of_another_mpi_is_refused(mpis, library, program):
-    if not {library, program} <= set(FOUND):
+    if not {library, program} <= set(MPIS):
         pytest.skip('one of them is not there')
     other, mpi = mpis(library), mpis(program)
     line = mpi.refused(2, mpi.compiled('single'), library=other.library, PLUMBLINE_LATENCY_US='5')
-    assert line == (f'plumbline: libplumbline_latency was built for {TITLES[library]}, this program runs with '
-                    f'{TITLES[program]}: preload the library built with its mpicc')
+    assert line == (f'plumbline: libplumbline_latency was built for {families()[library].title}, this program runs with '
+                    f'{families()[program].title}: preload the library built with its mpicc')
 
 
 def test_the_report_counts_what_is_passed_through(mpi):
@@ -284,8 +268,6 @@ def test_the_report_counts_what_is_passed_through(mpi):
 
 
 def test_without_anything_to_add_all_is_passed_through(mpi):
-    code, _, lines, _ = mpi.run(2, mpi.compiled('single'), 'passed', PLUMBLINE_LATENCY_US='0',
-                                PLUMBLINE_LATENCY_REPORT='1')
+    code, _, lines, _ = mpi.run(2, mpi.compiled('single'), 'passed', PLUMBLINE_LATENCY_US='0', PLUMBLINE_LATENCY_REPORT='1')
     assert code == 0
-    assert lines == ['plumbline: latency: L 0 us, o 0 us, g 0 us on 2 ranks',
-                     'plumbline: latency: nothing to add: all calls were passed through']
+    assert lines == ['plumbline: latency: L 0 us, o 0 us, g 0 us on 2 ranks', 'plumbline: latency: nothing to add: all calls were passed through']

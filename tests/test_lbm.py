@@ -147,7 +147,7 @@ def metrics_of(case):
 
 def test_check_of_memory(measuring, programs, tmp_path):
     place = measuring(tmp_path / 'place')
-    case, = place.reframe(*rfm.small(), '-S', 'lbm_memory.source_edge=40', '-n', 'lbm_memory%threads=one', checks=CHECKS).cases().values()
+    case, = place.reframe(*rfm.small(), '-S', 'lbm_memory.source_edge=40', '-n', 'lbm_memory%threads=one', checks=CHECKS / 'lbm_memory.py').cases().values()
     found, variants = metrics_of(case), programs.runnable('lbm')
     assert set(found) == {f'{metric}.{v}.{size}' for metric in ('of_limit', 'of_parts', 'figure_of_merit') for v in variants
                           for size in ('memory', 'source')} | {'split_over_fused.memory', 'split_over_fused.source'}
@@ -165,7 +165,7 @@ def test_check_of_scaling(measuring_mpi, tmp_path, studies, size):
     place = measuring_mpi(tmp_path / 'place', 'openmpi')
     options = ['-r', '-p', 'gnu-openmpi', '--exec-policy=serial', *itertools.chain(*(('-S', f'app_scaling.{given}') for given in (
         'samples=10', 'processes=1', 'memory_bytes=4194304', 'edge=16', 'each=4', f'size={size}')))]
-    cases = place.reframe(*options, '-n', f'app_scaling.*study=({studies})', checks=CHECKS).cases()
+    cases = place.reframe(*options, '-n', f'app_scaling.*study=({studies})', checks=CHECKS / 'app_scaling.py').cases()
     for study in studies.split('|'):
         assert_scaling(study, {name: case for name, case in cases.items() if f'study={study}' in name})
 
@@ -193,7 +193,7 @@ def assert_scaling(study, cases):
 def test_boxes_that_are_too_large_are_not_measured(measuring_mpi, tmp_path):
     place = measuring_mpi(tmp_path / 'place', 'openmpi')
     case, = place.reframe('-r', '-p', 'gnu-openmpi', '-S', 'app_scaling.edge=4096', '-n', 'app_scaling%study=lbm_strong%over=node$',
-                          checks=CHECKS).cases().values()
+                          checks=CHECKS / 'app_scaling.py').cases().values()
     reason = case['plumbline']['skipped'][0]['reason']
     assert 'more than a quarter of its memory' in reason if len(CPUS) > 1 else 'there is one CPU' in reason
 

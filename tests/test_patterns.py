@@ -354,7 +354,7 @@ def test_a_round_that_the_clock_cannot_time_is_told():
 
 def test_on_one_machine_there_is_no_network(measuring_mpi, tmp_path):
     mpi = any_mpi()
-    done = measuring_mpi(tmp_path / 'local', mpi).reframe('-r', '-p', f'gnu-{mpi}$', '-n', 'network_patterns', checks=rfm.REPOSITORY / 'checks/mpi')
+    done = measuring_mpi(tmp_path / 'local', mpi).reframe('-r', '-p', f'gnu-{mpi}$', '-n', 'network_patterns', checks=rfm.REPOSITORY / 'checks/mpi/network_patterns.py')
     assert len(done.cases()) == 5
     for case in done.cases().values():
         assert case['result'] == 'skip'

@@ -26,8 +26,7 @@ def test_every_byte_of_every_variant_arrives(mpi, mpi_programs):
 
 
 def test_four_ranks_are_two_pairs(mpi_programs):
-    found = mpi_programs('openmpi').measured(4, 'pingpong', '--variants', 'all', '--size', '1000', '--samples', '10', '--min-time',
-                                             '0.0005')
+    found = mpi_programs('openmpi').measured(4, 'pingpong', '--variants', 'all', '--size', '1000', '--samples', '10', '--min-time', '0.0005')
     assert all(record['valid'] and record['ranks'] == 4 for record in found.measurements)
 
 
@@ -128,7 +127,7 @@ def test_an_empty_message_is_in_no_cache():
 def test_the_eager_limit_reaches_the_mpi_and_is_drawn(measuring_mpi, tmp_path):
     place = measuring_mpi(tmp_path / 'place', 'openmpi')
     done = place.reframe('-r', '-p', 'gnu-openmpi', '--exec-policy=serial', '-n', 'pingpong_eager%eager=16384', '-S',
-                         'pingpong_eager.largest=16384', checks=rfm.REPOSITORY / 'checks/mpi/pingpong.py')
+                         'pingpong_eager.largest=16384', '-S', 'processes=1', checks=rfm.REPOSITORY / 'checks/mpi/pingpong.py')
     case, = done.cases().values()
     rfm.assert_measured(case)
     result = case['plumbline']

@@ -22,10 +22,8 @@ WAYS = ('original', 'shared', 'vectorised', 'restructured')
 def test_every_way_is_right(request, flavour):
     sizes = [1, 2, 3, 31, 32, 33, 34, 64, 65, 66, 1009]
     build = request.getfixturevalue(flavour)
-    found = build.measured('trapezoid', '--variants', 'all', '--size', ','.join(map(str, sizes)),
-                           '--threads', ','.join(THREADS), *QUICK).measurements
-    assert sorted((r['variant'], r['size'], r['threads']) for r in found) == sorted(
-        itertools.product(WAYS, sizes, map(int, THREADS)))
+    found = build.measured('trapezoid', '--variants', 'all', '--size', ','.join(map(str, sizes)), '--threads', ','.join(THREADS), *QUICK).measurements
+    assert sorted((r['variant'], r['size'], r['threads']) for r in found) == sorted(itertools.product(WAYS, sizes, map(int, THREADS)))
     assert all(r['valid'] and r['max_error'] <= r['tolerance'] < 1e-12 for r in found)
 
 
@@ -76,10 +74,8 @@ def test_work_is_counted_as_by_hand(programs):
 
 
 def test_work_of_a_thousand_steps(programs):
-    found = programs.measured('trapezoid-serial', '--variants', 'all', '--size', 1000, '--passes', 3,
-                              '--samples', 10).measurements
-    assert {r['variant']: r['flops'] for r in found} == {
-        'original': 3 * 14000, 'shared': 3 * 9005, 'vectorised': 3 * 14031, 'restructured': 3 * 6039}
+    found = programs.measured('trapezoid-serial', '--variants', 'all', '--size', 1000, '--passes', 3, '--samples', 10).measurements
+    assert {r['variant']: r['flops'] for r in found} == {'original': 3 * 14000, 'shared': 3 * 9005, 'vectorised': 3 * 14031, 'restructured': 3 * 6039}
 
 
 @x86_only
@@ -107,8 +103,7 @@ def copy(tmp_path_factory):
     '''A build of a copy of the trapezoid, to be broken.'''
     folder = tmp_path_factory.mktemp('copy')
     copied(folder / 'src', 'kernels/trapezoid')
-    return Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', '-DPLUMBLINE_LIKWID=OFF', source=folder / 'src',
-                 targets=['trapezoid'])
+    return Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', '-DPLUMBLINE_LIKWID=OFF', source=folder / 'src', targets=['trapezoid'])
 
 
 @pytest.fixture
@@ -142,7 +137,7 @@ OPTIONS = ('-r', '--exec-policy=serial', '-S', 'samples=10', '-S', 'processes=1'
 
 @pytest.fixture(scope='module')
 def run(measuring, tmp_path_factory):
-    done = measuring(tmp_path_factory.mktemp('run')).reframe(*OPTIONS, checks=rfm.REPOSITORY / 'checks/apps')
+    done = measuring(tmp_path_factory.mktemp('run')).reframe(*OPTIONS, checks=rfm.REPOSITORY / 'checks/apps/redundancy.py')
     assert done.report, done.out
     return done
 
@@ -178,8 +173,7 @@ def test_work_that_is_not_the_count_by_hand_fails(changed, programs, measuring, 
                      'integral = add(integral, multiply(multiply(h, add(left, f(after(i), a, h))), 0.5));')
     folder = shutil.copytree(programs.folder / 'bin', tmp_path / 'bin')
     shutil.copy(broken.path('trapezoid'), folder)
-    done = measuring(tmp_path / 'place').reframe(*OPTIONS, checks=rfm.REPOSITORY / 'checks/apps',
-                                                 CANNED_PROGRAMS=str(folder))
+    done = measuring(tmp_path / 'place').reframe(*OPTIONS, checks=rfm.REPOSITORY / 'checks/apps/redundancy.py', CANNED_PROGRAMS=str(folder))
     case, = done.cases().values()
     found = metrics_of(case)
     assert case['result'] == 'fail' and found['work.shared']['verdict'] == 'FAIL'

@@ -90,16 +90,14 @@ def test_a_last_batch_may_be_smaller_and_pairs_work_at_once(mpi_programs):
 
 
 def test_large_messages_are_right(mpi_programs):
-    found = mpi_programs(any_mpi()).measured(2, 'rma', '--variants', 'all', '--size', 1000003, '--window', 4,
-                                             '--messages', 16, *QUICK).measurements
+    found = mpi_programs(any_mpi()).measured(2, 'rma', '--variants', 'all', '--size', 1000003, '--window', 4, '--messages', 16, *QUICK).measurements
     assert all(record['valid'] for record in found)
 
 
 def test_gets_that_need_the_target_wait_for_its_call(mpi_programs):
     '''In shared memory a window is the origin's to read; over TCP somebody has to read the request.'''
     mpi, pause = any_mpi(), 0.03
-    options = ['--variants', 'get_busy,put_busy', '--size', 8, '--messages', 1, '--compute', int(1e6 * pause), '--samples', 10,
-               '--passes', 1]
+    options = ['--variants', 'get_busy,put_busy', '--size', 8, '--messages', 1, '--compute', int(1e6 * pause), '--samples', 10, '--passes', 1]
     for record in mpi_programs(mpi).measured(2, 'rma', *options, **over(mpi, 'shm')).measurements:
         assert min(rma.seconds(record)) < pause / 10
     for record in mpi_programs(mpi).measured(2, 'rma', *options, **over(mpi, 'tcp')).measurements:
@@ -263,8 +261,7 @@ def test_curves_by_hand():
 
 
 def test_what_the_target_does_by_hand():
-    ways = {way: made(way, 1, [0, 0], spent=spent) for way, spent in (
-        ('get', [2, 4]), ('get_busy', [4, 40]), ('get_rewritten', [3, 6]))}
+    ways = {way: made(way, 1, [0, 0], spent=spent) for way, spent in (('get', [2, 4]), ('get_busy', [4, 40]), ('get_rewritten', [3, 6]))}
     assert rma.seconds(ways['get']) == pytest.approx([2e-6, 4e-6])
     assert rma.progress(ways, 'get') == pytest.approx([0.5, 0.1])
     assert rma.slowdown_rewritten(ways) == pytest.approx([1.5, 1.5])
@@ -290,8 +287,7 @@ def test_every_variant_has_its_line_in_the_table(mpi_programs):
 # --- figures -----------------------------------------------------------------------------------------------------
 
 def detail(records, **changed):
-    return {'check': 'rma_pipeline', 'hostname': 'here', 'partition': 'p', 'environ': 'gnu', 'transport': 'shm', 'records': records,
-            **changed}
+    return {'check': 'rma_pipeline', 'hostname': 'here', 'partition': 'p', 'environ': 'gnu', 'transport': 'shm', 'records': records, **changed}
 
 
 def test_figures_and_the_table():
@@ -353,8 +349,7 @@ def test_check_measures_what_it_asks(measuring_mpi, tmp_path):
 @two_cpus
 def test_check_of_an_array_of_words(measuring_mpi, tmp_path):
     mpi = any_mpi()
-    case, = run_checks(measuring_mpi(tmp_path / 'place', mpi), mpi, 'rma_array.*shm', '-S', 'words=1024', '-S', 'windows=1,32,4096',
-                       '-S', 'processes=1')
+    case, = run_checks(measuring_mpi(tmp_path / 'place', mpi), mpi, 'rma_array.*shm', '-S', 'words=1024', '-S', 'windows=1,32,4096')
     rfm.assert_measured(case)
     assert {metric['name'] for metric in case['plumbline']['metrics']} == {
         f'{metric}.shm' for way in ('get', 'rolling')

@@ -1,4 +1,4 @@
-'''One real health run of small sizes: the real programs, the real LIKWID, from build to page.'''
+'''One real health run of small sizes: the real programs, the real LIKWID, to the page.  (A real build: ``test_package.py``.)'''
 
 import re
 import shutil
@@ -20,19 +20,17 @@ def small(cross_check='none'):
 
 
 @pytest.fixture(scope='module')
-def place(tmp_path_factory):
+def place(measuring, tmp_path_factory):
     folder = tmp_path_factory.mktemp('run')
     shutil.copytree(rfm.REPOSITORY / 'config/references', folder / 'references')
     (folder / 'references/localhost.yaml').unlink(missing_ok=True)
-    return rfm.Workplace(folder, config=rfm.REPOSITORY / 'config/localhost.py',
-                         PLUMBLINE_REFERENCES=folder / 'references')
+    return measuring(folder, PLUMBLINE_REFERENCES=folder / 'references')
 
 
 @pytest.fixture(scope='module')
 def first(place):
     '''The first run, and what is said of it: (run, report).'''
-    done = place.reframe(*small(cross_check='L1'), '-n', SELECTED,
-                         checks=CHECKS)
+    done = place.reframe(*small(cross_check='L1'), '-n', SELECTED, checks=CHECKS / 'memory')
     assert done.report, done.out
     judged = place.judge()
     shutil.copy(place.folder / 'reports/latest/index.html', place.folder / 'first.html')
@@ -108,8 +106,7 @@ def second(place, first):
     where[:2] = [where[0] * 1000, -0.05]
     with path.open('w') as file:
         YAML(typ='safe').dump(text, file)
-    done = place.reframe(*small(), '-n',
-                         'limits%threads=one', checks=CHECKS)
+    done = place.reframe(*small(), '-n', 'limits%threads=one', checks=CHECKS / 'memory/limits.py')
     return done, place.judge(), set(written), doctored
 
 

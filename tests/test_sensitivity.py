@@ -11,8 +11,7 @@ from plumbline.report import figures
 
 
 def record(latency, seconds, communication=0.0):
-    return {'variant': 'v', 'options': {'latency': latency}, 'passes': 2, 'seconds': seconds,
-            'communication': [communication] * len(seconds)}
+    return {'variant': 'v', 'options': {'latency': latency}, 'passes': 2, 'seconds': seconds, 'communication': [communication] * len(seconds)}
 
 
 STUDY = {'v': {0: record(0, [2.0, 4.0], 0.5), 10: record(10, [2.2, 4.4]), 20: record(20, [2.4, 4.8])}}
@@ -80,7 +79,7 @@ def test_latency_without_what_adds_it_is_refused(us, told, mpi_programs):
 def test_check_adds_latency_to_an_application(application, size, measuring_mpi, tmp_path):
     place = measuring_mpi(tmp_path / 'place', 'openmpi')
     done = place.reframe('-r', '-p', 'gnu-openmpi', '--exec-policy=serial', '-n', f'latency_sensitivity%application={application}%part=1',
-                         '-S', f'latency_sensitivity.size={size}', checks=rfm.REPOSITORY / 'checks/mpi/latency_sensitivity.py')
+                         '-S', f'latency_sensitivity.size={size}', '-S', 'processes=1', checks=rfm.REPOSITORY / 'checks/mpi/latency_sensitivity.py')
     case, = done.cases().values()
     rfm.assert_measured(case)
     result = case['plumbline']

@@ -422,7 +422,7 @@ def test_natively_as_simulated_is_a_ratio_of_one(simulated, tmp_path, monkeypatc
 
 def checked(place, *options):
     done = place.reframe('-r', '-p', 'gnu', '-n', 'latency_simulated.*%application=cg', *options,
-                         checks=rfm.REPOSITORY / 'checks/mpi')
+                         checks=rfm.REPOSITORY / 'checks/mpi/latency_simulated.py')
     return next(iter(done.cases().values()))
 
 
@@ -468,8 +468,7 @@ def test_cg_natively(mpi_programs):
         for record in found:
             assert record['valid'] and record['max_error'] < 1e-12 and record['ranks'] == ranks and record['size'] == 1400
             assert len(record['communication']) == 10
-            assert all(0 < part < whole if ranks > 1 else part == 0
-                       for part, whole in zip(record['communication'], record['seconds'], strict=True))
+            assert all(0 < part < whole if ranks > 1 else part == 0 for part, whole in zip(record['communication'], record['seconds'], strict=True))
     refused = build.run(3, 'cg', *few)
     assert refused.code != 0 and not refused.text.count('"measurement"')
     assert [line for line in refused.errors.splitlines() if line.startswith('plumbline: ')] == \

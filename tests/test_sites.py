@@ -15,12 +15,18 @@ from plumbline.mpi import launch
 
 SITE = rfm.GUARDS / 'four_partitions.py'
 CHECKS = rfm.REPOSITORY / 'checks'
+TRIAD = CHECKS / 'memory/triad_memory.py'
+ALL = '^triad_memory%threads=all'
 
 
 @pytest.fixture
 def site(tmp_path):
     '''Function (variables) -> a workplace on that site's login node.'''
-    return lambda **variables: rfm.Workplace(tmp_path / 'place', f"{rfm.GUARDS / 'slurm'}:{rfm.os.environ['PATH']}", SITE, **variables)
+    return lambda **variables: workplace(tmp_path / 'place', **variables)
+
+
+def workplace(folder, **variables):
+    return rfm.Workplace(folder, f"{rfm.GUARDS / 'slurm'}:{rfm.os.environ['PATH']}", SITE, **variables)
 
 
 def cases(done):
@@ -42,24 +48,30 @@ def of(found, name, environ):
     return text
 
 
-def dry_run(place, name, *options):
-    done = place.reframe('--dry-run', '-n', name, *options, checks=CHECKS)
+def dry_run(place, *options, name=ALL, checks=TRIAD):
+    done = place.reframe('--dry-run', '-n', name, *options, checks=checks)
     assert done.code == 0, done.out
     return scripts(place)
 
 
+@pytest.fixture(scope='module')
+def triad(tmp_path_factory):
+    '''A dry run of the triad on all types of nodes.'''
+    place = workplace(tmp_path_factory.mktemp('triad'))
+    dry_run(place)
+    return place
+
+
 # --- where, and how often -----------------------------------------------------------------------------------------------
 
-def test_a_fixture_runs_once_on_each_partition(site):
-    listed = cases(site().reframe('-lC', '-n', '^triad_memory%threads=all', checks=CHECKS))
+def test_a_fixture_runs_once_on_each_partition_and_its_tests_wait_for_no_other(site):
+    done = site().reframe('-lC', '-n', ALL, checks=TRIAD)
+    listed = cases(done)
     places = [(partition, environ) for partition in ('milan', 'rome', 'spr') for environ in ('gnu', 'llvm')]
     assert len(set(listed)) == 3 * len(places)
     for test in ('triad_memory', 'native_programs', 'likwid_bench'):
         assert sorted({(partition, environ) for name, partition, environ in listed if name.startswith(test)}) == places
 
-
-def test_a_test_waits_for_the_cross_check_of_its_own_partition_only(site):
-    done = site().reframe('-lC', '-n', '^triad_memory%threads=all', checks=CHECKS)
     tests = re.split(r'^- ', re.sub('\x1b\\[[0-9;]*m', '', done.out), flags=re.M)[1:]
     assert len(tests) == 6
     for text in tests:
@@ -74,7 +86,7 @@ def test_the_login_node_is_not_measured(site):
     ('valid_systems=four:rome', {('rome', 'gnu'), ('rome', 'llvm')}),
     ('valid_prog_environs=llvm', {('rome', 'llvm'), ('milan', 'llvm'), ('spr', 'llvm')})])
 def test_the_command_line_says_where(site, setting, kept):
-    listed = cases(site().reframe('-lC', '-n', '^triad_memory%threads=all', '-S', f'triad_memory.{setting}', checks=CHECKS))
+    listed = cases(site().reframe('-lC', '-n', ALL, '-S', f'triad_memory.{setting}', checks=TRIAD))
     assert {(partition, environ) for _, partition, environ in listed} == kept
 
 
@@ -84,7 +96,7 @@ def test_environments_of_the_command_line_replace_those_of_a_mode(site, mode):
 
 
 def test_a_parameter_can_be_given(site):
-    listed = cases(site().reframe('-lC', '-n', '^triad_memory', '-P', 'threads=one', '--system=four:rome', checks=CHECKS))
+    listed = cases(site().reframe('-lC', '-n', '^triad_memory', '-P', 'threads=one', '--system=four:rome', checks=TRIAD))
     assert [name for name, *_ in listed if name.startswith('triad_memory')] == ['triad_memory'] * 2
 
 
@@ -96,19 +108,16 @@ def test_tags_say_what_is_measured(site):
 
 # --- how long -----------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize('variables, options, expected', [
-    ({}, [], '0:10:0'), ({'CANNED_TIME': '1h'}, [], '1:0:0'), ({'CANNED_TIME': '1h'}, ['-S', 'triad_memory.time_limit=25m'], '0:25:0')])
-def test_the_time_limit_is_the_sites_and_the_command_lines(site, variables, options, expected):
-    place = site(**variables)
-    found = dry_run(place, '^triad_memory%threads=all', *options)
-    assert re.search(r'--time=(\S+)', of(found, 'triad_memory', 'gnu'))[1] == expected
+def test_the_time_limit_is_the_sites_and_the_command_lines(site, triad):
+    place = site(CANNED_TIME='1h')
+    runs = scripts(triad), dry_run(place, '--system=four:rome'), dry_run(place, '--system=four:rome', '-S', 'triad_memory.time_limit=25m')
+    assert [re.search(r'--time=(\S+)', of(found, 'triad_memory', 'gnu'))[1] for found in runs] == ['0:10:0', '1:0:0', '0:25:0']
 
 
 # --- alone on its nodes, and not in a row ------------------------------------------------------------------------------
 
-def test_measurements_have_their_node_to_themselves(site):
-    found = dry_run(site(), '^triad_memory%threads=all')
-    assert {name: '#SBATCH --exclusive' in text for (name, partition, environ), text in found.items() if (partition, environ) == ('rome', 'gnu')} == {
+def test_measurements_have_their_node_to_themselves(triad):
+    assert {name: '#SBATCH --exclusive' in text for (name, partition, environ), text in scripts(triad).items() if (partition, environ) == ('rome', 'gnu')} == {
         'native_programs': True, 'likwid_bench': True, 'triad_memory': True}
 
 
@@ -117,7 +126,7 @@ def test_what_reframe_has_can_be_set(site):
     given = ['exclusive_access=no', 'env_vars=OMP_DYNAMIC:false', 'prerun_cmds=hostname', 'num_tasks_per_core=1', 'max_pending_time=3d',
              'modules=ours/1', 'keep_files=*.csv', 'maintainers=ops', 'tags=ours']
     options = [word for setting in given for word in ('-S', f'triad_memory.{setting}')]
-    found = of(dry_run(site(), '^triad_memory%threads=all', '--system=four:rome', '-p', '^gnu$', *options), 'triad_memory', 'gnu')
+    found = of(dry_run(site(), '--system=four:rome', '-p', '^gnu$', *options), 'triad_memory', 'gnu')
     assert '#SBATCH --exclusive' not in found
     for line in ('export OMP_DYNAMIC=false', 'hostname', '#SBATCH --ntasks-per-core=1'):
         assert re.search(f'^{line}$', found, re.M), line
@@ -148,7 +157,7 @@ class contained(rfm.RunOnlyRegressionTest, NativeCheck):
 
 def test_what_shares_more_than_nodes_runs_one_after_the_other(site):
     place = site()
-    found = dry_run(place, '^(pingpong_nodes|fileio_sizes|pingpong%)', '--system=four:rome')
+    found = dry_run(place, '--system=four:rome', name='^(pingpong_nodes|fileio_sizes|pingpong%)', checks=CHECKS)
     waits = {name: set(re.findall(r'--(?:job-name=(plumbline-\S+)|dependency=(\w+))', text)) for (name, *_), text in found.items()}
     assert waits['pingpong_nodes'] == {('plumbline-network', ''), ('', 'singleton')} and not waits['pingpong']
     assert all(re.match('plumbline-files-', text[0]) or text[1] == 'singleton' for text in waits['fileio_sizes']) and waits['fileio_sizes']
@@ -158,7 +167,7 @@ def test_what_shares_more_than_nodes_runs_one_after_the_other(site):
     ('slurm', False, {}), ('squeue', False, {}), ('pbs', True, {}), ('local', True, {}), ('slurm', True, {'CANNED_SHARED': 'yes'})])
 def test_modes_wait_for_each_test_only_where_tests_would_meet(site, scheduler, policy, more):
     place = site(CANNED_SCHEDULER=scheduler, CANNED_LAUNCHER='local' if scheduler == 'local' else 'srun', **more)
-    done = place.reframe('--mode=daily', '--show-config=modes/@daily/options', checks=CHECKS)
+    done = place.reframe('--mode=daily', '--show-config=modes/@daily/options', checks=TRIAD)
     assert done.code == 0 and ('--exec-policy=serial' in done.out) == policy, done.out
 
 
@@ -169,7 +178,8 @@ STARTED = {'srun': r'^srun .*--cpu-bind=map_cpu:0,1 .*/pingpong ', 'mpirun': r'^
 
 @pytest.mark.parametrize('launcher', ['srun', 'mpirun'])
 def test_a_launcher_gets_options_that_it_knows(site, launcher):
-    found = dry_run(site(CANNED_LAUNCHER=launcher, OMPI_ALLOW_RUN_AS_ROOT=1, OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1), '^(pingpong%transport=shm|triad_memory%threads=all)', '--system=four:rome')
+    place = site(CANNED_LAUNCHER=launcher, OMPI_ALLOW_RUN_AS_ROOT=1, OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
+    found = dry_run(place, '--system=four:rome', '-c', CHECKS / 'mpi/pingpong.py', name=f'^pingpong%transport=shm|{ALL}')
     text = of(found, 'pingpong', 'gnu-openmpi')
     assert re.search(STARTED[launcher], text, re.M), text
     assert launcher == 'srun' or '--cpu-bind' not in text
@@ -178,10 +188,9 @@ def test_a_launcher_gets_options_that_it_knows(site, launcher):
 
 
 def test_another_launcher_is_refused_in_one_line(site):
-    done = site(CANNED_LAUNCHER='ibrun').reframe('--dry-run', '-n', '^pingpong%transport=shm', '--system=four:rome', checks=CHECKS)
+    done = site(CANNED_LAUNCHER='ibrun').reframe('--dry-run', '-n', '^pingpong%transport=shm', '--system=four:rome', checks=CHECKS / 'mpi/pingpong.py')
     assert done.code == 1 and 'Traceback' not in done.out
-    assert ('four:rome starts programs by ibrun, which cannot be told the CPU of each process: give gnu-openmpi the extra `launcher`'
-            in done.out)
+    assert ('four:rome starts programs by ibrun, which cannot be told the CPU of each process: give gnu-openmpi the extra `launcher`' in done.out)
 
 
 LAUNCHERS = ('alps', 'clush', 'ibrun', 'local', 'lrun', 'lrun-gpu', 'mpiexec', 'mpirun', 'mpirun-intelmpi', 'mpirun-openmpi', 'pdsh', 'srun',
@@ -207,10 +216,8 @@ def test_every_launcher_of_reframe_is_known_or_refused():
 
 # --- the build ----------------------------------------------------------------------------------------------------------
 
-def test_the_build_asks_for_the_cpus_that_it_uses(site):
-    place = site()
-    dry_run(place, '^triad_memory%threads=all', '--system=four:rome')
-    text = next(place.stage.rglob('gnu/native_programs*/rfm_build.sh')).read_text()
+def test_the_build_asks_for_the_cpus_that_it_uses(triad):
+    text = next(triad.stage.rglob('rome/gnu/native_programs*/rfm_build.sh')).read_text()
     jobs = int(re.search(r'-j *(\d+)', text)[1])
     assert f'#SBATCH --cpus-per-task={jobs}' in text
     assert '$(command -v ninja' in text

@@ -64,8 +64,7 @@ def test_size_is_that_of_the_data(programs):
 # --- the loops and the rows by themselves, against scipy ------------------------------------------------
 
 class Recipe(ctypes.Structure):
-    _fields_ = [('rows', ctypes.c_size_t), ('vector', ctypes.c_size_t), ('band', ctypes.c_size_t),
-                ('file', ctypes.c_char_p)]
+    _fields_ = [('rows', ctypes.c_size_t), ('vector', ctypes.c_size_t), ('band', ctypes.c_size_t), ('file', ctypes.c_char_p)]
 
 
 class Source(ctypes.Structure):
@@ -149,12 +148,10 @@ def rows_of(library, rows=0, vector=1, band=2**30, file=None):
         values.append(value[:n].copy())
         ptr.append(ptr[-1] + n)
     assert ptr == found.ptr[:found.rows + 1]
-    return source, scipy.sparse.csr_array((np.concatenate(values), np.concatenate(columns), ptr),
-                                          shape=(found.rows, found.columns))
+    return source, scipy.sparse.csr_array((np.concatenate(values), np.concatenate(columns), ptr), shape=(found.rows, found.columns))
 
 
-@pytest.mark.parametrize('rows, vector, band', [
-    (1, 1, 1), (2, 2, 2), (40, 12, 40), (300, 12, 300), (300, 5, 9), (300, 10, 9)])
+@pytest.mark.parametrize('rows, vector, band', [(1, 1, 1), (2, 2, 2), (40, 12, 40), (300, 12, 300), (300, 5, 9), (300, 10, 9)])
 def test_generator_is_symmetric_positive_definite(library, rows, vector, band):
     source, matrix = rows_of(library, rows, vector, band)
     dense = matrix.toarray()
@@ -408,11 +405,10 @@ def test_report_shows_the_product(run):
 def test_without_a_matrix_the_check_is_skipped_with_the_reason(measuring, tmp_path):
     place = measuring(tmp_path / 'place')
     quick = ['-S', 'likwid_bench.levels=none', '-n', 'spmv_matrix%threads=one']
-    done = place.reframe('-r', *quick, checks=rfm.REPOSITORY / 'checks/memory')
+    done = place.reframe('-r', *quick, checks=rfm.REPOSITORY / 'checks/memory/spmv_matrix.py')
     judged = place.judge()
     assert (done.code, judged.code) == (0, 2)       # nothing else was selected: nothing was measured
     assert 'no matrix was given: -S spmv_matrix.matrix=FILE' in judged.out
-    missing = place.reframe('-r', '-S', 'spmv_matrix.matrix=no/such.mtx', *quick,
-                            checks=rfm.REPOSITORY / 'checks/memory')
+    missing = place.reframe('-r', '-S', 'spmv_matrix.matrix=no/such.mtx', *quick, checks=rfm.REPOSITORY / 'checks/memory/spmv_matrix.py')
     case, = missing.cases().values()
     assert case['result'] == 'fail' and 'no such file' in case['fail_reason']

@@ -44,8 +44,7 @@ def test_every_jacobi_sweep_is_right(request, flavour):
     found = build.measured('jacobi', '--variants', 'all', '--size', listed(sizes), '--planes', listed(planes), '--block-rows',
                            listed(blocks), '--distance', 8, '--threads', listed(THREADS), *QUICK).measurements
     expected = itertools.product(build.runnable('jacobi'), sizes, planes, blocks, THREADS)
-    assert sorted((r['variant'], r['size'], r['options']['planes'], r['options']['block-rows'], r['threads'])
-                  for r in found) == sorted(expected)
+    assert sorted((r['variant'], r['size'], r['options']['planes'], r['options']['block-rows'], r['threads']) for r in found) == sorted(expected)
     assert all(r['valid'] and (r['max_error'], r['tolerance']) == (0, 0) for r in found)
 
 
@@ -263,8 +262,7 @@ def test_share_of_the_last_level_cache():
 def run(measuring, tmp_path_factory):
     '''One run of the checks, as small as they accept, and what is said of it: (run, report, page).'''
     place = measuring(tmp_path_factory.mktemp('run') / 'place')
-    done = place.reframe(*rfm.small(), '-n', 'jacobi_memory%threads=one|jacobi_blocking%threads=all|'
-                         'ninepoint_padding%threads=one', checks=CHECKS)
+    done = place.reframe(*rfm.small(), '-n', 'jacobi_memory%threads=one|jacobi_blocking%threads=all|' 'ninepoint_padding%threads=one', checks=CHECKS)
     assert done.report, done.out
     return done, place.judge(), (place.folder / 'reports/latest/index.html').read_text()
 
@@ -297,8 +295,7 @@ def test_jacobi_is_judged_in_memory(run, programs):
     assert judged_on_day_one(found, 'of_parts') == {'plain', 'blocked_prefetch'}
     kernels = [record for record in left['records'] if record['role'] == 'kernel']
     assert {record['level'] for record in kernels} == {'memory'}
-    assert {record['traffic_source'].partition(': 1 load')[0] for record in kernels} == {
-        'model: three planes stay in the cache below'}
+    assert {record['traffic_source'].partition(': 1 load')[0] for record in kernels} == {'model: three planes stay in the cache below'}
     edge, = {record['size'] for record in kernels}
     assert edge % 16 == 2 and 3 * 8 * edge**2 <= topology.last_level_share(cpuinfo(), [0]) / 4
 
@@ -306,7 +303,7 @@ def test_jacobi_is_judged_in_memory(run, programs):
 def test_jacobis_box_does_not_follow_what_is_ours_of_the_cache_today(measuring, tmp_path):
     '''Sessions with 2, 4 and 36 MiB of L3 had edges of 98, 146 and 242, and rates that differed by 13 %.'''
     place = measuring(tmp_path, PLUMBLINE_CAPACITY=f'L3={2**20 + 2**19}')
-    case, = place.reframe(*rfm.small(), '-n', 'jacobi_memory.*one', checks=rfm.REPOSITORY / 'checks/apps').cases().values()
+    case, = place.reframe(*rfm.small(), '-n', 'jacobi_memory.*one', checks=rfm.REPOSITORY / 'checks/apps/jacobi_memory.py').cases().values()
     rfm.assert_measured(case)
     share = min(2**20, topology.last_level_share(cpuinfo(), [0]))
     edge, = {record['size'] for record in case['plumbline']['records'] if record['role'] == 'kernel'}
@@ -327,7 +324,7 @@ def test_blocking_is_measured_against_plain(run, programs):
 def test_planes_that_are_too_large_are_skipped_with_the_reason(measuring, tmp_path):
     place = measuring(tmp_path / 'place')
     done = place.reframe('-r', '-S', 'likwid_bench.levels=none', '-S', f'jacobi_blocking.memory_bytes={10**15}', '-n',
-                         'jacobi_blocking%threads=one', checks=CHECKS)
+                         'jacobi_blocking%threads=one', checks=CHECKS / 'jacobi_blocking.py')
     judged = place.judge()
     assert (done.code, judged.code) == (0, 2)       # nothing else was selected: nothing was measured
     assert 'x 10 points take more than a quarter of the memory' in judged.out
@@ -336,8 +333,7 @@ def test_planes_that_are_too_large_are_skipped_with_the_reason(measuring, tmp_pa
 def test_report_shows_the_stencils(run):
     _, judged, page = run
     assert 'Traceback' not in judged.out
-    for title in ('How the arrays of a nine-point kernel lie', 'Jacobi sweep in memory',
-                  'Jacobi sweep in memory, planes larger than the cache'):
+    for title in ('How the arrays of a nine-point kernel lie', 'Jacobi sweep in memory', 'Jacobi sweep in memory, planes larger than the cache'):
         assert title in page
     assert 'Not drawn' not in page and '311 instead of' in page
 

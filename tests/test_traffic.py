@@ -26,7 +26,7 @@ def place(programs, tmp_path):
 
 
 def run(place):
-    done = place.reframe('-r', checks=CHECK)
+    done = place.reframe(*rfm.small(), checks=CHECK)
     return done, done.cases()['triad_traffic']
 
 

@@ -12,10 +12,9 @@ NAMES = ['allocation', 'alignment', 'firsttouch', 'openmp', 'preload', 'simd']
 
 
 @pytest.fixture(scope='module')
-def cases(tmp_path_factory):
-    needs('cmake', 'gcc', 'gfortran')
-    place = rfm.Workplace(tmp_path_factory.mktemp('triad'), config=rfm.REPOSITORY / 'config/localhost.py')
-    done = place.reframe(*rfm.small(), '-S', 'points=3', '-n', f"^triad_({'|'.join(NAMES)})", '-p', '^gnu$', checks=CHECKS)
+def cases(measuring, tmp_path_factory):
+    needs('gfortran')
+    done = measuring(tmp_path_factory.mktemp('triad')).reframe(*rfm.small(), '-S', 'points=3', '-n', f"^triad_({'|'.join(NAMES)})", '-p', '^gnu$', checks=CHECKS)
     found = {name.split(' /')[0]: case for name, case in done.cases().items()}
     for case in found.values():
         rfm.assert_measured(case)

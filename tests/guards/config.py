@@ -9,7 +9,11 @@ topology claims, ``CANNED_DOMAINS`` makes each a NUMA domain, ``CANNED_OVERLAP``
 
 import os
 
+from reframe.core.schedulers.slurm import SqueueJobScheduler
+
 from plumbline import settings
+
+SqueueJobScheduler.SQUEUE_DELAY = 0.2       # seconds after a submission: here no job is in the queue late
 
 KIB, MIB = 2**10, 2**20
 
@@ -33,7 +37,6 @@ jobs = {'max_jobs': 8} if 'CANNED_OVERLAP' in os.environ else {}
 cpus = range(int(claimed)) if claimed else sorted(os.sched_getaffinity(0))
 
 site_configuration = settings.site(
-    general=[{'poll_rate_max': 4, 'poll_rate_min': 4}],     # a site's own looks at its queue less often
     systems=[{
         'name': 'made',
         'hostnames': os.environ.get('CANNED_HOSTNAMES', '.*').split(),

@@ -142,7 +142,7 @@ def odd_nodes(series: Sequence[Series]) -> list[Odd]:
     :returns: list of :class:`Odd`, of each node the metric that differs most; where two nodes differ, both: which of them is
         right is not known.
     '''
-    from scipy import stats
+    from scipy import special
     apart = [(one, node, logs) for one in series for node, logs in _differences(one) if len(logs) > 1]
     scatters = [prediction.variance(np.exp(logs)) for *_, logs in apart]
     between = [prediction.variance(list(one.measured.values())) for one, *_ in apart]
@@ -152,7 +152,7 @@ def odd_nodes(series: Sequence[Series]) -> list[Odd]:
         harmless = max(prediction.LEAST_LOSS, prediction.moderated(*session, of_sessions[one.noise])[0])
         deviation, freedom = prediction.moderated(*scatter, of_nodes[one.noise])
         far = (abs(logs.mean()) - harmless) / (deviation / np.sqrt(len(logs)))
-        found.append((float(min(1.0, 2 * stats.t.sf(far, freedom))), Odd(node, one.name, float(np.expm1(logs.mean())))))
+        found.append((float(min(1.0, 2 * special.stdtr(freedom, -far))), Odd(node, one.name, float(np.expm1(logs.mean())))))
     certain = subsystems.holm([chance for chance, _ in found], ODD_RATE)
     worst: dict[str, Odd] = {}
     for odd in sorted((odd for (_, odd), holds in zip(found, certain) if holds), key=lambda odd: -abs(odd.change)):

@@ -103,8 +103,8 @@ def autocorrelation(x: ArrayLike) -> float:
     x = np.asarray(x, dtype=float)
     if x.size < 3:
         return 0.0
-    from scipy import stats  # here: importing it takes longer than ReFrame's own start
-    ranks = stats.rankdata(x) - (x.size + 1) / 2
+    _, place, equal = np.unique(x, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(equal) - (equal - 1) / 2)[place] - (x.size + 1) / 2     # equal values share the mean of theirs
     total = np.dot(ranks, ranks)
     if total == 0:
         return 0.0
@@ -127,11 +127,8 @@ def effective_size(x: ArrayLike) -> float:
 
 def _rank(n: int, level: float) -> int:
     '''The largest rank ``k`` whose interval x(k) .. x(n+1-k) covers with ``level``; 0 if none.'''
-    from scipy import stats
-    k = int(stats.binom.ppf((1 - level) / 2, n, 0.5))
-    while k > 0 and 2 * stats.binom.cdf(k - 1, n, 0.5) > 1 - level:
-        k -= 1
-    return k
+    from scipy import special  # not scipy.stats: importing that takes longer than ReFrame's own start
+    return int(np.searchsorted(special.bdtr(np.arange(n), n, 0.5), (1 - level) / 2, side='right'))
 
 
 def median_interval(x: ArrayLike, level: float = 0.95) -> tuple[float, float]:
@@ -178,7 +175,7 @@ def process_interval(values: ArrayLike, prior: tuple[float, float] = PRIORS[regi
     :arg prior: (d0, s0), s0 relative to the value.
     :returns: (value, (low, high)).
     '''
-    from scipy import stats
+    from scipy import special
     values = np.sort(np.asarray(values, dtype=float))
     logarithmic = bool((values > 0).all())
     scaled = np.log(values) if logarithmic else values
@@ -188,7 +185,7 @@ def process_interval(values: ArrayLike, prior: tuple[float, float] = PRIORS[regi
     squares = float(np.sum((np.clip(scaled, kept[0], kept[-1]) - np.mean(np.clip(scaled, kept[0], kept[-1])))**2))
     freedom, deviation = prior[0], prior[1] * (1 if logarithmic else abs(middle))
     variance = (freedom * deviation**2 + squares) / (freedom + known)
-    half = stats.t.ppf(0.975, freedom + known) * np.sqrt(variance / kept.size)
+    half = special.stdtrit(freedom + known, 0.975) * np.sqrt(variance / kept.size)
     ends = np.array([middle, middle - half, middle + half])
     value, low, high = (np.exp(ends) if logarithmic else ends).tolist()
     return float(values[0]) if values[0] == values[-1] else value, (low, high)
