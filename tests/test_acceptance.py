@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from made_report import case, metric, result, write_report
 from plumbline import schemas
-from plumbline.analysis import acceptance
+from plumbline.analysis import acceptance, answers
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.model import verdict
@@ -76,8 +76,8 @@ def test_what_was_not_judged_is_no_pass(tmp_path, node):
     ({'UNSTABLE': 1}, ['PASS', 'NO REFERENCE', 'PASS'], 'UNSTABLE'), ({'KNOWN ISSUE': 1}, ['PASS', 'PASS', 'PASS'], 'KNOWN ISSUE'),
     ({'PASS': 3}, ['PASS', 'FAIL', 'PASS'], 'FAIL')])
 def test_the_worst_counts(counts, said, worst):
-    answers = [acceptance.answers.Answer(question, ruling, '') for question, ruling in zip(('software', 'speed', 'measurement'), said)]
-    assert acceptance.worst(counts, answers) == worst
+    given = [answers.Answer(question, ruling, '') for question, ruling in zip(('software', 'speed', 'measurement'), said)]
+    assert acceptance.worst(counts, given) == worst
     assert set(documents.VERDICTS) == set(verdict.SEVERITY)
 
 

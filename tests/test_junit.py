@@ -18,7 +18,7 @@ NOISY = [sample.predicted(variant, 0.3, 'UNSTABLE', spread=0.5) for variant in s
 
 def suites(*cases, losses=()):
     rows = sample.frame(*cases)
-    return xml.fromstring(report.junit(rows, losses).encode()), report.exit_status(rows, losses)
+    return xml.fromstring(report.junit(report.Session(rows), losses).encode()), report.Session(rows).exit_status(losses)
 
 
 @pytest.mark.parametrize('cases, losses', [

@@ -14,9 +14,13 @@ import sample_session as sample
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.model import verdict
-from plumbline.report import notify, telemetry
+from plumbline.report import Session, notify, telemetry
 from plumbline.report.history import Loss
 from plumbline.store import archive
+
+
+def summary(rows, *more, **named):
+    return telemetry.summary(Session(rows), *more, **named)
 
 
 def night(number, **verdicts):
@@ -24,7 +28,7 @@ def night(number, **verdicts):
     rows = sample.frame(*(sample.case(name, [sample.metric('bandwidth.plain', 900.0, 'MB/s', ruling, (1000.0, -0.05, None), f'{ruling} for a reason')],
                                       threads='one', detail={'maintainers': ['hpc-support']}, session=f'2026010{number}T030405Z-sample')
                           for name, ruling in verdicts.items()))
-    return telemetry.summary(rows)
+    return summary(rows)
 
 
 def told(before, summary):
@@ -51,20 +55,20 @@ def test_it_is_told_once():
 def test_subsystems_losses_and_what_was_left_out_have_a_state():
     course = 'memory, one thread, rates and times'
     slow = sample.frame(*(sample.case(check, [sample.predicted(variant, 0.08) for variant in sample.HISTORY], threads='one') for check in ('triad_memory',)))
-    found, state = notify.changes({}, telemetry.summary(slow, [Loss(course, f'{course}: 5 % worse since then')], [course]))
+    found, state = notify.changes({}, summary(slow, [Loss(course, f'{course}: 5 % worse since then')], [course]))
     assert sorted(one['name'] for one in found) == [f'lasting loss: {course}', 'subsystem memory, one thread: rates and times']
     good = sample.frame(sample.case('triad_memory', [sample.predicted(variant) for variant in sample.HISTORY], threads='one'))
-    other, still = notify.changes(state, telemetry.summary(sample.frame(sample.case('gather', [sample.metric('of_limit.x', 0.9)]))))
+    other, still = notify.changes(state, summary(sample.frame(sample.case('gather', [sample.metric('of_limit.x', 0.9)]))))
     assert other == [] and set(still) == set(state)       # another mode says nothing of it
-    again, state = notify.changes(state, telemetry.summary(good, courses=[course]))
+    again, state = notify.changes(state, summary(good, courses=[course]))
     assert {(one['was'], one['now']) for one in again} == {('FAIL', 'PASS')} and len(again) == 2 and state == {}
     left_out = sample.case('cores', result='skip', detail={'skipped': [{'metric': 'all', 'reason': 'there is one CPU', 'recorded': 5}]})
-    found, state = notify.changes({}, telemetry.summary(sample.frame(left_out, sample.case('a', [sample.metric('of_limit.x', 0.9)]))))
+    found, state = notify.changes({}, summary(sample.frame(left_out, sample.case('a', [sample.metric('of_limit.x', 0.9)]))))
     assert [(one['name'], one['now'], one['reason'].partition(';')[0]) for one in found] == [
         ('not measured: cores', notify.NOT_JUDGED, 'there is one CPU')]
     back = sample.frame(sample.case('cores', [sample.metric('of_base.one', 1.2)]))
-    assert [one['now'] for one in notify.changes(state, telemetry.summary(back))[0]] == ['PASS']
-    assert notify.changes({}, telemetry.summary(sample.frame(sample.skipped())))[0][0]['name'] == 'the session'
+    assert [one['now'] for one in notify.changes(state, summary(back))[0]] == ['PASS']
+    assert notify.changes({}, summary(sample.frame(sample.skipped())))[0][0]['name'] == 'the session'
 
 
 @pytest.fixture

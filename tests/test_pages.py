@@ -45,10 +45,10 @@ def chromium(browser, tmp_path_factory):
 def pages(tmp_path_factory):
     '''Name -> page: of a session, of many nodes with hostile names, of a history, of an upgrade, of variance, of a sweep.'''
     folder = tmp_path_factory.mktemp('pages')
-    found = {'session': report.write(sample.sample_session(), folder / 'session')}
+    found = {'session': report.write(report.Session(sample.sample_session()), folder / 'session')}
     nodes = [sample.case('triad_memory', [sample.metric('bandwidth.plain', 1e4 + number, 'MB/s', 'FAIL' if number < 2 else 'PASS', (1e4, -0.1, None))],
                          host=f'{HOSTILE}{number}' if number < 2 else f'n{number}', detail={'notes': [f'</script>{HOSTILE}']}) for number in range(20)]
-    found['nodes'] = report.write(sample.frame(*nodes), folder / 'nodes')
+    found['nodes'] = report.write(report.Session(sample.frame(*nodes)), folder / 'nodes')
     found['sweep'] = sweep_page.write(findings(among(table(numbered(100, 100, 60, 100)), noise=0.001)), folder / 'sweep')
     fill(folder, STEP)
     for command, *options in (('history', '--output'), ('compare', '--last', '7', '--output'), ('variance', '--output')):

@@ -27,7 +27,7 @@ PROBE = "<script>alert('x')</script>"
 def terminal(rows, width, **options):
     '''What the terminal shows, as lines.'''
     console = Console(record=True, width=width, file=io.StringIO(), **options)
-    report.render(rows, console)
+    report.render(report.Session(rows), console)
     return console.export_text(clear=False).splitlines()
 
 
@@ -76,7 +76,7 @@ def session():
 
 @pytest.fixture(scope='module')
 def html(session, tmp_path_factory):
-    path = report.write(session, tmp_path_factory.mktemp('report'))
+    path = report.write(report.Session(session), tmp_path_factory.mktemp('report'))
     assert path.name == 'index.html'
     return path.read_text(encoding='utf-8')
 
@@ -87,7 +87,7 @@ def page(html):
 
 
 def page_of(rows, folder):
-    return Page(report.write(rows, folder).read_text(encoding='utf-8'))
+    return Page(report.write(report.Session(rows), folder).read_text(encoding='utf-8'))
 
 
 # --- lines -----------------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ def test_lines_that_need_attention_come_first(session):
                          ids=['pass', 'no reference', 'known issue', 'one fail', 'only fail', 'nothing measured', 'no rows', 'partly unstable',
                               'undecided'])
 def test_exit_status(cases, status):
-    assert report.exit_status(sample.frame(*cases)) == status
+    assert report.Session(sample.frame(*cases)).exit_status() == status
 
 
 def test_only_the_last_run_counts():
@@ -228,7 +228,7 @@ def test_what_took_the_cpus_stands_above_what_is_slow():
     text = ' '.join(' '.join(said[4:7]).split())
     assert text.startswith('The threads did not have the CPUs to themselves') and 'other processes took 20 % of the time' in text
     assert 'the least had triad_memory all' in text and '60.0 % of its time' in text
-    assert 'other processes took 20 %' in pages.page(sample.frame(*cases))
+    assert 'other processes took 20 %' in pages.page(report.Session(sample.frame(*cases)))
     assert 'CPUs to themselves' not in ' '.join(terminal(sample.frame(cases[1]), 120))
 
 
@@ -323,7 +323,7 @@ def test_short_forms_at_80_columns(session):
 
 def test_no_reference_is_not_green(session):
     console = Console(record=True, width=140, file=io.StringIO(), force_terminal=True, color_system='standard')
-    report.render(session, console)
+    report.render(report.Session(session), console)
     shown = console.export_text(styles=True).splitlines()
     without = [line for line in shown if line.endswith('NO REFERENCE\x1b[0m')]
     assert without and not any(re.search(r'\x1b\[(\d+;)*32m', line) for line in without)
@@ -357,7 +357,7 @@ def test_a_session_without_measurements_says_so():
 def test_control_characters_and_foreign_letters_do_no_harm(session):
     rows = sample.frame(sample.broken('\x1b[2J\x07no \u2716\nTraceback\n  more'))
     console = Console(width=80, file=io.TextIOWrapper(io.BytesIO(), encoding='ascii'))
-    report.render(rows, console)
+    report.render(report.Session(rows), console)
     console.file.flush()
     shown = console.file.buffer.getvalue().decode('ascii')
     assert 'no ? Traceback more' in shown and '\x1b' not in shown and '\x07' not in shown
@@ -402,7 +402,7 @@ def test_both_bounds_of_the_traffic_are_shown(tmp_path):
     rows = sample.frame(sample.case('triad_memory', metrics, detail={'records': [uncertain, certain]}))
     text = '0.600 if the processor leaves write-allocates out'
     assert [line.strip() for line in terminal(rows, 200)].count(text) == 1
-    shown = report.write(rows, tmp_path).read_text(encoding='utf-8')
+    shown = report.write(report.Session(rows), tmp_path).read_text(encoding='utf-8')
     assert shown.count(f'title="{text}">0.800*</td>') == 1 and shown.count('>0.800</td>') == 1
 
 
@@ -458,15 +458,15 @@ def test_no_rows_at_all(tmp_path):
 def test_the_file_replaces_the_old_one_whole(tmp_path):
     rows = sample.frame(sample.skipped())
     target = tmp_path / 'made' / 'on' / 'the way'
-    report.write(rows, target).write_text('old')
-    assert report.write(rows, target).read_text().startswith('<!doctype html>')
+    report.write(report.Session(rows), target).write_text('old')
+    assert report.write(report.Session(rows), target).read_text().startswith('<!doctype html>')
     assert [entry.name for entry in target.iterdir()] == ['index.html']
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / 'file').write_text('')
     with pytest.raises(PlumblineError, match=r'cannot write the report .*file.*: name a folder') as error:
-        report.write(sample.frame(), tmp_path / 'file' / 'sub')
+        report.write(report.Session(sample.frame()), tmp_path / 'file' / 'sub')
     assert '\n' not in str(error.value)
 
 

@@ -117,7 +117,7 @@ def _session(loss, took=(), **changed):
 
 def _terminal(rows, width=120):
     console = Console(width=width, file=io.StringIO())
-    report.render(rows, console)
+    report.render(report.Session(rows), console)
     return console.file.getvalue()
 
 
@@ -127,7 +127,7 @@ def test_twelve_metrics_that_agree_fail_though_each_passes():
     ruling = {one.name: one.verdict for one in found.subsystems}
     assert ruling == {'memory, all threads': 'FAIL', 'L1': 'PASS', 'L2': 'PASS', 'latency': 'PASS'}
     assert found.subsystems[0].change == pytest.approx(-0.08) and len(found.changed) >= 10
-    assert report.exit_status(rows) == 1
+    assert report.Session(rows).exit_status() == 1
     told = _terminal(rows)
     assert '48 PASS, 0 FAIL, 0 UNSTABLE, 0 NO REFERENCE, 0 not measured; subsystems: 1 FAIL, 3 PASS' in told.splitlines()[2]
     assert any('memory, all threads: rates and times' in line and line.endswith('FAIL') for line in told.splitlines()[:5])
@@ -136,7 +136,7 @@ def test_twelve_metrics_that_agree_fail_though_each_passes():
     assert told[told.index('To run these again'):].splitlines()[1] == "  reframe -C config/sample.py -c checks -R -n 'triad_memory %threads=all %level=memory' -r"
     assert told.count('  reframe ') == 1
     assert 'Probably worse than before' in told and 'and 4 more' in told
-    assert '8.0 % worse than in 5 sessions' in page.page(rows) and 'and 4 more' in page.page(rows)
+    assert '8.0 % worse than in 5 sessions' in page.page(report.Session(rows)) and 'and 4 more' in page.page(report.Session(rows))
 
 
 @pytest.mark.parametrize('key, share, status', [('stolen', 0.03, 3), ('stolen', 0.01, 1), ('waited', 0.3, 1), ('throttled', 0.3, 1)])
@@ -145,15 +145,15 @@ def test_what_the_hypervisor_takes_is_not_this_machines(key, share, status):
     lost = {'record': 'contention', 'schema': 1, 'threads': 2, 'elapsed': 5.0, 'throttled': 0.0, 'waited': 0.0, 'stolen': 0.0}
     lost |= {'waited': 10 * share} if key == 'throttled' else {}
     rows = _session(0.08, took=[lost | {key: 10 * share}])
-    assert report.exit_status(rows) == status
+    assert report.Session(rows).exit_status() == status
     told = ' '.join(_terminal(rows).split())
     assert ("not judged: the hypervisor took 3 % of the session's time, so it may not be this machine that is 8.0 % worse" in told) == (status == 3)
-    assert report.exit_status(_session(0.0, took=[lost | {key: 10 * share}])) == 0
+    assert report.Session(_session(0.0, took=[lost | {key: 10 * share}])).exit_status() == 0
 
 
 def test_nothing_lost_is_a_pass():
     rows = _session(0.0)
-    assert report.exit_status(rows) == 0
+    assert report.Session(rows).exit_status() == 0
     told = _terminal(rows)
     assert 'speed: judged in 4 of 4 subsystems' in told and 'Probably worse' not in told
 
@@ -163,28 +163,28 @@ def test_a_loss_that_nobody_would_act_on_is_no_fail():
     rows = _session(0.015, deviation=0.0002, spread=0.0002)
     found = subsystems.judge(lines.verdict_lines(rows)).subsystems
     assert found[0].change == pytest.approx(-0.015) and found[0].sees < 0.015
-    assert report.exit_status(rows) == 0 and report.exit_status(_session(0.03, deviation=0.0002, spread=0.0002)) == 1
+    assert report.Session(rows).exit_status() == 0 and report.Session(_session(0.03, deviation=0.0002, spread=0.0002)).exit_status() == 1
 
 
 def test_a_gain_is_no_loss():
-    assert report.exit_status(_session(-0.2)) == 0
+    assert report.Session(_session(-0.2)).exit_status() == 0
 
 
 def test_of_latencies_a_rise_is_the_loss():
     rows = sample.frame(sample.case('latency', [sample.predicted(variant, -0.1, name='latency', unit='us') for variant in VARIANTS]))
-    assert report.exit_status(rows) == 1
+    assert report.Session(rows).exit_status() == 1
 
 
 def test_a_subsystem_that_could_not_be_judged_is_not_a_pass():
     rows = sample.frame(sample.case('latency', [sample.predicted('v0', ruling='UNSTABLE'), sample.metric('of_limit.x', 1.0)]))
-    assert report.exit_status(rows) == 3
+    assert report.Session(rows).exit_status() == 3
     assert 'none of its metrics could be judged' in _terminal(rows)
 
 
 @pytest.mark.parametrize('recorded, status', [({}, 0), ({'recorded': 2}, 3)])
 def test_a_test_that_was_skipped_though_it_has_references_is_not_a_pass(recorded, status):
     gone = sample.case('fileio_modes', result='skip', detail={'skipped': [{'metric': 'all', 'reason': 'no room', **recorded}]})
-    assert report.exit_status(sample.frame(sample.case('triad_memory', [sample.predicted('v0')]), gone)) == status
+    assert report.Session(sample.frame(sample.case('triad_memory', [sample.predicted('v0')]), gone)).exit_status() == status
 
 
 def _noisy(lost, slow, spread):
@@ -200,9 +200,9 @@ def test_what_is_slow_and_noisy_is_not_left_out_of_its_subsystem(slow, spread, s
     found, = subsystems.judge(lines.verdict_lines(rows := _noisy(0.3, slow, spread))).subsystems
     assert found.change == pytest.approx(0.7**(slow / len(VARIANTS)) - 1, abs=0.03)
     if slow > 1:
-        assert report.exit_status(rows) == status and told in found.reason
+        assert report.Session(rows).exit_status() == status and told in found.reason
     else:
-        assert (found.verdict, report.exit_status(rows)) == ('PASS', 0)
+        assert (found.verdict, report.Session(rows).exit_status()) == ('PASS', 0)
 
 
 def test_shares_and_rates_are_not_mixed():
@@ -214,4 +214,4 @@ def test_shares_and_rates_are_not_mixed():
 
 def test_without_references_nothing_is_said_of_subsystems():
     rows = sample.frame(sample.case('triad_memory', [sample.metric('bandwidth.x', 1.0, reference=None), sample.metric('of_limit.x', 1.0)]))
-    assert 'Subsystems' not in _terminal(rows) and report.exit_status(rows) == 0
+    assert 'Subsystems' not in _terminal(rows) and report.Session(rows).exit_status() == 0

@@ -20,9 +20,14 @@ import sample_session as sample
 from native import needs
 from plumbline import schemas
 from plumbline.cli import app
-from plumbline.report import telemetry
+from plumbline.report import Session, telemetry
 from plumbline.report.history import Loss
 from plumbline.store import archive
+
+
+def summary(rows, *more, **named):
+    return telemetry.summary(Session(rows), *more, **named)
+
 
 RULES = rfm.REPOSITORY / 'config/prometheus/plumbline.rules.yml'
 
@@ -35,26 +40,26 @@ def tiny(**more):
 
 def test_the_summary_fits_its_schema():
     for rows in (sample.sample_session(), tiny(), sample.frame(sample.skipped())):
-        found = json.loads(telemetry.as_json(telemetry.summary(rows, [Loss('memory, rates and times', 'a loss')])))
+        found = json.loads(telemetry.as_json(summary(rows, [Loss('memory, rates and times', 'a loss')])))
         assert schemas.complaint('summary', found) is None
-    found = telemetry.summary(tiny())
+    found = summary(tiny())
     metric, = found['metrics']
     assert (found['exit_status'], found['system'], metric['value'], metric['reference'], metric['maintainers']) == (1, 'sample', 2.0, 1.0, ['ops'])
     assert found['started'] == 1767323045.0 and metric['low'] is None and metric['high'] == pytest.approx(1.1)
 
 
 def test_values_are_in_base_units_and_what_is_not_known_is_left_out():
-    text = telemetry.prometheus(telemetry.summary(tiny()))
+    text = telemetry.prometheus(summary(tiny()))
     labels = r'{system="sample",partition="cpu",environment="gnu",host="a\"b\\c",test="latency one",metric="latency.L1"'
     assert f'plumbline_time_seconds{labels}}} 2e-06\n' in text and f'plumbline_time_reference_seconds{labels}}} 1e-06\n' in text
     assert f'plumbline_verdict_info{labels},verdict="FAIL"}} 1\n' in text and 'lower_bound' not in text
     assert 'plumbline_session_start_time_seconds{system="sample"} 1767323045.0\n' in text
-    assert 'nan' not in telemetry.prometheus(telemetry.summary(sample.frame(sample.case('a', [sample.metric('of_limit.x', math.nan)]))))
+    assert 'nan' not in telemetry.prometheus(summary(sample.frame(sample.case('a', [sample.metric('of_limit.x', math.nan)]))))
 
 
 def test_no_two_samples_have_the_same_labels():
     twice = [sample.case('a', [sample.metric('of_limit.x', value)], test=name) for name, value in (('a_1', 0.9), ('a_2', 0.8))]
-    named = [line.rpartition(' ')[0] for line in telemetry.prometheus(telemetry.summary(sample.frame(*twice))).splitlines() if line[0] != '#']
+    named = [line.rpartition(' ')[0] for line in telemetry.prometheus(summary(sample.frame(*twice))).splitlines() if line[0] != '#']
     assert len(named) == len(set(named))
 
 
@@ -71,7 +76,7 @@ def test_report_writes_them(tmp_path):
 
 def test_promtool_finds_nothing_wrong(tmp_path):
     needs('promtool')
-    text = telemetry.prometheus(telemetry.summary(sample.sample_session()))
+    text = telemetry.prometheus(summary(sample.sample_session()))
     done = subprocess.run(['promtool', 'check', 'metrics'], input=text, text=True, capture_output=True)
     assert (done.returncode, done.stdout + done.stderr) == (0, '')
     assert subprocess.run(['promtool', 'check', 'rules', RULES], capture_output=True).returncode == 0
@@ -95,7 +100,7 @@ def test_the_alerts_are_raised_when_they_should_be(tmp_path):
 
 
 def test_the_dashboard_asks_for_what_is_written():
-    written = set(re.findall(r'^# TYPE (\S+)', telemetry.prometheus(telemetry.summary(sample.sample_session(), [Loss('memory, rates and times', 'a loss')])), re.MULTILINE))
+    written = set(re.findall(r'^# TYPE (\S+)', telemetry.prometheus(summary(sample.sample_session(), [Loss('memory, rates and times', 'a loss')])), re.MULTILINE))
     shown = (rfm.REPOSITORY / 'config/prometheus/plumbline.dashboard.json').read_text() + RULES.read_text()
     asked = set(re.findall(r'plumbline_[a-z_]+', shown))
     assert json.loads((rfm.REPOSITORY / 'config/prometheus/plumbline.dashboard.json').read_text())['panels'] and asked
@@ -106,7 +111,7 @@ def test_a_real_prometheus_alerts_by_a_real_node_exporter(tmp_path):
     needs('prometheus', 'prometheus-node-exporter')
     telemetry_file = tmp_path / 'textfiles/plumbline.prom'
     telemetry_file.parent.mkdir()
-    telemetry_file.write_text(telemetry.prometheus(telemetry.summary(sample.sample_session())))
+    telemetry_file.write_text(telemetry.prometheus(summary(sample.sample_session())))
     exporter, server = free_port(), free_port()
     with open(tmp_path / 'prometheus.yml', 'w') as file:
         YAML().dump({'global': {'scrape_interval': '1s', 'evaluation_interval': '1s'}, 'rule_files': [str(RULES)], 'scrape_configs': [
@@ -120,7 +125,7 @@ def test_a_real_prometheus_alerts_by_a_real_node_exporter(tmp_path):
         raised = wait_for(lambda: {one['metric']['alertname'] for one in query(server, 'ALERTS{alertstate="firing"}')}, 60)
         assert raised == {'PlumblineFail', 'PlumblineTooOld'}, (tmp_path / 'log').read_text()       # it is of January
         assert query(server, 'node_textfile_scrape_error')[0]['value'][1] == '0'
-        fails = telemetry.summary(sample.sample_session())['counts']['FAIL']
+        fails = summary(sample.sample_session())['counts']['FAIL']
         assert query(server, 'plumbline_session_verdicts{verdict="FAIL"}')[0]['value'][1] == str(fails)
     finally:
         for process in running:

@@ -280,7 +280,7 @@ def page(tmp_path):
     left['session_info'] |= {'cmdline': 'reframe -S x.token=s3cr3t -C /home/u1/c.py', 'workdir': '/home/u1', 'user': 'u1'}
     path.write_text(json.dumps(left))
     rows = archive.read(path)
-    return lambda **how: report.write(rows, tmp_path / 'page', **how).read_text()
+    return lambda **how: report.write(report.Session(rows), tmp_path / 'page', **how).read_text()
 
 
 def test_a_page_masks_what_only_its_writer_may_know(page):

@@ -57,16 +57,17 @@ def report(
     past = history.read(archive_root, rows['system'][0], until=session)
     known = history.courses(past)
     losses = courses.losses(archive_root, past, of=session, known=known)
-    page = pages.write(rows, destination, losses, public)
+    told = pages.Session(rows)
+    page = pages.write(told, destination, losses, public)
     if junit:
-        pages.save_file(pages.junit(rows, losses), junit)
-    found = telemetry.summary(rows, losses, [one.title for one in known[0] if one.sessions[-1] == session]) if json or prometheus or notify else {}
+        pages.save_file(pages.junit(told, losses), junit)
+    found = telemetry.summary(told, losses, [one.title for one in known[0] if one.sessions[-1] == session]) if json or prometheus or notify else {}
     if json:
         pages.save_file(telemetry.as_json(found), json)
     if prometheus:
         pages.save_file(telemetry.prometheus(found), prometheus, 0o644)
     console = Console(width=None if sys.stdout.isatty() else 120)
-    pages.render(rows, console, losses)
+    pages.render(told, console, losses)
     console.print(f'report: {page}', soft_wrap=True, markup=False)
     untold = notices.failure(notify, found, archive_root, link or str(page)) if notify else ''
     if untold:
@@ -75,7 +76,7 @@ def report(
     if reframe_status and not explained:
         raise PlumblineError(f'ReFrame ended with exit code {reframe_status}, and no verdict says '
                              'why: see its output; do not take this run for a pass')
-    raise typer.Exit(pages.exit_status(rows, losses) or (2 if untold else 0))
+    raise typer.Exit(told.exit_status(losses) or (2 if untold else 0))
 
 
 @app.command('import')

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from plumbline.analysis import answers, diagnosis, gathered, lines, machine_state, sides, subsystems
+from plumbline.analysis import gathered, lines, machine_state, sides
+from plumbline.analysis.session import Session as Said
 from plumbline.model import baselines, quantity, registry, verdict
 from plumbline.store import archive
 
@@ -96,18 +97,18 @@ def read(sources: Sequence[str], root) -> Acceptance:
         paths = sides.reports(Path(source)) if Path(source).exists() else [archive.file_of(root, str(source))]
         frames += [(path, sides.load(path if Path(source).exists() else source, root)) for path in paths]
     sides.one_system([frame for _, frame in frames])
-    found = [_session(path, frame) for path, frame in frames]
-    every = [line for _, its in found for line in its]
+    said = [Said(frame) for _, frame in frames]
+    every = [line for one in said for line in one.verdicts]
     groups = gathered.gathered(sorted(every, key=lambda line: lines.VERDICTS.index(line.verdict)))
-    left_out = [one for _, frame in frames for one in lines.not_measured(frame)]
+    left_out = [one for its in said for one in its.left_out]
     details = [detail for _, frame in frames for detail in _details(frame)]
-    info = lines.session_info(frames[-1][1])
     return Acceptance(
-        frames[0][1]['system'][0], [one for one, _ in found], groups, lines.count(every, left_out), _classes(groups), lines.by_reason(left_out),
-        machine_state.machine_rows(details), machine_state.software_rows(details, info),
+        frames[0][1]['system'][0], [_session(path, its) for (path, _), its in zip(frames, said)], groups, lines.count(every, left_out),
+        _classes(groups), lines.by_reason(left_out),
+        machine_state.machine_rows(details), machine_state.software_rows(details, said[-1].info),
         sorted({spec for detail in details for spec in ((detail.get('software') or {}).get('spack') or {}).get('specs') or ()}),
-        list(dict.fromkeys(filter(None, (lines.session_info(frame).get('cmdline') for _, frame in frames)))),
-        _status([lines.exit_status(frame) for _, frame in frames], [one for session, _ in found for one in session.answers]))
+        list(dict.fromkeys(filter(None, (its.info.get('cmdline') for its in said)))),
+        _status([its.exit_status() for its in said], [one for its in said for one in its.answers]))
 
 
 def _status(statuses, said):
@@ -116,15 +117,10 @@ def _status(statuses, said):
     return next((status for status in (1, 2, 3) if status in statuses), 3 if unanswered else 0)
 
 
-def _session(path, frame):
-    '''(:class:`Session`, its lines).'''
-    its = lines.verdict_lines(frame)
-    left_out, judged = lines.not_measured(frame), subsystems.judge(its)
-    counts = lines.count(its, left_out)
-    nodes = sorted({line.hostname for line in its if line.hostname})
-    said = answers.answers(its, judged, diagnosis.diagnose(its, left_out, judged))
-    return Session(frame['session'][0], frame['started'][0], nodes, hashlib.sha256(Path(path).read_bytes()).hexdigest(), said, counts,
-                   worst(counts, said)), its
+def _session(path, said):
+    nodes = sorted({line.hostname for line in said.verdicts if line.hostname})
+    return Session(said.rows['session'][0], said.rows['started'][0], nodes, hashlib.sha256(Path(path).read_bytes()).hexdigest(), said.answers,
+                   said.counts, worst(said.counts, said.answers))
 
 
 def _details(frame: pl.DataFrame):

@@ -8,7 +8,6 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 
-from plumbline.analysis import subsystems
 from plumbline.model import quantity, registry, verdict as judged
 from plumbline.model.safe_text import shown
 from plumbline.store import former
@@ -225,24 +224,6 @@ def power(lines):
     if seen:
         told.append(f"half of {'the others' if blind else f'{len(passed)} PASS'} would see a loss of {quantity.percent(seen[len(seen) // 2])}")
     return '; '.join(told)
-
-
-def exit_status(rows, losses=()):
-    '''0: measured, and no FAIL; 1: at least one FAIL, of a metric or of a subsystem, or a loss that has come to stay; 2: nothing was measured;
-    3: a test could not be judged (:func:`plumbline.model.verdict.is_undecided`), which ReFrame is told as well, a subsystem that
-    has references could not, or a test was skipped that has recorded ones.'''
-    lines = verdict_lines(rows)
-    rulings = {one.verdict for one in subsystems.judge(lines).subsystems}
-    if losses or judged.FAIL in rulings or any(line.verdict == 'FAIL' for line in lines):
-        return 1
-    left_out = not_measured(rows)
-    if not any(quantity.known(line.value) for line in lines):       # 0: tests of other suites, which ask nothing that has a number
-        return 0 if lines and not left_out and all(line.verdict == judged.PASS for line in lines) else 2
-    tests: dict[tuple, list[str]] = {}
-    for line in lines:
-        tests.setdefault(line.case, []).append(line.verdict)
-    undecided = judged.UNSTABLE in rulings or any(map(judged.is_undecided, tests.values()))
-    return 3 if undecided or any(one.recorded for one in left_out) else 0
 
 
 def one_line(text):

@@ -2,29 +2,30 @@
 
 from pathlib import Path
 
-from plumbline.analysis.lines import Line, NotMeasured, exit_status, not_measured, verdict_lines
+from plumbline.analysis.lines import Line, NotMeasured, not_measured, verdict_lines
+from plumbline.analysis.session import Session
 from plumbline.errors import PlumblineError
 from plumbline.report.junit import junit
 from plumbline.report.public import public
 from plumbline.report.table import render
 from plumbline.store import atomic
 
-__all__ = ['Line', 'NotMeasured', 'exit_status', 'junit', 'not_measured', 'render', 'verdict_lines', 'write']
+__all__ = ['Line', 'NotMeasured', 'Session', 'junit', 'not_measured', 'render', 'verdict_lines', 'write']
 
 
-def write(rows, destination, losses=(), to_strangers=False):
-    """Write the report of one session to ``destination/index.html``.
+def write(session, destination, losses=(), to_strangers=False):
+    '''Write the report of one session to ``destination/index.html``.
 
-    :arg rows: the archive's rows of one session (polars).
+    :arg session: :class:`Session`.
     :arg losses: that have come to stay, each a :class:`plumbline.report.history.Loss`.
     :arg destination: a folder; made if it is not there.
     :arg to_strangers: without what :mod:`public` takes out.
     :returns: the path of the file.
     :raises PlumblineError: if the folder cannot be written to.
-    """
+    '''
     from plumbline.report.page import page  # plotly and jinja2 are not loaded for the terminal's table
 
-    return save(page(public(rows) if to_strangers else rows, losses), destination)
+    return save(page(Session(public(session.rows)) if to_strangers else session, losses), destination)
 
 
 def save(text, destination):

@@ -5,7 +5,7 @@ ReFrame's own ``--report-junit`` knows neither subsystems nor losses that last, 
 
 from xml.etree import ElementTree as xml
 
-from plumbline.analysis import lines as listed, subsystems
+from plumbline.analysis import lines as listed
 from plumbline.model import verdict
 from plumbline.model.safe_text import shown
 
@@ -15,21 +15,20 @@ _ELEMENTS = {verdict.FAIL: 'failure', verdict.UNSTABLE: 'skipped', verdict.NO_RE
 _ENDS = {1: ('failure', verdict.FAIL), 2: ('error', 'NOTHING MEASURED'), 3: ('error', 'NOT JUDGED')}
 
 
-def junit(rows, losses=()):
+def junit(session, losses=()):
     '''The document, a text.
 
-    :arg rows: the archive's rows of one session (polars).
+    :arg session: :class:`plumbline.analysis.session.Session`.
     :arg losses: that have come to stay, each a :class:`plumbline.report.history.Loss`.
     '''
-    verdicts, left_out = listed.verdict_lines(rows), listed.not_measured(rows)
     root = xml.Element('testsuites', name='plumbline')
-    started = rows['started'][0]
+    started = session.rows['started'][0]
 
     def suite(name, host=''):
         return xml.SubElement(root, 'testsuite', name=_text(name), hostname=_text(host), timestamp=started.isoformat(timespec='seconds'))
 
     tests: dict[tuple, list] = {}
-    for line in verdicts:
+    for line in session.verdicts:
         tests.setdefault(line.case, []).append(line)
     for its in tests.values():
         within = suite(its[0].label, its[0].hostname)
@@ -40,16 +39,17 @@ def junit(rows, losses=()):
         if verdict.is_undecided(line.verdict for line in its):
             _case(within, its[0].label, 'the test', 'NOT JUDGED', 'something is UNSTABLE, and nothing PASSes', 'error')
     within = suite('not measured')
-    for one in left_out:
+    for one in session.left_out:
         _case(within, one.label, one.metric or 'all', 'not measured', one.reason, 'error' if one.recorded else 'skipped')
     within = suite('subsystems')
-    for one in subsystems.judge(verdicts).subsystems:
+    for one in session.judged.subsystems:
         _case(within, one.name, one.kind, one.verdict, one.reason, 'error' if one.verdict == verdict.UNSTABLE else None)
     within = suite('the session')
     for loss in losses:
         _case(within, 'losses that last', loss.name, verdict.FAIL, loss.text)
-    element, why = _ENDS.get(listed.exit_status(rows, losses), (None, verdict.PASS))
-    _case(within, 'exit code of plumbline report', rows['session'][0], why, listed.summary(verdicts, left_out), element)
+    element, why = _ENDS.get(session.exit_status(losses), (None, verdict.PASS))
+    _case(within, 'exit code of plumbline report', session.rows['session'][0], why, listed.summary(session.verdicts, session.left_out),
+          element)
     for one in root:
         counts = {name: str(len(one.findall(f'testcase/{name}'))) for name in ('failure', 'error', 'skipped')}
         one.attrib.update(tests=str(len(one)), failures=counts['failure'], errors=counts['error'], skipped=counts['skipped'])

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from plumbline.analysis import diagnosis, lines, machine_state, subsystems
-from plumbline.analysis.answers import answers
+from plumbline.analysis import lines, machine_state, subsystems
 from plumbline.analysis.gathered import MOST_NODES, gathered
 from plumbline.model import quantity, records
 from plumbline.report import download, environments, figures
@@ -19,18 +18,16 @@ MOST_LINES = 60
 MOST_COMMANDS = 12
 
 
-def page(rows, losses=()):
+def page(session, losses=()):
     """The page's text.
 
-    :arg rows: the archive's rows of one session (polars).
+    :arg session: :class:`plumbline.analysis.session.Session`.
     :arg losses: that have come to stay, each a :class:`plumbline.report.history.Loss`.
     """
-    verdicts, left_out = lines.verdict_lines(rows), lines.not_measured(rows)
-    session, judged = lines.session_info(rows), subsystems.judge(verdicts)
-    found = diagnosis.diagnose(verdicts, left_out, judged)
+    rows, verdicts, judged = session.rows, session.verdicts, session.judged
     details = results(rows, verdicts)
     small, drawn = _drawn(overview(details)), _compared(details) + _figures(details, set(rows['check']))
-    per_check, total = machine_state.time_rows(rows, session)
+    per_check, total = machine_state.time_rows(rows, session.info)
     groups = gathered(verdicts)
     saved, complete = download.table([line for group in groups for line in group.lines])
     firsts = [0]
@@ -38,15 +35,15 @@ def page(rows, losses=()):
         firsts.append(firsts[-1] + len(group.lines))
     commands = subsystems.again(verdicts, judged)
     return render('page.html.j2', figures=any(item['data'] for item in small + drawn), download=saved if verdicts else None, head=_head(rows),
-                  session=session, counts=lines.count(verdicts, left_out), answers=answers(verdicts, judged, found),
+                  session=session.info, counts=session.counts, answers=session.answers,
                   subsystems=[one for one in judged.subsystems if one.count], changed=judged.changed[: subsystems.MOST_NAMED],
-                  unnamed=len(judged.changed[subsystems.MOST_NAMED :]), losses=losses, diagnosis=found, commands=commands[:MOST_COMMANDS],
+                  unnamed=len(judged.changed[subsystems.MOST_NAMED :]), losses=losses, diagnosis=session.diagnosis, commands=commands[:MOST_COMMANDS],
                   more_commands=len(commands[MOST_COMMANDS:]), most_lines=MOST_LINES, groups=list(zip(groups, firsts)),
                   nodes=len({line.hostname for line in verdicts}), most_nodes=MOST_NODES, complete=complete,
-                  measured=any(quantity.known(line.value) for line in verdicts), left_out=lines.by_reason(left_out),
+                  measured=any(quantity.known(line.value) for line in verdicts), left_out=lines.by_reason(session.left_out),
                   places=[name for name in ('partition', 'environ', 'hostname') if len({getattr(line, name) for line in verdicts}) > 1],
                   overview=small, drawn=drawn, per_check=per_check, total=total, machine=machine_state.machine_rows(details),
-                  software=machine_state.software_rows(details, session), notes=machine_state.notes(details))
+                  software=machine_state.software_rows(details, session.info), notes=machine_state.notes(details))
 
 
 def results(rows, verdicts):

@@ -8,8 +8,7 @@ from collections import Counter
 
 from rich.text import Text
 
-from plumbline.analysis import diagnosis, lines, subsystems
-from plumbline.analysis.answers import answers
+from plumbline.analysis import lines, subsystems
 from plumbline.analysis.gathered import gathered
 from plumbline.model import quantity
 from plumbline.model.safe_text import shown
@@ -26,21 +25,18 @@ INDENT = '    '
 MOST_UNJUDGED = 60
 
 
-def render(rows, console, losses=()):
-    """Print the verdicts of one session.
+def render(session, console, losses=()):
+    '''Print the verdicts of one session.
 
-    :arg rows: the archive's rows of one session (polars).
+    :arg session: :class:`plumbline.analysis.session.Session`.
     :arg losses: that have come to stay, each a :class:`plumbline.report.history.Loss`.
     :arg console: :class:`rich.console.Console`; its width decides between full and short forms.
-    """
+    '''
     out = _Printer(console)
-    verdicts, left_out = lines.verdict_lines(rows), lines.not_measured(rows)
-    out.line(Text(_heading(rows)))
-    session = subsystems.judge(verdicts)
-    found = diagnosis.diagnose(verdicts, left_out, session)
-    answered = answers(verdicts, session, found)
-    _in_short(answered, out)
-    out.line(_summary(verdicts, left_out, session))
+    verdicts, left_out, found = session.verdicts, session.left_out, session.diagnosis
+    out.line(Text(_heading(session.rows)))
+    _in_short(session.answers, out)
+    out.line(_summary(session))
     _diagnosis(found, out)
     _caches(verdicts, out)
     _compiler_flags(verdicts, out)
@@ -48,7 +44,7 @@ def render(rows, console, losses=()):
         out.line(Text('NOTHING WAS MEASURED: this is not a pass', 'bold red'))
     for loss in losses:
         out.paragraph(f'FAIL: {loss}', STYLE['FAIL'], indent='', hanging=INDENT)
-    _subsystems(session, out)
+    _subsystems(session.judged, out)
     told = [group.line for group in gathered(verdicts)]
     unjudged = [line for line in told if line.verdict == 'NO REFERENCE']
     if len(unjudged) <= MOST_UNJUDGED:
@@ -62,10 +58,10 @@ def render(rows, console, losses=()):
     if found.none_fits:
         out.line()
         out.paragraph(found.none_fits, indent='', hanging='  ')
-    _rerun(verdicts, session, out)
+    _rerun(verdicts, session.judged, out)
     if verdicts:
-        out.line(_summary(verdicts, left_out, session))
-        for one in answered:
+        out.line(_summary(session))
+        for one in session.answers:
             out.paragraph(f'{one.question}: {one.text}', indent='', hanging=INDENT)
 
 
@@ -100,11 +96,11 @@ def _heading(rows):
     return f"{names('system')}:{names('partition')}  {where}  {row['started']:%Y-%m-%d %H:%M} UTC  {names('environ')}"
 
 
-def _summary(verdicts, left_out, session):
+def _summary(session):
     text = Text()
-    for name, count in lines.counted(verdicts, left_out).items():
+    for name, count in lines.counted(session.verdicts, session.left_out).items():
         text.append(', ' if text else '').append(f'{count} {name}', STYLE[name] if count else '')
-    of_subsystems = Counter(one.verdict for one in session.subsystems if one.count)
+    of_subsystems = Counter(one.verdict for one in session.judged.subsystems if one.count)
     for number, verdict in enumerate(sorted(of_subsystems, key=list(STYLE).index)):
         text.append('; subsystems: ' if number == 0 else ', ').append(f'{of_subsystems[verdict]} {verdict}', STYLE[verdict])
     return text

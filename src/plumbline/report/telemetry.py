@@ -2,8 +2,7 @@
 
 import json
 
-from plumbline.analysis import diagnosis, lines, subsystems
-from plumbline.analysis.answers import answers
+from plumbline.analysis import lines
 from plumbline.model import quantity
 from plumbline.model.safe_text import shown
 
@@ -19,30 +18,28 @@ _SIDES = {'value': ('', 'median of the last session'), 'reference': ('reference_
           'low': ('lower_bound_', 'below this a FAIL'), 'high': ('upper_bound_', 'above this a FAIL')}
 
 
-def summary(rows, losses=(), courses=()):
+def summary(session, losses=(), courses=()):
     '''What a session says, as :mod:`json` writes it.
 
-    :arg rows: the archive's rows of one session (polars).
+    :arg session: :class:`plumbline.analysis.session.Session`.
     :arg losses: that have come to stay, each a :class:`plumbline.report.history.Loss`.
     :arg courses: titles of all courses that end with this session.
     '''
-    verdicts, left_out = lines.verdict_lines(rows), lines.not_measured(rows)
-    judged = subsystems.judge(verdicts)
-    found = diagnosis.diagnose(verdicts, left_out, judged)
+    rows, found = session.rows, session.diagnosis
     return {
         'schema': SCHEMA_VERSION, 'session': rows['session'][0], 'system': rows['system'][0],
-        'started': rows['started'][0].timestamp(), 'seconds': lines.session_info(rows).get('time_elapsed'),
-        'exit_status': lines.exit_status(rows, losses), 'counts': lines.count(verdicts, left_out),
-        'answers': [{'question': one.question, 'verdict': one.verdict, 'text': one.text} for one in answers(verdicts, judged, found)],
+        'started': rows['started'][0].timestamp(), 'seconds': session.info.get('time_elapsed'),
+        'exit_status': session.exit_status(losses), 'counts': session.counts,
+        'answers': [{'question': one.question, 'verdict': one.verdict, 'text': one.text} for one in session.answers],
         'subsystems': [{'subsystem': one.name, 'of': one.kind, 'verdict': one.verdict, 'reason': one.reason, 'change': _number(one.change),
-                        'sees': _number(one.sees), 'judged': one.count, 'metrics': one.total} for one in judged.subsystems],
+                        'sees': _number(one.sees), 'judged': one.count, 'metrics': one.total} for one in session.judged.subsystems],
         'causes': [{'name': one.rule['name'], 'title': one.title, 'hosts': list(one.hosts), 'evidence': list(one.evidence), 'look': one.rule['look'],
                     'confidence': one.rule['confidence']} for one in found.findings],
         'no_cause_fits': found.unexplained, 'losses': list(map(str, losses)),
         'courses': [{'name': name, 'loss': text} for name, text in {**dict.fromkeys(courses), **{one.name: one.text for one in losses}}.items()],
-        'metrics': [_metric(line) for line in verdicts],
+        'metrics': [_metric(line) for line in session.verdicts],
         'not_measured': [{'check': one.check, 'test': one.label, 'metric': one.metric, 'reason': one.reason, 'recorded': one.recorded}
-                         for one in left_out]}
+                         for one in session.left_out]}
 
 
 def _metric(line):

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plumbline.analysis import subsystems
-from plumbline.analysis.diagnosis import diagnose
-from plumbline.analysis.lines import not_measured, verdict_lines
+from plumbline.analysis.lines import verdict_lines
+from plumbline.analysis.session import Session as Said
 from plumbline.bench.verdicts.faults import FAULTS
 from plumbline.model import registry
 
@@ -44,18 +43,18 @@ class Seen:
 
 def look(place, session):
     '''The :class:`Seen` of a session.'''
-    rows = place.rows(session) if session.name else None
-    lines, left_out = ([], []) if rows is None else (verdict_lines(rows), not_measured(rows))
-    judged = subsystems.judge(lines)
-    values, fails = {}, [('subsystem', one.name) for one in judged.subsystems if one.verdict == 'FAIL']
-    for line in lines:
+    if not session.name:
+        return Seen(session.exit, {}, [], [])
+    said = Said(place.rows(session))
+    values, fails = {}, [('subsystem', one.name) for one in said.judged.subsystems if one.verdict == 'FAIL']
+    for line in said.verdicts:
         metric, subsystem = line.metric.partition('.')[0], line.subsystem
         if line.verdict == 'FAIL':
             fails.append(('cpu_availability' if metric == 'cpu_availability' else 'metric' if metric else 'test', subsystem))
         better = registry.better(metric)
         if line.value and better and (registry.is_absolute(metric) or metric == 'cpu_availability'):
             values[line.display_name, line.environ, line.metric] = line.value, subsystem, better
-    return Seen(session.exit, values, fails, [one.rule['name'] for one in diagnose(lines, left_out, judged).findings])
+    return Seen(session.exit, values, fails, [one.rule['name'] for one in said.diagnosis.findings])
 
 
 def losses(seen, null):

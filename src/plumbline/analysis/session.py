@@ -1,0 +1,70 @@
+'''What one session of the archive says, for whoever tells it: the page, the terminal, JUnit, telemetry, the exit code.'''
+
+from functools import cached_property
+
+import polars as pl
+
+from plumbline.analysis import answers, diagnosis, lines, subsystems
+from plumbline.model import quantity, verdict
+
+
+class Session:
+    '''
+    Each part is worked out once, by the first who asks: of a thousand nodes one takes half a minute.
+
+    :attr rows: the archive's rows of the session.
+    '''
+
+    def __init__(self, rows: pl.DataFrame):
+        self.rows = rows
+
+    @cached_property
+    def verdicts(self):
+        '''List of :class:`lines.Line`.'''
+        return lines.verdict_lines(self.rows)
+
+    @cached_property
+    def left_out(self):
+        '''List of :class:`lines.NotMeasured`.'''
+        return lines.not_measured(self.rows)
+
+    @cached_property
+    def judged(self):
+        '''Its :class:`subsystems.Session`.'''
+        return subsystems.judge(self.verdicts)
+
+    @cached_property
+    def diagnosis(self):
+        return diagnosis.diagnose(self.verdicts, self.left_out, self.judged)
+
+    @cached_property
+    def answers(self):
+        return answers.answers(self.verdicts, self.judged, self.diagnosis)
+
+    @cached_property
+    def info(self):
+        '''ReFrame's own account of it.'''
+        return lines.session_info(self.rows)
+
+    @cached_property
+    def counts(self):
+        return lines.count(self.verdicts, self.left_out)
+
+    def exit_status(self, losses=()):
+        '''0: measured, and no FAIL; 1: at least one FAIL, of a metric or of a subsystem, or a loss that has come to stay; 2: nothing was
+        measured; 3: a test could not be judged (:func:`plumbline.model.verdict.is_undecided`), which ReFrame is told as well, a subsystem
+        that has references could not, or a test was skipped that has recorded ones.
+
+        :arg losses: that have come to stay.
+        '''
+        rulings = {one.verdict for one in self.judged.subsystems}
+        if losses or verdict.FAIL in rulings or any(line.verdict == verdict.FAIL for line in self.verdicts):
+            return 1
+        if not any(quantity.known(line.value) for line in self.verdicts):       # 0: tests of other suites, which ask nothing that has a number
+            passed = self.verdicts and not self.left_out and all(line.verdict == verdict.PASS for line in self.verdicts)
+            return 0 if passed else 2
+        tests: dict[tuple, list[str]] = {}
+        for line in self.verdicts:
+            tests.setdefault(line.case, []).append(line.verdict)
+        undecided = verdict.UNSTABLE in rulings or any(map(verdict.is_undecided, tests.values()))
+        return 3 if undecided or any(one.recorded for one in self.left_out) else 0
