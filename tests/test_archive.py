@@ -147,14 +147,14 @@ def test_every_other_end_is_a_fail(tmp_path, changed, reason):
     assert reason in rows[1]['reason']
 
 
-def failed_in_performance(reason, *metrics):
-    return case(plumbline=result(*metrics), result='fail', fail_phase='performance',
+def failed_in_performance(reason, *metrics, **more):
+    return case(plumbline=result(*metrics) | more, result='fail', fail_phase='performance',
                 fail_reason=f'performance error: {reason}')
 
 
 def test_what_explains_a_failure(tmp_path):
     fails, unstable = metric(verdict='FAIL'), metric('bandwidth.nt', verdict='UNSTABLE')
-    explained = failed_in_performance('UNSTABLE: bandwidth.nt: spread', unstable)
+    explained = failed_in_performance('UNSTABLE: bandwidth.nt: spread', unstable, failed_for='UNSTABLE')
     assert [r['verdict'] for r in archived(tmp_path, explained)] == ['UNSTABLE']
     assert len(archived(tmp_path, failed_in_performance('x', fails, unstable))) == 2
     other = failed_in_performance('not measured: bandwidth.c', unstable)

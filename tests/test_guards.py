@@ -142,6 +142,7 @@ def test_median_in_bounds_with_too_much_spread_is_no_pass(stories):
     case = stories[1].cases()['Told %story=wavering']
     assert all(entry[-1] != 'fail' for entry in case['perfvalues'].values())
     assert 'UNSTABLE: bandwidth.plain: interval' in case['fail_reason']
+    assert case['plumbline']['failed_for'] == 'UNSTABLE'
 
 
 def test_no_number_and_no_reference_is_no_pass(stories):

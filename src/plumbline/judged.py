@@ -237,6 +237,7 @@ class Judging(OnNode):
             named = [f'{metric.name}: {metric.reason}' for metric in judged if metric.verdict == ruling]
             tolerated = ruling == verdict.UNSTABLE and self.is_final and not verdict.is_undecided(metric.verdict for metric in judged)
             if named and not tolerated:
+                self.plumbline.failed_for = ruling
                 raise PerformanceError(f"{ruling}: {'; '.join(named)}")
 
 

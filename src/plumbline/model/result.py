@@ -186,6 +186,7 @@ class Result(Part):
     :attr other_processors: those that the system's references are of, where they are not of this one.
     :attr series: what was recorded over time, of a check that lasts: points of :func:`plumbline.model.burn.thinned`.
     :attr timed_seconds: the sum of all timed samples; None: nothing was timed.
+    :attr failed_for: the verdict of its metrics for which the test was made to fail.
     :attr inputs: name -> text of the input files of a program that is not ours.
     :attr command: what was run; ``rerun``: the command that runs the test again.
     '''
@@ -213,6 +214,7 @@ class Result(Part):
     series: list[dict] | Unset = UNSET
     other_processors: list[str] | Unset = UNSET
     timed_seconds: float | Unset | None = UNSET
+    failed_for: str | Unset = UNSET
     inputs: dict[str, str] | Unset = UNSET
     command: str | Unset | None = UNSET
     rerun: str | Unset | None = UNSET

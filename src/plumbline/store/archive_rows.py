@@ -126,11 +126,11 @@ def _judged_as_failed(case: dict) -> set[str]:
     return {key.split(':')[-1] for key, entry in values.items() if entry[-1] == 'fail'}
 
 
-def _is_explained(case: dict, metrics: list[dict]) -> bool:
+def _is_explained(case: dict, result: Result, metrics: list[dict]) -> bool:
     '''Whether the metrics already say why ReFrame calls the test failed.
 
     A FAIL does.  An UNSTABLE does where it alone made the test fail: because ReFrame, which knows
-    the median only, found just these references not met, or because the base plugin says so.
+    the median only, found just these references not met, or because the base plugin made it fail for that.
     '''
     verdicts = {metric['name']: metric['verdict'] for metric in metrics}
     if verdict.FAIL in verdicts.values():
@@ -139,7 +139,7 @@ def _is_explained(case: dict, metrics: list[dict]) -> bool:
         return False
     failed = _judged_as_failed(case)
     if not failed:
-        return f': {verdict.UNSTABLE}: ' in (case['fail_reason'] or '')
+        return result.failed_for == verdict.UNSTABLE
     return all(verdicts.get(name) == verdict.UNSTABLE for name in failed)
 
 
@@ -179,7 +179,7 @@ def _end_row(case: dict, result: Result, wrong: str | None, metrics: list[dict],
         return None
     if end == 'xfail':      # ReFrame's decorator: the test fails as it was told to expect
         return {'verdict': verdict.KNOWN_ISSUE, 'reason': first_line(case['fail_reason'])}
-    if _is_explained(case, metrics):
+    if _is_explained(case, result, metrics):
         return None
     if end == 'fail_deps':
         reason = f'not run: {_failed_dependencies(case, failed)} failed'
