@@ -59,7 +59,8 @@ def hosts(case):
 
 @two_cpus
 def test_on_one_node_every_mpi_runs_through_slurm_and_there_is_nothing_to_pair(place):
-    cases = run(place, '^pingpong%transport=shm|pingpong_nodes%transport=tcp|node_pairs', '-S', 'pingpong.largest=2',
+    '''With another MPI's job on it that node is not idle.'''
+    cases = run(place, '^pingpong%transport=shm|pingpong_nodes%transport=tcp|node_pairs', '-S', 'pingpong.largest=2', '--flex-alloc-nodes=all',
                 partition='one', environ='gnu-(openmpi|mpich|impi)$')
     assert len(cases) == 3 * len(MPIS)
     for case in cases:
