@@ -102,14 +102,16 @@ def test_filter_search_and_keyboard(chromium, pages):
     assert chromium.js('document.querySelector("tbody.open").innerText').count('run again') == 1
 
 
-def test_words_that_no_line_has_are_told_of(chromium, pages):
+def test_that_no_line_is_shown_is_told_and_why(chromium, pages):
     chromium.open(pages['nodes'])
-    nothing = 'document.querySelector(".nothing").checkVisibility()'
-    assert not chromium.js(nothing)
+    nothing = 'Array.from(document.querySelectorAll(".nothing")).filter(one => one.checkVisibility()).map(one => one.innerText).join()'
+    chromium.js('document.querySelectorAll(".filter button[aria-pressed=true]").forEach(button => button.click())')
+    assert chromium.js(SHOWN) == [] and 'press PASS or NO REFERENCE' in chromium.js(nothing)
+    chromium.js('document.querySelectorAll(".filter button[data-verdict]").forEach(button => button.click())')
+    assert chromium.js(SHOWN) and not chromium.js(nothing)
     chromium.key('/')
     chromium.type('n7')         # a node whose values are within bounds, in a line of all such
-    assert chromium.js(SHOWN) == [] and chromium.js(nothing)
-    assert 'FAIL and UNSTABLE' in chromium.js('document.querySelector(".nothing").innerText')
+    assert chromium.js(SHOWN) == [] and 'FAIL and UNSTABLE' in chromium.js(nothing) and 'press' not in chromium.js(nothing)
 
 
 def test_a_figure_says_what_is_under_the_mouse(chromium, pages):
