@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from plumbline.analysis import gathered, lines, machine_state, sides
-from plumbline.analysis.session import Session as Said
+from plumbline.analysis.session import Session
 from plumbline.model import baselines, quantity, registry, verdict
 from plumbline.store import archive
 
@@ -22,7 +22,7 @@ CLASSES = {'no number': 'The test did not build, run, or compute what is right: 
 
 
 @dataclass(frozen=True)
-class Session:
+class Summary:
     ''':attr name: of the session; :attr started: datetime, UTC; :attr nodes: names, sorted.
     :attr sha256: of the file that all its numbers are in.
     :attr answers: list of :class:`plumbline.analysis.answers.Answer`.
@@ -97,7 +97,7 @@ def read(sources: Sequence[str], root) -> Acceptance:
         paths = sides.reports(Path(source)) if Path(source).exists() else [archive.file_of(root, str(source))]
         frames += [(path, sides.load(path if Path(source).exists() else source, root)) for path in paths]
     sides.one_system([frame for _, frame in frames])
-    said = [Said(frame) for _, frame in frames]
+    said = [Session(frame) for _, frame in frames]
     every = [line for one in said for line in one.verdicts]
     groups = gathered.gathered(sorted(every, key=lambda line: lines.VERDICTS.index(line.verdict)))
     left_out = [one for its in said for one in its.left_out]
@@ -119,7 +119,7 @@ def _status(statuses, said):
 
 def _session(path, said):
     nodes = sorted({line.hostname for line in said.verdicts if line.hostname})
-    return Session(said.rows['session'][0], said.rows['started'][0], nodes, hashlib.sha256(Path(path).read_bytes()).hexdigest(), said.answers,
+    return Summary(said.rows['session'][0], said.rows['started'][0], nodes, hashlib.sha256(Path(path).read_bytes()).hexdigest(), said.answers,
                    said.counts, worst(said.counts, said.answers))
 
 

@@ -22,7 +22,7 @@ class Answer:
     text: str
 
 
-def answers(verdicts: Sequence[lines.Line], session: subsystems.Session, found: diagnosis.Diagnosis) -> list[Answer]:
+def answers(verdicts: Sequence[lines.Line], session: subsystems.Judged, found: diagnosis.Diagnosis) -> list[Answer]:
     '''The three answers; none where nothing was measured.
 
     :arg verdicts: :func:`lines.verdict_lines`.

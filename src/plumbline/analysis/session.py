@@ -30,7 +30,7 @@ class Session:
 
     @cached_property
     def judged(self):
-        '''Its :class:`subsystems.Session`.'''
+        '''Its :class:`subsystems.Judged`.'''
         return subsystems.judge(self.verdicts)
 
     @cached_property

@@ -44,7 +44,7 @@ class Subsystem:
 
 
 @dataclass(frozen=True)
-class Session:
+class Judged:
     ''':attr subsystems: list of :class:`Subsystem`, the worst first.
     :attr changed: lines whose metric has probably changed for the worse, the most certain first.'''
 
@@ -53,7 +53,7 @@ class Session:
 
 
 def judge(lines):
-    '''The :class:`Session` that the lines of a report (:class:`lines.Line`) say.'''
+    '''The :class:`Judged` that the lines of a report (:class:`lines.Line`) say.'''
     groups, members = defaultdict(list), {}
     partitions = {line.partition for line in lines if line.metric}
     for line in lines:
@@ -68,8 +68,8 @@ def judge(lines):
     stolen = _stolen(lines)
     rerun = {id(members[id(line)]): line.detail.get('rerun') for line in lines if id(line) in members}
     found = [_judged(key, its, known.get(key), stolen, rerun) for key, its in groups.items()]
-    return Session(sorted(found, key=lambda one: (-verdict.SEVERITY.index(one.verdict), one.change or 0, one.name)),
-                   _changed([line for line in lines if id(line) in members], members))
+    return Judged(sorted(found, key=lambda one: (-verdict.SEVERITY.index(one.verdict), one.change or 0, one.name)),
+                  _changed([line for line in lines if id(line) in members], members))
 
 
 def again(lines, session):

@@ -7,7 +7,7 @@ import polars as pl
 
 from plumbline.analysis.diagnosis import diagnose
 from plumbline.analysis.lines import Line, not_measured, verdict_lines
-from plumbline.analysis.subsystems import Session, Subsystem
+from plumbline.analysis.subsystems import Judged, Subsystem
 from plumbline.errors import PlumblineError
 from plumbline.model import contention, subsystems, verdict
 from plumbline.store import archive
@@ -65,7 +65,7 @@ def diagnosed(rows, odd, tests):
             lines.append(replace(line, verdict=verdict.FAIL if reason else verdict.NO_REFERENCE, reason=reason or '', reference=None, expected=None))
     lines += [_without(rows, test) for test in tests]
     parts = [Subsystem(name, subsystems.RATES, verdict.FAIL, '', 0, 0, 0) for name in odd.filter(pl.col('name') == 'score')['check'].unique()]
-    return diagnose(lines, [], Session(parts)).findings
+    return diagnose(lines, [], Judged(parts)).findings
 
 
 def why_missing(rows, test):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plumbline.analysis.lines import verdict_lines
-from plumbline.analysis.session import Session as Said
+from plumbline.analysis.session import Session
 from plumbline.bench.verdicts.faults import FAULTS
 from plumbline.model import registry
 
@@ -45,7 +45,7 @@ def look(place, session):
     '''The :class:`Seen` of a session.'''
     if not session.name:
         return Seen(session.exit, {}, [], [])
-    said = Said(place.rows(session))
+    said = Session(place.rows(session))
     values, fails = {}, [('subsystem', one.name) for one in said.judged.subsystems if one.verdict == 'FAIL']
     for line in said.verdicts:
         metric, subsystem = line.metric.partition('.')[0], line.subsystem
