@@ -275,21 +275,22 @@ def test_repeats_on_a_node_are_one_value(tmp_path):
 
 # --- states -----------------------------------------------------------------------------------------------------------------
 
-def test_states_have_references_of_their_own(tmp_path):
+@pytest.mark.parametrize('met, deviation', [([1, 0, 1, 1, 0], 0.08 * math.sqrt(3 / 5 * 4 / 3)), ([0, 1, 0, 0, 0], 0.08 * math.sqrt(2))])
+def test_states_have_references_of_their_own(tmp_path, met, deviation):
+    '''Two metrics that scatter by nothing leave the prior, (3, 0.08); of three values with two degrees of freedom beside it, of one with none.'''
     near, far = {'core_to_core.0': 2e-8}, {'core_to_core.0': 1.2e-7}
 
     def make(value):
         other = {'state': near, 'value': 500.0, 'n': 4, 'spread': 0.01, 'interval': [490.0, 510.0], 'samples': [500.0] * 4,
                  'rounds': [0, 1, 2, 3]}
         return [triad(metric(state=far, **({'states': [other]} if value else {})))]
-    sessions(tmp_path, [1, 0, 1, 1, 0], make)
+    sessions(tmp_path, met, make)
     _, origin = propose(tmp_path).written[PLAIN]
     assert origin['state'] == far and origin['measured'] == [1000.0] * 5
     other, = origin['states']
-    assert other['state'] == near and other['reference'][0] == 500.0 and other['n'] == 12
-    assert other['measured'] == [500.0, None, 500.0, 500.0, None]
-    # Two metrics that scatter by nothing leave the prior: (3, 0.08) and 2 degrees of freedom, 3 values.
-    assert other['deviation'] == pytest.approx(0.08 * math.sqrt(3 / 5 * 4 / 3), rel=0.01) and other['freedom'] == 5
+    assert other['state'] == near and other['reference'][0] == 500.0 and other['n'] == 4 * sum(met)
+    assert other['measured'] == [500.0 if there else None for there in met]
+    assert other['deviation'] == pytest.approx(deviation, rel=0.01) and other['freedom'] == 2 + sum(met)
     proposal.accept(propose(tmp_path))
     assert references.load(tmp_path / 'made.yaml')
 

@@ -126,7 +126,7 @@ def test_a_metric_of_several_states_has_no_reference_of_one():
     check = Check(in_states([FAR] * 20), in_states([NEAR] * 20, group=1, variant='simd'))
     cases = evaluation.evaluate(check, states.find(check.measurements))['speedup.all']
     chosen = evaluation.choose(cases, Known('made.yaml', [Reference((1.0, -0.1, None), {'core_to_core.0': FAR})]))
-    assert chosen.reference is None and 'no reference of this state (several, or none for long)' in chosen.no_reference
+    assert chosen.reference is None and evaluation.judged(chosen).reason.startswith('no reference of this state (several, or none for long)')
 
 
 # --- from the program to the verdict ---------------------------------------------------------------------------------
@@ -189,6 +189,8 @@ def test_references_hold_within_their_state(place):
     unknown, _, case = run(place, 'near')
     assert unknown['verdict'] == 'NO REFERENCE' and case['result'] == 'pass', case['fail_reason']
     assert unknown['reason'] == 'no reference of this state (core-to-core 17.1 ns); made.yaml has one of core-to-core 110 ns'
+    told = place.judge()
+    assert told.code == 3 and 'its references are of another state of the machine (core-to-core 110 ns)' in told.out, told.out
 
 
 def test_both_states_are_recorded_where_both_were_met(place):

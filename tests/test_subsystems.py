@@ -181,6 +181,17 @@ def test_a_subsystem_that_could_not_be_judged_is_not_a_pass():
     assert 'none of its metrics could be judged' in _terminal(rows)
 
 
+def test_a_subsystem_whose_references_are_of_other_states_is_not_a_pass():
+    '''A state that only some of its metrics were met in is no such: the others judge it.'''
+    elsewhere = sample.metric('latency.v0', 1e-6, 'us', reference=None) | {'recorded_states': '[{"core_to_core.0": 3.6e-8}]'}
+    rows = sample.frame(sample.case('latency', [elsewhere]), sample.case('triad_memory', [sample.predicted('v1')]))
+    assert report.Session(rows).exit_status() == 3
+    told = _terminal(rows)
+    assert 'not judged: its references are of another state of the machine (core-to-core 36 ns)' in told and 'None of the' not in told
+    rows = sample.frame(sample.case('latency', [elsewhere, sample.predicted('v1', name='latency', unit='us')]))
+    assert report.Session(rows).exit_status() == 0
+
+
 @pytest.mark.parametrize('recorded, status', [({}, 0), ({'recorded': 2}, 3)])
 def test_a_test_that_was_skipped_though_it_has_references_is_not_a_pass(recorded, status):
     gone = sample.case('fileio_modes', result='skip', detail={'skipped': [{'metric': 'all', 'reason': 'no room', **recorded}]})

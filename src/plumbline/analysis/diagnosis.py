@@ -7,7 +7,8 @@ A condition of a rule is an object with one key:
 ``failed``
   a metric that ``metric``, ``check`` and ``subsystem`` (patterns as of a shell) choose is FAIL.
 ``loss``
-  the median loss of those metrics against recorded references, a share of the reference, is ``above`` or ``below`` a number.
+  the median loss of those metrics against recorded references, a share of the reference, is ``above`` or ``below`` a number; or what
+  they have lost more than the metrics ``beside`` them of the same checks.
 ``ratio``
   in a test, a ``metric`` of one subject (``of``) over the same ``over`` another one is ``above`` or ``below`` a number: ``nt`` over
   ``plain``; the one of all tests that is furthest on that side.
@@ -157,7 +158,7 @@ class _Wrong:
 
     @property
     def says_why(self):
-        '''Whether it has a reason of its own: of a test that ended with an error, or was left out.'''
+        '''Whether it has a reason of its own: of a test that ended with an error, or was left out, of a subsystem in another state.'''
         return not self.subsystem
 
     def is_of(self, rule):
@@ -173,7 +174,7 @@ class _Host:
         self.tests = list({line.case: line for line in lines}.values())
         self.wrong = [_Wrong(f'{line.label} {line.metric}'.strip(), line.subsystem or '', line) for line in lines if line.verdict in _WRONG]
         own = {line.subsystem for line in lines}
-        self.wrong += [_Wrong(f'{one.name} as a whole', one.name) for one in session.subsystems
+        self.wrong += [_Wrong(f'{one.name} as a whole', one.name if one.change is not None else '') for one in session.subsystems
                        if one.verdict in _WRONG and one.kind == scores.RATES and one.name in own]
         self.wrong += [_Wrong(f'{one.label} was not measured', '') for one in self.lost_tests]
         self._states: dict[str, tuple] = {}
@@ -209,13 +210,20 @@ class _Host:
         return bool(wrong) if judged else None, [_named(wrong, lambda line: line.reason)] if wrong else [], wrong
 
     def _loss(self, what):
+        median, said = self._median_loss(what)
+        if median is None or 'beside' not in what:
+            return (None, [], []) if median is None else (_beyond(median, what), [said], [])
+        beside, other = self._median_loss({**what, 'metric': what['beside']})
+        return (None, [], []) if beside is None else (_beyond(1 - (1 - median) / (1 - beside), what), [said, other], [])
+
+    def _median_loss(self, what):
+        '''(the median, the same for people); None twice where nothing has a reference.'''
         losses = [loss for line in self._chosen(what) if (loss := _loss_of(line)) is not None]
         if not losses:
-            return None, [], []
-        median = float(np.median(losses))
-        about = what.get('subsystem') or what.get('metric')
-        text = f"{about.replace('*', '…')}: {_lost(median)} ({quantity.several(len(losses), 'metric')})"
-        return _beyond(median, what), [text], []
+            return None, None
+        median, about = float(np.median(losses)), what.get('subsystem', '').replace('*', '…')
+        named = f"{about} {what['metric'].lstrip('*.')}".strip() if 'beside' in what else about or what['metric'].replace('*', '…')
+        return median, f"{named}: {_lost(median)} ({quantity.several(len(losses), 'metric')})"
 
     def _ratio(self, what):
         pairs = []

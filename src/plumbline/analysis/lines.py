@@ -55,6 +55,7 @@ class Line:
     samples: list | None = field(default=None, compare=False, repr=False)
     record: int | None = None
     registered: str = ''
+    recorded_states: str = ''
 
     @property
     def kind(self):
@@ -264,7 +265,8 @@ def _line(row, detail, runs):
                 limit=row['limit'], spread=row['spread'], sees=row.get('sees'), n=row['n'],
                 retried=_retried(verdict, runs, row['name'] or row['metric']), least=_least(row, detail), expected=row.get('expected'),
                 subsystem=registry.of_row(row)[0], interval=(row['interval_low'], row['interval_high']) if row.get('interval_low') is not None
-                else None, samples=row.get('samples'), record=row.get('record'), registered=row['metric'] or '')
+                else None, samples=row.get('samples'), record=row.get('record'), registered=row['metric'] or '',
+                recorded_states=row.get('recorded_states') or '')
 
 
 def _least(row, detail):

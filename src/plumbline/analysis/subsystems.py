@@ -9,7 +9,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from plumbline.model import baselines, contention, prediction, quantity, registry, subsystems, uncertainty, verdict
+from plumbline.model import baselines, contention, prediction, quantity, registry, states, subsystems, uncertainty, verdict
 
 #: No more are named: they would push away what is judged.
 MOST_NAMED = 8
@@ -22,8 +22,8 @@ MOST_BLAMED = 3
 class Subsystem:
     """One subsystem's rates and times, or its shares and ratios.
 
-    :attr verdict: as of a metric; UNSTABLE where it has references and none of its metrics could be judged, or where it is slow while
-        the hypervisor took part of the time: then that is not this machine's.
+    :attr verdict: as of a metric; UNSTABLE where it has references and none of its metrics could be judged, as all are of other states
+        of the machine, say, or where it is slow while the hypervisor took part of the time: then that is not this machine's.
     :attr count: its metrics whose reference is from several sessions; :attr single: those that somebody gave another reference;
     :attr total: all.
     :attr change: since the sessions of the references, a loss below 0; None if not judged.
@@ -50,6 +50,11 @@ class Judged:
 
     subsystems: list
     changed: list = field(default_factory=list)
+
+    @property
+    def referenced(self):
+        '''The subsystems that have a reference from several sessions, if only one of another state of the machine.'''
+        return [one for one in self.subsystems if one.count or one.verdict != verdict.NO_REFERENCE]
 
 
 def judge(lines):
@@ -99,6 +104,11 @@ def _judged(key, lines, found, stolen, rerun):
     name, kind = key
     single = sum(not line.expected and line.reference is not None and line.reference_from not in baselines.SHIPPED for line in lines)
     counts: dict[str, Any] = {'count': sum(bool(line.expected) for line in lines), 'single': single, 'total': len(lines)}
+    of_other_states = [line for line in lines if line.recorded_states]
+    if found is None and of_other_states and not single:
+        told = f'not judged: its references are of another state of the machine ({states.all_of(line.recorded_states for line in of_other_states)})'
+        again = [line.detail['rerun'] for line in of_other_states if line.detail.get('rerun')]
+        return Subsystem(name, kind, verdict.UNSTABLE, told, **counts, rerun=list(dict.fromkeys(again))[:MOST_BLAMED])
     if found is None:
         return Subsystem(name, kind, verdict.NO_REFERENCE, 'none of its metrics has a reference from several sessions', **counts)
     score, ruling = found.score, found.verdict

@@ -110,6 +110,7 @@ class Measured(Part):
     :attr set_aside: samples in other states, or in none.
     :attr rounds: of each sample the round of its record, where some are set aside; None: of several records.
     :attr states: the same metric in the other states that were met.
+    :attr recorded_states: of its references, where it was measured in none of these.
     '''
     LISTS = {'processes': Process, 'states': OtherState}
 
@@ -136,6 +137,7 @@ class Measured(Part):
     set_aside: int | Unset = UNSET
     rounds: list[int] | Unset | None = UNSET
     states: list[OtherState] | Unset = UNSET
+    recorded_states: list[dict[str, float]] | Unset = UNSET
 
 
 @dataclass(slots=True)

@@ -269,6 +269,15 @@ def one(texts: Iterable[str]) -> bool:
     return all(math.log(max(values) / min(values)) < math.log(GAP) for values in latencies.values())
 
 
+def all_of(texts: Iterable[str]) -> str:
+    '''For people: the states that lists of them have, as the archive has these; '' where there are none.'''
+    found: list[State] = []
+    for state in itertools.chain.from_iterable(json.loads(known) for known in filter(None, texts)):
+        if not any(same(state, other) for other in found):
+            found.append(state)
+    return ', '.join(map(text, found))
+
+
 def grouped(rows: Iterable[dict]) -> list[tuple[State, list[dict]]]:
     '''Rows of one metric by the state that they were measured in.
 

@@ -15,7 +15,7 @@ from plumbline.references import bounds, editing, recording
 from plumbline.references.choice import Choice, usable
 from plumbline.references.files import leaves, load, lookup, origin_of, portable_beside
 
-#: Of the sessions used as many have a metric, at least.
+#: Of the sessions used as many have a metric, at least, in whatever state of the machine.
 LEAST_VALUES = 3
 
 _MACHINE = ('cpu_model', 'kernel', 'microcode', 'governor', 'huge_pages')
@@ -112,14 +112,14 @@ def _fill(found, candidates, site, used):
     by_place = defaultdict(list)
     for one in candidates:
         by_place[one.place].append(one)
-    why = {place: its[0].why or _too_seldom(its[0], found.sessions) for place, its in by_place.items()}
+    why = {place: its[0].why or _too_seldom(its, found.sessions) for place, its in by_place.items()}
     kept, measured = _recorded(site), {place[:-1] for place in by_place}
     metrics = (sum(max(map(len, its[0].series.values.values())) for place, its in by_place.items() if not why[place])
                + sum(place[:-1] not in measured for place in kept))
     rate = METRICS_RATE / max(1, metrics)
     found.priors, judged = good_state.priors(usable(candidates)), []
     for place, its in by_place.items():
-        its = [_Reference(one, found, rate) for one in its if not one.why and not _too_seldom(one, found.sessions)]
+        its = [_Reference(one, found, rate) for one in its if not one.why]    # one session of a state has a bound as wide as it must be
         reason = why[place] or its[0].too_wide
         if reason:
             found.skipped.append(('/'.join(place), reason))
@@ -159,10 +159,9 @@ class _Reference:
                 'measured': [_digits(measured[session], 5) if session in measured else None for session in sessions]}
 
 
-def _too_seldom(candidate, sessions):
-    has = len(candidate.series.values)
-    state = ' in this state of the machine' if candidate.state else ''
-    return f'{has} of {len(sessions)} sessions have it{state}, {LEAST_VALUES} are needed' if has < LEAST_VALUES else None
+def _too_seldom(candidates, sessions):
+    has = len(set().union(*(one.series.values for one in candidates if one.series)))
+    return f'{has} of {len(sessions)} sessions have it, {LEAST_VALUES} are needed' if has < LEAST_VALUES else None
 
 
 def _recorded(site):

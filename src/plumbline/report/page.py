@@ -36,7 +36,7 @@ def page(session, losses=()):
     commands = subsystems.again(verdicts, judged)
     return render('page.html.j2', figures=any(item['data'] for item in small + drawn), download=saved if verdicts else None, head=_head(rows),
                   session=session.info, counts=session.counts, answers=session.answers,
-                  subsystems=[one for one in judged.subsystems if one.count], changed=judged.changed[: subsystems.MOST_NAMED],
+                  subsystems=judged.referenced, changed=judged.changed[: subsystems.MOST_NAMED],
                   unnamed=len(judged.changed[subsystems.MOST_NAMED :]), losses=losses, diagnosis=session.diagnosis, commands=commands[:MOST_COMMANDS],
                   more_commands=len(commands[MOST_COMMANDS:]), most_lines=MOST_LINES, groups=list(zip(groups, firsts)),
                   nodes=len({line.hostname for line in verdicts}), most_nodes=MOST_NODES, complete=complete,

@@ -100,7 +100,7 @@ def _summary(session):
     text = Text()
     for name, count in lines.counted(session.verdicts, session.left_out).items():
         text.append(', ' if text else '').append(f'{count} {name}', STYLE[name] if count else '')
-    of_subsystems = Counter(one.verdict for one in session.judged.subsystems if one.count)
+    of_subsystems = Counter(one.verdict for one in session.judged.referenced)
     for number, verdict in enumerate(sorted(of_subsystems, key=list(STYLE).index)):
         text.append('; subsystems: ' if number == 0 else ', ').append(f'{of_subsystems[verdict]} {verdict}', STYLE[verdict])
     return text
@@ -197,14 +197,13 @@ def _shorten(text, width):
 
 def _subsystems(session, out):
     '''The subsystems that are judged, and what has probably changed.'''
-    told = [one for one in session.subsystems if one.count]
-    if not told:
+    if not session.referenced:
         return
     out.line(Text('Subsystems', 'bold'))
     cells = [(f'{one.name}: {one.kind}', f'{one.count} of {one.total} metrics', quantity.change(one.change) if one.change is not None else '',
-              f'sees {quantity.percent(one.sees)}' if one.sees is not None else '', one.verdict) for one in told]
+              f'sees {quantity.percent(one.sees)}' if one.sees is not None else '', one.verdict) for one in session.referenced]
     widths = [max(map(len, column)) for column in zip(*cells)]
-    for one, row in zip(told, cells):
+    for one, row in zip(session.referenced, cells):
         text = Text('  ' + '  '.join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
         text.stylize(STYLE[one.verdict], len(text) - len(one.verdict))
         out.line(text)

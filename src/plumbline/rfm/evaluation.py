@@ -12,7 +12,7 @@ from plumbline.model import baselines, quantity, registry, states, uncertainty, 
 from plumbline.model.metrics import Metric
 from plumbline.model.prediction import Prediction
 from plumbline.model.result import UNSET, Measured, OtherState, Process
-from plumbline.references import Reference
+from plumbline.references import Known, Reference
 from plumbline.references.peaks import possible
 from plumbline.system import codegen
 
@@ -31,6 +31,7 @@ class Case:
     :attr set_aside: samples in other states, or in none.
     :attr processes: who took the samples; empty where one process took all.
     :attr reference: :class:`references.Reference` that applies in this state; None if there is none.
+    :attr elsewhere: :class:`references.Known` of other states only; None if there is none.
     :attr others: the same metric in the other states that were met often enough.
     '''
     metric: Metric
@@ -39,7 +40,7 @@ class Case:
     reference: Reference | None = None
     reference_from: str | None = None
     others: list = field(default_factory=list)
-    no_reference: str = ''
+    elsewhere: Known | None = None
     unsteady: bool = False
     processes: list[Process] = field(default_factory=list)
     rounds: list | None = None
@@ -195,8 +196,7 @@ def choose(cases, known):
             if case.state is not None and states.same(case.state, reference.state):
                 return _with(cases, number, reference, known.file)
     chosen = _with(cases, 0)
-    there = ', '.join(states.text(reference.state) for reference in known.references)
-    chosen.no_reference = f'no reference of this state ({states.text(chosen.state)}); {known.file} has one of {there}'
+    chosen.elsewhere = known
     return chosen
 
 
@@ -253,8 +253,8 @@ def judged(case, widths=MappingProxyType({})):
         sees = verdict.seen_loss(found, reference, rises) if ruling == verdict.PASS else None
     if ruling == verdict.NO_REFERENCE and metric.unjudged:
         reason = f'not judged: {metric.unjudged}'
-    elif ruling == verdict.NO_REFERENCE and case.no_reference:
-        reason = case.no_reference
+    elif ruling == verdict.NO_REFERENCE and case.elsewhere:
+        reason = _of_other_states(case)
     elif ruling == verdict.PASS and case.unsteady:
         ruling, reason = verdict.UNSTABLE, 'too few rounds in one state: the core-to-core latency changed during the samples'
     most = possible(metric.metric, reference, metric.record)[1]
@@ -277,5 +277,12 @@ def judged(case, widths=MappingProxyType({})):
         reference=list(reference[:3]) if reference else None, reference_from=case.reference_from if reference else None,
         limit=metric.limit, verdict=ruling, reason=reason, sees=UNSET if sees is None else sees,
         expected=expected or UNSET, unjudged=metric.unjudged or UNSET)
+    if ruling == verdict.NO_REFERENCE and not metric.unjudged and case.elsewhere:
+        measured.recorded_states = [one.state for one in case.elsewhere.references if one.state]
     case.tell(measured)
     return measured
+
+
+def _of_other_states(case):
+    there = ', '.join(states.text(one.state) for one in case.elsewhere.references)
+    return f'no reference of this state ({states.text(case.state)}); {case.elsewhere.file} has one of {there}'

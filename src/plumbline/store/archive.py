@@ -71,6 +71,7 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'state': pl.String,             # JSON: core-to-core latency that the value was measured at; null: one state, or not known
     'set_aside': pl.Int64,          # samples in other states
     'states': pl.String,            # JSON: the metric in the other states that were met
+    'recorded_states': pl.String,   # JSON: those of its references, where it was measured in none of these; null: it was, or has none
     'verdict': pl.String,           # null: skipped, or a fixture that passed
     'reason': pl.String,
     'unjudged': pl.String,          # why the metric must not be judged here; null: it may be

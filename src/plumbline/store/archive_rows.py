@@ -88,7 +88,7 @@ def _metric_row(metric: Measured, left: dict) -> dict:
            'samples': metric.samples, 'n': metric.n, 'spread': metric.spread, 'reference_from': metric.reference_from, 'limit': metric.limit,
            'verdict': metric.verdict, 'reason': metric.reason, 'set_aside': known(metric.set_aside), 'sees': known(metric.sees),
            'unjudged': known(metric.unjudged), 'record': known(metric.record), 'rounds': known(metric.rounds)}
-    row.update({key: json.dumps(left[key]) for key in ('state', 'states', 'processes', 'expected') if left.get(key)})
+    row.update({key: json.dumps(left[key]) for key in ('state', 'states', 'recorded_states', 'processes', 'expected') if left.get(key)})
     row['interval_low'], row['interval_high'] = metric.interval or (None, None)
     row['reference'], row['lower'], row['upper'] = (metric.reference or [None] * 3)[:3]
     if metric.verdict == verdict.PASS and not math.isfinite(metric.value):
