@@ -47,6 +47,7 @@ double complex planewave_turn(size_t n, size_t k);                          /* e
 double complex planewave_value(size_t n, const size_t k[3], size_t point);  /* of a wave, over the root of the number of points */
 double planewave_eigenvalue(size_t n, const size_t k[3]);                   /* -k^2 */
 double planewave_flops(size_t n, size_t bands, bool transforms, bool products);
+double planewave_error(const planewave *, pl_range own, bool laplacian, bool products);     /* of own points, over the largest k^2 */
 double planewave_tolerance(size_t n);
 
 /* Where they lie: psi is the first of the buffers. */

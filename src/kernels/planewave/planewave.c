@@ -120,27 +120,9 @@ static void poison(const pl_case *c)
     pl_buffers_set_guards(w->buffers);
 }
 
-/* A wave is an eigenfunction of the Laplacian, and the waves are orthonormal: h is -k^2 psi, the products are the diagonal of -k^2, or of 1
- * where psi stands in h.  Errors over the largest k^2. */
 static double verify(const pl_case *c)
 {
-    const planewave *const w = c->data;
-    const size_t n = c->n, half = n / 2;
-    const double largest = transforms(c) ? fmax(1, -planewave_eigenvalue(n, (size_t[]){half, half, half})) : 1;
-    double worst = pl_buffers_guards_intact(w->buffers) ? 0 : INFINITY;
-    for (size_t b = 0; b < w->bands; b++) {
-        size_t k[3];
-        planewave_wave(n, bands(c), b, k);
-        const double value = transforms(c) ? planewave_eigenvalue(n, k) : 1;
-        for (size_t i = 0; i < n * n * n; i++) {
-            const double complex right = planewave_value(n, k, i);
-            worst = pl_worse(worst, cabs(w->h[b * w->stride + i] - value * right) * sqrt(points(c)) / largest);
-            worst = pl_worse(worst, cabs(w->psi[b * w->stride + i] - right) * sqrt(points(c)));
-        }
-        for (size_t a = 0; multiplies(c) && a < w->bands; a++)
-            worst = pl_worse(worst, cabs(w->s[b * w->bands + a] - (a == b ? value : 0)) / largest);
-    }
-    return worst;
+    return planewave_error(c->data, (pl_range){0, c->n * c->n * c->n}, transforms(c), multiplies(c));
 }
 
 static double tolerance(const pl_case *c) { return planewave_tolerance(c->n); }

@@ -32,6 +32,28 @@ void planewave_wave(size_t n, size_t bands, size_t band, size_t k[3])
     k[2] = place / n / n;
 }
 
+/* A wave is an eigenfunction of the Laplacian, and the waves are orthonormal: h is -k^2 psi, the products are the diagonal of -k^2, or of 1
+ * where psi stands in h. */
+double planewave_error(const planewave *w, pl_range own, bool laplacian, bool products)
+{
+    const size_t n = w->n, half = n / 2;
+    const double largest = laplacian ? -planewave_eigenvalue(n, (size_t[]){half, half, half}) : 1, root = sqrt((double)(n * n * n));
+    double worst = pl_buffers_guards_intact(w->buffers) ? 0 : INFINITY;
+    for (size_t b = 0; b < w->bands; b++) {
+        size_t k[3];
+        planewave_wave(n, w->bands, b, k);
+        const double value = laplacian ? planewave_eigenvalue(n, k) : 1;
+        for (size_t i = 0; i < own.end - own.begin; i++) {
+            const double complex right = planewave_value(n, k, own.begin + i);
+            worst = pl_worse(worst, cabs(w->h[b * w->stride + i] - value * right) * root / largest);
+            worst = pl_worse(worst, cabs(w->psi[b * w->stride + i] - right) * root);
+        }
+        for (size_t a = 0; products && a < w->bands; a++)
+            worst = pl_worse(worst, cabs(w->s[b * w->bands + a] - (a == b ? value : 0)) / largest);
+    }
+    return worst;
+}
+
 double planewave_flops(size_t n, size_t bands, bool transforms, bool products)
 {
     const double points = (double)(n * n * n), b = (double)bands;
