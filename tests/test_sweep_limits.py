@@ -103,8 +103,9 @@ def test_a_reservation_that_ends_in_the_middle_loses_nothing(reserved, tmp_path)
     reserved.must(['scontrol', 'update', 'reservationname=maint', 'duration=5'])
     until(lambda: 'n3: not submitted: reservation maint ends at' in place.said, 'its end')
     assert 'before a job of 10 min could end' in place.said
-    reserved.must(['scancel', str(place.only.nodes['n2'].job)])
+    reserved.must(['scontrol', 'update', 'reservationname=maint', 'endtime=now+5seconds'])
     assert process.wait(PATIENT) == 2, place.said
+    assert place.states()['n2'] == 'interrupted' and re.search(r'n2 +interrupted +reservation maint .* while its job ran', place.said), place.said
     until(lambda: reserved.run(['scontrol', 'delete', 'reservationname=maint']).returncode == 0, 'that nobody uses it')
     refused = place.sweep('--resume', place.only.name)
     assert refused.code == 2 and 'Slurm has no reservation maint' in refused.out
