@@ -58,8 +58,10 @@ _FILES = {'native': 'bench_verdicts compiler_options cores fdtd fileio flops gat
 
 
 def _layer(item):
-    name = item.path.stem.removeprefix('test_')
-    return next((layer for layer in reversed(LAYERS[1:]) if name in _FILES[layer].split() or _FIXTURES[layer] & set(item.fixturenames)), 'unit')
+    '''Also of a fixture that is named by a parameter, and of a marker.'''
+    name, callspec = item.path.stem.removeprefix('test_'), getattr(item, 'callspec', None)
+    used = {*item.fixturenames, *(value for value in (callspec.params.values() if callspec else ()) if isinstance(value, str))}
+    return next((layer for layer in reversed(LAYERS[1:]) if name in _FILES[layer].split() or _FIXTURES[layer] & used or item.get_closest_marker(layer)), 'unit')
 
 
 def pytest_collection_modifyitems(items):

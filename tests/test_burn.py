@@ -76,6 +76,7 @@ MUTANTS = {
 
 
 @two_cpus
+@pytest.mark.native
 def test_work_that_is_not_done_is_found(tmp_path):
     '''The last column of a product, the last step, the last word: in each phase, whatever makes it so.'''
     for part in ('cmake', 'harness', 'burn', 'kernels/flops'):

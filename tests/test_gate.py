@@ -68,8 +68,8 @@ COMMANDS = {
 SERVICES = {'slurmd': 'active', 'munge': 'active'}
 
 
-def seen(folder, changed=None, commands=None, services=None):
-    '''What is read of a node that is like the good one but for some files (None: they are not there), commands and services.'''
+def made(folder, changed=None, commands=None, services=None):
+    '''The groups of a node that is like the good one but for some files (None: they are not there), commands and services.'''
     for name, text in {**GOOD, **(changed or {})}.items():
         if text is not None:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -84,15 +84,23 @@ def seen(folder, changed=None, commands=None, services=None):
         (path / name).write_text('#!/bin/sh\n' + script)
         (path / name).chmod(0o755)
     node = Node(root=str(folder), path=str(path), packages=['libc6', 'slurmd'], services=['munge', 'slurmd'], variables=['PLUMB_GATE'], mounts=['/', '/scratch'])
-    return reading.read(facts.groups(node), 10)
+    return facts.groups(node)
+
+
+def seen(*args):
+    '''What is read of such a node, here: seventeen forks of a process as large as that of the tests take long.'''
+    found = reading.Found()
+    for one in (one for group in made(*args) for one in group.read()):
+        found.add(one)
+    return found
 
 
 @pytest.fixture(scope='module')
 def good(tmp_path_factory):
-    '''Expectations recorded from the good node.'''
+    '''Expectations recorded from the good node, which is read in processes.'''
     os.environ['PLUMB_GATE'] = 'here'
     try:
-        return record.expectations('epyc', seen(tmp_path_factory.mktemp('good')))
+        return record.expectations('epyc', reading.read(made(tmp_path_factory.mktemp('good')), 10))
     finally:
         del os.environ['PLUMB_GATE']
 
