@@ -28,19 +28,21 @@ def test_ruff_finds_nothing():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def mypy(*options, **settings):
-    return subprocess.run([sys.executable, '-m', 'mypy', *options], cwd=rfm.REPOSITORY, text=True, capture_output=True, **settings)
+#: What mypy must find: a number that may be None in a function without types, and an entry of a result that is misspelt in a check.
+WRONG = {
+    'wrong_type.py': 'from plumbline.model import prediction\n\n\ndef f():\n    return prediction.moderated(1.0, 2, None)\n',
+    'wrong_name.py': 'from plumbline.judged import Judging\n\n\nclass Wrong(Judging):\n    def f(self):\n        self.plumbline.tiemd_seconds = 1.0\n',
+}
 
 
-def test_mypy_finds_nothing():
-    done = mypy()
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_mypy_looks_into_functions_without_types(tmp_path):
-    (tmp_path / 'wrong.py').write_text('from plumbline.model import prediction\n\n\ndef f():\n    return prediction.moderated(1.0, 2, None)\n')
-    done = mypy(tmp_path / 'wrong.py')
-    assert done.returncode == 1 and 'wrong.py:5: error: Argument 3 to "moderated"' in done.stdout, done.stdout + done.stderr
+def test_mypy_finds_what_is_wrong_and_nothing_else(tmp_path):
+    for name, text in WRONG.items():
+        (tmp_path / name).write_text(text)
+    done = subprocess.run([sys.executable, '-m', 'mypy', 'src/plumbline', *(tmp_path / name for name in WRONG)], cwd=rfm.REPOSITORY, text=True,
+                          capture_output=True)
+    found = sorted(line.partition(str(tmp_path))[2] for line in done.stdout.splitlines() if ': error: ' in line)
+    assert len(found) == len(WRONG) and found[0].startswith('/wrong_name.py:6: error: "Result" has no attribute "tiemd_seconds"') and found[1].startswith(
+        '/wrong_type.py:5: error: Argument 3 to "moderated"'), done.stdout + done.stderr
 
 
 def imported(path):

@@ -92,7 +92,7 @@ class _Reader:
     '''The lines of one run, one after the other, and the words to complain with.'''
 
     def __init__(self, lines, first, source):
-        self.lines, self.first, self.at, self.source = lines, first, 0, source
+        self.lines, self.first, self.at, self.source = [line.rstrip() for line in lines], first, 0, source
         self.what = 'preamble'
 
     @property
@@ -107,7 +107,7 @@ class _Reader:
         '''The line that is next, without the blanks at its end.'''
         if self.at == len(self.lines):
             raise self.wrong('the output of IMB ends here; did it die, or was the job stopped?')
-        return self.lines[self.at].rstrip()
+        return self.lines[self.at]
 
     def take(self):
         line = self.here
