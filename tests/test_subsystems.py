@@ -182,14 +182,16 @@ def test_a_subsystem_that_could_not_be_judged_is_not_a_pass():
 
 
 def test_a_subsystem_whose_references_are_of_other_states_is_not_a_pass():
-    '''A state that only some of its metrics were met in is no such: the others judge it.'''
+    '''Where other metrics of it, or its rates, were met in a state that has references, these judge it.'''
     elsewhere = sample.metric('latency.v0', 1e-6, 'us', reference=None) | {'recorded_states': '[{"core_to_core.0": 3.6e-8}]'}
     rows = sample.frame(sample.case('latency', [elsewhere]), sample.case('triad_memory', [sample.predicted('v1')]))
     assert report.Session(rows).exit_status() == 3
     told = _terminal(rows)
     assert 'not judged: its references are of another state of the machine (core-to-core 36 ns)' in told and 'None of the' not in told
-    rows = sample.frame(sample.case('latency', [elsewhere, sample.predicted('v1', name='latency', unit='us')]))
-    assert report.Session(rows).exit_status() == 0
+    share = elsewhere | {'metric': 'of_limit', 'name': 'of_limit.v0', 'unit': '1'}
+    for others in ([elsewhere, share], [share]):
+        rows = sample.frame(sample.case('latency', [*others, sample.predicted('v1', name='latency', unit='us')]))
+        assert report.Session(rows).exit_status() == 0
 
 
 @pytest.mark.parametrize('recorded, status', [({}, 0), ({'recorded': 2}, 3)])

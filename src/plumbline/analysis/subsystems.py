@@ -72,7 +72,7 @@ def judge(lines):
     known = subsystems.judged({key: its for key, its in scored.items() if its})
     stolen = _stolen(lines)
     rerun = {id(members[id(line)]): line.detail.get('rerun') for line in lines if id(line) in members}
-    found = [_judged(key, its, known.get(key), stolen, rerun) for key, its in groups.items()]
+    found = [_judged(key, its, known, stolen, rerun) for key, its in groups.items()]
     return Judged(sorted(found, key=lambda one: (-verdict.SEVERITY.index(one.verdict), one.change or 0, one.name)),
                   _changed([line for line in lines if id(line) in members], members))
 
@@ -100,15 +100,17 @@ def _stolen(lines):
     return share if share >= contention.WORTH_TELLING else 0.0
 
 
-def _judged(key, lines, found, stolen, rerun):
-    name, kind = key
+def _judged(key, lines, known, stolen, rerun):
+    (name, kind), found = key, known.get(key)
     single = sum(not line.expected and line.reference is not None and line.reference_from not in baselines.SHIPPED for line in lines)
     counts: dict[str, Any] = {'count': sum(bool(line.expected) for line in lines), 'single': single, 'total': len(lines)}
     of_other_states = [line for line in lines if line.recorded_states]
     if found is None and of_other_states and not single:
-        told = f'not judged: its references are of another state of the machine ({states.all_of(line.recorded_states for line in of_other_states)})'
+        told = f'its references are of another state of the machine ({states.all_of(line.recorded_states for line in of_other_states)})'
+        if (name, subsystems.RATES) in known:       # what the software loses, they lose, too
+            return Subsystem(name, kind, verdict.NO_REFERENCE, f'{told}; its rates and times are judged', **counts)
         again = [line.detail['rerun'] for line in of_other_states if line.detail.get('rerun')]
-        return Subsystem(name, kind, verdict.UNSTABLE, told, **counts, rerun=list(dict.fromkeys(again))[:MOST_BLAMED])
+        return Subsystem(name, kind, verdict.UNSTABLE, f'not judged: {told}', **counts, rerun=list(dict.fromkeys(again))[:MOST_BLAMED])
     if found is None:
         return Subsystem(name, kind, verdict.NO_REFERENCE, 'none of its metrics has a reference from several sessions', **counts)
     score, ruling = found.score, found.verdict
