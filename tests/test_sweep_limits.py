@@ -106,7 +106,7 @@ def test_a_reservation_that_ends_in_the_middle_loses_nothing(reserved, tmp_path)
     reserved.must(['scontrol', 'update', 'reservationname=maint', 'endtime=now+5seconds'])
     assert process.wait(PATIENT) == 2, place.said
     assert place.states()['n2'] == 'interrupted' and re.search(r'n2 +interrupted +reservation maint .* while its job ran', place.said), place.said
-    until(lambda: reserved.run(['scontrol', 'delete', 'reservationname=maint']).returncode == 0, 'that nobody uses it')
+    until(lambda: reserved.run(['scontrol', 'show', 'reservation', 'maint']).returncode, 'that Slurm has forgotten it')
     refused = place.sweep('--resume', place.only.name)
     assert refused.code == 2 and 'Slurm has no reservation maint' in refused.out
     reserve(reserved, 'maint', 'n[2-3]')
