@@ -131,8 +131,8 @@ def test_a_metric_of_several_states_has_no_reference_of_one():
 
 @pytest.mark.parametrize('metric, judged', [('cpu_availability', True), ('of_limit', False)])
 def test_the_time_that_the_system_gives_is_of_no_state(metric, judged):
-    case = evaluation.Case(metrics.Metric(metric, None, np.ones(9)), at(NEAR))
-    chosen = evaluation.choose([case], Known('made.yaml', [Reference((1.0, -0.1, None), at(FAR))]))
+    case = evaluation.Case(metrics.Metric(metric, None, np.ones(9)), {'core_to_core.0': NEAR})
+    chosen = evaluation.choose([case], Known('made.yaml', [Reference((1.0, -0.1, None), {'core_to_core.0': FAR})]))
     assert (chosen.reference is not None) is judged
 
 
