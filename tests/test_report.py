@@ -574,8 +574,17 @@ def test_the_odd_host_is_named():
     assert rows['microcode'] == [('not readable', '')]
 
 
+def test_a_result_is_read_once_and_its_page_leaves_it_as_it_is(session):
+    told = report.Session(session)
+    records = {id(line.detail): list(line.detail['records']) for line in told.verdicts if line.detail.get('records')}
+    pages.page(told)
+    assert records and all(line.detail['records'] == records[id(line.detail)] for line in told.verdicts if line.detail.get('records'))
+    read = [lines.detail_of(runs[-1]) for runs in told.cases.values()]
+    assert {id(line.detail) for line in told.verdicts if line.detail} <= set(map(id, read))
+
+
 def test_time_is_summed_over_all_runs(session):
-    per_check, total = machine_state.time_rows(session, sample.SESSION_INFO)
+    per_check, total = machine_state.time_rows(lines.case_runs(session), sample.SESSION_INFO)
     checks = {row['check']: row for row in per_check}
     assert checks['triad_firsttouch']['runs'] == 2 and checks['triad_firsttouch']['timed'] == pytest.approx(8.1)
     assert checks['build_programs (fixture)']['build'] == pytest.approx(21.3)

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import polars as pl
-
 from plumbline.analysis import gathered, lines, machine_state, sides
 from plumbline.analysis.session import Session
 from plumbline.model import baselines, quantity, registry, verdict
@@ -101,7 +99,7 @@ def read(sources: Sequence[str], root) -> Acceptance:
     every = [line for one in said for line in one.verdicts]
     groups = gathered.gathered(sorted(every, key=lambda line: lines.VERDICTS.index(line.verdict)))
     left_out = [one for its in said for one in its.left_out]
-    details = [detail for _, frame in frames for detail in _details(frame)]
+    details = [detail for its in said for detail in _details(its.cases)]
     return Acceptance(
         frames[0][1]['system'][0], [_session(path, its) for (path, _), its in zip(frames, said)], groups, lines.count(every, left_out),
         _classes(groups), lines.by_reason(left_out),
@@ -123,8 +121,8 @@ def _session(path, said):
                    said.counts, worst(said.counts, said.answers))
 
 
-def _details(frame: pl.DataFrame):
-    for runs in lines.case_runs(frame).values():
+def _details(cases):
+    for runs in cases.values():
         detail = lines.detail_of(runs[-1])
         if detail:
             yield detail | {key: runs[-1][0][key] for key in ('hostname', 'environ')}

@@ -6,7 +6,9 @@ told on the line.
 
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+import polars as pl
 
 from plumbline.model import quantity, registry, verdict as judged
 from plumbline.model.safe_text import shown
@@ -18,8 +20,11 @@ NOT_MEASURED = 'not measured'
 
 CASE = ('system', 'partition', 'environ', 'test')
 
+#: Columns of the archive that no line needs.
+_UNREAD = ('session', 'started', 'date', 'processor', 'rounds', 'processes', 'states', 'set_aside', 'session_info')
 
-@dataclass(frozen=True)
+
+@dataclass(slots=True)      # of a thousand nodes there are 300,000
 class Line:
     '''One metric with its verdict, or (``metric`` empty) one test that failed without a metric to blame.'''
 
@@ -129,18 +134,33 @@ class NotMeasured:
 
 
 def case_runs(rows):
-    '''Test case -> list of its runs, first to last; each run is the list of its rows (dict).'''
+    '''Test case -> list of its runs, first to last; each run is the list of its rows (dict).
+
+    :arg rows: the archive's of one session; or what this gave of them before.
+    '''
+    if not isinstance(rows, pl.DataFrame):
+        return rows
+    names = [name for name in rows.columns if name not in _UNREAD]
     cases: dict[tuple, dict[int, list[dict]]] = {}
-    for row in rows.iter_rows(named=True):
+    for cells in zip(*(_cells(rows[name]) for name in names)):
+        row = dict(zip(names, cells))
         runs = cases.setdefault(tuple(row[key] or '' for key in CASE), {})
         runs.setdefault(row['run'] or 0, []).append(row)
     return {case: [runs[run] for run in sorted(runs)] for case, runs in cases.items()}
 
 
+def _cells(column):
+    '''The values of a column, each text once in memory.'''
+    known: dict[str, str] = {}
+    return [text and known.setdefault(text, text) for text in column] if column.dtype == pl.String else column.to_list()
+
+
 def detail_of(run):
-    '''The result (without metrics) of one run of a test case; empty if the test left none.'''
-    text = next((row['detail'] for row in run if row.get('detail')), None)
-    return former.result(json.loads(text)) if text else {}
+    '''The result (without metrics) of one run of a test case, read once; empty if the test left none.'''
+    row: dict = next((row for row in run if row.get('detail')), {'detail': {}})
+    if isinstance(row['detail'], str):
+        row['detail'] = former.result(json.loads(row['detail']))
+    return row['detail']
 
 
 def session_info(rows):
@@ -168,7 +188,7 @@ def verdict_lines(rows):
         elif last['metric'] is None and last['verdict'] == 'FAIL':
             broken.add(environment)
     lines += [line for environment, line in elsewhere if environment not in broken]
-    lines = _with_unique_labels(lines)
+    _make_labels_unique(lines)
     return sorted(lines, key=lambda line: VERDICTS.index(line.verdict))
 
 
@@ -324,14 +344,13 @@ def as_words(display_name):
     return re.sub(r' %[^=]*=', ' ', display_name)
 
 
-def _with_unique_labels(lines):
-    """Labels made unique by what differs: the test's display name, then environment, partition and host."""
+def _make_labels_unique(lines):
+    """Labels become unique by what differs: the test's display name, then environment, partition and host."""
     tests: dict[str, set[str]] = {}
     for line in lines:
         tests.setdefault(line.label, set()).add(line.test)
-    lines = [replace(line, label=as_words(line.display_name)) if len(tests[line.label]) > 1 else line for line in lines]
-    for attribute in ('environ', 'partition', 'hostname'):
-        values = {getattr(line, attribute) for line in lines if line.metric or getattr(line, attribute)}
-        if len(values) > 1:
-            lines = [replace(line, label=f'{line.label} {getattr(line, attribute)}'.strip()) for line in lines]
-    return lines
+    where = [name for name in ('environ', 'partition', 'hostname')
+             if len({getattr(line, name) for line in lines if line.metric or getattr(line, name)}) > 1]
+    for line in lines:
+        words = as_words(line.display_name) if len(tests[line.label]) > 1 else line.label
+        line.label = ' '.join(filter(None, [words, *(getattr(line, name) for name in where)]))

@@ -4,7 +4,6 @@ A row is (label, list of (value, hosts)): one value where all hosts agree, sever
 What could not be read is 'not readable'.
 """
 
-from plumbline.analysis import lines
 from plumbline.model import quantity
 from plumbline.system.topology import cpu_list
 
@@ -60,7 +59,7 @@ def notes(details):
     return [(note, list(labels)) for note, labels in gathered.items()]
 
 
-def time_rows(rows, session):
+def time_rows(cases, session):
     """(rows per check, total): where the wall time of all runs went.
 
     Each row: check, runs, and the seconds of build, setup, run and timed loops; the total also has ``elapsed`` of the
@@ -68,7 +67,7 @@ def time_rows(rows, session):
     """
     columns = {'build': 'time_compile', 'setup': 'time_setup', 'run': 'time_run', 'timed': 'timed_seconds'}
     checks: dict[str, dict] = {}
-    for runs in lines.case_runs(rows).values():
+    for runs in cases.values():
         for run in runs:
             name = f"{run[0]['check']} (fixture)" if run[0]['fixture'] else run[0]['check']
             sums = checks.setdefault(name, {'check': name, 'runs': 0} | dict.fromkeys(columns, 0.0))

@@ -19,14 +19,19 @@ class Session:
         self.rows = rows
 
     @cached_property
+    def cases(self):
+        '''Its :func:`lines.case_runs`.'''
+        return lines.case_runs(self.rows)
+
+    @cached_property
     def verdicts(self):
         '''List of :class:`lines.Line`.'''
-        return lines.verdict_lines(self.rows)
+        return lines.verdict_lines(self.cases)
 
     @cached_property
     def left_out(self):
         '''List of :class:`lines.NotMeasured`.'''
-        return lines.not_measured(self.rows)
+        return lines.not_measured(self.cases)
 
     @cached_property
     def judged(self):

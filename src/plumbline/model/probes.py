@@ -56,7 +56,8 @@ def beside(record: dict, name: str) -> np.ndarray | None:
 
     :returns: shape (n,); NaN where neither is known, or None where nothing is.
     '''
-    found = features(record).get(name)
+    own = name.partition('.')[0]
+    found = features({'probes': {own: (record.get('probes') or {}).get(own)}}).get(name)
     if found is None:
         return None
     known = np.where(np.isnan(found), found[:, ::-1], found)        # one of the two where the other is not known

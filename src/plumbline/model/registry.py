@@ -4,6 +4,7 @@ A check yields no metric that is not entered here (:class:`plumbline.model.metri
 which unit, whether a value is possible, or which metrics are pooled asks here; the page ``docs/reference/metrics.rst`` is made from it.
 '''
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -191,6 +192,7 @@ def question(name: str, part: str | None) -> str:
     return SPEED if is_absolute(name) or name in _OF_THE_MACHINE else SOFTWARE
 
 
+@functools.lru_cache(4096)
 def subsystem(check: str, metric: str, subject: str | None = None, level: str | None = None, threads: str | int | None = None,
               transport: str | None = None) -> str:
     '''The part of the machine that a metric tells of, e.g. ``L2`` or ``memory, all threads``.
@@ -218,6 +220,7 @@ def subsystem(check: str, metric: str, subject: str | None = None, level: str | 
     return place or (MEMORY_ONE if str(threads) in ('one', '1') else MEMORY_ALL)
 
 
+@functools.lru_cache(4096)
 def noise_class(check: str, metric: str, subject: str | None = None, **where: Any) -> str:
     '''The metrics that scatter alike, for pooling: ``count``, what a rate or a time is of (``memory``), ``ratio of memory``, ``share of CPU
     availability``, ``difference of messages``.

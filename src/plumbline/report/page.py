@@ -25,9 +25,9 @@ def page(session, losses=()):
     :arg losses: that have come to stay, each a :class:`plumbline.report.history.Loss`.
     """
     rows, verdicts, judged = session.rows, session.verdicts, session.judged
-    details = results(rows, verdicts)
+    details = results(session.cases, verdicts)
     small, drawn = _drawn(overview(details)), _compared(details) + _figures(details, set(rows['check']))
-    per_check, total = machine_state.time_rows(rows, session.info)
+    per_check, total = machine_state.time_rows(session.cases, session.info)
     groups = gathered(verdicts)
     saved, complete = download.table([line for group in groups for line in group.lines])
     firsts = [0]
@@ -46,18 +46,18 @@ def page(session, losses=()):
                   software=machine_state.software_rows(details, session.info), notes=machine_state.notes(details))
 
 
-def results(rows, verdicts):
+def results(cases, verdicts):
     '''The results of the last runs, with what the archive knows of each: those with a FAIL first.'''
     order: dict[tuple, int] = {}
     labels: dict[tuple, str] = {}
     for number, line in enumerate(verdicts):
         order.setdefault(line.case, number), labels.setdefault(line.case, line.label)
     found = []
-    for case, runs in lines.case_runs(rows).items():
+    for case, runs in cases.items():
         last = runs[-1]
         detail = lines.detail_of(last)
         if detail.get('records'):
-            detail['records'] = records.pooled(detail['records'])
+            detail = {**detail, 'records': records.pooled(detail['records'])}
         if detail and not last[0].get('foreign'):       # whose names may be those of ours, and which leave nothing to draw
             known = {key: last[0][key] for key in ('check', 'test', 'display_name', 'system', 'partition', 'environ', 'hostname', 'level', 'threads')}
             found.append((order.get(case, len(verdicts)),
