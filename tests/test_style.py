@@ -40,9 +40,9 @@ def test_mypy_finds_what_is_wrong_and_nothing_else(tmp_path):
         (tmp_path / name).write_text(text)
     done = subprocess.run([sys.executable, '-m', 'mypy', 'src/plumbline', *(tmp_path / name for name in WRONG)], cwd=rfm.REPOSITORY, text=True,
                           capture_output=True)
-    found = sorted(line.partition(str(tmp_path))[2] for line in done.stdout.splitlines() if ': error: ' in line)
-    assert len(found) == len(WRONG) and found[0].startswith('/wrong_name.py:6: error: "Result" has no attribute "tiemd_seconds"') and found[1].startswith(
-        '/wrong_type.py:5: error: Argument 3 to "moderated"'), done.stdout + done.stderr
+    found = sorted(line.rpartition('/')[2] for line in done.stdout.splitlines() if ': error: ' in line)      # its cache has another folder
+    assert len(found) == len(WRONG) and found[0].startswith('wrong_name.py:6: error: "Result" has no attribute "tiemd_seconds"') and found[1].startswith(
+        'wrong_type.py:5: error: Argument 3 to "moderated"'), done.stdout + done.stderr
 
 
 def imported(path):
