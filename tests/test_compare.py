@@ -15,7 +15,7 @@ from plumbline.analysis import compare, sides
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.model import registry, verdict
-from plumbline.report import comparison
+from plumbline.report import comparison, upgrade_page
 from plumbline.store import archive
 from plumbline.sweep import state
 
@@ -192,6 +192,7 @@ def test_a_noisy_session_is_unclear(write):
     change, = (change for change in compared(*quiet, noisy).changes if change.metric == 'bandwidth.nt')
     assert change.kind == 'unclear' and 'interval' in change.reason
     assert kinds(compared(noisy, quiet[0])) == {'bandwidth.nt': 'unclear'}
+    assert upgrade_page.statement(compared(noisy, quiet[0])).endswith('which leaves 1 of 21 metrics unclear.')
     assert 'too noisy before' in next(change.reason for change in compared(noisy, quiet[0]).changes if change.metric == 'bandwidth.nt')
 
 

@@ -269,6 +269,13 @@ def test_the_page_names_what_changed_with_a_step_and_every_night(tmp_path):
     assert page.count('aria-label="2027-01-') == 17 and 'title="2027-01-29: 1 session; 10 PASS"' in page
 
 
+def test_of_two_sessions_the_page_does_not_say_that_nothing_is_worse(tmp_path):
+    fill(tmp_path, STEP[:2])
+    run(tmp_path, '--output', tmp_path / 'history.html')
+    page = (tmp_path / 'history.html').read_text()
+    assert 'Too few sessions to say whether a subsystem has become worse.' in page and 'No subsystem has become worse' not in page
+
+
 def test_one_node_and_one_environment(tmp_path):
     for number in range(4):
         cases = [case('Test %threads=one', plumbline=result(metric('bandwidth.v0', 1000.0 * (1 + node)), machine=MACHINE), environ=environ,

@@ -18,7 +18,7 @@ from plumbline.analysis import answers, diagnosis, gathered, lines, machine_stat
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity
 from plumbline.report import drawing, figures, page as pages, readings
-from plumbline.report.figures import roofline
+from plumbline.report.figures import overview, roofline
 from plumbline.store import archive
 
 PROBE = "<script>alert('x')</script>"
@@ -192,7 +192,7 @@ def test_bytes(value, shown):
 
 
 @pytest.mark.parametrize('share, one, none', [
-    (0.0214, '2.1 %', '2 %'), (0.994, '99.4 %', '99 %'), (0.996, '100 %', '100 %'), (1.5, '150 %', '150 %'), (70863.2, '70,863 times', '70,863 times'),
+    (0.0214, '2.1 %', '2 %'), (0.994, '99.4 %', '99 %'), (0.996, '100 %', '100 %'), (1.5, '150 %', '150 %'), (553.2, '553 times', '553 times'), (70863.2, 'over 1000 times', 'over 1000 times'),
     (float('nan'), '-', '-')])
 def test_shares(share, one, none):
     assert (quantity.percent(share), quantity.percent(share, 0)) == (one, none)
@@ -312,6 +312,8 @@ def test_each_question_is_answered_by_its_own_evidence():
     bad = said(share, slow, rate, had)
     assert bad['software'][0] == 'FAIL' and bad['software'][1].startswith('1 of 2 metrics out of bounds: a')
     assert (bad['speed'][0], bad['measurement']) == ('NO REFERENCE', good['measurement'])
+    many = said(*(sample.metric(f'of_parts.{number}', 0.4) | {'verdict': 'FAIL', 'reason': 'below'} for number in range(5)))
+    assert many['software'][1].endswith('of_parts.2 0.400 and 2 more')
     assert said() == {}
 
 
@@ -562,6 +564,21 @@ def test_lines_of_many_nodes_are_one(tmp_path):
     assert [group.line for group in gathered.gathered(verdicts[:16])] == verdicts[:16]
     shown = terminal(sample.frame(*map(node, range(20))), 200)
     assert sum('FAIL' in line and 'triad_memory' in line for line in shown) == 1
+
+
+def test_a_distributed_test_that_failed_on_many_nodes_is_told_with_each_name_once():
+    cases = [sample.case('a', result='fail', fail_phase='run', fail_reason='ended', host=f'n{number}', display_name=f'a %x=1 %.nid=n{number}',
+                         verdict='FAIL', test=f'a_n{number}') for number in range(20)]
+    verdicts = report.verdict_lines(sample.frame(*cases))
+    group, = gathered.gathered(verdicts)
+    assert verdicts[7].label == 'a 1 n7' and group.line.label == 'a 1'
+    assert group.line.reason == '20 of 20 nodes: n[0-19]; run: ended'
+
+
+def test_what_failed_first_hides_no_picture_of_the_machine():
+    '''The first place has messages alone; the limits of another are drawn.'''
+    details = pages.results(lines.case_runs(sample.frame(sample.case('pingpong', environ='openmpi', detail={}), sample.limits('all'))), [])
+    assert [title for title, _, _ in overview.overview(details)] == ['Memory hierarchy, gnu']
 
 
 # --- state -----------------------------------------------------------------------------------------------------

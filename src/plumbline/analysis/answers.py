@@ -64,19 +64,17 @@ def _speed(own, session):
 
 def _measurement(own, found):
     disturbed, judged = found.of(registry.MEASUREMENT), [line for line in own if line.verdict in _JUDGED]
+    said = [f"disturbed: {', '.join(one.rule['says'] for one in disturbed)}"] if disturbed else []
     if out := _out_of_bounds(judged, []):
-        text = out
-    elif disturbed:
-        text = 'disturbed, as is said below'
-    else:
+        said.append(out)
+    if not said:
         least = {name: min((line.value for line in own if line.kind == name and quantity.known(line.value)), default=None)
                  for name in ('cpu_availability', 'of_steady')}
         had, steady = least['cpu_availability'], least['of_steady']
-        said = [f'the threads had the CPUs for {quantity.percent(had)} of the time, the least of all tests'] if had is not None else []
+        said += [f'the threads had the CPUs for {quantity.percent(had)} of the time, the least of all tests'] if had is not None else []
         said += [f'{quantity.percent(steady)} of the samples, the least, were free of bursts'] if steady is not None else []
-        text = '; '.join(said) or 'no disturbance was seen'
     ruling = max(_worst(judged, []), verdict.UNSTABLE if disturbed else verdict.PASS, key=verdict.SEVERITY.index)
-    return Answer(registry.MEASUREMENT, ruling, text)
+    return Answer(registry.MEASUREMENT, ruling, '; '.join(said) or 'no disturbance was seen')
 
 
 def _lost(session, kind):
@@ -89,8 +87,9 @@ def _out_of_bounds(judged, lost):
     for ruling, words in ((verdict.FAIL, 'out of bounds'), (verdict.UNSTABLE, 'not to be judged, their samples spread too far')):
         its = [line for line in judged if line.verdict == ruling]
         if its:
-            named = ', '.join(f'{line.label} {line.metric} {line.shown_value}'.replace('  ', ' ') for line in its[:MOST_NAMED])
-            said.append(f"{len(its)} of {len(judged)} metrics {words}: {named}{' …' if len(its) > MOST_NAMED else ''}")
+            named = [f'{line.label} {line.metric} {line.shown_value}' if line.metric else f'{line.label} as a whole' for line in its[:MOST_NAMED]]
+            more = f' and {len(its) - len(named)} more' if len(its) > len(named) else ''
+            said.append(f"{len(its)} of {len(judged)} metrics {words}: {', '.join(named)}{more}")
     return '; '.join(said)
 
 

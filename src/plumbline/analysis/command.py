@@ -73,9 +73,10 @@ def acceptance(
     machine, software, and a page to sign; exit codes as of plumbline report.'''
     from plumbline import schemas
     from plumbline.analysis import acceptance as documents
+    from plumbline.model import quantity
     from plumbline.report import acceptance as reports
     given = schemas.read_yaml(names, 'acceptance', 'see docs/howto/acceptance.rst') if names else None
     found = documents.read(sessions or (), archive_root)
-    print(f'{found.system}: {found.verdict}, {found.judged} values judged in {len(found.sessions)} sessions')
+    print(f'{found.system}: {found.verdict}, {found.judged} values judged in {quantity.several(len(found.sessions), "session")}')
     print(f'document: {reports.write(found, given, output)}')
     raise typer.Exit(found.exit_status)

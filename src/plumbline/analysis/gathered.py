@@ -62,11 +62,11 @@ def _group(lines, ran):
     lines = sorted(lines, key=_badness)
     worst, hosts = lines[0], {line.hostname for line in lines}
     values = [line.value for line in lines if quantity.known(line.value)]
-    told = f'{len(hosts)} of {ran} nodes: {_some(frozenset(hosts))}'
+    told = f'{len(hosts)} of {ran} nodes: {_some(frozenset(hosts))}; '
     if values:
         low, middle, high = (quantity.amount(value, worst.unit, like=values[0])
                              for value in (min(values), statistics.median(values), max(values)))
-        told += f'; {low} to {high}, median {middle}; the worst, of {worst.hostname}: '
+        told += f'{low} to {high}, median {middle}; the worst, of {worst.hostname}: '
     label = worst.label.removesuffix(f' {worst.hostname}')
     return Group(replace(worst, label=label, hostname=quantity.several(len(hosts), 'node'), reason=told + worst.reason), lines)
 

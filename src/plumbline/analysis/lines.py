@@ -344,6 +344,11 @@ def as_words(display_name):
     return re.sub(r' %[^=]*=', ' ', display_name)
 
 
+def _without_node(line):
+    '''The display name without what ``--distribute`` added, where that is the host, which has its own place.'''
+    return ' %'.join(part for part in line.display_name.split(' %') if part != f'.nid={line.hostname}')
+
+
 def _make_labels_unique(lines):
     """Labels become unique by what differs: the test's display name, then environment, partition and host."""
     tests: dict[str, set[str]] = {}
@@ -352,5 +357,5 @@ def _make_labels_unique(lines):
     where = [name for name in ('environ', 'partition', 'hostname')
              if len({getattr(line, name) for line in lines if line.metric or getattr(line, name)}) > 1]
     for line in lines:
-        words = as_words(line.display_name) if len(tests[line.label]) > 1 else line.label
+        words = as_words(_without_node(line)) if len(tests[line.label]) > 1 else line.label
         line.label = ' '.join(filter(None, [words, *(getattr(line, name) for name in where)]))

@@ -67,11 +67,11 @@ def amount(value: float | None, unit: str | None, like: float | None = None) -> 
 
 
 def percent(share: float | None, decimals: int = 1) -> str:
-    """A share as '2.1 %', or '2 %' without decimals; from 100 % on without any; '710 times': no one counts so many per cent."""
+    """A share as '2.1 %', or '2 %' without decimals; from 100 % on without any; '710 times', 'over 1000 times': no one counts so many per cent."""
     if not known(share):
         return '-'
     if abs(share) >= 100:
-        return f'{share:,.0f} times'
+        return f'{share:.0f} times' if abs(share) < 1000 else 'over 1000 times'
     return f'{100 * share:.{decimals if abs(share) < 0.995 else 0}f} %'
 
 

@@ -33,15 +33,20 @@ def page(found):
     counts = {kind: sum(change.kind == kind for change in found.changes) for kind in compare.KINDS}
     figure = {'title': 'Subsystems', 'caption': _CAPTION, 'data': embedded(_figure(found.parts))} if found.parts else None
     return render('upgrade.html.j2', figures=bool(figure), found=found, rows=rows, counts=counts, looks=LOOKS, drawn=figure,
-                  statement=_statement(found), summary=summary(found).plain, power=power(found), slower=list(map(of_part, found.slower)),
+                  statement=statement(found), summary=summary(found).plain, power=power(found), slower=list(map(of_part, found.slower)),
                   undecided=list(map(of_part, found.undecided)), again=again(found), others=other_verdicts(found.changes))
 
 
-def _statement(found):
+def statement(found):
+    '''The answer, a sentence.'''
     if found.exit_status == 1:
         worse = [quantity.several(len(its), what) for its, what in ((found.wrong, 'metric'), (found.slower, 'subsystem')) if its]
         return f"Worse than before: {' and '.join(worse)}."
-    return 'For noise nothing can be said.' if found.exit_status == 3 else 'Nothing is worse than before by more than noise.'
+    if found.exit_status == 3:
+        return 'For noise nothing can be said.'
+    compared = [change.kind for change in found.changes if None not in (change.before, change.after)]
+    unclear = compared.count(compare.UNCLEAR)
+    return 'Nothing is worse than before by more than noise' + (f', which leaves {unclear} of {len(compared)} metrics unclear.' if unclear else '.')
 
 
 def _figure(parts):

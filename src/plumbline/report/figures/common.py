@@ -48,7 +48,7 @@ def where(detail, details):
 
 
 def _differs(places):
-    return [len(set(column)) > 1 for column in zip(*places)]
+    return [len(set(filter(None, column))) > 1 for column in zip(*places)]
 
 
 def _told(at, differs):

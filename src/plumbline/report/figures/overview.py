@@ -16,14 +16,13 @@ _MESSAGES = 'Bytes of a message, sent back from where it came, over half the rou
 
 
 def overview(details):
-    '''(title, caption, figure) of the first place: what is drawn of the others stands below.
+    '''(title, caption, figure) of the first place that has one: what is drawn of the others stands below.
 
     :arg details: the results of all checks, those with a FAIL first.
     '''
-    for at, group in list(by_place(details))[:1]:
-        yield from list(roofline(group))[-1:]       # of the most threads
-        if found := _hierarchy(group):
-            yield f'Memory hierarchy{at}', _HIERARCHY, found
+    places = list(by_place(details))
+    yield from next((found for _, group in places if (found := list(roofline(group))[-1:])), [])       # of the most threads
+    yield from next(([(f'Memory hierarchy{at}', _HIERARCHY, found)] for at, group in places if (found := _hierarchy(group))), [])
     for at, group in by_place([detail for detail in details if detail['check'] == 'pingpong' and detail.get('records')]):
         curves = {transport: points(pingpong.curve([record for detail in its for record in detail['records']], 'swapped'))
                   for transport, its in grouped(group, lambda detail: detail.get('transport'))}
