@@ -99,7 +99,7 @@ def test_gets_that_need_the_target_wait_for_its_call(mpi_programs):
     mpi, pause = any_mpi(), 0.03
     options = ['--variants', 'get_busy,put_busy', '--size', 8, '--messages', 1, '--compute', int(1e6 * pause), '--samples', 10, '--passes', 1]
     for record in mpi_programs(mpi).measured(2, 'rma', *options, **over(mpi, 'shm')).measurements:
-        assert min(rma.seconds(record)) < pause / 10
+        assert min(rma.seconds(record)) < pause / 4        # beside other work a wake-up takes milliseconds
     for record in mpi_programs(mpi).measured(2, 'rma', *options, **over(mpi, 'tcp')).measurements:
         assert np.median(rma.seconds(record)) > pause / 4
 
