@@ -53,7 +53,7 @@ class Judged:
 
     @property
     def referenced(self):
-        '''The subsystems that have a reference from several sessions, if only one of another state of the machine.'''
+        '''The subsystems that are judged by several sessions, or should be.'''
         return [one for one in self.subsystems if one.count or one.verdict != verdict.NO_REFERENCE]
 
 
@@ -106,7 +106,8 @@ def _judged(key, lines, known, stolen, rerun):
     counts: dict[str, Any] = {'count': sum(bool(line.expected) for line in lines), 'single': single, 'total': len(lines)}
     of_other_states = [line for line in lines if line.recorded_states]
     if found is None and of_other_states and not single:
-        told = f'its references are of another state of the machine ({states.all_of(line.recorded_states for line in of_other_states)})'
+        there = states.texts(state for line in of_other_states for state in json.loads(line.recorded_states))
+        told = f'its references are of another state of the machine ({there})'
         if (name, subsystems.RATES) in known:       # what the software loses, they lose, too
             return Subsystem(name, kind, verdict.NO_REFERENCE, f'{told}; its rates and times are judged', **counts)
         again = [line.detail['rerun'] for line in of_other_states if line.detail.get('rerun')]

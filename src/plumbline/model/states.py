@@ -97,6 +97,15 @@ def text(state: State | None) -> str:
     return f"core-to-core {' / '.join(latencies)} ns" if latencies else 'one state'
 
 
+def texts(met: Iterable[State | None]) -> str:
+    '''For people: some states, each once.'''
+    found: list[State | None] = []
+    for state in met:
+        if not any(same(state, other) for other in found):
+            found.append(state)
+    return ', '.join(map(text, found))
+
+
 @dataclass(frozen=True)
 class Found:
     '''The states that the cases of one program met.
@@ -267,15 +276,6 @@ def one(texts: Iterable[str]) -> bool:
         for name, seconds in (json.loads(text) or {}).items():
             latencies.setdefault(name, []).append(seconds)
     return all(math.log(max(values) / min(values)) < math.log(GAP) for values in latencies.values())
-
-
-def all_of(texts: Iterable[str]) -> str:
-    '''For people: the states that lists of them have, as the archive has these; '' where there are none.'''
-    found: list[State] = []
-    for state in itertools.chain.from_iterable(json.loads(known) for known in filter(None, texts)):
-        if not any(same(state, other) for other in found):
-            found.append(state)
-    return ', '.join(map(text, found))
 
 
 def grouped(rows: Iterable[dict]) -> list[tuple[State, list[dict]]]:

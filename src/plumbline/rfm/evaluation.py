@@ -285,5 +285,5 @@ def judged(case, widths=MappingProxyType({})):
 
 
 def _of_other_states(case):
-    there = ', '.join(states.text(one.state) for one in case.elsewhere.references)
+    there = states.texts(one.state for one in case.elsewhere.references)
     return f'no reference of this state ({states.text(case.state)}); {case.elsewhere.file} has one of {there}'
