@@ -138,7 +138,7 @@ def test_nothing_is_named_where_nothing_changed(sessions, noise):
 
 
 @pytest.mark.parametrize('sessions, noise, loss, parts, power', [
-    (1, 0.02, 0.25, (0,), 0.7), (1, 0.02, 0.2, range(9), 0.95), (5, 0.02, 0.1, (0,), 0.7), (5, 0.02, 0.05, range(9), 0.7),
+    (1, 0.02, 0.25, (0,), 0.7), (1, 0.02, 0.2, range(9), 0.95), (5, 0.02, 0.1, (0,), 0.7), (8, 0.02, 0.05, range(9), 0.5),
     (5, 0.08, 0.4, (0,), 0.7)])
 def test_a_slower_subsystem_is_named(sessions, noise, loss, parts, power):
     assert outcomes(20, sessions, noise, loss, parts)[2] >= power

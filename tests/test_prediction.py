@@ -13,6 +13,8 @@ def test_of_five_equal_sessions_the_prior_is_left():
     assert found.middle == pytest.approx(100.0)
     assert found.deviation == pytest.approx(0.03 * np.sqrt(4 / 8) * np.sqrt(1.2))
     assert found.freedom == 8
+    # Of five sessions four are known, and of tails as heavy as 6 degrees of freedom no more.
+    assert [prediction.predict([100.0] * 5, (4, 0.03), heaviest).freedom for heaviest in (3.0, 6.0, 20.0)] == [4, 6, 8]
 
 
 def test_two_sessions_by_hand():
@@ -66,6 +68,37 @@ def test_the_prior_of_known_variances():
     freedom, deviation = prediction.learnt([(variance, 4) for variance in found], (1, 1.0))
     assert freedom == pytest.approx(4, rel=0.1)
     assert deviation == pytest.approx(0.03, rel=0.03)
+
+
+def sessions_of(generator, metrics=60, sessions=5, struck=0.0):
+    '''Metrics of six subsystems; in so many sessions of each somebody takes 5 to 15 % of it.'''
+    values = np.exp(0.02 * generator.standard_normal((metrics, sessions)))
+    return values * np.where(generator.random(values.shape) < struck, generator.uniform(0.85, 0.95, values.shape), 1.0)
+
+
+def tails_of(values):
+    prior = prediction.learnt([prediction.variance(row) for row in values], (3, 0.08))
+    return prior, prediction.tails(({str(number): value for number, value in enumerate(row)}, prior, metric % 6)
+                                   for metric, row in enumerate(values))
+
+
+def test_how_heavy_the_tails_are_is_asked_of_the_sessions():
+    generator = np.random.default_rng(4)
+    quiet, struck = ([tails_of(sessions_of(generator, struck=share))[1] for _ in range(30)] for share in (0.0, 0.05))
+    assert np.percentile(quiet, 10) >= 5 and np.percentile(struck, 90) <= 4
+    assert prediction.tails([]) == prediction.tails([({'a': 1.0, 'b': 1.1}, (3, 0.05), 'L1')]) == 3       # two do not say
+
+
+def test_a_session_that_is_struck_now_and_then_is_less_of_a_surprise():
+    '''Of 9,000 values of machines of which one in 20 is struck: one in a thousand as far off is asked for.'''
+    generator, chances = np.random.default_rng(5), {'asked': [], 'not asked': []}
+    for _ in range(150):
+        values = sessions_of(generator, sessions=6, struck=0.05)
+        prior, heaviest = tails_of(values[:, :5])
+        for how, tails in (('asked', heaviest), ('not asked', np.inf)):
+            chances[how] += [prediction.predict(row[:5], prior, tails).chance(row[5], registry.MORE) for row in values]
+    often = {how: np.mean(np.array(found) < 0.001) / 0.001 for how, found in chances.items()}
+    assert often['not asked'] > 15 and often['asked'] < often['not asked'] / 2, often
 
 
 def test_too_few_metrics_leave_the_default():

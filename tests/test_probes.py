@@ -37,6 +37,7 @@ def test_each_sample_has_its_probes_before_and_after(programs):
         found = probes.features(record)
         assert {values.shape for values in found.values()} == {(10, 2)}
         assert 1e-9 < np.median(known(found, 'core_to_core.0')) < 1e-4
+        assert 0.5 < np.median(known(found, 'core_sharing')) < 3
         assert 5e8 < np.median(known(found, 'clock')) < 1e10
         assert 0.5 < np.median(known(found, 'additions_per_cycle')) <= 9
         assert record['probes']['seconds'] > 0
@@ -98,16 +99,19 @@ def handover(tmp_path_factory):
     library = tmp_path_factory.mktemp('handover') / 'handover.so'
     output_of('cc', '-O2', '-shared', '-fPIC', f'-I{SOURCE}/harness', SOURCE / 'harness/handover.c', SOURCE / 'harness/clock.c',
               '-o', library)
-    function = ctypes.CDLL(library).pl_hand_over
+    functions = ctypes.CDLL(library)
+    function = functions.pl_hand_over
     function.restype = ctypes.c_double
     function.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, Length]
-    return function
+    functions.pl_relay_rest.argtypes = [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_double]
+    functions.pl_relay_call.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
+    return functions
 
 
 @pytest.mark.parametrize('side', [0, 1])
 def test_a_partner_that_never_comes_is_not_waited_for(handover, side):
     line, begin = ctypes.create_string_buffer(256), time.monotonic()
-    assert np.isnan(handover(line, side, 1, Length(4, 10, 0.01)))
+    assert np.isnan(handover.pl_hand_over(line, side, 1, Length(4, 10, 0.01)))
     assert time.monotonic() - begin < 5
 
 
@@ -115,13 +119,28 @@ def test_a_partner_that_never_comes_is_not_waited_for(handover, side):
 def test_two_sides_agree(handover):
     line, found = ctypes.create_string_buffer(256), [None, None]
     for epoch in (1, 2):
-        sides = [threading.Thread(target=lambda side=side: found.__setitem__(side, handover(line, side, epoch, Length(8, 100, 2))))
+        sides = [threading.Thread(target=lambda side=side: found.__setitem__(side, handover.pl_hand_over(line, side, epoch, Length(8, 100, 2))))
                  for side in (0, 1)]
         for side in sides:
             side.start()
         for side in sides:
             side.join()
         assert 1e-9 < found[0] < 1e-3 and 0.5 < found[0] / found[1] < 2
+
+
+def test_a_side_rests_until_it_is_called_and_not_for_ever(handover):
+    line, begin, woken = ctypes.create_string_buffer(256), time.monotonic(), []
+
+    def rest():
+        handover.pl_relay_rest(line, 7, 20.0)
+        woken.append(time.monotonic() - begin)
+    resting = threading.Thread(target=rest)
+    resting.start()
+    time.sleep(0.3)
+    handover.pl_relay_call(line, 7)
+    resting.join()
+    assert 0.3 <= woken[0] < 10
+    handover.pl_relay_rest(line, 8, 0.05)       # the call was another epoch's
 
 
 def _stop_for(tid, seconds):

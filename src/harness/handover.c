@@ -44,6 +44,32 @@ double pl_hand_over(pl_relay *r, int side, uint32_t epoch, pl_relay_length lengt
     return least;
 }
 
+static const uint64_t called = UINT32_MAX;      /* no handover gets that far */
+
+#if defined(__x86_64__)
+#define REST "pause"
+#elif defined(__aarch64__)
+#define REST "isb"
+#else
+#define REST ""
+#endif
+
+void pl_relay_rest(pl_relay *r, uint32_t epoch, double patience)
+{
+    enum { BETWEEN_LOOKS = 1 << 6 };
+    const double begin = pl_now();
+    for (int spins = 1; atomic_load_explicit(&r->turn, memory_order_acquire) != ((uint64_t)epoch << 32) + called; spins++) {
+        if (spins % BETWEEN_LOOKS == 0 && pl_now() - begin > patience)
+            return;
+        __asm__ volatile(REST);
+    }
+}
+
+void pl_relay_call(pl_relay *r, uint32_t epoch)
+{
+    atomic_store_explicit(&r->turn, ((uint64_t)epoch << 32) + called, memory_order_release);
+}
+
 int pl_relay_rounds(int members)
 {
     int rounds = 0;

@@ -22,6 +22,11 @@ typedef struct {
  * one that was stopped, or waits for this very CPU.  Both sides, 0 and 1, call with equal arguments. */
 double pl_hand_over(pl_relay *, int side, uint32_t epoch, pl_relay_length);
 
+/* Side 1 rests, with as little of its core's work as a thread that waits can do, until side 0 calls; after a handover that
+ * went well, in the same epoch. */
+void pl_relay_rest(pl_relay *, uint32_t epoch, double patience);
+void pl_relay_call(pl_relay *, uint32_t epoch);
+
 /* How many of the lines a party of `members` needs, and who is whose partner in a round: the tree of neighbours, of pairs of
  * pairs, and so on, all pairs of a round at once. */
 int pl_relay_rounds(int members);

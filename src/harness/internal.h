@@ -90,7 +90,7 @@ pl_page_report pl_look_at_pages(const void *, size_t bytes);
 
 /* probes.c: the team's own look at its cores, before and after each sample. */
 enum { PL_MOST_ROUNDS = 10 };
-typedef struct { double clock, additions, seconds, latency[PL_MOST_ROUNDS]; } pl_findings;
+typedef struct { double clock, additions, sharing, seconds, latency[PL_MOST_ROUNDS]; } pl_findings;
 typedef enum { PL_BEFORE, PL_AFTER, PL_MOMENTS } pl_moment;
 
 typedef struct {

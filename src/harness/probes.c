@@ -1,5 +1,6 @@
 /* What the machine hides, measured by the team itself before and after each sample: which cores share a cache right now
- * (core-to-core latency), the clock of each core, and whether somebody else works on it. */
+ * (core-to-core latency), whether two of its own threads are on one core, the clock of each core, and whether somebody else works
+ * on it. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,7 +10,7 @@
 enum { BATCHES = 4, FEWEST = 4, GIVE_UP = 4, TRY_AGAIN = 8 };
 
 /* Of the length of a sample: the probe before it, and the one after.  What a probe spends on each of its questions. */
-static const double share = 0.02, on_latency = 0.6, on_clock = 0.15, on_additions = 0.15;
+static const double share = 0.02, on_latency = 0.5, on_sharing = 0.1, on_clock = 0.15, on_additions = 0.15;
 static const double slow = 250e-9;      /* seconds of a handover that their number is planned with */
 static const double shortest = 20e-6;   /* seconds of a probe: less cannot be read off the clock */
 static const double no_pair = -1;
@@ -75,20 +76,30 @@ static void look(int thread, void *argument)
     const pl_case *c = argument;
     const int all = members(c), own = among_processes() ? pl_processes.at_node : thread;
     pl_findings *const f = &p.of[thread].found;
+    double alone = 0;       /* additions per second while a partner rests, the most: two threads of one core are partners once */
     for (int round = 0; round < p.rounds; round++) {
         const int partner = pl_relay_partner(own, round);
         f->latency[round] = no_pair;
         if (partner >= all || !p.relay || (among_processes() && thread > 0))
             continue;
         const int first = own < partner ? own : partner;
+        pl_relay *const line = &p.relay[round * p.most + first];
+        const pl_relay_length length = length_of(p.rounds);
         double seconds = NAN;
         if (p.silent < GIVE_UP || p.epoch % TRY_AGAIN == 0)
-            seconds = pl_hand_over(&p.relay[round * p.most + first], own != first, p.epoch, length_of(p.rounds));
+            seconds = pl_hand_over(line, own != first, p.epoch, length);
         if (own == first || isnan(seconds))
             f->latency[round] = seconds;
+        if (!isnan(seconds) && own == first) {
+            alone = fmax(alone, pl_core_additions(on_sharing * p.seconds / p.rounds, 1));
+            pl_relay_call(line, p.epoch);
+        } else if (!isnan(seconds)) {
+            pl_relay_rest(line, p.epoch, length.patience);
+        }
     }
     f->clock = pl_core_clock(on_clock * p.seconds);
     f->additions = pl_core_additions(on_additions * p.seconds, f->clock);
+    f->sharing = alone / (f->additions * f->clock);
 }
 
 /* The mean over the pairs of a round; not a number if one of them is not known. */
@@ -113,9 +124,11 @@ void pl_probe(pl_measurement *m, pl_moment moment, int sample)
     p.seconds = fmax(shortest, share * (sample > 0 || moment == PL_AFTER ? fmin(p.block, m->seconds[0]) : p.block));
     pl_team(m->c.threads, look, &m->c);
     f->clock = f->additions = INFINITY;
+    f->sharing = 0;
     for (int thread = 0; thread < m->c.threads; thread++) {
         f->clock = fmin(f->clock, p.of[thread].found.clock);
         f->additions = fmin(f->additions, p.of[thread].found.additions);
+        f->sharing = fmax(f->sharing, p.of[thread].found.sharing);
     }
     bool silent = false;
     for (int round = 0; round < p.rounds; round++) {
@@ -130,11 +143,12 @@ void pl_probe(pl_measurement *m, pl_moment moment, int sample)
 
 static int rounds_of(const pl_case *c) { return among_processes() ? p.rounds : pl_relay_rounds(c->threads); }
 
-/* Of all processes: the slowest core, and the mean over the pairs. */
+/* Of all processes: the slowest core, the core that two of them share, and the mean over the pairs. */
 static void reduce(pl_findings *f)
 {
     f->clock = -pl_processes.reduce_max(-f->clock);
     f->additions = -pl_processes.reduce_max(-f->additions);
+    f->sharing = pl_processes.reduce_max(f->sharing);
     for (int round = 0; round < p.rounds; round++) {
         const bool pair = f->latency[round] != no_pair;
         const double pairs = pl_processes.reduce_sum(pair), sum = pl_processes.reduce_sum(pair ? f->latency[round] : 0);
@@ -159,6 +173,7 @@ static void write_number(FILE *f, double x)
 
 static double clock_of(const pl_findings *f, int round) { (void)round; return f->clock; }
 static double additions_of(const pl_findings *f, int round) { (void)round; return f->additions; }
+static double sharing_of(const pl_findings *f, int round) { (void)round; return f->sharing; }
 static double latency_of(const pl_findings *f, int round) { return f->latency[round]; }
 
 static void write_probe(FILE *f, const pl_measurement *m, const char *name, double (*value)(const pl_findings *, int), int rounds)
@@ -187,8 +202,10 @@ void pl_write_probes(FILE *f, const pl_measurement *m)
         return;
     double seconds = 0;
     fputs(", \"probes\": {", f);
-    if (rounds_of(&m->c))
+    if (rounds_of(&m->c)) {
         write_probe(f, m, "core_to_core", latency_of, rounds_of(&m->c));
+        write_probe(f, m, "core_sharing", sharing_of, 0);
+    }
     write_probe(f, m, "clock", clock_of, 0);
     write_probe(f, m, "additions_per_cycle", additions_of, 0);
     for (int moment = 0; moment < PL_MOMENTS; moment++)

@@ -192,8 +192,13 @@ class Judging(OnNode):
             chosen[metric.name].leaf if metric.verdict in (verdict.PASS, verdict.FAIL) else None) for metric in judged})}
         for metric in judged:
             self.perf_variables[metric.name] = sn.make_performance_function(sn.defer(metric.value), metric.unit)
-        if not self.is_final and {verdict.FAIL, verdict.UNSTABLE} & {metric.verdict for metric in judged}:
+        if not self.is_final and (self._of_other_states() or {verdict.FAIL, verdict.UNSTABLE} & {metric.verdict for metric in judged}):
             _SUSPECTS[self._case()] = self.measurements
+
+    def _of_other_states(self):
+        '''The metrics whose references are all of states that the machine was not in; none where others of the test are judged.'''
+        metrics = self.plumbline.metrics or []
+        return [] if any(metric.verdict == verdict.PASS for metric in metrics) else [metric for metric in metrics if metric.recorded_states]
 
     def _node(self):
         '''The name of the node that was measured, as the archive has it; None where there were several.'''
@@ -239,6 +244,9 @@ class Judging(OnNode):
             if named and not tolerated:
                 self.plumbline.failed_for = ruling
                 raise PerformanceError(f"{ruling}: {'; '.join(named)}")
+        if (elsewhere := self._of_other_states()) and not self.is_final:       # a minute later the machine may be back in one of them
+            self.plumbline.failed_for = verdict.UNSTABLE
+            raise PerformanceError('; '.join(f'{metric.name}: {metric.reason}' for metric in elsewhere))
 
 
 def _by_baselines(found):

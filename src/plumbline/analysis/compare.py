@@ -176,7 +176,9 @@ def expected(pairs, single):
         alike[name].append(pair)
     if not single:
         priors = prediction.priors({name: [prediction.variance(pair.values) for pair in its] for name, its in alike.items()})
-        return [prediction.predict(pair.values, priors[name]) for pair, name in zip(pairs, classes)]
+        tails = prediction.tails(({row['side']: row['value'] for row in pair.before}, priors[name], registry.of_row(pair.after)[0])
+                                 for pair, name in zip(pairs, classes))
+        return [prediction.predict(pair.values, priors[name], tails) for pair, name in zip(pairs, classes)]
     priors = {name: _empirical(its, prediction.PRIORS[registry.kind_of(name)]) for name, its in alike.items()}
     return [prediction.Prediction(pair.values[0], max(priors[name][1], pair.error), priors[name][0]) for pair, name in zip(pairs, classes)]
 

@@ -265,7 +265,7 @@ def _case_lines(runs):
     # The archive gives a test that its metrics do not explain a row of its own.
     ends = [row for row in last if row['metric'] is None and row['verdict'] in ('FAIL', judged.KNOWN_ISSUE, judged.PASS)]
     blamed = any(line.verdict == 'FAIL' or (line.verdict == judged.KNOWN_ISSUE and first['result'] == 'xfail') for line in lines) or (
-        first['fail_phase'] == 'performance' and any(line.verdict == 'UNSTABLE' for line in lines))
+        first['fail_phase'] == 'performance' and any(line.verdict == 'UNSTABLE' or line.recorded_states for line in lines))
     if not ends and not blamed and first['result'] not in ('pass', 'skip') and not _told_elsewhere(runs):
         ends = [first | {'reason': None, 'metric': None, 'verdict': None if first['verdict'] == judged.PASS else first['verdict']}]
     return lines + [_test(row, detail, runs) for row in ends]

@@ -66,16 +66,27 @@ class Series:
     def without(self, session: str) -> 'Series':
         return replace(self, values={name: nodes for name, nodes in self.values.items() if name != session})
 
-    def expected(self, prior: prediction.Prior) -> prediction.Prediction:
+    def expected(self, known: 'Known') -> prediction.Prediction:
         '''The :class:`prediction.Prediction` of one node's value in a new session.'''
-        deviation, freedom = prediction.moderated(*self.scatter, prior)
         middle = float(np.exp(np.mean(np.log(list(self.measured.values())))))
-        return prediction.Prediction(middle, deviation * float(np.sqrt(1 + 1 / len(self.measured))), freedom)
+        return prediction.expected(middle, self.scatter, len(self.measured), known.priors[self.noise], known.tails)
 
 
-def priors(series: Sequence[Series]) -> dict[str, prediction.Prior]:
-    '''What metrics that scatter alike say of each other: dictionary :attr:`Series.noise` -> (degrees of freedom, deviation).'''
-    return _learnt(series, [one.scatter for one in series])
+@dataclass(frozen=True)
+class Known:
+    '''What metrics say of each other.
+
+    :attr priors: :attr:`Series.noise` -> (degrees of freedom, deviation).
+    :attr tails: :func:`prediction.tails`.
+    '''
+    priors: dict[str, prediction.Prior]
+    tails: float
+
+
+def known(series: Sequence[Series]) -> Known:
+    '''What some series say of each other.'''
+    priors = _learnt(series, [one.scatter for one in series])
+    return Known(priors, prediction.tails((one.measured, priors[one.noise], one.subsystem) for one in series))
 
 
 def _learnt(series: Sequence[Series], scatters: Iterable[tuple[float, float]]) -> dict[str, prediction.Prior]:
@@ -87,8 +98,8 @@ def _learnt(series: Sequence[Series], scatters: Iterable[tuple[float, float]]) -
 
 def expectations(series: Sequence[Series]) -> list[prediction.Prediction]:
     '''The :class:`prediction.Prediction` of each of some series, each with one session at least.'''
-    known = priors(series)
-    return [one.expected(known[one.noise]) for one in series]
+    of_each_other = known(series)
+    return [one.expected(of_each_other) for one in series]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-'''What the team measured of its cores beside every sample: core-to-core latency, clock, additions per cycle.
+'''What the team measured of its cores beside every sample: core-to-core latency, whether two of them are one, clock, additions per cycle.
 
 The key ``probes`` of a measurement record (``schemas/record.json``); records written before November 2026 have none.
 '''
@@ -10,6 +10,10 @@ import numpy as np
 
 #: Latency of handing a cache line from core to core, seconds: of neighbours (round 0), of pairs of pairs, ...
 CORE_TO_CORE = 'core_to_core'
+
+#: Additions of a core while its partner in the team rests, over those while it works, the most of any pair: 2 where both are hardware
+#: threads of one core, 1 where they are not, even if somebody else works on the other one.
+SHARING = 'core_sharing'
 
 #: Hz, of the slowest core: from a chain of dependent additions.
 CLOCK = 'clock'

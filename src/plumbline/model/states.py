@@ -1,11 +1,11 @@
 '''The states of a machine that its software does not see: which cores share a cache right now.
 
 A hypervisor moves virtual cores: within one cache complex or across two, onto two cores or onto the two hardware threads of
-one.  Bandwidth by two threads then has two true values, and a sample belongs to one of them.  On a machine whose cores
+one.  Bandwidth by two threads then has several true values, and a sample belongs to one of them.  On a machine whose cores
 stay where they are there is one state, and nothing changes.
 
 States are clusters with a gap between them in the core-to-core latency that the team measured before and after each
-sample (:mod:`plumbline.model.probes`).  The clock and the additions per cycle define none: a core that is slow, or shared with
+sample (:mod:`plumbline.model.probes`), and in whether two of its threads are on one core.  The clock and the additions per cycle define none: a core that is slow, or shared with
 somebody, must show as slow, and not as a state that nobody has a reference for.
 '''
 
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from plumbline.model import probes
 
-#: What is known of a state: name of a latency -> seconds; a team: numbers of threads and ranks; a choice: team -> number of its state.
+#: What is known of a state: name of a latency -> seconds, :data:`probes.SHARING` -> a factor; a team: numbers of threads and ranks; a choice: team -> number of its state.
 State = dict[str, float]
 Team = tuple[int, int]
 Choice = dict[Team, int]
@@ -93,8 +93,9 @@ def text(state: State | None) -> str:
     '''For people: ``core-to-core 110 ns``.'''
     if state is None:
         return 'several, or none for long'
-    latencies = [f'{1e9 * seconds:.3g}' for _, seconds in sorted(state.items())]
-    return f"core-to-core {' / '.join(latencies)} ns" if latencies else 'one state'
+    latencies = [f'{1e9 * seconds:.3g}' for name, seconds in sorted(state.items()) if name.startswith(probes.CORE_TO_CORE)]
+    told = [f"core-to-core {' / '.join(latencies)} ns"] if latencies else []
+    return ', '.join(told + ['two threads on one core'] * (state.get(probes.SHARING, 1) > GAP)) or 'one state'
 
 
 def texts(met: Iterable[State | None]) -> str:
@@ -220,7 +221,7 @@ def find(measurements: Sequence[dict]) -> Found:
     '''
     teams: dict[Team, list[tuple[int, dict]]] = {}
     for number, record in enumerate(measurements):
-        latencies = {name: values for name, values in probes.features(record).items() if name.startswith(probes.CORE_TO_CORE)}
+        latencies = {name: values for name, values in probes.features(record).items() if name.startswith((probes.CORE_TO_CORE, probes.SHARING))}
         teams.setdefault(_team(record), []).append((number, latencies))
     labels: list[np.ndarray] = [np.array([], dtype=int)] * len(measurements)
     centres: dict[Team, list[State]] = {}

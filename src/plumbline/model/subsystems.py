@@ -132,6 +132,7 @@ class _Weighted:
         if self.sessions:
             share, freedom = prediction.moderated(*self.scatter, prior)
             deviation *= min(1.0, share)
+        freedom = min(freedom, max(member.expected.freedom for member in self.members))     # its tails are theirs
         expected = prediction.Prediction(1.0, deviation, freedom)
         worst = sorted(self.members, key=lambda member: member.change / member.expected.deviation)
         error = float(np.dot(self.weights, [member.error for member in self.members]))

@@ -59,6 +59,8 @@ def sees(metric, expected, rate):
     seen, least = expected.sees(rate, rises), _least(metric)
     if rises:
         return math.expm1(math.log1p(seen) + max(0.0, math.log1p(least) - expected.distance(rate)))
+    if seen == 1:       # as far as a number can say: nothing would be seen
+        return 1.0
     return -math.expm1(math.log1p(-seen) - max(0.0, -math.log1p(-least) - expected.distance(rate)))
 
 

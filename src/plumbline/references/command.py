@@ -125,7 +125,7 @@ def _of_noise(found):
     yield (f"of an unchanged session some metric FAILs with a probability of {percent(found.accepted['false_alarms'])}, divided among "
            f"{found.accepted['metrics']} metrics; a loss is seen with one of 95 %:")
     for noise, losses in sorted(seen.items()):
-        freedom, deviation = found.priors[noise]
+        freedom, deviation = found.known.priors[noise]
         yield (f'  {noise}: {len(losses)} metrics, {percent(deviation)} between sessions ({freedom:.2g} degrees of freedom), '
                f'sees {percent(statistics.median(losses), 0)} (from {percent(min(losses), 0)} to {percent(max(losses), 0)})')
 

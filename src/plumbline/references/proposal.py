@@ -34,7 +34,7 @@ class Proposal:
     :attr written: place -> (leaf, provenance without ``accepted``).
     :attr before: place -> the leaf that stands in the file, or None, of all that is written or vanishes.
     :attr accepted: the entry of ``$accepted``.
-    :attr priors: class of noise -> (degrees of freedom, deviation).
+    :attr known: :class:`good_state.Known`.
     :attr noise: place -> its class of noise.
     :attr failing: session -> list of (place, value, leaf): what it would FAIL by.
     :attr hours: between the start of the first session and that of the last.
@@ -49,7 +49,7 @@ class Proposal:
     written: dict = field(default_factory=dict)
     before: dict = field(default_factory=dict)
     accepted: dict = field(default_factory=dict)
-    priors: dict = field(default_factory=dict)
+    known: good_state.Known | None = None
     noise: dict = field(default_factory=dict)
     failing: dict = field(default_factory=dict)
     hours: float = 0.0
@@ -117,7 +117,7 @@ def _fill(found, candidates, site, used):
     metrics = (sum(max(map(len, its[0].series.values.values())) for place, its in by_place.items() if not why[place])
                + sum(place[:-1] not in measured for place in kept))
     rate = METRICS_RATE / max(1, metrics)
-    found.priors, judged = good_state.priors(usable(candidates)), []
+    found.known, judged = good_state.known(usable(candidates)), []
     for place, its in by_place.items():
         its = [_Reference(one, found, rate) for one in its if not one.why]    # one session of a state has a bound as wide as it must be
         reason = why[place] or its[0].too_wide
@@ -147,7 +147,7 @@ class _Reference:
 
     def __init__(self, candidate, found, rate):
         series, self.candidate = candidate.series, candidate
-        self.expected = series.expected(found.priors[series.noise])
+        self.expected = series.expected(found.known)
         self.too_wide = bounds.too_wide(series.metric, self.expected, rate)
         self.leaf = bounds.leaf(series.metric, self.expected, rate, candidate.possible, candidate.unit)
         self.sees = bounds.sees(series.metric, self.expected, rate)

@@ -129,13 +129,14 @@ def _judged_as_failed(case: dict) -> set[str]:
 def _is_explained(case: dict, result: Result, metrics: list[dict]) -> bool:
     '''Whether the metrics already say why ReFrame calls the test failed.
 
-    A FAIL does.  An UNSTABLE does where it alone made the test fail: because ReFrame, which knows
+    A FAIL does.  An UNSTABLE, or a state that no reference is of, does where it alone made the test fail: because ReFrame, which knows
     the median only, found just these references not met, or because the base plugin made it fail for that.
     '''
     verdicts = {metric['name']: metric['verdict'] for metric in metrics}
     if verdict.FAIL in verdicts.values():
         return True
-    if case['fail_phase'] != 'performance' or verdict.UNSTABLE not in verdicts.values():
+    of_other_states = any(metric.get('recorded_states') for metric in metrics)
+    if case['fail_phase'] != 'performance' or not (of_other_states or verdict.UNSTABLE in verdicts.values()):
         return False
     failed = _judged_as_failed(case)
     if not failed:
