@@ -1,6 +1,7 @@
 '''The benchmark of the verdicts: faults are real and leave nothing behind, sessions are run once, and the table counts rightly.'''
 
 import contextlib
+import datetime
 import json
 import os
 import pathlib
@@ -16,11 +17,13 @@ import pytest
 import sample_session as sample
 from native import SOURCE, needs, x86_only
 from plumbline.analysis import diagnosis, lines, subsystems
+from plumbline.analysis.session import Session
 from plumbline.bench import verdicts
-from plumbline.bench.verdicts import faults, session, table
+from plumbline.bench.verdicts import exchanged, faults, session, table
 from plumbline.bench.verdicts.faults import FAULTS, Launch, NotHere
 from plumbline.errors import PlumblineError
 from plumbline.model import records, registry
+from plumbline.store import archive
 from plumbline.system import codegen
 
 
@@ -397,3 +400,60 @@ def test_the_row_of_a_fault(monkeypatch):
 def test_the_table_is_restructured_text():
     assert table.grid([['fault', 'loss'], ['hog', '40 %'], ['busy loop', '-']]) == [
         '=========  ====', 'fault      loss', '=========  ====', 'hog        40 %', 'busy loop  -', '=========  ====']
+
+
+# --- references drawn from the sessions --------------------------------------------------------
+
+def archived(place, number, factor=1.0, struck=1.0):
+    '''A session of a made-up machine: eight rates in memory that scatter by 1 %, times a factor, one of them struck by something.'''
+    rates = 1000 * factor * np.exp(0.01 * np.random.default_rng(number).standard_normal(8)) * [1, 1, struck, 1, 1, 1, 1, 1]
+    metrics = [sample.metric(f'bandwidth.v{variant}', rate, 'MB/s', reference=None) | {'samples': (rate * np.linspace(0.99, 1.01, 12)).tolist()}
+               for variant, rate in enumerate(rates)]
+    started = datetime.datetime(2026, 1, 2, number, tzinfo=datetime.timezone.utc)
+    rows = sample.case('triad_memory', metrics, threads='one', system=session.SYSTEM, session=f'{started:%Y%m%dT%H%M%SZ}-made', started=started)
+    archive.write(sample.frame(rows), place.archive)
+    return session.Session('null' if factor == 1.0 else 'hog', number, 0, rows[0]['session'], float(number), 60.0, '')
+
+
+@pytest.fixture
+def measured(tmp_path):
+    '''(place, function that archives a session).'''
+    place = session.Place(tmp_path)
+    place.portable.parent.mkdir()
+    place.portable.write_text('{}')
+    return place, lambda *numbers, **how: [archived(place, number, **how) for number in numbers]
+
+
+def test_sessions_are_held_against_references_from_others_of_them(measured):
+    place, sessions = measured
+    quiet, faulty = sessions(*range(12)), sessions(12, 13, factor=0.5)
+    found, refused = exchanged.count(place, quiet, faulty, 5, 4, np.random.default_rng(1))
+    assert found == {'': {0: 4 * 7}, 'hog': {1: 4 * 2}} and refused == 0
+    told = list(exchanged.lines(place, quiet, faulty, 3))
+    assert told == ['References from 5 of them, drawn 3 times: of 21 judgements without a fault exit code 0 in 100.0 %, 1 in 0.0 %, 3 in 0.0 %; '
+                    'faults not always found: none.']
+    assert not list(exchanged.lines(place, quiet[:9], [], 3)) and not list(exchanged.lines(place, quiet, [], 0))
+
+
+def test_a_fault_that_is_too_small_is_told(measured):
+    place, sessions = measured
+    line, = exchanged.lines(place, sessions(*range(10)), sessions(12, factor=0.995), 2)
+    assert line.endswith(f"faults not always found: {FAULTS['hog'].what} 0 of 2.")
+
+
+def test_the_next_session_stands_for_a_second_run(measured):
+    place, sessions = measured
+    quiet = [*sessions(*range(11)), *sessions(11, struck=0.5)]
+    struck = exchanged.Again(place.rows(quiet[-1]))
+    references = exchanged._references(place, [one.name for one in quiet[:5]])
+    once, other = struck.judged(*references), exchanged.Again(place.rows(quiet[6])).judged(*references)
+    assert once['verdict'].to_list().count('FAIL') == 1 and Session(once).exit_status() == 1
+    assert '50 % less than the reference' in once.filter(name='bandwidth.v2')['reason'].item()
+    assert Session(exchanged._run_again(once, other)).exit_status() == 0
+    assert Session(exchanged._run_again(once, once)).exit_status() == 1
+
+
+def test_sessions_that_make_no_references_are_refused(measured):
+    place, sessions = measured
+    found, refused = exchanged.count(place, [*sessions(*range(5)), *sessions(5, factor=0.5)], [], 5, 12, np.random.default_rng(1))
+    assert 0 < refused < 12 and found[''].total() == 12 - refused      # the one that is left out

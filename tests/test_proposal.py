@@ -103,6 +103,10 @@ def test_the_loss_seen_by_hand(name, deviation, seen):
     assert bounds.sees(name, prediction.Prediction(7.0, deviation, 1e6), 0.01) == pytest.approx(seen, rel=1e-3)
 
 
+def test_a_scatter_beyond_all_numbers_sees_nothing():
+    assert bounds.sees('bandwidth', prediction.Prediction(7.0, 1e3, 3), 1e-5) == 1.0
+
+
 def test_a_metric_that_sees_too_little_is_no_reference():
     # (2.326 + 1.645) x 0.58 = 2.303 = ln 10: a tenth of the speed is left, whichever way the metric says it.
     for name in ('bandwidth', 'latency'):

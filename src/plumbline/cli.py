@@ -164,6 +164,8 @@ def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these k
           faults: Annotated[int, typer.Option(help='of `verdicts`, `sweeps`: how many with each fault', min=0)] = 20,
           only: Annotated[list[str] | None, typer.Option(help='of `verdicts`, `sweeps`: this fault; may be repeated')] = None,
           apart: Annotated[float, typer.Option(help='of `verdicts`: minutes between the sessions that become references', min=0)] = 60,
+          draws: Annotated[int, typer.Option(help='of `verdicts`: how often references are drawn from its sessions, and the others judged by them',
+                                             min=0)] = 20,
           folder: Annotated[Path | None, typer.Option(help='of `verdicts`, `sweeps`: for all of it; what is there is not run again (default: '
                                                            'of this name, in the reports)')] = None,
           simulate: Annotated[bool, typer.Option('--simulate', help='of `sweeps`: the ranking alone, with the noise of bare metal')] = False):
@@ -175,7 +177,7 @@ def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these k
     from plumbline.store import archive
     if kernels == ['verdicts']:
         from plumbline.bench import verdicts
-        return verdicts.run(folder or REPORTS / 'verdicts', null, faults, only or (), apart=60 * apart)
+        return verdicts.run(folder or REPORTS / 'verdicts', null, faults, only or (), apart=60 * apart, draws=draws)
     if kernels == ['sweeps']:
         from plumbline.bench import sweeps
         return sweeps.simulated() if simulate else sweeps.run(folder or REPORTS / 'bench-sweeps', null, faults, only or ())

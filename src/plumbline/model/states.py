@@ -5,8 +5,9 @@ one.  Bandwidth by two threads then has several true values, and a sample belong
 stay where they are there is one state, and nothing changes.
 
 States are clusters with a gap between them in the core-to-core latency that the team measured before and after each
-sample (:mod:`plumbline.model.probes`), and in whether two of its threads are on one core.  The clock and the additions per cycle define none: a core that is slow, or shared with
-somebody, must show as slow, and not as a state that nobody has a reference for.
+sample (:mod:`plumbline.model.probes`), and in whether two of its threads are on one core.  The clock and the additions per
+cycle define none: a core that is slow, or shared with somebody, must show as slow, and not as a state that nobody has a
+reference for.
 '''
 
 import functools
@@ -21,7 +22,8 @@ from numpy.typing import ArrayLike
 
 from plumbline.model import probes
 
-#: What is known of a state: name of a latency -> seconds, :data:`probes.SHARING` -> a factor; a team: numbers of threads and ranks; a choice: team -> number of its state.
+#: What is known of a state: name of a latency -> seconds, :data:`probes.SHARING` -> a factor; a team: numbers of threads and ranks;
+#: a choice: team -> number of its state.
 State = dict[str, float]
 Team = tuple[int, int]
 Choice = dict[Team, int]

@@ -6,7 +6,9 @@ import math
 import signal
 import sys
 import time
+from collections import defaultdict
 
+from plumbline.bench.verdicts import exchanged
 from plumbline.bench.verdicts.faults import FAULTS, NotHere
 from plumbline.bench.verdicts.session import REFERENCES, Place
 from plumbline.bench.verdicts.table import NULL, REFERENCE, lines
@@ -30,11 +32,12 @@ def plan(null, faults, names):
     return [kind for _, kind in sorted([*quiet, *spread], key=lambda item: item[0])]
 
 
-def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True), apart=LEAST_APART):
+def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True), apart=LEAST_APART, draws=0):
     '''Run the sessions that the folder does not have yet, one line each, then the table.
 
     :arg only: names of faults; all by default.
     :arg apart: seconds between the starts of the sessions that become references: those in a row do not know what sessions differ by.
+    :arg draws: how many references the sessions are held against beside the first ones: :func:`exchanged.lines`.
     :raises PlumblineError: if there is no such fault, or if the first sessions make no references.
     '''
     unknown = sorted(set(only) - set(FAULTS))
@@ -49,6 +52,11 @@ def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True)
             numbers[kind] = numbers.get(kind, 0) + 1
             _unless_there(place, kind, numbers[kind], lambda text, count=count: tell(f'{count} of {len(order)}: {text}'))
     for line in lines(place):
+        tell(line)
+    of_kind = defaultdict(list)
+    for session in place.sessions():
+        of_kind[session.kind in FAULTS].append(session)
+    for line in exchanged.lines(place, of_kind[False], of_kind[True], draws):
         tell(line)
 
 

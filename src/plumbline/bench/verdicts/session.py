@@ -63,6 +63,11 @@ class Place:
         self.archive, self.report = self.folder / 'archive', self.folder / 'run.json'
         self._references = self.folder / 'references'
 
+    @property
+    def portable(self):
+        '''The portable references that its sessions were judged by.'''
+        return self._references / 'portable.yaml'
+
     def path(self, kind, number):
         return self.folder / 'sessions' / f'{kind}-{number:03}.json'
 

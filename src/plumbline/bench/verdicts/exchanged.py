@@ -1,0 +1,168 @@
+'''Sessions held against references from others of them, drawn again and again.
+
+One set of references is one draw: where its five sessions happen to be alike, all others seem odd.  How often there is a false alarm, and
+how often a fault is found, is asked of many draws from the same sessions.  In the place of ReFrame's second run of what could not be
+judged, or FAILs, stands what the next session without a fault measured, a minute or two later; of a session with a fault what it measured
+itself, second runs and all.
+'''
+
+import json
+import shutil
+import tempfile
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from plumbline.analysis.session import Session
+from plumbline.bench.verdicts.faults import FAULTS
+from plumbline.bench.verdicts.session import SYSTEM
+from plumbline.errors import PlumblineError
+from plumbline.model import baselines, verdict
+from plumbline.model.metrics import Metric
+from plumbline.model.result import Process, known
+from plumbline.references import Known, Reference, files, proposal, recording
+from plumbline.rfm import evaluation
+from plumbline.store import archive
+
+_CASE = ('system', 'partition', 'environ', 'test')
+
+#: Sessions that references are drawn from, at least as many as are left to be judged.
+SIZES = (5, 10, 20)
+
+
+class Again:
+    '''A session that can be judged again.
+
+    :attr rows: of the archive, dictionaries; with a metric also ``cases``, list of :class:`evaluation.Case`.
+    '''
+
+    def __init__(self, rows):
+        self.rows = archive.final_rows(rows).to_dicts()
+        records = {}
+        for row in self.rows:
+            if row['detail']:
+                records[self._case(row)] = json.loads(row['detail']).get('records') or []
+        for row in self.rows:
+            row['records'] = records.get(self._case(row), [])
+            if row['metric'] is not None:
+                row['cases'] = list(_cases(row))
+
+    @staticmethod
+    def _case(row):
+        return tuple(row[key] for key in _CASE)
+
+    def judged(self, site, portable):
+        '''Its rows by other references, ``polars.DataFrame``.
+
+        :arg site, portable: contents of two files of references.
+        '''
+        found = [dict(row) for row in self.rows]
+        places, index, _ = recording.groups(found, (site, portable))
+        for (test, *keys, name), its in places.items():
+            applying = _applying(site, portable, test, keys, name, index[test])
+            for row in its:
+                if applying or row['reference_from'] not in baselines.SHIPPED:
+                    row.update(_columns(evaluation.judged(evaluation.choose(row['cases'], applying))))
+                    if row['fail_phase'] == 'performance':
+                        row.update(fail_phase=None, result='pass')
+        return pl.DataFrame([{column: row[column] for column in archive.SCHEMA} for row in found], schema=archive.SCHEMA)
+
+
+def _cases(row):
+    '''The metric in each state that the session met, the one that was judged first.'''
+    record = recording.record_of(row) if row['record'] is not None else None
+    first = {'samples': row['samples'], 'processes': json.loads(row['processes'] or '[]'), 'state': json.loads(row['state'] or '{}')}
+    for one in (first, *json.loads(row['states'] or '[]')):
+        metric = Metric(row['metric'], row['subject'], np.asarray(one['samples'], dtype=float), limit=row['limit'], unjudged=row['unjudged'],
+                        record=record)
+        yield evaluation.Case(metric, one['state'], processes=[Process(**each) for each in one.get('processes') or ()])
+
+
+def _applying(site, portable, test, keys, name, index):
+    '''The :class:`Known` of a metric, or None.'''
+    own = files.lookup(site, test, keys).get(name)
+    if own is None:
+        leaf = files.lookup(portable, test, keys, index).get(name)
+        return Known('portable.yaml', [Reference(tuple(leaf[:3]))]) if leaf else None
+    recorded = files.lookup({test: files.recorded(site, test) or {}}, test, keys).get(name) or [{'reference': own}]
+    return Known(f'{SYSTEM}.yaml', [Reference(tuple(one['reference'][:3]), one.get('state'), one.get('expected')) for one in recorded])
+
+
+def _columns(measured):
+    texts = {name: json.dumps(value) if (value := known(getattr(measured, name))) else None for name in ('expected', 'recorded_states')}
+    reference, lower, upper = measured.reference or [None] * 3
+    low, high = measured.interval
+    return {**texts, 'value': measured.value, 'n': measured.n, 'spread': measured.spread, 'interval_low': low, 'interval_high': high,
+            'reference': reference, 'lower': lower, 'upper': upper, 'reference_from': measured.reference_from, 'verdict': measured.verdict,
+            'reason': measured.reason, 'sees': known(measured.sees)}
+
+
+def _references(place, names):
+    '''(content of the site's file, of the portable one) that these sessions make; None where one of them is refused.'''
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            path, = place.archive.glob(f'*/*/{name}.parquet')
+            link = Path(folder, path.relative_to(place.folder))
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(path)
+        shutil.copy(place.portable, folder)
+        site = Path(folder, f'{SYSTEM}.yaml')
+        try:
+            proposal.accept(proposal.propose(Path(folder, 'archive'), SYSTEM, site, apart=0))
+        except PlumblineError:
+            return None
+        return files.load(site), files.load(Path(folder, 'portable.yaml'))
+
+
+def _run_again(frame, later):
+    '''The rows with those of a later session in the place of each case that ReFrame would run again.'''
+    again = [case for case, rows in frame.group_by(_CASE) if verdict.FAIL in (rulings := rows['verdict'].to_list())
+             or verdict.UNSTABLE in rulings or (rows['recorded_states'].is_not_null().any() and verdict.PASS not in rulings)]
+    if later is None or not again:
+        return frame
+    cases = pl.DataFrame(again, schema=_CASE, orient='row')
+    return pl.concat([frame.join(cases, on=_CASE, how='anti'), later.join(cases, on=_CASE, how='semi')])
+
+
+def count(place, quiet, faulty, size, draws, chance):
+    '''(kind of session -> exit code -> how often, draws that were refused).
+
+    :arg quiet: sessions without a fault, oldest first; :arg faulty: others.
+    :arg size: sessions that make the references; :arg chance: ``numpy.random.Generator``.
+    '''
+    again = {session.name: Again(place.rows(session)) for session in (*quiet, *faulty)}
+    found: dict[str, Counter] = defaultdict(Counter)
+    refused = 0
+    for _ in range(draws):
+        drawn = {quiet[number].name for number in chance.choice(len(quiet), size, replace=False)}
+        references = _references(place, drawn)
+        if references is None:
+            refused += 1
+            continue
+        left = [again[session.name].judged(*references) for session in quiet if session.name not in drawn]
+        for number, frame in enumerate(left):
+            later = left[(number + 1) % len(left)] if len(left) > 1 else None
+            found[''][Session(_run_again(frame, later)).exit_status()] += 1
+        for session in faulty:
+            found[session.kind][Session(again[session.name].judged(*references)).exit_status()] += 1
+    return found, refused
+
+
+def lines(place, quiet, faulty, draws):
+    '''What is told of it, a line for each number of sessions.
+
+    :arg quiet, faulty: lists of :class:`session.Session`.
+    '''
+    quiet, faulty = ([session for session in sessions if session.name] for sessions in (quiet, faulty))
+    for size in SIZES:
+        if draws and 2 * size <= len(quiet):
+            found, refused = count(place, quiet, faulty, size, draws, np.random.default_rng(size))
+            codes = found.pop('')
+            total = sum(codes.values())
+            shares = ', '.join(f'{code} in {100 * codes[code] / total:.1f} %' for code in (0, 1, 3))
+            missed = ', '.join(f'{FAULTS[kind].what} {exits[1]} of {sum(exits.values())}' for kind, exits in found.items()
+                               if exits[1] < sum(exits.values())) or 'none'
+            yield (f'References from {size} of them, drawn {draws - refused} times: of {total} judgements without a fault exit code {shares}; '
+                   f'faults not always found: {missed}.')
