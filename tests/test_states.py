@@ -136,6 +136,13 @@ def test_the_time_that_the_system_gives_is_of_no_state(metric, judged):
     assert (chosen.reference is not None) is judged
 
 
+def test_in_a_state_without_references_what_holds_on_any_machine_still_holds():
+    case = evaluation.Case(metrics.Metric('of_halves', None, np.full(9, 0.1)), {'core_to_core.0': NEAR})
+    beneath = Known('portable.yaml', [Reference((1.0, -0.8, None))])
+    found = evaluation.judged(evaluation.choose([case], Known('made.yaml', [Reference((0.5, -0.1, None), {'core_to_core.0': FAR})], beneath)))
+    assert (found.verdict, found.reference_from, found.recorded_states) == ('FAIL', 'portable.yaml', [{'core_to_core.0': FAR}])
+
+
 # --- from the program to the verdict ---------------------------------------------------------------------------------
 
 def test_two_threads_of_one_core_are_a_state_though_their_latency_is_no_gap_away():

@@ -196,9 +196,8 @@ class Judging(OnNode):
             _SUSPECTS[self._case()] = self.measurements
 
     def _of_other_states(self):
-        '''The metrics whose references are all of states that the machine was not in; none where others of the test are judged.'''
-        metrics = self.plumbline.metrics or []
-        return [] if any(metric.verdict == verdict.PASS for metric in metrics) else [metric for metric in metrics if metric.recorded_states]
+        '''The metrics whose references are all of states that the machine was not in.'''
+        return [metric for metric in self.plumbline.metrics or () if metric.recorded_states]
 
     def _node(self):
         '''The name of the node that was measured, as the archive has it; None where there were several.'''

@@ -48,9 +48,15 @@ class Reference:
 
 @dataclass(frozen=True)
 class Known:
-    '''What is known of a metric: the name of the file, and a :class:`Reference` for each state, that of the usual one first.'''
+    '''What is known of a metric.
+
+    :attr file: its name.
+    :attr references: a :class:`Reference` for each state, that of the usual one first.
+    :attr beneath: :class:`Known` of any machine, where the file's own are of states; else None.
+    '''
     file: str
     references: list
+    beneath: 'Known | None' = None
 
 
 class _Dumper(SafeDumper):
@@ -97,8 +103,9 @@ def write_merged(stage_dir, system, test=None, folder=None, model=None, node=Non
     for site in sites:      # what the node's file has of a metric replaces all that the system's has of it
         known = overlaid(known, recorded(site, test), site.get(test, {}))
         tickets = overlaid(tickets, site.get('$known_issues', {}).get(test), site.get(test, {}))
+    beneath = {'$beneath': tests(files[0])} if known and tests(files[0]) else {}
     return _write(Path(stage_dir).resolve() / MERGED_NAME,
-                  {**merge(*files), '$origin': origins(files, names), **({'$recorded': known} if known else {}),
+                  {**merge(*files), '$origin': origins(files, names), **({'$recorded': known} if known else {}), **beneath,
                    **({'$known_issues': {test: tickets}} if tickets else {}),
                    **({'$elsewhere': sorted(elsewhere)} if elsewhere else {})})
 
@@ -190,6 +197,8 @@ def applying(path, test):
     files = lookup(references['$origin'], name, keys)
     recorded_of = lookup({name: references.get('$recorded') or {}}, name, keys)
     tickets = lookup(references.get('$known_issues') or {}, name, keys)
+    beneath = {metric: Known('portable.yaml', [Reference(tuple(leaf[:3]))])
+               for metric, leaf in lookup(references.get('$beneath') or {}, name, keys).items() if files.get(metric) != 'portable.yaml'}
     return {metric: Known(files[metric], [
         Reference(tuple(one['reference'][:3]), one.get('state'), one.get('expected'), tickets.get(metric), one.get('simd_width'))
-        for one in recorded_of.get(metric) or [{'reference': leaf}]]) for metric, leaf in found.items()}
+        for one in recorded_of.get(metric) or [{'reference': leaf}]], beneath.get(metric)) for metric, leaf in found.items()}

@@ -25,7 +25,7 @@ from plumbline.model import registry
 from plumbline.settings import HOME, ROOT
 from plumbline.store import former
 
-_SPECIAL = ('$provenance', '$accepted', '$origin', '$recorded', '$known_issues', '$elsewhere')
+_SPECIAL = ('$provenance', '$accepted', '$origin', '$recorded', '$known_issues', '$elsewhere', '$beneath')
 _UNITS = sorted({entry.unit for entry in registry.METRICS.values()})
 _PATTERN_CHARACTERS = re.compile(r'[*?\[\](){}|^$\\]')
 

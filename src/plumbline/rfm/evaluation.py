@@ -31,7 +31,7 @@ class Case:
     :attr set_aside: samples in other states, or in none.
     :attr processes: who took the samples; empty where one process took all.
     :attr reference: :class:`references.Reference` that applies in this state; None if there is none.
-    :attr elsewhere: :class:`references.Known` of other states only; None if there is none.
+    :attr elsewhere: :class:`references.Known` of other states only, in whose place what lies beneath applies; None if there is none.
     :attr others: the same metric in the other states that were met often enough.
     '''
     metric: Metric
@@ -196,7 +196,7 @@ def choose(cases, known):
         for reference in known.references:
             if case.state is not None and states.same(case.state, reference.state):
                 return _with(cases, number, reference, known.file)
-    chosen = _with(cases, 0)
+    chosen = _with(cases, 0, known.beneath.references[0], known.beneath.file) if known.beneath else _with(cases, 0)
     chosen.elsewhere = known
     return chosen
 
@@ -278,7 +278,7 @@ def judged(case, widths=MappingProxyType({})):
         reference=list(reference[:3]) if reference else None, reference_from=case.reference_from if reference else None,
         limit=metric.limit, verdict=ruling, reason=reason, sees=UNSET if sees is None else sees,
         expected=expected or UNSET, unjudged=metric.unjudged or UNSET)
-    if ruling == verdict.NO_REFERENCE and not metric.unjudged and case.elsewhere:
+    if not metric.unjudged and case.elsewhere:
         measured.recorded_states = [one.state for one in case.elsewhere.references if one.state]
     case.tell(measured)
     return measured

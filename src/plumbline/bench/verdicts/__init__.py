@@ -6,7 +6,6 @@ import math
 import signal
 import sys
 import time
-from collections import defaultdict
 
 from plumbline.bench.verdicts import exchanged
 from plumbline.bench.verdicts.faults import FAULTS, NotHere
@@ -53,10 +52,8 @@ def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True)
             _unless_there(place, kind, numbers[kind], lambda text, count=count: tell(f'{count} of {len(order)}: {text}'))
     for line in lines(place):
         tell(line)
-    of_kind = defaultdict(list)
-    for session in place.sessions():
-        of_kind[session.kind in FAULTS].append(session)
-    for line in exchanged.lines(place, of_kind[False], of_kind[True], draws):
+    sessions = place.sessions() if draws else []
+    for line in exchanged.lines(place, [one for one in sessions if one.kind not in FAULTS], [one for one in sessions if one.kind in FAULTS], draws):
         tell(line)
 
 

@@ -82,12 +82,12 @@ def _cases(row):
 
 def _applying(site, portable, test, keys, name, index):
     '''The :class:`Known` of a metric, or None.'''
-    own = files.lookup(site, test, keys).get(name)
+    own, leaf = files.lookup(site, test, keys).get(name), files.lookup(portable, test, keys, index).get(name)
+    beneath = Known('portable.yaml', [Reference(tuple(leaf[:3]))]) if leaf else None
     if own is None:
-        leaf = files.lookup(portable, test, keys, index).get(name)
-        return Known('portable.yaml', [Reference(tuple(leaf[:3]))]) if leaf else None
+        return beneath
     recorded = files.lookup({test: files.recorded(site, test) or {}}, test, keys).get(name) or [{'reference': own}]
-    return Known(f'{SYSTEM}.yaml', [Reference(tuple(one['reference'][:3]), one.get('state'), one.get('expected')) for one in recorded])
+    return Known(f'{SYSTEM}.yaml', [Reference(tuple(one['reference'][:3]), one.get('state'), one.get('expected')) for one in recorded], beneath)
 
 
 def _columns(measured):
@@ -119,7 +119,7 @@ def _references(place, names):
 def _run_again(frame, later):
     '''The rows with those of a later session in the place of each case that ReFrame would run again.'''
     again = [case for case, rows in frame.group_by(_CASE) if verdict.FAIL in (rulings := rows['verdict'].to_list())
-             or verdict.UNSTABLE in rulings or (rows['recorded_states'].is_not_null().any() and verdict.PASS not in rulings)]
+             or verdict.UNSTABLE in rulings or rows['recorded_states'].is_not_null().any()]
     if later is None or not again:
         return frame
     cases = pl.DataFrame(again, schema=_CASE, orient='row')
