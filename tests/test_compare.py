@@ -321,6 +321,13 @@ def test_without_a_change_it_exits_with_0(place):
     assert done.code == 0 and 'Nothing that is recorded of machine and software has changed.' in done.out
 
 
+def test_what_only_one_session_asked_is_no_change_of_the_machine(write):
+    other = case(metric('latency.a', 1.0, unit='us'), name='Latency %threads=one', record={'flags': '-O1'}, machine={'kernel': '9.9.9'})
+    before = write(case(metric('bandwidth.a', 100)), other)
+    after = write(case(metric('bandwidth.a', 100), machine={'kernel': '6.5.0'}))
+    assert compared(before, after).state == [('kernel', [made_report.MACHINE['kernel']], ['6.5.0'])]
+
+
 def test_a_verdict_that_changed_within_noise_is_told(write, capsys):
     before, after = (write(case(metric('bandwidth.a', 100, verdict=verdict, reference=[100, -0.1, None])))
                      for verdict in ('PASS', 'UNSTABLE'))

@@ -276,6 +276,11 @@ def test_of_two_sessions_the_page_does_not_say_that_nothing_is_worse(tmp_path):
     assert 'Too few sessions to say whether a subsystem has become worse.' in page and 'No subsystem has become worse' not in page
 
 
+def test_of_two_sessions_the_table_says_why_it_is_not_there(tmp_path):
+    fill(tmp_path, STEP[:2])
+    assert 'no subsystem has a course yet: none of its metrics is in 5 sessions' in run(tmp_path).output
+
+
 def test_one_node_and_one_environment(tmp_path):
     for number in range(4):
         cases = [case('Test %threads=one', plumbline=result(metric('bandwidth.v0', 1000.0 * (1 + node)), machine=MACHINE), environ=environ,

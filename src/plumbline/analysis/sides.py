@@ -92,12 +92,12 @@ def keyed(sessions):
     return [{key(row): row for row in rows} for rows in sessions]
 
 
-def _told(frame):
-    '''What state and software a side tells: label -> text -> the nodes that it was told of.'''
+def _told(frame, tests):
+    '''What state and software a side tells by some of its tests: label -> text -> the nodes that it was told of.'''
     told: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     measured = {machine_state.MACHINE[key] for key in machine_state.MEASURED}
     for session in frame.partition_by('session', maintain_order=True):      # of a sweep: a node each
-        runs = [runs[-1] for runs in lines.case_runs(session).values()]
+        runs = [runs[-1] for runs in lines.case_runs(session).values() if archive.base_name(runs[-1][0]['display_name']) in tests]
         details = [{**lines.detail_of(run), **{key: run[0][key] for key in ('hostname', 'environ')}} for run in runs]
         nodes = {detail['hostname'] for detail in details if detail['hostname']}
         for label, values in [*machine_state.machine_rows(details), *machine_state.software_rows(details, lines.session_info(session))]:
@@ -106,12 +106,17 @@ def _told(frame):
     return told
 
 
+def _tests(frame):
+    return {archive.base_name(name) for name in frame.filter(pl.col('detail').is_not_null())['display_name']}
+
+
 def state_changes(before, after):
     '''What of machine and software is not the same: list of (label, only before, only after).
 
     :arg before: the rows of the last session before; :arg after: those after.
     '''
-    old, new = _told(before), _told(after)
+    common = _tests(before) & _tests(after)     # what only one of them asked is no change
+    old, new = (_told(side, common or _tests(side)) for side in (before, after))
 
     def only(label, one, other):
         everywhere = set().union(*one[label].values())

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plumbline.analysis import sides
-from plumbline.analysis.history import lasting
+from plumbline.analysis.history import LEAST_VALUES, lasting
 from plumbline.model import changes, prediction, quantity, verdict
 from plumbline.report.variance import labels
 from plumbline.store import archive
@@ -83,8 +83,10 @@ def render(history, courses, prior, chosen, console):
             console.print(f'{len(rows) - MOST_ROWS} more metrics: choose with -n and a metric', highlight=False)
         if len(rows) <= MOST_LISTED:
             console.print(_sessions(history.sessions, rows))
-    else:
+    elif courses:
         console.print(_courses(courses, prior))
+    else:
+        console.print(f'no subsystem has a course yet: none of its metrics is in {LEAST_VALUES} sessions', highlight=False, markup=False)
     console.print(KEY, highlight=False, markup=False)
 
 
