@@ -57,6 +57,10 @@ def record(threads=4, **fields):
     return {'records': [sample.record('plain', 5_000_000, threads, 0) | fields]}
 
 
+def sharing(factor):
+    return {'records': [sample.record('plain', 5_000_000, 4, 0) | {'probes': {'core_sharing': {side: [factor] * 24 for side in ('before', 'after')}}}]}
+
+
 def clock(mhz, **state):
     clock = {'before': [one * 1e6 for one in mhz], 'after': [one * 1e6 for one in mhz]}
     return machine(base_clock={'mhz': 2000, 'source': 'made up'}, **state) | {'records': [
@@ -117,6 +121,7 @@ FAULTS = {
     'noisy_neighbour': ([lambda: node(everything=0.3, detail=contention(waited=5.0))], [lambda: node(detail=contention(waited=0.2))]),
     'hypervisor': ([lambda: node(everything=0.3, detail=contention(stolen=5.0))], [lambda: node(detail=contention(stolen=0.2))]),
     'oversubscription': ([lambda: node(everything=0.5, detail=record(cpus=[0, 0, 1, 1]))], [lambda: node(detail=record(cpus=CPUS))]),
+    'one_core': ([lambda: node(everything=0.5, detail=sharing(1.96))], [lambda: node(everything=0.5, detail=sharing(1.0)), lambda: node(detail=sharing(1.96))]),
     # A job that has a part of the node, as always, is no fault.
     'pinning': ([lambda: [*node(detail=machine(allowed_cpus=[0])), LEFT_OUT], lambda: [*node(), ended('triad_memory', CONTEXT)]],
                 [lambda: node(detail=machine(allowed_cpus=[0])), lambda: [*node(), LEFT_OUT],

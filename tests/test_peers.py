@@ -161,7 +161,7 @@ def test_the_state_of_a_machine_is_the_latency_between_its_cores(programs):
     assert machine.state(machine.cpus[:1]) == {}
     if len(machine.cpus) > 1:
         state = machine.state(machine.cpus)
-        assert 'core_to_core.0' in state and all(1e-9 < latency < 1e-4 for latency in state.values())
+        assert 'core_to_core.0' in state and all(1e-9 < latency < 1e-4 for name, latency in state.items() if name != 'core_sharing')
 
 
 @pytest.mark.parametrize('value, word', [(1.2, 'met'), (1.05, 'MISSED'), (0.99, 'BEHIND')])

@@ -11,7 +11,7 @@ from reframe.utility.cpuinfo import cpuinfo
 
 from plumbline.errors import PlumblineError
 from plumbline.likwid import bench as likwid_bench, pin
-from plumbline.model import probes, quantity, records
+from plumbline.model import probes, quantity, records, states
 from plumbline.settings import ROOT
 from plumbline.system import cgroup, topology
 
@@ -89,7 +89,7 @@ class Machine:
         '''The state that the machine is in (:mod:`plumbline.model.states`); of one thread none is known.'''
         record, = self.run('motion', cpus, '--variants', 'copy', '--size', 1000 * len(cpus), '--samples', 10, '--passes', 1)
         return {name: float(np.nanmedian(values)) for name, values in probes.features(record).items()
-                if name.startswith(probes.CORE_TO_CORE) and np.isfinite(values).any()}
+                if name.startswith(states.DEFINED_BY) and np.isfinite(values).any()}
 
     def variants(self, program, start=''):
         '''Names of a program's variants that begin so; of those that this CPU cannot run the program says so.'''

@@ -22,6 +22,9 @@ from numpy.typing import ArrayLike
 
 from plumbline.model import probes
 
+#: The probes, or how their names begin, whose levels are states.
+DEFINED_BY = (probes.CORE_TO_CORE, probes.SHARING)
+
 #: What is known of a state: name of a latency -> seconds, :data:`probes.SHARING` -> a factor; a team: numbers of threads and ranks;
 #: a choice: team -> number of its state.
 State = dict[str, float]
@@ -223,7 +226,7 @@ def find(measurements: Sequence[dict]) -> Found:
     '''
     teams: dict[Team, list[tuple[int, dict]]] = {}
     for number, record in enumerate(measurements):
-        latencies = {name: values for name, values in probes.features(record).items() if name.startswith((probes.CORE_TO_CORE, probes.SHARING))}
+        latencies = {name: values for name, values in probes.features(record).items() if name.startswith(DEFINED_BY)}
         teams.setdefault(_team(record), []).append((number, latencies))
     labels: list[np.ndarray] = [np.array([], dtype=int)] * len(measurements)
     centres: dict[Team, list[State]] = {}
