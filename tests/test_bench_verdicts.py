@@ -427,11 +427,11 @@ def measured(tmp_path):
 def test_sessions_are_held_against_references_from_others_of_them(measured):
     place, sessions = measured
     quiet, faulty = sessions(*range(12)), sessions(12, 13, factor=0.5)
-    found, refused = exchanged.count(place, quiet, faulty, 5, 4, np.random.default_rng(1))
-    assert found == {'': {0: 4 * 7}, 'hog': {1: 4 * 2}} and refused == 0
+    of_quiet, of_faulty = exchanged.count(place, quiet, faulty, 5, 4, np.random.default_rng(1))
+    assert of_quiet == [{0: 7}] * 4 and of_faulty == {'hog': {1: 4 * 2}}
     told = list(exchanged.lines(place, quiet, faulty, 3))
-    assert told == ['References from 5 of them, drawn 3 times: of 21 judgements without a fault exit code 0 in 100.0 %, 1 in 0.0 %, 3 in 0.0 %; '
-                    'faults not always found: none.']
+    assert told == ['References from 5 of them, drawn 3 times: of 21 judgements without a fault exit code 0 in 100.0 %, 1 in 0.0 %, 3 in 0.0 % '
+                    '(1 of one draw: at most in 0.0 %); faults not always found: none.']
     assert not list(exchanged.lines(place, quiet[:9], [], 3)) and not list(exchanged.lines(place, quiet, [], 0))
 
 
@@ -455,5 +455,11 @@ def test_the_next_session_stands_for_a_second_run(measured):
 
 def test_sessions_that_make_no_references_are_refused(measured):
     place, sessions = measured
-    found, refused = exchanged.count(place, [*sessions(*range(5)), *sessions(5, factor=0.5)], [], 5, 12, np.random.default_rng(1))
-    assert 0 < refused < 12 and found[''].total() == 12 - refused      # the one that is left out
+    of_quiet, _ = exchanged.count(place, [*sessions(*range(5)), *sessions(5, factor=0.5)], [], 5, 12, np.random.default_rng(1))
+    assert 0 < len(of_quiet) < 12 and {codes.total() for codes in of_quiet} == {1}      # the one that is left out
+
+
+def test_where_no_draw_makes_references_it_is_said(measured, monkeypatch):
+    place, sessions = measured
+    monkeypatch.setattr(exchanged, '_references', lambda place, names: None)
+    assert list(exchanged.lines(place, sessions(*range(10)), [], 3)) == ['References from 5 of them: none of 3 draws was of good state.']

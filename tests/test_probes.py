@@ -78,6 +78,17 @@ def test_null_is_not_known():
     np.testing.assert_array_equal(found['core_to_core.1'], [[2e-7, np.nan], [np.nan, 4e-7]])
 
 
+def test_a_flicker_is_no_partner_and_a_partner_is():
+    flicker = [1.0, 1.0, 1.9, 1.0, 1.0, None, 1.0, 1.6, 1.0, 1.0]
+    moved = [1.0, 1.0, 1.0, 1.9, 1.95, 1.9, 1.95, 1.9, 1.95, 1.9]
+    record = {'probes': {'core_sharing': {'before': flicker, 'after': [1.0] * 10}}}
+    assert np.all(probes.features(record)['core_sharing'] == 1.0)
+    record = {'probes': {'core_sharing': {'before': moved, 'after': moved}}}
+    assert (probes.features(record)['core_sharing'] > 1.5).all(axis=1).tolist() == [False] * 3 + [True] * 7
+    record = {'probes': {'core_sharing': {'before': [None], 'after': [None]}}}
+    assert probes.features(record) == {}
+
+
 # --- a partner that is silent ----------------------------------------------------------------------------------------
 
 class Length(ctypes.Structure):

@@ -28,7 +28,7 @@ from plumbline.store import archive
 
 _CASE = ('system', 'partition', 'environ', 'test')
 
-#: Sessions that references are drawn from, at least as many as are left to be judged.
+#: Sessions that references are made of.
 SIZES = (5, 10, 20)
 
 
@@ -127,27 +127,26 @@ def _run_again(frame, later):
 
 
 def count(place, quiet, faulty, size, draws, chance):
-    '''(kind of session -> exit code -> how often, draws that were refused).
+    '''(exit codes of those without a fault, a counter for each draw that was not refused; kind of session with a fault -> exit codes).
 
     :arg quiet: sessions without a fault, oldest first; :arg faulty: others.
     :arg size: sessions that make the references; :arg chance: ``numpy.random.Generator``.
     '''
     again = {session.name: Again(place.rows(session)) for session in (*quiet, *faulty)}
-    found: dict[str, Counter] = defaultdict(Counter)
-    refused = 0
+    of_quiet, found = [], defaultdict(Counter)
     for _ in range(draws):
         drawn = {quiet[number].name for number in chance.choice(len(quiet), size, replace=False)}
         references = _references(place, drawn)
         if references is None:
-            refused += 1
             continue
+        of_quiet.append(Counter())
         left = [again[session.name].judged(*references) for session in quiet if session.name not in drawn]
         for number, frame in enumerate(left):
             later = left[(number + 1) % len(left)] if len(left) > 1 else None
-            found[''][Session(_run_again(frame, later)).exit_status()] += 1
+            of_quiet[-1][Session(_run_again(frame, later)).exit_status()] += 1
         for session in faulty:
             found[session.kind][Session(again[session.name].judged(*references)).exit_status()] += 1
-    return found, refused
+    return of_quiet, found
 
 
 def lines(place, quiet, faulty, draws):
@@ -157,12 +156,15 @@ def lines(place, quiet, faulty, draws):
     '''
     quiet, faulty = ([session for session in sessions if session.name] for sessions in (quiet, faulty))
     for size in SIZES:
-        if draws and 2 * size <= len(quiet):
-            found, refused = count(place, quiet, faulty, size, draws, np.random.default_rng(size))
-            codes = found.pop('')
-            total = sum(codes.values())
-            shares = ', '.join(f'{code} in {100 * codes[code] / total:.1f} %' for code in (0, 1, 3))
+        if draws and 2 * size <= len(quiet):        # as many at least are left
+            each, found = count(place, quiet, faulty, size, draws, np.random.default_rng(size))
+            if not each:
+                yield f'References from {size} of them: none of {draws} draws was of good state.'
+                continue
+            total = sum(codes.total() for codes in each)
+            shares = ', '.join(f'{code} in {100 * sum(codes[code] for codes in each) / total:.1f} %' for code in (0, 1, 3))
+            worst = max(codes[1] / codes.total() for codes in each)
             missed = ', '.join(f'{FAULTS[kind].what} {exits[1]} of {sum(exits.values())}' for kind, exits in found.items()
                                if exits[1] < sum(exits.values())) or 'none'
-            yield (f'References from {size} of them, drawn {draws - refused} times: of {total} judgements without a fault exit code {shares}; '
-                   f'faults not always found: {missed}.')
+            yield (f'References from {size} of them, drawn {len(each)} times: of {total} judgements without a fault exit code {shares} (1 of one '
+                   f'draw: at most in {100 * worst:.1f} %); faults not always found: {missed}.')
