@@ -133,7 +133,8 @@ def count(place, quiet, faulty, size, draws, chance):
     :arg size: sessions that make the references; :arg chance: ``numpy.random.Generator``.
     '''
     again = {session.name: Again(place.rows(session)) for session in (*quiet, *faulty)}
-    of_quiet, found = [], defaultdict(Counter)
+    of_quiet: list[Counter] = []
+    found: dict[str, Counter] = defaultdict(Counter)
     for _ in range(draws):
         drawn = {quiet[number].name for number in chance.choice(len(quiet), size, replace=False)}
         references = _references(place, drawn)
