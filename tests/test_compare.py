@@ -138,7 +138,7 @@ def test_nothing_is_named_where_nothing_changed(sessions, noise):
 
 
 @pytest.mark.parametrize('sessions, noise, loss, parts, power', [
-    (1, 0.02, 0.25, (0,), 0.7), (1, 0.02, 0.2, range(9), 0.95), (5, 0.02, 0.1, (0,), 0.7), (8, 0.02, 0.05, range(9), 0.5),
+    (1, 0.02, 0.25, (0,), 0.7), (1, 0.02, 0.2, range(9), 0.95), (5, 0.02, 0.1, (0,), 0.7), (5, 0.02, 0.08, range(9), 0.9), (10, 0.02, 0.05, range(9), 0.5),
     (5, 0.08, 0.4, (0,), 0.7)])
 def test_a_slower_subsystem_is_named(sessions, noise, loss, parts, power):
     assert outcomes(20, sessions, noise, loss, parts)[2] >= power
@@ -180,7 +180,7 @@ def test_several_sessions_before_tell_the_noise_between_them(write):
     calm = [session(rate, rate) for rate in (1000, 1004, 998, 1001, 1002)]
     after = session(800, 9)
     assert kinds(compared(wild[0], after)) == {'bandwidth.nt': 'slower'}        # one session knows no better
-    assert kinds(compared(*wild, after)) == {'bandwidth.nt': 'within noise'}
+    assert kinds(compared(*wild, after))['bandwidth.nt'] in ('within noise', 'unclear')
     assert kinds(compared(*calm, after)) == {'bandwidth.nt': 'slower'}
     nearly = kinds(compared(*calm, session(980, 10)))
     assert nearly in ({'bandwidth.nt': 'within noise'}, {'bandwidth.nt': 'unclear'})

@@ -181,7 +181,7 @@ def predict(values: ArrayLike, prior: Prior, heaviest: float = np.inf) -> Predic
 
     :arg values: what the sessions measured, shape (n,), n >= 1, above 0.
     :arg prior: (degrees of freedom, relative standard deviation), from :func:`learnt` or of :data:`PRIORS`.
-    :arg heaviest: :func:`tails`; so many sessions as have met what is rare know it themselves.
+    :arg heaviest: :func:`tails`.
     '''
     logs = np.log(np.asarray(values, dtype=float))
     return expected(float(np.exp(np.mean(logs))), variance(values), logs.size, prior, heaviest)
@@ -190,4 +190,4 @@ def predict(values: ArrayLike, prior: Prior, heaviest: float = np.inf) -> Predic
 def expected(middle: float, scatter: tuple[float, float], sessions: int, prior: Prior, heaviest: float) -> Prediction:
     '''The same from the mean of so many sessions and their :func:`variance`.'''
     deviation, freedom = moderated(*scatter, prior)
-    return Prediction(middle, deviation * float(np.sqrt(1 + 1 / sessions)), min(freedom, max(heaviest, sessions - 1.0)))
+    return Prediction(middle, deviation * float(np.sqrt(1 + 1 / sessions)), min(freedom, heaviest))

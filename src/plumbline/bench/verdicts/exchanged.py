@@ -40,12 +40,10 @@ class Again:
 
     def __init__(self, rows):
         self.rows = archive.final_rows(rows).to_dicts()
-        records = {}
+        details = {self._case(row): json.loads(row['detail']) for row in self.rows if row['detail']}
         for row in self.rows:
-            if row['detail']:
-                records[self._case(row)] = json.loads(row['detail']).get('records') or []
-        for row in self.rows:
-            row['records'] = records.get(self._case(row), [])
+            detail = details.get(self._case(row), {})
+            row['records'], row['widths'] = detail.get('records') or [], detail.get('simd_width') or {}
             if row['metric'] is not None:
                 row['cases'] = list(_cases(row))
 
@@ -64,7 +62,7 @@ class Again:
             applying = _applying(site, portable, test, keys, name, index[test])
             for row in its:
                 if applying or row['reference_from'] not in baselines.SHIPPED:
-                    row.update(_columns(evaluation.judged(evaluation.choose(row['cases'], applying))))
+                    row.update(_columns(evaluation.judged(evaluation.choose(row['cases'], applying), row['widths'])))
                     if row['fail_phase'] == 'performance':
                         row.update(fail_phase=None, result='pass')
         return pl.DataFrame([{column: row[column] for column in archive.SCHEMA} for row in found], schema=archive.SCHEMA)
@@ -87,7 +85,8 @@ def _applying(site, portable, test, keys, name, index):
     if own is None:
         return beneath
     recorded = files.lookup({test: files.recorded(site, test) or {}}, test, keys).get(name) or [{'reference': own}]
-    return Known(f'{SYSTEM}.yaml', [Reference(tuple(one['reference'][:3]), one.get('state'), one.get('expected')) for one in recorded], beneath)
+    return Known(f'{SYSTEM}.yaml', [Reference(tuple(one['reference'][:3]), one.get('state'), one.get('expected'), simd_width=one.get('simd_width'))
+                                    for one in recorded], beneath)
 
 
 def _columns(measured):
