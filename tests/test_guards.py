@@ -319,7 +319,7 @@ def test_recorded_references_see_what_gets_worse(place, tmp_path):
     assert done.code == 0 and '8 references from 5 sessions' in done.out, done.out
     for metric, why in (('of_limit', '1.2 is above 1.1'), ('cpu_availability', '1.01 is above 1')):
         assert re.search(rf'no reference: Directions/.*/{metric}.plain: {re.escape(why)}, the most that any hardware gives', done.out)
-    done = place.reframe(*run, '-S', 'Directions.worse=1.5', PLUMBLINE_REFERENCES=str(folder))
+    done = place.reframe(*run, '-S', 'Directions.worse=2', PLUMBLINE_REFERENCES=str(folder))
     found = verdicts_of(done.cases()['Directions'])
     assert len(found) == 10
     assert {name for name, verdict in found.items() if verdict != 'FAIL'} == {'of_limit.plain', 'cpu_availability.plain'}
