@@ -446,7 +446,7 @@ def test_the_next_session_stands_for_a_second_run(measured):
     quiet = [*sessions(*range(11)), *sessions(11, struck=0.5)]
     struck = exchanged.Again(place.rows(quiet[-1]))
     references = exchanged._references(place, [one.name for one in quiet[:5]])
-    once, other = struck.judged(*references), exchanged.Again(place.rows(quiet[6])).judged(*references)
+    once, other = struck.judged(references), exchanged.Again(place.rows(quiet[6])).judged(references)
     assert once['verdict'].to_list().count('FAIL') == 1 and Session(once).exit_status() == 1
     assert '50 % less than the reference' in once.filter(name='bandwidth.v2')['reason'].item()
     assert Session(exchanged._run_again(once, other)).exit_status() == 0

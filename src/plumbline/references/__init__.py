@@ -21,7 +21,8 @@ from plumbline.model import registry
 from plumbline.references.files import directory, load, lookup, merge, of_processor, origins, overlaid, portable, recorded, tests
 from plumbline.references.peaks import check
 
-__all__ = ['applying', 'check', 'directory', 'elsewhere', 'file_of', 'load', 'lookup', 'merge', 'narrowed', 'of_site', 'origins', 'write_merged']
+__all__ = ['applying', 'check', 'directory', 'elsewhere', 'file_of', 'load', 'lookup', 'merge', 'narrowed', 'of_keys',
+           'of_site', 'origins', 'write_merged']
 
 MERGED_NAME = 'plumbline-references.yaml'
 
@@ -192,7 +193,14 @@ def applying(path, test):
         only warns, and the metric would lose its reference.
     '''
     references, name = load(path), type(test).__name__
-    keys = _keys(references, test)
+    return of_keys(references, name, _keys(references, test))
+
+
+def of_keys(references, name, keys):
+    '''The same by the class name of a test and its keys, one text per entry of ``$index``.
+
+    :arg references: content of what :func:`write_merged` wrote.
+    '''
     found = lookup(references, name, keys)
     files = lookup(references['$origin'], name, keys)
     recorded_of = lookup({name: references.get('$recorded') or {}}, name, keys)

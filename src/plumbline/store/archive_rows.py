@@ -78,7 +78,7 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _metric_row(metric: Measured, left: dict) -> dict:
+def metric_row(metric: Measured, left: dict) -> dict:
     '''The columns of one metric; a PASS of a number that is not finite becomes a FAIL.
 
     :arg metric: :class:`Measured`.
@@ -235,7 +235,7 @@ def case_rows(case: dict, run: int, failed: Collection[str] = frozenset(), told:
                 processor=result.of_machine.get('cpu_model'),
                 timed_seconds=known(result.timed_seconds), level=known(result.level), threads=known(result.threads),
                 **_times(case))
-    ends = [_metric_row(metric, left) for metric, left in zip(result.metrics or (), payload.get('metrics', ()))] or list(_others_metrics(case))
+    ends = [metric_row(metric, left) for metric, left in zip(result.metrics or (), payload.get('metrics', ()))] or list(_others_metrics(case))
     end = _end_row(case, result, wrong, ends, failed, told)
     rows = [{**base, **row} for row in ends + ([end] if end else [])]
     detail = {key: value for key, value in payload.items() if key != 'metrics'}

@@ -15,18 +15,24 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from plumbline import references
 from plumbline.analysis.session import Session
 from plumbline.bench.verdicts.faults import FAULTS
 from plumbline.bench.verdicts.session import SYSTEM
 from plumbline.errors import PlumblineError
 from plumbline.model import baselines, verdict
 from plumbline.model.metrics import Metric
-from plumbline.model.result import Process, known
-from plumbline.references import Known, Reference, files, proposal, recording
+from plumbline.model.result import Process
+from plumbline.references import files, proposal, recording
 from plumbline.rfm import evaluation
 from plumbline.store import archive
+from plumbline.store.archive_rows import metric_row
 
 _CASE = ('system', 'partition', 'environ', 'test')
+
+#: What of a row follows from its references: the state that is judged is one of those that were met.
+_JUDGED = ('value', 'n', 'spread', 'interval_low', 'interval_high', 'reference', 'lower', 'upper', 'reference_from', 'verdict', 'reason', 'sees',
+           'expected', 'recorded_states')
 
 #: Sessions that references are made of.
 SIZES = (5, 10, 20)
@@ -51,18 +57,20 @@ class Again:
     def _case(row):
         return tuple(row[key] for key in _CASE)
 
-    def judged(self, site, portable):
+    def judged(self, in_force):
         '''Its rows by other references, ``polars.DataFrame``.
 
-        :arg site, portable: contents of two files of references.
+        :arg in_force: test -> content of what :func:`references.write_merged` wrote of it.
         '''
         found = [dict(row) for row in self.rows]
-        places, index, _ = recording.groups(found, (site, portable))
+        places, _, _ = recording.groups(found, [{test: content[test]} for test, content in in_force.items()])
         for (test, *keys, name), its in places.items():
-            applying = _applying(site, portable, test, keys, name, index[test])
+            applying = references.of_keys(in_force[test], test, keys).get(name) if test in in_force else None
             for row in its:
                 if applying or row['reference_from'] not in baselines.SHIPPED:
-                    row.update(_columns(evaluation.judged(evaluation.choose(row['cases'], applying), row['widths'])))
+                    measured = evaluation.judged(evaluation.choose(row['cases'], applying), row['widths'])
+                    columns = metric_row(measured, measured.as_json())
+                    row.update({name: columns.get(name) for name in _JUDGED})
                     if row['fail_phase'] == 'performance':
                         row.update(fail_phase=None, result='pass')
         return pl.DataFrame([{column: row[column] for column in archive.SCHEMA} for row in found], schema=archive.SCHEMA)
@@ -78,28 +86,8 @@ def _cases(row):
         yield evaluation.Case(metric, one['state'], processes=[Process(**each) for each in one.get('processes') or ()])
 
 
-def _applying(site, portable, test, keys, name, index):
-    '''The :class:`Known` of a metric, or None.'''
-    own, leaf = files.lookup(site, test, keys).get(name), files.lookup(portable, test, keys, index).get(name)
-    beneath = Known('portable.yaml', [Reference(tuple(leaf[:3]))]) if leaf else None
-    if own is None:
-        return beneath
-    recorded = files.lookup({test: files.recorded(site, test) or {}}, test, keys).get(name) or [{'reference': own}]
-    return Known(f'{SYSTEM}.yaml', [Reference(tuple(one['reference'][:3]), one.get('state'), one.get('expected'), simd_width=one.get('simd_width'))
-                                    for one in recorded], beneath)
-
-
-def _columns(measured):
-    texts = {name: json.dumps(value) if (value := known(getattr(measured, name))) else None for name in ('expected', 'recorded_states')}
-    reference, lower, upper = measured.reference or [None] * 3
-    low, high = measured.interval
-    return {**texts, 'value': measured.value, 'n': measured.n, 'spread': measured.spread, 'interval_low': low, 'interval_high': high,
-            'reference': reference, 'lower': lower, 'upper': upper, 'reference_from': measured.reference_from, 'verdict': measured.verdict,
-            'reason': measured.reason, 'sees': known(measured.sees)}
-
-
 def _references(place, names):
-    '''(content of the site's file, of the portable one) that these sessions make; None where one of them is refused.'''
+    '''The references that these sessions make, as :meth:`Again.judged` takes them; None where one of them is refused.'''
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
             path, = place.archive.glob(f'*/*/{name}.parquet')
@@ -112,7 +100,14 @@ def _references(place, names):
             proposal.accept(proposal.propose(Path(folder, 'archive'), SYSTEM, site, apart=0))
         except PlumblineError:
             return None
-        return files.load(site), files.load(Path(folder, 'portable.yaml'))
+        tests = {**files.tests(files.load(site)), **files.tests(files.load(Path(folder, 'portable.yaml')))}
+        merged = {test: references.load(references.write_merged(_made(Path(folder, test)), SYSTEM, test, folder)) for test in tests}
+        return {test: content for test, content in merged.items() if test in content}
+
+
+def _made(folder):
+    folder.mkdir()
+    return folder
 
 
 def _run_again(frame, later):
@@ -136,16 +131,16 @@ def count(place, quiet, faulty, size, draws, chance):
     found: dict[str, Counter] = defaultdict(Counter)
     for _ in range(draws):
         drawn = {quiet[number].name for number in chance.choice(len(quiet), size, replace=False)}
-        references = _references(place, drawn)
-        if references is None:
+        in_force = _references(place, drawn)
+        if in_force is None:
             continue
         of_quiet.append(Counter())
-        left = [again[session.name].judged(*references) for session in quiet if session.name not in drawn]
+        left = [again[session.name].judged(in_force) for session in quiet if session.name not in drawn]
         for number, frame in enumerate(left):
             later = left[(number + 1) % len(left)] if len(left) > 1 else None
             of_quiet[-1][Session(_run_again(frame, later)).exit_status()] += 1
         for session in faulty:
-            found[session.kind][Session(again[session.name].judged(*references)).exit_status()] += 1
+            found[session.kind][Session(again[session.name].judged(in_force)).exit_status()] += 1
     return of_quiet, found
 
 
