@@ -314,6 +314,9 @@ def test_each_question_is_answered_by_its_own_evidence():
     assert (bad['speed'][0], bad['measurement']) == ('NO REFERENCE', good['measurement'])
     many = said(*(sample.metric(f'of_parts.{number}', 0.4) | {'verdict': 'FAIL', 'reason': 'below'} for number in range(5)))
     assert many['software'][1].endswith('of_parts.2 0.400 and 2 more')
+    taken = sample.metric('of_parts.plain', 0.9, reference=None) | {'unjudged': 'the threads did not have the CPUs to themselves'}
+    assert said(taken, rate)['software'] == ('NO REFERENCE', 'not judged: the threads did not have the CPUs to themselves')
+    assert said(share | {'reference': None, 'verdict': 'NO REFERENCE'}, rate)['software'][1].endswith('has a reference')
     assert said() == {}
 
 

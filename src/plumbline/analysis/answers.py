@@ -1,5 +1,6 @@
 '''What a session answers, a sentence for each of the three questions; their evidence is never mixed in one count.'''
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -41,7 +42,8 @@ def _software(own, session):
     unjudged = sum(line.verdict == verdict.NO_REFERENCE for line in own)
     lost = _lost(session, scores.SHARES)
     if not judged:
-        text = 'not judged: none of its shares of what this machine gives has a reference'
+        reasons = Counter(lines.one_line(line.unjudged) for line in own if line.unjudged)
+        text = f"not judged: {reasons.most_common(1)[0][0] if reasons else 'none of its shares of what this machine gives has a reference'}"
     elif out := _out_of_bounds(judged, lost):
         text = out
     else:

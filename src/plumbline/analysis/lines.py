@@ -61,6 +61,7 @@ class Line:
     record: int | None = None
     registered: str = ''
     recorded_states: str = ''
+    unjudged: str = ''
 
     @property
     def kind(self):
@@ -286,7 +287,7 @@ def _line(row, detail, runs):
                 retried=_retried(verdict, runs, row['name'] or row['metric']), least=_least(row, detail), expected=row.get('expected'),
                 subsystem=registry.of_row(row)[0], interval=(row['interval_low'], row['interval_high']) if row.get('interval_low') is not None
                 else None, samples=row.get('samples'), record=row.get('record'), registered=row['metric'] or '',
-                recorded_states=row.get('recorded_states') or '')
+                recorded_states=row.get('recorded_states') or '', unjudged=row.get('unjudged') or '')
 
 
 def _least(row, detail):
