@@ -332,7 +332,20 @@ def test_a_verdict_that_changed_within_noise_is_told(write, capsys):
     before, after = (write(case(metric('bandwidth.a', 100, verdict=verdict, reference=[100, -0.1, None])))
                      for verdict in ('PASS', 'UNSTABLE'))
     comparison.render(compared(before, after), Console(width=120))
-    assert 'PASS -> UNSTABLE, within noise: Triad %threads=one bandwidth.a\n' in capsys.readouterr().out
+    assert 'PASS -> UNSTABLE, within noise: Triad one bandwidth.a\n' in capsys.readouterr().out
+
+
+def test_no_word_of_the_table_is_broken_and_what_is_said_of_many_is_said_once(write, capsys):
+    '''Also where the environments differ, and a test's parameters are long.'''
+    before, after = (write(*(case(*(metric(f'overhead.standard_{name}.shm', 100, spread, verdict=verdict, reference=[100, -0.1, None], seed=name)
+                                    for name in range(3)), name=f'pingpong %transport=shm %where=within_a_socket_{number}', environ=f'gnu-mpi{number}')
+                             for number in range(2)))
+                     for verdict, spread in (('NO REFERENCE', 0.9), ('PASS', 0.1)))
+    comparison.render(compared(before, after), Console(width=120))
+    shown = capsys.readouterr().out
+    assert len(re.findall(r'^ unclear  pingpong shm +overhead.standard_\d.shm  gnu-mpi\d .* 1 $', shown, re.M)) == 6
+    assert shown.count('too noisy before') == 1 and re.search(r'^\[1\] too noisy before', shown, re.M)
+    assert '\n6 metrics that had no reference before PASS now\n' in shown and 'NO REFERENCE' not in shown
 
 
 def test_the_last_sessions(place):
@@ -347,7 +360,8 @@ def test_many_gone_metrics_are_one_row(write, tmp_path):
     done = rfm.Workplace(tmp_path / 'place').plumbline('compare', write(case(metric('bandwidth.a', 100)), *gone),
                                                         write(case(metric('bandwidth.a', 100))))
     rows = [line for line in done.out.splitlines() if line.startswith(' gone')]
-    assert done.code == 1 and len(rows) == 1 and '12 metrics' in rows[0] and 'the test did not run' in rows[0]
+    assert done.code == 1 and len(rows) == 1 and '12 metrics' in rows[0] and rows[0].endswith(' 1 ')
+    assert '[1] the test did not run\n' in done.out
 
 
 @pytest.mark.parametrize('arguments, complaint', [

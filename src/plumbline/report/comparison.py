@@ -10,10 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from plumbline.analysis import compare
-from plumbline.model import quantity
+from plumbline.analysis.lines import as_words
+from plumbline.model import quantity, verdict
 
 STYLE = {compare.FAILED: 'bold red', compare.SLOWER: 'bold red', compare.GONE: 'bold red', compare.CHANGED: 'bold yellow',
          compare.UNCLEAR: 'bold yellow', compare.FASTER: 'green', compare.NEW: 'cyan', compare.WITHIN: ''}
+
+#: Nothing has become of the metric itself: it is judged now.
+_REFERENCE_NOW = (verdict.NO_REFERENCE, verdict.PASS)
 
 #: Told as one row for each reason, not for each metric.
 _BY_REASON = (compare.GONE, compare.NEW)
@@ -36,7 +40,10 @@ def render(found, console):
         console.print(Text(f'not judged, its processes scatter by {error}: {of_part(part)}', STYLE[compare.UNCLEAR]), soft_wrap=True)
     shown = list(gathered(change for change in found.changes if change.kind != compare.WITHIN))
     if shown:
-        console.print(_table(shown))
+        notes = {text: str(number) for number, text in enumerate(dict.fromkeys(filter(None, map(remark, shown))), 1)}
+        console.print(_table(shown, notes))
+        for text, number in notes.items():
+            console.print(f'[{number}] {text}', highlight=False, markup=False)
     for text in (*again(found), *other_verdicts(found.changes)):
         console.print(text, highlight=False, markup=False)
     console.print(_state(found.state) if found.state else 'Nothing that is recorded of machine and software has changed.',
@@ -93,9 +100,9 @@ def gathered(changes):
             first, check=', '.join(names), metric=f'{len(several)} metrics', before=None, after=None, verdicts=(None, None))
 
 
-def _table(changes):
+def _table(changes, notes):
     columns: dict[str, Callable[[compare.Change], Any]] = {
-        'change': lambda change: Text(change.kind, STYLE[change.kind]), 'check': lambda change: change.check,
+        'change': lambda change: Text(change.kind, STYLE[change.kind]), 'check': lambda change: as_words(change.check),
         'metric': lambda change: change.metric or '(the test)'}
     columns |= {name: operator.attrgetter(name) for name in ('partition', 'environ')
                 if len({getattr(change, name) for change in changes}) > 1}
@@ -103,11 +110,11 @@ def _table(changes):
         columns['node'] = lambda change: both(change.nodes)
     columns |= {'before': lambda change: quantity.amount(change.before, change.unit),
                 'after': lambda change: quantity.amount(change.after, change.unit, change.before), 'by': by,
-                'sees': lambda change: quantity.percent(change.sees), 'remark': remark}
+                'sees': lambda change: quantity.percent(change.sees), 'note': lambda change: notes.get(remark(change), '')}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    numbers = ('before', 'after', 'by', 'sees')
+    numbers = ('before', 'after', 'by', 'sees', 'note')
     for name in columns:
-        table.add_column(name, overflow='fold', justify='right' if name in numbers else 'left', no_wrap=name in numbers)
+        table.add_column(name, overflow='fold', justify='right' if name in numbers else 'left', no_wrap=name in (*numbers, 'metric'))
     for change in changes:
         cells = (show(change) for show in columns.values())
         table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in cells))
@@ -128,16 +135,20 @@ def by(change):
 def remark(change):
     '''What else is to be said of a change.'''
     before, after = change.verdicts
-    return '; '.join(filter(None, [f'{before} -> {after}' if before and after and before != after else '', change.reason]))
+    other = before and after and before != after and change.verdicts != _REFERENCE_NOW
+    return '; '.join(filter(None, [f'{before} -> {after}' if other else '', change.reason]))
 
 
 def other_verdicts(changes):
-    '''Lines on the verdicts that changed although the metric did not by more than noise.'''
+    '''Lines on the verdicts that changed although the metric did not by more than noise, and on how many are judged since.'''
     told: dict[tuple, list[str]] = {}
     for change in changes:
         if change.kind == compare.WITHIN and None not in change.verdicts and len(set(change.verdicts)) > 1:
-            told.setdefault(change.verdicts, []).append(f'{change.check} {change.metric}')
-    return [f"{' -> '.join(verdicts)}, within noise: {', '.join(metrics)}" for verdicts, metrics in told.items()]
+            told.setdefault(change.verdicts, []).append(f'{as_words(change.check)} {change.metric}')
+    told.pop(_REFERENCE_NOW, None)
+    judged = sum(change.verdicts == _REFERENCE_NOW for change in changes)
+    return [f"{' -> '.join(verdicts)}, within noise: {', '.join(metrics)}" for verdicts, metrics in told.items()] + (
+        [f"{quantity.several(judged, 'metric')} that had no reference before {'PASS' if judged > 1 else 'PASSes'} now"] if judged else [])
 
 
 def _state(differing):
