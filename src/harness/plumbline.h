@@ -257,6 +257,7 @@ size_t pl_memory_available(void);       /* bytes that may be used, cgroup limit 
 /* core.c: without counters, on the core that calls; NaN where the instruction set is not known. */
 double pl_core_clock(double seconds);                       /* Hz */
 double pl_core_additions(double seconds, double clock);     /* per cycle */
+double pl_core_divisions(double seconds);                   /* per second */
 
 /* Elements before the first whole cache line, n at most. */
 static inline size_t pl_before_line(const double *x, size_t n)

@@ -76,7 +76,7 @@ static void look(int thread, void *argument)
     const pl_case *c = argument;
     const int all = members(c), own = among_processes() ? pl_processes.at_node : thread;
     pl_findings *const f = &p.of[thread].found;
-    double alone = 0;       /* additions per second while a partner rests, the most: two threads of one core are partners once */
+    f->sharing = 0;
     for (int round = 0; round < p.rounds; round++) {
         const int partner = pl_relay_partner(own, round);
         f->latency[round] = no_pair;
@@ -90,16 +90,17 @@ static void look(int thread, void *argument)
             seconds = pl_hand_over(line, own != first, p.epoch, length);
         if (own == first || isnan(seconds))
             f->latency[round] = seconds;
-        if (!isnan(seconds) && own == first) {
-            alone = fmax(alone, pl_core_additions(on_sharing * p.seconds / p.rounds, 1));
-            pl_relay_call(line, p.epoch);
-        } else if (!isnan(seconds)) {
-            pl_relay_rest(line, p.epoch, length.patience);
+        if (!isnan(seconds)) {
+            const double each = on_sharing * p.seconds / p.rounds, alone = own == first ? pl_core_divisions(each) : 0;
+            if (own == first)
+                pl_relay_call(line, p.epoch);
+            else
+                pl_relay_rest(line, p.epoch, length.patience);
+            f->sharing = fmax(f->sharing, alone / pl_core_divisions(each));
         }
     }
     f->clock = pl_core_clock(on_clock * p.seconds);
     f->additions = pl_core_additions(on_additions * p.seconds, f->clock);
-    f->sharing = alone / (f->additions * f->clock);
 }
 
 /* The mean over the pairs of a round; not a number if one of them is not known. */

@@ -11,8 +11,9 @@ import numpy as np
 #: Latency of handing a cache line from core to core, seconds: of neighbours (round 0), of pairs of pairs, ...
 CORE_TO_CORE = 'core_to_core'
 
-#: Additions of a core while its partner in the team rests, over those while it works, the most of any pair: 2 where both are hardware
-#: threads of one core, 1 where they are not, even if somebody else works on the other one.
+#: Divisions of a core while its partner in the team only waits, over those while it divides, too, the most of any pair: 2 where both are
+#: hardware threads of one core, whose divider is one; 1 where they are not, even if somebody else works on the other one.  (Additions do not
+#: tell: a thread that waits in a loop takes half of a core's dispatch on some processors, as one that works does.)
 SHARING = 'core_sharing'
 
 #: Hz, of the slowest core: from a chain of dependent additions.
