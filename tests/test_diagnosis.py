@@ -123,8 +123,9 @@ FAULTS = {
     'oversubscription': ([lambda: node(everything=0.5, detail=record(cpus=[0, 0, 1, 1]))], [lambda: node(detail=record(cpus=CPUS))]),
     'one_core': ([lambda: node(everything=0.5, detail=sharing(1.96))], [lambda: node(everything=0.5, detail=sharing(1.0)), lambda: node(detail=sharing(1.96))]),
     # A job that has a part of the node, as always, is no fault.
-    'pinning': ([lambda: [*node(detail=machine(allowed_cpus=[0])), LEFT_OUT], lambda: [*node(), ended('triad_memory', CONTEXT)]],
+    'pinning': ([lambda: [*node(detail=machine(allowed_cpus=[0], cpu_quota=4.0)), LEFT_OUT], lambda: [*node(detail=machine(allowed_cpus=[0])), LEFT_OUT], lambda: [*node(), ended('triad_memory', CONTEXT)]],
                 [lambda: node(detail=machine(allowed_cpus=[0])), lambda: [*node(), LEFT_OUT],
+                 lambda: [*node(detail=machine(allowed_cpus=[0], cpu_quota=1.8)), LEFT_OUT],       # of which we took one
                  lambda: [*node(detail=machine(allowed_cpus=[0])), left_out('likwid is not on this partition')], lambda: [*node(), ended('triad_memory', 'cat')]]),
     'power_saving': ([lambda: node(everything=0.3, detail=clock([1200] * 24, governor='powersave'))],
                      [lambda: node(detail=clock([2900] * 24, governor='powersave'))]),

@@ -192,7 +192,7 @@ class Judging(OnNode):
             chosen[metric.name].leaf if metric.verdict in (verdict.PASS, verdict.FAIL) else None) for metric in judged})}
         for metric in judged:
             self.perf_variables[metric.name] = sn.make_performance_function(sn.defer(metric.value), metric.unit)
-        if not self.is_final and (self._of_other_states() or {verdict.FAIL, verdict.UNSTABLE} & {metric.verdict for metric in judged}):
+        if not self.is_final and verdict.asks_again((metric.verdict for metric in judged), bool(self._of_other_states())):
             _SUSPECTS[self._case()] = self.measurements
 
     def _of_other_states(self):
@@ -243,7 +243,7 @@ class Judging(OnNode):
             if named and not tolerated:
                 self.plumbline.failed_for = ruling
                 raise PerformanceError(f"{ruling}: {'; '.join(named)}")
-        if (elsewhere := self._of_other_states()) and not self.is_final:       # a minute later the machine may be back in one of them
+        if (elsewhere := self._of_other_states()) and not self.is_final:
             self.plumbline.failed_for = verdict.UNSTABLE
             raise PerformanceError('; '.join(f'{metric.name}: {metric.reason}' for metric in elsewhere))
 

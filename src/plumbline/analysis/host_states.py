@@ -83,11 +83,13 @@ def _on_one_core(tests):
 
 
 def _allowed_share(tests):
+    '''Where a quota grants no more CPUs than are used, their number is our own choice.'''
     shares = []
     for line in tests:
         machine = line.detail.get('machine') or {}
         node = {cpu for domain in machine.get('numa_nodes') or () for cpu in domain['cpus']}
-        if node and machine.get('allowed_cpus'):
+        quota = machine.get('cpu_quota')
+        if node and machine.get('allowed_cpus') and not (quota and int(quota) <= len(machine['allowed_cpus'])):
             shares.append((len(machine['allowed_cpus']) / len(node), f"{len(machine['allowed_cpus'])} of the node's {len(node)} CPUs may be used"))
     return min(shares, default=_UNKNOWN)
 

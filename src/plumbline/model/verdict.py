@@ -159,6 +159,14 @@ def is_undecided(verdicts: Iterable[str | None]) -> bool:
     return UNSTABLE in verdicts and PASS not in verdicts
 
 
+def asks_again(verdicts: Iterable[str | None], of_other_states: bool) -> bool:
+    '''Whether a test is measured once more in the same session.
+
+    :arg of_other_states: whether all references of one of its metrics are of states that the machine was not in: a minute later it may be.
+    '''
+    return of_other_states or not {FAIL, UNSTABLE}.isdisjoint(verdicts)
+
+
 def worst(verdicts: Iterable[str | None]) -> str:
     '''The worst of some verdicts.
 

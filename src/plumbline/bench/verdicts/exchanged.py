@@ -112,8 +112,7 @@ def _made(folder):
 
 def _run_again(frame, later):
     '''The rows with those of a later session in the place of each case that ReFrame would run again.'''
-    again = [case for case, rows in frame.group_by(_CASE) if verdict.FAIL in (rulings := rows['verdict'].to_list())
-             or verdict.UNSTABLE in rulings or rows['recorded_states'].is_not_null().any()]
+    again = [case for case, rows in frame.group_by(_CASE) if verdict.asks_again(rows['verdict'], rows['recorded_states'].is_not_null().any())]
     if later is None or not again:
         return frame
     cases = pl.DataFrame(again, schema=_CASE, orient='row')
