@@ -102,6 +102,14 @@ def test_out_of_bounds_nothing_is_judged_where_it_may_not_be_the_core(machine, p
     assert (metric.verdict, metric.reason, metric.unjudged, metric.reference) == ('NO REFERENCE', f'not judged: {told}', told, None)
 
 
+@pytest.mark.parametrize('value, reference_from, expected', [
+    (0.95, 'portable.yaml', 'PASS'), (0.5, 'portable.yaml', 'NO REFERENCE'), (0.5, 'made.yaml', 'FAIL')])
+def test_a_doubt_spares_what_holds_anywhere_and_no_reference_of_a_site(value, reference_from, expected):
+    metric = metrics.Metric('efficiency', 'all', np.full(9, value), doubt='somebody else worked there')
+    found = evaluation.judged(evaluation.Case(metric, reference=Reference((1.0, -0.15, 0.1)), reference_from=reference_from))
+    assert found.verdict == expected and (expected != 'NO REFERENCE' or found.reason == 'not judged: somebody else worked there')
+
+
 def test_a_doubt_of_one_process_is_one_of_all():
     cases = [evaluation.Case(metrics.Metric('of_baseline', 'made', np.array([0.5] * 3), baseline=FMA.leaf, doubt=doubt),
                              processes=[{'process': number, 'n': 3, 'record': None}]) for number, doubt in enumerate((None, 'made up'))]

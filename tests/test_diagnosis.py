@@ -61,6 +61,13 @@ def sharing(factor):
     return {'records': [sample.record('plain', 5_000_000, 4, 0) | {'probes': {'core_sharing': {side: [factor] * 24 for side in ('before', 'after')}}}]}
 
 
+def additions(alone, beside, sharing=1.0):
+    '''Half of the samples beside others.'''
+    counts, factors = [alone] * 12 + [beside] * 12, [1.0] * 12 + [sharing] * 12
+    return {'records': [sample.record('plain', 5_000_000, 4, 0) | {'probes': {
+        'additions_per_cycle': {'before': counts, 'after': counts}, 'core_sharing': {'before': factors, 'after': factors}}}]}
+
+
 def clock(mhz, **state):
     clock = {'before': [one * 1e6 for one in mhz], 'after': [one * 1e6 for one in mhz]}
     return machine(base_clock={'mhz': 2000, 'source': 'made up'}, **state) | {'records': [
@@ -122,6 +129,9 @@ FAULTS = {
     'hypervisor': ([lambda: node(everything=0.3, detail=contention(stolen=5.0))], [lambda: node(detail=contention(stolen=0.2))]),
     'oversubscription': ([lambda: node(everything=0.5, detail=record(cpus=[0, 0, 1, 1]))], [lambda: node(detail=record(cpus=CPUS))]),
     'one_core': ([lambda: node(everything=0.5, detail=sharing(1.96))], [lambda: node(everything=0.5, detail=sharing(1.0)), lambda: node(detail=sharing(1.96))]),
+    'shared_core': ([lambda: node(cache=0.5, detail=additions(3.9, 2.1))],
+                    [lambda: node(cache=0.5, detail=additions(3.9, 3.8)), lambda: node(detail=additions(3.9, 2.1)), lambda: node(everything=0.5, detail=additions(3.9, 2.1)),
+                     lambda: node(cache=0.5, detail=additions(3.9, 1.95, sharing=2.0))]),
     # A job that has a part of the node, as always, is no fault.
     'pinning': ([lambda: [*node(detail=machine(allowed_cpus=[0], cpu_quota=4.0)), LEFT_OUT], lambda: [*node(detail=machine(allowed_cpus=[0])), LEFT_OUT], lambda: [*node(), ended('triad_memory', CONTEXT)]],
                 [lambda: node(detail=machine(allowed_cpus=[0])), lambda: [*node(), LEFT_OUT],

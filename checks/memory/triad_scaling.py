@@ -1,9 +1,12 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from plumbline.model import limits, metrics, probes
+from plumbline.model import limits, metrics, probes, quantity
 from plumbline.rfm.check import NativeCheck
 from plumbline.system import topology
+
+#: Of the samples a part that moves the median little.
+OTHERS = 0.1
 
 
 @rfm.simple_test
@@ -49,4 +52,11 @@ class triad_scaling(rfm.RunOnlyRegressionTest, NativeCheck):
                 ratio = limits.paired_ratio(record, single, 'bytes') / n
                 factor, unjudged = probes.clock_ratio(single, record) if self.level == 'cache' else (1.0, None)
                 yield metrics.Metric('efficiency', 'all' if n == len(self.all_cpus) else f'{n}', ratio * factor,
-                                     unjudged=unjudged or self.disturbed())
+                                     unjudged=unjudged or self.disturbed(), doubt=self.shared(record) if self.level == 'cache' else None)
+
+    def shared(self, record):
+        '''Why the threads need not be what is slow; None where nobody else worked on their cores.'''
+        others = probes.beside_others(record, self.measurements)
+        if others is None or others.mean() < OTHERS:
+            return None
+        return f'somebody else worked on the other hardware thread of a core beside {quantity.percent(others.mean(), 0)} of the samples'

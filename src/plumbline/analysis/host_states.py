@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from plumbline.model import contention, probes, quantity, states
+from plumbline.model import contention, probes, quantity
 from plumbline.system import codegen
 
 #: A clock below this share of the processor's base clock is held down; wide registers alone take some of it.
@@ -74,12 +74,22 @@ def _threads_per_cpu(tests):
 
 def _on_one_core(tests):
     '''Share of the samples beside which two threads of a team were on one core, of the worst test.'''
-    found = [(float(np.mean(known > states.GAP)), label) for label, _, record in _records(tests)
+    found = [(float(np.mean(known > probes.ON_ONE_CORE)), label) for label, _, record in _records(tests)
              if (factors := probes.beside(record, probes.SHARING)) is not None and (known := factors[np.isfinite(factors)]).size]
     if not found:
         return _UNKNOWN
     share, label = max(found)
     return share, f'{label}: beside {quantity.percent(share, 0)} of the samples'
+
+
+def _others_on_core(tests):
+    '''Share of the samples of all tests beside which somebody else worked on the other hardware thread of a core.'''
+    records = [record for _, _, record in _records(tests)]
+    found = [one for record in records if (one := probes.beside_others(record, records)) is not None]
+    if not found:
+        return _UNKNOWN
+    share = float(np.mean(np.concatenate(found)))
+    return share, f'beside {quantity.percent(share, 0)} of the samples a core did fewer additions per cycle than it can'
 
 
 def _allowed_share(tests):
@@ -213,8 +223,8 @@ def _not_as_expected(tests):
 #: Name of a state -> function (a line of each test of a host) -> (value, text).
 STATES: dict[str, Callable[[Sequence], tuple]] = {
     'throttled': _taken(contention.QUOTA), 'others': _taken(contention.OTHERS), 'stolen': _taken(contention.HYPERVISOR), 'time_given': _time_given,
-    'quota_per_thread': _quota_per_thread, 'threads_per_cpu': _threads_per_cpu, 'on_one_core': _on_one_core, 'allowed_share': _allowed_share,
-    'held_down': _held_down(of_all=True), 'held_down_of_a_test': _held_down(of_all=False), 'governor': _governor,
+    'quota_per_thread': _quota_per_thread, 'threads_per_cpu': _threads_per_cpu, 'on_one_core': _on_one_core, 'others_on_core': _others_on_core,
+    'allowed_share': _allowed_share, 'held_down': _held_down(of_all=True), 'held_down_of_a_test': _held_down(of_all=False), 'governor': _governor,
     'other_processors': _other_processors, 'simd_width_kept': _simd_width_kept, 'simd_width_of_written': _simd_width_of_written,
     'huge_page_share': _huge_page_share, 'cache_ours': _cache_ours, 'not_as_expected': _not_as_expected,
     'remote_pages': _misplaced(lambda pages, threads: 0.0 if threads else pages, 'lay in NUMA domains in which none of its threads ran'),

@@ -26,9 +26,6 @@ SHIPPED = ('portable.yaml', PATH.name)
 #: 0.96 to 1.03 on a quiet machine.  What a core can lose is far more: one of two units, a cycle of four.
 CLOCK = 0.08
 
-#: A core does so much of the additions that it has adders for, at least, while nothing else works on it.
-OWN = 0.9
-
 VIRTUAL = 'inside a virtual machine the core may be shared with others, or be another than its name says'
 PERHAPS_VIRTUAL = f'whether this is a virtual machine is not known: {VIRTUAL}'
 NO_CLOCK = 'not judged: no clock was measured beside the samples'
@@ -137,7 +134,7 @@ def doubt(record: dict, arch: str | None, machine: dict | None) -> str | None:
     if virtual != 'no':
         return VIRTUAL if virtual == 'yes' else PERHAPS_VIRTUAL
     adders, additions = microarchitectures().get(arch or '', {}).get('adders'), probes.beside(record, probes.ADDITIONS)
-    if adders and additions is not None and np.nanmedian(additions) < OWN * adders['units']:
+    if adders and additions is not None and np.nanmedian(additions) < probes.OWN * adders['units']:
         return f"something else works on the core: {np.nanmedian(additions):.1f} additions per cycle beside the samples, of {adders['units']}"
     return None
 

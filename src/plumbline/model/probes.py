@@ -3,7 +3,7 @@
 The key ``probes`` of a measurement record (``schemas/record.json``); records written before November 2026 have none.
 '''
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,20 @@ CORE_TO_CORE = 'core_to_core'
 #: tell: a thread that waits in a loop takes half of a core's dispatch on some processors, as one that works does.)
 SHARING = 'core_sharing'
 
+#: From this reading of it on two threads were on one core.
+ON_ONE_CORE = 1.4
+
 #: Hz, of the slowest core: from a chain of dependent additions.
 CLOCK = 'clock'
 
-#: From four independent chains, the least of any core: fewer where another hardware thread of the core works.
+#: From independent chains, the least of any core: fewer where another hardware thread of the core works.
 ADDITIONS = 'additions_per_cycle'
+
+#: With fewer additions per cycle than this share of what a core can, something else works on it.
+OWN = 0.9
+
+#: Of the readings of a session the part that is at most what a core can: the highest few are a clock that was read too low.
+_NEARLY_ALL = 90
 
 
 def _both(probe: dict) -> np.ndarray:
@@ -84,6 +93,20 @@ def beside(record: dict, name: str) -> np.ndarray | None:
         return None
     known = np.where(np.isnan(found), found[:, ::-1], found)        # one of the two where the other is not known
     return known.mean(axis=1)
+
+
+def beside_others(record: dict, records: Iterable[dict]) -> np.ndarray | None:
+    '''Whether somebody else worked on the other hardware thread of a core, beside each sample.
+
+    :arg records: what says how many additions a core of our own does, ``record`` among them.
+    :returns: shape (n,) of bool; None where it is not known.  Where that never ended, and where two of our own were on one core, False.
+    '''
+    additions = beside(record, ADDITIONS)
+    known = [one[np.isfinite(one)] for other in records if (one := beside(other, ADDITIONS)) is not None]
+    if additions is None or not np.isfinite(additions).any():
+        return None
+    few, ours = additions < OWN * np.percentile(np.concatenate(known), _NEARLY_ALL), beside(record, SHARING)
+    return few if ours is None else few & ~(ours > ON_ONE_CORE)
 
 
 def clock_ratio(a: dict, b: dict) -> tuple[float, str | None]:

@@ -100,7 +100,7 @@ def text(state: State | None) -> str:
         return 'several, or none for long'
     latencies = [f'{1e9 * seconds:.3g}' for name, seconds in sorted(state.items()) if name.startswith(probes.CORE_TO_CORE)]
     told = [f"core-to-core {' / '.join(latencies)} ns"] if latencies else []
-    return ', '.join(told + ['two threads on one core'] * (state.get(probes.SHARING, 1) > GAP)) or 'one state'
+    return ', '.join(told + ['two threads on one core'] * (state.get(probes.SHARING, 1) > probes.ON_ONE_CORE)) or 'one state'
 
 
 def texts(met: Iterable[State | None]) -> str:

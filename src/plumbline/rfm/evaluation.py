@@ -209,8 +209,8 @@ def _with(cases, number, reference=None, file=None):
 
 
 def _without_doubt(case):
-    '''The same, not judged where what is out of a baseline's bounds need not be the core's doing; what is within them is.'''
-    if case.reference_from != baselines.PATH.name or not (case.metric.doubt and case.leaf):
+    '''The same, not judged where what is out of the shipped bounds need not be the core's doing; what is within them is.'''
+    if case.reference_from not in baselines.SHIPPED or not (case.metric.doubt and case.leaf):
         return case
     (least, most), (low, high) = verdict.bounds(case.leaf), case.summary.interval
     return case if least <= low and high <= most else replace(case, metric=replace(case.metric, unjudged=case.metric.doubt))
