@@ -81,6 +81,7 @@ def test_the_memory_of_a_command_is_not_that_of_whoever_starts_it(tmp_path):
         paper.cost_of(['plumbline', 'rank', '--none'], tmp_path)
 
 
+@pytest.mark.reframe
 def test_each_step_of_a_sweep_on_paper_is_measured_and_the_slow_node_is_named(tmp_path, monkeypatch, measured):
     costs = dict(paper.steps(tmp_path, 5, measured))
     assert list(costs) == ['plan', 'submit', 'collect', 'rank', 'page']

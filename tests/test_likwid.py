@@ -262,6 +262,7 @@ def test_agreement_is_of_streams_that_ran_by_turns():
     assert bench.agreement([sample | {'own_rate': None} for sample in samples], 'L1', 1) == []
 
 
+@pytest.mark.native
 @needs('likwid-bench', 'taskset', 'awk')
 def test_live_cross_check_runs_where_it_is_told(tmp_path):
     cpu = max(os.sched_getaffinity(0))
@@ -333,12 +334,14 @@ def where(command, environment):
     return [int(cpu) for cpu in done.stdout.split()]
 
 
+@pytest.mark.native
 @needs('gcc', 'likwid-pin')
 def test_live_likwid_pin_places_each_thread(places):
     cpus = sorted(os.sched_getaffinity(0), reverse=True)[:2]
     assert where(pin.pin_command(cpus, [places]), pin.pin_environment(cpus)) == cpus
 
 
+@pytest.mark.native
 @needs('gcc', 'likwid-pin', 'taskset')
 def test_live_likwid_pin_takes_cpu_numbers_in_a_cpuset(places):
     cpu = max(os.sched_getaffinity(0))
@@ -346,6 +349,7 @@ def test_live_likwid_pin_takes_cpu_numbers_in_a_cpuset(places):
     assert where(command, pin.pin_environment([cpu])) == [cpu]
 
 
+@pytest.mark.native
 @needs('gcc')
 def test_live_openmp_places_each_thread(places):
     for n in (1, 2):
@@ -468,6 +472,7 @@ def test_groups():
         perfctr.group_for('atom', ['BRANCH'])
 
 
+@pytest.mark.native
 @needs('likwid-perfctr')
 def test_live_counters_or_the_reason_why_not():
     done = subprocess.run(['likwid-perfctr', '-M', '0', '-O', '-g', 'MEM', '-C',

@@ -107,6 +107,7 @@ def test_the_dashboard_asks_for_what_is_written():
     assert asked - written <= {'plumbline_cause_info', 'plumbline_subsystem_change_ratio'}     # those the sample has no reason for
 
 
+@pytest.mark.reframe
 def test_a_real_prometheus_alerts_by_a_real_node_exporter(tmp_path):
     needs('prometheus', 'prometheus-node-exporter')
     telemetry_file = tmp_path / 'textfiles/plumbline.prom'
