@@ -113,7 +113,7 @@ def test_a_doubt_spares_what_holds_anywhere_and_no_reference_of_a_site(value, re
 def test_a_doubt_of_one_process_is_one_of_all():
     cases = [evaluation.Case(metrics.Metric('of_baseline', 'made', np.array([0.5] * 3), baseline=FMA.leaf, doubt=doubt),
                              processes=[{'process': number, 'n': 3, 'record': None}]) for number, doubt in enumerate((None, 'made up'))]
-    assert evaluation._pooled(cases).metric.doubt == 'made up'
+    assert evaluation.pooled(cases).metric.doubt == 'made up'
 
 
 @pytest.mark.parametrize('share, expected', [(0.93, 'PASS'), (0.8, 'FAIL'), (1.2, 'FAIL')])

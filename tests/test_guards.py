@@ -324,6 +324,18 @@ def test_recorded_references_see_what_gets_worse(place, tmp_path):
     assert len(found) == 10
     assert {name for name, verdict in found.items() if verdict != 'FAIL'} == {'of_limit.plain', 'cpu_availability.plain'}
 
+    def told(*options):
+        done = place.reframe(*run, '-S', 'Directions.worse=1.25', *options, PLUMBLINE_REFERENCES=str(folder))
+        case = done.cases()['Directions']
+        metric, = (one for one in case['plumbline']['metrics'] if one['name'] == 'speedup.plain')
+        return metric['verdict'], metric['reason'].partition(', ')[2] or metric['reason'], case['result'], done.code
+
+    loss = '20 % less than the reference'
+    assert told() == ('UNSTABLE', f'{loss}: a FAIL if a second run says so, too', 'fail', 1)
+    assert told('--max-retries=1') == ('FAIL', f'{loss}, in both runs', 'fail', 1)
+    ruling, reason, result, code = told('--max-retries=1', '-S', 'Directions.once=yes')
+    assert (ruling, result, code) == ('PASS', 'pass', 0) and reason.startswith('0.7155 is at least')
+
 
 def test_reference_above_the_peak_is_refused(place, tmp_path):
     folder = written_references(tmp_path / 'r', {'limits': {

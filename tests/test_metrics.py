@@ -95,7 +95,7 @@ def test_bursts_that_no_median_sees():
 
 def test_a_burst_in_every_fifth_sample_fails():
     steady = [metrics.of_steady([record('load', [0.01] * 80 + [0.04] * slow)]) for slow in (20, 21, 19)]
-    pooled = evaluation._pooled([evaluation.Case(one, processes=[Process(number, 1, None)])
+    pooled = evaluation.pooled([evaluation.Case(one, processes=[Process(number, 1, None)])
                                  for number, one in enumerate(steady)])
     judged = evaluation.judged(replace(pooled, reference=Reference((1.0, -0.15, 0.0)), reference_from='portable.yaml'))
     assert judged.value == pytest.approx(0.8, abs=0.005) and judged.verdict == 'FAIL', judged.reason
@@ -104,7 +104,7 @@ def test_a_burst_in_every_fifth_sample_fails():
 @pytest.mark.parametrize('shares, ruling', [((1.0, 0.98, 1.0), 'PASS'), ((0.99, 0.95, 1.0), 'PASS'), ((0.8, 0.79, 0.81), 'FAIL')])
 def test_an_interval_ends_where_there_is_nothing_beyond(shares, ruling):
     '''Of few processes an interval reaches beyond 1, which no share does: that is no doubt about it.'''
-    pooled = evaluation._pooled([evaluation.Case(metrics.Metric('of_steady', None, [share]), processes=[Process(n, 1, None)])
+    pooled = evaluation.pooled([evaluation.Case(metrics.Metric('of_steady', None, [share]), processes=[Process(n, 1, None)])
                                  for n, share in enumerate(shares)])
     judged = evaluation.judged(replace(pooled, reference=Reference((1.0, -0.15, 0.0)), reference_from='portable.yaml'))
     assert judged.verdict == ruling, judged.reason

@@ -71,7 +71,7 @@ class network_patterns(rfm.RunOnlyRegressionTest, MpiCheck):
             raise SanityError(f'{complaint}: give more -S network_patterns.round_seconds than {self.round_seconds:g}')
         with in_one_line():
             found = records.parse(self.output(), processes=self.processes).ports
-        self.counted = ports.counted(ports.of_all_tries(self._case(), found, self.is_final))
+        self.counted = ports.counted(ports.of_all_tries(self._case(), found, self.again is not None))
         for line in ports.notes(self.counted):
             self.note(line)
 

@@ -54,8 +54,8 @@ class Judging(OnNode):
     #: ReFrame's options that the test's rerun needs to be the same.
     rerun_options: Sequence[str] = ()
 
-    #: Whether the test was measured before in this session: there is no further try.
-    is_final = False
+    #: Number of the first process of a second run in this session, after which there is no further one; None in the first run.
+    again: int | None = None
 
     # --- what a check may use ------------------------------------------------------------------
 
@@ -157,7 +157,7 @@ class Judging(OnNode):
         '''
         before = _SUSPECTS.pop(self._case(), [])
         first = 1 + max((record['process'] for record in before), default=-1)
-        self.is_final = bool(before)
+        self.again = first if before else None
         return before + [{**record, 'process': first + record['process']} for record in measurements]
 
     def _case(self):
@@ -185,14 +185,14 @@ class Judging(OnNode):
         chosen = {name: evaluation.choose(cases, known.get(name)) for name, cases in found.items()}
         if widths := evaluation.widths_of_references(chosen.values()):
             self.plumbline.simd_width_of_references = widths
-        judged = self.plumbline.metrics = [evaluation.judged(case, self.plumbline.simd_width or {}) for case in chosen.values()]
+        judged = self.plumbline.metrics = [evaluation.judged(case, self.plumbline.simd_width or {}, self.again) for case in chosen.values()]
         self.verdict = verdict.worst(metric.verdict for metric in judged)
-        # ReFrame knows PASS and FAIL: it is told of no reference for what cannot be judged, or must not be.
+        # ReFrame knows the median and its bounds: it is told of no reference where these do not decide.
         self.reference = {'$ref': references.narrowed(path, self, {metric.name: (
-            chosen[metric.name].leaf if metric.verdict in (verdict.PASS, verdict.FAIL) else None) for metric in judged})}
+            chosen[metric.name].leaf if _as_reframe_judges(metric) else None) for metric in judged})}
         for metric in judged:
             self.perf_variables[metric.name] = sn.make_performance_function(sn.defer(metric.value), metric.unit)
-        if not self.is_final and verdict.asks_again((metric.verdict for metric in judged), bool(self._of_other_states())):
+        if self.again is None and verdict.asks_again((metric.verdict for metric in judged), bool(self._of_other_states())):
             _SUSPECTS[self._case()] = self.measurements
 
     def _of_other_states(self):
@@ -239,13 +239,20 @@ class Judging(OnNode):
         judged = self.plumbline.metrics or []
         for ruling in (verdict.FAIL, verdict.UNSTABLE):
             named = [f'{metric.name}: {metric.reason}' for metric in judged if metric.verdict == ruling]
-            tolerated = ruling == verdict.UNSTABLE and self.is_final and not verdict.is_undecided(metric.verdict for metric in judged)
+            tolerated = ruling == verdict.UNSTABLE and self.again is not None and not verdict.is_undecided(metric.verdict for metric in judged)
             if named and not tolerated:
                 self.plumbline.failed_for = ruling
                 raise PerformanceError(f"{ruling}: {'; '.join(named)}")
-        if (elsewhere := self._of_other_states()) and not self.is_final:
+        if (elsewhere := self._of_other_states()) and self.again is None:
             self.plumbline.failed_for = verdict.UNSTABLE
             raise PerformanceError('; '.join(f'{metric.name}: {metric.reason}' for metric in elsewhere))
+
+
+def _as_reframe_judges(metric):
+    if metric.reference is None:
+        return False
+    low, high = verdict.bounds(metric.reference)
+    return metric.verdict == (verdict.PASS if low <= metric.value <= high else verdict.FAIL)
 
 
 def _by_baselines(found):

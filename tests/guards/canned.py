@@ -100,11 +100,16 @@ class Directions(Canned):
     #: How much worse than usual.
     worse = variable(float, value=1.0)
 
+    #: Whether a second run is as usual.
+    once = variable(bool, value=False)
+
     def evaluate(self):
+        second = self.again is not None and self.measurements[0]['process'] >= self.again
+        worse = 1.0 if second and self.once else self.worse
         for name in ('communication', 'growth', 'redundancy', 'slowdown', 'split_over_fused'):
-            yield metrics.Metric(name, 'plain', metrics.np.full(12, 2 * self.worse))
+            yield metrics.Metric(name, 'plain', metrics.np.full(12, 2 * worse))
         for name in ('speedup', 'of_parts', 'work'):
-            yield metrics.Metric(name, 'plain', metrics.np.full(12, 0.8 / self.worse))
+            yield metrics.Metric(name, 'plain', metrics.np.full(12, 0.8 / worse))
         for name, impossible in (('of_limit', 1.2), ('cpu_availability', 1.01)):
             yield metrics.Metric(name, 'plain', metrics.np.full(12, impossible))
 

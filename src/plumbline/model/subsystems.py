@@ -19,6 +19,10 @@ from plumbline.model import prediction, registry, verdict
 #: With that of a loss that lasts (:data:`changes.RATE`) they are one in a hundred.
 METRICS_RATE, SUBSYSTEMS_RATE = 0.005, 0.003
 
+#: Of one run of its tests: that some metric is out of its bounds.  It is a FAIL if a second run alone is out of them, too; without one if it
+#: is so far off as :data:`METRICS_RATE` says.  Two runs of a healthy machine were both out of them in 0.3 % of sessions.
+SUSPECTS_RATE = 0.05
+
 #: The share of those listed as changed that are not.
 DISCOVERY_RATE = 0.05
 

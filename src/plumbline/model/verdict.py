@@ -7,7 +7,7 @@ The interval of the median decides, not the median: a value 1 % below its bound 
 import math
 from collections.abc import Iterable, Sequence
 
-from plumbline.model.prediction import NINETY_FIVE
+from plumbline.model.prediction import NINETY_FIVE, OF_BOTH
 from plumbline.model.quantity import number, percent
 from plumbline.model.uncertainty import HALF_WIDTH, Summary
 
@@ -118,7 +118,7 @@ def judge_expected(summary: Summary, reference: Sequence, unit: str = '1') -> tu
 
 
 def seen_of_expected(summary: Summary, reference: Sequence, deviation: float, rises: bool = False) -> float | None:
-    '''The smallest loss since the reference that would be called FAIL with a probability of 95 %: a fraction of the reference, or
+    '''The smallest loss since the reference that two runs would both find with a probability of 95 %: a fraction of the reference, or
     :obj:`None` as of :func:`seen_loss`.
 
     :arg deviation: relative standard deviation of a new session's value; that of this session, where it is larger.
@@ -127,7 +127,7 @@ def seen_of_expected(summary: Summary, reference: Sequence, deviation: float, ri
     low, high = summary.interval
     if not (low > 0 and 0 < bound < math.inf and reference[0] > 0):
         return None
-    distance = abs(math.log(bound / reference[0])) + NINETY_FIVE * max(deviation, math.log(high / low) / 2 / HALF_WIDTH)
+    distance = abs(math.log(bound / reference[0])) + OF_BOTH * max(deviation, math.log(high / low) / 2 / HALF_WIDTH)
     return math.exp(distance) - 1 if rises else 1 - math.exp(-distance)
 
 

@@ -2,9 +2,10 @@
 
 import math
 
-from plumbline.model import registry
-from plumbline.model.prediction import LEAST_LOSS, MOST_LOSS
+from plumbline.model import registry, verdict
+from plumbline.model.prediction import LEAST_LOSS, MOST_LOSS, OF_BOTH, Prediction
 from plumbline.model.quantity import percent
+from plumbline.model.subsystems import METRICS_RATE, SUSPECTS_RATE
 
 #: No bound is narrower: below it a change is of no interest, even where it is certain.
 LEAST_BOUND, LEAST_OF_COUNT = LEAST_LOSS, 0.005
@@ -40,6 +41,25 @@ def leaf(metric, expected, rate, possible=(-math.inf, math.inf), unit=None):
             unit or registry.find(metric).unit]
 
 
+def of_one_run(leaf, metric, expected):
+    '''The leaf with the bounds of a value that nobody measures again: so far out as is improbable alone.
+
+    :arg expected: dictionary ``deviation``, ``freedom``.
+    '''
+    value, lower, upper, *unit = leaf
+    predicted, better = Prediction(value, expected['deviation'], expected['freedom']), registry.better(metric)
+    low, high = verdict.bounds(leaf[:3])
+
+    def further(bound, side):
+        return predicted.distance(predicted.chance(bound, side) * METRICS_RATE / SUSPECTS_RATE)
+
+    if better != registry.LESS and 0 < low < value and math.isfinite(far := further(low, registry.MORE)):
+        lower = min(lower, math.expm1(-far))
+    if better != registry.MORE and value < high < math.inf and math.isfinite(far := further(high, registry.LESS)):
+        upper = max(upper, math.expm1(far))
+    return [value, lower, upper, *unit]
+
+
 def _outward(share):
     '''To three decimals, and never narrower.'''
     return math.ceil(1000 * share - 1e-9) / 1000
@@ -56,7 +76,7 @@ def _rounded_up(share):
 def sees(metric, expected, rate):
     '''The smallest loss that is seen with a probability of 95 %: a share of the value, by which a time rises and a rate falls.'''
     rate, rises = _of_one_side(metric, rate), registry.better(metric) == registry.LESS
-    seen, least = expected.sees(rate, rises), _least(metric)
+    seen, least = expected.sees(rate, rises, OF_BOTH), _least(metric)
     if rises:
         return math.expm1(math.log1p(seen) + max(0.0, math.log1p(least) - expected.distance(rate)))
     if seen == 1:       # as far as a number can say: nothing would be seen
@@ -66,6 +86,6 @@ def sees(metric, expected, rate):
 
 def too_wide(metric, expected, rate):
     '''Why a metric gets no reference, or :obj:`None`.  That a time grows tenfold is a loss of 90 % as well.'''
-    if expected.sees(_of_one_side(metric, rate)) <= MOST_LOSS:
+    if expected.sees(_of_one_side(metric, rate), sure=OF_BOTH) <= MOST_LOSS:
         return None
     return f'only a loss of more than {percent(MOST_LOSS, 0)} would be seen: a session is known to {percent(expected.deviation, 0)}'

@@ -122,8 +122,8 @@ def _of_noise(found):
     seen = defaultdict(list)
     for place, (_, origin) in found.written.items():
         seen[found.noise[place]].append(origin['sees'])
-    yield (f"of an unchanged session some metric FAILs with a probability of {percent(found.accepted['false_alarms'])}, divided among "
-           f"{found.accepted['metrics']} metrics; a loss is seen with one of 95 %:")
+    yield (f"a run of an unchanged machine has a metric out of bounds with a chance of {percent(found.accepted['false_alarms'])}, divided among "
+           f"{found.accepted['metrics']} metrics; a loss is seen, in two runs, with one of 95 %:")
     for noise, losses in sorted(seen.items()):
         freedom, deviation = found.known.priors[noise]
         yield (f'  {noise}: {len(losses)} metrics, {percent(deviation)} between sessions ({freedom:.2g} degrees of freedom), '
@@ -134,7 +134,7 @@ def _fared(found):
     failing = {session: by for session, by in found.failing.items() if by}
     how = 'in sample: too few to leave each out of its own references' if found.in_sample else 'each left out of its own references'
     expected = len(found.sessions) * found.accepted['false_alarms']
-    yield f'of these {len(found.sessions)} sessions {len(failing)} would FAIL a metric, {expected:.2g} expected ({how})'
+    yield f'of these {len(found.sessions)} sessions {len(failing)} have a metric out of bounds, {expected:.2g} expected ({how})'
     for session, by in failing.items():
         place, value, leaf = max(by, key=lambda one: abs(one[1] / one[2][0] - 1))
         yield f"  {session}: {len(by)}, the farthest {'/'.join(place)}: {value:g}, {change(value / leaf[0] - 1, 0)} of {leaf[0]:g}"

@@ -14,7 +14,7 @@ import polars as pl
 from plumbline.errors import PlumblineError
 from plumbline.model import registry, verdict
 from plumbline.model.uncertainty import Summary
-from plumbline.references import directory, file_of
+from plumbline.references import bounds, directory, file_of
 from plumbline.references.files import leaves, load, lookup, of_processor, origin_of, recorded
 from plumbline.references.recording import keys_of
 from plumbline.store import archive
@@ -91,6 +91,7 @@ def _judged(row: dict, known: dict) -> dict:
     if row['unit'] != unit:
         return {**row, 'verdict': verdict.FAIL,
                 'reason': f"is in {row['unit']}, and its reference in {known['file']} in {unit}: accept references again"}
+    leaf = bounds.of_one_run(leaf, known['metric'], known['expected'])
     summary = Summary(row['value'], 1, 0.0, (row['value'],) * 2)
     ruling, reason = verdict.judge_expected(summary, leaf, unit)
     sees = None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from plumbline.errors import PlumblineError
 from plumbline.model import good_state, registry, verdict
-from plumbline.model.subsystems import METRICS_RATE
+from plumbline.model.subsystems import SUSPECTS_RATE
 from plumbline.references import bounds, editing, recording
 from plumbline.references.choice import Choice, usable
 from plumbline.references.files import leaves, load, lookup, origin_of, portable_beside
@@ -116,7 +116,7 @@ def _fill(found, candidates, site, used):
     kept, measured = _recorded(site), {place[:-1] for place in by_place}
     metrics = (sum(max(map(len, its[0].series.values.values())) for place, its in by_place.items() if not why[place])
                + sum(place[:-1] not in measured for place in kept))
-    rate = METRICS_RATE / max(1, metrics)
+    rate = SUSPECTS_RATE / max(1, metrics)
     found.known, judged = good_state.known(usable(candidates)), []
     for place, its in by_place.items():
         its = [_Reference(one, found, rate) for one in its if not one.why]    # one session of a state has a bound as wide as it must be
@@ -131,7 +131,7 @@ def _fill(found, candidates, site, used):
     if not found.written:
         raise PlumblineError(f'{found.path}: nothing to record, all {len(found.skipped)} metrics were skipped, the first '
                              f'because: {found.skipped[0][1]}')
-    found.accepted = {'sessions': found.sessions, 'false_alarms': METRICS_RATE, 'metrics': metrics,
+    found.accepted = {'sessions': found.sessions, 'false_alarms': SUSPECTS_RATE, 'metrics': metrics,
                       'machine': _machine(used[found.sessions[-1]], used.values())}
     found.before = {place: lookup(site, place[0], place[1:-1]).get(place[-1]) for place in found.written}
     found.before.update({place: leaf for place, leaf in kept.items() if place not in found.written and place[:-1] in measured})

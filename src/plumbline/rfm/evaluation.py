@@ -12,7 +12,7 @@ from plumbline.model import baselines, quantity, registry, states, uncertainty, 
 from plumbline.model.metrics import Metric
 from plumbline.model.prediction import Prediction
 from plumbline.model.result import UNSET, Measured, OtherState, Process
-from plumbline.references import Known, Reference
+from plumbline.references import Known, Reference, bounds
 from plumbline.references.peaks import possible
 from plumbline.system import codegen
 
@@ -47,8 +47,21 @@ class Case:
 
     @property
     def summary(self):
+        return self._summary(self.metric.samples, self.processes)
+
+    def of_runs(self, again):
+        '''The same of the first run alone and of the second; empty where one of them has no process in this state.
+
+        :arg again: number of the second run's first process.
+        '''
+        parts = np.split(np.asarray(self.metric.samples), np.cumsum([process.n for process in self.processes])[:-1])
+        runs = [[(part, process) for part, process in zip(parts, self.processes) if (process.process >= again) == second]
+                for second in (False, True)]
+        return [self._summary(np.concatenate([part for part, _ in run]), [process for _, process in run]) for run in runs] if all(runs) else []
+
+    def _summary(self, samples, processes):
         entry = registry.find(self.metric.metric)
-        found = uncertainty.summary(self.metric.samples, [process.n for process in self.processes], entry.noise)
+        found = uncertainty.summary(samples, [process.n for process in processes], entry.noise)
         if entry.upper is None or not found.value <= entry.upper:
             return found
         low, high = found.interval
@@ -94,13 +107,13 @@ def evaluate(check, met):
     first, *further = met.choices
     recorded = check.measurements
     try:
-        found = {name: [_pooled(cases)] for name, cases in _evaluated(check, met.within(first)).items()}
+        found = {name: [pooled(cases)] for name, cases in _evaluated(check, met.within(first)).items()}
         for choice in further:
             processes = met.enough(choice)
             if processes:
                 within = [record for record in met.within(choice) if record.get('process', 0) in processes]
                 for name, cases in _evaluated(check, within, says=False).items():
-                    found.get(name, []).append(_pooled(cases))
+                    found.get(name, []).append(pooled(cases))
     finally:
         check.measurements = recorded
     if check.plumbline.skipped is not UNSET:    # by the first process, and another one could measure it
@@ -112,7 +125,7 @@ def of_processes(check):
     '''The same where nothing tells states of the machine apart: ``check.measurements`` has the number of the process in each.'''
     recorded = check.measurements
     try:
-        return {name: [_pooled(cases)] for name, cases in _evaluated(check, recorded).items()}
+        return {name: [pooled(cases)] for name, cases in _evaluated(check, recorded).items()}
     finally:
         check.measurements = recorded
 
@@ -142,7 +155,7 @@ def _evaluated_once(check, measurements):
                                       metric.record and metric.record.get('index'))])
 
 
-def _pooled(cases):
+def pooled(cases):
     '''One metric of several processes: of those that were in the state that most samples were in, or in no other.'''
     def fitting(state):
         return [case for case in cases if case.state is not None and states.same(case.state, state)]
@@ -234,17 +247,42 @@ def _narrower(case, widths):
     return f'{quantity.number(value)}, where {quantity.number(case.leaf[0])} was the reference: the code is {now} now, and was {before} then'
 
 
-def judged(case, widths=MappingProxyType({})):
+def _confirmed(case, again):
+    '''What is out of the bounds of a prediction is a FAIL where each of two runs alone is, and before the second where one so far out proves it.
+
+    :returns: as of :func:`verdict.judge_expected`.
+    '''
+    leaf, unit, found = case.leaf, case.metric.unit, case.summary
+    ruling, reason = verdict.judge_expected(found, leaf, unit)
+    if ruling == verdict.PASS or not found.n or not np.isfinite(found.value):
+        return ruling, reason
+    runs = case.of_runs(again) if again is not None else []
+    if not runs:
+        far = bounds.of_one_run(leaf, case.metric.metric, case.reference.expected)
+        if ruling == verdict.UNSTABLE or verdict.judge_expected(found, far, unit)[0] == verdict.FAIL:
+            return ruling, reason
+        return verdict.UNSTABLE, f"{reason}: a FAIL if a second run{' in this state of the machine' if again is not None else ''} says so, too"
+    alone = [verdict.judge_expected(run, leaf, unit) for run in runs]
+    rulings = {one for one, _ in alone}
+    if verdict.PASS in rulings:
+        return verdict.PASS, f'{reason}; but within bounds in one of two runs: {quantity.number(runs[0].value)}, {quantity.number(runs[1].value)}'
+    if verdict.UNSTABLE in rulings:
+        return next(one for one in alone if one[0] == verdict.UNSTABLE)
+    return verdict.FAIL, f'{reason if ruling == verdict.FAIL else alone[1][1]}, in both runs'
+
+
+def judged(case, widths=MappingProxyType({}), again=None):
     '''The metric as it stands in a result: :class:`Measured`.
 
     :arg widths: variant -> width of its code.
+    :arg again: number of the first process of a second run; None in the first.
     '''
     case = _without_doubt(case)
     metric, reference, found = case.metric, case.leaf, case.summary
     expected = case.reference.expected if reference else None
     rises = registry.better(metric.metric) == registry.LESS
     if expected:
-        ruling, reason = verdict.judge_expected(found, reference, metric.unit)
+        ruling, reason = _confirmed(case, again)
         if ruling == verdict.PASS and (lost := _narrower(case, widths)):
             ruling, reason = verdict.FAIL, lost
         sees = verdict.seen_of_expected(found, reference, expected['deviation'], rises) if ruling == verdict.PASS else None

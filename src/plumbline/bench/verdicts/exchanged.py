@@ -1,15 +1,16 @@
 '''Sessions held against references from others of them, drawn again and again.
 
 One set of references is one draw: where its five sessions happen to be alike, all others seem odd.  How often there is a false alarm, and
-how often a fault is found, is asked of many draws from the same sessions.  In the place of ReFrame's second run of what could not be
-judged, or FAILs, stands what the next session without a fault measured, a minute or two later; of a session with a fault what it measured
-itself, second runs and all.
+how often a fault is found, is asked of many draws from the same sessions.  ReFrame's second run of what could not be judged, or is out of
+bounds, is what the next session without a fault measured, a minute or two later; of a session with a fault what it measured itself, a
+second run if it had one.
 '''
 
 import json
 import shutil
 import tempfile
 from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from plumbline.analysis.session import Session
 from plumbline.bench.verdicts.faults import FAULTS
 from plumbline.bench.verdicts.session import SYSTEM
 from plumbline.errors import PlumblineError
-from plumbline.model import baselines, verdict
+from plumbline.model import baselines, states, verdict
 from plumbline.model.metrics import Metric
 from plumbline.model.result import Process
 from plumbline.references import files, proposal, recording
@@ -29,6 +30,9 @@ from plumbline.store import archive
 from plumbline.store.archive_rows import metric_row
 
 _CASE = ('system', 'partition', 'environ', 'test')
+
+#: Processes of a second run have numbers from here on: more than any first run has.
+_MANY = 1_000_000
 
 #: What of a row follows from its references: the state that is judged is one of those that were met.
 _JUDGED = ('value', 'n', 'spread', 'interval_low', 'interval_high', 'reference', 'lower', 'upper', 'reference_from', 'verdict', 'reason', 'sees',
@@ -42,38 +46,69 @@ class Again:
     '''A session that can be judged again.
 
     :attr rows: of the archive, dictionaries; with a metric also ``cases``, list of :class:`evaluation.Case`.
+    :attr twice: case that was run twice -> number of the first process of its second run.
     '''
 
     def __init__(self, rows):
         self.rows = archive.final_rows(rows).to_dicts()
-        details = {self._case(row): json.loads(row['detail']) for row in self.rows if row['detail']}
+        twice = set(map(_case, rows.filter(pl.col('run') > 0).iter_rows(named=True)))
+        self.twice = dict.fromkeys(twice, 0)
+        for row in rows.filter(pl.col('run') == 0, pl.col('processes').is_not_null()).iter_rows(named=True):
+            if _case(row) in twice:
+                self.twice[_case(row)] = max(self.twice[_case(row)], *(1 + one['process'] for one in json.loads(row['processes'])))
+        details = {_case(row): json.loads(row['detail']) for row in self.rows if row['detail']}
         for row in self.rows:
-            detail = details.get(self._case(row), {})
+            detail = details.get(_case(row), {})
             row['records'], row['widths'] = detail.get('records') or [], detail.get('simd_width') or {}
             if row['metric'] is not None:
                 row['cases'] = list(_cases(row))
 
-    @staticmethod
-    def _case(row):
-        return tuple(row[key] for key in _CASE)
-
-    def judged(self, in_force):
+    def judged(self, in_force, later=None):
         '''Its rows by other references, ``polars.DataFrame``.
 
         :arg in_force: test -> content of what :func:`references.write_merged` wrote of it.
+        :arg later: :class:`Again` whose measurements stand for the second run of what asks for one.
         '''
+        found = self._judged(in_force, {}, self.twice)
+        if later is None:
+            return found
+        again = {case for case, rows in found.group_by(_CASE) if verdict.asks_again(rows['verdict'], rows['recorded_states'].is_not_null().any())}
+        second = {(_case(row), row['name']): row['cases'] for row in later.rows if _case(row) in again and 'cases' in row}
+        return self._judged(in_force, second, self.twice | dict.fromkeys(again, _MANY)) if again else found
+
+    def _judged(self, in_force, second, twice):
         found = [dict(row) for row in self.rows]
         places, _, _ = recording.groups(found, [{test: content[test]} for test, content in in_force.items()])
         for (test, *keys, name), its in places.items():
             applying = references.of_keys(in_force[test], test, keys).get(name) if test in in_force else None
             for row in its:
                 if applying or row['reference_from'] not in baselines.SHIPPED:
-                    measured = evaluation.judged(evaluation.choose(row['cases'], applying), row['widths'])
+                    cases = _both(row['cases'], second.get((_case(row), row['name']), []))
+                    measured = evaluation.judged(evaluation.choose(cases, applying), row['widths'], twice.get(_case(row)))
                     columns = metric_row(measured, measured.as_json())
                     row.update({name: columns.get(name) for name in _JUDGED})
                     if row['fail_phase'] == 'performance':
                         row.update(fail_phase=None, result='pass')
         return pl.DataFrame([{column: row[column] for column in archive.SCHEMA} for row in found], schema=archive.SCHEMA)
+
+
+def _case(row):
+    return tuple(row[key] for key in _CASE)
+
+
+def _both(first, second):
+    '''The cases of two runs, by state, the one with most samples first.'''
+    if not second:
+        return first
+    found: list[list[evaluation.Case]] = []
+    for shift, cases in ((0, first), (_MANY, second)):
+        for case in cases:
+            processes = [replace(one, process=shift + one.process) for one in case.processes] or [Process(shift, np.size(case.metric.samples), None)]
+            alike = next((group for group in found if None not in (group[0].state, case.state) and states.same(group[0].state, case.state)), None)
+            if alike is None:
+                found.append(alike := [])
+            alike.append(replace(case, processes=processes))
+    return sorted((evaluation.pooled(group) if len(group) > 1 else group[0] for group in found), key=lambda case: -np.size(case.metric.samples))
 
 
 def _cases(row):
@@ -110,15 +145,6 @@ def _made(folder):
     return folder
 
 
-def _run_again(frame, later):
-    '''The rows with those of a later session in the place of each case that ReFrame would run again.'''
-    again = [case for case, rows in frame.group_by(_CASE) if verdict.asks_again(rows['verdict'], rows['recorded_states'].is_not_null().any())]
-    if later is None or not again:
-        return frame
-    cases = pl.DataFrame(again, schema=_CASE, orient='row')
-    return pl.concat([frame.join(cases, on=_CASE, how='anti'), later.join(cases, on=_CASE, how='semi')])
-
-
 def count(place, quiet, faulty, size, draws, chance):
     '''(exit codes of those without a fault, a counter for each draw that was not refused; kind of session with a fault -> exit codes).
 
@@ -134,10 +160,9 @@ def count(place, quiet, faulty, size, draws, chance):
         if in_force is None:
             continue
         of_quiet.append(Counter())
-        left = [again[session.name].judged(in_force) for session in quiet if session.name not in drawn]
-        for number, frame in enumerate(left):
-            later = left[(number + 1) % len(left)] if len(left) > 1 else None
-            of_quiet[-1][Session(_run_again(frame, later)).exit_status()] += 1
+        left = [again[session.name] for session in quiet if session.name not in drawn]
+        for number, one in enumerate(left):
+            of_quiet[-1][Session(one.judged(in_force, left[(number + 1) % len(left)])).exit_status()] += 1
         for session in faulty:
             found[session.kind][Session(again[session.name].judged(in_force)).exit_status()] += 1
     return of_quiet, found
