@@ -76,8 +76,12 @@ def test_the_slow_node_is_in_a_cgroup_with_its_quota_and_the_others_are_not(clus
 
 def test_a_node_that_is_lost_is_down_and_comes_back(cluster):
     cluster.stop_node('n4')
-    cluster.must(['scontrol', 'update', 'node=n4', 'state=down', 'reason=lost'])
-    assert cluster.states()['n4'].startswith('down')
+
+    def is_down():      # what its daemon sent last may bring it back once
+        cluster.must(['scontrol', 'update', 'node=n4', 'state=down', 'reason=lost'])
+        return cluster.states()['n4'].startswith('down')
+
+    until(is_down, 'n4 is down')
     cluster.start_node('n4')
     cluster.must(['scontrol', 'update', 'node=n4', 'state=resume'])
     cluster.wait(20)
