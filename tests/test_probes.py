@@ -1,19 +1,21 @@
 '''What the team measures of its cores beside each sample, and the team itself: who spins, who sleeps, who may be stopped.'''
 
 import ctypes
+import itertools
 import os
 import resource
 import signal
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from made_report import measurement
 from mpi_native import any_mpi
-from native import SOURCE, environment, output_of, two_cpus
+from native import CPUS, SOURCE, environment, output_of, two_cpus
 from plumbline.errors import PlumblineError
 from plumbline.model import probes, records
 
@@ -41,6 +43,18 @@ def test_each_sample_has_its_probes_before_and_after(programs):
         assert 5e8 < np.median(known(found, 'clock')) < 1e10
         assert 0.5 < np.median(known(found, 'additions_per_cycle')) <= 9
         assert record['probes']['seconds'] > 0
+
+
+@pytest.mark.alone
+def test_two_threads_of_one_core_are_told(programs):
+    def siblings(cpu):
+        return Path(f'/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list').read_text()
+
+    pair = next((pair for pair in itertools.combinations(CPUS, 2) if siblings(pair[0]) == siblings(pair[1])), None)
+    if pair is None:
+        pytest.skip('no two CPUs that may be used here are of one core')
+    for record in programs.measured('triad', '--threads', '2', '--limit', *QUICK, on=pair, OMP_PROC_BIND='true', OMP_PLACES='threads').measurements:
+        assert 1.6 < np.median(known(probes.features(record), 'core_sharing')) < 2.4
 
 
 def test_a_thread_alone_hands_nothing_over(programs):
