@@ -128,7 +128,11 @@ FAULTS = {
     'noisy_neighbour': ([lambda: node(everything=0.3, detail=contention(waited=5.0))], [lambda: node(detail=contention(waited=0.2))]),
     'hypervisor': ([lambda: node(everything=0.3, detail=contention(stolen=5.0))], [lambda: node(detail=contention(stolen=0.2))]),
     'oversubscription': ([lambda: node(everything=0.5, detail=record(cpus=[0, 0, 1, 1]))], [lambda: node(detail=record(cpus=CPUS))]),
-    'one_core': ([lambda: node(everything=0.5, detail=sharing(1.96))], [lambda: node(everything=0.5, detail=sharing(1.0)), lambda: node(detail=sharing(1.96))]),
+    'one_core': ([lambda: node(everything=0.5, detail=sharing(1.96))],
+                 [lambda: node(everything=0.5, detail=sharing(1.0)), lambda: node(detail=sharing(1.96)),
+                  # Of a test that is within its bounds it explains nothing, nor what a disk does.
+                  lambda: [*node(everything=0.5), test_('triad_scaling', row('bandwidth.2'), threads='all', level='L2', detail=sharing(1.96))],
+                  lambda: [*node(detail=sharing(1.96)), *files(cold=0.8)]]),
     'shared_core': ([lambda: node(cache=0.5, detail=additions(3.9, 2.1))],
                     [lambda: node(cache=0.5, detail=additions(3.9, 3.8)), lambda: node(detail=additions(3.9, 2.1)), lambda: node(everything=0.5, detail=additions(3.9, 2.1)),
                      lambda: node(cache=0.5, detail=additions(3.9, 1.95, sharing=2.0))]),

@@ -177,6 +177,9 @@ class _Host:
         self.wrong += [_Wrong(f'{one.name} as a whole', one.name if one.change is not None else '') for one in session.subsystems
                        if one.verdict in _WRONG and one.kind == scores.RATES and one.name in own]
         self.wrong += [_Wrong(f'{one.label} was not measured', '') for one in self.lost_tests]
+        parts = {one.subsystem for one in self.wrong if not one.line}
+        cases = {line.case for line in lines if line.verdict in _WRONG or line.subsystem in parts}
+        self.suspects = [line for line in self.tests if line.case in cases]
         self._states: dict[str, tuple] = {}
 
     def check(self, condition):
@@ -249,7 +252,7 @@ class _Host:
     def _state(self, what):
         name = what['name']
         if name not in self._states:
-            self._states[name] = host_states.STATES[name](self.tests)
+            self._states[name] = host_states.STATES[name](self.suspects if name in host_states.OF_A_TEST else self.tests)
         value, text = self._states[name]
         if value is None:
             return None, [], []

@@ -220,6 +220,9 @@ def _not_as_expected(tests):
     return (len(found), '; '.join(found[:_MOST_NAMED]) + more) if found else _UNKNOWN
 
 
+#: These are of one test, and say nothing of another: they are asked of those that have something out of bounds.
+OF_A_TEST = {'on_one_core'}
+
 #: Name of a state -> function (a line of each test of a host) -> (value, text).
 STATES: dict[str, Callable[[Sequence], tuple]] = {
     'throttled': _taken(contention.QUOTA), 'others': _taken(contention.OTHERS), 'stolen': _taken(contention.HYPERVISOR), 'time_given': _time_given,
