@@ -5,6 +5,7 @@ import datetime
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -427,11 +428,12 @@ def measured(tmp_path):
 def test_sessions_are_held_against_references_from_others_of_them(measured):
     place, sessions = measured
     quiet, faulty = sessions(*range(12)), sessions(12, 13, factor=0.5)
-    of_quiet, of_faulty = exchanged.count(place, quiet, faulty, 5, 4, np.random.default_rng(1))
-    assert of_quiet == [{0: 7}] * 4 and of_faulty == {'hog': {1: 4 * 2}}
-    told = list(exchanged.lines(place, quiet, faulty, 3))
-    assert told == ['References from 5 of them, drawn 3 times: of 21 judgements without a fault exit code 0 in 100.0 %, 1 in 0.0 %, 3 in 0.0 % '
-                    '(1 of one draw: at most in 0.0 %); faults not always found: none.']
+    of_quiet, of_faulty, seen = exchanged.count(place, quiet, faulty, 5, 4, np.random.default_rng(1))
+    assert of_quiet == [{0: 7}] * 4 and of_faulty == {'hog': {1: 4 * 2}} and len(seen) == 4 * 7 * 8
+    told, = exchanged.lines(place, quiet, faulty, 3)
+    assert re.fullmatch(re.escape('References from 5 of them, drawn 3 times: of 21 judgements without a fault exit code 0 in 100.0 %, 1 in 0.0 %, '
+                                  '3 in 0.0 % (1 of one draw: at most in 0.0 %); half of the PASSes would see a loss of')
+                        + r' [5-9] %; faults not always found: none\.', told), told
     assert not list(exchanged.lines(place, quiet[:9], [], 3)) and not list(exchanged.lines(place, quiet, [], 0))
 
 
@@ -458,7 +460,7 @@ def test_the_next_session_stands_for_a_second_run(measured):
 
 def test_sessions_that_make_no_references_are_refused(measured):
     place, sessions = measured
-    of_quiet, _ = exchanged.count(place, [*sessions(*range(5)), *sessions(5, factor=0.5)], [], 5, 12, np.random.default_rng(1))
+    of_quiet, _, _ = exchanged.count(place, [*sessions(*range(5)), *sessions(5, factor=0.5)], [], 5, 12, np.random.default_rng(1))
     assert 0 < len(of_quiet) < 12 and {codes.total() for codes in of_quiet} == {1}      # the one that is left out
 
 

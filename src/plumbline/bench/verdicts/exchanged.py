@@ -21,7 +21,7 @@ from plumbline.analysis.session import Session
 from plumbline.bench.verdicts.faults import FAULTS
 from plumbline.bench.verdicts.session import SYSTEM
 from plumbline.errors import PlumblineError
-from plumbline.model import baselines, states, verdict
+from plumbline.model import baselines, quantity, states, verdict
 from plumbline.model.metrics import Metric
 from plumbline.model.result import Process
 from plumbline.references import files, proposal, recording
@@ -146,7 +146,8 @@ def _made(folder):
 
 
 def count(place, quiet, faulty, size, draws, chance):
-    '''(exit codes of those without a fault, a counter for each draw that was not refused; kind of session with a fault -> exit codes).
+    '''(exit codes of those without a fault, a counter for each draw that was not refused; kind of session with a fault -> exit codes; the
+    losses that the PASSes of those without a fault would have seen).
 
     :arg quiet: sessions without a fault, oldest first; :arg faulty: others.
     :arg size: sessions that make the references; :arg chance: ``numpy.random.Generator``.
@@ -154,6 +155,7 @@ def count(place, quiet, faulty, size, draws, chance):
     again = {session.name: Again(place.rows(session)) for session in (*quiet, *faulty)}
     of_quiet: list[Counter] = []
     found: dict[str, Counter] = defaultdict(Counter)
+    seen: list[float] = []
     for _ in range(draws):
         drawn = {quiet[number].name for number in chance.choice(len(quiet), size, replace=False)}
         in_force = _references(place, drawn)
@@ -162,10 +164,12 @@ def count(place, quiet, faulty, size, draws, chance):
         of_quiet.append(Counter())
         left = [again[session.name] for session in quiet if session.name not in drawn]
         for number, one in enumerate(left):
-            of_quiet[-1][Session(one.judged(in_force, left[(number + 1) % len(left)])).exit_status()] += 1
+            frame = one.judged(in_force, left[(number + 1) % len(left)])
+            of_quiet[-1][Session(frame).exit_status()] += 1
+            seen.extend(frame['sees'].drop_nulls())
         for session in faulty:
             found[session.kind][Session(again[session.name].judged(in_force)).exit_status()] += 1
-    return of_quiet, found
+    return of_quiet, found, seen
 
 
 def lines(place, quiet, faulty, draws):
@@ -176,7 +180,7 @@ def lines(place, quiet, faulty, draws):
     quiet, faulty = ([session for session in sessions if session.name] for sessions in (quiet, faulty))
     for size in SIZES:
         if draws and 2 * size <= len(quiet):        # as many at least are left
-            each, found = count(place, quiet, faulty, size, draws, np.random.default_rng(size))
+            each, found, seen = count(place, quiet, faulty, size, draws, np.random.default_rng(size))
             if not each:
                 yield f'References from {size} of them: none of {draws} draws was of good state.'
                 continue
@@ -186,4 +190,5 @@ def lines(place, quiet, faulty, draws):
             missed = ', '.join(f'{FAULTS[kind].what} {exits[1]} of {sum(exits.values())}' for kind, exits in found.items()
                                if exits[1] < sum(exits.values())) or 'none'
             yield (f'References from {size} of them, drawn {len(each)} times: of {total} judgements without a fault exit code {shares} (1 of one '
-                   f'draw: at most in {100 * worst:.1f} %); faults not always found: {missed}.')
+                   f'draw: at most in {100 * worst:.1f} %); half of the PASSes would see a loss of {quantity.percent(np.median(seen), 0)}; '
+                   f'faults not always found: {missed}.')
