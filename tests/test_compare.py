@@ -338,12 +338,12 @@ def test_a_verdict_that_changed_within_noise_is_told(write, capsys):
 def test_no_word_of_the_table_is_broken_and_what_is_said_of_many_is_said_once(write, capsys):
     '''Also where the environments differ, and a test's parameters are long.'''
     before, after = (write(*(case(*(metric(f'overhead.standard_{name}.shm', 100, spread, verdict=verdict, reference=[100, -0.1, None], seed=name)
-                                    for name in range(3)), name=f'pingpong %transport=shm %where=within_a_socket_{number}', environ=f'gnu-mpi{number}')
+                                    for name in range(3)), name=f'triad_scaling_{number} %level=cache %threads=all', environ=f'gnu-openmpi-{number}')
                              for number in range(2)))
                      for verdict, spread in (('NO REFERENCE', 0.9), ('PASS', 0.1)))
     comparison.render(compared(before, after), Console(width=120))
     shown = capsys.readouterr().out
-    assert len(re.findall(r'^ unclear  pingpong shm +overhead.standard_\d.shm  gnu-mpi\d .* 1 $', shown, re.M)) == 6
+    assert len(re.findall(r'^ unclear triad_scaling_\d *(?:cache|) +overhead.standard_\d.shm gnu-openmpi-\d .* 1 $', shown, re.M)) == 6
     assert shown.count('too noisy before') == 1 and re.search(r'^\[1\] too noisy before', shown, re.M)
     assert '\n6 metrics that had no reference before PASS now\n' in shown and 'NO REFERENCE' not in shown
 

@@ -41,7 +41,7 @@ def render(found, console):
     shown = list(gathered(change for change in found.changes if change.kind != compare.WITHIN))
     if shown:
         notes = {text: str(number) for number, text in enumerate(dict.fromkeys(filter(None, map(remark, shown))), 1)}
-        console.print(_table(shown, notes))
+        console.print(_table(shown, notes, console.width))
         for text, number in notes.items():
             console.print(f'[{number}] {text}', highlight=False, markup=False)
     for text in (*again(found), *other_verdicts(found.changes)):
@@ -100,7 +100,7 @@ def gathered(changes):
             first, check=', '.join(names), metric=f'{len(several)} metrics', before=None, after=None, verdicts=(None, None))
 
 
-def _table(changes, notes):
+def _table(changes, notes, width):
     columns: dict[str, Callable[[compare.Change], Any]] = {
         'change': lambda change: Text(change.kind, STYLE[change.kind]), 'check': lambda change: as_words(change.check),
         'metric': lambda change: change.metric or '(the test)'}
@@ -111,13 +111,17 @@ def _table(changes, notes):
     columns |= {'before': lambda change: quantity.amount(change.before, change.unit),
                 'after': lambda change: quantity.amount(change.after, change.unit, change.before), 'by': by,
                 'sees': lambda change: quantity.percent(change.sees), 'note': lambda change: notes.get(remark(change), '')}
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
     numbers = ('before', 'after', 'by', 'sees', 'note')
+    rows = [[cell if isinstance(cell := show(change), Text) else Text(cell) for show in columns.values()] for change in changes]
+    widest = {name: max(len(name), *(len(cell) for cell in cells)) for name, *cells in zip(columns, *rows)}
+    widest['check'] = max(len(word) for change in changes for word in as_words(change.check).split())
+    whole = sum(widest.values()) + len(widest) + 1 <= width      # else names are folded: no number is cut off
     for name in columns:
-        table.add_column(name, overflow='fold', justify='right' if name in numbers else 'left', no_wrap=name in (*numbers, 'metric'))
-    for change in changes:
-        cells = (show(change) for show in columns.values())
-        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in cells))
+        no_wrap = name in numbers or (whole and name != 'check')
+        table.add_column(name, overflow='fold', justify='right' if name in numbers else 'left', no_wrap=no_wrap)
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
