@@ -249,9 +249,7 @@ class Judging(OnNode):
 
 
 def _as_reframe_judges(metric):
-    if metric.reference is None:
-        return False
-    low, high = verdict.bounds(metric.reference)
+    low, high = verdict.bounds(metric.reference or (0.0, None, None))
     return metric.verdict == (verdict.PASS if low <= metric.value <= high else verdict.FAIL)
 
 
