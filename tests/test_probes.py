@@ -109,10 +109,10 @@ def test_who_else_worked_on_a_core_is_told_from_a_partner():
         return {'probes': {name: {'before': values, 'after': values} for name, values in readings.items()}}
 
     alone, beside = record([3.93] * 19 + [5.0]), record([3.93] * 5 + [2.1] * 5)     # 5: a clock that was read too low
-    assert probes.beside_others(alone, [alone, beside]).tolist() == [False] * 20
-    assert probes.beside_others(beside, [alone, beside]).tolist() == [False] * 5 + [True] * 5
-    assert not probes.beside_others(record([1.97] * 10, [2.0] * 10), [alone]).any() and probes.beside_others(record([1.97] * 10, [1.0] * 10), [alone]).all()
-    assert probes.beside_others(record([None] * 10), [alone]) is None and probes.beside_others({}, [alone]) is None
+    first, second = probes.beside_others([alone, beside])
+    assert first.tolist() == [False] * 20 and second.tolist() == [False] * 5 + [True] * 5
+    _, partner, stranger, unknown, without = probes.beside_others([alone, record([1.97] * 2, [2.0] * 2), record([1.97] * 2, [1.0] * 2), record([None]), {}])
+    assert not partner.any() and stranger.all() and unknown is None and without is None
 
 
 # --- a partner that is silent ----------------------------------------------------------------------------------------

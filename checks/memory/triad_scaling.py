@@ -56,7 +56,7 @@ class triad_scaling(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def shared(self, record):
         '''Why the threads need not be what is slow; None where nobody else worked on their cores.'''
-        others = probes.beside_others(record, self.measurements)
+        others = probes.beside_others(self.measurements)[self.measurements.index(record)]
         if others is None or others.mean() < OTHERS:
             return None
         return f'somebody else worked on the other hardware thread of a core beside {quantity.percent(others.mean(), 0)} of the samples'

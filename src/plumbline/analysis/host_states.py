@@ -84,8 +84,7 @@ def _on_one_core(tests):
 
 def _others_on_core(tests):
     '''Share of the samples of all tests beside which somebody else worked on the other hardware thread of a core.'''
-    records = [record for _, _, record in _records(tests)]
-    found = [one for record in records if (one := probes.beside_others(record, records)) is not None]
+    found = [one for one in probes.beside_others(record for _, _, record in _records(tests)) if one is not None]
     if not found:
         return _UNKNOWN
     share = float(np.mean(np.concatenate(found)))

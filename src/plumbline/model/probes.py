@@ -95,18 +95,18 @@ def beside(record: dict, name: str) -> np.ndarray | None:
     return known.mean(axis=1)
 
 
-def beside_others(record: dict, records: Iterable[dict]) -> np.ndarray | None:
-    '''Whether somebody else worked on the other hardware thread of a core, beside each sample.
+def beside_others(records: Iterable[dict]) -> list[np.ndarray | None]:
+    '''Of each record, whether somebody else worked on the other hardware thread of a core, beside each sample.
 
-    :arg records: what says how many additions a core of our own does, ``record`` among them.
-    :returns: shape (n,) of bool; None where it is not known.  Where that never ended, and where two of our own were on one core, False.
+    :arg records: they say together how many additions a core of our own does.
+    :returns: arrays of bool, shape (n,); None where it is not known.  Where that never ended, and where two of our own were on one core, False.
     '''
-    additions = beside(record, ADDITIONS)
-    known = [one[np.isfinite(one)] for other in records if (one := beside(other, ADDITIONS)) is not None]
-    if additions is None or not np.isfinite(additions).any():
-        return None
-    few, ours = additions < OWN * np.percentile(np.concatenate(known), _NEARLY_ALL), beside(record, SHARING)
-    return few if ours is None else few & ~(ours > ON_ONE_CORE)
+    found = [(beside(record, ADDITIONS), beside(record, SHARING)) for record in records]
+    known = np.concatenate([np.empty(0), *(additions[np.isfinite(additions)] for additions, _ in found if additions is not None)])
+    least = OWN * np.percentile(known, _NEARLY_ALL) if known.size else 0.0
+    return [None if additions is None or not np.isfinite(additions).any()
+            else (additions < least) & ~(np.zeros(additions.size, dtype=bool) if ours is None else ours > ON_ONE_CORE)
+            for additions, ours in found]
 
 
 def clock_ratio(a: dict, b: dict) -> tuple[float, str | None]:

@@ -20,7 +20,7 @@ from plumbline.model import prediction, registry, verdict
 METRICS_RATE, SUBSYSTEMS_RATE = 0.005, 0.003
 
 #: Of one run of its tests: that some metric is out of its bounds.  It is a FAIL if a second run alone is out of them, too; without one if it
-#: is so far off as :data:`METRICS_RATE` says.  Two runs of a healthy machine were both out of them in 0.3 % of sessions.
+#: is so far off as :data:`METRICS_RATE` says.  Two runs of a healthy machine: docs/explanation/verdicts.rst.
 SUSPECTS_RATE = 0.05
 
 #: The share of those listed as changed that are not.
