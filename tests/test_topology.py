@@ -167,6 +167,14 @@ def test_memory_is_larger_than_what_is_ours_and_no_smaller_than_what_may_be(ours
         assert topology.working_set(large, 'memory', [0], 400 * MIB, {'L3': 4 * MIB}) == 100 * MIB
 
 
+@pytest.mark.parametrize('threads, ours, size', [(1, 32, 300), (2, 32, 300), (4, 32, 512), (16, 32, 1200), (16, None, 1200), (16, 2, 300)])
+def test_a_team_holds_more_of_a_cache_than_the_one_thread_that_measured_it(threads, ours, size):
+    '''16 cores with 300 MiB: one thread held 32 of it, and what 16 streamed through 300 MiB was not memory's.'''
+    cpus = list(range(16))
+    large = machine([cpus], [cpus], [[cpu] for cpu in cpus], [{'type': 'L3', 'size': 300 * MIB, 'cpusets': ['0xffff']}])
+    assert topology.working_set(large, 'memory', cpus[:threads], ours=ours and {'L3': ours * MIB}) == size * MIB
+
+
 def test_small_caches_get_a_memory_that_is_long_enough():
     assert topology.working_set(server_with_small_l3(), 'memory', [0]) == 256 * MIB
 
