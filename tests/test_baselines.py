@@ -54,7 +54,10 @@ AMD, INTEL = 'AuthenticAMD', 'GenuineIntel'
     # What KVM shows of an EPYC 9004 without protection keys: archspec finds no more than a level of x86-64.
     ('x86_64_v4', (AMD, 25, 17, 1), 'zen4'), ('x86_64_v3', (AMD, 25, 1, 1), 'zen3'), ('x86_64_v3', (AMD, 23, 49, 0), 'zen2'), ('zen', (AMD, 23, 1, 2), 'zen'),
     ('x86_64_v4', (INTEL, 6, 85, 4), 'skylake_avx512'), ('x86_64_v4', (INTEL, 6, 85, 7), 'cascadelake'), ('x86_64_v4', (INTEL, 6, 85, 11), 'x86_64_v4'),
-    ('x86_64_v4', (INTEL, 25, 17, 1), 'x86_64_v4'), ('zen3', (AMD, 25, 17, 1), 'zen3'), ('neoverse_n1', None, 'neoverse_n1'), (None, None, None)])
+    ('x86_64_v4', (INTEL, 25, 17, 1), 'x86_64_v4'),
+    # A virtual Emerald Rapids without two of its flags; a processor that is no Ice Lake, whatever its flags.
+    ('icelake', (INTEL, 6, 207, 2), 'sapphirerapids'), ('icelake', (INTEL, 6, 173, 1), 'GenuineIntel family 6 model 173 stepping 1'),
+    ('zen3', (AMD, 25, 17, 1), 'zen4'), ('neoverse_n1', None, 'neoverse_n1'), (None, None, None)])
 def test_where_flags_are_hidden_family_and_model_tell(arch, cpuid, expected):
     assert baselines.known_as(arch, cpuid and dict(zip(('vendor', 'family', 'model', 'stepping'), cpuid))) == expected
 

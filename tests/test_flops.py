@@ -206,6 +206,6 @@ def test_what_the_datasheet_promises_is_a_metric_of_its_own(monkeypatch):
     monkeypatch.setattr(datasheet, 'flops_per_cycle', lambda arch, bits: (16, None))
     monkeypatch.setattr(probes, 'beside', lambda record, probe: np.array([3.5e9] * 3))
     for promised, expected in (({'core': {'clock': 4.0}}, {'of_peak': 96 / 112, 'of_datasheet': 96 / 128}), (None, {'of_peak': 96 / 112})):
-        monkeypatch.setattr(datasheet, 'of_partition', lambda partition, promised=promised: (promised, None))
+        monkeypatch.setattr(datasheet, 'of_partition', lambda partition, arch, promised=promised: (promised, None))
         found = {one.metric: one.samples[0] for one in check.of_peak(case, record, 'simd256.all', None)}
         assert found == pytest.approx(expected) and not skipped

@@ -303,6 +303,24 @@ def test_what_is_written_can_be_read(node, tmp_path, flags, arch):
         datasheet.write(tmp_path / 'no' / 'node.yaml', found)
 
 
+def test_a_file_that_was_written_for_another_processor_says_nothing(node, tmp_path):
+    '''As after a disk has moved, or of a home that several machines share.'''
+    path = tmp_path / 'node.yaml'
+    datasheet.write(path, datasheet.detect(node(flags='fpu hypervisor'), 'zen4', (TWO_SOCKETS, None)))
+    partition = SimpleNamespace(extras={'machine': str(path)})
+    own, _ = datasheet.of_partition(partition, 'zen4')
+    assert datasheet.peaks(own, 1, 3.0) == {('L1', 'one'): 288_000, ('L1', 'all'): 288_000}
+    assert datasheet.of_partition(partition)[0] == datasheet.of_partition(partition, None)[0] == own
+    other, file = datasheet.of_partition(partition, 'sapphirerapids')
+    assert datasheet.peaks(other, 1, 3.0) == {}
+    assert datasheet.unknown(other, 'L1', 'one', file, 3.0) == (
+        f'peak unknown: bytes per cycle of L1 not known (written for zen4, and this is sapphirerapids: remove the file, or name another); '
+        f'write them into {path}')
+    # Older files do not say what they were written for.
+    path.write_text('\n'.join(line for line in path.read_text().splitlines() if not line.startswith('microarchitecture')))
+    assert datasheet.of_partition(partition, 'sapphirerapids')[0] == {key: value for key, value in own.items() if key != 'microarchitecture'}
+
+
 def test_this_node_can_be_described(tmp_path):
     path = tmp_path / 'node.yaml'
     datasheet.write(path, datasheet.detect())

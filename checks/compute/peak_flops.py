@@ -101,6 +101,6 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
         clock = np.where(np.isnan(clock), np.nanmedian(clock), clock)
         rates, peak = records.rate(record, 'flops'), per_cycle * clock * record['threads'] * 1e-6       # Mflop/s
         yield metrics.Metric('of_peak', name, rates / peak, unjudged=unjudged, record=record)
-        promised, _ = datasheet.of_partition(self.current_partition)
+        promised, _ = datasheet.of_partition(self.current_partition, self.microarchitecture)
         if highest := ((promised or {}).get('core') or {}).get('clock'):
             yield metrics.Metric('of_datasheet', name, rates / (per_cycle * highest * 1e3 * record['threads']), unjudged=unjudged, record=record)

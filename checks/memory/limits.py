@@ -25,7 +25,7 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
                 '--threads', len(self.cpus), '--min-time', '0.005']
 
     def evaluate(self):
-        promised, file = datasheet.of_partition(self.current_partition)
+        promised, file = datasheet.of_partition(self.current_partition, self.microarchitecture)
         for group in metrics.groups(self.measurements):
             best = model.best(group)
             level, rates = best['level'], records.rate(best, 'traffic')

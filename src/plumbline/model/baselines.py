@@ -79,13 +79,16 @@ def microarchitectures() -> dict[str, dict]:
 def known_as(arch: str | None, cpuid: dict | None) -> str | None:
     '''The microarchitecture of a processor.
 
-    :arg arch: archspec's name, by the flags: where a hypervisor hides one of them, that of a level (``x86_64_v4``).
+    :arg arch: archspec's name, by the flags: where a hypervisor hides one of them, that of a level (``x86_64_v4``), or of a relative.
     :arg cpuid: dictionary of ``vendor``, ``family``, ``model``, ``stepping``; None where there are none.
-    :returns: a name that has a baseline, or else ``arch``.
+    :returns: a name that has a baseline, or else ``arch``; the processor's numbers where they contradict that.
     '''
-    if arch in microarchitectures() or not cpuid:
+    if not cpuid:
         return arch
-    return next((name for name, known in microarchitectures().items() if 'cpuid' in known and _is(known['cpuid'], cpuid)), arch)
+    named = next((name for name, known in microarchitectures().items() if 'cpuid' in known and _is(known['cpuid'], cpuid)), None)
+    if named is None and 'cpuid' in microarchitectures().get(arch or '', {}):
+        return '{vendor} family {family} model {model} stepping {stepping}'.format(**cpuid)
+    return named or arch
 
 
 def _is(known: dict, cpuid: dict) -> bool:

@@ -3,6 +3,7 @@
 The machine file is YAML (``schemas/machine.json``)::
 
   schema: 1
+  microarchitecture: zen4                       # optional: archspec's name; of another the file says nothing
   memory: {channels: 16, transfer_rate: 4800, bytes_per_transfer: 8, source: ...}   # MT/s
   core: {clock: 3.8, clock_source: ..., load_bytes_per_cycle: 128,                  # GHz
          store_bytes_per_cycle: 64, source: ...}
@@ -282,8 +283,8 @@ def detect(root='/', arch=None, dmi=None):
     :returns: contents of a machine file.
     '''
     virtual, arch = _is_virtual(root), arch or host_microarchitecture(root)
-    return {'schema': SCHEMA_VERSION, 'memory': _detect_memory(virtual, dmi), 'core': _detect_core(root, virtual, arch),
-            **_detect_levels(arch)}
+    return {'schema': SCHEMA_VERSION, **({'microarchitecture': arch} if arch else {}), 'memory': _detect_memory(virtual, dmi),
+            'core': _detect_core(root, virtual, arch), **_detect_levels(arch)}
 
 
 # --- writing ---
@@ -309,6 +310,8 @@ _TAIL = '''\
 def to_yaml(machine):
     '''The text of a machine file, with a comment where a value is still to be found.'''
     lines = [_HEAD + f"schema: {machine['schema']}"]
+    if 'microarchitecture' in machine:
+        lines.append(f"microarchitecture: {json.dumps(machine['microarchitecture'])}")
     for section in ('memory', 'core'):
         lines.append(f'{section}:')
         for key, value in machine[section].items():
@@ -357,10 +360,19 @@ def local_file(path):
     return str(path)
 
 
-def of_partition(partition):
+def of_partition(partition, arch=None):
     '''(machine file's contents, its path) of a ReFrame partition, from ``extras['machine']``.
 
     That is a path, or the contents themselves in the site file; (None, None) if there is neither.
+
+    :arg arch: the microarchitecture of the node that was measured: contents that name another have no values but the reason, for a disk
+        that several machines share, or that moved to another one, has the file of the first.
     '''
     given = partition.extras.get('machine')
-    return (load(given), given) if isinstance(given, str) else (given, None)
+    machine, file = (load(given), given) if isinstance(given, str) else (given, None)
+    written_for = (machine or {}).get('microarchitecture', arch)
+    if arch and written_for != arch:
+        reason = f'written for {written_for}, and this is {arch}: remove the file, or name another'
+        machine = {'schema': SCHEMA_VERSION, 'memory': {'channels': None, 'transfer_rate': None, 'source': reason},
+                   'core': {'clock': None, 'clock_source': reason, 'load_bytes_per_cycle': None, 'store_bytes_per_cycle': None, 'source': reason}}
+    return machine, file
