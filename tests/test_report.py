@@ -312,6 +312,12 @@ def test_each_question_is_answered_by_its_own_evidence():
     bad = said(share, slow, rate, had)
     assert bad['software'][0] == 'FAIL' and bad['software'][1].startswith('1 of 2 metrics out of bounds: a')
     assert (bad['speed'][0], bad['measurement']) == ('NO REFERENCE', good['measurement'])
+    shared, alone = (json.dumps({'core_to_core.0': 3e-8, 'core_sharing': factor}) for factor in (1.96, 1.0))
+    assert said(share, rate | {'state': alone}, had)['measurement'] == good['measurement']
+    assert said(share, rate | {'state': shared}, had)['measurement'] == (
+        'PASS', good['measurement'][1] + '; two threads were on one core, now and then or always, in 1 test: a')
+    others = json.dumps([{'state': json.loads(shared), 'value': 1.0, 'n': 3, 'spread': 0.1, 'interval': [0.9, 1.1]}])
+    assert 'two threads were on one core' in said(rate | {'state': alone, 'states': others}, had)['measurement'][1]
     many = said(*(sample.metric(f'of_parts.{number}', 0.4) | {'verdict': 'FAIL', 'reason': 'below'} for number in range(5)))
     assert many['software'][1].endswith('of_parts.2 0.400 and 2 more')
     taken = sample.metric('of_parts.plain', 0.9, reference=None) | {'unjudged': 'the threads did not have the CPUs to themselves'}

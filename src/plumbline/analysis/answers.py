@@ -34,7 +34,8 @@ def answers(verdicts: Sequence[lines.Line], session: subsystems.Judged, found: d
         return []
     own = {question: [line for line in verdicts if line.subsystem != registry.NO_MACHINE and (line.metric or line.verdict != verdict.PASS)
                       and registry.question(line.kind, line.subsystem) == question] for question in registry.QUESTIONS}
-    return [_software(own[registry.SOFTWARE], session), _speed(own[registry.SPEED], session), _measurement(own[registry.MEASUREMENT], found)]
+    return [_software(own[registry.SOFTWARE], session), _speed(own[registry.SPEED], session),
+            _measurement(own[registry.MEASUREMENT], found, verdicts)]
 
 
 def _software(own, session):
@@ -64,7 +65,7 @@ def _speed(own, session):
     return Answer(registry.SPEED, ruling, text or 'not judged: no rate or time was measured')
 
 
-def _measurement(own, found):
+def _measurement(own, found, verdicts):
     disturbed, judged = found.of(registry.MEASUREMENT), [line for line in own if line.verdict in _JUDGED]
     said = [f"disturbed: {', '.join(one.rule['says'] for one in disturbed)}"] if disturbed else []
     if out := _out_of_bounds(judged, []):
@@ -75,6 +76,9 @@ def _measurement(own, found):
         had, steady = least['cpu_availability'], least['of_steady']
         said += [f'the threads had the CPUs for {quantity.percent(had)} of the time, the least of all tests'] if had is not None else []
         said += [f'{quantity.percent(steady)} of the samples, the least, were free of bursts'] if steady is not None else []
+    tests = list(dict.fromkeys(line.label for line in verdicts if line.on_one_core))
+    if tests and not any(one.rule['name'] == 'one_core' for one in disturbed):
+        said.append(f"two threads were on one core, now and then or always, in {quantity.several(len(tests), 'test')}: {_some(tests)}")
     ruling = max(_worst(judged, []), verdict.UNSTABLE if disturbed else verdict.PASS, key=verdict.SEVERITY.index)
     return Answer(registry.MEASUREMENT, ruling, '; '.join(said) or 'no disturbance was seen')
 
@@ -89,10 +93,14 @@ def _out_of_bounds(judged, lost):
     for ruling, words in ((verdict.FAIL, 'out of bounds'), (verdict.UNSTABLE, 'not to be judged, their samples spread too far')):
         its = [line for line in judged if line.verdict == ruling]
         if its:
-            named = [f'{line.label} {line.metric} {line.shown_value}' if line.metric else f'{line.label} as a whole' for line in its[:MOST_NAMED]]
-            more = f' and {len(its) - len(named)} more' if len(its) > len(named) else ''
-            said.append(f"{len(its)} of {len(judged)} metrics {words}: {', '.join(named)}{more}")
+            named = _some([f'{line.label} {line.metric} {line.shown_value}' if line.metric else f'{line.label} as a whole' for line in its])
+            said.append(f'{len(its)} of {len(judged)} metrics {words}: {named}')
     return '; '.join(said)
+
+
+def _some(names):
+    more = f' and {len(names) - MOST_NAMED} more' if len(names) > MOST_NAMED else ''
+    return ', '.join(names[:MOST_NAMED]) + more
 
 
 def _worst(judged, lost):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from plumbline.model import quantity, registry, verdict as judged
+from plumbline.model import probes, quantity, registry, states, verdict as judged
 from plumbline.model.safe_text import shown
 from plumbline.store import former
 
@@ -21,7 +21,7 @@ NOT_MEASURED = 'not measured'
 CASE = ('system', 'partition', 'environ', 'test')
 
 #: Columns of the archive that no line needs.
-_UNREAD = ('session', 'started', 'date', 'processor', 'rounds', 'processes', 'states', 'set_aside', 'session_info')
+_UNREAD = ('session', 'started', 'date', 'processor', 'rounds', 'processes', 'set_aside', 'session_info')
 
 
 @dataclass(slots=True)      # of a thousand nodes there are 300,000
@@ -62,6 +62,7 @@ class Line:
     registered: str = ''
     recorded_states: str = ''
     unjudged: str = ''
+    on_one_core: bool = False
 
     @property
     def kind(self):
@@ -287,7 +288,14 @@ def _line(row, detail, runs):
                 retried=_retried(verdict, runs, row['name'] or row['metric']), least=_least(row, detail), expected=row.get('expected'),
                 subsystem=registry.of_row(row)[0], interval=(row['interval_low'], row['interval_high']) if row.get('interval_low') is not None
                 else None, samples=row.get('samples'), record=row.get('record'), registered=row['metric'] or '',
-                recorded_states=row.get('recorded_states') or '', unjudged=row.get('unjudged') or '')
+                recorded_states=row.get('recorded_states') or '', unjudged=row.get('unjudged') or '',
+                on_one_core=_on_one_core(row))
+
+
+def _on_one_core(row):
+    '''Whether two of the threads were on one core in some state that it was measured in.'''
+    texts = (row.get('state'), row.get('states'))
+    return any(probes.SHARING in (text or '') for text in texts) and any(states.on_one_core(one['state']) for one in states.of_row(row))
 
 
 def _least(row, detail):

@@ -94,13 +94,18 @@ def same(a: State | None, b: State | None) -> bool:
     return all(abs(math.log(one[name] / other[name])) < math.log(GAP) for name in one.keys() & other.keys())
 
 
+def on_one_core(state: State | None) -> bool:
+    '''Whether two of the team's threads were on one core.'''
+    return (state or {}).get(probes.SHARING, 1) > probes.ON_ONE_CORE
+
+
 def text(state: State | None) -> str:
     '''For people: ``core-to-core 110 ns``.'''
     if state is None:
         return 'several, or none for long'
     latencies = [f'{1e9 * seconds:.3g}' for name, seconds in sorted(state.items()) if name.startswith(probes.CORE_TO_CORE)]
     told = [f"core-to-core {' / '.join(latencies)} ns"] if latencies else []
-    return ', '.join(told + ['two threads on one core'] * (state.get(probes.SHARING, 1) > probes.ON_ONE_CORE)) or 'one state'
+    return ', '.join(told + ['two threads on one core'] * on_one_core(state)) or 'one state'
 
 
 def texts(met: Iterable[State | None]) -> str:
