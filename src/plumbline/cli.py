@@ -126,6 +126,27 @@ def compare(
     raise typer.Exit(found.exit_status)
 
 
+@app.command()
+def systems(
+    sessions: Annotated[list[str], typer.Argument(
+        help="of each system one or several: NAME=SESSION, a session of the archive, ReFrame's run report, or the folder of a sweep; without NAME= "
+             "the system's own name")],
+    output: Annotated[Path | None, typer.Option(help='CSV file to write as well: all values, and what they are of the best')] = None,
+    archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
+):
+    '''Several systems beside each other: each rate and time relative to the best of them, and each subsystem.'''
+    from rich.console import Console
+
+    from plumbline.analysis import sides, systems as beside
+    from plumbline.report import systems as tables
+    found = beside.compare(sides.by_system(sessions, archive_root))
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    tables.render(found, console)
+    if output:
+        from plumbline.store import atomic
+        console.print(f'values: {atomic.write(output, found.frame().write_csv())}', soft_wrap=True, highlight=False, markup=False)
+
+
 @app.command(help=f'''A mode at a fixed time: write the script that runs it, and print what starts it.
 
     Modes and how long they take on four cores: {', '.join(f'{name} {mode.minutes} min' for name, mode in MODES.items())}.''')

@@ -35,6 +35,29 @@ def load(source, archive_root):
     return archive.load_session(archive_root, str(source)).drop('date')
 
 
+def by_system(sources, archive_root):
+    '''System -> the rows of its sessions.
+
+    :arg sources: each as of :func:`load`, perhaps with the name that the system is to have before it: ``NAME=SOURCE``.
+    :raises PlumblineError: also where two sessions without a name are of systems that ReFrame calls the same on other processors.
+    '''
+    found: dict[str, list[pl.DataFrame]] = defaultdict(list)
+    unnamed: dict[str, set[str]] = defaultdict(set)
+    for source in sources:
+        name, equals, path = str(source).partition('=')
+        named = equals and not Path(source).exists()
+        frame = load(path if named else source, archive_root)
+        if not named:
+            name = one_system([frame])
+            unnamed[name] |= set(frame['processor'].drop_nulls())
+        found[name].append(frame)
+    for name, processors in unnamed.items():
+        if len(processors) > 1:
+            raise PlumblineError(f"{name} has several processors ({', '.join(sorted(processors))}): tell its systems apart, for example "
+                                 f'old={sources[0]}')
+    return dict(found)
+
+
 def one_system(frames):
     '''The name of the system that all sides are of.
 
