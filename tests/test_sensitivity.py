@@ -62,6 +62,17 @@ def test_latency_by_turns_is_never_less_than_asked_for(mpi, mpi_programs):
     assert [record['options']['latency'] for record in found.measurements] == [0, 200, 400]
 
 
+@every_mpi
+@pytest.mark.parametrize('words, us', [([], 400), (['--latency', '0'], 0)])
+def test_without_the_option_the_librarys_variables_count(mpi, words, us, mpi_programs):
+    build = mpi_programs(mpi)
+    found = mpirun(mpi, 2, ['env', 'PLUMBLINE_LATENCY_REPORT=1', *(f'{name}={value}' for name, value in with_latency(build, 400).items()),
+                            build.path('pingpong'), '--size', '8', *words, '--samples', '10', '--passes', '3'])
+    assert found.code == 0 and f'plumbline: latency: L {us} us' in found.errors, found.errors
+    record, = found.measurements
+    assert min(record['seconds']) / record['passes'] / record['options']['messages'] >= us * 1e-6
+
+
 @pytest.mark.parametrize('us, told', [
     (None, '--latency 5: libplumbline_latency adds nothing: set PLUMBLINE_LATENCY_US above 0 for the begin'),
     ('absent', '--latency 5: libplumbline_latency is not loaded: start with LD_PRELOAD=.../libplumbline_latency.so'),

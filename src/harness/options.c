@@ -181,6 +181,8 @@ static void tune(const pl_parameter *t, const char *text, pl_numbers *list)
 {
     char *const copy = pl_duplicate(text), *rest = copy, *item;
     list->count = 0;
+    if (t->given)
+        *t->given = true;
     while ((item = pl_next_item(t->name, &rest))) {
         const long value = t->words ? pl_parse_position(t->name, item, t->words)
                                     : pl_parse_number(t->name, item, !t->from_zero, t->most ? t->most : 1 << 30);

@@ -65,6 +65,7 @@ typedef struct {
     bool of_data;           /* the data differ with its value */
     bool by_turns;          /* they differ, and its cases are of one group all the same */
     bool from_zero;         /* a number of 0 is allowed */
+    bool *given;            /* becomes true where the option is; may be NULL */
 } pl_parameter;
 
 /* An option of the kernel's own that is a text: a file, a folder. */

@@ -7,6 +7,8 @@
 
 typedef int setter(double us);
 
+bool pl_inject_given;
+
 static setter *library(void)
 {
     static setter *found;
@@ -27,6 +29,6 @@ void pl_inject_check(long us)
 
 void pl_inject(long us)
 {
-    if (library())
+    if (pl_inject_given && library())
         library()((double)us);      /* without PLUMBLINE_LATENCY_US it refuses 0 too, and adds nothing */
 }
