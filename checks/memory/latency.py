@@ -26,7 +26,7 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
         for record in self.measurements:
             if not self.has_its_pages(record):
                 self.skip_metric(f"latency.{record['level']}.{self.pages}",
-                                 f"huge pages were asked for; their share is {record['huge_page_share']}")
+                                 f"huge pages were asked for, and not given: their share is {record['huge_page_share']}")
         of_level = {record['level']: record for record in given if record['size'] in self.intended}
         latencies = {level: tlb.nanoseconds(record) * 1e-3 for level, record in of_level.items()}
         if not latencies:
