@@ -35,6 +35,7 @@ import numpy as np
 from plumbline import schemas
 from plumbline.analysis import host_states
 from plumbline.model import quantity, registry, subsystems as scores, verdict
+from plumbline.model.baselines import SHIPPED
 
 RULES = Path(__file__).parents[1] / 'data/diagnosis.yaml'
 
@@ -271,9 +272,10 @@ def _lost(loss):
 
 
 def _loss_of(line):
-    '''The share that a rate or a time has lost against its recorded reference, below 0 of a gain; None where there is none.'''
+    '''The share that a rate or a time has lost against its recorded reference, below 0 of a gain; None where there is none: a floor that
+    holds on any machine is none.'''
     better = registry.better(line.kind)
-    known = line.expected or registry.is_absolute(line.kind)
+    known = line.expected or (registry.is_absolute(line.kind) and line.reference_from not in SHIPPED)
     if not (known and better and line.reference and quantity.known(line.value) and line.value > 0):
         return None
     return 1 - (line.value / line.reference) ** better
