@@ -175,6 +175,13 @@ def test_a_team_holds_more_of_a_cache_than_the_one_thread_that_measured_it(threa
     assert topology.working_set(large, 'memory', cpus[:threads], ours=ours and {'L3': ours * MIB}) == size * MIB
 
 
+def test_a_topology_without_caches_is_said():
+    bare = machine([[0]], [[0]], [[0]], [])
+    with pytest.raises(PlumblineError, match='no caches L1 in the topology of this partition'):
+        topology.working_set(bare, 'memory', [0])
+    assert topology.working_sets(bare, [0])[1]['memory'].startswith('no caches L1')
+
+
 def test_small_caches_get_a_memory_that_is_long_enough():
     assert topology.working_set(server_with_small_l3(), 'memory', [0]) == 256 * MIB
 

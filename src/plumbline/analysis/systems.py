@@ -4,7 +4,6 @@ Source: hager2007, section 4.2, figures 7 to 11: each application on one core, o
 of a system's compilers and MPIs the best counts for each value.
 '''
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from plumbline.errors import PlumblineError
-from plumbline.model import registry
+from plumbline.model import quantity, registry
 from plumbline.store import archive
 
 #: (check with its parameters, metric)
@@ -145,9 +144,8 @@ def _values(frames: Sequence[pl.DataFrame]) -> dict[Key, tuple[dict[str, Any], V
 
 
 def _counts(row: dict[str, Any]) -> bool:
-    metric = row['metric']
-    return (metric is not None and registry.is_absolute(metric) and registry.better(metric) != registry.NEITHER and row['value'] is not None
-            and math.isfinite(row['value']) and row['value'] > 0)
+    return (registry.is_absolute(row['metric']) and registry.better(row['metric']) != registry.NEITHER and quantity.known(row['value'])
+            and row['value'] > 0)
 
 
 def _bound(row: dict[str, Any], end: str) -> float:

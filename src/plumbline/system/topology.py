@@ -264,7 +264,7 @@ def _cache_working_set(processor, level, cpus, shared):
 def _held(processor, level, cpus, ours):
     '''Bytes that threads on these CPUs hold at most of all caches of a level: each as much as the chase of one did.'''
     one = ours.get(level, math.inf)
-    return sum(min(size, one * max(1, len(shared.intersection(cpus)))) for size, shared in _caches(processor)[level])
+    return sum(min(size, one * max(1, len(shared.intersection(cpus)))) for size, shared in _caches(processor).get(level, ()))
 
 
 def _memory_working_set(processor, cpus, available, ours):
