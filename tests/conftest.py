@@ -54,7 +54,7 @@ _FIXTURES = {'native': {'programs', 'sanitized', 'llvm', 'installed'}, 'reframe'
 _FILES = {'native': 'bench_verdicts compiler_options cores fdtd fileio flops gather latency lbm md motion mutants native parts planewave probes simulation spmv stencils teams transpose',
           'reframe': 'configurations guards odd_files other_suites perflogs readme redundancy reframes_ways run sites spack states toolchains traffic triad trust within_node',
           'mpi': 'damage datatype latency_injection mpi named_run pack pairs patterns pingpong rma sensitivity sp',
-          'cluster': 'cluster detect gate_cluster judged nodes schedule scheduler_errors sweep', 'page': ''}
+          'cluster': 'cluster detect gate_cluster judged nodes schedule scheduler_errors sweep', 'page': 'docs'}
 
 
 def _layer(item):

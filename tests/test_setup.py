@@ -501,6 +501,19 @@ def test_a_package_that_is_not_the_one_that_was_locked(bare, tmp_path):
     assert done.returncode and 'DO NOT MATCH THE HASHES' in done.stderr and not (tmp_path / 'there/semver').exists()
 
 
+@pytest.mark.native
+def test_the_lock_has_files_for_64_bit_arm(repository, bare, tmp_path):
+    '''Of each package that it wants there: pip, which installs files alone, stops at the first that has none.'''
+    blocks = re.split(r'(?m)^(?=\w)', (repository / 'requirements.lock').read_text())[1:]
+    (tmp_path / 'lock').write_text(''.join(block for block in blocks if "platform_machine == 'x86_64'" not in block))
+    platforms = [f'--platform=manylinux_2_{libc}_aarch64' for libc in (17, 28, 34)]
+    done = subprocess.run([sys.executable, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-input', '--dry-run', '--no-deps',
+                           '--target', tmp_path / 'there', *bare.LOCKED, *platforms, '--requirement', tmp_path / 'lock'], text=True, capture_output=True)
+    if re.search('NewConnectionError|name resolution|Max retries', done.stderr):
+        pytest.skip('the package index cannot be reached')
+    assert (done.returncode, done.stderr) == (0, '')
+
+
 # make -------------------------------------------------------------------------------------------
 
 @pytest.fixture

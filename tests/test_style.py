@@ -117,7 +117,10 @@ def test_shares_are_formatted_in_one_place():
 
 
 def shellcheck(*paths):
-    done = subprocess.run([Path(sys.executable).with_name('shellcheck'), *paths], text=True, capture_output=True)
+    program = Path(sys.executable).with_name('shellcheck')
+    if not program.exists():
+        pytest.skip('requirements.lock has no shellcheck for this processor')
+    done = subprocess.run([program, *paths], text=True, capture_output=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
