@@ -159,7 +159,9 @@ FAULTS = {
     'no_huge_pages': ([lambda: node(latency=0.4, detail=record(huge_page_share=0.0)),
                        lambda: [*node(), ended('latency', 'huge pages were asked for, and not given: see the same with base pages; they were')]],
                       [lambda: node(detail=record(huge_page_share=0.0)), lambda: node(latency=0.4, detail=record(huge_page_share=0.98)),
-                       lambda: node(latency=0.4, detail=record(huge_page_share=0.0, options={'pages': 'base'}))]),
+                       lambda: node(latency=0.4, detail=record(huge_page_share=0.0, options={'pages': 'base'})),
+                       # Base pages of 64 KiB: one huge page is more than the data.
+                       lambda: node(latency=0.4, detail=record(huge_page_share=0.0) | machine(huge_page_size=2**29))]),
     'prefetchers_off': ([lambda: node(one=0.4, everything=0.2)], [node, lambda: node(one=0.4, everything=0.4, latency=0.4), lambda: node(one=0.4, cache=0.4)]),
     'remote_memory': ([lambda: node(one=0.3, latency=0.4, detail=record(1, cpus=[0], numa_nodes={'1': 1.0}) | machine(numa_nodes=DOMAINS))],
                       [lambda: node(one=0.3, detail=record(1, cpus=[0], numa_nodes={'0': 1.0}) | machine(numa_nodes=DOMAINS))]),

@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import shutil
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -345,6 +346,24 @@ def test_probe_serves_as_a_fixture(measuring, tmp_path):
     done = measuring(tmp_path / 'place').reframe('-r', '--exec-policy=serial', checks=tmp_path / 'user.py')
     case, = done.cases().values()
     assert done.code == 0 and case['result'] == 'pass', done.out
+
+
+def test_small_data_get_no_huge_page_of_half_a_gigabyte():
+    '''As of 64-bit Arm with base pages of 64 KiB; 32 MiB, with pages of 16, are worth it.'''
+    small = {'working_set': 2**28, 'huge_page_share': 0.0}
+    assert tlb.larger_than(small, {'huge_page_size': 2**29}) == 2**29
+    assert [tlb.larger_than(small | {'working_set': size}, {'huge_page_size': page}) for size, page in ((2**29, 2**29), (2**14, 2**25), (2**14, 2**21))] == [None] * 3
+    assert tlb.larger_than(small, {}) is None
+
+
+def test_the_kernel_says_how_large_a_huge_page_is(programs, tmp_path):
+    (tmp_path / 'size').write_text(f'{2**25}\n')
+    mount = 'mount --bind "$0" /sys/kernel/mm/transparent_hugepage/hpage_pmd_size 2> /dev/null || exit 77; exec "$@"'
+    done = subprocess.run(['unshare', '--mount', 'sh', '-c', mount, tmp_path / 'size', programs.path('chase'), '--variants', 'strided', '--pages', 'huge',
+                           '--size', '100000', '--stride', str(2**26)], text=True, capture_output=True)
+    if 'unshare' in done.stderr or done.returncode == 77:
+        pytest.skip('not allowed to mount here')
+    assert 'its pages need 3355.4 GB' in done.stderr
 
 
 #: Runs a command without transparent huge pages: prctl(PR_SET_THP_DISABLE).

@@ -175,11 +175,13 @@ def test_a_team_holds_more_of_a_cache_than_the_one_thread_that_measured_it(threa
     assert topology.working_set(large, 'memory', cpus[:threads], ours=ours and {'L3': ours * MIB}) == size * MIB
 
 
-def test_a_topology_without_caches_is_said():
-    bare = machine([[0]], [[0]], [[0]], [])
-    with pytest.raises(PlumblineError, match='no caches L1 in the topology of this partition'):
+@pytest.mark.parametrize('caches', [[], [{'type': 'L1', 'size': 0, 'cpusets': ['0x1']}]])
+def test_a_topology_without_sizes_of_caches_is_said(caches):
+    '''As of a virtual machine for 64-bit Arm, whose kernel knows that there is an L1, and no more.'''
+    bare = machine([[0]], [[0]], [[0]], caches)
+    with pytest.raises(PlumblineError, match='does not tell the sizes of the caches.* give `processor` of the partition'):
         topology.working_set(bare, 'memory', [0])
-    assert topology.working_sets(bare, [0])[1]['memory'].startswith('no caches L1')
+    assert topology.levels(bare) == ['memory'] and 'does not tell the sizes' in topology.working_sets(bare, [0])[1]['memory']
 
 
 def test_small_caches_get_a_memory_that_is_long_enough():

@@ -2,7 +2,7 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter, variable
 
-from plumbline.model import baselines, metrics, probes, tlb
+from plumbline.model import baselines, metrics, probes, quantity, tlb
 from plumbline.rfm import capacity as caches
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.variables import Whole
@@ -25,12 +25,11 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
         given = [record for record in self.measurements if self.has_its_pages(record)]
         for record in self.measurements:
             if not self.has_its_pages(record):
-                self.skip_metric(f"latency.{record['level']}.{self.pages}",
-                                 f"huge pages were asked for, and not given: their share is {record['huge_page_share']}")
+                self.skip_metric(f"latency.{record['level']}.{self.pages}", self.why_base(record))
         of_level = {record['level']: record for record in given if record['size'] in self.intended}
         latencies = {level: tlb.nanoseconds(record) * 1e-3 for level, record in of_level.items()}
         if not latencies:
-            self.leave_out('huge pages were asked for, and not given: see the same with base pages', had=True)
+            self.leave_out(f'{self.why_base(self.measurements[-1]).partition(": ")[0]}: see the same with base pages', had=True)
         levels = [*caches.claims(self.current_partition.processor, self.all_cpus[0]), 'memory']
         below = dict(zip(levels[1:], levels))
         for level, samples in latencies.items():
@@ -72,6 +71,11 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
             self.skip_metric(f'of_baseline.{subject}', reason)
         else:
             yield baselines.of_baseline(subject, found, cycles, record, arch, self.plumbline.of_machine, self.disturbed())
+
+    def why_base(self, record):
+        if larger := tlb.larger_than(record, self.plumbline.of_machine):
+            return f'the data are smaller than a huge page of this kernel, {quantity.size(larger)}'
+        return f"huge pages were asked for, and not given: their share is {record['huge_page_share']}"
 
     def has_its_pages(self, record):
         '''Base pages are always given; huge ones if the kernel finds some.'''

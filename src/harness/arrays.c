@@ -60,14 +60,6 @@ static bool create_dynamic(pl_arrays *set, const pl_case *c)
     return set->base;
 }
 
-/* The whole pages among these bytes: what begins and ends between two of them shares those with others. */
-static void advise_whole_pages(void *at, size_t bytes, pl_pages pages)
-{
-    const size_t before = -(uintptr_t)at % ALIGN;
-    if (bytes > before + ALIGN)
-        pl_advise((unsigned char *)at + before, (bytes - before) / ALIGN * ALIGN, pages);
-}
-
 static bool create_each(pl_arrays *set, const pl_case *c)
 {
     const size_t doubles = c->n + 2 * GUARD / sizeof(double);
@@ -76,7 +68,7 @@ static bool create_each(pl_arrays *set, const pl_case *c)
         set->own[i] = c->alloc == PL_MALLOC ? malloc(doubles * sizeof(double)) : c->kernel->allocate(doubles);
         if (!set->own[i])
             return false;
-        advise_whole_pages(set->own[i], doubles * sizeof(double), c->pages);
+        pl_advise(set->own[i], doubles * sizeof(double), c->pages);
         set->array[i] = (double *)set->own[i] + GUARD / sizeof(double);
     }
     return true;

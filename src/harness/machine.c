@@ -201,6 +201,7 @@ void pl_write_machine(void)
     pl_write_text(stdout, uname(&system) == 0 ? system.release : NULL);
     text_of("governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
     text_of("huge_pages", "/sys/kernel/mm/transparent_hugepage/enabled");
+    printf(", \"huge_page_size\": %zu", pl_huge_page());
     text_of("numa_balancing", "/proc/sys/kernel/numa_balancing");
     mitigations();
     if (pl_field_of("/proc/meminfo", "MemTotal", value, sizeof value))

@@ -1,6 +1,7 @@
 /* Where the data lie: mapping, huge pages, NUMA node of the pages, memory that is left. */
 #define _GNU_SOURCE
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -8,34 +9,49 @@
 
 #include "internal.h"
 
-enum { HUGE = 2 << 20 };
+enum { USUAL = 2 << 20, MOST_SPARE = 32 << 20 };
 
 static size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
+size_t pl_huge_page(void)
+{
+    static size_t size;
+    char line[64];
+    if (!size && pl_read_line("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", line, sizeof line))
+        size = strtoul(line, NULL, 10);
+    return size = size ? size : USUAL;
+}
+
+/* Small buffers get a whole huge page as well, unless that is hundreds of megabytes for each. */
+static size_t whole(size_t bytes) { return round_up(bytes, pl_huge_page() <= MOST_SPARE ? pl_huge_page() : USUAL); }
+
+/* For the whole pages among these bytes: what begins and ends between two of them shares those with others. */
 void pl_advise(void *p, size_t bytes, pl_pages pages)
 {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), before = -(uintptr_t)p % page;
     /* A refusal (a kernel without transparent huge pages) shows in the record's huge_page_share. */
-    (void)madvise(p, bytes, pages == PL_HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    if (bytes >= before + page)
+        (void)madvise((unsigned char *)p + before, (bytes - before) / page * page, pages == PL_HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
 /* Aligned to a huge page, so that the physical layout is the same in every run. */
 void *pl_map(size_t bytes, pl_pages pages)
 {
-    const size_t length = round_up(bytes, HUGE) + HUGE;
+    const size_t page = pl_huge_page(), align = whole(bytes) >= page ? page : USUAL, length = whole(bytes) + align;
     unsigned char *p = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
-    unsigned char *aligned = (unsigned char *)round_up((uintptr_t)p, HUGE);
+    unsigned char *aligned = (unsigned char *)round_up((uintptr_t)p, align);
     if (aligned > p)
         munmap(p, (size_t)(aligned - p));
-    const size_t rest = (size_t)(p + length - aligned) - round_up(bytes, HUGE);
+    const size_t rest = (size_t)(p + length - aligned) - whole(bytes);
     if (rest)
-        munmap(aligned + round_up(bytes, HUGE), rest);
-    pl_advise(aligned, round_up(bytes, HUGE), pages);
+        munmap(aligned + whole(bytes), rest);
+    pl_advise(aligned, whole(bytes), pages);
     return aligned;
 }
 
-void pl_unmap(void *p, size_t bytes) { munmap(p, round_up(bytes, HUGE)); }
+void pl_unmap(void *p, size_t bytes) { munmap(p, whole(bytes)); }
 
 /* Share of anonymous huge pages of the mapping that holds p, from /proc/self/smaps. */
 static bool huge_share(const void *p, double *share)

@@ -253,6 +253,7 @@ size_t pl_cache_share(const pl_case *, int level);
 double pl_now(void);    /* seconds, monotonic */
 
 const char *pl_is_virtual(void);        /* yes, no, not known */
+size_t pl_huge_page(void);              /* bytes of a transparent one: 2 MiB with base pages of 4 KiB; on Arm 32 with 16, 512 with 64 */
 size_t pl_memory_available(void);       /* bytes that may be used, cgroup limit regarded */
 
 /* core.c: without counters, on the core that calls; NaN where the instruction set is not known. */

@@ -33,7 +33,7 @@ static size_t footprint(const pl_case *c) { return c->n * PL_LINE; }
 static void check(const pl_case *c)
 {
     const size_t stride = (size_t)c->parameters[CHASE_STRIDE];
-    const size_t page = c->pages == PL_HUGE ? 2 << 20 : (size_t)sysconf(_SC_PAGESIZE);
+    const size_t page = c->pages == PL_HUGE ? pl_huge_page() : (size_t)sysconf(_SC_PAGESIZE);
     const double needed = (double)c->n * (double)(stride < page ? stride : page);
     const double available = (double)pl_memory_available();
     if (c->n > UINT32_MAX)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from plumbline.model import contention, probes, quantity
+from plumbline.model import contention, probes, quantity, tlb
 from plumbline.system import codegen
 
 #: A clock below this share of the processor's base clock is held down; wide registers alone take some of it.
@@ -166,8 +166,9 @@ def _simd_width_of_written(tests):
 
 
 def _huge_page_share(tests):
-    found = [(record['huge_page_share'], label) for label, _, record in _records(tests, of_memory=True)
-             if (record.get('options') or {}).get('pages') == 'huge' and record.get('huge_page_share') is not None]
+    found = [(record['huge_page_share'], label) for label, machine, record in _records(tests, of_memory=True)
+             if (record.get('options') or {}).get('pages') == 'huge' and record.get('huge_page_share') is not None
+             and not tlb.larger_than(record, machine)]
     if not found:
         return _UNKNOWN
     share, label = min(found)

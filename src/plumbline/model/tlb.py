@@ -30,6 +30,10 @@ from plumbline.model import metrics
 #: Pages are huge if this share of the memory lies in huge ones.
 GIVEN = 0.9
 
+#: Smaller data than a huge page get a whole one of up to so many bytes (src/harness/pages.c).  With base pages of 64 KiB, as 64-bit Arm
+#: may have them, a huge one has 512 MiB.
+MOST_SPARE = 2**25
+
 #: Version of the document that :func:`found` makes.
 SCHEMA_VERSION = 1
 
@@ -62,6 +66,12 @@ MOST_ASTRAY = 0.1
 def given(share: float | None) -> bool:
     '''Whether huge pages were given, by their share of the memory; None: nobody knows.'''
     return share is not None and share >= GIVEN
+
+
+def larger_than(record: Mapping[str, Any], machine: Mapping[str, Any]) -> int | None:
+    '''The size of this kernel's huge pages where the data of a record are smaller than one, and too small to be given a whole one.'''
+    size = machine.get('huge_page_size', 0)
+    return size if size > MOST_SPARE and record['working_set'] < size else None
 
 
 @dataclass(frozen=True)

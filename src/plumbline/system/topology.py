@@ -41,6 +41,10 @@ ABOVE_LOWER_LEVEL_SHARED = 3
 #: Why a case of all CPUs is not compared with a case of one.
 ONE_CPU = 'there is one CPU: nothing to add up'
 
+#: Virtual machines for 64-bit Arm have such a kernel: it lists caches, without sizes.
+_NO_CACHES = ('the kernel does not tell the sizes of the caches, and what is beyond them is not known: give `processor` of the partition in a site '
+              'file, as `reframe --detect-host-topology=FILE` writes it, with the true `size` and `cpusets` of each cache')
+
 _DETECT = ('let a job detect it: `reframe -C SITE -c checks -R -r -t topology` (or give what `reframe '
            '--detect-host-topology=FILE` writes there as `processor` of the partition in the site file)')
 
@@ -65,10 +69,10 @@ def _groups(processor, key):
 
 
 def _caches(processor):
-    '''Dictionary ``'L1'`` ... -> list of (size in bytes, set of CPUs), one for each cache.'''
+    '''Dictionary ``'L1'`` ... -> list of (size in bytes, set of CPUs), one for each cache whose size is known.'''
     caches: dict[str, list[tuple[int, frozenset[int]]]] = {}
     for cache in _topology(processor).get('caches') or ():
-        for mask in cache.get('cpusets') or ():
+        for mask in (cache.get('cpusets') or ()) if cache['size'] else ():
             caches.setdefault(cache['type'], []).append((cache['size'], frozenset(_cpus(mask))))
     return dict(sorted(caches.items()))
 
@@ -213,9 +217,10 @@ def capacity(processor, level, cpus=None):
     :raises PlumblineError: if there is no such level, or ``cpus`` reach none of its caches.
     '''
     caches = _caches(processor)
+    if not caches:
+        raise PlumblineError(_NO_CACHES)
     if level not in caches:
-        raise PlumblineError(f'no caches {level} in the topology of this partition, which has '
-                             f"{', '.join(caches) or 'none'}; {_DETECT}")
+        raise PlumblineError(f"no caches {level} in the topology of this partition, which has {', '.join(caches)}; {_DETECT}")
     size = sum(size for size, shared in caches[level]
                if cpus is None or not shared.isdisjoint(cpus))
     if size <= 0:
