@@ -44,7 +44,8 @@ static char *further(const pl_case *c, long passes, int samples)
 
 int main(int argc, char **argv)
 {
-    static const pl_variant variants[] = {{"plain", .loop = (pl_loop)run, .about = "counts"}, {0}};
+    static const pl_variant variants[] = {
+        {"plain", .loop = (pl_loop)run, .about = "counts"}, {"elsewhere", .loop = (pl_loop)run, .isa = "none", .about = "on no processor"}, {0}};
     static const pl_kernel counting = {
         .name = "counting", .title = "counts its passes", .variants = variants, .footprint = footprint, .create = create,
         .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify, .poison = poison, .where = where,

@@ -119,6 +119,14 @@ def test_what_all_threads_reach_together_is_not_judged_where_others_had_the_cpus
     assert said(SimpleNamespace(plumbline=Result(contention=[]))) is None
 
 
+def test_variants_of_other_processors_are_said_to_be_not_measured():
+    said = []
+    fake = SimpleNamespace(asked=['--size', 8, '--variants', 'plain,nt|,fill|,simd|plain'], skip_metric=lambda *one: said.append(one),
+                           measurements=[{'variant': 'plain'}, {'variant': 'fill'}])
+    check.ProgramCheck.say_what_does_not_run(fake)
+    assert said == [('all of nt', 'its instructions are written for other processors only', ['nt'])]
+
+
 def test_what_must_not_be_judged_is_no_pass_although_it_has_a_reference():
     metric = metrics.Metric('of_limit', 'parinit', [0.9] * 10, unjudged='one NUMA domain')
     result = evaluation.judged(evaluation.Case(metric, reference=Reference((1.0, -0.35, 0.1)), reference_from='portable.yaml'))

@@ -83,16 +83,30 @@ def test_every_team_is_busy(teams, program, variant, size, options):
     assert min(balance for *_, balance in found) >= 0.97
 
 
-@pytest.mark.parametrize('sync', ['block', 'pass'])
-def test_every_thread_does_every_pass(programs, sync, tmp_path):
+@pytest.fixture(scope='module')
+def counting(programs, tmp_path_factory):
+    '''Runs the kernel that counts its passes.'''
     needs('cc')
+    program = tmp_path_factory.mktemp('counting') / 'counting'
     output_of('cc', '-std=gnu17', '-Wall', '-Wextra', '-Werror', '-fopenmp', '-I', SOURCE / 'harness', SOURCE.parent / 'tests/native_passes.c',
-              programs.folder / 'libruntime.a', *libraries(programs, 'triad'), '-o', tmp_path / 'counting')
+              programs.folder / 'libruntime.a', *libraries(programs, 'triad'), '-o', program)
+    return lambda *options: subprocess.run([program, '--samples', '10', '--size', '100', *options], capture_output=True, text=True, env=environment())
+
+
+@pytest.mark.parametrize('sync', ['block', 'pass'])
+def test_every_thread_does_every_pass(counting, sync):
     for chosen in (['--passes', '7'], ['--min-time', '0.001']):
-        done = subprocess.run([tmp_path / 'counting', '--samples', '10', '--size', '100', '--threads', str(len(CPUS)), '--sync', sync, *chosen],
-                              capture_output=True, text=True, env=environment())
+        done = counting('--threads', str(len(CPUS)), '--sync', sync, *chosen)
         assert (done.returncode, done.stderr) == (0, '')
         assert '"valid": true' in done.stdout
+
+
+@pytest.mark.parametrize('asked, ran, said', [
+    ('elsewhere|plain', 1, ''), ('elsewhere|,plain|', 1, ''), ('elsewhere', 0, 'this CPU has no none: leave the variant out'),
+    ('elsewhere|', 0, '--variants elsewhere|: none of them runs here'), ('elswhere|plain', 0, 'has no such variant')])
+def test_a_variant_of_other_processors_is_left_out_where_that_is_asked_for(counting, asked, ran, said):
+    done = counting('--variants', asked, '--threads', '1')
+    assert done.stdout.count('"variant": "plain"') == ran and (done.returncode == 0) == (ran > 0) and said in done.stderr
 
 
 def test_what_cannot_be_divided_is_told(teams):

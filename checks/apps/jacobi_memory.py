@@ -32,7 +32,7 @@ class jacobi_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     def options(self):
         edge, planes = self.box()
         self.intended[edge] = 'memory'
-        return ['--variants', 'plain,nt,blocked_prefetch', '--size', edge, '--planes', planes, '--threads', len(self.cpus), '--limit']
+        return ['--variants', 'plain,nt|,blocked_prefetch|', '--size', edge, '--planes', planes, '--threads', len(self.cpus), '--limit']
 
     def evaluate(self):
         group, = metrics.groups(self.measurements)

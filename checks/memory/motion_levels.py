@@ -17,7 +17,7 @@ class motion_levels(rfm.RunOnlyRegressionTest, LimitedCheck):
     tags = {'acceptance'}
 
     def options(self):
-        bypass = [f'{self.motion}_nt'] if self.motion in ('fill', 'copy') else []
+        bypass = [f'{self.motion}_nt|'] if self.motion in ('fill', 'copy') else []
         variants = [self.motion, *bypass, f'{self.motion}_prefetch']
         sizes = self.every_level(16 if self.motion == 'copy' else 8)
         return ['--variants', ','.join(variants), '--size', ','.join(map(str, sizes.values())),

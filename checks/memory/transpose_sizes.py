@@ -23,7 +23,7 @@ class transpose_sizes(rfm.RunOnlyRegressionTest, LimitedCheck):
     def options(self):
         for level, power in self.powers():
             self.intended.update((power + beside, level) for beside in (-1, 0, 1))
-        return ['--variants', 'rows,columns,padded,blocked,blocked_simd,blocked_nt',
+        return ['--variants', 'rows,columns,padded,blocked,blocked_simd|,blocked_nt|',
                 '--size', ','.join(map(str, self.intended)), '--threads', len(self.cpus), '--limit', '--min-time', '0.003']
 
     def powers(self):

@@ -27,7 +27,7 @@ class triad_curve(rfm.RunOnlyRegressionTest, LimitedCheck):
         levels = self.every_level(32)
         in_cache = [size for level, size in levels.items() if level != 'memory']
         longest = levels['memory'] if self.into_memory or not in_cache else in_cache[-1]
-        return ['--variants', 'plain,nt', '--size', ','.join(map(str, in_cache)), '--sweep', f'10:{longest}:{self.points}',
+        return ['--variants', 'plain,nt|', '--size', ','.join(map(str, in_cache)), '--sweep', f'10:{longest}:{self.points}',
                 '--threads', len(self.cpus), '--limit', '--min-time', '0.002']
 
     def evaluate(self):

@@ -37,7 +37,7 @@ class triad_preload(rfm.RunOnlyRegressionTest, LimitedCheck):
         self.blocks = {}
         for level, bytes_of_level in each.items():
             self.blocks.setdefault(max(8, int(bytes_of_level * SHARE / BYTES) // 8 * 8), level)
-        return ['--variants', ','.join([*ways.values(), *ways]), '--block-size', ','.join(map(str, self.blocks)),
+        return ['--variants', ','.join(f'{way}|' for way in (*ways.values(), *ways)), '--block-size', ','.join(map(str, self.blocks)),
                 '--size', self.elements('memory', 32), '--threads', len(self.cpus), '--limit']
 
     def evaluate(self):

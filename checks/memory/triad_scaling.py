@@ -26,7 +26,7 @@ class triad_scaling(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def options(self):
         counts = topology.thread_counts(self.all_cpus, self.current_partition.processor)
-        return ['--variants', 'simd', '--threads', ','.join(map(str, counts)), *self.size()]
+        return ['--variants', 'simd|plain', '--threads', ','.join(map(str, counts)), *self.size()]
 
     def size(self):
         '''In cache each thread has its own part of the largest cache that no other core shares.'''

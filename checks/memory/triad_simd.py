@@ -25,7 +25,7 @@ class triad_simd(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def options(self):
         in_cache = [size for level, size in self.every_level(32).items() if level != 'memory']
-        return ['--variants', 'novec,plain,simd', '--size', ','.join(map(str, in_cache)), '--sweep', f'10:{max(in_cache)}:{self.points}',
+        return ['--variants', 'novec,plain,simd|', '--size', ','.join(map(str, in_cache)), '--sweep', f'10:{max(in_cache)}:{self.points}',
                 '--threads', len(self.cpus), '--min-time', '0.002']
 
     def evaluate(self):

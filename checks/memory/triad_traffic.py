@@ -40,7 +40,7 @@ class triad_traffic(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def options(self):
         # A fixed number of passes, so that every call of a region does the same work.
-        return ['--variants', 'plain,nt', '--size', self.elements('memory', 32),
+        return ['--variants', 'plain,nt|', '--size', self.elements('memory', 32),
                 '--threads', len(self.cpus), '--passes', 4]
 
     @run_before('run', always_last=True)

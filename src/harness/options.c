@@ -24,8 +24,9 @@ static void add_variant(pl_variants *list, const pl_variant *v)
     list->value[list->count++] = v;
 }
 
-/* A name may stand in the table more than once, the widest instruction set first: the first that runs here is taken. */
-static const pl_variant *find(const pl_kernel *kernel, const char *name)
+/* A name may stand in the table more than once, the widest instruction set first: the first that runs here is taken.  NULL, if none does
+ * and there is `another` choice. */
+static const pl_variant *find(const pl_kernel *kernel, const char *name, bool another)
 {
     const pl_variant *named = NULL;
     for (const pl_variant *v = kernel->variants; v->name; v++)
@@ -39,9 +40,22 @@ static const pl_variant *find(const pl_kernel *kernel, const char *name)
         names_of(kernel, known, sizeof known);
         pl_fail("--variants %s: %s has no such variant; it has %s", name, kernel->name, known);
     }
+    if (another)
+        return NULL;
     if (!named->loop)
         pl_fail("--variants %s: not in this build: %s", name, named->about);
     pl_fail("--variants %s: this CPU has no %s: leave the variant out", name, named->isa);
+}
+
+/* Of "A|B" the first that runs here; of "A|" A, or NULL. */
+static const pl_variant *first_of(const pl_kernel *kernel, char *names)
+{
+    char *rest = strchr(names, '|');
+    if (!rest)
+        return find(kernel, names, false);
+    *rest++ = 0;
+    const pl_variant *found = find(kernel, names, true);
+    return found || !*rest ? found : first_of(kernel, rest);
 }
 
 static void variants(const pl_kernel *kernel, const char *text, pl_variants *list)
@@ -57,9 +71,14 @@ static void variants(const pl_kernel *kernel, const char *text, pl_variants *lis
         return;
     }
     char *const copy = pl_duplicate(text), *rest = copy, *item;
-    while ((item = pl_next_item("variants", &rest)))
-        add_variant(list, find(kernel, item));
+    while ((item = pl_next_item("variants", &rest))) {
+        const pl_variant *const found = first_of(kernel, item);
+        if (found)
+            add_variant(list, found);
+    }
     free(copy);
+    if (!list->count)
+        pl_fail("--variants %s: none of them runs here", text);
 }
 
 static _Noreturn void list_variants(const pl_kernel *kernel)
@@ -78,7 +97,8 @@ static _Noreturn void help(const pl_kernel *kernel)
     if (pl_processes.rank > 0)
         exit(0);
     printf("%s: %s\n\n"
-           "  --variants A,B,..|all  run these, interleaved: A, B, A, B, ... (default: the first)\n"
+           "  --variants A,B,..|all  run these, interleaved: A, B, A, B, ... (default: the first); 'A|B': B where A does not run\n"
+           "                         here; 'A|': A or nothing\n"
            "  --list                 what variants there are, and which this CPU can run\n"
            "  --size N,..            elements (default %s)\n"
            "  --sweep FIRST:LAST:P   P sizes evenly spaced in log N\n"

@@ -44,6 +44,9 @@ class ProgramCheck(Judging):
 
     processes = USUAL_PROCESSES
 
+    #: What ``options()`` gave.
+    asked: list = []
+
     #: Level that cases of a size are meant to live in; a record that says otherwise is refused.
     #:
     #: :type: dictionary size -> level
@@ -111,7 +114,7 @@ class ProgramCheck(Judging):
     @run_before('run')
     def launch(self):
         with in_one_line():
-            options = self.options()
+            options = self.asked = self.options()
             command = self.start([self.built(self.program), *options, '--samples', self.samples_of_each, *self.placing()])
         self.describe(command)
 
@@ -141,6 +144,7 @@ class ProgramCheck(Judging):
         if found.processes != self.processes:
             raise SanityError(f'{self.program} was started {self.processes} times, and {found.processes} processes left records')
         self.measurements = self.plumbline.records = self.pooled(found.measurements)
+        self.say_what_does_not_run()
         self.plumbline.timed_seconds = sum(sum(r['seconds']) for r in found.measurements)
         for record in found.measurements:
             complaints = [*records.check_worth_reporting(record)]
@@ -148,6 +152,13 @@ class ProgramCheck(Judging):
             if complaints:
                 raise SanityError(complaints[0])
         return True
+
+    def say_what_does_not_run(self):
+        '''Of variants that were asked for where they run ("nt|").'''
+        asked = str(self.asked[self.asked.index('--variants') + 1]).split(',') if '--variants' in self.asked else []
+        for name in (one.removesuffix('|') for one in asked if one.endswith('|')):
+            if all(record['variant'] != name for record in self.measurements):
+                self.skip_metric(f'all of {name}', 'its instructions are written for other processors only', [name])
 
     def _wrong_level(self, record):
         meant = self.intended.get(record['size'], record['level'])
