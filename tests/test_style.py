@@ -139,3 +139,19 @@ def test_nor_in_what_is_written_for_a_site(tmp_path, monkeypatch):
     (tmp_path / 'cross_check.sh').write_text('#!/bin/sh\n' + bench.script([{**command, 'iterations': 100} for command in commands]))
     (tmp_path / 'job.sh').write_text(job.script('s', tmp_path, 'made:cpu', ['reframe', '-n', 'a b']))
     shellcheck(schedule.write('daily', site, tmp_path / 'schedule'), tmp_path / 'job.sh', tmp_path / 'cross_check.sh')
+
+
+def test_checks_ask_for_variants_of_one_processor_only_where_they_run():
+    '''"nt|" or "simd|plain": elsewhere the program refuses the name, and the check fails.'''
+    looked_at = set()
+    for path in (rfm.REPOSITORY / 'checks').rglob('*.py'):
+        program = re.search(r"(?m)^    program = '(\w+)'", path.read_text())
+        for table in (rfm.REPOSITORY / 'src/kernels').glob(f'*/{program[1]}.c') if program else ():
+            text = ''.join(file.read_text() for file in table.parent.glob('*.c'))
+            of_one = set(re.findall(r'PL_(?:WIDEST|WIDEST_AVX|AVX2)\("(\w+)"', text))
+            for function in ast.walk(ast.parse(path.read_text())):
+                if isinstance(function, ast.FunctionDef) and function.name == 'options':
+                    asked = {name for one in ast.walk(function) if isinstance(one, ast.Constant) and isinstance(one.value, str) for name in one.value.split(',')}
+                    assert not asked & of_one, f'{path}: {asked & of_one}'
+            looked_at |= of_one
+    assert looked_at >= {'nt', 'simd', 'fill_nt', 'blocked_prefetch'}
