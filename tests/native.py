@@ -32,6 +32,25 @@ two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason='only one CPU may be used he
 x86_only = pytest.mark.skipif(os.uname().machine != 'x86_64', reason='the intrinsics are written for x86-64')
 
 
+def finding(stand_in, at, *command):
+    '''The command, as it runs where a path of the system's leads to a file or folder of the test's; skips where nobody may do that.'''
+    if not shutil.which('unshare') or subprocess.run(['unshare', '--mount', 'mount', '--bind', stand_in, at], capture_output=True).returncode:
+        pytest.skip('not allowed to mount here')
+    return ['unshare', '--mount', 'sh', '-c', 'mount --bind "$0" "$1" && shift && exec "$@"', stand_in, at, *command]
+
+
+def two_domains(folder):
+    '''A folder that stands in for /sys/devices/system/node: a NUMA domain for each of the first two CPUs that may be used.'''
+    folder.mkdir()
+    for name in ('online', 'has_cpu', 'possible'):
+        (folder / name).write_text('0-1\n')
+    for node, cpu in enumerate(CPUS[:2]):
+        (folder / f'node{node}').mkdir()
+        (folder / f'node{node}/cpulist').write_text(f'{cpu}\n')
+        (folder / f'node{node}/cpumap').write_text(f'{1 << int(cpu):x}\n')
+    return folder
+
+
 def edges_of(kernel):
     '''Sizes smaller than a vector, prime, no multiple of a block; of kernels whose size is the edge of a crystal, or of a grid, the least.'''
     return {'md': '4,5,7', 'planewave': '4,5,8'}.get(kernel, '1,2,3,5,8,17,67')

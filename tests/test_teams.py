@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from native import CPUS, SOURCE, Build, environment, needs, output_of
+from native import CPUS, SOURCE, Build, environment, finding, needs, output_of, two_cpus, two_domains
 
 #: Flags with which a flavour of the programs is linked.
 LINKED = {'programs': [], 'sanitized': ['-fsanitize=address,undefined']}
@@ -29,6 +29,23 @@ def teams(request, tmp_path_factory):
         return [(variant, int(threads), float(number)) for variant, threads, number in
                 map(str.split, output_of(path, *map(str, arguments), env=environment()).splitlines())]
     return lines
+
+
+@two_cpus
+def test_thread_counts_in_two_numa_domains(programs, tmp_path):
+    '''Whether they share their data is asked of the threads, and threads there are within the team only.'''
+    places = environment() | {'OMP_PLACES': f'{{{CPUS[0]}}},{{{CPUS[1]}}}', 'OMP_PROC_BIND': 'true'}
+    done = subprocess.run(finding(two_domains(tmp_path / 'node'), '/sys/devices/system/node', programs.path('triad'), '--threads', '1,2', '--size', '100000',
+                                  '--samples', '10', '--cpus', f'{CPUS[0]},{CPUS[1]}'), text=True, capture_output=True, env=places)
+    assert (done.returncode, done.stderr) == (0, '') and done.stdout.count('"valid": true') == 2 and '"node": 1' in done.stdout
+
+
+@pytest.mark.parametrize('touched, said', [(100, '1 1.000 1'), (60, '1 1.000 1'), (40, '0 0.000 0')])
+def test_pages_that_the_kernel_does_not_show_are_not_known(programs, tmp_path, touched, said):
+    needs('cc')
+    output_of('cc', '-std=gnu17', '-Wall', '-Wextra', '-Werror', '-fopenmp', '-I', SOURCE / 'harness', SOURCE.parent / 'tests/native_pages.c',
+              programs.folder / 'libruntime.a', *libraries(programs, 'triad'), '-o', tmp_path / 'pages')
+    assert output_of(tmp_path / 'pages', str(2**26), str(2**26 * touched // 100)).strip() == said
 
 
 def libraries(build, program):

@@ -123,7 +123,7 @@ void pl_each_group(const pl_kernel *, const pl_options *, void (*use)(pl_group *
 void pl_give_data(pl_group *);
 void pl_touch(const pl_case *);                             /* all of its data, as at first */
 void pl_take_data(pl_group *);
-void pl_prepare(const pl_kernel *, const pl_options *);     /* refuses what cannot be measured here */
+void pl_prepare(const pl_kernel *, const pl_options *);     /* refuses what cannot be measured here; within program */
 int pl_most_threads(const pl_options *);
 
 /* probes.c */

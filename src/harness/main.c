@@ -5,6 +5,7 @@ typedef struct { const pl_kernel *kernel; const pl_options *options; } program;
 static int measure(void *argument)
 {
     const program *p = argument;
+    pl_prepare(p->kernel, p->options);
     pl_probes_open(p->options, pl_most_threads(p->options));
     if (pl_processes.rank == 0)
         pl_write_machine();
@@ -19,7 +20,6 @@ int pl_main(int argc, char **argv, const pl_kernel *kernel)
     static pl_options options;
     options = pl_parse(argc, argv, kernel);
     pl_markers_open();
-    pl_prepare(kernel, &options);
     bool forks = false;
     for (int i = 0; i < options.variants.count; i++)
         forks |= options.variants.value[i]->forks;
