@@ -53,33 +53,53 @@ void *pl_map(size_t bytes, pl_pages pages)
 
 void pl_unmap(void *p, size_t bytes) { munmap(p, whole(bytes)); }
 
-/* Pages that the kernel does not show are neither here nor there: Linux 5.18 to 6.5 hides those that NUMA balancing has unmapped, to see
- * who comes for them, from both of the questions below.  Where it shows less than half of them, nothing is known. */
-static bool enough(double seen, double all) { return seen >= all / 2; }
+/* Linux 5.18 to 6.5 hides pages that NUMA balancing has unmapped, to see who comes for them, from both of the questions below.  Where it
+ * shows less than half of what is there, nothing is known. */
+static bool enough(double seen, double there) { return seen >= there / 2; }
+
+/* Bytes of the mapping that begins there which lie in memory, hidden or not; 0 if nobody says. */
+static double resident(uintptr_t begin)
+{
+    FILE *f = fopen("/proc/self/numa_maps", "r");
+    char line[4096];
+    double pages = 0;
+    bool inside = false;
+    while (f && !inside && fgets(line, sizeof line, f)) {
+        inside = strtoul(line, NULL, 16) == begin;
+        double count;
+        for (const char *at = line; inside && (at = strstr(at, " N")); at++)
+            pages += sscanf(at, " N%*d=%lf", &count) == 1 ? count : 0;
+    }
+    if (f)
+        fclose(f);
+    return pages * (double)sysconf(_SC_PAGESIZE);
+}
 
 /* Share of anonymous huge pages of the mapping that holds p, from /proc/self/smaps. */
-static bool huge_share(const void *p, size_t bytes, double *share)
+static bool huge_share(const void *p, double *share)
 {
     FILE *f = fopen("/proc/self/smaps", "r");
     char line[512];
-    bool inside = false, found = false;
+    uintptr_t begin = 0, end = 0;
+    bool found = false;
     double size = 0;
     if (!f)
         return false;
-    while (fgets(line, sizeof line, f)) {
-        uintptr_t begin, end;
+    while (!found && fgets(line, sizeof line, f)) {
+        uintptr_t first, last;
         double kib;
-        if (sscanf(line, "%zx-%zx ", &begin, &end) == 2 && strchr(line, '-') < strchr(line, ' '))
-            inside = (uintptr_t)p >= begin && (uintptr_t)p < end;
-        else if (inside && sscanf(line, "Rss: %lf", &kib) == 1)
+        if (sscanf(line, "%zx-%zx ", &first, &last) == 2)
+            begin = first, end = last;
+        const bool inside = (uintptr_t)p >= begin && (uintptr_t)p < end;
+        if (inside && sscanf(line, "Rss: %lf", &kib) == 1)
             size = kib;
         else if (inside && sscanf(line, "AnonHugePages: %lf", &kib) == 1) {
             *share = size > 0 ? kib / size : 0;
-            found = enough(1024 * size, (double)bytes);
+            found = true;
         }
     }
     fclose(f);
-    return found;
+    return found && enough(1024 * size, resident(begin));
 }
 
 /* Nodes of up to 1000 pages spread evenly over the buffer. */
@@ -118,7 +138,7 @@ pl_page_report pl_look_at_pages(const void *p, size_t bytes)
     pl_page_report report = {0};
     if (p && bytes) {
         nodes_of(p, bytes, &report);
-        report.huge_known = huge_share(p, bytes, &report.huge_share);
+        report.huge_known = huge_share(p, &report.huge_share);
     }
     return report;
 }
