@@ -29,7 +29,8 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
         of_level = {record['level']: record for record in given if record['size'] in self.intended}
         latencies = {level: tlb.nanoseconds(record) * 1e-3 for level, record in of_level.items()}
         if not latencies:
-            self.leave_out(f'{self.why_base(self.measurements[-1]).partition(": ")[0]}: see the same with base pages', had=True)
+            last = self.measurements[-1]
+            self.leave_out(f'{self.why_base(last).partition(": ")[0]}: see the same with base pages', had=last['huge_page_share'] is not None)
         levels = [*caches.claims(self.current_partition.processor, self.all_cpus[0]), 'memory']
         below = dict(zip(levels[1:], levels))
         for level, samples in latencies.items():
@@ -75,6 +76,8 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
     def why_base(self, record):
         if larger := tlb.larger_than(record, self.plumbline.of_machine):
             return f'the data are smaller than a huge page of this kernel, {quantity.size(larger)}'
+        if record['huge_page_share'] is None:
+            return tlb.NOT_KNOWN
         return f"huge pages were asked for, and not given: their share is {record['huge_page_share']}"
 
     def has_its_pages(self, record):

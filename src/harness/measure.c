@@ -340,13 +340,13 @@ static void run_group(pl_group *g, const pl_options *o, void *argument)
         if (g->m[i].dropped)
             continue;
         look_at_threads(&g->m[i]);
-        look_at_pages(&g->m[i]);
         if (g->m[i].c.narrowed > 1) {   /* the same loop as the case before, which is verified whole */
             g->m[i].valid = g->m[i - 1].valid;
             g->m[i].max_error = g->m[i - 1].max_error;
             g->m[i].tolerance = g->m[i - 1].tolerance;
         } else
             verify(&g->m[i]);
+        look_at_pages(&g->m[i]);    /* all were just visited: NUMA balancing hides those that wait */
         if (g->m[i].c.kernel->further)
             g->m[i].further = g->m[i].c.kernel->further(&g->m[i].c, g->m[i].passes, g->m[i].samples);
         pl_gather_probes(&g->m[i]);

@@ -30,6 +30,9 @@ from plumbline.model import metrics
 #: Pages are huge if this share of the memory lies in huge ones.
 GIVEN = 0.9
 
+#: Where the kernel shows no pages, or hides them while it balances NUMA domains.
+NOT_KNOWN = 'whether the pages are huge is not known here'
+
 #: Smaller data than a huge page get a whole one of up to so many bytes (src/harness/pages.c).  With base pages of 64 KiB, as 64-bit Arm
 #: may have them, a huge one has 512 MiB.
 MOST_SPARE = 2**25

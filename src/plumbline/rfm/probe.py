@@ -92,7 +92,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def not_given(self, share):
         reason = (f'huge pages were asked for, and not given: {share:.2f} of the memory lies in some' if share is not None else
-                  'whether the pages are huge is not known here')
+                  tlb.NOT_KNOWN)
         self.leave_out(reason, 'tlb_entries', had=share is not None)
 
     def of_page(self, text):
