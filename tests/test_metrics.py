@@ -119,6 +119,11 @@ def test_what_all_threads_reach_together_is_not_judged_where_others_had_the_cpus
     assert said(SimpleNamespace(plumbline=Result(contention=[]))) is None
 
 
+def test_where_no_level_can_be_measured_the_reason_is_said():
+    with pytest.raises(PlumblineError, match='the kernel does not tell'):
+        check.ProgramCheck.every_level(SimpleNamespace(cpus=[0], working_sets=lambda cpus: ({}, {'memory': 'the kernel does not tell'})), 64)
+
+
 def test_variants_of_other_processors_are_said_to_be_not_measured():
     said = []
     fake = SimpleNamespace(asked=['--size', 8, '--variants', 'plain,nt|,fill|,simd|plain'], skip_metric=lambda *one: said.append(one),

@@ -74,8 +74,13 @@ class ProgramCheck(Judging):
         return sizes[level] // bytes_per_element
 
     def every_level(self, bytes_per_element):
-        '''Elements for each level that can be measured; the others are said to be skipped.'''
+        '''Elements for each level that can be measured; the others are said to be skipped.
+
+        :raises PlumblineError: if none can be.
+        '''
         sizes, skipped = self.working_sets(self.cpus)
+        if not sizes:
+            raise PlumblineError(next(iter(skipped.values())))
         for level, reason in skipped.items():
             self.skip_metric(f'all in {level}', reason, [level])
         return {level: self.elements(level, bytes_per_element) for level in sizes}
