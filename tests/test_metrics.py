@@ -129,7 +129,7 @@ def test_variants_of_other_processors_are_said_to_be_not_measured():
     fake = SimpleNamespace(asked=['--size', 8, '--variants', 'plain,nt|,fill|,simd|plain'], skip_metric=lambda *one: said.append(one),
                            measurements=[{'variant': 'plain'}, {'variant': 'fill'}])
     check.ProgramCheck.say_what_does_not_run(fake)
-    assert said == [('all of nt', 'its instructions are written for other processors only', ['nt'])]
+    assert said == [('all of nt', 'it is written with instructions that this processor lacks', ['nt'])]
 
 
 def test_what_must_not_be_judged_is_no_pass_although_it_has_a_reference():

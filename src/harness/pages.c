@@ -53,7 +53,7 @@ void *pl_map(size_t bytes, pl_pages pages)
 
 void pl_unmap(void *p, size_t bytes) { munmap(p, whole(bytes)); }
 
-/* Linux 5.18 to 6.5 hides pages that NUMA balancing has unmapped, to see who comes for them, from both of the questions below.  Where it
+/* Linux 6.1, and others, hides pages that NUMA balancing has unmapped, to see who comes for them, from both of the questions below.  Where it
  * shows less than half of what is there, nothing is known. */
 static bool enough(double seen, double there) { return seen >= there / 2; }
 

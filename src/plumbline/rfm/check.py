@@ -163,7 +163,7 @@ class ProgramCheck(Judging):
         asked = str(self.asked[self.asked.index('--variants') + 1]).split(',') if '--variants' in self.asked else []
         for name in (one.removesuffix('|') for one in asked if one.endswith('|')):
             if all(record['variant'] != name for record in self.measurements):
-                self.skip_metric(f'all of {name}', 'its instructions are written for other processors only', [name])
+                self.skip_metric(f'all of {name}', 'it is written with instructions that this processor lacks', [name])
 
     def _wrong_level(self, record):
         meant = self.intended.get(record['size'], record['level'])
