@@ -2,7 +2,7 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter, variable
 
-from plumbline.model import baselines, metrics, probes, quantity, tlb
+from plumbline.model import baselines, metrics, probes, tlb
 from plumbline.rfm import capacity as caches
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.variables import Whole
@@ -30,7 +30,7 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
         latencies = {level: tlb.nanoseconds(record) * 1e-3 for level, record in of_level.items()}
         if not latencies:
             last = self.measurements[-1]
-            self.leave_out(f'{self.why_base(last).partition(": ")[0]}: see the same with base pages', had=last['huge_page_share'] is not None)
+            self.leave_out(f'{self.why_base(last)}; see the same with base pages', had=last['huge_page_share'] is not None)
         levels = [*caches.claims(self.current_partition.processor, self.all_cpus[0]), 'memory']
         below = dict(zip(levels[1:], levels))
         for level, samples in latencies.items():
@@ -74,11 +74,7 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
             yield baselines.of_baseline(subject, found, cycles, record, arch, self.plumbline.of_machine, self.disturbed())
 
     def why_base(self, record):
-        if larger := tlb.larger_than(record, self.plumbline.of_machine):
-            return f'the data are smaller than a huge page of this kernel, {quantity.size(larger)}'
-        if record['huge_page_share'] is None:
-            return tlb.NOT_KNOWN
-        return f"huge pages were asked for, and not given: their share is {record['huge_page_share']}"
+        return tlb.why_not_given(record['huge_page_share'], tlb.larger_than(record, self.plumbline.of_machine))
 
     def has_its_pages(self, record):
         '''Base pages are always given; huge ones if the kernel finds some.'''

@@ -25,13 +25,10 @@ from typing import Any
 import numpy as np
 
 from plumbline.errors import PlumblineError
-from plumbline.model import metrics
+from plumbline.model import metrics, quantity
 
 #: Pages are huge if this share of the memory lies in huge ones.
 GIVEN = 0.9
-
-#: Where the kernel shows no pages, or hides them while it balances NUMA domains.
-NOT_KNOWN = 'whether the pages are huge is not known here'
 
 #: Smaller data than a huge page get a whole one of up to so many bytes (src/harness/pages.c).  With base pages of 64 KiB, as 64-bit Arm
 #: may have them, a huge one has 512 MiB.
@@ -75,6 +72,19 @@ def larger_than(record: Mapping[str, Any], machine: Mapping[str, Any]) -> int | 
     '''The size of this kernel's huge pages where the data of a record are smaller than one, and too small to be given a whole one.'''
     size = machine.get('huge_page_size', 0)
     return size if size > MOST_SPARE and record['working_set'] < size else None
+
+
+def why_not_given(share: float | None, larger: int | None = None) -> str:
+    '''Why nothing is said of huge pages.
+
+    :arg share: of the memory that lies in some; None where the kernel shows no pages, or hides them while it balances NUMA domains.
+    :arg larger: what :func:`larger_than` found.
+    '''
+    if larger:
+        return f'the data are smaller than a huge page of this kernel, {quantity.size(larger)}'
+    if share is None:
+        return 'whether the pages are huge is not known here'
+    return f'huge pages were asked for, and not given: {share:.2f} of the memory lies in some'
 
 
 @dataclass(frozen=True)

@@ -91,9 +91,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
         return None if None in shares else min(shares)
 
     def not_given(self, share):
-        reason = (f'huge pages were asked for, and not given: {share:.2f} of the memory lies in some' if share is not None else
-                  tlb.NOT_KNOWN)
-        self.leave_out(reason, 'tlb_entries', had=share is not None)
+        self.leave_out(tlb.why_not_given(share), 'tlb_entries', had=share is not None)
 
     def of_page(self, text):
         if self.found['in_force'] is None:
