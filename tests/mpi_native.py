@@ -104,7 +104,7 @@ def _mpirun(mpi, ranks, command, timeout, options, cpus, folder, more):
         more |= bind.env
         subprocess.run(['sh', '-c', '\n'.join(family.bind_commands(cpus))], check=True, cwd=folder)
     elif mpi == 'openmpi':
-        words += ['--bind-to', 'none', '--oversubscribe', '--mca', 'mpi_yield_when_idle', '1', '--mca', 'odls_base_sigkill_timeout', '0']
+        words += [*family.shared.options, '--mca', 'odls_base_sigkill_timeout', '0']
     elif mpi == 'impi':
         more |= {'I_MPI_PIN': '0', 'I_MPI_THREAD_YIELD': '3'}
     elif 'ASAN_OPTIONS' not in more:        # that runtime has to come first

@@ -43,24 +43,25 @@ class MpiMachine:
         return f'{self.folder}/lib/libplumbline_{name}.so'
 
     def run(self, program, *options, ranks=2, transport='shm', preload=None, timeout=600, **variables):
-        '''The measurement records of one run.
+        '''The measurement records of one run; ranks that are more than the CPUs share them.
 
         :arg preload: name of a library of ours that the program loads first.
         :arg timeout: seconds.
         :arg variables: of the environment.
         '''
         loaded = ['env', f'LD_PRELOAD={self.library(preload)}'] if preload else []
-        cpus = ','.join(map(str, self.cpus[:ranks]))
-        said = self.launch(*loaded, f'{self.folder}/bin/{program}', '--cpus', cpus, *map(str, options), ranks=ranks,
+        bound = ['--cpus', ','.join(map(str, self.cpus[:ranks]))] if ranks <= len(self.cpus) else []
+        said = self.launch(*loaded, f'{self.folder}/bin/{program}', *bound, *map(str, options), ranks=ranks,
                            transport=transport, timeout=timeout, **variables)
         return records.parse(said).measurements
 
     def launch(self, *command, ranks=2, transport='shm', timeout=600, **variables):
-        '''What a program says that runs with a rank on each of the first CPUs.'''
+        '''What a program says that runs with a rank on each of the first CPUs, or with ranks that share all of them.'''
         cpus = self.cpus[:ranks]
-        settings = (self.family.start + self.family.bind).filled(ranks=ranks, cpus=','.join(map(str, cpus)))
+        shared = ranks > len(cpus)
+        settings = (self.family.start + (self.family.shared if shared else self.family.bind)).filled(ranks=ranks, cpus=','.join(map(str, cpus)))
         settings += self.family.transports[transport]
-        for prepare in self.family.bind_commands(cpus):
+        for prepare in () if shared else self.family.bind_commands(cpus):
             self._call('sh', '-c', prepare)
         return self._call(*self.launcher, *settings.options, *command, timeout=timeout, **settings.env, **variables)
 

@@ -1,6 +1,5 @@
 '''The simulator on its own: CG and SP with latency added, natively, against the simulation of the same machine.'''
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +9,14 @@ from plumbline.bench.common import Figure
 from plumbline.mpi import pingpong, sensitivity
 from plumbline.simulation import network, program
 
-#: Latencies added, us: what they cost is a large part of the time of the small sizes.
-_LATENCIES = (25, 100)
+#: Latencies added, us: what each is held against, then others.
+_LATENCIES = (0, 5, 25, 100)
+
+#: The same where ranks share CPUs: less than the first, and they wait for the others' work rather than for messages.
+_SHARED = (100, 400)
+
+#: Numbers of ranks; those beyond the CPUs share them.
+_RANKS = (2, 4, 8)
 
 #: Applications of the size S, as their own programs name it.
 _SMALL = {'cg': ('--class', 'S', '--variants', 'halving'), 'sp': ('--size', 12, '--variants', 'transposed')}
@@ -26,7 +31,7 @@ _AGREE = 0.10
 def _network(each, rate):
     '''The machine as a network file describes it, from a PingPong under the same library.'''
     measured = each.run('pingpong', '--variants', 'standard', '--size', ','.join(map(str, _SIZES)), '--latency', 0, '--samples', 50,
-                        '--min-time', '0.005', preload='latency', PLUMBLINE_LATENCY_US=str(max(_LATENCIES)))
+                        '--min-time', '0.005', preload='latency', PLUMBLINE_LATENCY_US='1')
     curve = pingpong.curve(measured, 'standard')
     short, long = (float(np.median(curve[size])) * 1e6 for size in _SIZES)
     bandwidth = (_SIZES[1] - _SIZES[0]) / max(long - short, 1e-3)       # bytes per us are MB/s
@@ -34,35 +39,44 @@ def _network(each, rate):
                            link_bandwidth=bandwidth, overhead=0, processes_per_node=1, memory=None, compute_rate=rate)
 
 
-def _study(each, application, ranks, pairs):
+def _study(each, application, ranks, latencies, samples):
     '''latency -> seconds and seconds in communication of a pass, samples; and Mflop/s of a rank without communication.'''
-    records = each.run(application, *_SMALL[application], '--latency', ','.join(map(str, (0, *_LATENCIES))), '--samples', 10 * pairs,
-                       '--min-time', '0.02', preload='latency', ranks=ranks, PLUMBLINE_LATENCY_US=str(max(_LATENCIES)))
+    records = each.run(application, *_SMALL[application], '--latency', ','.join(map(str, latencies)), '--samples', samples,
+                       '--min-time', '0.02', preload='latency', ranks=ranks, PLUMBLINE_LATENCY_US=str(max(latencies)))
     study, = sensitivity.studies(records).values()
     passes = {latency: (np.array(record['seconds']) / record['passes'], np.array(record['communication']) / record['passes'])
               for latency, record in study.items()}
-    seconds, communication = passes[0]
-    return passes, study[0]['options']['flops_declared'] / ranks / float(np.median(seconds - communication)) / 1e6
+    seconds, communication = passes[latencies[0]]
+    return passes, study[latencies[0]]['options']['flops_declared'] / ranks / float(np.median(seconds - communication)) / 1e6
+
+
+def _compared(each, simulated, stage, application, ranks, samples):
+    '''Yield the figures of one application on so many ranks.'''
+    shared = ranks > len(each.cpus)
+    base, *others = latencies = _SHARED if shared else _LATENCIES
+    passes, rate = _study(each, application, ranks, latencies, samples)
+    where = _network(each, rate)
+    found = {latency: program.run(simulated, where.changed(latency=where.latency + latency), application, ranks, stage, 'S') for latency in latencies}
+    what = f'{each.family.title}, {application} on {ranks} ranks' + f' of {len(each.cpus)} CPUs' * shared
+    remark = f'{where.latency:.2f} us, {where.bandwidth:.0f} MB/s, {rate:.0f} Mflop/s'
+    for latency in others:
+        yield Figure(f'{what}, L = {latency} us: time that it adds to that of {base} us, simulated / natively',
+                     (found[latency].seconds - found[base].seconds) / (passes[latency][0] - passes[base][0]), 1 - _AGREE, 1 + _AGREE, remark)
+        if not shared:      # where they do, communication is mostly waiting for the work of others
+            yield Figure(f'{what}, L = {latency} us: share of communication, simulated / natively',
+                         found[latency].percent / 100 / (passes[latency][1] / passes[latency][0]), 1 - _AGREE, 1 + _AGREE, remark)
 
 
 def figures(machine, pairs):
-    '''Yield every :class:`Figure`, for each MPI and 2, 4, 8, ... ranks, as many as there are CPUs.'''
+    '''Yield every :class:`Figure`, for each MPI and number of ranks.'''
     if reason := program.missing():
         yield Figure('CG and SP simulated / natively', np.array([]), remark=reason)
         return
     simulated, stage = program.build(Path(machine.place) / 'simulation'), Path(machine.place) / 'stage'
     for each in mpi.machines(machine):
-        for ranks in (2 ** k for k in range(1, int(math.log2(len(machine.cpus))) + 1)):
+        for ranks in _RANKS:
+            if ranks > len(each.cpus) and isinstance(each.family.shared, str):
+                yield Figure(f'{each.family.title}, {ranks} ranks', np.array([]), remark=f'{len(each.cpus)} CPUs, and {each.family.shared}')
+                continue
             for application in _SMALL:
-                passes, rate = _study(each, application, ranks, pairs)
-                where = _network(each, rate)
-                found = {latency: program.run(simulated, where.changed(latency=where.latency + latency), application, ranks, stage, 'S')
-                         for latency in passes}
-                what = f'{each.family.title}, {application} on {ranks} ranks'
-                remark = f'{where.latency:.2f} us, {where.bandwidth:.0f} MB/s, {rate:.0f} Mflop/s'
-                for latency in _LATENCIES:
-                    yield Figure(f'{what}, L = {latency} us: time that L adds, simulated / natively',
-                                 (found[latency].seconds - found[0].seconds) / (passes[latency][0] - passes[0][0]), 1 - _AGREE, 1 + _AGREE, remark)
-                    share = passes[latency][1] / passes[latency][0]
-                    yield Figure(f'{what}, L = {latency} us: share of communication, simulated / natively',
-                                 found[latency].percent / 100 / share, 1 - _AGREE, 1 + _AGREE, remark)
+                yield from _compared(each, simulated, stage, application, ranks, 10 * pairs)

@@ -44,6 +44,7 @@ class Family:
     :attr transports: name (``shm``: shared memory, ``tcp``: TCP, the loopback within a node) -> settings.
     :attr eager: the settings up to which size (bytes) messages are sent at once; ``parameter`` is the MPI's name of it.
     :attr single_copy: ``never`` and ``from`` (a size, bytes) -> settings by which the receiver copies messages itself; or why there are none.
+    :attr shared: settings by which processes that are more than CPUs give way while they wait; or why there are none.
     :attr died: pattern of what its launcher says of a process that died, with the groups ``rank`` or ``pid``, and ``signal``.
     '''
     name: str
@@ -61,6 +62,7 @@ class Family:
     eager: Settings
     parameter: str
     single_copy: dict | str
+    shared: Settings | str
     died: str
 
     def bind_commands(self, cpus, nodes=1):
@@ -119,14 +121,14 @@ def obituary(deaths):
 
 
 def _family(name, known):
-    eager, single = dict(known['eager']), known['single_copy']
+    eager, single, shared = dict(known['eager']), known['single_copy'], known['shared']
     if not isinstance(single, str):
         single = {when: Settings(**single[when]) for when in ('never', 'from')}
     return Family(name, known['title'], known['library'], known['header'], known['wraps'], known.get('as_root', {}), Settings(known['start']),
                   Settings(**known['nodes']), Settings(**known['bind']), known.get('rank_file'), Settings(**known['unbound']),
                   {transport: Settings(**how) for transport, how in known['transports'].items()},
                   parameter=eager.pop('parameter'), eager=Settings(**eager),
-                  single_copy=single, died=known['died'])
+                  single_copy=single, shared=shared if isinstance(shared, str) else Settings(**shared), died=known['died'])
 
 
 @functools.cache
