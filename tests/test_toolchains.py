@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import rfm
-from native import CPUS, KERNELS, QUICK, SOURCE, edges_of, environment, needs, output_of, team_of, x86_only
+from native import CPUS, KERNELS, QUICK, SOURCE, Build, edges_of, environment, needs, output_of, team_of, x86_only
 from plumbline.likwid import pin
 from plumbline.model import environment_errors, records
 from plumbline.mpi import environments as mpi_environments
@@ -111,6 +111,19 @@ def test_flang_builds_every_fortran_variant(llvm):
     assert 'fortran' in llvm.runnable('triad') & llvm.runnable('ninepoint')
     assert {'fortran_fused', 'fortran_split2', 'fortran_split3', 'fortran_distributed'} <= llvm.runnable('fdtd')
     assert {'whole_stream', 'element_formatted'} <= llvm.runnable('fileio')
+
+
+def test_flang_builds_each_nas_kernel_by_several_sets(tmp_path):
+    found = toolchains.toolchains()['llvm'].found()
+    if not found or not found['ftn']:
+        pytest.skip('flang is not there')
+    left_out = [f'{name}=-' for name in ('none', 'O2', 'O3', 'unroll', 'lto', 'veclib')]
+    build = Build(tmp_path / 'build', f"-DCMAKE_C_COMPILER={found['cc']}", f"-DCMAKE_Fortran_COMPILER={found['ftn']}", '-DPLUMBLINE_LIKWID=OFF',
+                  f'-DPLUMBLINE_CHANGED_SETS={";".join(left_out)}', source=SOURCE / 'nas')
+    for kernel in ('mxm', 'cfft2d', 'gmtry'):
+        records = build.measured(kernel, '--variants', 'all', '--samples', 10, '--passes', 1).measurements
+        assert {record['variant'] for record in records} == {f'{version}_{name}' for version in ('unchanged', 'optimised') for name in ('native', 'fast')}
+        assert all(record['valid'] for record in records)
 
 
 @functools.cache
@@ -218,6 +231,8 @@ def test_the_other_environments_run(broken_run):
      'gcc/99 does not load: The following module(s) are unknown: "gcc/99"'),
     ('rfm_build.sh: line 11: module: command not found\n', ['gcc/99', 'x'], 'gcc/99, x does not load: module: command not found'),
     ('[3/9] Building\nkernel.c:7:1: error: no such thing\nninja: build stopped.\n', [], 'kernel.c:7:1: error: no such thing'),
+    ("[9/9] Linking\n/usr/bin/ld: a.o: in function `f':\nb.f90: multiple definition of `f'; a.o: here\nclang: error: linker command failed\n", [],
+     "b.f90: multiple definition of `f'; a.o: here"),
     ('CMake Error at CMakeLists.txt:2 (project):\n  No CMAKE_C_COMPILER could be found.\n', [], 'No CMAKE_C_COMPILER could be found.'),
     ('a\nlast words\n\n', [], 'last words'), ('', [], 'its build wrote nothing'),
 ])

@@ -14,7 +14,8 @@ _OPERATION = re.compile(r"could not execute module operation: command '.* (?P<mo
 _MODULE = re.compile(r'^(?:\S*: line \d+: (?P<none>module: command not found)'
                      r'|\s*(?:ERROR:|Lmod has detected the following error:)\s*(?P<said>.+))', re.MULTILINE)
 _BUILD = [re.compile(pattern, re.MULTILINE) for pattern in (
-    r'^plumbline: (.+)', r'^(.*\b(?i:error): .+)', r'^CMake Error.*\n+\s*(\S.*)', r'^(.*(?:not found|No such file).*)',
+    r'^plumbline: (.+)', r'^(.*(?:\b(?i:error): |multiple definition of |undefined reference to ).+)',
+    r'^CMake Error.*\n+\s*(\S.*)', r'^(.*(?:not found|No such file).*)',
     r'(.*\S)(?![\s\S]*\S)')]
 
 
