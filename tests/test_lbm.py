@@ -101,7 +101,7 @@ def test_records_state_the_work(programs):
         assert (record['bytes'], record['flops']) == (3 * loops * 2 * lattice, 3 * 163 * cells)
         stores = {'fill_nt': lattice} if variant == 'nt' else {'fill': 2 * lattice}
         assert record['parts'] == {part: 3 * size for part, size in {
-            'load': loaded, **stores, **({'update': 2 * lattice} if variant == 'split' else {})}.items()}
+            'load' if variant == 'split' else 'load_many': loaded, **stores, **({'update': 2 * lattice} if variant == 'split' else {})}.items()}
 
 
 def test_bad_input_is_refused(programs):
@@ -152,7 +152,7 @@ def test_check_of_memory(measuring, programs, tmp_path):
     assert set(found) == {f'{metric}.{v}.{size}' for metric in ('of_limit', 'of_parts', 'figure_of_merit') for v in variants
                           for size in ('memory', 'source')} | {'split_over_fused.memory', 'split_over_fused.source'}
     assert {name for name, metric in found.items() if metric.get('reference_from') == 'portable.yaml'} == {
-        f'of_limit.{v}.{size}' for v in variants for size in ('memory', 'source')}
+        f'{metric}.{v}.{size}' for v in variants for size in ('memory', 'source') for metric in ('of_limit', *['of_parts'] * (v == 'nt'))}
     record = next(r for r in case['plumbline']['records'] if (r['variant'], r['size'], r['role']) == ('fused', 40, 'kernel'))
     assert found['figure_of_merit.fused.source']['value'] == pytest.approx(np.median(40**3 * record['passes'] / 1e6 / np.array(record['seconds'])))
     large, = {r['size'] for r in case['plumbline']['records'] if r['role'] == 'kernel'} - {40}

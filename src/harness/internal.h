@@ -150,9 +150,9 @@ void pl_write_contention(const pl_contention *before, const pl_options *);
 void pl_write_text(FILE *, const char *);           /* JSON string with quotes */
 double pl_traffic(const pl_measurement *);           /* bytes of one pass, by the model */
 double pl_least_traffic(const pl_measurement *);     /* the same without write-allocates that may be left out */
-/* What the traffic of a pass consists of, bytes: lines loaded; written, with their write-allocate; written past the caches; loaded
- * and written. */
-enum { PL_LOAD, PL_FILL, PL_FILL_NT, PL_UPDATE, PL_PARTS };
+/* What the traffic of a pass consists of, bytes: lines loaded; loaded from many places by turns; written, with their write-allocate;
+ * written past the caches; loaded and written. */
+enum { PL_LOAD, PL_LOAD_MANY, PL_FILL, PL_FILL_NT, PL_UPDATE, PL_PARTS };
 typedef struct { double bytes[PL_PARTS]; } pl_parts;
 pl_parts pl_traffic_parts(const pl_measurement *);
 void pl_write_record(const pl_measurement *, const pl_options *);

@@ -91,6 +91,9 @@ typedef struct {
     void *data;
 } pl_case;
 
+/* So many places and more a healthy core's prefetchers may not follow; four they do. */
+enum { PL_MANY = 16 };
+
 /* The work of one pass; `source` says where the figures come from.
  *
  * The first three are the application's: what the loop says, whatever the caches do.  Traffic, what crosses the boundary
@@ -102,6 +105,7 @@ typedef struct {
     double fetched_bytes;   /* lines that are brought, reuse in the caches below regarded */
     double written_bytes;   /* lines written without having been read */
     double updated_bytes;   /* lines written that are among those fetched: no write-allocate */
+    int places;             /* that lines are brought from by turns, where they are many: PL_MANY and more are a part of their own */
 } pl_work;
 
 /* What the passes of a thread have in common. */

@@ -41,7 +41,8 @@ static pl_parts parts_of(const pl_measurement *m, double allocated)
     const pl_work *w = &m->work;
     const bool told = w->fetched_bytes + w->written_bytes + w->updated_bytes > 0;
     const double fetched = told ? w->fetched_bytes : w->load_bytes, written = told ? w->written_bytes : w->store_bytes;
-    pl_parts parts = {.bytes = {[PL_LOAD] = fetched - w->updated_bytes, [PL_UPDATE] = 2 * w->updated_bytes}};
+    pl_parts parts = {.bytes = {[PL_UPDATE] = 2 * w->updated_bytes}};
+    parts.bytes[w->places < PL_MANY ? PL_LOAD : PL_LOAD_MANY] = fetched - w->updated_bytes;
     if (m->c.variant->nontemporal)
         parts.bytes[PL_FILL_NT] = written;
     else
@@ -105,7 +106,7 @@ static void write_seconds(FILE *f, const double *seconds, int samples)
 
 static void write_parts(FILE *f, pl_parts parts, double passes)
 {
-    static const char *const names[PL_PARTS] = {"load", "fill", "fill_nt", "update"};
+    static const char *const names[PL_PARTS] = {"load", "load_many", "fill", "fill_nt", "update"};
     const char *separator = "\"parts\": {";
     for (int part = 0; part < PL_PARTS; part++)
         if (parts.bytes[part] > 0) {

@@ -10,6 +10,9 @@
 #include "internal.h"
 #include "streams.h"
 
+/* Places of each quarter that load_many reads by turns: 20 in all, as a lattice Boltzmann step has 19. */
+enum { EACH = 5 };
+
 double pl_load_plain(size_t lines, double *a, double *b, double *c, double *d)
 {
     double s[8] = {0};
@@ -17,6 +20,18 @@ double pl_load_plain(size_t lines, double *a, double *b, double *c, double *d)
         for (int k = 0; k < 8; k++)
             s[k] += (a[i + k] + b[i + k]) + (c[i + k] + d[i + k]);
     return (s[0] + s[1]) + (s[2] + s[3]) + (s[4] + s[5]) + (s[6] + s[7]);
+}
+
+double pl_load_many(size_t lines, double *a, double *b, double *c, double *d)
+{
+    const size_t apart = 8 * (lines / EACH);
+    double s[8] = {0};
+    for (size_t i = 0; i < apart; i += 8)
+        for (size_t at = i; at < EACH * apart; at += apart)
+            for (int k = 0; k < 8; k++)
+                s[k] += (a[at + k] + b[at + k]) + (c[at + k] + d[at + k]);
+    const double sum = (s[0] + s[1]) + (s[2] + s[3]) + (s[4] + s[5]) + (s[6] + s[7]);
+    return sum + pl_load_plain(lines % EACH, a + EACH * apart, b + EACH * apart, c + EACH * apart, d + EACH * apart);
 }
 
 double pl_store_plain(size_t lines, double *a, double *b, double *c, double *d)
@@ -73,6 +88,7 @@ static const pl_variant variants[] = {
     STREAMS(avx2, "avx2", "256"),
 #endif
     {"load", STREAM(pl_load_plain, NULL, false, "loads as the compiler makes them")},
+    {"load_many", STREAM(pl_load_many, NULL, false, "loads of a line from each of 20 places by turns, as the compiler makes them")},
     {"store", STREAM(pl_store_plain, NULL, false, "stores as the compiler makes them")},
     {"update", STREAM(pl_update_plain, NULL, false, "update as the compiler makes it")},
     {"copy", STREAM(pl_copy_plain, NULL, false, "copy as the compiler makes it")},
@@ -153,7 +169,8 @@ static pl_work work(const pl_case *c)
     const double quarter = (double)PL_LINE * (double)lines_of(c);
     switch (kind(c)) {
     case 'l':
-        return (pl_work){.load_bytes = 4 * quarter, .flops = 4 * quarter / 8, .source = "8 bytes loaded per element"};
+        return (pl_work){.load_bytes = 4 * quarter, .flops = 4 * quarter / 8, .source = "8 bytes loaded per element",
+                         .places = c->variant->loop == (pl_loop)pl_load_many ? 4 * EACH : 4};
     case 's':
         return (pl_work){.store_bytes = 4 * quarter, .source = "8 bytes stored per element"};
     case 'u':       /* the lines are there when they are stored: no write-allocate, whatever the processor does */

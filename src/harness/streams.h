@@ -7,7 +7,7 @@
 
 typedef double pl_stream(size_t lines, double *a, double *b, double *c, double *d);
 
-pl_stream pl_load_plain, pl_store_plain, pl_update_plain, pl_copy_plain, pl_triad_plain;
+pl_stream pl_load_plain, pl_load_many, pl_store_plain, pl_update_plain, pl_copy_plain, pl_triad_plain;
 #if defined(__x86_64__)
 pl_stream pl_load_avx2, pl_store_avx2, pl_update_avx2, pl_copy_avx2, pl_triad_avx2;
 pl_stream pl_store_nt_avx2, pl_copy_nt_avx2, pl_triad_nt_avx2;

@@ -30,6 +30,8 @@ LIMITS = [
          '(a[i + k] + a[i + k]) + (a[i + k] + a[i + k])', 'load'),
         ('last line skipped', 'pl_load_plain', 'i < 8 * lines; i += 8', 'i + 8 < 8 * lines; i += 8', 'load'),
         ('one line twice, the next never', 'pl_load_plain', 'a[i + k] + b', 'a[(i & ~(size_t)8) + k] + b', 'load'),
+        ('one place twice, another never', 'pl_load_many', 'at < EACH * apart; at += apart', 'at < EACH * apart; at += 2 * apart', 'load_many'),
+        ('what is left after the places skipped', 'pl_load_many', 'return sum +', 'return sum + 0 *', 'load_many', {'size': 1000}),
         ('64 elements of a quarter for ever', 'pl_store_plain', 'part[q][i] = 1', 'part[q][i & 63] = 1', 'store'),
         ('wrong elements', 'pl_update_plain', '= -part[q][i]', '= -part[q][i & 63]', 'update'),
         ('one quarter twice', 'pl_copy_plain', 'd[i] = b[i]', 'd[i] = a[i]', 'copy'),

@@ -99,7 +99,7 @@ static pl_work work(const pl_case *c)
     const bool split = !strcmp(c->variant->name, "split");
     const double cells = (double)c->n * (double)rows_of(c), lattice = Q * sizeof(double) * cells, loops = split ? 2 : 1;
     const size_t line = PL_LINE / sizeof(double), lines = 9 * ((c->n + line - 1) / line) + 5 * (1 + (c->n + line - 2) / line) + 5 * (c->n / line + 1);
-    pl_work w = {.load_bytes = loops * lattice, .store_bytes = loops * lattice, .flops = LBM_FLOPS * cells,
+    pl_work w = {.load_bytes = loops * lattice, .store_bytes = loops * lattice, .flops = LBM_FLOPS * cells, .places = split ? 0 : Q,
                  .source = split ? "model: 19 loads and 19 stores of 8 bytes per cell by each of two loops"
                                  : "model: 19 loads and 19 stores of 8 bytes per cell"};
     if (c->level == 1)
