@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from made_report import case, metric, result, write_report
 from plumbline import bench
-from plumbline.bench import paper
+from plumbline.bench import paper, scale
 from plumbline.bench.common import Figure
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
@@ -43,6 +43,14 @@ def test_what_cannot_be_measured_is_said_and_the_others_are_measured(monkeypatch
     assert done.output.splitlines()[0] == 'NOT MEASURED  one: no library to compare with'
     assert done.output.splitlines()[1].startswith('met           a / b')
     assert CliRunner().invoke(app, ['bench', 'other']).exit_code == 0
+
+
+def test_a_run_without_a_metric_is_not_multiplied(monkeypatch, tmp_path):
+    monkeypatch.setattr(scale, 'REPORTS', tmp_path)
+    (tmp_path / 'reframe').mkdir()
+    path = write_report(tmp_path / 'reframe/run-report-0.json', [case(result='fail', fail_reason='no compiler')])
+    with pytest.raises(PlumblineError, match=f'{path} has no metric to multiply; run make health first'):
+        list(scale._archived(tmp_path, 1))
 
 
 @pytest.fixture

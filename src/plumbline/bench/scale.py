@@ -96,6 +96,8 @@ def _archived(folder, repeats):
         began = time.monotonic()
         measured = pl.read_parquet(archive.archive(runs[-1], folder / 'archive'))
         seconds.append(time.monotonic() - began)
+    if measured['name'].is_null().all():
+        raise PlumblineError(f'archiving, ranking: {runs[-1]} has no metric to multiply; run make health first')
     yield Figure(f'archiving the run report of a node, {runs[-1].stat().st_size / 1e6:.1f} MB, seconds', np.array(seconds))
     yield from paper.figures(folder, measured)
 
