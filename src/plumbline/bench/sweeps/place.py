@@ -23,7 +23,7 @@ from plumbline.bench.sweeps.faults import prepare
 from plumbline.bench.verdicts import session as of_machines
 from plumbline.bench.verdicts.faults import our_cpus
 from plumbline.errors import PlumblineError
-from plumbline.model import registry
+from plumbline.model import registry, states
 from plumbline.references.files import directory, portable
 from plumbline.settings import MEASURE, ONE_BY_ONE, ROOT
 from plumbline.store import atomic
@@ -99,17 +99,20 @@ class Sweep:
 
 
 def losses(frame, node):
-    '''Subsystem -> the median loss of a node's rates, times and availabilities against the medians of its fellows; below 0: a gain.
+    '''Subsystem -> the median loss of a node's rates, times and availabilities against the medians of its fellows in the same state of the
+    machine; below 0: a gain.
 
     :arg frame: of :func:`plumbline.sweep.results.frame`.
     '''
     known = frame.filter(pl.col('value').is_finite() & (pl.col('value') > 0) & pl.col('subsystem').is_not_null())
     changes = defaultdict(list)
     for (_, _, metric, part, *_), rows in known.group_by('check', 'name', 'metric', 'subsystem', 'environ', maintain_order=True):
-        own, others = (rows.filter(side)['value'] for side in (pl.col('node') == node, pl.col('node') != node))
-        counts = registry.is_absolute(metric) or metric == 'cpu_availability'
-        if counts and ranking.BETTER.get(metric) and own.len() and others.len() >= ranking.FEWEST - 1:
-            changes[part].append(ranking.BETTER[metric] * np.log(own[0] / others.median()))
+        time = metric == 'cpu_availability'     # which is the same in all states
+        better = ranking.BETTER.get(metric) if registry.is_absolute(metric) or time else 0
+        alike = [rows.to_dicts()] if time else [group for _, group in states.grouped(rows.to_dicts())]
+        values = next((found for group in alike if node in (found := {row['node']: row['value'] for row in group})), {})
+        if better and len(values) >= ranking.FEWEST:
+            changes[part].append(better * np.log(values.pop(node) / np.median(list(values.values()))))
     return {part: round(float(-np.expm1(np.median(found))), 4) for part, found in changes.items()}
 
 
