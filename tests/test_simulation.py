@@ -13,6 +13,7 @@ import rfm
 from native import SOURCE, needs
 from plumbline.bench import simulation as bench_simulation
 from plumbline.errors import PlumblineError
+from plumbline.mpi.families import Settings
 from plumbline.report import figures
 from plumbline.settings import ROOT
 from plumbline.simulation import command, network, platform_file, predict, program, study, topology
@@ -401,7 +402,10 @@ def test_natively_as_simulated_is_a_ratio_of_one(simulated, tmp_path, monkeypatc
     where = network.load(written(tmp_path, 'latency: 3.0', 'bandwidth: 800', 'compute_rate: 900'))
 
     class Machine:
-        family = type('Family', (), {'title': 'an MPI'})
+        cpus = range(5)
+
+        def __init__(self, shared):
+            self.family = type('Family', (), {'title': 'an MPI', 'shared': shared})
 
         def run(self, name, *options, ranks=2, **_):
             def told(variant, latency, size, seconds, communication, flops):
@@ -409,13 +413,16 @@ def test_natively_as_simulated_is_a_ratio_of_one(simulated, tmp_path, monkeypatc
                         'options': {'latency': latency, 'messages': 1, 'flops_declared': flops}}
             if name == 'pingpong':
                 return [told('standard', 0, size, (3 + size / 800) * 1e-6, 0, 0) for size in (8, 4096)]
-            runs = {latency: program.run(simulated, where.changed(latency=3.0 + latency), name, ranks, tmp_path / 'native', 'S') for latency in (0, 25, 100)}
+            latencies = map(int, options[options.index('--latency') + 1].split(','))
+            runs = {latency: program.run(simulated, where.changed(latency=3.0 + latency), name, ranks, tmp_path / 'native', 'S') for latency in latencies}
             return [told(name, latency, 12, one.seconds, one.communication, ranks * one.printed['flops']) for latency, one in runs.items()]
 
-    monkeypatch.setattr(bench_simulation.mpi, 'machines', lambda machine: [Machine()])
-    found = list(bench_simulation.figures(type('Here', (), {'cpus': range(5), 'place': tmp_path}), 3))
-    assert len(found) == 2 * 2 * 2 * 2      # ranks, applications, latencies, figures
+    monkeypatch.setattr(bench_simulation.mpi, 'machines', lambda machine: [Machine(Settings()), Machine('who waits keeps its CPU')])
+    *found, left_out = bench_simulation.figures(type('Here', (), {'place': tmp_path}), 3)
+    # Two applications on 2 and on 4 ranks, three latencies, time and share; on 8, which share CPUs, the time that one adds to another.
+    assert len(found) == 2 * (2 * 2 * 3 * 2) + 2 and sum('8 ranks of 5 CPUs' in one.what for one in found) == 2
     assert all(one.met and one.value == pytest.approx(1, abs=0.03) for one in found), [one.line for one in found]
+    assert left_out.line == 'NOT MEASURED  an MPI, 8 ranks: 5 CPUs, and who waits keeps its CPU'
 
 
 # --- the check -----------------------------------------------------------------------------------------------------

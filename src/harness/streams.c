@@ -30,8 +30,10 @@ double pl_load_many(size_t lines, double *a, double *b, double *c, double *d)
         for (size_t at = i; at < EACH * apart; at += apart)
             for (int k = 0; k < 8; k++)
                 s[k] += (a[at + k] + b[at + k]) + (c[at + k] + d[at + k]);
-    const double sum = (s[0] + s[1]) + (s[2] + s[3]) + (s[4] + s[5]) + (s[6] + s[7]);
-    return sum + pl_load_plain(lines % EACH, a + EACH * apart, b + EACH * apart, c + EACH * apart, d + EACH * apart);
+    for (size_t i = EACH * apart; i < 8 * lines; i += 8)
+        for (int k = 0; k < 8; k++)
+            s[k] += (a[i + k] + b[i + k]) + (c[i + k] + d[i + k]);
+    return (s[0] + s[1]) + (s[2] + s[3]) + (s[4] + s[5]) + (s[6] + s[7]);
 }
 
 double pl_store_plain(size_t lines, double *a, double *b, double *c, double *d)
