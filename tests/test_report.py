@@ -643,3 +643,11 @@ def test_the_roofline_has_roofs_and_the_fastest_variant_of_each_kernel():
                    'metrics': [{'metric': 'bandwidth', 'subject': 'L2', 'value': 230e3}]}
     (_, _, figure), = roofline.roofline([place | {'records': [*records, mixed]}, own])
     assert {trace.name for trace in figure.data if trace.name.startswith(('L', 'm'))} == {'L2: 230 GB/s'}
+
+
+@pytest.mark.parametrize('latencies, told', [((4e-8, 1.5e-7), 'several states (core-to-core 40 ns, core-to-core 150 ns)'), ((4e-8, 4.1e-8), '')])
+def test_the_roofline_says_where_a_point_may_be_of_another_state_than_its_roof(latencies, told):
+    peak = {'kernel': 'flops', 'variant': 'simd256', 'role': 'kernel', 'threads': 2, 'level': 'L1', 'seconds': [1.0], 'flops': 5e10, 'traffic': 0}
+    metrics = [{'metric': 'flops', 'subject': 'a', 'value': 1.0, 'state': json.dumps({'core_to_core.0': seconds})} for seconds in latencies]
+    (_, caption, _), = roofline.roofline([{'check': 'x', 'hostname': 'n', 'partition': 'p', 'environ': 'gnu', 'metrics': metrics, 'records': [peak]}])
+    assert told in caption and caption.endswith('its roof.' if told else 'All rates are medians.')

@@ -1,8 +1,10 @@
 '''The roofline of a place (Williams, Waterman, Patterson, CACM 52 (2009) 65): what its streams and its arithmetic allow, and each kernel.'''
 
+import json
+
 import numpy as np
 
-from plumbline.model import quantity
+from plumbline.model import quantity, states
 from plumbline.report import drawing
 from plumbline.report.figures.common import by_place, threads_text
 from plumbline.report.readings import grouped, limit_of, rates
@@ -26,7 +28,16 @@ def roofline(details):
         peaks = [record for record in records if record['kernel'] == 'flops']
         for threads in sorted({record['threads'] for record in peaks}):
             ours = [record for record in records if record['threads'] == threads]
-            yield f'Roofline, {threads_text(threads)}{at}', CAPTION, _figure(ours, _roofs(group, threads) or _of_streams(ours))
+            caption = CAPTION + _of_states(group, threads)
+            yield f'Roofline, {threads_text(threads)}{at}', caption, _figure(ours, _roofs(group, threads) or _of_streams(ours))
+
+
+def _of_states(details, threads):
+    '''Where a hypervisor moves cores, a point below its roof may be no slow kernel.'''
+    met = [row['state'] for detail in details if any(record['threads'] == threads for record in detail.get('records') or [])
+           for row in detail['metrics'] if row.get('state')]
+    told = states.texts(map(json.loads, met)) if threads > 1 and not states.one(met) else ''
+    return f' The machine was in several states ({told}), and a point may be of another one than its roof.' if told else ''
 
 
 def _roofs(details, threads):
