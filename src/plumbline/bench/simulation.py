@@ -12,7 +12,7 @@ from plumbline.simulation import network, program
 #: Latencies added, us: what each is held against, then others.
 _LATENCIES = (0, 5, 25, 100)
 
-#: The same where ranks share CPUs: less than the first, and they wait for the others' work rather than for messages.
+#: The same where ranks share CPUs: with less than the first they wait for the others' work rather than for messages.
 _SHARED = (100, 400)
 
 #: Numbers of ranks; those beyond the CPUs share them.
