@@ -11,6 +11,7 @@ import rfm
 from plumbline import judged
 from plumbline.errors import PlumblineError
 from plumbline.model import baselines, metrics
+from plumbline.model.result import Process
 from plumbline.references import Reference, recording
 from plumbline.rfm import evaluation
 
@@ -117,6 +118,15 @@ def test_a_doubt_of_one_process_is_one_of_all():
     cases = [evaluation.Case(metrics.Metric('of_baseline', 'made', np.array([0.5] * 3), baseline=FMA.leaf, doubt=doubt),
                              processes=[{'process': number, 'n': 3, 'record': None}]) for number, doubt in enumerate((None, 'made up'))]
     assert evaluation.pooled(cases).metric.doubt == 'made up'
+
+
+@pytest.mark.parametrize('unjudged, value, n', [((None, 'x', 'x'), 0.9, 3), (('x', None, None), 0.7, 6), (('x', 'x', 'x'), 0.762, 9)])
+def test_processes_that_cannot_be_judged_do_not_count_beside_those_that_can(unjudged, value, n):
+    cases = [evaluation.Case(metrics.Metric('efficiency', 'all', np.full(3, share), unjudged=why), processes=[Process(number, 3, None)])
+             for number, (share, why) in enumerate(zip((0.9, 0.7, 0.7), unjudged))]
+    found = evaluation.pooled(cases)
+    assert (found.summary.value, found.summary.n, found.set_aside) == (pytest.approx(value, abs=0.001), n, 9 - n)
+    assert found.metric.unjudged == (None if None in unjudged else 'x')
 
 
 @pytest.mark.parametrize('share, expected', [(0.93, 'PASS'), (0.8, 'FAIL'), (1.2, 'FAIL')])

@@ -12,6 +12,7 @@ from plumbline.analysis import history
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.model import changes, subsystems
+from plumbline.report import history_page
 from plumbline.store import archive
 
 #: What is known of the scatter of the series made here: nothing.
@@ -99,12 +100,15 @@ def test_values_that_are_all_the_same():
 
 # --- from the archive ---------------------------------------------------------------------------------------------------
 
-def fill(root, values, accepted=(), scatter=0.01, machine=lambda number: MACHINE, first=0):
-    '''Sessions of two tests with four metrics of memory each, at so many times 1000 MB/s, and a ratio that stays.'''
+def fill(root, values, accepted=(), scatter=0.01, machine=lambda number: MACHINE, first=0, beside=()):
+    '''Sessions of two tests with four metrics of memory each, at so many times 1000 MB/s, and a ratio that stays.
+
+    :arg beside: cases that each session has, too.
+    '''
     chance, names = np.random.default_rng(7), []
     for number, value in enumerate(values, first):
         noise = np.exp(chance.normal(0, scatter, 9))
-        cases = []
+        cases = [*beside]
         for test in range(2):
             expected = {'expected': {'deviation': 0.02, 'freedom': 8.0, 'measured': dict.fromkeys(accepted, 1000.0)}} if accepted else {}
             metrics = [metric(f'bandwidth.v{i}', 1000 * value * noise[4 * test + i], **expected) for i in range(4)]
@@ -146,7 +150,7 @@ def test_sessions_of_other_tests_between_them_hide_no_loss(tmp_path):
         archive.archive(write_report(tmp_path / 'r.json', [gate], start=1.8e9 + 86400 * (number + 7) + 7200), tmp_path / 'archive')
     fill(tmp_path, STEP[-1:], first=19)
     losses = history.lasting(history.read(tmp_path / 'archive'))
-    assert [loss.course.metrics for loss in losses] == [9] and losses[0].step.change == pytest.approx(-0.09, abs=0.03)
+    assert [loss.course.metrics for loss in losses] == [8] and losses[0].step.change == pytest.approx(-0.1, abs=0.01)
     # Of a session that did not measure it nothing is said.
     gate = write_report(tmp_path / 'r.json', [gate], start=1.8e9 + 86400 * 21)
     report = CliRunner().invoke(app, ['report', str(gate), '--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path / 'page')])
@@ -185,6 +189,47 @@ def test_what_was_accepted_is_the_new_state(tmp_path):
     assert run(tmp_path).exit_code == 0 and 'references of 5 sessions' in run(tmp_path).output
     assert '-10' in run(tmp_path).output, 'the step stays in the table'
     assert names[0] in run(tmp_path, 'bandwidth.v0', '-n', 'Test1').output
+
+
+def further(*accepted, names=range(10)):
+    expected = {'expected': {'deviation': 0.02, 'freedom': 8.0, 'measured': dict.fromkeys(accepted, 500.0)}} if accepted else {}
+    return case('Further %threads=one', plumbline=result(*(metric(f'bandwidth.w{name}', 500.0, **expected) for name in names), machine=MACHINE))
+
+
+def test_references_of_something_else_accept_no_loss(tmp_path):
+    names = fill(tmp_path, STEP)
+    fill(tmp_path, [0.9], accepted=names[:5], first=20, beside=[further(*names[15:])])
+    loss, = history.lasting(history.read(tmp_path / 'archive'))
+    assert loss.begin == names[14] and loss.course.accepted == set(names[:5])
+
+
+def test_sessions_that_measure_more_than_the_nights_hide_no_loss(tmp_path):
+    '''An acceptance week is of many more metrics than the nights after it, and so is a test for each upgrade.'''
+    fill(tmp_path, STEP[:5], beside=[further()])
+    fill(tmp_path, STEP[5:], first=5)
+    nights, week = (one for one in history.courses(history.read(tmp_path / 'archive'))[0] if one.kind == subsystems.RATES)
+    assert (nights.name, nights.metrics, len(nights.sessions)) == ('memory, one thread', 8, 20)
+    assert (week.name, week.metrics, len(week.sessions)) == ('memory, one thread: Further', 10, 5)
+    assert run(tmp_path).exit_code == 1
+
+
+def test_a_test_that_is_renamed_again_and_again_has_a_history(tmp_path):
+    for number in range(18):
+        renamed = case(f'Named{number // 6} %threads=one', plumbline=result(metric('bandwidth.v', 500.0), machine=MACHINE))
+        archive.archive(write_report(tmp_path / 'r.json', [renamed], start=1.6e9 + 86400 * number), tmp_path / 'archive')
+    done = run(tmp_path)
+    assert done.exit_code == 0 and ' '.join(done.output.split()).count('memory, one thread: Named') == 2, done.output
+
+
+def test_a_night_in_which_a_test_failed_is_no_pass_in_the_calendar(tmp_path):
+    fill(tmp_path, [1.0] * 2)
+    crashed = case(result='fail', fail_phase='run', fail_reason='it crashed')
+    fill(tmp_path, [1.0], first=2, beside=[crashed])
+    archive.archive(write_report(tmp_path / 'r.json', [crashed], start=1.8e9 + 86400 * 3), tmp_path / 'archive')
+    found = history.read(tmp_path / 'archive')
+    assert [counts.get('FAIL', 0) for counts in found.verdicts.values()] == [0, 0, 1, 1] and len(found.sessions) == 3
+    days = [day for _, week in reversed(history_page._calendar(found)) for day in week]
+    assert [day['verdict'] for day in days if day] == ['PASS', 'PASS', 'FAIL', 'FAIL']
 
 
 @pytest.mark.parametrize('values', [[1.0] * 20, [1.0] * 8 + [0.9] * 4 + [1.0] * 8, [1.0] * 14 + [1.1] * 6, [1.0] * 19 + [0.5], [1.0] * 6],

@@ -467,9 +467,8 @@ def test_groups():
     assert perfctr.group_for('ICX', groups) == ('MEM',)
     assert perfctr.group_for('zen3', ['L3', 'MEM1', 'MEM2']) == ('MEM1', 'MEM2')
     assert perfctr.group_for('x', ['L3', 'MEM_DP']) == ('MEM_DP',)
-    assert perfctr.group_for('zen3', ['L3', 'MEM1']) == ('L3',)
-    with pytest.raises(PlumblineError, match='no group for memory or L3 on atom'):
-        perfctr.group_for('atom', ['BRANCH'])
+    with pytest.raises(PlumblineError, match='no group for memory on ivybridge'):
+        perfctr.group_for('ivybridge', ['BRANCH', 'L3', 'FLOPS_DP'])
 
 
 @pytest.mark.native

@@ -22,6 +22,9 @@ _COLUMNS = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'ru
 #: Few texts in many rows.
 _REPEATED = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'name', *_ABOUT, 'verdict']
 
+#: What a metric says of its references; the second: there are some, of other states of the machine.
+_REFERENCES = ['expected', 'recorded_states']
+
 #: Clocks of a site may differ by so much.
 _CLOCKS = datetime.timedelta(days=1)
 
@@ -63,15 +66,18 @@ class Series:
 class Course:
     '''A subsystem's rates and times, or its shares and ratios, session after session.
 
-    :attr name: of the subsystem; :attr kind: :data:`subsystems.RATES` or ``SHARES``.
+    :attr name: of the subsystem, and of what tests where others of its metrics have a course of their own.
+    :attr kind: :data:`subsystems.RATES` or ``SHARES``.
     :attr metrics: their number.
     :attr sessions: names, in order of time; :attr values: shape (n,), 1 in the middle, a loss below.
+    :attr accepted: the sessions that the references of most of its metrics are from.
     '''
     name: str
     kind: str
     metrics: int
     sessions: list
     values: np.ndarray
+    accepted: frozenset = frozenset()
 
     @property
     def title(self):
@@ -106,18 +112,18 @@ class History:
     '''
     :attr sessions: names, oldest first, of those with a metric.
     :attr metrics: :class:`Key` -> :class:`Series`, sorted.
-    :attr accepted: the sessions that the references of the last session are from.
+    :attr accepted: :class:`Key` -> the sessions that its references are from; none where they are of other states of the machine.
     :attr strangers: dictionary of what other processors sessions ran on -> how many sessions; they are left out.
     :attr damaged: what is wrong with the files that cannot be read.
     :attr ahead: sessions that began in the future, by the clock of now: one of the two clocks is, or was, wrong.
     :attr files: session -> its file.
-    :attr verdicts: session -> verdict -> number of metrics, of all that it judged.
+    :attr verdicts: session -> verdict -> number of metrics, and of tests that ended without one.
     :attr nodes: names, sorted.
     '''
     system: str
     sessions: list
     metrics: dict
-    accepted: frozenset = frozenset()
+    accepted: dict = field(default_factory=dict)
     strangers: dict = field(default_factory=dict)
     damaged: list = field(default_factory=list)
     ahead: list = field(default_factory=list)
@@ -144,20 +150,30 @@ def read(root, system=None, last=None, names='', metrics='', until=None, node=No
     if not files:
         raise PlumblineError(f'{root}: no session of {system} can be read: {damaged[0]}')
     files, strangers = _of_one_processor(files)
-    frame = _measured(files, node, environment)
-    chosen = [name for name in frame['case'].unique() if names.search(name)], [name for name in frame['name'].unique() if metrics.search(name)]
-    frame = frame.filter(pl.col('case').is_in(chosen[0]), pl.col('name').is_in(chosen[1]))
+    judged = _judged(files, node, environment)
+    chosen = [[text for text in judged[column].drop_nulls().unique() if wanted.search(text)]
+              for column, wanted in (('case', names), ('name', metrics))]
+    of_test = pl.col('name').is_null() & (not metrics.pattern)
+    judged = judged.filter(pl.col('case').is_in(chosen[0]), of_test | pl.col('name').is_in(chosen[1]))
+    frame = judged.filter(pl.col('metric').is_not_null(), pl.col('value') > 0, pl.col('value').is_finite())
     known = set(frame['session'].unique())
     now = f'{datetime.datetime.now(datetime.timezone.utc) + _CLOCKS:%Y%m%dT%H%M%SZ}'
-    return History(system, [path.stem for path in files if path.stem in known], _every_series(frame), frozenset(_accepted(files[-1])),
+    return History(system, [path.stem for path in files if path.stem in known], _every_series(frame), _accepted(files, frame),
                    strangers, damaged, [path.stem for path in files if path.stem > now], {path.stem: path for path in files},
-                   _counted(frame), sorted(frame['hostname'].drop_nulls().unique()))
+                   _counted(judged), sorted(frame['hostname'].drop_nulls().unique()))
 
 
-def _accepted(path):
-    '''The sessions that the references of one session are from.'''
-    expected = archive.load_columns(path, pl.col('expected').drop_nulls().unique())['expected']
-    return {name for text in expected for name in json.loads(text).get('measured') or ()}
+def _accepted(files, frame):
+    ''':class:`Key` -> the sessions that its references are from, as the last session that measured it says.'''
+    last = {tuple(key): session for *key, session in frame.group_by(_KEY).agg(pl.col('session').last()).iter_rows()}
+    asked, found = set(last.values()), {}
+    for path in (path for path in files if path.stem in asked):
+        rows = archive.load_columns(path, ['partition', 'environ', 'display_name', 'name', *_REFERENCES])
+        for partition, environ, test, name, expected, _ in rows.filter(pl.any_horizontal(pl.col(_REFERENCES).is_not_null())).iter_rows():
+            key = partition, environ, archive.base_name(test), name
+            if last.get(key) == path.stem:
+                found[Key(*key)] = frozenset(json.loads(expected).get('measured') or ()) if expected else frozenset()
+    return found
 
 
 def _of_one_processor(files):
@@ -170,16 +186,16 @@ def _of_one_processor(files):
     return [path for path, name in ran_on.items() if name in (present, None)], dict(strangers)
 
 
-def _measured(files, node, environment):
-    '''The values above 0 of the last runs, with ``case``, the name of the test without the node; in order of time.'''
-    rows = archive.scan_files(files).select(_COLUMNS).filter(pl.col('metric').is_not_null())
+def _judged(files, node, environment):
+    '''The metrics of the last runs, and tests that ended without one, with ``case``, the name of the test without the node; in order of time.'''
+    rows = archive.scan_files(files).select(_COLUMNS).filter(pl.any_horizontal(pl.col('metric', 'verdict').is_not_null()))
     for column, wanted in (('hostname', node), ('environ', environment)):
         rows = rows.filter(pl.col(column) == wanted) if wanted else rows
     frame = rows.with_columns(pl.col(_REPEATED).cast(pl.Categorical)).collect(engine='streaming')
     again = frame.filter(pl.col('run') > 0)['session'].unique()
     repeated = pl.col('session').is_in(again.implode())     # to look for the last run of each test takes longer than all else
     frame = pl.concat([frame.filter(~repeated), archive.final_rows(frame.filter(repeated))]) if len(again) else frame
-    frame = frame.drop('test', 'run', 'system').filter(pl.col('value') > 0, pl.col('value').is_finite())
+    frame = frame.drop('test', 'run', 'system')
     names = {name: archive.base_name(name) for name in frame['display_name'].cast(pl.String).unique()}
     case = pl.col('display_name').cast(pl.String).replace(names).cast(pl.Categorical)
     return frame.with_columns(case=case).sort(pl.col('session').cast(pl.String), maintain_order=True)
@@ -228,7 +244,8 @@ def _of_sessions(frame, about):
 def courses(history):
     '''The :class:`Course` of each subsystem, and what their scatters say of each other: (list, prior of :mod:`changes`).
 
-    The weighted mean of the logarithms of its metrics over their medians; weights as those of a subsystem's score.
+    The weighted mean of the logarithms of its metrics over their medians; weights as those of a subsystem's score.  Metrics that other
+    sessions measure have a course of their own: of an acceptance week and the nights after it, say.
     '''
     groups, alike, ran = defaultdict(list), defaultdict(list), defaultdict(set)
     for key, series in history.metrics.items():
@@ -240,23 +257,63 @@ def courses(history):
         began = min(series.values)
         since = sum(session >= began for session in ran[replace(key, metric='')])
         if len(series.values) >= max(LEAST_VALUES, LEAST_PRESENT * since):
-            groups[series.subsystem + (f' of {key.partition}' if several else ''), series.kind].append(series)
+            groups[series.subsystem + (f' of {key.partition}' if several else ''), series.kind].append(key)
             alike[series.noise].append(changes.scatter(list(series.values.values())))
     priors = prediction.priors(alike)
-    found = [_course(*key, its, history.sessions, priors) for key, its in groups.items()]
+    found = [_course(name, kind, keys, history, priors) for (name, kind), of_group in groups.items()
+             for name, keys in _together(name, of_group, history.metrics)]
+    found = [course for course in found if course.sessions]
     prior = prediction.learnt([changes.scatter(one.values) for one in found], prediction.PRIORS[registry.RATIO])
     return found, prior
 
 
-def _course(name, kind, series, sessions, priors):
+def _together(name, keys, metrics):
+    '''(name of a course, its keys): metrics that most of the sessions of either have, since both were there; what has most values first.'''
+    groups: list[list[Key]] = []
+    for key in sorted(keys, key=lambda one: -len(metrics[one].values)):
+        group = next((group for group in groups if _in_common(metrics[group[0]].values, metrics[key].values) >= 0.5), None)
+        groups.append([key]) if group is None else group.append(key)
+    groups.sort(key=lambda group: -sum(len(metrics[key].values) for key in group))
+    names: dict[str, list] = {}
+    for group in groups:
+        tests = list(dict.fromkeys(key.case.split(' ')[0] for key in group))
+        named = f"{name}: {', '.join(tests[:2])}{' …' if len(tests) > 2 else ''}" if names else name
+        again = [f'{named} ({number})' for number in range(2, len(groups) + 1)]
+        names[next(one for one in (named, *again) if one not in names)] = group
+    return names.items()
+
+
+def _in_common(one, other):
+    '''Of the sessions that have either, since both began, the share that has both.'''
+    if one.keys() == other.keys():
+        return 1.0
+    since = max(min(one), min(other))
+    first, second = ({session for session in sessions if session >= since} for sessions in (one, other))
+    return len(first & second) / len(first | second)
+
+
+def _course(name, kind, keys, history, priors):
+    series = [history.metrics[key] for key in keys]
     deviations = [prediction.moderated(*changes.scatter(list(one.values.values())), priors[one.noise])[0] for one in series]
     weights = subsystems.weights(deviations)
-    logs = np.array([[one.better * np.log(one.values.get(session, np.nan)) for session in sessions] for one in series])
+    logs = np.array([[one.better * np.log(one.values.get(session, np.nan)) for session in history.sessions] for one in series])
     logs -= np.nanmedian(logs, axis=1, keepdims=True)
     present = np.dot(weights, np.isfinite(logs))
     inside = present >= 0.5
     scores = np.dot(weights, np.nan_to_num(logs))[inside] / present[inside]
-    return Course(name, kind, len(series), [one for one, kept in zip(sessions, inside) if kept], np.exp(scores))
+    sessions = [one for one, kept in zip(history.sessions, inside) if kept]
+    return Course(name, kind, len(series), sessions, np.exp(scores), _of_most(keys, weights, history.accepted))
+
+
+def _of_most(keys, weights, accepted):
+    '''The sessions that the references of most of these metrics are from, by weight.'''
+    votes, voters = Counter[str](), 0.0
+    for key, weight in zip(keys, weights):
+        voters += weight * bool(accepted.get(key))
+        votes.update(dict.fromkeys(accepted.get(key, ()), weight))
+    if not votes and any(key in accepted for key in keys):      # all are of other states of the machine than what was measured last
+        return frozenset().union(*accepted.values())
+    return frozenset(session for session, weight in votes.items() if weight >= voters / 2) or frozenset(votes)
 
 
 def lasting(history, of=None, known=None):
@@ -270,7 +327,7 @@ def lasting(history, of=None, known=None):
     found, (freedom, deviation) = known or courses(history)
     judged = []
     for course in found:
-        accepted = [number for number, name in enumerate(course.sessions) if name in history.accepted] or [0]
+        accepted = [number for number, name in enumerate(course.sessions) if name in course.accepted] or [0]
         first, before = accepted[0], max(subsystems.LEAST_SESSIONS, accepted[-1] + 1 - accepted[0])
         since = replace(course, sessions=course.sessions[first:], values=course.values[first:])
         step = changes.step(since.values, (freedom, deviation), before)

@@ -188,7 +188,7 @@ def parse_groups(text):
 
 
 def group_for(architecture, available):
-    '''The groups that count the traffic of memory, else of the last-level cache.
+    '''The groups that count the traffic of memory.
 
     MEM_DP counts the same channels as MEM and spends counters on floating point besides; it is
     taken only where there is no MEM.
@@ -199,10 +199,10 @@ def group_for(architecture, available):
         add up.
     :raises PlumblineError: if there is none of them.
     '''
-    for groups in (('MEM',), ('MEM1', 'MEM2'), ('MEM_DP',), ('L3',)):
+    for groups in (('MEM',), ('MEM1', 'MEM2'), ('MEM_DP',)):
         if set(groups) <= set(available):
             return groups
-    raise PlumblineError(f'LIKWID has no group for memory or L3 on {architecture}; see '
+    raise PlumblineError(f'LIKWID has no group for memory on {architecture}; see '
                          '`likwid-perfctr -a`')
 
 

@@ -119,7 +119,7 @@ class Odd:
 def odd_session(series: Sequence[Series], trusted: Iterable[str] = ()) -> Odd | None:
     '''The session that is least like the others, or :obj:`None` if none stands apart.
 
-    Subsystem scores of each against all others, to either side; Holm's procedure over the subsystems of each.
+    Subsystem scores of each against all others, to either side; Holm's procedure over the subsystems of each, at its part of the rate.
 
     :arg series: list of :class:`Series`.
     :arg trusted: names of sessions that are not suspected.
@@ -127,11 +127,12 @@ def odd_session(series: Sequence[Series], trusted: Iterable[str] = ()) -> Odd | 
     '''
     told = [one for one in series if registry.better(one.metric) != registry.NEITHER and one.subsystem != registry.NO_MACHINE]
     apart = []
-    for session in sorted(set().union(*(one.values for one in told)) - set(trusted)):
+    sessions = sorted(set().union(*(one.values for one in told)) - set(trusted))
+    for session in sessions:
         scores = _scores(told, session)
         chances = [score.expected.chance(1 + score.change, registry.NEITHER) for score in scores.values()]
         apart += [(chance, Odd(session, part, score.change, score.members[0 if score.change < 0 else -1].name))
-                  for (part, score), chance, holds in zip(scores.items(), chances, subsystems.holm(chances, ODD_RATE)) if holds]
+                  for (part, score), chance, holds in zip(scores.items(), chances, subsystems.holm(chances, ODD_RATE / len(sessions))) if holds]
     return min(apart, key=lambda one: one[0])[1] if apart else None
 
 

@@ -164,7 +164,12 @@ def judged(parts: Mapping[Key, Sequence[Member]]) -> dict[Key, Judgement]:
     noisy = [score.in_noise() for score in found]
     rulings = [verdict.PASS if not lost else verdict.FAIL if certain else verdict.UNSTABLE for lost, certain in zip(_lost(found), _lost(noisy))]
     rate = SUBSYSTEMS_RATE / max(1, len(found))
-    return {name: Judgement(score, ruling, within.expected.sees(rate)) for name, score, within, ruling in zip(parts, found, noisy, rulings)}
+    return {name: Judgement(score, ruling, _sees(within.expected, rate)) for name, score, within, ruling in zip(parts, found, noisy, rulings)}
+
+
+def _sees(expected: prediction.Prediction, rate: float) -> float:
+    far = max(expected.distance(rate), np.log1p(prediction.LEAST_LOSS)) + prediction.NINETY_FIVE * expected.deviation
+    return float(-np.expm1(-far))
 
 
 def _lost(scores: Sequence[Score]) -> list[bool]:

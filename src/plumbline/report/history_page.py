@@ -111,7 +111,7 @@ def _steps(root, history, found):
 def _calendar(history):
     '''Weeks, the latest first: (Monday, [day or None] * 7); a day has its date, its worst verdict, and what its sessions judged.'''
     days = defaultdict(list)
-    for session in history.sessions:
+    for session in history.verdicts:
         days[datetime.date.fromisoformat(f'{session[:4]}-{session[4:6]}-{session[6:8]}')].append(session)
     weeks: dict[datetime.date, list] = {}
     for day, sessions in days.items():

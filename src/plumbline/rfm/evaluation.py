@@ -156,13 +156,14 @@ def _evaluated_once(check, measurements):
 
 
 def pooled(cases):
-    '''One metric of several processes: of those that were in the state that most samples were in, or in no other.'''
+    '''One metric of several processes: of those that can be judged, if any, and were in the state that most samples were in, or in no other.'''
     def fitting(state):
-        return [case for case in cases if case.state is not None and states.same(case.state, state)]
+        return [case for case in known if states.same(case.state, state)]
 
-    known = [case for case in cases if case.state is not None]
+    judged = [case for case in cases if not case.metric.unjudged] or cases
+    known = [case for case in judged if case.state is not None]
     chosen = max((fitting(case.state) for case in known), key=lambda same: sum(np.size(case.metric.samples) for case in same),
-                 default=cases)
+                 default=judged)
     set_aside = sum(case.set_aside for case in chosen) + sum(
         case.set_aside + np.size(case.metric.samples) for case in cases if not any(case is one for one in chosen))
     first = chosen[0]
@@ -296,7 +297,8 @@ def judged(case, widths=MappingProxyType({}), again=None):
         reason = _of_other_states(case)
     elif ruling == verdict.PASS and case.unsteady:
         ruling, reason = verdict.UNSTABLE, 'too few rounds in one state: the core-to-core latency changed during the samples'
-    most = possible(metric.metric, reference, metric.record)[1]
+    demand = expected and registry.better(metric.metric) != registry.MORE        # its upper bound says what is slow, not what cannot be
+    most = possible(metric.metric, None if demand else reference, metric.record)[1]
     if metric.baseline and not metric.doubt:
         most = min(most, verdict.bounds(metric.baseline)[1])        # of recorded references, too
     if found.interval[0] > most and ruling != verdict.FAIL:
