@@ -36,31 +36,11 @@ def empty(height):
 
 
 def _style(figure, height):
-    figure.update_layout(
-        template='none',
-        height=height,
-        autosize=True,
-        dragmode=False,
-        hovermode='closest',
-        paper_bgcolor='#ffffff',
-        plot_bgcolor='#ffffff',
-        font={'family': FONT, 'size': 12, 'color': INK},
-        margin={'l': 8, 'r': 12, 't': 8, 'b': 8},
-        legend={'orientation': 'h', 'x': 0, 'xanchor': 'left', 'y': 1.02, 'yanchor': 'bottom', 'font': {'size': 12}},
-    )
-    axis = {
-        'automargin': True,
-        'showline': True,
-        'linecolor': GREY,
-        'linewidth': 1,
-        'gridcolor': GRID,
-        'zeroline': False,
-        'ticks': 'outside',
-        'ticklen': 4,
-        'tickcolor': GREY,
-        'title': {'standoff': 8},
-        'fixedrange': True,
-    }
+    figure.update_layout(template='none', height=height, autosize=True, dragmode=False, hovermode='closest', paper_bgcolor='#ffffff',
+                         plot_bgcolor='#ffffff', font={'family': FONT, 'size': 12, 'color': INK}, margin={'l': 8, 'r': 12, 't': 8, 'b': 8},
+                         legend={'orientation': 'h', 'x': 0, 'xanchor': 'left', 'y': 1.02, 'yanchor': 'bottom', 'font': {'size': 12}})
+    axis = {'automargin': True, 'showline': True, 'linecolor': GREY, 'linewidth': 1, 'gridcolor': GRID, 'zeroline': False, 'ticks': 'outside',
+            'ticklen': 4, 'tickcolor': GREY, 'title': {'standoff': 8}, 'fixedrange': True}
     figure.update_xaxes(**axis)
     figure.update_yaxes(**axis)
 
@@ -89,26 +69,11 @@ def _add_line(figure, name, look, points, hover):
     colour, symbol, dash = look
     x = list(points)
     low, middle, high = np.array(list(points.values())).T
-    figure.add_scatter(
-        x=x + x[::-1],
-        y=np.concatenate([high, low[::-1]]),
-        fill='toself',
-        mode='none',
-        fillcolor=_faint(colour),
-        hoverinfo='skip',
-        showlegend=False,
-        legendgroup=name,
-    )
-    figure.add_scatter(
-        x=x,
-        y=middle,
-        name=plain_text(name),
-        legendgroup=name,
-        mode='lines+markers',
-        line={'color': colour, 'dash': dash, 'width': 1.8},
-        marker={'symbol': symbol, 'size': 6},
-        hovertemplate=hover + '<extra>' + plain_text(name) + '</extra>',
-    )
+    figure.add_scatter(x=x + x[::-1], y=np.concatenate([high, low[::-1]]), fill='toself', mode='none', fillcolor=_faint(colour), hoverinfo='skip',
+                       showlegend=False, legendgroup=name)
+    figure.add_scatter(x=x, y=middle, name=plain_text(name), legendgroup=name, mode='lines+markers',
+                       line={'color': colour, 'dash': dash, 'width': 1.8}, marker={'symbol': symbol, 'size': 6},
+                       hovertemplate=hover + '<extra>' + plain_text(name) + '</extra>')
 
 
 def add_limits(figure, points):
@@ -116,23 +81,12 @@ def add_limits(figure, points):
     if not points:
         return
     sizes, best, allocate = zip(*points)
-    figure.add_scatter(
-        x=sizes,
-        y=best,
-        name=LIMIT_NAME,
-        mode='lines',
-        line={'color': LIMIT, 'width': 2.5},
-        hovertemplate='N = %{x:,}: %{y:.3g} GB/s<extra>limit</extra>',
-    )
+    figure.add_scatter(x=sizes, y=best, name=LIMIT_NAME, mode='lines', line={'color': LIMIT, 'width': 2.5},
+                       hovertemplate='N = %{x:,}: %{y:.3g} GB/s<extra>limit</extra>')
     if any(value is not None for value in allocate):
-        figure.add_scatter(
-            x=sizes,
-            y=allocate,
-            name='limit with write-allocate, 4/5 beyond L1',
-            mode='lines',
-            line={'color': ALLOCATE, 'width': 2.5, 'dash': '6px,3px'},
-            hovertemplate='N = %{x:,}: %{y:.3g} GB/s<extra>limit with write-allocate</extra>',
-        )
+        figure.add_scatter(x=sizes, y=allocate, name='limit with write-allocate, 4/5 beyond L1', mode='lines',
+                           line={'color': ALLOCATE, 'width': 2.5, 'dash': '6px,3px'},
+                           hovertemplate='N = %{x:,}: %{y:.3g} GB/s<extra>limit with write-allocate</extra>')
 
 
 def add_caches(figure, machine, kernels):
@@ -145,18 +99,8 @@ def add_caches(figure, machine, kernels):
         length = size / 32
         if low <= length <= high:
             figure.add_vline(x=length, line={'color': GREY, 'width': 1, 'dash': 'dot'})
-            figure.add_annotation(
-                x=math.log10(length),
-                y=1,
-                yref='paper',
-                yanchor='top',
-                xanchor='left',
-                text=name,
-                showarrow=False,
-                font={'color': GREY},
-                bgcolor='rgba(255,255,255,0.8)',
-                borderpad=1,
-            )
+            figure.add_annotation(x=math.log10(length), y=1, yref='paper', yanchor='top', xanchor='left', text=name, showarrow=False,
+                                  font={'color': GREY}, bgcolor='rgba(255,255,255,0.8)', borderpad=1)
             told.append(f'{name} {quantity.size(size)}')
     return ', '.join(told)
 
@@ -167,13 +111,7 @@ def log_lengths_and_rates(figure, values, title='loop length N (elements)'):
     ticks = [digit * 10.0**decade for decade in range(math.floor(low), math.ceil(high)) for digit in (1, 2, 5)]
     minor = {'ticks': 'outside', 'ticklen': 3}
     figure.update_xaxes(type='log', title=title, dtick=1, tickformat='~s', minor=minor)
-    figure.update_yaxes(
-        type='log',
-        title='bandwidth (GB/s)',
-        range=[low, high],
-        tickvals=ticks,
-        ticktext=[f'{tick:g}' for tick in ticks],
-    )
+    figure.update_yaxes(type='log', title='bandwidth (GB/s)', range=[low, high], tickvals=ticks, ticktext=[f'{tick:g}' for tick in ticks])
 
 
 def efficiency(curves):
@@ -182,16 +120,9 @@ def efficiency(curves):
     most = max(threads for _, points in curves for threads in points)
     for (name, points), (colour, symbol, dash) in zip(curves, itertools.cycle(SERIES)):
         low, middle, high = (np.array([points[n][k] for n in sorted(points)]) for k in range(3))
-        figure.add_scatter(
-            x=sorted(points),
-            y=middle,
-            name=plain_text(name),
-            mode='lines+markers',
-            line={'color': colour, 'dash': dash, 'width': 1.8},
-            marker={'symbol': symbol, 'size': 9},
-            error_y=_whiskers(low, middle, high),
-            hovertemplate='%{x} threads: %{y:.3f}<extra>' + plain_text(name) + '</extra>',
-        )
+        figure.add_scatter(x=sorted(points), y=middle, name=plain_text(name), mode='lines+markers',
+                           line={'color': colour, 'dash': dash, 'width': 1.8}, marker={'symbol': symbol, 'size': 9},
+                           error_y=_whiskers(low, middle, high), hovertemplate='%{x} threads: %{y:.3f}<extra>' + plain_text(name) + '</extra>')
     figure.add_hline(y=1, line={'color': GREY, 'dash': 'dot', 'width': 1})
     ticks = list(range(1, most + 1)) if most <= 16 else None
     figure.update_xaxes(title='threads', range=[0.5, most + 0.5], tickformat='d', tickvals=ticks)
@@ -226,17 +157,9 @@ def _add_bars(figure, at, heading, kernels, limit):
     texts = [_bar_text(record, records[0][1]) for _, record in records]
     low, middle, high = np.array([quartiles(rates(record)) for _, record in records]).T
     most = max([*high, limit[0] if limit else 0])
-    figure.add_bar(
-        **at,
-        orientation='h',
-        y=names,
-        x=middle,
-        showlegend=False,
-        width=0.74,
-        marker={'color': '#c9d7e6', 'line': {'color': '#2b4a6b', 'width': 1}},
-        error_x=_whiskers(low, middle, high) | {'color': INK},
-        hoverinfo='skip',
-    )
+    figure.add_bar(**at, orientation='h', y=names, x=middle, showlegend=False, width=0.74,
+                   marker={'color': '#c9d7e6', 'line': {'color': '#2b4a6b', 'width': 1}}, error_x=_whiskers(low, middle, high) | {'color': INK},
+                   hoverinfo='skip')
     for number, text in enumerate(texts):
         # A short bar has no room for its text before the whisker, on a phone.
         x, shift = (0, 4) if low[number] > 0.45 * most else (high[number], 8)
@@ -274,24 +197,13 @@ def log_dots(panels):
         for name, points in series.items():
             colour, symbol, _ = looks[name]
             low, middle, high = np.array(list(points.values())).T
-            figure.add_scatter(
-                **at,
-                x=middle,
-                y=[plain_text(row) for row in points],
-                name=plain_text(name),
-                legendgroup=name,
-                showlegend=name not in shown,
-                mode='markers',
-                marker={'color': colour, 'symbol': symbol, 'size': 10},
-                error_x=_whiskers(low, middle, high),
-                hovertemplate='%{y}: %{x:.3g} GB/s<extra>' + plain_text(name) + '</extra>',
-            )
+            figure.add_scatter(**at, x=middle, y=[plain_text(row) for row in points], name=plain_text(name), legendgroup=name,
+                               showlegend=name not in shown, mode='markers', marker={'color': colour, 'symbol': symbol, 'size': 10},
+                               error_x=_whiskers(low, middle, high), hovertemplate='%{y}: %{x:.3g} GB/s<extra>' + plain_text(name) + '</extra>')
             shown.add(name)
         figure.update_yaxes(**at, categoryorder='array', categoryarray=list(map(plain_text, rows[heading]))[::-1], ticks='')
-        figure.add_annotation(
-            **at, x=0, xref='x domain', xanchor='left', y=1, yref='y domain', yanchor='bottom', showarrow=False,
-            text=f'<b>{plain_text(heading)}</b>',
-        )
+        figure.add_annotation(**at, x=0, xref='x domain', xanchor='left', y=1, yref='y domain', yanchor='bottom', showarrow=False,
+                              text=f'<b>{plain_text(heading)}</b>')
     figure.update_xaxes(type='log', range=[math.log10(min(everything)) - 0.2, math.log10(max(everything)) + 0.2], dtick=1)
     figure.update_xaxes(title='bandwidth (GB/s)', row=len(panels), col=1)
     figure.update_layout(legend={'y': 1 + 30 / figure.layout.height})
@@ -308,31 +220,14 @@ def stacked_bars(panels, parts, unit):
     for number, (heading, bars, wholes) in enumerate(panels, 1):
         at, names = {'row': number, 'col': 1}, list(map(plain_text, bars))
         for part, (name, colour, pattern) in parts.items():
-            figure.add_bar(
-                **at,
-                orientation='h',
-                y=names,
-                x=[values[part] for values in bars.values()],
-                name=plain_text(name),
-                legendgroup=part,
-                showlegend=number == 1,
-                width=0.74,
-                marker={'color': colour, 'line': {'color': INK, 'width': 0.5}, 'pattern': {'shape': pattern, 'fillmode': 'overlay'}},
-                hovertemplate='%{y}: %{x:.3g} ' + unit + '<extra>' + plain_text(name) + '</extra>',
-            )
+            figure.add_bar(**at, orientation='h', y=names, x=[values[part] for values in bars.values()], name=plain_text(name), legendgroup=part,
+                           showlegend=number == 1, width=0.74,
+                           marker={'color': colour, 'line': {'color': INK, 'width': 0.5}, 'pattern': {'shape': pattern, 'fillmode': 'overlay'}},
+                           hovertemplate='%{y}: %{x:.3g} ' + unit + '<extra>' + plain_text(name) + '</extra>')
         low, middle, high = np.array([wholes[bar] for bar in bars]).T
-        figure.add_scatter(
-            **at,
-            x=middle,
-            y=names,
-            name='the whole, as measured',
-            legendgroup='whole',
-            showlegend=number == 1,
-            mode='markers',
-            marker={'color': INK, 'symbol': 'diamond', 'size': 8, 'line': {'color': '#ffffff', 'width': 1}},
-            error_x=_whiskers(low, middle, high) | {'color': INK},
-            hovertemplate='%{y}: %{x:.3g} ' + unit + '<extra></extra>',
-        )
+        figure.add_scatter(**at, x=middle, y=names, name='the whole, as measured', legendgroup='whole', showlegend=number == 1, mode='markers',
+                           marker={'color': INK, 'symbol': 'diamond', 'size': 8, 'line': {'color': '#ffffff', 'width': 1}},
+                           error_x=_whiskers(low, middle, high) | {'color': INK}, hovertemplate='%{y}: %{x:.3g} ' + unit + '<extra></extra>')
         figure.update_yaxes(**at, autorange='reversed', ticks='', showgrid=False)
         figure.update_xaxes(**at, zeroline=True, zerolinecolor=INK, zerolinewidth=1)
         figure.add_annotation(
@@ -365,10 +260,8 @@ def add_sizes(figure, caches, among):
     for name, size in caches.items():
         if min(among) <= size <= max(among):
             figure.add_vline(x=size, line={'color': GREY, 'width': 1, 'dash': 'dot'})
-            figure.add_annotation(
-                x=math.log10(size), y=1, yref='paper', yanchor='top', xanchor='left', text=name, showarrow=False,
-                font={'color': GREY}, bgcolor='rgba(255,255,255,0.8)', borderpad=1,
-            )
+            figure.add_annotation(x=math.log10(size), y=1, yref='paper', yanchor='top', xanchor='left', text=name, showarrow=False,
+                                  font={'color': GREY}, bgcolor='rgba(255,255,255,0.8)', borderpad=1)
             told.append(f'{name} {quantity.size(size)}')
     return ', '.join(told)
 
@@ -385,9 +278,7 @@ def log_values(figure, curves, title):
     values = [value for points in curves.values() for three in points.values() for value in three]
     low, high = math.log10(min(values)) - 0.06, math.log10(max(values)) + 0.14  # above: names of the caches
     ticks = [digit * 10.0**decade for decade in range(math.floor(low), math.ceil(high)) for digit in (1, 2, 5)]
-    figure.update_yaxes(
-        type='log', title=title, range=[low, high], tickvals=ticks, ticktext=[f'{tick:g}' for tick in ticks]
-    )
+    figure.update_yaxes(type='log', title=title, range=[low, high], tickvals=ticks, ticktext=[f'{tick:g}' for tick in ticks])
 
 
 def side_by_side(names, *panels):
@@ -396,23 +287,10 @@ def side_by_side(names, *panels):
     _style(figure, 110 + 34 * len(names))
     for col, (heading, values) in enumerate(panels, 1):
         low, middle, high = np.array(values).T
-        figure.add_bar(
-            row=1,
-            col=col,
-            orientation='h',
-            y=list(map(plain_text, names)),
-            x=middle,
-            showlegend=False,
-            width=0.74,
-            marker={'color': '#c9d7e6', 'line': {'color': '#2b4a6b', 'width': 1}},
-            error_x=_whiskers(low, middle, high) | {'color': INK},
-            hovertemplate='%{y}: %{x:.3g}<extra></extra>',
-            text=[quantity.digits(value) for value in middle],
-            textposition='inside',
-            insidetextanchor='start',
-            textangle=0,
-            textfont={'color': INK},
-        )
+        figure.add_bar(row=1, col=col, orientation='h', y=list(map(plain_text, names)), x=middle, showlegend=False, width=0.74,
+                       marker={'color': '#c9d7e6', 'line': {'color': '#2b4a6b', 'width': 1}}, error_x=_whiskers(low, middle, high) | {'color': INK},
+                       hovertemplate='%{y}: %{x:.3g}<extra></extra>', text=[quantity.digits(value) for value in middle], textposition='inside',
+                       insidetextanchor='start', textangle=0, textfont={'color': INK})
         figure.update_xaxes(title=plain_text(heading), rangemode='tozero', row=1, col=col)
         figure.update_yaxes(autorange='reversed', ticks='', showgrid=False, row=1, col=col)
     return figure

@@ -83,12 +83,8 @@ def _cells(entries):
     pick = max if more else min
     best, _, best_detail = pick(entries.values(), key=lambda entry: entry[0]['value'])
     return {
-        environ: Cell(
-            row,
-            row['value'] / best['value'] if more else best['value'] / row['value'],
-            row is not best and _lost(row, detail, best, best_detail, more),
-            width,
-        )
+        environ: Cell(row, row['value'] / best['value'] if more else best['value'] / row['value'],
+                      row is not best and _lost(row, detail, best, best_detail, more), width)
         for environ, (row, width, detail) in entries.items()
     }
 
@@ -153,22 +149,10 @@ def _heat_map(rows, environs):
     of_each = lambda function: [[function(cell) for cell in line] for line in table]
     names = [drawing.plain_text(label) for label in shown]
     figure = drawing.empty(110 + 24 * len(shown))
-    figure.add_heatmap(
-        x=[drawing.plain_text(environ) for environ in environs],
-        y=names,
-        z=of_each(lambda cell: None if cell is None else round(1 - max(cell.ratio, DEEPEST), 3) if cell.lost else 0),
-        zmin=0,
-        zmax=1 - DEEPEST,
-        colorscale=LOST,
-        showscale=False,
-        xgap=2,
-        ygap=2,
-        text=of_each(_text),
-        texttemplate='%{text}',
-        customdata=of_each(_hover),
-        hovertemplate='%{y}<br>%{x}: %{customdata}<extra></extra>',
-        hoverongaps=False,
-    )
+    figure.add_heatmap(x=[drawing.plain_text(environ) for environ in environs], y=names,
+                       z=of_each(lambda cell: None if cell is None else round(1 - max(cell.ratio, DEEPEST), 3) if cell.lost else 0), zmin=0,
+                       zmax=1 - DEEPEST, colorscale=LOST, showscale=False, xgap=2, ygap=2, text=of_each(_text), texttemplate='%{text}',
+                       customdata=of_each(_hover), hovertemplate='%{y}<br>%{x}: %{customdata}<extra></extra>', hoverongaps=False)
     figure.update_yaxes(autorange='reversed', ticks='', showgrid=False, showline=False)
     figure.update_xaxes(side='top', ticks='', showgrid=False, showline=False)
     return figure

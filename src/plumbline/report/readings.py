@@ -67,10 +67,7 @@ def series_of(kernels):
     differing = [key for key in ('init', 'alloc', 'shift', 'pages') if len({str(o.get(key)) for o in options}) > 1]
     series: dict[str, list[dict]] = {}
     for record, option in zip(kernels, options):
-        name = ', '.join(
-            [record['variant']]
-            + [f'{key} {option[key]}' if key == 'shift' else str(option[key]) for key in differing if key in option]
-        )
+        name = ', '.join([record['variant']] + [f'{key} {option[key]}' if key == 'shift' else str(option[key]) for key in differing if key in option])
         series.setdefault(name, []).append(record)
     return sorted(series.items(), key=lambda item: not item[0].startswith('plain'))
 

@@ -39,30 +39,10 @@ __all__ = ['FIGURES', 'MOST_PLACES', 'Table', 'of_check']
 MOST_PLACES = 8
 
 #: Check class -> what draws it.
-FIGURES: dict[str, Draw] = {
-    **burn.FIGURES,
-    **cores.FIGURES,
-    **datatype.FIGURES,
-    **fdtd.FIGURES,
-    **fileio.FIGURES,
-    **gather.FIGURES,
-    **imb.FIGURES,
-    **latency.FIGURES,
-    **limits.FIGURES,
-    **motion.FIGURES,
-    **options.FIGURES,
-    **pairs.FIGURES,
-    **patterns.FIGURES,
-    **pingpong.FIGURES,
-    **rma.FIGURES,
-    **sensitivity.FIGURES,
-    **simulation.FIGURES,
-    **spmv.FIGURES,
-    **redundancy.FIGURES,
-    **stencils.FIGURES,
-    **transpose.FIGURES,
-    **triad.FIGURES,
-}
+FIGURES: dict[str, Draw] = {**burn.FIGURES, **cores.FIGURES, **datatype.FIGURES, **fdtd.FIGURES, **fileio.FIGURES, **gather.FIGURES, **imb.FIGURES,
+                            **latency.FIGURES, **limits.FIGURES, **motion.FIGURES, **options.FIGURES, **pairs.FIGURES, **patterns.FIGURES,
+                            **pingpong.FIGURES, **rma.FIGURES, **sensitivity.FIGURES, **simulation.FIGURES, **spmv.FIGURES, **redundancy.FIGURES,
+                            **stencils.FIGURES, **transpose.FIGURES, **triad.FIGURES}
 
 
 def of_check(check, details):

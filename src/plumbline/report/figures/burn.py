@@ -71,10 +71,8 @@ def _events(points):
 def _lines(series, unit, digits):
     figure = drawing.empty(300)
     for (name, (hours, values)), (colour, _, dash) in zip(series.items(), itertools.cycle(drawing.SERIES)):
-        figure.add_scatter(
-            x=hours, y=values, name=drawing.plain_text(name), mode='lines', line={'color': colour, 'dash': dash, 'width': 1.6},
-            hovertemplate='%{x:.2f} h: %{y:' + digits + '}<extra>' + drawing.plain_text(name) + '</extra>',
-        )
+        figure.add_scatter(x=hours, y=values, name=drawing.plain_text(name), mode='lines', line={'color': colour, 'dash': dash, 'width': 1.6},
+                           hovertemplate='%{x:.2f} h: %{y:' + digits + '}<extra>' + drawing.plain_text(name) + '</extra>')
     figure.update_xaxes(title='hours')
     figure.update_yaxes(title=unit)
     return figure

@@ -66,11 +66,8 @@ def _of_split(title, records):
         totals = {variant: quartiles(times.total) for variant, times in found.items()}
         to_element = 1e9 / size**2
         panels.append(
-            (
-                f'n = {size}',
-                {variant: {part: value * to_element for part, value in parts.items()} for variant, parts in bars.items()},
-                {variant: three * to_element for variant, three in totals.items()},
-            )
+            (f'n = {size}', {variant: {part: value * to_element for part, value in parts.items()} for variant, parts in bars.items()},
+             {variant: three * to_element for variant, three in totals.items()})
         )
     if not panels:
         return not_drawn(title, 'there are no records of the program')

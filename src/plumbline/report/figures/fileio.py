@@ -11,12 +11,8 @@ from plumbline.report.readings import grouped, paired, quartiles, rates
 
 ROWS = ('whole', 'row', 'element')
 FORMS = {'stream': 'unformatted, stream', 'sequential': 'unformatted, sequential', 'formatted': 'formatted'}
-OPERATIONS = {
-    'write': 'write into the page cache',
-    'write_fsync': 'write, until the device has it',
-    'read_warm': 'read from the page cache',
-    'read_cold': 'read, page cache emptied',
-}
+OPERATIONS = {'write': 'write into the page cache', 'write_fsync': 'write, until the device has it', 'read_warm': 'read from the page cache',
+              'read_cold': 'read, page cache emptied'}
 
 
 def _kernels(details):
@@ -36,10 +32,7 @@ def modes(details):
             yield not_drawn(f'I/O modes{at}', 'there are no records')
             continue
         for name, members in grouped(records, _file_system):
-            panels = [
-                (OPERATIONS[operation], _by_form(those))
-                for operation, those in grouped(members, lambda r: r['options']['operation'])
-            ]
+            panels = [(OPERATIONS[operation], _by_form(those)) for operation, those in grouped(members, lambda r: r['options']['operation'])]
             caption = (
                 f"An array of {members[0]['options']['shape']} doubles to a file and back, each statement moving the whole "
                 "array, a row or an element: payload (8 bytes per element) over time, open and close included; median, "
@@ -102,10 +95,7 @@ def sizes(details):
             yield not_drawn(f'Whole-array I/O over size{at}', 'there are no records')
         for name, members in grouped(records, _file_system):
             wanted = 'whole_stream' if any(r['variant'] == 'whole_stream' for r in members) else 'c'
-            series = grouped(
-                [r for r in members if r['variant'] == wanted],
-                lambda r: OPERATIONS[r['options']['operation']],
-            )
+            series = grouped([r for r in members if r['variant'] == wanted], lambda r: OPERATIONS[r['options']['operation']])
             figure = drawing.empty(400)
             drawing.add_curves(figure, series)
             shown = np.concatenate([quartiles(rates(r)) for _, found in series for r in found])

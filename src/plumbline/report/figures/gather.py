@@ -25,12 +25,8 @@ def _index_set(record):
     '''What is known of the indices, in words.'''
     options = record['options']
     span = options['span']
-    return {
-        'uniform': 'stride 1' if span == 1 else f'stride {span}',
-        'ms1': f"runs of {options['run']} at stride 1, one element of {span}",
-        'local': f"random within {options['window']} elements, one of {span}",
-        'random': f'random, one element of {span}',
-    }[options['indices']]
+    return {'uniform': 'stride 1' if span == 1 else f'stride {span}', 'ms1': f"runs of {options['run']} at stride 1, one element of {span}",
+            'local': f"random within {options['window']} elements, one of {span}", 'random': f'random, one element of {span}'}[options['indices']]
 
 
 def _direction(record):
@@ -63,8 +59,4 @@ def gather_patterns(details):
     yield from _figures(details, 'Patterns', caption, lambda record: threads_text(record['threads']), pattern)
 
 
-FIGURES = {
-    'gather_memory': gather_memory,
-    'gather_table5': gather_table5,
-    'gather_patterns': gather_patterns,
-}
+FIGURES = {'gather_memory': gather_memory, 'gather_table5': gather_table5, 'gather_patterns': gather_patterns}

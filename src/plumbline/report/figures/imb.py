@@ -22,10 +22,8 @@ _UNTOUCHED = (
     'section 3.2).'
 )
 #: Metric -> (what it is called, caption).
-KINDS = {
-    'bandwidth': ('Bandwidth', f'Mbytes/sec as IMB counts them; {_RUNS}. {_UNTOUCHED}'),
-    'latency': ('Time', f'Time of one repetition, of the slowest process; {_RUNS}.'),
-}
+KINDS = {'bandwidth': ('Bandwidth', f'Mbytes/sec as IMB counts them; {_RUNS}. {_UNTOUCHED}'),
+         'latency': ('Time', f'Time of one repetition, of the slowest process; {_RUNS}.')}
 
 
 def imb(details):
@@ -68,10 +66,7 @@ def _figures(metric, rows, at):
 def _tables(rows, at):
     single = [row for row in rows if row['metric'] == 'latency' and not read(row['subject'])[1]]
     if single:
-        table = Table(
-            ('benchmark', 'time'),
-            [[read(row['subject'])[0], quantity.amount(row['value'], row['unit'])] for row in single],
-        )
+        table = Table(('benchmark', 'time'), [[read(row['subject'])[0], quantity.amount(row['value'], row['unit'])] for row in single])
         yield f'Latency by IMB, {at}', 'Median of the runs; of messages of 4 bytes where there are messages.', table
     overlaps: dict[str, dict[int | None, str]] = {}
     for row in rows:

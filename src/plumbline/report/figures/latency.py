@@ -55,10 +55,8 @@ def latency(details):
                     rows.setdefault(level, {})[pages] = quantity.amount(row['value'], row['unit'])
         title = f'Latency of each level{at}'
         if rows:
-            table = Table(
-                ('level', 'huge pages', 'base pages'),
-                [[level, *(found.get(pages, 'not measured') for pages in ('huge', 'base'))] for level, found in rows.items()],
-            )
+            table = Table(('level', 'huge pages', 'base pages'),
+                          [[level, *(found.get(pages, 'not measured') for pages in ('huge', 'base'))] for level, found in rows.items()])
             yield title, caption, table
         else:
             yield not_drawn(title, 'no latency was measured')

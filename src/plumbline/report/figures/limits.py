@@ -27,11 +27,7 @@ def limits(details):
 def _limit_rows(detail):
     '''Cells of the table of limits: one row per level and thread count of one result.'''
     # The program of this check runs the limit streams as its kernels.
-    streams = [
-        r
-        for r in detail.get('records') or []
-        if r.get('seconds') and (r['role'] == 'limit' or r['kernel'] == 'streams')
-    ]
+    streams = [r for r in detail.get('records') or [] if r.get('seconds') and (r['role'] == 'limit' or r['kernel'] == 'streams')]
     rows = []
     for (level, threads), group in grouped(streams, lambda r: (r['level'] or '-', r['threads'])):
         own, record = limit_of([r | {'role': 'limit'} for r in group])

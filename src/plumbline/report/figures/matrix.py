@@ -58,28 +58,14 @@ def heat_map(values, names, axes, title, unit, marked=(), low=-1):
     powers = np.arange(low, top + 1, max(1, (top - low) // 6))
     labels = [drawing.plain_text(name) for name in names[:: width(len(names))]]
     few, many = len(values) <= 10, len(values) > 64
-    figure.add_heatmap(
-        z=np.round(depth, 3),
-        customdata=np.round(values, 3),
-        x=list(range(len(values))),
-        y=list(range(len(values))),
-        zmin=low,
-        zmax=top,
-        colorscale=COLOURS,
-        xgap=0 if many else 1,
-        ygap=0 if many else 1,
-        hoverongaps=False,
-        text=[[quantity.digits(value) for value in row] for row in values] if few else None,
-        texttemplate='%{text}' if few else None,
-        hovertext=None if many else [[f'{a} to {b}' for b in labels] for a in labels],
-        hovertemplate=('row %{y}, column %{x}' if many else '%{hovertext}') + ': %{customdata:.2f} ' + unit + '<extra></extra>',
-        colorbar={'title': {'text': title}, 'tickvals': powers, 'ticktext': [f'{2.0**p:g}' for p in powers]},
-    )
+    figure.add_heatmap(z=np.round(depth, 3), customdata=np.round(values, 3), x=list(range(len(values))), y=list(range(len(values))), zmin=low,
+                       zmax=top, colorscale=COLOURS, xgap=0 if many else 1, ygap=0 if many else 1, hoverongaps=False,
+                       text=[[quantity.digits(value) for value in row] for row in values] if few else None, texttemplate='%{text}' if few else None,
+                       hovertext=None if many else [[f'{a} to {b}' for b in labels] for a in labels],
+                       hovertemplate=('row %{y}, column %{x}' if many else '%{hovertext}') + ': %{customdata:.2f} ' + unit + '<extra></extra>',
+                       colorbar={'title': {'text': title}, 'tickvals': powers, 'ticktext': [f'{2.0**p:g}' for p in powers]})
     positions, text = _ticks(names, list(marked))
     column, row = axes
     figure.update_xaxes(title=column, tickvals=positions, ticktext=text, tickangle=-60, showgrid=False, constrain='domain')
-    figure.update_yaxes(
-        title=row, tickvals=positions, ticktext=text, autorange='reversed', showgrid=False, scaleanchor='x',
-        constrain='domain',
-    )
+    figure.update_yaxes(title=row, tickvals=positions, ticktext=text, autorange='reversed', showgrid=False, scaleanchor='x', constrain='domain')
     return figure

@@ -106,10 +106,7 @@ def _switched_rows(detail):
     records = [r for r in detail.get('records') or [] if r.get('seconds')]
     rows = []
     for (variant, threads), members in grouped(records, lambda r: (r['variant'], r['threads'])):
-        on, off = (
-            np.array([np.median(rates(r)) for r in members if r['options'].get('prefetchers') == state])
-            for state in ('on', 'off')
-        )
+        on, off = (np.array([np.median(rates(r)) for r in members if r['options'].get('prefetchers') == state]) for state in ('on', 'off'))
         if on.size and on.size == off.size:
             gain = on / off
             told = f'{quantity.digits(np.median(gain))} ({quantity.digits(min(gain))} .. {quantity.digits(max(gain))})'
@@ -117,10 +114,5 @@ def _switched_rows(detail):
     return rows
 
 
-FIGURES = {
-    'motion_memory': motion,
-    'motion_levels': motion,
-    'strided_copy': strided_copy,
-    'concurrent_streams': concurrent_streams,
-    'motion_prefetchers': motion_prefetchers,
-}
+FIGURES = {'motion_memory': motion, 'motion_levels': motion, 'strided_copy': strided_copy, 'concurrent_streams': concurrent_streams,
+           'motion_prefetchers': motion_prefetchers}

@@ -4,10 +4,8 @@ from plumbline.report import drawing
 from plumbline.report.figures.common import by_place
 
 #: Subject -> what it is.
-NAMES = {
-    'bisection': 'half with half', 'ring': 'neighbours, ring', 'grid2': 'neighbours, 2-D', 'grid3': 'neighbours, 3-D',
-    'matchings': 'random pairs', 'worst_matching': 'worst of them', 'incast': 'all to one', 'alltoall': 'all to all',
-}
+NAMES = {'bisection': 'half with half', 'ring': 'neighbours, ring', 'grid2': 'neighbours, 2-D', 'grid3': 'neighbours, 3-D',
+         'matchings': 'random pairs', 'worst_matching': 'worst of them', 'incast': 'all to one', 'alltoall': 'all to all'}
 _CAPTION = (
     'MB/s of a node while all send at once: what it sends, or, of all to one, what the target gets. Line: two nodes alone in the same job; a '
     'network that is not oversubscribed reaches it. Diamond: simulated on the described network, without collisions of routes.'
@@ -61,10 +59,8 @@ def _bars(rows):
     names = [NAMES[name] for name in NAMES if name in rows]
     found = [rows[name] for name in NAMES if name in rows]
     figure = drawing.empty(110 + 34 * len(names))
-    figure.add_bar(
-        orientation='h', y=names, x=[measured for measured, _, _ in found], name='measured', width=0.74,
-        marker={'color': '#c9d7e6', 'line': {'color': '#2b4a6b', 'width': 1}}, hovertemplate='%{y}: %{x:,.0f} MB/s<extra></extra>',
-    )
+    figure.add_bar(orientation='h', y=names, x=[measured for measured, _, _ in found], name='measured', width=0.74,
+                   marker={'color': '#c9d7e6', 'line': {'color': '#2b4a6b', 'width': 1}}, hovertemplate='%{y}: %{x:,.0f} MB/s<extra></extra>')
     for place, name, symbol, colour in ((1, 'two nodes alone', 'line-ns-open', drawing.LIMIT), (2, 'simulated', 'diamond-open', drawing.INK)):
         known = {row: values[place] for row, values in zip(names, found) if values[place]}
         if known:

@@ -63,16 +63,11 @@ def _told(at, transport, members):
         line, step = model.fit(found), model.step(found)
         falls = model.falls(found)
         wrong = model.artefacts(found, curves['swapped']) if variant != 'swapped' else {}
-        yield (
-            f'{transport}{at}',
-            variant,
-            quantity.amount(quartiles(found[min(found)])[1] * 1e6, 'us'),
-            ', '.join(f'{ratio:.2f} at {quantity.size(size)}' for size, ratio in falls.items()) or 'nowhere',
-            quantity.amount(line.bandwidth * 1e-6, 'MB/s'),
-            quantity.percent(line.worst),
-            f'{quantity.size(step[0])} to {quantity.size(step[1])}' if step else 'no step',
-            f'{quantity.size(min(wrong))} to {quantity.size(max(wrong))}' if wrong else 'nowhere' if variant != 'swapped' else '-',
-        )
+        yield (f'{transport}{at}', variant, quantity.amount(quartiles(found[min(found)])[1] * 1e6, 'us'),
+               ', '.join(f'{ratio:.2f} at {quantity.size(size)}' for size, ratio in falls.items()) or 'nowhere',
+               quantity.amount(line.bandwidth * 1e-6, 'MB/s'), quantity.percent(line.worst),
+               f'{quantity.size(step[0])} to {quantity.size(step[1])}' if step else 'no step',
+               f'{quantity.size(min(wrong))} to {quantity.size(max(wrong))}' if wrong else 'nowhere' if variant != 'swapped' else '-')
 
 
 def pingpong_eager(details):

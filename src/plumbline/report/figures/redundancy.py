@@ -30,15 +30,9 @@ def redundancy(details):
         panels = ('performance (speed-up)', speedups), ('execution rate (Gflop/s)', flops)
         yield title, caption, drawing.side_by_side(names, *panels)
         rows = [
-            [
-                r['variant'],
-                quantity.digits(_work(r) / r['size']),
-                quantity.amount(float(np.median(_pass_seconds(r))), 's'),
-                quantity.digits(speedup[1]),
-                quantity.amount(rate[1] * 1e3, 'Mflop/s'),
-                quantity.digits(speedup[1] * _work(r) / _work(first)),
-                quantity.digits(_work(r) / _work(least)),
-            ]
+            [r['variant'], quantity.digits(_work(r) / r['size']), quantity.amount(float(np.median(_pass_seconds(r))), 's'),
+             quantity.digits(speedup[1]), quantity.amount(rate[1] * 1e3, 'Mflop/s'), quantity.digits(speedup[1] * _work(r) / _work(first)),
+             quantity.digits(_work(r) / _work(least))]
             for r, speedup, rate in zip(records, speedups, flops)
         ]
         told = (

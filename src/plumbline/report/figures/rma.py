@@ -15,10 +15,7 @@ THEN = tuple((f'T3E, {title}', f"{row['latency_us']} us", f"{row['bandwidth_mb_p
              for title, row in ((title, sources.table('anderson1997-table10-message-latency')[name])
                                 for name, title in (('shmem', 'sma (shmem)'), ('mpi', 'MPI'), ('pvm', 'PVM'))))
 
-HEADER = (
-    'way', 'over', 'latency', 'which is the time', 'bandwidth', 'words: W outstanding over 1 (W)',
-    'half of the best rate at W =',
-)
+HEADER = ('way', 'over', 'latency', 'which is the time', 'bandwidth', 'words: W outstanding over 1 (W)', 'half of the best rate at W =')
 
 
 def _apart(details):
@@ -60,10 +57,7 @@ def pipeline(details):
 
 def _figure(curves):
     figure = drawing.empty(430)
-    points = {
-        variant: {window: quartiles(rates(record) * 1e3) for window, record in curve.items()}
-        for variant, curve in curves.items()
-    }
+    points = {variant: {window: quartiles(rates(record) * 1e3) for window, record in curve.items()} for variant, curve in curves.items()}
     drawing.add_points(figure, points, 'MB/s')
     windows = sorted({window for curve in curves.values() for window in curve})
     figure.update_xaxes(type='log', title='messages outstanding, W', tickvals=windows, ticktext=list(map(str, windows)))
@@ -84,15 +78,9 @@ def _caption(size):
 def _rows(over, words, blocks):
     for variant, curve in words.items():
         largest = blocks[variant][max(blocks[variant])]
-        yield [
-            variant,
-            over,
-            quantity.amount(float(np.median(messages.seconds(curve[min(curve)]))) * 1e6, 'us'),
-            model.WAYS[variant],
-            quantity.amount(float(np.median(rates(largest))) * 1e3, 'MB/s'),
-            f'{quantity.digits(float(np.median(model.speedup(curve))))} ({max(curve)})',
-            quantity.digits(model.half_window(curve)),
-        ]
+        yield [variant, over, quantity.amount(float(np.median(messages.seconds(curve[min(curve)]))) * 1e6, 'us'), model.WAYS[variant],
+               quantity.amount(float(np.median(rates(largest))) * 1e3, 'MB/s'),
+               f'{quantity.digits(float(np.median(model.speedup(curve))))} ({max(curve)})', quantity.digits(model.half_window(curve))]
 
 
 def target(details):
@@ -102,10 +90,8 @@ def target(details):
         ways = {record['variant']: record for record in records}
         for way in ('get', 'put') if ways else ():
             rewritten = ways.get(f'{way}_rewritten')
-            rows.append([
-                way, over, _time(ways[way]), _time(ways[f'{way}_busy']), _middle(model.progress(ways, way)),
-                _time(rewritten) if rewritten else '', _middle(model.slowdown_rewritten(ways)) if rewritten else '',
-            ])
+            rows.append([way, over, _time(ways[way]), _time(ways[f'{way}_busy']), _middle(model.progress(ways, way)),
+                         _time(rewritten) if rewritten else '', _middle(model.slowdown_rewritten(ways)) if rewritten else ''])
     if rows:
         yield 'Gets and puts by what the target does meanwhile', (
             "Time of one transfer, one outstanding. The target waits in the MPI; or it computes, and calls the MPI now and then "

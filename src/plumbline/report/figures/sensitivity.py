@@ -13,19 +13,14 @@ def latency_sensitivity(details):
     for at, group in by_place(details):
         studies = {}
         for detail in group:
-            for (application, variant), records in grouped(
-                detail.get('records') or [], lambda record: (record['kernel'], record['variant'])
-            ):
+            for (application, variant), records in grouped(detail.get('records') or [], lambda record: (record['kernel'], record['variant'])):
                 study, = sensitivity.studies(records).values()
                 studies[f"{application}, {variant}, {records[0]['ranks']} ranks"] = study
         title = f'Latency added{at}'
         if not studies:
             yield not_drawn(title, 'there are no records')
             continue
-        slower = {
-            name: {latency: quartiles(sensitivity.slowdown(study, latency)) for latency in study if latency}
-            for name, study in studies.items()
-        }
+        slower = {name: {latency: quartiles(sensitivity.slowdown(study, latency)) for latency in study if latency} for name, study in studies.items()}
         yield f'{title}: time', (
             'Time with the latency added to every message over time without, paired by rounds; line: median, band: quartiles. '
             f'Added by libplumbline_latency. {SOURCE}'

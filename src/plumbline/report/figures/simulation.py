@@ -65,14 +65,9 @@ def _figure(cells):
     lines = {f'{n} processes': {latency: (cell[0],) * 3 for latency, cell in line.items()} for n, line in sorted(cells.items())}
     drawing.add_points(figure, lines, '%')
     for (processes, line), (colour, _, _) in zip(sorted(cells.items()), drawing.SERIES):
-        figure.add_scatter(
-            x=list(line),
-            y=[published for _, published, _ in line.values()],
-            mode='markers',
-            marker={'symbol': 'x-thin', 'size': 9, 'line': {'color': colour, 'width': 2}},
-            showlegend=False,
-            hovertemplate='published, %{x:g} us: %{y:g} %<extra>' + f'{processes} processes</extra>',
-        )
+        figure.add_scatter(x=list(line), y=[published for _, published, _ in line.values()], mode='markers',
+                           marker={'symbol': 'x-thin', 'size': 9, 'line': {'color': colour, 'width': 2}}, showlegend=False,
+                           hovertemplate='published, %{x:g} us: %{y:g} %<extra>' + f'{processes} processes</extra>')
     ticks = sorted({latency for line in cells.values() for latency in line})
     figure.update_xaxes(type='log', title='latency (us)', tickvals=ticks, ticktext=[f'{tick:g}' for tick in ticks])
     figure.update_yaxes(title='time in communication (%)', range=[0, 100])

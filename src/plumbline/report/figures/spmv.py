@@ -33,14 +33,7 @@ def _rows(detail):
         for record in kernels:
             rate = np.median(record['flops'] / np.asarray(record['seconds'])) * 1e-6
             ratio = quantity.digits(float(np.median(paired(record, kernels[0]))))
-            yield (
-                str(size),
-                str(threads),
-                record['level'] or '-',
-                record['variant'],
-                quantity.amount(rate, 'Mflop/s'),
-                ratio,
-            )
+            yield (str(size), str(threads), record['level'] or '-', record['variant'], quantity.amount(rate, 'Mflop/s'), ratio)
 
 
 def _kernels(detail):
@@ -70,8 +63,5 @@ def _panels(detail):
         yield heading, kernels, limit_of(members)
 
 
-FIGURES: dict[str, Draw] = {
-    'spmv_cg': spmv_cg,
-    'spmv_memory': partial(variants, title='Sparse matrix-vector product beyond the caches'),
-    'spmv_matrix': partial(variants, title="Sparse matrix-vector product, the site's matrix"),
-}
+FIGURES: dict[str, Draw] = {'spmv_cg': spmv_cg, 'spmv_memory': partial(variants, title='Sparse matrix-vector product beyond the caches'),
+                            'spmv_matrix': partial(variants, title="Sparse matrix-vector product, the site's matrix")}

@@ -61,10 +61,8 @@ def _layout_row(record, plain):
     if plain and record is not plain:
         low, middle, high = quartiles(paired(record, plain))
         ratio, spread = quantity.digits(middle), f'{quantity.digits(low)}..{quantity.digits(high)}'
-    return [
-        str(record['size']), str(record['threads']), record['level'] or '-', record['variant'],
-        f"{record['options']['leading-dimension']:.0f}", quantity.amount(rate, 'Mflop/s'), ratio, spread,
-    ]
+    return [str(record['size']), str(record['threads']), record['level'] or '-', record['variant'],
+            f"{record['options']['leading-dimension']:.0f}", quantity.amount(rate, 'Mflop/s'), ratio, spread]
 
 
 FIGURES: dict[str, Draw] = {

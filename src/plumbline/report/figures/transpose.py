@@ -45,8 +45,5 @@ def _caption(records):
     return ' '.join(filter(None, sentences))
 
 
-FIGURES: dict[str, Draw] = {
-    'transpose_memory': transpose_memory,
-    'transpose_sizes': transpose_sizes,
-    'transpose_table6': partial(bars, title='Transpose of a 1025 x 1025 matrix', source='anderson1997, table 6'),
-}
+FIGURES: dict[str, Draw] = {'transpose_memory': transpose_memory, 'transpose_sizes': transpose_sizes,
+                            'transpose_table6': partial(bars, title='Transpose of a 1025 x 1025 matrix', source='anderson1997, table 6')}

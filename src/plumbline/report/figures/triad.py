@@ -51,14 +51,9 @@ def triad_scaling(details):
 
 
 FIGURES: dict[str, Draw] = {
-    'triad_curve': triad_curve,
-    'triad_memory': partial(bars, title='Variants of the vector triad in memory', source='hager2004, figure 4'),
+    'triad_curve': triad_curve, 'triad_memory': partial(bars, title='Variants of the vector triad in memory', source='hager2004, figure 4'),
     'triad_scaling': triad_scaling,
-    'triad_allocation': partial(
-        bars, title='Vector triad with dynamic and static arrays', source='hager2004, figure 2'
-    ),
+    'triad_allocation': partial(bars, title='Vector triad with dynamic and static arrays', source='hager2004, figure 2'),
     'triad_alignment': partial(bars, title='Vector triad with shifted arrays', source='hager2007, figure 4'),
-    'triad_firsttouch': partial(
-        bars, title='Vector triad after parallel and serial first touch', source='hager2004, table 2'
-    ),
+    'triad_firsttouch': partial(bars, title='Vector triad after parallel and serial first touch', source='hager2004, table 2'),
 }
