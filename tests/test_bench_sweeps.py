@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import subprocess
 import time
 from dataclasses import asdict
@@ -10,6 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import rfm
 from native import needs
 from plumbline.bench import sweeps
 from plumbline.bench.sweeps import faults, place as places, simulation, table
@@ -17,6 +19,7 @@ from plumbline.bench.sweeps.faults import FAULTS, NotHere
 from plumbline.bench.verdicts import faults as of_machines
 from plumbline.errors import PlumblineError
 from plumbline.model import registry
+from plumbline.model.quantity import several
 from plumbline.sweep import node as job
 from virtual import needs_cluster
 
@@ -227,3 +230,9 @@ def test_a_real_sweep_names_the_node_with_a_quota(cluster, programs, built_alrea
                                 {'node_speed.min_time': 0.1, 'node_speed.memory_bytes': 2**27, 'likwid_bench.levels': 'none'})
     assert cluster.sessions() == [sweep] and sweep.started >= began - 1
     assert 'n2' in sweep.named and sweep.exit == 1 and 'quota' in sweep.rules
+    told = rfm.Done(sweep.exit, (cluster.folder / 'last-sweep.txt').read_text())
+    assert '3 of 3 nodes measured' in told.out and 'n2' in told.line('outliers: ')
+    # The time that it does not get is seen whatever else the machine does; rates may need a quiet one.
+    assert re.search(r'^ n2 +CPU availability |^ n2 .* cpu_availability |^ +(node_speed all +cpu_availability|CPU availability) ', told.out, re.M), told.out
+    cpus = len(of_machines.our_cpus())
+    assert told.line('a cgroup grants') == f"n2: a cgroup grants {0.4 * cpus:g} CPUs to {several(cpus, 'thread')}"

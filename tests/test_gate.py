@@ -217,6 +217,32 @@ def test_another_kind_of_node_is_unknown_and_the_first_that_fits_judges(good, tm
     assert untold.code == gate.UNKNOWN and 'system.serial not read' in untold.line
 
 
+#: What a second socket with the second CPU changes of the good node; and its loss.
+TWO_SOCKETS = {f'{CPU}/cpu1/topology/physical_package_id': '1'}
+DEAD_SOCKET = {**{name: None for name in GOOD if name.startswith((f'{CPU}/cpu1/', f'{NUMA}/node1/'))}, f'{CPU}/online': '0', f'{NUMA}/online': '0',
+               'proc/meminfo': 'MemTotal: 50000000 kB\nSwapTotal: 0 kB'}
+
+
+@pytest.mark.parametrize('recorded_before', [False, True])
+def test_a_node_that_has_lost_a_socket_is_drained(recorded_before, tmp_path):
+    expected = without(record.expectations('epyc', seen(tmp_path / 'two', TWO_SOCKETS)), *MACHINE)
+    if recorded_before:     # when the number of sockets told the kind
+        expected = {**without(expected, 'cpu.sockets'), 'of': {**expected['of'], 'cpu.sockets': 2}}
+    outcome = gate.judge([expected], seen(tmp_path / 'one', DEAD_SOCKET))
+    assert outcome.code == gate.DRAIN and 'cpu.online is 0, expected 0-1' in outcome.line, outcome.line
+    assert ('cpu.sockets is 1, expected 2' in {one.text for one in outcome.differences}) != recorded_before
+    again = record.expectations('epyc', seen(tmp_path / 'again', TWO_SOCKETS), expected)
+    assert again['of'] == {'cpu.model': 'EPYC 9654', 'system.product': 'R1'}
+    assert again['expectations']['cpu.sockets'] == {'is': 2, 'severity': 'drain', 'source': f'/{CPU}/cpu*/topology/physical_package_id'}
+
+
+def test_kinds_that_differ_by_their_sockets_alone_are_told_apart(good, tmp_path):
+    two = without(record.expectations('two', seen(tmp_path / 'two', TWO_SOCKETS)), *MACHINE)
+    one = without(good, *MACHINE)
+    for kinds in ([one, two], [two, one]):
+        assert gate.judge(kinds, seen(tmp_path / str(kinds.index(two)), TWO_SOCKETS)).kind == 'two'
+
+
 def test_where_nothing_can_be_read_nothing_is_known(good):
     found = reading.Found()
     found.add(reading.Missing('cpu', 'gone'))
@@ -455,7 +481,7 @@ def test_a_recording_is_valid_has_its_sources_and_is_the_same_again(good, tmp_pa
     record.write(tmp_path / 'epyc.yaml', good)
     read = files.load(tmp_path / 'epyc.yaml')
     assert read == good and record.text(read) == (tmp_path / 'epyc.yaml').read_text()
-    assert all(one['source'] for one in read['expectations'].values()) and read['of'] == {'cpu.model': 'EPYC 9654', 'cpu.sockets': 1, 'system.product': 'R1'}
+    assert all(one['source'] for one in read['expectations'].values()) and read['of'] == {'cpu.model': 'EPYC 9654', 'system.product': 'R1'}
     assert read['expectations']['mount./scratch.options']['holds'] == ['hard', 'noatime', 'vers=4.2', 'rw']       # not the server's address
     assert 'mount./proc.type' not in read['expectations'] and 'limit.processes' not in read['expectations']
 

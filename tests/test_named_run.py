@@ -16,13 +16,22 @@ CHECKS = rfm.REPOSITORY / 'checks/named'
 
 @pytest.fixture
 def place(tmp_path):
-    '''Function (name -> script) -> a workplace that has these programs in its PATH.'''
-    def made(**scripts):
+    '''Function (name -> script) -> a workplace that has these programs in its PATH.
+
+    :arg listed: file systems of the site, instead of the default ones.
+    '''
+    def made(listed=None, **scripts):
         (tmp_path / 'bin').mkdir()
+        site = rfm.REPOSITORY / 'config/localhost.py'
+        if listed:
+            (tmp_path / 'site.py').write_text(
+                f"import runpy\nsite_configuration = runpy.run_path({str(site)!r})['site_configuration']\n"
+                f"site_configuration['systems'][0]['partitions'][0]['extras']['file_systems'] = {listed!r}\n")
+            site = tmp_path / 'site.py'
         for name, script in scripts.items():
             (tmp_path / 'bin' / name).write_text(f'#!/bin/bash\n{script}\n')
             (tmp_path / 'bin' / name).chmod(0o755)
-        return rfm.Workplace(tmp_path / 'place', f"{tmp_path / 'bin'}:{os.environ['PATH']}", config=rfm.REPOSITORY / 'config/localhost.py')
+        return rfm.Workplace(tmp_path / 'place', f"{tmp_path / 'bin'}:{os.environ['PATH']}", config=site)
     return made
 
 
@@ -43,6 +52,20 @@ def test_fio_on_the_stage_folder_keeps_its_job_file(place, tmp_path):
     assert case['plumbline']['inputs'] == {'plumbline.fio': fio.job_file(2**24, 30)} and 'plumbline.fio' in case['plumbline']['command']
     stage, = (done for done in tmp_path.rglob('output/**/rfm_job.sh'))
     assert 'trap' in stage.read_text() and not list(tmp_path.rglob('plumbline-*/data'))
+
+
+def test_a_folder_of_its_own_is_no_other_s_and_where_none_can_be_made_that_is_said(place, tmp_path):
+    '''One that is there already might be another node's, or hold somebody's links.'''
+    listed = [{'name': 'local', 'path': str(tmp_path / 'local')}, {'name': 'gone', 'path': str(tmp_path / 'gone')}, {'name': 'unset', 'path': '$NOT_SET'}]
+    (tmp_path / 'local').mkdir()
+    found = cases(place(listed, fio=f'[ "$(stat -c %a "$folder")$(ls -A "$folder")" = 700 ] || exit 1\ncase $folder in {tmp_path}/local/plumbline-*) ;; *) exit 1 ;; esac\n'
+                                    f'cat {DATA}/fio.json').reframe('-r', '-p', '^gnu$', '-S', 'repeat=2', '-S', f'fio.size={2**24}', checks=CHECKS / 'fio.py'))
+    results = {name.partition('file_system=')[2].split(' ')[0]: case for name, case in found.items()}
+    assert results['local']['result'] == 'pass', results['local']['fail_reason']
+    assert not list((tmp_path / 'local').iterdir()) and not (tmp_path / 'gone').exists()
+    assert "plumbline: gone: no folder for the test's files can be made in " in results['gone']['fail_reason'] and 'No such file' in results['gone']['fail_reason']
+    assert "plumbline: unset: no folder for the test's files can be made in $NOT_SET" in results['unset']['fail_reason']
+    assert 'NOT_SET: unbound variable' in results['unset']['fail_reason']
 
 
 def test_what_is_not_there_is_said_with_how_to_get_it(place):
@@ -73,6 +96,11 @@ def test_hpcc_is_given_its_problem_and_a_failed_residual_is_a_fail(place):
     assert case['result'] == 'pass', case['fail_reason']
     names = {metric['name'] for metric in case['plumbline']['metrics']}
     assert 'flops.hpl.n3520' in names and '3520 Ns' in case['plumbline']['inputs']['hpccinf.txt'] and case['plumbline']['ranks'] == 2
-    other.write_text(text.replace('...... PASSED', '...... FAILED'))
-    case, = cases(where.reframe(*options, checks=CHECKS / 'linpack.py')).values()
-    assert case['result'] == 'fail' and 'run 1: the residual is 0.0027348, FAILED: the solution is wrong, and no rate counts' in case['fail_reason']
+    (where.folder.parent / 'wrong.txt').write_text(text.replace('...... PASSED', '...... FAILED'))
+    hpcc = where.folder.parent / 'bin/hpcc'
+    hpcc.write_text(hpcc.read_text().replace(str(other), f'$(case $PWD in *_retry*) echo {other} ;; *) echo {where.folder.parent}/wrong.txt ;; esac)'))
+    done = where.reframe(*options, '--max-retries=1', checks=CHECKS / 'linpack.py')
+    told = 'run 1: the residual is 0.0027348, FAILED: the solution is wrong, and no rate counts'
+    for run, before in ((0, ''), (1, 'in an earlier run of this session: HPC Challenge, ')):        # right in the second one
+        case, = done.cases(run).values()
+        assert case['result'] == 'fail' and before + told in case['fail_reason']

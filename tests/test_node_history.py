@@ -2,6 +2,8 @@
 
 import datetime
 import json
+import os
+import re
 import threading
 import time
 from types import SimpleNamespace
@@ -15,7 +17,7 @@ from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.nodes import command, events, findings, history, proposals
 from plumbline.store import archive
-from plumbline.sweep import allowance, outliers, plan, ranking, second, state
+from plumbline.sweep import allowance, confirm, driver, node as job, outliers, plan, ranking, second, state
 from plumbline.sweep.selection import Limits, Selection, chosen
 from plumbline.sweep.slurm import Node, Reservation, satisfies
 from test_ranking import among, numbered, table
@@ -150,6 +152,12 @@ def test_what_a_sweep_says_again_counts_once():
     assert (one.hours, len(one.measured), one.last.rank, one.findings) == (0.5, 1, 'in order', {})
 
 
+def test_hours_of_a_node_that_failed_and_was_measured_later_count_once():
+    failed = {'node': 'n1', 'at': 1.0, 'event': 'failed', 'sweep': 's1', 'state': 'timed out', 'reason': 'x', 'hours': 1.0}
+    known = of(failed, measured('n1', 2, hours=1.1), measured('n1', 3, 's2'))
+    assert known.of('n1').hours == known.hours == pytest.approx(1.6)        # what a sweep says of a node is all that it took there
+
+
 def test_sessions_that_no_sweep_has_run_count_as_measurements(tmp_path):
     rows = [sample.frame(sample.case('triad', [sample.metric('of_limit.x', 0.9, verdict=ruling)], threads='one', session=name))
             for name, ruling in (('20260101T030405Z-aaaa', 'PASS'), ('20260102T030405Z-bbbb', 'FAIL'), ('20260103T030405Z-cccc', 'PASS'))]
@@ -250,13 +258,45 @@ def test_a_node_is_drained_repaired_measured_and_put_back(tmp_path):
         'drain', 'drained', 'repaired', 'return', 'returned', 'drain']
 
 
-def test_a_repaired_node_that_measured_something_else_is_not_put_back(tmp_path):
+@pytest.fixture
+def repaired(tmp_path):
+    '''Node n3 was an outlier of sweep s1, and was repaired.'''
     work, found = sweep_of(tmp_path, SLOW)
     list(proposals.follow_up(work, None, found))
     CliRunner().invoke(app, ['nodes', 'mark', 'n3', 'repaired', '--reason', 'fan'])
-    other, found = sweep_of(tmp_path, table({'n3': 100}, 'latency', 'us'), 's2')
-    said, = proposals.follow_up(other, None, found)
-    assert 'not known whether it is healthy: not measured again: speed %threads=one flops' in said and 'with two peers or more' in said
+
+
+NOT_AGAIN = r'not known whether it is healthy: not measured again: speed %threads=one flops\b.*; run these checks on it$'
+
+
+@pytest.mark.parametrize('frame, said', [
+    (table({'n3': 100}, 'latency', 'us'), NOT_AGAIN), (table({'n3': float('nan')}), NOT_AGAIN),
+    (among(table(numbered(100, 100, 100, 100), 'flops.other'), noise=0.001), NOT_AGAIN),       # in order among its peers, by other metrics
+    (table({'n3': 0}), r'not to be put back: still off: speed %threads=one flops 0 Mflop/s \(was 60, its peers 100\)$')])
+@pytest.mark.parametrize('verdict', ['PASS', 'NO REFERENCE'])
+def test_a_repaired_node_is_not_put_back_by_what_else_it_measured(repaired, tmp_path, frame, said, verdict):
+    work, found = sweep_of(tmp_path, frame, 's2')
+    work.nodes['n3'].counts = {verdict: 3}
+    told, = proposals.follow_up(work, None, found)
+    assert re.search(said, told), told
+
+
+def test_a_repaired_node_whose_evidence_cannot_be_compared_is_put_back_among_peers(tmp_path):
+    of(measured('n3', 1), {'node': 'n3', 'at': 2.0, 'event': 'repaired', 'reason': 'fan'})
+    alone, found = sweep_of(tmp_path, GOOD.filter(pl.col('node') == 'n3'), 's2')
+    told, = proposals.follow_up(alone, None, found)
+    assert 'no metric was judged; measure it with two peers or more of its kind' in told
+    assert 'healthy again: no FAIL; in order among its peers' in next(iter(proposals.follow_up(*[sweep_of(tmp_path, GOOD, 's3')[0], None, look(alone, GOOD)])))
+
+
+def test_what_a_job_from_before_the_repair_measured_says_nothing(repaired, tmp_path):
+    '''It was collected by --resume after it.'''
+    work, found = sweep_of(tmp_path, GOOD, 's2')
+    before = history.read('made', None).of('n3')
+    work.nodes['n3'].began = (before.last.at + before.done['at']) / 2
+    assert list(proposals.follow_up(work, None, found)) == []
+    known = history.read('made', None).of('n3')
+    assert known.last.at == work.nodes['n3'].began and known.doubt == 'repaired since it was measured'
 
 
 def test_the_site_s_command_is_told_once_and_again_if_it_failed(tmp_path):
@@ -273,6 +313,24 @@ def test_the_site_s_command_is_told_once_and_again_if_it_failed(tmp_path):
     assert [(one['node'], one['action']) for one in notice['proposals']] == [('n3', 'drain')] and notice['system'] == 'made'
     assert (tmp_path / 'got.txt').read_text() == notice['proposals'][0]['ticket']
     assert 'told' not in list(proposals.follow_up(work, None, found))[-1]
+
+
+def test_the_site_s_command_is_told_what_was_only_printed(tmp_path):
+    work, found = sweep_of(tmp_path, SLOW)
+    good = GOOD.filter(pl.col('node') == 'n3')
+
+    def told(frame, **plan_of):
+        sweep, found = sweep_of(tmp_path, frame, f's{time.monotonic_ns()}', **plan_of)
+        return [line for line in proposals.follow_up(sweep, None, found) if 'told' in line]
+
+    hook = {'hook': 'true'}
+    assert [told(SLOW), told(SLOW, **hook), told(SLOW, **hook), told(SLOW), told(SLOW, **hook)] == [[], ['told by --hook: n3'], [], [], []]
+    CliRunner().invoke(app, ['nodes', 'mark', 'n3', 'repaired', '--reason', 'fan'])
+    assert [told(good), told(good, **hook), told(good, **hook)] == [[], ['told by --hook: n3'], []]
+    assert [(one.get('action'), one.get('how')) for one in history.read('made', None).of('n3').steps] == [
+        ('drain', 'printed'), ('drain', 'hook'), (None, None), ('return', 'printed'), ('return', 'hook')]
+    CliRunner().invoke(app, ['nodes', 'mark', 'n3', 'drained', '--reason', 'slow'])
+    assert told(SLOW, **hook) == []
 
 
 @pytest.mark.parametrize('words, said', [
@@ -325,6 +383,85 @@ def test_a_budget_counts_what_jobs_may_take_until_they_have_ended(tmp_path):
     two.spent = {'2': 3600.0}
     limits.look({})
     assert limits.over == ('skipped', '1.93 of 2.5 node-hours are spent, and a job may take 60 min')
+
+
+def test_a_job_in_the_queue_may_take_its_own_limit(tmp_path):
+    work, limits = kept(tmp_path, {'node_hours': 1.5}, minutes=5)
+    one, two, _ = work.nodes.values()
+    one.phase, one.job, one.minutes = state.QUEUED, 1, 60       # by a driver that was told another limit
+    assert limits.spare() == 6
+    two.phase, two.minutes = state.SUBMITTING, 1                # it has that job, or gets another one
+    assert limits.spare() == 5
+
+
+def test_second_measurements_count_those_that_were_set_aside_as_well(tmp_path, monkeypatch):
+    work, found = sweep_of(tmp_path, SLOW, limits={'node_hours': 1.0})
+    monkeypatch.setattr(outliers, 'look', lambda folder: found)
+
+    def spare():
+        return allowance.Allowance(work, SimpleNamespace(), SimpleNamespace(minutes=1, patience=10), print).spare()
+
+    again = confirm.prepare(work)
+    assert again.plan['spent'] == 4 * 360 and spare() == 60 - 24
+    again.begin()
+    again.record(again.nodes['n3'], state.OVER, state=state.MEASURED, spent={'7': 720.0})
+    assert spare() == 60 - 24 - 12
+    again.record(again.nodes['n1'], state.SUBMITTING, minutes=5)        # whoever drove it was interrupted
+    assert spare() == 60 - 24 - 12 - 5
+    again.record(again.nodes['n1'], state.OVER, state='cancelled')
+    again = confirm.prepare(work)
+    assert again.plan['spent'] == 4 * 360 and again.nodes['n3'].seconds == 720       # its own it counts itself
+    found = look(work, among(table(numbered(100, 100, 60, 100, 50, 100)), noise=0.001))
+    work.plan['nodes'] |= {'n5': '', 'n6': ''}
+    again = confirm.prepare(work)
+    assert set(again.nodes) >= {'n3', 'n5'} and again.plan['spent'] == 4 * 360 + 720 and spare() == 60 - 24 - 12
+    again.nodes['n3'].spent = {'9': 360.0}
+    findings.record(work, again, found)
+    assert history.read('made', None).of('n3').hours == pytest.approx((360 + 720 + 360) / 3600, abs=1e-4)
+
+
+class OnPaper:
+    '''A Slurm whose jobs run until they are taken out of the queue.'''
+
+    def __init__(self):
+        self.queue, self.known = {}, {'n1': NODES['n1']}
+
+    def jobs(self, prefix):
+        if self.queue:
+            raise driver.GaveUp('what is submitted is in the queue')
+        return self.queue
+
+    def nodes(self):
+        return self.known
+
+    def submission(self, name, *words, **options):
+        return name
+
+    def submit(self, name):
+        self.queue[7] = SimpleNamespace(name=name, state='RUNNING', is_over=False)
+        return 7
+
+
+def test_a_job_is_counted_by_its_own_limit_and_at_its_own_time(tmp_path):
+    work = state.create(tmp_path / 's', {'id': 's', 'nodes': {'n1': ''}, 'partition': 'made:cpu', 'command': [], 'access': [], 'pace': {}, 'checks': 1}, '')
+    work.begin()
+    slurm, said, folder, pace = OnPaper(), [], work.of(work.nodes['n1']), driver.Pace(1, 0, 0, 0, 0, 60)
+    with pytest.raises(driver.GaveUp):
+        driver.Driver(work, slurm, pace, said.append).run()
+    slurm.queue, slurm.known = {}, {}       # it took 50 minutes of its hour, and nobody looks before the next day
+    began = time.time() - 86400
+    for name, at in ((job.CLAIM, began), (job.ENDED, began + 3000)):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text('7')
+        os.utime(folder / name, (at, at))
+    resumed = driver.Driver(work, slurm, driver.Pace(1, 0, 0, 0, 0, 5), said.append)
+    resumed.run()
+    known = state.load(tmp_path / 's').nodes['n1']
+    assert known.state == 'gone' and known.spent == {'7': pytest.approx(3000)} and known.at == pytest.approx(began)
+    # A job that was ended from outside has had the node until it was seen: that is not counted on.
+    (folder / job.ENDED).unlink()
+    resumed.over(work.nodes['n1'], state.SKIPPED, 'no hours are left')
+    assert work.nodes['n1'].spent == {'7': pytest.approx(3000)}
 
 
 def test_limits_that_leave_no_job_are_said_before_anything_is_submitted(tmp_path):

@@ -11,11 +11,13 @@ import types
 import numpy as np
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import rfm
 import sample_session as sample
 from native import CPUS
 from plumbline.bench.sweeps import simulation
+from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.model import contention, records, uncertainty
 from plumbline.report import deviations, outliers as text, sweep_page
@@ -276,6 +278,30 @@ def test_sweeps_keep_how_nodes_scatter(tmp_path):
         scatter.before(tmp_path / 'c')
 
 
+def test_the_sweeps_of_another_partition_say_nothing(tmp_path):
+    ranked = ranking.rank(company(numbered(*[0] * 4)))
+    for number in range(30):
+        folder = tmp_path / f's{number:02}'
+        folder.mkdir()
+        (folder / 'sweep.json').write_text(json.dumps({'partition': ('made:cpu', 'made:gpu', 'other:cpu')[number % 3]}))
+        scatter.keep(folder, ranked)
+    scores = scatter.scores_before(tmp_path / 's27')
+    assert scores['sweep'].unique().sort().to_list() == [f's{number:02}' for number in range(0, 27, 3)] and scatter.before(tmp_path / 's27')[1] == 9
+    (tmp_path / 's99').mkdir()
+    (tmp_path / 's99/sweep.json').write_text('{"partition": "made:gpu"}')
+    assert scatter.before(tmp_path / 's99')[1] == scatter.LATEST
+
+
+@pytest.mark.parametrize('values, code', [([100] * 4, 2), ([100, 100, 60, 100], 1)])
+def test_a_sweep_that_one_may_not_write_to_is_ranked_and_said_in_a_line(values, code, tmp_path, monkeypatch):
+    '''Of somebody else, or on a disk that is full.'''
+    (tmp_path / 's1').touch()
+    monkeypatch.setattr(outliers, 'look', lambda *_: findings(among(table(numbered(*values)), noise=0.001)))
+    done = CliRunner().invoke(app, ['rank', str(tmp_path / 's1')])
+    assert done.exit_code == code and '4 ranked by 13 metrics' in done.stdout, done.output
+    assert re.fullmatch(r'plumbline: \S+/s1/scatter.parquet: .*: what its nodes scatter by is not kept for later sweeps: make room, or .* rank s1\n', done.stderr)
+
+
 def test_a_node_beside_a_memory_hog_is_named():
     '''The sweep of record: eight triads at 0.52 to 0.77 of the others, file writing at 0.65; each alone stayed within its noise.'''
     generator = np.random.default_rng(6)
@@ -462,6 +488,37 @@ def test_a_node_of_a_kind_of_its_own_is_not_passed_over():
     assert 'cannot rank n4 (p, gnu): 1 of the kind less memory, 3 are needed' in list(text.remarks(found))
 
 
+def swept(hardware='192|2:48:2|epyc', **sizes):
+    '''Nodes as a sweep has them: node -> CPU model, CPUs, GiB.'''
+    return {name: state.Node(name, hardware, phase=state.OVER, state='measured', machine={'model': model, 'cpus': cpus, 'kib': int(gib * 2**20)})
+            for name, (model, cpus, gib) in sizes.items()}
+
+
+WHOLE = swept(**{f'n{number}': ('EPYC', 192, 755 - number / 10) for number in range(1, 8)})
+
+
+@pytest.mark.parametrize('one, said', [
+    (('EPYC', 192, 724), '724 GiB, they have 755 GiB'), (('EPYC', 96, 377), '96 CPUs, 377 GiB, they have 192 CPUs, 755 GiB'),
+    (('EPYC', 191, 755), '191 CPUs, they have 192 CPUs'),
+    (('EPYC', 192, 1511), None), (('EPYC', 200, 754), None), (('Xeon', 96, 377), None)])       # more, or another kind
+def test_a_node_that_has_lost_a_part_is_no_kind_of_its_own(one, said):
+    found = findings(table(dict.fromkeys(WHOLE, 100)), **WHOLE, **swept(n8=one))
+    assert found.having_less == ({'n8': said} if said else {}) and found.exit_status == (1 if said else 0)
+    assert (f'n8 has less than the nodes that are alike by the configuration of Slurm: {said}: look' in '\n'.join(text.remarks(found))) == bool(said)
+    assert ('no outliers; 1 node with fewer CPUs or less memory than peers; 1 could not be ranked' in sweep_page.page(found)) == bool(said)
+
+
+@pytest.mark.parametrize('others', [
+    swept('192|2:48:2|thin', n8=('EPYC', 192, 724)),                                            # Slurm knows of it
+    swept(n8=('EPYC', 192, 377), n9=('EPYC', 192, 377), m1=('EPYC', 192, 377))])                # enough to be ranked among themselves
+def test_nodes_that_are_meant_to_have_less_are_no_alarm(others):
+    assert findings(table(dict.fromkeys(WHOLE, 100)), **WHOLE, **others).having_less == {}
+
+
+def test_of_three_nodes_none_has_less_than_most():
+    assert findings(table(numbered(100, 100)), n1=WHOLE['n1'], n2=WHOLE['n2'], **swept(n8=('EPYC', 192, 724))).having_less == {}
+
+
 def test_nodes_are_drained_by_what_is_worst_on_them():
     slow = pl.concat([table(numbered(*[100] * 8, 60, 50), 'flops'), table(numbered(*[10] * 7, 30, 10, 10), 'latency')])
     assert findings(slow).drain == [
@@ -496,8 +553,7 @@ def test_the_map_has_each_node_in_its_column_and_nothing_where_nothing_was_measu
 
 @pytest.fixture(scope='module')
 def cluster(tmp_path_factory):
-    '''Four nodes; n3 has 60 % of the time of its CPUs.  Whatever else this host runs comes after theirs.'''
-    with cluster_in(tmp_path_factory.mktemp('cluster'), quotas={'n3': 0.6}, favoured=True) as running:
+    with cluster_in(tmp_path_factory.mktemp('cluster')) as running:     # four nodes
         yield running
 
 
@@ -543,22 +599,6 @@ def test_a_node_is_named_once_it_was_slow_twice(cluster, tmp_path):
     # Before anything is measured.
     assert 'plumbline: no.conf: cannot be read as a topology.conf' in place.sweep('--switches', 'no.conf').out
     assert len(list((place.folder / 'reports/sweeps').iterdir())) == 1
-
-
-def test_a_node_with_a_quota_is_named(cluster, programs, built_already, tmp_path):
-    '''The time that it does not get is seen whatever else the machine does; rates may need a quiet one.'''
-    place = rfm.Workplace(tmp_path, built_already, CANNED_PROGRAMS=programs.folder / 'bin', **cluster.variables)
-    at_once = 3 if len(CPUS) >= len(cluster.nodes) else 1
-    site, virtual = tmp_path / 'site.py', rfm.REPOSITORY / 'config/sites/virtual.py'        # where the programs are is in the environment
-    site.write_text(f"{virtual.read_text()}\nfor part in site_configuration['systems'][0]['partitions']:\n    part['access'] += ['--export=ALL']\n")
-    done = place.plumbline(
-        'sweep', '-C', site, '--partition', 'virtual:all', '--nodes', 'n[1-3]',
-        '-c', rfm.REPOSITORY / 'checks/memory/node_speed.py', '--at-once', at_once, '--poll', '0.3s', '--no-confirm',
-        '--', '-p', 'gnu', '-S', 'node_speed.min_time=0.1', '-S', f'node_speed.memory_bytes={2**27}')
-    assert '3 of 3 nodes measured' in done.out
-    assert 'n3' in done.line('outliers: ') and done.code == 1, done.out
-    assert re.search(r'^ n3 +CPU availability |^ n3 .* cpu_availability |^ +(node_speed one +cpu_availability|CPU availability) ', done.out, re.M), done.out
-    assert done.line('a cgroup grants') == 'n3: a cgroup grants 0.6 CPUs to 1 thread'
 
 
 PASSED, NOISY = {'PASS': 3, 'UNSTABLE': 1}, {'UNSTABLE': 3, 'NO REFERENCE': 9}

@@ -1,6 +1,7 @@
 '''``plumbline sweep`` on a real Slurm cluster: every node once, whatever happens in between.'''
 
 import errno
+import fcntl
 import os
 import re
 import shutil
@@ -317,6 +318,28 @@ def test_a_journal_that_takes_no_line_ends_the_sweep_in_a_line(tmp_path, monkeyp
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(driver.Driver, 'run', full)
-    plan = {'id': 'made', 'nodes': {'n1': ''}, 'partition': 'made:cpu', 'command': [], 'access': [], 'pace': {}, 'checks': 1}
     with pytest.raises(PlumblineError, match='made: No space left on device; to go on: plumbline sweep --resume made'):
-        command._run(state.create(tmp_path / 'made', plan, ''), None)
+        command._run(state.create(tmp_path / 'made', PLAN, ''), None)
+
+
+PLAN = {'id': 'made', 'nodes': {'n1': ''}, 'partition': 'made:cpu', 'command': [], 'access': [], 'pace': {}, 'checks': 1}
+
+
+def test_a_journal_that_cannot_be_opened_is_said_in_a_line(tmp_path):
+    '''Here a folder stands for another account's file, which root may open.'''
+    work = state.create(tmp_path / 'made', PLAN, '')
+    (work.folder / 'journal.jsonl').mkdir()
+    with pytest.raises(PlumblineError, match=r'made/journal.jsonl: Is a directory: make room, or have the owner of the sweep go on with it$'):
+        work.begin()
+
+
+def test_a_file_system_without_locks_takes_a_sweep_and_that_is_said(tmp_path, monkeypatch, capsys):
+    def none(*_):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, 'flock', none)
+    monkeypatch.setattr(driver.Driver, 'run', lambda self: None)
+    work = state.create(tmp_path / 'made', PLAN, '')
+    command._run(work, None)
+    work.record(work.nodes['n1'], state.OVER, state=state.MEASURED)
+    assert 'has no locks' in capsys.readouterr().out and state.load(work.folder).nodes['n1'].measured

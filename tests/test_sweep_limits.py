@@ -12,7 +12,7 @@ import pytest
 import rfm
 from plumbline.errors import PlumblineError
 from plumbline.nodes import events
-from plumbline.sweep import plan, state
+from plumbline.sweep import plan, slurm, state
 from plumbline.sweep.slurm import satisfies
 from test_sweep import CHECKS, CPUS, PATIENT, Sweeps
 from virtual import cluster_in
@@ -22,7 +22,8 @@ from waiting import until
 @pytest.fixture(scope='module')
 def cluster(tmp_path_factory):
     '''Nodes n1 to n4 with features.'''
-    with cluster_in(tmp_path_factory.mktemp('cluster'), nodes=4, cpus=[CPUS] * 4, extra='PartitionName=door Nodes=ALL State=UP') as running:
+    with cluster_in(tmp_path_factory.mktemp('cluster'), nodes=4, cpus=[CPUS] * 4,
+                    extra='PartitionName=door Nodes=ALL State=UP\nPartitionName=back Nodes=ALL State=UP Hidden=YES') as running:
         for nodes, features in (('n[1-2]', 'fast'), ('n3', 'fast,gpu'), ('n4', 'gpu')):
             running.must(['scontrol', 'update', f'nodename={nodes}', f'availablefeatures={features}', f'activefeatures={features}'])
         yield running
@@ -167,7 +168,6 @@ def test_scavenging_can_give_back_running_jobs_and_ends_after_its_patience(clust
 
 
 def test_who_cannot_see_the_jobs_of_others_scavenges_nothing(cluster, monkeypatch):
-    from plumbline.sweep import slurm
     monkeypatch.setenv('SLURM_CONF', cluster.variables['SLURM_CONF'])
     found = slurm.Slurm(['-p', 'all'])
     found.refuse_hidden_jobs()
@@ -177,6 +177,25 @@ def test_who_cannot_see_the_jobs_of_others_scavenges_nothing(cluster, monkeypatc
         found.refuse_hidden_jobs()
     monkeypatch.setattr(slurm.os, 'getuid', lambda: 64030)
     found.refuse_hidden_jobs()
+
+
+def test_jobs_of_a_hidden_partition_and_lines_in_names_and_reasons(cluster, monkeypatch):
+    monkeypatch.setenv('SLURM_CONF', cluster.variables['SLURM_CONF'])
+    asked, ask = [], slurm.ask
+    monkeypatch.setattr(slurm, 'ask', lambda command, *more: asked.append(command) or ask(command, *more))
+    cluster.must(['scontrol', 'update', 'nodename=n4', 'state=drain', 'reason=fan\nbroken'])
+    ours, other = (cluster.must(['sbatch', '--parsable', '--hold', f'--partition={partition}', f'--job-name={name}', '--wrap=true']).strip()
+                   for partition, name in (('back', 'plumbline-made-n1'), ('door', 'a\nb\nc')))
+    try:
+        found = slurm.Slurm(['-p', 'back'])
+        assert [(job.number, job.name, job.state) for job in found.jobs('plumbline-made-').values()] == [(int(ours), 'plumbline-made-n1', 'PENDING')]
+        assert all('--all' in command for command in asked)         # root is shown what is hidden anyway, others are not
+        nodes = found.nodes()
+        assert list(nodes) == ['n1', 'n2', 'n3', 'n4'] and nodes['n4'].reason.startswith('fan')
+    finally:
+        cluster.must(['scancel', ours, other])
+        cluster.must(['scontrol', 'update', 'nodename=n4', 'state=resume'])
+        cluster.wait()
 
 
 def test_two_sweeps_at_once_know_of_each_other(cluster, tmp_path):

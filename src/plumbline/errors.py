@@ -15,6 +15,10 @@ class PlumblineError(Exception):
         return ' '.join(super().__str__().splitlines())
 
 
+class WrongResult(PlumblineError):
+    '''What a program computed is wrong: no further run of its test in the same session makes up for that.'''
+
+
 @contextlib.contextmanager
 def in_one_line():
     '''Our errors as ReFrame's: it prints those in one line, and a stack trace for all others.'''

@@ -14,13 +14,13 @@ from collections.abc import Iterable
 
 from plumbline.errors import PlumblineError
 from plumbline.gate import files
-from plumbline.gate.packed import compare, facts, reading, software
+from plumbline.gate.packed import compare, facts, main, reading, software
 from plumbline.gate.packed.compare import DRAIN, NOTE, WARN
 from plumbline.gate.packed.node import PATH, Node
 from plumbline.store import atomic
 
-#: What tells kinds of nodes apart, where it can be read.
-_OF = ('cpu.model', 'cpu.sockets', 'system.product')
+#: What tells kinds of nodes apart, where it can be read, and that no part that fails changes.
+_OF = ('cpu.model', 'system.product')
 
 #: Packages and services that change what a node computes or how fast, or without which no job runs there: of them those that a node has.
 PACKAGES = ('libc6', 'glibc', 'slurmd', 'slurm-slurmd', 'slurm', 'openmpi-bin', 'openmpi', 'libucx0', 'ucx', 'libfabric1', 'libfabric', 'rdma-core',
@@ -43,7 +43,7 @@ _ANSWERS, _FREE = 2, 0.05
 #: ``None``: it is of one node or of one moment, and not recorded.
 _RULES: tuple[tuple[str, str | None, str], ...] = (
     ('kernel.*', WARN, 'same'), ('system.product', None, ''), ('system.*', WARN, 'same'), ('firmware.date', None, ''), ('firmware.*', WARN, 'same'),
-    ('cpu.online', DRAIN, 'same'), ('cpu.sockets', None, ''), ('cpu.model', None, ''), ('cpu.*', WARN, 'same'), ('mitigation.*', WARN, 'same'),
+    ('cpu.online', DRAIN, 'same'), ('cpu.sockets', DRAIN, 'same'), ('cpu.model', None, ''), ('cpu.*', WARN, 'same'), ('mitigation.*', WARN, 'same'),
     ('memory.total', DRAIN, 'about'), ('memory.swap', NOTE, 'about'), ('memory.*', WARN, 'same'),
     ('numa.memory.*', DRAIN, 'about'), ('numa.nodes', DRAIN, 'same'), ('numa.*', WARN, 'same'),
     ('dimm.*', DRAIN, 'same'), ('ecc.controllers', WARN, 'same'), ('ecc.uncorrected', DRAIN, 'none'), ('ecc.corrected', WARN, 'few'),
@@ -115,7 +115,7 @@ def expectations(kind: str, found: reading.Found, before: dict | None = None, as
     :raises PlumblineError: where nothing tells the kind of node.
     '''
     known = (before or {}).get('expectations', {})
-    of = {name: found.facts[name].value for name in (before or {}).get('of', _OF) if name in found.facts}
+    of = {name: found.facts[name].value for name in (before or {}).get('of', _OF) if name in found.facts and name != main.SOCKETS}
     if not of:
         raise PlumblineError(f"none of {', '.join(_OF)} can be read here: nothing tells nodes of the kind {kind} from others")
     # A spare port that is down is none that others must have down.

@@ -1,6 +1,7 @@
 '''The base of the checks of benchmarks that vendors know by name (``checks/named``).'''
 
 import re
+import shlex
 
 from reframe.core.builtins import run_after, run_before
 from reframe.core.exceptions import SanityError
@@ -182,9 +183,11 @@ class OnFileSystem(RegressionTestPlugin):
 
     @run_before('run')
     def make_a_folder(self):
-        folder = f'"{self.path}/plumbline-$$"'      # variables in it are those of the job
+        # Variables in the path are those of the job.  The name must be new: others, or a job of another node, may have made theirs there.
         # No export of what a command prints: its exit code would be lost, and the folder be the root.
-        self.prerun_cmds += [f'folder=$(mkdir -p {folder} && cd {folder} && pwd)', 'export folder', 'trap \'rm -rf "$folder"\' EXIT']
+        why = shlex.quote(f"plumbline: {self.file_system}: no folder for the test's files can be made in {self.path}:")
+        make = f'set -u; {{ cd "{self.path}" && mktemp -d "$PWD/plumbline-XXXXXX"; }} 2>&1'
+        self.prerun_cmds += [f'folder=$({make}) || {{ echo {why} "$folder" >&2; exit 1; }}', 'export folder', 'trap \'rm -rf "$folder"\' EXIT']
         self.executable_opts = [word.replace("'", '"') if '$folder' in word else word for word in self.executable_opts]
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, WrongResult
 from plumbline.named import NUMBER, Figure, agree, demand, hpl, number, only
 
 #: Key of the summary -> (metric, subject, unit).
@@ -50,7 +50,7 @@ def figures(text, source='hpccoutf.txt', *, n, nb, p, q):
     demand(_value(summary, 'Success', source), '1', 'Success', source)
     for name, most in _RIGHT.items():
         if not re.fullmatch(NUMBER, _value(summary, name, source)) or not 0 <= float(summary[name]) <= most:
-            raise PlumblineError(f'{source}: {name} is {summary[name]}, not between 0 and {most:g}: the result is wrong, and no rate counts')
+            raise WrongResult(f'{source}: {name} is {summary[name]}, not between 0 and {most:g}: the result is wrong, and no rate counts')
     told = number(_value(summary, 'HPL_Tflops', source), 'HPL_Tflops', source)
     agree(1e3 * told, linpack.value, 1e-3, ('HPL_Tflops, in Gflop/s,', 'the lines of HPL'), source)
     found = [Figure(metric, subject, number(_value(summary, name, source), name, source), unit) for name, (metric, subject, unit) in _FIGURES.items()]

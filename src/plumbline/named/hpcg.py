@@ -1,6 +1,6 @@
 '''HPCG: the size from the node's memory, and the summary that it leaves in a file.'''
 
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, WrongResult
 from plumbline.named import Figure, agree, demand, number, only
 
 #: Bytes that it needs for an equation, about; HPCG counts 716 itself, and what it needs to set the problem up comes on top.
@@ -34,10 +34,10 @@ def figures(text, source='HPCG-Benchmark.txt', *, n, processes):
     for name, more in _PASSED.items():
         said = _entry(text, f'{name}{more}::Result', source)
         if said != 'PASSED':
-            raise PlumblineError(f'{source}: {name}: {said}: the result is wrong, and no rate counts')
+            raise WrongResult(f'{source}: {name}: {said}: the result is wrong, and no rate counts')
     final = only(text, r'^Final Summary::HPCG result is (.*)$', 'the line "HPCG result is VALID"', source)[1]
     if not final.startswith('VALID with a GFLOP/s rating of='):
-        raise PlumblineError(f'{source}: HPCG result is {final.strip()}: no rate counts')
+        raise WrongResult(f'{source}: HPCG result is {final.strip()}: no rate counts')
     rating = number(final.partition('=')[2], 'the rating', source)
     seconds, work, raw = (number(_entry(text, name, source), name, source) for name in (
         'Benchmark Time Summary::Total', 'Floating Point Operations Summary::Total', 'GFLOP/s Summary::Raw Total'))

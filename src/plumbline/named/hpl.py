@@ -3,7 +3,7 @@
 import math
 import re
 
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, WrongResult
 from plumbline.named import NUMBER, Figure, agree, demand, number, only
 
 #: Rows and columns of a block.  Of 128 to 256, which suit today's BLAS.
@@ -77,7 +77,7 @@ def figures(text, source='output of HPL', *, n, nb, p, q):
     seconds, gflops = number(row[6], 'the time', source), number(row[7], 'the rate', source)
     check = only(text, r'^\|\|Ax-b\|\|_oo/\(eps\S* *(\S+) \.+ (\w+)$', 'the residual', source)
     if check[2] != 'PASSED' or not number(check[1], 'the residual', source) < THRESHOLD:
-        raise PlumblineError(f'{source}: the residual is {check[1]}, {check[2]}: the solution is wrong, and no rate counts')
+        raise WrongResult(f'{source}: the residual is {check[1]}, {check[2]}: the solution is wrong, and no rate counts')
     _all_passed(text, source)
     work = (2 / 3 * n**3 + 3 / 2 * n**2) / 1e9
     rounding = 0.5 * 10**-_decimals(row[6]) / seconds + 0.5 * _last_digit(row[7]) / gflops + 1e-3

@@ -4,7 +4,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, WrongResult
 from plumbline.model import quantity
 from plumbline.named import Figure, agree, demand, number, only
 
@@ -91,7 +91,7 @@ def figures(text, source='output of NPB', *, name, letter, processes):
     demand(_entry(text, 'Class', source), letter, 'the class', source)
     verified = _entry(text, 'Verification', source)
     if verified != 'SUCCESSFUL':
-        raise PlumblineError(f'{source}: verification {verified}: the result is wrong, and no rate counts')
+        raise WrongResult(f'{source}: verification {verified}: the result is wrong, and no rate counts')
     for entry in ('Total processes', 'Active processes|Compiled procs '):
         demand(_entry(text, entry, source), str(processes), f'"{entry.split("|")[0]}"', source)
     number(_entry(text, 'Time in seconds', source), 'the time (a class that takes longer can be measured)', source)

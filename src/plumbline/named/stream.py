@@ -2,7 +2,7 @@
 
 import re
 
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, WrongResult
 from plumbline.model import quantity
 from plumbline.named import Figure, agree, demand, number, only
 
@@ -26,7 +26,7 @@ def figures(text, source='output of STREAM', *, threads, caches):
     counted = only(text, r'^Number of Threads counted = (\d+)$', 'the number of threads (was it compiled with -fopenmp?)', source)[1]
     demand(int(counted), threads, 'the number of threads', source)
     if valid := re.search(r'^Failed Validation on array.*', text, re.MULTILINE):
-        raise PlumblineError(f'{source}: {valid[0]}: the results are wrong, and no rate counts')
+        raise WrongResult(f'{source}: {valid[0]}: the results are wrong, and no rate counts')
     only(text, r'^Solution Validates: avg error less than \S+ on all three arrays$', 'the line "Solution Validates"', source)
     if size < OVER_CACHES * caches:
         least = -(-OVER_CACHES * caches // width)

@@ -1,9 +1,9 @@
 '''The journal of what happened to nodes: ``REPORTS/nodes/SYSTEM.jsonl``, a line of JSON for each event, never changed afterwards.
 
 =============  =====================================================================================================================
-``at``         seconds since 1970; ``node``: Slurm's name; ``event``: one of :data:`EVENTS`
+``at``         seconds since 1970, of what a job did when it began; ``node``: Slurm's name; ``event``: one of :data:`EVENTS`
 ``measured``   by a ``sweep``: ``session`` of the archive, ``verdict`` (the worst, or PASS), ``rank`` (:data:`IN_ORDER`, :data:`OUTLIER`;
-               null: not ranked), ``hours`` of the node
+               null: not ranked), ``hours`` of all the sweep's jobs on the node so far
 ``failed``     a sweep's job on it: ``state``, ``reason``, ``hours``
 ``outlier``    of a ``sweep``: ``evidence`` (:func:`plumbline.nodes.findings.evidence`), ``page``
 ``cleared``    the node is no outlier of that ``sweep`` any more: it was gone on with

@@ -2,8 +2,10 @@
 
 import math
 
+import polars as pl
+
 from plumbline.nodes import events, history
-from plumbline.sweep import ranking
+from plumbline.sweep import confirm, ranking
 from plumbline.sweep.state import OVER
 
 #: Rows of evidence that are kept of a node, and metrics of each of its subsystems.
@@ -56,10 +58,11 @@ def record(work, again=None, found=None):
     outliers = {event['node']: event['event'] for event in mine if event['event'] in (events.FOUND, events.CLEARED)}
     named = found.named if found else []
     ranked = set(found.ranked.rows['node'].unique()) if found else set()
+    sweeps = [work, *([again] if again else []), *confirm.measured_again(work.folder, confirm.ASIDE)]
     new = []
     for node in work.nodes.values():
-        about = {'at': node.since, 'node': node.name, 'partition': partition, 'sweep': sweep}
-        hours = round((node.seconds + (again.nodes[node.name].seconds if again and node.name in again.nodes else 0.0)) / 3600, 5)
+        about = {'at': node.at, 'node': node.name, 'partition': partition, 'sweep': sweep}
+        hours = round(sum(one.nodes[node.name].seconds for one in sweeps if node.name in one.nodes) / 3600, 5)
         if node.measured:
             rank = events.OUTLIER if node.name in named else events.IN_ORDER if node.name in ranked else None
             event = {**about, 'event': events.MEASURED, 'session': node.session, 'verdict': history.worst(
@@ -68,7 +71,7 @@ def record(work, again=None, found=None):
             event = {**about, 'event': events.FAILED, 'state': node.state, 'reason': node.reason, 'hours': hours}
         else:
             continue
-        if known.get((node.name, node.since)) != event:
+        if known.get((node.name, node.at)) != event:
             new.append(event)
     for node in named:
         if outliers.get(node) != events.FOUND:
@@ -93,12 +96,12 @@ def changed_since(evidence_of_node, frame, node):
     off: list[str] = []
     missing: list[str] = []
     for row in _metrics(evidence_of_node):
-        measured = frame.filter(node=node, check=row['check'], name=row['name'], environ=row['environ'])['value'].drop_nulls()
+        measured = frame.filter(pl.col('value').is_finite(), node=node, check=row['check'], name=row['name'], environ=row['environ'])['value']
         about = f"{row['check']} {row['name']}"
-        if measured.is_empty() or not measured[-1] > 0:
+        if measured.is_empty():
             missing.append(about)
             continue
-        far = -row['better'] * math.log(measured[-1] / row['median'])
+        far = -row['better'] * (math.log(measured[-1] / row['median']) if measured[-1] > 0 else -math.inf)     # a rate of 0 is measured, too
         still = far >= ranking.CONFIRMED * row['scale'] and far >= ranking.AS_FAR * row['bad'] * row['scale']
         (off if still else back).append(f"{about} {measured[-1]:.4g} {row['unit']} (was {row['value']:.4g}, its peers {row['median']:.4g})")
     return back, off, missing

@@ -139,12 +139,14 @@ def read(system, archive_root=REPORTS / 'archive'):
     said, skipped = events.read(system)
     history = History(system, skipped=skipped)
     # A sweep that was gone on with says of a node again what it said before: the last line counts.
-    measured, failed, known = {}, {}, set()
+    measured, failed, hours, known = {}, {}, {}, set()
     for event in said:
         node = history.nodes.setdefault(event['node'], Node(event['node']))
         if 'partition' in event:
             node.partitions.add(event['partition'])
         kind, key = event['event'], (event['node'], event.get('sweep'), event['at'])
+        if kind in (events.MEASURED, events.FAILED):
+            hours[key[:2]] = event.get('hours', 0.0)        # of all jobs of the sweep on that node so far
         if kind == events.MEASURED:
             measured[key] = event
             known.add(event.get('session'))
@@ -161,9 +163,9 @@ def read(system, archive_root=REPORTS / 'archive'):
         node.measured.append(Measurement(at, event.get('verdict', verdict.NO_REFERENCE), event.get('rank'), sweep))
     for (name, _, _), event in failed.items():
         history.nodes[name].failed.append(event)
-    for (name, *_), event in [*measured.items(), *failed.items()]:
-        history.nodes[name].hours += event.get('hours', 0.0)
-    history.sweeps = len({sweep for _, sweep, _ in [*measured, *failed]})
+    for (name, _), spent in hours.items():
+        history.nodes[name].hours += spent
+    history.sweeps = len({sweep for _, sweep in hours})
     for name, one in _of_archive(system, archive_root, known, history.skipped) if archive_root else ():
         history.nodes.setdefault(name, Node(name)).measured.append(one)
     for node in history.nodes.values():

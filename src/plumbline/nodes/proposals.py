@@ -46,7 +46,7 @@ def follow_up(work, again=None, found=None):
     new = []
     for node in found.named:
         yield f'{node}: {_times(known.of(node))}; ticket: plumbline nodes ticket {node}'
-        if not _is_open(known.of(node)):
+        if not _is_open(known.of(node), hook):
             new.append(of_outlier(system, known.of(node)))
     for node in _repaired(work, known):
         why, proposal = _back_in_service(work, found, known.of(node))
@@ -54,7 +54,7 @@ def follow_up(work, again=None, found=None):
         if proposal:
             yield f'  to put it back (not done here): {proposal.command}'
             yield f'  and then: plumbline nodes mark {node} returned --reason ...'
-            new += [] if (known.of(node).proposal or {}).get('action') == RETURN else [proposal]
+            new += [] if _is_proposed(known.of(node), RETURN, hook) else [proposal]
     if hook and new:
         text = '\n'.join(one.ticket for one in new)
         site_command.run('--hook', hook, text, {'sweep': work.name, 'system': system, 'proposals': [asdict(one) for one in new]},
@@ -64,9 +64,15 @@ def follow_up(work, again=None, found=None):
                             'how': 'hook' if hook else 'printed'} for one in new])
 
 
-def _is_open(node):
-    '''Whether it was proposed to drain it already, or it is drained, and nobody has repaired it or put it back since.'''
-    return bool(node.steps) and (node.steps[-1]['event'] == events.DRAINED or node.steps[-1].get('action') == DRAIN)
+def _is_open(node, hook):
+    '''Whether it is proposed to drain it already, or it is drained, and nobody has repaired it or put it back since.'''
+    return (bool(node.steps) and node.steps[-1]['event'] == events.DRAINED) or _is_proposed(node, DRAIN, hook)
+
+
+def _is_proposed(node, action, hook):
+    '''Whether this is what was last proposed, to the site's command if there is one: that knows nothing of what was only printed.'''
+    last = node.proposal or {}
+    return last.get('action') == action and (not hook or last.get('how') == 'hook')
 
 
 def _times(node):
@@ -122,7 +128,7 @@ def _repaired(work, known):
     '''Nodes of a sweep that were repaired before it measured them.'''
     for node in work.nodes.values():
         done = known.of(node.name).done
-        if node.measured and done and done['event'] == events.REPAIRED and node.since > done['at']:
+        if node.measured and done and done['event'] == events.REPAIRED and node.at > done['at']:
             yield node.name
 
 
@@ -136,9 +142,10 @@ def _back_in_service(work, found, node):
     back, off, missing = findings.changed_since(evidence, found.frame, name)
     if off:
         return f"not to be put back: still off: {'; '.join(off)}", None
-    if not last.is_good and (missing or not back):
-        why = f"not measured again: {', '.join(missing)}" if missing else 'no metric was judged'
-        return f'not known whether it is healthy: {why}; measure it with two peers or more of its kind', None
+    if missing or (not back and not last.is_good):
+        why = (f"not measured again: {', '.join(missing)}; run these checks on it" if missing else
+               'no metric was judged; measure it with two peers or more of its kind')
+        return f'not known whether it is healthy: {why}', None
     how = ['no FAIL'] + (['in order among its peers'] if last.rank == events.IN_ORDER else []) + back
     ticket = [f'Node {name} of {work.plan["partition"]} is healthy again', '', *how, '', f'to put it back: {command}',
               f'then: plumbline nodes mark {name} returned --reason ...', '']

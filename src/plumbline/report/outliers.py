@@ -53,6 +53,7 @@ def headline(found):
     ranked, divided = rows['node'].n_unique(), found.ranked.divided.height
     return (f'{told}, {ranked} ranked by {metrics} metrics: {outliers_of(len(found.named))}'
             + (f"; {quantity.several(len(found.incomplete), 'node')} without a test that peers have" if found.incomplete else '')
+            + (f"; {quantity.several(len(found.having_less), 'node')} with fewer CPUs or less memory than peers" if found.having_less else '')
             + (f'; {measured - ranked} could not be ranked' if ranked < measured else '')
             + (f'; by {divided} of the metrics the nodes are of two sorts' if divided else ''))
 
@@ -85,6 +86,9 @@ def remarks(found):
         yield f'{place}: {len(nodes)} of its {size} nodes are outliers ({folded(nodes)}): look at what they share'
     if found.cleared:
         yield f'outliers at first, not when measured again: {folded(found.cleared)}'
+    for node, text in found.having_less.items():
+        yield (f'{node} has less than the nodes that are alike by the configuration of Slurm: {text}: look for a part that has failed; where it is '
+               'meant to have less, give it a feature of its own there')
     for row in ranked.few.iter_rows(named=True):
         yield (f"cannot rank {folded(row['nodes'])} ({row['partition']}, {row['environ']}): {len(row['nodes'])} of the "
                f"kind {row['kind']}, {FEWEST} are needed")

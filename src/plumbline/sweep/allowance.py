@@ -1,8 +1,10 @@
 '''What a sweep may submit now, by its own limits: a reservation that ends, node-hours, and nodes that nobody else waits for.'''
 
+import functools
 import math
 import time
 
+from plumbline.sweep.confirm import measured_again
 from plumbline.sweep.slurm import folded, when
 from plumbline.sweep.state import QUEUED, SKIPPED, SUBMITTING, WAITING
 
@@ -69,7 +71,12 @@ class Allowance:
         return None
 
     def _spent(self):
-        return self._sweep.plan.get('spent', 0.0) + sum(node.seconds for node in self._sweep.nodes.values())
+        return self._sweep.plan.get('spent', 0.0) + sum(one.seconds for one in [self._sweep, *self._again])
+
+    @functools.cached_property
+    def _again(self):
+        '''The second measurements of a sweep that is resumed: they spend of its limit, and none is driven beside it.'''
+        return measured_again(self._sweep.folder)
 
     def affords(self, node):
         '''Whether a job for this node, and all that are in the queue, may take their whole time.'''
@@ -79,7 +86,10 @@ class Allowance:
         '''How many more jobs than are in the queue may take their whole time; below 0 if not even those may.'''
         if not self._limits.node_hours:
             return math.inf
-        return (3600 * self._limits.node_hours - self._spent()) // (60 * self._pace.minutes) - len(self._in(QUEUED, SUBMITTING))
+        minutes = self._pace.minutes        # jobs that an earlier driver has submitted may have another limit
+        taken = [node.minutes or minutes for node in self._in(QUEUED)] + [max(node.minutes, minutes) for node in self._in(SUBMITTING)]
+        taken += [node.minutes for again in self._again for node in again.nodes.values() if node.phase in (QUEUED, SUBMITTING)]
+        return (3600 * self._limits.node_hours - self._spent() - 60 * sum(taken)) // (60 * minutes)
 
     def _scavenge(self, queued, waiting, pending):
         others = self._slurm.others_waiting(self._sweep.nodes)

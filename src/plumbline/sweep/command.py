@@ -58,9 +58,10 @@ def sweep(
 ):
     '''The same checks on every node of a partition, one job for each: which are missing, which are outliers.
 
-    Exit code: 0 all measured and none an outlier; 1 a node is missing or an outlier, or a verdict is FAIL; 2 nothing
+    Exit code: 0 all measured and none an outlier; 1 a node is missing, an outlier or has less than its peers, or a verdict is FAIL; 2 nothing
     measured; 3 on a node nothing could be judged, or three nodes and more could not be ranked.  Nodes that the sweep's own limits
     leave out (--node-hours, --scavenge) are named, and are not missing.'''
+    from plumbline.nodes import proposals
     from plumbline.sweep import node as job, outliers, plan as plans, results, state
     from plumbline.sweep.confirm import prepare
     from plumbline.sweep.selection import Limits, Selection
@@ -114,9 +115,9 @@ def sweep(
         _say('to be measured again: outliers, and some that were in order')
         _run(again, pace, work.name)
     status = _end(work)
-    ranked = show(work.folder, racks, switches) if status != 2 else None
+    ranked, failed = show(work.folder, racks, switches) if status != 2 else (None, False)
     status = _status(work, status, ranked and ranked.exit_status)
-    failed = _follow_up(work, again, ranked)
+    failed |= _failed(proposals.follow_up(work, again, ranked))
     raise typer.Exit(status or (2 if failed else 0))
 
 
@@ -127,11 +128,10 @@ def _status(work, status, ranked):
     return status or (1 if ranked == 1 else 3 if undecided or (ranked == 2 and len(measured) > 2) else 0)
 
 
-def _follow_up(work, again, found):
-    '''Write down what became of the nodes, and propose what to do with them; whether that failed.'''
-    from plumbline.nodes import proposals
+def _failed(lines):
+    '''Say what a step says of itself; whether it failed, which is told: what comes after it is done nevertheless.'''
     try:
-        for line in proposals.follow_up(work, again, found):
+        for line in lines:
             _say(line)
     except PlumblineError as error:
         print(f'plumbline: {shown(str(error))}', file=sys.stderr)
@@ -154,23 +154,27 @@ def rank(
 ):
     '''Which nodes of a sweep are outliers, again: from what they have measured.
 
-    Exit code: 0 none is; 1 some are, or the nodes are of two sorts; 2 nothing could be ranked.'''
+    Exit code: 0 none is; 1 some are, have less than their peers or lack a test, or the nodes are of two sorts; 2 nothing could be ranked, or no file
+    could be written to its folder.'''
     from plumbline.sweep import results
     folder = Path(sweep) if Path(sweep, 'sweep.json').exists() else results.SWEEPS / sweep
-    raise typer.Exit(show(folder, racks, switches).exit_status)
+    found, failed = show(folder, racks, switches)
+    raise typer.Exit(found.exit_status or (2 if failed else 0))
 
 
 def show(folder, racks, switches):
-    '''Print the outliers of a sweep and write its page; what was found.'''
+    '''Print the outliers of a sweep, keep what later sweeps need of it and write its page; (what was found, whether a file could not be written).'''
     from rich.console import Console
 
     from plumbline.report import outliers as report, sweep_page
     from plumbline.sweep import outliers, scatter
     found = outliers.look(folder, racks, switches)
     report.render(found, Console(width=None if sys.stdout.isatty() else 120))
-    scatter.keep(Path(folder), found.ranked)
-    _say(f'report: {sweep_page.write(found, folder)}')
-    return found
+
+    def written():
+        scatter.keep(Path(folder), found.ranked)
+        yield f'report: {sweep_page.write(found, folder)}'
+    return found, _failed(written())
 
 
 def _pace(told):
@@ -230,7 +234,8 @@ def _run(work, pace, name=None):
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
-    work.begin()
+    if not work.begin():
+        _say(f'note: the file system of {work.folder} has no locks (Lustre: mount it with -o flock): see that nobody else runs this sweep')
     _say(f'sweep {work.name} in {work.folder}')
     for other in work.beside() if name is None else ():
         _say(_beside(work, other))

@@ -8,6 +8,23 @@ from plumbline.sweep import node as job, outliers, state
 #: Of each kind of node so many that were in order are measured again: of three, one may be disturbed.
 PEERS = 3
 
+#: Pattern of the names of second measurements that were set aside (:func:`state.set_aside`).
+ASIDE = f'{outliers.AGAIN}.*'
+
+
+def measured_again(folder, which=f'{outliers.AGAIN}*'):
+    '''The second measurements of a sweep, those included that were set aside, as :class:`state.Sweep`.
+
+    :arg folder: of the first; :arg which: pattern of their names.
+    '''
+    return [state.load(file.parent) for file in folder.glob(f'{which}/sweep.json')]
+
+
+def _limits(work):
+    '''What a second measurement is limited by, and what was spent before it.'''
+    before = [work, *measured_again(work.folder, ASIDE)]
+    return {'limits': work.plan.get('limits', {}), 'spent': sum(one.seconds for one in before)}
+
 
 def prepare(work):
     '''The second sweep, as far as it has come; :obj:`None` if no node is an outlier.
@@ -17,15 +34,14 @@ def prepare(work):
     found, folder = outliers.look(work.folder), work.folder / outliers.AGAIN
     if found.odd.is_empty():
         return None
-    limits = {'limits': work.plan.get('limits', {}), 'spent': sum(node.seconds for node in work.nodes.values())}
     if folder.exists():
         again = state.load(folder) if (folder / 'sweep.json').exists() else None
         if again and set(found.odd['node']) <= again.nodes.keys():
-            again.plan |= limits
+            again.plan |= _limits(work)
             return again
         state.set_aside(folder)     # there are more of them since
     names = [*found.odd['node'].unique(maintain_order=True), *outliers.peers_in_order(found.ranked, found.odd, PEERS)]
-    plan = {**work.plan, **limits, 'id': f'{work.name}-again', 'nodes': {name: work.plan['nodes'][name] for name in names}}
+    plan = {**work.plan, **_limits(work), 'id': f'{work.name}-again', 'nodes': {name: work.plan['nodes'][name] for name in names}}
     again = state.create(folder, plan, job.script(plan['id'], folder, plan['partition'], plan['command']))
     (folder / 'builds').symlink_to(work.folder / 'builds')
     return again

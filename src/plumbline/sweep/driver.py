@@ -225,17 +225,20 @@ class Driver:
 
     def over(self, node, state, reason='', **more):
         '''A node is done with, for now.'''
-        self.sweep.record(node, OVER, state=state, reason=reason, spent=self._spent(node), **more)
+        self.sweep.record(node, OVER, state=state, reason=reason, **self._times(node), **more)
         counts = ', '.join(f'{number} {verdict}' for verdict, number in node.counts.items() if number)
         self.say(f'{node.name}: {state}: {reason or counts} ({self.sweep.left} to go)')
 
-    def _spent(self, node):
-        '''Seconds of the node's jobs, with that which is over now: from its claim to its end, or now, at most its time limit.'''
+    def _times(self, node):
+        '''``began`` and ``spent`` of a node whose job is over: that had the node from its claim to its end, or now, at most its time limit.'''
         claim, ended = (self.sweep.of(node) / name for name in (job.CLAIM, job.ENDED))
         if node.job is None or self._claimed(node) != node.job:
-            return node.spent
-        end = ended.stat().st_mtime if ended.exists() else time.time()
-        return {**node.spent, str(node.job): min(max(0.0, end - claim.stat().st_mtime), 60.0 * self.pace.minutes)}
+            return {'began': 0.0, 'spent': node.spent}
+        began, spent = claim.stat().st_mtime, node.spent
+        if ended.exists() or str(node.job) not in spent:        # one that left no end was over when that was first seen
+            end = ended.stat().st_mtime if ended.exists() else time.time()
+            spent = {**spent, str(node.job): min(max(0.0, end - began), 60.0 * (node.minutes or self.pace.minutes))}
+        return {'began': began, 'spent': spent}
 
     def _measured(self, node):
         '''Take what a node has measured; whether it has.'''
@@ -260,11 +263,11 @@ class Driver:
         elif self._finished(node):
             self._measured(node)
         elif node.job in self._withdrawn and state in ('CANCELLED', ''):
-            self.sweep.record(node, WAITING, spent=self._spent(node))
+            self.sweep.record(node, WAITING, **self._times(node))
         elif self.allowance.ended and state in ('TIMEOUT', 'CANCELLED', 'DEADLINE', ''):
             self.over(node, 'interrupted', f'{self.allowance.ended} while its job ran')
         elif _WORDS.get(state) == 'timed out':
-            self.over(node, 'timed out', f'not ready after {self.pace.minutes} min')
+            self.over(node, 'timed out', f'not ready after {node.minutes or self.pace.minutes} min')
         else:
             # Of the other states the output knows no more, and nodes with the same reason share a line.
             why = f': {job.last_words(self.sweep.of(node))}' if state in ('FAILED', 'COMPLETED', '') else ''
@@ -321,7 +324,7 @@ class Driver:
         if node.phase == WAITING and folder.exists():       # of an earlier attempt
             set_aside(folder)
         folder.mkdir(exist_ok=True)
-        self.sweep.record(node, SUBMITTING)
+        self.sweep.record(node, SUBMITTING, minutes=self.pace.minutes)
         number = self.slurm.submit(self.slurm.submission(
             self.sweep.job_name(node), node.name, self.pace.minutes, folder / job.OUTPUT, self.sweep.script,
             node.name, role, options=self.allowance.options))

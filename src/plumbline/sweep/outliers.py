@@ -2,6 +2,7 @@
 
 import functools
 import shlex
+from collections import Counter
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -77,6 +78,24 @@ class Findings:
         '''Nodes without a result.'''
         return [node for node in self.nodes.values() if not node.measured]
 
+    @functools.cached_property
+    def having_less(self):
+        '''Nodes of a kind with too few to rank that have fewer CPUs or less memory than most nodes with the same ``hardware``, which is what
+        Slurm is configured with -> what each has and what those have, e.g. ``724 GiB, they have 755 GiB``.'''
+        kinds = results.kinds(node for node in self.nodes.values() if node.measured)
+        size, machine = Counter(kinds.values()), {kind: self.nodes[name].machine for name, kind in kinds.items()}
+        usual: dict[str, str] = {}
+        for (hardware, kind), count in Counter((self.nodes[name].hardware, kind) for name, kind in kinds.items()).most_common():
+            if count >= ranking.FEWEST:
+                usual.setdefault(hardware, kind)
+        found = {}
+        for name, kind in kinds.items():
+            theirs = usual.get(self.nodes[name].hardware)
+            if theirs and size[kind] < ranking.FEWEST and _has_less(machine[kind], machine[theirs]):
+                parts = [pair for pair in zip(kind.rsplit(', ', 2), theirs.rsplit(', ', 2)) if pair[0] != pair[1]]
+                found[name] = ', they have '.join(', '.join(side) for side in zip(*parts))
+        return found
+
     @property
     def drain(self):
         '''For each metric that is worst on some nodes the command that takes them out of service: shown, never run.'''
@@ -89,8 +108,13 @@ class Findings:
 
     @property
     def exit_status(self):
-        '''1 if nodes are named, lack a test, or are of two sorts; 2 if no value could be ranked; else 0.'''
-        return 1 if self.named or self.incomplete or not self.ranked.divided.is_empty() else 2 if self.ranked.rows.is_empty() else 0
+        '''1 if nodes are named, lack a test, have less than their peers, or are of two sorts; 2 if no value could be ranked; else 0.'''
+        found = self.named or self.incomplete or self.having_less or not self.ranked.divided.is_empty()
+        return 1 if found else 2 if self.ranked.rows.is_empty() else 0
+
+
+def _has_less(machine, other):
+    return machine['model'] == other['model'] and (machine['cpus'] < other['cpus'] or machine['kib'] < other['kib'] * (1 - results.MEMORY_ALIKE))
 
 
 def drain_command(sweep, nodes, what, off):

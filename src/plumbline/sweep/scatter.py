@@ -5,6 +5,8 @@ after it read them.
 '''
 
 import io
+import itertools
+import json
 
 import polars as pl
 
@@ -14,7 +16,7 @@ from plumbline.sweep import ranking
 
 FILE, SCORES = 'scatter.parquet', 'scores.parquet'
 
-#: Sweeps that count: before them the machine may have been another.
+#: Sweeps of the same partition that count: before them the machine may have been another.
 LATEST = 10
 
 
@@ -22,6 +24,7 @@ def keep(folder, ranked):
     '''Write what the nodes of a sweep scatter by, and their scores.
 
     :arg ranked: :class:`ranking.Ranking`.
+    :raises PlumblineError: if the folder cannot be written to.
     '''
     if not ranked.rows.is_empty():
         _write(ranked.scatter(), folder / FILE)
@@ -32,11 +35,15 @@ def keep(folder, ranked):
 def _write(table, path):
     file = io.BytesIO()
     table.write_parquet(file)
-    atomic.write(path, file.getvalue())
+    try:
+        atomic.write(path, file.getvalue())
+    except OSError as error:
+        raise PlumblineError(f'{path}: {error.strerror}: what its nodes scatter by is not kept for later sweeps: make room, or ask the owner of the '
+                             f'sweep, for: plumbline rank {path.parent.name}') from None
 
 
 def before(folder):
-    '''What is known from the sweeps that began before this one: (table of :data:`ranking.SCATTER`, how many sweeps).
+    '''What is known from the sweeps of its partition that began before this one: (table of :data:`ranking.SCATTER`, how many sweeps).
 
     :arg folder: of the sweep; names of sweeps are in the order of their begin.
     :raises PlumblineError: if a file is damaged.
@@ -52,7 +59,17 @@ def scores_before(folder):
 
 
 def _latest(folder, name):
-    return sorted(path for path in folder.parent.glob(f'*/{name}') if path.parent.name < folder.name)[-LATEST:]
+    own = _partition(folder)
+    earlier = sorted((path for path in folder.parent.glob(f'*/{name}') if path.parent.name < folder.name), reverse=True)
+    return list(itertools.islice((path for path in earlier if _partition(path.parent) == own), LATEST))
+
+
+def _partition(folder):
+    '''Of a sweep, ``SYSTEM:PARTITION``; None where its plan does not say.'''
+    try:
+        return json.loads((folder / 'sweep.json').read_bytes())['partition']
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 def _read(path, schema):

@@ -191,8 +191,8 @@ class Slurm:
         text = ask(['sinfo', '--Node', '--noheader', '--exact', f'--partition={partition}',
                     '--format=%N|%T|%c|%z|%f|%E'], SECONDS)
         found = {}
-        for line in text.splitlines():
-            name, state, cpus, sockets, features, reason = line.split('|', 5)
+        # A reason may have lines, and so may the name of a job below.
+        for name, state, cpus, sockets, features, reason in re.findall(r'^' + r'([^|\n]*)\|' * 5 + '(.*)$', text, re.M):
             words = frozenset(features.split(',')) - {'(null)'}
             found[name] = Node(name, state, f'{cpus}|{sockets}|{features}', words, reason.strip())
         if not found:
@@ -202,7 +202,7 @@ class Slurm:
         return self._left(found)
 
     def _default_partition(self):
-        names = ask(['sinfo', '--noheader', '--format=%P'], SECONDS).split()
+        names = ask(['sinfo', '--all', '--noheader', '--format=%P'], SECONDS).split()
         default = [name.rstrip('*') for name in names if name.endswith('*')]
         if not default:
             raise PlumblineError('Slurm has no default partition: name one in the access options of the site file')
@@ -220,9 +220,10 @@ class Slurm:
 
         :raises NoAnswer: if Slurm does not answer.
         '''
-        text = ask(['squeue', '--noheader', '--states=all', f'--user={os.getuid()}', '--format=%i|%j|%T|%r'], SECONDS)
-        rows = [line.split('|', 3) for line in text.splitlines() if line.split('|', 2)[1].startswith(prefix)]
-        return {int(number): Job(int(number), name, state, reason.strip()) for number, name, state, reason in rows}
+        # Without --all squeue shows users no job of a partition that is hidden.
+        text = ask(['squeue', '--all', '--noheader', '--states=all', f'--user={os.getuid()}', '--format=%i|%T|%r|%j'], SECONDS)
+        rows = re.findall(r'^(\d+)\|(\w+)\|([^|\n]*)\|(.*)$', text, re.M)
+        return {int(number): Job(int(number), name, state, reason.strip()) for number, state, reason, name in rows if name.startswith(prefix)}
 
     def submission(self, name, node, minutes, output, script, *arguments, options=()):
         '''The command that submits a job for one node, with more ``options`` of sbatch.'''

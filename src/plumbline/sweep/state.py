@@ -9,6 +9,7 @@ once (``node.py``).
 '''
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -56,6 +57,8 @@ class Node:
     :attr machine: CPU model, number of CPUs, memory (KiB), as its tests say.
     :attr session: name of the session in the archive, and ``archived``: its file.
     :attr spent: job -> seconds that it had the node, of the jobs that are over.
+    :attr minutes: time limit of its last job; 0: not known.
+    :attr began: when its last job that is over began on the node, seconds since 1970; 0: not known.
     '''
     name: str
     hardware: str
@@ -69,6 +72,13 @@ class Node:
     session: str = ''
     archived: str = ''
     spent: dict = field(default_factory=dict)
+    minutes: int = 0
+    began: float = 0.0
+
+    @property
+    def at(self):
+        '''When what is over began, seconds since 1970: its job may be collected days later.'''
+        return self.began or self.since
 
     @property
     def measured(self):
@@ -83,7 +93,7 @@ class Node:
 #: What a line of the journal may say of a node, and of which type.
 _SAID: dict[str, type | tuple[type, ...]] = {
     'phase': str, 'since': (int, float), 'job': (int, type(None)), 'state': str, 'reason': str, 'counts': dict, 'machine': dict, 'session': str,
-    'archived': str, 'spent': dict}
+    'archived': str, 'spent': dict, 'minutes': int, 'began': (int, float)}
 
 
 class Sweep:
@@ -122,6 +132,11 @@ class Sweep:
         return f'{self.prefix}{node.name}'
 
     @property
+    def seconds(self):
+        '''For how long its jobs had nodes.'''
+        return sum(node.seconds for node in self.nodes.values())
+
+    @property
     def script(self):
         '''The script of its jobs.'''
         return self.folder / 'job.sh'
@@ -133,20 +148,29 @@ class Sweep:
     def begin(self):
         '''Be the only one that drives this sweep, until the process ends.
 
-        :raises PlumblineError: if somebody else does.
+        :returns: False where the file system has no locks, so that nobody knows of another one.
+        :raises PlumblineError: if somebody else does, or if the journal cannot be written.
         '''
-        self._journal = journal = open(self.folder / 'journal.jsonl', 'a+b')
+        path, locked = self.folder / 'journal.jsonl', True
+        try:
+            self._journal = journal = open(path, 'a+b')
+        except OSError as error:
+            raise PlumblineError(f'{path}: {error.strerror}: make room, or have the owner of the sweep go on with it') from None
         for again in (True, True, True, False):
             try:
                 fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
-            except BlockingIOError:
+            except OSError as error:
+                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                    locked = False      # as Lustre mounted without -o flock
+                    break
                 if not again:
                     raise PlumblineError(f'sweep {self.name} is being run by another process ({self.driver}); wait for it, or end it') from None
                 time.sleep(0.2)     # another sweep may just look whether this one is being run
         with contextlib.suppress(OSError):     # of a full disk the journal tells
             (self.folder / DRIVER).write_text(f'process {os.getpid()} on {socket.gethostname()}')
         self._replay(cut=True)
+        return locked
 
     @property
     def driver(self):

@@ -27,6 +27,9 @@ SECONDS, MOST_SECONDS = 20, 30
 #: Characters of the line for the scheduler.
 _LONGEST = 150
 
+#: A node that has lost a socket is of its kind all the same.
+SOCKETS = 'cpu.sockets'
+
 #: Kept of the time for what comes after reading.
 _TO_TELL = 0.5
 
@@ -37,12 +40,20 @@ Outcome = namedtuple('Outcome', 'code line kind differences found looked_at')
 def _of_kind(entry, found):
     '''Why these expectations are not this node's; '' if they are.'''
     for name, value in entry['of'].items():
+        if name == SOCKETS:
+            continue
         if name not in found.facts:
             missing = found.why_missing(name)
             return f"{name} not read: {missing.why if missing else 'not there'}"
         if found.facts[name].value != value:
             return f'of {value}, this is {found.facts[name].value}'
     return ''
+
+
+def _other_sockets(entry, found):
+    '''Whether these expectations are of another number of sockets: of kinds that are alike otherwise, such a one judges only where no other does.'''
+    wanted = entry['of'].get(SOCKETS, entry['expectations'].get(SOCKETS, {}).get('is'))
+    return wanted is not None and SOCKETS in found.facts and found.facts[SOCKETS].value != wanted
 
 
 def _line(code, texts):
@@ -58,7 +69,7 @@ def _line(code, texts):
 
 
 def judge(kinds, found):
-    '''Hold what was read against the first of the kinds that the node is of.
+    '''Hold what was read against the first of the kinds that the node is of, those with as many sockets before others.
 
     :arg kinds: expectations, as their files have them.
     :returns: :class:`Outcome`.
@@ -66,7 +77,7 @@ def judge(kinds, found):
     if not found.facts:
         why = found.missing[0].why if found.missing else 'nothing is expected'
         return Outcome(UNKNOWN, _line(UNKNOWN, [f'nothing could be read: {why}']), None, [], found, 0)
-    reasons = [(entry, _of_kind(entry, found)) for entry in kinds]
+    reasons = [(entry, _of_kind(entry, found)) for entry in sorted(kinds, key=lambda entry: _other_sockets(entry, found))]
     entry = next((entry for entry, why in reasons if not why), None)
     if entry is None:
         return Outcome(UNKNOWN, _line(UNKNOWN, [f"not a {other['kind']}: {why}" for other, why in reasons]), None, [], found, 0)
