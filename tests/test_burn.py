@@ -2,11 +2,13 @@
 
 import json
 import os
+import runpy
 import shutil
 import signal
 import socket
 import subprocess
 import time
+import types
 
 import numpy as np
 import pytest
@@ -338,6 +340,13 @@ def test_a_burn_that_is_ended_says_so_and_goes_on_through_reframe(measuring, tmp
     case, = place.reframe(*options(before.done / 60 + 0.01, '-S', f'burn.resume={files[0].parent}'), checks=CHECK).cases().values()
     rfm.assert_measured(case)
     assert '--resume' in case['plumbline']['command'] and case['plumbline']['timed_seconds'] >= before.done + 0.6
+
+
+def test_wrong_results_of_a_burn_that_was_broken_off_count_in_the_next_run():
+    broken_off, remembered = runpy.run_path(str(CHECK))['burn'].broken_off, []
+    case = types.SimpleNamespace(minutes=10, stagedir='stage', remember_wrong=remembered.append)
+    none, two = (broken_off(case, types.SimpleNamespace(end=None, phases=[], done=60.0, total_errors=errors)) for errors in (0, 2))
+    assert 'with 0 wrong results' in none and 'with 2 wrong results' in two and remembered == [two]
 
 
 @pytest.mark.parametrize('option, told', [

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import types
 
@@ -443,17 +444,36 @@ for environment in site_configuration['environments']:
 '''
 
 
+def faked(place, folder, data, lines=999):
+    '''Let every MPI have that one; where ``data`` is None, it is not there.'''
+    fake, config = folder / 'fake/IMB-MPI1', folder / 'config.py'
+    fake.parent.mkdir()
+    if data:
+        fake.write_text(FAKE.format(data=data, lines=lines))
+        fake.chmod(0o755)
+    config.write_text(CONFIG.format(shipped=str(place.config), folder=str(fake.parent)))
+    place.config = config
+
+
+def test_each_run_has_its_own_tables(imb_place, with_imb, tmp_path):
+    once = re.sub(r'(\n +16 .*)\n +4 .*', r'\1', text_of('impi_pairs'))      # each length
+    for name, row in (('slow', '0.26        15.16'), ('fast', '0.13        30.32')):
+        (tmp_path / name).write_text(once.replace('0.13        30.32', row))
+    (tmp_path / 'portable.yaml').write_text('imb_mpi1:\n  $index: [$partition]\n  .*:\n    latency.PingPong.shm: [0.13, -0.2, 0.2, us]\n')
+    faked(imb_place, tmp_path, f'$(case $PWD in *_retry*) echo {tmp_path}/fast ;; *) echo {tmp_path}/slow ;; esac)')
+    done = imb_place.reframe(*TINY, f'gnu-{with_imb}', '--max-retries=1', '-S', 'imb_mpi1.lengths=4,16', checks=rfm.REPOSITORY / 'checks/mpi/imb.py',
+                             PLUMBLINE_REFERENCES=str(tmp_path))
+    case, = done.cases().values()
+    rfm.assert_measured(case)
+    metric, = (metric for metric in case['plumbline']['metrics'] if metric['name'] == 'latency.PingPong.shm')
+    assert metric['samples'] == pytest.approx([4 / 15.16] * 10 + [4 / 30.32] * 10)
+
+
 @pytest.mark.parametrize('lines, lengths, reason', [
     (46, '4,16,4', 'PingPing: '), (999, '4,16', 'PingPong: expected the blank line'), (46, '16', 'at least are needed'), (0, '4', 'not in'),
 ])
 def test_a_run_that_is_not_whole_fails(imb_place, with_imb, tmp_path, lines, lengths, reason):
-    fake, config = tmp_path / 'fake/IMB-MPI1', tmp_path / 'config.py'
-    fake.parent.mkdir()
-    if lines:
-        fake.write_text(FAKE.format(data=DATA / 'impi_pairs.txt', lines=lines))
-        fake.chmod(0o755)
-    config.write_text(CONFIG.format(shipped=str(imb_place.config), folder=str(fake.parent)))
-    imb_place.config = config
+    faked(imb_place, tmp_path, lines and DATA / 'impi_pairs.txt', lines)
     runs = 9 if reason == 'at least are needed' else 10
     done = imb_place.reframe(*TINY, f'gnu-{with_imb}', '-S', f'imb_mpi1.lengths={lengths}', '-S', f'imb_mpi1.runs={runs}',
                              checks=rfm.REPOSITORY / 'checks/mpi/imb.py')

@@ -113,10 +113,13 @@ def test_an_interval_ends_where_there_is_nothing_beyond(shares, ruling):
 
 def test_what_all_threads_reach_together_is_not_judged_where_others_had_the_cpus():
     lost = {'record': 'contention', 'schema': 1, 'threads': 2, 'elapsed': 1.0, 'throttled': 0, 'waited': 0.05, 'stolen': 0.3}
-    said = check.ProgramCheck.disturbed
-    assert said(SimpleNamespace(plumbline=Result(contention=[lost]))) == 'the threads had the CPUs for 0.82 of the time'
-    assert said(SimpleNamespace(plumbline=Result(contention=[lost | {'stolen': 0.1}]))) is None
-    assert said(SimpleNamespace(plumbline=Result(contention=[]))) is None
+
+    def said(*lost):
+        result = Result(contention=list(lost))
+        return check.ProgramCheck.disturbed(SimpleNamespace(plumbline=result, measured_by=SimpleNamespace(plumbline=result)))
+
+    assert said(lost) == 'the threads had the CPUs for 0.82 of the time'
+    assert said(lost | {'stolen': 0.1}) is None and said() is None
 
 
 def test_where_no_level_can_be_measured_the_reason_is_said():

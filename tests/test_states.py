@@ -156,9 +156,8 @@ def test_two_threads_of_one_core_are_a_state_though_their_latency_is_no_gap_away
 
 
 @pytest.fixture(scope='module')
-def place(tmp_path_factory):
+def place(commands, tmp_path_factory):
     folder = tmp_path_factory.mktemp('states')
-    commands = rfm.tools(folder / 'bin', without=rfm.LIKWID, scripts=[rfm.GUARDS / 'cmake'])
     (folder / 'references').mkdir()
     return rfm.Workplace(folder / 'place', commands, PLUMBLINE_REFERENCES=folder / 'references')
 

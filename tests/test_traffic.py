@@ -44,6 +44,12 @@ def test_traffic_that_the_model_does_not_explain_fails(place, commands):
     assert told.judge().code == 1
 
 
+def test_each_run_has_its_own_counters(place, commands):
+    done = place(commands, CANNED_TRAFFIC='1.5 1.03').reframe(*rfm.small(), '--max-retries=1', checks=CHECK)
+    for metric in done.cases()['triad_traffic']['plumbline']['metrics']:
+        assert metric['samples'] == pytest.approx([1.5, 1.03], rel=1e-3)
+
+
 @pytest.fixture(scope='module')
 def without_counters(tmp_path_factory):
     folder = tmp_path_factory.mktemp('quiet')

@@ -53,13 +53,14 @@ class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
             late = np.count_nonzero(seconds > LATE * np.median(seconds))
             if late:
                 self.note(f"{record['level']}: {late} of {len(seconds)} samples took {LATE:g} times the median or more")
-        given = contention.time_given(self.plumbline.contention)
+        lost = self.measured_by.plumbline.contention
+        given = contention.time_given(lost)
         if given is None:
             self.skip_metric('cpu_availability', 'this kernel does not tell how long a process waited for a CPU')
         else:
-            why = '; '.join(contention.notes(self.plumbline.contention, self.plumbline.machine)) or None
+            why = '; '.join(contention.notes(lost, self.plumbline.machine)) or None
             yield metrics.Metric('cpu_availability', None, np.array([given]), remark=why)
-            left = contention.time_left_by_quota(self.plumbline.contention)
+            left = contention.time_left_by_quota(lost)
             if left is None:
                 self.skip_metric('cpu_availability.quota', 'no cgroup tells how long it kept the threads from running')
             else:

@@ -76,7 +76,7 @@ class triad_traffic(rfm.RunOnlyRegressionTest, NativeCheck):
     def evaluate(self):
         parsed = {}
         for group in self.counted:
-            with open(os.path.join(self.stagedir, f'{group}.csv')) as file, in_one_line():
+            with open(os.path.join(self.measured_by.stagedir, f'{group}.csv')) as file, in_one_line():
                 for region, found in perfctr.parse_perfctr_csv(file.read()).items():
                     parsed.setdefault(region, {}).update(found)
         for record in metrics.kernels(self.measurements):

@@ -38,7 +38,7 @@ class Measured(ImbCheck):
         return self.repetitions or ('1000,40' if self.ranks == 2 and self.transport == 'shm' else '200,10')
 
     def evaluate(self):
-        for case in self.cases:
+        for case in self.measured_by.cases:
             at = subject(case, self.transport)
             single = subject(case, self.transport, with_size=False)
             if 'bandwidth' not in case.values:

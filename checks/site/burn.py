@@ -131,8 +131,11 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
         if found.end and found.end['ended'] == 'complete' and found.phases:
             return None
         how = found.end['ended'] if found.end else 'no last record: the program was killed, or its file system never came back'
-        return (f'the burn ended after {found.done / 60:.1f} of {self.minutes:g} minutes, with {found.total_errors} wrong results: {how}; '
+        told = (f'the burn ended after {found.done / 60:.1f} of {self.minutes:g} minutes, with {found.total_errors} wrong results: {how}; '
                 f'go on with -S burn.resume={os.path.join(self.stagedir, SERIES)}')
+        if found.total_errors:
+            self.remember_wrong(told)
+        return told
 
     @sanity_function
     def has_come_to_its_end(self):
@@ -193,7 +196,7 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
         '''The rate of a phase, its clock, whether both hold, and who is slow.'''
         rates, done = [record['rate']['total'] for record in found], [record['done'] for record in found]
         clocks = [record['clock']['median'] for record in found if record['clock']]
-        given = contention.too_little(self.plumbline.contention or (), contention.ENOUGH)
+        given = contention.too_little(self.measured_by.plumbline.contention or (), contention.ENOUGH)
         moves = VIRTUAL if self.plumbline.of_machine.get('virtual') == 'yes' else None
         unjudged = f'the threads had the CPUs for {given:.2f} of the time' if given is not None else None
         yield metrics.Metric('flops' if found[0]['unit'] == 'Mflop/s' else 'bandwidth', phase, model.blocks(rates, model.MOST_POINTS))

@@ -18,7 +18,7 @@ from reframe.core.runtime import runtime
 from reframe.utility import ScopedDict
 
 from plumbline import references
-from plumbline.errors import PlumblineError, in_one_line
+from plumbline.errors import PlumblineError, WrongResult, in_one_line
 from plumbline.likwid import pin
 from plumbline.model import baselines, metrics, registry, result, verdict
 from plumbline.rfm import evaluation
@@ -26,9 +26,15 @@ from plumbline.rfm.node import OnNode
 from plumbline.rfm.variables import TheResult, Whole
 from plumbline.settings import ROOT
 
-#: What tests measured that did not pass, for the second try that ReFrame gives them in the same session: (unique name, partition,
-#: environment) -> records.
-_SUSPECTS: dict[tuple[str, str, str], list[dict]] = {}
+#: Tests that did not pass by what they measured, for the second run that ReFrame gives them in the same session: (unique name, partition,
+#: environment) -> the test.
+_SUSPECTS: dict[tuple[str, str, str], 'Judging'] = {}
+
+#: The first wrong result of each test in this session, in words.
+_WRONG: dict[tuple[str, str, str], str] = {}
+
+#: What our programs write to the standard error of a wrong result, or of one that cannot be right.
+_SAID_WRONG = re.compile('plumbline: (.*(?:the result is wrong|do not use this build).*)')
 
 
 class Judging(OnNode):
@@ -54,7 +60,9 @@ class Judging(OnNode):
     #: ReFrame's options that the test's rerun needs to be the same.
     rerun_options: Sequence[str] = ()
 
-    #: Number of the first process of a second run in this session, after which there is no further one; None in the first run.
+    #: The first run of a test that runs a second time in this session, after which there is no further one, and the number of the second
+    #: one's first process; None in the first run.
+    first_run: 'Judging | None' = None
     again: int | None = None
 
     # --- what a check may use ------------------------------------------------------------------
@@ -91,6 +99,15 @@ class Judging(OnNode):
         :arg about: by what a table or a figure that shows it finds it.
         '''
         self.plumbline.note(text, about)
+
+    @property
+    def measured_by(self):
+        '''The run that took :attr:`measurements`, which in ``evaluate()`` are those of one process: this one or the first.'''
+        return self.first_run if self.first_run and self.measurements and self.measurements[0]['process'] < self.again else self
+
+    def remember_wrong(self, complaint):
+        '''Let all further runs of the test in this session fail: a wrong result is not made up for by another run.'''
+        _WRONG.setdefault(self._case(), complaint)
 
     # --- hooks, in the order of the pipeline ---------------------------------------------------
 
@@ -150,15 +167,27 @@ class Judging(OnNode):
         return shlex.join(['reframe', '-C', str(config), '-c', self.prefix, '--system', system,
                            '-p', environ, '-n', f'/{self.hashcode}', *self.rerun_options, '-r'])
 
+    @run_before('sanity')
+    def look_for_wrong_results(self):
+        '''Before the exit code ends the test.'''
+        if self.is_dry_run():
+            return
+        if earlier := _WRONG.get(self._case()):
+            raise SanityError(f'in an earlier run of this session: {earlier}')
+        if said := _SAID_WRONG.search(self.output('stderr')):
+            self.remember_wrong(said[1])
+
     def pooled(self, measurements):
         '''What this test measured before in this session and could not pass with, and what it has measured now.
 
         Evidence is added to, never replaced: the last of several tries would be the one that somebody liked.
         '''
-        before = _SUSPECTS.pop(self._case(), [])
-        first = 1 + max((record['process'] for record in before), default=-1)
-        self.again = first if before else None
-        return before + [{**record, 'process': first + record['process']} for record in measurements]
+        self.first_run = _SUSPECTS.pop(self._case(), None)
+        if self.first_run is None:
+            return measurements
+        before = self.first_run.measurements
+        self.again = 1 + max(record['process'] for record in before)
+        return before + [{**record, 'process': self.again + record['process']} for record in measurements]
 
     def _case(self):
         return self.unique_name, self.current_partition.fullname, self.current_environ.name
@@ -178,7 +207,11 @@ class Judging(OnNode):
             known = references.applying(path, self)
             if others := references.elsewhere(path):
                 self.plumbline.other_processors = others
-            found = self.evaluated()
+            try:
+                found = self.evaluated()
+            except WrongResult as error:
+                self.remember_wrong(str(error))
+                raise
             known = _by_baselines(found) | known
             known |= self._own_references()
         self.lost = self._recorded_but_not(known, set(found))
@@ -193,7 +226,7 @@ class Judging(OnNode):
         for metric in judged:
             self.perf_variables[metric.name] = sn.make_performance_function(sn.defer(metric.value), metric.unit)
         if self.again is None and verdict.asks_again((metric.verdict for metric in judged), bool(self._of_other_states())):
-            _SUSPECTS[self._case()] = self.measurements
+            _SUSPECTS[self._case()] = self
 
     def _of_other_states(self):
         '''The metrics whose references are all of states that the machine was not in.'''

@@ -115,6 +115,17 @@ class Directions(Canned):
 
 
 @rfm.simple_test
+class Shared(Canned):
+    '''Is a loss less of one because others had the CPUs in a second run?'''
+
+    story = 'good'
+    tags = set()
+
+    def evaluate(self):
+        yield metrics.Metric('efficiency', 'plain', metrics.np.full(12, 0.5), unjudged=self.disturbed())
+
+
+@rfm.simple_test
 class Skipped(Canned):
     '''What is said of a check that cannot run here?'''
 
@@ -130,7 +141,7 @@ class Skipped(Canned):
 class Flaky(Canned):
     '''Is a check that failed measured again?'''
 
-    story = 'flaky'
+    story = variable(str, value='once slow')
     tags = {'health', 'acceptance'}
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-'''Stands in for a native program: prints records as the story says, without measuring anything.
+'''Stands in for a native program: prints records as the story says, without measuring anything.  ``CANNED_WAITED`` is the share of the
+time that it waited for its CPUs, in a first run and in a second.
 
 The triad moves 10 GB/s of application bytes, 12.5 GB/s of traffic, as fast as the limit stream.
 '''
@@ -38,6 +39,10 @@ def number_of_this_process():
     return number
 
 
+def contention(share):
+    return {'record': 'contention', 'schema': 1, 'threads': 1, 'elapsed': 10.0, 'throttled': 0.0, 'waited': 10.0 * float(share), 'stolen': 0.0}
+
+
 def record(options, variant, role, factor=1.0, noise=(0.01, -0.01)):
     '''A measurement that takes ``factor`` times as long as it should, with this noise over and over.
 
@@ -63,6 +68,7 @@ STORIES = {
     'noisy': ((0.6, 1.0, 1.8), {}),
     'wavering': ((0.97, 1.0, 1.2), {}),
     'invalid': ((1.0,), {'valid': False, 'max_error': 0.25}),
+    'flipped': ((1.0,), {'valid': False, 'max_error': 0.25}),
     'elsewhere': ((0.9,), {'cpus': [4095]}),
     'level': ((1.0,), {'level': 'L3'}),
     'endless': ((1.0,), {'seconds': [float('nan')] * 25}),
@@ -71,6 +77,9 @@ STORIES = {
     'timeless': ((1.0,), {'seconds': [0.0] * 25}),
 }
 
+
+#: story -> what is said on standard error, and the exit code.
+ENDS = {'crash': ('a made-up crash', 3), 'flipped': ('triad plain, size 1, 1 threads: the result is wrong (error 0.25): do not use its time', 1)}
 
 #: story -> state of each sample, over and over: (latency before, after) in ns, and how many times as long it takes.
 FAR, NEAR, CHANGED = (110, 110, 1.0), (17, 17, 2.0), (110, 17, 1.5)
@@ -95,16 +104,20 @@ def main():
     for option in ('--story', '--size', '--cpus', '--capacity'):
         parser.add_argument(option)
     parser.add_argument('--samples', type=int)
-    options = parser.parse_args()
-    story = options.story
+    options, _ = parser.parse_known_args()
+    story = options.story or 'good'
     stamp('begin')
     process = number_of_this_process()
     if 'CANNED_STAMPS' in os.environ:
         time.sleep(0.3)
-    if story == 'flaky':
-        story = 'slow' if is_first_time() else 'good'
+    if story.startswith('once '):
+        story = story.removeprefix('once ') if is_first_time() else 'good'
     speed, changed = STORIES.get(story, ((1.0,), {}))
-    found = [{**record(options, 'load', 'limit'), 'bytes': 1.25e8}, {**record(options, 'plain', 'kernel', speed[process % len(speed)]), **changed}]
+    found = []
+    *_, options.size = sizes = options.size.split(',')
+    if sizes[1:]:
+        found = [{**record(options, 'plain', 'kernel'), 'size': int(sizes[0]), 'level': 'L1'}]
+    found += [{**record(options, 'load', 'limit'), 'bytes': 1.25e8}, {**record(options, 'plain', 'kernel', speed[process % len(speed)]), **changed}]
     if story in STATES:
         found = [in_states(one, STATES[story]) for one in found]
     lines = [json.dumps(MACHINE), *map(json.dumps, found)]
@@ -112,11 +125,14 @@ def main():
         lines.pop()
     if story == 'truncated':
         lines[-1] = lines[-1].partition('"passes"')[0]
+    if 'CANNED_WAITED' in os.environ:
+        lines.append(json.dumps(contention(os.environ['CANNED_WAITED'].split()['_retry' in Path.cwd().name])))
     print('' if story == 'silent' else '\n'.join(lines))
     stamp('end')
-    if story == 'crash':
-        print('plumbline: a made-up crash', file=sys.stderr)
-    return 3 if story == 'crash' else 0
+    said, code = ENDS.get(story, ('', 0))
+    if said:
+        print(f'plumbline: {said}', file=sys.stderr)
+    return code
 
 
 sys.exit(main())

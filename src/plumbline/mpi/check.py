@@ -53,7 +53,7 @@ class MpiCheck(Ranks, ProgramCheck):
         '''A label is a claim: that the messages went by TCP, or that they did not, is looked at.'''
         if not self.is_dry_run() and self.counts_messages:
             self.prove_transport(sum(record['bytes'] * len(record['seconds']) for record in self.measurements
-                                     if record['options'].get('messages') != 0))
+                                     if record['process'] >= (self.again or 0) and record['options'].get('messages') != 0))
 
     def cause(self):
         '''Which rank died, and of what.'''

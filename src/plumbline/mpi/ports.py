@@ -58,20 +58,6 @@ def counted(found):
     return Counted(len(ports), sorted(set(unread)), beyond, within, waits)
 
 
-#: What was counted in the first try of a test, for the second one that ReFrame gives it in the same session if it did not pass.
-_FIRST: dict[tuple, list] = {}
-
-
-def of_all_tries(case, found, again):
-    '''The records of this try of a test and of the one before: an error that was counted is not gone because it did not come again.
-
-    :arg case: names the test; :arg found: records ``ports`` of this try; :arg again: whether there was one before.
-    '''
-    found = (_FIRST.pop(case, []) if again else []) + found
-    _FIRST[case] = found
-    return found
-
-
 def _allowed(key, sums):
     '''How often a counter may grow on a healthy link.'''
     node, port, name = key

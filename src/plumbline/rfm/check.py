@@ -99,7 +99,7 @@ class ProgramCheck(Judging):
         CPUs to themselves.'''
         if kinds := self.plumbline.of_machine.get('core_kinds'):
             return f'the cores are of {len(kinds)} kinds'
-        given = contention.too_little(self.plumbline.contention or (), contention.ENOUGH)
+        given = contention.too_little(self.measured_by.plumbline.contention or (), contention.ENOUGH)
         return None if given is None else f'the threads had the CPUs for {given:.2f} of the time'
 
     # --- hooks, in the order of the pipeline ---------------------------------------------------
@@ -141,6 +141,9 @@ class ProgramCheck(Judging):
         '''Every record is complete, valid, long enough, and was taken where it was asked for.'''
         with in_one_line():
             found = records.parse(self.output(), f'output of {self.program}', self.processes)
+        for record in found.measurements:
+            if record['valid'] is not True or record['max_error'] is None or record['max_error'] > record['tolerance']:
+                self.remember_wrong(records.check_worth_reporting(record)[-1])
         self.plumbline.machine, self.plumbline.contention = found.machine, found.contention
         for text in contention.notes(found.contention, found.machine):
             self.note(text)
