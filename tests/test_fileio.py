@@ -110,6 +110,31 @@ def test_records_say_where_and_what_the_page_cache_held(programs, tmp_path):
             assert 0 <= stated['resident'] <= 1
 
 
+#: Of a file system that caches outside of the page cache.
+SHOWS_NOTHING = '''
+#include <string.h>
+#include <unistd.h>
+int mincore(void *at, unsigned long bytes, unsigned char *held)
+{
+    unsigned long page = sysconf(_SC_PAGESIZE);
+    (void)at;
+    memset(held, 0, (bytes + page - 1) / page);
+    return 0;
+}
+'''
+
+
+def test_of_a_cache_that_mincore_does_not_see_nothing_is_said(programs, tmp_path):
+    (tmp_path / 'cache.c').write_text(SHOWS_NOTHING)
+    output_of('cc', '-shared', '-fPIC', tmp_path / 'cache.c', '-o', tmp_path / 'cache.so')
+    (tmp_path / 'files').mkdir()
+    found = programs.measured('fileio', *options_of(tmp_path / 'files', '--size', 20000), LD_PRELOAD=str(tmp_path / 'cache.so')).measurements
+    reads = [record['options'] for record in found if record['options']['operation'].startswith('read')]
+    assert reads and not any('resident' in stated for stated in reads)
+    said = {file_systems.FileSystemCheck.wrong_state(stated) for stated in reads}
+    assert said == {'mincore() does not show here what the page cache holds'}
+
+
 def test_variables_of_the_environment_are_replaced(programs, tmp_path):
     (tmp_path / 'in').mkdir()
     for text in ('$PLACE/in', '${PLACE}/in', f'{tmp_path}/$PART'):
@@ -572,9 +597,3 @@ def test_an_ill_formed_list_fails_the_check(site):
     done = site([{'name': 'scratch', 'path': 'relative'}]).reframe('-n', 'fileio_modes', '-r', checks=CHECKS)
     assert done.code == 1
     assert "extras['file_systems'] of localhost:default: the path 'relative' of scratch must begin with /" in done.out
-
-
-def test_without_records_nothing_is_drawn():
-    for check in ('fileio_modes', 'fileio_sizes'):
-        (_, caption, figure), = drawn(check, {'records': []})
-        assert figure is None and caption.startswith('Not drawn')

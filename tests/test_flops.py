@@ -32,6 +32,14 @@ def test_threads_that_have_not_the_same_share(programs):
     assert record['valid'] and (record['balance'] < 1) == (len(THREADS) > 1)
 
 
+@two_cpus
+def test_thread_counts_by_turns_have_data_of_their_own(programs):
+    '''Fewer threads have larger matrices, more threads more streams.'''
+    for threads in ('1,2', '2,1'):
+        found = programs.measured('flops', '--variants', 'all', '--size', 60, '--threads', threads, *QUICK).measurements
+        assert len(found) == 2 * len(programs.runnable('flops')) and all(record['valid'] and record['max_error'] == 0 for record in found)
+
+
 @x86_only
 def test_operations_are_those_of_the_instructions(programs):
     for record in programs.measured('flops', '--variants', 'all', '--size', 96, *QUICK).measurements:
@@ -168,7 +176,6 @@ def test_check_measures_every_width_against_its_peak(run):
     assert found['efficiency.all']['value'] < 1.5
 
 
-@pytest.mark.alone
 def test_one_core_is_not_compared_with_itself(measuring, tmp_path):
     done = measuring(tmp_path).reframe('-r', '-S', 'samples=10', '-S', 'processes=1', '-n', '^(peak_flops|triad_scaling)', checks=rfm.REPOSITORY / 'checks',
                                        before=['taskset', '-c', CPUS[0]])

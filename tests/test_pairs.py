@@ -10,13 +10,13 @@ import xml.etree.ElementTree as tree
 import numpy as np
 import pytest
 
-from mpi_native import MpiBuild, any_mpi, copied, every_mpi
+from mpi_native import any_mpi, every_mpi
 from native import SOURCE, needs, output_of
 from plumbline import schemas
 from plumbline.errors import PlumblineError
 from plumbline.mpi import pairs as model
 from plumbline.report import figures
-from plumbline.simulation import network, platform_file, program
+from plumbline.simulation import network, platform_file
 
 MANY = 64
 
@@ -65,18 +65,20 @@ def test_every_pair_is_timed_and_every_byte_arrives(mpi, ranks, mpi_programs):
         assert record['bytes'] == messages * (ranks - 1) * record['size']
 
 
+def test_passes_by_turns_have_samples_of_their_own(mpi_programs):
+    few, many = mpi_programs(any_mpi()).measured(2, 'pairs', '--size', '8', '--samples', '10', '--passes', '20,2000').measurements
+    for record in (few, many):
+        assert np.nanmax(model.matrices(record)[0]) * record['passes'] * record['options']['messages'] < np.median(record['seconds'])
+
+
 def test_under_sanitizers(mpi_sanitized):
     found = mpi_sanitized(any_mpi()).measured(3, 'pairs', '--size', '0,7,4097', '--samples', '10', '--passes', '3',
                                               ASAN_OPTIONS='detect_leaks=0')
     assert all(record['valid'] for record in found.measurements)
 
 
-def test_a_message_that_is_not_the_partners_is_found(tmp_path):
-    source = copied(tmp_path / 'src', 'mpi/pairs', 'mpi/pingpong')
-    path = source / 'mpi/pairs/rounds.c'
-    path.write_text(path.read_text().replace('MPI_Send(e->out', 'MPI_Send(e->in'))
-    built = MpiBuild(tmp_path / 'build', any_mpi(), targets=['pairs'], source=source)
-    found = built.run(2, 'pairs', '--size', '64', '--samples', '10', '--passes', '2')
+def test_a_message_that_is_not_the_partners_is_found(mpi_broken):
+    found = mpi_broken.run(2, 'pairs', '--size', '64', '--samples', '10', '--passes', '2')
     assert found.code == 1 and 'the result is wrong' in found.errors
     assert found.measurements[0]['valid'] is False
 
@@ -94,12 +96,9 @@ def test_what_cannot_be_run_is_one_line(ranks, options, wrong, mpi_programs):
 # --- a network of which one node, or one link, is slow ------------------------------------------------------------------
 
 @pytest.fixture(scope='module')
-def simulate(tmp_path_factory):
+def simulate(simulated, tmp_path_factory):
     '''Function (what to do to the platform) -> seconds of 1 MiB between 64 simulated nodes on one switch, 5 GB/s each.'''
-    if program.missing():
-        pytest.skip(program.missing())
-    folder = tmp_path_factory.mktemp('simulated')
-    built = program.build(folder / 'build').with_name('simulated-pairs')
+    folder, built = tmp_path_factory.mktemp('simulated'), simulated.with_name('simulated-pairs')
     path = folder / 'network.yaml'
     path.write_text('schema: 1\nsource: made\ntopology: {kind: switch}\nlatency: 1.0\nbandwidth: 5000\noverhead: 0.2\ncompute_rate: 1\n')
     described = network.load(path)

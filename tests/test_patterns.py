@@ -3,20 +3,23 @@ what is made of the numbers.'''
 
 import ctypes
 import itertools
+import json
+import runpy
+import types
 
 import numpy as np
 import pytest
 
 import rfm
 from made_report import measurement
-from mpi_native import MPIS, MpiBuild, any_mpi, copied, every_mpi, variables
-from native import SOURCE, output_of
+from mpi_native import MPIS, any_mpi, every_mpi, variables
+from native import SOURCE, alone_in, output_of
 from plumbline import schemas
 from plumbline.errors import PlumblineError
 from plumbline.model import records
 from plumbline.mpi import patterns as model, ports
 from plumbline.report import figures
-from plumbline.simulation import network, patterns as simulation, program
+from plumbline.simulation import network, patterns as simulation
 
 PATTERNS = ('pair', 'oneway', 'bisection', 'ring', 'grid2', 'grid3', 'matchings', 'incast', 'alltoall')
 FEW = ('--samples', '10', '--passes', '2')
@@ -96,6 +99,24 @@ def test_patterns_by_hand(messages):
 
 # --- the program ------------------------------------------------------------------------------------------------------------
 
+#: Tells how many requests were waited for at once, at most.
+MOST_REQUESTS = '''
+#include <mpi.h>
+#include <stdio.h>
+static int most;
+int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+    most = count > most ? count : most;
+    return PMPI_Waitall(count, requests, statuses);
+}
+int MPI_Finalize(void)
+{
+    fprintf(stderr, "at once: %d\\n", most);
+    return PMPI_Finalize();
+}
+'''
+
+
 @every_mpi
 def test_every_pattern_is_timed_and_every_byte_arrives(mpi, mpi_programs):
     found = mpi_programs(mpi).measured(4, 'patterns', '--variants', ','.join(name for name in PATTERNS if name != 'grid3'), '--size', '8,65541', *FEW)
@@ -124,20 +145,26 @@ def test_ranks_of_a_node_send_together(mpi_programs):
         assert [seconds is None for seconds in one['seconds']] == [used == 1 and rank % 2 == 1 for rank in range(4)]
 
 
+def test_cases_by_turns_have_samples_and_requests_of_their_own(mpi_programs, tmp_path):
+    mpi, library = any_mpi(), tmp_path / 'most.so'
+    (tmp_path / 'most.c').write_text(MOST_REQUESTS)
+    output_of(MPIS[mpi]['cc'], '-shared', '-fPIC', '-o', library, tmp_path / 'most.c', env=variables(mpi))
+    options = ('--variants', 'pair', '--size', '8', '--streams', '1,64', '--samples', '10', '--passes', '20,2000')
+    found = mpi_programs(mpi).measured(2, 'patterns', *options, LD_PRELOAD=library)
+    assert [(record['options']['streams'], record['passes']) for record in found.measurements] == [(1, 20), (1, 2000), (64, 20), (64, 2000)]
+    for record in found.measurements:
+        assert (model.rounds(record) < record['seconds']).all()
+    assert 'at once: 128' in found.errors       # sent and received
+
+
 def test_under_sanitizers(mpi_sanitized):
     found = mpi_sanitized(any_mpi()).measured(3, 'patterns', '--variants', 'all', '--size', '7,70001', '--nodes', '2,3', *FEW,
                                               ASAN_OPTIONS='detect_leaks=0')
     assert all(record['valid'] for record in found.measurements)
 
 
-def test_a_message_of_another_sender_is_found(tmp_path):
-    source = copied(tmp_path / 'src', 'mpi/patterns', 'mpi/pingpong')
-    path = source / 'mpi/patterns/traffic.c'
-    text = path.read_text()
-    assert text.count('MPI_Isend(e->out') == 1
-    path.write_text(text.replace('MPI_Isend(e->out', 'MPI_Isend(e->in'))
-    built = MpiBuild(tmp_path / 'build', any_mpi(), targets=['patterns'], source=source)
-    found = built.run(3, 'patterns', '--variants', 'all', '--size', '64', *FEW)
+def test_a_message_of_another_sender_is_found(mpi_broken):
+    found = mpi_broken.run(3, 'patterns', '--variants', 'all', '--size', '64', *FEW)
     assert found.code == 1 and 'the result is wrong' in found.errors
     assert not [record['variant'] for record in found.measurements if record['valid']]
 
@@ -233,20 +260,22 @@ def test_nodes_without_ports_are_named():
     assert ports.counted([of_ports(node('n1'))]).ports == ports.counted([]).ports == 0
 
 
-def test_an_error_of_the_first_try_is_not_gone_in_the_second():
-    one, none, case = of_ports(node('n1', link_downed=1)), of_ports(node('n1', rx_bytes=1)), ('test', 'partition', 'environ')
-    assert ports.of_all_tries(case, [one], again=False) == [one] and ports.of_all_tries(case, [none], again=True) == [one, none]
-    assert ports.of_all_tries(case, [none], again=False) == [none]      # of another run, which had no try before
+def test_an_error_of_the_first_run_is_not_gone_in_the_second():
+    look, case = runpy.run_path(str(rfm.REPOSITORY / 'checks/mpi/network_patterns.py'))['network_patterns'].look_at_rounds_and_ports, None
+    for found in (node('n1', link_downed=1), node('n1', rx_bytes=1)):
+        case = types.SimpleNamespace(is_dry_run=lambda: False, measurements=[], processes=1, note=print, first_run=case,
+                                     output=lambda found=found: json.dumps(of_ports(found)))
+        look(case)
+        assert case.counted.errors == {('n1', 'mlx5_0/1', 'link_downed'): 1}
 
 
 # --- a described network --------------------------------------------------------------------------------------------------
 
 @pytest.fixture(scope='module')
-def built(tmp_path_factory):
+def built(simulated):
     '''The simulated program.'''
-    if program.missing():
-        pytest.skip(program.missing())
-    return simulation.built(tmp_path_factory.mktemp('simulated'))
+    with alone_in(simulated.parents[1]):
+        return simulation.built(simulated.parents[2])
 
 
 @pytest.fixture
@@ -351,15 +380,6 @@ def test_a_round_that_the_clock_cannot_time_is_told():
 
 
 # --- check, report --------------------------------------------------------------------------------------------------------
-
-def test_on_one_machine_there_is_no_network(measuring_mpi, tmp_path):
-    mpi = any_mpi()
-    done = measuring_mpi(tmp_path / 'local', mpi).reframe('-r', '-p', f'gnu-{mpi}$', '-n', 'network_patterns', checks=rfm.REPOSITORY / 'checks/mpi/network_patterns.py')
-    assert len(done.cases()) == 5
-    for case in done.cases().values():
-        assert case['result'] == 'skip'
-        assert case['plumbline']['skipped'][0]['reason'] == 'needs several nodes: localhost:default is local, this node alone'
-
 
 def drawn(**values):
     '''Figures of a check's results: name -> value, ``__`` for a point.'''

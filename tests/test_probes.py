@@ -145,6 +145,11 @@ def handover(tmp_path_factory):
     return functions
 
 
+@pytest.mark.parametrize('members, rounds', [(1, 0), (2, 1), (3, 2), (1024, 10), (1025, 10), (1 << 20, 10)])
+def test_a_large_team_has_no_more_rounds_than_a_record_has_room_for(handover, members, rounds):
+    assert handover.pl_relay_rounds(members) == rounds
+
+
 @pytest.mark.parametrize('side', [0, 1])
 def test_a_partner_that_never_comes_is_not_waited_for(handover, side):
     line, begin = ctypes.create_string_buffer(256), time.monotonic()

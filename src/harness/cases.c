@@ -14,7 +14,8 @@ static bool same_data(const pl_case *a, const pl_case *b)
     }
     return a->kernel == b->kernel && a->variant->layout == b->variant->layout && a->n == b->n && a->init == b->init &&
            a->alloc == b->alloc && a->pages == b->pages && a->shift == b->shift &&
-           (a->threads == b->threads || a->init == PL_NOINIT || pl_on_one_node(a->threads > b->threads ? a->threads : b->threads));
+           (a->threads == b->threads || ((a->init == PL_NOINIT || pl_on_one_node(a->threads > b->threads ? a->threads : b->threads)) &&
+                                         a->kernel->footprint(a) == b->kernel->footprint(b)));     /* what each thread has may be its own */
 }
 
 static void touch_part(int thread, void *argument)
@@ -117,7 +118,6 @@ static void add_core(pl_group *g, pl_case c, int number, const pl_options *optio
         return;
     c.narrowed = (int)(share / (cache / 4));
     add(g, c, false, 0, number, options);
-    g->m[g->count - 1].working_set /= (size_t)c.narrowed;
 }
 
 /* The limit streams of a thread count, on a working set of the same size as the kernel's. */

@@ -73,7 +73,7 @@ void pl_relay_call(pl_relay *r, uint32_t epoch)
 int pl_relay_rounds(int members)
 {
     int rounds = 0;
-    while (1 << rounds < members)
+    while (rounds < PL_MOST_ROUNDS && 1 << rounds < members)
         rounds++;
     return rounds;
 }

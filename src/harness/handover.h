@@ -28,7 +28,7 @@ void pl_relay_rest(pl_relay *, uint32_t epoch, double patience);
 void pl_relay_call(pl_relay *, uint32_t epoch);
 
 /* How many of the lines a party of `members` needs, and who is whose partner in a round: the tree of neighbours, of pairs of
- * pairs, and so on, all pairs of a round at once. */
+ * pairs, and so on, all pairs of a round at once.  PL_MOST_ROUNDS at most, as many as pl_findings has room for. */
 int pl_relay_rounds(int members);
 int pl_relay_partner(int member, int round);    /* may be beyond the members */
 

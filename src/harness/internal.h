@@ -80,6 +80,7 @@ extern const char *const pl_allocs[];   /* the words of pl_alloc, by their numbe
 /* parts.c */
 pl_plan pl_plan_of(const pl_case *, int thread);
 double pl_balance(const pl_case *);     /* mean work of a thread over the largest */
+double pl_narrowed_to(const pl_case *); /* what a narrowed case does, over all of it: parts are of whole rows, one at least */
 
 /* pages.c */
 typedef struct { int count; int node[64]; double share[64]; double huge_share; bool huge_known; } pl_page_report;

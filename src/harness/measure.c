@@ -192,12 +192,16 @@ static void look_at_threads(pl_measurement *m)
     m->c.level = (int)pl_processes.reduce_max(level ? level : MEMORY) % MEMORY;
     if (m->c.narrowed > 1)
         m->c.level = pl_cache_share(&m->c, 2) ? 2 : 1;
-    m->work = m->c.kernel->work(&m->c);     /* traffic depends on the level */
+    pl_case whole = m->c;
+    whole.narrowed = 0;
+    m->work = m->c.kernel->work(&whole);    /* traffic depends on the level */
     if (m->c.narrowed > 1) {
+        const double done = pl_narrowed_to(&m->c);
         double *const amounts[] = {&m->work.load_bytes, &m->work.store_bytes, &m->work.flops, &m->work.fetched_bytes,
                                    &m->work.written_bytes, &m->work.updated_bytes};
         for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
-            *amounts[i] /= m->c.narrowed;
+            *amounts[i] *= done;
+        m->working_set = (size_t)(done * (double)m->c.kernel->footprint(&whole));
     }
 }
 

@@ -34,14 +34,31 @@ pl_plan pl_plan_of(const pl_case *c, int thread)
     return p;
 }
 
+static double share_of(const pl_case *c, int thread)
+{
+    const pl_range part = pl_plan_of(c, thread).part;
+    return c->kernel->share ? c->kernel->share(c, thread) : (double)(part.end - part.begin);
+}
+
 double pl_balance(const pl_case *c)
 {
     double sum = 0, largest = 0;
     for (int thread = 0; thread < c->threads; thread++) {
-        const pl_range part = pl_plan_of(c, thread).part;
-        const double share = c->kernel->share ? c->kernel->share(c, thread) : (double)(part.end - part.begin);
+        const double share = share_of(c, thread);
         sum += share;
         largest = share > largest ? share : largest;
     }
     return largest > 0 ? sum / c->threads / largest : 1;
+}
+
+double pl_narrowed_to(const pl_case *c)
+{
+    double done = 0, all = 0;
+    pl_case whole = *c;
+    whole.narrowed = 0;
+    for (int thread = 0; thread < c->threads; thread++) {
+        done += share_of(c, thread);
+        all += share_of(&whole, thread);
+    }
+    return done / all;
 }

@@ -86,7 +86,8 @@ typedef struct {
     size_t shift;           /* bytes between the alignments of consecutive arrays */
     long parameters[PL_MAX_PARAMETERS];
     const char *const *text;    /* of pl_kernel.strings; NULL where not given */
-    int narrowed;           /* above 1: each thread does the first of so many parts of its share, on data that stay in its cache */
+    int narrowed;           /* above 1: each thread does the first of so many parts of its share, on data that stay in its cache; of
+                               plan(), share() and run() only: work() is asked for all of it */
     int level;              /* in which the working set lives: 1, 2, 3; 0 is memory; not known before work() */
     void *data;
 } pl_case;
@@ -169,7 +170,7 @@ struct pl_kernel {
                                                                processes call it.  May be NULL */
     double (*share)(const pl_case *, int thread);           /* of the work of a pass, a thread's, in any unit; NULL: as long as
                                                                the part of its plan */
-    bool narrows;                                           /* plan() regards pl_case.narrowed: pl_narrow() */
+    bool narrows;                                           /* plan() and share() regard pl_case.narrowed: pl_narrow() */
     void *(*allocate)(size_t doubles);                      /* Fortran's ALLOCATE, and its DEALLOCATE; NULL: there is none */
     void (*deallocate)(void *);
 };

@@ -55,7 +55,6 @@ void pl_probes_open(const pl_options *o, int threads)
         return;
     p.most = members(&(pl_case){.threads = threads});
     p.rounds = (int)pl_processes.reduce_max(pl_relay_rounds(p.most));
-    p.rounds = p.rounds < PL_MOST_ROUNDS ? p.rounds : PL_MOST_ROUNDS;
     p.block = o->min_time;
     p.relay = relays((size_t)(p.most * p.rounds));
     p.of = aligned_alloc(alignof(findings), (size_t)threads * sizeof *p.of);

@@ -149,6 +149,7 @@ enum { SOURCE, TARGET, ARRAYS };
 typedef struct {
     files_file file;
     bool open, complete;    /* complete: all that belongs into it was written */
+    bool seen;              /* mincore() shows what is cached of it: not of a file system with a cache of its own (GPFS, ZFS) */
 } slot;
 
 typedef struct {
@@ -285,6 +286,16 @@ static void fill_page_cache(const pl_case *c, const files_file *file)
             fail(c, true, strerror(errno));
 }
 
+/* Share of the file in the page cache. */
+static double warm(const pl_case *c, const files_file *file)
+{
+    const double share = files_resident(file->descriptor);
+    if (share == 1)
+        return share;
+    fill_page_cache(c, file);
+    return files_resident(file->descriptor);
+}
+
 static void note_resident(const pl_case *c, double share)
 {
     data *d = c->data;
@@ -317,19 +328,13 @@ static void prepare(const pl_case *c)
         write_file(c, s);
         if (fsync(s->file.descriptor))
             fail(c, false, strerror(errno));
+        s->seen = warm(c, &s->file) > 0;    /* the page cache may be smaller than the file */
     }
-    double share;
-    if (c->parameters[OPERATION] == READ_COLD) {
+    const bool cold = c->parameters[OPERATION] == READ_COLD;
+    if (cold)
         posix_fadvise(s->file.descriptor, 0, 0, POSIX_FADV_DONTNEED);
-        share = files_resident(s->file.descriptor);
-    } else {
-        share = files_resident(s->file.descriptor);
-        if (share != 1) {
-            fill_page_cache(c, &s->file);
-            share = files_resident(s->file.descriptor);
-        }
-    }
-    note_resident(c, share);
+    const double share = cold ? files_resident(s->file.descriptor) : warm(c, &s->file);
+    note_resident(c, s->seen ? share : -1);
 }
 
 /* --- verification, record ------------------------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* The data of a pattern: the arrays and lists, in the order that a variant takes the indices. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "pattern_data.h"
 
@@ -65,11 +64,9 @@ void *gather_data_create(const pl_case *c)
 {
     gather_data *s = pl_allocate(sizeof *s, "the pattern");
     const gather_pattern *p = s->p = gather_pattern_of(c);
-    /* Cases with other numbers of threads may share the data. */
-    const size_t most = (size_t)sysconf(_SC_NPROCESSORS_CONF), threads = (size_t)c->threads > most ? (size_t)c->threads : most;
     const size_t bytes[BUFFERS] = {
         [READ] = sizeof(double) * p->read, [WRITTEN] = sizeof(double) * p->written,
-        [DENSE] = sizeof(double) * dense_elements(p, threads),
+        [DENSE] = sizeof(double) * dense_elements(p, (size_t)c->threads),
         [INDEX] = sizeof(int32_t) * p->indices, [INNER] = sizeof(int32_t) * (p->inner ? p->length : 0)};
     s->buffers = pl_buffers_create(c, BUFFERS, bytes, NULL);
     if (!s->buffers)

@@ -184,7 +184,7 @@ void md_advance(md_system *s, const md_boundary *boundary, md_loop *loop, bool h
     }
 }
 
-/* Operations by definition, the same for all variants: 8 for the distance of each neighbour in a full list, 15 for the force of one that is
+/* Operations by definition, the same for all variants: 8 for the distance of each neighbour in a full list, 13 for the force of one that is
  * nearer than the cutoff.  Bytes of a step: an atom's list; its position for the forces, and those of ghosts; position, velocity and force
  * to move it, and again to end the step. */
 pl_work md_work(double n, double ghosts, bool half)
@@ -194,7 +194,7 @@ pl_work md_work(double n, double ghosts, bool half)
     const double read = steps * (n * list + (n + ghosts) * quad + n * 5 * quad) + builds * (n + ghosts) * sizeof(md_entry);
     const double forces = steps * n * quad, changed = steps * n * 3 * quad, lists = builds * (n * list + (n + ghosts) * sizeof(md_entry));
     return (pl_work){.load_bytes = read, .store_bytes = forces + changed + lists,
-                     .flops = steps * n * (8 * neighbours(MD_REACH) + 15 * neighbours(MD_CUTOFF)),
+                     .flops = steps * n * (8 * neighbours(MD_REACH) + 13 * neighbours(MD_CUTOFF)),
                      .fetched_bytes = read, .written_bytes = forces + lists, .updated_bytes = changed,
                      .source = "model: an atom's list of 4 bytes per neighbour; positions, velocities and forces of 32 bytes once for each loop"};
 }

@@ -202,7 +202,7 @@ static pl_range part_of(const product *p, int thread, int threads)
 
 static double share(const pl_case *c, int thread)
 {
-    const pl_range own = part_of(c->data, thread, c->threads);
+    const pl_range own = pl_narrow(c, part_of(c->data, thread, c->threads));
     return (double)(work_before(c->data, own.end) - work_before(c->data, own.begin));
 }
 

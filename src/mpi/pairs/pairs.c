@@ -12,12 +12,19 @@
 
 /* --- data ------------------------------------------------------------------------------------------------------ */
 
+/* Of one case: those of a group share the buffers, and are measured by turns. */
+typedef struct case_samples {
+    const pl_case *c;
+    double *seconds;        /* of each round in each sample */
+    struct case_samples *next;
+} case_samples;
+
 typedef struct {
     pl_buffers *buffers;
     pairs_ends ends;
     int rounds;
     double *last;           /* seconds of each round in the last repetition, all its passes together */
-    double *seconds;        /* of each round in each sample */
+    case_samples *samples;
     bool verifying;         /* what is received is looked at */
     double wrong;           /* bytes */
 } pairs_data;
@@ -43,7 +50,11 @@ static void destroy(void *data)
     pairs_data *d = data;
     pl_buffers_destroy(d->buffers);
     free(d->last);
-    free(d->seconds);
+    for (case_samples *s = d->samples, *next; s; s = next) {
+        next = s->next;
+        free(s->seconds);
+        free(s);
+    }
     free(d);
 }
 
@@ -133,27 +144,44 @@ static double verify(const pl_case *c)
 
 /* --- each pair ------------------------------------------------------------------------------------------------- */
 
-static void sampled(const pl_case *c, int sample)
+static case_samples *samples_of(const pl_case *c)
 {
     pairs_data *d = c->data;
+    case_samples *s = d->samples;
+    while (s && s->c != c)
+        s = s->next;
+    if (!s) {
+        s = pl_allocate(sizeof *s, "the samples");
+        *s = (case_samples){c, NULL, d->samples};
+        d->samples = s;
+    }
+    return s;
+}
+
+static void sampled(const pl_case *c, int sample)
+{
+    const pairs_data *d = c->data;
+    case_samples *const s = samples_of(c);
     const size_t rounds = (size_t)d->rounds;
-    d->seconds = realloc(d->seconds, (size_t)(sample + 1) * rounds * sizeof *d->seconds);
-    if (!d->seconds)
+    s->seconds = realloc(s->seconds, (size_t)(sample + 1) * rounds * sizeof *s->seconds);
+    if (!s->seconds)
         pl_fail("no memory for the samples of %d rounds: ask for fewer --samples", d->rounds);
-    memcpy(d->seconds + (size_t)sample * rounds, d->last, rounds * sizeof *d->last);
+    memcpy(s->seconds + (size_t)sample * rounds, d->last, rounds * sizeof *d->last);
 }
 
 /* Of the messages from this process to each other one: seconds of one with its answer (median), and their robust relative
  * spread; returns the shortest sample, all its messages together. */
-static double of_row(const pairs_data *d, long messages, int samples, float *median, float *spread)
+static double of_row(const pl_case *c, long messages, int samples, float *median, float *spread)
 {
+    const pairs_data *d = c->data;
+    const double *const seconds = samples_of(c)->seconds;
     double shortest = INFINITY, of_round[samples];
     for (int round = 0; round < d->rounds; round++) {
         const int partner = pl_tournament_partner(d->ends.ranks, d->ends.rank, round);
         if (partner < 0)
             continue;
         for (int i = 0; i < samples; i++)
-            of_round[i] = d->seconds[(size_t)i * (size_t)d->rounds + (size_t)round];
+            of_round[i] = seconds[(size_t)i * (size_t)d->rounds + (size_t)round];
         const pl_summary found = pl_summary_of(of_round, samples);
         shortest = fmin(shortest, found.least);
         median[partner] = (float)(found.median / (double)messages);
@@ -183,7 +211,7 @@ static char *further(const pl_case *c, long passes, int samples)
     float *row = pl_allocate(2 * (size_t)ranks * sizeof *row, "the pairs"), *rows = NULL;
     if (d->ends.rank == 0)
         rows = pl_allocate(2 * (size_t)ranks * (size_t)ranks * sizeof *rows, "all pairs");
-    const double shortest = -pl_processes.reduce_max(-of_row(d, passes * messages_of(c), samples, row, row + ranks));
+    const double shortest = -pl_processes.reduce_max(-of_row(c, passes * messages_of(c), samples, row, row + ranks));
     MPI_Gather(row, 2 * ranks, MPI_FLOAT, rows, 2 * ranks, MPI_FLOAT, 0, MPI_COMM_WORLD);
     free(row);
     if (!rows)

@@ -14,11 +14,11 @@ enum { PER_NODE, NODES, USED, ROUNDS, STREAMS, SEED };
 enum { PORTS };
 
 static const pl_parameter parameters[] = {
-    [PER_NODE] = {"per-node", 1, 1, "ranks of each node, which come one after the other"},
+    [PER_NODE] = {"per-node", 1, 1, "ranks of each node, which come one after the other", .by_turns = true},
     [NODES] = {"nodes", 0, 1, "nodes that take part, the first ones; 0: all", .from_zero = true},
     [USED] = {"used", 0, 1, "ranks of each of them that take part, the first ones; 0: all", .from_zero = true},
     [ROUNDS] = {"rounds", 8, 1, "pairs, matchings or targets, at most; 0: all", .from_zero = true},
-    [STREAMS] = {"streams", 1, 1, "messages that are outstanding at once between two nodes that are alone", .most = 1024},
+    [STREAMS] = {"streams", 1, 1, "messages that are outstanding at once between two nodes that are alone", .most = 1024, .by_turns = true},
     [SEED] = {"seed", 1, 1, "of the matchings"},
     {0},
 };
@@ -43,8 +43,7 @@ static traffic_job job_of(const pl_case *c)
 
 /* Seconds of each round of one case: the cases of a group share the buffers, and are measured by turns. */
 typedef struct {
-    const pl_variant *variant;
-    long parameters[PL_MAX_PARAMETERS];
+    const pl_case *c;
     double *own, *slowest;      /* of each round in each sample; slowest: of all processes, on rank 0 */
 } case_samples;
 
@@ -135,13 +134,12 @@ static case_samples *samples_of(const pl_case *c)
 {
     pattern_data *d = c->data;
     for (int i = 0; i < d->cases; i++)
-        if (d->samples[i].variant == c->variant && !memcmp(d->samples[i].parameters, c->parameters, sizeof c->parameters))
+        if (d->samples[i].c == c)
             return &d->samples[i];
     d->samples = realloc(d->samples, (size_t)(d->cases + 1) * sizeof *d->samples);
     if (!d->samples)
         pl_fail("no memory for the samples: ask for fewer cases at once");
-    d->samples[d->cases] = (case_samples){.variant = c->variant};
-    memcpy(d->samples[d->cases].parameters, c->parameters, sizeof c->parameters);
+    d->samples[d->cases] = (case_samples){.c = c};
     return &d->samples[d->cases++];
 }
 

@@ -41,13 +41,15 @@ static void allgather(int own, int *all) { MPI_Allgather(&own, 1, MPI_INT, all, 
  * gained by waiting for the job's time limit. */
 enum { PATIENCE = 30 };     /* seconds */
 
+static volatile sig_atomic_t code;     /* what the program has made of its run */
+
 static void leave(int number)
 {
     static const char told[] = "plumbline: MPI_Finalize has not returned after 30 s: the process ends without it\n";
     (void)number;
     if (write(STDERR_FILENO, told, sizeof told - 1) < 0)
         _exit(1);
-    _exit(0);
+    _exit(code);
 }
 
 /* MPI_Finalize in the end, but not from a process that has failed: it would wait for the others. */
@@ -178,7 +180,7 @@ int pl_mpi_main(int argc, char **argv, const pl_kernel *kernel)
     pl_processes.write_places = write_places;
     pl_processes.stop = stop;
     gather_places();
-    return pl_main(argc, argv, kernel);
+    return code = pl_main(argc, argv, kernel);
 }
 
 int pl_working(long given) { return given ? (int)given : pl_processes.ranks; }

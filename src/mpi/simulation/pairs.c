@@ -45,7 +45,7 @@ int main(int argc, char **argv)
             wrong += pingpong_wrong_bytes(e.in, (size_t)e.bytes, partner, 0);
         }
     }
-    double all_wrong;
+    double all_wrong = 0;      /* of rank 0 */
     MPI_Reduce(&wrong, &all_wrong, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     MPI_Gather(row, e.ranks, MPI_DOUBLE, all, e.ranks, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     if (e.rank == 0) {
