@@ -1,11 +1,14 @@
 '''``plumbline acceptance``: what is signed says what was measured, what was judged, by what, and what was not.'''
 
+import datetime
 import hashlib
 import sys
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import sample_session as sample
 from made_report import case, metric, result, write_report
 from plumbline import schemas
 from plumbline.analysis import acceptance, answers
@@ -71,13 +74,46 @@ def test_what_was_not_judged_is_no_pass(tmp_path, node):
     assert 'Not judged in full: 1 of 1 judged values are within bounds; not judged: speed' in (tmp_path / 'a.html').read_text()
 
 
-@pytest.mark.parametrize('counts, said, worst', [
-    ({}, [], 'NO REFERENCE'), ({'PASS': 3}, ['PASS', 'PASS', 'PASS'], 'PASS'), ({'PASS': 3}, ['PASS', 'NO REFERENCE', 'PASS'], 'NO REFERENCE'),
-    ({'UNSTABLE': 1}, ['PASS', 'NO REFERENCE', 'PASS'], 'UNSTABLE'), ({'KNOWN ISSUE': 1}, ['PASS', 'PASS', 'PASS'], 'KNOWN ISSUE'),
-    ({'PASS': 3}, ['PASS', 'FAIL', 'PASS'], 'FAIL')])
-def test_the_worst_counts(counts, said, worst):
+def healthy(*more, number=0, speed=1.0):
+    '''A session that answers each question with a PASS, and has further cases.'''
+    metrics = [sample.predicted(variant, 1 - speed) for variant in sample.HISTORY]
+    case = sample.case('triad_memory', [*metrics, sample.metric('of_limit.plain', 0.9), sample.metric('cpu_availability', 0.99)], threads='one')
+    when = datetime.datetime(2026, 1, 1 + number, tzinfo=datetime.timezone.utc)
+    return sample.frame(*([row | {'session': f'{when:%Y%m%dT%H%M%SZ}-s', 'started': when} for row in rows] for rows in (case, *more)))
+
+
+def test_a_skipped_test_that_has_references_is_no_pass(tmp_path):
+    for recorded, said, status in ((0, 'PASS', 0), (5, 'UNSTABLE', 3)):
+        gone = sample.case('cores', result='skip', detail={'skipped': [{'metric': 'all', 'reason': 'there is one CPU', 'recorded': recorded}]})
+        archive.write(healthy(gone), tmp_path / 'archive')
+        done = run(tmp_path, '--output', tmp_path / 'a.html')
+        assert done.exit_code == status and done.output.startswith(f'sample: {said}, 14 values judged')
+    text = (tmp_path / 'a.html').read_text()
+    assert 'Not decided: 0 of 14 judged values could not be told for noise, 5 that have references were not measured; none FAILs.' in text
+
+
+def test_a_lasting_loss_is_no_pass(tmp_path):
+    '''Each night within its bounds, and 5 % worse for half of them: exit 1 of plumbline report, too.'''
+    noise = np.random.default_rng(1).normal(0, 0.005, 24)
+    for number, one in enumerate(noise):
+        archive.write(healthy(number=number, speed=float(np.exp(one)) * (0.95 if number >= 12 else 1.0)), tmp_path / 'archive')
+        if number == 11:
+            assert run(tmp_path, '--output', tmp_path / 'a.html').exit_code == 0
+    done = run(tmp_path, '--output', tmp_path / 'a.html')
+    assert done.exit_code == 1 and done.output.startswith('sample: FAIL, 14 values judged')
+    text = (tmp_path / 'a.html').read_text()
+    assert 'Out of bounds: 0 of 14 judged values FAIL; lasting loss: memory, one thread, rates and times.' in text
+    assert 'memory, one thread, rates and times: 5.' in text and ' % worse since session 20260113T' in text
+
+
+@pytest.mark.parametrize('counts, said, status, worst', [
+    ({}, [], 2, 'NO REFERENCE'), ({'PASS': 3}, ['PASS', 'PASS', 'PASS'], 0, 'PASS'), ({'PASS': 3}, ['PASS', 'NO REFERENCE', 'PASS'], 0, 'NO REFERENCE'),
+    ({'UNSTABLE': 1}, ['PASS', 'NO REFERENCE', 'PASS'], 3, 'UNSTABLE'), ({'KNOWN ISSUE': 1}, ['PASS', 'PASS', 'PASS'], 0, 'KNOWN ISSUE'),
+    ({'PASS': 3}, ['PASS', 'FAIL', 'PASS'], 1, 'FAIL'), ({'PASS': 3}, ['PASS', 'PASS', 'PASS'], 3, 'UNSTABLE'),
+    ({'PASS': 3}, ['PASS', 'PASS', 'PASS'], 1, 'FAIL')])
+def test_the_worst_counts(counts, said, status, worst):
     given = [answers.Answer(question, ruling, '') for question, ruling in zip(('software', 'speed', 'measurement'), said)]
-    assert acceptance.worst(counts, given) == worst
+    assert acceptance.worst(counts, given, status) == worst
     assert set(documents.VERDICTS) == set(verdict.SEVERITY)
 
 

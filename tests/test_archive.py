@@ -115,6 +115,15 @@ def test_retries(rows):
     assert len(archive.final_rows(rows).filter(check='Good')) == 4
 
 
+def test_runs_are_repetitions_where_what_passed_ran_again(tmp_path):
+    '''A mode may have the option, which no command line shows then.'''
+    good, bad = (case(f'Test %threads={name}', result(metric()), end) for name, end in (('one', 'pass'), ('all', 'fail')))
+    archive.archive(write_report(tmp_path / 'r.json', [good, bad], [good, {**bad, 'result': 'pass'}]), tmp_path)
+    rows = archive.load_session(tmp_path)
+    lines = verdict_lines(rows)
+    assert set(rows['run']) == {0} and sorted(line.verdict for line in lines) == ['FAIL', *['PASS'] * 4] and not any(line.retried for line in lines)
+
+
 # --- made-up reports -----------------------------------------------------------------------------
 
 def archived(folder, *cases, **options):

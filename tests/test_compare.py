@@ -232,10 +232,38 @@ def test_verdicts_that_changed(write):
 
 
 def test_retries_do_not_count(write):
-    slow, good = case(metric('bandwidth.a', 10)), case(metric('bandwidth.a', 100))
+    slow, good = case(metric('bandwidth.a', 10), result='fail', fail_phase='performance'), case(metric('bandwidth.a', 100))
     before = write(good)
     after = made_report.write_report(write.folder / 'r.json', [copy.deepcopy(slow)], [copy.deepcopy(good)], uuid='abcdefab-0')
     assert kinds(compared(before, after)) == {'bandwidth.a': 'within noise'}
+
+
+def repeated(write, *values, **changed):
+    '''A session of ``--repeat``: a case for each value, and one of company.'''
+    cases = [case(metric('bandwidth.nt', value, seed=number, **{key: value for key, value in changed.items() if values[number] < 900}),
+                  name=f'Triad %threads=one %.repeat_no={number}') for number, value in enumerate(values)]
+    return write(*cases, case(*company(write.count), name='Company %threads=one'))
+
+
+def test_of_repetitions_each_counts_and_not_the_last_alone(write):
+    good = repeated(write, 1000)
+    slower = compared(good, repeated(write, 500, 500, 1000))
+    change, = slower.wrong
+    assert (change.kind, change.check) == ('slower', 'Triad %threads=one') and change.after == pytest.approx(500, rel=0.02) and slower.exit_status == 1
+    failed = compared(good, repeated(write, 500, 1001, 1000, verdict='FAIL', reason='below'))
+    change, = failed.wrong
+    assert (change.kind, change.reason) == ('failed', 'below') and change.after == pytest.approx(1000, rel=0.02) and failed.exit_status == 1
+    assert kinds(compared(good, repeated(write, 1001, 995, 600))) == {'bandwidth.nt': 'within noise'}
+    assert kinds(compared(repeated(write, 1000, 1001, 999), repeated(write, 700, 701, 699))) == {'bandwidth.nt': 'slower'}
+
+
+def test_repetitions_are_pooled_in_each_state_of_the_machine(write):
+    def at(*met):
+        return write(*(case(metric('bandwidth.nt', value, state={'core_to_core.0': 1e-9 * ns}), name=f'Triad %threads=one %.repeat_no={number}')
+                       for number, (ns, value) in enumerate(met)), case(*company(write.count), name='Company %threads=one'))
+    before = at((110, 1000))
+    assert kinds(compared(before, at((111, 1001), (17, 500), (17, 501)))) == {'bandwidth.nt': 'within noise'}
+    assert kinds(compared(before, at((111, 600), (17, 500), (17, 501)))) == {'bandwidth.nt': 'slower'}
 
 
 # --- nodes --------------------------------------------------------------------------------------------------------------
@@ -352,6 +380,14 @@ def test_the_last_sessions(place):
     assert place.plumbline('compare', '--last', '2').out == place.plumbline('compare', *names(place)[1:]).out
     done = place.plumbline('compare', '--last', 3)
     assert f"after {', '.join(names(place)[:2])}" in done.out and 'guessed' not in done.out
+
+
+@pytest.mark.parametrize('having, kind', [((0,), None), ((3,), 'gone'), ((0, 1), 'gone')])
+def test_what_one_of_the_sessions_before_measured_for_once_is_not_gone(write, having, kind):
+    before = [write(case(metric('bandwidth.nt', 1000, seed=number), *company(number)), *([case(metric('bandwidth.imb', 100), name='Imb')] * (number in having)))
+              for number in range(4)]
+    found = compared(*before, write(case(metric('bandwidth.nt', 1000, seed=9), *company(9))))
+    assert kinds(found).get('bandwidth.imb') == kind and found.exit_status == (1 if kind else 0)
 
 
 def test_many_gone_metrics_are_one_row(write, tmp_path):

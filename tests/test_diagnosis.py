@@ -57,6 +57,11 @@ def record(threads=4, **fields):
     return {'records': [sample.record('plain', 5_000_000, threads, 0) | fields]}
 
 
+def ranks(*hosts):
+    '''On CPU 0 of each host.'''
+    return record(1, cpus=[0] * len(hosts)) | machine(processes=[{'host': host, 'pid': pid} for pid, host in enumerate(hosts, 100)])
+
+
 def sharing(factor):
     return {'records': [sample.record('plain', 5_000_000, 4, 0) | {'probes': {'core_sharing': {side: [factor] * 24 for side in ('before', 'after')}}}]}
 
@@ -84,16 +89,17 @@ def code(plain, loss):
 def messages(latency=0.0, short=0.0, middle=0.0, long=0.0, transport='shm', standard=0.0, ruling=None, halves='PASS'):
     return [test_('pingpong', row('latency.swapped.shm', latency, 'us'), row('bandwidth.swapped.1KiB.shm', short),
                   row('bandwidth.swapped.64KiB.shm', middle), row('bandwidth.swapped.1MiB.shm', long), row('bandwidth.swapped.shm', long),
-                  row('bandwidth.standard.shm', standard), sample.metric('of_halves.swapped.shm', 0.4, verdict=halves), display_name='pingpong %transport=shm')]
+                  row('bandwidth.standard.shm', standard), sample.metric('of_halves.swapped.shm', 0.4, verdict=halves), display_name='pingpong %transport=shm',
+                  host='n1')]
 
 
 def pairs(typical=0.0, worst=0.0, of_median='PASS'):
     return [test_('node_pairs', row('bandwidth.pairs', typical), row('bandwidth.worst_pair', worst),
-                  sample.metric('of_median.bandwidth', 0.5, verdict=of_median)), *messages()]
+                  sample.metric('of_median.bandwidth', 0.5, verdict=of_median), host='n1,n2'), *messages()]
 
 
 def patterns(name, value, verdict):
-    return [test_('network_patterns', sample.metric(name, value, '1', verdict=verdict)), *messages()]
+    return [test_('network_patterns', sample.metric(name, value, '1', verdict=verdict), host='n1,n2'), *messages()]
 
 
 def files(fsync=0.0, cold=0.0, warm=0.0, cold_rate=100.0):
@@ -127,7 +133,8 @@ FAULTS = {
               [lambda: node(detail=machine(cpu_quota=4.0))]),
     'noisy_neighbour': ([lambda: node(everything=0.3, detail=contention(waited=5.0))], [lambda: node(detail=contention(waited=0.2))]),
     'hypervisor': ([lambda: node(everything=0.3, detail=contention(stolen=5.0))], [lambda: node(detail=contention(stolen=0.2))]),
-    'oversubscription': ([lambda: node(everything=0.5, detail=record(cpus=[0, 0, 1, 1]))], [lambda: node(detail=record(cpus=CPUS))]),
+    'oversubscription': ([lambda: node(everything=0.5, detail=record(cpus=[0, 0, 1, 1])), lambda: node(detail=ranks('n1', 'n1'))],
+                         [lambda: node(detail=record(cpus=CPUS)), lambda: node(detail=ranks('n1', 'n2'))]),
     'one_core': ([lambda: node(everything=0.5, detail=sharing(1.96))],
                  [lambda: node(everything=0.5, detail=sharing(1.0)), lambda: node(detail=sharing(1.96)),
                   # Of a test that is within its bounds it explains nothing, nor what a disk does.
@@ -142,8 +149,10 @@ FAULTS = {
                  lambda: [*node(detail=machine(allowed_cpus=[0], cpu_quota=1.8)), LEFT_OUT],       # of which we took one
                  lambda: [*node(detail=machine(allowed_cpus=[0])), left_out('likwid is not on this partition')], lambda: [*node(), ended('triad_memory', 'cat')]]),
     'power_saving': ([lambda: node(everything=0.3, detail=clock([1200] * 24, governor='powersave'))],
-                     [lambda: node(detail=clock([2900] * 24, governor='powersave'))]),
-    'clock_capped': ([lambda: node(everything=0.3, detail=clock([1200] * 24, governor='performance'))],
+                     [lambda: node(detail=clock([2900] * 24, governor='powersave')),
+                      lambda: node(everything=0.3, detail=clock([1200] * 24, governor='powersave', scaling_driver='intel_pstate'))]),
+    'clock_capped': ([lambda: node(everything=0.3, detail=clock([1200] * 24, governor='performance')),
+                      lambda: node(everything=0.3, detail=clock([1200] * 24, governor='powersave', scaling_driver='amd-pstate-epp'))],
                      [lambda: node(detail=clock([2900] * 24, governor='performance'))]),
     'clock_throttled': ([lambda: node(everything=0.3, detail=clock([2900] * 20 + [1200] * 4))], [lambda: node(detail=clock([2900] * 24))]),
     'clock_low': ([lambda: [*node(), test_('cores', sample.metric('of_base.all', 0.6, verdict='FAIL'))]],
@@ -239,6 +248,17 @@ def test_what_is_inferred_gives_way_to_what_is_certain_of_the_same():
     assert diagnose(node(latency=0.3, detail=contention(waited=2.0))).none_fits
     apart = [*node(everything=0.15), ended('pingpong', SWAPPED)]
     assert sorted(one.rule['name'] for one in diagnose(apart).findings) == ['memory_channel', 'transport']
+
+
+def test_a_subsystem_is_explained_whatever_other_partitions_there_are():
+    '''Each metric within its bounds, and together 8 % worse.'''
+    slow = test_('latency', *(row(f'latency.memory.{number}', 0.08, 'us') for number in range(8)), detail=record(huge_page_share=0.0))
+    for others in ([], [test_('latency', row('latency.memory.0', 0.0, 'us'), partition='gpu', host='n2')], [test_('fileio', row('bandwidth.c'), partition='gpu')]):
+        found = diagnose([slow, *others])
+        assert [one.rule['name'] for one in found.findings] == ['no_huge_pages'] and not found.none_fits
+    found = diagnose([test_('latency', *(row(f'latency.memory.{number}', 0.08, 'us') for number in range(8))),
+                      test_('fileio', row('bandwidth.c'), partition='gpu', host='n2')])
+    assert found.unexplained == ['latency of cpu as a whole']
 
 
 def test_hosts_are_told_apart():

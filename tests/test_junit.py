@@ -1,5 +1,6 @@
 '''The verdicts as JUnit XML: red where plumbline report does not end with 0.'''
 
+import json
 from xml.etree import ElementTree as xml
 
 import pytest
@@ -42,6 +43,16 @@ def test_verdicts_and_values_are_told_apart():
     assert found[0].get('name') == 'triad_memory memory all' and found[0].get('skipped') == '2'
     assert cases['of_limit.plain'].find('system-out').text == 'PASS: 0.900 (spread 2.0 %), expected 1.00 (0.800..1.10)'
     assert [cases[name].find('skipped').get('type') for name in ('of_limit.x', 'bandwidth.plain')] == ['UNSTABLE', 'NO REFERENCE']
+
+
+def test_an_end_of_reframe_that_no_verdict_explains_is_in_every_output(tmp_path):
+    path = write_report(tmp_path / 'r.json', [case('Test %threads=one', plumbline=result(metric()))])
+    files = {name: tmp_path / name for name in ('junit', 'json', 'prometheus')}
+    CliRunner().invoke(app, ['report', str(path), '--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path), '--reframe-status', '1',
+                             *(f'--{name}={file}' for name, file in files.items())])
+    error, = xml.parse(files['junit']).getroot().iter('error')
+    assert error.get('type') == 'REFRAME FAILED' and json.loads(files['json'].read_text())['exit_status'] == 2
+    assert 'plumbline_session_exit_status{system="made"} 2\n' in files['prometheus'].read_text()
 
 
 def test_the_command_writes_it_whatever_stands_in_names(tmp_path):

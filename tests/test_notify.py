@@ -99,6 +99,15 @@ def test_the_command_gets_words_text_and_json(tmp_path, receiver):
     assert notify.tell(command, night(3, triad='PASS'), tmp_path, 'l') and not notify.tell(command, night(2, triad='FAIL'), tmp_path, 'l')
 
 
+def test_a_session_of_a_wrong_clock_keeps_nobody_from_being_told(tmp_path, receiver):
+    ahead = night(1, triad='PASS') | {'session': '20960101T000000Z-sample'}
+    assert not notify.tell('true', ahead, tmp_path, 'l')
+    assert notify.tell(f"'{receiver[0]}'", night(2, triad='FAIL'), tmp_path, 'l') and 'PASS -> FAIL: triad' in receiver[1].read_text()
+    assert not notify.tell('true', night(3, triad='FAIL'), tmp_path, 'l')
+    # What it found is the state all the same.
+    assert notify.tell('true', ahead, tmp_path, 'l') and not notify.tell('true', night(4, triad='PASS'), tmp_path, 'l')
+
+
 @pytest.mark.parametrize('command, said', [
     ("sh -c 'echo no route >&2; exit 3'", r'--notify sh: ended with 3: no route; the next session tells the same again'),
     ("sh -c 'sleep 600 & sleep 600'", r'--notify sh: not ended after 1 s, and was killed'), ('/no/such', r'--notify /no/such: cannot be started: No such'),

@@ -91,6 +91,20 @@ def test_reframes_fail_is_one_whatever_history_says(accepted):
     assert row['verdict'] == 'FAIL' and row['reason'].startswith('100 is at least 50.00 ns/day, by ReFrame; 100 is at least ')
 
 
+def test_what_fails_by_its_references_is_not_made_healthy_by_forgetting_them(accepted):
+    before = references.load(accepted.folder / 'made.yaml')['GROMACS']
+    for _ in range(5):
+        done, rows = accepted.session(OURS, of_another_suite(('steps', [60, 100, -0.5, None, 'ns/day', 'pass']), ('ratio', [2, 2, -0.5, None, '', 'pass']),
+                                                             name=NAME))
+        assert done.exit_code == 1 and theirs(rows)['verdict'] == 'FAIL'
+    done = accepted.plumbline('references', 'accept', 'made', '--sessions', '5')
+    assert done.exit_code == 0 and ' 0 vanishing' in done.output and 'no reference: GROMACS %case=a[1 %.nid=n1 steps in ' in done.output
+    after = references.load(accepted.folder / 'made.yaml')['GROMACS']
+    for key in ('made:cpu', 'gnu', r'a\[1'):
+        before, after = before[key], after[key]
+    assert set(after) == {'ratio', 'steps'} and after['steps'] == before['steps']
+
+
 def test_another_unit_is_no_pass(accepted):
     done, rows = accepted.session(OURS, steps(100, unit='ns/hour'))
     assert done.exit_code == 1 and theirs(rows)['reason'] == 'is in ns/hour, and its reference in made.yaml in ns/day: accept references again'

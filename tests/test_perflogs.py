@@ -6,8 +6,9 @@ import polars as pl
 import pytest
 
 import rfm
+from plumbline.errors import PlumblineError
 from plumbline.model import registry
-from plumbline.store import archive
+from plumbline.store import archive, perflogs
 
 SUITE = '''
 import reframe as rfm
@@ -100,6 +101,33 @@ def test_runs_of_the_same_second_are_two_sessions(tmp_path):
         assert 'theirs: 3 sessions, ' in place.plumbline('import', tmp_path / 'perflogs').out
         found = archive.scan(place.folder / 'reports/archive').filter(pl.col('name') == 'copy').sort('session').collect()
         assert found['value'].to_list() == [12.5, 12.4, 12.3]
+
+
+def made_log(path, *lines):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text('\n'.join(['result|job_completion_time_unix|name|perf_var|perf_value|perf_unit', *lines]) + '\n')
+
+
+def test_a_line_that_was_cut_costs_no_other(tmp_path):
+    lines = [f'pass|{1.8e9 + 86400 * number:.0f}|Stream|copy|12.{number}|GB/s' for number in range(9)]
+    lines[3:5] = [lines[3][:-9] + lines[4]]
+    made_log(tmp_path / 'theirs/batch/Stream.log', *lines)
+    logs = perflogs.read(tmp_path)
+    assert len(logs.reports) == 7
+    assert logs.left_out == [f'{tmp_path}/theirs/batch/Stream.log: line 5 has 10 fields, its first line names 6; so it is with 1 of 8 lines']
+
+
+def test_a_log_is_of_the_folders_that_it_is_in(tmp_path, monkeypatch):
+    made_log(tmp_path / 'theirs/batch/Stream.log', 'pass|1800000000|Stream|copy|12.5|GB/s')
+    monkeypatch.chdir(tmp_path / 'theirs/batch')
+    case, = perflogs.read('.').reports[0]['runs'][0]['testcases']
+    assert (case['system'], case['partition']) == ('theirs', 'batch')
+
+
+def test_a_time_in_milliseconds_is_told(tmp_path):
+    made_log(tmp_path / 'theirs/batch/Stream.log', 'pass|1800000000000|Stream|copy|12.5|GB/s')
+    with pytest.raises(PlumblineError, match='its job_completion_time_unix, 1800000000000, is no time in seconds since 1970; name the folder'):
+        perflogs.read(tmp_path)
 
 
 def test_what_cannot_be_read_is_named(tmp_path):

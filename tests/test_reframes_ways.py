@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 import rfm
+from plumbline.rfm.private import references_of
 from plumbline.store import archive
 
 STREAM = rfm.REPOSITORY / 'docs/tutorials/stream/site_stream.py'
@@ -48,11 +49,10 @@ def triad(done):
 
 # --- references from elsewhere than our files -----------------------------------------------------------------------------
 
-@pytest.mark.parametrize('given, result', [('12000,-0.05,none,MB/s', 'fail'), ('10000,-0.05,0.05,MB/s', 'pass')])
-def test_a_reference_from_the_command_line_counts(place, given, result):
-    ours = place().reframe('-r', '-S', f'site_stream.reference=bandwidth.triad:{given}', checks=STREAM)
+def test_a_reference_from_the_command_line_counts(place):
+    ours = place().reframe('-r', '-S', 'site_stream.reference=bandwidth.triad:12000,-0.05,none,MB/s', checks=STREAM)
     end, metric = triad(ours)
-    assert (end, metric['verdict'], metric['reference_from']) == (result, result.upper(), 'the check') and 'were not set' not in ours.out
+    assert (end, metric['verdict'], metric['reference_from']) == ('fail', 'FAIL', 'the check') and 'were not set' not in ours.out
 
 
 def test_one_of_another_suite_as_well(place):
@@ -62,31 +62,26 @@ def test_one_of_another_suite_as_well(place):
             [20.0, -0.1, None, 'GB/s', 'fail'], [3.25, None, 0.1, 'us', 'pass']]
 
 
-@pytest.mark.parametrize('given', ['12000', 'bandwidth.triad:many,none,none'])
-def test_what_is_no_reference_is_refused(place, given):
-    done = place().reframe('-r', '-S', f'site_stream.reference={given}', checks=STREAM)
+def test_what_is_no_reference_is_refused(place):
+    done = place().reframe('-r', '-S', 'site_stream.reference=12000', checks=STREAM)
     assert done.code == 1 and 'write METRIC:REFERENCE,LOWER,UPPER,UNIT, for example' in done.line('plumbline: -S reference=')
     assert 'Traceback' not in done.out
+    with pytest.raises(SystemExit, match='write METRIC:REFERENCE'):
+        references_of('bandwidth.triad:many,none,none')
 
 
-@pytest.mark.parametrize('own', ["{'made:cpu': {'bandwidth.triad': (12000, -0.05, None, 'MB/s')}}",
-                                 "{'$index': ['$partition', 'threads'], 'made:cpu': {'all': {'bandwidth.triad': (12000, -0.05, None, 'MB/s')}}}",
-                                 "{'$index': ['$partition'], 'elsewhere:cpu': {'bandwidth.triad': (12000, -0.05, None, 'MB/s')}}"])
-def test_a_subclass_has_references_of_its_own(place, tmp_path, own):
-    (tmp_path / 'subclass.py').write_text(f'''import sys
-sys.path.insert(0, {str(STREAM.parent)!r})
-import reframe as rfm
-from site_stream import site_stream
+OWN = {'ours': "{'made:cpu': {'bandwidth.triad': (12000, -0.05, None, 'MB/s')}}",
+       'ours_of_all_threads': "{'$index': ['$partition', 'threads'], 'made:cpu': {'all': {'bandwidth.triad': (12000, -0.05, None, 'MB/s')}}}",
+       'ours_elsewhere': "{'$index': ['$partition'], 'elsewhere:cpu': {'bandwidth.triad': (12000, -0.05, None, 'MB/s')}}"}
 
 
-@rfm.simple_test
-class our_stream(site_stream):
-    reference = {own}
-''')
-    done = place().reframe('-r', '-n', 'our_stream', checks=tmp_path / 'subclass.py')
+def test_a_subclass_has_references_of_its_own(place, tmp_path):
+    (tmp_path / 'subclass.py').write_text(f'import sys\nsys.path.insert(0, {str(STREAM.parent)!r})\nimport reframe as rfm\nfrom site_stream import site_stream\n'
+                                          + ''.join(f'\n\n@rfm.simple_test\nclass {name}(site_stream):\n    reference = {own}\n' for name, own in OWN.items()))
+    done = place().reframe('-r', '-n', '^ours', checks=tmp_path / 'subclass.py')
     assert done.report, done.out
-    end, metric = triad(done)
-    assert (end, metric['verdict']) == (('pass', 'NO REFERENCE') if 'elsewhere' in own else ('fail', 'FAIL')), metric
+    assert {name: (case['result'], case['plumbline']['metrics'][0]['verdict']) for name, case in done.cases().items()} == {
+        'ours': ('fail', 'FAIL'), 'ours_of_all_threads': ('fail', 'FAIL'), 'ours_elsewhere': ('pass', 'NO REFERENCE')}
 
 
 # --- a configuration that is not ours -------------------------------------------------------------------------------------
@@ -122,6 +117,24 @@ def test_repeated_runs_are_cases_of_one_session(place):
     assert set(content) == {'$accepted', '$provenance', 'site_stream', 'their_application'}
     end, metric = triad(where.reframe('-r', checks=STREAM))
     assert (end, metric['verdict'], metric['reference_from']) == ('pass', 'PASS', 'made.yaml')
+
+
+@pytest.mark.parametrize('option, fails_first, code', [('--reruns=1', True, 1), ('--max-retries=1', True, 0), ('--duration=6s', False, 0)])
+def test_each_repetition_counts_and_of_retries_the_last(place, tmp_path, option, fails_first, code):
+    '''What the end of --duration cuts off is no failure.'''
+    (tmp_path / 'bin/stream').unlink()
+    (tmp_path / 'bin/stream').write_text(f'#!/bin/sh\n[ -e {tmp_path}/ran ] || {{ touch {tmp_path}/ran; echo lost >&2; exit 3; }}\necho "Triad: 10000.0"\n')
+    (tmp_path / 'bin/stream').chmod(0o755)
+    if not fails_first:
+        (tmp_path / 'ran').touch()
+    where = place()
+    done = where.reframe('-r', option, checks=STREAM)
+    assert len(done.report['runs']) > 1, done.out
+    said = where.judge()
+    assert (done.code, said.code) == (code, code), said.out
+    rows = archive.final_rows(archive.load_session(where.folder / 'reports/archive'))
+    assert rows.filter(verdict='FAIL').height == code and rows['test'].n_unique() == (1 if 'retries' in option else len(done.report['runs']))
+    assert {archive.base_name(name) for name in rows['display_name']} == {'site_stream'}
 
 
 def test_a_pipeline_of_gitlab_ends_in_one_verdict(place, tmp_path):

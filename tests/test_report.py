@@ -461,6 +461,14 @@ def test_a_result_that_ended_early_is_shown(tmp_path):
     assert [verdict for verdict, _ in page_of(sample.frame(case), tmp_path).rows] == ['FAIL']
 
 
+def test_a_subsystem_that_fails_is_not_within_bounds_on_a_page_for_strangers(tmp_path):
+    '''Each metric passes, and no command is shown.'''
+    for loss, within in ((0.0, True), (0.08, False)):
+        rows = sample.frame(sample.case('triad_memory', [sample.predicted(variant, loss) for variant in sample.HISTORY], threads='one', detail={}))
+        text = report.write(report.Session(rows), tmp_path, to_strangers=True).read_text()
+        assert ('Nothing that was judged is out of bounds' in text) == within and 'reframe -C' not in text
+
+
 def test_no_rows_at_all(tmp_path):
     text = ' '.join(page_of(sample.frame(), tmp_path).text)
     assert 'Nothing was measured: this is not a pass.' in text
@@ -551,6 +559,19 @@ def test_options_are_compared_as_variants_are():
     assert list(figure.data[0].y) == ['plain, shift 0', 'plain, shift 128'] and 'hager2007, figure 4' in caption
 
 
+#: Checks whose captions say more exactly why nothing is drawn.
+WHY = {'pingpong_nodes': 'there are no records.', **dict.fromkeys(('jacobi_memory', 'jacobi_blocking', 'ninepoint_padding'), 'there are no records of the kernel.')}
+
+
+@pytest.mark.parametrize('check', sorted(set(figures.FIGURES) - {'rma_target', 'transpose_memory'}))      # which then have no table
+def test_of_a_check_without_records_the_caption_says_why_nothing_is_drawn(check):
+    skipped, = details_of(check)
+    del skipped['records']
+    for detail in (skipped, *details_of(check)):
+        captions = [caption for _, caption, figure in figures.of_check(check, [detail]) if figure is None]
+        assert captions and all(re.match(f'Not drawn: {WHY.get(check, ".")}', caption) for caption in captions)
+
+
 def test_more_places_than_a_reader_looks_at():
     details = [details_of('triad_memory', sample.record('plain', 5_000_000, 1, 0), hostname=f'n{n}')[0] for n in range(10)]
     drawn = figures.of_check('triad_memory', details)
@@ -573,6 +594,25 @@ def test_lines_of_many_nodes_are_one(tmp_path):
     assert [group.line for group in gathered.gathered(verdicts[:16])] == verdicts[:16]
     shown = terminal(sample.frame(*map(node, range(20))), 200)
     assert sum('FAIL' in line and 'triad_memory' in line for line in shown) == 1
+
+
+def test_of_nodes_on_which_a_test_failed_all_that_ran_it_are_told():
+    cases = [sample.case('a', [] if number < 3 else [sample.metric('bandwidth.plain', 1000.0, 'MB/s')], host=f'n{number}', **(
+        {'result': 'fail', 'fail_phase': 'run', 'fail_reason': 'ended', 'verdict': 'FAIL'} if number < 3 else {})) for number in range(20)]
+    failed, passed = gathered.gathered(report.verdict_lines(sample.frame(*cases)))
+    assert failed.line.reason == '3 of 20 nodes: n[0-2]; run: ended' and passed.line.reason.startswith('17 of 20 nodes: n[3-19]; ')
+
+
+def test_a_page_for_strangers_has_neither_facts_of_the_node_nor_homes(tmp_path):
+    fact = 'kernel.release is 5.14.0-1, expected 5.14.0-2'
+    record = sample.record('plain', 5_000_000, 4, 0) | {'flags': '-O3 -I/home/alice/proj/include -L/home/alice/lib'}
+    rows = sample.frame(
+        sample.case('triad_memory', [sample.metric('bandwidth.plain', 700.0, 'MB/s', 'FAIL', (1000.0, -0.1, None), 'cc:/home/alice/x says no')],
+                    detail={'records': [record], 'notes': [fact, 'PATH is /usr/bin:/home/alice/bin'], 'noted': [{'about': 'expectations', 'note': fact}]}),
+        sample.case('expectations', result='fail', fail_phase='sanity', fail_reason=f'node n1 is not as expected: {fact} (made.yaml)', verdict='FAIL',
+                    reason=f'sanity: node n1 is not as expected: {fact} (made.yaml)', detail={}))
+    page = report.write(report.Session(rows), tmp_path, to_strangers=True).read_text()
+    assert 'alice' not in page and '5.14.0' not in page and 'node n1 is not as expected: withheld' in page and '-Iinclude -Llib' in page
 
 
 def test_a_distributed_test_that_failed_on_many_nodes_is_told_with_each_name_once():

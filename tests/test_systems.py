@@ -42,6 +42,16 @@ def test_the_best_environment_of_a_system_counts_and_the_median_of_its_sessions(
     assert (row.values['old'].value, row.values['old'].environ, row.values['new'].environ) == (120.0, 'clang', 'gnu')
 
 
+def test_the_best_partition_of_a_system_counts():
+    a = session(triad(100.0, partition='old'), triad(300.0, partition='new'), *(
+        sample.case('app_scaling', [rate(f'flops.{count}', 10.0 * count, unit='Mflop/s') for count in counts], partition=partition)
+        for partition, counts in (('old', (1, 2)), ('new', (1, 2, 4)))))
+    both = found(a=a, b=session(triad(250.0), sample.case('app_scaling', [rate('flops.1', 9.0, unit='Mflop/s'), rate('flops.2', 18.0, unit='Mflop/s')])))
+    row, *scaling = both.rows
+    assert (row.best, row.values['a'].value, row.values['a'].environ, row.values['b'].environ) == ('a', 300.0, 'new:gnu', 'gnu')
+    assert {one.metric: one.values['a'].value for one in scaling} == {'flops.1': 10.0, 'flops.all': 40.0}
+
+
 def test_values_whose_intervals_overlap_are_as_good():
     row, = found(a=session(triad(100.0)), b=session(triad(98.0)), c=session(triad(90.0))).rows
     assert (row.best, row.as_good('b'), row.as_good('c')) == ('a', True, False)

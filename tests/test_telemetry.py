@@ -50,11 +50,17 @@ def test_the_summary_fits_its_schema():
 
 def test_values_are_in_base_units_and_what_is_not_known_is_left_out():
     text = telemetry.prometheus(summary(tiny()))
-    labels = r'{system="sample",partition="cpu",environment="gnu",host="a\"b\\c",test="latency one",metric="latency.L1"'
+    labels = r'{system="sample",mode="health",partition="cpu",environment="gnu",host="a\"b\\c",test="latency one",metric="latency.L1"'
     assert f'plumbline_time_seconds{labels}}} 2e-06\n' in text and f'plumbline_time_reference_seconds{labels}}} 1e-06\n' in text
     assert f'plumbline_verdict_info{labels},verdict="FAIL"}} 1\n' in text and 'lower_bound' not in text
-    assert 'plumbline_session_start_time_seconds{system="sample"} 1767323045.0\n' in text
+    assert 'plumbline_session_start_time_seconds{system="sample",mode="health"} 1767323045.0\n' in text
     assert 'nan' not in telemetry.prometheus(summary(sample.frame(sample.case('a', [sample.metric('of_limit.x', math.nan)]))))
+
+
+def test_the_mode_is_that_of_the_command_line():
+    case = sample.case('latency', [sample.metric('latency.L1', 2.0, 'us')])
+    for said, mode in (('reframe -r', ''), ('reframe --mode=daily -r', 'daily'), ('reframe --mode daily --mode upgrade -r', 'upgrade')):
+        assert summary(sample.frame(case, info={'cmdline': said}))['mode'] == mode
 
 
 def test_no_two_samples_have_the_same_labels():
@@ -85,16 +91,17 @@ def test_promtool_finds_nothing_wrong(tmp_path):
 def test_the_alerts_are_raised_when_they_should_be(tmp_path):
     needs('promtool')
 
-    def case(status, started, raised):
-        return {'interval': '1h', 'input_series': [{'series': 'plumbline_session_exit_status{system="s"}', 'values': f'{status}x60'},
-                                                   {'series': 'plumbline_session_start_time_seconds{system="s"}', 'values': f'{started}x60'}],
+    def case(status, started, raised, mode='daily'):
+        return {'interval': '1h', 'input_series': [{'series': f'plumbline_session_exit_status{{system="s",mode="{mode}"}}', 'values': f'{status}x60'},
+                                                   {'series': f'plumbline_session_start_time_seconds{{system="s",mode="{mode}"}}', 'values': f'{started}x60'}],
                 'promql_expr_test': [{'expr': 'count by (alertname) (ALERTS)', 'eval_time': '55h',
                                       'exp_samples': [{'labels': f'{{alertname="{raised}"}}', 'value': 1}] if raised else []}]}
 
     path = tmp_path / 'tests.yaml'
     with open(path, 'w') as file:
         YAML().dump({'rule_files': [str(RULES)], 'evaluation_interval': '1h', 'tests': [
-            case(0, 180000, None), case(1, 180000, 'PlumblineFail'), case(3, 180000, 'PlumblineNotJudged'), case(0, 0, 'PlumblineTooOld')]}, file)
+            case(0, 180000, None), case(1, 180000, 'PlumblineFail'), case(3, 180000, 'PlumblineNotJudged'), case(0, 0, 'PlumblineTooOld'), case(0, 0, 'PlumblineTooOld', ''),
+            case(0, 0, None, 'upgrade')]}, file)
     done = subprocess.run(['promtool', 'test', 'rules', path], text=True, capture_output=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -112,7 +119,9 @@ def test_a_real_prometheus_alerts_by_a_real_node_exporter(tmp_path):
     needs('prometheus', 'prometheus-node-exporter')
     telemetry_file = tmp_path / 'textfiles/plumbline.prom'
     telemetry_file.parent.mkdir()
-    telemetry_file.write_text(telemetry.prometheus(summary(sample.sample_session())))
+    found = summary(sample.sample_session())
+    telemetry_file.write_text(telemetry.prometheus(found))
+    telemetry_file.with_name('upgrade.prom').write_text(telemetry.prometheus({**found, 'mode': 'upgrade'}))
     exporter, server = free_port(), free_port()
     with open(tmp_path / 'prometheus.yml', 'w') as file:
         YAML().dump({'global': {'scrape_interval': '1s', 'evaluation_interval': '1s'}, 'rule_files': [str(RULES)], 'scrape_configs': [
@@ -126,8 +135,8 @@ def test_a_real_prometheus_alerts_by_a_real_node_exporter(tmp_path):
         raised = wait_for(lambda: {one['metric']['alertname'] for one in query(server, 'ALERTS{alertstate="firing"}')}, 60)
         assert raised == {'PlumblineFail', 'PlumblineTooOld'}, (tmp_path / 'log').read_text()       # it is of January
         assert query(server, 'node_textfile_scrape_error')[0]['value'][1] == '0'
-        fails = summary(sample.sample_session())['counts']['FAIL']
-        assert query(server, 'plumbline_session_verdicts{verdict="FAIL"}')[0]['value'][1] == str(fails)
+        fails = {one['metric']['mode']: one['value'][1] for one in query(server, 'plumbline_session_verdicts{verdict="FAIL"}')}
+        assert fails == dict.fromkeys(('health', 'upgrade'), str(found['counts']['FAIL']))
     finally:
         for process in running:
             process.terminate()

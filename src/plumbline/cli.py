@@ -57,7 +57,7 @@ def report(
     past = history.read(archive_root, rows['system'][0], until=session)
     known = history.courses(past)
     losses = courses.losses(archive_root, past, of=session, known=known)
-    told = pages.Session(rows)
+    told = pages.Session(rows, reframe_status)
     page = pages.write(told, destination, losses, public)
     if junit:
         pages.save_file(pages.junit(told, losses), junit)
@@ -72,8 +72,7 @@ def report(
     untold = notices.failure(notify, found, archive_root, link or str(page)) if notify else ''
     if untold:
         print(f'plumbline: {shown(untold)}', file=sys.stderr)
-    explained = archive.final_rows(rows)['verdict'].is_in(['FAIL', 'UNSTABLE']).any()
-    if reframe_status and not explained:
+    if told.unexplained:
         raise PlumblineError(f'ReFrame ended with exit code {reframe_status}, and no verdict says '
                              'why: see its output; do not take this run for a pass')
     raise typer.Exit(told.exit_status(losses) or (2 if untold else 0))

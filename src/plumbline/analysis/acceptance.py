@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from plumbline.analysis import gathered, lines, machine_state, sides
+from plumbline.analysis import gathered, history, lines, machine_state, sides
 from plumbline.analysis.session import Session
 from plumbline.model import baselines, quantity, registry, verdict
 from plumbline.store import archive
@@ -24,7 +24,7 @@ class Summary:
     ''':attr name: of the session; :attr started: datetime, UTC; :attr nodes: names, sorted.
     :attr sha256: of the file that all its numbers are in.
     :attr answers: list of :class:`plumbline.analysis.answers.Answer`.
-    :attr counts: verdict -> number; :attr worst: of all; NO REFERENCE where nothing was judged.
+    :attr counts: verdict -> number; :attr worst: :func:`worst`.
     '''
 
     name: str
@@ -40,7 +40,8 @@ class Summary:
 class Acceptance:
     ''':attr groups: :class:`plumbline.analysis.gathered.Group` of each value, those that need attention first.
     :attr classes: (name, what it means, groups) of each class of :data:`CLASSES` that has any.
-    :attr left_out: (reason, list of what was not measured).
+    :attr losses: of sessions of the archive, :class:`plumbline.analysis.history.Lasting`; of a course once.
+    :attr left_out: (reason, list of what was not measured); :attr unmeasured: how many metrics of it have references.
     :attr machine, software: rows of :mod:`plumbline.analysis.machine_state`; :attr libraries: specs of Spack.
     :attr exit_status: as of ``plumbline report``; 3 where a question is not answered, too.
     '''
@@ -50,7 +51,9 @@ class Acceptance:
     groups: list
     counts: dict
     classes: list
+    losses: list
     left_out: list
+    unmeasured: int
     machine: list
     software: list
     libraries: list
@@ -78,11 +81,15 @@ class Acceptance:
 _RANK = (verdict.PASS, verdict.KNOWN_ISSUE, verdict.NO_REFERENCE, verdict.UNSTABLE, verdict.FAIL)
 
 
-def worst(counts, said):
-    '''The worst verdict of a session's values and answers; NO REFERENCE where a question has no answer, and nothing is worse.'''
+#: No session is better than its exit status: losses that last, and what was skipped, are in no count of values.
+_OF_STATUS = {1: verdict.FAIL, 3: verdict.UNSTABLE}
+
+
+def worst(counts, said, status):
+    '''The worst verdict of a session's values, answers and exit status; NO REFERENCE where a question has no answer, and nothing is worse.'''
     found = [ruling for ruling in (verdict.FAIL, verdict.UNSTABLE, verdict.KNOWN_ISSUE) if counts.get(ruling)]
     found += [one.verdict for one in said] or [verdict.NO_REFERENCE]
-    return max(found, key=_RANK.index)
+    return max([*found, _OF_STATUS.get(status, verdict.PASS)], key=_RANK.index)
 
 
 def read(sources: Sequence[str], root) -> Acceptance:
@@ -91,22 +98,30 @@ def read(sources: Sequence[str], root) -> Acceptance:
     :raises PlumblineError: if one cannot be read, or they are of several systems.
     '''
     frames = []
+    losses: list[list[history.Lasting]] = []
     for source in sources or [archive.load_session(root)['session'][0]]:
-        paths = sides.reports(Path(source)) if Path(source).exists() else [archive.file_of(root, str(source))]
-        frames += [(path, sides.load(path if Path(source).exists() else source, root)) for path in paths]
+        if Path(source).exists():
+            paths = sides.reports(Path(source))
+            frames += [(path, sides.load(path, root)) for path in paths]
+            losses += [[] for _ in paths]
+        else:
+            frames.append((archive.file_of(root, str(source)), frame := sides.load(source, root)))
+            losses.append(history.lasting(history.read(root, frame['system'][0], until=source), of=source))
     sides.one_system([frame for _, frame in frames])
     said = [Session(frame) for _, frame in frames]
+    statuses = [its.exit_status(lost) for its, lost in zip(said, losses)]
     every = [line for one in said for line in one.verdicts]
     groups = gathered.gathered(sorted(every, key=lambda line: lines.VERDICTS.index(line.verdict)))
     left_out = [one for its in said for one in its.left_out]
     details = [detail for its in said for detail in _details(its.cases)]
     return Acceptance(
-        frames[0][1]['system'][0], [_session(path, its) for (path, _), its in zip(frames, said)], groups, lines.count(every, left_out),
-        _classes(groups), lines.by_reason(left_out),
+        frames[0][1]['system'][0], [_session(path, its, status) for (path, _), its, status in zip(frames, said, statuses)], groups,
+        lines.count(every, left_out), _classes(groups), list({one.course.title: one for its in losses for one in its}.values()),
+        lines.by_reason(left_out), sum(one.recorded for one in left_out),
         machine_state.machine_rows(details), machine_state.software_rows(details, said[-1].info),
         sorted({spec for detail in details for spec in ((detail.get('software') or {}).get('spack') or {}).get('specs') or ()}),
         list(dict.fromkeys(filter(None, (its.info.get('cmdline') for its in said)))),
-        _status([its.exit_status() for its in said], [one for its in said for one in its.answers]))
+        _status(statuses, [one for its in said for one in its.answers]))
 
 
 def _status(statuses, said):
@@ -115,10 +130,10 @@ def _status(statuses, said):
     return next((status for status in (1, 2, 3) if status in statuses), 3 if unanswered else 0)
 
 
-def _session(path, said):
+def _session(path, said, status):
     nodes = sorted({line.hostname for line in said.verdicts if line.hostname})
     return Summary(said.rows['session'][0], said.rows['started'][0], nodes, hashlib.sha256(Path(path).read_bytes()).hexdigest(), said.answers,
-                   said.counts, worst(said.counts, said.answers))
+                   said.counts, worst(said.counts, said.answers, status))
 
 
 def _details(cases):

@@ -314,6 +314,11 @@ def _why_gone(change, after):
     return (failed + skipped + ['the test ran without it'])[0]
 
 
+def _is_usual(key, before):
+    '''Whether the sessions before measure something, of which the one after should have it: the last does, or half of them.'''
+    return key in before[-1] or 2 * sum(key in session for session in before) >= len(before)
+
+
 def compare(before, after):
     '''Compare sessions.
 
@@ -328,7 +333,7 @@ def compare(before, after):
         raise PlumblineError('a session is compared with itself; name different ones, oldest first')
     rows = [sides.cases(side, frame) for side, frame in enumerate((*before, after))]
     *old, new = sides.keyed(rows)
-    keys = dict.fromkeys(key for session in (*old, new) for key in session)
+    keys = dict.fromkeys(key for session in (*old, new) for key in session if key in new or _is_usual(key, old))
     found = {key: _change([session[key] for session in old if key in session], new.get(key), key[3]) for key in keys}
     pairs = {key: one for key, one in found.items() if isinstance(one, _Pair)}
     judged, parts = judge(list(pairs.values()), len(old) == 1)

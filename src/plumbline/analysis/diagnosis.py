@@ -106,7 +106,8 @@ def diagnose(lines, left_out, session, known=None):
     hosts: dict[str, list] = defaultdict(list)
     for line in lines:
         hosts[line.hostname].append(line)
-    seen = {host: _Host(its, left_out, session) for host, its in hosts.items()}
+    seen = {host: _Host(its, [line for name in host.split(',') if name != host for line in hosts.get(name, ())], left_out, session)
+            for host, its in hosts.items()}
     found: dict[str, dict] = {}
     explained: dict[str, list] = defaultdict(list)
     for rule in sorted(known, key=lambda one: one['confidence'] != CERTAIN):
@@ -168,18 +169,16 @@ class _Wrong:
 
 
 class _Host:
-    '''The lines of a host, and what they say of its state.'''
+    '''The lines of a host, and what they say of its state; of several hosts at once also those of each alone, for what must not have lost.'''
 
-    def __init__(self, lines, left_out, session):
-        self.lines, self.lost_tests = lines, [one for one in left_out if one.recorded]
+    def __init__(self, lines, of_each, left_out, session):
+        self.lines, self.of_each, self.lost_tests = lines, of_each, [one for one in left_out if one.recorded]
         self.tests = list({line.case: line for line in lines}.values())
         self.wrong = [_Wrong(f'{line.label} {line.metric}'.strip(), line.subsystem or '', line) for line in lines if line.verdict in _WRONG]
-        own = {line.subsystem for line in lines}
-        self.wrong += [_Wrong(f'{one.name} as a whole', one.name if one.change is not None else '') for one in session.subsystems
-                       if one.verdict in _WRONG and one.kind == scores.RATES and one.name in own]
+        parts = [one for one in session.subsystems if one.verdict in _WRONG and one.kind == scores.RATES and any(map(one.has, lines))]
+        self.wrong += [_Wrong(f'{one.name} as a whole', one.part if one.change is not None else '') for one in parts]
         self.wrong += [_Wrong(f'{one.label} was not measured', '') for one in self.lost_tests]
-        parts = {one.subsystem for one in self.wrong if not one.line}
-        cases = {line.case for line in lines if line.verdict in _WRONG or line.subsystem in parts}
+        cases = {line.case for line in lines if line.verdict in _WRONG or any(one.change is not None and one.has(line) for one in parts)}
         self.suspects = [line for line in self.tests if line.case in cases]
         self._states: dict[str, tuple] = {}
 
@@ -204,7 +203,8 @@ class _Host:
         return None if holds is None else not holds, [], []
 
     def _chosen(self, what):
-        ours = [line for line in self.lines if line.metric and line.subsystem != registry.OTHER_SUITES]
+        its = (*self.lines, *self.of_each) if 'below' in what else self.lines
+        ours = [line for line in its if line.metric and line.subsystem != registry.OTHER_SUITES]
         return [line for line in ours if fnmatch.fnmatchcase(line.metric, what.get('metric', '*'))
                 and fnmatch.fnmatchcase(line.check, what.get('check', '*')) and fnmatch.fnmatchcase(line.subsystem or '', what.get('subsystem', '*'))]
 

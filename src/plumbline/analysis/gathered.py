@@ -44,8 +44,8 @@ def gathered(verdicts: Sequence[Line]) -> list[Group]:
         found.setdefault((*key, '' if line.metric else line.reason), []).append(line)
     ran: dict[tuple, set[str]] = {}
     for key, its in found.items():
-        ran.setdefault(key[1:6], set()).update(line.hostname for line in its)
-    return [_group(its, len(ran[key[1:6]])) for key, its in found.items()]
+        ran.setdefault(key[1:5], set()).update(line.hostname for line in its)     # where the test failed it has no metric
+    return [_group(its, len(ran[key[1:5]])) for key, its in found.items()]
 
 
 def _badness(line):

@@ -1,6 +1,5 @@
 '''Session after session: what each metric measured, what the metrics of a subsystem say together, and since when that is otherwise.'''
 
-import datetime
 import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
@@ -24,9 +23,6 @@ _REPEATED = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'n
 
 #: What a metric says of its references; the second: there are some, of other states of the machine.
 _REFERENCES = ['expected', 'recorded_states']
-
-#: Clocks of a site may differ by so much.
-_CLOCKS = datetime.timedelta(days=1)
 
 #: A metric is part of its subsystem's course if it is in so many sessions, and in this share of those that ran its test since it began.
 LEAST_VALUES, LEAST_PRESENT = subsystems.LEAST_SESSIONS, 0.8
@@ -157,9 +153,8 @@ def read(root, system=None, last=None, names='', metrics='', until=None, node=No
     judged = judged.filter(pl.col('case').is_in(chosen[0]), of_test | pl.col('name').is_in(chosen[1]))
     frame = judged.filter(pl.col('metric').is_not_null(), pl.col('value') > 0, pl.col('value').is_finite())
     known = set(frame['session'].unique())
-    now = f'{datetime.datetime.now(datetime.timezone.utc) + _CLOCKS:%Y%m%dT%H%M%SZ}'
     return History(system, [path.stem for path in files if path.stem in known], _every_series(frame), _accepted(files, frame),
-                   strangers, damaged, [path.stem for path in files if path.stem > now], {path.stem: path for path in files},
+                   strangers, damaged, [path.stem for path in files if archive.is_ahead(path.stem)], {path.stem: path for path in files},
                    _counted(judged), sorted(frame['hostname'].drop_nulls().unique()))
 
 

@@ -64,12 +64,13 @@ def _quota_per_thread(tests):
 
 
 def _threads_per_cpu(tests):
-    worst = max(((len(record['cpus']) / len(set(record['cpus'])), label, record) for label, _, record in _records(tests) if record.get('cpus')),
-                key=lambda one: one[0], default=None)
-    if worst is None:
-        return _UNKNOWN
-    share, label, record = worst
-    return share, f"{label}: {len(record['cpus'])} threads or ranks ran on {quantity.several(len(set(record['cpus'])), 'CPU')}"
+    found = []
+    for label, machine, record in _records(tests):
+        cpus, ranks = record.get('cpus') or (), machine.get('processes') or ()
+        taken = set(zip((rank['host'] for rank in ranks), cpus) if len(ranks) == len(cpus) else cpus)     # each node has a CPU 0
+        if cpus:
+            found.append((len(cpus) / len(taken), f"{label}: {len(cpus)} threads or ranks ran on {quantity.several(len(taken), 'CPU')}"))
+    return max(found, key=lambda one: one[0], default=_UNKNOWN)
 
 
 def _on_one_core(tests):
@@ -130,9 +131,17 @@ def _held_down(of_all):
     return find
 
 
+#: Of these drivers powersave is the usual governor, and goes up to the highest clock under load (Linux, admin-guide/pm/intel_pstate and amd-pstate).
+_CHOOSE_THEMSELVES = ('intel_pstate', 'amd-pstate-epp')
+
+
 def _governor(tests):
-    found = dict.fromkeys((line.detail.get('machine') or {}).get('governor') or 'unknown' for line in tests if line.detail.get('machine'))
-    return (' '.join(found), f"frequency governor {', '.join(found)}") if found else _UNKNOWN
+    '''Its name; ``usual`` for a powersave that does not hold the clock down.'''
+    found = {}
+    for machine in filter(None, (line.detail.get('machine') for line in tests)):
+        name, driver = machine.get('governor') or 'unknown', machine.get('scaling_driver')
+        found[f'{name} of {driver}' if driver else name] = 'usual' if (name, driver in _CHOOSE_THEMSELVES) == ('powersave', True) else name
+    return (' '.join(found.values()), f"frequency governor {', '.join(found)}") if found else _UNKNOWN
 
 
 def _other_processors(tests):

@@ -11,8 +11,9 @@ UNREADABLE = 'not readable'
 
 #: Key of the machine record -> label, in the order shown.
 MACHINE = {'cpu_model': 'CPU', 'caches': 'caches', 'memory_kib': 'memory', 'numa_nodes': 'NUMA nodes', 'kernel': 'kernel', 'microcode': 'microcode',
-           'governor': 'frequency governor', 'huge_pages': 'transparent huge pages', 'numa_balancing': 'NUMA balancing', 'cpu_quota': 'CPU quota',
-           'allowed_cpus': 'allowed CPUs', 'mitigations': 'mitigations', 'clock_resolution': 'clock resolution'}
+           'governor': 'frequency governor', 'scaling_driver': 'frequency driver', 'huge_pages': 'transparent huge pages',
+           'numa_balancing': 'NUMA balancing', 'cpu_quota': 'CPU quota', 'allowed_cpus': 'allowed CPUs', 'mitigations': 'mitigations',
+           'clock_resolution': 'clock resolution'}
 
 #: Of them what is measured anew each time: that it is not the same says nothing.
 MEASURED = ('clock_resolution',)

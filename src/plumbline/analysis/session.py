@@ -12,11 +12,11 @@ class Session:
     '''
     Each part is worked out once, by the first who asks: of a thousand nodes one takes half a minute.
 
-    :attr rows: the archive's rows of the session.
+    :attr rows: the archive's rows of the session; :attr reframe_status: exit code of ReFrame, where that is known.
     '''
 
-    def __init__(self, rows: pl.DataFrame):
-        self.rows = rows
+    def __init__(self, rows: pl.DataFrame, reframe_status: int = 0):
+        self.rows, self.reframe_status = rows, reframe_status
 
     @cached_property
     def cases(self):
@@ -55,13 +55,20 @@ class Session:
     def counts(self):
         return lines.count(self.verdicts, self.left_out)
 
+    @cached_property
+    def unexplained(self):
+        '''Whether ReFrame ended with an error, and no verdict says why.'''
+        return bool(self.reframe_status) and not {verdict.FAIL, verdict.UNSTABLE} & {line.verdict for line in self.verdicts}
+
     def exit_status(self, losses=()):
         '''0: measured, and no FAIL; 1: at least one FAIL, of a metric or of a subsystem, or a loss that has come to stay; 2: nothing was
-        measured; 3: a test could not be judged (:func:`plumbline.model.verdict.is_undecided`), which ReFrame is told as well, a subsystem
-        that has references could not, or a test was skipped that has recorded ones.
+        measured, or :attr:`unexplained`; 3: a test could not be judged (:func:`plumbline.model.verdict.is_undecided`), which ReFrame is told as
+        well, a subsystem that has references could not, or a test was skipped that has recorded ones.
 
         :arg losses: that have come to stay.
         '''
+        if self.unexplained:
+            return 2
         rulings = {one.verdict for one in self.judged.subsystems}
         if losses or verdict.FAIL in rulings or any(line.verdict == verdict.FAIL for line in self.verdicts):
             return 1

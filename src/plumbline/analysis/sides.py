@@ -1,12 +1,15 @@
 '''The sides of a comparison: sessions, loaded and laid beside each other, metric by metric, and what of machine and software differs.'''
 
+import json
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from plumbline.analysis import lines, machine_state
 from plumbline.errors import PlumblineError
+from plumbline.model import states, verdict
 from plumbline.store import archive
 
 
@@ -99,7 +102,8 @@ def cases(side, frame):
 def keyed(sessions):
     '''(key -> row) of each session, a key for each metric: (partition, environ, case, node, name).
 
-    The node is None but for tests that ran on several at once; the name is empty where a test has no metric.
+    The node is None but for tests that ran on several at once; the name is empty where a test has no metric.  Repetitions
+    (``--repeat``) are one row.
 
     :arg sessions: the :func:`cases` of each.
     '''
@@ -112,7 +116,29 @@ def keyed(sessions):
     def key(row):
         case = row['partition'], row['environ'], row['case']
         return (*case, row['hostname'] if case in several else None, row['name'] or '')
-    return [{key(row): row for row in rows} for rows in sessions]
+    found: list[dict[tuple, list[dict]]] = [defaultdict(list) for _ in sessions]
+    for alike, rows in zip(found, sessions):
+        for row in rows:
+            alike[key(row)].append(row)
+    return [{place: _one(rows) for place, rows in alike.items()} for alike in found]
+
+
+def _one(rows):
+    '''Repetitions as one row: in each state of the machine the median, as in references, and that of the interval; the worst verdict.'''
+    worst = max(rows, key=lambda row: verdict.SEVERITY.index(row['verdict'] or verdict.PASS))
+    measured = [row for row in rows if row['value'] is not None]
+    if len(rows) == 1 or not measured:
+        return worst
+    usual, *others = (_pooled(*group) for group in states.grouped(measured))
+    low, high = usual.pop('interval')
+    return {**worst, **usual, 'interval_low': low, 'interval_high': high, 'state': json.dumps(usual['state']), 'states': json.dumps(others)}
+
+
+def _pooled(state, rows):
+    value, low, high = (float(np.median([row['value'] if row[key] is None else row[key] for row in rows]))
+                        for key in ('value', 'interval_low', 'interval_high'))
+    return {'state': state, 'value': value, 'interval': [low, high], 'n': sum(row['n'] or 0 for row in rows),
+            'spread': max(row['spread'] or 0.0 for row in rows)}
 
 
 def _told(frame, tests):

@@ -22,6 +22,7 @@ MOST_BLAMED = 3
 class Subsystem:
     """One subsystem's rates and times, or its shares and ratios.
 
+    :attr part: its name in the registry; :attr partition: whose metrics they are, '' where the session has only one.
     :attr verdict: as of a metric; UNSTABLE where it has references and none of its metrics could be judged, as all are of other states
         of the machine, say, or where it is slow while the hypervisor took part of the time: then that is not this machine's.
     :attr count: its metrics whose reference is from several sessions; :attr single: those that somebody gave another reference;
@@ -31,7 +32,7 @@ class Subsystem:
     :attr rerun: commands that measure again what lost most, where it is not a PASS.
     """
 
-    name: str
+    part: str
     kind: str
     verdict: str
     reason: str
@@ -41,6 +42,16 @@ class Subsystem:
     change: float | None = None
     sees: float | None = None
     rerun: list = field(default_factory=list)
+    partition: str = ''
+
+    @property
+    def name(self):
+        '''For people.'''
+        return self.part + (f' of {self.partition}' if self.partition else '')
+
+    def has(self, line):
+        '''Whether a line's metric is one of this subsystem.'''
+        return line.subsystem == self.part and self.partition in ('', line.partition)
 
 
 @dataclass(frozen=True)
@@ -63,8 +74,7 @@ def judge(lines):
     partitions = {line.partition for line in lines if line.metric}
     for line in lines:
         if line.subsystem not in (None, registry.NO_MACHINE):
-            where = f' of {line.partition}' if len(partitions) > 1 else ''
-            groups[line.subsystem + where, subsystems.kind(line.kind)].append(line)
+            groups[line.subsystem, line.partition if len(partitions) > 1 else '', subsystems.kind(line.kind)].append(line)
             member = _member(line)
             if member:
                 members[id(line)] = member
@@ -101,19 +111,19 @@ def _stolen(lines):
 
 
 def _judged(key, lines, known, stolen, rerun):
-    (name, kind), found = key, known.get(key)
+    (part, partition, kind), found = key, known.get(key)
     single = sum(not line.expected and line.reference is not None and line.reference_from not in baselines.SHIPPED for line in lines)
-    counts: dict[str, Any] = {'count': sum(bool(line.expected) for line in lines), 'single': single, 'total': len(lines)}
+    counts: dict[str, Any] = {'count': sum(bool(line.expected) for line in lines), 'single': single, 'total': len(lines), 'partition': partition}
     of_other_states = [line for line in lines if line.recorded_states]
     if found is None and of_other_states and not single:
         there = states.texts(state for line in of_other_states for state in json.loads(line.recorded_states))
         told = f'its references are of another state of the machine ({there})'
-        if (name, subsystems.RATES) in known:       # what the software loses, they lose, too
-            return Subsystem(name, kind, verdict.NO_REFERENCE, f'{told}; its rates and times are judged', **counts)
+        if (part, partition, subsystems.RATES) in known:       # what the software loses, they lose, too
+            return Subsystem(part, kind, verdict.NO_REFERENCE, f'{told}; its rates and times are judged', **counts)
         again = [line.detail['rerun'] for line in of_other_states if line.detail.get('rerun')]
-        return Subsystem(name, kind, verdict.UNSTABLE, f'not judged: {told}', **counts, rerun=list(dict.fromkeys(again))[:MOST_BLAMED])
+        return Subsystem(part, kind, verdict.UNSTABLE, f'not judged: {told}', **counts, rerun=list(dict.fromkeys(again))[:MOST_BLAMED])
     if found is None:
-        return Subsystem(name, kind, verdict.NO_REFERENCE, 'none of its metrics has a reference from several sessions', **counts)
+        return Subsystem(part, kind, verdict.NO_REFERENCE, 'none of its metrics has a reference from several sessions', **counts)
     score, ruling = found.score, found.verdict
     sessions = len({session for member in score.members for session in member.measured})
     told = f"{quantity.percent(abs(score.change))} {'worse' if score.change < 0 else 'better'} than in {sessions} sessions"
@@ -129,7 +139,7 @@ def _judged(key, lines, known, stolen, rerun):
         told = (f"not judged: {contention.HYPERVISOR} took {quantity.percent(stolen, 0)} of the session's time, so it may not be this machine "
                 f'that is {told}')
     again = [] if ruling == verdict.PASS else [rerun[id(member)] for member in score.members[:MOST_BLAMED] if rerun[id(member)]]
-    return Subsystem(name, kind, ruling, told, **counts, change=score.change, sees=found.sees, rerun=list(dict.fromkeys(again)))
+    return Subsystem(part, kind, ruling, told, **counts, change=score.change, sees=found.sees, rerun=list(dict.fromkeys(again)))
 
 
 def _relative(member):

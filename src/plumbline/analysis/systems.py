@@ -1,7 +1,7 @@
 '''Several systems beside each other, each rate and time relative to the best of them, as a procurement reads it.
 
 Source: hager2007, section 4.2, figures 7 to 11: each application on one core, one socket, one node and many, normalised to the best system;
-of a system's compilers and MPIs the best counts for each value.
+of a system's partitions, compilers and MPIs the best counts for each value.
 '''
 
 import re
@@ -23,10 +23,10 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Value:
-    '''What one system reaches: medians over its sessions.
+    '''What one system reaches: medians over its sessions and nodes.
 
     :attr interval: of ``value``.
-    :attr environ: the best of its environments.
+    :attr environ: the best of its environments, PARTITION:ENVIRON where the system has several partitions.
     '''
     value: float
     interval: tuple[float, float]
@@ -125,20 +125,21 @@ def _processor(frames: Iterable[pl.DataFrame]) -> str:
 
 
 def _values(frames: Sequence[pl.DataFrame]) -> dict[Key, tuple[dict[str, Any], Value]]:
-    '''Key -> (a row of the archive, what the system reaches with its best environment).'''
-    measured: dict[Key, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    '''Key -> (a row of the archive, what the system reaches with its best partition and environment).'''
+    measured: dict[Key, dict[tuple[str, str], list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for frame in frames:
         kept = [row for row in archive.final_rows(frame.filter(~pl.col('fixture').fill_null(False))).iter_rows(named=True) if _counts(row)]
         most = _largest(kept)
         for row in kept:
             check = archive.base_name(row['display_name'])
-            measured[check, _all(row['name'], most.get((check, row['environ'])))][row['environ']].append(row)
-    found = {}
-    for key, environs in measured.items():
-        about = next(iter(environs.values()))[0]
+            place = row['partition'], row['environ']
+            measured[check, _all(row['name'], most.get((check, *place)))][place].append(row)
+    found, several = {}, len({partition for places in measured.values() for partition, _ in places}) > 1
+    for key, places in measured.items():
+        about = next(iter(places.values()))[0]
         values = [Value(median(row['value'] for row in rows),
-                        (median(_bound(row, 'interval_low') for row in rows), median(_bound(row, 'interval_high') for row in rows)), environ)
-                  for environ, rows in environs.items()]
+                        (median(_bound(row, 'interval_low') for row in rows), median(_bound(row, 'interval_high') for row in rows)),
+                        f'{partition}:{environ}' if several else environ) for (partition, environ), rows in places.items()]
         found[key] = about, max(values, key=lambda one: registry.better(about['metric']) * one.value)
     return found
 
@@ -156,12 +157,12 @@ def _bound(row: dict[str, Any], end: str) -> float:
 _COUNT = re.compile(r'^(\w+)\.(\d+)$')
 
 
-def _largest(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, str], int]:
-    '''(check, environment) -> the most that work, of scaling curves.'''
-    most: dict[tuple[str, str], int] = {}
+def _largest(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, str, str], int]:
+    '''(check, partition, environment) -> the most that work, of scaling curves.'''
+    most: dict[tuple[str, str, str], int] = {}
     for row in rows:
         if match := _COUNT.match(row['name']):
-            case = archive.base_name(row['display_name']), row['environ']
+            case = archive.base_name(row['display_name']), row['partition'], row['environ']
             most[case] = max(most.get(case, 0), int(match[2]))
     return most
 

@@ -9,7 +9,7 @@ import typer
 
 from plumbline.errors import PlumblineError
 from plumbline.model.good_state import LEAST_APART, LEAST_SESSIONS, MOST_SESSIONS
-from plumbline.model.quantity import change, percent
+from plumbline.model.quantity import change, percent, several
 from plumbline.settings import REPORTS
 
 app = typer.Typer(no_args_is_help=True, help='References: propose, accept and check them.')
@@ -108,6 +108,8 @@ def _sessions(found):
 def _changes(found):
     yield (f'references: {len(found.new)} new, {len(found.changed)} changed, {len(found.unchanged)} unchanged, '
            f'{len(found.vanishing)} vanishing')
+    if found.staying:
+        yield f"  {several(len(found.staying), 'recorded reference')} of skipped metrics: left as in the file"
     changed = []
     for place in found.changed:
         (value, *_, unit), (old, *_), origin = found.written[place][0], found.before[place], found.written[place][1]

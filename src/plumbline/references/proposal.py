@@ -33,6 +33,7 @@ class Proposal:
     :attr index: test -> its ``$index``.
     :attr written: place -> (leaf, provenance without ``accepted``).
     :attr before: place -> the leaf that stands in the file, or None, of all that is written or vanishes.
+    :attr staying: places that stand in the file, and whose metrics were skipped.
     :attr accepted: the entry of ``$accepted``.
     :attr known: :class:`good_state.Known`.
     :attr noise: place -> its class of noise.
@@ -48,6 +49,7 @@ class Proposal:
     index: dict = field(default_factory=dict)
     written: dict = field(default_factory=dict)
     before: dict = field(default_factory=dict)
+    staying: list = field(default_factory=list)
     accepted: dict = field(default_factory=dict)
     known: good_state.Known | None = None
     noise: dict = field(default_factory=dict)
@@ -112,10 +114,12 @@ def _fill(found, candidates, site, used):
     by_place = defaultdict(list)
     for one in candidates:
         by_place[one.place].append(one)
-    why = {place: its[0].why or _too_seldom(its, found.sessions) for place, its in by_place.items()}
-    kept, measured = _recorded(site), {place[:-1] for place in by_place}
+    why = {place: _ticket(site, place) or its[0].why or _too_seldom(its, found.sessions) for place, its in by_place.items()}
+    recorded, measured = _recorded(site), {place[:-1] for place in by_place}
+    there = by_place.keys() | _places(candidates, used, found.index)
+    vanishing = [place for place in recorded if place[:-1] in measured and place not in there and not _ticket(site, place)]
     metrics = (sum(max(map(len, its[0].series.values.values())) for place, its in by_place.items() if not why[place])
-               + sum(place[:-1] not in measured for place in kept))
+               + sum(place not in vanishing and bool(why.get(place, True)) for place in recorded))
     rate = SUSPECTS_RATE / max(1, metrics)
     found.known, judged = good_state.known(usable(candidates)), []
     for place, its in by_place.items():
@@ -134,7 +138,8 @@ def _fill(found, candidates, site, used):
     found.accepted = {'sessions': found.sessions, 'false_alarms': SUSPECTS_RATE, 'metrics': metrics,
                       'machine': _machine(used[found.sessions[-1]], used.values())}
     found.before = {place: lookup(site, place[0], place[1:-1]).get(place[-1]) for place in found.written}
-    found.before.update({place: leaf for place, leaf in kept.items() if place not in found.written and place[:-1] in measured})
+    found.before.update({place: recorded[place] for place in vanishing})
+    found.staying = [place for place in recorded if place[:-1] in measured and place not in found.before]
     _fare(found, [one.candidate for one in judged], rate)
 
 
@@ -162,6 +167,19 @@ class _Reference:
 def _too_seldom(candidates, sessions):
     has = len(set().union(*(one.series.values for one in candidates if one.series)))
     return f'{has} of {len(sessions)} sessions have it, {LEAST_VALUES} are needed' if has < LEAST_VALUES else None
+
+
+def _ticket(site, place):
+    '''Why a known issue gets no reference; None of what is none.'''
+    ticket = lookup(site.get('$known_issues', {}), place[0], place[1:-1]).get(place[-1])
+    return ticket and f'a known issue ({ticket}): take its $xfail out of the file to record it again'
+
+
+def _places(candidates, used, index):
+    '''The places of all that these tests measured, also of what gives no reference: a KNOWN ISSUE, say.'''
+    foreign = {one.place[0]: one.rows[-1]['foreign'] for one in candidates}
+    rows = [row for its in used.values() for row in its if row['check'] in foreign and row['foreign'] == foreign[row['check']]]
+    return {(row['check'], *recording.keys_of(index[row['check']], row), row['name']) for row in rows if row['metric'] is not None}
 
 
 def _recorded(site):

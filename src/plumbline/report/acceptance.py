@@ -11,8 +11,8 @@ from plumbline.report.document import render
 from plumbline.store import atomic
 
 VERDICTS = {
-    verdict.FAIL: 'Out of bounds: {FAIL} of {judged} judged values FAIL.',
-    verdict.UNSTABLE: 'Not decided: {UNSTABLE} of {judged} judged values could not be told for noise; none FAILs.',
+    verdict.FAIL: 'Out of bounds: {FAIL} of {judged} judged values FAIL{lasting}.',
+    verdict.UNSTABLE: 'Not decided: {UNSTABLE} of {judged} judged values could not be told for noise{unmeasured}; none FAILs.',
     verdict.KNOWN_ISSUE: 'Within bounds but for {known} known issues, of {judged} judged values.',
     verdict.NO_REFERENCE: 'Not judged in full: {PASS} of {judged} judged values are within bounds; not judged: {unjudged}.',
     verdict.PASS: 'Within bounds: {PASS} of {judged} judged values PASS.',
@@ -40,7 +40,10 @@ def write(found, names, path):
 
 def text(found, names):
     '''The document's HTML.'''
-    counts = {**found.counts, 'judged': found.judged, 'known': found.counts[verdict.KNOWN_ISSUE], 'unjudged': ', '.join(found.unjudged)}
+    titles = ', '.join(dict.fromkeys(one.course.title for one in found.losses))
+    counts = {**found.counts, 'judged': found.judged, 'known': found.counts[verdict.KNOWN_ISSUE], 'unjudged': ', '.join(found.unjudged),
+              'lasting': f'; lasting loss: {titles}' if titles else '',
+              'unmeasured': f', {found.unmeasured} that have references were not measured' if found.unmeasured else ''}
     return render('acceptance.html.j2', figures=False, found=found, names=names or {}, basis=basis, version=metadata.version('plumbline'),
                   statement=VERDICTS[found.verdict].format(**counts))
 

@@ -47,7 +47,7 @@ def junit(session, losses=()):
     within = suite('the session')
     for loss in losses:
         _case(within, 'losses that last', loss.name, verdict.FAIL, loss.text)
-    element, why = _ENDS.get(session.exit_status(losses), (None, verdict.PASS))
+    element, why = ('error', 'REFRAME FAILED') if session.unexplained else _ENDS.get(session.exit_status(losses), (None, verdict.PASS))
     _case(within, 'exit code of plumbline report', session.rows['session'][0], why, listed.summary(session.verdicts, session.left_out),
           element)
     for one in root:

@@ -11,7 +11,7 @@ from pathlib import Path
 from plumbline.errors import PlumblineError
 from plumbline.model import verdict
 from plumbline.model.safe_text import shown
-from plumbline.store import atomic
+from plumbline.store import archive, atomic
 from plumbline.system import site_command
 
 NOT_JUDGED = 'COULD NOT BE JUDGED'
@@ -57,7 +57,7 @@ def wrong(summary):
         else:
             good.add(name)
     if summary['exit_status'] == 2:
-        found['the session'] = {'state': NOT_JUDGED, 'reason': 'nothing was measured', 'maintainers': []}
+        found['the session'] = {'state': NOT_JUDGED, 'reason': 'nothing was measured, or no verdict says why ReFrame failed', 'maintainers': []}
     elif not {'the session'} & set(found):
         good.add('the session')
     return found, good
@@ -108,7 +108,7 @@ def tell(command, summary, archive_root, link, patience=site_command.PATIENCE):
     '''
     path = Path(archive_root) / f"notified-{summary['system']}.json"
     last, before = _read(path)
-    if summary['session'] <= last:
+    if summary['session'] <= last and not archive.is_ahead(last):
         return False        # told of, or older than what was told of
     changed, state = changes(before, summary)
     if changed:

@@ -9,7 +9,10 @@ import polars as pl
 WITHHELD = ('kernel', 'microcode', 'mitigations')
 
 #: An absolute path of more than one part, or one below a home; its last part says what it is.
-_PATH = re.compile(r"(?<![\w.~/*:])~?/(?:[^\s/:;,'\"<>|()]+/)+([^\s/:;,'\"<>|()]*)")
+_PATH = re.compile(r"(?:(?<![\w.~/*])|(?<=-[A-Z]))~?/(?:[^\s/:;,'\"<>|()]+/)+([^\s/:;,'\"<>|()]*)")
+
+#: What a node must be and is: kernel and microcode are among it.
+_FACTS = re.compile(r'(?<=is not as expected: ).*', re.DOTALL)
 
 #: Of ReFrame's account of the session what the page shows of it.
 _SESSION = ('version', 'time_elapsed')
@@ -18,7 +21,7 @@ _SESSION = ('version', 'time_elapsed')
 def public(rows):
     """The archive's rows of a session (polars), with what is nobody else's taken out."""
     texts = [name for name in ('reason', 'fail_reason', 'reference_from') if name in rows.columns]
-    changes = {**dict.fromkeys(texts, without_paths), 'detail': _detail, 'session_info': _session}
+    changes = {**dict.fromkeys(texts, _text), 'detail': _detail, 'session_info': _session}
     return rows.with_columns(
         pl.col(name).map_elements(change, return_dtype=pl.String) for name, change in changes.items()
     )
@@ -29,8 +32,15 @@ def without_paths(text):
     return _PATH.sub(r'\1', text)
 
 
+def _text(text):
+    return without_paths(_FACTS.sub('withheld', text))
+
+
 def _detail(text):
     detail = {key: value for key, value in json.loads(text).items() if key not in ('command', 'rerun', 'inputs')}
+    facts = {one['note'] for one in detail.get('noted') or () if one['about'] == 'expectations'}
+    detail |= {'noted': [one for one in detail.get('noted') or () if one['note'] not in facts],
+               'notes': [note for note in detail.get('notes') or () if note not in facts]}
     if detail.get('machine'):
         detail['machine'] = {key: value for key, value in detail['machine'].items() if key not in WITHHELD}
     return json.dumps(_strings(detail))

@@ -20,7 +20,8 @@ def render(found, console):
     console.print(_table(found, ['subsystem', 'metrics'], _mean_rows(found)))
     console.print(_table(found, ['check', 'metric', 'best'], _rows(found)))
     console.print('1 is the best system of a line, and 0.5 half as fast; = where the intervals of a system and of the best one overlap. In the '
-                  'first table: geometric means of the metrics that all systems have. Of each system its best environment counts.', highlight=False)
+                  'first table: geometric means of the metrics that all systems have. Of each system its best partition and environment count.',
+                  highlight=False)
 
 
 def _table(found, names, rows):

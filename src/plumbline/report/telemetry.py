@@ -1,6 +1,7 @@
 '''A session for machines: a summary as JSON (``schemas/summary.json``), and of it the text that node-exporter's textfile collector reads.'''
 
 import json
+import re
 
 from plumbline.analysis import lines
 from plumbline.model import quantity
@@ -17,6 +18,8 @@ _UNITS = {'MB/s': ('bandwidth', 'bytes_per_second', 1e6), 'Mflop/s': ('flops', '
 _SIDES = {'value': ('', 'median of the last session'), 'reference': ('reference_', 'what it is judged by'),
           'low': ('lower_bound_', 'below this a FAIL'), 'high': ('upper_bound_', 'above this a FAIL')}
 
+_MODE = re.compile(r'\s--mode[ =](\S+)')
+
 
 def summary(session, losses=(), courses=()):
     '''What a session says, as :mod:`json` writes it.
@@ -28,6 +31,7 @@ def summary(session, losses=(), courses=()):
     rows, found = session.rows, session.diagnosis
     return {
         'schema': SCHEMA_VERSION, 'session': rows['session'][0], 'system': rows['system'][0],
+        'mode': next(reversed(_MODE.findall(session.info.get('cmdline') or '')), ''),
         'started': rows['started'][0].timestamp(), 'seconds': session.info.get('time_elapsed'),
         'exit_status': session.exit_status(losses), 'counts': session.counts,
         'answers': [{'question': one.question, 'verdict': one.verdict, 'text': one.text} for one in session.answers],
@@ -61,38 +65,40 @@ def as_json(found):
 def prometheus(found):
     '''The text of Prometheus's exposition format, of a :func:`summary`.
 
-    Rates, times and sizes are in base units; the age of a session is the time now less its start.
+    Rates, times and sizes are in base units; the age of a session is the time now less its start.  Each sample has the mode of the session,
+    if that had one: modes have files of their own, and node-exporter refuses what is in two files with the same labels.
     '''
     families: dict[str, tuple[str, dict]] = {}
+
+    its = {'system': found['system'], **({'mode': found['mode']} if found['mode'] else {})}
 
     def add(name, about, value, **labels):
         '''One sample; of two with the same labels the last counts: node-exporter refuses a file that has both.'''
         if value is not None:
-            families.setdefault(name, (about, {}))[1][tuple(labels.items())] = value
+            families.setdefault(name, (about, {}))[1][tuple({**its, **labels}.items())] = value
 
-    system = found['system']
-    add('plumbline_session_start_time_seconds', 'Start of the last session, since 1970', found['started'], system=system)
-    add('plumbline_session_duration_seconds', 'How long the last session took', found['seconds'], system=system)
-    add('plumbline_session_exit_status', '0 healthy, 1 FAIL, 2 nothing measured, 3 could not be judged', found['exit_status'], system=system)
+    add('plumbline_session_start_time_seconds', 'Start of the last session, since 1970', found['started'])
+    add('plumbline_session_duration_seconds', 'How long the last session took', found['seconds'])
+    add('plumbline_session_exit_status', '0 healthy, 1 FAIL, 2 nothing measured, 3 could not be judged', found['exit_status'])
     for name, number in found['counts'].items():
-        add('plumbline_session_verdicts', 'Verdicts of the last session', number, system=system, verdict=name)
-    add('plumbline_session_lasting_losses', 'Losses that have come to stay', len(found['losses']), system=system)
+        add('plumbline_session_verdicts', 'Verdicts of the last session', number, verdict=name)
+    add('plumbline_session_lasting_losses', 'Losses that have come to stay', len(found['losses']))
     for one in found['answers']:
-        add('plumbline_answer_info', 'Verdict on software, speed and measurement', 1, system=system, question=one['question'], verdict=one['verdict'])
+        add('plumbline_answer_info', 'Verdict on software, speed and measurement', 1, question=one['question'], verdict=one['verdict'])
     for one in found['subsystems']:
-        what = {'system': system, 'subsystem': one['subsystem'], 'of': one['of']}
+        what = {'subsystem': one['subsystem'], 'of': one['of']}
         add('plumbline_subsystem_change_ratio', 'Change since the sessions of the references, a loss below 0', one['change'], **what)
         add('plumbline_subsystem_verdict_info', 'Verdict on a subsystem', 1, **what, verdict=one['verdict'])
     for one in found['causes']:
         for host in one['hosts'] or ['']:
-            add('plumbline_cause_info', 'What is wrong', 1, system=system, host=host, cause=one['name'], confidence=one['confidence'])
+            add('plumbline_cause_info', 'What is wrong', 1, host=host, cause=one['name'], confidence=one['confidence'])
     for one in found['metrics']:
         what = {key: one[key] for key in ('partition', 'environment', 'host', 'test', 'metric')}
         kind, unit, factor = _UNITS.get(one['unit'], _UNITS['1'])
         for key, (part, about) in _SIDES.items():
             value = None if one[key] is None else one[key] * factor
-            add(f'plumbline_{kind}_{part}{unit}', f'{kind.capitalize()}: {about}', value, system=system, **what)
-        add('plumbline_verdict_info', 'Verdict on a metric', 1, system=system, **what, verdict=one['verdict'])
+            add(f'plumbline_{kind}_{part}{unit}', f'{kind.capitalize()}: {about}', value, **what)
+        add('plumbline_verdict_info', 'Verdict on a metric', 1, **what, verdict=one['verdict'])
     text = []
     for name, (about, samples) in families.items():
         text += [f'# HELP {name} {about}', f'# TYPE {name} gauge', *(f'{name}{_labels(labels)} {value!r}' for labels, value in samples.items())]

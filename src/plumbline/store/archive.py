@@ -99,8 +99,11 @@ Frame = TypeVar('Frame', pl.DataFrame, pl.LazyFrame)
 LARGEST_REPORT = 2**32
 
 
+#: Clocks of a site may differ by so much.
+_CLOCKS = datetime.timedelta(days=1)
+
 #: The year 3000, s since 1970.
-_LATEST = 32503680000
+LATEST = 32503680000
 
 #: Half of a character beyond the first 65536, which by itself is none: no file can hold it.
 _HALF = re.compile(r'\\u[dD][89a-fA-F]')
@@ -125,7 +128,7 @@ def _read_report(path: str | Path, largest: int) -> dict:
     except (ValueError, RecursionError) as error:
         raise PlumblineError(f'{path}: the run report is not JSON ({error}); {again}') from None
     wrong = schemas.complaint('run_report', report)
-    if not wrong and not 0 <= report['session_info']['time_start_unix'] <= _LATEST:      # NaN passes the schema
+    if not wrong and not 0 <= report['session_info']['time_start_unix'] <= LATEST:      # NaN passes the schema
         wrong = f"field session_info/time_start_unix: {report['session_info']['time_start_unix']} s since 1970 is no time of a session"
     if wrong:
         raise PlumblineError(f'{path}: not a run report of ReFrame 4: {wrong}; {again}')
@@ -170,6 +173,11 @@ def session_name(report: dict) -> str:
     info = report['session_info']
     started = _started(info)
     return f"{started:%Y%m%dT%H%M%SZ}-{info['uuid'][:8]}"
+
+
+def is_ahead(session: str) -> bool:
+    '''Whether a session began in the future, by its name: one of the two clocks is, or was, wrong.'''
+    return session > f'{datetime.datetime.now(datetime.timezone.utc) + _CLOCKS:%Y%m%dT%H%M%SZ}'
 
 
 def _started(info: dict) -> datetime.datetime:

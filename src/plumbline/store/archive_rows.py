@@ -4,8 +4,10 @@ Here is decided what counts as a failure when ReFrame and the metrics disagree: 
 is a FAIL.
 '''
 
+import itertools
 import json
 import math
+import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -24,6 +26,13 @@ BY_REFRAME = 'ReFrame'
 _SANITY_ALONE = 'its sanity check passed, by ReFrame; it measures nothing'
 _COPIED = ('system', 'partition', 'environ', 'result', 'fail_phase', 'fail_reason', 'time_total',
            'time_setup', 'time_compile', 'time_run', 'time_sanity', 'time_performance')
+
+#: ReFrame's options that run a whole session again and again.
+_AGAIN = re.compile(r'\s--(rer|dur)')
+
+#: ReFrame's ``fail_reason`` of what ``--duration`` cut off.
+_CUT_OFF = 'aborted due to RunSessionTimeout'
+
 _OTHER_ENDS = {'xpass': 'passed although ReFrame was told to expect a failure; remove the expectation', 'abort': 'aborted before its end'}
 
 
@@ -149,8 +158,10 @@ def _failed_dependencies(case: dict, failed: Collection[str]) -> str:
     return ', '.join(name for name in names if name in failed) or 'a dependency'
 
 
-def _skip_reason(result: Result) -> str:
+def _skip_reason(case: dict, result: Result) -> str:
     reasons = [skipped.reason for skipped in result.skipped or ()]
+    if case['fail_reason'] == _CUT_OFF:
+        reasons.append('the time of --duration was over before its end')
     return '; '.join(dict.fromkeys(reasons)) or 'ReFrame does not record why; see its log'
 
 
@@ -165,7 +176,7 @@ def _end_row(case: dict, result: Result, wrong: str | None, metrics: list[dict],
     if told:
         return dict(zip(('verdict', 'reason', 'environment_error'), told))
     if end == 'skip':
-        return {'verdict': None, 'reason': wrong or _skip_reason(result)} if not metrics else None
+        return {'verdict': None, 'reason': wrong or _skip_reason(case, result)} if not metrics else None
     if end == 'pass':
         if wrong:
             return {'verdict': verdict.FAIL, 'reason': wrong}
@@ -245,13 +256,30 @@ def case_rows(case: dict, run: int, failed: Collection[str] = frozenset(), told:
     return rows
 
 
+def _result(case: dict) -> str:
+    '''ReFrame's result; what ``--duration`` cut off was skipped, or had passed if only its files were still to be removed.'''
+    if case['result'] == 'abort' and case['fail_reason'] == _CUT_OFF:
+        return 'pass' if case['fail_phase'] == 'cleanup' else 'skip'
+    return case['result']
+
+
+def _is_repeated(report: dict) -> bool:
+    '''Whether its runs are repetitions (``--reruns``, ``--duration``), of which each counts, and not retries of what failed.'''
+    runs = [{environment_errors.key(case): case['result'] for case in run['testcases']} for run in report['runs']]
+    passed_again = (before[case] in ('pass', 'skip', 'xfail') for before, after in itertools.pairwise(runs) for case in after if case in before)
+    return len(runs) > 1 and (bool(_AGAIN.search(report['session_info'].get('cmdline') or '')) or any(passed_again))
+
+
 def session_rows(report: dict) -> list[dict]:
-    '''All rows of a run report, in the order of running.'''
-    failed = {case['unique_name'] for run in report['runs'] for case in run['testcases']
-              if case['result'] not in ('pass', 'skip')}
-    rows, ours = [], _ours([case for run in report['runs'] for case in run['testcases']])
-    for number, run in enumerate(report['runs']):
-        told = environment_errors.reported_once(run['testcases'])
-        for case in run['testcases']:
-            rows += case_rows(case, run.get('run_index', number), failed, told.get(environment_errors.key(case)), ours)
+    '''All rows of a run report, in the order of running; repetitions are cases of one run, named as those of ``--repeat`` are.'''
+    runs = [[{**case, 'result': _result(case)} for case in run['testcases']] for run in report['runs']]
+    failed = {case['unique_name'] for run in runs for case in run if case['result'] not in ('pass', 'skip')}
+    rows, ours, repeated = [], _ours([case for run in runs for case in run]), _is_repeated(report)
+    for number, run in enumerate(runs):
+        told = environment_errors.reported_once(run)
+        for case in run:
+            its = case_rows(case, report['runs'][number].get('run_index', number), failed, told.get(environment_errors.key(case)), ours)
+            for row in its if repeated else ():
+                row.update(run=0, test=f"{row['test']}_{number}", display_name=f"{row['display_name']} %.repeat_no={number}")
+            rows += its
     return rows

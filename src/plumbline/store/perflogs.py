@@ -19,6 +19,8 @@ import reframe.utility.sanity as sn
 from reframe.core.exceptions import SanityError
 
 from plumbline.errors import PlumblineError
+from plumbline.model import quantity
+from plumbline.store import archive
 
 #: After so long without the end of a test, what comes is of another run: seconds.
 GAP = 12 * 3600
@@ -48,7 +50,7 @@ def read(folder: str | Path) -> Logs:
     '''
     left_out = []
     cases: dict[tuple, dict] = {}
-    files = sorted(path for path in Path(folder).glob('**/*.log*') if re.search(r'\.log(\.h\d+)?$', path.name) and path.is_file())
+    files = sorted(path for path in Path(folder).resolve().glob('**/*.log*') if re.search(r'\.log(\.h\d+)?$', path.name) and path.is_file())
     for path in files:
         try:
             for case in _cases(path):
@@ -72,7 +74,10 @@ class _Unreadable(Exception):
 
 
 def _cases(path: Path) -> Iterator[dict]:
-    '''The test cases of a log, in its order: dictionaries as in a run report, with ``ended``, seconds since 1970.'''
+    '''The test cases of a log, in its order: dictionaries as in a run report, with ``ended``, seconds since 1970.
+
+    :raises _Unreadable: of lines that were cut, after all others.
+    '''
     try:
         with open(path, encoding='utf-8', errors='replace', newline='') as stream:
             first = stream.readline().rstrip('\r\n')
@@ -85,12 +90,15 @@ def _cases(path: Path) -> Iterator[dict]:
         raise _Unreadable(error.strerror) from None
     except csv.Error as error:
         raise _Unreadable(str(error)) from None
-    for number, values in enumerate(lines, 2):
-        if len(values) != len(names):
-            raise _Unreadable(f'line {number} has {len(values)} fields, its first line names {len(names)}; what comes before is taken')
+    whole = [values for values in lines if len(values) == len(names)]
+    for values in whole if 2 * len(whole) >= len(lines) else ():
         row = {name: None if value in _NOTHING else value for name, value in zip(names, values)}
         if (case := _case(row, path)) is not None:
             yield case
+    if len(whole) < len(lines):
+        number, values = next((number, values) for number, values in enumerate(lines, 2) if len(values) != len(names))
+        raise _Unreadable(f'line {number} has {len(values)} fields, its first line names {len(names)}; so it is with '
+                          f'{len(lines) - len(whole)} of {quantity.several(len(lines), "line")}')
 
 
 def _case(row: dict[str, str | None], path: Path) -> dict | None:
@@ -99,8 +107,11 @@ def _case(row: dict[str, str | None], path: Path) -> dict | None:
     name = row.get('display_name') or row.get('name') or row.get('unique_name') or path.name.partition('.log')[0]
     if ended is None:
         return None
+    folders = path.parts[1:-1]
+    if len(folders) < 2 and not (row.get('system') and row.get('partition')):
+        raise _Unreadable('it names no system and partition, and neither do two folders that it is in')
     case = {'name': name, 'unique_name': row.get('unique_name') or name, 'result': row.get('result') or 'pass', 'ended': ended,
-            'system': row.get('system') or path.parts[-3], 'partition': row.get('partition') or path.parts[-2],
+            'system': row.get('system') or folders[-2], 'partition': row.get('partition') or folders[-1],
             'environ': row.get('environ'), 'job_nodelist': nodes.split(',') if nodes else None,
             'fail_phase': row.get('fail_phase'), 'fail_reason': row.get('fail_reason'), 'perfvalues': dict(_values(row))}
     if case['result'] == 'fail' and not case['fail_reason']:
@@ -110,6 +121,8 @@ def _case(row: dict[str, str | None], path: Path) -> dict | None:
 
 def _ended(row: dict[str, str | None]) -> float | None:
     if seconds := _number(row.get('job_completion_time_unix')):
+        if not 0 < seconds <= archive.LATEST:
+            raise _Unreadable(f'its job_completion_time_unix, {seconds:.0f}, is no time in seconds since 1970')
         return seconds
     try:
         # Without its zone the time is that of the machine; these logs were written here.
