@@ -2,6 +2,7 @@
 
 import fcntl
 import functools
+import itertools
 import os
 import pathlib
 import shutil
@@ -18,8 +19,9 @@ if 'PYTEST_XDIST_WORKER' in os.environ:
         os.sched_setaffinity(0, _cpus[_first:_first + _each])
 
 import rfm
-from mpi_native import MPIS, MpiBuild
-from native import KERNELS, Build
+from mpi_native import MPIS, MpiBuild, broken
+from native import KERNELS, Build, alone_in
+from plumbline.simulation import program
 from plumbline.system import toolchains
 
 # --- several processes of tests beside each other -----------------------------------------------------------------
@@ -50,7 +52,7 @@ LAYERS = ('unit', 'native', 'reframe', 'mpi', 'cluster', 'page')
 
 #: Layer -> fixtures that make a test one of it, and files whose tests all are.
 _FIXTURES = {'native': {'programs', 'sanitized', 'llvm', 'installed'}, 'reframe': {'measuring', 'built_already', 'stories'},
-             'mpi': {'mpi_programs', 'mpi_sanitized', 'measuring_mpi'}, 'cluster': {'cluster'}, 'page': {'browser'}}
+             'mpi': {'mpi_broken', 'mpi_programs', 'mpi_sanitized', 'measuring_mpi'}, 'cluster': {'cluster'}, 'page': {'browser'}}
 _FILES = {'native': 'bench_verdicts compiler_options cores fdtd fileio flops gather latency lbm md motion mutants native parts planewave probes simulation spmv stencils teams transpose',
           'reframe': 'configurations guards odd_files other_suites perflogs readme redundancy reframes_ways run sites spack states toolchains traffic triad trust within_node',
           'mpi': 'damage datatype latency_injection mpi named_run pack pairs patterns pingpong rma sensitivity sp',
@@ -65,13 +67,19 @@ def _layer(item):
 
 
 def pytest_collection_modifyitems(items):
-    '''The files that need most come first: the last ones are short, and no process waits long for the others.'''
+    '''Files that mostly wait, for messages or a cluster, by turns with those that compute: beside each other they take less time.
+    Those that need least come last: they are short, and no process waits long for the others.'''
     most = {}
     for item in items:
         layer = _layer(item)
         item.add_marker(layer)
         most[item.path] = max(most.get(item.path, 0), LAYERS.index(layer))
-    items.sort(key=lambda item: -most[item.path])
+    turns = {True: itertools.count(), False: itertools.count()}
+    turn = {}
+    for path in sorted(most, key=most.get, reverse=True):
+        waits = LAYERS[most[path]] in ('mpi', 'cluster')
+        turn[path] = most[path] == 0, next(turns[waits]), waits
+    items.sort(key=lambda item: turn[item.path])
 
 
 def pytest_runtest_logreport(report):
@@ -153,9 +161,29 @@ def llvm(shared):
 
 
 @pytest.fixture(scope='session')
+def simulated(shared):
+    '''The program that SimGrid runs; those of pairs and patterns lie beside it.'''
+    if reason := program.missing():
+        pytest.skip(reason)
+    folder = shared('simulated') / 'build'
+    with alone_in(folder):
+        return program.build(folder)
+
+
+@pytest.fixture(scope='session')
+def commands(tmp_path_factory):
+    '''A PATH with a canned cmake, and without LIKWID.'''
+    return rfm.tools(tmp_path_factory.mktemp('path') / 'bin', without=rfm.LIKWID, scripts=[rfm.GUARDS / 'cmake'])
+
+
+@pytest.fixture(scope='session')
 def built_already(tmp_path_factory):
-    '''A PATH in which ``cmake`` hands out programs that these tests have built.'''
-    return rfm.tools(tmp_path_factory.mktemp('path') / 'bin', scripts=[rfm.GUARDS / 'cmake'])
+    '''A PATH in which ``cmake`` hands out programs that these tests have built, and ``objdump`` reads each of them once.'''
+    real = shutil.which('objdump')
+    folder = rfm.tools(tmp_path_factory.mktemp('path') / 'bin', scripts=[rfm.GUARDS / 'cmake', *([rfm.GUARDS / 'objdump'] if real else [])])
+    if real:
+        (folder / 'real-objdump').symlink_to(real)
+    return folder
 
 
 @pytest.fixture(scope='session')
@@ -192,6 +220,12 @@ def measuring_mpi(mpi_programs, built_already, tmp_path_factory):
             link.symlink_to(built.folder)
         return rfm.Workplace(folder, built_already, config=rfm.REPOSITORY / 'config/localhost.py', CANNED_MPI=canned, **environment)
     return make
+
+
+@pytest.fixture(scope='session')
+def mpi_broken(shared):
+    '''Programs with one MPI whose results are wrong, as :data:`mpi_native.BROKEN` says.'''
+    return broken(shared('broken'))
 
 
 @pytest.fixture(scope='session')

@@ -8,7 +8,7 @@ import tempfile
 import pytest
 
 import rfm
-from native import CPUS, SOURCE, Outcome, configure, environment, make, needs, output_of
+from native import CPUS, SOURCE, Outcome, alone_in, configure, environment, make, needs, output_of
 from plumbline.mpi import environments
 from plumbline.mpi.families import families
 
@@ -139,3 +139,55 @@ class MpiBuild:
         assert found.code == 0, found.text + found.errors
         assert found.measurements
         return found
+
+
+#: Program -> what is broken in it: file, function, what stands there, what comes instead, and the variants that are then wrong
+#: (None: all).
+BROKEN = {
+    'datatype': [
+        ('loops.c', 'pack_plain', 'j * n + i] = from[i * n + j]', 'j * n + i] = from[j * n + i]', {'packed', 'pack_hand'}),
+        ('loops.c', 'pack_blocked', 'i < least', 'i + 1 < least', {'blocked', 'pack_blocked'}),
+        ('loops.c', 'unpack_plain', 'j < n;', 'j + 1 < n;', {'unpack_hand'}),
+        ('loops.c', 'unpack_blocked', 'to[i * n + j] =', 'to[i * n + j + (i + 1 == n && j + 1 == n)] =', {'unpack_blocked'}),
+        ('packing.c', 'send_matrix', 'e->matrix)', 'e->packed)', {'contiguous'}),
+        ('packing.c', 'datatype_copy', 'bytes_of(e))', 'bytes_of(e) - 8)', {'copy'})],
+    'pairs': [('rounds.c', 'one_way', 'MPI_Send(e->out', 'MPI_Send(e->in', None)],
+    'patterns': [('traffic.c', 'exchange', 'MPI_Isend(e->out', 'MPI_Isend(e->in', None)],
+    'rma': [
+        ('transfers.c', 'rma_get', 'i < first + count', 'i + 1 < first + count', {'get', 'get_busy', 'get_rewritten'}),     # the last one is left out
+        ('transfers.c', 'start_gets', 'remote_of(e, first + i)', 'remote_of(e, first)', {'rget', 'rolling'}),       # from another's place
+        ('transfers.c', 'rma_put', 'remote_of(e, i)', 'remote_of(e, i) + 1', {'put', 'put_busy'}),                  # one byte beyond
+        ('transfers.c', 'rma_rput', 'local_of(e, first + i)', 'local_of(e, i)', {'rput'}),                          # the first batch again
+        ('transfers.c', 'rma_send', '(first + i) * e->bytes', '(first + count - 1 - i) * e->bytes', {'send'})],     # in reverse order
+}
+
+
+def wrong_variants(program):
+    return set.union(*(variants for *_, variants in BROKEN[program]))
+
+
+def broken(folder):
+    '''A build, with any MPI, of a copy in which each function of BROKEN is broken, and of ``stale``.  Whoever comes second finds it.'''
+    source, mpi = folder / 'src', any_mpi()
+    with alone_in(source):
+        if not source.exists():
+            copied(source, 'mpi/pingpong', *(f'mpi/{program}' for program in BROKEN))
+            _make_stale(source / 'mpi')
+            for program, changes in BROKEN.items():
+                for file, function, right, wrong, _ in changes:
+                    path = source / 'mpi' / program / file
+                    text = path.read_text()
+                    at = text.index(right, text.index(f' {function}('))
+                    path.write_text(text[:at] + wrong + text[at + len(right):])
+    return MpiBuild(folder / 'build', mpi, source=source, targets=[*BROKEN, 'stale'])
+
+
+def _make_stale(folder):
+    '''A second rma, whose gets come before the target has rewritten what is fetched.'''
+    shutil.copytree(folder / 'rma', folder / 'stale')
+    (folder / 'stale/CMakeLists.txt').write_text('plumbline_mpi_program(stale rma.c transfers.c memory.c shmem.c)\n')
+    path = folder / 'stale/transfers.c'
+    text = path.read_text()
+    at = text.index('rewrite(e);')
+    end = text.index('    }', at)
+    path.write_text(text[:at] + text[at + len('rewrite(e);'):end] + '        rewrite(e);\n' + text[end:])

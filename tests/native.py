@@ -90,13 +90,15 @@ def circles(folder):
     :arg folder: of a build.
     '''
     found = []
-    for target in sorted({path.parents[len(path.relative_to(folder).parts) - 3] for path in folder.glob('CMakeFiles/*.dir/**/*.o')}):
-        defined, used = {}, {}
-        for path in target.rglob('*.o'):
-            names = [line.split()[-2:] for line in output_of('nm', '--extern-only', path).splitlines()]
-            defined |= {name: path.stem for kind, name in names if kind not in 'Uw'}
-            used[path.stem] = {name for kind, name in names if kind == 'U'}
-        below = {file: {defined[name] for name in names if defined.get(name, file) != file} for file, names in used.items()}
+    for target in sorted(folder.glob('**/CMakeFiles/*.dir')):
+        defined, used = {}, {path: set() for path in map(str, target.rglob('*.o'))}
+        for line in output_of('nm', '--extern-only', '--print-file-name', *used).splitlines() if used else ():
+            path, kind, name = line.partition(':')[0], *line.split()[-2:]
+            if kind == 'U':
+                used[path].add(name)
+            elif kind != 'w':
+                defined[name] = path
+        below = {path: {defined[name] for name in names if defined.get(name, path) != path} for path, names in used.items()}
         try:
             TopologicalSorter(below).prepare()
         except CycleError as error:

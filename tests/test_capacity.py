@@ -216,6 +216,15 @@ def test_bad_setting(text):
         caches.given(text)
 
 
+def test_cores_that_reach_no_last_level():
+    '''Those of a laptop that save the most power, in a cpuset of their own.'''
+    laptop = {'topology': {'cores': ['0x1', '0x2'], 'caches': [
+        {'type': 'L1', 'size': 32 * KIB, 'cpusets': ['0x1', '0x2']}, {'type': 'L2', 'size': 2 * MIB, 'cpusets': ['0x1', '0x2']},
+        {'type': 'L3', 'size': 24 * MIB, 'cpusets': ['0x1']}]}}
+    assert caches.claims(laptop, 1) == {'L1': 32 * KIB, 'L2': 2 * MIB} and caches.claims(laptop, 0)['L3'] == 24 * MIB
+    assert topology.levels(laptop, 1) == ['L1', 'L2', 'memory']
+
+
 def test_a_disturbed_measurement_is_not_used():
     lost = {'threads': 2, 'elapsed': 10.0, 'throttled': 0.0, 'waited': 8.0, 'stolen': 0.0}
     assert '60 %' in caches.disturbed([lost])

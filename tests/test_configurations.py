@@ -83,19 +83,22 @@ class Look:
 def look(folder, config, system, checks=CHECKS):
     '''List and dry-run all checks on a system: :class:`Look`.'''
     place = workplace(folder, config)
-    listing = place.reframe(f'--system={system}', '--warn-as-error', '-l', checks=checks)
-    listed = set(re.findall(r'^- (\w+)', plain(listing.out), re.M))
-    # Not by a mode, on which -p has no effect.
-    dry = place.reframe(f'--system={system}', '--warn-as-error', '-p', ENVIRONMENTS, '--dry-run', *(
-        f'-n{name}@0' for name in listed if Path(config).name != ALL_VARIANTS), checks=checks)
     where, complaints = f'{Path(config).name}, {system}', []
-    for what, done in (('listing', listing), ('dry run', dry)):
+
+    def names(what, pattern, *options):
+        done = place.reframe(f'--system={system}', '--warn-as-error', *options, checks=checks)
         said = [line for line in plain(done.out).splitlines() if re.search(r'\bERROR\b|WARNING|\bFAIL \]|Reason:', line)]
         if done.code or said:
             complaints.append(f'{where}: {what}: exit code {done.code}: {said[:1] or plain(done.out)[-500:]}')
+        return set(re.findall(pattern, plain(done.out), re.M))
+
+    listed, set_up = names('listing', r'^- (\w+)', '-l'), set()
     if not listed:
         complaints.append(f'{where}: no test at all')
-    return Look(listed, set(re.findall(r'^\[ DRY +\] (\w+) ', plain(dry.out), re.M)), complaints, place.stage)
+    if not complaints:      # a dry run would complain of the same; not by a mode, on which -p has no effect
+        set_up = names('dry run', r'^\[ DRY +\] (\w+) ', '-p', ENVIRONMENTS, '--dry-run', *(
+            f'-n{name}@0' for name in listed if Path(config).name != ALL_VARIANTS))
+    return Look(listed, set_up, complaints, place.stage)
 
 
 def unselected(looks, checks=CHECKS):
@@ -222,8 +225,8 @@ def test_checks_in_order_are_not_complained_of(tmp_path, few):
 def test_a_file_that_does_not_load_is_found(tmp_path, few):
     checks = few(anywhere=ANYWHERE, broken='import reframe as rfm\nrfm.no_such_thing\n')
     found = look(tmp_path, SITES / 'example-pbs.py', 'example-pbs', checks)
-    assert len(found.complaints) == 3 and 'skipping test file' in found.complaints[0]
-    assert 'no test at all' in found.complaints[2]      # a warning is an error: ReFrame alone would list the other one
+    assert len(found.complaints) == 2 and 'skipping test file' in found.complaints[0]
+    assert 'no test at all' in found.complaints[1]      # a warning is an error: ReFrame alone would list the other one
 
 
 def test_a_check_that_nobody_selects_is_found(tmp_path, few):
@@ -251,7 +254,7 @@ def test_a_configuration_that_reframe_rejects_is_found(tmp_path, few, old, new):
     ({}, 'example', 'example'), ({'anywhere': ANYWHERE}, "'environs': environs", "'environs': []")])
 def test_zero_tests_are_found(tmp_path, few, files, old, new):
     found = look(tmp_path, slurm_with(tmp_path, old, new), 'example-slurm', few(**files))
-    assert not found.listed and not found.set_up and 'no test at all' in found.complaints[-1]
+    assert not found.listed and 'no test at all' in found.complaints[-1]
 
 
 # --- versions of ReFrame ------------------------------------------------------------------------------------------------
@@ -293,10 +296,9 @@ def test_the_oldest_lists_and_sets_up(tmp_path, oldest):
     assert listing.code == 0 and set(re.findall(r'^- (\w+)', plain(listing.out), re.M)) == shipped(CHECKS) - ON_REQUEST
 
 
-def test_the_oldest_measures_and_judges(tmp_path, oldest):
+def test_the_oldest_measures_and_judges(tmp_path, commands, oldest):
     (tmp_path / 'references').mkdir()
     (tmp_path / 'references/portable.yaml').write_text((rfm.GUARDS / 'references.yaml').read_text())
-    commands = rfm.tools(tmp_path / 'bin', without=rfm.LIKWID, scripts=[rfm.GUARDS / 'cmake'])
     place = rfm.Workplace(tmp_path / 'place', commands, PYTHONPATH=oldest, PLUMBLINE_REFERENCES=tmp_path / 'references',
                           CANNED_MARK=tmp_path / 'mark')
     done = place.reframe('-r', '--exec-policy=serial', '-n', 'Told.*story=(good|slow|crash|silent)$')

@@ -368,6 +368,8 @@ def test_a_kind_of_too_few_cores_is_not_ranked():
     ({'.sys.devices.cpu_core.cpus': '0-3', '.sys.devices.cpu_atom.cpus': '4-7'}, [[0, 1, 2, 3], [4, 5, 6, 7]]),
     ({'.sys.devices.system.cpu.cpu0.cpu_capacity': '1024', '.sys.devices.system.cpu.cpu1.cpu_capacity': '446'}, [[0], [1]]),
     ({'.sys.devices.system.cpu.cpu0.cpu_capacity': '1024', '.sys.devices.system.cpu.cpu1.cpu_capacity': '1024'}, None),
+    ({'.sys.devices.system.cpu.cpu0.cpu_capacity': '1024', '.sys.devices.system.cpu.cpu1.cpu_capacity': '1024',
+      '.sys.devices.cpu_core.cpus': '0-3', '.sys.devices.cpu_atom.cpus': '4-7'}, [[0, 1, 2, 3], [4, 5, 6, 7]]),
     ({'.sys.devices.cpu_core.cpus': '0-3'}, None), ({}, None)])
 def test_kinds_of_cores_as_the_kernel_has_them(programs, tmp_path, said, kinds):
     if len(os.sched_getaffinity(0)) < 2:

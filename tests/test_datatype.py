@@ -5,7 +5,7 @@ import pytest
 
 import rfm
 from made_report import measurement
-from mpi_native import MPIS, MpiBuild, any_mpi, copied, every_mpi, listed, mpirun, run_check
+from mpi_native import MPIS, any_mpi, every_mpi, listed, mpirun, run_check, wrong_variants
 from native import CPUS, QUICK, output_of, two_cpus
 from plumbline.bench import datatype as bench, mpi as bench_mpi
 from plumbline.errors import PlumblineError
@@ -76,32 +76,11 @@ def test_with_the_packing_library(mpi_programs, mpi):
 
 # --- wrong results are found, bad input is refused ----------------------------------------------------------------
 
-#: Function, what stands in it, what breaks it, and the variants that are then wrong.
-BROKEN = [('loops.c', 'pack_plain', 'j * n + i] = from[i * n + j]', 'j * n + i] = from[j * n + i]', {'packed', 'pack_hand'}),
-          ('loops.c', 'pack_blocked', 'i < least', 'i + 1 < least', {'blocked', 'pack_blocked'}),
-          ('loops.c', 'unpack_plain', 'j < n;', 'j + 1 < n;', {'unpack_hand'}),
-          ('loops.c', 'unpack_blocked', 'to[i * n + j] =', 'to[i * n + j + (i + 1 == n && j + 1 == n)] =', {'unpack_blocked'}),
-          ('packing.c', 'send_matrix', 'e->matrix)', 'e->packed)', {'contiguous'}),
-          ('packing.c', 'datatype_copy', 'bytes_of(e))', 'bytes_of(e) - 8)', {'copy'})]
-
-
-@pytest.fixture(scope='module')
-def broken(tmp_path_factory):
-    '''A build of a copy in which each function of BROKEN is broken.'''
-    source = copied(tmp_path_factory.mktemp('broken') / 'src', 'mpi/datatype')
-    for file, function, right, wrong, _ in BROKEN:
-        path = source / 'mpi/datatype' / file
-        text = path.read_text()
-        at = text.index(right, text.index(f' {function}('))
-        path.write_text(text[:at] + wrong + text[at + len(right):])
-    return MpiBuild(source.parent / 'build', any_mpi(), targets=['datatype'], source=source)
-
-
-def test_a_wrong_result_is_found(broken):
-    found = broken.run(2, 'datatype', '--variants', 'all', '--size', 33, *QUICK)
+def test_a_wrong_result_is_found(mpi_broken):
+    found = mpi_broken.run(2, 'datatype', '--variants', 'all', '--size', 33, *QUICK)
     wrong = {record['variant'] for record in found.measurements if not record['valid']}
     assert found.code
-    assert wrong == set.union(*(variants for *_, variants in BROKEN))
+    assert wrong == wrong_variants('datatype')
     assert all(f'plumbline: datatype {variant}, size 33, 2 ranks: the result is wrong' in found.errors for variant in wrong)
 
 
@@ -304,12 +283,21 @@ def test_a_bench_without_an_mpi_says_so(monkeypatch):
 
 # --- the check ---------------------------------------------------------------------------------------------------
 
-@two_cpus
-def test_the_check_measures_what_it_asks(measuring_mpi, tmp_path):
-    mpi = any_mpi()
-    place = measuring_mpi(tmp_path / 'place', mpi)
+@pytest.fixture(scope='module')
+def checked(measuring_mpi, tmp_path_factory):
+    '''One run of both checks, that of the TLB with small matrices: check -> its test case.'''
+    mpi, folder = any_mpi(), tmp_path_factory.mktemp('checked')
+    check = folder / 'small.py'
+    check.write_text((rfm.REPOSITORY / 'checks/mpi/datatype_transpose.py').read_text().replace('SIZES = (1024, 2048)', 'SIZES = (128, 256)'))
     # By TCP, where the bytes of the messages are counted: those of what is packed without a message are none of them.
-    case, = run_check(place, mpi, 'datatype_transpose.py', 'datatype_transpose.*transport=tcp', '-S', 'memory_bytes=200000')
+    cases = run_check(measuring_mpi(folder / 'place', mpi), mpi, check, 'datatype_transpose.*transport=tcp|datatype_tlb',
+                      '-S', 'datatype_transpose.memory_bytes=200000')
+    return {case['name'].split()[0]: case for case in cases}
+
+
+@two_cpus
+def test_the_check_measures_what_it_asks(checked):
+    case = checked['datatype_transpose']
     rfm.assert_measured(case)
     left = case['plumbline']
     names = {metric['name'] for metric in left['metrics']}
@@ -327,10 +315,7 @@ def test_the_check_measures_what_it_asks(measuring_mpi, tmp_path):
 
 
 @two_cpus
-def test_the_number_of_tlb_entries_is_compared_by_turns(measuring_mpi, tmp_path):
-    mpi, check = any_mpi(), tmp_path / 'small.py'
-    check.write_text((rfm.REPOSITORY / 'checks/mpi/datatype_transpose.py').read_text().replace('SIZES = (1024, 2048)', 'SIZES = (128, 256)'))
-    case, = run_check(measuring_mpi(tmp_path / 'place', mpi), mpi, check, 'datatype_tlb')
-    rfm.assert_measured(case)
-    names = {metric['name'] for metric in case['plumbline']['metrics']}
+def test_the_number_of_tlb_entries_is_compared_by_turns(checked):
+    rfm.assert_measured(checked['datatype_tlb'])
+    names = {metric['name'] for metric in checked['datatype_tlb']['plumbline']['metrics']}
     assert {'speedup.library.tlb32.128', 'speedup.library.tlb8192.256', 'speedup.pack_library.tlb128.256', 'bandwidth.library.128'} <= names

@@ -267,11 +267,6 @@ def test_a_figure_for_each_thread_count(case):
     assert drawing.gigabytes(np.median(kernels[0]['traffic'] / np.array(kernels[0]['seconds']) * 1e-9)) in texts
 
 
-def test_no_figure_without_records():
-    (_, caption, figure), = figures.of_check('fdtd_splitting', [{'check': 'fdtd_splitting', 'records': []}])
-    assert figure is None and caption.startswith('Not drawn')
-
-
 def test_loops_that_are_not_in_the_build_are_said_to_be_missing(case):
     missing = {skipped['metric'] for skipped in case.get('skipped', ())}
     measured = {metric['name'] for metric in case['metrics']}

@@ -563,9 +563,3 @@ def test_a_bad_pattern_file_is_one_line(place):
     reason = done.cases()['gather_patterns %threads=one']['fail_reason']
     assert done.code == 1 and 'bad.json, configuration 2: pattern: index -3 must be' in reason and '\n' not in reason.strip()
     assert 'Traceback' not in done.out
-
-
-def test_figures_without_records():
-    for check in ('gather_memory', 'gather_table5', 'gather_patterns'):
-        (_, text, figure), = figures.of_check(check, [{'partition': 'p', 'environ': 'gnu', 'hostname': 'here'}])
-        assert figure is None and text.startswith('Not drawn: ')

@@ -1,5 +1,6 @@
 '''A check of a program that is not ours: a few lines (``docs/tutorials``), run by the real ReFrame, judged as all others.'''
 
+import functools
 import os
 import re
 import shutil
@@ -19,14 +20,40 @@ STREAM = TUTORIALS / 'stream/site_stream.py'
 SUITE = rfm.REPOSITORY / 'tests/data/foreign/suite.py'
 
 
+def place_in(folder, **variables):
+    '''A workplace on this machine, which has STREAM and GROMACS in PATH.'''
+    (folder / 'bin').mkdir()
+    for name in ('stream', 'gmx_mpi'):
+        (folder / 'bin' / name).symlink_to(rfm.GUARDS / name)
+    return rfm.Workplace(folder / 'place', f"{folder / 'bin'}:{os.environ['PATH']}", PLUMBLINE_REFERENCES=folder, **variables)
+
+
 @pytest.fixture
 def place(tmp_path):
-    '''Function (variables) -> a workplace on this machine, which has STREAM and GROMACS in PATH.'''
-    (tmp_path / 'bin').mkdir()
-    for name in ('stream', 'gmx_mpi'):
-        (tmp_path / 'bin' / name).symlink_to(rfm.GUARDS / name)
-    return lambda **variables: rfm.Workplace(tmp_path / 'place', f"{tmp_path / 'bin'}:{os.environ['PATH']}", PLUMBLINE_REFERENCES=tmp_path,
-                                             **variables)
+    return functools.partial(place_in, tmp_path)
+
+
+@pytest.fixture(scope='module')
+def measured(tmp_path_factory):
+    '''STREAM measured and judged, once: the workplace, how the run ended, what was said of it.'''
+    where = place_in(tmp_path_factory.mktemp('measured'))
+    return where, where.reframe('-r', checks=STREAM), where.judge()
+
+
+@pytest.fixture
+def again(measured, place, tmp_path):
+    '''A workplace of the test's own in which that has been.'''
+    shutil.copytree(measured[0].folder, tmp_path / 'place')
+    return place()
+
+
+@pytest.fixture(scope='module')
+def two_nodes(tmp_path_factory):
+    '''Variables of a virtual cluster, and the configuration that finds it.'''
+    folder = tmp_path_factory.mktemp('cluster')
+    (folder / 'site.py').write_text(SITE)
+    with cluster_in(folder / 'cluster', nodes=2, cpus=[CPUS[:2]] * 2) as running:
+        yield {**running.variables, 'config': folder / 'site.py'}
 
 
 def metrics_of(done):
@@ -34,9 +61,9 @@ def metrics_of(done):
     return case, {metric['name']: metric for metric in case['plumbline']['metrics']}
 
 
-def test_each_run_is_a_sample_and_the_threads_are_placed(place):
-    where = place()
-    case, found = metrics_of(where.reframe('-r', checks=STREAM))
+def test_each_run_is_a_sample_and_the_threads_are_placed(measured):
+    where, done, said = measured
+    case, found = metrics_of(done)
     assert case['result'] == 'pass' and set(found) == {'bandwidth.triad'}
     triad = found['bandwidth.triad']
     assert triad['samples'] == [10000.5 + run for run in range(1, 11)] and triad['unit'] == 'MB/s' and triad['verdict'] == 'NO REFERENCE'
@@ -44,19 +71,11 @@ def test_each_run_is_a_sample_and_the_threads_are_placed(place):
     cpus = sorted(os.sched_getaffinity(0))
     output, = where.folder.rglob('output/**/rfm_job.out')
     assert re.search(rf'^threads {len(cpus)} on {{{cpus[0]}}}', output.read_text(), re.M)
-    said = where.judge()
     assert said.code == 0 and re.search('site_stream application all +bandwidth.triad +10.0 GB/s', said.out)
 
 
-def test_a_last_line_need_not_end(place):
-    case, found = metrics_of(place(CANNED_BAD='glued').reframe('-r', checks=STREAM))
-    assert case['result'] == 'pass' and found['bandwidth.triad']['samples'] == [9000.5] * 10
-
-
-def test_its_references_are_recorded_and_a_loss_is_a_fail(place):
-    where = place()
-    where.reframe('-r', checks=STREAM)
-    where.judge()
+def test_its_references_are_recorded_and_a_loss_is_a_fail(again):
+    where = again
     accepted = where.accept('made')
     assert accepted.code == 0, accepted.out
     assert metrics_of(where.reframe('-r', checks=STREAM))[1]['bandwidth.triad']['verdict'] == 'PASS'
@@ -69,10 +88,8 @@ def test_its_references_are_recorded_and_a_loss_is_a_fail(place):
     assert said.code == 1 and 'FAIL' in said.out
 
 
-def test_a_node_that_differs_has_references_of_its_own(place):
-    where = place()
-    where.reframe('-r', checks=STREAM)
-    where.judge()
+def test_a_node_that_differs_has_references_of_its_own(again):
+    where = again
     host = os.uname().nodename
     accepted = where.accept('made', '--node', host)
     assert accepted.code == 0 and f'made@{host}.yaml' in accepted.out
@@ -115,6 +132,7 @@ def with_reference(reference):
     return STREAM.read_text().replace('    repeat', f"    reference = {{'made:cpu': {{{reference}}}}}\n    repeat")
 
 
+BAD = "    env_vars = {'CANNED_BAD': '%s'}\n    repeat"
 REFERENCES = [
     ("'bandwidth.triad': (10000, -0.05, 0.05, 'MB/s')", 'pass', 'PASS'), ("'bandwidth.triad': (12000, -0.05, None, 'MB/s')", 'fail', 'FAIL'),
     ("'bandwidth.triad': (10, -0.05, 0.05, 'GB/s')", 'fail', 'the reference of bandwidth.triad in the check is in GB/s: it is in MB/s'),
@@ -124,8 +142,11 @@ REFERENCES = [
 
 
 def test_a_reference_in_the_check_counts(place, tmp_path):
-    done = place().reframe('-r', checks=checks_of(tmp_path, *(with_reference(reference) for reference, *_ in REFERENCES)))
-    assert 'Traceback' not in done.out and len(done.cases()) == len(REFERENCES)
+    glued = STREAM.read_text().replace('    repeat', BAD % 'glued')      # a last line need not end
+    done = place().reframe('-r', checks=checks_of(tmp_path, *(with_reference(reference) for reference, *_ in REFERENCES), glued))
+    assert 'Traceback' not in done.out and len(done.cases()) == len(REFERENCES) + 1
+    case = done.cases()[f'site_stream{len(REFERENCES)}']
+    assert case['result'] == 'pass' and case['plumbline']['metrics'][0]['samples'] == [9000.5] * 10
     for number, (reference, result, expected) in enumerate(REFERENCES):
         case = done.cases()[f'site_stream{number}']
         assert case['result'] == result, reference
@@ -155,7 +176,6 @@ def test_a_known_issue_is_named_and_fails_nothing(place, tmp_path):
         assert triad['verdict'] == 'PASS' and 'the known issue is gone, take its $xfail away' in triad['reason']
 
 
-BAD = "    env_vars = {'CANNED_BAD': '%s'}\n    repeat"
 WRONG = [
     ('    repeat', BAD % 'silent', r"run 3: nothing in the output matches 'Triad:"),
     ('    repeat', BAD % 'text', r"run 3: '\*\*\*\*' is no number"),
@@ -193,16 +213,11 @@ def test_units_that_a_metric_has_not(metric, unit):
 # --- the other tutorials ------------------------------------------------------------------------------------------------
 
 @two_cpus
-def test_an_application_of_several_nodes(tmp_path, place):
+def test_an_application_of_several_nodes(place, two_nodes):
     '''By Slurm's own srun, on two of the nodes of the virtual cluster.'''
-    with cluster_in(tmp_path / 'cluster', nodes=2, cpus=[CPUS[:2]] * 2) as running:
-        site = tmp_path / 'site.py'
-        site.write_text(SITE)
-        where = place(**running.variables)
-        where.config = site
-        done = where.reframe('-r', checks=TUTORIALS / 'application')
-        case, found = metrics_of(done)
-        assert case['result'] == 'pass', case['fail_reason']
+    where = place(**two_nodes)
+    case, found = metrics_of(where.reframe('-r', checks=TUTORIALS / 'application'))
+    assert case['result'] == 'pass', case['fail_reason']
     assert found['figure_of_merit.ns_per_day']['samples'] == [12.5] * 3
     assert len(found['time']['samples']) == 3 and min(found['time']['samples']) > 0
     output, = where.folder.rglob('output/**/rfm_job.out')
@@ -211,13 +226,10 @@ def test_an_application_of_several_nodes(tmp_path, place):
 
 
 @two_cpus
-def test_distributed_over_the_nodes_each_is_judged(tmp_path, place):
+def test_distributed_over_the_nodes_each_is_judged(tmp_path, place, two_nodes):
     '''ReFrame's own way to every node, of a check of ours and of one of another suite: references are of all nodes.'''
-    with cluster_in(tmp_path / 'cluster', nodes=2, cpus=[CPUS[:2]] * 2) as running:
-        (tmp_path / 'site.py').write_text(SITE)
-        where = place(**running.variables)
-        where.config = tmp_path / 'site.py'
-        done = where.reframe('-r', '--distribute=all', '-c', SUITE, '-n', 'site_stream|their_application', checks=STREAM)
+    where = place(**two_nodes)
+    done = where.reframe('-r', '--distribute=all', '-c', SUITE, '-n', 'site_stream|their_application', checks=STREAM)
     assert [case['result'] for case in done.report['runs'][0]['testcases']] == ['pass'] * 4, done.out
     said = where.judge()
     assert said.code == 0 and len(re.findall(r'^their_application .*steps .* NO REFERENCE$', said.out, re.M)) == 2, said.out
@@ -240,7 +252,6 @@ site_configuration = settings.site(
 '''
 
 
-@pytest.mark.alone
 def test_a_kernel_of_the_sites_own(measuring, tmp_path):
     needs('cmake', 'cc')
     where = measuring(tmp_path / 'place', CANNED_CMAKE=shutil.which('cmake'))

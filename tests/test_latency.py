@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from reframe.core.exceptions import SkipTestError
 
 import rfm
 from native import QUICK, SOURCE, finding, output_of, two_cpus
@@ -246,6 +247,27 @@ def test_page_sizes_of_this_node(tmp_path):
     assert tlb.page_sizes(tmp_path) == (os.sysconf('SC_PAGE_SIZE'), 2097152)
 
 
+@pytest.mark.parametrize('pages, memory, reason', [
+    ((4096, None), 2**40, 'this kernel has no transparent huge pages; see the same with base pages'),
+    ((65536, 2**29), 2**38, '128 pages of 512 MiB are a quarter of the memory: too few to see a TLB')])
+def test_a_machine_whose_tlbs_cannot_be_seen_is_skipped(monkeypatch, pages, memory, reason):
+    monkeypatch.setattr(tlb, 'page_sizes', lambda: pages)
+    said = []
+
+    def leave_out(why, metric):
+        said.append((why, metric))
+        raise SkipTestError
+    with pytest.raises(SkipTestError):
+        probe.tlb_probe.options(SimpleNamespace(pages='huge', most_pages=0, memory=memory, leave_out=leave_out))
+    assert said == [(reason, 'tlb_entries')]
+
+
+def test_more_pages_than_there_is_memory_for_are_refused(monkeypatch):
+    monkeypatch.setattr(tlb, 'page_sizes', lambda: (4096, 2**21))
+    with pytest.raises(PlumblineError, match='most_pages=64: 32 pages of 2 MiB are a quarter of the memory: give no more'):
+        probe.tlb_probe.options(SimpleNamespace(pages='huge', most_pages=64, memory=2**28))
+
+
 # --- the checks --------------------------------------------------------------------------------------
 
 USER = '''import reframe as rfm
@@ -418,5 +440,3 @@ def test_figures(run, check):
     mine = [detail for detail in details(run[1]) if detail['check'] == check]
     drawn = list(figures.FIGURES[check](mine))
     assert drawn and all(figure is not None and caption for _, caption, figure in drawn)
-    for _, caption, figure in figures.FIGURES[check]([{'check': check, 'hostname': 'h'}]):
-        assert figure is None and caption.startswith('Not drawn')

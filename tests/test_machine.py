@@ -1,9 +1,11 @@
 '''The machine file: peaks, what is unknown and why, and detection on nodes written by hand.'''
 
+import runpy
 from types import SimpleNamespace
 
 import pytest
 
+import rfm
 from plumbline.errors import PlumblineError
 from plumbline.model import baselines
 from plumbline.system import datasheet
@@ -79,6 +81,23 @@ def test_peaks_of_a_server():
         ('memory', 'all'): 16 * 4800 * 8,                        # 614400 MB/s
         ('L1', 'one'): pytest.approx(192 * 3.8e3), ('L1', 'all'): pytest.approx(64 * 192 * 3.8e3),
         ('L2', 'one'): pytest.approx(64 * 3.8e3), ('L2', 'all'): pytest.approx(64 * 64 * 3.8e3)}
+
+
+def test_processors_that_draw_less_than_their_channels_give(tmp_path):
+    path = tmp_path / 'node.yaml'
+    path.write_text('schema: 1\nmemory: {channels: null, transfer_rate: null, most: 170600, source: EPYC 7252}\n')
+    given = datasheet.load(path)
+    assert datasheet.peaks(given, 16)['memory', 'all'] == 170600 and datasheet.unknown(given, 'memory') is None
+    assert datasheet.peaks({'memory': SERVER['memory'] | {'most': 170600}}, 16)['memory', 'all'] == 170600
+
+
+@pytest.mark.parametrize('cpus, unjudged', [(range(4), "4 of the node's 48 cores may be used"), (range(2, 48), None), (range(48), None)])
+def test_part_of_a_node_is_not_judged_by_all_its_channels(cpus, unjudged):
+    '''A quota or a cpuset of four cores; two of all are the system's.'''
+    check = runpy.run_path(str(rfm.REPOSITORY / 'checks/memory/limits.py'))['limits']
+    processor = {'topology': {'cores': [hex(1 << cpu) for cpu in range(48)]}}
+    found = check.of_memory(SimpleNamespace(all_cpus=cpus, current_partition=SimpleNamespace(processor=processor)), 'node.yaml')
+    assert found['unjudged'] == unjudged and '`most` of `memory` into node.yaml' in found['remark']
 
 
 def test_a_measured_clock_stands_in_for_one_that_is_not_known():

@@ -555,7 +555,7 @@ def test_the_machine_comes_first_and_tables_do_not_disturb(programs):
     lines = found.text.splitlines()
     assert found.code == 0
     assert lines[0].startswith('{"record": "machine"')
-    assert set(CPUS) == set(found.machine['allowed_cpus'])
+    assert set(CPUS) == set(found.machine['allowed_cpus']) and {'governor', 'scaling_driver'} <= set(found.machine)
     assert len(found.kernels()) == 2 * len(programs.runnable('triad'))
     assert sum(line.startswith('kernel ') for line in lines) == 2
     assert sum(line.endswith(' yes') for line in lines) == len(found.measurements)

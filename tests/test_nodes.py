@@ -75,11 +75,12 @@ def test_on_one_node_every_mpi_runs_through_slurm_and_there_is_nothing_to_pair(p
 
 def test_on_a_local_partition_there_is_nothing_to_pair(measuring_mpi, tmp_path):
     mpi = any_mpi()
-    done = measuring_mpi(tmp_path / 'local', mpi).reframe('-r', '-p', f'gnu-{mpi}$', '-n', 'pingpong_nodes|node_pairs', checks=CHECKS)
-    assert len(done.cases()) == 3
-    for case in done.cases().values():
+    done = measuring_mpi(tmp_path / 'local', mpi).reframe('-r', '-p', f'gnu-{mpi}$', '-n', 'pingpong_nodes|node_pairs|network_patterns', checks=CHECKS)
+    assert len(done.cases()) == 3 + 5
+    for name, case in done.cases().items():
         assert case['result'] == 'skip'
-        assert 'nodes: localhost:default is local, this node alone' in case['plumbline']['skipped'][0]['reason']
+        needs = '2' if name.startswith('pingpong_nodes') else 'several'
+        assert case['plumbline']['skipped'][0]['reason'] == f'needs {needs} nodes: localhost:default is local, this node alone'
 
 
 @pytest.fixture
@@ -128,21 +129,23 @@ def assert_all_but_the_last(case):
 PATTERNS = {'pairs': ('pair', 'matchings'), 'incast': ('oneway', 'incast'), 'alltoall': ('pair', 'alltoall')}
 
 
-@pytest.fixture
-def faked(place):
-    '''A folder as /sys on which a port counts errors: what grows is what the process that reads it has used of a CPU.'''
+@pytest.fixture(scope='module')
+def over_all_nodes(place):
+    '''Cases of one run: patterns, with a folder as /sys on which a port counts errors, and an application that scales.'''
+    needs_mpi('openmpi')
     counters = place.folder / 'sys/class/infiniband/mlx5_0/ports/1/counters'
     counters.mkdir(parents=True)
-    (counters / 'link_error_recovery').symlink_to('/proc/self/schedstat')
-    return place.folder / 'sys'
+    (counters / 'link_error_recovery').symlink_to('/proc/self/schedstat')       # grows by what the process that reads it has used of a CPU
+    given = {'network_patterns': ('large=65536', f"ports={place.folder / 'sys'}", f'network={rfm.REPOSITORY}/config/networks/example-fat-tree.yaml'),
+             'app_scaling': ('edge=8', 'each=2')}
+    settings = itertools.chain(*(('-S', f'{check}.{one}') for check, some in given.items() for one in ('samples=10', *some)))
+    return run(place, f"network_patterns%pattern=({'|'.join(PATTERNS)})|app_scaling.*study=lbm_(strong|weak).*over=nodes", '--flex-alloc-nodes=all', *settings,
+               '-c', rfm.REPOSITORY / 'checks/apps/app_scaling.py', partition='spread', environ='gnu-openmpi$')
 
 
 @two_cpus
-def test_patterns_over_all_nodes_and_a_link_that_counts_errors(place, faked):
-    needs_mpi('openmpi')
-    given = ('samples=10', 'processes=1', 'large=65536', f'ports={faked}', f'network={rfm.REPOSITORY}/config/networks/example-fat-tree.yaml')
-    cases = run(place, f"network_patterns%pattern=({'|'.join(PATTERNS)})", '--flex-alloc-nodes=all',
-                *itertools.chain(*(('-S', f'network_patterns.{one}') for one in given)), partition='spread', environ='gnu-openmpi$')
+def test_patterns_over_all_nodes_and_a_link_that_counts_errors(over_all_nodes):
+    cases = [case for case in over_all_nodes if case['name'].startswith('network_patterns')]
     assert len(cases) == len(PATTERNS)
     for case in cases:
         rfm.assert_measured(case)
@@ -167,10 +170,8 @@ def assert_pattern(case, pattern):
 
 @two_cpus
 @pytest.mark.parametrize('study', ['lbm_strong', 'lbm_weak'])
-def test_an_application_scales_from_one_node_to_all(place, study):
-    needs_mpi('openmpi')
-    case, = run(place, f'app_scaling.*study={study}.*over=nodes', '--flex-alloc-nodes=all', *itertools.chain(*(('-S', f'app_scaling.{given}') for given in (
-        'samples=10', 'processes=1', 'edge=8', 'each=2'))), partition='spread', environ='gnu-openmpi$', checks=rfm.REPOSITORY / 'checks/apps/app_scaling.py')
+def test_an_application_scales_from_one_node_to_all(over_all_nodes, study):
+    case, = (case for case in over_all_nodes if f'study={study} ' in case['name'])
     rfm.assert_measured(case)
     assert hosts(case) == NODES
     metrics = {metric['name'] for metric in case['plumbline']['metrics']}
@@ -287,9 +288,3 @@ def test_a_node_at_the_end_of_our_last_job_counts_as_idle():
     scheduler.filternodes_by_state = lambda found, state: JobScheduler.filternodes_by_state(scheduler, found, state)
     found = nodes_of(SimpleNamespace(scheduler=scheduler), 'idle')
     assert (str(found.usable), str(found.busy), str(found.others)) == ('n[1-3]', 'n[4-5]', 'n6')
-
-
-def test_a_check_that_was_skipped_is_not_drawn():
-    (_, caption, figure), = figures.of_check('pingpong_nodes', [
-        {'check': 'pingpong_nodes', 'hostname': 'here', 'partition': 'p', 'environ': 'gnu', 'skipped': []}])
-    assert figure is None and caption == 'Not drawn: there are no records.'

@@ -163,8 +163,6 @@ def test_figures(run):
     assert figure is not None and 'speed-up x redundancy' in caption
     assert [row[0] for row in table.rows] == list(WAYS)
     assert [row[1] for row in table.rows] == ['14.0', '9.00', '14.0', '6.00']
-    for _, caption, figure in figures.FIGURES['redundancy']([{'hostname': 'h'}]):
-        assert figure is None and caption.startswith('Not drawn')
 
 
 def test_work_that_is_not_the_count_by_hand_fails(changed, programs, measuring, tmp_path):

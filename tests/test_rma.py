@@ -1,7 +1,6 @@
 '''Remote gets: right results of every way, whatever is outstanding; what their curves tell; their checks and figures.'''
 
 import re
-import shutil
 import subprocess
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 
 import rfm
 from made_report import measurement
-from mpi_native import MPIS, MpiBuild, any_mpi, copied, every_mpi, listed, needs_mpi, run_check
+from mpi_native import MPIS, any_mpi, every_mpi, listed, needs_mpi, run_check, wrong_variants
 from native import output_of, two_cpus
 from plumbline.bench import mpi as bench_mpi, rma as bench
 from plumbline.mpi import messages, rma
@@ -121,54 +120,19 @@ def test_nothing_is_read_or_written_beside(mpi_sanitized):
 
 # --- wrong results are found, bad input is refused ----------------------------------------------------------------
 
-#: Function, what stands in it, what breaks it, and the ways that are then wrong.
-BROKEN = [
-    ('rma_get', 'i < first + count', 'i + 1 < first + count', {'get', 'get_busy', 'get_rewritten'}),   # the last one is left out
-    ('start_gets', 'remote_of(e, first + i)', 'remote_of(e, first)', {'rget', 'rolling'}),      # from another's place
-    ('rma_put', 'remote_of(e, i)', 'remote_of(e, i) + 1', {'put', 'put_busy'}),                 # one byte beyond
-    ('rma_rput', 'local_of(e, first + i)', 'local_of(e, i)', {'rput'}),                         # the first batch again
-    ('rma_send', '(first + i) * e->bytes', '(first + count - 1 - i) * e->bytes', {'send'}),     # in reverse order
-]
-
-
-@pytest.fixture(scope='module')
-def broken(tmp_path_factory):
-    '''A build of a copy in which each function of BROKEN is broken.'''
-    source = copied(tmp_path_factory.mktemp('broken') / 'src', 'mpi/rma')
-    path = source / 'mpi/rma/transfers.c'
-    text = path.read_text()
-    for function, right, wrong, _ in BROKEN:
-        at = text.index(right, text.index(f' {function}('))
-        text = text[:at] + wrong + text[at + len(right):]
-    _make_stale(source / 'mpi')
-    path.write_text(text)
-    return MpiBuild(source.parent / 'build', any_mpi(), source=source, targets=['rma', 'stale'])
-
-
-def _make_stale(folder):
-    '''A second program, whose gets come before the target has rewritten what is fetched.'''
-    shutil.copytree(folder / 'rma', folder / 'stale')
-    (folder / 'stale/CMakeLists.txt').write_text('plumbline_mpi_program(stale rma.c transfers.c memory.c shmem.c)\n')
-    path = folder / 'stale/transfers.c'
-    text = path.read_text()
-    at = text.index('rewrite(e);')
-    end = text.index('    }', at)
-    path.write_text(text[:at] + text[at + len('rewrite(e);'):end] + '        rewrite(e);\n' + text[end:])
-
-
-def test_old_data_are_found(broken):
-    found = broken.run(2, 'stale', '--variants', 'all', '--size', 8, '--window', 16, '--memory', 'allocate,create', *QUICK)
+def test_old_data_are_found(mpi_broken):
+    found = mpi_broken.run(2, 'stale', '--variants', 'all', '--size', 8, '--window', 16, '--memory', 'allocate,create', *QUICK)
     assert {record['variant'] for record in found.measurements if not record['valid']} == {'get_rewritten'}
     # Every byte of each message is an old one.
     assert {record['max_error'] for record in found.measurements if not record['valid']} == {8 * 256}
 
 
 @pytest.mark.parametrize('memory', ['allocate', 'create'])
-def test_a_wrong_result_is_found(broken, memory):
-    found = broken.run(2, 'rma', '--variants', 'all', '--size', 8, '--window', 16, '--memory', memory, *QUICK)
+def test_a_wrong_result_is_found(mpi_broken, memory):
+    found = mpi_broken.run(2, 'rma', '--variants', 'all', '--size', 8, '--window', 16, '--memory', memory, *QUICK)
     wrong = {record['variant'] for record in found.measurements if not record['valid']}
     # An MPI may refuse what lies outside a window.
-    expected = set.union(*(ways for *_, ways in BROKEN))
+    expected = wrong_variants('rma')
     assert found.code
     assert wrong == expected or not found.measurements
     if memory == 'allocate':
@@ -326,45 +290,44 @@ def test_table_of_what_the_target_does():
 
 # --- the checks --------------------------------------------------------------------------------------------------
 
-def run_checks(place, mpi, names, *options, **environment):
-    '''The cases of a run; few messages outstanding.'''
-    return run_check(place, mpi, 'rma_pipeline.py', names, '-S', 'windows=1,16', *options, **environment)
+@pytest.fixture(scope='module')
+def checked(mpi_programs, measuring_mpi, tmp_path_factory):
+    '''One run of every check, with few messages outstanding, by an MPI that has OpenSHMEM where one is there: check -> its test case.'''
+    mpi = next((mpi for mpi in MPIS if mpi_programs(mpi).path('rma-shmem').exists()), None) or any_mpi()
+    cases = run_check(measuring_mpi(tmp_path_factory.mktemp('checked'), mpi), mpi, 'rma_pipeline.py',
+                      'rma_pipeline.*tcp.*allocate|rma_array.*shm|rma_target.*shm.*allocate|shmem_pipeline.*shm',
+                      '-S', 'rma_pipeline.windows=1,16', '-S', 'rma_pipeline.ways=get,send', '-S', 'rma_array.words=1024',
+                      '-S', 'rma_array.windows=1,32,4096', '-S', 'shmem_pipeline.windows=1,16', '-S', 'shmem_pipeline.ways=get,shmem_get_nbi')
+    assert len(cases) == 4
+    return {case['name'].split()[0]: case for case in cases}
 
 
-@two_cpus
-def test_check_measures_what_it_asks(measuring_mpi, tmp_path):
-    mpi = any_mpi()
-    cases = run_checks(measuring_mpi(tmp_path / 'place', mpi), mpi, 'rma_pipeline.*tcp.*allocate', '-S', 'ways=get,send')
-    assert len(cases) == 1
-    for case in cases:
-        rfm.assert_measured(case)
-        left = case['plumbline']
-        assert {metric['name'] for metric in left['metrics']} == {
-            f"{metric}.{way}.{left['transport']}" for way in ('get', 'send')
-            for metric in ('latency', 'bandwidth', 'speedup', 'half_window')}
-        drawn = figures.of_check('rma_pipeline', [rfm.detail_of('rma_pipeline', case)])
-        assert len(drawn) == 2 and all(figure is not None for _, _, figure in drawn)
-
-
-@two_cpus
-def test_check_of_an_array_of_words(measuring_mpi, tmp_path):
-    mpi = any_mpi()
-    case, = run_checks(measuring_mpi(tmp_path / 'place', mpi), mpi, 'rma_array.*shm', '-S', 'words=1024', '-S', 'windows=1,32,4096')
+def names_of(case):
     rfm.assert_measured(case)
-    assert {metric['name'] for metric in case['plumbline']['metrics']} == {
+    return {metric['name'] for metric in case['plumbline']['metrics']}
+
+
+@two_cpus
+def test_check_measures_what_it_asks(checked):
+    assert names_of(checked['rma_pipeline']) == {
+        f'{metric}.{way}.tcp' for way in ('get', 'send') for metric in ('latency', 'bandwidth', 'speedup', 'half_window')}
+    drawn = figures.of_check('rma_pipeline', [rfm.detail_of('rma_pipeline', checked['rma_pipeline'])])
+    assert len(drawn) == 2 and all(figure is not None for _, _, figure in drawn)
+
+
+@two_cpus
+def test_check_of_an_array_of_words(checked):
+    assert names_of(checked['rma_array']) == {
         f'{metric}.shm' for way in ('get', 'rolling')
         for metric in (f'bandwidth.{way}.w1', f'bandwidth.{way}.w32', f'speedup.{way}', f'half_window.{way}')}
 
 
 @two_cpus
-def test_check_of_the_target(measuring_mpi, tmp_path):
-    mpi = any_mpi()
-    case, = run_check(measuring_mpi(tmp_path / 'place', mpi), mpi, 'rma_pipeline.py', 'rma_target.*shm.*allocate')
-    rfm.assert_measured(case)
-    assert {metric['name'] for metric in case['plumbline']['metrics']} == {
+def test_check_of_the_target(checked):
+    assert names_of(checked['rma_target']) == {
         'latency.get.shm', 'latency.get_rewritten.shm', 'latency.put.shm', 'latency_busy_target.get.shm', 'progress.get.shm',
         'latency_busy_target.put.shm', 'progress.put.shm', 'slowdown.get_rewritten.shm'}
-    (_, _, table), = figures.of_check('rma_target', [rfm.detail_of('rma_target', case)])
+    (_, _, table), = figures.of_check('rma_target', [rfm.detail_of('rma_target', checked['rma_target'])])
     assert [row[0] for row in table.rows] == ['get', 'put']
 
 
@@ -376,15 +339,12 @@ def test_checks_ask_for_every_way(repository):
 
 
 @two_cpus
-def test_check_of_openshmem(mpi_programs, measuring_mpi, tmp_path):
+def test_check_of_openshmem(mpi_programs, checked, measuring_mpi, tmp_path):
     mpi = with_shmem(mpi_programs).mpi
-    place = measuring_mpi(tmp_path / 'place', mpi)
-    cases = run_checks(place, mpi, 'shmem_pipeline.*shm', '-S', 'ways=get,shmem_get_nbi')
-    case, = cases
-    rfm.assert_measured(case)
-    assert {'latency.get.shm', 'latency.shmem_get_nbi.shm'} <= {metric['name'] for metric in case['plumbline']['metrics']}
+    assert {'latency.get.shm', 'latency.shmem_get_nbi.shm'} <= names_of(checked['shmem_pipeline'])
     if mpi == 'openmpi':    # without a transport that OpenSHMEM can use
-        cases = run_checks(place, mpi, 'shmem_pipeline.*shm', OMPI_MCA_spml='^ucx')
+        place = measuring_mpi(tmp_path / 'place', mpi)
+        cases = run_check(place, mpi, 'rma_pipeline.py', 'shmem_pipeline.*shm', OMPI_MCA_spml='^ucx')
         assert [case['result'] for case in cases] == ['skip']
         assert re.search('all - OpenSHMEM does not start here: .*spml', place.judge().out, re.IGNORECASE)
 
@@ -395,7 +355,7 @@ def test_check_of_openshmem_where_there_is_none(mpi_programs, measuring_mpi, tmp
     if not without:
         pytest.skip('every MPI here has OpenSHMEM')
     place = measuring_mpi(tmp_path / 'place', without[0])
-    cases = run_checks(place, without[0], 'shmem_pipeline.*shm')
+    cases = run_check(place, without[0], 'rma_pipeline.py', 'shmem_pipeline.*shm')
     assert [case['result'] for case in cases] == ['skip']
     assert f'all - the MPI of gnu-{without[0]} has no OpenSHMEM' in place.judge().out
 

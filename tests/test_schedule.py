@@ -26,11 +26,6 @@ pytestmark = pytest.mark.skipif(os.geteuid() == 0 and trust.changed_by(rfm.REPOS
 BARE = {'HOME': pwd.getpwuid(os.getuid()).pw_dir, 'PATH': '/usr/bin:/bin', 'SHELL': '/bin/sh', 'LOGNAME': 'nobody'}
 
 
-@pytest.fixture(scope='module')
-def commands(tmp_path_factory):
-    return rfm.tools(tmp_path_factory.mktemp('path') / 'bin', without=rfm.LIKWID, scripts=[rfm.GUARDS / 'cmake'])
-
-
 @pytest.fixture
 def place(tmp_path, commands):
     '''A workplace in a folder whose name has all that a shell, cron or systemd could take for its own.'''

@@ -249,12 +249,6 @@ def test_without_simgrid_the_reason_is_one_line(monkeypatch, tmp_path):
 
 # --- simulated runs ------------------------------------------------------------------------------------------------
 
-@pytest.fixture(scope='module')
-def simulated(tmp_path_factory):
-    needs('cmake', 'smpicc', 'smpirun')
-    return program.build(tmp_path_factory.mktemp('simulated'))
-
-
 def cg(simulated, folder, processes, application='cg', text=BASE, size='S', iterations=1, **changes):
     where = network.load(written(folder, text=text)).changed(**changes)
     return program.run(simulated, where, application, processes, folder / 'stage', size, iterations)

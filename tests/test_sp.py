@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from mpi_native import MpiBuild, mpirun, needs_mpi, variables
+from mpi_native import mpirun, needs_mpi, variables
 from native import QUICK, SOURCE, needs, output_of
 
 TESTS = SOURCE.parent / 'tests'
@@ -35,9 +35,9 @@ def sanitized_program(tmp_path_factory):
 
 
 @pytest.fixture(scope='module')
-def kernel(tmp_path_factory):
+def kernel(mpi_programs):
     '''The native program, with the measuring runtime.'''
-    return MpiBuild(tmp_path_factory.mktemp('sp-kernel'), MPI, targets=['sp'])
+    return mpi_programs(MPI)
 
 
 def solved(program, ranks, n, steps=1, variant=0, rows=5, grid=(0, 0, 0), file=()):

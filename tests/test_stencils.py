@@ -338,12 +338,6 @@ def test_report_shows_the_stencils(run):
     assert 'Not drawn' not in page and '311 instead of' in page
 
 
-@pytest.mark.parametrize('check', ['jacobi_memory', 'jacobi_blocking', 'ninepoint_padding'])
-def test_without_records_the_caption_says_why(check):
-    (_, caption, figure), = figures.of_check(check, [{'check': check, 'records': []}])
-    assert figure is None and caption == 'Not drawn: there are no records of the kernel.'
-
-
 def test_table_of_the_layouts(programs):
     records = programs.measured('ninepoint', '--variants', 'plain,padded', '--size', '20,9', *QUICK).measurements
     (_, _, table), = figures.of_check('ninepoint_padding', [{'records': records}])

@@ -190,10 +190,9 @@ def test_threads_of_libomp_run_where_they_are_told_to(llvm, by):
 # --- broken environments ---------------------------------------------------------------------------------------------
 
 @pytest.fixture(scope='module')
-def broken_run(tmp_path_factory):
+def broken_run(commands, tmp_path_factory):
     '''(run, report) of two canned checks in environments of which one works.'''
     folder = tmp_path_factory.mktemp('broken')
-    commands = rfm.tools(folder / 'bin', without=rfm.LIKWID, scripts=[rfm.GUARDS / 'cmake'])
     modules = {'CANNED_MODULES': '1', 'MODULEPATH': '/usr/share/modules/modulefiles'} if shutil.which('modulecmd') else {}
     place = rfm.Workplace(folder / 'place', commands, rfm.GUARDS / 'environments.py', **modules)
     done = place.reframe('-r', '--exec-policy=serial', '--max-retries=1', '-n', 'OtherMetric|AllThreads')
@@ -339,7 +338,6 @@ def test_many_rows_are_cut_and_that_is_said():
     assert 'Not drawn: 20 of 60 rows, those that lose least.' in caption
 
 
-@pytest.mark.alone
 def test_a_real_run_with_two_compilers_is_compared(measuring, llvm, tmp_path):
     place = measuring(tmp_path / 'place', CANNED_CLANG=llvm.folder / 'bin')
     done = place.reframe('-r', '-p', '^(gnu|llvm)$', '--exec-policy=serial', '-n', 'redundancy', '-S', 'redundancy.samples=10', '-S', 'processes=1',

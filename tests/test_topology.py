@@ -1,5 +1,7 @@
 '''Which CPUs, how many threads, how much memory: on machines written by hand.'''
 
+import os
+
 import pytest
 
 from plumbline.errors import PlumblineError
@@ -71,6 +73,12 @@ def server_with_small_l3():
         cache('L3', 7680 * KIB, [[0, 1, 2, 3]])])
 
 
+def sockets_of_one_cpu(count):
+    '''A virtual machine: an L3 of 16 MiB for each of its CPUs, each a socket, one NUMA domain.'''
+    each = [[cpu] for cpu in range(count)]
+    return machine(each, [list(range(count))], each, [cache('L1', 32 * KIB, each), cache('L2', MIB, each), cache('L3', 16 * MIB, each)])
+
+
 # --- order ---
 
 def test_one_thread_per_core_socket_by_socket():
@@ -137,8 +145,16 @@ def test_thread_counts_stop_at_full_sockets():
     order = topology.cpu_order(twelve)
     assert topology.thread_counts(order, twelve) == [1, 2, 4, 6, 12, 15]
     assert topology.thread_counts(order[:1], twelve) == [1]
+    assert topology.thread_counts(order[5:], twelve) == [1, 2, 4, 7, 10]
     with pytest.raises(PlumblineError, match='no CPU'):
         topology.thread_counts([], twelve)
+
+
+def test_thread_counts_of_a_socket_for_each_cpu_are_powers_of_two():
+    many = sockets_of_one_cpu(12)
+    assert topology.thread_counts(topology.cpu_order(many), many) == [1, 2, 4, 8, 12]
+    assert topology.has_sockets_of_one_core(many) and not topology.has_sockets_of_one_core(sockets_of_one_cpu(1))
+    assert not any(map(topology.has_sockets_of_one_core, (two_sockets(), small_vm())))
 
 
 # --- working sets ---
@@ -146,6 +162,37 @@ def test_thread_counts_stop_at_full_sockets():
 def test_levels_are_those_that_exist():
     assert topology.levels(two_sockets()) == ['L1', 'L2', 'L3', 'memory']
     assert topology.levels(machine([[0]], [[0]], [[0]], [])) == ['memory']
+
+
+def test_a_fourth_cache_is_no_level_of_records_and_memory_is_beyond_it():
+    four = small_vm()
+    four['topology']['caches'].append(cache('L4', 128 * MIB, [[0, 1]]))
+    assert topology.levels(four) == ['L1', 'L2', 'L3', 'memory']
+    assert topology.working_sets(four, [0], 2**36)[0] == {'L1': 24 * KIB, 'L2': MIB // 2, 'L3': 16 * MIB, 'memory': 512 * MIB}
+
+
+def without_hardware_threads():
+    '''Two cores for each L3 of 32 MiB, booted with nosmt: ReFrame counts the CPUs that are offline among those of a core and a cache.'''
+    cores = [[0], [1], [2], [3]]
+    booted = machine([[0, 1, 2, 3]], [[0, 1, 2, 3]], cores, [
+        cache('L1', 32 * KIB, cores), cache('L2', 512 * KIB, cores), cache('L3', 32 * MIB, [[0, 1], [2, 3]])])
+    booted['num_cpus_per_core'] = 2
+    return booted
+
+
+def all_shared():
+    return machine([[0, 1]], [[0, 1]], [[0], [1]], [cache('L1', 32 * KIB, [[0, 1]]), cache('L2', MIB, [[0, 1]])])
+
+
+@pytest.mark.parametrize('processor, level', [(two_sockets(), 'L2'), (without_hardware_threads(), 'L2'), (sockets_of_one_cpu(4), 'L2'),
+                                              (machine([[0]], [[0]], [[0]], [cache('L1', 32 * KIB, [[0]])]), 'L1'), (all_shared(), None)])
+def test_the_largest_cache_of_one_core(processor, level):
+    assert topology.private_level(processor) == level
+
+
+def test_no_cache_of_one_core_is_known():
+    with pytest.raises(PlumblineError, match='does not tell the sizes of the caches'):
+        topology.private_level(machine([[0]], [[0]], [[0]], []))
 
 
 @pytest.mark.parametrize('level, cpus, size', [
@@ -254,6 +301,14 @@ def test_quota_of_a_container_whose_path_is_the_hosts(tmp_path):
     root = cgroup(tmp_path, {'proc/self/cgroup': '0::/host/path\n',
                              'sys/fs/cgroup/cpu.max': '200000 100000\n'})
     assert cgroup_.cpu_quota(root) == 2
+
+
+@pytest.mark.parametrize('files, limit', [
+    ({'proc/self/cgroup': '0::/job/step\n', 'sys/fs/cgroup/job/step/memory.max': 'max\n', 'sys/fs/cgroup/job/memory.max': '4194304\n'}, 4 * MIB),
+    ({'proc/self/cgroup': '5:memory:/docker/7\n0::/\n', 'sys/fs/cgroup/memory/memory.limit_in_bytes': '8388608\n'}, 8 * MIB),
+    ({'proc/self/cgroup': '5:memory:/\n', 'sys/fs/cgroup/memory/memory.limit_in_bytes': '9223372036854771712\n'}, None), ({}, None)])
+def test_memory_is_what_the_cgroup_leaves_of_the_nodes(tmp_path, files, limit):
+    assert cgroup_.memory(cgroup(tmp_path, files)) == (limit or os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE'))
 
 
 @pytest.mark.parametrize('files', [

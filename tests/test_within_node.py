@@ -1,5 +1,6 @@
 '''Parts of a node against their fellows: the slow one is named, though nobody has a reference for its speed.'''
 
+import contextlib
 import runpy
 import subprocess
 import sys
@@ -7,8 +8,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from reframe.core.exceptions import SkipTestError
 
 import rfm
+from made_report import measurement
 from native import CPUS, two_cpus
 from plumbline.model import uncertainty
 from plumbline.model.result import Result
@@ -24,10 +27,53 @@ def processor(numa=('0x3', '0xc'), caches=('0x3', '0xc')):
 
 
 @pytest.mark.parametrize('kind, cpus, parts', [
-    ('cores', [0, 1, 3], [[0], [1], [3]]), ('numa_domains', [0, 1, 2, 3], [[0, 1], [2, 3]]), ('caches', [0, 1, 2], [[0, 1]]),
+    ('cores', [0, 1, 3], [[0], [1], [3]]), ('numa_domains', [0, 1, 2, 3], [[0, 1], [2, 3]]), ('caches', [0, 1, 2], [[0], [2]]),
     ('numa_domains', [0, 1], [[0, 1]]), ('sockets', [0, 1, 2, 3], [[0, 1, 2, 3]]), ('numa_domains', [], [])])
 def test_parts_have_as_many_cpus(kind, cpus, parts):
-    assert topology.parts(processor(), kind, cpus) == parts
+    assert topology.parts(processor(), kind, cpus) == (parts, [])
+
+
+@pytest.mark.parametrize('ours, domains, sockets', [
+    # CPU 0 is the system's: nothing is left out.
+    (range(1, 16), ([[1], [2], [4], [6], [8], [10], [12], [14]], []), ([[1, 2, 4, 6], [8, 10, 12, 14]], [])),
+    # A job of 13 CPUs: its second socket has three of the four domains, which move less.
+    (range(13), ([[0], [2], [4], [6], [8], [10], [12]], []), ([[0, 1, 2, 3, 4, 5, 6, 7]], [[8, 9, 10, 11, 12]]))])
+def test_parts_with_a_cpu_less_are_compared(ours, domains, sockets):
+    '''Two sockets, each of four domains of two CPUs.'''
+    def groups(size):
+        return [hex((2**size - 1) << begin) for begin in range(0, 16, size)]
+    node = {'topology': {'cores': groups(1), 'sockets': groups(8), 'numa_nodes': groups(2), 'caches': []}}
+    assert topology.parts(node, 'numa_domains', ours) == domains
+    assert topology.parts(node, 'sockets', ours) == sockets
+
+
+def test_parts_with_less_than_half_of_the_cpus_of_another_are_left_out():
+    assert topology.parts(processor(numa=('0x7', '0x8')), 'numa_domains', range(4)) == ([[0, 1, 2]], [[3]])
+
+
+def test_sockets_of_one_core_are_compared_as_cores():
+    each, said = ['0x1', '0x2', '0x4', '0x8'], []
+    info = processor(numa=['0xf'], caches=each)
+    info['topology']['sockets'] = each
+
+    def leave_out(reason, metric):
+        said.append(reason)
+        raise SkipTestError
+    check = runpy.run_path(str(CHECK))['within_node']
+    for of in ('cores', 'caches', 'sockets'):
+        case = SimpleNamespace(of=of, current_partition=SimpleNamespace(processor=info), all_cpus=range(4), rounds=3, leave_out=leave_out)
+        with contextlib.nullcontext() if of == 'cores' else pytest.raises(SkipTestError):
+            check.choose_parts(case)
+    assert said == ['each socket has one core: of=cores compares those'] * 2
+
+
+@pytest.mark.parametrize('virtual, share, proves', [('yes', 0.8, False), ('yes', 0.5, True), ('no', 0.8, True)])
+def test_neighbours_of_a_virtual_machine_may_take_some_of_the_bandwidth(virtual, share, proves):
+    check = runpy.run_path(str(CHECK))['within_node']
+    case = SimpleNamespace(measurements=[measurement(), measurement(cpus=[1])], parts=[[0], [1]], of='sockets', level='memory',
+                           of_fellows=lambda rates: np.array([1 / share, share]), plumbline=Result(machine={'virtual': virtual}))
+    found = next(check.evaluate(case))
+    assert found.samples == [share] and (found.doubt is None) == proves
 
 
 def test_each_is_compared_with_the_others():
