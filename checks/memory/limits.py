@@ -4,7 +4,10 @@ from reframe.core.builtins import parameter
 
 from plumbline.model import limits as model, metrics, probes, records
 from plumbline.rfm.limited import LimitedCheck
-from plumbline.system import datasheet
+from plumbline.system import datasheet, topology
+
+#: Memory is saturated before all cores of a node work; with fewer than this share of them a socket's memory may be missing.
+ENOUGH_CORES = 0.75
 
 
 @rfm.simple_test
@@ -37,11 +40,17 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
             clock = None if level == 'memory' else self.measured_clock(best)
             peak = datasheet.peaks(promised, len(self.all_cpus), clock).get((level, self.threads))
             if peak:
-                yield metrics.Metric('of_peak', level, rates / peak, limit=peak, record=best)
+                yield metrics.Metric('of_peak', level, rates / peak, limit=peak, record=best, **(self.of_memory(file) if level == 'memory' else {}))
             else:
                 self.skip_metric(f'of_peak.{level}', datasheet.unknown(promised, level, self.threads, file, clock))
 
         yield metrics.of_steady(self.measurements)
+
+    def of_memory(self, file):
+        '''Why these cores need not draw what all channels give, and what to do where no cores of this machine do.'''
+        ours, cores = len(self.all_cpus), len(topology.cpu_order(self.current_partition.processor))
+        return {'unjudged': f"{ours} of the node's {cores} cores may be used" if ours < ENOUGH_CORES * cores else None,
+                'remark': f"if its processors draw less than the channels give, write that as `most` of `memory` into {file or 'the machine file'}"}
 
     def measured_clock(self, record):
         '''GHz of the slowest core beside the samples; None where it is not known.'''

@@ -35,8 +35,7 @@ class transpose_sizes(rfm.RunOnlyRegressionTest, LimitedCheck):
             if level != 'memory':
                 yield level, 2**(math.isqrt(size // 16).bit_length() - 1)
             else:
-                caches = topology.capacity(self.current_partition.processor, max(set(topology.levels(
-                    self.current_partition.processor)) - {'memory'}), self.cpus)
+                caches = topology.last_level_share(self.current_partition.processor, self.cpus) * len(self.cpus)
                 yield level, 2**math.ceil(math.log2((self.memory_bytes or 2 * caches) / 16) / 2)
 
     def evaluate(self):

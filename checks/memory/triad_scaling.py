@@ -29,15 +29,16 @@ class triad_scaling(rfm.RunOnlyRegressionTest, NativeCheck):
         return ['--variants', 'simd|plain', '--threads', ','.join(map(str, counts)), *self.size()]
 
     def size(self):
-        '''In cache each thread has its own part of the largest cache that no other core shares.'''
+        '''In cache each thread has its own part of a cache that no other core shares.'''
         if self.level == 'memory':
             return ['--size', self.elements('memory', 32)]
         processor = self.current_partition.processor
-        private = [cache['type'] for cache in processor.topology['caches']
-                   if cache['num_cpus'] <= processor.num_cpus_per_core]
-        each = topology.working_set(topology.reduced(processor, self.ours()), max(private), self.all_cpus[:1]) // 32
+        private = topology.private_level(processor)
+        if private is None:
+            self.leave_out('by the topology several cores share each cache', 'efficiency.all')
+        each = topology.working_set(topology.reduced(processor, self.ours()), private, self.all_cpus[:1]) // 32
         for threads in range(1, len(self.all_cpus) + 1):
-            self.intended[each * threads] = max(private)
+            self.intended[each * threads] = private
         return ['--size', each, '--per-thread']
 
     def evaluate(self):

@@ -10,6 +10,9 @@ from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.variables import Whole
 from plumbline.system import topology
 
+#: A part of a virtual machine has this share of its fellows at least: neighbours on the host may take some of the memory's bandwidth.
+VIRTUAL = 0.7
+
 #: Parameter -> (level that a part is measured in, parts that can be compared, at least).  Of two cores of a virtual machine one may
 #: share its own with somebody.
 PARTS = {'cores': ('L2', 3), 'caches': ('memory', 2), 'numa_domains': ('memory', 2), 'sockets': ('memory', 2)}
@@ -37,7 +40,11 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
     @run_after('setup')
     def choose_parts(self):
         self.level, least = PARTS[self.of]
-        self.parts = topology.parts(self.current_partition.processor, self.of, self.all_cpus)
+        self.parts, fewer = topology.parts(self.current_partition.processor, self.of, self.all_cpus)
+        if self.of in ('caches', 'sockets') and topology.has_sockets_of_one_core(self.current_partition.processor):
+            self.leave_out('each socket has one core: of=cores compares those', f'of_median.{self.level}')
+        if fewer:
+            self.note(f"not compared, of fewer CPUs than the others: {'; '.join(map(topology.cpu_list, fewer))}")
         if len(self.parts) < least:
             self.leave_out(f"{len(self.parts)} {self.of.replace('_', ' ')} cannot be compared: {least} at least", f'of_median.{self.level}')
         self.processes = self.rounds * len(self.parts)
@@ -80,7 +87,9 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
             self.skip_metric(f'of_median.{self.level}', 'the cores are of several kinds, and none has two parts')
         else:
             worst = int(np.nanargmin(shares))
+            is_virtual = self.plumbline.of_machine.get('virtual') == 'yes'
             yield metrics.Metric('of_median', self.level, np.array([min(1.0, shares[worst])]),
+                                 doubt='neighbours on the host may have taken that much' if is_virtual and shares[worst] >= VIRTUAL else None,
                                  remark=f'the slowest has CPU {topology.cpu_list(self.parts[worst])}')
         yield metrics.Metric('bandwidth', self.level, np.array([np.median(rates)]))
 

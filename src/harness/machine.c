@@ -95,8 +95,8 @@ static int add_to_kind(int kinds, long *capacity, pl_cpus *members, int most, lo
     return kind == kinds ? kinds + 1 : kinds;
 }
 
-/* Cores that differ by design, as the kernel has them: of unequal capacity (Arm; x86 since Linux 6.12), or with counters of their own
-   (x86).  Nothing where all are alike. */
+/* Cores that differ by design, as the kernel has them: of unequal capacity (Arm; x86 since Linux 6.12, where hyper-threading is off), or
+   with counters of their own (x86).  Nothing where all are alike. */
 static void core_kinds(pl_cpus allowed)
 {
     enum { MOST = 8 };
@@ -110,7 +110,12 @@ static void core_kinds(pl_cpus allowed)
         if (pl_read_line(path, line, sizeof line))
             kinds = add_to_kind(kinds, capacity, members, MOST, atol(line), allowed.cpu[i]);
     }
-    const int by_counters = kinds ? 0 : 3;
+    const int by_counters = kinds < 2 ? 3 : 0;
+    if (by_counters) {
+        free(members[0].cpu);
+        members[0] = (pl_cpus){0};
+        kinds = 0;
+    }
     for (int n = 0; n < by_counters; n++) {
         snprintf(path, sizeof path, "/sys/devices/cpu_%s/cpus", counters[n]);
         if (pl_read_line(path, line, sizeof line))
@@ -200,6 +205,7 @@ void pl_write_machine(void)
     fputs(", \"kernel\": ", stdout);
     pl_write_text(stdout, uname(&system) == 0 ? system.release : NULL);
     text_of("governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+    text_of("scaling_driver", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver");
     text_of("huge_pages", "/sys/kernel/mm/transparent_hugepage/enabled");
     printf(", \"huge_page_size\": %zu", pl_huge_page());
     text_of("numa_balancing", "/proc/sys/kernel/numa_balancing");

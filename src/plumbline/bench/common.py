@@ -63,7 +63,7 @@ class Machine:
         self.processor = cpuinfo()
         allowed, _ = cgroup.allowed_cpus()
         self.cpus = topology.cpu_order(self.processor, allowed)
-        self.memory = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
+        self.memory = cgroup.memory()
         self.place = place
 
     @functools.cached_property

@@ -50,8 +50,8 @@ def given(text=None):
 
 
 def claims(processor, cpu):
-    '''Level -> size of the cache that a CPU is in, by the topology; of the levels that records know.'''
-    return {level: topology.capacity(processor, level, [cpu]) for level in topology.levels(processor) if level in ('L1', 'L2', 'L3')}
+    '''Level -> size of the cache that a CPU is in, by the topology; of the levels that it reaches and records know.'''
+    return {level: topology.capacity(processor, level, [cpu]) for level in topology.levels(processor, cpu)[:-1]}
 
 
 def found(measurements, sizes_of_topology):

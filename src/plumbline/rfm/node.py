@@ -1,7 +1,5 @@
 '''What runs on one node: the CPUs that it may use, and the sizes that fit its caches.'''
 
-import os
-
 from reframe.core.builtins import run_after, variable
 
 from plumbline.errors import in_one_line
@@ -10,18 +8,13 @@ from plumbline.rfm.variables import Whole
 from plumbline.system import cgroup, topology
 
 
-def memory_of_this_node():
-    '''Bytes of memory that this node has.'''
-    return os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
-
-
 def allocation(partition):
     '''What a job may use of a node: CPUs, how many of them a cgroup grants, memory in bytes; None for what is not known.
 
     Of a partition with a scheduler it is what the topology job has found (:mod:`plumbline.system.topology_file`).
     '''
     if partition.scheduler.registered_name == 'local':
-        return *cgroup.allowed_cpus(), memory_of_this_node()
+        return *cgroup.allowed_cpus(), cgroup.memory()
     node = partition.extras.get('node', {})
     return node.get('allowed_cpus'), node.get('cpu_quota'), node.get('memory')
 

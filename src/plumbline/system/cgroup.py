@@ -1,4 +1,4 @@
-'''How much CPU time the cgroups of this process give it.
+'''How much CPU time and memory the cgroups of this process give it.
 
 The standard library alone, and Python 3.6: the gate carries this file to nodes (:mod:`plumbline.gate.pack`).
 '''
@@ -45,6 +45,22 @@ def _quotas_v1(folder):
     return [quota[0] / period[0]] if quota and period and quota[0] > 0 else []
 
 
+def _limits(root, controller, of_v1, of_v2):
+    '''The limits of the process's cgroup and of all its parents, in version 1 and 2.'''
+    root = Path(root)
+    mount = root / 'sys/fs/cgroup'
+    found = []
+    for controllers, path in _paths(root):
+        if controllers == ['']:
+            tops, of = (mount, mount / 'unified'), of_v2
+        elif controller in controllers:
+            tops, of = (mount / controller, mount / ','.join(controllers)), of_v1
+        else:
+            continue
+        found += [limit for top in tops for folder in _upwards(top, path) for limit in of(folder)]
+    return found
+
+
 def cpu_quota(root='/'):
     '''How much CPU time the cgroups of this process give it.
 
@@ -54,17 +70,19 @@ def cpu_quota(root='/'):
     :arg root: the root of the file system, for tests.
     :returns: CPUs, for example 1.5; :obj:`None` if there is no quota.
     '''
-    root = Path(root)
-    mount = root / 'sys/fs/cgroup'
-    quotas = []
-    for controllers, path in _paths(root):
-        if controllers == ['']:
-            for top in (mount, mount / 'unified'):
-                quotas += [q for folder in _upwards(top, path) for q in _quotas_v2(folder)]
-        elif 'cpu' in controllers:
-            for top in (mount / 'cpu', mount / ','.join(controllers)):
-                quotas += [q for folder in _upwards(top, path) for q in _quotas_v1(folder)]
-    return min(quotas, default=None)
+    return min(_limits(root, 'cpu', _quotas_v1, _quotas_v2), default=None)
+
+
+def memory(root='/'):
+    '''How much memory this process may use on this node.
+
+    Reads ``memory.max`` (version 2) and ``memory.limit_in_bytes`` (version 1), which is larger than any memory where there is no limit.
+
+    :arg root: the root of the file system, for tests of the limits.
+    :returns: bytes: what the node has, or less if a cgroup gives less.
+    '''
+    limits = _limits(root, 'memory', lambda folder: _numbers(folder / 'memory.limit_in_bytes'), lambda folder: _numbers(folder / 'memory.max'))
+    return min([os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE'), *limits])
 
 
 def allowed_cpus(root='/'):

@@ -4,7 +4,7 @@ The machine file is YAML (``schemas/machine.json``)::
 
   schema: 1
   microarchitecture: zen4                       # optional: archspec's name; of another the file says nothing
-  memory: {channels: 16, transfer_rate: 4800, bytes_per_transfer: 8, source: ...}   # MT/s
+  memory: {channels: 16, transfer_rate: 4800, bytes_per_transfer: 8, source: ...}   # MT/s; optional most: 170600, MB/s
   core: {clock: 3.8, clock_source: ..., load_bytes_per_cycle: 128,                  # GHz
          store_bytes_per_cycle: 64, source: ...}
   levels:                                       # optional, per core
@@ -59,6 +59,8 @@ def load(path):
 
 def _memory_peak(machine):
     memory = machine.get('memory') or {}
+    if memory.get('most'):
+        return float(memory['most'])
     factors = [memory.get('channels'), memory.get('transfer_rate'),
                memory.get('bytes_per_transfer', DDR_BYTES_PER_TRANSFER)]
     # Mega-transfers per second times bytes are MB/s.
@@ -77,8 +79,8 @@ def _bytes_per_cycle(machine, level):
 def peaks(machine, cores, clock=None):
     '''What the machine could move at best, by its datasheet.
 
-    Memory: channels x transfer rate x bytes per transfer, for all cores together; one core has no
-    datasheet value.  L1: (load + store bytes per cycle) x clock per core.  Other levels: as the
+    Memory: channels x transfer rate x bytes per transfer, or ``most``, for all cores together; one core
+    has no datasheet value.  L1: (load + store bytes per cycle) x clock per core.  Other levels: as the
     file says, per core.  All are upper bounds: no mix of loads and stores need reach the sum, and
     all cores together need not reach the clock of one.
 
@@ -106,7 +108,7 @@ def _missing_of_memory(machine):
     names = {'channels': 'memory channels', 'transfer_rate': 'transfer rate',
              'bytes_per_transfer': 'bytes per transfer'}
     given = {'bytes_per_transfer': DDR_BYTES_PER_TRANSFER} | memory
-    missing = [name for key, name in names.items() if given.get(key) is None]
+    missing = [name for key, name in names.items() if given.get(key) is None and not given.get('most')]
     return [(' and '.join(missing), memory.get('source'))] if missing else []
 
 

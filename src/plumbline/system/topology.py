@@ -9,7 +9,7 @@ ReFrame's detection knows nothing of affinity and cgroups: a container with 2 of
 128.  What a process may really use comes from :func:`plumbline.system.cgroup.allowed_cpus`, on the node where it runs.
 '''
 
-import collections
+import itertools
 import math
 
 from plumbline.errors import PlumblineError
@@ -139,18 +139,31 @@ def _shared_groups(processor):
     return sorted(((name, groups) for name, groups in found if groups), key=lambda item: max(map(len, item[1])))
 
 
+def has_sockets_of_one_core(processor):
+    '''Whether there are several sockets, each of one core: some virtual machines say so.'''
+    return 1 < len(_groups(processor, 'sockets')) == len(_groups(processor, 'cores'))
+
+
 def parts(processor, kind, cpus):
-    '''The parts of a node that can be compared: CPUs of each, as many in each.
+    '''The parts of a node that can be compared: CPUs of each, as many in each NUMA domain of each.
+
+    A part with a CPU less, which the system has for itself, is compared by as many CPUs as it has.
 
     :arg kind: ``cores``, ``caches`` (last-level), ``numa_domains`` or ``sockets``.
-    :arg cpus: the CPUs that may be used.
-    :returns: list of lists of CPUs; those that have another number of them than most are left out.
+    :arg cpus: the CPUs that may be used, in the order of :func:`cpu_order`.
+    :returns: (parts, left out), lists of lists of CPUs.  Left out are those in fewer NUMA domains than another, or with less than
+        half of its CPUs in one.
     '''
     groups = {'cores': lambda: [[cpu] for cpu in cpus], 'caches': lambda: _last_level_groups(processor),
               'numa_domains': lambda: _groups(processor, 'numa_nodes'), 'sockets': lambda: _groups(processor, 'sockets')}[kind]()
-    found = [[cpu for cpu in cpus if cpu in group] for group in groups]
-    usual = collections.Counter(map(len, filter(None, found))).most_common(1)
-    return [group for group in found if usual and len(group) == usual[0][0]]
+    domain = _index_by_cpu(_groups(processor, 'numa_nodes'))
+    ours = [[cpu for cpu in cpus if cpu in group] for group in groups]
+    found = [[list(same) for _, same in itertools.groupby(part, key=domain.get)] for part in ours if part]
+    fewest = [min(map(len, part)) if len(part) == max(map(len, found)) else 0 for part in found]
+    alike = [n > 0 and 2 * n >= max(fewest) for n in fewest]
+    each = min(itertools.compress(fewest, alike), default=0)
+    return ([[cpu for same in part for cpu in same[:each]] for part in itertools.compress(found, alike)],
+            [sum(part, []) for part, kept in zip(found, alike) if not kept])
 
 
 def nearest_shared(processor, cpus):
@@ -198,15 +211,34 @@ def thread_counts(order, processor):
     if not order:
         raise PlumblineError('no CPU to run on: ask the scheduler for at least one')
     place = _index_by_cpu(_groups(processor, 'sockets'))
-    filled = {n for n in range(1, len(order))
-              if place.get(order[n]) != place.get(order[n - 1])} | {len(order)}
+    # Of sockets of one CPU, as some virtual machines have them, each would be filled at once.
+    filled = {n for n in range(2, len(order))
+              if place.get(order[n]) != place.get(order[n - 1]) == place.get(order[n - 2])} | {len(order)}
     powers = {2**i for i in range(min(filled).bit_length()) if 2**i < min(filled)}
     return sorted(powers | filled)
 
 
-def levels(processor):
-    '''The levels of the memory hierarchy, for example ``['L1', 'L2', 'L3', 'memory']``.'''
-    return [*_caches(processor), 'memory']
+def levels(processor, cpu=None):
+    '''The levels of the memory hierarchy that records know, which count a fourth cache as memory: for example
+    ``['L1', 'L2', 'L3', 'memory']``.
+
+    :arg cpu: only the caches that this CPU reaches; :obj:`None` for all of the node.
+    '''
+    caches = _caches(processor).items()
+    return [level for level, of_level in caches if level <= 'L3' and (cpu is None or any(cpu in shared for _, shared in of_level))] + ['memory']
+
+
+def private_level(processor):
+    '''The largest level whose caches each belong to one core, and not the last if another does: a virtual machine may say so of it.
+
+    :returns: for example ``'L2'``; :obj:`None` where cores share the caches of every level.
+    :raises PlumblineError: if no caches are in the topology.
+    '''
+    caches, core = _caches(processor), _index_by_cpu(_groups(processor, 'cores'))
+    if not caches:
+        raise PlumblineError(_NO_CACHES)
+    private = [level for level, of_level in caches.items() if all(len({core.get(cpu) for cpu in shared}) == 1 for _, shared in of_level)]
+    return max(set(private) - {max(caches)} or private, default=None)
 
 
 def capacity(processor, level, cpus=None):
