@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from made_report import MACHINE, case, metric, of_another_suite, result, write_report
 from plumbline import references
 from plumbline.analysis.lines import verdict_lines
+from plumbline.analysis.session import Session
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.store import archive, former
@@ -122,6 +123,17 @@ def test_runs_are_repetitions_where_what_passed_ran_again(tmp_path):
     rows = archive.load_session(tmp_path)
     lines = verdict_lines(rows)
     assert set(rows['run']) == {0} and sorted(line.verdict for line in lines) == ['FAIL', *['PASS'] * 4] and not any(line.retried for line in lines)
+
+
+def test_a_repetition_is_retried_before_the_next_one(tmp_path):
+    '''ReFrame counts what its retry has cleared, and that explains its exit code.'''
+    good, bad = (case(f'Test %threads={name}', result(metric()), end) for name, end in (('one', 'pass'), ('all', 'fail')))
+    now_good = {**bad, 'result': 'pass'}
+    archive.archive(write_report(tmp_path / 'r.json', [good, bad], [now_good], [good, now_good]), tmp_path)
+    said = Session(archive.load_session(tmp_path), 1)
+    assert [line.verdict for line in said.verdicts] == ['PASS'] * 4 and said.exit_status() == 0
+    assert [line.retried.partition(';')[0] for line in said.verdicts if line.retried] == ['PASS at run 2 of 2']
+    assert Session(archive.load_session(tmp_path).filter(run=0), 1).exit_status() == 1
 
 
 # --- made-up reports -----------------------------------------------------------------------------

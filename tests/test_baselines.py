@@ -118,6 +118,7 @@ def test_a_doubt_of_one_process_is_one_of_all():
     cases = [evaluation.Case(metrics.Metric('of_baseline', 'made', np.array([0.5] * 3), baseline=FMA.leaf, doubt=doubt),
                              processes=[{'process': number, 'n': 3, 'record': None}]) for number, doubt in enumerate((None, 'made up'))]
     assert evaluation.pooled(cases).metric.doubt == 'made up'
+    assert evaluation.pooled([cases[0], cases[0], cases[1]]).metric.doubt is None, 'most processes have none'
 
 
 @pytest.mark.parametrize('unjudged, value, n', [((None, 'x', 'x'), 0.9, 3), (('x', None, None), 0.7, 6), (('x', 'x', 'x'), 0.762, 9)])

@@ -15,6 +15,7 @@ import pytest
 
 import rfm
 from native import CPUS, SOURCE, Build, environment, two_cpus
+from plumbline import judged
 from plumbline.model import burn as model, records
 
 CHECK = rfm.REPOSITORY / 'checks/site/burn.py'
@@ -340,6 +341,11 @@ def test_a_burn_that_is_ended_says_so_and_goes_on_through_reframe(measuring, tmp
     case, = place.reframe(*options(before.done / 60 + 0.01, '-S', f'burn.resume={files[0].parent}'), checks=CHECK).cases().values()
     rfm.assert_measured(case)
     assert '--resume' in case['plumbline']['command'] and case['plumbline']['timed_seconds'] >= before.done + 0.6
+
+
+def test_cores_that_compute_otherwise_than_each_other_are_remembered():
+    said, = (line for line in (SOURCE / 'burn/run.c').read_text().splitlines() if 'do not get the same product' in line)
+    assert judged._SAID_WRONG.search('plumbline: ' + said)
 
 
 def test_wrong_results_of_a_burn_that_was_broken_off_count_in_the_next_run():

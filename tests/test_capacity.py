@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import runpy
 from types import SimpleNamespace
 
 import numpy as np
@@ -268,3 +269,8 @@ def test_one_measurement_for_all(measuring, tmp_path):
     names = {metric['name'] for metric in case['plumbline']['metrics']}
     assert 'capacity.L1' in names | {s['metric'] for s in case['plumbline'].get('skipped', ())}
     assert any('ours' in note for note in case['plumbline']['notes'])
+
+
+def test_a_second_run_that_reads_the_same_is_none():
+    check, again = runpy.run_path(str(rfm.REPOSITORY / 'checks/memory/capacity.py'))['capacity'], [{'process': 0}]
+    assert check.pooled(SimpleNamespace(), again) is again

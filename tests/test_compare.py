@@ -257,6 +257,13 @@ def test_of_repetitions_each_counts_and_not_the_last_alone(write):
     assert kinds(compared(repeated(write, 1000, 1001, 999), repeated(write, 700, 701, 699))) == {'bandwidth.nt': 'slower'}
 
 
+def test_repetitions_may_be_on_any_node(write):
+    def on(*nodes):
+        return write(*(case(metric('bandwidth.nt', 1000), name=f'Triad %threads=one %.repeat_no={number}', node=node)
+                       for number, node in enumerate(nodes)), case(*company(write.count), name='Company %threads=one'))
+    assert kinds(compared(on('n1', 'n2'), on('n2', 'n3'))) == {'bandwidth.nt': 'within noise'}
+
+
 def test_repetitions_are_pooled_in_each_state_of_the_machine(write):
     def at(*met):
         return write(*(case(metric('bandwidth.nt', value, state={'core_to_core.0': 1e-9 * ns}), name=f'Triad %threads=one %.repeat_no={number}')

@@ -203,6 +203,19 @@ def test_references_of_something_else_accept_no_loss(tmp_path):
     assert loss.begin == names[14] and loss.course.accepted == set(names[:5])
 
 
+def test_references_of_something_else_accept_no_loss_in_another_state(tmp_path):
+    names = fill(tmp_path, STEP, accepted=['a'])
+    states, chance = [{'core_to_core.0': 1e-8}], np.random.default_rng(8)
+    for number in (20, 21):
+        cases = [case(f'Test{test} %threads=one', plumbline=result(*(
+            metric(f'bandwidth.v{i}', 900.0 * np.exp(chance.normal(0, 0.01)), recorded_states=states) for i in range(4)), machine=MACHINE))
+            for test in range(2)]
+        report = write_report(tmp_path / 'r.json', [*cases, further(*names[15:])], start=1.8e9 + 86400 * number)
+        archive.archive(report, tmp_path / 'archive')
+    loss, = history.lasting(history.read(tmp_path / 'archive'))
+    assert loss.begin == names[14] and loss.course.accepted == {'a'}
+
+
 def test_sessions_that_measure_more_than_the_nights_hide_no_loss(tmp_path):
     '''An acceptance week is of many more metrics than the nights after it, and so is a test for each upgrade.'''
     fill(tmp_path, STEP[:5], beside=[further()])

@@ -4,6 +4,7 @@ import functools
 import os
 import re
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -223,6 +224,34 @@ def test_an_application_of_several_nodes(place, two_nodes):
     output, = where.folder.rglob('output/**/rfm_job.out')
     ranks = re.findall(r'^rank (\d) of 4 on (\S+), 1 threads', output.read_text(), re.M)
     assert len(ranks) == 12 and len({host for _, host in ranks}) == 2
+
+
+@two_cpus
+def test_a_second_run_is_on_the_node_of_the_first(tmp_path, place, two_nodes):
+    where = place(**two_nodes)
+    done = where.reframe('-r', '--max-retries=1', checks=checks_of(tmp_path, with_reference(REFERENCES[1][0]).replace('made:cpu', 'theirs:all')))
+    first, second = (run['testcases'][0] for run in done.report['runs'])
+    assert first['job_nodelist'] == second['job_nodelist'] and len(second['plumbline']['metrics'][0]['samples']) == 20
+    scripts = [path.read_text() for path in where.folder.rglob('stage/**/rfm_job.sh')]
+    assert sorted(f"--nodelist={first['job_nodelist'][0]}" in text for text in scripts) == [False, True]
+
+
+@pytest.mark.parametrize('ruling, hosts, processes', [('FAIL', ['n1'], [0, 1]), ('UNSTABLE', ['n2'], [0]), ('FAIL', [], [0, 1])])
+def test_a_second_run_on_other_nodes_says_nothing_of_the_first(monkeypatch, ruling, hosts, processes):
+    metric, told = SimpleNamespace(name='bandwidth', verdict=ruling, reason='too low'), []
+    first = SimpleNamespace(hosts=lambda: ['n1'], verdict=ruling, measurements=[{'process': 0}], plumbline=SimpleNamespace(metrics=[metric]))
+    monkeypatch.setitem(judged._SUSPECTS, 'case', first)
+    second = SimpleNamespace(_case=lambda: 'case', hosts=lambda: hosts, note=told.append, first_run=None)
+    assert [record['process'] for record in judged.Judging.pooled(second, [{'process': 0}])] == processes
+    assert told == ['the first run, on n1, was UNSTABLE (bandwidth: too low); this one was on n2'] * (len(processes) == 1)
+
+
+def test_a_loss_of_one_node_is_not_made_up_for_by_another(monkeypatch):
+    metric = SimpleNamespace(name='bandwidth', verdict='FAIL', reason='too low')
+    first = SimpleNamespace(hosts=lambda: ['n1'], verdict='FAIL', measurements=[{'process': 0}], plumbline=SimpleNamespace(metrics=[metric]))
+    monkeypatch.setitem(judged._SUSPECTS, 'case', first)
+    with pytest.raises(SanityError, match=r'the first run, on n1, was FAIL \(bandwidth: too low\); this one was on n2: run the test on the first'):
+        judged.Judging.pooled(SimpleNamespace(_case=lambda: 'case', hosts=lambda: ['n2']), [{'process': 0}])
 
 
 @two_cpus

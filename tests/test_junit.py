@@ -55,6 +55,14 @@ def test_an_end_of_reframe_that_no_verdict_explains_is_in_every_output(tmp_path)
     assert 'plumbline_session_exit_status{system="made"} 2\n' in files['prometheus'].read_text()
 
 
+def test_a_state_without_references_explains_an_end_of_reframe(tmp_path):
+    other = metric(verdict='NO REFERENCE', reference=None, reference_from=None, recorded_states=[{'core_to_core.0': 1e-8}])
+    end = {'result': 'fail', 'fail_phase': 'performance', 'fail_reason': 'no reference of this state'}
+    path = write_report(tmp_path / 'r.json', [case('Test %threads=one', plumbline=result(other, failed_for='UNSTABLE'), **end)])
+    done = CliRunner().invoke(app, ['report', str(path), '--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path), '--reframe-status', '1'])
+    assert done.exit_code == 3, done.output
+
+
 def test_the_command_writes_it_whatever_stands_in_names(tmp_path):
     hostile = metric('bandwidth.v0', 1000.0, verdict='FAIL', reason='a\x00\x1b[31mb & <c>')
     cases = [case('Test %threads=one', plumbline=result(hostile))]

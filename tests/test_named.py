@@ -86,7 +86,7 @@ WRONG = [
     ('hpl', ('1 tests completed and passed', '0 tests completed and passed'), '0 tests completed and passed'),
     ('hpl', ('4.8264e+00', '5.8264e+00'), 'the rate, Gflop/s, is 5.8264, N and the time say 4.8'),
     ('hpl', ('End of Tests.', ''), 'the line "End of Tests." is missing; was the output cut off'),
-    ('hpcc', ('Success=1', 'Success=0'), 'Success is 0'),
+    ('hpcc', ('Success=1', 'Success=0'), 'Success is 0, not 1: the result is wrong'),
     ('hpcc', ('MPIRandomAccess_ErrorsFraction=0', 'MPIRandomAccess_ErrorsFraction=0.02'), 'not between 0 and 0.01: the result is wrong'),
     ('hpcc', ('MPIFFT_maxErr=1.48122e-15', 'MPIFFT_maxErr=nan'), 'MPIFFT_maxErr is nan, not between'),
     ('hpcc', ('StarDGEMM_Gflops=17.4897\n', ''), 'StarDGEMM_Gflops is missing'),

@@ -430,6 +430,15 @@ def test_what_was_skipped_keeps_its_reference(tmp_path, ticket, nt, why):
     assert origin and [one['metrics'] for one in after['$accepted'].values()] == [2, 2]
 
 
+def test_what_a_test_left_out_keeps_its_reference(tmp_path):
+    sessions(tmp_path, make=lambda _: [triad(metric(), metric('bandwidth.nt', 2000.0))])
+    command(tmp_path, 'accept', 'made')
+    without = {'metric': 'bandwidth.nt', 'reason': 'built without it'}
+    made = [session(tmp_path, number, case(plumbline=result(metric(value=1100.0), level=None, skipped=[without]))) for number in range(5, 10)]
+    out = command(tmp_path, 'accept', 'made', '--sessions', '5', *(word for name in made for word in ('--with', name)))
+    assert '0 vanishing' in out and 'bandwidth.nt: [2000' in (tmp_path / 'made.yaml').read_text()
+
+
 def test_merged_references_are_found_by_reframe(tmp_path, monkeypatch):
     from test_references import reframe_lookup, reframe_test
     (tmp_path / 'portable.yaml').write_text(PORTABLE)

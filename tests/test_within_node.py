@@ -101,12 +101,13 @@ def apart(programs, built_already, tmp_path):
 def test_the_slow_domain_is_named(apart):
     cpu = CPUS[-1]
     for _ in range(3):      # three processes may scatter by so much that they say nothing
-        with subprocess.Popen([sys.executable, '-c', BUSY % cpu], stdout=subprocess.PIPE) as busy:
-            busy.stdout.readline()
-            try:
-                done = apart.reframe('-n', 'numa_domains', *rfm.small(), checks=CHECK)
-            finally:
-                busy.kill()
+        # Two of them: of a virtual machine what is above 0.7 may be the doing of its host.
+        with contextlib.ExitStack() as stack:
+            for _ in range(2):
+                busy = stack.enter_context(subprocess.Popen([sys.executable, '-c', BUSY % cpu], stdout=subprocess.PIPE))
+                stack.callback(busy.kill)
+                busy.stdout.readline()
+            done = apart.reframe('-n', 'numa_domains', *rfm.small(), checks=CHECK)
         case, = done.cases().values()
         rfm.assert_measured(case)
         worst, bandwidth = case['plumbline']['metrics']

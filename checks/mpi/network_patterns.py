@@ -114,7 +114,7 @@ class network_patterns(rfm.RunOnlyRegressionTest, MpiCheck):
         if variant == 'matchings':
             number, rate = model.of_worst_round(record)
             yield metrics.Metric('bandwidth', 'worst_matching', rate, remark=f'matching {number} of seed {self.seed}')
-        names = [process['host'] for process in self.plumbline.of_machine['processes']]
+        names = [process['host'] for process in self.measured_by.plumbline.of_machine['processes']]
         for line in model.told(record, names, self.per_node, text_of(self.size)):
             self.note(line)
         if variant == 'alltoall':

@@ -48,7 +48,7 @@ class node_pairs(rfm.RunOnlyRegressionTest, MpiCheck):
         yield from self.typical_and_worst('bandwidth', bandwidth, np.nanmin(bandwidth), lambda nodes: nodes.min() / np.median(nodes))
         if self.nodes < model.LEAST_NODES:
             return
-        names = [process['host'] for process in self.plumbline.of_machine['processes']]
+        names = [process['host'] for process in self.measured_by.plumbline.of_machine['processes']]
         for record in (small, large):
             found = model.outliers(*model.matrices(record), len(record['seconds']))
             for line in model.told(found, names, text_of(record['size'])):

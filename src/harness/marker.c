@@ -15,8 +15,10 @@ static void region(const pl_case *c, char *name, size_t length)
     int end = snprintf(name, length, "%s-%s-%zu-%d", c->kernel->name, c->variant->name, c->n, c->threads);
     if (c->init == PL_NOINIT)
         end += snprintf(name + end, length - (size_t)end, "-noinit");
-    if (c->alloc == PL_STATIC)
-        end += snprintf(name + end, length - (size_t)end, "-static");
+    if (c->alloc != PL_DYNAMIC)
+        end += snprintf(name + end, length - (size_t)end, "-%s", pl_allocs[c->alloc]);
+    if (c->narrowed > 1)
+        end += snprintf(name + end, length - (size_t)end, "-core");
     if (c->shift)
         end += snprintf(name + end, length - (size_t)end, "-shift%zu", c->shift);
     for (int i = 0; c->kernel->parameters && c->kernel->parameters[i].name && end < (int)length; i++)

@@ -34,7 +34,7 @@ _SUSPECTS: dict[tuple[str, str, str], 'Judging'] = {}
 _WRONG: dict[tuple[str, str, str], str] = {}
 
 #: What our programs write to the standard error of a wrong result, or of one that cannot be right.
-_SAID_WRONG = re.compile('plumbline: (.*(?:the result is wrong|do not use this build).*)')
+_SAID_WRONG = re.compile('plumbline: (.*(?:the result is wrong|do not use this build|computes wrongly).*)')
 
 
 class Judging(OnNode):
@@ -167,6 +167,12 @@ class Judging(OnNode):
         return shlex.join(['reframe', '-C', str(config), '-c', self.prefix, '--system', system,
                            '-p', environ, '-n', f'/{self.hashcode}', *self.rerun_options, '-r'])
 
+    @run_before('run')
+    def run_again_where_it_ran(self):
+        '''A second run says something of the nodes of the first.'''
+        if self.suspected and self.by_slurm() and (nodes := self.suspected.nodes_of_job()):
+            self.job.options += [f"--nodelist={','.join(nodes)}"]
+
     @run_before('sanity')
     def look_for_wrong_results(self):
         '''Before the exit code ends the test.'''
@@ -181,13 +187,38 @@ class Judging(OnNode):
         '''What this test measured before in this session and could not pass with, and what it has measured now.
 
         Evidence is added to, never replaced: the last of several tries would be the one that somebody liked.
+
+        :raises SanityError: if that was on other nodes, and a FAIL.
         '''
-        self.first_run = _SUSPECTS.pop(self._case(), None)
-        if self.first_run is None:
+        first = _SUSPECTS.pop(self._case(), None)
+        if first and {*first.hosts()} ^ {*self.hosts()} and first.hosts() and self.hosts():
+            named = next((f'{metric.name}: {metric.reason}' for metric in first.plumbline.metrics or () if metric.verdict == first.verdict), '')
+            told = f"the first run, on {', '.join(first.hosts())}, was {first.verdict} ({named}); this one was on {', '.join(self.hosts())}"
+            if first.verdict == verdict.FAIL:
+                raise SanityError(f'{told}: run the test on the first nodes again')
+            self.note(told)
+            first = None
+        self.first_run = first
+        if first is None:
             return measurements
-        before = self.first_run.measurements
+        before = first.measurements
         self.again = 1 + max(record['process'] for record in before)
         return before + [{**record, 'process': self.again + record['process']} for record in measurements]
+
+    @property
+    def suspected(self):
+        '''The first run in this session of a test that is to run a second time, as long as the second has not been read; or :obj:`None`.'''
+        return _SUSPECTS.get(self._case())
+
+    def hosts(self):
+        '''The names of the nodes that were measured: as the records have them, else as the scheduler has; empty if neither says.'''
+        machine = self.plumbline.of_machine
+        ranks = {rank['host'] for rank in machine.get('processes') or ()} or {machine.get('hostname')}
+        return sorted(filter(None, ranks)) or self.nodes_of_job()
+
+    def nodes_of_job(self):
+        '''The names that the scheduler has of them; empty if it did not say.'''
+        return [node for node in self.job.nodelist or () if node != 'None']
 
     def _case(self):
         return self.unique_name, self.current_partition.fullname, self.current_environ.name
@@ -234,7 +265,7 @@ class Judging(OnNode):
 
     def _node(self):
         '''The name of the node that was measured, as the archive has it; None where there were several.'''
-        nodes = [node for node in self.job.nodelist or () if node != 'None'] or [self.plumbline.of_machine.get('hostname')]
+        nodes = self.nodes_of_job() or [self.plumbline.of_machine.get('hostname')]
         return nodes[0] if len(nodes) == 1 else None
 
     def _own_references(self):

@@ -157,7 +157,7 @@ static double viscosity(const pl_case *c)
     for (int a = *worst ? 3 : 0; a < 3; a++) {
         const lbm_vortex vortex = {a, (a + 1) % 3, {cells, cells, cells}};
         const double found = lbm_measured_viscosity(&vortex, (lbm_loop *)c->variant->loop);
-        *worst = *worst && fabs(*worst - 1) > fabs(found - 1) ? *worst : found;
+        *worst = isnan(*worst) || (*worst && fabs(*worst - 1) > fabs(found - 1)) ? *worst : found;
     }
     return *worst;
 }

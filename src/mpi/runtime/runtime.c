@@ -64,12 +64,13 @@ static void finish(void)
         MPI_Finalize();
 }
 
-static void stop(int code)
+static void stop(int number)
 {
+    code = number;
     fflush(stderr);
     usleep(500000);     /* launchers drop what they have not read yet of a process that aborts */
-    MPI_Abort(MPI_COMM_WORLD, code);
-    _Exit(code);
+    MPI_Abort(MPI_COMM_WORLD, number);
+    _Exit(number);
 }
 
 static void write_places(void)

@@ -83,7 +83,8 @@ static double verify(const pl_case *c)
 static const void *where(const pl_case *c, size_t *bytes)
 {
     const pl_arrays *const x = c->data;
-    *bytes = (size_t)(x->array[D] + c->n - x->array[A]) * sizeof(double);
+    const double *const end = x->own[A] ? x->array[A] : x->array[D];     /* of malloc: each is elsewhere */
+    *bytes = (size_t)((const char *)(end + c->n) - (const char *)x->array[A]);
     return x->array[A];
 }
 

@@ -108,7 +108,7 @@ class History:
     '''
     :attr sessions: names, oldest first, of those with a metric.
     :attr metrics: :class:`Key` -> :class:`Series`, sorted.
-    :attr accepted: :class:`Key` -> the sessions that its references are from; none where they are of other states of the machine.
+    :attr accepted: :class:`Key` -> the sessions that its references are from, of those that have references.
     :attr strangers: dictionary of what other processors sessions ran on -> how many sessions; they are left out.
     :attr damaged: what is wrong with the files that cannot be read.
     :attr ahead: sessions that began in the future, by the clock of now: one of the two clocks is, or was, wrong.
@@ -159,15 +159,20 @@ def read(root, system=None, last=None, names='', metrics='', until=None, node=No
 
 
 def _accepted(files, frame):
-    ''':class:`Key` -> the sessions that its references are from, as the last session that measured it says.'''
+    ''':class:`Key` -> the sessions that its references are from, as the last session that measured it says; where its references are of
+    other states of the machine than that one met, as the last one says that met theirs.'''
     last = {tuple(key): session for *key, session in frame.group_by(_KEY).agg(pl.col('session').last()).iter_rows()}
     asked, found = set(last.values()), {}
-    for path in (path for path in files if path.stem in asked):
+    of_other_states: set[tuple] = set()
+    for path in (path for path in reversed(files) if path.stem in asked or of_other_states):
         rows = archive.load_columns(path, ['partition', 'environ', 'display_name', 'name', *_REFERENCES])
         for partition, environ, test, name, expected, _ in rows.filter(pl.any_horizontal(pl.col(_REFERENCES).is_not_null())).iter_rows():
             key = partition, environ, archive.base_name(test), name
-            if last.get(key) == path.stem:
-                found[Key(*key)] = frozenset(json.loads(expected).get('measured') or ()) if expected else frozenset()
+            if last.get(key) == path.stem or key in of_other_states:
+                of_other_states.add(key)
+                if expected:
+                    of_other_states.discard(key)
+                    found[Key(*key)] = frozenset(json.loads(expected).get('measured') or ())
     return found
 
 
@@ -306,8 +311,6 @@ def _of_most(keys, weights, accepted):
     for key, weight in zip(keys, weights):
         voters += weight * bool(accepted.get(key))
         votes.update(dict.fromkeys(accepted.get(key, ()), weight))
-    if not votes and any(key in accepted for key in keys):      # all are of other states of the machine than what was measured last
-        return frozenset().union(*accepted.values())
     return frozenset(session for session, weight in votes.items() if weight >= voters / 2) or frozenset(votes)
 
 

@@ -67,8 +67,9 @@ def _threads_per_cpu(tests):
     found = []
     for label, machine, record in _records(tests):
         cpus, ranks = record.get('cpus') or (), machine.get('processes') or ()
-        taken = set(zip((rank['host'] for rank in ranks), cpus) if len(ranks) == len(cpus) else cpus)     # each node has a CPU 0
-        if cpus:
+        of_each = len(ranks) == len(cpus)
+        taken = set(zip((rank['host'] for rank in ranks), cpus) if of_each else cpus)     # each node has a CPU 0
+        if cpus and (of_each or len({rank['host'] for rank in ranks}) < 2):
             found.append((len(cpus) / len(taken), f"{label}: {len(cpus)} threads or ranks ran on {quantity.several(len(taken), 'CPU')}"))
     return max(found, key=lambda one: one[0], default=_UNKNOWN)
 

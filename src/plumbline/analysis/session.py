@@ -57,8 +57,10 @@ class Session:
 
     @cached_property
     def unexplained(self):
-        '''Whether ReFrame ended with an error, and no verdict says why.'''
-        return bool(self.reframe_status) and not {verdict.FAIL, verdict.UNSTABLE} & {line.verdict for line in self.verdicts}
+        '''Whether ReFrame ended with an error, and no verdict says why; of repetitions it counts those that a retry has cleared, too.'''
+        said = any(line.verdict in (verdict.FAIL, verdict.UNSTABLE) or line.recorded_states for line in self.verdicts)
+        cleared = any(len(runs) > 1 and '.repeat_no=' in runs[0][0]['display_name'] for runs in self.cases.values())
+        return bool(self.reframe_status) and not said and not cleared
 
     def exit_status(self, losses=()):
         '''0: measured, and no FAIL; 1: at least one FAIL, of a metric or of a subsystem, or a loss that has come to stay; 2: nothing was

@@ -1,6 +1,7 @@
 '''The sides of a comparison: sessions, loaded and laid beside each other, metric by metric, and what of machine and software differs.'''
 
 import json
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -110,8 +111,9 @@ def keyed(sessions):
     nodes = defaultdict(set)
     for number, rows in enumerate(sessions):
         for row in rows:
-            nodes[number, row['partition'], row['environ'], row['case']].add(row['hostname'])
-    several = {case[1:] for case, names in nodes.items() if len(names) > 1}
+            repetition = re.search(r'\.repeat_no=\d+', row['display_name'])      # which may be on any node
+            nodes[number, repetition and repetition[0], row['partition'], row['environ'], row['case']].add(row['hostname'])
+    several = {case[2:] for case, names in nodes.items() if len(names - {''}) > 1}
 
     def key(row):
         case = row['partition'], row['environ'], row['case']

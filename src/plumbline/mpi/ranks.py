@@ -86,7 +86,7 @@ class Ranks(RegressionTestPlugin):
     @run_after('setup')
     def choose_nodes(self):
         '''As many as are asked for; the test is left out where there are fewer.'''
-        wanted, where = self.nodes, self.current_partition.fullname
+        wanted, where = (self.suspected or self).nodes, self.current_partition.fullname
         scheduler = self.current_partition.scheduler.registered_name
         if wanted < 0:
             raise ReframeError(f'{type(self).__name__}.nodes={wanted}: give a number of nodes, or 0 for those of --flex-alloc-nodes')

@@ -47,7 +47,8 @@ def figures(text, source='hpccoutf.txt', *, n, nb, p, q):
     for name, asked in (('HPL_N', n), ('HPL_NB', nb), ('HPL_nprow', p), ('HPL_npcol', q), ('CommWorldProcs', p * q)):
         demand(_value(summary, name, source), str(asked), f'{name} (HPCC takes sizes of its own where it does not like hpccinf.txt)', source)
     linpack, = hpl.figures(_section(text, 'HPL', source), source, n=n, nb=nb, p=p, q=q)
-    demand(_value(summary, 'Success', source), '1', 'Success', source)
+    if _value(summary, 'Success', source) != '1':
+        raise WrongResult(f"{source}: Success is {summary['Success']}, not 1: the result is wrong, and no rate counts")
     for name, most in _RIGHT.items():
         if not re.fullmatch(NUMBER, _value(summary, name, source)) or not 0 <= float(summary[name]) <= most:
             raise WrongResult(f'{source}: {name} is {summary[name]}, not between 0 and {most:g}: the result is wrong, and no rate counts')

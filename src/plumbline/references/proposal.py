@@ -10,6 +10,7 @@ from pathlib import Path
 
 from plumbline.errors import PlumblineError
 from plumbline.model import good_state, registry, verdict
+from plumbline.model.result import Skipped
 from plumbline.model.subsystems import SUSPECTS_RATE
 from plumbline.references import bounds, editing, recording
 from plumbline.references.choice import Choice, usable
@@ -116,8 +117,9 @@ def _fill(found, candidates, site, used):
         by_place[one.place].append(one)
     why = {place: _ticket(site, place) or its[0].why or _too_seldom(its, found.sessions) for place, its in by_place.items()}
     recorded, measured = _recorded(site), {place[:-1] for place in by_place}
-    there = by_place.keys() | _places(candidates, used, found.index)
-    vanishing = [place for place in recorded if place[:-1] in measured and place not in there and not _ticket(site, place)]
+    there, left_out = by_place.keys() | _places(candidates, used, found.index), _left_out(used, found.index)
+    vanishing = [place for place in recorded if place[:-1] in measured and place not in there and not _ticket(site, place)
+                 and not any(one.means(place[-1]) for one in left_out[place[:-1]])]
     metrics = (sum(max(map(len, its[0].series.values.values())) for place, its in by_place.items() if not why[place])
                + sum(place not in vanishing and bool(why.get(place, True)) for place in recorded))
     rate = SUSPECTS_RATE / max(1, metrics)
@@ -180,6 +182,15 @@ def _places(candidates, used, index):
     foreign = {one.place[0]: one.rows[-1]['foreign'] for one in candidates}
     rows = [row for its in used.values() for row in its if row['check'] in foreign and row['foreign'] == foreign[row['check']]]
     return {(row['check'], *recording.keys_of(index[row['check']], row), row['name']) for row in rows if row['metric'] is not None}
+
+
+def _left_out(used, index):
+    '''(test, keys) -> what it said in some session that it could not measure: list of :class:`Skipped`.'''
+    found: dict[tuple, list[Skipped]] = defaultdict(list)
+    for row in (row for its in used.values() for row in its if row['skipped'] and row['check'] in index):
+        place = (row['check'], *recording.keys_of(index[row['check']], row))
+        found[place] += map(Skipped.of_json, row['skipped'])
+    return found
 
 
 def _recorded(site):

@@ -42,13 +42,14 @@ def rows_of(path, pattern):
         detail = json.loads(row.pop('detail') or 'null')
         if detail:
             details[tuple(row[key] for key in _CASE)] = {
-                'machine': detail.get('machine') or {}, 'contention': detail.get('contention') or [], 'simd_width': detail.get('simd_width') or {},
+                'machine': detail.get('machine') or {}, 'skipped': detail.get('skipped') or [],
+                'contention': detail.get('contention') or [], 'simd_width': detail.get('simd_width') or {},
                 'records': [{key: record[key] for key in _OF_RECORD if key in record} for record in detail.get('records') or ()]}
     try:
         wanted = re.compile(pattern)
     except re.error as error:
         raise PlumblineError(f'tests {pattern!r}: not a pattern: {error}; correct it') from None
-    unknown: dict[str, Any] = {'machine': {}, 'contention': [], 'simd_width': {}, 'records': []}
+    unknown: dict[str, Any] = {'machine': {}, 'skipped': [], 'contention': [], 'simd_width': {}, 'records': []}
     return [{**row, **details.get(tuple(row[key] for key in _CASE), unknown)} for row in rows if wanted.search(row['display_name'])]
 
 

@@ -170,7 +170,8 @@ def pooled(cases):
     if len(cases) == 1:
         return replace(first, processes=[])
     limits = [case.metric.limit for case in chosen if case.metric.limit is not None]
-    doubt = next((case.metric.doubt for case in chosen if case.metric.doubt), None)
+    doubts = [case.metric.doubt for case in chosen if case.metric.doubt]
+    doubt = doubts[0] if doubts and 2 * len(doubts) >= len(chosen) else None      # a single one says nothing of the others
     metric = replace(first.metric, doubt=doubt, samples=np.concatenate([np.atleast_1d(case.metric.samples) for case in chosen]),
                      limit=float(np.median(limits)) if limits else None)
     rounds = None if first.rounds is None else [number for case in chosen for number in case.rounds]

@@ -270,16 +270,26 @@ def _is_repeated(report: dict) -> bool:
     return len(runs) > 1 and (bool(_AGAIN.search(report['session_info'].get('cmdline') or '')) or any(passed_again))
 
 
+def _is_retry(run: list[dict], before: list[dict]) -> bool:
+    '''Whether a run is of what failed in the one before, and that was not all: ReFrame retries before it repeats.'''
+    cases, failed = ({environment_errors.key(case) for case in its} for its in (
+        run, [case for case in before if case['result'] not in ('pass', 'skip', 'xfail')]))
+    return cases <= failed and len(failed) < len(before)
+
+
 def session_rows(report: dict) -> list[dict]:
     '''All rows of a run report, in the order of running; repetitions are cases of one run, named as those of ``--repeat`` are.'''
     runs = [[{**case, 'result': _result(case)} for case in run['testcases']] for run in report['runs']]
     failed = {case['unique_name'] for run in runs for case in run if case['result'] not in ('pass', 'skip')}
     rows, ours, repeated = [], _ours([case for run in runs for case in run]), _is_repeated(report)
+    repetition, retry = -1, 0
     for number, run in enumerate(runs):
+        retry = retry + 1 if number and _is_retry(run, runs[number - 1]) else 0
+        repetition += not retry
         told = environment_errors.reported_once(run)
         for case in run:
             its = case_rows(case, report['runs'][number].get('run_index', number), failed, told.get(environment_errors.key(case)), ours)
             for row in its if repeated else ():
-                row.update(run=0, test=f"{row['test']}_{number}", display_name=f"{row['display_name']} %.repeat_no={number}")
+                row.update(run=retry, test=f"{row['test']}_{repetition}", display_name=f"{row['display_name']} %.repeat_no={repetition}")
             rows += its
     return rows

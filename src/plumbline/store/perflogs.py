@@ -91,10 +91,16 @@ def _cases(path: Path) -> Iterator[dict]:
     except csv.Error as error:
         raise _Unreadable(str(error)) from None
     whole = [values for values in lines if len(values) == len(names)]
+    odd = []
     for values in whole if 2 * len(whole) >= len(lines) else ():
         row = {name: None if value in _NOTHING else value for name, value in zip(names, values)}
-        if (case := _case(row, path)) is not None:
-            yield case
+        try:
+            if (case := _case(row, path)) is not None:
+                yield case
+        except _Unreadable as reason:
+            odd.append(reason)
+    if odd:
+        raise _Unreadable(f'{odd[0]}; so it is with {len(odd)} of {quantity.several(len(lines), "line")}')
     if len(whole) < len(lines):
         number, values = next((number, values) for number, values in enumerate(lines, 2) if len(values) != len(names))
         raise _Unreadable(f'line {number} has {len(values)} fields, its first line names {len(names)}; so it is with '
