@@ -338,6 +338,7 @@ def test_many_rows_are_cut_and_that_is_said():
     assert 'Not drawn: 20 of 60 rows, those that lose least.' in caption
 
 
+@pytest.mark.alone       # what scatters too much is not compared
 def test_a_real_run_with_two_compilers_is_compared(measuring, llvm, tmp_path):
     place = measuring(tmp_path / 'place', CANNED_CLANG=llvm.folder / 'bin')
     done = place.reframe('-r', '-p', '^(gnu|llvm)$', '--exec-policy=serial', '-n', 'redundancy', '-S', 'redundancy.samples=10', '-S', 'processes=1',
