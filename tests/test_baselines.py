@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import rfm
-from plumbline import judged
 from plumbline.errors import PlumblineError
 from plumbline.model import baselines, metrics
 from plumbline.model.result import Process
 from plumbline.references import Reference, recording
-from plumbline.rfm import evaluation
+from plumbline.rfm import evaluation, judging
 
 METAL = {'virtual': 'no'}
 ADDITIONS = {'additions_per_cycle': {'before': [3.9] * 9, 'after': [3.9] * 9}}
@@ -25,7 +24,7 @@ def ruling(share, baseline, machine=METAL, unjudged=None, probes=ADDITIONS):
     record = {'state': {}, 'set_aside': 0, 'rounds': list(range(9)), 'probes': probes}
     metric = baselines.of_baseline('made', baseline, baseline.value * share ** baseline.better * np.linspace(0.999, 1.001, 9), record, 'zen4',
                                    machine, unjudged)
-    known, = judged._by_baselines({metric.name: [evaluation.Case(metric)]}).values()
+    known, = judging._by_baselines({metric.name: [evaluation.Case(metric)]}).values()
     return evaluation.judged(evaluation.choose([evaluation.Case(metric)], known))
 
 

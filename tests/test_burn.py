@@ -15,8 +15,8 @@ import pytest
 
 import rfm
 from native import CPUS, SOURCE, Build, environment, two_cpus
-from plumbline import judged
 from plumbline.model import burn as model, records
+from plumbline.rfm import judging
 
 CHECK = rfm.REPOSITORY / 'checks/site/burn.py'
 THREADS = min(2, len(CPUS))
@@ -345,7 +345,7 @@ def test_a_burn_that_is_ended_says_so_and_goes_on_through_reframe(measuring, tmp
 
 def test_cores_that_compute_otherwise_than_each_other_are_remembered():
     said, = (line for line in (SOURCE / 'burn/run.c').read_text().splitlines() if 'do not get the same product' in line)
-    assert judged._SAID_WRONG.search('plumbline: ' + said)
+    assert judging._SAID_WRONG.search('plumbline: ' + said)
 
 
 def test_wrong_results_of_a_burn_that_was_broken_off_count_in_the_next_run():

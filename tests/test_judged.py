@@ -14,6 +14,7 @@ import rfm
 from native import CPUS, needs, two_cpus
 from plumbline import judged
 from plumbline.errors import PlumblineError
+from plumbline.rfm import judging
 from virtual import cluster_in
 
 TUTORIALS = rfm.REPOSITORY / 'docs/tutorials'
@@ -240,18 +241,18 @@ def test_a_second_run_is_on_the_node_of_the_first(tmp_path, place, two_nodes):
 def test_a_second_run_on_other_nodes_says_nothing_of_the_first(monkeypatch, ruling, hosts, processes):
     metric, told = SimpleNamespace(name='bandwidth', verdict=ruling, reason='too low'), []
     first = SimpleNamespace(hosts=lambda: ['n1'], verdict=ruling, measurements=[{'process': 0}], plumbline=SimpleNamespace(metrics=[metric]))
-    monkeypatch.setitem(judged._SUSPECTS, 'case', first)
+    monkeypatch.setitem(judging._SUSPECTS, 'case', first)
     second = SimpleNamespace(_case=lambda: 'case', hosts=lambda: hosts, note=told.append, first_run=None)
-    assert [record['process'] for record in judged.Judging.pooled(second, [{'process': 0}])] == processes
+    assert [record['process'] for record in judging.Judging.pooled(second, [{'process': 0}])] == processes
     assert told == ['the first run, on n1, was UNSTABLE (bandwidth: too low); this one was on n2'] * (len(processes) == 1)
 
 
 def test_a_loss_of_one_node_is_not_made_up_for_by_another(monkeypatch):
     metric = SimpleNamespace(name='bandwidth', verdict='FAIL', reason='too low')
     first = SimpleNamespace(hosts=lambda: ['n1'], verdict='FAIL', measurements=[{'process': 0}], plumbline=SimpleNamespace(metrics=[metric]))
-    monkeypatch.setitem(judged._SUSPECTS, 'case', first)
+    monkeypatch.setitem(judging._SUSPECTS, 'case', first)
     with pytest.raises(SanityError, match=r'the first run, on n1, was FAIL \(bandwidth: too low\); this one was on n2: run the test on the first'):
-        judged.Judging.pooled(SimpleNamespace(_case=lambda: 'case', hosts=lambda: ['n2']), [{'process': 0}])
+        judging.Judging.pooled(SimpleNamespace(_case=lambda: 'case', hosts=lambda: ['n2']), [{'process': 0}])
 
 
 @two_cpus

@@ -31,7 +31,7 @@ def test_ruff_finds_nothing():
 #: What mypy must find: a number that may be None in a function without types, and an entry of a result that is misspelt in a check.
 WRONG = {
     'wrong_type.py': 'from plumbline.model import prediction\n\n\ndef f():\n    return prediction.moderated(1.0, 2, None)\n',
-    'wrong_name.py': 'from plumbline.judged import Judging\n\n\nclass Wrong(Judging):\n    def f(self):\n        self.plumbline.tiemd_seconds = 1.0\n',
+    'wrong_name.py': 'from plumbline.rfm.judging import Judging\n\n\nclass Wrong(Judging):\n    def f(self):\n        self.plumbline.tiemd_seconds = 1.0\n',
 }
 
 

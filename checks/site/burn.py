@@ -12,8 +12,8 @@ from reframe.core.runtime import runtime
 
 from plumbline import settings
 from plumbline.errors import PlumblineError, in_one_line
-from plumbline.judged import Judging
 from plumbline.model import burn as model, contention, metrics, quantity, records
+from plumbline.rfm.judging import Judging
 from plumbline.rfm.programs import native_programs
 from plumbline.rfm.variables import Amount
 from plumbline.system import topology

@@ -11,10 +11,10 @@ from reframe.core.exceptions import ReframeError, SanityError
 
 from plumbline import settings
 from plumbline.errors import PlumblineError, in_one_line
-from plumbline.judged import Judging
 from plumbline.likwid import pin
 from plumbline.model import baselines, contention, metrics, records, states
 from plumbline.rfm import evaluation
+from plumbline.rfm.judging import Judging
 from plumbline.rfm.programs import native_programs
 from plumbline.rfm.variables import Table, Whole
 from plumbline.system import codegen, topology

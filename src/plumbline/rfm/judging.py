@@ -1,0 +1,320 @@
+'''Judging, for any ReFrame test: what it measured becomes metrics with references and verdicts.
+
+What checks of programs that are not ours (:mod:`plumbline.judged`) have in common with those of our own programs (``rfm/check.py``).
+'''
+
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import reframe.utility.sanity as sn
+from reframe.core.builtins import run_after, run_before, variable
+from reframe.core.exceptions import PerformanceError, ReframeSyntaxError, SanityError
+from reframe.core.runtime import runtime
+from reframe.utility import ScopedDict
+
+from plumbline import references
+from plumbline.errors import PlumblineError, WrongResult, in_one_line
+from plumbline.model import baselines, registry, result, verdict
+from plumbline.rfm import evaluation
+from plumbline.rfm.node import OnNode
+from plumbline.rfm.variables import TheResult
+from plumbline.settings import ROOT
+
+#: Tests that did not pass by what they measured, for the second run that ReFrame gives them in the same session: (unique name, partition,
+#: environment) -> the test.
+_SUSPECTS: dict[tuple[str, str, str], 'Judging'] = {}
+
+#: The first wrong result of each test in this session, in words.
+_WRONG: dict[tuple[str, str, str], str] = {}
+
+#: What our programs write to the standard error of a wrong result, or of one that cannot be right.
+_SAID_WRONG = re.compile('plumbline: (.*(?:the result is wrong|do not use this build|computes wrongly).*)')
+
+
+class Judging(OnNode):
+    '''Base plugin of every test that is judged: it defines ``evaluate()``, which yields :class:`metrics.Metric`, and fills
+    :attr:`measurements` before the stage ``performance``.'''
+
+    #: Where the question comes from: paper, section, table or figure.
+    #:
+    #: :type: :class:`str`
+    source = variable(str, value='', loggable=False)
+
+    #: The result (``schemas/result.json``); it travels to the archive in ReFrame's run report.
+    plumbline: result.Result = variable(TheResult, value=result.Result(), loggable=True)
+
+    #: The worst verdict of its metrics, for the logs of ReFrame and for its database of results.
+    #:
+    #: :type: :class:`str` or :obj:`None`
+    verdict = variable(str, type(None), value=None, loggable=True)
+
+    #: The measurement records, once the program has run.
+    measurements: list[dict] = []
+
+    #: ReFrame's options that the test's rerun needs to be the same.
+    rerun_options: Sequence[str] = ()
+
+    #: The first run of a test that runs a second time in this session, after which there is no further one, and the number of the second
+    #: one's first process; None in the first run.
+    first_run: 'Judging | None' = None
+    again: int | None = None
+
+    # --- what a check may use ------------------------------------------------------------------
+
+    def skip_metric(self, metric, reason, parts=()):
+        '''Say that something could not be measured.
+
+        :arg parts: of names of metrics, where all that have one of them in theirs are meant: levels, variants, sizes.
+        '''
+        self.plumbline.skip(result.Skipped(metric, reason, list(parts) if parts else result.UNSET))
+
+    def leave_out(self, reason, metric='all', promise=None, had=False):
+        '''Skip the test, and say why: ReFrame's run report does not.
+
+        :arg metric: what could not be measured.
+        :arg promise: feature of a partition by which its site says that it can be: there the test fails.
+        :arg had: whether a machine that has references of the test had then what lacks now: there the test fails, too.
+        '''
+        where = self.current_partition
+        if promise in where.features:
+            raise SanityError(f'{reason}; {where.fullname} has the feature {promise}: fix that, or take it out of the site file')
+        skipped = result.Skipped(metric, reason)
+        self.plumbline.skip(skipped)
+        with in_one_line():
+            if known := references.of_site(self):
+                skipped.recorded = len(known)
+        if known and had:
+            raise SanityError(f'{reason}; they were when the references of {len(known)} of its metrics were recorded')
+        self.skip(reason)
+
+    def note(self, text, about=None):
+        '''A remark for the report.
+
+        :arg about: by what a table or a figure that shows it finds it.
+        '''
+        self.plumbline.note(text, about)
+
+    @property
+    def measured_by(self):
+        '''The run that took :attr:`measurements`, which in ``evaluate()`` are those of one process: this one or the first.'''
+        return self.first_run if self.first_run and self.measurements and self.measurements[0]['process'] < self.again else self
+
+    def remember_wrong(self, complaint):
+        '''Let all further runs of the test in this session fail: a wrong result is not made up for by another run.'''
+        _WRONG.setdefault(self._case(), complaint)
+
+    # --- hooks, in the order of the pipeline ---------------------------------------------------
+
+    @run_after('init')
+    def refuse_unreadable_command_line(self):
+        '''ReFrame 4.10 cannot query a results database after a session whose command line holds a
+        brace.
+
+        An exception here would be a warning: ReFrame would skip the check and pass.
+        '''
+        if '}' in ' '.join(sys.argv) and runtime().get_option('storage/0/enable'):
+            sys.exit("plumbline: a '}' in the command line makes ReFrame's results database "
+                     'unreadable; write the option without it, or disable storage')
+
+    @run_after('init')
+    def tag_what_it_measures(self):
+        '''``-t io`` chooses what stands in ``checks/io``; a check's own tags say when it runs.'''
+        folder = Path(self.prefix)
+        if folder.parent == ROOT / 'checks':
+            self.tags |= {folder.name}
+
+    @run_after('setup')
+    def refuse_other_metrics(self):
+        '''ReFrame would evaluate them, and no verdict, history or report would have them.'''
+        if self.perf_variables:
+            raise ReframeSyntaxError(f"{', '.join(self.perf_variables)}: a performance function is not judged here: yield it from evaluate()")
+
+    @run_before('run', always_last=True)
+    def start_all_processes(self):
+        if self.processes < 1:
+            raise ReframeSyntaxError(f'processes={self.processes}: a program is started once at least')
+        before, after = self.around_a_run()
+        if self.processes > 1:
+            before, after = [f"for process in {' '.join(map(str, range(1, self.processes + 1)))}; do", *before], [*after, 'done']
+        self.prerun_cmds += before
+        self.postrun_cmds = [*after, *self.postrun_cmds]
+
+    def around_a_run(self):
+        '''Shell commands before and after each run of the program.'''
+        return [], []
+
+    def describe(self, command):
+        '''What every result says: the question, and what was run.'''
+        self.plumbline.schema = result.SCHEMA_VERSION
+        self.plumbline.question, self.plumbline.source, self.plumbline.level = self.question(), self.source, getattr(self, 'level', None)
+        self.plumbline.command, self.plumbline.rerun = shlex.join(map(str, command)), self._rerun()
+        if hasattr(self, 'programs') and self.programs.spack:     # a simulation has no programs
+            self.plumbline.software = self.programs.spack.provenance()
+
+    def run_command(self, command):
+        '''What ReFrame is to run: a program and its options.'''
+        self.executable, self.executable_opts = command[0], [shlex.quote(str(x)) for x in command[1:]]
+
+    def _rerun(self):
+        config = runtime().site_config.sources[-1]
+        environ, system = self.current_environ.name, self.current_partition.fullname
+        return shlex.join(['reframe', '-C', str(config), '-c', self.prefix, '--system', system,
+                           '-p', environ, '-n', f'/{self.hashcode}', *self.rerun_options, '-r'])
+
+    @run_before('run')
+    def run_again_where_it_ran(self):
+        '''A second run says something of the nodes of the first.'''
+        if self.suspected and self.by_slurm() and (nodes := self.suspected.nodes_of_job()):
+            self.job.options += [f"--nodelist={','.join(nodes)}"]
+
+    @run_before('sanity')
+    def look_for_wrong_results(self):
+        '''Before the exit code ends the test.'''
+        if self.is_dry_run():
+            return
+        if earlier := _WRONG.get(self._case()):
+            raise SanityError(f'in an earlier run of this session: {earlier}')
+        if said := _SAID_WRONG.search(self.output('stderr')):
+            self.remember_wrong(said[1])
+
+    def pooled(self, measurements):
+        '''What this test measured before in this session and could not pass with, and what it has measured now.
+
+        Evidence is added to, never replaced: the last of several tries would be the one that somebody liked.
+
+        :raises SanityError: if that was on other nodes, and a FAIL.
+        '''
+        first = _SUSPECTS.pop(self._case(), None)
+        if first and {*first.hosts()} ^ {*self.hosts()} and first.hosts() and self.hosts():
+            named = next((f'{metric.name}: {metric.reason}' for metric in first.plumbline.metrics or () if metric.verdict == first.verdict), '')
+            told = f"the first run, on {', '.join(first.hosts())}, was {first.verdict} ({named}); this one was on {', '.join(self.hosts())}"
+            if first.verdict == verdict.FAIL:
+                raise SanityError(f'{told}: run the test on the first nodes again')
+            self.note(told)
+            first = None
+        self.first_run = first
+        if first is None:
+            return measurements
+        before = first.measurements
+        self.again = 1 + max(record['process'] for record in before)
+        return before + [{**record, 'process': self.again + record['process']} for record in measurements]
+
+    @property
+    def suspected(self):
+        '''The first run in this session of a test that is to run a second time, as long as the second has not been read; or :obj:`None`.'''
+        return _SUSPECTS.get(self._case())
+
+    def hosts(self):
+        '''The names of the nodes that were measured: as the records have them, else as the scheduler has; empty if neither says.'''
+        machine = self.plumbline.of_machine
+        ranks = {rank['host'] for rank in machine.get('processes') or ()} or {machine.get('hostname')}
+        return sorted(filter(None, ranks)) or self.nodes_of_job()
+
+    def nodes_of_job(self):
+        '''The names that the scheduler has of them; empty if it did not say.'''
+        return [node for node in self.job.nodelist or () if node != 'None']
+
+    def _case(self):
+        return self.unique_name, self.current_partition.fullname, self.current_environ.name
+
+    def evaluated(self):
+        '''Name of a metric -> list of :class:`evaluation.Case`, one for each state of the machine.'''
+        return evaluation.of_processes(self)
+
+    @run_before('performance')
+    def judge(self):
+        '''The metrics with their verdicts, and ReFrame's own references and variables for them.'''
+        if self.is_dry_run():
+            return
+        with in_one_line():
+            model = self.plumbline.of_machine.get('cpu_model')
+            path = references.write_merged(self.stagedir, self.current_system.name, type(self).__name__, model=model, node=self._node())
+            known = references.applying(path, self)
+            if others := references.elsewhere(path):
+                self.plumbline.other_processors = others
+            try:
+                found = self.evaluated()
+            except WrongResult as error:
+                self.remember_wrong(str(error))
+                raise
+            known = _by_baselines(found) | known
+            known |= self._own_references()
+        self.lost = self._recorded_but_not(known, set(found))
+        chosen = {name: evaluation.choose(cases, known.get(name)) for name, cases in found.items()}
+        if widths := evaluation.widths_of_references(chosen.values()):
+            self.plumbline.simd_width_of_references = widths
+        judged = self.plumbline.metrics = [evaluation.judged(case, self.plumbline.simd_width or {}, self.again) for case in chosen.values()]
+        self.verdict = verdict.worst(metric.verdict for metric in judged)
+        # ReFrame knows the median and its bounds: it is told of no reference where these do not decide.
+        self.reference = {'$ref': references.narrowed(path, self, {metric.name: (
+            chosen[metric.name].leaf if _as_reframe_judges(metric) else None) for metric in judged})}
+        for metric in judged:
+            self.perf_variables[metric.name] = sn.make_performance_function(sn.defer(metric.value), metric.unit)
+        if self.again is None and verdict.asks_again((metric.verdict for metric in judged), bool(self._of_other_states())):
+            _SUSPECTS[self._case()] = self
+
+    def _of_other_states(self):
+        '''The metrics whose references are all of states that the machine was not in.'''
+        return [metric for metric in self.plumbline.metrics or () if metric.recorded_states]
+
+    def _node(self):
+        '''The name of the node that was measured, as the archive has it; None where there were several.'''
+        nodes = self.nodes_of_job() or [self.plumbline.of_machine.get('hostname')]
+        return nodes[0] if len(nodes) == 1 else None
+
+    def _own_references(self):
+        '''What the check says itself for this partition (``reference``): it goes before the files.'''
+        found: dict[str, references.Known] = {}
+        try:
+            own_ones = self.reference.scope(self.current_partition.fullname) if isinstance(self.reference, ScopedDict) else self.reference[self]
+        except KeyError:        # its own $index has nothing for this test
+            return found
+        for name, own in own_ones.items():
+            ticket, own = (own.message, own.data) if hasattr(own, 'message') else (None, own)       # ReFrame's xfail()
+            expected = registry.find(name.partition('.')[0]).unit
+            *leaf, unit = own if len(own) == 4 else (*own, None)
+            if unit != expected:
+                raise PlumblineError(f"the reference of {name} in the check is in {unit or 'no unit'}: it is in {expected}")
+            found[name] = references.Known('the check', [references.Reference(tuple(leaf), known_issue=ticket)])
+        return found
+
+    def _recorded_but_not(self, known, found):
+        '''Metrics that this system once measured, and of which the check does not say why they are
+        gone: they would be gone from the report as well.'''
+        return [f'{name} of {one.file}' for name, one in known.items() if one.file != 'portable.yaml' and name not in found
+                and not any(skipped.means(name) for skipped in self.plumbline.skipped or ())]
+
+    @run_after('performance', always_last=True)
+    def every_metric_counts(self):
+        '''ReFrame only warns of a metric that it cannot evaluate; and it knows no UNSTABLE.'''
+        if self.is_dry_run():
+            return
+        evaluated = {key.split(':')[-1] for key in self.perfvalues}
+        missing = sorted(set(self.perf_variables) - evaluated) + self.lost
+        if missing or not evaluated:
+            raise PerformanceError(f"not measured: {', '.join(missing) or 'any metric at all'}")
+        # Of a FAIL ReFrame knows already, unless it is of a metric that has no reference.
+        judged = self.plumbline.metrics or []
+        for ruling in (verdict.FAIL, verdict.UNSTABLE):
+            named = [f'{metric.name}: {metric.reason}' for metric in judged if metric.verdict == ruling]
+            tolerated = ruling == verdict.UNSTABLE and self.again is not None and not verdict.is_undecided(metric.verdict for metric in judged)
+            if named and not tolerated:
+                self.plumbline.failed_for = ruling
+                raise PerformanceError(f"{ruling}: {'; '.join(named)}")
+        if (elsewhere := self._of_other_states()) and self.again is None:
+            self.plumbline.failed_for = verdict.UNSTABLE
+            raise PerformanceError('; '.join(f'{metric.name}: {metric.reason}' for metric in elsewhere))
+
+
+def _as_reframe_judges(metric):
+    low, high = verdict.bounds(metric.reference or (0.0, None, None))
+    return metric.verdict == (verdict.PASS if low <= metric.value <= high else verdict.FAIL)
+
+
+def _by_baselines(found):
+    '''Name -> :class:`references.Known` of the metrics that a shipped baseline predicts.'''
+    return {name: references.Known(baselines.PATH.name, [references.Reference(cases[0].metric.baseline)])
+            for name, cases in found.items() if cases[0].metric.baseline}
