@@ -67,6 +67,20 @@ def test_knees_of_known_caches(ours, policy, within, noise, spikes):
             assert found[level].is_whole == (size == CLAIMS[level])
 
 
+@pytest.mark.parametrize('ours', [4.5, 33, 240, 480])
+@pytest.mark.parametrize('policy, within', [('lru', 1.2), ('random', 1.6)])
+def test_memory_that_is_slower_the_more_of_it_is_visited(ours, policy, within):
+    '''A virtual machine of a Granite Rapids: of an L3 of 480 MiB 33 were ours, memory took 155 ns at 60 MiB and 223 at 960, and a
+    stretch of that was taken for the L3's plateau.'''
+    claims = {'L1': 48 * KIB, 'L2': 2 * MIB, 'L3': 480 * MIB}
+    x = np.array(model.sizes(claims))
+    latency = made(x, {**claims, 'L3': ours * MIB}, {'L1': 1.3, 'L2': 4.3, 'L3': 40, 'memory': 155}, policy=policy)
+    found = model.find(x, latency * np.maximum(1, x / (40 * MIB))**0.12, claims)
+    assert 1 / 1.2 < np.median(found['L3'].samples) / (ours * MIB) < within and found['L3'].is_whole == (ours == 480)
+    gone = model.find(x, made(x, {'L1': 48 * KIB, 'L2': 2 * MIB}) * np.maximum(1, x / (20 * MIB))**0.1, claims)['L3']
+    assert gone.reason == 'L3 cannot be told apart from memory' and gone.ours < 3 * MIB
+
+
 def test_the_interval_holds_what_is_true():
     x = model.sizes(CLAIMS)
     for seed in range(20):

@@ -4,8 +4,9 @@ A virtual machine is told of a whole last-level cache and has a part of it, or a
 thread of a core takes its share of L1 and L2.  What the topology claims of a level is therefore an upper bound, and each level
 is looked for below its claim and beyond that of the level below:
 
-- Its plateau is the flattest stretch there that is told apart from the next plateau by :data:`APART`.  Memory's is what lies beyond
-  the last claim.
+- Its plateau and the next are the two constants that fit what is measured there best (least squares, in logarithms), from the last
+  level to the first; they are two if they are :data:`APART`.  Behind a hypervisor the latency of memory itself grows by a third and
+  more with the size, since more and more page walks miss: it has a stretch as flat as a cache's within the claim.
 - Its capacity is where the latency is half way to the next plateau, in logarithms.  A cache that forgets the line that was used the
   longest ago loses all at once when a cycle of loads outgrows it.  One that forgets a random line of C still has a share h of n
   lines, h = exp(-(1 - h) n / C), which is half way at about 1.3 C.
@@ -24,16 +25,15 @@ from numpy.typing import ArrayLike
 
 from plumbline.model import uncertainty
 
-#: Two plateaus are two if their latencies are this factor apart.
-APART = 1.25
+#: Two plateaus are two if their latencies are this factor apart: levels of processors in use are by 2 and more, and memory of 1 GiB
+#: took 1.34 times as long as of 60 MiB in a virtual machine whose host had small pages.
+APART = 1.5
 
-#: A stretch is flat if the latency rises by no more than this share of the way (in logarithms) from there to the next plateau.
-FLAT = 0.25
+#: Points of a plateau, at least.
+_FEWEST = 2
 
-#: Points of a stretch.
-_STRETCH = 3
-
-#: Beyond so many claims of the last level (and below so much of its own, and beyond so much of the level below) a level is looked for.
+#: A level's plateau begins beyond so many claims of the level below, and ends before so many of its own (a level below whose lines it
+#: does not hold adds to it).  Where so much of a claim is not beyond the level below, the two are hardly apart.
 _BEYOND, _BELOW = 1.4, 0.85
 
 #: Without huge pages sizes beyond so many pages say nothing: the first TLB of processors in use has at least so many entries.
@@ -117,18 +117,6 @@ def curve(row: ArrayLike) -> np.ndarray:
     return isotonic(_without_spikes(np.log(row)))
 
 
-def _plateau(x: np.ndarray, y: np.ndarray, low: float, high: float, above: float) -> float | None:
-    '''Log latency of the flattest stretch of sizes in (low, high) that is told apart from the plateau above; None if there is
-    none.'''
-    inside = np.flatnonzero((x > low) & (x < high) & (y < above - math.log(APART)))
-    stretches = [inside[i:i + _STRETCH] for i in range(max(1, len(inside) - _STRETCH + 1))]
-    stretches = [s for s in stretches if len(s) >= min(_STRETCH, 2)]
-    if not stretches:
-        return None
-    best = min(stretches, key=lambda s: (y[s[-1]] - y[s[0]]) / math.log(x[s[-1]] / x[s[0]]))
-    return float(np.median(y[best])) if y[best[-1]] - y[best[0]] <= FLAT * (above - y[best[0]]) else None
-
-
 def crossing(x: np.ndarray, y: np.ndarray, threshold: float) -> float:
     '''Size at which a non-decreasing series reaches a threshold, between points in log size; infinite if it does not.'''
     above = np.flatnonzero(y >= threshold)
@@ -141,17 +129,34 @@ def crossing(x: np.ndarray, y: np.ndarray, threshold: float) -> float:
     return float(x[i - 1] * (x[i] / x[i - 1]) ** part)
 
 
+def _step(y: np.ndarray, first: int, last: int) -> int | None:
+    '''Where a series is best taken for two plateaus, by least squares: the index of the second's first point; None if it is too short.
+
+    :arg first, last: the least and the greatest index that it may be.
+    '''
+    def misfit(k: int) -> float:
+        return float(np.var(y[:k]) * k + np.var(y[k:]) * (y.size - k))
+    return min(range(max(first, _FEWEST), min(last, y.size - _FEWEST) + 1), key=misfit, default=None)
+
+
 def _plateaus(x: np.ndarray, y: np.ndarray, claims: Mapping[str, int]) -> dict[str, float | None]:
     '''Log latency of each level and of memory, None where it has none of its own.'''
-    names = list(claims)
-    above = float(np.median(y[x >= _BEYOND * claims[names[-1]]]))
-    found: dict[str, float | None] = {'memory': above}
+    names, end = list(claims), x.size
+    found: dict[str, float | None] = {}
+    beyond = 'memory'
     for lower, level in reversed(list(zip([None, *names], names))):
         low = _BEYOND * claims[lower] if lower else 0
         if lower and low >= _BELOW * claims[level]:     # hardly larger than the level below, by the topology
             low = claims[lower]
-        own = found[level] = _plateau(x, y, low, _BELOW * claims[level], above)
-        above = above if own is None else own
+        start = int(np.searchsorted(x, low, 'right'))
+        step = _step(y[start:end], 0, int(np.searchsorted(x, _BEYOND * claims[level], 'right')) - start)
+        own, above = (float(np.median(part)) for part in (y[start:end][:step], y[start:end][step:])) if step else (math.nan, math.nan)
+        found[level] = None
+        if above - own > math.log(APART):
+            found[level] = own
+            found.setdefault(beyond, above)
+            beyond, end = level, start + (step or 0)
+    found.setdefault('memory', float(np.median(y[x >= _BEYOND * claims[names[-1]]])))
     return found
 
 
