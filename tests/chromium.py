@@ -111,10 +111,6 @@ class Chromium:
         for letter in text:
             self.key(letter)
 
-    def picture(self, path):
-        '''A screenshot of the whole page, to look at.'''
-        path.write_bytes(base64.b64decode(self('Page.captureScreenshot', captureBeyondViewport=True)['data']))
-
     def print(self, path):
         '''The page as PDF.'''
         path.write_bytes(base64.b64decode(self('Page.printToPDF', printBackground=True, preferCSSPageSize=True)['data']))

@@ -31,11 +31,6 @@ def any_mpi():
     return next(iter(MPIS))
 
 
-def listed(values):
-    '''A list as the programs' options take it.'''
-    return ','.join(map(str, values))
-
-
 def copied(folder, *parts):
     '''A copy of what MPI programs are built from: the folders of ``src`` that all need, and ``parts``.'''
     for part in ('cmake', 'harness', 'mpi/runtime', *parts):

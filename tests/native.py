@@ -1,6 +1,7 @@
 '''Building and calling the native programs, for the tests.'''
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import pathlib
@@ -82,6 +83,35 @@ def output_of(*command, **options):
     done = subprocess.run(command, capture_output=True, text=True, **options)
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
     return done.stdout
+
+
+def listed(values):
+    '''A list as the programs' options take it.'''
+    return ','.join(map(str, values))
+
+
+def pointer(array, element=0):
+    '''To an element of an array, as a loop takes it.'''
+    return ctypes.c_void_p(array.ctypes.data + element * array.itemsize)
+
+
+def library(programs, folder, program, *sources):
+    '''A shared library, made with the flags that the records of a program state: of these files of ``src``, and of the kernel's loops in Fortran.'''
+    flags = programs.measured(program, '--size', 8, *QUICK).measurements[0]['flags'].split()
+    objects = [SOURCE / name for name in sources]
+    if 'fortran' in programs.runnable(program):
+        output_of('gfortran', '-O3', '-march=native', '-fPIC', f'-J{folder}', '-c', SOURCE / f'kernels/{program}/kernel.f90', '-o', folder / 'fortran.o')
+        objects.append(folder / 'fortran.o')
+    output_of('cc', *flags, '-shared', '-fPIC', '-I', SOURCE / 'harness', *objects, '-o', folder / 'loops.so', '-lm')
+    return ctypes.CDLL(folder / 'loops.so')
+
+
+def refused(outcome, *parts):
+    '''A program has refused what it was given, in one line with these words.'''
+    assert outcome.code == 2 and '"measurement"' not in outcome.text
+    assert re.fullmatch(r'plumbline: [^\n]+\n', outcome.errors), outcome.errors
+    for part in parts:
+        assert part in outcome.errors
 
 
 def circles(folder):

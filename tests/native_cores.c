@@ -22,7 +22,12 @@ double pl_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-double pl_core_clock(double seconds) { return seconds > 5e-3 ? 0 : 3e9; }
+/* A core needs 20 ms to reach its clock. */
+double pl_core_clock(double seconds)
+{
+    static _Thread_local double worked = 0;
+    return (worked += seconds) < 20e-3 ? 2e9 : 3e9;
+}
 double pl_core_additions(double seconds, double clock) { return seconds * clock > 0 ? 4 : 0; }
 
 static void *thread(void *number)

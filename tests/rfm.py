@@ -1,11 +1,14 @@
 '''Running the real ReFrame and the real ``plumbline``, in processes and folders of their own.'''
 
+import contextlib
 import datetime
+import http.server
 import json
 import os
 import shutil
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +16,7 @@ import polars
 import pytest
 from reframe.utility.cpuinfo import cpuinfo
 
+from plumbline.report import figures
 from plumbline.store import archive
 from plumbline.system import topology
 
@@ -93,6 +97,45 @@ def assert_measured(case):
 def detail_of(check, case):
     '''What the report's figures get of a check's test case.'''
     return {**case['plumbline'], 'check': check, 'hostname': 'here', 'partition': 'p', 'environ': 'gnu'}
+
+
+def assert_drawn(check, case, source=''):
+    '''The report has figures of a check's test case, each with a sentence that names where the measurement is from.'''
+    name = check.split()[0]
+    drawn = figures.of_check(name, [detail_of(name, case)])
+    assert drawn and all(figure is not None and text.endswith('.') and source in text for _, text, figure in drawn)
+
+
+def installed(folder, package):
+    '''A folder for PYTHONPATH into which pip has installed a package, without what it needs; the test is skipped where it cannot.'''
+    try:
+        done = subprocess.run([sys.executable, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-input', '--retries', '1',
+                               '--no-deps', '--target', str(folder), package], text=True, capture_output=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        pytest.skip(f'{package}: the package index does not answer')
+    if done.returncode:
+        pytest.skip(f'{package}: pip cannot install it: {done.stderr.strip().splitlines()[-1]}')
+    return folder
+
+
+@contextlib.contextmanager
+def listener():
+    '''An HTTP server: its port, and the bodies of what was posted to it.'''
+    got = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            got.append(self.rfile.read(int(self.headers['Content-Length'])))
+            self.send_response(202)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port, got
+        server.shutdown()
 
 
 def tools(folder, without=(), scripts=()):

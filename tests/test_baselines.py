@@ -9,7 +9,7 @@ import pytest
 
 import rfm
 from plumbline.errors import PlumblineError
-from plumbline.model import baselines, metrics
+from plumbline.model import baselines, metrics, processor
 from plumbline.model.result import Process
 from plumbline.references import Reference, recording
 from plumbline.rfm import evaluation, judging
@@ -60,6 +60,15 @@ AMD, INTEL = 'AuthenticAMD', 'GenuineIntel'
     ('zen3', (AMD, 25, 17, 1), 'zen4'), ('neoverse_n1', None, 'neoverse_n1'), (None, None, None)])
 def test_where_flags_are_hidden_family_and_model_tell(arch, cpuid, expected):
     assert baselines.known_as(arch, cpuid and dict(zip(('vendor', 'family', 'model', 'stepping'), cpuid))) == expected
+
+
+@pytest.mark.parametrize('text, expected', [
+    ('processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC\nstepping\t: 1\n\nmodel name\t: Other\n',
+     'AMD EPYC [AuthenticAMD 25/17]'),
+    ('processor\t: 0\nFeatures\t: fp\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n\nprocessor\t: 1\nCPU part\t: 0xd40\n', '[0x41 0xd0c]'),
+    ('vendor_id\t: AuthenticAMD\nmodel name\t: AMD EPYC\nstepping\t: unknown\n', 'AMD EPYC'), ('processor\t: 0\n', None)])
+def test_a_processor_is_named_with_its_numbers(text, expected):
+    assert processor.name(processor.of_cpuinfo(text)) == expected
 
 
 def test_no_processor_has_two_names():

@@ -26,6 +26,7 @@ from plumbline.errors import PlumblineError
 from plumbline.model import records, registry
 from plumbline.store import archive
 from plumbline.system import codegen
+from waiting import until
 
 
 @contextlib.contextmanager
@@ -46,13 +47,6 @@ def output_of(launch, *command):
 
 def python(launch, text):
     return output_of(launch, sys.executable, '-c', text)
-
-
-def eventually(what, seconds=20):
-    until = time.monotonic() + seconds
-    while not what() and time.monotonic() < until:
-        time.sleep(0.05)
-    return what()
 
 
 def children(pid):
@@ -134,8 +128,8 @@ def test_a_benchmark_that_is_broken_off_leaves_nothing(name, number, tmp_path):
     assert len(started) == (2 if name == 'shared' else 1) and bool(groups(process.pid)) == (name == 'quota50')
     process.send_signal(number)
     assert process.wait(20)
-    assert eventually(lambda: not any(pathlib.Path(f'/proc/{pid}/cmdline').exists() and pathlib.Path(f'/proc/{pid}/cmdline').read_text()
-                                      for pid in started))
+    until(lambda: not any(pathlib.Path(f'/proc/{pid}/cmdline').exists() and pathlib.Path(f'/proc/{pid}/cmdline').read_text() for pid in started),
+          seconds=20)
     assert not groups(process.pid)
 
 

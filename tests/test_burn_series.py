@@ -86,6 +86,15 @@ def test_parts_are_put_together():
     assert burn.counted('throttled') == 2 + 3 and burn.counted('memory_uncorrected') is None and burn.end is None and burn.done == 3
 
 
+def test_what_was_counted_stays_counted():
+    def counted(*parts):
+        return model.parse(text_of(*(record for part in parts for record in (START, *(
+            phase_of(number, number, memory_uncorrected=count) for number, count in enumerate(part, 1))))), 'file').counted('memory_uncorrected')
+
+    assert counted([3, None]) == counted([3, 0]) == counted([3], [None]) == counted([1], [2]) == 3
+    assert counted([0, None]) is None and counted([0], [None]) is None and counted([None, 0]) == 0
+
+
 @pytest.mark.parametrize('text, told', [
     ('', 'no record of a burn'), (text_of(phase_of(1, 1)), 'before any burn_start'), (text_of(START) + 'x\n', 'line 2: no record'),
     (text_of(START, phase_of(1, 1, seconds=-1)), 'field seconds'), (text_of(START, {**START, 'schema': 2}), 'field schema'),

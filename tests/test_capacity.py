@@ -81,6 +81,35 @@ def test_memory_that_is_slower_the_more_of_it_is_visited(ours, policy, within):
     assert gone.reason == 'L3 cannot be told apart from memory' and gone.ours < 3 * MIB
 
 
+QEMU = {'L1': 32 * KIB, 'L2': 4 * MIB, 'L3': 16 * MIB}      # its defaults, of any processor
+
+
+@pytest.mark.parametrize('l3', [9, 16, 33, 100])
+@pytest.mark.parametrize('policy', ['lru', 'random'])
+def test_a_cache_that_is_larger_than_a_hypervisor_says(l3, policy):
+    x = np.array(model.sizes(QEMU))
+    latency = made(x, {'L1': 32 * KIB, 'L2': MIB, 'L3': l3 * MIB}, policy=policy) * np.maximum(1, x / (40 * MIB))**0.12
+    levels = model.find(x, latency, QEMU, virtual='yes')
+    assert 1 / 1.2 < np.median(levels['L3'].samples) / (l3 * MIB) < 1.5 and levels['L3'].is_larger == (l3 > 16)
+    assert levels['L3'].ours <= 16 * MIB and levels['L2'].ours == pytest.approx(MIB, rel=0.3)
+    ours = caches.MeasuredCaches.ours(SimpleNamespace(levels=levels, records=records.Records({'virtual': 'yes'})))
+    topology_of = {'topology': {'cores': ['0x1'], 'caches': [{'type': level, 'size': size, 'cpusets': ['0x1']} for level, size in QEMU.items()]}}
+    sizes, _ = topology.working_sets(topology_of, [0], ours=ours)
+    assert sizes['memory'] >= 4 * l3 * MIB and sizes['L3'] <= 8 * MIB
+    few = x <= 32 * MIB         # of a small machine
+    less = model.find(x[few], latency[:, few], QEMU, virtual='yes')['L3']
+    assert less.ours == 16 * MIB if l3 > 32 else less.ours > 0.8 * min(l3, 16) * MIB
+
+
+@pytest.mark.parametrize('virtual, whole', [('no', True), ('yes', False), (None, False)])
+@pytest.mark.parametrize('policy', ['lru', 'random'])
+def test_a_slow_last_level_of_bare_metal_is_told_from_memory(virtual, whole, policy):
+    claims = {'L1': 48 * KIB, 'L2': 2 * MIB, 'L3': 105 * MIB}
+    x = model.sizes(claims)
+    latency = made(x, claims, {'L1': 1.3, 'L2': 4.4, 'L3': 80, 'memory': 115}, policy=policy)
+    assert model.find(x, latency, claims, virtual=virtual)['L3'].is_whole is whole
+
+
 def test_the_interval_holds_what_is_true():
     x = model.sizes(CLAIMS)
     for seed in range(20):
@@ -126,7 +155,7 @@ def test_without_huge_pages_the_reach_of_a_tlb_is_no_cache():
 
 def test_the_grid_stays_within_the_memory():
     x = model.sizes(CLAIMS)
-    assert x == sorted(x) and all(size % 64 == 0 for size in x) and x[0] < 32 * KIB / 2 and x[-1] == 64 * MIB
+    assert x == sorted(x) and all(size % 64 == 0 for size in x) and x[0] < 32 * KIB / 2 and x[-3:] == [64 * MIB, 128 * MIB, 256 * MIB]
     few = model.sizes(CLAIMS, 256 * MIB)
     assert sum(few) <= 64 * MIB
     assert 'no size beyond' in model.find(few, made(few, CLAIMS), CLAIMS)['L3'].reason

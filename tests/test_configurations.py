@@ -268,17 +268,7 @@ def claimed():
 @pytest.fixture(scope='module')
 def oldest(tmp_path_factory):
     '''PYTHONPATH on which the oldest ReFrame is that we claim to support.'''
-    folder = tmp_path_factory.mktemp('oldest')
-    try:
-        done = subprocess.run(
-            [sys.executable, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-input', '--retries',
-             '1', '--no-deps', '--target', str(folder), f'reframe-hpc=={claimed()[0]}'],
-            text=True, capture_output=True, timeout=60)
-    except subprocess.TimeoutExpired:
-        pytest.skip('oldest ReFrame: the package index does not answer')
-    if done.returncode:
-        pytest.skip(f'oldest ReFrame: pip cannot install it: {done.stderr.strip().splitlines()[-1]}')
-    return folder
+    return rfm.installed(tmp_path_factory.mktemp('oldest'), f'reframe-hpc=={claimed()[0]}')
 
 
 def test_the_newest_is_the_one_installed():

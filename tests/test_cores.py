@@ -5,6 +5,7 @@ import ctypes
 import itertools
 import os
 import pathlib
+import runpy
 import subprocess
 import time
 
@@ -365,12 +366,13 @@ def test_a_kind_of_too_few_cores_is_not_ranked():
 
 
 @pytest.mark.parametrize('said, kinds', [
-    ({'.sys.devices.cpu_core.cpus': '0-3', '.sys.devices.cpu_atom.cpus': '4-7'}, [[0, 1, 2, 3], [4, 5, 6, 7]]),
+    ({'.sys.devices.cpu_core.cpus': '0,4095', '.sys.devices.cpu_atom.cpus': '1,4094'}, [[0], [1]]),
+    ({'.sys.devices.cpu_core.cpus': '0-1', '.sys.devices.cpu_atom.cpus': '4094-4095'}, None),       # those of the other kind are not ours
     ({'.sys.devices.system.cpu.cpu0.cpu_capacity': '1024', '.sys.devices.system.cpu.cpu1.cpu_capacity': '446'}, [[0], [1]]),
     ({'.sys.devices.system.cpu.cpu0.cpu_capacity': '1024', '.sys.devices.system.cpu.cpu1.cpu_capacity': '1024'}, None),
     ({'.sys.devices.system.cpu.cpu0.cpu_capacity': '1024', '.sys.devices.system.cpu.cpu1.cpu_capacity': '1024',
-      '.sys.devices.cpu_core.cpus': '0-3', '.sys.devices.cpu_atom.cpus': '4-7'}, [[0, 1, 2, 3], [4, 5, 6, 7]]),
-    ({'.sys.devices.cpu_core.cpus': '0-3'}, None), ({}, None)])
+      '.sys.devices.cpu_core.cpus': '0', '.sys.devices.cpu_atom.cpus': '1'}, [[0], [1]]),
+    ({'.sys.devices.cpu_core.cpus': '0-3', '.proc.cpuinfo': 'CPU implementer\t: 0x41\nCPU part\t: 0xd0c'}, None), ({}, None)])
 def test_kinds_of_cores_as_the_kernel_has_them(programs, tmp_path, said, kinds):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip('one CPU: the kernel has no second one to tell of')
@@ -380,7 +382,9 @@ def test_kinds_of_cores_as_the_kernel_has_them(programs, tmp_path, said, kinds):
         (tmp_path / name).write_text(text + '\n')
     found = programs.measured('triad', '--size', 1000, '--variants', 'plain', '--samples', 10, '--min-time', '0.0001',
                               LD_PRELOAD=str(library), HYBRID=f'{tmp_path}/')
-    assert records.parse(found.text, 'made').machine.get('core_kinds') == kinds
+    machine = records.parse(found.text, 'made').machine
+    assert machine.get('core_kinds') == kinds
+    assert '.proc.cpuinfo' not in said or (machine['midr'], machine['cpu_model']) == ({'implementer': '0x41', 'part': '0xd0c'}, None)
 
 
 # --- virtual machines -----------------------------------------------------------------------------------------------------
@@ -393,6 +397,15 @@ def test_two_states_are_told_with_their_share():
     assert names(said) == [cores.CHANGING]
     assert '1 of 1 pairs that share the L3: 26.8 ns in 25 %, 151 ns in 75 %' in said[0].text and 'with 2 changes' in said[0].text
     assert cores.moving(found).all() and cores.of_topology(found) == 1
+
+
+@pytest.mark.parametrize('disturbed, judged', [(1, True), (40, False)])
+def test_a_pair_that_moves_among_many_does_not_leave_the_latency_unjudged(disturbed, judged):
+    ns = np.full((60, 120), 27.)
+    ns[10:25, :disturbed] = 150
+    found = measured(machine(of_cache=16), ns, range(16), samples=60)
+    latency, = runpy.run_path(rfm.REPOSITORY / 'checks/compute/cores.py')['cores'].latencies(None, found, None)
+    assert cores.moving(found).sum() == disturbed and (latency.unjudged is None) is judged
 
 
 def test_pairs_that_do_not_answer_are_not_known():

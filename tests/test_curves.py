@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from plumbline.model import curves
+from plumbline.model import metrics
 
 
 def of(*rates):
@@ -11,15 +11,15 @@ def of(*rates):
 
 def test_the_deepest_dip_is_held_against_the_slower_flank():
     '''8 between 20 and 16 is half of 16; 15 between 16 and 15.5 is no more than 0.97 of it.'''
-    size, samples = curves.deepest_dip(of(10, 20, 8, 16, 15, 15.5, 4))
+    size, samples = metrics.deepest_dip(of(10, 20, 8, 16, 15, 15.5, 4))
     assert size == 4 and samples.tolist() == [0.5, 1, 0.25]
 
 
 def test_a_curve_with_one_peak_has_no_dip():
-    assert np.median(curves.deepest_dip(of(1, 5, 20, 12, 12, 6, 3))[1]) == 1        # 12 beside 12
-    assert np.median(curves.deepest_dip(of(1, 2, 4))[1]) == 2
-    assert np.median(curves.deepest_dip(of(9, 8, 2))[1]) == 4
+    assert np.median(metrics.deepest_dip(of(1, 5, 20, 12, 12, 6, 3))[1]) == 1        # 12 beside 12
+    assert np.median(metrics.deepest_dip(of(1, 2, 4))[1]) == 2
+    assert np.median(metrics.deepest_dip(of(9, 8, 2))[1]) == 4
 
 
 def test_two_points_are_no_curve():
-    assert curves.deepest_dip(of(1, 2)) is None
+    assert metrics.deepest_dip(of(1, 2)) is None

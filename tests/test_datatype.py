@@ -5,8 +5,8 @@ import pytest
 
 import rfm
 from made_report import measurement
-from mpi_native import MPIS, any_mpi, every_mpi, listed, mpirun, run_check, wrong_variants
-from native import CPUS, QUICK, output_of, two_cpus
+from mpi_native import MPIS, any_mpi, every_mpi, mpirun, run_check, wrong_variants
+from native import CPUS, QUICK, listed, output_of, two_cpus
 from plumbline.bench import datatype as bench, mpi as bench_mpi
 from plumbline.errors import PlumblineError
 from plumbline.mpi import memory_logp

@@ -142,7 +142,8 @@ FAULTS = {
                   lambda: [*node(detail=sharing(1.96)), *files(cold=0.8)]]),
     'shared_core': ([lambda: node(cache=0.5, detail=additions(3.9, 2.1))],
                     [lambda: node(cache=0.5, detail=additions(3.9, 3.8)), lambda: node(detail=additions(3.9, 2.1)), lambda: node(everything=0.5, detail=additions(3.9, 2.1)),
-                     lambda: node(cache=0.5, detail=additions(3.9, 1.95, sharing=2.0))]),
+                     lambda: node(cache=0.5, detail=additions(3.9, 1.95, sharing=2.0)),
+                     lambda: node(cache=0.5, detail=additions(5.0, 3.9) | machine(core_kinds=[[0, 1], [2, 3]]))]),     # cores of two kinds
     # A job that has a part of the node, as always, is no fault.
     'pinning': ([lambda: [*node(detail=machine(allowed_cpus=[0], cpu_quota=4.0)), LEFT_OUT], lambda: [*node(detail=machine(allowed_cpus=[0])), LEFT_OUT], lambda: [*node(), ended('triad_memory', CONTEXT)]],
                 [lambda: node(detail=machine(allowed_cpus=[0])), lambda: [*node(), LEFT_OUT],

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import rfm
-from native import QUICK, SOURCE, Build, copied, environment, needs, output_of
+from native import QUICK, SOURCE, Build, copied, environment, needs, output_of, refused
 from plumbline.errors import PlumblineError
 from plumbline.report import figures
 from plumbline.rfm import file_systems
@@ -306,15 +306,6 @@ def test_ways_to_keep_files_may_be_listed(programs, tmp_path):
 
 
 # --- full file systems -----------------------------------------------------------------------------------
-
-def refused(outcome, *parts):
-    assert outcome.code == 2
-    lines = outcome.errors.splitlines()
-    assert len(lines) == 1 and lines[0].startswith('plumbline: '), outcome.errors
-    assert '"measurement"' not in outcome.text
-    for part in parts:
-        assert part in lines[0]
-
 
 @pytest.mark.parametrize('kept', ['nameless', 'named'])
 @pytest.mark.parametrize('variant', ['c', *FORTRAN])

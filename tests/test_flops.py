@@ -22,8 +22,8 @@ CHAINS = {'scalar': (12, 1), 'simd128': (12, 2), 'simd256': (12, 4), 'simd512': 
 @pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
 def test_every_variant_is_right_on_several_threads(request, flavour):
     build = request.getfixturevalue(flavour)
-    found = build.measured('flops', '--variants', 'all', '--size', '31,100', '--per-thread', '--threads', ','.join(THREADS), *QUICK).measurements
-    assert len(found) == 2 * len(THREADS) * len(build.runnable('flops'))
+    found = build.measured('flops', '--variants', 'all', '--size', '1,31,100', '--per-thread', '--threads', ','.join(THREADS), *QUICK).measurements
+    assert len(found) == 3 * len(THREADS) * len(build.runnable('flops'))
     assert all(record['valid'] and record['max_error'] == 0 for record in found)
 
 

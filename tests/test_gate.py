@@ -440,7 +440,7 @@ def hung(path):
 
 def test_a_hung_file_system_is_named_in_time(tmp_path):
     with hung(tmp_path / 'home') as path:
-        file = written(tmp_path, {f'mount.{path}.answers': {'to': 2, 'severity': 'drain'}, f'mount.{path}.type': {'is': 'fuse', 'severity': 'drain'},
+        file = written(tmp_path, {f'mount.{path}.answers': {'to': 1, 'severity': 'drain'}, f'mount.{path}.type': {'is': 'fuse', 'severity': 'drain'},
                                   f'mount.{path}.free': {'from': 0.05, 'severity': 'warn'}, 'kernel.release': AS_IT_IS}, seconds=20)
         begun = time.monotonic()
         with ThreadPoolExecutor() as pool:      # they end when nobody holds their output any more
@@ -448,6 +448,21 @@ def test_a_hung_file_system_is_named_in_time(tmp_path):
         assert ran.returncode == 2 and time.monotonic() - begun < 20
         assert ran.stdout == f'plumbline gate: drain: mount {path}: no answer in 5 s\n'
         assert quick.returncode == 2 and 'no answer in 1.' in quick.stdout
+
+
+def test_a_mount_has_the_time_that_it_may_take(tmp_path, monkeypatch):
+    expected = {'mount./home.answers': {'to': 2, 'severity': 'drain'}, 'kernel.release': AS_IT_IS}
+    ran = run(written(tmp_path, expected, 3), '--seconds', '2')
+    assert (ran.returncode, ran.stdout) == (3, 'plumbline gate: unknown: --seconds 2: give 3 to 30\n')
+    with pytest.raises(PlumblineError, match='^--seconds 2.5: give 3 to 30: a second more than mounts may take to answer$'):
+        written(tmp_path, expected, 2.5)
+
+    def slow(node):
+        time.sleep(0.5)
+        yield reading.Fact('mount./home.answers', 0.5, '')
+    monkeypatch.setattr(facts, 'AT_ONCE', 0.1)
+    monkeypatch.setattr(software, 'mount', lambda path: slow)
+    assert gate.look([content_of(expected)], 20).line == 'plumbline gate: ok: here, 2 of 2 as expected'
 
 
 def test_it_is_of_python_3_6_and_the_standard_library():
@@ -545,6 +560,9 @@ def test_what_is_wrong_is_one_line_and_unknown(tmp_path):
     missing = subprocess.run([*rfm.PLUMBLINE, 'expectations', 'check', tmp_path / 'no.yaml'], capture_output=True, text=True)
     assert missing.returncode == 3 and missing.stderr.count('\n') == 1 and 'plumbline expectations record KIND' in missing.stderr
     record.write(tmp_path / 'k.yaml', {**content_of({'kernel.release': AS_IT_IS}), 'recorded': {}, 'not_read': {}})
+    record.write(tmp_path / 'm.yaml', {**content_of({'mount./.answers': {'to': 2, 'severity': 'drain'}}), 'recorded': {}, 'not_read': {}})
+    short = subprocess.run([*rfm.PLUMBLINE, 'expectations', 'check', tmp_path / 'm.yaml', '--seconds', '2'], capture_output=True, text=True)
+    assert short.returncode == 3 and short.stderr == 'plumbline: --seconds 2: give 3 or more: a second more than mounts may take to answer\n'
     for words, said in ((['--python', 'python3'], 'give the absolute path'), (['--seconds', '40'], 'give 1 to 30')):
         done = subprocess.run([*rfm.PLUMBLINE, 'gate', 'write', tmp_path / 'g', '--expectations', tmp_path / 'k.yaml', *words], capture_output=True, text=True)
         assert done.returncode == 2 and said in done.stderr and not (tmp_path / 'g').exists()

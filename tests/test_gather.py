@@ -4,17 +4,14 @@ import ctypes
 import itertools
 import json
 import pathlib
-import re
-import sys
 
 import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, QUICK, SOURCE, needs, output_of, x86_only
+from native import CPUS, QUICK, SOURCE, library, needs, output_of, pointer, refused, x86_only
 from plumbline.errors import PlumblineError
 from plumbline.model import spatter
-from plumbline.report import figures
 
 DATA = pathlib.Path(__file__).parent / 'data/spatter'
 FOLDER = SOURCE / 'kernels/gather'
@@ -77,10 +74,8 @@ def test_every_pattern_is_right(flavours, flavour, tmp_path):
     assert sizes == dict(enumerate([800, 65, 4, 19, 800, 169, 570, 1100, 81, 81, 2100, 1200, 1200], start=1))
 
 
-def test_serial_builds_are_right(programs, tmp_path):
+def test_the_serial_build_of_patterns_is_right(programs, tmp_path):
     (tmp_path / 'p').write_text(PATTERNS)
-    found = programs.measured('gather-serial', '--variants', 'all', '--size', 10007, '--indices', 'random', *QUICK)
-    assert all_right(found.measurements)
     found = programs.measured('gather_patterns-serial', '--variants', 'all', '--pattern', tmp_path / 'p', *QUICK)
     assert all_right(found.measurements)
 
@@ -100,15 +95,7 @@ class Rows(ctypes.Structure):
 
 @pytest.fixture(scope='module')
 def loops(programs, tmp_path_factory):
-    '''All loops in a shared library, with the flags that the records state.'''
-    path = tmp_path_factory.mktemp('loops') / 'loops.so'
-    record, = programs.measured('gather', '--size', 8, *QUICK).measurements
-    output_of('cc', *record['flags'].split(), '-shared', '-fPIC', '-I', SOURCE / 'harness', FOLDER / 'kernel.c', FOLDER / 'kernel_x86.c', '-o', path)
-    return ctypes.CDLL(path)
-
-
-def address(array):
-    return ctypes.c_void_p(array.ctypes.data)
+    return library(programs, tmp_path_factory.mktemp('loops'), 'gather', FOLDER / 'kernel.c', FOLDER / 'kernel_x86.c')
 
 
 def by_hand(kind, rows, to, source, index, inner):
@@ -151,7 +138,7 @@ def test_loops_against_plain_python(loops, kind):
         by_hand(kind, rows, right, source, index, inner)
         for name in names:
             to = np.full(400, np.nan)
-            getattr(loops, name)(ctypes.byref(rows), address(to), address(source), address(index), address(inner))
+            getattr(loops, name)(ctypes.byref(rows), *map(pointer, (to, source, index, inner)))
             np.testing.assert_array_equal(to, right, f'{name}, length {length}, ahead {ahead}, wrap {wrap}')
 
 
@@ -423,32 +410,7 @@ def test_more_memory_than_there_is(tmp_path):
         spatter.read(file, memory=7.9e9)
 
 
-def test_lines_from_the_command_line(capsys, monkeypatch):
-    monkeypatch.setattr('sys.argv', ['spatter', str(DATA / 'small.json')])
-    spatter.main()
-    assert capsys.readouterr().out == spatter.lines(spatter.read(DATA / 'small.json'))
-    for arguments in ([], [str(DATA / 'bad.json')]):
-        monkeypatch.setattr('sys.argv', ['spatter', *arguments])
-        with pytest.raises(SystemExit, match=r'^plumbline: [^\n]*$'):
-            spatter.main()
-
-
-def test_the_command_that_the_program_names_runs(programs, tmp_path):
-    '''Of its help, and of what it says to somebody who hands it Spatter's own file.'''
-    told = programs.run('gather_patterns', '--help').text, programs.run('gather_patterns', '--pattern', DATA / 'small.json').errors
-    named, again = (re.findall(r'\bpython -m (\S+)', text) for text in told)
-    assert len(named) == 1 and named == again
-    (tmp_path / 'p').write_text(output_of(sys.executable, '-m', *named, DATA / 'small.json'))
-    assert all_right(programs.measured('gather_patterns', '--pattern', tmp_path / 'p', *QUICK).measurements)
-
-
 # --- bad input of the programs ---------------------------------------------------------------------------
-
-def refused(done, *parts):
-    assert done.code == 2 and not done.measurements
-    assert done.errors.startswith('plumbline: ') and done.errors.count('\n') == 1, done.errors
-    assert all(part in done.errors for part in parts), done.errors
-
 
 @pytest.mark.parametrize('options, parts', [('--span 0', ['--span 0', 'whole number from 1']),
                                             ('--indices sorted', ['--indices sorted', 'uniform, random, ms1, local']),
@@ -538,9 +500,7 @@ def test_checks_measure_what_they_ask(measured, check, expected):
     assert all(record['valid'] for record in left['records'])
     if 'strided' in check:
         assert judged['of_limit.strided.gather.unroll']['reference_from'] == 'portable.yaml'
-    detail = rfm.detail_of(check.split()[0], case)
-    drawn = figures.of_check(check.split()[0], [detail])
-    assert drawn and all(figure is not None and text.endswith('.') for _, text, figure in drawn)
+    rfm.assert_drawn(check, case)
 
 
 def test_the_limit_of_a_level_says_nothing_of_a_pattern_that_lives_nearer(place, tmp_path):

@@ -5,7 +5,6 @@ ReFrame's pipeline, the base plugin, the settings, the archive and the report ar
 '''
 
 import csv
-import http.server
 import itertools
 import json
 import math
@@ -14,7 +13,6 @@ import resource
 import shlex
 import shutil
 import sys
-import threading
 import types
 
 import pytest
@@ -514,21 +512,8 @@ def test_performance_log_has_the_right_values_under_the_right_names(stories):
 
 def test_documents_have_the_verdict_and_no_samples(place):
     '''A test with sixty metrics sent all its samples sixty times.'''
-    got = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):
-            got.append(self.rfile.read(int(self.headers['Content-Length'])))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_):
-            pass
-
-    with http.server.HTTPServer(('127.0.0.1', 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        done = place.reframe('-r', '-n', 'Told.*(good|slow)', CANNED_HTTPJSON=f'http://127.0.0.1:{server.server_port}/')
-        server.shutdown()
+    with rfm.listener() as (port, got):
+        done = place.reframe('-r', '-n', 'Told.*(good|slow)', CANNED_HTTPJSON=f'http://127.0.0.1:{port}/')
     assert done.report, done.out
     told = {(one['check_display_name'], one['check_perf_var']): one for one in map(json.loads, got) if one.get('check_perf_var')}
     good = told['Told %story=good', 'of_limit.plain']
@@ -696,6 +681,48 @@ def test_a_file_that_cannot_be_written_is_one_line(tmp_path):
     case.stagedir = str(tmp_path / 'x')
     with pytest.raises(ReframeError, match='x/y: cannot be written: Not a directory; make room there'):
         job.Job.write_file(case, 'y', 'text')
+
+
+OWN = '''import sys
+sys.path.insert(0, {folder!r})
+import reframe as rfm
+from canned import Canned
+
+@rfm.simple_test
+class OfAll(Canned):
+    """What has references, and cannot be judged?"""
+    story, threads = 'good', 'all'
+
+    def evaluate(self):
+        if {skips}:
+            self.skip_metric('all in L3', 'made to be skipped', ['L3'])
+        yield from super().evaluate()
+'''
+ACCEPTED = '''$accepted:
+  '2026-01-01T00:00:00Z': {{sessions: [a, b, c, d, e], false_alarms: 0.05, metrics: 2, machine: {{}}}}
+OfAll:
+  $index: [$partition, $environ, threads]
+  made:cpu: {{gnu: {{all: {{{name}: [10000.0, -0.2, 0.2, MB/s]}}}}}}
+$provenance:
+  OfAll:
+    made:cpu: {{gnu: {{all: {{{name}: {{accepted: '2026-01-01T00:00:00Z', n: 90, compiler: gcc, deviation: 0.05, freedom: 9.0, sees: 0.2,
+      measured: [10000.0, 10000.0, 10000.0, 10000.0, 10000.0], threads: [{threads}]}}}}}}}}
+'''
+
+
+@pytest.mark.parametrize('name, threads, skips, ruling, told', [
+    ('bandwidth.plain', 1, False, 'PASS', None), ('bandwidth.plain', 3, False, 'NO REFERENCE', 'they are of 3 threads, and 1 ran'),
+    ('bandwidth.L3', 1, True, 'NO REFERENCE', 'made to be skipped')])
+def test_what_has_references_and_is_not_judged_is_no_pass(tmp_path, commands, known, name, threads, skips, ruling, told):
+    (tmp_path / 'own.py').write_text(OWN.format(folder=str(rfm.GUARDS), skips=skips))
+    folder = shutil.copytree(known, tmp_path / 'references')
+    (folder / 'made.yaml').write_text(ACCEPTED.format(name=name, threads=threads))
+    place = rfm.Workplace(tmp_path / 'place', commands, PLUMBLINE_REFERENCES=folder, CANNED_WAITED='0 0')
+    case, = place.reframe('-r', SERIAL, '-n', 'OfAll', checks=tmp_path / 'own.py').cases().values()
+    assert (case['result'], verdicts_of(case)['bandwidth.plain']) == ('pass', ruling)
+    said = place.judge()
+    assert said.code == (3 if told else 0)
+    assert told is None or f'{told}; references are recorded of 1 of its metrics' in re.sub(r'\s+', ' ', said.out)
 
 
 def test_references_of_the_processor_that_was_here_before_judge_nothing(tmp_path, commands, known):

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from made_report import MACHINE, case, metric, result, write_report
-from plumbline.analysis import history
+from plumbline.analysis import history, sides
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.model import changes, subsystems
@@ -108,13 +108,13 @@ def fill(root, values, accepted=(), scatter=0.01, machine=lambda number: MACHINE
     chance, names = np.random.default_rng(7), []
     for number, value in enumerate(values, first):
         noise = np.exp(chance.normal(0, scatter, 9))
-        cases = [*beside]
+        cases = []
         for test in range(2):
             expected = {'expected': {'deviation': 0.02, 'freedom': 8.0, 'measured': dict.fromkeys(accepted, 1000.0)}} if accepted else {}
             metrics = [metric(f'bandwidth.v{i}', 1000 * value * noise[4 * test + i], **expected) for i in range(4)]
             metrics += [metric('of_limit.v0', 0.9 * noise[8], unit='1')]
             cases.append(case(f'Test{test} %threads=one', plumbline=result(*metrics, machine=machine(number))))
-        report = write_report(root / 'r.json', cases, start=1.8e9 + 86400 * number)
+        report = write_report(root / 'r.json', [*cases, *beside], start=1579075200 + 86400 * number)
         names.append(archive.archive(report, root / 'archive').stem)
     return names
 
@@ -137,7 +137,7 @@ def test_a_loss_that_stays(tmp_path):
     assert loss.step.change == pytest.approx(-0.1, abs=0.01)
     done = run(tmp_path)
     assert done.exit_code == 1, done.output
-    assert 'memory, one thread, rates and times: 10' in done.output and 'worse since 2027-01-29' in done.output
+    assert 'memory, one thread, rates and times: 10' in done.output and 'worse since 2020-01-29' in done.output
     assert done.output.replace('\n', ' ').rstrip().endswith('changed with it: kernel: 6.1.0 -> 6.2.0')       # and not the clock's resolution
     assert '10 metrics' in done.output.splitlines()[0]
 
@@ -147,12 +147,12 @@ def test_sessions_of_other_tests_between_them_hide_no_loss(tmp_path):
     fill(tmp_path, STEP[:-1])
     for number in range(12):
         gate = case('Gate %threads=one', plumbline=result(metric('bandwidth.v9', 500.0), machine=MACHINE))
-        archive.archive(write_report(tmp_path / 'r.json', [gate], start=1.8e9 + 86400 * (number + 7) + 7200), tmp_path / 'archive')
+        archive.archive(write_report(tmp_path / 'r.json', [gate], start=1579075200 + 86400 * (number + 7) + 7200), tmp_path / 'archive')
     fill(tmp_path, STEP[-1:], first=19)
     losses = history.lasting(history.read(tmp_path / 'archive'))
     assert [loss.course.metrics for loss in losses] == [8] and losses[0].step.change == pytest.approx(-0.1, abs=0.01)
     # Of a session that did not measure it nothing is said.
-    gate = write_report(tmp_path / 'r.json', [gate], start=1.8e9 + 86400 * 21)
+    gate = write_report(tmp_path / 'r.json', [gate], start=1579075200 + 86400 * 21)
     report = CliRunner().invoke(app, ['report', str(gate), '--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path / 'page')])
     assert report.exit_code == 0 and 'worse since' not in report.output and run(tmp_path).exit_code == 1
 
@@ -173,7 +173,7 @@ def test_plumbline_report_says_so_and_ends_with_1(tmp_path):
     options = ['--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path / 'page')]
     done = CliRunner().invoke(app, ['report', *options], env={'COLUMNS': '160'})
     assert done.exit_code == 1 and 'FAIL: memory, one thread, rates and times' in done.output.replace('\n', ' ')
-    assert 'worse since 2027-01-29' in (tmp_path / 'page/index.html').read_text()
+    assert 'worse since 2020-01-29' in (tmp_path / 'page/index.html').read_text()
     session = archive.sessions(tmp_path / 'archive')[15].stem       # of its own day nothing was known of what came after
     done = CliRunner().invoke(app, ['report', '--session', session, *options])
     assert done.exit_code == 0, done.output
@@ -189,6 +189,14 @@ def test_what_was_accepted_is_the_new_state(tmp_path):
     assert run(tmp_path).exit_code == 0 and 'references of 5 sessions' in run(tmp_path).output
     assert '-10' in run(tmp_path).output, 'the step stays in the table'
     assert names[0] in run(tmp_path, 'bandwidth.v0', '-n', 'Test1').output
+
+
+def test_what_was_accepted_is_so_where_a_repetition_met_another_state(tmp_path):
+    names = fill(tmp_path, [1.0] * 14 + [0.9] * 10, accepted=['a'])
+    repeated = [case(f'Test{test} %threads=one %.repeat_no=1', plumbline=result(*(
+        metric(f'bandwidth.v{i}', 900.0, recorded_states=[{'core_to_core.0': 1e-8}]) for i in range(4)), machine=MACHINE)) for test in range(2)]
+    fill(tmp_path, [0.9], accepted=names[14:19], first=24, beside=repeated)
+    assert history.lasting(history.read(tmp_path / 'archive')) == []
 
 
 def further(*accepted, names=range(10)):
@@ -210,7 +218,7 @@ def test_references_of_something_else_accept_no_loss_in_another_state(tmp_path):
         cases = [case(f'Test{test} %threads=one', plumbline=result(*(
             metric(f'bandwidth.v{i}', 900.0 * np.exp(chance.normal(0, 0.01)), recorded_states=states) for i in range(4)), machine=MACHINE))
             for test in range(2)]
-        report = write_report(tmp_path / 'r.json', [*cases, further(*names[15:])], start=1.8e9 + 86400 * number)
+        report = write_report(tmp_path / 'r.json', [*cases, further(*names[15:])], start=1579075200 + 86400 * number)
         archive.archive(report, tmp_path / 'archive')
     loss, = history.lasting(history.read(tmp_path / 'archive'))
     assert loss.begin == names[14] and loss.course.accepted == {'a'}
@@ -238,7 +246,7 @@ def test_a_night_in_which_a_test_failed_is_no_pass_in_the_calendar(tmp_path):
     fill(tmp_path, [1.0] * 2)
     crashed = case(result='fail', fail_phase='run', fail_reason='it crashed')
     fill(tmp_path, [1.0], first=2, beside=[crashed])
-    archive.archive(write_report(tmp_path / 'r.json', [crashed], start=1.8e9 + 86400 * 3), tmp_path / 'archive')
+    archive.archive(write_report(tmp_path / 'r.json', [crashed], start=1579075200 + 86400 * 3), tmp_path / 'archive')
     found = history.read(tmp_path / 'archive')
     assert [counts.get('FAIL', 0) for counts in found.verdicts.values()] == [0, 0, 1, 1] and len(found.sessions) == 3
     days = [day for _, week in reversed(history_page._calendar(found)) for day in week]
@@ -256,7 +264,7 @@ def test_no_lasting_loss(tmp_path, values):
 def test_of_metrics_that_were_named(tmp_path):
     fill(tmp_path, STEP)
     done = run(tmp_path, 'bandwidth.v[01]$', '-n', 'Test0')
-    assert done.exit_code == 0 and done.output.count('at 2027-01-29') == 2
+    assert done.exit_code == 0 and done.output.count('at 2020-01-29') == 2
     assert 'Test1' not in done.output and 'of_limit' not in done.output
 
 
@@ -269,7 +277,7 @@ def test_a_session_in_which_all_failed_has_a_report(tmp_path):
 def test_metrics_of_several_environments_are_told_apart_and_names_are_no_markup(tmp_path):
     for number in range(3):
         cases = [case('Odd %x=[/bold]', plumbline=result(metric('bandwidth.v0', 1000.0)), environ=name) for name in ('gnu', 'clang')]
-        archive.archive(write_report(tmp_path / 'r.json', cases, start=1.8e9 + 86400 * number), tmp_path / 'archive')
+        archive.archive(write_report(tmp_path / 'r.json', cases, start=1579075200 + 86400 * number), tmp_path / 'archive')
     done = run(tmp_path, 'bandwidth')
     assert done.exit_code == 0, done.exception
     assert 'Odd %x=[/bold] bandwidth.v0 gnu' in done.output and 'Odd %x=[/bold] bandwidth.v0 clang' in done.output
@@ -283,6 +291,16 @@ def test_another_processor_is_left_out_and_said(tmp_path):
     assert 'skipped: 8 sessions on another processor, Older CPU' in run(tmp_path).output
 
 
+@pytest.mark.parametrize('before, now, known', [
+    ({'cpuid': {'vendor': 'A', 'family': 23, 'model': 49}}, {'cpuid': {'vendor': 'A', 'family': 25, 'model': 17}}, False),
+    ({}, {'cpuid': {'vendor': 'A', 'family': 25, 'model': 17}}, True),       # written before that was told
+    ({'cpu_model': None, 'midr': {'implementer': '0x41', 'part': '0xd0c'}}, {'cpu_model': None, 'midr': {'implementer': '0x41', 'part': '0xd40'}}, False),
+    ({'cpu_model': None}, {'cpu_model': None, 'midr': {'implementer': '0x41', 'part': '0xd0c'}}, True)])
+def test_processors_of_one_name_are_told_apart_by_their_numbers(tmp_path, before, now, known):
+    fill(tmp_path, [2.0, 1.0], machine=lambda number: MACHINE | (now if number else before))
+    assert (len(history.read(tmp_path / 'archive').sessions) == 2) == known
+
+
 def test_the_processor_of_an_archive_that_has_no_column_for_it(tmp_path):
     fill(tmp_path, [1.0])
     path, = archive.sessions(tmp_path / 'archive')
@@ -294,10 +312,10 @@ def test_a_damaged_session_is_named_and_the_others_are_told(tmp_path):
     fill(tmp_path, STEP)
     archive.sessions(tmp_path / 'archive')[3].write_bytes(b'garbage')
     done = run(tmp_path)
-    assert done.exit_code == 1 and 'worse since 2027-01-29' in done.output and 'cannot read the archive' in done.output
+    assert done.exit_code == 1 and 'worse since 2020-01-29' in done.output and 'cannot read the archive' in done.output
     assert len(history.read(tmp_path / 'archive').sessions) == 19
     options = ['--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path / 'page')]
-    assert 'worse since 2027-01-29' in CliRunner().invoke(app, ['report', *options]).output
+    assert 'worse since 2020-01-29' in CliRunner().invoke(app, ['report', *options]).output
 
 
 def test_a_session_that_lacks_a_subsystem_says_nothing_of_it(tmp_path):
@@ -324,7 +342,7 @@ def test_the_page_names_what_changed_with_a_step_and_every_night(tmp_path):
     done = run(tmp_path, '--output', tmp_path / 'history.html')
     page = (tmp_path / 'history.html').read_text()
     assert done.exit_code == 1 and 'kernel: 6.1.0 -&gt; 6.2.0' in page
-    assert page.count('aria-label="2027-01-') == 17 and 'title="2027-01-29: 1 session; 10 PASS"' in page
+    assert page.count('aria-label="2020-01-') == 17 and 'title="2020-01-29: 1 session; 10 PASS"' in page
 
 
 def test_of_two_sessions_the_page_does_not_say_that_nothing_is_worse(tmp_path):
@@ -343,7 +361,7 @@ def test_one_node_and_one_environment(tmp_path):
     for number in range(4):
         cases = [case('Test %threads=one', plumbline=result(metric('bandwidth.v0', 1000.0 * (1 + node)), machine=MACHINE), environ=environ,
                       unique_name=f'Test_{environ}_{node}', job_nodelist=[f'n{node}']) for node in range(3) for environ in ('gnu', 'llvm')]
-        archive.archive(write_report(tmp_path / 'r.json', cases, start=1.8e9 + 86400 * number), tmp_path / 'archive')
+        archive.archive(write_report(tmp_path / 'r.json', cases, start=1579075200 + 86400 * number), tmp_path / 'archive')
     found = history.read(tmp_path / 'archive')
     assert {key.environ for key in found.metrics} == {'gnu', 'llvm'} and found.nodes == ['n0', 'n1', 'n2']
     for series in found.metrics.values():
@@ -352,6 +370,18 @@ def test_one_node_and_one_environment(tmp_path):
     assert key.environ == 'llvm' and set(series.values.values()) == {3000.0} and set(series.bands.values()) == {(2970.0, 3030.0)}
     done = run(tmp_path, '--node', 'n9')
     assert isinstance(done.exception, PlumblineError) and 'no such metric in the sessions of made n9' in str(done.exception)
+
+
+def test_a_session_of_a_clock_that_was_wrong_is_not_the_last(tmp_path):
+    *names, ahead = (archive.archive(write_report(tmp_path / 'r.json', [case('Test0 %threads=one', plumbline=result(metric()))], start=start),
+                                     tmp_path / 'archive').stem for start in (1.70e9, 1.71e9, 9e9))
+    done = CliRunner().invoke(app, ['report', '--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path / 'page')])
+    assert f'plumbline: passed over: 1 session, the last {ahead}, began in the future' in done.output and names[-1] in (
+        tmp_path / 'page/index.html').read_text()
+    assert sides.last(tmp_path / 'archive', 2) == names and archive.file_of(tmp_path / 'archive', ahead).stem == ahead
+    done = CliRunner().invoke(app, ['report', str(write_report(tmp_path / 'r.json', [case('Test0 %threads=one', plumbline=result(metric()))], start=1.69e9)),
+                                    '--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path / 'page')])
+    assert f'3 of the archive are dated after this session, the last {ahead}' in done.output
 
 
 def test_a_session_of_a_clock_that_was_wrong_is_named_and_counts(tmp_path):

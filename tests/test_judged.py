@@ -88,6 +88,10 @@ def test_its_references_are_recorded_and_a_loss_is_a_fail(again):
     assert metric['verdict'] == 'FAIL' and len(metric['samples']) == 20      # the second try adds to the first
     said = where.judge()
     assert said.code == 1 and 'FAIL' in said.out
+    known = where.folder.parent / 'made.yaml'
+    known.write_text(re.sub(r"processors: \['.*?'\]", "processors: ['Older CPU [Made 1/2]']", known.read_text(), flags=re.DOTALL))
+    case, metrics = metrics_of(where.reframe('-r', checks=STREAM))
+    assert metrics['bandwidth.triad']['verdict'] == 'NO REFERENCE' and case['plumbline']['other_processors'] == ['Older CPU [Made 1/2]']
 
 
 def test_a_node_that_differs_has_references_of_its_own(again):
@@ -125,7 +129,7 @@ def checks_of(folder, *texts):
     '''A folder of checks: site_stream0, site_stream1, .. of these texts of STREAM's.'''
     (folder / 'checks').mkdir()
     for number, text in enumerate(texts):
-        (folder / f'checks/{number}.py').write_text('from reframe.core.builtins import performance_function, xfail\n' + text.replace(
+        (folder / f'checks/{number}.py').write_text('from reframe.core.builtins import performance_function, run_before, xfail\n' + text.replace(
             'class site_stream', f'class site_stream{number}'))
     return folder / 'checks'
 
@@ -242,9 +246,9 @@ def test_a_second_run_on_other_nodes_says_nothing_of_the_first(monkeypatch, ruli
     metric, told = SimpleNamespace(name='bandwidth', verdict=ruling, reason='too low'), []
     first = SimpleNamespace(hosts=lambda: ['n1'], verdict=ruling, measurements=[{'process': 0}], plumbline=SimpleNamespace(metrics=[metric]))
     monkeypatch.setitem(judging._SUSPECTS, 'case', first)
-    second = SimpleNamespace(_case=lambda: 'case', hosts=lambda: hosts, note=told.append, first_run=None)
+    second = SimpleNamespace(_case=lambda: 'case', hosts=lambda: hosts, note=told.append, first_run=None, doubt='')
     assert [record['process'] for record in judging.Judging.pooled(second, [{'process': 0}])] == processes
-    assert told == ['the first run, on n1, was UNSTABLE (bandwidth: too low); this one was on n2'] * (len(processes) == 1)
+    assert told == ['the first run, on n1, was UNSTABLE (bandwidth: too low); this one was on n2'] * (len(processes) == 1) == [second.doubt][:len(told)]
 
 
 def test_a_loss_of_one_node_is_not_made_up_for_by_another(monkeypatch):
@@ -252,7 +256,43 @@ def test_a_loss_of_one_node_is_not_made_up_for_by_another(monkeypatch):
     first = SimpleNamespace(hosts=lambda: ['n1'], verdict='FAIL', measurements=[{'process': 0}], plumbline=SimpleNamespace(metrics=[metric]))
     monkeypatch.setitem(judging._SUSPECTS, 'case', first)
     with pytest.raises(SanityError, match=r'the first run, on n1, was FAIL \(bandwidth: too low\); this one was on n2: run the test on the first'):
-        judging.Judging.pooled(SimpleNamespace(_case=lambda: 'case', hosts=lambda: ['n2']), [{'process': 0}])
+        judging.Judging.pooled(SimpleNamespace(_case=lambda: 'case', hosts=lambda: ['n2'], note=str, _keep=functools.partial(
+            judging.Judging._keep, None)), [{'process': 0}])
+
+
+LEFT_OUT = '''
+    @run_before('run')
+    def miss_a_node(self):
+        if '_retry' in self.stagedir:
+            self.leave_out('needs 4 nodes: 3 can be used')
+'''
+ELSEWHERE = '''
+    def hosts(self):
+        return ['n2' if '_retry' in self.stagedir else 'n1']
+'''
+
+
+def test_a_second_run_that_says_nothing_of_the_first_clears_nobody(place, tmp_path):
+    '''One that is left out, and ones on another node than a first that was UNSTABLE or met a bad node.'''
+    where, text = place(), with_reference(REFERENCES[0][0])
+    slow, unstable = (text.replace('    repeat', f"    env_vars = {{'CANNED_TRIAD': '{values}'}}\n    repeat") for values in ('9000', '9000:9900'))
+    (tmp_path / 'bin/stream').unlink()
+    (tmp_path / 'bin/stream').write_text('''#!/bin/sh
+IFS=:; set -- ${CANNED_TRIAD:-10000}
+case $PWD in *_retry*) set -- 10000;; esac
+shift $(( $(cat n 2>/dev/null | wc -l) % $# )); echo >> n; echo "Triad: $1.0"
+''')
+    (tmp_path / 'bin/stream').chmod(0o755)
+    done = where.reframe('-r', '--max-retries=1', checks=checks_of(tmp_path, slow + LEFT_OUT, unstable + LEFT_OUT, unstable + ELSEWHERE, unstable))
+    second = {case['name']: case['fail_reason'] for case in done.report['runs'][1]['testcases']}
+    assert 'needs 4 nodes: 3 can be used; the first run was FAIL' in second['site_stream0']
+    assert 'needs 4 nodes: 3 can be used; the first run was UNSTABLE' in second['site_stream1']
+    assert 'the first run, on n1, was UNSTABLE' in second['site_stream2'] and second['site_stream3'] is None
+    said = where.judge()
+    assert said.code == 1 and sorted(re.findall(r'^(site_stream\d) .* (FAIL|UNSTABLE)$', said.out, re.M)) == [
+        ('site_stream0', 'FAIL'), ('site_stream1', 'UNSTABLE'), ('site_stream2', 'UNSTABLE')], said.out
+    where.reframe('-r', '--max-retries=1', '-n', 'site_stream[23]', checks=tmp_path / 'checks')
+    assert where.judge().code == 3
 
 
 @two_cpus

@@ -1,7 +1,6 @@
 '''The pointer chase, what is read from it of the TLBs, and the checks that do so.'''
 
 import ctypes
-import json
 import os
 import shutil
 import subprocess
@@ -107,7 +106,7 @@ def test_more_than_one_thread_is_refused(programs):
 ROUNDS = 20
 
 
-def staircase(stride, levels, most=16384, width=0.0, noise=0.02, load=1.0, seed=1, factor=1.0):
+def staircase(levels, most=16384, width=0.0, noise=0.02, load=1.0, seed=1, factor=1.0):
     '''A curve with steps at ``levels``: list of (entries, extra ns beyond); ``width`` octaves wide, with walks that go on
     to rise beyond the last one where ``factor`` says so (per octave).'''
     rng = np.random.default_rng(seed)
@@ -122,15 +121,14 @@ def staircase(stride, levels, most=16384, width=0.0, noise=0.02, load=1.0, seed=
     extra *= np.where(nodes > levels[-1][0], factor ** np.log2(nodes / levels[-1][0]), 1) if levels else 1
     times = extra[:, None] + noise * rng.standard_normal((len(nodes), ROUNDS))
     times += 30 * (rng.random(times.shape) < 0.05)      # a twentieth of the rounds is disturbed
-    return tlb.Curve(stride, nodes, times, load, times + load)
+    return tlb.Curve(nodes, times, load, times + load)
 
 
-@pytest.mark.parametrize('entries', [16, 32, 48, 64, 72, 96, 128, 160])
+@pytest.mark.parametrize('entries', [12, 16, 32, 48, 64, 72, 96, 128, 160])
 @pytest.mark.parametrize('second', [1024, 1536, 2048, 4096])
 def test_sharp_steps_are_found_exactly(entries, second):
-    first_step, second_step = tlb.steps(staircase(4096, [(entries, 1.7), (second, 12.0)], seed=entries + second))
+    first_step, second_step = tlb.steps(staircase([(entries, 1.7), (second, 12.0)], seed=entries + second))
     assert (first_step.entries, second_step.entries) == (entries, second)
-    assert first_step.entries < first_step.beyond and second_step.entries < second_step.beyond
     assert np.median(first_step.samples) == pytest.approx(1.7, abs=0.1)
     assert np.median(second_step.samples) == pytest.approx(12.0, abs=0.1)
 
@@ -138,27 +136,27 @@ def test_sharp_steps_are_found_exactly(entries, second):
 def test_gradual_steps_are_found_half_way():
     '''The second level's sets fill up one by one, and walks go on to rise as the page table leaves the caches.'''
     for seed in range(5):
-        first_step, second_step = tlb.steps(staircase(4096, [(64, 2.0), (1536, 15.0)], width=1.0, noise=0.1, factor=1.5, seed=seed))
+        first_step, second_step = tlb.steps(staircase([(64, 2.0), (1536, 15.0)], width=1.0, noise=0.1, factor=1.5, seed=seed))
         assert 56 <= first_step.entries <= 72 and 1024 <= second_step.entries <= 2048
 
 
 @pytest.mark.parametrize('levels', [[], [(64, 0.1)]], ids=['none', 'less than a cycle'])
 def test_no_step_is_found_where_there_is_none(levels):
     for seed in range(10):
-        assert tlb.steps(staircase(4096, levels, noise=0.3, seed=seed)) == []
+        assert tlb.steps(staircase(levels, noise=0.3, seed=seed)) == []
 
 
 def test_noise_is_no_step():
     '''Heights that jump up and down beyond the first level: entries of the second must not be made up.'''
-    curve = staircase(4096, [(96, 1.7)], most=2048)
+    curve = staircase([(96, 1.7)], most=2048)
     beyond = np.flatnonzero(curve.nodes > 512)
     curve.extra[beyond] += np.resize([1.0, 5.0, 2.0, 0.5, 4.0, 0.0], len(beyond))[:, None]
     assert [step.entries for step in tlb.steps(curve)] == [96]
 
 
 def test_one_level_is_enough_and_few_points_are_not():
-    assert [step.entries for step in tlb.steps(staircase(4096, [(64, 3.0)], most=512))] == [64]
-    few = staircase(4096, [(9, 3.0)], most=12)
+    assert [step.entries for step in tlb.steps(staircase([(64, 3.0)], most=512))] == [64]
+    few = staircase([(4, 3.0)], most=6)
     assert tlb.steps(few) == [] and tlb.first_level(few) is None
 
 
@@ -169,7 +167,7 @@ def probe_of(page, force, entries=64, second=1536, most=16384, strides=(1, 4, 16
         stride = int(page * part)
         shared = max(1.0, force / stride)
         levels = [(entries * shared, 1.7), (second * shared, 12.0)]
-        curves[stride] = staircase(stride, [level for level in levels if level[0] < most / 2], most, seed=seed + stride)
+        curves[stride] = staircase([level for level in levels if level[0] < most / 2], most, seed=seed + stride)
     return curves
 
 
@@ -182,26 +180,24 @@ def probe_of(page, force, entries=64, second=1536, most=16384, strides=(1, 4, 16
     (2**21, 32768, (1 / 512, 1 / 16, 1), 2048),
 ])
 def test_page_in_force(page, force, strides, most):
-    document, levels = tlb.found(probe_of(page, force, strides=strides, most=most), page, 'base', 0.0)
+    document, levels = tlb.found(probe_of(page, force, strides=strides, most=most))
     assert (document['in_force'], document['in_force_reason']) == (force, None)
     assert (document['levels']['L1']['entries'], document['levels']['L1']['reach']) == (64, 64 * force)
-    assert document['levels']['L1']['extra_ns'] == pytest.approx(1.7, abs=0.1)
     if most > 2 * 1536:
         assert document['levels']['L2']['reach'] == 1536 * force and document['reasons'] == {}
     else:
         assert document['levels']['L2'] is None and 'with up to 2048 nodes' in document['reasons']['L2']
         assert levels['L2'] == []
-    json.dumps(document, allow_nan=False)
 
 
 def test_page_in_force_is_not_guessed():
     curves = probe_of(4096, 4096)
-    curves[65536] = staircase(65536, [], noise=1.0)
-    document, _ = tlb.found(curves, 4096, 'base', 0.0)
+    curves[65536] = staircase([], noise=1.0)
+    document, _ = tlb.found(curves)
     assert document['in_force'] is None and 'stride of 65536' in document['in_force_reason']
     assert document['levels']['L1'] is None or document['levels']['L1']['reach'] is None
     # All 2048 nodes fit 4096 bytes apart, 64 do 2^20 apart: somewhere between.
-    curves = {4096: staircase(4096, [], most=2048), 2**20: staircase(2**20, [(64, 1.7)], most=2048)}
+    curves = {4096: staircase([], most=2048), 2**20: staircase([(64, 1.7)], most=2048)}
     assert tlb.page_in_force(curves) == (None, 'one translation covers between 131072 and 1048576 bytes: other strides would tell')
     # At small strides something is there, and no step: whether pages are split cannot be told.
     curves = probe_of(2**21, 2**21, strides=(1 / 512, 1), most=2048)
@@ -212,8 +208,8 @@ def test_page_in_force_is_not_guessed():
 def test_hidden_at_most_strides_is_not_found():
     curves = probe_of(4096, 4096)
     for stride in (4096, 16384):
-        curves[stride] = staircase(stride, [(64, 1.7)])
-    document, _ = tlb.found(curves, 4096, 'base', 0.0)
+        curves[stride] = staircase([(64, 1.7)])
+    document, _ = tlb.found(curves)
     assert document['levels']['L2'] is None and document['reasons']['L2'].startswith('2 of 3 strides show no step')
 
 
@@ -236,7 +232,7 @@ def test_curves_of_a_run(programs):
 def test_sizes_hold_the_usual_entries():
     found = tlb.sizes(16384)
     assert {32, 48, 64, 72, 96, 128, 160, 512, 1024, 1280, 1536, 2048, 3072, 4096} <= set(found)
-    assert found == sorted(set(found)) and found[0] == 8 and found[-1] == 16384 and tlb.sizes(100)[-1] == 96
+    assert found == sorted(set(found)) and found[0] == 4 and found[-1] == 16384 and tlb.sizes(100)[-1] == 96
 
 
 def test_page_sizes_of_this_node(tmp_path):
@@ -269,25 +265,6 @@ def test_more_pages_than_there_is_memory_for_are_refused(monkeypatch):
 
 
 # --- the checks --------------------------------------------------------------------------------------
-
-USER = '''import reframe as rfm
-from plumbline.rfm.probe import tlb_probe
-from reframe.core.builtins import fixture, sanity_function
-
-@rfm.simple_test
-class user(rfm.RunOnlyRegressionTest):
-    valid_systems = ['*']
-    valid_prog_environs = ['+openmp']
-    executable = 'true'
-    sourcesdir = None
-    probe = fixture(tlb_probe, scope='environment', variants={'pages': lambda pages: pages == 'base'},
-                    variables={'most_pages': 16, 'samples': 10})
-
-    @sanity_function
-    def has_it(self):
-        return self.probe.found['page'] == self.probe.base and set(self.probe.found['levels']) == {'L1', 'L2'}
-'''
-
 
 def small():
     return [*rfm.small(), '-S', 'tlb.most_pages=64', '-S', 'latency_curve.points=6']
@@ -345,29 +322,13 @@ def test_growth_is_over_the_level_below_and_no_other(measuring, tmp_path):
 
 
 def test_probe_says_what_it_found_or_why_not(run):
-    place, done = run
-    case = done.cases()['tlb %pages=base']
-    written, = place.folder.glob('reports/reframe/output/**/tlb.json')
-    document = json.loads(written.read_text())
-    page = os.sysconf('SC_PAGE_SIZE')
-    text = f'{page // 1024}KiB'
-    assert (document['schema'], document['page'], document['asked'], document['huge_page_share']) == (1, page, 'base', 0)
+    case = run[1].cases()['tlb %pages=base']
+    text = f"{os.sysconf('SC_PAGE_SIZE') // 1024}KiB"
     found, skipped = metrics_of(case), skipped_of(case)
-    assert f'latency.apart.{text}' in found
-    assert ('page_in_force.' + text in found) == (document['in_force'] is not None)
+    assert f'latency.apart.{text}' in found and (f'page_in_force.{text}' in found) != (f'page_in_force.{text}' in skipped)
     for level in ('L1', 'L2'):
-        name = f'tlb_entries.{level}.{text}'
-        if document['levels'][level]:
-            assert found[name]['value'] == document['levels'][level]['entries'] and found[name]['unit'] == 'entries'
-        else:
-            assert document['reasons'][level] and {name, f'latency.{level}_miss.{text}'} <= skipped
-
-
-def test_probe_serves_as_a_fixture(measuring, tmp_path):
-    (tmp_path / 'user.py').write_text(USER)
-    done = measuring(tmp_path / 'place').reframe('-r', '--exec-policy=serial', checks=tmp_path / 'user.py')
-    case, = done.cases().values()
-    assert done.code == 0 and case['result'] == 'pass', done.out
+        name, miss = f'tlb_entries.{level}.{text}', f'latency.{level}_miss.{text}'
+        assert ({name, miss} <= set(found) and found[name]['unit'] == 'entries') or {name, miss} <= skipped
 
 
 def test_small_data_get_no_huge_page_of_half_a_gigabyte():

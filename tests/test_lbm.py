@@ -8,15 +8,11 @@ import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, QUICK, SOURCE, needs, output_of, two_cpus
+from native import CPUS, QUICK, library, listed, two_cpus
 
 THREADS = [1, min(3, len(CPUS))] if len(CPUS) > 1 else [1]
 CHECKS = rfm.REPOSITORY / 'checks/apps'
 RATE = 1.25
-
-
-def listed(numbers):
-    return ','.join(map(str, numbers))
 
 
 # --- right cells ---------------------------------------------------------------------------------------------------------
@@ -44,13 +40,7 @@ class Vortex(ctypes.Structure):
 
 @pytest.fixture(scope='module')
 def loops(programs, tmp_path_factory):
-    '''The loops in a shared library, with the flags that the records state.'''
-    needs('cc')
-    path = tmp_path_factory.mktemp('lbm') / 'loops.so'
-    record, = programs.measured('lbm', '--size', 8, *QUICK).measurements
-    output_of('cc', *record['flags'].split(), '-shared', '-fPIC', '-I', SOURCE / 'harness', SOURCE / 'kernels/lbm/kernel.c',
-              SOURCE / 'kernels/lbm/lattice.c', '-lm', '-o', path)
-    found = ctypes.CDLL(path)
+    found = library(programs, tmp_path_factory.mktemp('loops'), 'lbm', 'kernels/lbm/kernel.c', 'kernels/lbm/lattice.c')
     found.lbm_box_of.argtypes, found.lbm_box_of.restype = [ctypes.c_size_t] * 3, Box
     found.lbm_measured_viscosity.restype = ctypes.c_double
     return found

@@ -21,10 +21,6 @@ def record(variant, seconds, role='kernel', traffic=40e6, **more):
             'traffic': traffic, **more}
 
 
-def no_cross_check(level, threads):
-    return None
-
-
 def never_compared(level, threads):
     return []
 
@@ -32,7 +28,7 @@ def never_compared(level, threads):
 def test_of_limit_is_paired_with_the_best_stream():
     group = [record('store', [0.01] * 10, 'limit', 60e6), record('load', [0.01] * 10, 'limit', 50e6),
              record('plain', [0.01] * 10)]
-    paired, notes = metrics.against_limit(group, no_cross_check, never_compared)
+    paired, notes = metrics.against_limit(group, never_compared)
     assert paired['plain'].value == pytest.approx(40 / 60)
     assert paired['plain'].limit == pytest.approx(6000)     # 60e6 bytes in 0.01 s
     assert notes == []
@@ -40,7 +36,7 @@ def test_of_limit_is_paired_with_the_best_stream():
 
 def test_a_better_cross_check_raises_the_limit_and_says_so():
     group = [record('store', [0.01] * 10, 'limit', 60e6), record('plain', [0.01] * 10)]
-    paired, notes = metrics.against_limit(group, no_cross_check, lambda level, threads: [0.8] * 3)
+    paired, notes = metrics.against_limit(group, lambda level, threads: [0.8] * 3)
     assert paired['plain'].value == pytest.approx(40 / 75)
     assert paired['plain'].limit == pytest.approx(7500)
     assert len(notes) == 1 and 'likwid-bench' in notes[0]
@@ -64,26 +60,8 @@ def test_the_limit_is_the_highest_median_and_not_the_luckiest_sample():
 
 def test_a_cross_check_that_agrees_changes_nothing():
     group = [record('store', [0.01] * 10, 'limit', 60e6), record('plain', [0.01] * 10)]
-    paired, notes = metrics.against_limit(group, no_cross_check, lambda level, threads: [0.98])
+    paired, notes = metrics.against_limit(group, lambda level, threads: [0.98])
     assert paired['plain'].value == pytest.approx(40 / 60) and notes == []
-
-
-def test_a_cross_check_of_a_faster_hour_changes_nothing():
-    '''Its rate is not this hour's limit: only what ran by turns is compared.'''
-    group = [record('store', [0.01] * 10, 'limit', 60e6), record('plain', [0.01] * 10)]
-    paired, notes = metrics.against_limit(group, lambda level, threads: 11000.0, lambda level, threads: [1.02])
-    assert paired['plain'].value == pytest.approx(40 / 60) and notes == []
-
-
-def test_without_limit_streams_the_cross_check_is_the_limit():
-    paired, notes = metrics.against_limit([record('plain', [0.01] * 10)], lambda level, threads: 8000.0, never_compared)
-    assert paired['plain'].value == pytest.approx(0.5)
-    assert 'alone' in notes[0]
-
-
-def test_without_both_the_limit_is_unknown_and_nothing_passes():
-    with pytest.raises(PlumblineError, match='limit unknown'):
-        metrics.against_limit([record('plain', [0.01] * 10)], no_cross_check, never_compared)
 
 
 def test_bursts_that_no_median_sees():
@@ -120,6 +98,11 @@ def test_what_all_threads_reach_together_is_not_judged_where_others_had_the_cpus
 
     assert said(lost) == 'the threads had the CPUs for 0.82 of the time'
     assert said(lost | {'stolen': 0.1}) is None and said() is None
+    hybrid = SimpleNamespace(plumbline=Result(machine={'core_kinds': [[0, 1], [2, 3]]}), cpus=[0, 1, 2])
+    hybrid.measured_by = hybrid
+    assert check.ProgramCheck.disturbed(hybrid) == 'the cores are of 2 kinds'
+    hybrid.cpus = [2, 3]
+    assert check.ProgramCheck.disturbed(hybrid) is None
 
 
 def test_where_no_level_can_be_measured_the_reason_is_said():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, QUICK, SOURCE, needs, output_of, x86_only
+from native import CPUS, QUICK, library, needs, output_of, pointer, refused, x86_only
 from plumbline.likwid import features
 from plumbline.model import uncertainty
 from plumbline.report import figures
@@ -37,9 +37,8 @@ def test_every_variant_is_right_at_every_size(request, flavour, program, options
 
 
 @pytest.mark.parametrize('program', PROGRAMS)
-def test_large_and_serial_are_right(programs, program):
+def test_large_ones_are_right(programs, program):
     found = programs.measured(program, '--variants', 'all', '--size', 300007, '--threads', THREADS, *QUICK).measurements
-    found += programs.measured(f'{program}-serial', '--variants', 'all', '--size', 10007, *QUICK).measurements
     assert all(record['valid'] and record['max_error'] == 0 for record in found)
 
 
@@ -53,16 +52,7 @@ def test_several_passes_leave_the_right_result(programs):
 
 @pytest.fixture(scope='module')
 def loops(programs, tmp_path_factory):
-    '''The loops of the three programs in a shared library, with the flags that the records state.'''
-    path = tmp_path_factory.mktemp('loops') / 'loops.so'
-    record, = programs.measured('motion', '--size', 8, *QUICK).measurements
-    output_of('cc', *record['flags'].split(), '-shared', '-fPIC', '-I', SOURCE / 'harness',
-              *(SOURCE / 'kernels' / program / 'kernel.c' for program in PROGRAMS), '-o', path)
-    return ctypes.CDLL(path)
-
-
-def pointer(array):
-    return ctypes.c_void_p(array.ctypes.data)
+    return library(programs, tmp_path_factory.mktemp('loops'), 'motion', *(f'kernels/{program}/kernel.c' for program in PROGRAMS))
 
 
 @pytest.mark.parametrize('n, k', [*itertools.product([1, 7, 8, 100, 1003], [1, 2, 3, 7, 8, 9, 15, 16, 31, 64, 2000])])
@@ -203,10 +193,7 @@ def test_work_of_the_streams(programs):
                                                      ('motion', '--stride 8', ['--stride']),
                                                      ('motion', '--alloc static', ['motion has no static arrays'])])
 def test_bad_input_is_refused(programs, program, options, parts):
-    done = programs.run(program, *options.split())
-    assert done.code == 2 and not done.measurements
-    assert done.errors.startswith('plumbline: ') and done.errors.count('\n') == 1
-    assert all(part in done.errors for part in parts), done.errors
+    refused(programs.run(program, *options.split()), *parts)
 
 
 # --- the checks --------------------------------------------------------------------------------------
@@ -248,10 +235,7 @@ def test_checks_measure_what_they_ask(measured, check, expected):
     if check == 'concurrent_streams':
         assert {'knee.plain', 'knee.prefetch'} <= names | {skipped['metric'] for skipped in left.get('skipped', [])}
         assert all(m['verdict'] == 'NO REFERENCE' for m in left['metrics'] if m['metric'] == 'knee')
-    detail = rfm.detail_of(check, case)
-    drawn = figures.of_check(check, [detail])
-    assert drawn and all(figure is not None for _, _, figure in drawn)
-    assert all(text.endswith('.') and 'anderson1997' in text for _, text, _ in drawn)
+    rfm.assert_drawn(check, case, 'anderson1997')
 
 
 # --- switching the prefetchers -------------------------------------------------------------------------

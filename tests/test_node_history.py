@@ -1,5 +1,6 @@
 '''Which nodes a sweep is of, and what is known of each node: selection, journal of events, history, tickets, marks.'''
 
+import dataclasses
 import datetime
 import json
 import os
@@ -20,7 +21,7 @@ from plumbline.store import archive
 from plumbline.sweep import allowance, confirm, driver, node as job, outliers, plan, ranking, second, state
 from plumbline.sweep.selection import Limits, Selection, chosen
 from plumbline.sweep.slurm import Node, Reservation, satisfies
-from test_ranking import among, numbered, table
+from test_ranking import WHOLE, among, numbered, swept, table
 
 NODES = {name: Node(name, at, '', frozenset(features.split()), 'none') for name, at, features in (
     ('n1', 'idle', 'fast'), ('n2', 'allocated', 'fast gpu'), ('n3', 'idle', 'gpu'), ('n4', 'drained', 'fast'), ('n5', 'maint', 'slow'))}
@@ -169,6 +170,12 @@ def test_sessions_that_no_sweep_has_run_count_as_measurements(tmp_path):
     assert [one.verdict for one in known.of(node).measured] == ['PASS', 'FAIL', 'PASS'] and known.of(node).hours == 0
     events.append(system, [measured(node, 1, verdict='FAIL', session='20260103T030405Z-cccc')])     # a sweep's own
     assert [one.verdict for one in history.read(system, tmp_path / 'archive').of(node).measured] == ['FAIL', 'PASS', 'FAIL']
+    events.append(system, [measured(node, 1, verdict='FAIL', session='20260103T030405Z-cccc', again=['20260102T030405Z-bbbb', ['x']])])
+    ahead = sample.frame(sample.case('triad', [sample.metric('of_limit.x', 0.9, verdict='PASS')], threads='one', session='20990101T000000Z-dddd'))
+    archive.write(ahead, tmp_path / 'archive')
+    known = history.read(system, tmp_path / 'archive')
+    assert [one.verdict for one in known.of(node).measured] == ['FAIL', 'PASS']
+    assert known.skipped == ['1 session from 20990101T000000Z-dddd on: in the future, by this clock or that of the host that ran it']
 
 
 # --- what a sweep finds, and what is proposed ----------------------------------------------------------------------
@@ -195,28 +202,28 @@ GOOD = among(table(numbered(100, 100, 100, 100)), noise=0.001)
 
 def test_a_finding_is_written_down_and_proposed_once(tmp_path, journal):
     work, found = sweep_of(tmp_path, SLOW)
-    said = list(proposals.follow_up(work, None, found))
+    said = list(proposals.follow_up(work, found))
     assert said == ['n3: an outlier in 1 of its last 1 sweep, never seen good; ticket: plumbline nodes ticket n3']
     before = journal.read_text()
-    assert list(proposals.follow_up(work, None, found)) == said and journal.read_text() == before      # the sweep is resumed
+    assert list(proposals.follow_up(work, found)) == said and journal.read_text() == before      # the sweep is resumed
     known = history.read('made', None)
     assert known.of('n3').doubt == 'outlier' and known.of('n1').last.word == 'in order among its peers' and known.hours == pytest.approx(0.4)
     assert [(one['event'], one['action'], one['how']) for one in known.of('n3').steps] == [('proposed', 'drain', 'printed')]
-    list(proposals.follow_up(*[sweep_of(tmp_path, SLOW, 's2')[0], None, look(work, SLOW)]))
+    list(proposals.follow_up(*[sweep_of(tmp_path, SLOW, 's2')[0], look(work, SLOW)]))
     assert len(history.read('made', None).of('n3').steps) == 1 and history.read('made', None).of('n3').offences() == (2, 2)
 
 
 def test_a_finding_that_does_not_stand_is_taken_back(tmp_path):
     work, found = sweep_of(tmp_path, SLOW)
-    findings.record(work, None, found)
-    findings.record(work, None, look(work, GOOD))
+    findings.record(work, found)
+    findings.record(work, look(work, GOOD))
     one = history.read('made', None).of('n3')
     assert one.findings == {} and one.last.is_good and one.hours == pytest.approx(0.1)
 
 
 def test_a_ticket_has_the_evidence(tmp_path):
     work, found = sweep_of(tmp_path, SLOW)
-    list(proposals.follow_up(work, None, found))
+    list(proposals.follow_up(work, found))
     text = CliRunner().invoke(app, ['nodes', 'ticket', 'n3']).stdout
     for said in ('Node n3 of made is an outlier among its peers', "speed %threads=one flops: 60.0 Mflop/s, its peers' median 100 Mflop/s (-40.0 %), rank 4 of 4",
                  'cause, as far as the node tells it: a cgroup grants 0.6 CPUs', 'an outlier in 1 of its last 1 sweep', f'page: {work.folder}/index.html',
@@ -235,17 +242,17 @@ def test_evidence_that_somebody_has_changed_breaks_nothing(tmp_path):
 
 def test_a_node_is_drained_repaired_measured_and_put_back(tmp_path):
     work, found = sweep_of(tmp_path, SLOW)
-    list(proposals.follow_up(work, None, found))
+    list(proposals.follow_up(work, found))
     run = CliRunner()
     assert 'n3: drained: slow memory' in run.invoke(app, ['nodes', 'mark', 'n3', 'drained', '--reason', 'slow memory']).stdout
     assert 'next: plumbline sweep --nodes' in run.invoke(app, ['nodes', 'mark', 'n3', 'repaired', '--reason', 'DIMM 4 replaced']).stdout
     assert history.read('made', None).of('n3').doubt == 'repaired since it was measured'
     # Alone: it cannot be ranked, and is compared with what it was and its peers were.
     still, found = sweep_of(tmp_path, SLOW.filter(pl.col('node') == 'n3'), 's2')
-    said = list(proposals.follow_up(still, None, found))
+    said = list(proposals.follow_up(still, found))
     assert len(said) == 1 and 'not to be put back: still off: speed %threads=one flops 60 Mflop/s (was 60, its peers 100)' in said[0]
     good, found = sweep_of(tmp_path, GOOD.filter(pl.col('node') == 'n3'), 's3')
-    said = list(proposals.follow_up(good, None, found))
+    said = list(proposals.follow_up(good, found))
     assert 'healthy again: no FAIL; ' in said[0] and said[1] == '  to put it back (not done here): scontrol update nodename=n3 state=resume'
     shown = run.invoke(app, ['nodes', 'n3']).stdout
     for line in ('sweep s1: outlier', 'drained by ', 'DIMM 4 replaced', 'proposed to return by sweep s3'):
@@ -253,16 +260,43 @@ def test_a_node_is_drained_repaired_measured_and_put_back(tmp_path):
     assert 'returned: in service' in run.invoke(app, ['nodes', 'mark', 'n3', 'returned', '--reason', 'in service']).stdout
     # It offends again: that is proposed anew.
     again, found = sweep_of(tmp_path, SLOW, 's4')
-    assert 'an outlier in 2 of its last 2 sweeps' in list(proposals.follow_up(again, None, found))[0]
+    assert 'an outlier in 2 of its last 2 sweeps' in list(proposals.follow_up(again, found))[0]
     assert [one.get('action') or one['event'] for one in history.read('made', None).of('n3').steps] == [
         'drain', 'drained', 'repaired', 'return', 'returned', 'drain']
+
+
+def test_a_node_that_lacks_what_its_peers_have_is_not_seen_good_and_not_put_back(tmp_path):
+    whole, less = table(dict.fromkeys(WHOLE, 100)), table({'n8': 100}, kind='less')
+
+    def told(frame, gib, name, **incomplete):
+        work, found = sweep_of(tmp_path, frame, name)
+        for node in work.nodes.values():
+            node.hardware, node.machine, node.counts = '192', swept(x=('EPYC', 192, gib if node.name == 'n8' else 755))['x'].machine, {'PASS': 3}
+        said = list(proposals.follow_up(work, dataclasses.replace(found, incomplete=incomplete)))
+        return said, history.read('made', None)
+
+    def mark():
+        CliRunner().invoke(app, ['nodes', 'mark', 'n8', 'repaired', '--reason', 'DIMM 4 reseated'])
+
+    of(measured('n8', 1), {'node': 'n8', 'at': 2.0, 'event': 'repaired', 'reason': 'DIMM 4 reseated'})
+    (said,), known = told(pl.concat([whole, less]), 724, 's2', n2={'latency %pages=huge': 'not given'})
+    assert said.endswith(': not to be put back: less than its peers: 724 GiB, they have 755 GiB')
+    assert [(known.of(name).last_good, known.of(name).doubt) for name in ('n2', 'n8')] == [
+        (None, 'nothing of latency huge: not given'), (1, 'less than its peers: 724 GiB, they have 755 GiB')]
+    assert known.of('n1').last.is_good and known.findings == 2 and names(known=known, due=1) == ['n2']
+    mark()      # and measured alone nobody knows what it should have
+    (said,), _ = told(less, 724, 's3')
+    assert said.endswith('not known whether it is healthy: beside peers it had less than its peers: 724 GiB, they have 755 GiB; measure it with two peers '
+                         'or more of its kind')
+    (said, *_), known = told(table(dict.fromkeys([*WHOLE, 'n8'], 100)), 755, 's4')
+    assert 'healthy again: no FAIL; in order among its peers' in said and known.of('n8').doubt == ''
 
 
 @pytest.fixture
 def repaired(tmp_path):
     '''Node n3 was an outlier of sweep s1, and was repaired.'''
     work, found = sweep_of(tmp_path, SLOW)
-    list(proposals.follow_up(work, None, found))
+    list(proposals.follow_up(work, found))
     CliRunner().invoke(app, ['nodes', 'mark', 'n3', 'repaired', '--reason', 'fan'])
 
 
@@ -277,16 +311,16 @@ NOT_AGAIN = r'not known whether it is healthy: not measured again: speed %thread
 def test_a_repaired_node_is_not_put_back_by_what_else_it_measured(repaired, tmp_path, frame, said, verdict):
     work, found = sweep_of(tmp_path, frame, 's2')
     work.nodes['n3'].counts = {verdict: 3}
-    told, = proposals.follow_up(work, None, found)
+    told, = proposals.follow_up(work, found)
     assert re.search(said, told), told
 
 
 def test_a_repaired_node_whose_evidence_cannot_be_compared_is_put_back_among_peers(tmp_path):
     of(measured('n3', 1), {'node': 'n3', 'at': 2.0, 'event': 'repaired', 'reason': 'fan'})
     alone, found = sweep_of(tmp_path, GOOD.filter(pl.col('node') == 'n3'), 's2')
-    told, = proposals.follow_up(alone, None, found)
+    told, = proposals.follow_up(alone, found)
     assert 'no metric was judged; measure it with two peers or more of its kind' in told
-    assert 'healthy again: no FAIL; in order among its peers' in next(iter(proposals.follow_up(*[sweep_of(tmp_path, GOOD, 's3')[0], None, look(alone, GOOD)])))
+    assert 'healthy again: no FAIL; in order among its peers' in next(iter(proposals.follow_up(*[sweep_of(tmp_path, GOOD, 's3')[0], look(alone, GOOD)])))
 
 
 def test_what_a_job_from_before_the_repair_measured_says_nothing(repaired, tmp_path):
@@ -294,7 +328,7 @@ def test_what_a_job_from_before_the_repair_measured_says_nothing(repaired, tmp_p
     work, found = sweep_of(tmp_path, GOOD, 's2')
     before = history.read('made', None).of('n3')
     work.nodes['n3'].began = (before.last.at + before.done['at']) / 2
-    assert list(proposals.follow_up(work, None, found)) == []
+    assert list(proposals.follow_up(work, found)) == []
     known = history.read('made', None).of('n3')
     assert known.last.at == work.nodes['n3'].began and known.doubt == 'repaired since it was measured'
 
@@ -306,13 +340,13 @@ def test_the_site_s_command_is_told_once_and_again_if_it_failed(tmp_path):
     script.chmod(0o755)
     work, found = sweep_of(tmp_path, SLOW, hook='false')
     with pytest.raises(PlumblineError, match='--hook false: ended with 1: it said nothing; the next sweep proposes the same again'):
-        list(proposals.follow_up(work, None, found))
+        list(proposals.follow_up(work, found))
     work.plan['hook'] = f"'{script}'"
-    assert list(proposals.follow_up(work, None, found))[-1] == 'told by --hook: n3'
+    assert list(proposals.follow_up(work, found))[-1] == 'told by --hook: n3'
     notice = json.loads((tmp_path / 'got.json').read_text())
     assert [(one['node'], one['action']) for one in notice['proposals']] == [('n3', 'drain')] and notice['system'] == 'made'
     assert (tmp_path / 'got.txt').read_text() == notice['proposals'][0]['ticket']
-    assert 'told' not in list(proposals.follow_up(work, None, found))[-1]
+    assert 'told' not in list(proposals.follow_up(work, found))[-1]
 
 
 def test_the_site_s_command_is_told_what_was_only_printed(tmp_path):
@@ -321,7 +355,7 @@ def test_the_site_s_command_is_told_what_was_only_printed(tmp_path):
 
     def told(frame, **plan_of):
         sweep, found = sweep_of(tmp_path, frame, f's{time.monotonic_ns()}', **plan_of)
-        return [line for line in proposals.follow_up(sweep, None, found) if 'told' in line]
+        return [line for line in proposals.follow_up(sweep, found) if 'told' in line]
 
     hook = {'hook': 'true'}
     assert [told(SLOW), told(SLOW, **hook), told(SLOW, **hook), told(SLOW), told(SLOW, **hook)] == [[], ['told by --hook: n3'], [], [], []]
@@ -415,9 +449,42 @@ def test_second_measurements_count_those_that_were_set_aside_as_well(tmp_path, m
     work.plan['nodes'] |= {'n5': '', 'n6': ''}
     again = confirm.prepare(work)
     assert set(again.nodes) >= {'n3', 'n5'} and again.plan['spent'] == 4 * 360 + 720 and spare() == 60 - 24 - 12
-    again.nodes['n3'].spent = {'9': 360.0}
-    findings.record(work, again, found)
+    again.begin()
+    again.record(again.nodes['n3'], state.QUEUED, spent={'9': 360.0}, counts={'FAIL': 1})
+    findings.record(work, found)
+    assert history.read('made', None).of('n3').last.verdict == 'FAIL'
     assert history.read('made', None).of('n3').hours == pytest.approx((360 + 720 + 360) / 3600, abs=1e-4)
+
+
+def test_jobs_of_a_second_measurement_count_as_long_as_they_run_and_end_where_it_is_set_aside(tmp_path, monkeypatch):
+    work, found = sweep_of(tmp_path, SLOW, limits={'node_hours': 1.0})
+    monkeypatch.setattr(outliers, 'look', lambda folder: found)
+    again = confirm.prepare(work)
+    again.begin()
+    again.record(again.nodes['n3'], state.QUEUED, job=7, minutes=15)
+    for name, at in ((job.CLAIM, 1000), (job.ENDED, 1180)):
+        file = again.of(again.nodes['n3']) / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text('7')
+        os.utime(file, (at, at))
+    runs = {7: SimpleNamespace(name=again.job_name(again.nodes['n3']), state='RUNNING', is_over=False)}
+
+    def spare(jobs):
+        limits = allowance.Allowance(work, SimpleNamespace(), SimpleNamespace(minutes=1, patience=10), print)
+        limits.look(jobs)
+        return limits.spare()
+
+    assert (spare(runs), spare({})) == (60 - 24 - 15, 60 - 24 - 3)
+    again._journal.close()      # whoever drove it has ended
+    cancelled = []
+    monkeypatch.setattr(confirm, 'Slurm', lambda access: SimpleNamespace(jobs=lambda prefix: runs, cancel=cancelled.append))
+    found = look(work, among(table(numbered(100, 100, 60, 100, 50, 100)), noise=0.001))
+    work.plan['nodes'] |= {'n5': '', 'n6': ''}
+    new = confirm.prepare(work)
+    before = state.load(work.folder / 'again.1').nodes['n3']
+    assert cancelled == [[7]] and (before.phase, before.state, before.spent) == (state.OVER, 'cancelled', {'7': 180.0})
+    # That job may still be ending when the new one's are looked for by their names.
+    assert new.job_name(new.nodes['n3']) != runs[7].name and new.plan['spent'] == 4 * 360 + 180 and spare(runs) == 60 - 24 - 3
 
 
 class OnPaper:

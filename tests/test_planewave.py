@@ -26,11 +26,6 @@ def test_every_variant_is_right(request, flavour, options):
     assert all(record['valid'] and record['max_error'] < record['tolerance'] < 1e-12 for record in found)
 
 
-def test_serial_build_is_right(programs):
-    found = programs.measured('planewave-serial', '--variants', 'all', '--size', 9, *QUICK).measurements
-    assert all(record['valid'] for record in found)
-
-
 def test_work_by_the_model(programs):
     '''Of 3 bands of 8^3 = 2^9 points: two transforms of 5 N log2 N and the Laplacian's 2 N, and 9 products of 8 N.'''
     build = programs

@@ -50,12 +50,12 @@ PLAIN = ('Triad', 'made:cpu', 'gnu', 'one', 'bandwidth.plain')
 
 def session(root, number, *cases):
     '''Archive one; its name.'''
-    return archive.archive(write_report(root / 'r.json', list(cases), start=1.8e9 + 86400 * number), root / 'archive').stem
+    return archive.archive(write_report(root / 'r.json', list(cases), start=1579075200 + 86400 * number), root / 'archive').stem
 
 
 def within(root, minutes, values=(1000.0,) * 5):
     '''The same, so many minutes apart.'''
-    return [archive.archive(write_report(root / 'r.json', [triad(metric(value=value))], start=1.8e9 + 60 * minutes * number),
+    return [archive.archive(write_report(root / 'r.json', [triad(metric(value=value))], start=1579075200 + 60 * minutes * number),
                             root / 'archive').stem for number, value in enumerate(values)]
 
 
@@ -124,8 +124,16 @@ def test_five_equal_sessions(tmp_path):
     _, origin = found.written[PLAIN]
     assert origin == {'compiler': 'gcc 12.2.0', 'n': 50, 'deviation': 0.0574, 'freedom': 3.0, 'sees': 0.22, 'measured': [1000.0] * 5}
     assert found.accepted == {'sessions': names, 'false_alarms': 0.05, 'metrics': 1, 'machine': {
-        'cpu_model': 'Made-up CPU', 'kernel': '6.1.0', 'governor': None, 'microcode': None, 'huge_pages': 'madvise'}}
+        'processors': ['Made-up CPU'], 'kernel': '6.1.0', 'governor': None, 'microcode': None, 'huge_pages': 'madvise'}}
     assert not (tmp_path / 'made.yaml').exists()
+
+
+def test_the_machine_is_that_of_a_test_that_tells_of_it(tmp_path):
+    numbers = {'vendor': 'AuthenticAMD', 'family': 25, 'model': 17, 'stepping': 1}
+    gate = case('expectations', plumbline=result(metric('as_expected', 1.0, '1'), level=None, machine={'hostname': 'n1'}))
+    sessions(tmp_path, make=lambda value: [gate, case(plumbline=result(metric(value=value), level=None, machine=MACHINE | {'cpuid': numbers}))])
+    assert propose(tmp_path).accepted['machine'] == {
+        'processors': ['Made-up CPU [AuthenticAMD 25/17]'], 'kernel': '6.1.0', 'governor': None, 'microcode': None, 'huge_pages': 'madvise'}
 
 
 def test_the_width_of_the_code_goes_into_the_provenance_and_is_known_where_it_is_judged(tmp_path):
@@ -176,6 +184,15 @@ def test_bad_sessions_are_left_out_with_the_reason(tmp_path):
     assert propose(tmp_path, sessions=[failed]).sessions == [*good, failed, steady]
     assert propose(tmp_path, tests='^Triad').sessions == [*good, failed, steady]      # it failed in another test
     assert propose(tmp_path, sessions=[elsewhere]).sessions == [elsewhere, *good, steady]
+
+
+def test_a_session_that_began_in_the_future_is_not_the_latest(tmp_path):
+    names = sessions(tmp_path)
+    elsewhere = case(plumbline=result(metric(), level=None, machine={**MACHINE, 'cpu_model': 'Older CPU'}))
+    ahead = archive.archive(write_report(tmp_path / 'r.json', [elsewhere], start=9e9), tmp_path / 'archive').stem
+    found = propose(tmp_path)
+    assert found.sessions == names and [name for name, why in found.left_out if 'began in the future' in why] == [ahead]
+    assert propose(tmp_path, sessions=[ahead]).sessions == [*names, ahead]
 
 
 def test_as_many_as_asked_for_the_latest_first(tmp_path):
@@ -374,7 +391,28 @@ def test_a_session_beside_other_work_is_left_out_by_its_cause(tmp_path):
         session(tmp_path, number, case(plumbline=result(metric(value=1000.0), level=None, lost=lost)))
     found = propose(tmp_path)
     (name, why), = found.left_out
-    assert why == 'other processes took 10 % of the time of the threads' and len(found.sessions) == 5 and name not in found.sessions
+    assert why == 'other processes took 10 % of the time of a thread' and len(found.sessions) == 5 and name not in found.sessions
+
+
+def of_all(threads, quota=None, value=1000.0, name='Triad %threads=all'):
+    lost = {'record': 'contention', 'schema': 1, 'threads': threads, 'elapsed': 5.0, 'throttled': 0, 'waited': 0.0, 'stolen': 0.0}
+    return case(name, plumbline=result(metric(value=value), level=None, threads='all', contention=[lost], machine=MACHINE | {'cpu_quota': quota}))
+
+
+def test_a_session_in_the_middle_of_which_a_quota_came_is_left_out(tmp_path):
+    good = sessions(tmp_path, make=lambda value: [of_all(2), of_all(2, name='Other %threads=all')])
+    limited = session(tmp_path, 5, of_all(2), of_all(1, 1.5, name='Other %threads=all'))
+    usual = session(tmp_path, 6, of_all(2, 2.0), of_all(2, 2.0, name='Other %threads=all'))     # from its begin to its end, as in a container
+    found = propose(tmp_path)
+    assert found.sessions == [*good, usual]
+    assert found.left_out == [(limited, 'a cgroup granted 1.5 CPUs in the middle of it, and 2 threads ran in the rest')]
+
+
+def test_references_of_all_threads_are_of_their_present_number_and_say_it(tmp_path):
+    sessions(tmp_path, [500.0] * 3 + [1000.0] * 5, make=lambda value: [of_all(4 if value == 500 else 8, value=value), triad(metric())])
+    leaf, origin = propose(tmp_path).written['Triad', 'made:cpu', 'gnu', 'all', 'bandwidth.plain']
+    assert leaf[0] == 1000.0 and origin['measured'] == [None] * 3 + [1000.0] * 5 and origin['threads'] == [8]
+    assert 'threads' not in propose(tmp_path).written[PLAIN][1]
 
 
 def test_sessions_of_one_morning_are_no_five_days(tmp_path):
@@ -486,7 +524,7 @@ def test_what_gets_no_reference_is_listed(tmp_path):
 def test_only_last_runs_count(tmp_path):
     for number in range(5):
         runs = [[triad(metric(value=1.0, verdict='FAIL'), result='fail', fail_phase='performance')], [triad(metric(value=2.0))]]
-        archive.archive(write_report(tmp_path / 'r.json', *runs, start=1.8e9 + 86400 * number), tmp_path / 'archive')
+        archive.archive(write_report(tmp_path / 'r.json', *runs, start=1579075200 + 86400 * number), tmp_path / 'archive')
     assert propose(tmp_path).written[PLAIN][0][0] == 2.0
 
 
@@ -496,8 +534,8 @@ def test_bad_requests(tmp_path):
     sessions(tmp_path, make=lambda _: [triad(metric(value=float('nan'), verdict='NO REFERENCE'))])
     with pytest.raises(PlumblineError, match='nothing to record, all 1 metrics were skipped'):
         propose(tmp_path)
-    with pytest.raises(PlumblineError, match='session 2027.* has no metric of these tests'):
-        propose(tmp_path, tests='Nothing', sessions=['20270115'])
+    with pytest.raises(PlumblineError, match='session 2020.* has no metric of these tests'):
+        propose(tmp_path, tests='Nothing', sessions=['20200115'])
     with pytest.raises(PlumblineError, match='0 sessions of made with these tests'):
         propose(tmp_path, tests='Nothing')
     with pytest.raises(PlumblineError, match='not a pattern'):

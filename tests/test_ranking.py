@@ -21,6 +21,7 @@ from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.model import contention, records, uncertainty
 from plumbline.report import deviations, outliers as text, sweep_page
+from plumbline.rfm import capacity as caches
 from plumbline.sweep import causes, command, locality, outliers, ranking, results, scatter, second, state
 from virtual import cluster_in
 
@@ -437,7 +438,18 @@ def test_causes_of_lost_time():
     assert contention.time_left_by_quota([CONTENTION | {'throttled': None}]) is None
     assert contention.notes([CONTENTION], {'cpu_quota': 1.2}) == [
         'a cgroup grants 1.2 CPUs to 2 threads', 'a cgroup that throttles took 30 % of the time of the threads',
-        'other processes took 5 % of the time of the threads', 'the hypervisor took 2 % of the time of the threads']
+        'other processes took 5 % of the time of a thread', 'the hypervisor took 2 % of the time of the threads']
+
+
+@pytest.mark.parametrize('most, told', [(5.0, 0.498), (0.01, 0.0), (0.1, 0.008), (None, 0.0)])
+def test_a_stray_process_beside_one_thread_of_many_holds_up_all(most, told):
+    '''A static team waits for its slowest thread; one that waits for a tick is nothing.'''
+    lost = CONTENTION | {'threads': 128, 'throttled': 0, 'stolen': 0, 'waited': 0.0, 'waited_most': most}
+    assert contention.time_given([lost]) == pytest.approx(1 - told)
+    assert bool(contention.notes([lost], None)) is bool(caches.disturbed([lost])) is (told > 0.02)
+    assert contention.time_given([lost] * 2) == pytest.approx(1 - told)
+    quota = CONTENTION | {'throttled': 10.0, 'waited': 10.0, 'waited_most': 6.0}       # of one CPU, unequally
+    assert contention.causes([quota])[contention.OTHERS] == 0
 
 
 def test_what_the_kernel_does_not_tell_is_not_known():
@@ -447,15 +459,15 @@ def test_what_the_kernel_does_not_tell_is_not_known():
 
 
 def test_programs_tell_what_time_they_lost(programs):
-    '''Beside a neighbour on the same CPU.'''
+    '''Beside a neighbour on the CPU of one of their threads.'''
     with subprocess.Popen(['taskset', '-c', str(CPUS[-1]), sys.executable, '-c', 'while True: pass']) as neighbour:
         try:
-            done = programs.run('triad', '--size', 1000, '--samples', 10, '--min-time', 0.1, on=CPUS[-1:])
+            done = programs.run('triad', '--size', 1000, '--samples', 10, '--min-time', 0.1, '--threads', len(CPUS[-2:]), on=CPUS[-2:], OMP_PROC_BIND='true')
         finally:
             neighbour.kill()
     lost, = records.parse(done.text).contention
-    assert lost['threads'] == 1 and lost['elapsed'] > 0.5 and 0.1 * lost['elapsed'] < lost['waited'] < lost['elapsed']
-    assert contention.time_given([lost]) < 0.9
+    assert lost['threads'] == len(CPUS[-2:]) and lost['elapsed'] > 0.5 and 0.1 * lost['elapsed'] < lost['waited_most'] < lost['elapsed']
+    assert lost['waited_most'] <= lost['waited'] and contention.time_given([lost]) < 0.9
     assert any(note.startswith('other processes took') for note in contention.notes([lost], None))
 
 
@@ -589,6 +601,8 @@ def test_a_node_is_named_once_it_was_slow_twice(cluster, tmp_path):
     assert done.line('outliers: ') == 'outliers: n4'
     assert done.line('at first') == 'outliers at first, not when measured again: n2'
     assert re.search(r'^ n4 +Swept +bandwidth.plain +60.0 MB/s +\d+ MB/s .* yes: 60.0 MB/s', done.out, re.M)
+    known = place.plumbline('nodes').out
+    assert re.search(r'^ ?n4 .* outlier +never +1 of 1 ', known, re.M) and 'in doubt: n4: outlier' in known, known
     name = place.folder_of_sweep.name
     again = place.plumbline('rank', name)
     assert (again.code, again.line('outliers: ')) == (1, 'outliers: n4')

@@ -184,7 +184,9 @@ $provenance:
 @pytest.mark.parametrize('machine, model, kept, elsewhere', [
     ('{cpu_model: Old}', 'Old', {'bandwidth.plain', 'of_limit.plain'}, []), ('{cpu_model: Old}', 'New', set(), ['Old']),
     ('{cpu_model: New}', 'New', {'bandwidth.plain'}, ['Old']), ('{cpu_models: [Mine, New]}', 'New', {'bandwidth.plain'}, ['Old']),
-    ('{}', 'New', {'bandwidth.plain'}, ['Old']), ('{cpu_model: Old}', None, {'bandwidth.plain', 'of_limit.plain'}, [])])
+    ('{}', 'New', {'bandwidth.plain'}, ['Old']), ('{cpu_model: Old}', None, {'bandwidth.plain', 'of_limit.plain'}, []),
+    ("{processors: ['Old [A 1/2]']}", 'Old [A 1/2]', {'bandwidth.plain', 'of_limit.plain'}, []), ("{processors: ['Old [A 1/2]']}", 'Old [A 1/3]',
+     {'of_limit.plain'}, ['Old [A 1/2]']), ("{processors: ['[0x41 0xd0c]']}", '[0x41 0xd40]', {'of_limit.plain'}, ['[0x41 0xd0c]'])])
 def test_references_of_another_processor_do_not_apply(tmp_path, files, monkeypatch, machine, model, kept, elsewhere):
     written(tmp_path, SITE + ACCEPTED.replace('MACHINE', machine))
     path = references.write_merged(tmp_path, 'made', 'Triad', tmp_path, model)

@@ -233,10 +233,17 @@ def test_what_took_the_cpus_stands_above_what_is_slow():
 
 
 def test_a_quota_that_came_in_the_middle_of_a_session_is_named():
-    quiet = {'record': 'contention', 'schema': 1, 'threads': 2, 'elapsed': 5.0, 'throttled': 0, 'waited': 0.0, 'stolen': 0.0}
-    cases = [sample.case(name, [sample.metric('of_limit.nt', 0.9)], detail={'contention': [quiet], 'machine': sample.MACHINE | {'cpu_quota': quota}})
-             for name, quota in (('triad_memory', None), ('latency', 1.5), ('limits', 0.8))]
-    assert 'a cgroup grants 0.8 CPUs to 2 threads' in ' '.join(' '.join(terminal(sample.frame(*cases), 120)).split())
+    '''The tests that follow are of as many threads as it lets run.'''
+    quiet = {'record': 'contention', 'schema': 1, 'elapsed': 5.0, 'throttled': 0, 'waited': 0.0, 'stolen': 0.0}
+
+    def said(*tests):
+        cases = [sample.case(name, [sample.metric('of_limit.nt', 0.9)], threads=threads, detail={
+            'contention': [quiet | {'threads': ran}], 'machine': sample.MACHINE | {'cpu_quota': quota}}) for name, threads, ran, quota in tests]
+        return ' '.join(' '.join(terminal(sample.frame(*cases), 120)).split())
+
+    assert 'a cgroup grants 1.5 CPUs to 2 threads' in said(('node_speed', 'all', 2, None), ('latency', 'one', 1, 1.5), ('limits', 'all', 1, 1.5))
+    for healthy in ([('limits', 'all', 2, 2.5), ('latency', 'one', 1, 2.5)], [('limits', 'all', 2, None), ('latency', 'one', 1, 1.0)]):
+        assert 'a cgroup grants' not in said(*healthy)
 
 
 def clocked(name, mhz, **machine):

@@ -30,7 +30,7 @@ def example():
         made_report.metric('of_limit', 0.9, '1', state=None),
         source='made', ranks=2, transport='shm', contention=[], cross_check=None, cross_check_reason='there is none',
         skipped=[{'metric': None, 'reason': 'made'}, {'metric': 'all in L3', 'reason': 'made', 'parts': ['L3']},
-                 {'metric': 'all', 'reason': 'made', 'recorded': 3}],
+                 {'metric': 'all', 'reason': 'made', 'recorded': 3}, {'metric': 'x', 'reason': 'made', 'referenced': ['x']}],
         software={'spack': {'environment': 'e', 'lock_hash': '0' * 64, 'specs': ['gcc']}}, simd_width={'plain': '512'}, notes=['one', 'two'],
         noted=[{'about': 'caches', 'note': 'two'}], other_processors=['another'], command='true', rerun=None)
 

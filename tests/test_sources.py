@@ -8,6 +8,7 @@ import yaml
 
 import rfm
 from plumbline.model import sources
+from plumbline.report.figures import fileio
 
 PAGE = (rfm.REPOSITORY / 'docs/explanation/then_and_now.rst').read_text()
 T3, T5 = 'anderson1997-table3-streams', 'anderson1997-table5-data-motion'
@@ -65,10 +66,9 @@ def test_every_number_of_then_is_of_a_table():
 
 
 def test_by_the_size_of_the_file_or_of_the_same_numbers():
-    from plumbline.bench import fileio
     text = {'group': 0, 'bytes': 80, 'seconds': [4.0] * 3, 'options': {'file_bytes': 260}}
     binary = {'group': 0, 'bytes': 80, 'seconds': [1.0] * 3, 'options': {'file_bytes': 160}}
-    assert fileio.by_file_size(binary, text).tolist() == [4 * 160 / 260] * 3
+    assert fileio._ratios(binary, text) == ['2.46 (2.46 to 2.46)', '4.00 (4.00 to 4.00)']
 
 
 def test_every_table_names_its_source():

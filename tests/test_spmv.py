@@ -9,7 +9,7 @@ import scipy.io
 import scipy.sparse
 
 import rfm
-from native import CPUS, QUICK, SOURCE, output_of
+from native import CPUS, QUICK, SOURCE, output_of, pointer, refused
 
 THREADS = '1,2' if len(CPUS) > 1 else '1'
 MATRICES = rfm.REPOSITORY / 'tests/data/matrices'
@@ -47,11 +47,6 @@ def test_matrices_of_files_are_right(request, flavour, name):
         assert record['valid'] and record['options']['matrix'] == str(MATRICES / name)
         assert (record['size'], record['flops']) == (matrix.shape[0], 2 * matrix.nnz)
         assert (record['tolerance'] == 0) == exact and record['tolerance'] < 1e-14
-
-
-def test_serial_build_is_right(programs):
-    found = programs.measured('spmv-serial', '--variants', 'all', '--size', 1009, *QUICK).measurements
-    assert all(record['valid'] and record['max_error'] == 0 for record in found)
 
 
 def test_size_is_that_of_the_data(programs):
@@ -126,10 +121,6 @@ def library(programs, tmp_path_factory):
     return loaded
 
 
-def at(array):
-    return ctypes.c_void_p(array.ctypes.data)
-
-
 KEPT = []
 
 
@@ -143,7 +134,7 @@ def rows_of(library, rows=0, vector=1, band=2**30, file=None):
     column, value = np.empty(found.longest, np.int32), np.empty(found.longest)
     ptr, columns, values = [0], [], []
     for row in range(found.rows):
-        n = library.spmv_row(source, ctypes.c_size_t(row), at(work), at(column), at(value))
+        n = library.spmv_row(source, ctypes.c_size_t(row), pointer(work), pointer(column), pointer(value))
         columns.append(column[:n].copy())
         values.append(value[:n].copy())
         ptr.append(ptr[-1] + n)
@@ -188,7 +179,7 @@ def laid_out(library, source, matrix, layout, sigma=16):
     '''(Matrix, pieces, arrays that it points to) in CRS or SELL-8-sigma.'''
     if layout == 'crs':
         arrays = [matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data, np.zeros(1, np.int32)]
-        return Matrix(matrix.shape[0], *map(at, arrays)), matrix.shape[0], arrays
+        return Matrix(matrix.shape[0], *map(pointer, arrays)), matrix.shape[0], arrays
     order = library.spmv_order_of(source, ctypes.c_long(sigma)).contents
     rows, chunks = matrix.shape[0], order.chunks
     ptr, row = np.array(order.ptr[:chunks + 1]), np.array(order.row[:rows], np.int32)
@@ -206,7 +197,7 @@ def laid_out(library, source, matrix, layout, sigma=16):
         column[slots], value[slots] = matrix.indices[own], matrix.data[own]
     assert np.all(np.diff(ptr) == [8 * length[row[c:c + 8]].max() for c in range(0, rows, 8)])
     arrays = [ptr, column, value, row]
-    return Matrix(rows, *map(at, arrays)), chunks, arrays
+    return Matrix(rows, *map(pointer, arrays)), chunks, arrays
 
 
 def test_loops_against_scipy(library, programs):
@@ -224,7 +215,7 @@ def test_loops_against_scipy(library, programs):
             a, pieces, kept = laid_out(library, source, matrix, 'sell' if 'sell' in name else 'crs')
             y = np.full(matrix.shape[0] + 2, 7e77)
             for part in (Range(0, pieces * cut // 2), Range(pieces * cut // 2, pieces)):
-                getattr(library, f'spmv_{name}')(part, ctypes.byref(a), at(x), ctypes.c_void_p(y.ctypes.data + 8), parameters)
+                getattr(library, f'spmv_{name}')(part, ctypes.byref(a), pointer(x), pointer(y, 1), parameters)
             np.testing.assert_array_equal(y[1:-1], matrix @ x, name)
             assert y[0] == y[-1] == 7e77
             del kept
@@ -235,7 +226,7 @@ def test_threads_share_the_nonzeros(library):
     for lengths, threads in itertools.product(rows, (1, 2, 3, 8)):
         ptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         first = np.zeros(threads + 1, np.uint64)
-        library.shares(ctypes.c_size_t(len(lengths)), at(ptr), ctypes.c_size_t(max(lengths)), threads, at(first))
+        library.shares(ctypes.c_size_t(len(lengths)), pointer(ptr), ctypes.c_size_t(max(lengths)), threads, pointer(first))
         first = first.astype(int)
         assert (first[0], first[-1]) == (0, len(lengths)) and np.all(np.diff(first) >= 0)
         worth = [np.sum(np.array(lengths[a:b]) + 2) for a, b in itertools.pairwise(first)]
@@ -243,13 +234,6 @@ def test_threads_share_the_nonzeros(library):
 
 
 # --- what is refused -------------------------------------------------------------------------------------
-
-def refused(outcome, *parts):
-    assert (outcome.code, outcome.text) == (2, '')
-    assert outcome.errors.startswith('plumbline: ') and outcome.errors.count('\n') == 1, outcome.errors
-    for part in parts:
-        assert part in outcome.errors
-
 
 @pytest.mark.parametrize('options, part', [(['--size', '2147483648'], 'column indices have 32 bits'), (['--size', '2e9'], 'GB that are free'),
                                            (['--nonzer', 0], 'from 1 to 100'), (['--nonzer', 101], 'from 1 to 100'),

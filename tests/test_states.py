@@ -93,6 +93,12 @@ def test_the_clock_is_no_state_that_excuses():
     assert not states.find([measurement(seconds=[1.0] * 20, probes={'clock': clock})]).several
 
 
+@pytest.mark.parametrize('virtual, several', [('yes', True), ('not known', True), ('no', False)])
+def test_a_slow_fabric_is_a_loss_where_no_hypervisor_moves_cores(virtual, several):
+    met = states.find([in_states([NEAR] * 10 + [FAR] * 10)], {'virtual': virtual})
+    assert met.several is several and [len(record['seconds']) for record in met.within(met.choices[0])] == [10 if several else 20]
+
+
 @pytest.mark.parametrize('a, b, expected', [({'core_to_core.0': FAR}, {'core_to_core.0': 1.2 * FAR}, True),
                                             ({'core_to_core.0': FAR}, {'core_to_core.0': NEAR}, False), ({}, {'core_to_core.0': NEAR}, True)])
 def test_states_of_two_sessions(a, b, expected):

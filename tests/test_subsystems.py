@@ -238,6 +238,15 @@ def test_a_test_that_was_skipped_though_it_has_references_is_not_a_pass(recorded
     assert report.Session(sample.frame(sample.case('triad_memory', [sample.predicted('v0')]), gone)).exit_status() == status
 
 
+@pytest.mark.parametrize('others, status', [([], 3), ([sample.predicted('v2', name='bandwidth') | {'subject': 'L3', 'name': 'bandwidth.L3.v2'}], 0)])
+def test_a_subsystem_of_which_nothing_was_measured_though_it_has_references_is_not_a_pass(others, status):
+    detail = {'skipped': [{'metric': 'all in L3', 'reason': 'L3 cannot be isolated', 'parts': ['L3'], 'referenced': ['bandwidth.L3', 'gone.L3']}]}
+    rows = sample.frame(sample.case('limits', [sample.predicted('v0')], threads='all', detail=detail), sample.case('triad_curve', others, threads='all'))
+    said = report.Session(rows)
+    assert said.exit_status() == status and (['L3'] if status else []) == [one.part for one in said.judged.subsystems if one.verdict == 'UNSTABLE']
+    assert ('not judged: L3 cannot be isolated; references are recorded of 2 of its metrics' in ' '.join(_terminal(rows).split())) == bool(status)
+
+
 def _noisy(lost, slow, spread):
     '''Twelve metrics, the last of which are slow by so much and UNSTABLE; the spread is that of all.'''
     metrics = [sample.predicted(variant, lost if number < slow else 0.0, 'UNSTABLE' if number < slow else 'PASS', spread=spread)

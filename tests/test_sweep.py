@@ -40,9 +40,13 @@ echo "$answer"
 
 @pytest.fixture(scope='module')
 def cluster(tmp_path_factory):
-    '''Nodes n1 to n5, and n6, which is down.'''
-    with cluster_in(tmp_path_factory.mktemp('cluster'), nodes=6, cpus=[CPUS] * 6, absent=['n6'],
-                         extra='PartitionName=door Nodes=ALL State=UP') as running:
+    '''Nodes n1 to n5, and n6, which is down; the prolog fails on those that have a file in the folder ``bad``.'''
+    folder = tmp_path_factory.mktemp('cluster')
+    (folder / 'bad').mkdir()
+    (folder / 'prolog').write_text(f'#!/bin/sh\n[ ! -e {folder}/bad/$(hostname) ]\n')
+    (folder / 'prolog').chmod(0o755)
+    with cluster_in(folder, nodes=6, cpus=[CPUS] * 6, absent=['n6'],
+                    extra=f'PartitionName=door Nodes=ALL State=UP\nProlog={folder}/prolog') as running:
         assert running.run(['scontrol', 'update', 'nodename=n6', 'state=down', 'reason=fan broken']).returncode == 0
         yield running
 
@@ -135,21 +139,25 @@ def test_every_node_is_measured_once_and_no_more_than_asked_for_at_a_time(cluste
 
 
 def test_nodes_that_are_missing_are_named_and_run_again(cluster, tmp_path):
-    '''Drained, down, one on which ReFrame dies, and one whose test fails before it has measured.'''
+    '''Drained, down, one on which ReFrame dies, one whose prolog fails, and one whose test fails before it has measured.'''
     place = Sweeps(tmp_path, cluster, SWEPT='n2=dies,n4=fails')
     cluster.run(['scontrol', 'update', 'nodename=n1', 'state=drain', 'reason=loose | cable'])
-    done = place.sweep('--nodes', 'n[1-2,4,6]')
-    cluster.run(['scontrol', 'update', 'nodename=n1', 'state=resume'])
+    (cluster.folder / 'bad/n3').touch()
+    done = place.sweep('--nodes', 'n[1-4,6]')
+    (cluster.folder / 'bad/n3').unlink()
+    cluster.run(['scontrol', 'update', 'nodename=n[1,3]', 'state=resume'])
     assert done.code == 2, done.out
-    assert place.states() == {'n1': 'drained', 'n2': 'failed', 'n4': 'failed', 'n6': 'down'}
+    assert place.states() == {'n1': 'drained', 'n2': 'failed', 'n3': 'failed', 'n4': 'failed', 'n6': 'down'}
     assert re.search(r'n1 +drained +loose \| cable', done.out)
     assert re.search(r'n6 +down +fan broken', done.out)
     assert re.search(r'n2 +failed +job FAILED: ReFrame: Killed', done.out)
+    assert re.search(r'n3 +failed +job CANCELLED; the node is drain(ed|ing): Prolog error', done.out), done.out
+    assert re.search(r'^in doubt: n\[2-4\]: its job failed$', place.plumbline('nodes').out, re.M)
     assert re.search(r'n4 +failed +nothing was measured: sanity', done.out)
     done = place.sweep('--resume', place.only.name, SWEPT='n4=dies')
     assert done.code == 1, done.out
-    assert place.states() == {'n1': 'measured', 'n2': 'measured', 'n4': 'failed', 'n6': 'down'}
-    assert {node: len(jobs) for node, jobs in place.jobs().items()} == {'n1': 1, 'n2': 2, 'n4': 2}
+    assert place.states() == {'n1': 'measured', 'n2': 'measured', 'n3': 'measured', 'n4': 'failed', 'n6': 'down'}
+    assert {node: len(jobs) for node, jobs in place.jobs().items()} == {'n1': 1, 'n2': 2, 'n3': 2, 'n4': 2}
     assert 'Killed' in (place.only.folder / 'n2.1/job.out').read_text()     # what was left is kept
 
 

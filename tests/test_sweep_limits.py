@@ -108,11 +108,24 @@ def test_a_reservation_that_ends_in_the_middle_loses_nothing(reserved, tmp_path)
     assert process.wait(PATIENT) == 2, place.said
     assert place.states()['n2'] == 'interrupted' and re.search(r'n2 +interrupted +reservation maint .* while its job ran', place.said), place.said
     until(lambda: reserved.run(['scontrol', 'show', 'reservation', 'maint']).returncode, 'that Slurm has forgotten it')
-    refused = place.sweep('--resume', place.only.name)
-    assert refused.code == 2 and 'Slurm has no reservation maint' in refused.out
+    refused, gone = (place.sweep('--resume', place.only.name, *words) for words in (('--reservation', 'maint'), ()))
+    assert refused.code == gone.code == 2 and 'Slurm has no reservation maint' in refused.out
+    assert re.search(r'n\[2-3\] +not submitted +reservation maint is gone', gone.out), gone.out
     reserve(reserved, 'maint', 'n[2-3]')
     done = place.sweep('--resume', place.only.name, SWEPT='')
     assert done.code == 0 and place.states() == {'n2': 'measured', 'n3': 'measured'}, done.out
+
+
+def test_what_has_ended_in_a_reservation_that_is_gone_is_collected(reserved, tmp_path):
+    place = Sweeps(tmp_path, reserved)
+    process = place.start('--nodes', 'n[2-3]', '--reservation', 'maint', '--at-once', '1', '--time-limit', '10m')
+    place.until_queued('n2')
+    process.kill()
+    process.wait()
+    until(lambda: not reserved.run(['squeue', '-h']).stdout, 'its end')
+    reserved.must(['scontrol', 'delete', 'reservationname=maint'])
+    done = place.sweep('--resume', place.only.name)
+    assert done.code == 1 and place.states() == {'n2': 'measured', 'n3': 'not submitted'}, done.out
 
 
 def test_a_budget_ends_a_sweep_and_says_what_it_left_out(cluster, tmp_path):

@@ -8,16 +8,11 @@ import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, QUICK, SOURCE, Build, copied, needs, output_of, x86_only
-from plumbline.report import figures
+from native import CPUS, QUICK, SOURCE, Build, copied, library, listed, needs, output_of, refused, x86_only
 
 THREADS = f'1,{min(3, len(CPUS))}' if len(CPUS) > 1 else '1'
 AWKWARD = [1, 2, 3, 5, 7, 8, 9, 12, 16, 17, 24, 31, 67, 129, 136]
 FOLDER = SOURCE / 'kernels/transpose'
-
-
-def listed(values):
-    return ','.join(map(str, values))
 
 
 # --- right results -----------------------------------------------------------------------------------------------
@@ -56,20 +51,9 @@ def test_in_place_is_right_whatever_the_number_of_passes(request, flavour):
     assert set(one) == {8 * 8 * 8}      # one matrix
 
 
-def test_the_serial_build_is_right(programs):
-    found = programs.measured('transpose-serial', '--variants', 'all', '--size', '17,200', *QUICK).measurements
-    assert {record['variant'] for record in found} == programs.runnable('transpose')
-    assert all(record['valid'] for record in found)
-
-
 @pytest.fixture(scope='module')
 def loops(programs, tmp_path_factory):
-    '''The loops in a shared library, with the flags that the records state.'''
-    path = tmp_path_factory.mktemp('loops') / 'loops.so'
-    record, = programs.measured('transpose', '--size', 8, *QUICK).measurements
-    output_of('cc', *record['flags'].split(), '-shared', '-fPIC', '-I', SOURCE / 'harness', FOLDER / 'kernel.c',
-              FOLDER / 'kernel_x86.c', '-o', path)
-    return ctypes.CDLL(path)
+    return library(programs, tmp_path_factory.mktemp('loops'), 'transpose', FOLDER / 'kernel.c', FOLDER / 'kernel_x86.c')
 
 
 class Band(ctypes.Structure):
@@ -232,18 +216,14 @@ def test_the_library_is_named_in_the_record(programs):
                                             ('--shift 8', ['transpose has no arrays that can be shifted']),
                                             ('--alloc static', ['transpose has no static arrays'])])
 def test_bad_input_is_refused(programs, options, parts):
-    done = programs.run('transpose', *options.split())
-    assert done.code == 2 and not done.measurements
-    assert done.errors.startswith('plumbline: ') and done.errors.count('\n') == 1
-    assert all(part in done.errors for part in parts), done.errors
+    refused(programs.run('transpose', *options.split()), *parts)
 
 
 @pytest.mark.skipif(len(CPUS) < 2, reason='only one CPU may be used here')
 def test_the_library_in_place_has_one_thread(programs):
     if 'openblas' not in programs.runnable('transpose'):
         pytest.skip('built without OpenBLAS')
-    done = programs.run('transpose', '--variants', 'openblas', '--place', 'in', '--threads', 2)
-    assert done.code == 2 and '--threads 2: openblas in place runs with at most 1' in done.errors
+    refused(programs.run('transpose', '--variants', 'openblas', '--place', 'in', '--threads', 2), '--threads 2: openblas in place runs with at most 1')
 
 
 # --- the checks --------------------------------------------------------------------------------------------------
@@ -276,8 +256,4 @@ def test_checks_measure_what_they_ask(measured, check, expected):
     assert not {'speedup.out.rows', 'speedup.in.rows', 'speedup.columns', 'power_of_two.rows'} & names
     if check == 'transpose_memory %place=out':
         assert {m['verdict'] for m in left['metrics'] if m['subject'] in ('out.memcpy', 'out.openblas')} == {'NO REFERENCE'}
-    check = check.split()[0]
-    detail = rfm.detail_of(check, case)
-    drawn = figures.of_check(check, [detail])
-    assert drawn and all(figure is not None for _, _, figure in drawn)
-    assert all(text.endswith('.') and 'anderson1997' in text for _, text, _ in drawn)
+    rfm.assert_drawn(check, case, 'anderson1997')

@@ -38,12 +38,13 @@ class capacity(rfm.RunOnlyRegressionTest, NativeCheck):
         claimed = caches.claims(self.current_partition.processor, self.all_cpus[0])
         if reason := caches.disturbed(self.plumbline.contention):
             self.leave_out(reason, 'capacity')
-        for level, found in caches.found(self.measurements, claimed).items():
+        for level, found in caches.found(self.measurements, claimed, self.plumbline.of_machine).items():
             if not found.samples.size:
                 self.skip_metric(f'capacity.{level}', found.reason)
                 self.note(f'{level}: {found.reason}: at most {quantity.size(found.ours)} of {quantity.size(found.claim)} are ours', 'caches')
                 continue
             low, high = map(quantity.size, found.interval)
-            part = 'all' if found.is_whole else f'{quantity.size(found.ours)} ({low} to {high})'
-            self.note(f'{level}: {part} of {quantity.size(found.claim)} are ours', None if found.is_whole else 'caches')
+            part = 'all' if found.is_whole or found.is_larger else f'{quantity.size(found.ours)} ({low} to {high})'
+            more = f': it is larger than the topology says, {low} to {high}' if found.is_larger else ''
+            self.note(f'{level}: {part} of {quantity.size(found.claim)} are ours{more}', 'caches' if more or not found.is_whole else None)
             yield metrics.Metric('capacity', level, found.samples)

@@ -57,7 +57,8 @@ class triad_scaling(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def shared(self, record):
         '''Why the threads need not be what is slow; None where nobody else worked on their cores.'''
-        others = probes.beside_others(self.measurements)[self.measurements.index(record)]
+        kinds = self.plumbline.of_machine.get('core_kinds')
+        others = None if kinds else probes.beside_others(self.measurements)[self.measurements.index(record)]
         if others is None or others.mean() < OTHERS:
             return None
         return f'somebody else worked on the other hardware thread of a core beside {quantity.percent(others.mean(), 0)} of the samples'

@@ -60,24 +60,11 @@ static void flip(const char *text, burn_options *o)
 
 static void check_threads(burn_options *o)
 {
-    const pl_cpus allowed = pl_allowed_cpus();
-    const pl_numbers *const cpus = &o->harness.cpus;
+    const int cpus = o->harness.cpus.count;
     if (!o->threads)
-        o->threads = !strcmp(pl_threading(), "serial") ? 1 : cpus->count ? cpus->count : allowed.count;
-    if (o->threads > allowed.count)
-        pl_fail("--threads %d: only %d CPUs are allowed here: ask for at most as many", o->threads, allowed.count);
-    if (o->threads > 1 && !strcmp(pl_threading(), "serial"))
-        pl_fail("--threads %d: this is the serial build: use the OpenMP one", o->threads);
-    if (cpus->count && cpus->count < o->threads)
-        pl_fail("--cpus names %d CPUs for %d threads: name one for each", cpus->count, o->threads);
-    for (int i = 0; i < cpus->count; i++) {
-        bool known = false;
-        for (int j = 0; j < allowed.count; j++)
-            known |= allowed.cpu[j] == cpus->value[i];
-        if (!known)
-            pl_fail("--cpus %d: this CPU is outside the affinity mask: choose CPUs that taskset -cp $$ lists", cpus->value[i]);
-    }
+        o->threads = !strcmp(pl_threading(), "serial") ? 1 : cpus ? cpus : pl_allowed_cpus().count;
     pl_add_number(&o->harness.threads, o->threads);
+    pl_check_threads(&o->harness, NULL);
 }
 
 static void check_phases(burn_options *o)
@@ -124,14 +111,7 @@ burn_options burn_parse(int argc, char **argv)
         case SLICE: o.slice = pl_parse_seconds("slice", optarg); break;
         case PHASES: phases(optarg, o.phase); break;
         case THREADS: o.threads = (int)pl_parse_number("threads", optarg, 1, 1 << 20); break;
-        case CPUS: {
-            const char *rest;
-            const pl_cpus list = pl_parse_cpulist(optarg, &rest);
-            if (!list.count || *rest)
-                pl_fail("--cpus %s: give CPUs, for example 0-3,8", optarg);
-            o.harness.cpus = (pl_numbers){list.count, list.cpu};
-            break;
-        }
+        case CPUS: o.harness.cpus = pl_parse_cpus(optarg); break;
         case CAPACITY: pl_parse_capacities(optarg); break;
         case MEMORY: o.memory = pl_parse_size("memory", optarg, 1, PL_MAX_SIZE); break;
         case SERIES: o.series = optarg; break;

@@ -131,12 +131,6 @@ static void write_start(const burn_state *state, const progress *p)
     end_line(&l);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* least, median, most, and whose the least is */
 static void write_summary(FILE *f, const double *value, const burn_state *state)
 {
@@ -144,7 +138,7 @@ static void write_summary(FILE *f, const double *value, const burn_state *state)
     double *const sorted = pl_allocate((size_t)n * sizeof *sorted, "a record");
     int slowest = 0;
     memcpy(sorted, value, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+    qsort(sorted, (size_t)n, sizeof *sorted, pl_ascending);
     for (int i = 1; i < n; i++)
         slowest = value[i] < value[slowest] ? i : slowest;
     fprintf(f, "\"min\": %.5g, \"median\": %.5g, \"max\": %.5g, \"slowest_cpu\": %d", sorted[0], (sorted[(n - 1) / 2] + sorted[n / 2]) / 2,

@@ -38,40 +38,39 @@ size_t pl_arrays_footprint(const pl_case *c, int count)
     return (size_t)count * c->n * sizeof(double);
 }
 
-static bool create_static(pl_arrays *set, const pl_case *c)
+static void create_static(pl_arrays *set, const pl_case *c)
 {
     set->base = (unsigned char *)fixed;
     set->mapped = sizeof fixed;
     pl_advise(set->base, set->mapped, c->pages);
     for (int i = 0; i < set->count; i++)
         set->array[i] = fixed[i] + GUARD / sizeof(double);
-    return true;
 }
 
-static bool create_dynamic(pl_arrays *set, const pl_case *c)
+static void create_dynamic(pl_arrays *set, const pl_case *c)
 {
     set->mapped = space(c, set->count);
     unsigned char *next = set->base = pl_map(set->mapped, c->pages);
-    for (int i = 0; set->base && i < set->count; i++) {
+    if (!next)
+        pl_no_memory(c);
+    for (int i = 0; i < set->count; i++) {
         /* Alignment comes first, then the shift. */
         set->array[i] = (double *)(next + ALIGN + (size_t)i * c->shift);
         next += stride(c) + ALIGN + ((size_t)i * c->shift + ALIGN - 1) / ALIGN * ALIGN;
     }
-    return set->base;
 }
 
-static bool create_each(pl_arrays *set, const pl_case *c)
+static void create_each(pl_arrays *set, const pl_case *c)
 {
     const size_t doubles = c->n + 2 * GUARD / sizeof(double);
     set->give_back = c->alloc == PL_MALLOC ? free : c->kernel->deallocate;
     for (int i = 0; i < set->count; i++) {
         set->own[i] = c->alloc == PL_MALLOC ? malloc(doubles * sizeof(double)) : c->kernel->allocate(doubles);
         if (!set->own[i])
-            return false;
+            pl_no_memory(c);
         pl_advise(set->own[i], doubles * sizeof(double), c->pages);
         set->array[i] = (double *)set->own[i] + GUARD / sizeof(double);
     }
-    return true;
 }
 
 pl_arrays *pl_arrays_create(const pl_case *c, int count)
@@ -81,10 +80,8 @@ pl_arrays *pl_arrays_create(const pl_case *c, int count)
     set->count = count;
     set->n = c->n;
     set->alloc = c->alloc;
-    if ((c->alloc == PL_STATIC ? create_static : c->alloc == PL_DYNAMIC ? create_dynamic : create_each)(set, c))
-        return set;
-    pl_arrays_destroy(set);
-    return NULL;
+    (c->alloc == PL_STATIC ? create_static : c->alloc == PL_DYNAMIC ? create_dynamic : create_each)(set, c);
+    return set;
 }
 
 /* Another number for each array: a loop that goes too far reads guards as well, and what it makes of them (b + c * d)
@@ -110,9 +107,9 @@ bool pl_arrays_guards_intact(const pl_arrays *set)
 void pl_arrays_destroy(void *data)
 {
     pl_arrays *set = data;
-    if (set && set->alloc == PL_DYNAMIC && set->base)
+    if (set->alloc == PL_DYNAMIC)
         pl_unmap(set->base, set->mapped);
-    for (int i = 0; set && i < set->count; i++)
+    for (int i = 0; i < set->count; i++)
         if (set->own[i])
             set->give_back(set->own[i]);
     free(set);

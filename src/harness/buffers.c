@@ -16,10 +16,8 @@ pl_buffers *pl_buffers_create(const pl_case *c, int count, const size_t *bytes, 
         set->mapped += ALIGN + round_up((offset ? offset[i] : 0) + bytes[i] + GUARD);
     }
     set->base = pl_map(set->mapped, c->pages);
-    if (!set->base) {
-        free(set);
-        return NULL;
-    }
+    if (!set->base)
+        pl_no_memory(c);
     unsigned char *next = set->base;
     for (int i = 0; i < count; i++) {
         const size_t shift = offset ? offset[i] : 0;
@@ -59,7 +57,6 @@ bool pl_buffers_guards_intact(const pl_buffers *set)
 void pl_buffers_destroy(void *data)
 {
     pl_buffers *set = data;
-    if (set)
-        pl_unmap(set->base, set->mapped);
+    pl_unmap(set->base, set->mapped);
     free(set);
 }

@@ -66,8 +66,6 @@ void pl_give_data(pl_group *g)
         if (c->data)
             continue;
         c->data = c->kernel->create(c);
-        if (!c->data)
-            pl_fail("no memory for %s with %zu elements: choose a smaller size", c->kernel->name, c->n);
         pl_touch(c);
     }
 }
@@ -102,6 +100,8 @@ static void add(pl_group *g, pl_case c, bool is_limit, size_t passes, int number
     m->working_set = c.kernel->footprint(&m->c);
     m->seconds = pl_allocate((size_t)options->samples * sizeof *m->seconds, "the samples");
     m->communication = pl_allocate((size_t)options->samples * sizeof *m->communication, "the samples");
+    if (c.kernel->numbers)
+        m->kept = pl_allocate((size_t)options->samples * c.kernel->numbers(&m->c) * sizeof *m->kept, "the samples");
     for (int moment = 0; moment < PL_MOMENTS; moment++)
         m->probes[moment] = pl_allocate((size_t)options->samples * sizeof *m->probes[moment], "the samples");
     m->cpus = pl_allocate((size_t)(c.threads * pl_processes.ranks) * sizeof *m->cpus, "the list of CPUs");
@@ -142,6 +142,7 @@ static void clear(pl_group *g)
     for (int i = 0; i < g->count; i++) {
         free(g->m[i].seconds);
         free(g->m[i].communication);
+        free(g->m[i].kept);
         free(g->m[i].further);
         free(g->m[i].probes[PL_BEFORE]);
         free(g->m[i].probes[PL_AFTER]);

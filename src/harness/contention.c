@@ -29,12 +29,18 @@ static double stolen(const int *cpus, int count)
     return found ? ticks / (double)sysconf(_SC_CLK_TCK) : NAN;
 }
 
-/* Seconds that the threads were ready to run and did not: a throttled cgroup lets them wait, and so do others. */
-static double waited(void)
+/* Seconds that the threads were ready to run and did not: a throttled cgroup lets them wait, and so do others.  `most`: of the one that
+ * waited the longest since the first call; all of a team wait for it. */
+static double waited(double *most)
 {
+    static struct { long id; double waited; } first[4096];
+    static int known = -1;
+    const bool begins = known < 0;
     DIR *tasks = opendir("/proc/self/task");
     double sum = 0;
     bool found = false;
+    *most = 0;
+    known = begins ? 0 : known;
     for (struct dirent *task; tasks && (task = readdir(tasks));) {
         char path[512], line[128];
         double nanoseconds;
@@ -42,12 +48,23 @@ static double waited(void)
         if (task->d_name[0] == '.' || !pl_read_line(path, line, sizeof line))
             continue;
         if (sscanf(line, "%*f %lf", &nanoseconds) == 1) {
-            sum += nanoseconds / 1e9;
+            const long id = atol(task->d_name);
+            double own = nanoseconds / 1e9;
+            sum += own;
             found = true;
+            if (begins && known < (int)(sizeof first / sizeof *first)) {
+                first[known].id = id;
+                first[known++].waited = own;
+            }
+            for (int i = 0; i < known; i++)
+                if (first[i].id == id)
+                    own -= first[i].waited;
+            *most = fmax(*most, own);
         }
     }
     if (tasks)
         closedir(tasks);
+    *most = found ? *most : NAN;
     return found ? sum : NAN;
 }
 
@@ -55,8 +72,9 @@ pl_contention pl_contention_so_far(const pl_options *o)
 {
     const pl_cpus allowed = pl_allowed_cpus();
     const int *const cpus = o->cpus.count ? o->cpus.value : allowed.cpu;
-    return (pl_contention){.elapsed = pl_now(), .throttled = pl_throttled(""), .waited = waited(),
-                          .stolen = stolen(cpus, o->cpus.count ? o->cpus.count : allowed.count)};
+    pl_contention found = {.elapsed = pl_now(), .throttled = pl_throttled(""), .stolen = stolen(cpus, o->cpus.count ? o->cpus.count : allowed.count)};
+    found.waited = waited(&found.waited_most);
+    return found;
 }
 
 static void number(const char *name, double seconds)
@@ -78,6 +96,7 @@ void pl_write_contention(const pl_contention *before, const pl_options *o)
     number("elapsed", after.elapsed - before->elapsed);
     number("throttled", after.throttled - before->throttled);
     number("waited", after.waited - before->waited);
+    number("waited_most", after.waited_most);
     number("stolen", after.stolen - before->stolen);
     puts("}");
 }

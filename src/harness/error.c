@@ -24,6 +24,11 @@ _Noreturn void pl_fail(const char *format, ...)
     abort();
 }
 
+_Noreturn void pl_no_memory(const pl_case *c)
+{
+    pl_fail("no memory for %s with %zu elements: choose a smaller size", c->kernel->name, c->n);
+}
+
 void *pl_allocate(size_t bytes, const char *what)
 {
     void *p = calloc(1, bytes ? bytes : 1);

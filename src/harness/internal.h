@@ -35,6 +35,8 @@ typedef struct {
     const char *text[PL_MAX_TEXTS];
 } pl_options;
 pl_options pl_parse(int argc, char **argv, const pl_kernel *);
+void pl_check_threads(const pl_options *, const pl_kernel *);  /* and the CPUs they are asked for on; kernel: NULL if there is none */
+pl_numbers pl_parse_cpus(const char *text);     /* of --cpus */
 void pl_parse_capacities(const char *text);     /* of --capacity: into pl_capacity */
 
 /* topology.c */
@@ -111,6 +113,7 @@ typedef struct {
     double max_error, tolerance;
     int *cpus;              /* of each thread of rank 0, of rank 1, ... */
     pl_page_report pages;
+    double *kept;           /* numbers of each sample, where the kernel keeps any */
     char *further;          /* keys of the record that the kernel adds, as JSON; may be NULL */
 } pl_measurement;
 
@@ -143,7 +146,7 @@ void pl_marker_stop(const pl_case *);
 void pl_markers_close(void);
 
 /* contention.c: the time that the system took from this process between the two calls. */
-typedef struct { double elapsed, throttled, waited, stolen; } pl_contention;     /* seconds; all threads together */
+typedef struct { double elapsed, throttled, waited, waited_most, stolen; } pl_contention;  /* seconds; all threads together, and of one */
 pl_contention pl_contention_so_far(const pl_options *);
 void pl_write_contention(const pl_contention *before, const pl_options *);
 

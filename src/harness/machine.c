@@ -96,7 +96,7 @@ static int add_to_kind(int kinds, long *capacity, pl_cpus *members, int most, lo
 }
 
 /* Cores that differ by design, as the kernel has them: of unequal capacity (Arm; x86 since Linux 6.12, where hyper-threading is off), or
-   with counters of their own (x86).  Nothing where all are alike. */
+   with counters of their own (x86).  Nothing where all that may be used are alike. */
 static void core_kinds(pl_cpus allowed)
 {
     enum { MOST = 8 };
@@ -118,10 +118,12 @@ static void core_kinds(pl_cpus allowed)
     }
     for (int n = 0; n < by_counters; n++) {
         snprintf(path, sizeof path, "/sys/devices/cpu_%s/cpus", counters[n]);
-        if (pl_read_line(path, line, sizeof line))
-            members[kinds++] = pl_parse_cpulist(line, NULL);
-        else if (n == 0)
-            break;
+        const pl_cpus its = pl_parse_cpulist(pl_read_line(path, line, sizeof line) ? line : "", NULL);
+        for (int i = 0; i < its.count; i++)
+            for (int j = 0; j < allowed.count; j++)
+                if (its.cpu[i] == allowed.cpu[j])
+                    kinds = add_to_kind(kinds, capacity, members, MOST, n, its.cpu[i]);
+        free(its.cpu);
     }
     for (int kind = 0; kinds > 1 && kind < kinds; kind++) {
         fputs(kind ? ", " : ", \"core_kinds\": [", stdout);
@@ -184,10 +186,19 @@ static void identity(void)
     if (!__get_cpuid(0, &a, &vendor[0], &vendor[2], &vendor[1]) || !__get_cpuid(1, &signature, &b, &c, &d))
         return;
     const unsigned base = signature >> 8 & 15, family = base == 15 ? base + (signature >> 20 & 255) : base;
-    const unsigned model = (signature >> 4 & 15) + (base == 15 || base == 6 ? signature >> 12 & 0xf0 : 0);
+    const unsigned model = (signature >> 4 & 15) + (base >= 6 ? signature >> 12 & 0xf0 : 0);
     printf(", \"cpuid\": {\"vendor\": \"%.12s\", \"family\": %u, \"model\": %u, \"stepping\": %u}", (const char *)vendor, family, model,
            signature & 15);
 #endif
+}
+
+/* The same on Arm, where 64-bit kernels tell no name of a model. */
+static void main_id_register(void)
+{
+    char implementer[64], part[64];
+    if (pl_field_of("/proc/cpuinfo", "CPU implementer", implementer, sizeof implementer) &&
+        pl_field_of("/proc/cpuinfo", "CPU part", part, sizeof part))
+        printf(", \"midr\": {\"implementer\": \"%s\", \"part\": \"%s\"}", implementer, part);
 }
 
 void pl_write_machine(void)
@@ -201,6 +212,7 @@ void pl_write_machine(void)
     pl_write_text(stdout, host);
     field("cpu_model", "/proc/cpuinfo", "model name");
     identity();
+    main_id_register();
     field("microcode", "/proc/cpuinfo", "microcode");
     fputs(", \"kernel\": ", stdout);
     pl_write_text(stdout, uname(&system) == 0 ? system.release : NULL);

@@ -294,7 +294,18 @@ static void sample(pl_measurement *m, int round, bool every_pass)
     if (communication)
         m->communication[round] = pl_processes.reduce_sum(communication(&m->c)) / pl_processes.ranks;
     if (m->c.kernel->sampled)
-        m->c.kernel->sampled(&m->c, round);
+        m->c.kernel->sampled(&m->c, round, m->kept ? m->kept + (size_t)round * m->c.kernel->numbers(&m->c) : NULL);
+}
+
+static void write_further(pl_measurement *m)
+{
+    size_t length;
+    FILE *const f = pl_processes.rank ? NULL : open_memstream(&m->further, &length);
+    if (!f && pl_processes.rank == 0)
+        pl_fail("no memory for the record of %s", m->c.kernel->name);
+    m->c.kernel->further(&m->c, m->kept, m->passes, m->samples, f);
+    if (f)
+        fclose(f);
 }
 
 enum { MOST_CORRECTIONS = 5 };
@@ -352,7 +363,7 @@ static void run_group(pl_group *g, const pl_options *o, void *argument)
             verify(&g->m[i]);
         look_at_pages(&g->m[i]);    /* all were just visited: NUMA balancing hides those that wait */
         if (g->m[i].c.kernel->further)
-            g->m[i].further = g->m[i].c.kernel->further(&g->m[i].c, g->m[i].passes, g->m[i].samples);
+            write_further(&g->m[i]);
         pl_gather_probes(&g->m[i]);
         if (pl_processes.rank == 0) {
             pl_write_record(&g->m[i], o);

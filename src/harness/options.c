@@ -159,11 +159,11 @@ static void check_sizes(const pl_options *o, const pl_kernel *kernel)
                     pl_allocs[o->allocs.value[0]]);
 }
 
-static void check_threads(const pl_options *o, const pl_kernel *kernel)
+void pl_check_threads(const pl_options *o, const pl_kernel *kernel)
 {
     const pl_cpus allowed = pl_allowed_cpus();
     for (int i = 0; i < o->threads.count; i++) {
-        if (kernel->most_threads && o->threads.value[i] > kernel->most_threads)
+        if (kernel && kernel->most_threads && o->threads.value[i] > kernel->most_threads)
             pl_fail("--threads %d: %s runs with at most %d: ask for fewer", o->threads.value[i], kernel->name, kernel->most_threads);
         if (o->threads.value[i] > allowed.count)
             pl_fail("--threads %d: only %d CPUs are allowed here: ask for at most as many", o->threads.value[i], allowed.count);
@@ -181,6 +181,15 @@ static void check_threads(const pl_options *o, const pl_kernel *kernel)
         if (!known)
             pl_fail("--cpus %d: this CPU is outside the affinity mask: choose CPUs that taskset -cp $$ lists", o->cpus.value[i]);
     }
+}
+
+pl_numbers pl_parse_cpus(const char *text)
+{
+    const char *rest;
+    const pl_cpus list = pl_parse_cpulist(text, &rest);
+    if (!list.count || *rest)
+        pl_fail("--cpus %s: give CPUs, for example 0-3,8", text);
+    return (pl_numbers){list.count, list.cpu};
 }
 
 /* L1=BYTES,L3=BYTES: what is ours of the caches. */
@@ -247,25 +256,18 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
         case SWEEP: pl_parse_sweep(optarg, &o.sizes); break;
         case PER_THREAD: o.per_thread = true; break;
         case THREADS: pl_parse_thread_counts(optarg, &o.threads); break;
-        case CPUS: {
-            const char *rest;
-            const pl_cpus list = pl_parse_cpulist(optarg, &rest);
-            if (!list.count || *rest)
-                pl_fail("--cpus %s: give CPUs, for example 0-3,8", optarg);
-            o.cpus = (pl_numbers){list.count, list.cpu};
-            break;
-        }
+        case CPUS: o.cpus = pl_parse_cpus(optarg); break;
         case CAPACITY: pl_parse_capacities(optarg); break;
         case INIT: pl_parse_words("init", optarg, inits, &o.inits); break;
         case ALLOC: pl_parse_words("alloc", optarg, pl_allocs, &o.allocs); break;
         case SHIFT: pl_parse_sizes("shift", optarg, &o.shifts, 0, 1 << 30); break;
-        case PAGES: o.pages = (pl_pages)pl_parse_word("pages", optarg, pages); break;
+        case PAGES: o.pages = (pl_pages)pl_parse_position("pages", optarg, pages); break;
         case LIMIT: o.limit = true; break;
         case SAMPLES: o.samples = (int)pl_parse_number("samples", optarg, 10, 100000); break;
         case MIN_TIME: o.min_time = pl_parse_seconds("min-time", optarg); break;
         case PASSES: pl_parse_sizes("passes", optarg, &o.passes, 1, PL_MAX_SIZE); break;
-        case SYNC: o.every_pass = pl_parse_word("sync", optarg, syncs) == 1; break;
-        case PROBES: o.probes = pl_parse_word("probes", optarg, probes) == 0; break;
+        case SYNC: o.every_pass = pl_parse_position("sync", optarg, syncs) == 1; break;
+        case PROBES: o.probes = pl_parse_position("probes", optarg, probes) == 0; break;
         case TABLE: o.table = true; break;
         case HELP: help(kernel);
         case '?':
@@ -298,6 +300,6 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
     if (kernel->in_pairs && pl_processes.ranks % 2)
         pl_fail("%s needs pairs of processes, it was started with %d: give an even number", kernel->name, pl_processes.ranks);
     check_sizes(&o, kernel);
-    check_threads(&o, kernel);
+    pl_check_threads(&o, kernel);
     return o;
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { PL_LINE = 64, PL_MAX_ARRAYS = 4, PL_MAX_BUFFERS = 16, PL_MAX_PARAMETERS = 8, PL_MAX_TEXTS = 4 };
@@ -40,6 +41,16 @@ typedef struct {
 
 /* Variants with the intrinsics of x86-64, one line of a table each, comma and all: FUNCTION_avx512, _avx2 and _sse2 (simd.h) under one
  * name, of which the widest that the CPU has is taken; the first two of them; or one under a name of its own. */
+#define PL_LOOP(function) .loop = (pl_loop)function
+
+/* A variant in Fortran, where there is a compiler for it. */
+#ifdef PL_FORTRAN
+#define PL_IN_FORTRAN(variant, options, function, ...) \
+    {variant, PL_LOOP(function), .compiler = PL_FORTRAN_COMPILER, .flags = options, __VA_ARGS__},
+#else
+#define PL_IN_FORTRAN(variant, options, function, ...) {variant, .about = "built without a Fortran compiler"},
+#endif
+
 #if defined(__x86_64__)
 #define PL_OF_ISA(variant, instructions, function, ...) {variant, .isa = instructions, .loop = (pl_loop)function, __VA_ARGS__},
 #define PL_AVX2(variant, function, ...) PL_OF_ISA(variant, "avx2", function##_avx2, __VA_ARGS__)
@@ -165,9 +176,11 @@ struct pl_kernel {
     bool in_pairs;                                          /* its processes work in pairs (pl_partner): an even number is needed */
     double (*communication)(const pl_case *);               /* seconds that this process has spent in communication since the last
                                                                call; NULL where nobody asks.  Stands in the record */
-    void (*sampled)(const pl_case *, int sample);           /* after each timed repetition; a number may come again.  May be NULL */
-    char *(*further)(const pl_case *, long passes, int samples);    /* further keys of the record, as JSON; of rank 0, but all
-                                                               processes call it.  May be NULL */
+    size_t (*numbers)(const pl_case *);                     /* that are kept of each sample; NULL: none */
+    void (*sampled)(const pl_case *, int sample, double *row);  /* after each timed repetition: the numbers to keep; a sample may
+                                                               come again.  May be NULL */
+    void (*further)(const pl_case *, const double *rows, long passes, int samples, FILE *);     /* further keys of the record, as
+                                                               JSON; of rank 0, all others write to NULL.  May be NULL */
     double (*share)(const pl_case *, int thread);           /* of the work of a pass, a thread's, in any unit; NULL: as long as
                                                                the part of its plan */
     bool narrows;                                           /* plan() and share() regard pl_case.narrowed: pl_narrow() */
@@ -248,12 +261,23 @@ void pl_buffers_destroy(void *);
 /* One line on standard error that says what is wrong and how to fix it; then exit 2. */
 _Noreturn void pl_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void *pl_allocate(size_t bytes, const char *what);     /* zeroed; fails if there is none */
+_Noreturn void pl_no_memory(const pl_case *);           /* for the data of this case */
 
 void pl_barrier(void);     /* in run(): barrier of the threads that work */
 
 /* Bytes that one thread has of the caches of a level (1, 2, 3) when as many threads as the case has share them; 0 without
  * such a cache. */
 size_t pl_cache_share(const pl_case *, int level);
+
+/* The same of a level or, where there is none, of the next one below; and of the one below the case's own level. */
+static inline size_t pl_cache_up_to(const pl_case *c, int level)
+{
+    size_t share = 0;
+    for (; level > 0 && !share; level--)
+        share = pl_cache_share(c, level);
+    return share;
+}
+static inline size_t pl_cache_below(const pl_case *c) { return pl_cache_up_to(c, c->level ? c->level - 1 : 3); }
 
 double pl_now(void);    /* seconds, monotonic */
 
@@ -280,6 +304,21 @@ static inline uint64_t pl_random_bits(uint64_t z)
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
     z = (z ^ z >> 27) * 0x94D049BB133111EBu;
     return z ^ z >> 31;
+}
+
+/* Whether memory is as memset(0xFF) made it: no pass has written there. */
+static inline bool pl_untouched(const double *v)
+{
+    uint64_t bits;
+    memcpy(&bits, v, sizeof bits);
+    return bits == UINT64_MAX;
+}
+
+/* For qsort() of doubles. */
+static inline int pl_ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
 /* The greater error; not a number is the greatest, and stays. */

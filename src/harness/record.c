@@ -181,17 +181,11 @@ void pl_write_record(const pl_measurement *m, const pl_options *o)
     fprintf(f, ", \"clock_resolution\": %.3g}\n", pl_clock_resolution());
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 void pl_write_table(const pl_measurement *m, bool heading)
 {
     double sorted[m->samples];
     memcpy(sorted, m->seconds, sizeof sorted);
-    qsort(sorted, (size_t)m->samples, sizeof *sorted, ascending);
+    qsort(sorted, (size_t)m->samples, sizeof *sorted, pl_ascending);
     const double bytes = (double)m->passes * (m->work.load_bytes + m->work.store_bytes) / 1e6;
     const double median = sorted[m->samples / 2];
     if (heading)

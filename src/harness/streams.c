@@ -121,7 +121,7 @@ static void *create(const pl_case *c)
     s->mapped = 4 * PL_LINE * s->lines;
     s->quarter[0] = pl_map(s->mapped, c->pages);
     if (!s->quarter[0])
-        return NULL;
+        pl_no_memory(c);
     s->sums = pl_results_create();
     for (int q = 1; q < 4; q++)
         s->quarter[q] = s->quarter[q - 1] + 8 * s->lines;

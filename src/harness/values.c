@@ -130,14 +130,3 @@ void pl_parse_words(const char *option, const char *text, const char *const *kno
         pl_add_number(list, pl_parse_position(option, item, known));
     free(copy);
 }
-
-int pl_parse_word(const char *option, const char *text, const char *const *known)
-{
-    pl_numbers list = {0};
-    pl_parse_words(option, text, known, &list);
-    if (list.count != 1)
-        pl_fail("--%s %s: give one of %s and %s", option, text, known[0], known[1]);
-    const int position = list.value[0];
-    free(list.value);
-    return position;
-}

@@ -17,9 +17,8 @@ long pl_parse_number(const char *option, const char *text, long smallest, long l
 size_t pl_parse_size(const char *option, const char *text, double smallest, double largest);    /* may be written 1e6 or 16777216 */
 double pl_parse_seconds(const char *option, const char *text);      /* from 1000 times the clock's resolution to a minute */
 
-/* Words, as their positions in `known`, which ends with NULL: one of any number of them, one of two, and a list. */
+/* Words, as their positions in `known`, which ends with NULL: one of them, and a list. */
 int pl_parse_position(const char *option, const char *text, const char *const *known);
-int pl_parse_word(const char *option, const char *text, const char *const *known);
 void pl_parse_words(const char *option, const char *text, const char *const *known, pl_numbers *);
 
 /* Lists of numbers. */

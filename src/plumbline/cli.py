@@ -55,6 +55,9 @@ def report(
     rows = archive.load_session(archive_root, session)
     session = rows['session'][0]
     past = history.read(archive_root, rows['system'][0], until=session)
+    if run_reports and (later := [path.stem for path in archive.sessions(archive_root, past.system) if path.stem > session]):
+        print(f'plumbline: {len(later)} of the archive are dated after this session, the last {later[-1]}, and are not in its history: the clock was '
+              'set back since, or was wrong then, or this run is older', file=sys.stderr)
     known = history.courses(past)
     losses = courses.losses(archive_root, past, of=session, known=known)
     told = pages.Session(rows, reframe_status)

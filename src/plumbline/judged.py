@@ -8,12 +8,17 @@ from reframe.core.exceptions import SanityError
 
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.likwid import pin
-from plumbline.model import metrics, registry
+from plumbline.model import metrics, processor, registry
 from plumbline.rfm.judging import Judging
 from plumbline.rfm.variables import Whole
 
 #: What is written between the runs of a program, with the number of the run and the seconds since 1970.
 _RUN, _END = 'plumbline: run', 'plumbline: end of run'
+
+#: ... and before them, of the node that they are on: lines of ``/proc/cpuinfo`` that tell processors apart, of the first one.
+_PROCESSOR = 'plumbline: processor: '
+_TELL_PROCESSOR = (rf"sed -nE '/^$/q; s/^(model name|vendor_id|cpu family|model|stepping|CPU implementer|CPU part)\s*:/{_PROCESSOR}&/p' "
+                   '/proc/cpuinfo')
 
 #: Unit in the output of a program -> (unit of the registry, factor).
 _UNITS = {'B/s': ('MB/s', 1e-6), 'kB/s': ('MB/s', 1e-3), 'GB/s': ('MB/s', 1e3), 'TB/s': ('MB/s', 1e6),
@@ -90,6 +95,7 @@ class Judged(Judging):
         elif isinstance(self.threads, int):
             self.env_vars['OMP_NUM_THREADS'] = str(self.threads)
         self.plumbline.threads = str(self.threads)
+        self.prerun_cmds += [_TELL_PROCESSOR]
         self.describe(command)
 
     def around_a_run(self):
@@ -112,7 +118,8 @@ class Judged(Judging):
             raise SanityError(f'{len(found)} of {self.repeat} runs have come to their end; see the output')
         runs = [{'process': number, 'text': text, 'elapsed': _elapsed(number + 1, times), 'state': {}, 'set_aside': 0}
                 for number, (*times, text) in enumerate((run[0], run[3], run[1], run[4], run[2]) for run in found)]
-        self.plumbline.machine, self.plumbline.records = None, []
+        told = processor.of_cpuinfo('\n'.join(re.findall(f'^{_PROCESSOR}(.*)$', self.output(), re.MULTILINE)))
+        self.plumbline.machine, self.plumbline.records = told or None, []
         self.plumbline.timed_seconds = sum(run['elapsed'] for run in runs)
         self.measurements = self.pooled(runs)
 

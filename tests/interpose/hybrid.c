@@ -9,10 +9,11 @@ FILE *fopen(const char *path, const char *mode)
 {
     FILE *(*original)(const char *, const char *) = (FILE * (*)(const char *, const char *)) dlsym(RTLD_NEXT, "fopen");
     char elsewhere[4096];
-    if (!strstr(path, "cpu_core/") && !strstr(path, "cpu_atom/") && !strstr(path, "cpu_capacity"))
-        return original(path, mode);
     snprintf(elsewhere, sizeof elsewhere, "%s", getenv("HYBRID"));
     for (const char *at = path; *at; at++)
         snprintf(elsewhere + strlen(elsewhere), 2, "%c", *at == '/' ? '.' : *at);
-    return original(elsewhere, mode);
+    FILE *const found = original(elsewhere, mode);
+    if (found || strstr(path, "cpu_core/") || strstr(path, "cpu_atom/") || strstr(path, "cpu_capacity"))
+        return found;
+    return original(path, mode);
 }

@@ -6,7 +6,7 @@ import re
 import shutil
 from dataclasses import dataclass
 
-from native import CPUS, SOURCE, Build, copied
+from native import SOURCE, Build, copied
 
 #: Elements: more than a loop that reads the same few for ever would need, and no multiple of a vector.
 SIZE = 20011
@@ -123,7 +123,3 @@ class Mutated:
         variants = () if '--variants' in options else ('--variants', 'all')
         return self.build.run(program.name, *variants, '--size', mutant.size, '--threads', mutant.threads, '--samples', 10,
                               '--passes', 1, *options)
-
-
-def enough_cpus(mutant):
-    return mutant.threads <= len(CPUS)

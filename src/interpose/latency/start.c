@@ -10,36 +10,33 @@
 static const char *const library = "libplumbline_latency";
 static bool begun;
 
-static void start(void)
+static int started(int error)
 {
     int level;
+    if (error)
+        return error;
     begun = true;
     lat_read_settings();
     if (lat_set.latency + lat_set.overhead + lat_set.gap == 0)
-        return;
+        return error;
     PMPI_Query_thread(&level);
     lat_set.threads = level == MPI_THREAD_MULTIPLE;
     lat_comm_start();
     lat_clock_start();
     lat_set.on = true;
+    return error;
 }
 
 int MPI_Init(int *argc, char ***argv)
 {
     interpose_check_family(library);
-    int error = PMPI_Init(argc, argv);
-    if (!error)
-        start();
-    return error;
+    return started(PMPI_Init(argc, argv));
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     interpose_check_family(library);
-    int error = PMPI_Init_thread(argc, argv, required, provided);
-    if (!error)
-        start();
-    return error;
+    return started(PMPI_Init_thread(argc, argv, required, provided));
 }
 
 int MPI_Finalize(void)

@@ -5,32 +5,28 @@ __attribute__((constructor)) static void same_mpi(void) { interpose_check_family
 
 /* --- begin and end --------------------------------------------------------------------------------------------------- */
 
-static void begin(int provided)
+static int begun(int error)
 {
+    int provided;
+    if (error != MPI_SUCCESS)
+        return error;
+    PMPI_Query_thread(&provided);
     pack_threaded = provided == MPI_THREAD_MULTIPLE;
     pack_types_start();
     pack_active = true;
+    return error;
 }
 
 int MPI_Init(int *argc, char ***argv)
 {
-    int provided;
     pack_settings_read();
-    const int error = PMPI_Init(argc, argv);
-    if (error != MPI_SUCCESS)
-        return error;
-    PMPI_Query_thread(&provided);
-    begin(provided);
-    return error;
+    return begun(PMPI_Init(argc, argv));
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     pack_settings_read();
-    const int error = PMPI_Init_thread(argc, argv, required, provided);
-    if (error == MPI_SUCCESS)
-        begin(*provided);
-    return error;
+    return begun(PMPI_Init_thread(argc, argv, required, provided));
 }
 
 int MPI_Finalize(void)

@@ -16,21 +16,22 @@ chase_chain *chase_create(const pl_case *c, size_t stride, size_t (*offset)(size
     x->offset = offset;
     x->loads = loads;
     x->buffers = pl_buffers_create(c, 1, &bytes, &shift);
-    if (!x->buffers) {
-        free(x);
-        return NULL;
-    }
     x->nodes = x->buffers->at[0];
     return x;
+}
+
+pl_work chase_work(const pl_case *c)
+{
+    const double loads = (double)((chase_chain *)c->data)->loads;
+    return (pl_work){.load_bytes = 8 * loads, .fetched_bytes = (c->level == 1 ? 8 : PL_LINE) * loads,
+                     .source = "one load of 8 bytes per line; beyond L1 a line of 64 bytes is fetched for each"};
 }
 
 void chase_destroy(void *data)
 {
     chase_chain *x = data;
-    if (x) {
-        pl_buffers_destroy(x->buffers);
-        free(x->further);
-    }
+    pl_buffers_destroy(x->buffers);
+    free(x->further);
     free(x);
 }
 

@@ -52,17 +52,10 @@ static void *create(const pl_case *c)
                         loads_of(c));
 }
 
-static pl_work work(const pl_case *c)
-{
-    const double loads = (double)loads_of(c);
-    return (pl_work){.load_bytes = 8 * loads, .fetched_bytes = (c->level == 1 ? 8 : PL_LINE) * loads,
-                     .source = "one load of 8 bytes per line; beyond L1 a line of 64 bytes is fetched for each"};
-}
-
 static const pl_kernel chase = {
     .name = "chase", .title = "p = *p: dependent loads in a random cycle", .variants = variants, .parameters = parameters,
     .most_threads = 1, .check = check, .footprint = footprint, .create = create, .touch = chase_touch, .run = chase_run,
-    .work = work, .verify = chase_verify, .poison = chase_poison, .where = chase_where,
+    .work = chase_work, .verify = chase_verify, .poison = chase_poison, .where = chase_where,
     .destroy = chase_destroy,
 };
 

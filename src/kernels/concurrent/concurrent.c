@@ -4,11 +4,9 @@
 
 #include "kernel.h"
 
-#define LOOP(function) .loop = (pl_loop)function
-
 static const pl_variant variants[] = {
-    {"plain", LOOP(concurrent_plain), .about = "as the compiler makes it"},
-    {"prefetch", LOOP(concurrent_prefetch), .about = "plain, software prefetch --distance ahead"},
+    {"plain", PL_LOOP(concurrent_plain), .about = "as the compiler makes it"},
+    {"prefetch", PL_LOOP(concurrent_prefetch), .about = "plain, software prefetch --distance ahead"},
     {0},
 };
 
@@ -34,11 +32,8 @@ static size_t footprint(const pl_case *c) { return c->n * sizeof(double); }
 static void *create(const pl_case *c)
 {
     const size_t bytes = footprint(c);
-    pl_buffers *const buffer = pl_buffers_create(c, 1, &bytes, NULL);
-    if (!buffer)
-        return NULL;
     concurrent_data *d = pl_allocate(sizeof *d, "the streams");
-    d->array = buffer;
+    d->array = pl_buffers_create(c, 1, &bytes, NULL);
     d->sums = pl_results_create();
     return d;
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #include "kernel.h"
 #include "tournament.h"
 
@@ -48,10 +47,6 @@ static void *create(const pl_case *c)
     cores_data *d = pl_allocate(sizeof *d, "the cores");
     const size_t threads = (size_t)c->threads, pairs = pairs_of(c->threads), bytes = threads * APART;
     d->buffers = pl_buffers_create(c, 1, &bytes, NULL);
-    if (!d->buffers) {
-        free(d);
-        return NULL;
-    }
     d->threads = c->threads;
     d->length = (pl_relay_length){BATCHES, (int)c->n, patience};
     d->relay = pl_allocate(threads * sizeof *d->relay, "the cores");
@@ -72,15 +67,8 @@ static void *create(const pl_case *c)
 static void destroy(void *data)
 {
     cores_data *d = data;
-    if (!d)
-        return;
     for (int i = 0; i < d->threads; i++)
         sem_destroy(&d->turn[i]);
-    for (cores_kept *kept = d->kept, *next; kept; kept = next) {
-        next = kept->next;
-        free(kept->rows);
-        free(kept);
-    }
     void *const parts[] = {d->relay, d->epoch, d->seconds, d->answered, d->silent, d->one, d->all, d->turn};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         free(parts[i]);
@@ -187,29 +175,10 @@ static double nanoseconds(const cores_data *d, size_t pair)
     return d->answered[pair] ? d->seconds[pair] / (double)d->answered[pair] * 1e9 : NAN;
 }
 
-static cores_kept *kept_of(const pl_case *c)
+static void sampled(const pl_case *c, int sample, double *row)
 {
     cores_data *d = c->data;
-    cores_kept *kept = d->kept;
-    while (kept && kept->c != c)
-        kept = kept->next;
-    if (!kept) {
-        kept = pl_allocate(sizeof *kept, "the samples");
-        *kept = (cores_kept){c, NULL, d->kept};
-        d->kept = kept;
-    }
-    return kept;
-}
-
-static void sampled(const pl_case *c, int sample)
-{
-    cores_data *d = c->data;
-    cores_kept *kept = kept_of(c);
     const int me = which(c);
-    kept->rows = realloc(kept->rows, (size_t)(sample + 1) * numbers(c) * sizeof(double));
-    if (!kept->rows)
-        pl_fail("no memory for the samples of %d threads: ask for fewer --samples", d->threads);
-    double *row = kept->rows + (size_t)sample * numbers(c);
     if (me == TOGETHER)
         for (size_t pair = 0; pair < pairs_of(d->threads); pair++)
             row[pair] = nanoseconds(d, pair);
@@ -245,17 +214,11 @@ static void write_rows(FILE *f, const char *name, const double *kept, size_t wid
     fputs("]", f);
 }
 
-static char *further(const pl_case *c, long passes, int samples)
+static void further(const pl_case *c, const double *rows, long passes, int samples, FILE *f)
 {
     static const char *const of_clock[] = {"clock_one", "clock_all", "additions_one", "additions_all"};
-    const double *rows = kept_of(c)->rows;
     const size_t width = numbers(c), threads = (size_t)c->threads;
-    char *text = NULL;
-    size_t length;
-    FILE *f = open_memstream(&text, &length);
     (void)passes;
-    if (!f)
-        pl_fail("no memory for the record of %d threads", c->threads);
     fputs("\"cores\": {", f);
     if (which(c) != CLOCK)
         write_rows(f, which(c) == TOGETHER ? "handover" : "alone", rows, width, 0, width, samples);
@@ -264,15 +227,13 @@ static char *further(const pl_case *c, long passes, int samples)
         write_rows(f, of_clock[i], rows, width, i * threads, threads, samples);
     }
     fputs("}", f);
-    fclose(f);
-    return text;
 }
 
 static const pl_kernel cores = {
     .name = "cores", .title = "a cache line handed from core to core, and the cores' clock; --size is the handovers of a batch",
     .variants = variants, .usual_size = 500, .check = check, .footprint = footprint, .create = create, .touch = touch,
-    .plan = plan, .run = run, .work = work, .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts, .sampled = sampled,
-    .further = further,
+    .plan = plan, .run = run, .work = work, .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts,
+    .numbers = numbers, .sampled = sampled, .further = further,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &cores); }

@@ -9,9 +9,6 @@
 /* What was found of one core, alone and while all of them work. */
 typedef struct { double clock, additions; } core_speed;     /* Hz, per cycle; not a number if not known, or not looked at */
 
-/* What was found in all samples of a case so far. */
-typedef struct cores_kept { const pl_case *c; double *rows; struct cores_kept *next; } cores_kept;
-
 /* Data of a team. */
 typedef struct {
     int threads;
@@ -24,7 +21,6 @@ typedef struct {
     sem_t *turn;                /* of each thread, to sleep on while another one is measured */
     int sample;                 /* the next one: what is looked at sparsely moves on from sample to sample */
     pl_buffers *buffers;
-    cores_kept *kept;
 } cores_data;
 
 /* A pass of one thread: the variants; before the first one all forget. */

@@ -6,7 +6,6 @@
 #include "kernel.h"
 
 #define C(function, flags_) .loop = (pl_loop)function, .flags = flags_
-#define FORTRAN(function, flags_) .loop = (pl_loop)function, .flags = flags_, .compiler = PL_FORTRAN_COMPILER
 
 static const pl_variant variants[] = {
     {"fused", C(fdtd_fused, FDTD_C_FLAGS), .about = "one loop, three statements, as written: the arrays may overlap"},
@@ -23,20 +22,13 @@ static const pl_variant variants[] = {
     {"distributed", .about = "this C compiler has no loop distribution that can be asked for"},
     {"distributed_restrict", .about = "this C compiler has no loop distribution that can be asked for"},
 #endif
-#ifdef PL_FORTRAN
-    {"fortran_fused", FORTRAN(fdtd_fortran_fused, FDTD_FORTRAN_FLAGS), .about = "fused, in Fortran: no overlap by its rules"},
-    {"fortran_split2", FORTRAN(fdtd_fortran_split2, FDTD_FORTRAN_FLAGS), .about = "split2, in Fortran"},
-    {"fortran_split3", FORTRAN(fdtd_fortran_split3, FDTD_FORTRAN_FLAGS), .about = "split3, in Fortran"},
-#ifdef FDTD_FORTRAN_DISTRIBUTED
-    {"fortran_distributed", FORTRAN(fdtd_fortran_distributed, FDTD_FORTRAN_DISTRIBUTED), .about = "distributed, in Fortran"},
-#else
+    PL_IN_FORTRAN("fortran_fused", FDTD_FORTRAN_FLAGS, fdtd_fortran_fused, .about = "fused, in Fortran: no overlap by its rules")
+    PL_IN_FORTRAN("fortran_split2", FDTD_FORTRAN_FLAGS, fdtd_fortran_split2, .about = "split2, in Fortran")
+    PL_IN_FORTRAN("fortran_split3", FDTD_FORTRAN_FLAGS, fdtd_fortran_split3, .about = "split3, in Fortran")
+#if defined(PL_FORTRAN) && !defined(FDTD_FORTRAN_DISTRIBUTED)
     {"fortran_distributed", .about = "this Fortran compiler has no loop distribution that can be asked for"},
-#endif
 #else
-    {"fortran_fused", .about = "built without a Fortran compiler"},
-    {"fortran_split2", .about = "built without a Fortran compiler"},
-    {"fortran_split3", .about = "built without a Fortran compiler"},
-    {"fortran_distributed", .about = "built without a Fortran compiler"},
+    PL_IN_FORTRAN("fortran_distributed", FDTD_FORTRAN_DISTRIBUTED, fdtd_fortran_distributed, .about = "distributed, in Fortran")
 #endif
     {0},
 };

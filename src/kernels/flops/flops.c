@@ -4,22 +4,20 @@
 
 #include "kernel.h"
 
-#define LOOP(function) .loop = (pl_loop)function
-
 enum { DGEMM = 1 };     /* layout */
 
 static const pl_variant variants[] = {
-    {"plain", LOOP(flops_plain), .about = "multiply-adds as the compiler makes them of a loop"},
+    {"plain", PL_LOOP(flops_plain), .about = "multiply-adds as the compiler makes them of a loop"},
 #if defined(__x86_64__)
-    {"scalar", .isa = "avx2", LOOP(flops_scalar), .about = "fused multiply-adds of one number each"},
-    {"simd128", .isa = "avx2", LOOP(flops_simd128), .about = "of two"},
-    {"simd256", .isa = "avx2", LOOP(flops_simd256), .about = "of four"},
-    {"simd512", .isa = "avx512f", LOOP(flops_simd512), .about = "of eight"},
+    {"scalar", .isa = "avx2", PL_LOOP(flops_scalar), .about = "fused multiply-adds of one number each"},
+    {"simd128", .isa = "avx2", PL_LOOP(flops_simd128), .about = "of two"},
+    {"simd256", .isa = "avx2", PL_LOOP(flops_simd256), .about = "of four"},
+    {"simd512", .isa = "avx512f", PL_LOOP(flops_simd512), .about = "of eight"},
 #elif defined(__aarch64__)
-    {"simd128", LOOP(flops_simd128), .about = "fused multiply-adds of two numbers each"},
+    {"simd128", PL_LOOP(flops_simd128), .about = "fused multiply-adds of two numbers each"},
 #endif
 #ifdef PL_BLAS
-    {"dgemm", .layout = DGEMM, LOOP(dgemm_run), .about = "C = C + A B by the BLAS, matrices of its own for each thread"},
+    {"dgemm", .layout = DGEMM, PL_LOOP(dgemm_run), .about = "C = C + A B by the BLAS, matrices of its own for each thread"},
 #else
     {"dgemm", .about = "built without BLAS"},
 #endif

@@ -98,8 +98,6 @@ static void *create(const pl_case *c)
     const size_t bytes[BUFFERS] = {sizeof(double) * length_of_a(c), sizeof(double) * c->n, sizeof(int32_t) * c->n};
     set *s = pl_allocate(sizeof *s, "the index set");
     s->buffers = pl_buffers_create(c, BUFFERS, bytes, NULL);
-    if (!s->buffers)
-        return NULL;
     s->member = pl_allocate(words(c) * sizeof *s->member, "the index set");
     for (size_t i = 0; i < c->n; i++) {
         const size_t k = index_of(c, i);

@@ -8,7 +8,7 @@ static const pl_parameter parameters[] = {
 };
 
 static const pl_string_parameter strings[] = {
-    {"pattern", "the file of patterns; python -m plumbline.model.spatter makes it of Spatter's JSON"},
+    {"pattern", "the file of patterns; the check gather_patterns makes it of Spatter's JSON"},
     {0},
 };
 

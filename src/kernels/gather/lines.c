@@ -6,13 +6,7 @@
 
 enum { DOUBLES = PL_LINE / sizeof(double), AT_LEAST = 1 << 20 };
 
-size_t gather_lines_below(const pl_case *c)
-{
-    for (int level = c->level ? c->level - 1 : 3; level > 0; level--)
-        if (pl_cache_share(c, level))
-            return pl_cache_share(c, level) / PL_LINE;
-    return 0;
-}
+size_t gather_lines_below(const pl_case *c) { return pl_cache_below(c) / PL_LINE; }
 
 /* An access brings its line unless the thread's last access to this line is fewer accesses ago than the cache below has
  * lines: least recently used goes first, and nothing else takes room there.  The rows are all alike but for their places,

@@ -69,8 +69,6 @@ void *gather_data_create(const pl_case *c)
         [DENSE] = sizeof(double) * dense_elements(p, (size_t)c->threads),
         [INDEX] = sizeof(int32_t) * p->indices, [INNER] = sizeof(int32_t) * (p->inner ? p->length : 0)};
     s->buffers = pl_buffers_create(c, BUFFERS, bytes, NULL);
-    if (!s->buffers)
-        return NULL;
     s->order = order_of(c, p);
     s->block = block_of(s);
     return s;

@@ -135,7 +135,7 @@ static gather_pattern read_line(const char *file, int number, char *text)
         kind++;
     if (kind == GATHER_KINDS)
         pl_fail("%s, line %d: no kernel '%.24s': a line begins with gather, scatter, gs, multigather or multiscatter (not JSON: "
-                "python -m plumbline.model.spatter makes such lines of it)", file, number, word);
+                "the check gather_patterns makes such lines of it)", file, number, word);
     while (text)
         read_key(&l, (gather_kind)kind, seen, strsep(&text, " "));
     for (int key = 0; key < KEYS; key++)

@@ -3,8 +3,7 @@
 
 #include "kernel.h"
 
-#define LOOP(function) .loop = (pl_loop)function
-#define PLAIN_C(function) LOOP(function), .flags = GATHER_FLAGS
+#define PLAIN_C(function) PL_LOOP(function), .flags = GATHER_FLAGS
 
 /* A variant is known by its gather. */
 const pl_variant gather_variants[] = {

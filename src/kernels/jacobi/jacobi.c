@@ -4,11 +4,9 @@
 
 #include "kernel.h"
 
-#define LOOP(function) .loop = (pl_loop)function
-
 static const pl_variant variants[] = {
-    {"plain", LOOP(jacobi_plain), .about = "plane by plane, as the compiler makes it"},
-    {"blocked", LOOP(jacobi_blocked), .about = "plain, a block of rows of all planes at a time"},
+    {"plain", PL_LOOP(jacobi_plain), .about = "plane by plane, as the compiler makes it"},
+    {"blocked", PL_LOOP(jacobi_blocked), .about = "plain, a block of rows of all planes at a time"},
     PL_WIDEST("nt", jacobi_nt, .nontemporal = true, .about = "plain, non-temporal stores")
     PL_WIDEST("prefetch", jacobi_prefetch, .nontemporal = true, .about = "nt, software prefetch")
     PL_WIDEST("blocked_nt", jacobi_blocked_nt, .nontemporal = true, .about = "nt in the order of blocked")
@@ -107,10 +105,7 @@ static void touch(const pl_case *c, int thread, int threads)
  * passes through it as well: half of it.  Of the level, or the next one below it that there is. */
 static size_t rows_that_stay(const pl_case *c, int level)
 {
-    size_t share = 0;
-    for (; level > 0 && !share; level--)
-        share = pl_cache_share(c, level);
-    return share / 2 / (3 * box_of(c).row * sizeof(double));
+    return pl_cache_up_to(c, level) / 2 / (3 * box_of(c).row * sizeof(double));
 }
 
 /* Rows of a block: two more are read.  As L2 holds them, or, where those are few, L3. */
@@ -207,12 +202,6 @@ static void poison(const pl_case *c)
     pl_buffers_set_guards(c->data);
 }
 
-static bool untouched(const double *v)
-{
-    static const unsigned char poisoned[8] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
-    return !memcmp(v, poisoned, sizeof poisoned);
-}
-
 /* Of the rows that an interior row's points need, what value() mixes with i; the row itself first. */
 typedef struct { uint32_t own, beside[4]; } row_keys;
 
@@ -258,9 +247,9 @@ static double verify_part(const pl_case *c, int thread)
         const double *const u = array_of(c, IN) + row, *const v = array_of(c, OUT) + row;
         const bool inner = k > 0 && j > 0 && k + 1 < planes && j + 1 < box.rows && box.n > 2;
         const uint32_t own = key(j, k);
-        int changed = !untouched(v);
+        int changed = !pl_untouched(v);
         for (size_t i = inner ? box.n - 1 : 1; i < box.row; i++)
-            changed |= !untouched(v + i);
+            changed |= !pl_untouched(v + i);
         for (size_t i = 0; i < box.n; i++)
             changed |= u[i] != value(own, i);
         worst = pl_worse(worst, inner ? error_of_row(&box, v, j, k) : 0);

@@ -116,13 +116,14 @@ static double wave(const lbm_vortex *v, int axis) { return full_circle / (double
 
 static double phase(const lbm_vortex *v, int axis, const size_t *cell) { return wave(v, axis) * ((double)cell[axis] + 0.5); }
 
-double lbm_vortex_decay(const lbm_vortex *v)
+/* Of a time step, by theory. */
+static double decay(const lbm_vortex *v)
 {
     const double viscosity = (1 / LBM_RATE - 0.5) / 3;
     return viscosity * (wave(v, v->a) * wave(v, v->a) + wave(v, v->b) * wave(v, v->b));
 }
 
-void lbm_vortex_start(const lbm_vortex *v, const size_t *cell, double *f)
+static void start_cell(const lbm_vortex *v, const size_t *cell, double *f)
 {
     const double a = phase(v, v->a, cell), b = phase(v, v->b, cell), ratio = wave(v, v->a) / wave(v, v->b);
     double velocity[3] = {0, 0, 0};
@@ -132,7 +133,7 @@ void lbm_vortex_start(const lbm_vortex *v, const size_t *cell, double *f)
     lbm_equilibrium(1 - 0.75 * speed * speed * (cos(2 * a) + ratio * ratio * cos(2 * b)), velocity, f);
 }
 
-double lbm_vortex_part(const lbm_vortex *v, const size_t *cell, const double *f)
+static double part_of_cell(const lbm_vortex *v, const size_t *cell, const double *f)
 {
     double density, momentum[3];
     lbm_moments(f, &density, momentum);
@@ -141,26 +142,24 @@ double lbm_vortex_part(const lbm_vortex *v, const size_t *cell, const double *f)
 
 double lbm_viscosity(const lbm_vortex *v, double begin, double end)
 {
-    return log(begin / end) / (lbm_vortex_decay(v) * (LBM_VORTEX_END - LBM_VORTEX_BEGIN));
+    return log(begin / end) / (decay(v) * (LBM_VORTEX_END - LBM_VORTEX_BEGIN));
 }
 
-/* Starts the cells (NULL), or sums up the amplitude. */
-static double for_all_cells(const lbm_vortex *v, const lbm_box *box, double *start, const double *sum)
+double lbm_vortex_cells(const lbm_vortex *v, const lbm_box *box, size_t first, double *start, const double *sum)
 {
     double total = 0, f[LBM_POPULATIONS];
-    size_t cell[3];
-    for (cell[2] = 1; cell[2] <= box->planes; cell[2]++)
-        for (cell[1] = 1; cell[1] <= box->rows; cell[1]++)
-            for (cell[0] = 1; cell[0] <= box->n; cell[0]++) {
-                const size_t at = cell[0] + cell[1] * box->row + cell[2] * box->plane;
+    for (size_t k = 1; k <= box->planes; k++)
+        for (size_t j = 1; j <= box->rows; j++)
+            for (size_t i = 1; i <= box->n; i++) {
+                const size_t at = i + j * box->row + k * box->plane, cell[] = {i, j, first + k};
                 if (start)
-                    lbm_vortex_start(v, cell, f);
+                    start_cell(v, cell, f);
                 for (size_t q = 0; q < LBM_POPULATIONS; q++)
                     if (start)
                         start[q * box->apart + at] = f[q];
                     else
                         f[q] = sum[q * box->apart + at];
-                total += start ? 0 : lbm_vortex_part(v, cell, f);
+                total += start ? 0 : part_of_cell(v, cell, f);
             }
     return total;
 }
@@ -173,7 +172,7 @@ double lbm_measured_viscosity(const lbm_vortex *v, lbm_loop *loop)
     double begin = NAN, end = NAN;
     if (memory[0] && memory[1]) {
         double *in = memory[0] + LINE - 1, *out = memory[1] + LINE - 1;     /* the first cell of a row begins a line */
-        for_all_cells(v, &box, in, NULL);
+        lbm_vortex_cells(v, &box, 0, in, NULL);
         for (int step = 1; step <= LBM_VORTEX_END; step++) {
             for (int axis = 0; axis < 3; axis++)
                 lbm_wrap(&box, in, axis);
@@ -182,9 +181,9 @@ double lbm_measured_viscosity(const lbm_vortex *v, lbm_loop *loop)
             in = out;
             out = other;
             if (step == LBM_VORTEX_BEGIN)
-                begin = for_all_cells(v, &box, NULL, in);
+                begin = lbm_vortex_cells(v, &box, 0, NULL, in);
         }
-        end = for_all_cells(v, &box, NULL, in);
+        end = lbm_vortex_cells(v, &box, 0, NULL, in);
     }
     free(memory[0]);
     free(memory[1]);

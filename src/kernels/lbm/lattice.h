@@ -79,10 +79,9 @@ typedef struct {
     size_t cells[3];
 } lbm_vortex;
 
-double lbm_vortex_decay(const lbm_vortex *);            /* of a time step, by theory */
-void lbm_vortex_start(const lbm_vortex *, const size_t *cell, double *f);
-/* Of a cell its part of the velocity's amplitude along a, to be summed over all cells. */
-double lbm_vortex_part(const lbm_vortex *, const size_t *cell, const double *f);
+/* Of a box whose planes are the vortex's from `first` on: starts its cells, or sums up their parts of the velocity's amplitude along a;
+ * the other lattice is NULL. */
+double lbm_vortex_cells(const lbm_vortex *, const lbm_box *, size_t first, double *start, const double *sum);
 
 /* How long a vortex is watched: from the step at which it has found its non-equilibrium part; and how far the viscosity that is measured so
  * may be from theory's: the method is of second order, and a wave has 16 cells or more. */

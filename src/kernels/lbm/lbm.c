@@ -4,12 +4,10 @@
 
 #include "lattice.h"
 
-#define LOOP(function) .loop = (pl_loop)function
-
 static const pl_variant variants[] = {
-    {"fused", LOOP(lbm_fused), .about = "populations are collected and collide in one loop, as the compiler makes it"},
-    {"split", LOOP(lbm_split), .about = "fused, a loop that moves all populations and one in which they collide"},
-    {"buffered", LOOP(lbm_buffered), .about = "fused, by 64 cells through a buffer: one stream is written at a time"},
+    {"fused", PL_LOOP(lbm_fused), .about = "populations are collected and collide in one loop, as the compiler makes it"},
+    {"split", PL_LOOP(lbm_split), .about = "fused, a loop that moves all populations and one in which they collide"},
+    {"buffered", PL_LOOP(lbm_buffered), .about = "fused, by 64 cells through a buffer: one stream is written at a time"},
     PL_WIDEST("nt", lbm_nt, .nontemporal = true, .about = "buffered, non-temporal stores")
     {0},
 };
@@ -118,12 +116,6 @@ static void poison(const pl_case *c)
     pl_buffers_set_guards(c->data);
 }
 
-static bool untouched(const double *v)
-{
-    static const unsigned char poisoned[8] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
-    return !memcmp(v, poisoned, sizeof poisoned);
-}
-
 /* A thread looks at its part of all rows: the cells are right; ghosts, padding and the input are as they were. */
 static double verify_part(const pl_case *c, int thread)
 {
@@ -140,8 +132,8 @@ static double verify_part(const pl_case *c, int thread)
             for (size_t i = 0; i < box.n + 2; i++)
                 changed |= in[i] != lbm_value(lbm_weight(q), mine, lbm_within(i, box.n));
             for (size_t i = inner ? box.n + 1 : 1; i < box.row; i++)
-                changed |= !untouched(out + i);
-            changed |= !untouched(out);
+                changed |= !pl_untouched(out + i);
+            changed |= !pl_untouched(out);
         }
         worst = pl_worse(worst, changed ? INFINITY : inner ? lbm_error_of_row(&box, lattice_of(c, OUT) + row, j, k, box.planes) : 0);
     }

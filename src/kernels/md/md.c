@@ -3,11 +3,9 @@
 
 #include "md.h"
 
-#define LOOP(function) .loop = (pl_loop)function
-
 static const pl_variant variants[] = {
-    {"full", LOOP(md_full), .about = "each pair twice, once for each atom, as the compiler makes it"},
-    {"half", LOOP(md_half), .about = "each pair of a thread's atoms once, as the compiler makes it"},
+    {"full", PL_LOOP(md_full), .about = "each pair twice, once for each atom, as the compiler makes it"},
+    {"half", PL_LOOP(md_half), .about = "each pair of a thread's atoms once, as the compiler makes it"},
     PL_WIDEST_AVX("simd", md_full_simd, .about = "full, vectors of neighbours")
     {0},
 };

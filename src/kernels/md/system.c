@@ -108,10 +108,6 @@ md_system *md_create(const pl_case *c, size_t all, double n, const double box[3]
     const places p = places_of(n, edge, s->cells);
     bytes_of(&p, bytes);
     s->buffers = pl_buffers_create(c, BUFFERS, bytes, NULL);
-    if (!s->buffers) {
-        free(s);
-        return NULL;
-    }
     void *const *at = s->buffers->at;
     s->all = all;
     s->room = p.all;

@@ -5,22 +5,20 @@
 
 #include "kernel.h"
 
-#define LOOP(function) .loop = (pl_loop)function
-
 /* Variants of one layout share their data: fill, load and update have one array, copy has two. */
 enum { ONE_ARRAY, TWO_ARRAYS };
 
 static const pl_variant variants[] = {
-    {"fill", LOOP(motion_fill), .about = "Y(:) = constant; as the compiler makes it"},
+    {"fill", PL_LOOP(motion_fill), .about = "Y(:) = constant; as the compiler makes it"},
     PL_WIDEST("fill_nt", motion_fill_nt, .nontemporal = true, .about = "non-temporal stores")
-    {"fill_prefetch", LOOP(motion_fill_prefetch), .about = "software prefetch --distance ahead"},
-    {"load", LOOP(motion_load), .about = "sum of X(:), in partial sums; as the compiler makes it"},
-    {"load_prefetch", LOOP(motion_load_prefetch), .about = "software prefetch --distance ahead"},
-    {"update", LOOP(motion_update), .about = "Y(:) = -Y(:); as the compiler makes it"},
-    {"update_prefetch", LOOP(motion_update_prefetch), .about = "software prefetch --distance ahead"},
-    {"copy", .layout = TWO_ARRAYS, LOOP(motion_copy), .about = "Y(:) = X(:); as the compiler makes it"},
+    {"fill_prefetch", PL_LOOP(motion_fill_prefetch), .about = "software prefetch --distance ahead"},
+    {"load", PL_LOOP(motion_load), .about = "sum of X(:), in partial sums; as the compiler makes it"},
+    {"load_prefetch", PL_LOOP(motion_load_prefetch), .about = "software prefetch --distance ahead"},
+    {"update", PL_LOOP(motion_update), .about = "Y(:) = -Y(:); as the compiler makes it"},
+    {"update_prefetch", PL_LOOP(motion_update_prefetch), .about = "software prefetch --distance ahead"},
+    {"copy", .layout = TWO_ARRAYS, PL_LOOP(motion_copy), .about = "Y(:) = X(:); as the compiler makes it"},
     PL_WIDEST("copy_nt", motion_copy_nt, .layout = TWO_ARRAYS, .nontemporal = true, .about = "non-temporal stores")
-    {"copy_prefetch", .layout = TWO_ARRAYS, LOOP(motion_copy_prefetch), .about = "software prefetch --distance ahead"},
+    {"copy_prefetch", .layout = TWO_ARRAYS, PL_LOOP(motion_copy_prefetch), .about = "software prefetch --distance ahead"},
     {0},
 };
 
@@ -46,11 +44,8 @@ static size_t footprint(const pl_case *c) { return pl_arrays_footprint(c, arrays
 
 static void *create(const pl_case *c)
 {
-    pl_arrays *arrays = pl_arrays_create(c, arrays_of(c));
-    if (!arrays)
-        return NULL;
     motion_data *d = pl_allocate(sizeof *d, "the data motion");
-    d->arrays = arrays;
+    d->arrays = pl_arrays_create(c, arrays_of(c));
     d->sums = pl_results_create();
     return d;
 }

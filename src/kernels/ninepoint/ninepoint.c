@@ -17,12 +17,7 @@ static const pl_variant variants[] = {
      .about = "columns of whole cache lines, an odd number of them; the arrays side by side in the cache"},
     {"conflicting", .layout = CONFLICTING, .loop = (pl_loop)ninepoint_plain,
      .about = "columns at equal addresses modulo 4 KiB, arrays modulo 1 MiB"},
-#ifdef PL_FORTRAN
-    {"fortran", .layout = PLAIN, .loop = (pl_loop)ninepoint_fortran, .about = "plain, in Fortran", .compiler = PL_FORTRAN_COMPILER,
-     .flags = PL_FORTRAN_FLAGS},
-#else
-    {"fortran", .about = "built without a Fortran compiler"},
-#endif
+    PL_IN_FORTRAN("fortran", PL_FORTRAN_FLAGS, ninepoint_fortran, .layout = PLAIN, .about = "plain, in Fortran")
     {0},
 };
 
@@ -104,10 +99,6 @@ static void *create(const pl_case *c)
     arrays *a = pl_allocate(sizeof *a, "the arrays");
     a->at = layout_of(c);
     a->memory = pl_buffers_create(c, 1, (size_t[]){a->at.begin[ARRAYS] * sizeof(double)}, NULL);
-    if (!a->memory) {
-        free(a);
-        return NULL;
-    }
     for (int k = X; k < ARRAYS; k++)
         a->array[k] = (double *)a->memory->at[0] + a->at.begin[k];
     return a;
@@ -179,15 +170,6 @@ static const pl_fact *facts(const pl_case *c)
 
 /* --- model ----------------------------------------------------------------------------------------------------- */
 
-/* What the caches below the case's level hold for one thread. */
-static size_t cache_below(const pl_case *c)
-{
-    size_t share = 0;
-    for (int level = c->level ? c->level - 1 : 3; level > 0 && !share; level--)
-        share = pl_cache_share(c, level);
-    return share;
-}
-
 /* X and Y come once, if three columns of each stay until they are needed again, and for each thread as much as it has of a
  * column on either side; else each column comes three times.  Half of the cache: what is written passes through it as well.
  * Lines lost to conflicts are not in the model. */
@@ -199,7 +181,7 @@ static pl_work work(const pl_case *c)
     if (c->level == 1 || points == 0)
         return w;
     const size_t columns = 2 * 3 * layout_of(c).ld * sizeof(double);
-    const bool stay = columns <= cache_below(c) / 2;
+    const bool stay = columns <= pl_cache_below(c) / 2;
     double fetched = stay ? points : 3 * points;
     for (int thread = 0; thread < c->threads && stay; thread++) {
         const pl_range part = points_of(c, thread, c->threads);
@@ -252,12 +234,6 @@ static void expect(size_t i, size_t j, double *of)
     of[RY] = (2 * four_a * weighted(&y, d_ii) + 2 * four_b * weighted(&y, d_jj) - eight_c * weighted(&y, d_ij)) / 8.0;
 }
 
-static bool untouched(const double *value)
-{
-    static const unsigned char poisoned[8] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
-    return !memcmp(value, poisoned, sizeof poisoned);
-}
-
 /* Every interior point is right; boundary, padding, what lies between the arrays, and the guards are as they were. */
 static double verify(const pl_case *c)
 {
@@ -274,7 +250,7 @@ static double verify(const pl_case *c)
             if (inner)
                 expect(i, j, right);
             for (int k = AA; k < ARRAYS; k++) {
-                const double error = inner ? fabs(a->array[k][at] - right[k]) : untouched(&a->array[k][at]) ? 0 : INFINITY;
+                const double error = inner ? fabs(a->array[k][at] - right[k]) : pl_untouched(&a->array[k][at]) ? 0 : INFINITY;
                 if (isnan(error))
                     return error;
                 worst = pl_worse(worst, error);
@@ -282,7 +258,7 @@ static double verify(const pl_case *c)
         }
     for (int k = AA; k < ARRAYS; k++)
         for (size_t at = n * ld; at < a->at.begin[k + 1] - a->at.begin[k]; at++)
-            if (!untouched(&a->array[k][at]))
+            if (!pl_untouched(&a->array[k][at]))
                 worst = INFINITY;
     return worst;
 }

@@ -54,6 +54,6 @@ double planewave_tolerance(size_t n);
 #define PLANEWAVE_BANDS {"bands", 32, 1, "functions on the grid", .most = 4096, .of_data = true}
 void planewave_check(const pl_case *, size_t bands);
 size_t planewave_footprint(size_t n, size_t bands, size_t stride);
-bool planewave_create(planewave *, const pl_case *, size_t bands, size_t stride);     /* false: not enough memory */
+void planewave_create(planewave *, const pl_case *, size_t bands, size_t stride);
 
 #endif

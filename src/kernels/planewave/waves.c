@@ -89,18 +89,15 @@ size_t planewave_footprint(size_t n, size_t bands, size_t stride)
     return lay(n, bands, stride, bytes);
 }
 
-bool planewave_create(planewave *w, const pl_case *c, size_t bands, size_t stride)
+void planewave_create(planewave *w, const pl_case *c, size_t bands, size_t stride)
 {
     size_t bytes[BUFFERS];
     lay(c->n, bands, stride, bytes);
     *w = (planewave){.n = c->n, .bands = bands, .stride = stride, .buffers = pl_buffers_create(c, BUFFERS, bytes, NULL)};
-    if (!w->buffers)
-        return false;
     void *const *at = w->buffers->at;
     w->psi = at[PSI];
     w->h = at[H];
     w->s = at[S];
     w->laplace = at[LAPLACE];
     w->fourier = at[FOURIER];
-    return true;
 }

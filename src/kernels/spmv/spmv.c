@@ -6,18 +6,16 @@
 #include "kernel.h"
 #include "matrix.h"
 
-#define LOOP(function) .loop = (pl_loop)function
-
 enum layout { CRS, SELL };
 
 static const pl_variant variants[] = {
-    {"plain", LOOP(spmv_plain), .about = "CRS, one sum per row, as the compiler makes it"},
-    {"unroll", LOOP(spmv_unroll), .about = "plain, four sums per row"},
-    {"prefetch", LOOP(spmv_prefetch), .about = "plain, software prefetch of x, --distance nonzeros ahead"},
-    {"stream", LOOP(spmv_stream), .about = "unroll, software prefetch of values and indices, --ahead nonzeros ahead"},
+    {"plain", PL_LOOP(spmv_plain), .about = "CRS, one sum per row, as the compiler makes it"},
+    {"unroll", PL_LOOP(spmv_unroll), .about = "plain, four sums per row"},
+    {"prefetch", PL_LOOP(spmv_prefetch), .about = "plain, software prefetch of x, --distance nonzeros ahead"},
+    {"stream", PL_LOOP(spmv_stream), .about = "unroll, software prefetch of values and indices, --ahead nonzeros ahead"},
     PL_WIDEST_AVX("simd", spmv_simd, .about = "plain, gather instructions along the row")
-    {"sell", .layout = SELL, LOOP(spmv_sell), .about = "SELL-8-sigma instead of CRS, as the compiler makes it"},
-    {"sell_stream", .layout = SELL, LOOP(spmv_sell_stream), .about = "sell, prefetch as in stream"},
+    {"sell", .layout = SELL, PL_LOOP(spmv_sell), .about = "SELL-8-sigma instead of CRS, as the compiler makes it"},
+    {"sell_stream", .layout = SELL, PL_LOOP(spmv_sell_stream), .about = "sell, prefetch as in stream"},
     PL_WIDEST_AVX("sell_simd", spmv_sell_simd, .layout = SELL, .about = "sell, gather instructions")
     {0},
 };
@@ -136,11 +134,6 @@ static void *create(const pl_case *c)
     p->order = c->variant->layout == SELL ? spmv_order_of(p->source, c->parameters[SPMV_SIGMA]) : NULL;
     sizes_of(c, p->source, bytes);
     p->buffers = pl_buffers_create(c, BUFFERS, bytes, NULL);
-    if (!p->buffers) {
-        spmv_leave(p->source);
-        free(p);
-        return NULL;
-    }
     p->pieces = p->order ? p->order->chunks : p->source->rows;
     p->ptr = p->order ? p->order->ptr : p->source->ptr;
     void *const *at = p->buffers->at;

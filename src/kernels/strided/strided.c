@@ -4,18 +4,16 @@
 
 #include "kernel.h"
 
-#define LOOP(function) .loop = (pl_loop)function
-
 static const pl_variant variants[] = {
-    {"read", LOOP(strided_read), .about = "Y(1:n) = X(1:n*k:k)"},
+    {"read", PL_LOOP(strided_read), .about = "Y(1:n) = X(1:n*k:k)"},
 #if defined(__x86_64__)
-    {"read_nt", .nontemporal = true, LOOP(strided_read_nt), .about = "read, non-temporal stores to Y"},
+    {"read_nt", .nontemporal = true, PL_LOOP(strided_read_nt), .about = "read, non-temporal stores to Y"},
 #else
     {"read_nt", .about = "intrinsics are written for x86-64 only"},
 #endif
-    {"read_prefetch", LOOP(strided_read_prefetch), .about = "read, software prefetch of X --distance ahead"},
-    {"write", LOOP(strided_write), .about = "X(1:n*k:k) = Y(1:n)"},
-    {"write_prefetch", LOOP(strided_write_prefetch), .about = "write, software prefetch of X --distance ahead"},
+    {"read_prefetch", PL_LOOP(strided_read_prefetch), .about = "read, software prefetch of X --distance ahead"},
+    {"write", PL_LOOP(strided_write), .about = "X(1:n*k:k) = Y(1:n)"},
+    {"write_prefetch", PL_LOOP(strided_write_prefetch), .about = "write, software prefetch of X --distance ahead"},
     {0},
 };
 

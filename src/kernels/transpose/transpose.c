@@ -8,26 +8,24 @@
 #include <cblas.h>
 #endif
 
-#define LOOP(function) .loop = (pl_loop)function
-
 enum { PADDED = 1 };    /* layout */
 
 static const pl_variant variants[] = {
-    {"rows", LOOP(transpose_rows), .about = "along the rows of A: reads contiguous, writes a row apart"},
-    {"columns", LOOP(transpose_columns), .about = "along the rows of B: writes contiguous, reads a row apart"},
-    {"diagonals", LOOP(transpose_diagonals), .about = "along the diagonals: a row and an element apart"},
-    {"padded", .layout = PADDED, LOOP(transpose_rows), .about = "rows, which lie an odd number of cache lines apart"},
-    {"blocked", LOOP(transpose_blocked), .about = "rows, a strip of --block-size columns at a time"},
+    {"rows", PL_LOOP(transpose_rows), .about = "along the rows of A: reads contiguous, writes a row apart"},
+    {"columns", PL_LOOP(transpose_columns), .about = "along the rows of B: writes contiguous, reads a row apart"},
+    {"diagonals", PL_LOOP(transpose_diagonals), .about = "along the diagonals: a row and an element apart"},
+    {"padded", .layout = PADDED, PL_LOOP(transpose_rows), .about = "rows, which lie an odd number of cache lines apart"},
+    {"blocked", PL_LOOP(transpose_blocked), .about = "rows, a strip of --block-size columns at a time"},
     PL_WIDEST_AVX("blocked_simd", transpose_blocked_simd, .about = "blocked, 8 x 8 (AVX2: 8 x 4) transposed in registers")
     PL_WIDEST_AVX("blocked_nt", transpose_blocked_nt, .nontemporal = true, .about = "blocked_simd, non-temporal stores of whole lines")
     PL_AVX2("blocked_simd_avx2", transpose_blocked_simd, .about = "256 bits also where there are 512")
     PL_AVX2("blocked_nt_avx2", transpose_blocked_nt, .nontemporal = true, .about = "256 bits also where there are 512")
 #ifdef PL_OPENBLAS
-    {"openblas", LOOP(transpose_openblas), .about = "yardstick: the library's domatcopy, dimatcopy in place"},
+    {"openblas", PL_LOOP(transpose_openblas), .about = "yardstick: the library's domatcopy, dimatcopy in place"},
 #else
     {"openblas", .about = "built without OpenBLAS, or it has threads of its own"},
 #endif
-    {"memcpy", .nontemporal = true, LOOP(transpose_memcpy), .about = "yardstick: the C library's copy of the same bytes, no transpose"},
+    {"memcpy", .nontemporal = true, PL_LOOP(transpose_memcpy), .about = "yardstick: the C library's copy of the same bytes, no transpose"},
     {0},
 };
 
@@ -260,13 +258,7 @@ static void run(const pl_case *c, const pl_plan *p)
 }
 
 /* Whether a cache between the processor and c->level keeps this many bytes for a thread. */
-static bool is_kept(const pl_case *c, double bytes)
-{
-    for (int level = c->level ? c->level - 1 : 3; level > 0; level--)
-        if (pl_cache_share(c, level))
-            return bytes <= (double)pl_cache_share(c, level);
-    return false;
-}
+static bool is_kept(const pl_case *c, double bytes) { return bytes <= (double)pl_cache_below(c); }
 
 /* Every line once, but for walks against the rows of a matrix: there the line of an element is used again after a whole
  * row or diagonal, and is fetched for each of its elements if that many lines do not stay in the cache below. */

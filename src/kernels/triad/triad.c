@@ -4,28 +4,20 @@
 
 #include "kernel.h"
 
-#define LOOP(function) .loop = (pl_loop)function
-
 static const pl_variant variants[] = {
-    {"plain", LOOP(triad_plain), .about = "as the compiler makes it"},
-    {"novec", LOOP(triad_novec), .about = "plain, vectorisation forbidden"},
+    {"plain", PL_LOOP(triad_plain), .about = "as the compiler makes it"},
+    {"novec", PL_LOOP(triad_novec), .about = "plain, vectorisation forbidden"},
     PL_WIDEST("simd", triad_simd, .about = "intrinsics, as wide as the CPU has")
     PL_AVX2("simd_avx2", triad_simd, .about = "intrinsics, 256 bits also where there are 512")
     PL_WIDEST("nt", triad_nt, .nontemporal = true, .about = "simd, non-temporal stores")
     PL_AVX2("nt_avx2", triad_nt, .nontemporal = true, .about = "256 bits also where there are 512")
-    {"prefetch", LOOP(triad_prefetch), .about = "plain, software prefetch --distance ahead"},
+    {"prefetch", PL_LOOP(triad_prefetch), .about = "plain, software prefetch --distance ahead"},
     PL_WIDEST("preload", triad_preload, .nontemporal = true, .about = "nt, --block-size of B, C, D preloaded")
-#ifdef PL_FORTRAN
-    {"fortran", LOOP(triad_fortran), .about = "plain, in Fortran", .compiler = PL_FORTRAN_COMPILER, .flags = PL_FORTRAN_FLAGS},
-    {"preload_fortran", LOOP(triad_preload_fortran), .about = "fortran, --block-size of B, C, D preloaded", .compiler = PL_FORTRAN_COMPILER,
-     .flags = PL_FORTRAN_FLAGS, .by_name = true},
-#else
-    {"fortran", .about = "built without a Fortran compiler"},
-    {"preload_fortran", .about = "built without a Fortran compiler"},
-#endif
-    {"preload_c", LOOP(triad_preload_c), .about = "plain, --block-size of B, C, D preloaded", .by_name = true},
+    PL_IN_FORTRAN("fortran", PL_FORTRAN_FLAGS, triad_fortran, .about = "plain, in Fortran")
+    PL_IN_FORTRAN("preload_fortran", PL_FORTRAN_FLAGS, triad_preload_fortran, .about = "fortran, --block-size of B, C, D preloaded", .by_name = true)
+    {"preload_c", PL_LOOP(triad_preload_c), .about = "plain, --block-size of B, C, D preloaded", .by_name = true},
 #ifdef _OPENMP
-    {"openmp", LOOP(triad_openmp), .about = "plain, a parallel region for each pass", .by_name = true, .forks = true},
+    {"openmp", PL_LOOP(triad_openmp), .about = "plain, a parallel region for each pass", .by_name = true, .forks = true},
 #else
     {"openmp", .about = "built without OpenMP"},
 #endif

@@ -48,12 +48,6 @@ double app_communication(app *a)
     return seconds;
 }
 
-double app_begin(const app *a)
-{
-    (void)a;
-    return app_seconds();
-}
-
 void app_end(app *a, double began) { a->communication += app_seconds() - began; }
 
 void app_count(app *a, size_t n)
@@ -94,7 +88,7 @@ static void spoil(const app *a, double *into, size_t n)
 void app_send(app *a, MPI_Comm comm, const double *from, size_t n, int to, int tag)
 {
     pass_time(a, a->simulated.delay);
-    const double began = app_begin(a);
+    const double began = app_seconds();
     MPI_Send(from, (int)n, MPI_DOUBLE, to, tag, comm);
     app_count(a, n);
     app_end(a, began);
@@ -102,7 +96,7 @@ void app_send(app *a, MPI_Comm comm, const double *from, size_t n, int to, int t
 
 void app_receive(app *a, MPI_Comm comm, double *into, size_t n, int from, int tag)
 {
-    const double began = app_begin(a);
+    const double began = app_seconds();
     spoil(a, into, n);
     MPI_Recv(into, (int)n, MPI_DOUBLE, from, tag, comm, MPI_STATUS_IGNORE);
     app_end(a, began);
@@ -111,7 +105,7 @@ void app_receive(app *a, MPI_Comm comm, double *into, size_t n, int from, int ta
 void app_exchange(app *a, MPI_Comm comm, const double *from, size_t n, int to, double *into, size_t m, int source, int tag)
 {
     pass_time(a, a->simulated.delay);
-    const double began = app_begin(a);
+    const double began = app_seconds();
     spoil(a, into, m);
     MPI_Sendrecv(from, (int)n, MPI_DOUBLE, to, tag, into, (int)m, MPI_DOUBLE, source, tag, comm, MPI_STATUS_IGNORE);
     app_count(a, n);
@@ -121,7 +115,7 @@ void app_exchange(app *a, MPI_Comm comm, const double *from, size_t n, int to, d
 void app_start_send(app *a, MPI_Comm comm, const double *from, size_t n, int to, int tag, MPI_Request *request)
 {
     pass_time(a, a->simulated.delay);
-    const double began = app_begin(a);
+    const double began = app_seconds();
     MPI_Isend(from, (int)n, MPI_DOUBLE, to, tag, comm, request);
     app_count(a, n);
     app_end(a, began);
@@ -129,7 +123,7 @@ void app_start_send(app *a, MPI_Comm comm, const double *from, size_t n, int to,
 
 void app_start_receive(app *a, MPI_Comm comm, double *into, size_t n, int from, int tag, MPI_Request *request)
 {
-    const double began = app_begin(a);
+    const double began = app_seconds();
     spoil(a, into, n);
     MPI_Irecv(into, (int)n, MPI_DOUBLE, from, tag, comm, request);
     app_end(a, began);
@@ -137,7 +131,7 @@ void app_start_receive(app *a, MPI_Comm comm, double *into, size_t n, int from, 
 
 void app_finish(app *a, int count, MPI_Request *request)
 {
-    const double began = app_begin(a);
+    const double began = app_seconds();
     MPI_Waitall(count, request, MPI_STATUSES_IGNORE);
     app_end(a, began);
 }
@@ -183,13 +177,6 @@ void app_sum(app *a, MPI_Comm comm, double *x, size_t n)
     a->simulated.delay = 0;
     sum(a, comm, x, n);
     a->simulated.delay = delay;
-}
-
-void app_barrier(app *a, MPI_Comm comm)
-{
-    const double began = app_begin(a);
-    MPI_Barrier(comm);
-    app_end(a, began);
 }
 
 /* --- computation ------------------------------------------------------------------------------------------------ */
@@ -238,6 +225,15 @@ void app_print(const app *a, const app_result *r, const char *application, const
            r->most_communication, r->messages, r->words, r->bytes, r->shortest, r->longest, r->flops, r->most_flops, r->value, error,
            r->tolerance, r->error <= r->tolerance ? "true" : "false");
     fflush(stdout);
+}
+
+void *app_memory(void *p)
+{
+    if (!p) {
+        fputs("plumbline: not enough memory for the application: give a smaller size, or fewer processes a node\n", stderr);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    return p;
 }
 
 _Noreturn void app_fail(const app *a, const char *format, ...)

@@ -66,13 +66,10 @@ void app_finish(app *, int count, MPI_Request *);
 enum { APP_MOST_SUMS = 16 };
 void app_sum(app *, MPI_Comm comm, double *x, size_t n);
 
-void app_barrier(app *, MPI_Comm comm);    /* barrier, timed as communication */
-
 /* `n` doubles were copied into, or out of, the buffer of a message.  Natively free: the copy takes its time itself. */
 void app_copied(app *, size_t n);
 
-/* Around communication that none of the above does: app_end(a, app_begin(a)) counts its seconds; app_count() a message. */
-double app_begin(const app *);
+/* Around communication that none of the above does: app_end(a, app_seconds()) counts its seconds; app_count() a message. */
 void app_end(app *, double began);
 void app_count(app *, size_t n);
 
@@ -107,6 +104,8 @@ typedef struct {
     void (*refuse)(const app *, const char *size);                  /* app_fail()s on ranks or sizes that cannot be */
     app_result (*run)(app *, const char *size, long iterations);    /* set-up and verification not among its seconds */
 } app_program;
+
+void *app_memory(void *);       /* what an allocation returned; one line on standard error, and all ranks end, where that is NULL */
 
 double app_seconds(void);       /* wall clock; simulated time in a simulation */
 

@@ -37,14 +37,10 @@ static void make_grid(cg_solver *s)
 static size_t row_cut(const cg_solver *s, int i) { return s->cut[i * width(s)]; }
 
 /* Row block i of the grid's rows is made of the column blocks i * width .. i * width + width - 1: so they nest. */
-static int place(cg_solver *s)
+static void place(cg_solver *s)
 {
-    s->cut = malloc((size_t)(s->grid_columns + 1) * sizeof *s->cut);
+    s->cut = app_memory(malloc((size_t)(s->grid_columns + 1) * sizeof *s->cut));
     cg_vectors *vectors = cg_vectors_create(s->size);
-    if (!s->cut || !vectors) {
-        cg_vectors_destroy(vectors);
-        return -1;
-    }
     cg_cut(s->size, vectors, s->grid_columns, s->cut);
     s->block.row = row_cut(s, s->grid_row);
     s->block.rows = row_cut(s, s->grid_row + 1) - s->block.row;
@@ -52,32 +48,22 @@ static int place(cg_solver *s)
     s->block.columns = s->cut[s->grid_column + 1] - s->block.column;
     s->own = s->exchange == CG_HALVING ? part(s->block.columns, s->grid_row, s->grid_rows) : 0;
     s->length = (s->exchange == CG_HALVING ? part(s->block.columns, s->grid_row + 1, s->grid_rows) : s->block.columns) - s->own;
-    const int code = cg_block_create(s->size, vectors, &s->block);
+    cg_block_create(s->size, vectors, &s->block);
     cg_vectors_destroy(vectors);
-    return code;
 }
 
 cg_solver *cg_create(app *a, const cg_size *size, cg_exchange exchange)
 {
-    cg_solver *s = calloc(1, sizeof *s);
-    int failed = !s, on_any;
-    if (s) {
-        *s = (cg_solver){.a = a, .size = size, .exchange = exchange, .row = MPI_COMM_NULL, .column = MPI_COMM_NULL};
-        make_grid(s);
-        failed |= place(s) != 0;
-        double **own[] = {&s->x, &s->z, &s->p, &s->q, &s->r}, **of_rows[] = {&s->w, &s->theirs};
-        for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-            failed |= !(*own[i] = calloc(s->length + 1, sizeof(double)));
-        for (size_t i = 0; i < sizeof of_rows / sizeof *of_rows; i++)
-            failed |= !(*of_rows[i] = calloc(s->block.rows + 1, sizeof(double)));
-        failed |= !(s->gathered = calloc(s->block.columns + 1, sizeof(double)));
-    }
-    MPI_Allreduce(&failed, &on_any, 1, MPI_INT, MPI_MAX, a->world);
-    if (on_any) {
-        if (s)
-            cg_destroy(s);
-        return NULL;
-    }
+    cg_solver *s = app_memory(calloc(1, sizeof *s));
+    *s = (cg_solver){.a = a, .size = size, .exchange = exchange};
+    make_grid(s);
+    place(s);
+    double **words[] = {&s->x, &s->z, &s->p, &s->q, &s->r}, **of_rows[] = {&s->w, &s->theirs};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        *words[i] = app_memory(calloc(s->length + 1, sizeof(double)));
+    for (size_t i = 0; i < sizeof of_rows / sizeof *of_rows; i++)
+        *of_rows[i] = app_memory(calloc(s->block.rows + 1, sizeof(double)));
+    s->gathered = app_memory(calloc(s->block.columns + 1, sizeof(double)));
     MPI_Comm_split(a->world, s->grid_row, s->grid_column, &s->row);
     MPI_Comm_split(a->world, s->grid_column, s->grid_row, &s->column);
     const double own = (double)s->block.begin[s->block.rows];
@@ -88,10 +74,8 @@ cg_solver *cg_create(app *a, const cg_size *size, cg_exchange exchange)
 
 void cg_destroy(cg_solver *s)
 {
-    if (s->row != MPI_COMM_NULL)
-        MPI_Comm_free(&s->row);
-    if (s->column != MPI_COMM_NULL)
-        MPI_Comm_free(&s->column);
+    MPI_Comm_free(&s->row);
+    MPI_Comm_free(&s->column);
     cg_block_destroy(&s->block);
     free(s->cut);
     double *vectors[] = {s->x, s->z, s->p, s->q, s->r, s->w, s->theirs, s->gathered};

@@ -43,7 +43,7 @@ typedef struct {
 /* What is wrong with so many ranks for this size, one line; NULL if nothing is. */
 const char *cg_refusal(int ranks, const cg_size *);
 
-/* Collective.  NULL where there is not enough memory on some rank.  Ranks must be such that cg_refusal() is NULL. */
+/* Collective.  Ranks must be such that cg_refusal() is NULL. */
 cg_solver *cg_create(app *, const cg_size *, cg_exchange);
 void cg_destroy(cg_solver *);
 

@@ -73,7 +73,7 @@ static void *create(const pl_case *c)
     if (!app_open_first(&d->app, MPI_COMM_WORLD, working_of(c)))
         return d;
     d->solver = cg_create(&d->app, size_of(c), (cg_exchange)c->variant->layout);
-    return d->solver ? d : NULL;
+    return d;
 }
 
 static void destroy(void *data)
@@ -118,7 +118,7 @@ static void run(const pl_case *c, const pl_plan *p)
 /* The record has the mean over all processes: of those that work it is this. */
 static double communication(const pl_case *c)
 {
-    return data_of(c)->solver ? app_communication(&data_of(c)->app) * pl_processes.ranks / working_of(c) : 0;
+    return app_communication(&data_of(c)->app) * pl_processes.ranks / working_of(c);
 }
 
 /* Of all ranks; vectors once, as on one rank: a product reads the matrix, the diagonal and p and writes q, a step of
@@ -126,7 +126,7 @@ static double communication(const pl_case *c)
 static pl_work work(const pl_case *c)
 {
     const cg_size *const size = size_of(c);
-    const double elements = data_of(c) && data_of(c)->solver ? data_of(c)->solver->elements : products(size);
+    const double elements = data_of(c)->solver ? data_of(c)->solver->elements : products(size);
     const double n = (double)size->n, word = sizeof(double), matrix = elements * (sizeof(double) + sizeof(int));
     return (pl_work){.load_bytes = (CG_STEPS + 1) * (matrix + 2 * word * n) + CG_STEPS * 11 * word * n,
                      .store_bytes = (CG_STEPS + 1) * word * n + CG_STEPS * 3 * word * n,

@@ -1,3 +1,4 @@
+#include "app.h"
 #include "matrix.h"
 
 #include <math.h>
@@ -41,8 +42,6 @@ struct cg_vectors {
 
 void cg_vectors_destroy(cg_vectors *v)
 {
-    if (!v)
-        return;
     free(v->count);
     free(v->at);
     free(v->value);
@@ -81,15 +80,9 @@ static int draw(uint64_t *state, size_t n, int nonzeros, int i, int *at, double 
 cg_vectors *cg_vectors_create(const cg_size *size)
 {
     const size_t most = (size_t)size->nonzeros + 1;
-    cg_vectors *v = malloc(sizeof *v);
-    if (!v)
-        return NULL;
-    *v = (cg_vectors){(int)most, malloc(size->n * sizeof(int)), malloc(size->n * most * sizeof(int)),
-                      malloc(size->n * most * sizeof(double))};
-    if (!v->count || !v->at || !v->value) {
-        cg_vectors_destroy(v);
-        return NULL;
-    }
+    cg_vectors *v = app_memory(malloc(sizeof *v));
+    *v = (cg_vectors){(int)most, app_memory(malloc(size->n * sizeof(int))), app_memory(malloc(size->n * most * sizeof(int))),
+                      app_memory(malloc(size->n * most * sizeof(double)))};
     uint64_t state = 314159265;
     random_number(&state);              /* the benchmark throws the first one away */
     for (size_t i = 0; i < size->n; i++)
@@ -102,18 +95,18 @@ void cg_cut(const cg_size *size, const cg_vectors *v, int parts, size_t *cut)
 {
     const size_t most = (size_t)v->most;
     double total = 0, before = 0;
-    double *elements = calloc(size->n, sizeof *elements);
+    double *elements = app_memory(calloc(size->n, sizeof *elements));
     for (size_t i = 0; i < size->n; i++)
-        for (int k = 0; elements && k < v->count[i]; k++) {
+        for (int k = 0; k < v->count[i]; k++) {
             elements[v->at[i * most + (size_t)k]] += v->count[i];
             total += v->count[i];
         }
     cut[0] = 0;
     int part = 1;
-    for (size_t row = 0; elements && row < size->n; before += elements[row++])
+    for (size_t row = 0; row < size->n; before += elements[row++])
         for (; part < parts && before + elements[row] / 2 >= total * part / parts; part++)
             cut[part] = row;
-    for (; part <= parts; part++)       /* without memory for it: evenly */
+    for (; part <= parts; part++)
         cut[part] = size->n * (size_t)part / (size_t)parts;
     free(elements);
 }
@@ -144,13 +137,11 @@ static void users_destroy(users *u)
     free(u->value);
 }
 
-static int users_create(const cg_size *size, const cg_vectors *v, const cg_block *b, users *u)
+static void users_create(const cg_size *size, const cg_vectors *v, const cg_block *b, users *u)
 {
     const size_t most = (size_t)v->most;
     size_t total = 0;
-    *u = (users){calloc(b->rows + 2, sizeof(size_t)), NULL, NULL};
-    if (!u->begin)
-        return -1;
+    u->begin = app_memory(calloc(b->rows + 2, sizeof(size_t)));
     for (size_t i = 0; i < size->n; i++)
         for (int k = 0; k < v->count[i]; k++) {
             const size_t row = (size_t)v->at[i * most + (size_t)k] - b->row;    /* wraps where it is before the block */
@@ -161,12 +152,8 @@ static int users_create(const cg_size *size, const cg_vectors *v, const cg_block
         }
     for (size_t row = 0; row < b->rows; row++)
         u->begin[row + 2] += u->begin[row + 1];
-    u->vector = malloc((total + 1) * sizeof(int));
-    u->value = malloc((total + 1) * sizeof(double));
-    if (!u->vector || !u->value) {
-        users_destroy(u);
-        return -1;
-    }
+    u->vector = app_memory(malloc((total + 1) * sizeof(int)));
+    u->value = app_memory(malloc((total + 1) * sizeof(double)));
     for (size_t i = 0; i < size->n; i++)
         for (int k = 0; k < v->count[i]; k++) {
             const size_t row = (size_t)v->at[i * most + (size_t)k] - b->row;
@@ -176,7 +163,6 @@ static int users_create(const cg_size *size, const cg_vectors *v, const cg_block
                 u->value[place] = v->value[i * most + (size_t)k];
             }
         }
-    return 0;
 }
 
 static double weight(const cg_size *size, size_t i) { return pow(condition, (double)i / (double)size->n); }
@@ -222,56 +208,46 @@ static size_t add_up(const cg_size *size, const cg_vectors *v, const users *u, c
     return count;
 }
 
-static int grow(cg_block *b, size_t *room, size_t needed)
+static void grow(cg_block *b, size_t *room, size_t needed)
 {
     if (needed <= *room)
-        return 0;
+        return;
     *room = needed + needed / 2;
-    int *at = realloc(b->at, *room * sizeof *at);
-    double *value = at ? realloc(b->value, *room * sizeof *value) : NULL;
-    b->at = at ? at : b->at;
-    b->value = value ? value : b->value;
-    return value ? 0 : -1;
+    b->at = app_memory(realloc(b->at, *room * sizeof *b->at));
+    b->value = app_memory(realloc(b->value, *room * sizeof *b->value));
 }
 
-static int fill(const cg_size *size, const cg_vectors *v, const users *u, cg_block *b, int *place, element *found)
+static void fill(const cg_size *size, const cg_vectors *v, const users *u, cg_block *b, int *place, element *found)
 {
     size_t total = 0, room = 0;
     memset(place, 0xFF, b->columns * sizeof *place);
     b->begin[0] = 0;
     for (size_t row = 0; row < b->rows; row++) {
         const size_t count = add_up(size, v, u, b, row, place, found);
-        if (grow(b, &room, total + count + 1))
-            return -1;
+        grow(b, &room, total + count + 1);
         for (size_t k = 0; k < count; k++, total++) {
             b->at[total] = found[k].column;
             b->value[total] = found[k].value;
         }
         b->begin[row + 1] = total;
     }
-    return 0;
 }
 
-int cg_block_create(const cg_size *size, const cg_vectors *v, cg_block *b)
+void cg_block_create(const cg_size *size, const cg_vectors *v, cg_block *b)
 {
     users u;
-    if (users_create(size, v, b, &u))
-        return -1;
-    int *place = malloc((b->columns + 1) * sizeof *place);
-    element *found = malloc((b->columns + 1) * sizeof *found);
+    users_create(size, v, b, &u);
+    int *place = app_memory(malloc((b->columns + 1) * sizeof *place));
+    element *found = app_memory(malloc((b->columns + 1) * sizeof *found));
     b->at = NULL;
     b->value = NULL;
-    b->begin = malloc((b->rows + 1) * sizeof *b->begin);
-    b->diagonal = malloc((b->columns + 1) * sizeof *b->diagonal);
-    const int code = place && found && b->begin && b->diagonal ? fill(size, v, &u, b, place, found) : -1;
-    if (code)
-        cg_block_destroy(b);
-    else
-        fill_diagonal(size, v, b);
+    b->begin = app_memory(malloc((b->rows + 1) * sizeof *b->begin));
+    b->diagonal = app_memory(malloc((b->columns + 1) * sizeof *b->diagonal));
+    fill(size, v, &u, b, place, found);
+    fill_diagonal(size, v, b);
     free(place);
     free(found);
     users_destroy(&u);
-    return code;
 }
 
 void cg_block_destroy(cg_block *b)
@@ -280,8 +256,4 @@ void cg_block_destroy(cg_block *b)
     free(b->at);
     free(b->value);
     free(b->diagonal);
-    b->begin = NULL;
-    b->at = NULL;
-    b->value = NULL;
-    b->diagonal = NULL;
 }

@@ -33,15 +33,15 @@ typedef struct {
 
 /* The random vectors, all of them: small. */
 typedef struct cg_vectors cg_vectors;
-cg_vectors *cg_vectors_create(const cg_size *);         /* NULL where there is not enough memory */
+cg_vectors *cg_vectors_create(const cg_size *);
 void cg_vectors_destroy(cg_vectors *);
 
 /* Where to cut 0..n-1 into parts with nearly as many elements of the matrix in each part's rows: cut[0] = 0, ...
  * cut[parts] = n. */
 void cg_cut(const cg_size *, const cg_vectors *, int parts, size_t *cut);
 
-/* Gives a block, whose rows and columns are set, its elements; 0, or -1 where there is not enough memory. */
-int cg_block_create(const cg_size *, const cg_vectors *, cg_block *);
+/* Gives a block, whose rows and columns are set, its elements. */
+void cg_block_create(const cg_size *, const cg_vectors *, cg_block *);
 void cg_block_destroy(cg_block *);
 
 #endif

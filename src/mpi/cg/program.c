@@ -16,8 +16,6 @@ static void refuse(const app *a, const char *size)
 static app_result run(app *a, const char *size, long iterations, cg_exchange exchange)
 {
     cg_solver *s = cg_create(a, cg_size_of(size), exchange);
-    if (!s)
-        app_fail(a, "cg of size %s on %d processes: not enough memory; give a smaller size", size, a->ranks);
     cg_start(s);
     MPI_Barrier(a->world);
     app_reset(a);

@@ -79,10 +79,6 @@ static void *create(const pl_case *c)
     const size_t bytes[BUFFERS] = {matrix_bytes(c), matrix_bytes(c), matrix_bytes(c)};
     transpose_data *d = pl_allocate(sizeof *d, "the matrices");
     d->buffers = pl_buffers_create(c, BUFFERS, bytes, NULL);
-    if (!d->buffers) {
-        free(d);
-        return NULL;
-    }
     d->ends = (datatype_ends){.n = c->n, .matrix = d->buffers->at[MATRIX], .received = d->buffers->at[RECEIVED],
                               .packed = d->buffers->at[PACKED], .columns = columns_of((int)c->n), .partner = pl_partner(),
                               .first = pl_leads()};

@@ -6,11 +6,9 @@
 #include "runtime.h"
 #include "slabs.h"
 
-#define LOOP(function) .loop = (pl_loop)function
-
 static const pl_variant variants[] = {
-    {"fused", LOOP(lbm_fused), .about = "populations are collected and collide in one loop, as the compiler makes it"},
-    {"split", LOOP(lbm_split), .about = "fused, a loop that moves all populations and one in which they collide"},
+    {"fused", PL_LOOP(lbm_fused), .about = "populations are collected and collide in one loop, as the compiler makes it"},
+    {"split", PL_LOOP(lbm_split), .about = "fused, a loop that moves all populations and one in which they collide"},
     PL_WIDEST("nt", lbm_nt, .nontemporal = true, .about = "fused, by 64 cells through a buffer, non-temporal stores")
     {0},
 };
@@ -66,13 +64,6 @@ static size_t footprint(const pl_case *c)
     return pl_works(c->parameters[WORKING]) ? slabs_doubles(&a, c->n, planes_of(c)) * sizeof(double) : 0;
 }
 
-static void start(const void *about, const size_t *cell, double *f)
-{
-    (void)about;
-    for (int q = 0; q < LBM_POPULATIONS; q++)
-        f[q] = lbm_value(lbm_weight(q), lbm_key(q, cell[1], cell[2]), cell[0]);
-}
-
 static void *create(const pl_case *c)
 {
     const size_t bytes = footprint(c);
@@ -81,8 +72,6 @@ static void *create(const pl_case *c)
     if (!d->works)
         return d;
     d->memory = pl_buffers_create(c, 1, &bytes, (size_t[]){PL_LINE - sizeof(double)});
-    if (!d->memory)
-        return NULL;
     slabs_create(&d->slabs, &d->app, c->n, planes_of(c), d->memory->at[0]);
     return d;
 }
@@ -101,7 +90,7 @@ static void touch(const pl_case *c, int thread, int threads)
 {
     (void)threads;
     if (thread == 0 && data_of(c)->works)
-        slabs_start(&data_of(c)->slabs, start, NULL);
+        slabs_start(&data_of(c)->slabs);
 }
 
 static const void *where(const pl_case *c, size_t *bytes)
@@ -129,8 +118,7 @@ static void run(const pl_case *c, const pl_plan *p)
 /* The record has the mean over all processes: of those that work it is this. */
 static double communication(const pl_case *c)
 {
-    lbm_data *const d = data_of(c);
-    return d->works ? app_communication(&d->app) * pl_processes.ranks / working_of(c) : 0;
+    return app_communication(&data_of(c)->app) * pl_processes.ranks / working_of(c);
 }
 
 /* Of all ranks. */
@@ -149,7 +137,7 @@ static void poison(const pl_case *c)
     lbm_data *const d = data_of(c);
     if (!d->works)
         return;
-    slabs_start(&d->slabs, start, NULL);
+    slabs_start(&d->slabs);
     app_reset(&d->app);
     d->app.proving = true;
     pl_buffers_set_guards(d->memory);

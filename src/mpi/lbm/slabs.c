@@ -37,19 +37,17 @@ void slabs_create(slabs *s, app *a, size_t n, size_t planes, double *memory)
     s->arrives = s->leaves + CROSSING * length_of_plane(&s->box);
 }
 
-void slabs_start(slabs *s, void (*populations)(const void *about, const size_t *cell, double *f), const void *about)
+void slabs_start(slabs *s)
 {
     const lbm_box *const box = &s->box;
     for (size_t i = 0; i < lbm_doubles(box); i++)
         s->in[i] = s->out[i] = NAN;
     for (size_t k = 1; k <= box->planes; k++)
         for (size_t j = 1; j <= box->rows; j++)
-            for (size_t i = 1; i <= box->n; i++) {
-                double f[LBM_POPULATIONS];
-                populations(about, (const size_t[]){i, j, s->first + k}, f);
-                for (size_t q = 0; q < LBM_POPULATIONS; q++)
-                    s->in[q * box->apart + i + j * box->row + k * box->plane] = f[q];
-            }
+            for (size_t i = 1; i <= box->n; i++)
+                for (int q = 0; q < LBM_POPULATIONS; q++)
+                    s->in[(size_t)q * box->apart + i + j * box->row + k * box->plane] =
+                        lbm_value(lbm_weight(q), lbm_key(q, j, s->first + k), i);
 }
 
 /* The populations that move along z with `velocity`: from a plane to a buffer, or back. */
@@ -94,19 +92,9 @@ void slabs_step(slabs *s, lbm_loop *loop)
     s->in = done;
 }
 
-static void start_vortex(const void *vortex, const size_t *cell, double *f) { lbm_vortex_start(vortex, cell, f); }
-
 static double amplitude(const slabs *s, const lbm_vortex *vortex)
 {
-    double sum = 0, f[LBM_POPULATIONS];
-    const lbm_box *const box = &s->box;
-    for (size_t k = 1; k <= box->planes; k++)
-        for (size_t j = 1; j <= box->rows; j++)
-            for (size_t i = 1; i <= box->n; i++) {
-                for (size_t q = 0; q < LBM_POPULATIONS; q++)
-                    f[q] = s->in[q * box->apart + i + j * box->row + k * box->plane];
-                sum += lbm_vortex_part(vortex, (const size_t[]){i, j, s->first + k}, f);
-            }
+    double sum = lbm_vortex_cells(vortex, &s->box, s->first, NULL, s->in);
     app_sum(s->a, s->a->world, &sum, 1);
     return sum;
 }
@@ -117,20 +105,17 @@ double slabs_viscosity(app *a, lbm_loop *loop)
     const size_t n = LBM_VORTEX_CELLS, planes = ((size_t)a->ranks + n - 1) / n * n;
     const lbm_vortex vortex = {Z, X, {n, n, planes}};
     slabs s;
-    double *const memory = aligned_alloc(LINE * sizeof(double), (slabs_doubles(a, n, planes) / LINE + 2) * LINE * sizeof(double));
-    int failed = !memory, on_any;
-    MPI_Allreduce(&failed, &on_any, 1, MPI_INT, MPI_MAX, a->world);
-    double begin = NAN, end = NAN;
-    if (!on_any) {
-        slabs_create(&s, a, n, planes, memory + LINE - 1);
-        slabs_start(&s, start_vortex, &vortex);
-        for (int step = 1; step <= LBM_VORTEX_END; step++) {
-            slabs_step(&s, loop);
-            if (step == LBM_VORTEX_BEGIN)
-                begin = amplitude(&s, &vortex);
-        }
-        end = amplitude(&s, &vortex);
+    double begin = NAN,
+        *const memory = app_memory(aligned_alloc(LINE * sizeof(double), (slabs_doubles(a, n, planes) / LINE + 2) * LINE * sizeof(double)));
+    slabs_create(&s, a, n, planes, memory + LINE - 1);
+    slabs_start(&s);
+    lbm_vortex_cells(&vortex, &s.box, s.first, s.in, NULL);
+    for (int step = 1; step <= LBM_VORTEX_END; step++) {
+        slabs_step(&s, loop);
+        if (step == LBM_VORTEX_BEGIN)
+            begin = amplitude(&s, &vortex);
     }
+    const double end = amplitude(&s, &vortex);
     free(memory);
     return lbm_viscosity(&vortex, begin, end);
 }

@@ -23,13 +23,12 @@ size_t slabs_doubles(const app *, size_t n, size_t planes);     /* that slabs_cr
 /* A cube's worth of n x n x planes cells, in memory whose first word is the last of a cache line. */
 void slabs_create(slabs *, app *, size_t n, size_t planes, double *memory);
 
-/* Every cell of this rank from its number from 1 on, k that of the whole box; ghosts and padding are no numbers. */
-void slabs_start(slabs *, void (*populations)(const void *about, const size_t *cell, double *f), const void *about);
+void slabs_start(slabs *);      /* every cell of this rank by its place in the whole box; ghosts and padding are no numbers */
 
 /* A time step: the edges are exchanged, then all cells are computed. */
 void slabs_step(slabs *, lbm_loop *);
 
-/* The loop's viscosity over theory's, by a vortex in a box of its own across all ranks; collective; not a number without memory. */
+/* The loop's viscosity over theory's, by a vortex in a box of its own across all ranks; collective. */
 double slabs_viscosity(app *, lbm_loop *);
 
 #endif

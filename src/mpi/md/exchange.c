@@ -32,21 +32,18 @@ static int neighbour(const md_process *p, int d, int away)
     return (at[2] * p->grid[1] + at[1]) * p->grid[0] + at[0];
 }
 
-int md_prepare(md_process *p)
+void md_prepare(md_process *p)
 {
     const size_t room = p->system->room;
-    p->packed = malloc(MOVES * room * sizeof *p->packed);
-    p->arrived = malloc(MOVES * room * sizeof *p->arrived);
-    int failed = !p->packed || !p->arrived;
+    p->packed = app_memory(malloc(MOVES * room * sizeof *p->packed));
+    p->arrived = app_memory(malloc(MOVES * room * sizeof *p->arrived));
     for (int k = 0; k < 6; k++) {
         md_swap *const w = &p->swap[k];
         const int d = k / 2, away = k % 2 ? 1 : -1;
         const bool face = k % 2 ? p->at[d] == p->grid[d] - 1 : p->at[d] == 0;
         *w = (md_swap){.to = neighbour(p, d, away), .from = neighbour(p, d, -away), .shift = face ? -away * p->system->box[d] : 0,
-                       .which = malloc(room * sizeof *w->which)};
-        failed |= !w->which;
+                       .which = app_memory(malloc(room * sizeof *w->which))};
     }
-    return failed ? -1 : 0;
 }
 
 void md_close(md_process *p)

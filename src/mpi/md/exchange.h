@@ -27,7 +27,7 @@ void md_grid(int ranks, int grid[3]);       /* processes in each dimension, as e
 
 /* The place of one of the first `working` processes in the grid: collective over all of them; false, and nothing opened, on the others. */
 bool md_open(md_process *, MPI_Comm all, int working);
-int md_prepare(md_process *);               /* once the system is there: room for messages; 0, or -1 where there is none */
+void md_prepare(md_process *);              /* once the system is there: room for messages */
 void md_close(md_process *);
 
 /* Atoms that have left a process's part of the box go to whoever has that; then ghosts. */

@@ -12,19 +12,11 @@
 
 /* --- data ------------------------------------------------------------------------------------------------------ */
 
-/* Of one case: those of a group share the buffers, and are measured by turns. */
-typedef struct case_samples {
-    const pl_case *c;
-    double *seconds;        /* of each round in each sample */
-    struct case_samples *next;
-} case_samples;
-
 typedef struct {
     pl_buffers *buffers;
     pairs_ends ends;
     int rounds;
     double *last;           /* seconds of each round in the last repetition, all its passes together */
-    case_samples *samples;
     bool verifying;         /* what is received is looked at */
     double wrong;           /* bytes */
 } pairs_data;
@@ -36,8 +28,6 @@ static void *create(const pl_case *c)
     const size_t bytes[] = {c->n, c->n};
     pairs_data *d = pl_allocate(sizeof *d, "the buffers");
     d->buffers = pl_buffers_create(c, 2, bytes, NULL);
-    if (!d->buffers)
-        return NULL;
     d->rounds = pl_tournament_rounds(pl_processes.ranks);
     d->last = pl_allocate((size_t)d->rounds * sizeof *d->last, "the rounds");
     d->ends = (pairs_ends){.rank = pl_processes.rank, .ranks = pl_processes.ranks, .out = d->buffers->at[0],
@@ -50,11 +40,6 @@ static void destroy(void *data)
     pairs_data *d = data;
     pl_buffers_destroy(d->buffers);
     free(d->last);
-    for (case_samples *s = d->samples, *next; s; s = next) {
-        next = s->next;
-        free(s->seconds);
-        free(s);
-    }
     free(d);
 }
 
@@ -144,37 +129,19 @@ static double verify(const pl_case *c)
 
 /* --- each pair ------------------------------------------------------------------------------------------------- */
 
-static case_samples *samples_of(const pl_case *c)
-{
-    pairs_data *d = c->data;
-    case_samples *s = d->samples;
-    while (s && s->c != c)
-        s = s->next;
-    if (!s) {
-        s = pl_allocate(sizeof *s, "the samples");
-        *s = (case_samples){c, NULL, d->samples};
-        d->samples = s;
-    }
-    return s;
-}
+/* Seconds of each round. */
+static size_t numbers(const pl_case *c) { return (void)c, (size_t)pl_tournament_rounds(pl_processes.ranks); }
 
-static void sampled(const pl_case *c, int sample)
+static void sampled(const pl_case *c, int sample, double *row)
 {
-    const pairs_data *d = c->data;
-    case_samples *const s = samples_of(c);
-    const size_t rounds = (size_t)d->rounds;
-    s->seconds = realloc(s->seconds, (size_t)(sample + 1) * rounds * sizeof *s->seconds);
-    if (!s->seconds)
-        pl_fail("no memory for the samples of %d rounds: ask for fewer --samples", d->rounds);
-    memcpy(s->seconds + (size_t)sample * rounds, d->last, rounds * sizeof *d->last);
+    (void)sample;
+    memcpy(row, ((const pairs_data *)c->data)->last, numbers(c) * sizeof *row);
 }
 
 /* Of the messages from this process to each other one: seconds of one with its answer (median), and their robust relative
  * spread; returns the shortest sample, all its messages together. */
-static double of_row(const pl_case *c, long messages, int samples, float *median, float *spread)
+static double of_row(const pairs_data *d, const double *seconds, long messages, int samples, float *median, float *spread)
 {
-    const pairs_data *d = c->data;
-    const double *const seconds = samples_of(c)->seconds;
     double shortest = INFINITY, of_round[samples];
     for (int round = 0; round < d->rounds; round++) {
         const int partner = pl_tournament_partner(d->ends.ranks, d->ends.rank, round);
@@ -204,31 +171,24 @@ static void write_matrix(FILE *f, const char *name, const char *format, const fl
     fputs("]]", f);
 }
 
-static char *further(const pl_case *c, long passes, int samples)
+static void further(const pl_case *c, const double *seconds, long passes, int samples, FILE *f)
 {
     const pairs_data *d = c->data;
     const int ranks = d->ends.ranks;
     float *row = pl_allocate(2 * (size_t)ranks * sizeof *row, "the pairs"), *rows = NULL;
-    if (d->ends.rank == 0)
+    if (f)
         rows = pl_allocate(2 * (size_t)ranks * (size_t)ranks * sizeof *rows, "all pairs");
-    const double shortest = -pl_processes.reduce_max(-of_row(c, passes * messages_of(c), samples, row, row + ranks));
+    const double shortest = -pl_processes.reduce_max(-of_row(d, seconds, passes * messages_of(c), samples, row, row + ranks));
     MPI_Gather(row, 2 * ranks, MPI_FLOAT, rows, 2 * ranks, MPI_FLOAT, 0, MPI_COMM_WORLD);
     free(row);
-    if (!rows)
-        return NULL;
-    char *text = NULL;
-    size_t length;
-    FILE *f = open_memstream(&text, &length);
     if (!f)
-        pl_fail("no memory for the record of %d processes", ranks);
+        return;
     fputs("\"pairs\": {", f);
     write_matrix(f, "seconds", "%.4g", rows, ranks);
     fputs(", ", f);
     write_matrix(f, "spread", "%.1g", rows + ranks, ranks);
     fprintf(f, ", \"shortest\": %.4g}", shortest);
-    fclose(f);
     free(rows);
-    return text;
 }
 
 static const pl_variant variants[] = {
@@ -240,7 +200,7 @@ static const pl_kernel pairs = {
     .name = "pairs", .title = "messages between all pairs of processes, in rounds; --size is their bytes", .variants = variants,
     .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .work = work,
     .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts, .from_zero = true,
-    .sampled = sampled, .further = further,
+    .numbers = numbers, .sampled = sampled, .further = further,
 };
 
 int main(int argc, char **argv) { return pl_mpi_main(argc, argv, &pairs); }

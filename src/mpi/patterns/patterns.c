@@ -41,12 +41,6 @@ static traffic_job job_of(const pl_case *c)
 
 /* --- data ------------------------------------------------------------------------------------------------------ */
 
-/* Seconds of each round of one case: the cases of a group share the buffers, and are measured by turns. */
-typedef struct {
-    const pl_case *c;
-    double *own, *slowest;      /* of each round in each sample; slowest: of all processes, on rank 0 */
-} case_samples;
-
 typedef struct {
     pl_buffers *buffers;
     traffic_ends ends;
@@ -54,8 +48,6 @@ typedef struct {
     int rounds;
     traffic_steps *steps;       /* of each round */
     double *last;               /* seconds of each round in the last repetition, all its passes together */
-    int cases;
-    case_samples *samples;
 } pattern_data;
 
 /* A line of its own for each message that is outstanding. */
@@ -84,8 +76,6 @@ static void *create(const pl_case *c)
     pattern_data *d = pl_allocate(sizeof *d, "the buffers");
     ports_begin(c->text[PORTS]);
     d->buffers = pl_buffers_create(c, 2, bytes, NULL);
-    if (!d->buffers)
-        return NULL;
     d->ends = (traffic_ends){.out = d->buffers->at[0], .in = d->buffers->at[1], .bytes = c->n, .stride = stride_of(c), .slots = slots,
                              .request = pl_allocate(2 * (size_t)slots * sizeof(MPI_Request), "the requests")};
     return d;
@@ -104,11 +94,6 @@ static void destroy(void *data)
 {
     pattern_data *d = data;
     forget_steps(d);
-    for (int i = 0; i < d->cases; i++) {
-        free(d->samples[i].own);
-        free(d->samples[i].slowest);
-    }
-    free(d->samples);
     free(d->ends.request);
     pl_buffers_destroy(d->buffers);
     free(d);
@@ -128,19 +113,6 @@ static const void *where(const pl_case *c, size_t *bytes)
 {
     *bytes = c->n;
     return ((pattern_data *)c->data)->ends.out;
-}
-
-static case_samples *samples_of(const pl_case *c)
-{
-    pattern_data *d = c->data;
-    for (int i = 0; i < d->cases; i++)
-        if (d->samples[i].c == c)
-            return &d->samples[i];
-    d->samples = realloc(d->samples, (size_t)(d->cases + 1) * sizeof *d->samples);
-    if (!d->samples)
-        pl_fail("no memory for the samples: ask for fewer cases at once");
-    d->samples[d->cases] = (case_samples){.c = c};
-    return &d->samples[d->cases++];
 }
 
 /* --- the work -------------------------------------------------------------------------------------------------- */
@@ -257,25 +229,23 @@ static double verify(const pl_case *c)
 
 /* --- each round, each rank ------------------------------------------------------------------------------------- */
 
-static double *row_of(double **rows, int sample, size_t rounds)
+/* Seconds of each round on this process; then, on rank 0, of the slowest of all. */
+static size_t numbers(const pl_case *c)
 {
-    *rows = realloc(*rows, (size_t)(sample + 1) * rounds * sizeof **rows);
-    if (!*rows)
-        pl_fail("no memory for the samples of %zu rounds: ask for fewer --samples", rounds);
-    return *rows + (size_t)sample * rounds;
+    const traffic_job job = job_of(c);
+    return 2 * (size_t)traffic_rounds(pattern_of(c), &job);
 }
 
-static void sampled(const pl_case *c, int sample)
+static void sampled(const pl_case *c, int sample, double *row)
 {
-    pattern_data *d = c->data;
-    case_samples *const s = samples_of(c);
-    const size_t rounds = (size_t)d->rounds;
-    memcpy(row_of(&s->own, sample, rounds), d->last, rounds * sizeof *d->last);
-    MPI_Reduce(d->last, pl_processes.rank ? NULL : row_of(&s->slowest, sample, rounds), d->rounds, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    const pattern_data *d = c->data;
+    (void)sample;
+    memcpy(row, d->last, (size_t)d->rounds * sizeof *row);
+    MPI_Reduce(d->last, row + d->rounds, d->rounds, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
 }
 
 /* Seconds of one repeat on this process, and their robust relative spread: medians over the rounds that count; not a number where none does. */
-static void of_rank(const pattern_data *d, const case_samples *s, double repeats, int samples, float found[2])
+static void of_rank(const pattern_data *d, const double *rows, double repeats, int samples, float found[2])
 {
     double median[d->rounds], spread[d->rounds], one[samples];
     int rounds = 0;
@@ -283,7 +253,7 @@ static void of_rank(const pattern_data *d, const case_samples *s, double repeats
         if (!d->steps[round].count || !d->steps[round].counts)
             continue;
         for (int i = 0; i < samples; i++)
-            one[i] = s->own[i * d->rounds + round];
+            one[i] = rows[2 * i * d->rounds + round];
         const pl_summary summary = pl_summary_of(one, samples);
         median[rounds] = summary.median / repeats;
         spread[rounds++] = summary.spread;
@@ -305,40 +275,33 @@ static void write_ranks(FILE *f, const char *name, const char *format, const flo
     fputc(']', f);
 }
 
-static char *further(const pl_case *c, long passes, int samples)
+static void further(const pl_case *c, const double *rows, long passes, int samples, FILE *f)
 {
     pattern_data *d = c->data;
-    const case_samples *const s = samples_of(c);
     const double repeats = (double)passes * (double)repeats_of(c);
     float own[2], *all = NULL;
-    if (pl_processes.rank == 0)
+    if (f)
         all = pl_allocate(2 * (size_t)pl_processes.ranks * sizeof *all, "all ranks");
-    of_rank(d, s, repeats, samples, own);
+    of_rank(d, rows, repeats, samples, own);
     MPI_Gather(own, 2, MPI_FLOAT, all, 2, MPI_FLOAT, 0, MPI_COMM_WORLD);
-    if (!all)
-        return NULL;
-    char *text = NULL;
-    size_t length;
-    FILE *f = open_memstream(&text, &length);
     if (!f)
-        pl_fail("no memory for the record of %d processes", pl_processes.ranks);
+        return;
     fprintf(f, "\"pattern\": {\"nodes\": %d, \"repeats\": %.0f, \"bytes\": %.0f, \"rounds\": [", d->job.nodes, repeats, (double)passes * bytes_of(c));
     for (int round = 0; round < d->rounds; round++)
         for (int i = 0; i < samples; i++)
-            fprintf(f, "%s%.9g", i ? "," : round ? "],[" : "[", s->slowest[i * d->rounds + round]);
+            fprintf(f, "%s%.9g", i ? "," : round ? "],[" : "[", rows[(2 * i + 1) * d->rounds + round]);
     fputs("]]", f);
     write_ranks(f, "seconds", "%.4g", all);
     write_ranks(f, "spread", "%.2g", all + 1);
     fputc('}', f);
-    fclose(f);
     free(all);
-    return text;
 }
 
 static const pl_kernel patterns = {
     .name = "patterns", .title = "patterns of messages over nodes; --size is their bytes", .variants = variants, .parameters = parameters,
     .strings = strings, .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .work = work,
-    .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts, .sampled = sampled, .further = further,
+    .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts, .numbers = numbers,
+    .sampled = sampled, .further = further,
 };
 
 int main(int argc, char **argv)

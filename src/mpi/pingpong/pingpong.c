@@ -9,12 +9,10 @@
 #include "inject.h"
 #include "runtime.h"
 
-#define LOOP(function) .loop = (pl_loop)function
-
 static const pl_variant variants[] = {
-    {"standard", LOOP(pingpong_standard), .about = "the buffers are never touched, as in the Intel MPI Benchmarks"},
-    {"swapped", LOOP(pingpong_swapped), .about = "a second exchange with the buffers changed over"},
-    {"touched", LOOP(pingpong_touched), .about = "every message is written before it is sent, and read when it has come"},
+    {"standard", PL_LOOP(pingpong_standard), .about = "the buffers are never touched, as in the Intel MPI Benchmarks"},
+    {"swapped", PL_LOOP(pingpong_swapped), .about = "a second exchange with the buffers changed over"},
+    {"touched", PL_LOOP(pingpong_touched), .about = "every message is written before it is sent, and read when it has come"},
     {0},
 };
 
@@ -42,8 +40,6 @@ static void *create(const pl_case *c)
     const size_t bytes[BUFFERS] = {c->n, c->n, c->n};
     pair_data *d = pl_allocate(sizeof *d, "the buffers");
     d->buffers = pl_buffers_create(c, BUFFERS, bytes, NULL);
-    if (!d->buffers)
-        return NULL;
     d->ends = (pingpong_ends){.out = d->buffers->at[OUT], .in = d->buffers->at[IN], .back = d->buffers->at[OUT], .bytes = c->n,
                               .rank = pl_processes.rank, .partner = pl_partner(), .first = pl_leads()};
     return d;

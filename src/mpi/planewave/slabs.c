@@ -11,19 +11,17 @@ pl_range slabs_part(size_t n, int rank, int ranks) { return pl_part(n, rank, ran
 
 static size_t length(pl_range part) { return part.end - part.begin; }
 
-int slabs_open(slabs *s)
+void slabs_open(slabs *s)
 {
     const size_t n = s->waves.n, ranks = (size_t)s->app.ranks;
     const size_t planes = length(s->planes), rows = length(s->rows), most = planes > rows ? planes : rows;
     double complex **const buffers[] = {&s->lines, &s->packed, &s->arrived};
     int **const lists[] = {&s->count, &s->begin, &s->count_of_rows, &s->begin_of_rows};
-    bool failed = false;
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
-        failed |= posix_memalign((void **)buffers[i], PL_LINE, (most * n * n + 1) * sizeof **buffers[i]) != 0;
+        if (posix_memalign((void **)buffers[i], PL_LINE, (most * n * n + 1) * sizeof **buffers[i]))
+            app_memory(NULL);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        failed |= !(*lists[i] = calloc(ranks, sizeof **lists[i]));
-    if (failed)
-        return -1;
+        *lists[i] = app_memory(calloc(ranks, sizeof **lists[i]));
     for (int rank = 0; rank < s->app.ranks; rank++) {
         const pl_range theirs = slabs_part(n, rank, s->app.ranks);      /* of planes, and of rows */
         s->count[rank] = (int)(2 * planes * length(theirs) * n);
@@ -41,7 +39,6 @@ int slabs_open(slabs *s)
             pl_fail("FFTW has no plan for %d x %d x %d points: give another --size", edge, edge, edge);
     }
 #endif
-    return 0;
 }
 
 void slabs_close(slabs *s)
@@ -59,7 +56,7 @@ void slabs_close(slabs *s)
 
 static void exchange(slabs *s, const int *count, const int *begin, const int *count_back, const int *begin_back)
 {
-    const double began = app_begin(&s->app);
+    const double began = app_seconds();
     const size_t last = (size_t)s->app.ranks - 1, all = (size_t)(begin_back[last] + count_back[last]) / 2;
     for (size_t i = 0; s->app.proving && i < all; i++)
         s->arrived[i] = CMPLX(NAN, NAN);
@@ -112,7 +109,7 @@ static void scale(slabs *s)
 
 static void sum_products(slabs *s)
 {
-    const double began = app_begin(&s->app);
+    const double began = app_seconds();
     const int n = (int)(2 * s->waves.bands * s->waves.bands);
     MPI_Allreduce(MPI_IN_PLACE, s->waves.s, n, MPI_DOUBLE, MPI_SUM, s->app.world);
     app_end(&s->app, began);

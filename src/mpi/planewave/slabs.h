@@ -23,7 +23,7 @@ slabs_loop slabs_fftw;
 #endif
 
 pl_range slabs_part(size_t n, int rank, int ranks);
-int slabs_open(slabs *);        /* `app`, `waves` and their places are there; 0, or -1 where there is not enough memory */
+void slabs_open(slabs *);       /* `app`, `waves` and their places are there */
 void slabs_close(slabs *);
 
 #endif

@@ -70,8 +70,6 @@ rma_memory *rma_memory_create(const pl_case *c, long messages, rma_kind kind, bo
                     .partner = pl_partner(), .origin = pl_leads(), .state = &m->state, .signals = MPI_WIN_NULL};
     const size_t bytes[] = {c->n * (size_t)messages, c->n * (size_t)messages};
     m->buffers = pl_buffers_create(c, own ? 2 : 1, bytes, NULL);
-    if (!m->buffers)
-        pl_fail("no memory for %zu bytes: choose a smaller --size or fewer --messages", bytes[0]);
     e->local = m->buffers->at[0];
     e->requests = pl_allocate(RMA_MOST_OUTSTANDING * sizeof *e->requests, "the requests");
     if (own) {

@@ -17,22 +17,21 @@ enum { SYMMETRIC = 1 };                 /* layout of OpenSHMEM's variants */
 #define SHMEM(function) .layout = SYMMETRIC
 #define SHMEM_BUILT " (in the program rma-shmem, which is built where the MPI has OpenSHMEM)"
 #endif
-#define LOOP(function) .loop = (pl_loop)function
 
 enum { GETS = 7 };    /* they stand first */
 
 static const pl_variant variants[] = {
-    {"get", LOOP(rma_get), .about = "MPI_Get, W of them, then MPI_Win_flush"},
-    {"rget", LOOP(rma_rget), .about = "MPI_Rget, W of them, then MPI_Waitall"},
-    {"rolling", LOOP(rma_rolling), .about = "MPI_Rget; the oldest 32 of W are waited for, 32 started: the source's way"},
-    {"get_busy", LOOP(rma_get_busy), .about = "get, while the target computes: it calls the MPI every --compute us"},
-    {"get_rewritten", LOOP(rma_get_rewritten), .about = "get of what the target has just written"},
+    {"get", PL_LOOP(rma_get), .about = "MPI_Get, W of them, then MPI_Win_flush"},
+    {"rget", PL_LOOP(rma_rget), .about = "MPI_Rget, W of them, then MPI_Waitall"},
+    {"rolling", PL_LOOP(rma_rolling), .about = "MPI_Rget; the oldest 32 of W are waited for, 32 started: the source's way"},
+    {"get_busy", PL_LOOP(rma_get_busy), .about = "get, while the target computes: it calls the MPI every --compute us"},
+    {"get_rewritten", PL_LOOP(rma_get_rewritten), .about = "get of what the target has just written"},
     {"shmem_get", SHMEM(rma_shmem_get), .about = "shmem_getmem, one after the other whatever W" SHMEM_BUILT},
     {"shmem_get_nbi", SHMEM(rma_shmem_get_nbi), .about = "shmem_getmem_nbi, W of them, then shmem_quiet" SHMEM_BUILT},
-    {"put", LOOP(rma_put), .about = "MPI_Put, W of them, then MPI_Win_flush: done at the target"},
-    {"put_busy", LOOP(rma_put_busy), .about = "put, while the target computes"},
-    {"rput", LOOP(rma_rput), .about = "MPI_Rput, W of them, then MPI_Waitall: done at the origin; a flush per pass"},
-    {"send", LOOP(rma_send), .about = "MPI_Isend, W of them, which the target answers with an empty message"},
+    {"put", PL_LOOP(rma_put), .about = "MPI_Put, W of them, then MPI_Win_flush: done at the target"},
+    {"put_busy", PL_LOOP(rma_put_busy), .about = "put, while the target computes"},
+    {"rput", PL_LOOP(rma_rput), .about = "MPI_Rput, W of them, then MPI_Waitall: done at the origin; a flush per pass"},
+    {"send", PL_LOOP(rma_send), .about = "MPI_Isend, W of them, which the target answers with an empty message"},
     {"shmem_put", SHMEM(rma_shmem_put), .about = "shmem_putmem, W of them, then shmem_quiet" SHMEM_BUILT},
     {"shmem_put_nbi", SHMEM(rma_shmem_put_nbi), .about = "shmem_putmem_nbi, W of them, then shmem_quiet" SHMEM_BUILT},
     {0},

@@ -2,12 +2,6 @@
 
 #include "runtime.h"
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Between the sorted values, linearly: as plumbline.model.uncertainty does it. */
 static double quantile(const double *sorted, int n, double share)
 {
@@ -18,7 +12,7 @@ static double quantile(const double *sorted, int n, double share)
 
 pl_summary pl_summary_of(double *samples, int n)
 {
-    qsort(samples, (size_t)n, sizeof *samples, ascending);
+    qsort(samples, (size_t)n, sizeof *samples, pl_ascending);
     const double median = quantile(samples, n, 0.5);
     return (pl_summary){.least = samples[0], .median = median,
                         .spread = 0.7413 * (quantile(samples, n, 0.75) - quantile(samples, n, 0.25)) / median};

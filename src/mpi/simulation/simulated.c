@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "app.h"
-#include "programs.h"
+
+extern const app_program cg_program, cg_doubling_program, sp_program;
+
+static const app_program *const programs[] = {&cg_program, &cg_doubling_program, &sp_program, NULL};
 
 int main(int argc, char **argv)
 {

@@ -112,9 +112,7 @@ size_t sp_bytes(const sp_options *o, int rank)
 
 sp *sp_create(app *a, const sp_options *o, void *memory)
 {
-    sp *const s = calloc(1, sizeof *s);
-    if (!s)
-        return NULL;
+    sp *const s = app_memory(calloc(1, sizeof *s));
     *s = (sp){.app = a, .chosen = *o, .k = coefficients(o->n), .all = memory};
     lay_block(s, a->rank);
     lay_memory(s, s->all);

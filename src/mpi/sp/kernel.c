@@ -77,8 +77,8 @@ static void *create(const pl_case *c)
     if (!app_open_first(&d->app, MPI_COMM_WORLD, working_of(c)))
         return d;
     d->memory = pl_buffers_create(c, 1, &bytes, NULL);
-    d->solver = d->memory ? sp_create(&d->app, &o, d->memory->at[0]) : NULL;
-    return d->solver ? d : NULL;
+    d->solver = sp_create(&d->app, &o, d->memory->at[0]);
+    return d;
 }
 
 static void destroy(void *data)
@@ -126,7 +126,7 @@ static void run(const pl_case *c, const pl_plan *p)
 /* The record has the mean over all processes: of those that work it is this. */
 static double communication(const pl_case *c)
 {
-    return data_of(c)->solver ? app_communication(&data_of(c)->app) * pl_processes.ranks / working_of(c) : 0;
+    return app_communication(&data_of(c)->app) * pl_processes.ranks / working_of(c);
 }
 
 /* Right-hand side: five values, three speeds and ten of the forcing in, five out.  A sweep: five values and a speed in, five

@@ -8,9 +8,9 @@
 static const char *const sizes[] = {"S", "A", NULL};
 static const int points[] = {12, 64};
 
-static sp_options options_of(const app *a, const char *size, bool pipelined)
+static sp_options options_of(const app *a, const char *size)
 {
-    sp_options o = {.rows = SP_COMPONENTS, .pipelined = pipelined};
+    sp_options o = {.rows = SP_COMPONENTS};
     char why[SP_WHY];
     for (int i = 0; sizes[i]; i++)
         if (!strcmp(sizes[i], size))
@@ -22,7 +22,7 @@ static sp_options options_of(const app *a, const char *size, bool pipelined)
     return o;
 }
 
-static void refuse(const app *a, const char *size) { options_of(a, size, false); }
+static void refuse(const app *a, const char *size) { options_of(a, size); }
 
 /* The equations' residual after the first step, which is done again if there were more; infinite where
  * the error at the end is above its own bound. */
@@ -37,16 +37,13 @@ static double proof(sp *s, double error)
     return sp_residual(s);
 }
 
-static app_result run(app *a, const char *size, long iterations, bool pipelined)
+static app_result run(app *a, const char *size, long iterations)
 {
-    const sp_options o = options_of(a, size, pipelined);
-    const size_t bytes = sp_bytes(&o, a->rank);
-    void *const memory = aligned_alloc(64, bytes);
-    sp *const s = memory ? sp_create(a, &o, memory) : NULL;
-    if (!s)
-        app_fail(a, "sp: no memory for %zu bytes a rank: give fewer ranks", bytes);
+    const sp_options o = options_of(a, size);
+    void *const memory = app_memory(aligned_alloc(64, sp_bytes(&o, a->rank)));
+    sp *const s = sp_create(a, &o, memory);
     sp_start(s);
-    app_barrier(a, a->world);
+    MPI_Barrier(a->world);
     app_reset(a);
     const double began = app_seconds();
     for (long i = 0; i < iterations; i++)
@@ -64,8 +61,4 @@ static app_result run(app *a, const char *size, long iterations, bool pipelined)
     return r;
 }
 
-static app_result run_transposed(app *a, const char *size, long iterations) { return run(a, size, iterations, false); }
-static app_result run_pipelined(app *a, const char *size, long iterations) { return run(a, size, iterations, true); }
-
-const app_program sp_program = {.name = "sp", .sizes = sizes, .refuse = refuse, .run = run_transposed};
-const app_program sp_pipelined_program = {.name = "sp-pipelined", .sizes = sizes, .refuse = refuse, .run = run_pipelined};
+const app_program sp_program = {.name = "sp", .sizes = sizes, .refuse = refuse, .run = run};

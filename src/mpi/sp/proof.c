@@ -128,13 +128,7 @@ static void fill_exact(const sp *s, double *const *array)
 double sp_residual(sp *s)
 {
     enum { EXACT, ONE, OTHER, SETS };
-    double *const memory = calloc(SETS * SP_COMPONENTS * (size_t)s->room, sizeof *memory);
-    int fits = memory != NULL, all_fit;
-    MPI_Allreduce(&fits, &all_fit, 1, MPI_INT, MPI_MIN, s->app->world);     /* what follows is done by all or none */
-    if (!all_fit) {
-        free(memory);
-        return INFINITY;
-    }
+    double *const memory = app_memory(calloc(SETS * SP_COMPONENTS * (size_t)s->room, sizeof *memory));
     double *set[SETS][SP_COMPONENTS], *const *from = set[ONE], *const *to = set[OTHER];
     for (int i = 0; i < SETS * SP_COMPONENTS; i++)
         set[i / SP_COMPONENTS][i % SP_COMPONENTS] = memory + i * s->room;

@@ -169,6 +169,6 @@ double sp_error_bound(const sp *);
 double sp_residual(sp *);       /* after one step from sp_start(): max |factors du - dt (A u + f)|, both worked out anew */
 double sp_residual_bound(const sp *);
 
-extern const app_program sp_program, sp_pipelined_program;     /* program.c */
+extern const app_program sp_program;     /* program.c */
 
 #endif

@@ -5,10 +5,8 @@
 #include "kernel.h"
 #include "runtime.h"
 
-#define LOOP(function) .loop = (pl_loop)function
-
 static const pl_variant variants[] = {
-    {"plain", LOOP(triad_plain), .about = "as the compiler makes it"},
+    {"plain", PL_LOOP(triad_plain), .about = "as the compiler makes it"},
     PL_WIDEST("nt", triad_nt, .nontemporal = true, .about = "plain, non-temporal stores")
     {0},
 };

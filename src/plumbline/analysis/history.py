@@ -9,7 +9,7 @@ import polars as pl
 
 from plumbline.analysis.archived import Key, pattern
 from plumbline.errors import PlumblineError
-from plumbline.model import changes, prediction, registry, states, subsystems, verdict
+from plumbline.model import changes, prediction, processor, registry, states, subsystems, verdict
 from plumbline.store import archive
 
 #: What tells a metric from session to session, and what the last of its rows says of it.
@@ -168,7 +168,7 @@ def _accepted(files, frame):
         rows = archive.load_columns(path, ['partition', 'environ', 'display_name', 'name', *_REFERENCES])
         for partition, environ, test, name, expected, _ in rows.filter(pl.any_horizontal(pl.col(_REFERENCES).is_not_null())).iter_rows():
             key = partition, environ, archive.base_name(test), name
-            if last.get(key) == path.stem or key in of_other_states:
+            if (last.get(key) == path.stem and Key(*key) not in found) or key in of_other_states:
                 of_other_states.add(key)
                 if expected:
                     of_other_states.discard(key)
@@ -179,11 +179,11 @@ def _accepted(files, frame):
 def _of_one_processor(files):
     '''The sessions of the processor that the last one ran on, and how many ran on which other.'''
     found = archive.scan_files(files).group_by('session').agg(pl.col('processor').drop_nulls().first()).collect()
-    models = dict(found.iter_rows())
-    ran_on = {path: models.get(path.stem) or archive.processor(path) for path in files}
+    names = dict(found.iter_rows())
+    ran_on = {path: names.get(path.stem) or archive.processor(path) for path in files}
     present = next((name for name in reversed(ran_on.values()) if name), None)
-    strangers = Counter(name for name in ran_on.values() if name not in (present, None))
-    return [path for path, name in ran_on.items() if name in (present, None)], dict(strangers)
+    strangers = Counter(name for name in ran_on.values() if not processor.same(name, present))
+    return [path for path, name in ran_on.items() if processor.same(name, present)], dict(strangers)
 
 
 def _judged(files, node, environment):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from plumbline.model import contention, probes, quantity, tlb
+from plumbline.model import contention, probes, processor, quantity, tlb
 from plumbline.system import codegen
 
 #: A clock below this share of the processor's base clock is held down; wide registers alone take some of it.
@@ -42,7 +42,7 @@ def _taken(cause):
         given = [(known, line.label) for line in measured if (known := contention.time_given(line.detail['contention'])) is not None]
         least = min(given, default=None)
         worst = f'; the least had {least[1]}: {quantity.percent(least[0])} of its time' if least else ''
-        return share, f'{cause} took {quantity.percent(share, 0)} of the time of the threads{worst}'
+        return share, contention.took(cause, share) + worst
     return find
 
 
@@ -53,10 +53,12 @@ def _time_given(tests):
 
 def _quota_per_thread(tests):
     found: list[tuple] = []
-    for line in tests:
+    ran = [(line, contention.team(line.detail.get('contention') or ())) for line in tests]
+    for line, threads in ran:
         quota = (line.detail.get('machine') or {}).get('cpu_quota')
-        threads = max((one['threads'] for one in line.detail.get('contention') or ()), default=0)
         if threads and quota:
+            if line.threads == 'all':       # the team is as small as the quota, which came in the middle where others were larger
+                threads = max(team for other, team in ran if other.partition == line.partition)
             found.append((quota / threads, f"a cgroup grants {quantity.several(f'{quota:g}', 'CPU')} to {quantity.several(threads, 'thread')}"))
         elif threads:
             found.append((1.0, ''))         # without a quota there is enough for each
@@ -86,7 +88,8 @@ def _on_one_core(tests):
 
 def _others_on_core(tests):
     '''Share of the samples of all tests beside which somebody else worked on the other hardware thread of a core.'''
-    found = [one for one in probes.beside_others(record for _, _, record in _records(tests)) if one is not None]
+    of_one_kind = (record for _, machine, record in _records(tests) if not machine.get('core_kinds'))      # others add otherwise
+    found = [one for one in probes.beside_others(of_one_kind) if one is not None]
     if not found:
         return _UNKNOWN
     share = float(np.mean(np.concatenate(found)))
@@ -139,7 +142,7 @@ _CHOOSE_THEMSELVES = ('intel_pstate', 'amd-pstate-epp')
 def _governor(tests):
     '''Its name; ``usual`` for a powersave that does not hold the clock down.'''
     found = {}
-    for machine in filter(None, (line.detail.get('machine') for line in tests)):
+    for machine in (machine for line in tests if 'governor' in (machine := line.detail.get('machine') or {})):
         name, driver = machine.get('governor') or 'unknown', machine.get('scaling_driver')
         found[f'{name} of {driver}' if driver else name] = 'usual' if (name, driver in _CHOOSE_THEMSELVES) == ('powersave', True) else name
     return (' '.join(found.values()), f"frequency governor {', '.join(found)}") if found else _UNKNOWN
@@ -147,8 +150,8 @@ def _governor(tests):
 
 def _other_processors(tests):
     others = sorted({other for line in tests for other in line.detail.get('other_processors') or ()})
-    models = {(line.detail.get('machine') or {}).get('cpu_model'): None for line in tests if line.detail.get('other_processors')}
-    return len(others), f"they are of {', '.join(others)}; this one is {', '.join(map(str, models))}"
+    names = {processor.name(line.detail.get('machine') or {}): None for line in tests if line.detail.get('other_processors')}
+    return len(others), f"they are of {', '.join(others)}; this one is {', '.join(map(str, names))}"
 
 
 def _simd_width_kept(tests):
@@ -182,7 +185,7 @@ def _huge_page_share(tests):
     if not found:
         return _UNKNOWN
     share, label = min(found)
-    chosen = next((line.detail['machine'].get('huge_pages') for line in tests if line.detail.get('machine')), None)
+    chosen = next((known for line in tests if (known := (line.detail.get('machine') or {}).get('huge_pages'))), None)
     return share, (f'{label}: {quantity.percent(share, 0)} of the memory for which huge pages were asked has them (transparent huge pages: '
                    f"{chosen or 'not readable'})")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from plumbline.model import probes, quantity, registry, states, verdict as judged
+from plumbline.model import probes, quantity, registry, states, subsystems, verdict as judged
 from plumbline.model.safe_text import shown
 from plumbline.store import former
 
@@ -126,13 +126,15 @@ class Line:
 
 @dataclass(frozen=True)
 class NotMeasured:
-    '''What was not measured, and why; ``metric`` empty: the whole test; ``recorded``: how many of its metrics should have been.'''
+    '''What was not measured, and why; ``metric`` empty: the whole test; ``recorded``: how many of its metrics should have been; ``lost``: of
+    a test that was not skipped, of each of those (subsystem, partition, :func:`subsystems.kind`).'''
 
     label: str
     metric: str
     reason: str
     recorded: int = 0
     check: str = ''
+    lost: tuple = ()
 
 
 def case_runs(rows):
@@ -205,10 +207,18 @@ def not_measured(rows):
         if unsaid or (_told_elsewhere(runs) and not row['fixture']):
             left_out.append(NotMeasured(label, '', _reason(row), check=row['check']))
         for skipped in detail.get('skipped') or []:
-            recorded = skipped.get('recorded', 0)
-            reason = (skipped.get('reason') or 'no reason given') + f'; references are recorded of {recorded} of its metrics' * bool(recorded)
-            left_out.append(NotMeasured(label, skipped.get('metric') or '', reason, recorded, row['check']))
+            recorded, names = skipped.get('recorded', 0), skipped.get('referenced', ())
+            known = recorded or len(names)
+            reason = (skipped.get('reason') or 'no reason given') + f'; references are recorded of {known} of its metrics' * bool(known)
+            left_out.append(NotMeasured(label, skipped.get('metric') or '', reason, recorded, row['check'], tuple(_lost(row, names))))
     return left_out
+
+
+def _lost(row, names):
+    for metric, _, subject in (name.partition('.') for name in names):
+        if metric in registry.METRICS:
+            part, _ = registry.of_row(row | {'metric': metric, 'subject': subject or None})
+            yield part, row['partition'] or '', subsystems.kind(metric)
 
 
 def by_reason(left_out):
@@ -265,7 +275,7 @@ def _case_lines(runs):
     first, detail = last[0], detail_of(last)
     lines = [_line(row, detail, runs) for row in last if row['metric'] is not None]
     # The archive gives a test that its metrics do not explain a row of its own.
-    ends = [row for row in last if row['metric'] is None and row['verdict'] in ('FAIL', judged.KNOWN_ISSUE, judged.PASS)]
+    ends = [row for row in last if row['metric'] is None and row['verdict'] in ('FAIL', 'UNSTABLE', judged.KNOWN_ISSUE, judged.PASS)]
     blamed = any(line.verdict == 'FAIL' or (line.verdict == judged.KNOWN_ISSUE and first['result'] == 'xfail') for line in lines) or (
         first['fail_phase'] == 'performance' and any(line.verdict == 'UNSTABLE' or line.recorded_states for line in lines))
     if not ends and not blamed and first['result'] not in ('pass', 'skip') and not _told_elsewhere(runs):
@@ -308,7 +318,7 @@ def _least(row, detail):
 
 def _test(row, detail, runs):
     '''The line of a whole test: of one that failed, unless the archive says otherwise.'''
-    ruling = row['verdict'] if row['verdict'] in (judged.KNOWN_ISSUE, judged.PASS) else judged.FAIL
+    ruling = row['verdict'] if row['verdict'] in (judged.KNOWN_ISSUE, judged.PASS, judged.UNSTABLE) else judged.FAIL
     return Line(verdict=ruling, reason=_reason(row), **_identity(row, detail), retried=_retried(ruling, runs, ''))
 
 

@@ -36,7 +36,7 @@ class Session:
     @cached_property
     def judged(self):
         '''Its :class:`subsystems.Judged`.'''
-        return subsystems.judge(self.verdicts)
+        return subsystems.judge(self.verdicts, self.left_out)
 
     @cached_property
     def diagnosis(self):
@@ -80,5 +80,6 @@ class Session:
         tests: dict[tuple, list[str]] = {}
         for line in self.verdicts:
             tests.setdefault(line.case, []).append(line.verdict)
-        undecided = verdict.UNSTABLE in rulings or any(map(verdict.is_undecided, tests.values()))
+        as_a_whole = any(line.verdict == verdict.UNSTABLE and not line.metric for line in self.verdicts)
+        undecided = as_a_whole or verdict.UNSTABLE in rulings or any(map(verdict.is_undecided, tests.values()))
         return 3 if undecided or any(one.recorded for one in self.left_out) else 0

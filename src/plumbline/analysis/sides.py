@@ -10,7 +10,7 @@ import polars as pl
 
 from plumbline.analysis import lines, machine_state
 from plumbline.errors import PlumblineError
-from plumbline.model import states, verdict
+from plumbline.model import processor, states, verdict
 from plumbline.store import archive
 
 
@@ -56,7 +56,7 @@ def by_system(sources, archive_root):
             unnamed[name] |= set(frame['processor'].drop_nulls())
         found[name].append(frame)
     for name, processors in unnamed.items():
-        if len(processors) > 1:
+        if not all(map(processor.same, sorted(processors), sorted(processors)[1:])):
             raise PlumblineError(f"{name} has several processors ({', '.join(sorted(processors))}): tell its systems apart, for example "
                                  f'old={sources[0]}')
     return dict(found)
@@ -74,12 +74,12 @@ def one_system(frames):
 
 
 def last(archive_root, count, system=None):
-    '''The names of the last sessions of a system, the latest last.
+    '''The names of the last sessions of a system, the latest last, without those that began in the future.
 
     :arg system: ReFrame's name; by default that of the archive's last session.
     :raises PlumblineError: if there are not as many.
     '''
-    found = archive.sessions(archive_root, system)
+    found = archive.present(archive.sessions(archive_root, system), say=True)
     if len(found) < count:
         system = archive.system_of(found[-1])
         raise PlumblineError(f'{archive_root}: {len(found)} sessions of {system}, {count} asked for; '

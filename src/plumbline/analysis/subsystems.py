@@ -68,8 +68,11 @@ class Judged:
         return [one for one in self.subsystems if one.count or one.verdict != verdict.NO_REFERENCE]
 
 
-def judge(lines):
-    '''The :class:`Judged` that the lines of a report (:class:`lines.Line`) say.'''
+def judge(lines, left_out=()):
+    '''The :class:`Judged` that the lines of a report (:class:`lines.Line`) say.
+
+    :arg left_out: what was not measured (:class:`lines.NotMeasured`): a subsystem that has references of such metrics alone is not judged.
+    '''
     groups, members = defaultdict(list), {}
     partitions = {line.partition for line in lines if line.metric}
     for line in lines:
@@ -82,7 +85,15 @@ def judge(lines):
     known = subsystems.judged({key: its for key, its in scored.items() if its})
     stolen = _stolen(lines)
     rerun = {id(members[id(line)]): line.detail.get('rerun') for line in lines if id(line) in members}
-    found = [_judged(key, its, known, stolen, rerun) for key, its in groups.items()]
+    missing = defaultdict(list)
+    for one in left_out:
+        for part, partition, kind in one.lost:
+            key = part, partition if len(partitions) > 1 else '', kind
+            if part not in (None, registry.NO_MACHINE) and all(line.verdict == verdict.NO_REFERENCE for line in groups.get(key, ())):
+                missing[key].append(one.reason)
+    found = [_judged(key, its, known, stolen, rerun) for key, its in groups.items() if key not in missing]
+    found += [Subsystem(part, kind, verdict.UNSTABLE, f"not judged: {'; '.join(dict.fromkeys(reasons))}", 0, 0, len(
+        groups.get((part, partition, kind), reasons)), partition=partition) for (part, partition, kind), reasons in missing.items()]
     return Judged(sorted(found, key=lambda one: (-verdict.SEVERITY.index(one.verdict), one.change or 0, one.name)),
                   _changed([line for line in lines if id(line) in members], members))
 

@@ -12,8 +12,6 @@ import numpy as np
 from plumbline.bench import (
     datatype,
     fdtd,
-    fileio,
-    gather,
     injection,
     latency,
     motion,
@@ -31,8 +29,8 @@ from plumbline.bench.common import Figure, Machine
 from plumbline.errors import PlumblineError
 
 #: Kernel -> function(machine, pairs), which yields its :class:`Figure` objects.
-FIGURES = {'chase': latency.chase_figures, 'datatype': datatype.figures, 'fdtd': fdtd.figures, 'fileio': fileio.figures, 'gather': gather.figures,
-           'injection': injection.figures, 'motion': motion.figures, 'peers': peers.figures, 'pingpong': pingpong.figures, 'rma': rma.figures,
+FIGURES = {'chase': latency.chase_figures, 'datatype': datatype.figures, 'fdtd': fdtd.figures, 'injection': injection.figures,
+           'motion': motion.figures, 'peers': peers.figures, 'pingpong': pingpong.figures, 'rma': rma.figures,
            'scale': scale.figures, 'simulation': simulation.figures, 'spmv': spmv.figures, 'stencils': stencils.figures,
            'trapezoid': latency.trapezoid_figures, 'transpose': transpose.figures, 'triad': triad.figures}
 

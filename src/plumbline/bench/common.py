@@ -3,6 +3,7 @@
 import functools
 import math
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass
 
@@ -98,20 +99,12 @@ class Machine:
 
     def likwid(self, kernel, cpus, size, iterations):
         '''Application bandwidth of one run of likwid-bench, MB/s.'''
+        if not shutil.which('likwid-bench'):
+            raise PlumblineError('likwid-bench is not installed: there is nothing to compare with')
         command = ['taskset', '-c', ','.join(map(str, cpus)), 'likwid-bench', '-t', kernel,
                    '-W', f'N:{size // 1000}kB:{len(cpus)}', '-i', str(iterations)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **HUGE_PAGES})
         return likwid_bench.parse_bench(done.stdout + done.stderr)['rate']
-
-
-def sample_rates(record, key='bytes'):
-    '''The rates of a record's samples that stand for the kernel: all of them.
-
-    The one place where samples are selected, say those in one state of the machine.
-
-    :returns: shape (samples,).
-    '''
-    return records.rate(record, key)
 
 
 def over_likwid(machine, program, options, kernel, size, cpus, pairs):
@@ -122,7 +115,7 @@ def over_likwid(machine, program, options, kernel, size, cpus, pairs):
     '''
     def rate():
         found, = machine.run(program, cpus, *options, '--samples', 25)
-        return float(np.median(sample_rates(found)))
+        return float(np.median(records.rate(found)))
 
     iterations = max(2, int(0.3 * rate() * 1e6 / size))
     return np.array([rate() / machine.likwid(kernel, cpus, size, iterations) for _ in range(pairs)])

@@ -1,9 +1,6 @@
 '''Data motion against likwid-bench's loops, and the ratios of anderson1997 then and now.'''
 
-import shutil
-
 from plumbline.bench.common import Figure, over_likwid, threads_text
-from plumbline.errors import PlumblineError
 from plumbline.model import limits, sources
 from plumbline.system import topology
 
@@ -25,8 +22,6 @@ _THEN_STRIDED = ((('read_nt', 31), ('read', 31), sources.ratio(_TABLE5, 'stride3
 
 
 def likwid_figures(machine, cpus, size, pairs):
-    if not shutil.which('likwid-bench'):
-        raise PlumblineError('likwid-bench is not installed: there is nothing to compare with')
     for variant, element, kernel, least in _AGAINST_LIKWID:
         options = ['--variants', variant, '--size', size // element]
         yield Figure(f'memory, {threads_text(cpus)}: motion {variant} / likwid-bench {kernel}',

@@ -1,16 +1,11 @@
 '''The triad against likwid-bench's, and its timing.'''
 
-import shutil
-
 from plumbline.bench.common import Figure, over_likwid, threads_text
-from plumbline.errors import PlumblineError
 from plumbline.model import limits
 from plumbline.system import topology
 
 
 def likwid_figures(machine, pairs):
-    if not shutil.which('likwid-bench'):
-        raise PlumblineError('likwid-bench is not installed: there is nothing to compare with')
     for cpus in (machine.cpus[:1], machine.cpus):
         for variant, kernel, level, least in (
                 ('nt', 'triad_mem_avx_fma', 'memory', 1.10), ('simd', 'triad_avx_fma', 'L1', 0.90),

@@ -18,6 +18,7 @@ from plumbline.detect.commands import NoAnswer
 from plumbline.detect.site_file import Entry, Found, Partition, is_name, name_of, remark, render
 from plumbline.errors import PlumblineError
 from plumbline.model.quantity import several
+from plumbline.mpi import environments
 from plumbline.settings import HOME
 
 #: In this order: Slurm has commands of PBS's names, and Flux may run within a job of another scheduler.
@@ -99,7 +100,7 @@ def _environments(pmi):
     in_path = compilers.in_path()
     found = modules.detect([environment for environment, _ in in_path])
     known = {environment['name']: (environment, said) for environment, said in found.environments}
-    for environment, said in in_path + [(one, '') for one in mpis.in_path([one for one, _ in in_path])]:
+    for environment, said in in_path + [(one, '') for one in environments.found([one for one, _ in in_path])]:
         other, before = known.setdefault(environment['name'], (environment, said))
         if other is not environment and said:
             known[other['name']] = (other, f'{before}; skipped, because it is not a module: {said}'.lstrip('; '))

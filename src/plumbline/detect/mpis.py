@@ -1,14 +1,8 @@
-'''MPIs in PATH, and what starts their programs.'''
+'''What starts the programs of an MPI.'''
 
 import shutil
 
 from plumbline.detect.commands import NoAnswer, ask
-from plumbline.mpi import environments
-
-
-def in_path(compilers):
-    '''Environments of the MPIs in PATH, with each compiler.'''
-    return environments.found(compilers)
 
 
 def _knows_pmix(launcher):

@@ -38,8 +38,8 @@ def write(path, kinds, seconds=gate.SECONDS, python='/usr/bin/python3'):
     :arg python: the interpreter on the nodes, 3.6 or newer: an absolute path.
     :raises PlumblineError: if it cannot be written.
     '''
-    if not 1 <= seconds <= gate.MOST_SECONDS:
-        raise PlumblineError(f'--seconds {seconds:g}: give 1 to {gate.MOST_SECONDS}')
+    if not (least := gate.least(kinds)) <= seconds <= gate.MOST_SECONDS:
+        raise PlumblineError(f'--seconds {seconds:g}: give {least:g} to {gate.MOST_SECONDS}: a second more than mounts may take to answer')
     if not python.startswith('/') or len(python) > 100 or not python.isprintable() or ' ' in python:
         raise PlumblineError(f'--python {python}: give the absolute path of the interpreter on the nodes, without blanks')
     package = Path(__file__).parents[1]

@@ -9,15 +9,15 @@
   rows whose numbers cannot be right together.
 ``samples.py``
   several runs of the same command as samples of each row.
-``find.py``, ``check.py``, ``subjects.py``
-  where an environment's IMB is, the base of the checks that run it, and the names of their metrics.
+``check.py``, ``subjects.py``
+  the base of the checks that run it, and the names of their metrics.
 
 IMB prints for people and has no other output.  Its User Guide describes the columns; what is printed for which option
 was found by running it: Intel's own 2021 binaries and builds of the public source with other MPIs (``tests/data/imb``).
 '''
 
-from plumbline.imb.layout import BENCHMARKS, SUITES, Column, suite_of
+from plumbline.imb.layout import BENCHMARKS, SUITES, Column
 from plumbline.imb.samples import Case, samples
 from plumbline.imb.text import Output, Row, Table, outputs, parse
 
-__all__ = ['BENCHMARKS', 'SUITES', 'Case', 'Column', 'Output', 'Row', 'Table', 'outputs', 'parse', 'samples', 'suite_of']
+__all__ = ['BENCHMARKS', 'SUITES', 'Case', 'Column', 'Output', 'Row', 'Table', 'outputs', 'parse', 'samples']

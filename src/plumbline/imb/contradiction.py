@@ -29,12 +29,9 @@ def contradiction(known, processes, length, values):
     if 'bandwidth' not in values:
         return None
     rate = values['bandwidth']
-    if 'messages' in values:
-        possible = [tuple(length * (values['messages'] + off) / 1e6 for off in (-0.6, 0.6))]
-    else:
-        time = values.get('t', values.get('t_max'))
-        factors = {1, max(1, processes - 1)} if known.kind == 'one to all' else {known.messages}
-        possible = [_rates(factor * length, time) for factor in factors]
+    time = values.get('t', values.get('t_max'))
+    factors = {1, max(1, processes - 1)} if known.kind == 'one to all' else {known.messages}
+    possible = [_rates(factor * length, time) for factor in factors]
     if not any(low - _SLACK <= rate <= high + _SLACK for low, high in possible):
         return f'{rate} Mbytes/sec do not follow from the other numbers of the row ({_numbers(length, values)})'
     return None

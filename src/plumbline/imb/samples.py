@@ -16,7 +16,6 @@ class Case:
     :attr values: name of a column -> its numbers, shape (runs,).
     '''
     shape: Shape
-    group: int | None
     bytes: int | None
     values: dict
 
@@ -46,15 +45,11 @@ def samples(found):
 
     :arg found: :class:`Output` of each run.
     :returns: list of :class:`Case`, in the order of printing.
-    :raises PlumblineError: if the runs are not of one kind, or one of them gave up.
+    :raises PlumblineError: if the runs are not of one kind.
     '''
+    first = [(row.shape, row.bytes) for row in found[0].rows]
     for number, output in enumerate(found, start=1):
-        if output.failures:
-            table, reason = output.failures[0]
-            raise PlumblineError(f'{output.program}, run {number}: {table.shape}: gave up: {reason}')
-    first = [(row.shape, row.group, row.bytes) for row in found[0].rows]
-    for number, output in enumerate(found, start=1):
-        if [(row.shape, row.group, row.bytes) for row in output.rows] != first:
+        if [(row.shape, row.bytes) for row in output.rows] != first:
             raise PlumblineError(f'{output.program}, run {number}: its tables are not those of run 1')
     return [Case(*key, {name: np.array([row.values[name] for row in rows]) for name in rows[0].values})
             for key, rows in zip(first, zip(*(output.rows for output in found)))]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from plumbline.errors import PlumblineError
 from plumbline.imb.contradiction import contradiction
-from plumbline.imb.layout import BENCHMARKS, COLUMNS, PARTS, SUITES, Asked, Shape
+from plumbline.imb.layout import BENCHMARKS, COLUMNS, HEADINGS, PARTS, SUITES, Asked, Shape
 
 #: Characters of each column.
 WIDTH = 13
@@ -21,27 +21,22 @@ _END = '# All processes entering MPI_Finalize'
 _OURS = re.compile(r'#-+$|# Benchmarking |# !! |# All processes|# Calling sequence')
 _NAME = re.compile(r'# (\w+)')
 _COMMENT = re.compile(r'#     \S.*')
-_HEADING = re.compile(r'# Benchmarking (Multi-)?(\w+)')
-_PROCESSES = re.compile(r'# #processes = (\d+)(?:; rank order \(rowwise\):)?')
-_GROUPS = re.compile(r'# \( (\d+) groups of (\d+) processes each running simultaneous \)')
-_RANKS = re.compile(r'#(?: Group +\d+:)?[ .\d]*')
+_HEADING = re.compile(r'# Benchmarking (\w+)')
+_PROCESSES = re.compile(r'# #processes = (\d+)')
 _IDLE = re.compile(r'# \( (\d+) additional process(?:es)? waiting in MPI_Barrier\)')
 _MODE = re.compile(r'#    MODE: (NON-AGGREGATE|AGGREGATE)')
-_FAILED = re.compile(r'((?: +\d+)+) ((?:out-of-mem\.|int-overflow|time-out\.);.*)')
 
 
 @dataclass(frozen=True)
 class Row:
     '''A row of a table.
 
-    :attr shape: the table it stands in (benchmark, mode, processes, groups).
-    :attr group: number of the group it is of (``-multi 1``), or :obj:`None`.
+    :attr shape: the table it stands in (benchmark, mode, processes).
     :attr bytes: message length as IMB counts it; :obj:`None` for a barrier.
     :attr values: name of a column -> number in its unit (:data:`COLUMNS`), ``repetitions`` among them.
     :attr line: where it stands in the text, from 1.
     '''
     shape: Shape
-    group: int | None
     bytes: int | None
     values: dict
     line: int
@@ -52,16 +47,12 @@ class Table:
     '''A table.
 
     :attr columns: :class:`Column` of each column, in their order.
-    :attr failure: what IMB says of the length at which it gave up (out of memory, out of time, more than an int can
-        count), or :obj:`None`.  It then prints no further rows, and no further tables of this benchmark; the rows before
-        count.
     '''
     shape: Shape
     idle: int
     columns: tuple
     line: int
     rows: list = field(default_factory=list)
-    failure: str | None = None
 
 
 @dataclass
@@ -81,11 +72,6 @@ class Output:
     def rows(self):
         '''All rows of all tables.'''
         return [row for table in self.tables for row in table.rows]
-
-    @property
-    def failures(self):
-        '''(table, what IMB says) of each table that it gave up.'''
-        return [(table, table.failure) for table in self.tables if table.failure]
 
 
 class _Reader:
@@ -166,10 +152,10 @@ def outputs(text, source='output of IMB', runs=None, **expected):
 def parse(text, source='output of IMB', **expected):
     '''What the only run in a text printed.
 
+    :arg sizes: the lengths in the file of ``-msglen``, which the output does not repeat, bytes.
     :arg benchmarks: names that were asked for, in any order and spelling; by default those that the output lists.
     :arg processes: how many IMB was started with; by default what the tables say.
     :arg arguments: the words behind its name in the command line; by default those that the output repeats.
-    :arg sizes: the lengths in the file of ``-msglen``, which the output does not repeat, bytes.
     :returns: :class:`Output`.
     :raises PlumblineError: as :func:`outputs`.
     '''
@@ -183,7 +169,7 @@ def _nothing_of_imb(lines, begin, end, source):
                                  'banner missing, or did several write at once?')
 
 
-def _run(reader, benchmarks=None, processes=None, arguments=None, sizes=None):
+def _run(reader, sizes, benchmarks=None, processes=None, arguments=None):
     version, part = reader.expect(_BANNER, "IMB's banner").groups()
     if part not in PARTS:
         raise reader.wrong(f'{part}: not one of {", ".join(PARTS)}', reader.number - 1)
@@ -249,34 +235,23 @@ def _table(reader, listed, asked):
     reader.what = 'between tables'
     begin = reader.number
     reader.expect(_LINE, 'a table')
-    multi, name = reader.expect(_HEADING, "a benchmark's name").groups()
+    name = reader.expect(_HEADING, "a benchmark's name")[1]
     reader.what = name
     if name not in listed:
         raise reader.wrong('not in the list of benchmarks to run', reader.number - 1)
-    groups, processes = _processes(reader, bool(multi))
-    while not _LINE.fullmatch(reader.here) and _RANKS.fullmatch(reader.here):
-        reader.take()
+    processes = int(reader.expect(_PROCESSES, 'the number of processes')[1])
     idle = int(reader.expect(_IDLE, 'the number of waiting processes')[1]) if _IDLE.fullmatch(reader.here) else 0
     reader.expect(_LINE, 'the line above a table')
-    shape = Shape(name, _mode(reader), processes, groups)
-    headings = asked.headings(name)
+    shape = Shape(name, _mode(reader), processes)
+    headings = HEADINGS[BENCHMARKS[name].kind]
     if tuple(reader.here.split()) != headings:
         raise reader.wrong(f'expected the columns {" ".join(headings)}, found {_shown(reader.here)}')
     reader.take()
     table = Table(shape, idle, tuple(COLUMNS[heading] for heading in headings), begin)
-    _rows(reader, table, asked)
+    for length in asked.sizes(name):
+        table.rows.append(_row(reader, table, asked, length))
     reader.skip_blank(1)
     return table
-
-
-def _processes(reader, several):
-    if several:
-        groups, processes = map(int, reader.expect(_GROUPS, 'the number of groups').groups())
-    else:
-        groups, processes = 1, int(reader.expect(_PROCESSES, 'the number of processes')[1])
-    if several != (groups > 1) or processes < 1:
-        raise reader.wrong(f'{groups} groups of {processes} processes', reader.number - 1)
-    return groups, processes
 
 
 def _mode(reader):
@@ -288,31 +263,7 @@ def _mode(reader):
     return mode
 
 
-def _rows(reader, table, asked):
-    groups = range(table.shape.groups) if asked.multi > 0 else [None]
-    for length in asked.sizes(table.shape.benchmark):
-        if asked.multi > 0:
-            reader.expect('', 'the blank line before the rows of the groups')
-        for group in groups:
-            failed = _FAILED.fullmatch(reader.here)
-            if failed:
-                table.failure = failed[2]
-                _is_its_turn(reader, group, length, *map(int, failed[1].split()[-2:]))
-                reader.take()
-            else:
-                table.rows.append(_row(reader, table, asked, group, length))
-        if table.failure:
-            break
-
-
-def _is_its_turn(reader, group, length, *numbers):
-    expected = [number for number in (group, length) if number is not None]
-    if length is not None and list(numbers[-len(expected):]) != expected:
-        raise reader.wrong(f'expected the row of {length} bytes{"" if group is None else f", group {group}"}, found '
-                           f'{_shown(reader.here)}')
-
-
-def _row(reader, table, asked, group, length):
+def _row(reader, table, asked, length):
     words = reader.here.split()
     if len(words) != len(table.columns) or ''.join(f'{word:>{WIDTH}}' for word in words) != reader.here:
         due = 'the row' if length is None else f'the row of {length} bytes'
@@ -322,34 +273,30 @@ def _row(reader, table, asked, group, length):
         if not re.fullmatch(rf'\d+\.\d{{{column.decimals}}}' if column.decimals else r'\d+', word):
             raise reader.wrong(f'{column.name} is {word!r}, not a number with {column.decimals} decimals')
         values[column.name] = float(word) if column.decimals else int(word)
-    found_group, found_length = (None if name not in values else int(values.pop(name)) for name in ('group', 'bytes'))
-    _is_its_turn(reader, group, length, *(n for n in (found_group, found_length) if n is not None))
-    wrong = contradiction(BENCHMARKS[table.shape.benchmark], table.shape.processes, found_length, values)
+    if values.pop('bytes', None) != length:
+        raise reader.wrong(f'expected the row of {length} bytes, found {_shown(reader.here)}')
+    wrong = contradiction(BENCHMARKS[table.shape.benchmark], table.shape.processes, length, values)
     most = max(asked.most_repetitions, table.shape.processes)
     if values['repetitions'] > most:
         wrong = f"{values['repetitions']} repetitions, at most {most} were asked for"
-    if group != found_group or wrong:
-        raise reader.wrong(wrong or f'expected the row of group {group}, found {_shown(reader.here)}')
-    row = Row(table.shape, found_group, found_length, values, reader.number)
+    if wrong:
+        raise reader.wrong(wrong)
+    row = Row(table.shape, length, values, reader.number)
     reader.take()
     return row
 
 
 def _every_table(reader, output, asked, processes):
     '''Every table that the command line owes was printed, in its turn.'''
-    total = processes or max((table.shape.groups * table.shape.processes + table.idle for table in output.tables), default=1)
-    owed = [shape for name in output.benchmarks for shape in asked.shapes(name, total)]
-    due = iter(owed)
-    gave_up = None
+    total = processes or max((table.shape.processes + table.idle for table in output.tables), default=1)
+    due = iter([shape for name in output.benchmarks for shape in asked.shapes(name, total)])
     for table in output.tables:
-        shape = next((shape for shape in due if shape == table.shape or shape.benchmark != gave_up), None)
+        shape = next(due, None)
         if shape != table.shape:
             raise reader.wrong(f'expected {f"the table {shape}" if shape else "no further table"}, found {table.shape}',
                                table.line)
-        used = total - total % 2 if BENCHMARKS[shape.benchmark].kind == 'rate' else total
-        if shape.groups * shape.processes + table.idle != used:
-            raise reader.wrong(f'{table.idle} processes wait during {shape}, of {used}', table.line)
-        gave_up = shape.benchmark if table.failure else None
-    missing = next((shape for shape in due if shape.benchmark != gave_up), None)
+        if shape.processes + table.idle != total:
+            raise reader.wrong(f'{table.idle} processes wait during {shape}, of {total}', table.line)
+    missing = next(due, None)
     if missing:
         raise reader.wrong(f'the run ends without the table {missing}')

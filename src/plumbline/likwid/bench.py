@@ -46,7 +46,7 @@ _EFFORTS: dict[str, dict[str, Any]] = {
 
 #: Suffix of likwid-bench's kernels without and with a multiplication, which is fused if it can be.
 _SUFFIX = {'avx512': ('_avx512', '_avx512_fma'), 'avx2': ('_avx', '_avx_fma'),
-           'avx': ('_avx', '_avx'), 'sse': ('_sse', '_sse'), 'scalar': ('', '')}
+           'sse': ('_sse', '_sse'), 'scalar': ('', '')}
 
 #: Where likwid-bench has no fused kernel although it has others.
 _UNFUSED = {'stream_mem_avx512_fma': 'stream_mem_avx512'}
@@ -130,7 +130,7 @@ def kernel_name(family, isa, nontemporal=False):
     '''The name of a kernel in likwid-bench.
 
     :arg family: ``'load'``, ``'store'``, ``'copy'``, ``'stream'`` or ``'triad'``.
-    :arg isa: ``'avx512'``, ``'avx2'`` (with FMA), ``'avx'``, ``'sse'``, or ``'scalar'``, the only
+    :arg isa: ``'avx512'``, ``'avx2'`` (with FMA), ``'sse'``, or ``'scalar'``, the only
         one that processors other than x86 have.
     :arg nontemporal: stores that bypass the caches.
     :returns: for example ``'triad_mem_avx512_fma'``; :obj:`None` if there is no such kernel.
@@ -188,7 +188,7 @@ def bench_commands(levels, cpus, isa, effort='health'):
     :arg effort: ``'health'``: load, copy, triad once, in memory with non-temporal stores only; ``'full'``: all kernels, three times, the
         repeats apart from each other.
     :returns: list of dictionaries ``level``, ``threads``, ``cpus``, ``kernel``, ``repeat``,
-        ``size`` (bytes), ``iterations`` (a guess for the first call) and ``argv``.
+        ``size`` (bytes) and ``iterations`` (a guess for the first call).
     :raises PlumblineError: for an unknown effort or instruction set, or without a CPU.
     '''
     if effort not in _EFFORTS:
@@ -204,14 +204,11 @@ def bench_commands(levels, cpus, isa, effort='health'):
         if level == 'memory':
             names += [kernel_name(family, isa, nontemporal=True) for family in plan['nontemporal']]
         iterations = _first_iterations(level, threads, size)
-        cpu_text = ','.join(map(str, sorted(cpus)))
         for repeat in range(plan['repeats']):
             for kernel in filter(None, names):
                 commands.append({
                     'level': level, 'threads': threads, 'cpus': sorted(cpus), 'kernel': kernel,
-                    'repeat': repeat, 'size': size, 'iterations': iterations,
-                    'argv': ['taskset', '-c', cpu_text, 'likwid-bench', '-t', kernel,
-                             '-W', f'N:{_size_argument(size)}:{threads}', '-i', str(iterations)]})
+                    'repeat': repeat, 'size': size, 'iterations': iterations})
     return commands
 
 

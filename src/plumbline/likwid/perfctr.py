@@ -17,16 +17,12 @@ a file that ends in ``.csv``)::
   Metric,HWThread 0,HWThread 1,,
   ...
 
-The number in a TABLE line counts the lines of events or metrics.  Without the marker interface
-there is no ``Region``.  ``-`` and ``nan`` stand for no value.
+The number in a TABLE line counts the lines of events or metrics.  ``-`` and ``nan`` stand for no value.
 '''
 
 import re
 
 from plumbline.errors import PlumblineError
-
-#: The region of a run without markers: the whole program.
-WHOLE_PROGRAM = ''
 
 _VOLUME = 'Memory data volume [GBytes]'
 
@@ -64,15 +60,11 @@ def _rows(text):
 
 def _title(row):
     '''(region, kind, group, number of lines) of a TABLE line.'''
-    region = WHOLE_PROGRAM
-    fields = row[1:]
-    if fields and fields[0].startswith('Region '):
-        region = fields.pop(0).removeprefix('Region ')
-    kind = re.fullmatch(r'Group \d+ (Raw|Metric)( STAT)?', fields[0]) if fields else None
-    if len(fields) != 3 or not kind or not fields[2].isdigit():
+    found = re.fullmatch(r'TABLE,Region ([^,]*),Group \d+ ((?:Raw|Metric)(?: STAT)?),([^,]*),(\d+)', ','.join(row))
+    if not found:
         raise PlumblineError(f"likwid-perfctr: cannot read {','.join(row)!r}; it is not the CSV of "
                              'LIKWID 5, use its option -O')
-    return region, kind[1] + (kind[2] or ''), fields[1], int(fields[2])
+    return *found.groups()[:3], int(found[4])
 
 
 def _hwthreads(header, skip):
@@ -116,9 +108,8 @@ def parse_perfctr_csv(text):
     :arg text: its output in CSV; what else stands before the tables (the program's own output, with
         ``-O``) is passed over.  The STAT tables are derived and are not read.
     :returns: dictionary region -> group -> dictionary ``events`` and ``metrics``, both name -> CPU
-        -> value (:obj:`None` for no value), and for a marked region ``seconds`` and ``calls``, CPU
-        -> value.  An event is named ``EVENT:COUNTER``, since groups count one event on several
-        counters.  The region of a run without markers is :data:`WHOLE_PROGRAM`.
+        -> value (:obj:`None` for no value), and ``seconds`` and ``calls``, CPU -> value.
+        An event is named ``EVENT:COUNTER``, since groups count one event on several counters.
     :raises PlumblineError: if there is no table, or one is cut off.
     '''
     parsed: dict[str, dict[str, dict[str, dict]]] = {}
@@ -129,11 +120,10 @@ def parse_perfctr_csv(text):
         region, kind, group, count = _title(row)
         if kind.endswith('STAT'):
             continue
-        what = f"table {kind} of group {group}, region {region or '(whole program)'}"
+        what = f'table {kind} of group {group}, region {region}'
         result = parsed.setdefault(region, {}).setdefault(group, {'events': {}, 'metrics': {}})
         if kind == 'Raw':
-            if region != WHOLE_PROGRAM:
-                result |= _region_info(rows, what)
+            result |= _region_info(rows, what)
             result['events'] = _table(rows, ['Event', 'Counter'], count, what)
         else:
             result['metrics'] = _table(rows, ['Metric'], count, what)

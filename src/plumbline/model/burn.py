@@ -66,12 +66,15 @@ class Burn:
         return [record for record in self.phases if record['phase'] == phase]
 
     def counted(self, name: str) -> int | None:
-        '''How often it was counted, in all parts together; None where it could not be read in the last one.
+        '''How often it was counted, in all parts together; None where none was, and it could not be read at the end of a part.
 
         :arg name: one of :data:`COUNTS`.
         '''
         last = {record['part']: record[name] for record in self.phases}
-        return None if not last or None in last.values() else sum(last.values())
+        most: dict[int, int] = {}       # somebody may have set it to 0 meanwhile
+        for record in self.phases:
+            most[record['part']] = max(most.get(record['part'], 0), record[name] or 0)
+        return sum(most.values()) or (None if not last or None in last.values() else 0)
 
 
 def parse(text: str, source: str) -> Burn:

@@ -2,7 +2,8 @@
 
 A *contention* record (``schemas/record.json``) says, in seconds of all threads together and since the program began to
 measure: ``throttled``, kept from running by a cgroup's quota (``cpu.stat``); ``waited``, ready but not running, for
-whatever reason, the quota included (``schedstat``); ``stolen``, taken by the hypervisor (``/proc/stat``).
+whatever reason, the quota included (``schedstat``), and ``waited_most``, of the thread that did the longest: all of a team wait for
+it; ``stolen``, taken by the hypervisor (``/proc/stat``).
 '''
 
 from collections.abc import Sequence
@@ -12,11 +13,19 @@ from plumbline.model.quantity import percent, several
 #: What is lost to one cause is worth a remark from this share on; a quiet node loses less than one per cent.
 WORTH_TELLING = 0.02
 
+#: Seconds that one of many threads may wait without a word: a tick, or two processes' turns.
+_TURN = 0.02
+
 #: Share of the time that the threads must have had the CPUs for, so that what is missing can be the cores'.
 ENOUGH = 0.9
 
 #: The causes: what a job was not granted, what its owner can send away, and what lies outside the machine.
 QUOTA, OTHERS, HYPERVISOR = 'a cgroup that throttles', 'other processes', 'the hypervisor'
+
+
+def team(lost: Sequence[dict]) -> int:
+    '''The largest number of threads of the programs of one check; 0 where they do not tell.'''
+    return max((record['threads'] for record in lost), default=0)
 
 
 def _of_all(lost: Sequence[dict], key: str) -> float | None:
@@ -27,13 +36,19 @@ def _of_all(lost: Sequence[dict], key: str) -> float | None:
     return sum(parts) / sum(record['elapsed'] * record['threads'] for record in lost)
 
 
+def _of_slowest(lost: Sequence[dict]) -> float:
+    '''Share of its time that the one thread of each program that waited the longest did; 0 where older records do not tell.  For a quota
+    it may wait twice as long as the mean.'''
+    return sum(max(0.0, (record.get('waited_most') or 0.0) - _TURN) for record in lost) / sum(record['elapsed'] for record in lost)
+
+
 def causes(lost: Sequence[dict]) -> dict[str, float]:
-    '''Cause -> share of the threads' time that was lost to it; without those that are not known.
+    '''Cause -> share of the threads' time that was lost to it, to others of that of the slowest; without those that are not known.
 
     :arg lost: the contention records of one check.
     '''
     throttled, waited, stolen = (_of_all(lost, key) for key in ('throttled', 'waited', 'stolen'))
-    others = None if waited is None else max(0.0, waited - (throttled or 0.0))
+    others = None if waited is None else max(0.0, waited - (throttled or 0.0), _of_slowest(lost) - 2 * (throttled or 0.0))
     found = {QUOTA: throttled, OTHERS: others, HYPERVISOR: stolen}
     return {cause: share for cause, share in found.items() if share is not None}
 
@@ -63,7 +78,11 @@ def notes(lost: Sequence[dict], machine: dict | None) -> list[str]:
     :arg machine: the machine record, or :obj:`None`.
     '''
     quota = (machine or {}).get('cpu_quota')
-    threads = max((record['threads'] for record in lost), default=1)
+    threads = team(lost) or 1
     allowed = [f"a cgroup grants {several(f'{quota:g}', 'CPU')} to {several(threads, 'thread')}"] if quota else []
-    return allowed + [f'{cause} took {percent(share, 0)} of the time of the threads'
-                      for cause, share in causes(lost).items() if share >= WORTH_TELLING]
+    return allowed + [took(cause, share) for cause, share in causes(lost).items() if share >= WORTH_TELLING]
+
+
+def took(cause: str, share: float) -> str:
+    '''A text: how much of the threads' time was lost to a cause.'''
+    return f"{cause} took {percent(share, 0)} of the time of {'a thread' if cause == OTHERS else 'the threads'}"

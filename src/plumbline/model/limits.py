@@ -27,7 +27,6 @@ class Paired:
     :attr samples: shape (n,): traffic rate of the kernel over that of the limit, per round.
     :attr value: their median; 1 means that the kernel moves its traffic as fast as the machine can.
     :attr limit: median traffic rate of the limit stream, MB/s.
-    :attr stream: the variant of that stream.
     :attr record: the kernel's record.
     :attr of_parts: shape (n,): the time of the kernel's parts one after the other over its time, per round (see :func:`of_parts`);
         :obj:`None` where a part was not measured.
@@ -35,7 +34,6 @@ class Paired:
     samples: np.ndarray
     value: float
     limit: float
-    stream: str
     record: dict
     of_parts: np.ndarray | None = None
 
@@ -123,8 +121,8 @@ def of_limit(cases: Sequence[dict], key: Callable[[dict], Any] = variant) -> dic
                                  f"{case['group']}; choose a key that tells the cases apart")
         rates = _traffic_rate(limit)
         samples = _traffic_rate(case) / rates
-        result[key(case)] = Paired(samples, float(np.median(samples)), float(np.median(rates)),
-                                   limit['variant'], case, of_parts(case, streams, _core_of(case, cases, key)))
+        result[key(case)] = Paired(samples, float(np.median(samples)), float(np.median(rates)), case,
+                                   of_parts(case, streams, _core_of(case, cases, key)))
     return result
 
 

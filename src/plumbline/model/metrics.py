@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from plumbline.errors import PlumblineError
-from plumbline.model import curves, limits, quantity, records, registry
+from plumbline.model import limits, quantity, records, registry
 
 #: A sample that took so many times the median of its case was hit by a burst of something else.
 BURST = 1.5
@@ -78,13 +77,32 @@ def flops(record: dict, subject: str | None) -> Metric:
     return Metric('flops', subject, records.rate(record, 'flops'), record=record)
 
 
+def deepest_dip(rates: Mapping[int, np.ndarray]) -> tuple[int, np.ndarray] | None:
+    '''Where a curve falls and rises again.
+
+    A rate rises while starting counts, and falls from one level of the memory hierarchy to the next: it has one peak, and what is
+    larger is no faster beyond it.  Each size is held against the best smaller and the best larger one, the slower of the two.
+
+    :arg rates: size -> samples, in the order of measuring.
+    :returns: (size, its samples over that rate: from 1 on there is no dip), or None of fewer than three sizes.
+    '''
+    sizes = sorted(rates)
+    if len(sizes) < 3:
+        return None
+    medians = np.array([np.median(rates[size]) for size in sizes])
+    before, after = np.maximum.accumulate(medians)[:-2], np.maximum.accumulate(medians[::-1])[::-1][2:]
+    flanks = np.minimum(before, after)
+    at = int(np.argmin(medians[1:-1] / flanks))
+    return sizes[at + 1], np.asarray(rates[sizes[at + 1]]) / flanks[at]
+
+
 def of_flanks(rates: Mapping[int, np.ndarray], subject: str, curve: Mapping[int, dict]) -> Iterator[Metric]:
-    '''Yield the deepest dip of a curve, where it has one peak by the memory hierarchy; see :func:`curves.deepest_dip`.
+    '''Yield the deepest dip of a curve, where it has one peak by the memory hierarchy; see :func:`deepest_dip`.
 
     :arg rates: size -> samples.
     :arg curve: size -> record.
     '''
-    if dip := curves.deepest_dip(rates):
+    if dip := deepest_dip(rates):
         size, samples = dip
         yield Metric('of_flanks', subject, samples, remark=f"at {quantity.size(curve[size]['working_set'])}", record=curve[size])
 
@@ -96,34 +114,24 @@ def of_steady(cases: Iterable[dict]) -> Metric:
     return Metric('of_steady', None, np.array([inside / sum(map(len, times))]))
 
 
-def of_limit(paired: limits.Paired, subject: str | None, unjudged: str | None = None) -> Metric:
-    '''What a kernel reaches of the machine's own limit.
+def of_machine(paired: limits.Paired, subject: str | None, unjudged: str | None = None) -> Iterator[Metric]:
+    '''Yield what a kernel reaches of the machine's own limit and of its parts, where they are known.
 
-    :arg paired: :class:`limits.Paired`.
     :arg unjudged: why it must not be judged here, or :obj:`None`.
     '''
-    return Metric('of_limit', subject, paired.samples, limit=paired.limit, unjudged=unjudged, record=paired.record)
-
-
-def of_machine(paired: limits.Paired, subject: str | None, unjudged: str | None = None) -> Iterator[Metric]:
-    '''Yield what a kernel reaches of the limit (:func:`of_limit`) and of its parts, where they are known.'''
-    yield of_limit(paired, subject, unjudged)
+    yield Metric('of_limit', subject, paired.samples, limit=paired.limit, unjudged=unjudged, record=paired.record)
     if paired.of_parts is not None:
         yield Metric('of_parts', subject, paired.of_parts, unjudged=unjudged, record=paired.record)
 
 
-def against_limit(group: Sequence[dict], cross_check_best: Callable[[str, int], float | None], agreement: Callable[[str, int], Sequence[float]],
+def against_limit(group: Sequence[dict], agreement: Callable[[str, int], Sequence[float]],
                   key: Callable[[dict], Any] = limits.variant) -> tuple[dict[Any, limits.Paired], list[str]]:
     '''``of_limit`` of every kernel of a group, with the limit confirmed or raised by the cross-check.
 
     :arg group: records of one group, limit streams among them.
-    :arg cross_check_best: function (level, threads) -> likwid-bench's best traffic rate in MB/s, or
-        :obj:`None` where there is none.
     :arg agreement: function (level, threads) -> our limit streams over likwid-bench's best, the two run by turns, of each repeat.
     :returns: (paired, notes): dictionary key -> :class:`limits.Paired`, and texts for the report.
     '''
-    if all(case['role'] == 'kernel' for case in group):
-        return _against_the_cross_check(group, cross_check_best, key)
     paired, notes = limits.of_limit(group, key), set()
     for case in kernels(group):
         factor, note = limits.cross_check_correction(agreement(case['level'], case['threads']))
@@ -132,18 +140,3 @@ def against_limit(group: Sequence[dict], cross_check_best: Callable[[str, int], 
             paired[key(case)] = replace(found, samples=found.samples * factor, value=found.value * factor, limit=found.limit / factor)
             notes.add(f"{case['level']}, {case['threads']} threads: {note}")
     return paired, sorted(notes)
-
-
-def _against_the_cross_check(group: Sequence[dict], cross_check_best: Callable[[str, int], float | None],
-                             key: Callable[[dict], Any]) -> tuple[dict[Any, limits.Paired], list[str]]:
-    '''``of_limit`` without limit streams: by likwid-bench alone, not paired.'''
-    paired = {}
-    for case in group:
-        best = cross_check_best(case['level'], case['threads'])
-        if best is None:
-            raise PlumblineError(f"limit unknown: in {case['level']} neither the limit streams nor "
-                                 'likwid-bench were measured; run the program with --limit, or '
-                                 'install likwid')
-        samples = records.rate(case, 'traffic') / best
-        paired[key(case)] = limits.Paired(samples, float(np.median(samples)), best, 'likwid-bench', case)
-    return paired, ["the limit is likwid-bench's alone: no limit streams were measured"]

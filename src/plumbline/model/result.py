@@ -148,11 +148,13 @@ class Skipped(Part):
     :attr reason: why, for people.
     :attr parts: all metrics are meant that have one of them in their names.
     :attr recorded: metrics of the test that was skipped that the system has references of.
+    :attr referenced: of a test that was not skipped the names of those that are meant and have references.
     '''
     metric: str | None
     reason: str
     parts: list[str] | Unset = UNSET
     recorded: int | Unset = UNSET
+    referenced: list[str] | Unset = UNSET
 
     def means(self, name: str) -> bool:
         '''Whether a metric is among it.'''
@@ -178,7 +180,7 @@ class Result(Part):
     :attr ranks: their number, of MPI checks; ``transport``: the way of their messages.
     :attr metrics: what was measured, and its verdicts.
     :attr records: the measurement records.
-    :attr machine: the machine record; None: the program prints none.
+    :attr machine: the machine record, or what of it is known; None: the program prints none.
     :attr contention: the contention records.
     :attr software: where the programs came from, if not from our own build.
     :attr cross_check: the samples of likwid-bench; None: there are none, and ``cross_check_reason`` says why.

@@ -3,13 +3,10 @@
 The specification is the README of the public hpcgarage/spatter and, where it is silent, the source of version 2.1: a file
 is an array of configurations; each has a kernel, one or two patterns, and how often and how far apart they are repeated.
 What is read here and unknown there, or the other way round, is refused by name; nothing is repaired.
-
-``python -m plumbline.model.spatter FILE.json`` writes the lines to standard output.
 '''
 
 import json
 import re
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -293,17 +290,3 @@ def _laplacian(arguments: list[str], where: str) -> tuple[list[int], int | None]
     branch = [step * size**axis for axis in range(dimension) for step in range(1, order + 1)]
     middle = branch[-1]
     return [*(middle - step for step in reversed(branch)), middle, *(middle + step for step in branch)], 1
-
-
-def main() -> None:
-    '''``python -m plumbline.model.spatter FILE.json``'''
-    if len(sys.argv) != 2:
-        sys.exit('plumbline: usage: python -m plumbline.model.spatter FILE.json')
-    try:
-        sys.stdout.write(lines(read(sys.argv[1])))
-    except PlumblineError as error:
-        sys.exit(f'plumbline: {error}')
-
-
-if __name__ == '__main__':
-    main()

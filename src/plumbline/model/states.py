@@ -7,15 +7,16 @@ stay where they are there is one state, and nothing changes.
 States are clusters with a gap between them in the core-to-core latency that the team measured before and after each
 sample (:mod:`plumbline.model.probes`), and in whether two of its threads are on one core.  The clock and the additions per
 cycle define none: a core that is slow, or shared with somebody, must show as slow, and not as a state that nobody has a
-reference for.
+reference for.  Nor does the latency where no hypervisor is: what changes it there, a slow clock or fabric, is a loss.
 '''
 
 import functools
 import itertools
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -223,15 +224,17 @@ def _reduced(record: dict, number: int, inside: np.ndarray, state: State | None)
     return {**record, **kept}
 
 
-def find(measurements: Sequence[dict]) -> Found:
+def find(measurements: Sequence[dict], machine: Mapping[str, Any] | None = None) -> Found:
     '''The states that the samples of one program were taken in.
 
     :arg measurements: its measurement records.
+    :arg machine: its machine record; None: not known.
     :returns: :class:`Found`.
     '''
+    defined_by = (probes.SHARING,) if (machine or {}).get('virtual') == 'no' else DEFINED_BY
     teams: dict[Team, list[tuple[int, dict]]] = {}
     for number, record in enumerate(measurements):
-        latencies = {name: values for name, values in probes.features(record).items() if name.startswith(DEFINED_BY)}
+        latencies = {name: values for name, values in probes.features(record).items() if name.startswith(defined_by)}
         teams.setdefault(_team(record), []).append((number, latencies))
     labels: list[np.ndarray] = [np.array([], dtype=int)] * len(measurements)
     centres: dict[Team, list[State]] = {}

@@ -34,9 +34,6 @@ GIVEN = 0.9
 #: may have them, a huge one has 512 MiB.
 MOST_SPARE = 2**25
 
-#: Version of the document that :func:`found` makes.
-SCHEMA_VERSION = 1
-
 #: The steps that have a name, in their order.
 LEVELS = ('L1', 'L2')
 
@@ -91,13 +88,11 @@ def why_not_given(share: float | None, larger: int | None = None) -> str:
 class Curve:
     '''Extra time over the number of nodes at one stride.
 
-    :attr stride: bytes between nodes.
     :attr nodes: shape (n,), ascending.
     :attr extra: shape (n, rounds): time of a load with nodes a stride apart less that with as many packed lines, ns.
     :attr load: time of a first-level load, ns.
     :attr strided: shape (n, rounds): time of a load with nodes a stride apart, ns.
     '''
-    stride: int
     nodes: np.ndarray
     extra: np.ndarray
     load: float
@@ -109,11 +104,9 @@ class Step:
     '''One level of TLB at one stride.
 
     :attr entries: the most nodes, of those measured, whose translations it holds.
-    :attr beyond: the next number that was measured.
     :attr samples: extra time of a load that misses it, ns, per round, just beyond its entries: shape (rounds,).
     '''
     entries: int
-    beyond: int
     samples: np.ndarray
 
 
@@ -142,7 +135,7 @@ def curves(measurements: Iterable[dict]) -> dict[int, Curve]:
     for stride, found_there in sorted(points.items()):
         found_there.sort(key=lambda point: point[0])
         nodes, extra, load, apart = zip(*found_there)
-        result[stride] = Curve(stride, np.array(nodes), np.array(extra), min(load), np.array(apart))
+        result[stride] = Curve(np.array(nodes), np.array(extra), min(load), np.array(apart))
     return result
 
 
@@ -150,10 +143,10 @@ def sizes(most: int) -> list[int]:
     '''Numbers of nodes to measure: eight in an octave up to 512, four above, so that the usual numbers of entries
     (2^k, 1.25, 1.5, 1.75 x 2^k) are among them.
 
-    :returns: ascending list from 8 to at most ``most``.
+    :returns: ascending list from 4 to at most ``most``: the first level of some processors has 16 entries (A64FX), and its tread an octave.
     '''
     result = set()
-    octave = 8
+    octave = 4
     while octave <= most:
         parts = 8 if octave < 512 else 4
         result |= {octave + octave * k // parts for k in range(parts)}
@@ -246,8 +239,7 @@ def steps(curve: Curve) -> list[Step]:
     for begin, cut, end in zip(ends, ends[1:], ends[2:]):
         onset = _onset(curve.nodes, y, begin, cut, end)
         octave = slice(onset, min(_octave_end(curve.nodes, onset), end))
-        found_there.append(Step(int(curve.nodes[onset - 1]), int(curve.nodes[onset]),
-                                np.median(curve.extra[octave], axis=0)))
+        found_there.append(Step(int(curve.nodes[onset - 1]), np.median(curve.extra[octave], axis=0)))
     return found_there
 
 
@@ -303,24 +295,19 @@ def page_in_force(curves_by_stride: Mapping[int, Curve]) -> tuple[int | None, st
     raise AssertionError('the widest stride tells')
 
 
-def found(measured: Mapping[int, Curve], page: int, asked: str, huge_page_share: float | None) -> tuple[dict[str, Any], dict[str, list[Step]]]:
-    '''What a run shows of one page size: the document that :class:`plumbline.rfm.probe.tlb_probe` leaves as ``tlb.json``.
+def found(measured: Mapping[int, Curve]) -> tuple[dict[str, Any], dict[str, list[Step]]]:
+    '''What a run shows of one page size.
 
-    ``schema`` (1); ``page`` (bytes, of the pages that the operating system gave), ``asked`` (``huge`` or ``base``),
-    ``huge_page_share`` (0..1 or null); ``in_force`` (bytes that one translation covers, or null with
-    ``in_force_reason``); ``levels``: for ``L1`` and ``L2`` either null, with the reason in ``reasons``, or ``entries``, ``beyond`` (the next
-    number that was measured, and did not fit), ``reach`` (bytes: entries x in force, or null), and ``extra_ns`` (what a
-    load takes longer that misses this level).
+    ``in_force`` (bytes that one translation covers, or None with ``in_force_reason``); ``levels``: for ``L1`` and ``L2`` either None, with
+    the reason in ``reasons``, or ``entries`` and ``reach`` (bytes: entries x in force, or None).
 
     Every stride at which each node has a translation of its own tells the entries; the median of them counts.
 
     :arg measured: what :func:`curves` gave; the widest stride is the page or more.
-    :arg page: bytes.
     :returns: (document, dictionary level -> list of :class:`Step`, one for each stride that shows it).
     '''
     in_force, reason = page_in_force(measured)
-    document: dict[str, Any] = {'schema': SCHEMA_VERSION, 'page': page, 'asked': asked, 'huge_page_share': huge_page_share,
-                                'in_force': in_force, 'in_force_reason': reason, 'levels': {}, 'reasons': {}}
+    document: dict[str, Any] = {'in_force': in_force, 'in_force_reason': reason, 'levels': {}, 'reasons': {}}
     own = [curve for stride, curve in measured.items() if stride >= (in_force or max(measured))]
     seen = [steps(curve) for curve in own]
     levels = {}
@@ -335,9 +322,7 @@ def found(measured: Mapping[int, Curve], page: int, asked: str, huge_page_share:
             levels[level] = []
             continue
         step = levels[level][(len(levels[level]) - 1) // 2]
-        document['levels'][level] = {
-            'entries': step.entries, 'beyond': step.beyond, 'reach': in_force and step.entries * in_force,
-            'extra_ns': round(float(np.median(step.samples)), 3)}
+        document['levels'][level] = {'entries': step.entries, 'reach': in_force and step.entries * in_force}
     return document, levels
 
 

@@ -5,7 +5,6 @@ import shlex
 
 from reframe.core.builtins import run_after, run_before
 from reframe.core.exceptions import SanityError
-from reframe.core.pipeline import RegressionTestPlugin
 
 from plumbline import settings
 from plumbline.errors import PlumblineError, in_one_line
@@ -159,27 +158,14 @@ class NamedMpiCheck(Ranks, NamedCheck):
             raise SanityError(f"the processes may use the CPUs {', '.join(found)}: the scheduler was to give each of {len(self.cpus)} one")
 
 
-class OnFileSystem(RegressionTestPlugin):
-    '''What a check adds that measures a file system: its parameter is ``file_system``, one of :func:`on_devices`.
+class OnFileSystem(file_systems.OneFileSystem):
+    '''What a check adds that measures a file system, one of :func:`on_devices`.
 
     It stands before the check's other base.  The job makes a folder of its own there, ``$folder`` in options and input files, and removes
     it however it ends.
     '''
 
-    # ReFrame's, and the check's.
-    executable_opts: list[str]
-    file_system: str
-
-    @property
-    def shares(self):
-        return f'files-{self.file_system}'
-
-    @run_after('setup')
-    def choose_file_system(self):
-        with in_one_line():
-            self.path = file_systems.of_partition(self.current_partition).get(self.file_system)
-        if self.path is None:
-            self.leave_out(f'{self.file_system} is a file system of another partition')
+    executable_opts: list[str]      # ReFrame's
 
     @run_before('run')
     def make_a_folder(self):

@@ -2,8 +2,9 @@
 
 =============  =====================================================================================================================
 ``at``         seconds since 1970, of what a job did when it began; ``node``: Slurm's name; ``event``: one of :data:`EVENTS`
-``measured``   by a ``sweep``: ``session`` of the archive, ``verdict`` (the worst, or PASS), ``rank`` (:data:`IN_ORDER`, :data:`OUTLIER`;
-               null: not ranked), ``hours`` of all the sweep's jobs on the node so far
+``measured``   by a ``sweep``: ``session`` of the archive, and ``again``, those of second measurements; ``verdict`` (the worst, or PASS), ``rank``
+               (:data:`IN_ORDER`, :data:`OUTLIER`; null: not ranked), ``lacks`` (what peers have and it has not, in words), ``hours`` of all
+               the sweep's jobs on the node so far
 ``failed``     a sweep's job on it: ``state``, ``reason``, ``hours``
 ``outlier``    of a ``sweep``: ``evidence`` (:func:`plumbline.nodes.findings.evidence`), ``page``
 ``cleared``    the node is no outlier of that ``sweep`` any more: it was gone on with
@@ -40,8 +41,8 @@ _NODE, _SYSTEM = re.compile(r'\w[\w.-]*'), re.compile(r'\w[\w.-]*')
 
 #: What a line may say besides, and of which type.
 _SAID: dict[str, type | tuple[type, ...]] = {
-    'partition': str, 'sweep': str, 'session': str, 'verdict': str, 'rank': (str, type(None)), 'hours': (int, float), 'state': str, 'reason': str,
-    'evidence': dict, 'page': str, 'action': str, 'command': str, 'how': str, 'by': str}
+    'partition': str, 'sweep': str, 'session': str, 'again': list, 'verdict': str, 'rank': (str, type(None)), 'lacks': str, 'hours': (int, float),
+    'state': str, 'reason': str, 'evidence': dict, 'page': str, 'action': str, 'command': str, 'how': str, 'by': str}
 
 
 def path(system):

@@ -4,6 +4,7 @@ import math
 
 import polars as pl
 
+from plumbline.analysis.lines import as_words
 from plumbline.nodes import events, history
 from plumbline.sweep import confirm, ranking
 from plumbline.sweep.state import OVER
@@ -44,10 +45,16 @@ def _row(row):
     return {key: value for key, value in kept.items() if not isinstance(value, float) or math.isfinite(value)}
 
 
-def record(work, again=None, found=None):
+def _lacks(found, node):
+    '''What peers of a node have and it has not, in words; empty if there is nothing.'''
+    less = [f'less than its peers: {found.having_less[node]}'] if node in found.having_less else []
+    return '; '.join([*less, *(f'nothing of {as_words(test)}: {why}' for test, why in found.incomplete.get(node, {}).items())])
+
+
+def record(work, found=None):
     '''Write what a sweep found into the journal of its nodes; what is there already is not written twice.
 
-    :arg work: :class:`plumbline.sweep.state.Sweep`; :arg again: its second measurement, or None.
+    :arg work: :class:`plumbline.sweep.state.Sweep`.
     :arg found: :class:`plumbline.sweep.outliers.Findings`; None where nothing was measured.
     :raises PlumblineError: if the journal cannot be read or written.
     '''
@@ -58,15 +65,17 @@ def record(work, again=None, found=None):
     outliers = {event['node']: event['event'] for event in mine if event['event'] in (events.FOUND, events.CLEARED)}
     named = found.named if found else []
     ranked = set(found.ranked.rows['node'].unique()) if found else set()
-    sweeps = [work, *([again] if again else []), *confirm.measured_again(work.folder, confirm.ASIDE)]
+    sweeps = [work, *confirm.measured_again(work.folder)]
     new = []
     for node in work.nodes.values():
         about = {'at': node.at, 'node': node.name, 'partition': partition, 'sweep': sweep}
-        hours = round(sum(one.nodes[node.name].seconds for one in sweeps if node.name in one.nodes) / 3600, 5)
+        times = [one.nodes[node.name] for one in sweeps if node.name in one.nodes]
+        hours = round(sum(one.seconds for one in times) / 3600, 5)
         if node.measured:
             rank = events.OUTLIER if node.name in named else events.IN_ORDER if node.name in ranked else None
-            event = {**about, 'event': events.MEASURED, 'session': node.session, 'verdict': history.worst(
-                [one for one, count in node.counts.items() if count]), 'rank': rank, 'hours': hours}
+            event = {**about, 'event': events.MEASURED, 'session': node.session, 'again': sorted(one.session for one in times[1:] if one.session),
+                     'verdict': history.worst({ruling for one in times for ruling, count in one.counts.items() if count}), 'rank': rank,
+                     'lacks': _lacks(found, node.name) if found else '', 'hours': hours}
         elif node.phase == OVER and node.state in _OF_NODE:
             event = {**about, 'event': events.FAILED, 'state': node.state, 'reason': node.reason, 'hours': hours}
         else:

@@ -6,6 +6,7 @@ import polars as pl
 
 from plumbline.errors import PlumblineError
 from plumbline.model import verdict
+from plumbline.model.quantity import several
 from plumbline.nodes import events
 from plumbline.settings import REPORTS
 from plumbline.store import archive
@@ -20,26 +21,30 @@ class Measurement:
     :attr at: seconds since 1970.
     :attr verdict: the worst, or PASS if there is one; :attr rank: of :mod:`events`, or None.
     :attr sweep: its id; None of a session that no sweep has run.
+    :attr lacks: what its peers had and it had not, in words.
     '''
     at: float
     verdict: str
     rank: str | None
     sweep: str | None = None
+    lacks: str = ''
 
     @property
     def is_good(self):
         '''Whether something says that the node is healthy, and nothing that it is not.'''
-        return self.verdict != verdict.FAIL and self.rank != events.OUTLIER and (self.verdict == verdict.PASS or self.rank == events.IN_ORDER)
+        return not self.is_bad and (self.verdict == verdict.PASS or self.rank == events.IN_ORDER)
 
     @property
     def is_bad(self):
-        return self.verdict == verdict.FAIL or self.rank == events.OUTLIER
+        return self.verdict == verdict.FAIL or self.rank == events.OUTLIER or bool(self.lacks)
 
     @property
     def word(self):
         '''The verdict for people.'''
         if self.rank == events.OUTLIER:
             return 'outlier'
+        if self.lacks and self.verdict != verdict.FAIL:
+            return self.lacks
         return 'in order among its peers' if self.is_good and self.verdict != verdict.PASS else self.verdict
 
 
@@ -126,7 +131,7 @@ class History:
 
     @property
     def findings(self):
-        '''How often a node was an outlier, or had a FAIL, in a sweep.'''
+        '''How often a node was an outlier, had a FAIL, or lacked something, in a sweep.'''
         return sum(one.is_bad for node in self.nodes.values() for one in node.measured if one.sweep)
 
 
@@ -149,7 +154,7 @@ def read(system, archive_root=REPORTS / 'archive'):
             hours[key[:2]] = event.get('hours', 0.0)        # of all jobs of the sweep on that node so far
         if kind == events.MEASURED:
             measured[key] = event
-            known.add(event.get('session'))
+            known |= {event.get('session'), *map(str, event.get('again', ()))}
         elif kind == events.FAILED:
             failed[key] = event
         elif kind == events.FOUND:
@@ -160,7 +165,7 @@ def read(system, archive_root=REPORTS / 'archive'):
             node.steps.append(event)
     for name, sweep, at in measured:
         event, node = measured[name, sweep, at], history.nodes[name]
-        node.measured.append(Measurement(at, event.get('verdict', verdict.NO_REFERENCE), event.get('rank'), sweep))
+        node.measured.append(Measurement(at, event.get('verdict', verdict.NO_REFERENCE), event.get('rank'), sweep, event.get('lacks', '')))
     for (name, _, _), event in failed.items():
         history.nodes[name].failed.append(event)
     for (name, _), spent in hours.items():
@@ -180,7 +185,9 @@ def _of_archive(system, root, known, skipped):
         files = [file for file in archive.sessions(root, system) if file.stem not in known]
     except PlumblineError:
         return []       # there is no archive yet, or none of this system
-    files, damaged = archive.readable(files)
+    if ahead := [file.stem for file in files if archive.is_ahead(file.stem)]:
+        skipped.append(f"{several(len(ahead), 'session')} from {ahead[0]} on: in the future, by this clock or that of the host that ran it")
+    files, damaged = archive.readable([file for file in files if not archive.is_ahead(file.stem)])
     skipped += damaged
     if not files:
         return []

@@ -31,14 +31,14 @@ class Proposal:
     evidence: dict
 
 
-def follow_up(work, again=None, found=None):
+def follow_up(work, found=None):
     '''Write down what a sweep found of its nodes, tell the site's command what is proposed; yield lines for people.
 
-    :arg work: :class:`plumbline.sweep.state.Sweep`; :arg again: its second measurement, or None.
+    :arg work: :class:`plumbline.sweep.state.Sweep`.
     :arg found: :class:`plumbline.sweep.outliers.Findings`; None where nothing was measured.
     :raises PlumblineError: if the journal cannot be written, or the command fails: the next sweep, or this one resumed, proposes the same.
     '''
-    findings.record(work, again, found)
+    findings.record(work, found)
     if found is None:
         return
     system, hook = findings.system_of(work), work.plan.get('hook')
@@ -142,9 +142,10 @@ def _back_in_service(work, found, node):
     back, off, missing = findings.changed_since(evidence, found.frame, name)
     if off:
         return f"not to be put back: still off: {'; '.join(off)}", None
-    if missing or (not back and not last.is_good):
+    lacked = next((one.lacks for one in reversed(node.measured) if one.lacks or one.rank == events.IN_ORDER), '')
+    if missing or lacked or (not back and not last.is_good):
         why = (f"not measured again: {', '.join(missing)}; run these checks on it" if missing else
-               'no metric was judged; measure it with two peers or more of its kind')
+               f"{f'beside peers it had {lacked}' if lacked else 'no metric was judged'}; measure it with two peers or more of its kind")
         return f'not known whether it is healthy: {why}', None
     how = ['no FAIL'] + (['in order among its peers'] if last.rank == events.IN_ORDER else []) + back
     ticket = [f'Node {name} of {work.plan["partition"]} is healthy again', '', *how, '', f'to put it back: {command}',

@@ -39,12 +39,14 @@ class Reference:
         where it is a prediction from several sessions; else None.
     :attr known_issue: the ticket of what keeps it from being met, or None.
     :attr simd_width: of the code that it was measured with, or None where that is not known.
+    :attr threads: numbers of those that it was measured with; empty where it is not of all threads, or that is not known.
     '''
     leaf: tuple
     state: dict | None = None
     expected: dict | None = None
     known_issue: str | None = None
     simd_width: str | None = None
+    threads: list[int] | tuple = ()
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def file_of(system, node=None):
     return f'{system}@{node}.yaml' if node else f'{system}.yaml'
 
 
-def write_merged(stage_dir, system, test=None, folder=None, model=None, node=None):
+def write_merged(stage_dir, system, test=None, folder=None, processor=None, node=None):
     '''Write the references in force next to the evidence of a test.
 
     ``self.reference = {'$ref': write_merged(self.stagedir, self.current_system.name)}``
@@ -83,7 +85,7 @@ def write_merged(stage_dir, system, test=None, folder=None, model=None, node=Non
         metrics have NO REFERENCE.
     :arg test: class name; write its entry only.  By default all entries.
     :arg folder: the folder of the references; :func:`directory` by default.
-    :arg model: name of the processor that was measured: those recorded on others do not apply, and stand as ``$elsewhere``.
+    :arg processor: name of the one that was measured: references recorded on others do not apply, and these stand as ``$elsewhere``.
     :arg node: name of the node that was measured, if it was one.
     :returns: the absolute path of the file, a text.
     :raises PlumblineError: if a file of references is wrong, or if the file cannot be written.
@@ -93,7 +95,7 @@ def write_merged(stage_dir, system, test=None, folder=None, model=None, node=Non
     files = [load(path) if path.exists() else {} for path in (portable(folder), *(folder / name for name in names[1:]))]
     elsewhere, sites = set(), []
     for file in files[1:]:
-        kept, others = of_processor(file, test, model)
+        kept, others = of_processor(file, test, processor)
         sites.append(kept)
         elsewhere.update(others)
     files[1:] = sites
@@ -208,5 +210,6 @@ def of_keys(references, name, keys):
     beneath = {metric: Known('portable.yaml', [Reference(tuple(leaf[:3]))])
                for metric, leaf in lookup(references.get('$beneath') or {}, name, keys).items() if files.get(metric) != 'portable.yaml'}
     return {metric: Known(files[metric], [
-        Reference(tuple(one['reference'][:3]), one.get('state'), one.get('expected'), tickets.get(metric), one.get('simd_width'))
+        Reference(tuple(one['reference'][:3]), one.get('state'), one.get('expected'), tickets.get(metric), one.get('simd_width'),
+                  one.get('threads', ()))
         for one in recorded_of.get(metric) or [{'reference': leaf}]], beneath.get(metric)) for metric, leaf in found.items()}

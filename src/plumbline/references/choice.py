@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plumbline.errors import PlumblineError
-from plumbline.model import good_state, registry, states
+from plumbline.model import contention, good_state, registry, states
 from plumbline.model.quantity import percent
 from plumbline.references import recording
 from plumbline.references.files import lookup
@@ -33,6 +33,11 @@ class Candidate:
     possible: tuple = (-math.inf, math.inf)
 
     @property
+    def teams(self) -> list[int]:
+        '''Of a test of all threads their numbers, which nodes may differ by.'''
+        return sorted({contention.team(row['contention']) for row in self.rows if row['threads'] == 'all'} - {0})
+
+    @property
     def unit(self) -> str | None:
         '''Of another suite's metric; ours have that of the registry.'''
         last = self.rows[-1]
@@ -51,9 +56,10 @@ class Choice:
         paths = archive.sessions(root, system)[::-1]
         self.trusted = {_only(name, [path.stem for path in paths], root) for name in trusted}
         paths.sort(key=lambda path: path.stem not in self.trusted)      # the latest first, and before them those named
-        self.further = self._measured(paths, tests, node)
-        self.used, self.left_out = {}, []
-        self.models: frozenset[str] = frozenset()
+        kept = {*self.trusted, *(path.stem for path in archive.present(paths))}
+        self.further = self._measured([path for path in paths if path.stem in kept], tests, node)
+        self.used, self.left_out = {}, [(path.stem, f'it {archive.AHEAD}') for path in paths if path.stem not in kept]
+        self.processors: frozenset[str] = frozenset()
 
     @staticmethod
     def _measured(paths, tests, node):
@@ -96,8 +102,8 @@ class Choice:
                 break
             why = None
             if name not in self.trusted:
-                why = recording.unfit(rows, self.models) or self._repeats(rows)
-                self.models = self.models or recording.models(rows)
+                why = recording.unfit(rows, self.processors) or self._repeats(rows)
+                self.processors = self.processors or recording.processors(rows)
             if why:
                 self.left_out.append((name, why))
             else:
@@ -151,6 +157,8 @@ def _candidate(place, state, rows, portable, peaks):
     foreign = registry.is_of_other_suite(last['metric'])
     if foreign:     # its unit may have changed
         rows = [row for row in rows if row['unit'] == last['unit']]
+    present = {row['hostname']: team for row in rows if (team := contention.team(row['contention']))}       # the last one of each node
+    rows = [row for row in rows if contention.team(row['contention']) in (0, present.get(row['hostname']))]
     limits = possible(last['metric'], portable.get(last['name']), record)
     why = recording.unusable(rows)
     if why is None and not foreign:

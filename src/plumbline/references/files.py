@@ -21,7 +21,7 @@ except ImportError:
 
 from plumbline import schemas
 from plumbline.errors import PlumblineError
-from plumbline.model import registry
+from plumbline.model import processor, registry
 from plumbline.settings import HOME, ROOT
 from plumbline.store import former
 
@@ -320,11 +320,11 @@ def _replace_leaves(node, value):
             for key, child in node.items()}
 
 
-def of_processor(site, test, model):
+def of_processor(site, test, name):
     '''The references of a test without those that were recorded on other processors only: hardware changes, names of systems stay.
 
     :arg site: content of the site's file.
-    :arg model: name of the processor, or None where it is not known: then all are kept.
+    :arg name: of the processor (:func:`processor.name`), or None where it is not known: then all are kept.
     :returns: (content of the file, sorted names of the other processors).
     '''
     others: set[str] = set()
@@ -334,10 +334,10 @@ def of_processor(site, test, model):
             found = {key: child if key == '$index' else kept(child, origin.get(key, {})) for key, child in node.items()}
             return {key: child for key, child in found.items() if child}
         machine = site['$accepted'][origin['accepted']]['machine'] if 'accepted' in origin else origin.get('machine') or {}
-        models = machine.get('cpu_models') or [machine.get('cpu_model')]
-        if model is None or model in models or None in models:
+        names = machine.get('processors') or machine.get('cpu_models') or [machine.get('cpu_model')]      # the latter two were written before
+        if any(processor.same(name, one) for one in names):
             return node
-        others.update(models)
+        others.update(names)
         return None
 
     entry = kept(site.get(test, {}), site.get('$provenance', {}).get(test, {}))
@@ -350,7 +350,7 @@ def recorded(site, test):
 
     :arg site: content of the site's file.
     :returns: the keys of ``$index``, then metric -> list of dictionaries, that of the usual state first: ``reference``; ``state``,
-        where there was more than one; ``simd_width`` of the code, where it is known; ``expected`` (``deviation``, ``freedom``, and
+        where there was more than one; ``simd_width`` of the code and ``threads``, where they are known; ``expected`` (``deviation``, ``freedom``, and
         ``measured``: session -> value), where the reference is a prediction from several sessions.
     '''
     sessions = {when: entry['sessions'] for when, entry in site.get('$accepted', {}).items()}
@@ -367,7 +367,7 @@ def _recorded(origin, entry, sessions):
 
 
 def _with_expectation(origin, sessions):
-    found = {key: origin[key] for key in ('state', 'reference', 'simd_width') if origin.get(key)}
+    found = {key: origin[key] for key in ('state', 'reference', 'simd_width', 'threads') if origin.get(key)}
     if 'deviation' in origin:
         found['expected'] = {'deviation': origin['deviation'], 'freedom': origin['freedom'], 'measured': {
             session: value for session, value in zip(sessions, origin['measured']) if value is not None}}

@@ -19,7 +19,7 @@ from plumbline.references.files import leaves, load, lookup, origin_of, portable
 #: Of the sessions used as many have a metric, at least, in whatever state of the machine.
 LEAST_VALUES = 3
 
-_MACHINE = ('cpu_model', 'kernel', 'microcode', 'governor', 'huge_pages')
+_MACHINE = ('kernel', 'microcode', 'governor', 'huge_pages')
 
 
 @dataclass
@@ -203,7 +203,7 @@ def _digits(value, digits):
 
 
 def _provenance(references, sessions):
-    '''Where a reference comes from; the compiler is that of the latest session, and so is the width of the code.'''
+    '''Where a reference comes from; the compiler is that of the latest session, and so are the width of the code and the number of threads.'''
     usual, *others = references
     last = usual.candidate.rows[-1]
     record: dict = recording.record_of(last) or next(iter(last['records']), {})
@@ -212,6 +212,8 @@ def _provenance(references, sessions):
         provenance['metric'] = metric
     if width := last['simd_width'].get(record.get('variant')):
         provenance['simd_width'] = width
+    if usual.candidate.teams:
+        provenance['threads'] = usual.candidate.teams
     if usual.candidate.state:
         provenance['state'] = usual.candidate.state
         provenance['states'] = [{'state': one.candidate.state, 'reference': one.leaf, **one.numbers(sessions)} for one in others]
@@ -219,11 +221,10 @@ def _provenance(references, sessions):
 
 
 def _machine(rows, sessions):
-    '''What of the machine's state changes its speed; of ``huge_pages`` the choice in force; all processors, where nodes have several.'''
-    models = sorted(set().union(*map(recording.models, sessions)))
-    told: dict = next((row['machine'] for row in rows if row['machine']), {})
-    short = {key: told.get(key) for key in _MACHINE} | ({'cpu_models': models} if len(models) > 1 else {})
-    chosen = re.search(r'\[(\w+)\]', short['huge_pages'] or '')
+    '''All processors, and what of the machine's state changes its speed; of ``huge_pages`` the choice in force.'''
+    told: dict = next((row['machine'] for row in rows if row['machine'].get('kernel')), {})       # of others there is a name only
+    short = {'processors': sorted(set().union(*map(recording.processors, sessions))), **{key: told.get(key) for key in _MACHINE}}
+    chosen = re.search(r'\[(\w+)\]', told.get('huge_pages') or '')
     return {**short, 'huge_pages': chosen[1]} if chosen else short
 
 

@@ -1,5 +1,6 @@
 '''From archived sessions to what references are recorded from: good sessions, and each metric's rows by test, keys and name.'''
 
+import itertools
 import json
 import math
 import re
@@ -9,8 +10,7 @@ from typing import Any
 import polars as pl
 
 from plumbline.errors import PlumblineError
-from plumbline.model import baselines, contention, registry, verdict
-from plumbline.model.quantity import percent
+from plumbline.model import baselines, contention, processor, registry, verdict
 from plumbline.store import archive
 
 #: A session of which a larger share of the metrics is UNSTABLE is left out.
@@ -53,9 +53,9 @@ def rows_of(path, pattern):
     return [{**row, **details.get(tuple(row[key] for key in _CASE), unknown)} for row in rows if wanted.search(row['display_name'])]
 
 
-def models(rows):
+def processors(rows):
     '''The processors that a session ran on: a set of names.'''
-    return {row['machine']['cpu_model'] for row in rows if row['machine'].get('cpu_model')}
+    return set(filter(None, (processor.name(row['machine']) for row in rows)))
 
 
 def unfit(rows, expected=frozenset()):
@@ -76,9 +76,17 @@ def unfit(rows, expected=frozenset()):
     taken = {id(row['contention']): row['contention'] for row in rows}      # of each case once
     others = contention.causes([one for case in taken.values() for one in case]).get(contention.OTHERS, 0)
     if others > MOST_DISTURBED:
-        return f'{contention.OTHERS} took {percent(others, 0)} of the time of the threads'
-    if models(rows) and expected and not models(rows) & expected:
-        return f"another machine: {', '.join(sorted(models(rows)))}; the latest session ran on {', '.join(sorted(expected))}"
+        return contention.took(contention.OTHERS, others)
+    granted: dict[tuple, dict[float, set]] = defaultdict(dict)
+    for row in rows:
+        if row['threads'] == 'all' and (team := contention.team(row['contention'])):
+            granted[row['hostname'], row['partition']].setdefault(row['machine'].get('cpu_quota') or math.inf, set()).add(team)
+    for teams in granted.values():
+        if len(teams) > 1 and min(teams) < (most := max(set().union(*teams.values()))):
+            return f'a cgroup granted {min(teams):g} CPUs in the middle of it, and {most} threads ran in the rest'
+    found = processors(rows)
+    if found and expected and not any(itertools.starmap(processor.same, itertools.product(found, expected))):
+        return f"another machine: {', '.join(sorted(found))}; the latest session ran on {', '.join(sorted(expected))}"
     return None
 
 

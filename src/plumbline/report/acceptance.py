@@ -8,7 +8,6 @@ from plumbline.errors import PlumblineError
 from plumbline.model import verdict
 from plumbline.report import save_file
 from plumbline.report.document import render
-from plumbline.store import atomic
 
 VERDICTS = {
     verdict.FAIL: 'Out of bounds: {FAIL} of {judged} judged values FAIL{lasting}.',
@@ -27,15 +26,10 @@ def write(found, names, path):
     :raises PlumblineError: if it cannot be written, or WeasyPrint or its libraries are missing.
     '''
     path = Path(path)
-    if path.suffix == '.html':
-        return save_file(text(found, names), path)
-    if path.suffix != '.pdf':
+    if path.suffix not in ('.html', '.pdf'):
         raise PlumblineError(f'{path}: a document is .pdf or .html')
-    data = _pdf(text(found, names))
-    try:
-        return atomic.write(path, data, atomic.RESULT)
-    except OSError as error:
-        raise PlumblineError(f'{path}: {error.strerror}: name a folder that you may write to') from None
+    made = text(found, names)
+    return save_file(_pdf(made) if path.suffix == '.pdf' else made, path)
 
 
 def text(found, names):

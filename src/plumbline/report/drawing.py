@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from plumbline.model import quantity
-from plumbline.report.readings import caches_of, paired, quartiles, rates, series_of
+from plumbline.report.readings import paired, quartiles, rates, series_of
 
 INK, GREY, GRID = '#1a1a1a', '#5f5f5f', '#e2e2e2'
 LIMIT, ALLOCATE = '#8c1d18', '#b8860b'
@@ -87,22 +87,6 @@ def add_limits(figure, points):
         figure.add_scatter(x=sizes, y=allocate, name='limit with write-allocate, 4/5 beyond L1', mode='lines',
                            line={'color': ALLOCATE, 'width': 2.5, 'dash': '6px,3px'},
                            hovertemplate='N = %{x:,}: %{y:.3g} GB/s<extra>limit with write-allocate</extra>')
-
-
-def add_caches(figure, machine, kernels):
-    '''Draw where the caches are full; returns their sizes as text.'''
-    cpus = sorted({cpu for record in kernels for cpu in record.get('cpus') or []})
-    low, high = min(r['size'] for r in kernels), max(r['size'] for r in kernels)
-    told = []
-    for name, size in caches_of(machine, cpus).items():
-        # Four arrays: 32 bytes per element.
-        length = size / 32
-        if low <= length <= high:
-            figure.add_vline(x=length, line={'color': GREY, 'width': 1, 'dash': 'dot'})
-            figure.add_annotation(x=math.log10(length), y=1, yref='paper', yanchor='top', xanchor='left', text=name, showarrow=False,
-                                  font={'color': GREY}, bgcolor='rgba(255,255,255,0.8)', borderpad=1)
-            told.append(f'{name} {quantity.size(size)}')
-    return ', '.join(told)
 
 
 def log_lengths_and_rates(figure, values, title='loop length N (elements)'):
@@ -254,13 +238,13 @@ def add_points(figure, curves, unit):
         _add_line(figure, name, look, dict(sorted(points.items())), '%{x:,}: %{y:.3g} ' + unit)
 
 
-def add_sizes(figure, caches, among):
-    '''A line at the size of each cache that lies among the sizes drawn; returns them as text.'''
+def add_sizes(figure, caches, among, each=1):
+    '''A line at the size of each cache that lies among the sizes drawn, which count so many bytes each; returns them as text.'''
     told = []
     for name, size in caches.items():
-        if min(among) <= size <= max(among):
-            figure.add_vline(x=size, line={'color': GREY, 'width': 1, 'dash': 'dot'})
-            figure.add_annotation(x=math.log10(size), y=1, yref='paper', yanchor='top', xanchor='left', text=name, showarrow=False,
+        if min(among) <= size / each <= max(among):
+            figure.add_vline(x=size / each, line={'color': GREY, 'width': 1, 'dash': 'dot'})
+            figure.add_annotation(x=math.log10(size / each), y=1, yref='paper', yanchor='top', xanchor='left', text=name, showarrow=False,
                                   font={'color': GREY}, bgcolor='rgba(255,255,255,0.8)', borderpad=1)
             told.append(f'{name} {quantity.size(size)}')
     return ', '.join(told)

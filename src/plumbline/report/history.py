@@ -99,7 +99,7 @@ def heading(history):
     yield from (f'skipped: {text}' for text in history.damaged)
     if history.ahead:
         which = f'session {history.ahead[0]}' if len(history.ahead) == 1 else f'{len(history.ahead)} sessions from {history.ahead[0]} on'
-        yield f'{which} began in the future: the clock of the host that ran ReFrame was wrong, or this one is; by that date it counts'
+        yield f'{which} {archive.AHEAD}; by that date it counts'
     accepted = sorted(set().union(*history.accepted.values()))
     if accepted:
         yield f'references of {len(accepted)} sessions, from {when(accepted[0])} to {when(accepted[-1])}'

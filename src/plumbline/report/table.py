@@ -4,6 +4,7 @@ What is wrong stands in the first lines, with its reason; nothing is told by col
 the console is wide.
 """
 
+import textwrap
 from collections import Counter
 
 from rich.text import Text
@@ -78,7 +79,7 @@ class _Printer:
 
     def paragraph(self, text, style='', indent=INDENT, hanging=''):
         '''Words wrapped to the width; every line indented, those after the first by ``hanging`` more.'''
-        for number, part in enumerate(_wrap(text, self.width - len(indent) - len(hanging))):
+        for number, part in enumerate(textwrap.wrap(' '.join(text.split()), self.width - len(indent) - len(hanging), break_on_hyphens=False)):
             self.line(Text(indent + hanging * (number > 0) + part, style))
 
     def _encodable(self, text):
@@ -245,15 +246,3 @@ def _rerun(verdicts, session, out):
         out.line(f'  {lines.one_line(command)}')
     if commands:
         out.line()
-
-
-def _wrap(text, width):
-    '''Lines of at most ``width`` characters.'''
-    parts = ['']
-    for word in text.split():
-        while len(word) > width:
-            parts, word = parts + [word[:width]], word[width:]
-        if len(parts[-1]) + len(word) + 1 > width:
-            parts.append('')
-        parts[-1] += (' ' if parts[-1] else '') + word
-    return [part for part in parts if part]

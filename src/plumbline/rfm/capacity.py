@@ -54,8 +54,8 @@ def claims(processor, cpu):
     return {level: topology.capacity(processor, level, [cpu]) for level in topology.levels(processor, cpu)[:-1]}
 
 
-def found(measurements, sizes_of_topology):
-    '''What the records of the program ``capacity`` say.
+def found(measurements, sizes_of_topology, machine):
+    '''What the records of the program ``capacity`` say, and its machine record.
 
     :returns: dictionary level -> :class:`plumbline.model.capacity.Level`.
     '''
@@ -63,7 +63,7 @@ def found(measurements, sizes_of_topology):
     latency = [np.asarray(record['seconds']) / record['bytes'] * 8e9 for record in measurements]
     huge = all(tlb.given(record['huge_page_share']) for record in measurements)
     return capacity.find([record['working_set'] for record in measurements], np.transpose(latency), sizes_of_topology,
-                         page=None if huge else measurements[0]['page_size'])
+                         page=None if huge else measurements[0]['page_size'], virtual=machine.get('virtual'))
 
 
 def disturbed(lost):
@@ -157,16 +157,17 @@ class MeasuredCaches(RegressionTestPlugin):
         measurements = self.records.measurements
         if not measurements or any(map(records.check_worth_reporting, measurements)) or disturbed(self.records.contention):
             return {}
-        return found(measurements, claims(self.current_partition.processor, self.all_cpus[0]))
+        return found(measurements, claims(self.current_partition.processor, self.all_cpus[0]), self.records.machine or {})
 
     def ours(self):
         '''Level -> bytes of each of its caches, where half of what the topology says may be more than is ours; and of a virtual
-        machine's last level always, since what its neighbours leave of it changes from minute to minute.'''
+        machine's last level always, since what its neighbours leave of it changes from minute to minute: there also more than the
+        topology says, which memory's working sets must outgrow.'''
         known = given()
         if known is not None:
             return known
         virtual = (self.records.machine or {}).get('virtual') == 'yes'
-        return {level: _in_steps(found.ours) for level, found in self.levels.items()
+        return {level: _in_steps(found.there) for level, found in self.levels.items()
                 if (found.ours < found.claim and found.least <= found.claim * WORKING_SET) or (virtual and level == max(self.levels))}
 
 

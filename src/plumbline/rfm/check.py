@@ -97,7 +97,8 @@ class ProgramCheck(Judging):
     def disturbed(self):
         '''Why what only threads that all work at once can reach must not be judged; None where all are alike, and had their
         CPUs to themselves.'''
-        if kinds := self.plumbline.of_machine.get('core_kinds'):
+        kinds = [kind for kind in self.plumbline.of_machine.get('core_kinds', ()) if not {*self.cpus}.isdisjoint(kind)]
+        if len(kinds) > 1:
             return f'the cores are of {len(kinds)} kinds'
         given = contention.too_little(self.measured_by.plumbline.contention or (), contention.ENOUGH)
         return None if given is None else f'the threads had the CPUs for {given:.2f} of the time'
@@ -177,7 +178,7 @@ class ProgramCheck(Judging):
         return None
 
     def evaluated(self):
-        met = states.find(self.measurements)
+        met = states.find(self.measurements, self.plumbline.of_machine)
         if met.several:
             self.note(evaluation.told(met))
         return evaluation.evaluate(self, met)
@@ -218,7 +219,7 @@ class NativeCheck(ProgramCheck):
 
     def against_limit(self, group, key=lambda case: case['variant']):
         '''``of_limit`` of a group's kernels; see :func:`metrics.against_limit`.'''
-        paired, notes = metrics.against_limit(group, self.cross_check_best, self.agreement, key)
+        paired, notes = metrics.against_limit(group, self.agreement, key)
         for text in notes:
             self.note(text)
         return paired
@@ -236,15 +237,11 @@ class NativeCheck(ProgramCheck):
             yield from metrics.of_machine(found, subject, unjudged)
             yield metrics.bandwidth(record, subject, found.limit)
 
-    def cross_check_best(self, level, threads):
-        '''likwid-bench's best traffic rate, MB/s; None where it did not measure.
+    def agreement(self, level, threads):
+        '''Our limit streams over likwid-bench's best, the two run by turns, of each repeat.
 
         Checks with a limit get it from their cross-check (:class:`plumbline.rfm.limited.LimitedCheck`).
         '''
-        return
-
-    def agreement(self, level, threads):
-        '''Our limit streams over likwid-bench's best, the two run by turns, of each repeat.'''
         return []
 
     def start(self, command):

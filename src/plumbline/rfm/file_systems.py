@@ -13,6 +13,7 @@ import shlex
 
 import reframe as rfm
 from reframe.core.builtins import fixture, run_after, run_before, sanity_function, variable
+from reframe.core.pipeline import RegressionTestPlugin
 from reframe.core.runtime import runtime
 
 from plumbline.errors import PlumblineError, in_one_line
@@ -115,11 +116,28 @@ class first_look(rfm.RunOnlyRegressionTest, Job):
         return (seen, None) if len(seen) == 2 and not said else (None, (said or ['the first look ended early'])[-1])
 
 
-class FileSystemCheck(NativeCheck):
-    '''A check that measures one file system.
+class OneFileSystem(RegressionTestPlugin):
+    '''What a check has that measures one file system: its parameter is ``file_system``, one of :func:`names`.'''
 
-    The test has ``file_system``, one of :func:`names`, and ``size``, a text for people.
-    '''
+    file_system: str
+
+    @property
+    def shares(self):
+        return f'files-{self.file_system}'
+
+    @run_after('setup')
+    def choose_file_system(self):
+        with in_one_line():
+            self.path = of_partition(self.current_partition).get(self.file_system)
+        if self.path is None:
+            self.leave(f'{self.file_system} is a file system of another partition')
+
+    def leave(self, reason):
+        self.leave_out(reason)
+
+
+class FileSystemCheck(OneFileSystem, NativeCheck):
+    '''A check that measures one file system by our program; the test has ``size``, a text for people.'''
 
     look = fixture(first_look, scope='environment')
 
@@ -131,18 +149,6 @@ class FileSystemCheck(NativeCheck):
     #: :type: :class:`int`
     #: :default: ``45``
     seconds = variable(Whole, value=45, loggable=False)
-
-    @property
-    def shares(self):
-        return f'files-{self.file_system}'
-
-    @run_after('setup')
-    def choose_file_system(self):
-        with in_one_line():
-            found = of_partition(self.current_partition)
-        self.path = found.get(self.file_system)
-        if self.path is None:
-            self.leave(f'{self.file_system} is a file system of another partition')
 
     @property
     def level(self):

@@ -17,7 +17,8 @@ from reframe.utility import ScopedDict
 
 from plumbline import references
 from plumbline.errors import PlumblineError, WrongResult, in_one_line
-from plumbline.model import baselines, registry, result, verdict
+from plumbline.model import baselines, contention, processor, registry, result, verdict
+from plumbline.model.quantity import several
 from plumbline.rfm import evaluation
 from plumbline.rfm.node import OnNode
 from plumbline.rfm.variables import TheResult
@@ -29,6 +30,9 @@ _SUSPECTS: dict[tuple[str, str, str], 'Judging'] = {}
 
 #: The first wrong result of each test in this session, in words.
 _WRONG: dict[tuple[str, str, str], str] = {}
+
+#: ReFrame's options by which a session is repeated (``--reruns``, ``--duration``), in a command line.
+REPEATED = re.compile(r'\s--(rer|dur)')
 
 #: What our programs write to the standard error of a wrong result, or of one that cannot be right.
 _SAID_WRONG = re.compile('plumbline: (.*(?:the result is wrong|do not use this build|computes wrongly).*)')
@@ -62,6 +66,9 @@ class Judging(OnNode):
     first_run: 'Judging | None' = None
     again: int | None = None
 
+    #: Why this run, of other nodes than a first one that was UNSTABLE, is no second run of that; empty where it is none.
+    doubt = ''
+
     # --- what a check may use ------------------------------------------------------------------
 
     def skip_metric(self, metric, reason, parts=()):
@@ -79,6 +86,8 @@ class Judging(OnNode):
         :arg had: whether a machine that has references of the test had then what lacks now: there the test fails, too.
         '''
         where = self.current_partition
+        if self.suspected:
+            self._keep(self.suspected, f'{reason}; the first run was {self.suspected.verdict}')
         if promise in where.features:
             raise SanityError(f'{reason}; {where.fullname} has the feature {promise}: fix that, or take it out of the site file')
         skipped = result.Skipped(metric, reason)
@@ -190,10 +199,11 @@ class Judging(OnNode):
         first = _SUSPECTS.pop(self._case(), None)
         if first and {*first.hosts()} ^ {*self.hosts()} and first.hosts() and self.hosts():
             named = next((f'{metric.name}: {metric.reason}' for metric in first.plumbline.metrics or () if metric.verdict == first.verdict), '')
-            told = f"the first run, on {', '.join(first.hosts())}, was {first.verdict} ({named}); this one was on {', '.join(self.hosts())}"
+            self.doubt = f"the first run, on {', '.join(first.hosts())}, was {first.verdict} ({named}); this one was on {', '.join(self.hosts())}"
+            self.note(self.doubt)
             if first.verdict == verdict.FAIL:
-                raise SanityError(f'{told}: run the test on the first nodes again')
-            self.note(told)
+                self._keep(first, f'{self.doubt}: run the test on the first nodes again')
+            self.doubt = self.doubt if first.verdict == verdict.UNSTABLE else ''
             first = None
         self.first_run = first
         if first is None:
@@ -201,6 +211,14 @@ class Judging(OnNode):
         before = first.measurements
         self.again = 1 + max(record['process'] for record in before)
         return before + [{**record, 'process': self.again + record['process']} for record in measurements]
+
+    def _keep(self, first, told):
+        '''Fail as the first run did, where this one says nothing of what that found.'''
+        if first.verdict == verdict.FAIL:
+            raise SanityError(told)
+        if first.verdict == verdict.UNSTABLE:
+            self.plumbline.failed_for = verdict.UNSTABLE
+            raise PerformanceError(told)
 
     @property
     def suspected(self):
@@ -230,8 +248,8 @@ class Judging(OnNode):
         if self.is_dry_run():
             return
         with in_one_line():
-            model = self.plumbline.of_machine.get('cpu_model')
-            path = references.write_merged(self.stagedir, self.current_system.name, type(self).__name__, model=model, node=self._node())
+            path = references.write_merged(self.stagedir, self.current_system.name, type(self).__name__,
+                                           processor=processor.name(self.plumbline.of_machine), node=self._node())
             known = references.applying(path, self)
             if others := references.elsewhere(path):
                 self.plumbline.other_processors = others
@@ -242,6 +260,7 @@ class Judging(OnNode):
                 raise
             known = _by_baselines(found) | known
             known |= self._own_references()
+        known = self._of_the_same_team(known, found)
         self.lost = self._recorded_but_not(known, set(found))
         chosen = {name: evaluation.choose(cases, known.get(name)) for name, cases in found.items()}
         if widths := evaluation.widths_of_references(chosen.values()):
@@ -253,7 +272,7 @@ class Judging(OnNode):
             chosen[metric.name].leaf if _as_reframe_judges(metric) else None) for metric in judged})}
         for metric in judged:
             self.perf_variables[metric.name] = sn.make_performance_function(sn.defer(metric.value), metric.unit)
-        if self.again is None and verdict.asks_again((metric.verdict for metric in judged), bool(self._of_other_states())):
+        if _is_retried() and self.again is None and verdict.asks_again((metric.verdict for metric in judged), bool(self._of_other_states())):
             _SUSPECTS[self._case()] = self
 
     def _of_other_states(self):
@@ -281,11 +300,24 @@ class Judging(OnNode):
             found[name] = references.Known('the check', [references.Reference(tuple(leaf), known_issue=ticket)])
         return found
 
+    def _of_the_same_team(self, known, found):
+        '''What is known of the metrics, without references of another number of threads: ``all`` are as many as a quota lets run.'''
+        team = contention.team(self.plumbline.contention or ())
+        others = {name: numbers for name, one in known.items() if name in found and (numbers := one.references[0].threads)
+                  and team not in (0, *numbers)}
+        if others:
+            numbers = ', '.join(map(str, sorted({number for of_one in others.values() for number in of_one})))
+            self.plumbline.skip(result.Skipped('against its references', f"they are of {several(numbers, 'thread')}, and {team} ran",
+                                               referenced=sorted(others)))
+        return {name: of_it for name, one in known.items() if (of_it := one.beneath if name in others else one)}
+
     def _recorded_but_not(self, known, found):
         '''Metrics that this system once measured, and of which the check does not say why they are
         gone: they would be gone from the report as well.'''
-        return [f'{name} of {one.file}' for name, one in known.items() if one.file != 'portable.yaml' and name not in found
-                and not any(skipped.means(name) for skipped in self.plumbline.skipped or ())]
+        gone = {name: one.file for name, one in known.items() if one.file != 'portable.yaml' and name not in found}
+        for skipped in self.plumbline.skipped or ():
+            skipped.referenced = sorted(filter(skipped.means, gone)) or skipped.referenced
+        return [f'{name} of {file}' for name, file in gone.items() if not any(skipped.means(name) for skipped in self.plumbline.skipped or ())]
 
     @run_after('performance', always_last=True)
     def every_metric_counts(self):
@@ -304,9 +336,18 @@ class Judging(OnNode):
             if named and not tolerated:
                 self.plumbline.failed_for = ruling
                 raise PerformanceError(f"{ruling}: {'; '.join(named)}")
+        if self.doubt:
+            self.plumbline.failed_for = verdict.UNSTABLE
+            raise PerformanceError(self.doubt)
         if (elsewhere := self._of_other_states()) and self.again is None:
             self.plumbline.failed_for = verdict.UNSTABLE
             raise PerformanceError('; '.join(f'{metric.name}: {metric.reason}' for metric in elsewhere))
+
+
+def _is_retried():
+    '''Whether ReFrame's next run may be of what failed in this one: it retries before it repeats, and then no more.'''
+    given = ' '.join(sys.argv)
+    return not REPEATED.search(given) or (runtime().current_run == 0 and bool(re.search(r'\s--(max-r|mode)', given)))
 
 
 def _as_reframe_judges(metric):

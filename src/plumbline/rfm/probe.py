@@ -1,11 +1,8 @@
-'''Probes of the machine whose results other checks use: the reach of the TLBs.'''
-
-import json
-from typing import Any
+'''A probe of the machine: the reach of the TLBs.'''
 
 import numpy as np
 import reframe as rfm
-from reframe.core.builtins import parameter, run_after, variable
+from reframe.core.builtins import parameter, variable
 
 from plumbline.errors import PlumblineError
 from plumbline.model import metrics, tlb
@@ -26,10 +23,7 @@ _STRIDES = {'base': (1, 4, 16), 'huge': (1 / 16, 1)}
 
 
 class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
-    '''How many pages do the TLBs of each level hold, what does a miss cost, and which page size is in force?
-
-    As a fixture (scope ``environment``) it offers :attr:`found`; it leaves the same in its output folder as ``tlb.json``.
-    '''
+    '''How many pages do the TLBs of each level hold, what does a miss cost, and which page size is in force?'''
 
     source = 'byna2003, section 3: the model needs page size and entries; probe after Saavedra and Smith 1995'
     samples = 20
@@ -43,13 +37,6 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
     #: :type: :class:`int`
     #: :default: ``0``
     most_pages = variable(Whole, value=0, loggable=False)
-
-    #: What was found (:func:`plumbline.model.tlb.found`); empty before, and where huge pages were not given.
-    found: dict[str, Any] = {}
-
-    @run_after('init')
-    def keep_what_was_found(self):
-        self.keep_files = ['tlb.json']
 
     def options(self):
         self.base, huge = tlb.page_sizes()
@@ -74,8 +61,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
         share = self.share_of_huge_pages()
         if self.pages == 'huge' and not tlb.given(share):
             self.not_given(share)
-        self.found, levels = tlb.found(curves, self.page, self.pages, share)
-        self.write_file('tlb.json', json.dumps(self.found, indent=2))
+        self.found, levels = tlb.found(curves)
         text = size(self.page).replace(' ', '')
         last = curves[max(curves)]
         yield metrics.Metric('latency', f'apart.{text}', last.strided[-1] * 1e-3)

@@ -6,6 +6,7 @@ import math
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from reframe.core.exceptions import ForceExitError
 from reframe.core.pipeline import RegressionTest
@@ -45,13 +46,17 @@ def refuse_unknown():
             raise ForceExitError(f"-S {given}: {test or 'no test'} has {'no' if test else 'a'} variable '{variable}'")
 
 
-class _IsInt(typecheck.ConvertibleType):
+class _Kind(typecheck.ConvertibleType):
+    kinds: Any
+
     def __instancecheck__(cls, value):
-        return isinstance(value, int)
+        return isinstance(value, cls.kinds)
 
 
-class Whole(metaclass=_IsInt):
+class Whole(metaclass=_Kind):
     '''An :class:`int`.  Of ``int`` itself ReFrame would print a stack trace where the text is none.'''
+
+    kinds = int
 
     @classmethod
     def __rfm_cast_str__(cls, text):
@@ -61,13 +66,10 @@ class Whole(metaclass=_IsInt):
             _refuse(text, f"'{text}' is no whole number")
 
 
-class _IsFloat(typecheck.ConvertibleType):
-    def __instancecheck__(cls, value):
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-class Amount(metaclass=_IsFloat):
+class Amount(metaclass=_Kind):
     '''A :class:`float` above 0.'''
+
+    kinds = int, float
 
     @classmethod
     def __rfm_cast_str__(cls, text):
@@ -80,13 +82,10 @@ class Amount(metaclass=_IsFloat):
         return value
 
 
-class _IsBool(typecheck.ConvertibleType):
-    def __instancecheck__(cls, value):
-        return isinstance(value, bool)
-
-
-class YesNo(metaclass=_IsBool):
+class YesNo(metaclass=_Kind):
     '''A :class:`bool`.  Of ``bool`` itself ReFrame takes every text for yes, "no" as well.'''
+
+    kinds = bool
 
     @classmethod
     def __rfm_cast_str__(cls, text):
@@ -96,25 +95,19 @@ class YesNo(metaclass=_IsBool):
         return known[text.lower()]
 
 
-class _IsDict(typecheck.ConvertibleType):
-    def __instancecheck__(cls, value):
-        return isinstance(value, dict)
-
-
-class _Written:
+class _Written(metaclass=_Kind):
     @classmethod
     def __rfm_cast_str__(cls, text):
         _refuse(text, 'this is what a check writes, and nothing that can be given; leave it out')
 
 
-class Table(_Written, metaclass=_IsDict):
+class Table(_Written):
     '''A :class:`dict` that the check fills in, and nobody gives.'''
 
-
-class _IsResult(typecheck.ConvertibleType):
-    def __instancecheck__(cls, value):
-        return isinstance(value, result.Result)
+    kinds = dict
 
 
-class TheResult(_Written, metaclass=_IsResult):
+class TheResult(_Written):
     '''The :class:`result.Result` that the check fills in, and nobody gives.'''
+
+    kinds = result.Result

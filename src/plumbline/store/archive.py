@@ -10,6 +10,7 @@ import glob
 import io
 import json
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,7 +32,7 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'partition': pl.String,
     'environ': pl.String,
     'hostname': pl.String,          # node names with commas; null if the test never ran
-    'processor': pl.String,         # its model; null if the test does not say
+    'processor': pl.String,         # its name (model/processor.py); null if the test does not say
     'test': pl.String,              # ReFrame's unique name
     'check': pl.String,             # class name
     'display_name': pl.String,      # class name and parameters: the name that outlives a session
@@ -98,6 +99,9 @@ Frame = TypeVar('Frame', pl.DataFrame, pl.LazyFrame)
 #: Bytes of a run report.  A hundred checks on a node leave 3 MB; what is much more than those of a large machine is a mistake, or meant ill.
 LARGEST_REPORT = 2**32
 
+
+#: Of a session that is dated ahead of now.
+AHEAD = 'began in the future: the clock of the host that ran ReFrame was wrong, or this one is'
 
 #: Clocks of a site may differ by so much.
 _CLOCKS = datetime.timedelta(days=1)
@@ -178,6 +182,17 @@ def session_name(report: dict) -> str:
 def is_ahead(session: str) -> bool:
     '''Whether a session began in the future, by its name: one of the two clocks is, or was, wrong.'''
     return session > f'{datetime.datetime.now(datetime.timezone.utc) + _CLOCKS:%Y%m%dT%H%M%SZ}'
+
+
+def present(files: list[Path], say: bool = False) -> list[Path]:
+    '''The files of sessions that did not begin in the future; all, where there are no others.
+
+    :arg say: a line on standard error, of those that are passed over.
+    '''
+    found = [path for path in files if not is_ahead(path.stem)] or files
+    if say and len(found) < len(files):
+        print(f'plumbline: passed over: {quantity.several(len(files) - len(found), "session")}, the last {files[-1].stem}, {AHEAD}', file=sys.stderr)
+    return found
 
 
 def _started(info: dict) -> datetime.datetime:
@@ -316,12 +331,12 @@ def system_of(path: Path) -> str:
 def sessions(root: str | Path, system: str | None = None) -> list[Path]:
     '''The files of a system's sessions, oldest first.
 
-    :arg system: ReFrame's name; by default that of the archive's last session.
+    :arg system: ReFrame's name; by default that of the archive's last session that did not begin in the future.
     :returns: list of paths; never empty.
     :raises PlumblineError: if nothing of this system is archived.
     '''
     files = _files(root)
-    system = system or (system_of(files[-1]) if files else None)
+    system = system or (system_of(present(files)[-1]) if files else None)
     found = [path for path in files if system_of(path) == system]
     if not found:
         raise PlumblineError(f"{root}: no session {f'of {system}' if system else 'at all'} in the archive; "
@@ -343,7 +358,7 @@ def load_columns(path: str | Path, columns: Any) -> pl.DataFrame:
 
 
 def processor(path: str | Path) -> str | None:
-    '''The model of the processor that a session ran on; None where no test says.'''
+    '''The name of the processor that a session ran on; None where no test says.'''
     known = load_columns(path, pl.col('processor').drop_nulls().first()).item()
     if known:
         return known
@@ -364,7 +379,7 @@ def file_of(root: str | Path, session: str | None = None, system: str | None = N
     :raises PlumblineError: if there is none.
     '''
     files = _files(root, glob.escape(system) if system else '*')
-    path = next((path for path in reversed(files) if session in (None, path.stem)), None)
+    path = next((path for path in reversed(files if session else present(files, say=True)) if session in (None, path.stem)), None)
     if path is None:
         latest = f'the latest is {files[-1].stem}' if files else 'it is empty'
         raise PlumblineError(f"{root}: no session {session or 'at all'} in the archive ({latest}); archive a run report first")
@@ -374,7 +389,7 @@ def file_of(root: str | Path, session: str | None = None, system: str | None = N
 def load_session(root: str | Path, session: str | None = None, system: str | None = None) -> pl.DataFrame:
     '''All rows of one session.
 
-    :arg session: the name of the session; the latest by default.
+    :arg session: the name of the session; the latest by default, of those that did not begin in the future.
     :arg system: look at the sessions of this system only.
     :returns: ``polars.DataFrame`` with the columns :data:`SCAN_SCHEMA`, rows in order of running.
     :raises PlumblineError: if there is no such session, or if a file cannot be read.

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from plumbline import schemas
-from plumbline.model import environment_errors, registry, verdict
+from plumbline.model import environment_errors, processor, registry, verdict
 from plumbline.model.result import Measured, Result, known
 from plumbline.model.uncertainty import Summary
 from plumbline.scheduler import submit_errors
@@ -29,6 +29,7 @@ _COPIED = ('system', 'partition', 'environ', 'result', 'fail_phase', 'fail_reaso
 
 #: ReFrame's options that run a whole session again and again.
 _AGAIN = re.compile(r'\s--(rer|dur)')
+_RERUNS = re.compile(r'\s--rer\w*[= ](\d+)')
 
 #: ReFrame's ``fail_reason`` of what ``--duration`` cut off.
 _CUT_OFF = 'aborted due to RunSessionTimeout'
@@ -199,7 +200,8 @@ def _end_row(case: dict, result: Result, wrong: str | None, metrics: list[dict],
         reason = f"{case['fail_phase']}: {first_line(case['fail_reason'])}"
     else:
         reason = _OTHER_ENDS.get(end, f'ReFrame ended it with result {end!r}')
-    return {'verdict': verdict.FAIL, 'reason': reason}
+    doubted = result.failed_for == verdict.UNSTABLE and not _judged_as_failed(case)     # by a first run that this one says nothing of
+    return {'verdict': verdict.UNSTABLE if doubted else verdict.FAIL, 'reason': reason}
 
 
 _PHASES = ('time_setup', 'time_compile', 'time_run', 'time_sanity', 'time_performance')
@@ -243,7 +245,7 @@ def case_rows(case: dict, run: int, failed: Collection[str] = frozenset(), told:
     base.update(test=case['unique_name'], check=check_of(case), display_name=case['name'],
                 run=run, fixture=bool(case.get('fixture')), foreign=None if case['unique_name'] in ours else True,
                 hostname=_nodes(case, result),
-                processor=result.of_machine.get('cpu_model'),
+                processor=processor.name(result.of_machine),
                 timed_seconds=known(result.timed_seconds), level=known(result.level), threads=known(result.threads),
                 **_times(case))
     ends = [metric_row(metric, left) for metric, left in zip(result.metrics or (), payload.get('metrics', ()))] or list(_others_metrics(case))
@@ -283,8 +285,10 @@ def session_rows(report: dict) -> list[dict]:
     failed = {case['unique_name'] for run in runs for case in run if case['result'] not in ('pass', 'skip')}
     rows, ours, repeated = [], _ours([case for run in runs for case in run]), _is_repeated(report)
     repetition, retry = -1, 0
+    reruns = _RERUNS.search(report['session_info'].get('cmdline') or '')
+    retries = len(runs) - 1 - int(reruns[1]) if reruns else 0
     for number, run in enumerate(runs):
-        retry = retry + 1 if number and _is_retry(run, runs[number - 1]) else 0
+        retry = retry + 1 if number and (number <= retries or _is_retry(run, runs[number - 1])) else 0
         repetition += not retry
         told = environment_errors.reported_once(run)
         for case in run:

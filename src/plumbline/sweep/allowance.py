@@ -22,6 +22,7 @@ class Allowance:
         self._sweep, self._slurm, self._pace, self._say, self._limits = sweep, slurm, pace, say, sweep.limits
         self.over, self.paused, self.idle, self.ended = None, False, None, ''
         self._reservation, self._stalled, self._told = None, None, None
+        self._live = None       # names of the jobs that are not over, once somebody has looked
 
     @property
     def options(self):
@@ -47,6 +48,7 @@ class Allowance:
         :arg jobs: of :meth:`slurm.Slurm.jobs`.
         :raises NoAnswer: if Slurm does not answer.
         '''
+        self._live = {job.name for job in jobs.values() if not job.is_over}
         queued, waiting = self._in(QUEUED), self._in(WAITING, SUBMITTING)
         pending = [node for node in queued if node.job in jobs and jobs[node.job].state == 'PENDING']
         self.over = self._over(queued, waiting)
@@ -71,12 +73,16 @@ class Allowance:
         return None
 
     def _spent(self):
-        return self._sweep.plan.get('spent', 0.0) + sum(one.seconds for one in [self._sweep, *self._again])
+        again = (node.spent if self._may_run(one, node) else one.times(node, self._pace.minutes)['spent'] for one, node in self._again)
+        return self._sweep.plan.get('spent', 0.0) + self._sweep.seconds + sum(sum(spent.values()) for spent in again)
 
     @functools.cached_property
     def _again(self):
-        '''The second measurements of a sweep that is resumed: they spend of its limit, and none is driven beside it.'''
-        return measured_again(self._sweep.folder)
+        '''The nodes of second measurements of a sweep that is resumed, each after its sweep: they spend of its limit, and nobody drives them now.'''
+        return [(again, node) for again in measured_again(self._sweep.folder) for node in again.nodes.values()]
+
+    def _may_run(self, again, node):
+        return node.phase in (QUEUED, SUBMITTING) and (self._live is None or again.job_name(node) in self._live)
 
     def affords(self, node):
         '''Whether a job for this node, and all that are in the queue, may take their whole time.'''
@@ -88,7 +94,7 @@ class Allowance:
             return math.inf
         minutes = self._pace.minutes        # jobs that an earlier driver has submitted may have another limit
         taken = [node.minutes or minutes for node in self._in(QUEUED)] + [max(node.minutes, minutes) for node in self._in(SUBMITTING)]
-        taken += [node.minutes for again in self._again for node in again.nodes.values() if node.phase in (QUEUED, SUBMITTING)]
+        taken += [node.minutes for again, node in self._again if self._may_run(again, node)]
         return (3600 * self._limits.node_hours - self._spent() - 60 * sum(taken)) // (60 * minutes)
 
     def _scavenge(self, queued, waiting, pending):

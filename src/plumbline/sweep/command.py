@@ -105,7 +105,8 @@ def sweep(
     if dry_run:
         return _dry_run(plan, pace, None if found else work)
     if resume:
-        plans.usable(Slurm(plan['access']), work.limits, pace.minutes)
+        # Whatever became of the reservation that was given before, what has ended in it is to be collected.
+        plans.usable(Slurm(plan['access']), replace(work.limits, reservation=reservation), pace.minutes)
     else:
         folder = results.SWEEPS / plan['id']
         work = state.create(folder, plan, job.script(plan['id'], folder, partition, plan['command']))
@@ -117,7 +118,7 @@ def sweep(
     status = _end(work)
     ranked, failed = show(work.folder, racks, switches) if status != 2 else (None, False)
     status = _status(work, status, ranked and ranked.exit_status)
-    failed |= _failed(proposals.follow_up(work, again, ranked))
+    failed |= _failed(proposals.follow_up(work, ranked))
     raise typer.Exit(status or (2 if failed else 0))
 
 

@@ -4,6 +4,7 @@ It is a sweep of its own, ``again`` in the folder of the first, with the program
 '''
 
 from plumbline.sweep import node as job, outliers, state
+from plumbline.sweep.slurm import Slurm
 
 #: Of each kind of node so many that were in order are measured again: of three, one may be disturbed.
 PEERS = 3
@@ -26,6 +27,21 @@ def _limits(work):
     return {'limits': work.plan.get('limits', {}), 'spent': sum(one.seconds for one in before)}
 
 
+def _end(again):
+    '''Take the jobs of a second measurement out of the queue.
+
+    :raises PlumblineError: if Slurm does not answer.
+    '''
+    left = [node for node in again.nodes.values() if node.phase in (state.QUEUED, state.SUBMITTING)]
+    if left:
+        slurm = Slurm(again.plan['access'])
+        if live := [number for number, found in slurm.jobs(again.prefix).items() if not found.is_over]:
+            slurm.cancel(live)
+        again.begin()
+        for node in left:
+            again.record(node, state.OVER, state='cancelled', reason='there are more outliers since', **again.times(node, node.minutes))
+
+
 def prepare(work):
     '''The second sweep, as far as it has come; :obj:`None` if no node is an outlier.
 
@@ -39,9 +55,12 @@ def prepare(work):
         if again and set(found.odd['node']) <= again.nodes.keys():
             again.plan |= _limits(work)
             return again
+        if again:
+            _end(again)
         state.set_aside(folder)     # there are more of them since
     names = [*found.odd['node'].unique(maintain_order=True), *outliers.peers_in_order(found.ranked, found.odd, PEERS)]
-    plan = {**work.plan, **_limits(work), 'id': f'{work.name}-again', 'nodes': {name: work.plan['nodes'][name] for name in names}}
+    number = len(list(work.folder.glob(ASIDE))) or ''        # jobs of those may still be ending
+    plan = {**work.plan, **_limits(work), 'id': f'{work.name}-again{number}', 'nodes': {name: work.plan['nodes'][name] for name in names}}
     again = state.create(folder, plan, job.script(plan['id'], folder, plan['partition'], plan['command']))
     (folder / 'builds').symlink_to(work.folder / 'builds')
     return again

@@ -8,7 +8,7 @@ from plumbline.detect.commands import NoAnswer
 from plumbline.errors import PlumblineError
 from plumbline.sweep import node as job, results
 from plumbline.sweep.allowance import Allowance
-from plumbline.sweep.slurm import PASSING, NodeRefused, Refused
+from plumbline.sweep.slurm import NodeRefused, Refused
 from plumbline.sweep.state import MEASURED, OVER, QUEUED, SUBMITTING, WAITING, set_aside
 
 #: Longest pause between two questions to a scheduler that does not answer, seconds.
@@ -90,6 +90,7 @@ class Driver:
         self._queue, self._submission = _Patience(pace, say, 'answers'), _Patience(pace, say, 'takes jobs')
         self._odd_since = {}        # (node, what is odd) -> when it was first seen
         self._sorted_out = False
+        self._states = None         # of the nodes, once a look has asked for them
         self._withdrawn = set()     # numbers of jobs that were given back
         self.allowance = Allowance(sweep, slurm, pace, say)
 
@@ -112,7 +113,7 @@ class Driver:
             time.sleep(self.pace.poll)
 
     def _look(self):
-        jobs = self.slurm.jobs(self.sweep.prefix)
+        jobs, self._states = self.slurm.jobs(self.sweep.prefix), None
         self.allowance.refresh()
         if not self._sorted_out:
             self._sort_out(jobs)
@@ -132,6 +133,10 @@ class Driver:
             for node in self._in(WAITING, SUBMITTING):
                 self.over(node, *self.allowance.over)
 
+    def _nodes(self):
+        self._states = self._states or self.slurm.nodes()
+        return self._states
+
     def _in(self, *phases):
         return [node for node in self.sweep.nodes.values() if node.phase in phases]
 
@@ -144,7 +149,7 @@ class Driver:
 
     def _sort_out(self, jobs):
         '''Which nodes are to be run: those in service, of which there is no result yet.'''
-        states = self.slurm.nodes()
+        states = self._nodes()
         named = {found.name: number for number, found in jobs.items() if not found.is_over}
         for node in self._in(WAITING, QUEUED, OVER):
             number, known = named.get(self.sweep.job_name(node)), states.get(node.name)
@@ -158,7 +163,7 @@ class Driver:
                 self.sweep.record(node, QUEUED, job=number)
             elif node.phase == OVER and self._finished(node) and self._measured(node):
                 continue
-            elif known is None or (known.trouble and known.trouble not in PASSING):
+            elif known is None or known.lasting_trouble:
                 self._out_of_service(node, known)
             elif node.phase == OVER:
                 self.sweep.record(node, WAITING, state='', reason='')
@@ -167,7 +172,7 @@ class Driver:
         if known is None:
             self.over(node, 'gone', 'no longer in the partition')
         else:
-            self.over(node, known.trouble, known.reason if known.reason != 'none' else 'Slurm knows no reason')
+            self.over(node, known.trouble, known.reason)
 
     # --- jobs in the queue -----------------------------------------------------------------------------------
 
@@ -193,23 +198,17 @@ class Driver:
     def _finished(self, node):
         return all((self.sweep.of(node) / name).exists() for name in (job.ENDED, job.REPORT))
 
-    def _claimed(self, node):
-        '''The number of the job that runs on the node, or has run there; None if it is not known.'''
-        claim = self.sweep.of(node) / job.CLAIM
-        text = claim.read_text(errors='replace').strip() if claim.exists() else ''
-        return int(text) if text.isascii() and text.isdigit() else None     # a full disk leaves it empty
-
     def _find(self, node, jobs):
         '''The job of a node whose submission has no known end.'''
         name = self.sweep.job_name(node)
         named = [number for number, found in jobs.items() if found.name == name and number != node.job]
-        number = self._claimed(node) or max(named, default=None)
+        number = self.sweep.claimed(node) or max(named, default=None)
         if number is not None:
             self.sweep.record(node, QUEUED, job=number)
 
     def _look_after_pending(self, pending):
         '''A job for a node that has gone out of service would wait for ever.'''
-        states = self.slurm.nodes()
+        states = self._nodes()
         for node, found in pending:
             known = states.get(node.name)
             waits_in_vain = _NEVER_STARTS.search(found.reason)
@@ -225,20 +224,9 @@ class Driver:
 
     def over(self, node, state, reason='', **more):
         '''A node is done with, for now.'''
-        self.sweep.record(node, OVER, state=state, reason=reason, **self._times(node), **more)
+        self.sweep.record(node, OVER, state=state, reason=reason, **self.sweep.times(node, self.pace.minutes), **more)
         counts = ', '.join(f'{number} {verdict}' for verdict, number in node.counts.items() if number)
         self.say(f'{node.name}: {state}: {reason or counts} ({self.sweep.left} to go)')
-
-    def _times(self, node):
-        '''``began`` and ``spent`` of a node whose job is over: that had the node from its claim to its end, or now, at most its time limit.'''
-        claim, ended = (self.sweep.of(node) / name for name in (job.CLAIM, job.ENDED))
-        if node.job is None or self._claimed(node) != node.job:
-            return {'began': 0.0, 'spent': node.spent}
-        began, spent = claim.stat().st_mtime, node.spent
-        if ended.exists() or str(node.job) not in spent:        # one that left no end was over when that was first seen
-            end = ended.stat().st_mtime if ended.exists() else time.time()
-            spent = {**spent, str(node.job): min(max(0.0, end - began), 60.0 * (node.minutes or self.pace.minutes))}
-        return {'began': began, 'spent': spent}
 
     def _measured(self, node):
         '''Take what a node has measured; whether it has.'''
@@ -257,13 +245,13 @@ class Driver:
 
         :arg state: Slurm's of the job; empty if it is no longer known.
         '''
-        claimed = self._claimed(node)
+        claimed = self.sweep.claimed(node)
         if claimed not in (None, node.job):     # submitted twice: this one did nothing
             self.sweep.record(node, QUEUED, job=claimed)
         elif self._finished(node):
             self._measured(node)
         elif node.job in self._withdrawn and state in ('CANCELLED', ''):
-            self.sweep.record(node, WAITING, **self._times(node))
+            self.sweep.record(node, WAITING, **self.sweep.times(node, self.pace.minutes))
         elif self.allowance.ended and state in ('TIMEOUT', 'CANCELLED', 'DEADLINE', ''):
             self.over(node, 'interrupted', f'{self.allowance.ended} while its job ran')
         elif _WORDS.get(state) == 'timed out':
@@ -271,7 +259,10 @@ class Driver:
         else:
             # Of the other states the output knows no more, and nodes with the same reason share a line.
             why = f': {job.last_words(self.sweep.of(node))}' if state in ('FAILED', 'COMPLETED', '') else ''
-            self.over(node, _WORDS.get(state, 'failed'), f"job {state or 'vanished'}{why}")
+            known = self._nodes().get(node.name)
+            lost = known is not None and known.lasting_trouble      # as after a prolog that failed: Slurm cancels the job
+            why += f'; the node is {lost}: {known.reason}' if lost else ''
+            self.over(node, 'failed' if lost else _WORDS.get(state, 'failed'), f"job {state or 'vanished'}{why}")
 
     # --- submission ------------------------------------------------------------------------------------------
 

@@ -135,7 +135,7 @@ def _machine(rows, cpus):
     '''What the node says of itself in the first result that has it, and how many CPUs its job had.'''
     for text in rows['detail'].drop_nulls():
         machine = json.loads(text).get('machine')
-        if machine:
+        if machine and 'memory_kib' in machine:     # some tests tell a part of it only
             return {'model': machine.get('cpu_model') or 'CPU of unknown model', 'cpus': cpus,
                     'kib': machine.get('memory_kib') or 0}
     return {}

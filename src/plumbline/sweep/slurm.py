@@ -23,8 +23,8 @@ SECONDS = 60
 _NOT_AVAILABLE = {'blocked', 'down', 'drained', 'draining', 'drng', 'error', 'fail', 'failing', 'future', 'inval',
                   'powered_down', 'unknown'}
 
-#: Of these troubles a node is often free a moment later: after it was resumed, or after the controller was started.
-PASSING = {'not responding', 'unknown'}
+#: Of these troubles a node is often free a moment later.
+_PASSING = {'not responding', 'unknown'}
 
 #: What a job has of its caller's variables; the script has the others that it needs.
 HANDED_ON = 'HOME,USER,LOGNAME,LANG,LC_ALL,TZ'
@@ -53,7 +53,7 @@ class NodeRefused(PlumblineError):
 class Node:
     '''
     :attr state: as sinfo says it, e.g. ``idle``, ``down*``.
-    :attr reason: why it is out of service; ``none`` if nobody said.
+    :attr reason: why it is out of service, if it is.
     :attr hardware: what Slurm knows of its CPUs and features: nodes that differ here are not alike.
     '''
     name: str
@@ -67,6 +67,11 @@ class Node:
         '''Why it starts no job, in a word; empty if it may.'''
         word, = re.findall(r'\A[a-z_]*', self.state)
         return word if word in _NOT_AVAILABLE else 'not responding' if '*' in self.state else ''
+
+    @property
+    def lasting_trouble(self):
+        '''The same, but for what is often over a moment later: after it was resumed, or after the controller was started.'''
+        return '' if self.trouble in _PASSING else self.trouble
 
     @property
     def idle(self):
@@ -194,7 +199,7 @@ class Slurm:
         # A reason may have lines, and so may the name of a job below.
         for name, state, cpus, sockets, features, reason in re.findall(r'^' + r'([^|\n]*)\|' * 5 + '(.*)$', text, re.M):
             words = frozenset(features.split(',')) - {'(null)'}
-            found[name] = Node(name, state, f'{cpus}|{sockets}|{features}', words, reason.strip())
+            found[name] = Node(name, state, f'{cpus}|{sockets}|{features}', words, re.sub('^none$', 'Slurm knows no reason', reason.strip()))
         if not found:
             known = ' '.join(sorted(set(ask(['sinfo', '--all', '--noheader', '--format=%R'], SECONDS).split())))
             raise PlumblineError(f'Slurm has no nodes in partition {partition} (it has {known or "no partition"}): '

@@ -23,6 +23,7 @@ from typing import BinaryIO
 from plumbline.errors import PlumblineError
 from plumbline.model.safe_text import shown
 from plumbline.store import atomic
+from plumbline.sweep import node as job
 from plumbline.sweep.selection import Limits
 
 #: Phases of a node.
@@ -144,6 +145,24 @@ class Sweep:
     def of(self, node):
         '''The folder of a node.'''
         return self.folder / node.name
+
+    def claimed(self, node):
+        '''The number of the job that runs on a node, or has run there; None if it is not known.'''
+        claim = self.of(node) / job.CLAIM
+        text = claim.read_text(errors='replace').strip() if claim.exists() else ''
+        return int(text) if text.isascii() and text.isdigit() else None     # a full disk leaves it empty
+
+    def times(self, node, minutes):
+        '''``began`` and ``spent`` of a node whose job is over: that had the node from its claim to its end, or now, at most its time limit,
+        or so many minutes where that is not known.'''
+        claim, ended = (self.of(node) / name for name in (job.CLAIM, job.ENDED))
+        if node.job is None or self.claimed(node) != node.job:
+            return {'began': 0.0, 'spent': node.spent}
+        began, spent = claim.stat().st_mtime, node.spent
+        if ended.exists() or str(node.job) not in spent:        # one that left no end was over when that was first seen
+            end = ended.stat().st_mtime if ended.exists() else time.time()
+            spent = {**spent, str(node.job): min(max(0.0, end - began), 60.0 * (node.minutes or minutes))}
+        return {'began': began, 'spent': spent}
 
     def begin(self):
         '''Be the only one that drives this sweep, until the process ends.

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from plumbline import schemas
 from plumbline.errors import PlumblineError
+from plumbline.model import processor
 from plumbline.model.baselines import PATH, known_as, microarchitectures
 from plumbline.system.dmi import memory_slots, read_memory
 
@@ -264,15 +265,7 @@ def host_microarchitecture(root='/'):
     '''That of this node's processor: archspec's name, which is the ``arch`` of ReFrame's processor information, unless a hypervisor hides
     what archspec goes by.'''
     import archspec.cpu  # here, because it is needed on the node to be described only
-    return known_as(archspec.cpu.host().name, _cpuid(root))
-
-
-def _cpuid(root):
-    '''Vendor, family, model and stepping, as in a machine record; None where Linux tells no such thing (Arm).'''
-    text = _read(root, 'proc/cpuinfo')
-    found = [re.search(rf'^{name}\s*:\s*(\S+)$', text, re.MULTILINE) for name in ('vendor_id', 'cpu family', 'model', 'stepping')]
-    told = [match[1] for match in found if match]
-    return {'vendor': told[0], 'family': int(told[1]), 'model': int(told[2]), 'stepping': int(told[3])} if len(told) == len(found) else None
+    return known_as(archspec.cpu.host().name, processor.of_cpuinfo(_read(root, 'proc/cpuinfo')).get('cpuid'))
 
 
 def detect(root='/', arch=None, dmi=None):

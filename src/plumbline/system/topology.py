@@ -12,6 +12,8 @@ ReFrame's detection knows nothing of affinity and cgroups: a container with 2 of
 import itertools
 import math
 
+from ClusterShell.RangeSet import RangeSet
+
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity
 
@@ -91,13 +93,7 @@ def cpu_list(cpus):
 
     :returns: for example ``'0-3,8'``, ascending.
     '''
-    ranges: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if ranges and cpu == ranges[-1][1] + 1:
-            ranges[-1][1] = cpu
-        else:
-            ranges.append([cpu, cpu])
-    return ','.join(str(a) if a == b else f'{a}-{b}' for a, b in ranges)
+    return str(RangeSet.fromlist(map(str, cpus)))
 
 
 def cpu_order(processor, allowed=None, smt=False):
@@ -299,9 +295,11 @@ def _cache_working_set(processor, level, cpus, shared):
 
 
 def _held(processor, level, cpus, ours):
-    '''Bytes that threads on these CPUs hold at most of all caches of a level: each as much as the chase of one did.'''
+    '''Bytes that threads on these CPUs hold at most of all caches of a level: each as much as the chase of one did, which may be more than
+    the topology says.'''
     one = ours.get(level, math.inf)
-    return sum(min(size, one * max(1, len(shared.intersection(cpus)))) for size, shared in _caches(processor).get(level, ()))
+    return sum(one if size < one < math.inf else min(size, one * max(1, len(shared.intersection(cpus))))
+               for size, shared in _caches(processor).get(level, ()))
 
 
 def _memory_working_set(processor, cpus, available, ours):

@@ -1,8 +1,9 @@
 '''The latency of the pointer chase against multichase's: the two should agree, nobody can be ahead.'''
 
-from plumbline.bench.common import Figure, sample_rates
+from plumbline.bench.common import Figure
 from plumbline.bench.peers import found
 from plumbline.bench.peers.turns import Peer, by_turns, mean
+from plumbline.model import records
 from plumbline.system import topology
 
 LINE = 64
@@ -13,7 +14,7 @@ HALVES = 4
 
 def ours(machine, cpus, lines):
     record, = machine.run('chase', cpus, '--variants', 'dense', '--size', lines, '--samples', 20, '--min-time', HALVES / 2 / 20)
-    return {'chase': {'dense': sample_rates(record)}}
+    return {'chase': {'dense': records.rate(record)}}
 
 
 def multichase(cpus, lines):

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from plumbline.bench.common import sample_rates
 from plumbline.bench.peers import found
 from plumbline.bench.peers.turns import Peer, by_turns
+from plumbline.model import records
 
 #: Cells of an edge; operations of a cell as our loops have them.
 EDGE, FLOPS = 128, 163
@@ -15,7 +15,7 @@ DRIVER = Path(__file__).parent / 'drivers/lbmpy_step.py'
 
 
 def ours(machine, cpus):
-    return {f'{EDGE}^3': {record['variant']: sample_rates(record, 'flops') for record in machine.run(
+    return {f'{EDGE}^3': {record['variant']: records.rate(record, 'flops') for record in machine.run(
         'lbm', cpus, '--variants', 'all', '--size', EDGE, '--samples', 10)}}
 
 

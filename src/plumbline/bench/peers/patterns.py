@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from plumbline.bench.common import sample_rates
 from plumbline.bench.peers import found
 from plumbline.bench.peers.turns import Peer, by_turns
 from plumbline.errors import PlumblineError
-from plumbline.model import spatter
+from plumbline.model import records, spatter
 from plumbline.system import topology
 
 STRIDES = (1, 2, 4, 8, 16, 31, 32, 64)
@@ -53,11 +52,10 @@ def spatter_rates(program, cpus, file):
 
 
 def our_rates(machine, cpus, file, names):
-    records = machine.run('gather_patterns', cpus, '--pattern', file, '--config', ','.join(map(str, range(1, len(names) + 1))),
-                          '--variants', ','.join(machine.variants('gather_patterns')), '--samples', RUNS, '--passes', 1)
     rates: dict[str, dict[str, Any]] = {name: {} for name in names}
-    for record in records:
-        rates[names[record['options']['config'] - 1]][record['variant']] = sample_rates(record)
+    for record in machine.run('gather_patterns', cpus, '--pattern', file, '--config', ','.join(map(str, range(1, len(names) + 1))),
+                              '--variants', ','.join(machine.variants('gather_patterns')), '--samples', RUNS, '--passes', 1):
+        rates[names[record['options']['config'] - 1]][record['variant']] = records.rate(record)
     return rates
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from plumbline.bench.common import sample_rates
 from plumbline.bench.peers import found
 from plumbline.bench.peers.turns import Peer, by_turns
+from plumbline.model import records
 from plumbline.system import topology
 
 DRIVER = Path(__file__).parent / 'drivers/mkl_spmv.py'
@@ -19,7 +19,7 @@ VARIANTS = ('unroll', 'stream', 'simd', 'sell', 'sell_stream', 'sell_simd')
 
 
 def ours(machine, cpus, rows, band):
-    return {columns: {record['variant']: sample_rates(record, 'flops') for record in machine.run(
+    return {columns: {record['variant']: records.rate(record, 'flops') for record in machine.run(
         'spmv', cpus, '--variants', ','.join(VARIANTS), '--size', rows, '--columns', columns, '--samples', 10, *options)}
         for columns, options in (('random', ()), ('banded', ('--band', band)))}
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from plumbline.bench.common import sample_rates
 from plumbline.bench.peers import found
 from plumbline.bench.peers.turns import Peer, by_turns
+from plumbline.model import records
 
 EDGE = 300
 
@@ -18,7 +18,7 @@ TILES = (0, 16)
 
 
 def ours(machine, cpus):
-    return {f'{EDGE}^3': {record['variant']: sample_rates(record, 'flops') for record in machine.run(
+    return {f'{EDGE}^3': {record['variant']: records.rate(record, 'flops') for record in machine.run(
         'jacobi', cpus, '--variants', 'all', '--size', EDGE, '--samples', 10)}}
 
 

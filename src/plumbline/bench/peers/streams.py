@@ -1,16 +1,15 @@
 '''Triad and copy in memory against TheBandwidthBenchmark and likwid-bench.'''
 
 import re
-import shutil
 from typing import Any
 
 import numpy as np
 
-from plumbline.bench.common import sample_rates
 from plumbline.bench.peers import found
 from plumbline.bench.peers.turns import Peer, by_turns, mean
 from plumbline.errors import PlumblineError
 from plumbline.likwid import bench as likwid_bench
+from plumbline.model import records
 from plumbline.system import topology
 
 #: likwid-bench's family of kernels -> our program, its variants, bytes per element, TheBandwidthBenchmark's row.
@@ -25,7 +24,7 @@ SECONDS = 0.3
 
 
 def ours(machine, cpus, elements):
-    return {family: {record['variant']: sample_rates(record) for record in machine.run(
+    return {family: {record['variant']: records.rate(record) for record in machine.run(
         program, cpus, '--variants', ','.join(variants), '--size', elements, '--samples', PASSES, '--passes', 1)}
         for family, (program, variants, *_) in STREAMS.items()}
 
@@ -50,8 +49,6 @@ def likwid(machine, cpus, elements, rate):
 
     :arg rate: about what they reach.
     '''
-    if not shutil.which('likwid-bench'):
-        raise PlumblineError('likwid-bench is not installed')
     isas = likwid_bench.isas(machine.processor['arch'], machine.processor['platform'])[:2]
     rates = {}
     for family, (_, _, element, _) in STREAMS.items():

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from plumbline.bench.common import sample_rates
 from plumbline.bench.peers import found
 from plumbline.bench.peers.turns import Peer, by_turns
+from plumbline.model import records
 
 SIZES = (1025, 2048, 4096, 8192)
 
@@ -18,7 +18,7 @@ def ours(machine, cpus, sizes):
     rates: dict[int, dict[str, Any]] = {size: {} for size in sizes}
     for record in machine.run('transpose', cpus, '--variants', ','.join(machine.variants('transpose', 'blocked')),
                               '--size', ','.join(map(str, sizes)), '--samples', 10):
-        rates[record['size']][record['variant']] = sample_rates(record)
+        rates[record['size']][record['variant']] = records.rate(record)
     return rates
 
 

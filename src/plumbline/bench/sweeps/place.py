@@ -118,17 +118,13 @@ def losses(frame, node):
 
 class Place(of_machines.Place):
     '''The folder of a benchmark, with all that its sweeps read and leave; and the cluster, in a ``with`` statement.'''
+    kind = Sweep
 
     def __init__(self, folder):
         super().__init__(folder)
         self.commands = self.folder / 'commands'
         self.cluster: Any = None        # of the tests, which are no package
         self.nodes = [f'n{number + 1}' for number in range(NODES)]
-
-    def sessions(self):
-        '''All :class:`Sweep` objects, oldest first.'''
-        found = [Sweep(**json.loads(path.read_text())) for path in self.folder.glob('sessions/*.json')]
-        return sorted(found, key=lambda sweep: sweep.started)
 
     def __enter__(self):
         sys.path.insert(0, str(ROOT / 'tests/cluster'))
@@ -165,7 +161,7 @@ class Place(of_machines.Place):
         '''
         started, before = time.time(), self._sweeps()
         done = subprocess.run(
-            [sys.executable, '-c', 'from plumbline.cli import main; main()', 'sweep', '-C', self.folder / 'site.py', '--partition', 'virtual:all',
+            [*of_machines.PLUMBLINE, 'sweep', '-C', self.folder / 'site.py', '--partition', 'virtual:all',
              '-c', ROOT / 'checks', '-n', checks, '--at-once', '1', '--poll', '0.5s', '--pause', '0s', '--', *MEASURE, *ONE_BY_ONE,
              *(word for setting in options.items() for word in ('-S', '{}={}'.format(*setting)))],
             env=self.environment, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)

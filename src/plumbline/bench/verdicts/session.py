@@ -31,7 +31,7 @@ REFERENCES = 5
 #: What writes references from the sessions so far.
 _ACCEPT = ('references', 'accept', SYSTEM)
 
-_PLUMBLINE = (sys.executable, '-c', 'from plumbline.cli import main; main()')
+PLUMBLINE = (sys.executable, '-c', 'from plumbline.cli import main; main()')
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,11 @@ class Session:
 
 
 class Place:
-    '''The folder of a benchmark, with all that its sessions read and leave: nothing goes into the user's reports.'''
+    '''The folder of a benchmark, with all that its sessions read and leave: nothing goes into the user's reports.
+
+    :attr kind: class of its sessions.
+    '''
+    kind: type = Session
 
     def __init__(self, folder):
         self.folder = Path(folder).absolute()
@@ -72,8 +76,8 @@ class Place:
         return self.folder / 'sessions' / f'{kind}-{number:03}.json'
 
     def sessions(self):
-        '''All :class:`Session` objects, oldest first.'''
-        found = [Session(**json.loads(path.read_text())) for path in self.folder.glob('sessions/*.json')]
+        '''All sessions, oldest first.'''
+        found = [self.kind(**json.loads(path.read_text())) for path in self.folder.glob('sessions/*.json')]
         return sorted(found, key=lambda session: session.started)
 
     def tried(self, fault, not_because=''):
@@ -141,7 +145,7 @@ class Place:
             return process.wait()
 
     def _plumbline(self, *words):
-        return subprocess.run([*_PLUMBLINE, *map(str, words)], env=self.environment, stdin=subprocess.DEVNULL, text=True,
+        return subprocess.run([*PLUMBLINE, *map(str, words)], env=self.environment, stdin=subprocess.DEVNULL, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
 
 

@@ -43,15 +43,16 @@ def mount_paths(names):
     return sorted({rest.rpartition('.')[0] for rest in named(names, 'mount')})
 
 
-def groups(node, names=None):
+def groups(node, names=None, patience=AT_ONCE):
     '''The groups to read.
 
     :arg names: of the facts that are needed; None for all.
+    :arg patience: with mounts, seconds, if that is more than what answers at once has.
     '''
     chosen = [Group(name, prefixes, functools.partial(read, node), seconds) for name, (prefixes, read, seconds) in _GROUPS.items()
               if names is None or any(is_of(one, prefix) for one in names for prefix in prefixes)]
     for path in node.mounts:
         name = f'mount.{path}'
         if names is None or any(is_of(one, name) for one in names):
-            chosen.append(Group(f'mount {path}', (name,), functools.partial(software.mount(path), node), AT_ONCE))
+            chosen.append(Group(f'mount {path}', (name,), functools.partial(software.mount(path), node), max(AT_ONCE, patience)))
     return chosen

@@ -6,31 +6,8 @@ check's test cases, each the result object of ``schemas/result.json`` with the k
 It gives plotly figures, or tables; what cannot be drawn is None, and its caption says why.
 """
 
+import importlib
 
-from plumbline.report.figures import (
-    burn,
-    cores,
-    datatype,
-    fdtd,
-    fileio,
-    gather,
-    imb,
-    latency,
-    limits,
-    motion,
-    options,
-    pairs,
-    patterns,
-    pingpong,
-    redundancy,
-    rma,
-    sensitivity,
-    simulation,
-    spmv,
-    stencils,
-    transpose,
-    triad,
-)
 from plumbline.report.figures.common import Draw, Table, place
 
 __all__ = ['FIGURES', 'MOST_PLACES', 'Table', 'of_check']
@@ -38,11 +15,11 @@ __all__ = ['FIGURES', 'MOST_PLACES', 'Table', 'of_check']
 #: Places (partition, environment, host) that a check is drawn for: more than a reader looks at hides the odd one.
 MOST_PLACES = 8
 
+_MODULES = ('burn cores datatype fdtd fileio gather imb latency limits motion options pairs patterns pingpong rma sensitivity simulation spmv '
+            'redundancy stencils transpose triad')
+
 #: Check class -> what draws it.
-FIGURES: dict[str, Draw] = {**burn.FIGURES, **cores.FIGURES, **datatype.FIGURES, **fdtd.FIGURES, **fileio.FIGURES, **gather.FIGURES, **imb.FIGURES,
-                            **latency.FIGURES, **limits.FIGURES, **motion.FIGURES, **options.FIGURES, **pairs.FIGURES, **patterns.FIGURES,
-                            **pingpong.FIGURES, **rma.FIGURES, **sensitivity.FIGURES, **simulation.FIGURES, **spmv.FIGURES, **redundancy.FIGURES,
-                            **stencils.FIGURES, **transpose.FIGURES, **triad.FIGURES}
+FIGURES: dict[str, Draw] = {check: draw for name in _MODULES.split() for check, draw in importlib.import_module(f'{__name__}.{name}').FIGURES.items()}
 
 
 def of_check(check, details):

@@ -64,13 +64,15 @@ def not_drawn(title, why='there are no records of the kernel'):
     return title, f'Not drawn: {why}.', None
 
 
-def bars(details, title, source):
+def bars(details, title, source='', caption=None, kernel=lambda record: record):
     '''Variants, or options of one variant, side by side: a panel for each level and thread count.
 
     :arg title: what is compared.
     :arg source: the figure or table that shows the same elsewhere.
+    :arg caption: instead of the one that names the source.
+    :arg kernel: function (record of a kernel) -> the record that is drawn.
     '''
-    caption = (
+    caption = caption or (
         'Application bandwidth, median; whiskers: quartiles of the samples. On the bar: bandwidth, and how many times '
         'as fast as the first (median over the rounds, in which all ran in turn). Line: '
         f'{drawing.LIMIT_NAME}. Each panel has its own scale. After {source}.'
@@ -79,7 +81,7 @@ def bars(details, title, source):
         records = [r for detail in group for r in detail.get('records') or [] if r.get('seconds')]
         panels = []
         for (level, threads), members in grouped(records, lambda r: (r['level'] or '', r['threads'])):
-            kernels = [r for r in members if r['role'] == 'kernel']
+            kernels = [kernel(r) for r in members if r['role'] == 'kernel']
             if kernels:
                 panels.append(((level, threads), kernels, limit_of(members)))
         drawn = [(f"{level or 'level unknown'}, {threads_text(threads)}", kernels, limit)

@@ -6,7 +6,7 @@ from plumbline.model import quantity
 from plumbline.mpi import pingpong
 from plumbline.report import drawing
 from plumbline.report.figures.common import by_place
-from plumbline.report.figures.pingpong import points
+from plumbline.report.figures.pingpong import drawn
 from plumbline.report.figures.roofline import LEVELS, roofline
 from plumbline.report.readings import grouped
 
@@ -24,19 +24,12 @@ def overview(details):
     yield from next((found for _, group in places if (found := list(roofline(group))[-1:])), [])       # of the most threads
     yield from next(([(f'Memory hierarchy{at}', _HIERARCHY, found)] for at, group in places if (found := _hierarchy(group))), [])
     for at, group in by_place([detail for detail in details if detail['check'] == 'pingpong' and detail.get('records')]):
-        curves = {transport: points(pingpong.curve([record for detail in its for record in detail['records']], 'swapped'))
+        curves = {transport: pingpong.curve([record for detail in its for record in detail['records']], 'swapped')
                   for transport, its in grouped(group, lambda detail: detail.get('transport'))}
-        if any(curves.values()):
-            yield f'Messages{at}', _MESSAGES, _messages({name: found for name, found in curves.items() if found})
+        curves = {transport: curve for transport, curve in curves.items() if any(curve)}        # of messages that are not empty
+        if curves:
+            yield f'Messages{at}', _MESSAGES, drawn(curves, height=300)
         break
-
-
-def _messages(curves):
-    figure = drawing.empty(300)
-    drawing.add_points(figure, curves, 'GB/s')
-    drawing.log_lengths_and_rates(figure, [rate for found in curves.values() for three in found.values() for rate in three],
-                                  title='message (bytes)')
-    return figure
 
 
 def _values(details, check, metric, threads=None):
@@ -52,7 +45,7 @@ def _hierarchy(details):
     if not levels:
         return None
     ours, latency = _values(details, 'capacity', 'capacity'), _values(details, 'latency', 'latency')
-    machine: dict = next((detail['machine'] for detail in details if detail.get('machine')), {})
+    machine: dict = next((detail['machine'] for detail in details if 'caches' in (detail.get('machine') or ())), {})
     claims = {f"L{cache['level']}": cache['size'] for cache in machine.get('caches') or () if cache['size']}
     figure = drawing.empty(80 + 44 * len(levels))
     figure.add_bar(orientation='h', y=levels, x=[limits[level] * 1e-3 for level in levels], showlegend=False, width=0.8,

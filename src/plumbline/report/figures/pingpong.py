@@ -22,11 +22,12 @@ def _by_transport(details):
             yield at, transport, [detail for detail in members if detail.get('records')]
 
 
-def _drawn(curves):
-    figure = drawing.empty(430)
-    drawn = {name: points(found) for name, found in curves.items()}
-    drawing.add_points(figure, drawn, 'GB/s')
-    drawing.log_lengths_and_rates(figure, [rate for found in drawn.values() for three in found.values() for rate in three],
+def drawn(curves, height=430):
+    '''Bandwidth over the size of the message of each curve (:func:`plumbline.mpi.pingpong.curve`).'''
+    figure = drawing.empty(height)
+    shown = {name: points(found) for name, found in curves.items()}
+    drawing.add_points(figure, shown, 'GB/s')
+    drawing.log_lengths_and_rates(figure, [rate for found in shown.values() for three in found.values() for rate in three],
                                   title='message (bytes)')
     return figure
 
@@ -44,7 +45,7 @@ def pingpong(details):
         if not records:
             yield not_drawn(title, 'there are no records')
             continue
-        yield title, caption, _drawn({variant: model.curve(records, variant) for variant in VARIANTS})
+        yield title, caption, drawn({variant: model.curve(records, variant) for variant in VARIANTS})
     rows = [row for at, transport, members in _by_transport(details) for row in _told(at, transport, members)]
     if rows:
         header = ('where', 'variant', 'latency', 'falls', 'without end', 'residuals', 'eager to rendezvous',
@@ -86,7 +87,7 @@ def pingpong_eager(details):
         yield title, (
             'Swapped PingPong in shared memory with the size up to which the MPI sends at once set to each of these values. '
             f'{SOURCE}'
-        ), _drawn(curves)
+        ), drawn(curves)
 
 
 def pingpong_nodes(details):
@@ -101,7 +102,7 @@ def pingpong_nodes(details):
         yield f'PingPong between two nodes{at}', (
             'Bytes of a message over half the round trip, over the network that the MPI chooses (default) and over TCP; line: '
             f'median, band: quartiles. {SOURCE}'
-        ), _drawn(curves)
+        ), drawn(curves)
 
 
 FIGURES = {'pingpong': pingpong, 'pingpong_eager': pingpong_eager, 'pingpong_nodes': pingpong_nodes}

@@ -6,8 +6,8 @@ import numpy as np
 
 from plumbline.model import quantity
 from plumbline.report import drawing
-from plumbline.report.figures.common import Draw, Table, by_place, not_drawn, threads_text
-from plumbline.report.readings import grouped, limit_of, paired, quartiles
+from plumbline.report.figures.common import Draw, Table, bars, by_place, not_drawn
+from plumbline.report.readings import grouped, paired, quartiles
 
 
 def jacobi(details, title, planes):
@@ -21,19 +21,7 @@ def jacobi(details, title, planes):
         f'{drawing.LIMIT_NAME}. What a sweep loads more often, and the write-allocate of ordinary stores, keeps it below; '
         'of_limit counts both.'
     )
-    for at, group in by_place(details):
-        records = [r for detail in group for r in detail.get('records') or [] if r.get('seconds')]
-        panels = []
-        for (level, threads), members in grouped(records, lambda r: (r['level'] or 'level unknown', r['threads'])):
-            # 8 flops per point.
-            kernels = [r | {'bytes': 2 * r['flops']} for r in members if r['role'] == 'kernel']
-            if kernels:
-                panels.append((threads, (f'{level}, {threads_text(threads)}', kernels, limit_of(members))))
-        if panels:
-            drawn = [panel for _, panel in sorted(panels, key=lambda found: found[0])]
-            yield title + at, caption, drawing.bars(drawn)
-        else:
-            yield not_drawn(title + at)
+    yield from bars(details, title, caption=caption, kernel=lambda r: r | {'bytes': 2 * r['flops']})      # 8 flops per point
 
 
 def ninepoint(details):

@@ -4,7 +4,7 @@ from functools import partial
 
 from plumbline.report import drawing
 from plumbline.report.figures.common import Draw, bars, by_place, by_threads, not_drawn, threads_text, where
-from plumbline.report.readings import efficiencies, limit_curve, quartiles, rates, series_of
+from plumbline.report.readings import caches_of, efficiencies, limit_curve, quartiles, rates, series_of
 
 
 def triad_curve(details):
@@ -19,10 +19,11 @@ def triad_curve(details):
         drawing.add_curves(figure, series_of(kernels))
         limit = limit_curve(records)
         drawing.add_limits(figure, limit)
-        caches = drawing.add_caches(figure, detail.get('machine') or {}, kernels)
+        caches = caches_of(detail.get('machine') or {}, {cpu for r in kernels for cpu in r.get('cpus') or []})
+        told = drawing.add_sizes(figure, caches, [r['size'] for r in kernels], each=32)      # four arrays
         shown = [rate for r in kernels for rate in quartiles(rates(r))] + [rate for _, rate, _ in limit]
         drawing.log_lengths_and_rates(figure, shown)
-        yield title, _curve_caption(caches, limit), figure
+        yield title, _curve_caption(told, limit), figure
 
 
 def _curve_caption(caches, limit):
