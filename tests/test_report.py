@@ -305,8 +305,8 @@ def test_each_question_is_answered_by_its_own_evidence():
     rate, clock = sample.metric('bandwidth.plain', 900.0, reference=None), sample.metric('of_base.one', 1.2) | {'sees': 0.1}
     had = sample.metric('cpu_availability', 0.993)
 
-    def said(*metrics):
-        verdicts = report.verdict_lines(sample.frame(sample.case('a', list(metrics))))
+    def said(*metrics, beside=()):
+        verdicts = report.verdict_lines(sample.frame(sample.case('a', list(metrics)), *beside))
         judged = subsystems.judge(verdicts)
         return {one.question: (one.verdict, one.text) for one in answers.answers(verdicts, judged, diagnosis.diagnose(verdicts, [], judged))}
 
@@ -331,6 +331,10 @@ def test_each_question_is_answered_by_its_own_evidence():
     assert said(taken, rate)['software'] == ('NO REFERENCE', 'not judged: the threads did not have the CPUs to themselves')
     assert said(share | {'reference': None, 'verdict': 'NO REFERENCE'}, rate)['software'][1].endswith('has a reference')
     assert said() == {}
+    theirs = sample.case('their_build', result='fail', foreign=True, verdict='FAIL', reason='compile: no such file'), sample.case(
+        'their_stream', [sample.metric('other_more.triad', 800.0, reference=None)], foreign=True)
+    assert said(share, rate, clock, had, beside=theirs) == good | {'software': (
+        'PASS', good['software'][1] + '; of other suites 1 of 1 metrics out of bounds: their_build as a whole')}
 
 
 def test_short_forms_at_80_columns(session):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plumbline.analysis import diagnosis, lines, subsystems
 from plumbline.model import quantity, registry, subsystems as scores, verdict
@@ -33,9 +33,13 @@ def answers(verdicts: Sequence[lines.Line], session: subsystems.Judged, found: d
     if not any(quantity.known(line.value) for line in verdicts):
         return []
     own = {question: [line for line in verdicts if line.subsystem != registry.NO_MACHINE and (line.metric or line.verdict != verdict.PASS)
-                      and registry.question(line.kind, line.subsystem) == question] for question in registry.QUESTIONS}
-    return [_software(own[registry.SOFTWARE], session), _speed(own[registry.SPEED], session),
-            _measurement(own[registry.MEASUREMENT], found, verdicts)]
+                      and not line.foreign and registry.question(line.kind, line.subsystem) == question] for question in registry.QUESTIONS}
+    ours = replace(session, subsystems=[one for one in session.subsystems if one.part != registry.OTHER_SUITES])
+    software, *others = (_software(own[registry.SOFTWARE], ours), _speed(own[registry.SPEED], ours),
+                         _measurement(own[registry.MEASUREMENT], found, verdicts))
+    theirs = _out_of_bounds([line for line in verdicts if line.foreign and line.verdict in _JUDGED], [
+        one for one in session.subsystems if one not in ours.subsystems and one.verdict in (verdict.FAIL, verdict.UNSTABLE)])
+    return [replace(software, text=f'{software.text}; of other suites {theirs}') if theirs else software, *others]
 
 
 def _software(own, session):

@@ -63,6 +63,7 @@ class Line:
     recorded_states: str = ''
     unjudged: str = ''
     on_one_core: bool = False
+    foreign: bool = False
 
     @property
     def kind(self):
@@ -286,7 +287,7 @@ def _case_lines(runs):
 def _identity(row, detail):
     return {'check': row['check'], 'test': row['test'], 'display_name': row['display_name'] or row['check'], 'label': _label(row),
             'system': row['system'] or '', 'partition': row['partition'] or '', 'environ': row['environ'] or '', 'hostname': row['hostname'] or '',
-            'level': _text(row['level']), 'threads': _text(row['threads']), 'detail': detail}
+            'level': _text(row['level']), 'threads': _text(row['threads']), 'detail': detail, 'foreign': bool(row.get('foreign'))}
 
 
 def _line(row, detail, runs):
