@@ -33,9 +33,6 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
     tags = {'node', 'health', 'acceptance'}
 
     #: Also the second hardware threads of the cores, if there are any and they may be used.
-    #:
-    #: :type: :class:`bool`
-    #: :default: ``False``
     hardware_threads = variable(YesNo, value=False, loggable=False)
 
     @run_after('setup')

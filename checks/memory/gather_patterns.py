@@ -33,9 +33,6 @@ class gather_patterns(rfm.RunOnlyRegressionTest, LimitedCheck):
     tags = {'acceptance'}
 
     #: A pattern file of Spatter's (JSON); a small set of our own by default.
-    #:
-    #: :type: :class:`str`
-    #: :default: ``''``
     pattern_file = variable(str, value='', loggable=False)
 
     @run_after('init')

@@ -27,9 +27,6 @@ class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
     tags = {'node', 'health', 'acceptance'}
 
     #: Length of a sample, seconds.
-    #:
-    #: :type: :class:`float`
-    #: :default: ``0.4``
     min_time = variable(float, value=0.4, loggable=False)
 
     @run_after('setup')

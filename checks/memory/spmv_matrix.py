@@ -17,10 +17,7 @@ class spmv_matrix(rfm.RunOnlyRegressionTest, LimitedCheck):
     threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}
 
-    #: Path of a Matrix Market coordinate file, to be given as ``-S spmv_matrix.matrix=FILE``.
-    #:
-    #: :type: :class:`str`
-    #: :default: ``''``: the check is skipped
+    #: Path of a Matrix Market coordinate file, to be given as ``-S spmv_matrix.matrix=FILE``; without one the check is skipped.
     matrix = variable(str, value='', loggable=False)
 
     @run_after('setup')

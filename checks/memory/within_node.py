@@ -32,9 +32,6 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
     tags = {'node', 'health', 'acceptance'}
 
     #: How often each part has its turn.
-    #:
-    #: :type: :class:`int`
-    #: :default: ``3``
     rounds = variable(Whole, value=3, loggable=False)
 
     @run_after('setup')

@@ -15,9 +15,6 @@ class fio(rfm.RunOnlyRegressionTest, OnFileSystem, NamedCheck):
     file_system = parameter(on_devices(), type=str)
 
     #: Bytes of the file.
-    #:
-    #: :type: :class:`int`
-    #: :default: ``1073741824``
     size = variable(Whole, value=2**30, loggable=False)
 
     def options(self):

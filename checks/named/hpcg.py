@@ -15,15 +15,9 @@ class hpcg(rfm.RunOnlyRegressionTest, NamedMpiCheck):
     leaves = 'HPCG-Benchmark*.txt'
 
     #: Edge of the grid of each process; 0: a quarter of the memory, as its rules ask for.
-    #:
-    #: :type: :class:`int`
-    #: :default: ``0``
     edge = variable(Whole, value=0, loggable=False)
 
     #: Seconds of a run; results that its authors list take 1800 at least.
-    #:
-    #: :type: :class:`int`
-    #: :default: ``60``
     seconds = variable(Whole, value=60, loggable=False)
 
     def options(self):

@@ -15,9 +15,6 @@ class ior(rfm.RunOnlyRegressionTest, OnFileSystem, NamedMpiCheck):
     file_system = parameter(on_devices(), type=str)
 
     #: Bytes that each process writes and reads, in transfers of 1 MiB.
-    #:
-    #: :type: :class:`int`
-    #: :default: ``268435456``
     block = variable(Whole, value=2**28, loggable=False)
 
     def options(self):
@@ -37,9 +34,6 @@ class mdtest(rfm.RunOnlyRegressionTest, OnFileSystem, NamedMpiCheck):
     file_system = parameter(on_devices(), type=str)
 
     #: Files of each process.
-    #:
-    #: :type: :class:`int`
-    #: :default: ``10000``
     files = variable(Whole, value=10000, loggable=False)
 
     def options(self):

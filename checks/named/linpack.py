@@ -13,15 +13,9 @@ class Linpack(NamedMpiCheck):
     repeat = 3
 
     #: Share of the memory that the matrix takes.
-    #:
-    #: :type: :class:`float`
-    #: :default: ``0.8``
     share = variable(float, value=0.8, loggable=False)
 
     #: Order N of the matrix; 0: from the memory.
-    #:
-    #: :type: :class:`int`
-    #: :default: ``0``
     order = variable(Whole, value=0, loggable=False)
 
     def options(self):

@@ -16,9 +16,6 @@ class npb(rfm.RunOnlyRegressionTest, NamedMpiCheck):
     benchmark = parameter(list(text.KERNELS), type=str)
 
     #: Class of the problem; empty: the largest that is installed and fits a half of the memory.
-    #:
-    #: :type: :class:`str`
-    #: :default: ``''``
     letter = variable(str, value='', loggable=False)
 
     @property

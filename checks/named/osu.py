@@ -15,15 +15,9 @@ class osu(rfm.RunOnlyRegressionTest, NamedMpiCheck):
     benchmark = parameter(list(text.PROGRAMS), type=str)
 
     #: The longest message, bytes.
-    #:
-    #: :type: :class:`int`
-    #: :default: ``4194304``
     longest = variable(Whole, value=2**22, loggable=False)
 
     #: Repetitions of each length.
-    #:
-    #: :type: :class:`int`
-    #: :default: ``200``
     iterations = variable(Whole, value=200, loggable=False)
 
     @run_after('init')

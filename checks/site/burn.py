@@ -44,27 +44,15 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
     programs = fixture(native_programs, scope='environment')
 
     #: How long it burns; the time limit of the job follows.
-    #:
-    #: :type: :class:`float`
-    #: :default: ``10``
     minutes = variable(Amount, value=10.0, loggable=False)
 
     #: Seconds of a phase in a round.
-    #:
-    #: :type: :class:`float`
-    #: :default: ``10``
     slice = variable(Amount, value=10.0, loggable=False)
 
     #: The records of a burn that was broken off, or their folder: it goes on until :attr:`minutes` are done in all.
-    #:
-    #: :type: :class:`str`
-    #: :default: ``''``
     resume = variable(str, value='', loggable=False)
 
     #: Self-test: THREAD:PHASE:ROUND in which a bit is flipped, so that the test must fail.
-    #:
-    #: :type: :class:`str`
-    #: :default: ``''``
     flip = variable(str, value='', loggable=False)
 
     @run_after('init')

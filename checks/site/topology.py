@@ -29,9 +29,6 @@ class topology(rfm.RunOnlyRegressionTest, Job):
     partition = parameter((partition.name for partition in runtime().system.partitions), type=str)
 
     #: Write the topology anew where it is not as it was, instead of failing.
-    #:
-    #: :type: :class:`bool`
-    #: :default: ``False``
     replace = variable(YesNo, value=False, loggable=False)
 
     #: The result, as of all checks (``schemas/result.json``).

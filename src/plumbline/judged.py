@@ -38,9 +38,6 @@ class Judged(Judging):
     '''
 
     #: How many times the program runs.
-    #:
-    #: :type: :class:`int`
-    #: :default: ``10``
     repeat = variable(Whole, value=10, loggable=False)
 
     threads = 'all'

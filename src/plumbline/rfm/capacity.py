@@ -85,9 +85,6 @@ class MeasuredCaches(RegressionTestPlugin):
     executable_opts: list[str]
 
     #: Rounds: each of them has every size once.
-    #:
-    #: :type: :class:`int`
-    #: :default: ``10``
     rounds = variable(Whole, value=10)
 
     #: What the archive keeps of it: the time inside its timed loops.

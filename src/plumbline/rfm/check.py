@@ -32,14 +32,9 @@ class ProgramCheck(Judging):
     '''
 
     #: Name of the program to run.
-    #:
-    #: :type: :class:`str`
     program = variable(str)
 
     #: Timed repetitions of every case, shared among the processes; at least 10 in each.
-    #:
-    #: :type: :class:`int`
-    #: :default: ``25``
     samples = variable(Whole, value=25, loggable=False)
 
     processes = USUAL_PROCESSES
@@ -47,9 +42,7 @@ class ProgramCheck(Judging):
     #: What ``options()`` gave.
     asked: list = []
 
-    #: Level that cases of a size are meant to live in; a record that says otherwise is refused.
-    #:
-    #: :type: dictionary size -> level
+    #: Size -> level that its cases are meant to live in; a record that says otherwise is refused.
     intended = variable(Table, value={}, loggable=False)
 
     @run_after('init', always_last=True)

@@ -145,9 +145,6 @@ class FileSystemCheck(OneFileSystem, NativeCheck):
     compared = ()
 
     #: Seconds that the timed passes of one file system may take; what would take longer is skipped and said to be.
-    #:
-    #: :type: :class:`int`
-    #: :default: ``45``
     seconds = variable(Whole, value=45, loggable=False)
 
     @property

@@ -62,9 +62,6 @@ class Job(RegressionTestPlugin):
     #: How many times the program is started, one process after the other.  What differs from process to process (pages, the
     #: place of the stack, the state of the machine) is more than what differs within one, so no number of rounds in one process
     #: tells how sure a value is.  Of a fixture, and of a program that is one measurement in itself, one.
-    #:
-    #: :type: :class:`int`
-    #: :default: ``1``
     processes = variable(Whole, value=1, loggable=False)
 
     @run_after('init')

@@ -43,16 +43,12 @@ class Judging(OnNode):
     :attr:`measurements` before the stage ``performance``.'''
 
     #: Where the question comes from: paper, section, table or figure.
-    #:
-    #: :type: :class:`str`
     source = variable(str, value='', loggable=False)
 
     #: The result (``schemas/result.json``); it travels to the archive in ReFrame's run report.
     plumbline: result.Result = variable(TheResult, value=result.Result(), loggable=True)
 
     #: The worst verdict of its metrics, for the logs of ReFrame and for its database of results.
-    #:
-    #: :type: :class:`str` or :obj:`None`
     verdict = variable(str, type(None), value=None, loggable=True)
 
     #: The measurement records, once the program has run.

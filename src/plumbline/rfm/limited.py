@@ -33,14 +33,9 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
     programs = fixture(native_programs, scope='environment')
 
     #: ``health`` (three kernels once, and two with non-temporal stores) or ``full`` (all, three times).
-    #:
-    #: :type: :class:`str`
-    #: :default: ``'health'``
     effort = variable(str, value='health')
 
     #: The levels to measure, e.g. ``L1,memory``; all by default.
-    #:
-    #: :type: list of :class:`str`
     levels = variable(typ.List[str], value=[], loggable=False)
 
     #: What the archive keeps of it: the time inside its timed loops.

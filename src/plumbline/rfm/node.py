@@ -34,9 +34,6 @@ class OnNode(Job):
     '''What runs on one node, on CPUs that are chosen and known.'''
 
     #: Working set of the cases that are meant for memory, bytes; 0 for what the topology asks for.
-    #:
-    #: :type: :class:`int`
-    #: :default: ``0``
     memory_bytes = variable(Whole, value=0, loggable=False)
 
     @run_after('setup')

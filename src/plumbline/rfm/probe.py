@@ -33,9 +33,6 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
     pages = parameter(['base', 'huge'], type=str)
 
     #: Most pages to visit; 0 for what shows the second level, or what the memory allows.
-    #:
-    #: :type: :class:`int`
-    #: :default: ``0``
     most_pages = variable(Whole, value=0, loggable=False)
 
     def options(self):
