@@ -221,7 +221,7 @@ def test_a_real_sweep_names_the_node_with_a_quota(cluster, programs, built_alrea
     monkeypatch.setenv('PATH', str(built_already))
     monkeypatch.setenv('CANNED_PROGRAMS', str(programs.folder / 'bin'))      # jobs get all of the environment here
     site = cluster.folder / 'site.py'
-    site.write_text("import os\nos.environ['PLUMBLINE_CAPACITY'] = 'topology'\n" + site.read_text().replace(
+    site.write_text(f"import os\nos.environ['PLUMBLINE_CAPACITY'] = {rfm.capacity()!r}\n" + site.read_text().replace(
         "'--partition=all'", "'--partition=all', '--export=ALL'").replace(
         'settings.site(', "settings.site(general=[{'poll_rate_max': 10, 'poll_rate_min': 10}], "))
     with FAULTS['quota40'].provoke(cluster, 'n2'):

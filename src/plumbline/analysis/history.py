@@ -211,17 +211,22 @@ def _counted(frame):
 def _every_series(frame):
     ''':class:`Key` -> :class:`Series`, sorted.'''
     about = {Key(*row[:len(_KEY)]): dict(zip(_ABOUT, row[len(_KEY):])) for row in frame.group_by(_KEY).agg(pl.col(_ABOUT).last()).iter_rows()}
-    stated = frame.filter(pl.any_horizontal(pl.col('state', 'states').is_not_null()).any().over(_KEY))
-    whole = frame.join(stated.select(_KEY).unique(), on=_KEY, how='anti', nulls_equal=True)
-    found = dict(_of_sessions(whole, about))
-    of_key: dict[Key, list[dict]] = {}
-    for row in stated.iter_rows(named=True):
-        of_key.setdefault(Key(*(row[name] for name in _KEY)), []).append(row)
-    for rows in of_key.values():
-        kept = [{name: row[name] for name in (*_KEY, 'session', 'value', 'verdict', 'interval_low', 'interval_high')}
-                for row in states.grouped(rows)[0][1]]
-        found |= _of_sessions(pl.DataFrame(kept, infer_schema_length=None), about)
+    needed = [*_KEY, 'session', 'value', 'verdict', 'interval_low', 'interval_high']
+    met = frame.group_by(_KEY).agg(pl.col('state').unique(), several=pl.col('states').is_not_null().any())
+    # Only where a metric was measured in several states, or now and then in an unknown one, there is something to choose.
+    mixed = met.filter(pl.Series([several or not _of_one_state(texts) for texts, several in met.select('state', 'several').iter_rows()], dtype=pl.Boolean))
+    rows: dict[tuple, list[dict]] = {}
+    for row in frame.select(*needed, 'state', 'states').join(mixed, on=_KEY, how='semi', nulls_equal=True).iter_rows(named=True):
+        rows.setdefault(tuple(row[name] for name in _KEY), []).append(row)
+    chosen = [tuple(row[name] for name in needed) for its in rows.values() for row in states.grouped(its)[0][1]]
+    whole = frame.select(needed).join(mixed, on=_KEY, how='anti', nulls_equal=True)
+    found = dict(_of_sessions(pl.concat([whole, pl.DataFrame(chosen, whole.schema, orient='row')]), about))
     return {key: found[key] for key in sorted(found)}
+
+
+def _of_one_state(texts):
+    known = {text for text in texts if text not in (None, 'null', '{}')}
+    return not known or (len(known) == len(texts) and states.one(known))
 
 
 def _of_sessions(frame, about):

@@ -10,11 +10,6 @@ SOURCE = 'After hager2007, section 3.2, figures 5 and 6.'
 VARIANTS = ('standard', 'swapped', 'touched')
 
 
-def points(found):
-    '''{size: quartiles in GB/s} of a curve, the empty message left out.'''
-    return {size: quartiles(size / times * 1e-9) for size, times in found.items() if size}
-
-
 def _by_transport(details):
     '''(where, transport, results) of each place and transport.'''
     for at, group in by_place(details):
@@ -23,9 +18,9 @@ def _by_transport(details):
 
 
 def drawn(curves, height=430):
-    '''Bandwidth over the size of the message of each curve (:func:`plumbline.mpi.pingpong.curve`).'''
+    '''Bandwidth over the size of the message of each curve (:func:`plumbline.mpi.pingpong.curve`), the empty message left out.'''
     figure = drawing.empty(height)
-    shown = {name: points(found) for name, found in curves.items()}
+    shown = {name: {size: quartiles(size / times * 1e-9) for size, times in found.items() if size} for name, found in curves.items()}
     drawing.add_points(figure, shown, 'GB/s')
     drawing.log_lengths_and_rates(figure, [rate for found in shown.values() for three in found.values() for rate in three],
                                   title='message (bytes)')
