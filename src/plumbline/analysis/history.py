@@ -214,7 +214,8 @@ def _every_series(frame):
     needed = [*_KEY, 'session', 'value', 'verdict', 'interval_low', 'interval_high']
     met = frame.group_by(_KEY).agg(pl.col('state').unique(), several=pl.col('states').is_not_null().any())
     # Only where a metric was measured in several states, or now and then in an unknown one, there is something to choose.
-    mixed = met.filter(pl.Series([several or not _of_one_state(texts) for texts, several in met.select('state', 'several').iter_rows()], dtype=pl.Boolean))
+    choices = [several or not _of_one_state(texts) for texts, several in met.select('state', 'several').iter_rows()]
+    mixed = met.filter(pl.Series(choices, dtype=pl.Boolean))
     rows: dict[tuple, list[dict]] = {}
     for row in frame.select(*needed, 'state', 'states').join(mixed, on=_KEY, how='semi', nulls_equal=True).iter_rows(named=True):
         rows.setdefault(tuple(row[name] for name in _KEY), []).append(row)
