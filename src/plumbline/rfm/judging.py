@@ -23,6 +23,7 @@ from plumbline.rfm import evaluation
 from plumbline.rfm.node import OnNode
 from plumbline.rfm.variables import TheResult
 from plumbline.settings import ROOT
+from plumbline.store.archive_rows import REPEATED
 
 #: Tests that did not pass by what they measured, for the second run that ReFrame gives them in the same session: (unique name, partition,
 #: environment) -> the test.
@@ -30,9 +31,6 @@ _SUSPECTS: dict[tuple[str, str, str], 'Judging'] = {}
 
 #: The first wrong result of each test in this session, in words.
 _WRONG: dict[tuple[str, str, str], str] = {}
-
-#: ReFrame's options by which a session is repeated (``--reruns``, ``--duration``), in a command line.
-REPEATED = re.compile(r'\s--(rer|dur)')
 
 #: What our programs write to the standard error of a wrong result, or of one that cannot be right.
 _SAID_WRONG = re.compile('plumbline: (.*(?:the result is wrong|do not use this build|computes wrongly).*)')

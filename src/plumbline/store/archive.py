@@ -265,11 +265,6 @@ def write(frame: pl.DataFrame, root: str | Path) -> Path:
     return path
 
 
-def scan_files(files: list[Path]) -> pl.LazyFrame:
-    '''Some sessions' files, lazily; see :func:`scan`, and :func:`readable` first.'''
-    return _scan(files)
-
-
 def readable(files: list[Path]) -> tuple[list[Path], list[str]]:
     '''(the files that can be read, what is wrong with the others).'''
     good, complaints = [], []
@@ -308,7 +303,7 @@ def scan(root: str | Path) -> pl.LazyFrame:
     :returns: ``polars.LazyFrame`` with the columns :data:`SCAN_SCHEMA`; empty if nothing is
         archived.  Filters on ``system`` and ``date`` skip files without opening them.
     '''
-    return _scan(_files(root))
+    return scan_files(_files(root))
 
 
 def _files(root: str | Path, system: str = '*') -> list[Path]:
@@ -316,7 +311,8 @@ def _files(root: str | Path, system: str = '*') -> list[Path]:
     return sorted((path for path in Path(root).glob(f'system={system}/date=*/*.parquet') if not path.is_dir()), key=lambda path: path.name)
 
 
-def _scan(files: list[Path]) -> pl.LazyFrame:
+def scan_files(files: list[Path]) -> pl.LazyFrame:
+    '''Some sessions' files, lazily; see :func:`scan`, and :func:`readable` first.'''
     if not files:
         return pl.LazyFrame(schema=SCAN_SCHEMA)
     return former.rows(pl.scan_parquet(files, schema=SCHEMA, glob=False, hive_partitioning=True, hive_schema={'system': pl.String, 'date': pl.Date},
@@ -397,7 +393,7 @@ def load_session(root: str | Path, session: str | None = None, system: str | Non
     path = file_of(root, session, system)
     _check(path)
     try:
-        return _scan([path]).collect()
+        return scan_files([path]).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise damaged(path, error) from None
 

@@ -28,7 +28,7 @@ _COPIED = ('system', 'partition', 'environ', 'result', 'fail_phase', 'fail_reaso
            'time_setup', 'time_compile', 'time_run', 'time_sanity', 'time_performance')
 
 #: ReFrame's options that run a whole session again and again.
-_AGAIN = re.compile(r'\s--(rer|dur)')
+REPEATED = re.compile(r'\s--(rer|dur)')
 _RERUNS = re.compile(r'\s--rer\w*[= ](\d+)')
 
 #: ReFrame's ``fail_reason`` of what ``--duration`` cut off.
@@ -269,7 +269,7 @@ def _is_repeated(report: dict) -> bool:
     '''Whether its runs are repetitions (``--reruns``, ``--duration``), of which each counts, and not retries of what failed.'''
     runs = [{environment_errors.key(case): case['result'] for case in run['testcases']} for run in report['runs']]
     passed_again = (before[case] in ('pass', 'skip', 'xfail') for before, after in itertools.pairwise(runs) for case in after if case in before)
-    return len(runs) > 1 and (bool(_AGAIN.search(report['session_info'].get('cmdline') or '')) or any(passed_again))
+    return len(runs) > 1 and (bool(REPEATED.search(report['session_info'].get('cmdline') or '')) or any(passed_again))
 
 
 def _is_retry(run: list[dict], before: list[dict]) -> bool:
