@@ -6,6 +6,7 @@ from reframe.utility.cpuinfo import cpuinfo
 
 from plumbline import settings
 from plumbline.errors import in_one_line
+from plumbline.likwid import pin
 from plumbline.mpi import environments
 from plumbline.system import datasheet, toolchains
 
@@ -33,8 +34,7 @@ site_configuration = settings.site(
             # Given here, not left to ReFrame, which would keep it in a file and not notice that the
             # machine has changed.
             'processor': cpuinfo(),
-            'features': [feature for feature, command in (('likwid', 'likwid-pin'), ('simgrid', 'smpirun'))
-                         if shutil.which(command)],
+            'features': [feature for feature, there in (('likwid', pin.found()[0]), ('simgrid', shutil.which('smpirun'))) if there],
             'extras': {'machine': machine_file},
         }],
     }],

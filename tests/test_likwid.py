@@ -450,6 +450,21 @@ def test_groups():
         perfctr.group_for('ivybridge', ['BRANCH', 'L3', 'FLOPS_DP'])
 
 
+@pytest.mark.parametrize('script, why', [
+    ('#!/no/such/lua', 'No such file or directory'), ('#!/bin/sh\necho "module lua is not loaded" >&2; exit 1', 'module lua is not loaded'), ('#!/bin/sh', '')])
+def test_a_likwid_pin_that_does_not_run_is_not_used(script, why, tmp_path, monkeypatch):
+    (tmp_path / 'likwid-pin').write_text(f'{script}\n')
+    (tmp_path / 'likwid-pin').chmod(0o755)
+    monkeypatch.setenv('PATH', str(tmp_path))
+    path = str(tmp_path / 'likwid-pin')
+    assert pin.found() == ((None, f'{path} does not run: {why}') if why else (path, ''))
+
+
+def test_without_likwid_pin(tmp_path, monkeypatch):
+    monkeypatch.setenv('PATH', str(tmp_path))
+    assert pin.found() == (None, '')
+
+
 @pytest.mark.native
 @needs('likwid-perfctr')
 def test_live_counters_or_the_reason_why_not():

@@ -500,6 +500,15 @@ def test_a_node_of_a_kind_of_its_own_is_not_passed_over():
     assert 'cannot rank n4 (p, gnu): 1 of the kind less memory, 3 are needed' in list(text.remarks(found))
 
 
+def test_processors_of_one_name_are_of_several_kinds():
+    '''Hypervisors call several generations by one name.'''
+    def node(name, model):
+        machine = {'cpu_model': 'AMD EPYC', 'cpuid': {'vendor': 'AuthenticAMD', 'family': 25, 'model': model, 'stepping': 1}, 'memory_kib': 2**24}
+        return types.SimpleNamespace(name=name, machine=results._machine(pl.DataFrame({'detail': [json.dumps({'machine': machine})]}), 2))
+    found = results.kinds([node('n1', 1), node('n2', 17)])
+    assert found == {'n1': 'AMD EPYC [AuthenticAMD 25/1], 2 CPUs, 16 GiB', 'n2': 'AMD EPYC [AuthenticAMD 25/17], 2 CPUs, 16 GiB'}
+
+
 def swept(hardware='192|2:48:2|epyc', **sizes):
     '''Nodes as a sweep has them: node -> CPU model, CPUs, GiB.'''
     return {name: state.Node(name, hardware, phase=state.OVER, state='measured', machine={'model': model, 'cpus': cpus, 'kib': int(gib * 2**20)})

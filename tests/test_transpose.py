@@ -97,13 +97,13 @@ def test_non_temporal_stores_where_named_and_nothing_called(loops):
 
 # --- the model ---------------------------------------------------------------------------------------------------
 
-#: The model with a first-level cache of 64 lines and none above it.
+#: The model with a first-level cache of 64 lines, and less of the third level than that for each of many threads.
 MODEL = '''
 #define pl_cache_share small_share
 #define main unused
 #include "transpose.c"
 #undef main
-size_t small_share(const pl_case *c, int level) { return (void)c, level == 1 ? 4096 : 0; }
+size_t small_share(const pl_case *c, int level) { return (void)c, level == 1 ? 4096 : level == 3 ? 1024 : 0; }
 int main(void)
 {
     for (const pl_variant *v = variants; v->name; v++)
@@ -144,6 +144,7 @@ def test_work_by_hand(model):
                            ('diagonals', 64, (262144, 262144, 0)), ('blocked', 65, (33800, 33800, 0)),
                            ('blocked_nt', 65, (33800, 33800, 0)), ('memcpy', 65, (33800, 33800, 0))):
         assert model[name, 0, 2, n][2:] == found, (name, n)
+    assert model['columns', 0, 0, 64][2:] == (32768, 32768, 0)             # in memory, by L1: it holds more than the L3
     assert model['blocked', 1, 2, 65][2:] == (33800, 0, 33800)              # in place: read, written back
     assert model['rows', 1, 2, 64][2:] == (32768, 0, 32768)
     assert model['rows', 1, 2, 65][2:] == (152100, 0, 152100)               # half of it against the rows: 4.5 times

@@ -269,13 +269,14 @@ void pl_barrier(void);     /* in run(): barrier of the threads that work */
  * such a cache. */
 size_t pl_cache_share(const pl_case *, int level);
 
-/* The same of a level or, where there is none, of the next one below; and of the one below the case's own level. */
+/* The most of the levels up to one: an L3 that many threads share may leave each less than its L2.  And of those below the
+ * case's own level. */
 static inline size_t pl_cache_up_to(const pl_case *c, int level)
 {
-    size_t share = 0;
-    for (; level > 0 && !share; level--)
-        share = pl_cache_share(c, level);
-    return share;
+    size_t most = 0;
+    for (; level > 0; level--)
+        most = pl_cache_share(c, level) > most ? pl_cache_share(c, level) : most;
+    return most;
 }
 static inline size_t pl_cache_below(const pl_case *c) { return pl_cache_up_to(c, c->level ? c->level - 1 : 3); }
 

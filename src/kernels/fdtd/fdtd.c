@@ -136,15 +136,6 @@ static void run(const pl_case *c, const pl_plan *p)
 
 /* --- model ------------------------------------------------------------------------------------------------------- */
 
-/* What the caches below the case's level hold for one thread. */
-static size_t cache_below(const pl_case *c)
-{
-    size_t most = 0;
-    for (int level = c->level ? c->level - 1 : 3; level > 0; level--)
-        most = pl_cache_share(c, level) > most ? pl_cache_share(c, level) : most;
-    return most;
-}
-
 /* The same for all variants: of a row whatever two loops read is in L1.  Whole rows, since what lies between the computed
  * points of two rows is in the same lines.  HX and HZ of plane j - 1 come again unless all that is touched meanwhile, six
  * planes, stays in the cache below; half of it, since what is written passes through it as well. */
@@ -155,7 +146,7 @@ static pl_work work(const pl_case *c)
                  .source = "model: 15 loads and 3 stores of 4 bytes per point (anderson1997, section 3.2.3)"};
     if (c->level == 1 || m == 0)
         return w;
-    const bool stays = FIELDS * c->n * c->n * sizeof(float) <= cache_below(c) / 2;
+    const bool stays = FIELDS * c->n * c->n * sizeof(float) <= pl_cache_below(c) / 2;
     double before = stays ? 0 : m * m, beside = m;      /* rows of planes j - 1, rows i - 1, that have not just been brought */
     for (int thread = 0; thread < c->threads; thread++) {
         const pl_range part = rows_of(c, thread, c->threads);

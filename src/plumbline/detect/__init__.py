@@ -17,6 +17,7 @@ from plumbline.detect import compilers, file_systems, flux, modules, mpis, pbs, 
 from plumbline.detect.commands import NoAnswer
 from plumbline.detect.site_file import Entry, Found, Partition, is_name, name_of, remark, render
 from plumbline.errors import PlumblineError
+from plumbline.likwid import pin
 from plumbline.model.quantity import several
 from plumbline.mpi import environments
 from plumbline.settings import HOME
@@ -108,9 +109,11 @@ def _environments(pmi):
 
 
 def _features(local):
-    pin = shutil.which('likwid-pin')
-    asked = '' if local else f"likwid-pin is at {pin} here; is it on the nodes? Add 'counters' if jobs may read them"
-    return [Entry('features', ['likwid'], asked, decide=not local)] if pin else []
+    path, broken = pin.found()
+    if broken:
+        return [remark(f'{broken}: not used')]
+    asked = '' if local else f"likwid-pin is at {path} here; is it on the nodes? Add 'counters' if jobs may read them"
+    return [Entry('features', ['likwid'], asked, decide=not local)] if path else []
 
 
 def _finished(partition, names, local, listed, remarks):

@@ -15,7 +15,22 @@ What was found out with LIKWID 5.2.2, libgomp 12 and LLVM's libomp 16:
 - Starting costs a second (the same calibration as likwid-bench's), OpenMP's own binding nothing.
 '''
 
+import shutil
+import subprocess
+
 from plumbline.errors import PlumblineError
+
+
+def found():
+    '''likwid-pin here: (its path or None, why what is there does not run or ''): a script, whose interpreter may be missing.'''
+    path = shutil.which('likwid-pin')
+    try:
+        done = path and subprocess.run([path, '-v'], stdin=subprocess.DEVNULL, capture_output=True, timeout=20, text=True, errors='replace')
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return None, f"{path} does not run: {getattr(error, 'strerror', None) or error}"
+    if done and done.returncode:
+        return None, f"{path} does not run: {(done.stderr.strip() or f'exit code {done.returncode}').splitlines()[-1]}"
+    return path, ''
 
 
 def _checked(cpus):

@@ -310,7 +310,7 @@ def judged(case, widths=MappingProxyType({}), again=None):
             ruling, reason, sees = verdict.KNOWN_ISSUE, f'{ticket}: {reason}', None
         elif ruling == verdict.PASS:
             reason += f'; the known issue is gone, take its $xfail away: {ticket}'
-    if metric.remark and ruling in (verdict.FAIL, verdict.UNSTABLE):
+    if metric.remark and (ruling in (verdict.FAIL, verdict.UNSTABLE) or metric.unjudged):
         reason += f': {metric.remark}'
     measured = Measured(
         name=metric.name, metric=metric.metric, subject=metric.subject,

@@ -30,7 +30,7 @@ import polars as pl
 
 from plumbline.analysis.lines import count, not_measured, verdict_lines
 from plumbline.errors import PlumblineError
-from plumbline.model import registry
+from plumbline.model import processor, registry
 from plumbline.model.uncertainty import HALF_WIDTH
 from plumbline.references import others
 from plumbline.settings import REPORTS
@@ -136,7 +136,7 @@ def _machine(rows, cpus):
     for text in rows['detail'].drop_nulls():
         machine = json.loads(text).get('machine')
         if machine and 'memory_kib' in machine:     # some tests tell a part of it only
-            return {'model': machine.get('cpu_model') or 'CPU of unknown model', 'cpus': cpus,
+            return {'model': processor.name(machine) or 'CPU of unknown model', 'cpus': cpus,
                     'kib': machine.get('memory_kib') or 0}
     return {}
 
