@@ -1,12 +1,19 @@
 '''What a node of a sweep has read of its own run report, in its job: taken as it is where that is whole, read anew where it is not.'''
 
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
 
 import made_report
-from plumbline.sweep import node, results, state
+import sample_session as sample
+from plumbline import report
+from plumbline.nodes import events, findings, history
+from plumbline.report import sweep_page
+from plumbline.store import archive
+from plumbline.sweep import command, node, outliers, results, state
 
 PLAN = {'id': 's', 'nodes': {'n1': 'h'}, 'partition': 'made:cpu', 'command': [], 'access': [], 'pace': {}, 'checks': 1}
 
@@ -40,6 +47,50 @@ def test_a_driver_that_was_killed_before_it_said_so_collects_again(measured):
     assert collect() == collect()
 
 
+def _slower(loss):
+    '''Twelve metrics, each within the bounds of its references.'''
+    expected = {'deviation': 0.025, 'freedom': 9.0}
+    return [made_report.case(plumbline=made_report.result(*(
+        made_report.metric(f'bandwidth.{name}', 1000 * (1 - loss), expected=expected | {'measured': measured}, reference=[1000, -0.15, None])
+        for name, measured in sample.HISTORY.items())))]
+
+
+@pytest.mark.parametrize('cases, status, told', [
+    (_slower(0.0), 0, '12 PASS'), (_slower(0.1), 1, '12 PASS; FAIL as a whole: memory, one thread, rates and times'),
+    ([*_slower(0.0), made_report.case('Expected', {}, 'fail', fail_phase='sanity', fail_reason='dimm.count is 7, expected 8')], 1,
+     '1 FAIL, 12 PASS; FAIL: Expected: sanity: dimm.count is 7, expected 8'),
+    ([*_slower(0.0), made_report.case('Pingpong', made_report.result(skipped=[{'metric': 'all', 'reason': 'no MPI', 'recorded': 3}], records=[]), 'skip')],
+     3, '12 PASS, 1 not measured; NOT JUDGED: Pingpong memory one, skipped (no MPI; references are recorded of 3 of its metrics)')])
+def test_a_sweep_says_of_a_node_what_the_node_s_own_report_says(measured, monkeypatch, tmp_path, capsys, cases, status, told):
+    folder, collect = measured
+    monkeypatch.setattr(events, 'FOLDER', tmp_path / 'nodes')
+    made_report.write_report(folder / node.REPORT, cases)
+    results.prepare(folder, 'n1')
+    work = state.load(folder.parent)
+    work.begin()
+    work.record(work.nodes['n1'], state.OVER, state=state.MEASURED, **collect()[0])
+    ended = command._status(work, command._end(work), 0)
+    assert ended == status == report.Session(archive.load_session(results.ARCHIVE)).exit_status()
+    assert f'n1  measured        {told}\n' in capsys.readouterr().out
+    found = outliers.look(work.folder)
+    page = sweep_page.page(found)
+    assert (f'not in order by its own report: n1: {told}' in page) == bool(status)
+    findings.record(work, found)
+    assert history.read('made', None).of('n1').last.verdict == ('FAIL' if status == 1 else 'PASS')
+
+
+@pytest.mark.parametrize('ahead, told', [(0, ''), (-86400, 'its clock is off by 86'), (3600, 'its clock is off by 3')])
+def test_a_node_whose_clock_is_wrong_is_told(measured, ahead, told):
+    '''Clients set the times of files on some file systems.'''
+    folder, _ = measured
+    (folder / node.CLAIM).write_text('7\n')
+    for name in ('claim', node.CLAIM) if ahead > 0 else ('claim',):
+        os.utime(folder / name, (time.time() + ahead,) * 2)
+    work, one = state.load(folder.parent), state.Node('n1', 'h', job=7)
+    said = work.wrong_clock(one)
+    assert said.startswith(told) and bool(said) == bool(told) and work.times(one, 5)['began'] <= time.time()
+
+
 @pytest.mark.parametrize('spoil', [
     lambda left: left.update(archived='../../etc/x.parquet'), lambda left: left.update(archived=7), lambda left: left['found'].pop('machine'),
     lambda left: left['found'].update(counts=[]), lambda left: left.pop('found'), lambda left: left.update(found=[1]),
@@ -52,6 +103,13 @@ def test_what_a_node_left_and_cannot_be_is_read_anew(measured, spoil):
     spoil(left)
     (folder / results.PREPARED).write_text(json.dumps(left))
     assert collect() == expected
+
+
+@pytest.mark.parametrize('text', ['', 'four'])
+def test_a_node_without_its_number_of_cpus_is_not_taken_for_another_kind(measured, text):
+    folder, collect = measured
+    (folder / node.CPUS).write_text(text)
+    assert collect() == (None, f'{folder / node.CPUS} does not say how many CPUs its job had: was the disk full?')
 
 
 @pytest.mark.parametrize('name', ['*.parquet', results.PREPARED])

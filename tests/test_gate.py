@@ -157,6 +157,7 @@ DIFFERENCES = {
     'InfiniBand slow': ({f'{PORT}/rate': '100 Gb/sec (2X HDR)'}, {}, {}, 'drain', 'ib.mlx5_0.1.rate is 100 Gb/sec (2X HDR), expected 200 Gb/sec (4X HDR)'),
     'a module': ({}, {'dmidecode': (modules(('64 GB', 4800), ('No Module Installed', 0)), 0)}, {}, 'drain', 'dimm.count is 1, expected 2'),
     'a slow module': ({}, {'dmidecode': (modules(('64 GB', 4800), ('64 GB', 4400)), 0)}, {}, 'drain', 'dimm.speeds is 1 x 4400 MT/s, 1 x 4800 MT/s, expected 2 x 4800 MT/s'),
+    'news in the event log': ({}, {'ipmitool': ('Entries : 13\nPercent Used : 2%', 0)}, {}, 'note', 'sel.entries is 13, expected at most 12'),
     'event log full': ({}, {'ipmitool': ('Entries : 700\nPercent Used : 97%', 0)}, {}, 'note', 'sel.percent_used is 97, expected at most 90'),
     'a package': ({}, {'dpkg-query': ('slurmd 22.05 installed\nlibc6 2.36 installed', 0)}, {}, 'warn', 'package.slurmd is 22.05, expected 23.02'),
     'no package': ({}, {'dpkg-query': ('slurmd 23.02 not-installed\nlibc6 2.36 installed', 1)}, {}, 'warn', 'package.slurmd: not there, expected 23.02'),
@@ -488,6 +489,15 @@ def test_other_pythons_run_it(python, tmp_path):
     told = json.loads(ran.stdout)
     assert ran.returncode == 0 and told['facts']['kernel.release']['value'] == RELEASE and not ran.stderr
     assert not [one for one in told['not_read'] if 'Error' in one['why']], told['not_read']
+
+
+def test_a_health_check_that_cannot_drain_says_so(tmp_path):
+    (tmp_path / 'gate').write_text('#!/bin/sh\necho bad: "$@"; exit 2\n')
+    (tmp_path / 'gate').chmod(0o755)
+    functions = {'BASH_FUNC_logger%%': f'() {{ echo "$@" >> {tmp_path}/log; }}', 'BASH_FUNC_timeout%%': '() { return 124; }'}
+    run('env', *(f'{name}={text}' for name, text in functions.items()), f'PLUMBLINE_GATE={tmp_path}/gate', 'bash',
+        rfm.REPOSITORY / 'config/slurm/healthcheck.sh')
+    assert (tmp_path / 'log').read_text() == '-t plumbline-gate bad: --seconds 10\n-t plumbline-gate not drained: scontrol failed\n'
 
 
 # --- the file of expectations -----------------------------------------------------------------------------------------------

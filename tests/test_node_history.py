@@ -233,8 +233,23 @@ def test_a_ticket_has_the_evidence(tmp_path):
     assert isinstance(none.exception, PlumblineError) and 'nothing to write a ticket of' in str(none.exception)
 
 
+def test_a_node_whose_own_report_has_a_fail_gets_a_ticket_and_one_of_many_none_to_drain_it(tmp_path):
+    work, found = sweep_of(tmp_path, GOOD)
+    work.nodes['n2'].counts, work.nodes['n2'].reason = {'FAIL': 1, 'PASS': 20}, 'FAIL: expectations: dimm.count is 7, expected 8'
+    (said,), text = proposals.follow_up(work, found), '1 FAIL, 20 PASS; FAIL: expectations: dimm.count is 7, expected 8'
+    assert said == f'n2: its own report: {text}; ticket: plumbline nodes ticket n2'
+    known = history.read('made', None)
+    assert known.findings == len(known.of('n2').findings) == 1 and known.of('n2').proposal['action'] == 'drain'
+    ticket = CliRunner().invoke(app, ['nodes', 'ticket', 'n2']).stdout
+    assert 'Node n2 of made is not in order' in ticket and f"state=drain 'reason=plumbline s1: its own report: {text}'" in ticket
+    work, found = sweep_of(tmp_path, GOOD, 's2', hook='false')
+    for node in work.nodes.values():
+        node.status, node.reason = 1, 'FAIL as a whole: memory'
+    assert [line.partition(':')[0] for line in proposals.follow_up(work, found)] == ['n[1-4]', '4 of 4 nodes are not in order though no outliers']
+
+
 def test_evidence_that_somebody_has_changed_breaks_nothing(tmp_path):
-    for evidence in ({}, {'rows': 3}, {'rows': [{'what': 1}, 7]}, {'rows': [{'what': 'x', 'check': 'c', 'off': -0.1, 'value': 1.0, 'unit': '1', 'median': 'm'}]}):
+    for evidence in ({}, {'rows': 3, 'told': 7}, {'rows': [{'what': 1}, 7]}, {'rows': [{'what': 'x', 'check': 'c', 'off': -0.1, 'value': 1.0, 'unit': '1', 'median': 'm'}]}):
         known = of({'node': 'n1', 'at': 1.0, 'event': 'outlier', 'sweep': 's', 'evidence': evidence})
         assert 'state=drain' in proposals.of_outlier('made', known.of('n1')).ticket
         assert findings.changed_since(evidence, GOOD, 'n1') == ([], [], [])
@@ -279,7 +294,8 @@ def test_a_node_that_lacks_what_its_peers_have_is_not_seen_good_and_not_put_back
         CliRunner().invoke(app, ['nodes', 'mark', 'n8', 'repaired', '--reason', 'DIMM 4 reseated'])
 
     of(measured('n8', 1), {'node': 'n8', 'at': 2.0, 'event': 'repaired', 'reason': 'DIMM 4 reseated'})
-    (said,), known = told(pl.concat([whole, less]), 724, 's2', n2={'latency %pages=huge': 'not given'})
+    (*tickets, said), known = told(pl.concat([whole, less]), 724, 's2', n2={'latency %pages=huge': 'not given'})
+    assert [line.partition(':')[0] for line in tickets] == ['n2', 'n8'] and tickets[0].endswith('not given; ticket: plumbline nodes ticket n2')
     assert said.endswith(': not to be put back: less than its peers: 724 GiB, they have 755 GiB')
     assert [(known.of(name).last_good, known.of(name).doubt) for name in ('n2', 'n8')] == [
         (None, 'nothing of latency huge: not given'), (1, 'less than its peers: 724 GiB, they have 755 GiB')]

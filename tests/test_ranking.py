@@ -264,6 +264,17 @@ def test_a_node_without_a_test_of_its_peers_is_incomplete():
     assert '1 node without a test that peers have' in text.headline(told)
 
 
+def test_a_difference_that_fails_the_expectations_of_a_node_is_told_and_explained():
+    why = 'node n4 is not as expected: dimm.count is 7, expected 8 (made-cpu.yaml)'
+    slow = pl.concat([among(table(numbered(100, 100, 100, 60)), noise=0.001), table(numbered(1, 1, 1), 'as_expected', check='expectations')])
+    ranked = ranking.rank(slow)
+    rows = sample.frame(sample.case('expectations', detail={}, result='fail', host='n4', verdict='FAIL', reason=why))
+    assert causes.incomplete(ranked, slow) == {'n4': ['expectations']} and causes.why_missing(rows, 'expectations') == why
+    for tests in ['expectations'], []:          # of two nodes, or where half of them differ, none lacks the test
+        found, = (one for one in causes.diagnosed(rows, ranked.outliers(), tests) if one.rule['name'] == 'not_as_expected')
+        assert len(found.evidence) == 1 and why in found.evidence[0]
+
+
 def test_sweeps_keep_how_nodes_scatter(tmp_path):
     ranked = ranking.rank(company(numbered(*[0] * 4)))
     for name in ('a', 'b', 'd'):
@@ -624,13 +635,10 @@ def test_a_node_is_named_once_it_was_slow_twice(cluster, tmp_path):
     assert len(list((place.folder / 'reports/sweeps').iterdir())) == 1
 
 
-PASSED, NOISY = {'PASS': 3, 'UNSTABLE': 1}, {'UNSTABLE': 3, 'NO REFERENCE': 9}
-
-
-@pytest.mark.parametrize('counts, status, ranked, expected', [
-    ([PASSED] * 4, 0, 0, 0), ([PASSED] * 4, 0, 1, 1), ([PASSED] * 3 + [NOISY], 0, 0, 3), ([PASSED] * 3 + [NOISY], 0, 1, 1),
-    ([PASSED, NOISY], 1, 0, 1), ([PASSED] * 3, 0, 2, 3), ([PASSED] * 2, 0, 2, 0), ([], 2, None, 2)])
-def test_a_sweep_that_could_judge_nothing_does_not_end_with_0(counts, status, ranked, expected):
-    nodes = {f'n{number}': state.Node(f'n{number}', '', state.OVER, state=state.MEASURED, counts=one) for number, one in enumerate(counts)}
-    nodes['down'] = state.Node('down', '', state.OVER, state='down', counts=NOISY)
+@pytest.mark.parametrize('own, status, ranked, expected', [
+    ([0] * 4, 0, 0, 0), ([0] * 4, 0, 1, 1), ([0, 0, 0, 3], 0, 0, 3), ([0, 0, 0, 3], 0, 1, 1), ([0, 3], 1, 0, 1), ([0] * 3, 0, 2, 3),
+    ([0] * 2, 0, 2, 0), ([], 2, None, 2)])
+def test_a_sweep_that_could_judge_nothing_does_not_end_with_0(own, status, ranked, expected):
+    nodes = {f'n{number}': state.Node(f'n{number}', '', state.OVER, state=state.MEASURED, status=one) for number, one in enumerate(own)}
+    nodes['down'] = state.Node('down', '', state.OVER, state='down', status=3)
     assert command._status(types.SimpleNamespace(nodes=nodes), status, ranked) == expected

@@ -123,7 +123,8 @@ def test_every_node_is_measured_once_and_no_more_than_asked_for_at_a_time(cluste
     place = Sweeps(tmp_path, cluster, built_already, CANNED_STAMPS=tmp_path / 'stamps')
     done = place.sweep('--nodes', 'n[1-3]', '--at-once', '2', '-n', 'Told.*good', checks=rfm.GUARDS / 'canned.py')
     assert done.code == 0, done.out
-    assert re.search(r'n\[1-3\] +measured +2 NO REFERENCE', done.out)
+    assert re.search(r'n\[1-3\] +measured +2 NO REFERENCE$', done.out, re.M)
+    assert (place.only.folder / 'n1/claim').stat().st_mtime_ns % 10**9 == 0        # set by the node's clock, in seconds
     jobs = [times for of_node in place.jobs().values() for times in of_node]
     assert len(jobs) == 3
     assert max(sum(begin <= at < end for begin, end in jobs) for at, _ in jobs) == 2
@@ -304,21 +305,15 @@ def test_a_job_that_does_not_end_is_named(cluster, timed_out):
 
 
 def test_a_disk_that_is_full_is_named_and_with_room_the_sweep_goes_on(built_already, tmp_path):
-    reports = tmp_path / 'reports'
-    reports.mkdir()
-    if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=120k', 'tmpfs', reports]).returncode:
-        pytest.skip('no permission to mount a small tmpfs')
-    try:
-        with cluster_in(tmp_path, nodes=2, cpus=[CPUS] * 2) as running:         # its nodes see what was mounted before
-            place = Sweeps(tmp_path, running, built_already)
-            done = place.sweep('--nodes', 'n[1-2]', '--patience', '3s', '-n', 'Told.*good', checks=rfm.GUARDS / 'canned.py')
-            assert done.code == 2
-            assert re.search(r'n\[1-2\]  failed +job vanished: no space left for .*: make room, and resume the sweep', done.out), done.out
-            subprocess.run(['mount', '-o', 'remount,size=64m', reports], check=True)
-            done = place.sweep('--resume', place.only.name)
-            assert (done.code, place.states()) == (0, {'n1': 'measured', 'n2': 'measured'}), done.out
-    finally:
-        subprocess.run(['umount', '-l', reports], check=True)
+    # The nodes see what was mounted before.
+    with rfm.small_disk(tmp_path / 'reports', '120k') as reports, cluster_in(tmp_path, nodes=2, cpus=[CPUS] * 2) as running:
+        place = Sweeps(tmp_path, running, built_already)
+        done = place.sweep('--nodes', 'n[1-2]', '--patience', '3s', '-n', 'Told.*good', checks=rfm.GUARDS / 'canned.py')
+        assert done.code == 2
+        assert len(re.findall(r'n\d: failed: job (?:FAILED|vanished): no space left for .*: make room, and resume the sweep', done.out)) == 2, done.out
+        subprocess.run(['mount', '-o', 'remount,size=64m', reports], check=True)
+        done = place.sweep('--resume', place.only.name)
+        assert (done.code, place.states()) == (0, {'n1': 'measured', 'n2': 'measured'}), done.out
 
 
 def test_a_journal_that_takes_no_line_ends_the_sweep_in_a_line(tmp_path, monkeypatch):

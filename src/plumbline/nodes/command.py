@@ -89,7 +89,7 @@ def ticket(
     history = _history(system)
     known = history.of(node)
     if not known.findings:
-        raise PlumblineError(f'{node}: no sweep of {history.system} has found it to be an outlier: there is nothing to write a ticket of')
+        raise PlumblineError(f'{node}: no sweep of {history.system} has found anything wrong with it: there is nothing to write a ticket of')
     print(proposals.of_outlier(history.system, known).ticket, end='')
 
 

@@ -6,8 +6,9 @@
                (:data:`IN_ORDER`, :data:`OUTLIER`; null: not ranked), ``lacks`` (what peers have and it has not, in words), ``hours`` of all
                the sweep's jobs on the node so far
 ``failed``     a sweep's job on it: ``state``, ``reason``, ``hours``
-``outlier``    of a ``sweep``: ``evidence`` (:func:`plumbline.nodes.findings.evidence`), ``page``
-``cleared``    the node is no outlier of that ``sweep`` any more: it was gone on with
+``outlier``    of a ``sweep``, or otherwise not in order: ``evidence`` (:func:`plumbline.nodes.findings.evidence`; its ``told``: what its own report
+               and its peers say, as texts), ``page``
+``cleared``    the node is in order by that ``sweep`` after all: it was gone on with
 ``proposed``   to the site by a ``sweep``: ``action`` (``drain``, ``return``), ``command``, ``how`` (``printed``, ``hook``)
 ``drained``    what people did, ``reason``, ``by``; and so ``repaired``, ``returned``
 =============  =====================================================================================================================

@@ -5,6 +5,7 @@ import math
 import polars as pl
 
 from plumbline.analysis.lines import as_words
+from plumbline.model import verdict
 from plumbline.nodes import events, history
 from plumbline.sweep import confirm, ranking
 from plumbline.sweep.state import OVER
@@ -62,11 +63,12 @@ def record(work, found=None):
     said, _ = events.read(system)
     mine = [event for event in said if event.get('sweep') == sweep]
     known = {(event['node'], event['at']): event for event in mine if event['event'] in (events.MEASURED, events.FAILED)}
-    outliers = {event['node']: event['event'] for event in mine if event['event'] in (events.FOUND, events.CLEARED)}
+    before = {event['node']: event.get('evidence') for event in mine if event['event'] in (events.FOUND, events.CLEARED)}
     named = found.named if found else []
     ranked = set(found.ranked.rows['node'].unique()) if found else set()
     sweeps = [work, *confirm.measured_again(work.folder)]
-    new = []
+    new: list[dict] = []
+    told: dict[str, list[str]] = {node: [] for node in named}
     for node in work.nodes.values():
         about = {'at': node.at, 'node': node.name, 'partition': partition, 'sweep': sweep}
         times = [one.nodes[node.name] for one in sweeps if node.name in one.nodes]
@@ -74,20 +76,22 @@ def record(work, found=None):
         if node.measured:
             rank = events.OUTLIER if node.name in named else events.IN_ORDER if node.name in ranked else None
             event = {**about, 'event': events.MEASURED, 'session': node.session, 'again': sorted(one.session for one in times[1:] if one.session),
-                     'verdict': history.worst({ruling for one in times for ruling, count in one.counts.items() if count}), 'rank': rank,
-                     'lacks': _lacks(found, node.name) if found else '', 'hours': hours}
+                     'verdict': history.worst({verdict.FAIL if one.status == 1 else ruling for one in times for ruling, count in one.counts.items()
+                                               if count}), 'rank': rank, 'lacks': _lacks(found, node.name) if found else '', 'hours': hours}
+            if found and (event['verdict'] == verdict.FAIL or event['lacks']):
+                own = [f'its own report: {one.told}' for one in times if one.status == 1 or one.counts.get(verdict.FAIL)]
+                told[node.name] = [*own, *filter(None, [event['lacks']])]
         elif node.phase == OVER and node.state in _OF_NODE:
             event = {**about, 'event': events.FAILED, 'state': node.state, 'reason': node.reason, 'hours': hours}
         else:
             continue
         if known.get((node.name, node.at)) != event:
             new.append(event)
-    for node in named:
-        if outliers.get(node) != events.FOUND:
-            new.append({'node': node, 'event': events.FOUND, 'partition': partition, 'sweep': sweep, 'evidence': evidence(found, node),
+    for node, texts in told.items():
+        if before.get(node) != (its := {**evidence(found, node), 'told': texts}):
+            new.append({'node': node, 'event': events.FOUND, 'partition': partition, 'sweep': sweep, 'evidence': its,
                         'page': str(work.folder / 'index.html')})
-    new += [{'node': node, 'event': events.CLEARED, 'sweep': sweep} for node, event in outliers.items()
-            if found and event == events.FOUND and node not in named]
+    new += [{'node': node, 'event': events.CLEARED, 'sweep': sweep} for node, its in before.items() if found and its is not None and node not in told]
     events.append(system, new)
 
 

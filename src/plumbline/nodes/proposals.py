@@ -10,8 +10,9 @@ import polars as pl
 from plumbline.model import quantity
 from plumbline.model.safe_text import shown
 from plumbline.nodes import events, findings, history
+from plumbline.sweep import ranking
 from plumbline.sweep.outliers import drain_command
-from plumbline.sweep.slurm import when
+from plumbline.sweep.slurm import folded, when
 from plumbline.system import site_command
 
 DRAIN, RETURN = 'drain', 'return'
@@ -48,6 +49,16 @@ def follow_up(work, found=None):
         yield f'{node}: {_times(known.of(node))}; ticket: plumbline nodes ticket {node}'
         if not _is_open(known.of(node), hook):
             new.append(of_outlier(system, known.of(node)))
+    others = {node: '; '.join(_told(event.get('evidence', {}))) for node in work.nodes if node not in found.named
+              and (event := known.of(node).findings.get(work.name))}
+    for text in dict.fromkeys(others.values()):
+        alike = [node for node in others if others[node] == text]
+        yield f'{folded(alike)}: {text}; ticket: plumbline nodes ticket {alike[0]}'
+    measured = sum(node.measured for node in work.nodes.values())
+    if 2 * len(others) > measured >= ranking.FEWEST:
+        yield f'{len(others)} of {measured} nodes are not in order though no outliers: look at what they share; nothing is proposed for them'
+    else:
+        new += [of_outlier(system, known.of(node)) for node in others if not _is_open(known.of(node), hook)]
     for node in _repaired(work, known):
         why, proposal = _back_in_service(work, found, known.of(node))
         yield f'{node}, repaired at {when(known.of(node).done["at"])}: {why}'
@@ -82,16 +93,16 @@ def _times(node):
 
 
 def of_outlier(system, node):
-    '''What is proposed for a node that a sweep has named.
+    '''What is proposed for a node that a sweep has named, or found not to be in order.
 
     :arg node: :class:`history.Node` with a finding.
     '''
     event = list(node.findings.values())[-1]
     evidence, sweep = event.get('evidence', {}), event.get('sweep', '')
-    rows = _rows(evidence)
-    command = drain_command(sweep, [node.name], rows[0]['what'], pl.Series([rows[0]['off']])) if rows else (
-        f'scontrol update nodename={node.name} state=drain')
-    lines = [f'Node {node.name} of {system} is an outlier among its peers', '']
+    rows, told = _rows(evidence), _told(evidence)
+    about = (rows[0]['what'], pl.Series([rows[0]['off']])) if rows else ('; '.join(told)[:150] or 'see its page',)
+    command = drain_command(sweep, [node.name], *about)
+    lines = [f"Node {node.name} of {system} is {'an outlier among its peers' if rows else 'not in order'}", '', *told]
     for row in rows:
         lines.append(_line(row))
         lines += [f'  {_line(one)}' for one in _rows({'rows': row.get('metrics')})]
@@ -103,6 +114,11 @@ def of_outlier(system, node):
               f"sweep: {sweep}, page: {event.get('page', 'none')}", '', f'to take it out of service: {command}',
               f'then: plumbline nodes mark {node.name} drained --reason ...', '']
     return Proposal(node.name, DRAIN, command, '\n'.join(map(shown, lines)), evidence)
+
+
+def _told(evidence):
+    texts = evidence.get('told')
+    return [text for text in texts if isinstance(text, str)] if isinstance(texts, list) else []
 
 
 def _rows(evidence):
@@ -138,7 +154,7 @@ def _back_in_service(work, found, node):
     if last.is_bad:
         return f'not to be put back: {last.word}', None
     command = f'scontrol update nodename={name} state=resume'
-    evidence = list(node.findings.values())[-1].get('evidence', {}) if node.findings else {}
+    evidence: dict = next((its for event in reversed(node.findings.values()) if (its := event.get('evidence', {})).get('rows')), {})
     back, off, missing = findings.changed_since(evidence, found.frame, name)
     if off:
         return f"not to be put back: still off: {'; '.join(off)}", None

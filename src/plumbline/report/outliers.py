@@ -108,15 +108,17 @@ def remarks(found):
     better = ranked.better()
     if not better.is_empty():
         yield f"better than their peers, no alarm: {folded(better['node'].unique())}"
-    for reason, nodes in by_reason(found).items():
+    for reason, nodes in by_reason(node for node in found.nodes.values() if node.measured and node.status).items():
+        yield f'not in order by its own report: {folded(nodes)}: {reason}'
+    for reason, nodes in by_reason(found.unmeasured).items():
         yield f'not measured: {folded(nodes)}: {reason}'
 
 
-def by_reason(found):
-    '''Why nodes were not measured -> their names.'''
+def by_reason(nodes):
+    '''Why nodes were not measured, or what their own reports say -> their names.'''
     reasons: dict[str, list[str]] = {}
-    for node in found.unmeasured:
-        reasons.setdefault(': '.join(filter(None, [node.state or node.phase, node.reason])), []).append(node.name)
+    for node in nodes:
+        reasons.setdefault(node.told if node.measured else ': '.join(filter(None, [node.state or node.phase, node.reason])), []).append(node.name)
     return reasons
 
 

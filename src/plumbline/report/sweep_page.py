@@ -32,7 +32,7 @@ def page(found):
     return render(
         'sweep.html.j2', figures, found=found, headline=outliers.headline(found), remarks=[*outliers.sees(found), *outliers.remarks(found)],
         hostlist=folded(named), nodes=nodes,
-        missing=[(folded(nodes), len(nodes), reason) for reason, nodes in outliers.by_reason(found).items()],
+        missing=[(folded(nodes), len(nodes), reason) for reason, nodes in outliers.by_reason(found.unmeasured).items()],
         kinds=_kinds(found.frame), drawn=figures, limits=ranking, metrics_rate=percent(subsystems.METRICS_RATE))
 
 

@@ -50,7 +50,7 @@ def of_node(node):
 def diagnosed(rows, odd, tests):
     '''The causes (:class:`plumbline.analysis.diagnosis.Finding`) that a node shows.
 
-    What is out of bounds for them is by what it is an outlier, whatever its references say; and the tests that it lacks.
+    What is out of bounds for them is by what it is an outlier, whatever its references say; and the tests that failed or that it lacks.
 
     :arg rows: of :func:`of_node`.
     :arg odd: of the node, as in :class:`outliers.Findings`.
@@ -63,7 +63,10 @@ def diagnosed(rows, odd, tests):
         reason = named.get((line.display_name, line.environ, line.metric))
         if line.metric:
             lines.append(replace(line, verdict=verdict.FAIL if reason else verdict.NO_REFERENCE, reason=reason or '', reference=None, expected=None))
-    lines += [_without(rows, test) for test in tests]
+        elif line.verdict == verdict.FAIL:
+            lines.append(line)
+    told = {line.display_name for line in lines if not line.metric}
+    lines += [_without(rows, test) for test in tests if test not in told]
     parts = [Subsystem(name, subsystems.RATES, verdict.FAIL, '', 0, 0, 0) for name in odd.filter(pl.col('name') == 'score')['check'].unique()]
     return diagnose(lines, [], Judged(parts)).findings
 
@@ -71,7 +74,8 @@ def diagnosed(rows, odd, tests):
 def why_missing(rows, test):
     '''Why a node has no metric of a test, as the test said.'''
     name = test.partition(' ')[0]
-    return next((one.reason for one in not_measured(rows) if one.label.partition(' ')[0] == name), 'no reason is known')
+    failed = (line for line in verdict_lines(rows) if line.verdict == verdict.FAIL and not line.metric)
+    return next((one.reason for one in [*not_measured(rows), *failed] if one.label.partition(' ')[0] == name), 'no reason is known')
 
 
 def _without(rows, test):

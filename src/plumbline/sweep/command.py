@@ -58,8 +58,8 @@ def sweep(
 ):
     '''The same checks on every node of a partition, one job for each: which are missing, which are outliers.
 
-    Exit code: 0 all measured and none an outlier; 1 a node is missing, an outlier or has less than its peers, or a verdict is FAIL; 2 nothing
-    measured; 3 on a node nothing could be judged, or three nodes and more could not be ranked.  Nodes that the sweep's own limits
+    Exit code: 0 all measured and none an outlier; 1 a node is missing, an outlier or has less than its peers, or its own report ends with 1; 2
+    nothing measured; 3 a node's own report ends with 3, or three nodes and more could not be ranked.  Nodes that the sweep's own limits
     leave out (--node-hours, --scavenge) are named, and are not missing.'''
     from plumbline.nodes import proposals
     from plumbline.sweep import node as job, outliers, plan as plans, results, state
@@ -123,10 +123,9 @@ def sweep(
 
 
 def _status(work, status, ranked):
-    '''The exit code of a sweep: 1 and 2 go before 3, which is that three nodes or more could not be ranked, or one not be judged.'''
-    measured = [node.counts for node in work.nodes.values() if node.measured]
-    undecided = any(counts.get('UNSTABLE') and not counts.get('PASS') for counts in measured)
-    return status or (1 if ranked == 1 else 3 if undecided or (ranked == 2 and len(measured) > 2) else 0)
+    '''The exit code of a sweep: 1 and 2 go before 3, which is that three nodes or more could not be ranked, or that of the report of one.'''
+    own = [node.status for node in work.nodes.values() if node.measured]
+    return status or (1 if ranked == 1 else 3 if 3 in own or (ranked == 2 and len(own) > 2) else 0)
 
 
 def _failed(lines):
@@ -278,16 +277,14 @@ def _end(work):
     _say(f'\n{len(measured)} of {len(nodes)} nodes measured')
     told: dict[tuple, list[str]] = {}
     for node in nodes:
-        counts = ', '.join(f'{number} {verdict}' for verdict, number in node.counts.items() if number)
-        key = node.state == MEASURED, node.state, counts if node.measured else node.reason
-        told.setdefault(key, []).append(node.name)
+        told.setdefault((node.state == MEASURED, node.state, node.told), []).append(node.name)
     width = max(len(folded(names)) for names in told.values())
     for (_, node_state, text), names in sorted(told.items()):
         _say(f'{folded(names):<{width}}  {node_state:<14}  {text}')
     if not measured:
         _say('NOTHING WAS MEASURED: this is not a pass')
         return 2
-    failed = any(node.counts.get('FAIL') for node in measured)
+    failed = any(node.status == 1 or node.counts.get('FAIL') for node in measured)      # a sweep that was begun before knows counts alone
     missing = [node for node in nodes if not node.measured and node.state != SKIPPED]
     if missing:
         _say(f'missing nodes are no pass; to run them again: plumbline sweep --resume {work.name}')

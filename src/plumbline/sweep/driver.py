@@ -225,8 +225,7 @@ class Driver:
     def over(self, node, state, reason='', **more):
         '''A node is done with, for now.'''
         self.sweep.record(node, OVER, state=state, reason=reason, **self.sweep.times(node, self.pace.minutes), **more)
-        counts = ', '.join(f'{number} {verdict}' for verdict, number in node.counts.items() if number)
-        self.say(f'{node.name}: {state}: {reason or counts} ({self.sweep.left} to go)')
+        self.say(f'{node.name}: {state}: {node.told} ({self.sweep.left} to go)')
 
     def _measured(self, node):
         '''Take what a node has measured; whether it has.'''
@@ -235,7 +234,8 @@ class Driver:
         except PlumblineError as error:
             found, why = None, str(error)
         if found:
-            self.over(node, MEASURED, **found)
+            reason = '; '.join(filter(None, (found['reason'], self.sweep.wrong_clock(node))))
+            self.over(node, MEASURED, **{**found, 'reason': reason})
         else:
             self.over(node, 'failed', why)
         return node.measured

@@ -3,11 +3,11 @@
 import os
 import re
 import shlex
-import shutil
 import sys
 from pathlib import Path
 
 from plumbline.settings import KEPT
+from plumbline.store import atomic
 
 #: Files in the folder of a node: the run report, the job's output, the number of the job that runs there, ReFrame's
 #: exit code once it has ended, and a mark that the programs are built.
@@ -15,9 +15,6 @@ REPORT, OUTPUT, CLAIM, ENDED, BUILT = 'run.json', 'job.out', 'claim/job', 'ended
 
 #: Number of CPUs that the job may use; the tests' records know those only that they were bound to.
 CPUS = 'claim/cpus'
-
-#: A disk with less room than this is full, bytes.
-_ROOM = 2**16
 
 #: Says to a job that the others wait for its programs.
 PILOT = 'pilot'
@@ -37,6 +34,7 @@ if ! mkdir claim; then
 fi
 echo "$SLURM_JOB_ID" > claim/job
 env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc > {cpus}
+touch -d "@$(date +%s)" claim   # by the clock of this node, where files may have that of a server
 if [ "$SLURMD_NODENAME" != "$node" ]; then
     echo "plumbline: the job for $node runs on $SLURMD_NODENAME: the partition's access options must not choose nodes"
     exit 1
@@ -90,8 +88,8 @@ def last_words(folder):
             text = file.read().decode(errors='replace')
     except OSError:
         text = None
-    if shutil.disk_usage(folder.parent).free < _ROOM or re.search('No space left on device|Disk quota exceeded', text or ''):
-        return f'no space left for {folder.parent}: make room, and resume the sweep'
+    if full := atomic.no_room(folder.parent, text or ''):
+        return f'{full}, and resume the sweep'
     if text is None:
         return f'it left no output: is {folder.parent} a folder that the nodes share?'
     # How bash says it of a process.

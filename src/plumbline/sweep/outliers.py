@@ -117,13 +117,13 @@ def _has_less(machine, other):
     return machine['model'] == other['model'] and (machine['cpus'] < other['cpus'] or machine['kib'] < other['kib'] * (1 - results.MEMORY_ALIKE))
 
 
-def drain_command(sweep, nodes, what, off):
+def drain_command(sweep, nodes, what, off=None):
     '''The command that takes nodes out of service, as a shell has it.
 
-    :arg what: a subsystem or a metric; :arg off: how far they are off their peers, a column of shares.
+    :arg what: a subsystem or a metric, or why else; :arg off: how far they are off their peers, a column of shares.
     '''
     return shlex.join(['scontrol', 'update', f'nodename={folded(nodes)}', 'state=drain',
-                       f'reason=plumbline {sweep}: {shown(what)} {_range(off)} against peers'])
+                       f'reason=plumbline {sweep}: {shown(what)}' + ('' if off is None else f' {_range(off)} against peers')])
 
 
 def _range(shares):

@@ -28,9 +28,10 @@ from pathlib import Path
 
 import polars as pl
 
-from plumbline.analysis.lines import count, not_measured, verdict_lines
+from plumbline.analysis.answers import some
+from plumbline.analysis.session import Session
 from plumbline.errors import PlumblineError
-from plumbline.model import processor, registry
+from plumbline.model import processor, registry, verdict
 from plumbline.model.uncertainty import HALF_WIDTH
 from plumbline.references import others
 from plumbline.settings import REPORTS
@@ -49,7 +50,7 @@ PREPARED, OWN_ARCHIVE = 'collected.json', 'archive'
 
 #: Of a file, from the archive's folder; and what a node says of its session, and of which type.
 _ARCHIVED = re.compile(r'system=\w[\w.+-]*/date=\d{4}-\d\d-\d\d/\w[\w.+-]*\.parquet')
-_FOUND = {'session': str, 'counts': dict, 'machine': dict}
+_FOUND = {'session': str, 'counts': dict, 'status': int, 'reason': str, 'machine': dict}
 
 # What thousands of nodes have in common is kept once (categorical): 4 bytes of a row instead of 16 and more.
 _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -72,8 +73,7 @@ def collect(sweep, node):
     '''Take what a node has measured into the archive.  It has read its run report itself, in its job, so that those of thousands of nodes
     are not read here one after the other; where it could not, that is done here.
 
-    :returns: changes of :class:`state.Node`: ``session``, ``archived``, ``counts`` and ``machine``; or None and why
-        nothing was measured.
+    :returns: changes of :class:`state.Node`: ``archived`` and what :data:`_FOUND` names; or None and why nothing was measured.
     '''
     folder = sweep.of(node)
     if left := _prepared(folder):
@@ -102,7 +102,7 @@ def _prepared(folder):
     '''What the node's job has left, if that is all of it and can be read; None otherwise.'''
     try:
         left = json.loads((folder / PREPARED).read_text())
-        found = left['found'] or {'session': '', 'counts': {}, 'machine': {}}
+        found = left['found'] or {key: kind() for key, kind in _FOUND.items()}
         good = (_ARCHIVED.fullmatch(left['archived']) and archive.readable([folder / OWN_ARCHIVE / left['archived']])[0]
                 and isinstance(left['why'], str) and {key: type(value) for key, value in found.items()} == _FOUND)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -116,19 +116,24 @@ def _examined(folder, name, root):
     :arg root: of the archive that it goes into.
     '''
     path = others.archived(folder / REPORT, root=root, largest=LARGEST)
-    rows = pl.read_parquet(path)
+    session = Session(rows := pl.read_parquet(path))
     hosts = set(rows['hostname'].drop_nulls()) - {name}
     if hosts:
         return path, None, f"its results are of {', '.join(sorted(hosts))}"
-    lines = verdict_lines(rows)
     if not archive.final_rows(rows)['value'].is_finite().any():
-        why = next((line.reason for line in lines), 'every test was skipped')
+        why = next((line.reason for line in session.verdicts), 'every test was skipped')
         return path, None, f'nothing was measured: {why}'
     try:
         cpus = int((folder / CPUS).read_text())
     except (OSError, ValueError):
         return path, None, f'{folder / CPUS} does not say how many CPUs its job had: was the disk full?'
-    return path, {'session': rows['session'][0], 'counts': count(lines, not_measured(rows)), 'machine': _machine(rows, cpus)}, ''
+    whole = [f'{one.name}, {one.kind}' for one in session.judged.subsystems if one.verdict == verdict.FAIL]
+    # Without values: nodes that an upgrade slows alike are told in one line.
+    failed = [f'{one.label} {one.metric}' if one.metric else f'{one.label}: {one.reason}' for one in session.verdicts if one.verdict == verdict.FAIL]
+    reasons = [f"FAIL as a whole: {'; '.join(whole)}" if whole else '', f'FAIL: {some(failed)}' if failed else '']
+    reason = '; '.join(filter(None, reasons)) or session.not_judged()
+    return path, {'session': rows['session'][0], 'counts': session.counts, 'status': session.exit_status(), 'reason': reason,
+                  'machine': _machine(rows, cpus)}, ''
 
 
 def _machine(rows, cpus):

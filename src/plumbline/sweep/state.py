@@ -44,6 +44,9 @@ SKIPPED = 'skipped'
 #: Who runs a sweep: its process and host.
 DRIVER = 'driver'
 
+#: Seconds by which the clock of a node may differ.
+APART = 60
+
 #: So many of the latest sweeps may still be run by somebody.
 _LATEST = 100
 
@@ -54,7 +57,7 @@ class Node:
     :attr hardware: of :class:`slurm.Node`.
     :attr since: when the phase began, seconds since 1970.
     :attr state: once it is over: ``measured``, ``failed``, ``timed out``, ``down``, ``drained``, ...
-    :attr counts: verdict -> number.
+    :attr counts: verdict -> number; :attr status: exit code of the report of its session, and :attr reason: why, where no count says it.
     :attr machine: CPU model, number of CPUs, memory (KiB), as its tests say.
     :attr session: name of the session in the archive, and ``archived``: its file.
     :attr spent: job -> seconds that it had the node, of the jobs that are over.
@@ -69,6 +72,7 @@ class Node:
     state: str = ''
     reason: str = ''
     counts: dict = field(default_factory=dict)
+    status: int = 0
     machine: dict = field(default_factory=dict)
     session: str = ''
     archived: str = ''
@@ -86,6 +90,11 @@ class Node:
         return self.phase == OVER and self.state == MEASURED
 
     @property
+    def told(self):
+        '''What it has measured, or why it has not.'''
+        return '; '.join(filter(None, (', '.join(f'{number} {verdict}' for verdict, number in self.counts.items() if number), self.reason)))
+
+    @property
     def seconds(self):
         '''For how long the jobs of the sweep had the node.'''
         return sum(self.spent.values())
@@ -93,8 +102,8 @@ class Node:
 
 #: What a line of the journal may say of a node, and of which type.
 _SAID: dict[str, type | tuple[type, ...]] = {
-    'phase': str, 'since': (int, float), 'job': (int, type(None)), 'state': str, 'reason': str, 'counts': dict, 'machine': dict, 'session': str,
-    'archived': str, 'spent': dict, 'minutes': int, 'began': (int, float)}
+    'phase': str, 'since': (int, float), 'job': (int, type(None)), 'state': str, 'reason': str, 'counts': dict, 'status': int, 'machine': dict,
+    'session': str, 'archived': str, 'spent': dict, 'minutes': int, 'began': (int, float)}
 
 
 class Sweep:
@@ -152,13 +161,23 @@ class Sweep:
         text = claim.read_text(errors='replace').strip() if claim.exists() else ''
         return int(text) if text.isascii() and text.isdigit() else None     # a full disk leaves it empty
 
+    def wrong_clock(self, node):
+        '''What to say where the clock of a node is not that of the file system, or its job began by it before the sweep or after now.'''
+        claim = self.of(node) / job.CLAIM
+        try:
+            clock, written, begun = (path.stat().st_mtime for path in (claim.parent, claim, self.script))
+        except OSError:
+            return ''
+        off = max(abs(clock - written), begun - clock, clock - time.time())
+        return f'its clock is off by {off:.0f} s' if off > APART else ''
+
     def times(self, node, minutes):
         '''``began`` and ``spent`` of a node whose job is over: that had the node from its claim to its end, or now, at most its time limit,
         or so many minutes where that is not known.'''
         claim, ended = (self.of(node) / name for name in (job.CLAIM, job.ENDED))
         if node.job is None or self.claimed(node) != node.job:
             return {'began': 0.0, 'spent': node.spent}
-        began, spent = claim.stat().st_mtime, node.spent
+        began, spent = min(claim.stat().st_mtime, time.time()), node.spent
         if ended.exists() or str(node.job) not in spent:        # one that left no end was over when that was first seen
             end = ended.stat().st_mtime if ended.exists() else time.time()
             spent = {**spent, str(node.job): min(max(0.0, end - began), 60.0 * (node.minutes or minutes))}

@@ -166,7 +166,7 @@ def count(place, quiet, faulty, size, draws, chance):
         for number, one in enumerate(left):
             frame = one.judged(in_force, left[(number + 1) % len(left)])
             of_quiet[-1][Session(frame).exit_status()] += 1
-            seen.extend(frame['sees'].drop_nulls())
+            seen.extend(frame.filter(verdict=verdict.PASS)['sees'].drop_nulls())
         for session in faulty:
             found[session.kind][Session(again[session.name].judged(in_force)).exit_status()] += 1
     return of_quiet, found, seen
