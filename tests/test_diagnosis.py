@@ -94,8 +94,9 @@ def messages(latency=0.0, short=0.0, middle=0.0, long=0.0, transport='shm', stan
 
 
 def pairs(typical=0.0, worst=0.0, of_median='PASS'):
-    return [test_('node_pairs', row('bandwidth.pairs', typical), row('bandwidth.worst_pair', worst),
-                  sample.metric('of_median.bandwidth', 0.5, verdict=of_median), host='n1,n2'), *messages()]
+    '''Of two or three nodes none can be told to be slower than the others: ``of_median`` None.'''
+    ranked = [sample.metric('of_median.bandwidth', 0.5, verdict=of_median)] if of_median else []
+    return [test_('node_pairs', row('bandwidth.pairs', typical), row('bandwidth.worst_pair', worst), *ranked, host='n1,n2'), *messages()]
 
 
 def patterns(name, value, verdict):
@@ -105,6 +106,12 @@ def patterns(name, value, verdict):
 def files(fsync=0.0, cold=0.0, warm=0.0, cold_rate=100.0):
     return [test_('fileio_sizes', row('bandwidth.c.write_fsync', fsync), row('bandwidth.c.read_cold', cold, value=cold_rate),
                   row('bandwidth.c.read_warm', warm, value=1000.0), threads='one')]
+
+
+def not_warm(referenced):
+    '''Files that the page cache does not hold: a metric is left out, which has references or not.'''
+    left_out = {'metric': 'bandwidth.c.read_warm', 'reason': 'only 40 % of the pages were in the page cache: not warm', 'referenced': referenced}
+    return [test_('fileio_sizes', row('bandwidth.c.write'), threads='one', detail={'skipped': [left_out]})]
 
 
 def nontemporal(loss):
@@ -145,7 +152,8 @@ FAULTS = {
                      lambda: node(cache=0.5, detail=additions(3.9, 1.95, sharing=2.0)),
                      lambda: node(cache=0.5, detail=additions(5.0, 3.9) | machine(core_kinds=[[0, 1], [2, 3]]))]),     # cores of two kinds
     # A job that has a part of the node, as always, is no fault.
-    'pinning': ([lambda: [*node(detail=machine(allowed_cpus=[0], cpu_quota=4.0)), LEFT_OUT], lambda: [*node(detail=machine(allowed_cpus=[0])), LEFT_OUT], lambda: [*node(), ended('triad_memory', CONTEXT)]],
+    'pinning': ([lambda: [*node(detail=machine(allowed_cpus=[0], cpu_quota=4.0)), LEFT_OUT], lambda: [*node(detail=machine(allowed_cpus=[0])), LEFT_OUT], lambda: [*node(), ended('triad_memory', CONTEXT)],
+                 lambda: [*node(), ended('pingpong', 'the job ended with exit code 1: plumbline: rank 1 ran on CPU 0, asked for CPU 1: check the pinning')]],
                 [lambda: node(detail=machine(allowed_cpus=[0])), lambda: [*node(), LEFT_OUT],
                  lambda: [*node(detail=machine(allowed_cpus=[0], cpu_quota=1.8)), LEFT_OUT],       # of which we took one
                  lambda: [*node(detail=machine(allowed_cpus=[0])), left_out('likwid is not on this partition')], lambda: [*node(), ended('triad_memory', 'cat')]]),
@@ -195,20 +203,22 @@ FAULTS = {
     'transport': ([lambda: [*node(), ended('pingpong', SWAPPED)]], [messages, lambda: [*node(), ended('pingpong', 'cat')]]),
     'other_transport': ([lambda: messages(latency=0.95, middle=0.9, long=0.7)], [messages, lambda: messages(latency=0.2, middle=0.2, long=0.2)]),
     'eager_moved': ([lambda: messages(middle=0.2), lambda: messages(short=0.8)], [messages, lambda: messages(latency=0.2, middle=0.2)]),
-    'single_copy_moved': ([lambda: messages(long=0.4)], [messages, lambda: messages(middle=0.3, long=0.4)]),
+    'single_copy_moved': ([lambda: messages(long=0.4), lambda: messages(middle=0.3, long=0.4), lambda: messages(middle=0.22, long=-0.3)],
+                          [messages, lambda: messages(short=0.3, long=0.4), lambda: messages(middle=0.22)]),
     'curve_collapse': ([lambda: messages(halves='FAIL')], [messages]),
     'slow_link': ([lambda: pairs(of_median='FAIL'), lambda: pairs(worst=0.5), lambda: patterns('link_errors', 3.0, 'FAIL'),
                    lambda: patterns('of_median.matchings', 0.3, 'FAIL')],
                   [pairs, lambda: patterns('link_errors', 0.0, 'PASS'), lambda: pairs(typical=0.3, worst=0.3)]),
-    'slow_switch': ([lambda: pairs(typical=0.3, worst=0.3)], [pairs, lambda: pairs(worst=0.5)]),
+    'slow_switch': ([lambda: pairs(typical=0.3, worst=0.3), lambda: pairs(typical=0.3, worst=0.32, of_median=None)],
+                    [pairs, lambda: pairs(worst=0.5), lambda: pairs(typical=0.3, worst=0.6, of_median='FAIL')]),
     'untouched_buffers': ([lambda: messages(standard=0.4)], [messages,
                           # The floor of any machine is no reference that messages could have stayed at.
                           lambda: [test_('pingpong', sample.metric('of_halves.standard.shm', 0.1, verdict='FAIL'), sample.metric('latency.swapped.shm', 0.3, 'us'),
                                          sample.metric('bandwidth.swapped.shm', 12e3, 'MB/s'))],
                           lambda: messages(standard=0.4, long=0.4, middle=0.4)]),
     'file_device': ([lambda: files(fsync=0.4, cold=0.4), lambda: files(fsync=0.73, cold=0.86, warm=0.13)], [files, lambda: files(fsync=0.4, cold=0.4, warm=0.4)]),
-    'file_cache': ([lambda: files(warm=0.4), lambda: [*files(cold=-9.0), test_('fileio_modes', row('bandwidth.c.write', 0.3))]],
-                   [files, lambda: files(warm=0.4, fsync=0.4), lambda: files(cold=-9.0)]),
+    'file_cache': ([lambda: files(warm=0.4), lambda: not_warm(['bandwidth.c.read_warm']), lambda: [*files(cold=-9.0), test_('fileio_modes', row('bandwidth.c.write', 0.3))]],
+                   [files, lambda: files(warm=0.4, fsync=0.4), lambda: files(cold=-9.0), lambda: not_warm([])]),
 }
 
 
@@ -247,6 +257,8 @@ def test_what_is_inferred_gives_way_to_what_is_certain_of_the_same():
     little = diagnose(node(everything=0.15, detail=contention(waited=2.0)))
     assert [one.rule['name'] for one in little.findings] == ['noisy_neighbour', 'memory_channel']
     assert diagnose(node(latency=0.3, detail=contention(waited=2.0))).none_fits
+    # What was not measured has its own reason.
+    assert [one.rule['name'] for one in diagnose([*both, *not_warm(['bandwidth.c.read_warm'])]).findings] == ['noisy_neighbour', 'file_cache']
     apart = [*node(everything=0.15), ended('pingpong', SWAPPED)]
     assert sorted(one.rule['name'] for one in diagnose(apart).findings) == ['memory_channel', 'transport']
 

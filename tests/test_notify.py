@@ -1,7 +1,9 @@
 '''Who is told of a change, and of what: once, by a command that is started without a shell, and cannot hold up the report.'''
 
+import email.policy
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -10,6 +12,7 @@ import time
 import pytest
 from typer.testing import CliRunner
 
+import rfm
 import sample_session as sample
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
@@ -149,6 +152,48 @@ def test_the_report_keeps_its_exit_code_and_says_that_nobody_was_told(tmp_path, 
     failed = report('false', good)
     assert failed.exit_code == 2 and 'plumbline: --notify false: ended with 1: it said nothing' in failed.stderr
     assert report(f"'{receiver[0]}'", good).exit_code == 0 and 'FAIL -> PASS' in receiver[1].read_text()
+
+
+@pytest.fixture
+def script(tmp_path):
+    '''Function (name) -> a shipped script where a site has copied it to, as a word of a command.'''
+    return lambda name: f"'{shutil.copy(rfm.REPOSITORY / 'config/notify' / name, tmp_path)}'"
+
+
+def test_the_shipped_mail_has_the_first_line_as_its_subject(tmp_path, script, monkeypatch):
+    program, got = tmp_path / 'sendmail', tmp_path / 'mail'
+    program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/words; cat > {got}\n')
+    program.chmod(0o755)
+    monkeypatch.setenv('PATH', f"{tmp_path}:{os.environ['PATH']}")
+    assert notify.tell(f"{script('mail.py')} ops@example.org hpc@example.org", night(1, triad='FAIL', größe='FAIL'), tmp_path, 'https://example.org/r')
+    mail = email.message_from_bytes(got.read_bytes(), policy=email.policy.default)
+    assert (mail['To'], mail['Subject']) == ('ops@example.org, hpc@example.org',
+                                             'Plumbline, sample: 2 FAIL (session 20260101T030405Z-sample), https://example.org/r')
+    assert 'PASS -> FAIL: triad' in mail.get_content() and 'größe' in mail.get_content() and (tmp_path / 'words').read_text() == '-t -i\n'
+    with pytest.raises(PlumblineError, match='--notify .*mail.py: ended with 1: name those who are to have it; the next session'):
+        notify.tell(script('mail.py'), night(2, triad='PASS'), tmp_path, 'link')
+
+
+def test_the_shipped_chat_and_ticket_are_posted(tmp_path, script):
+    secret = tmp_path / 'secret'
+    with rfm.listener() as (port, got):
+        address = f'http://127.0.0.1:{port}/hooks/1'
+        secret.write_text(f'{address}\n')
+        chat = f"{script('chat.py')} '{secret}'"
+        assert notify.tell(chat, night(1, **{'<!channel>': 'FAIL'}), tmp_path, 'link')
+        text = json.loads(got.pop())['text']
+        assert 'Plumbline, sample: 1 FAIL' in text and 'PASS -> FAIL: &lt;!channel>' in text
+        secret.write_text('a token\n')
+        (tmp_path / 'notified-sample.json').unlink()
+        ticket = f"{script('ticket.py')} {address} '{secret}'"
+        assert notify.tell(ticket, night(1, triad='FAIL'), tmp_path, 'link')
+        issue = json.loads(got[0])
+        assert issue['title'] == 'Plumbline, sample: 1 FAIL (session 20260101T030405Z-sample), link' and issue['body'] == issue['description']
+        assert 'PASS -> FAIL: triad' in issue['body'] and got.pop().headers['Authorization'] == 'Bearer a token'
+        assert notify.tell(ticket, night(2, triad='PASS'), tmp_path, 'link') and got == []
+    for command, said in ((chat, "secret: unknown url type: 'a token'"), (ticket, f'{address} {secret}: .*refused'), (script('chat.py'), 'name the file')):
+        with pytest.raises(PlumblineError, match=f'--notify .*: ended with 1: .*{said}'):
+            notify.tell(command, night(3, triad='FAIL'), tmp_path, 'link')
 
 
 def test_the_script_of_a_schedule_hands_it_on(tmp_path):

@@ -15,7 +15,10 @@ STREAM = rfm.REPOSITORY / 'docs/tutorials/stream/site_stream.py'
 
 @pytest.fixture(scope='module')
 def place(tmp_path_factory):
-    folder = tmp_path_factory.mktemp('both')
+    return made(tmp_path_factory.mktemp('both'))
+
+
+def made(folder):
     (folder / 'bin').mkdir()
     (folder / 'bin/stream').symlink_to(rfm.GUARDS / 'stream')
     (folder / 'references').mkdir()
@@ -100,3 +103,21 @@ def test_a_figure_that_is_no_longer_read_is_a_fail(place, first):
     done, judged, rows = both(place, '-n', 'their_stream', THEIR_LOSS='1')
     assert {one['result'] for one in done.cases().values()} == {'pass'}
     assert judged.code == 1 and 'not measured: latency of made.yaml: ReFrame only warns of what it cannot evaluate' in judged.out
+
+
+def test_what_hpctestlib_has_is_archived_judged_and_shown(tmp_path):
+    place = made(tmp_path)
+    for verdict in ('NO REFERENCE', 'PASS'):
+        done = place.reframe('-r', '-c', SUITE.with_name('hpctestlib_style.py'), checks=STREAM)
+        judged = place.judge()
+        assert done.code == judged.code == 0, done.out + judged.out
+        names = {figure: f'site_mpi %benchmark_info=mpi.pt2pt.standard_{name} %binaries.build_type=cpu' for figure, name in (('bandwidth', 'bw'), ('latency',) * 2)}
+        assert verdicts(archive.load_session(place.folder / 'reports/archive')) == {
+            ('site_stream', 'bandwidth.triad'): verdict, **{(name, figure): verdict for figure, name in names.items()}}
+        page = (place.folder / 'reports/latest/index.html').read_text()
+        assert 'mpi.pt2pt.standard_latency' in page and '3.25 us' in page
+        if verdict != 'PASS':
+            assert place.accept('made').code == 0
+    entry = references.load(tmp_path / 'references/made.yaml')['site_mpi']
+    assert entry['$index'] == ['$partition', '$environ', 'benchmark_info', 'binaries.build_type']
+    assert entry['made:cpu']['gnu']['mpi.pt2pt.standard_bw']['cpu']['bandwidth'][3] == 'MB/s'

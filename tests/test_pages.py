@@ -12,6 +12,7 @@ from chromium import DESKTOP, PHONE, Chromium
 from plumbline import report
 from plumbline.cli import app
 from plumbline.report import sweep_page
+from plumbline.store import archive
 from test_history import STEP, fill
 from test_ranking import among, findings, numbered, table
 
@@ -43,23 +44,28 @@ def chromium(browser, tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def pages(tmp_path_factory):
-    '''Name -> page: of a session, of many nodes with hostile names, of a history, of an upgrade, of variance, of a sweep.'''
+    '''Name -> page: of a session, of many nodes with hostile names and their acceptance, of a history, of an upgrade, of variance, of a sweep.'''
     folder = tmp_path_factory.mktemp('pages')
     found = {'session': report.write(report.Session(sample.sample_session()), folder / 'session')}
     nodes = [sample.case('triad_memory', [sample.metric('bandwidth.plain', 1e4 + number, 'MB/s', 'FAIL' if number < 2 else 'PASS', (1e4, -0.1, None))],
                          host=f'{HOSTILE}{number}' if number < 2 else f'n{number}', detail={'notes': [f'</script>{HOSTILE}']}) for number in range(20)]
     found['nodes'] = report.write(report.Session(sample.frame(*nodes)), folder / 'nodes')
+    metrics = [sample.metric(f'of_limit.{HOSTILE}{number}', 0.9, verdict='PASS' if number else 'FAIL') for number in range(100)]
+    found['folded'] = report.write(report.Session(sample.frame(sample.case('triad_memory', metrics, detail={}))), folder / 'folded')
     found['sweep'] = sweep_page.write(findings(among(table(numbered(100, 100, 60, 100)), noise=0.001)), folder / 'sweep')
     fill(folder, STEP)
-    for command, *options in (('history', '--output'), ('compare', '--last', '7', '--output'), ('variance', '--output')):
+    archive.write(sample.frame(*nodes), folder / 'signed')
+    (folder / 'names.yaml').write_text(f'schema: 1\nsite: {HOSTILE}\nmachine: {HOSTILE}\nsupplier: S\nsign: [{{role: for the site, name: A. Nother}}]\n')
+    for command, kept, *options in (('history', 'archive'), ('compare', 'archive', '--last', '7'), ('variance', 'archive'),
+                                    ('acceptance', 'signed', '--names', str(folder / 'names.yaml'))):
         found[command] = folder / f'{command}.html'
-        done = CliRunner().invoke(app, [command, '--archive', str(folder / 'archive'), *options, str(found[command])])
+        done = CliRunner().invoke(app, [command, '--archive', str(folder / kept), *options, '--output', str(found[command])])
         assert done.exit_code in (0, 1) and found[command].exists(), done.output
     return found
 
 
 @pytest.mark.parametrize('width, dark', [(DESKTOP, False), (DESKTOP, True), (PHONE, False)], ids=['desktop', 'dark', 'phone'])
-@pytest.mark.parametrize('name', ['session', 'nodes', 'history', 'compare', 'variance', 'sweep'])
+@pytest.mark.parametrize('name', ['session', 'nodes', 'folded', 'history', 'compare', 'variance', 'sweep', 'acceptance'])
 def test_nothing_is_wrong_with_a_page(chromium, pages, name, width, dark):
     chromium.said.clear()
     chromium.open(pages[name], width, dark)
@@ -80,6 +86,10 @@ def test_verdicts_are_told_by_words_and_marks_as_well(chromium, pages):
 
 
 def test_what_others_wrote_stays_text(chromium, pages):
+    chromium.open(pages['acceptance'])
+    assert chromium.js('document.querySelectorAll("img").length') == 0
+    shown = chromium.js('document.title + document.body.innerText')
+    assert f'Acceptance: {HOSTILE}' in shown and f'site\t{HOSTILE}' in shown and f'{HOSTILE}0' in shown
     chromium.open(pages['nodes'])
     assert chromium.js('document.querySelectorAll("img").length') == 0
     line, = (text for text in chromium.js(SHOWN) if 'FAIL' in text)
@@ -100,6 +110,34 @@ def test_filter_search_and_keyboard(chromium, pages):
     chromium.js('document.querySelector("button.more").focus()')
     chromium.key('Enter', 13)
     assert chromium.js('document.querySelector("tbody.open").innerText').count('run again') == 1
+
+
+def test_a_picture_leads_to_its_rows(chromium, pages):
+    chromium.open(pages['session'])
+    links = 'Array.from(document.querySelectorAll("#overview a"))'
+    words = chromium.js(f'{links}.map(link => link.innerText)')
+    assert {'limits L2', 'limits memory'} <= set(words)
+    for number, word in enumerate(words):
+        chromium.js(f'{links}[{number}].click()')
+        rows = chromium.js(SHOWN)
+        assert rows and all(part.lower() in row.lower() for row in rows for part in word.split()), word
+    assert chromium.js('location.hash') == '#verdicts'
+
+
+def test_lines_that_are_folded_are_found_opened_saved_and_printed(chromium, pages):
+    chromium.open(pages['folded'])
+    chromium.js('''new Promise(done => { const look = () => document.querySelectorAll("tbody[data-verdict]").length === 100 ? done() : setTimeout(look, 20);
+        look(); })''')
+    assert len(chromium.js(SHOWN)) == 1 and chromium.js('document.querySelectorAll("img").length') == 0
+    chromium.key('/')
+    chromium.type('onerror=alert(1)>42')
+    assert [f'of_limit.{HOSTILE}42' in text for text in chromium.js(SHOWN)] == [True]
+    chromium.js('document.querySelector("tbody:not(.filtered) .more").click(), document.querySelector("tbody.open .download[data-samples]").click()')
+    _, text = chromium.saved()
+    assert {row['metric'] for row in csv.DictReader(text.splitlines())} == {f'of_limit.{HOSTILE}42'}
+    chromium.key('Escape', 27)
+    chromium.js('document.querySelector(".filter [data-verdict=PASS]").click()')
+    assert len(chromium.js(SHOWN)) == 100
 
 
 def test_that_no_line_is_shown_is_told_and_why(chromium, pages):
@@ -142,6 +180,13 @@ def test_values_and_samples_are_saved(chromium, pages):
     chromium.js('document.querySelector("tbody .download:not([data-samples])").click()')
     _, text = chromium.saved()
     assert [row['node'] for row in csv.DictReader(text.splitlines())] == [f'{HOSTILE}0', f'{HOSTILE}1']
+    chromium.open(pages['compare'])
+    chromium.js('document.querySelector(".filter .download").click()')
+    name, text = chromium.saved()
+    rows = list(csv.DictReader(text.splitlines()))
+    assert name.endswith('.csv') and len(rows) == chromium.js('document.querySelectorAll("tbody[data-verdict]").length')
+    both = next(row for row in rows if row['before'] and row['after'])
+    assert both['change'] and both['unit'] and float(both['after over before']) == pytest.approx(float(both['after']) / float(both['before']), rel=1e-5)
 
 
 def test_on_paper_everything_is_open(chromium, pages, tmp_path):
@@ -150,6 +195,15 @@ def test_on_paper_everything_is_open(chromium, pages, tmp_path):
     chromium.print(tmp_path / 'page.pdf')
     assert chromium.js('window.printed') == 0 and chromium.js('document.querySelectorAll("details[open]").length') == 0
     assert len(re.findall(rb'/Type /Page\b', (tmp_path / 'page.pdf').read_bytes())) > 3
+
+
+def test_the_acceptance_document_has_its_signatures_on_a_page_of_their_own(chromium, pages, tmp_path):
+    chromium.open(pages['acceptance'])
+    chromium.print(tmp_path / 'whole.pdf')
+    chromium.js('document.querySelector(".sign").remove()')
+    chromium.print(tmp_path / 'unsigned.pdf')
+    whole, unsigned = (len(re.findall(rb'/Type /Page\b', (tmp_path / name).read_bytes())) for name in ('whole.pdf', 'unsigned.pdf'))
+    assert whole == unsigned + 1
 
 
 def test_a_trend_has_its_band_its_levels_and_its_step(chromium, pages):

@@ -20,7 +20,7 @@ PLAIN = '''
 site_configuration = {
     'systems': [{'name': 'made', 'hostnames': ['.*'], 'partitions': [
         {'name': 'cpu', 'scheduler': 'local', 'launcher': 'local', 'environs': ['gnu'], 'max_jobs': 1}]}],
-    'environments': [{'name': 'gnu', 'cc': 'gcc', 'features': ['openmp']}],
+    'environments': [{'name': 'gnu', 'cc': 'gcc', 'features': ['openmp'], 'env_vars': [['SITE_PAGES', 2], ['SITE_TOKEN', 'abc']]}],
 }
 '''
 
@@ -89,13 +89,41 @@ def test_a_configuration_of_another_suite(place, tmp_path):
     where.config = tmp_path / 'plain.py'
     both = where.reframe('-r', '-c', SUITE, '-n', 'site_stream|their_(stream|mount)', '--prefix', where.folder, checks=STREAM)
     assert {case['result'] for case in both.cases().values()} == {'pass'} and len(both.cases()) == 4
+    assert both.cases()['site_stream']['plumbline']['software'] == {'variables': ['SITE_PAGES=2', 'SITE_TOKEN=***'], 'modules': []}
     said = where.judge()
     assert said.code == 0 and 'their_mount' in said.out
+    assert 'SITE_PAGES=2 <small>(for gnu)' in (where.folder / 'reports/latest/index.html').read_text()
     (tmp_path / 'bin/stream').unlink()
     (tmp_path / 'bin/stream').write_text('#!/bin/sh\necho "Triad: 10000.0"; echo lost >&2; exit 3\n')
     (tmp_path / 'bin/stream').chmod(0o755)
     case, = where.reframe('-r', '--prefix', where.folder, checks=STREAM).cases().values()
     assert case['result'] == 'fail' and 'the job ended with exit code 3: lost' in case['fail_reason']
+
+
+@pytest.mark.parametrize('each_metric', [True, False], ids=['perflog_multiline', 'a record for each test'])
+def test_its_logs_get_no_samples(place, tmp_path, each_metric):
+    where = place()
+    where.config = tmp_path / 'plain.py'
+    with rfm.listener() as (port, got):
+        where.config.write_text(f'''{PLAIN}
+site_configuration['logging'] = [{{'perflog_multiline': {each_metric}, 'handlers_perflog': [
+    {{'type': 'httpjson', 'url': 'http://127.0.0.1:{port}/', 'level': 'info'}},
+    {{'type': 'filelog', 'level': 'info', 'basedir': '{tmp_path}/logs', 'prefix': 'all', 'format': '%(check_result)s~%(check_#ALL)s~%(check_perfvalues)s',
+      'format_perfvars': '%(check_perf_value)s~'}}]}}]
+''')
+        done = where.reframe('-r', '-c', SUITE, '-n', 'site_stream|their_application', '--prefix', where.folder, checks=STREAM)
+    assert done.report and not any(b'"samples"' in one for one in got), done.out
+    told = {(one['check_name'], one['check_perf_var'] if each_metric else None): one for one in map(json.loads, got)}
+    if each_metric:
+        ours = told['site_stream', 'bandwidth.triad']
+        assert (ours['check_perf_value'], ours['check_perf_verdict'], ours['check_verdict']) == (pytest.approx(10006), 'NO REFERENCE', 'NO REFERENCE')
+    else:
+        assert told['site_stream', None]['check_perf_bandwidth_triad_value'] == pytest.approx(10006)
+    assert told['their_application', 'elapsed' if each_metric else None]['check_perf_elapsed_value'] == 40.0       # as ReFrame has it
+    log, = (tmp_path / 'logs').rglob('site_stream.log')
+    names, line = (text.split('~') for text in log.read_text().splitlines())
+    assert 'verdict' in names and 'plumbline' not in names and '"samples"' not in str(line)
+    assert line[names.index('verdict')] == 'NO REFERENCE'
 
 
 # --- many runs ------------------------------------------------------------------------------------------------------------
@@ -184,7 +212,7 @@ def test_graylog_gets_the_verdict_and_no_samples(place, pygelf):
     ours = told['bandwidth.triad']
     assert (ours['_check_perf_value'], ours['_check_perf_verdict'], ours['_check_perf_unit']) == (pytest.approx(10006), 'NO REFERENCE', 'MB/s')
     assert told['elapsed']['_check_perf_value'] == 40.0
-    assert not any('plumbline' in key or 'perfvalues' in key for one in told.values() for key in one) and max(map(len, got)) < 8000
+    assert not any('plumbline' in key for one in told.values() for key in one) and not ours['_check_perfvalues'] and max(map(len, got)) < 8000
 
 
 def test_the_log_and_the_archive_have_the_same_values(place):

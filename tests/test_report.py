@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import re
+import tracemalloc
 from html.parser import HTMLParser
 
 import numpy as np
@@ -17,7 +18,7 @@ from plumbline import report
 from plumbline.analysis import answers, diagnosis, gathered, lines, machine_state, subsystems
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity
-from plumbline.report import drawing, figures, page as pages, readings
+from plumbline.report import drawing, figures, page as pages, public, readings
 from plumbline.report.figures import overview, roofline
 from plumbline.store import archive
 
@@ -107,9 +108,11 @@ def test_lines_that_need_attention_come_first(session):
                                            ([sample.case('a', [sample.metric('of_limit.nt', 0.9, verdict='UNSTABLE'),
                                                                sample.metric('of_limit', 0.9)])], 0),
                                            ([sample.case('a', [sample.metric('of_limit', 0.9, verdict='UNSTABLE')]),
-                                             sample.case('b', [sample.metric('of_limit', 0.9)])], 3)],
+                                             sample.case('b', [sample.metric('of_limit', 0.9)])], 3),
+                                           ([sample.case('a', [sample.metric('of_limit.nt', 0.9, verdict='UNSTABLE'), sample.metric('of_limit', 0.9)],
+                                                         result='fail', fail_phase='performance')], 3)],
                          ids=['pass', 'no reference', 'known issue', 'one fail', 'only fail', 'nothing measured', 'no rows', 'partly unstable',
-                              'undecided'])
+                              'undecided', 'partly unstable, not run again'])
 def test_exit_status(cases, status):
     assert report.Session(sample.frame(*cases)).exit_status() == status
 
@@ -208,10 +211,22 @@ def test_changes_and_numbers_of_things():
 
 
 @pytest.mark.parametrize('width', [80, 140])
-def test_the_first_six_lines_say_what_is_wrong(session, width):
-    first = '\n'.join(terminal(session, width)[:6])
-    assert '24 PASS, 3 FAIL, 1 UNSTABLE, 17 NO REFERENCE, 10 not measured' in first
-    assert re.search(r'triad_memory all +bandwidth\.plain .*FAIL\n +\d+ is outside', first)
+def test_the_first_lines_say_what_is_wrong_and_the_order_is_the_page_s(session, width):
+    slow = sample.case('latency', [sample.predicted(variant, 0.08) for variant in sample.HISTORY], threads='one', detail={'rerun': 'reframe again'})
+    note = sample.case('capacity', [sample.metric('of_best.x', 0.8, reference=None)], detail={'notes': ['L3: half'], 'noted': [{'about': 'caches', 'note': 'L3: half'}]})
+    rows = pl.concat([session, sample.frame(slow, note, info=None)])
+    shown = terminal(rows, width)
+    assert shown[1] == 'software FAIL' and 'strided_copy all' in shown[2]
+    shown = ' '.join(' '.join(shown).split())
+    text = ' '.join(' '.join(Page(pages.page(report.Session(rows))).text).split())
+    told = ['software', 'speed', 'measurement', 'What is wrong, and what to look at', 'None of the', 'latency', 'worse than in 5 sessions', 'Probably worse',
+            'reframe again', 'strided_copy', 'L3: half', 'needs two nodes, the partition has one']
+    for where in (shown, text):
+        places = [where.index(told[0])]
+        for part in told[1:]:
+            places.append(where.index(part, places[-1]))
+    assert re.search(r'36 PASS, 3 FAIL, .*triad_memory all +bandwidth\.plain .*FAIL \d+ is outside', shown)
+    assert re.search(r'software FAIL; speed FAIL; measurement NO REFERENCE 36 PASS, 3 FAIL, [^;]*; subsystems: [^;]*$', shown)
 
 
 @pytest.mark.parametrize('chance, said', [(0.0002, 'once in 5,000'), (1e-9, 'less than once in a million'), (0.0, 'less than once in a million')])
@@ -224,8 +239,7 @@ def test_what_took_the_cpus_stands_above_what_is_slow():
     cases = [sample.case(name, [sample.metric('of_limit.nt', 0.9)], threads='all', detail={'contention': [quiet | {'waited': waited}]})
              for name, waited in (('triad_memory', 4.0), ('limits', 0.02))]
     said = terminal(sample.frame(*cases), 120)
-    assert said[3] == 'What is wrong, and what to look at'
-    text = ' '.join(' '.join(said[4:7]).split())
+    text = ' '.join(' '.join(said[said.index('What is wrong, and what to look at') + 1:][:3]).split())
     assert text.startswith('The threads did not have the CPUs to themselves') and 'other processes took 20 % of the time' in text
     assert 'the least had triad_memory all' in text and '60.0 % of its time' in text
     assert 'other processes took 20 %' in pages.page(report.Session(sample.frame(*cases)))
@@ -255,7 +269,8 @@ def clocked(name, mhz, **machine):
 
 def test_a_clock_that_was_held_down_stands_above_what_is_slow():
     good, hot = clocked('triad_memory', [3000] * 90), clocked('limits', [3000] * 4 + [1200] * 6)
-    said = ' '.join(' '.join(terminal(sample.frame(good, hot), 120)[4:8]).split())
+    said = terminal(sample.frame(good, hot), 120)
+    said = ' '.join(' '.join(said[said.index('What is wrong, and what to look at') + 1:]).split())
     assert said.startswith('The processor was throttled: its clock fell now and then, and what is slow may be slow for that [certain] '), said
     assert 'below 85 % of the base clock (2000 MHz) beside 6 % of the samples, most in limits: 60 %, down to 1200 MHz' in said.replace('.0 %', ' %'), said
     for healthy in ([good], [clocked('peak_flops', [1200] * 9)], [clocked('limits', [1200] * 9, base_clock=None)],
@@ -276,6 +291,15 @@ def test_every_metric_has_its_row(session):
         (row,) = (text for text in shown if text.startswith(f'{line.label} ') and f" {line.metric or '(no metric)'} " in text
                   and text.endswith(line.verdict))
         assert line.shown_value in row and line.shown_reference in row and line.shown_spread in row
+
+
+def test_why_a_session_is_not_judged_is_above_all_else(tmp_path):
+    rows = sample.frame(sample.case('a', [sample.metric('of_limit', 0.9)]),
+                        sample.case('b', result='skip', detail={'skipped': [{'metric': 'all', 'reason': 'no MPI', 'recorded': 3}]}))
+    said = 'NOT JUDGED: b, skipped (no MPI; references are recorded of 3 of its metrics)'
+    shown, text = terminal(rows, 140), ' '.join(page_of(rows, tmp_path).text)
+    assert said in shown[:6] and shown[-2].endswith(f'; {said}')
+    assert said in text and 'Nothing that was judged is out of bounds' not in text
 
 
 @pytest.mark.parametrize('sees, said', [
@@ -339,7 +363,8 @@ def test_each_question_is_answered_by_its_own_evidence():
 
 def test_short_forms_at_80_columns(session):
     shown = '\n'.join(terminal(session, 80))
-    assert ('NO REF\n' in shown and '73.4..89.7' in shown and 'limit' not in shown.splitlines()[2] and ' bounds ' in shown)
+    head, = (line for line in shown.splitlines() if line.startswith('check '))
+    assert 'NO REF\n' in shown and '73.4..89.7' in shown and 'limit' not in head and ' bounds ' in head
     assert 'NO REFERENCE\n' in '\n'.join(terminal(session, 140))
 
 
@@ -362,7 +387,7 @@ def test_what_nobody_can_judge_does_not_push_away_what_is_wrong():
     '''201 metrics without a reference, and one test that failed.'''
     many = sample.case('imb_nbc', [sample.metric(f'time.{i}', 1.0, 's', reference=None) for i in range(201)], detail={})
     shown = terminal(sample.frame(many, sample.broken('it crashed')), 120)
-    assert len(shown) < 20 and any('strided_copy' in line and 'FAIL' in line for line in shown)
+    assert len(shown) < 24 and any('strided_copy' in line and 'FAIL' in line for line in shown)
     assert 'No reference (201); the page has the values' in shown and '  imb_nbc 201' in shown
 
 
@@ -590,6 +615,55 @@ def test_more_places_than_a_reader_looks_at():
     assert drawn[-1][1].startswith('Not drawn for 2 of 10 places')
 
 
+@pytest.fixture
+def many(tmp_path, monkeypatch):
+    '''(rows, the session in its file, which is read five rows at a time) of twelve nodes; the last is slow.'''
+    monkeypatch.setattr(archive, 'ROWS', 5)
+    probes = {name: {side: [1.0] * 24 for side in ('before', 'after')} for name in ('core_to_core', 'core_sharing', 'clock', 'additions_per_cycle')}
+    rows = sample.frame(*(sample.case(
+        check, [sample.metric(f'of_limit.{variant}', 0.9, verdict='FAIL' if (check, number) == ('triad_alignment', 11) else 'PASS') for variant in ('plain', 'nt')],
+        host=f'n{number}', detail={'records': [record | {'probes': probes} for record in sample.records([5_000_000], [1], ('plain', 'nt'))]})
+        for number in range(12) for check in ('triad_memory', 'triad_alignment')))
+    return rows, report.Session.stored(archive.write(rows, tmp_path))
+
+
+def test_what_is_drawn_of_many_nodes_is_read_again(many):
+    rows, stored = many
+    for change in (lambda rows: rows, public):
+        page = pages.page(stored.seen(change))
+        assert page == pages.page(report.Session(change(rows)))
+    places = [set(re.findall(r'<h3>[^<]*, (n\d+)</h3>', page[page.index(start):])) for start in ('id="figures"',)]
+    assert places == [{'n11', *(f'n{number}' for number in range(8))}]
+
+
+def test_of_many_nodes_little_is_in_memory(many):
+    def kept(make):
+        tracemalloc.start()
+        found = make()
+        size, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return found and size
+
+    rows, stored = many
+    whole = kept(lambda: [json.loads(detail) for detail in rows['detail'] if detail])
+    assert kept(lambda: stored.verdicts) < 0.3 * whole
+
+
+@pytest.mark.parametrize('verdict', ['PASS', 'FAIL'])
+def test_a_page_of_one_node_is_small_whatever_the_number_of_its_metrics(session, verdict):
+    '''A line is some hundred bytes, with its 25 samples; the page has all figures.'''
+    noise = np.random.default_rng(3)
+
+    def size(count):
+        metrics = [sample.metric(f'of_limit.v{number}', value, verdict=verdict, spread=spread) | {'samples': (value * noise.uniform(0.9, 1.1, 25)).tolist()}
+                   for number, (value, spread) in enumerate(noise.uniform(0.1, 0.9, (count, 2)))]
+        cases = [sample.case(f'check{first}', metrics[first:first + 5], threads='all', detail={}) for first in range(0, count, 5)]
+        return len(pages.page(report.Session(pl.concat([session, sample.frame(*cases)]))).encode())
+
+    small, large = size(300), size(1500)
+    assert (large - small) / 1200 < 350 and large < 3e6
+
+
 def test_lines_of_many_nodes_are_one(tmp_path):
     '''Twenty nodes, two of them slow: one line of FAIL, with both names and the worst, and one of PASS.'''
     def node(number):
@@ -619,11 +693,12 @@ def test_a_page_for_strangers_has_neither_facts_of_the_node_nor_homes(tmp_path):
     record = sample.record('plain', 5_000_000, 4, 0) | {'flags': '-O3 -I/home/alice/proj/include -L/home/alice/lib'}
     rows = sample.frame(
         sample.case('triad_memory', [sample.metric('bandwidth.plain', 700.0, 'MB/s', 'FAIL', (1000.0, -0.1, None), 'cc:/home/alice/x says no')],
-                    detail={'records': [record], 'notes': [fact, 'PATH is /usr/bin:/home/alice/bin'], 'noted': [{'about': 'expectations', 'note': fact}]}),
+                    detail={'records': [record], 'notes': [fact, 'PATH is /usr/bin:/home/alice/bin'], 'noted': [{'about': 'expectations', 'note': fact}],
+                            'software': {'modules': ['gcc/13'], 'variables': ['LICENSE=27000@alice.example.org']}}),
         sample.case('expectations', result='fail', fail_phase='sanity', fail_reason=f'node n1 is not as expected: {fact} (made.yaml)', verdict='FAIL',
                     reason=f'sanity: node n1 is not as expected: {fact} (made.yaml)', detail={}))
     page = report.write(report.Session(rows), tmp_path, to_strangers=True).read_text()
-    assert 'alice' not in page and '5.14.0' not in page and 'node n1 is not as expected: withheld' in page and '-Iinclude -Llib' in page
+    assert 'alice' not in page and '5.14.0' not in page and 'node n1 is not as expected: withheld' in page and '-Iinclude -Llib' in page and 'module gcc/13' in page
 
 
 def test_a_distributed_test_that_failed_on_many_nodes_is_told_with_each_name_once():
@@ -637,8 +712,8 @@ def test_a_distributed_test_that_failed_on_many_nodes_is_told_with_each_name_onc
 
 def test_what_failed_first_hides_no_picture_of_the_machine():
     '''The first place has messages alone; the limits of another are drawn.'''
-    details = pages.results(lines.case_runs(sample.frame(sample.case('pingpong', environ='openmpi', detail={}), sample.limits('all'))), [])
-    assert [title for title, _, _ in overview.overview(details)] == ['Memory hierarchy, gnu']
+    details = pages.results(report.Session(sample.frame(sample.case('pingpong', environ='openmpi', detail={}), sample.limits('all'))))
+    assert [title for title, *_ in overview.overview(details)] == ['Memory hierarchy, gnu']
 
 
 # --- state -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,10 @@
 '''
 
 import argparse
-import copy
+import atexit
+import contextlib
+import functools
+import logging as logs
 import os
 import re
 import shlex
@@ -269,16 +272,17 @@ def site(systems, environments, logging=(), modes=(), general=(), **further):
         comes from :data:`TOPOLOGIES`, unless it is given.
     :arg environments: as in ReFrame's configuration.
     :arg logging, modes, general: lists as in ReFrame's configuration.  Of the first logging for all systems the handlers are added to
-        ours and all else goes before ours, as do the values of ``general``; a mode of one of our names takes its place.  A handler
-        ``httpjson`` sends :func:`document` unless it has a ``json_formatter``, ``graylog`` the same.
+        ours and all else goes before ours, as do the values of ``general``; a mode of one of our names takes its place.
     :arg further: other sections (``storage``, ``autodetect_methods``, ...), as they are.
     '''
     _refuse_other_hosts(systems)
     with in_one_line():
         trust.refuse_environment()
-    from plumbline.rfm import private  # what it mends in ReFrame is for other suites' tests as well
+    import plumbline.rfm.private  # noqa: F401 - what it mends in ReFrame is for other suites' tests as well
     if os.geteuid() == 0:       # what root can read of a machine is in results
         os.umask(os.umask(0o027) | 0o027)
+    logs.Handler.handleError = _tell_of_log     # type: ignore[method-assign]
+    _close_quietly()
     REPORTS.joinpath('reframe').mkdir(parents=True, exist_ok=True)
     if ON_NODE:
         systems = _on_this_node(ON_NODE, systems)
@@ -292,36 +296,36 @@ def site(systems, environments, logging=(), modes=(), general=(), **further):
     general = [{**GENERAL, **_LOOK_LOCAL, **of_all}, *({**GENERAL, **_LOOK_BATCH, **(_NO_EXIT_CODE if name in blind else {}), **of_all,
                                                         'target_systems': [name]} for name in batch), *own]
     named = {mode['name'] for mode in modes}
-    private.send_to_graylog(_lean)
     return {'systems': systems, 'environments': environments, 'general': general, 'logging': _logging(logging),
             'modes': [*(mode for mode in _modes(systems, environments) if mode['name'] not in named), *modes], **further}
 
 
-def _lean(record):
-    '''A metric's record of a log with its verdict, and without the samples of all the others of its test.'''
-    found = copy.copy(record)
-    result = vars(found).pop('check_plumbline', None)
-    vars(found).pop('check_perfvalues', None)
-    if metric := next((one for one in getattr(result, 'metrics', None) or () if one.name == vars(found).get('check_perf_var')), None):
-        vars(found).update({f'check_perf_{name}': getattr(metric, name) for name in ('verdict', 'reason', 'spread', 'interval')})
-    return found
+@functools.cache
+def _told(log, why):
+    print(f'plumbline: {log}: {why}: lines of it are missing', file=sys.stderr)
 
 
-def document(record, extras, ignore_keys):
-    '''A metric as a JSON document, for ReFrame's handler ``httpjson``: with its verdict, and without samples, which ReFrame's own form puts
-    into the document of each metric of a test.'''
-    fields = {key: value for key, value in vars(_lean(record)).items() if not key.startswith('_') and key not in ignore_keys}
-    from reframe.utility import jsonext  # slow, and for those who send documents
-    return jsonext.dumps(fields | (extras or {}))
+def _tell_of_log(handler, _):
+    '''A line for a log that takes none (the disk is full), where Python has a stack trace for each line.'''
+    if not isinstance(error := sys.exc_info()[1], BrokenPipeError):
+        _told(getattr(handler, 'baseFilename', handler), getattr(error, 'strerror', error))
+
+
+def _close_quietly():
+    '''The same when ReFrame ends.'''
+    from reframe.core.logging import shutdown  # slow
+
+    def close():
+        with contextlib.suppress(OSError):
+            shutdown()
+    atexit.unregister(shutdown)
+    atexit.register(close)
 
 
 def _logging(given):
     '''Ours with what a site adds to it.'''
     ours, others = dict(LOGGING), []
     for entry in given:
-        if 'handlers_perflog' in entry:
-            entry = {**entry, 'handlers_perflog': [{'json_formatter': document, **handler} if handler.get('type') == 'httpjson' else handler
-                                                   for handler in entry['handlers_perflog']]}
         if 'target_systems' in entry:
             others.append({**LOGGING, **entry})
             continue

@@ -82,7 +82,7 @@ def _measurement(own, found, verdicts):
         said += [f'{quantity.percent(steady)} of the samples, the least, were free of bursts'] if steady is not None else []
     tests = list(dict.fromkeys(line.label for line in verdicts if line.on_one_core))
     if tests and not any(one.rule['name'] == 'one_core' for one in disturbed):
-        said.append(f"two threads were on one core, now and then or always, in {quantity.several(len(tests), 'test')}: {_some(tests)}")
+        said.append(f"two threads were on one core, now and then or always, in {quantity.several(len(tests), 'test')}: {some(tests)}")
     ruling = max(_worst(judged, []), verdict.UNSTABLE if disturbed else verdict.PASS, key=verdict.SEVERITY.index)
     return Answer(registry.MEASUREMENT, ruling, '; '.join(said) or 'no disturbance was seen')
 
@@ -97,12 +97,12 @@ def _out_of_bounds(judged, lost):
     for ruling, words in ((verdict.FAIL, 'out of bounds'), (verdict.UNSTABLE, 'not to be judged, their samples spread too far')):
         its = [line for line in judged if line.verdict == ruling]
         if its:
-            named = _some([f'{line.label} {line.metric} {line.shown_value}' if line.metric else f'{line.label} as a whole' for line in its])
+            named = some([f'{line.label} {line.metric} {line.shown_value}' if line.metric else f'{line.label} as a whole' for line in its])
             said.append(f'{len(its)} of {len(judged)} metrics {words}: {named}')
     return '; '.join(said)
 
 
-def _some(names):
+def some(names):
     more = f' and {len(names) - MOST_NAMED} more' if len(names) > MOST_NAMED else ''
     return ', '.join(names[:MOST_NAMED]) + more
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from plumbline.analysis import sides
 from plumbline.analysis.lines import detail_of
+from plumbline.analysis.session import Session
 from plumbline.errors import PlumblineError
 from plumbline.model import prediction, registry, result, states, subsystems, uncertainty, verdict
 from plumbline.model.prediction import LEAST_LOSS, MOST_LOSS
@@ -314,6 +315,34 @@ def _why_gone(change, after):
     return (failed + skipped + ['the test ran without it'])[0]
 
 
+def confirmed(found, others):
+    '''The comparison, in which is worse only what is worse after in each further session that measured it.
+
+    :arg others: the :class:`Comparison` of each of these with the same sessions before.
+    :raises PlumblineError: if one of them is there twice.
+    '''
+    if len({one.after for one in (found, *others)}) <= len(others):
+        raise PlumblineError('a session is compared with itself; name another one with --after')
+    for other in others:
+        kinds: dict[tuple, str] = {}
+        for change in other.changes:
+            if change.after is not None or change.kind == FAILED:       # else its test did not run
+                kinds[_key(change)] = change.kind
+                kinds.setdefault(_key(replace(change, metric='')), WITHIN)
+        rulings = {(part.node, part.name): part.verdict for part in other.parts}
+        changes = [change if change.kind not in WRONG or kinds.get(_key(change), change.kind) in WRONG else
+                   replace(change, kind=UNCLEAR, reason=f'{change.kind} but not in {other.after}') for change in found.changes]
+        parts = [replace(part, verdict=min(part.verdict, rulings.get((part.node, part.name), part.verdict), key=verdict.SEVERITY.index))
+                 for part in found.parts]
+        found = replace(found, after=f'{found.after} and {other.after}', changes=sorted(changes, key=lambda change: change.severity), parts=parts)
+    return found
+
+
+def _key(change):
+    before, after = change.nodes
+    return change.check, change.partition, change.environ, before or after, change.metric
+
+
 def _is_usual(key, before):
     '''Whether the sessions before measure something, of which the one after should have it: the last does, or half of them.'''
     return key in before[-1] or 2 * sum(key in session for session in before) >= len(before)
@@ -342,5 +371,6 @@ def compare(before, after):
                for key, change in found.items() if change]
     if all(change.before is None or change.after is None for change in changes):
         raise PlumblineError('nothing is comparable: no metric was measured before and after; compare runs of one mode')
+    states_of = [list(map(Session, one.partition_by('session', maintain_order=True))) for one in (before[-1], after)]
     return Comparison(system, tuple(names[:-1]), names[-1], sorted(changes, key=lambda change: change.severity),
-                      sides.state_changes(before[-1], after), parts)
+                      sides.state_changes(*states_of), parts)

@@ -15,7 +15,7 @@ A condition of a rule is an object with one key:
 ``told``
   a test that ended with an error said so.
 ``left_out``
-  a test that has references was left out for a reason like this.
+  a test that has references, or a metric that has, was left out for a reason like this.
 ``state``
   one of :data:`host_states.STATES`: what a host was like is ``above`` or ``below`` a number, or ``matches`` a regular expression.
 
@@ -164,20 +164,20 @@ class _Wrong:
         return not self.subsystem
 
     def is_of(self, rule):
-        '''Whether a rule explains it.'''
-        return rule in self.causes or any(fnmatch.fnmatchcase(self.subsystem, pattern) for pattern in rule['explains'])
+        '''Whether a rule explains it; what has a reason of its own no slow machine does.'''
+        return rule in self.causes or (not self.says_why and any(fnmatch.fnmatchcase(self.subsystem, pattern) for pattern in rule['explains']))
 
 
 class _Host:
     '''The lines of a host, and what they say of its state; of several hosts at once also those of each alone, for what must not have lost.'''
 
     def __init__(self, lines, of_each, left_out, session):
-        self.lines, self.of_each, self.lost_tests = lines, of_each, [one for one in left_out if one.recorded]
+        self.lines, self.of_each, self.lost_tests = lines, of_each, [one for one in left_out if one.recorded or one.lost]
         self.tests = list({line.case: line for line in lines}.values())
         self.wrong = [_Wrong(f'{line.label} {line.metric}'.strip(), line.subsystem or '', line) for line in lines if line.verdict in _WRONG]
         parts = [one for one in session.subsystems if one.verdict in _WRONG and one.kind == scores.RATES and any(map(one.has, lines))]
         self.wrong += [_Wrong(f'{one.name} as a whole', one.part if one.change is not None else '') for one in parts]
-        self.wrong += [_Wrong(f'{one.label} was not measured', '') for one in self.lost_tests]
+        self.wrong += [_Wrong(f'{one.label} was not measured', '', one) for one in self.lost_tests]
         cases = {line.case for line in lines if line.verdict in _WRONG or any(one.change is not None and one.has(line) for one in parts)}
         self.suspects = [line for line in self.tests if line.case in cases]
         self._states: dict[str, tuple] = {}
@@ -248,7 +248,7 @@ class _Host:
 
     def _left_out(self, pattern):
         its = [one for one in self.lost_tests if fnmatch.fnmatchcase(one.reason, pattern)]
-        return bool(its), [f'{one.label}: {one.reason}' for one in its[:_MOST_NAMED]], []
+        return bool(its), [f'{one.label}: {one.reason}' for one in its[:_MOST_NAMED]], its
 
     def _state(self, what):
         name = what['name']

@@ -32,6 +32,14 @@ def _records(tests, of_memory=False):
                 yield line.label, line.detail.get('machine') or {}, record
 
 
+def _probed(tests):
+    '''(line, what is left of a measurement record: its probes) of all kernels.'''
+    for line in tests:
+        known = line.detail.get('probes', {})
+        for parts in zip(*(np.split(sides, begins, axis=1) for sides, begins in known.values())):
+            yield line, {'probes': {name: dict(zip(('before', 'after'), part)) for name, part in zip(known, parts) if part.size}}
+
+
 def _taken(cause):
     '''Share of the threads' time that was lost to a cause of :mod:`contention`.'''
     def find(tests):
@@ -78,7 +86,7 @@ def _threads_per_cpu(tests):
 
 def _on_one_core(tests):
     '''Share of the samples beside which two threads of a team were on one core, of the worst test.'''
-    found = [(float(np.mean(known > probes.ON_ONE_CORE)), label) for label, _, record in _records(tests)
+    found = [(float(np.mean(known > probes.ON_ONE_CORE)), line.label) for line, record in _probed(tests)
              if (factors := probes.beside(record, probes.SHARING)) is not None and (known := factors[np.isfinite(factors)]).size]
     if not found:
         return _UNKNOWN
@@ -88,7 +96,7 @@ def _on_one_core(tests):
 
 def _others_on_core(tests):
     '''Share of the samples of all tests beside which somebody else worked on the other hardware thread of a core.'''
-    of_one_kind = (record for _, machine, record in _records(tests) if not machine.get('core_kinds'))      # others add otherwise
+    of_one_kind = (record for line, record in _probed(tests) if not (line.detail.get('machine') or {}).get('core_kinds'))      # others add otherwise
     found = [one for one in probes.beside_others(of_one_kind) if one is not None]
     if not found:
         return _UNKNOWN
@@ -114,7 +122,7 @@ def _clocks(tests):
         machine = line.detail.get('machine') or {}
         base = None if machine.get('core_kinds') else (machine.get('base_clock') or {}).get('mhz')      # several kinds have several
         if base and line.check not in _WIDE:
-            found = [probes.beside(record, probes.CLOCK) for record in line.detail.get('records') or ()]
+            found = [probes.beside(record, probes.CLOCK) for _, record in _probed([line])]
             clock = np.concatenate([one for one in found if one is not None] or [np.empty(0)]) * 1e-6
             if (clock := clock[np.isfinite(clock)]).size:
                 yield line.label, clock / base, base

@@ -4,10 +4,12 @@ A test case may have run several times (ReFrame's retries are runs 0, 1, ...).  
 told on the line.
 """
 
+import functools
 import json
 import re
 from dataclasses import dataclass, field
 
+import numpy as np
 import polars as pl
 
 from plumbline.model import probes, quantity, registry, states, subsystems, verdict as judged
@@ -22,6 +24,11 @@ CASE = ('system', 'partition', 'environ', 'test')
 
 #: Columns of the archive that no line needs.
 _UNREAD = ('session', 'started', 'date', 'processor', 'rounds', 'processes', 'set_aside', 'session_info')
+
+#: What of a result is drawn, and of few places; what the rest asks of a record, and of its probes.
+DRAWN = ('records', 'cross_check', 'series')
+_OF_RECORD = ('kernel', 'variant', 'role', 'level', 'options', 'compiler', 'flags', 'cpus', 'numa_nodes', 'huge_page_share', 'working_set')
+_OF_PROBES = (probes.SHARING, probes.CLOCK, probes.ADDITIONS)
 
 
 @dataclass(slots=True)      # of a thousand nodes there are 300,000
@@ -121,7 +128,7 @@ class Line:
 
     @property
     def shown_sees(self):
-        '''The loss that a PASS would have seen.'''
+        '''The loss that would have been a FAIL, of PASS and UNSTABLE.'''
         return quantity.percent(self.sees)
 
 
@@ -138,17 +145,18 @@ class NotMeasured:
     lost: tuple = ()
 
 
-def case_runs(rows):
+def case_runs(rows, details=None):
     '''Test case -> list of its runs, first to last; each run is the list of its rows (dict).
 
     :arg rows: the archive's of one session; or what this gave of them before.
+    :arg details: iterator of each row's ``detail``, where it is not among their columns.
     '''
     if not isinstance(rows, pl.DataFrame):
         return rows
-    names = [name for name in rows.columns if name not in _UNREAD]
+    names = [name for name in rows.columns if name not in (*_UNREAD, 'detail')]
     cases: dict[tuple, dict[int, list[dict]]] = {}
-    for cells in zip(*(_cells(rows[name]) for name in names)):
-        row = dict(zip(names, cells))
+    for detail, *cells in zip(rows['detail'] if details is None else details, *(_cells(rows[name]) for name in names)):
+        row = dict(zip(names, cells), detail=detail)
         runs = cases.setdefault(tuple(row[key] or '' for key in CASE), {})
         runs.setdefault(row['run'] or 0, []).append(row)
     return {case: [runs[run] for run in sorted(runs)] for case, runs in cases.items()}
@@ -161,11 +169,45 @@ def _cells(column):
 
 
 def detail_of(run):
-    '''The result (without metrics) of one run of a test case, read once; empty if the test left none.'''
+    '''The :func:`outline` of the result of one run of a test case, read once; empty if the test left none.'''
     row: dict = next((row for row in run if row.get('detail')), {'detail': {}})
     if isinstance(row['detail'], str):
-        row['detail'] = former.result(json.loads(row['detail']))
+        row['detail'] = outline(read(row['detail']))
     return row['detail']
+
+
+def read(detail):
+    '''A result (without metrics), from the archive's JSON.'''
+    return former.result(json.loads(detail))
+
+
+def outline(result):
+    '''A result without what is only drawn, a twentieth of it, for there may be a thousand nodes; parts that are equal are once in memory.
+
+    Its ``probes``: name -> (before and after each sample, of all records one after the other; where each but the first begins).
+    '''
+    found = {key: {name: _once(json.dumps(one)) for name, one in value.items()} if key == 'machine' and value else _once(json.dumps(value))
+             for key, value in result.items() if key not in DRAWN}
+    records, sides = result.get('records') or (), ('before', 'after')
+    found['records'] = [_once(json.dumps({key: _rounded(one[key]) for key in _OF_RECORD if key in one} | (
+        {'least': round(one['traffic_least'] / one['traffic'], 9)} if one.get('traffic') and 'traffic_least' in one else {}))) for one in records]
+    found['probes'] = {}
+    for name in _OF_PROBES:
+        told = [(one.get('probes') or {}).get(name) or dict.fromkeys(sides, ()) for one in records]
+        if any(one['before'] for one in told):
+            begins = _once(json.dumps(np.cumsum([len(one['before']) for one in told[:-1]]).tolist()))
+            found['probes'][name] = np.array([[value for one in told for value in one[side]] for side in sides], dtype=np.float32), begins
+    return found
+
+
+def _rounded(value):
+    '''Shares of pages as they are told, which makes records equal.'''
+    return {key: _rounded(one) for key, one in value.items()} if isinstance(value, dict) else round(value, 3) if isinstance(value, float) else value
+
+
+@functools.lru_cache(maxsize=2**16)
+def _once(text):
+    return json.loads(text)
 
 
 def session_info(rows):
@@ -314,7 +356,7 @@ def _least(row, detail):
     if row['metric'] != 'of_limit' or row['record'] is None or not quantity.known(row['value']):
         return None
     record = detail['records'][row['record']]
-    return row['value'] * record['traffic_least'] / record['traffic'] if 'traffic_least' in record else None
+    return row['value'] * record['least'] if 'least' in record else None
 
 
 def _test(row, detail, runs):

@@ -29,7 +29,7 @@ def machine_rows(details):
 
 
 def software_rows(details, session):
-    '''Rows for ReFrame, compilers and flags.'''
+    '''Rows for ReFrame, compilers, flags and what else the programs were built and run with.'''
     rows = [('ReFrame', [(str(session.get('version') or UNREADABLE), '')])]
     built: dict[tuple[str, str], dict[str, None]] = {}
     for detail in details:
@@ -40,13 +40,17 @@ def software_rows(details, session):
     libraries = {record['options']['mpi']: None for detail in details for record in detail.get('records') or []
                  if (record.get('options') or {}).get('mpi')}
     locks: dict[tuple[str, str], None] = {}
+    settings: dict[str, dict[str, None]] = {}
     for detail in details:
-        spack = (detail.get('software') or {}).get('spack')
-        if spack:
+        software = detail.get('software') or {}
+        for text in (*(f'module {name}' for name in software.get('modules') or ()), *(software.get('variables') or ())):
+            settings.setdefault(text, {})[detail['environ']] = None
+        if spack := software.get('spack'):
             text = f"{spack['environment']}, spack.lock {spack['lock_hash']}: {spack['specs'][0]}"
             locks[f"{text}, and {len(spack['specs']) - 1} more (in the archive)", detail['environ']] = None
     rows += [('compiler and flags', told)] if told else []
     rows += [('MPI library', [(text, '') for text in libraries])] if libraries else []
+    rows += [('modules and variables', [(text, f"for {', '.join(names)}") for text, names in settings.items()])] if settings else []
     return rows + [('Spack environment', [(text, f'for {name}') for text, name in locks])] if locks else rows
 
 

@@ -6,6 +6,7 @@ import polars as pl
 
 from plumbline.analysis import answers, diagnosis, lines, subsystems
 from plumbline.model import quantity, verdict
+from plumbline.store import archive
 
 
 class Session:
@@ -13,15 +14,37 @@ class Session:
     Each part is worked out once, by the first who asks: of a thousand nodes one takes half a minute.
 
     :attr rows: the archive's rows of the session; :attr reframe_status: exit code of ReFrame, where that is known.
+    :attr path: of its file, where their column ``detail`` is read a part at a time, as it is needed: of a thousand nodes it is 4 GB.
     '''
 
-    def __init__(self, rows: pl.DataFrame, reframe_status: int = 0):
-        self.rows, self.reframe_status = rows, reframe_status
+    def __init__(self, rows: pl.DataFrame, reframe_status: int = 0, path=None, seen=lambda rows: rows):
+        self.rows, self.reframe_status, self.path, self._seen = seen(rows), reframe_status, path, seen
+
+    @classmethod
+    def stored(cls, path, reframe_status=0):
+        '''That of a file of the archive.'''
+        return cls(archive.load_columns(path, pl.exclude('detail')), reframe_status, path)
+
+    def seen(self, change):
+        '''The same with its rows changed by a function.'''
+        return Session(self.rows, self.reframe_status, self.path, change)
+
+    def _details(self):
+        for first in range(0, self.rows.height, archive.ROWS):
+            part = self.rows.slice(first, archive.ROWS) if self.path is None else self._seen(
+                archive.load_columns(self.path, 'detail', first, archive.ROWS))
+            yield from part['detail']
+
+    def whole(self, cases):
+        '''Of some test cases the last run's result, with all that is drawn of it.'''
+        named = zip(*(self.rows[name].fill_null('') for name in lines.CASE))
+        last = {case: detail for case, detail in zip(named, self._details()) if detail and case in cases}
+        return {case: lines.read(detail) for case, detail in last.items()}
 
     @cached_property
     def cases(self):
         '''Its :func:`lines.case_runs`.'''
-        return lines.case_runs(self.rows)
+        return lines.case_runs(self.rows, (detail and lines.outline(lines.read(detail)) for detail in self._details()))
 
     @cached_property
     def verdicts(self):
@@ -64,8 +87,7 @@ class Session:
 
     def exit_status(self, losses=()):
         '''0: measured, and no FAIL; 1: at least one FAIL, of a metric or of a subsystem, or a loss that has come to stay; 2: nothing was
-        measured, or :attr:`unexplained`; 3: a test could not be judged (:func:`plumbline.model.verdict.is_undecided`), which ReFrame is told as
-        well, a subsystem that has references could not, or a test was skipped that has recorded ones.
+        measured, or :attr:`unexplained`; 3: something is :attr:`undecided`.
 
         :arg losses: that have come to stay.
         '''
@@ -77,9 +99,20 @@ class Session:
         if not any(quantity.known(line.value) for line in self.verdicts):       # 0: tests of other suites, which ask nothing that has a number
             passed = self.verdicts and not self.left_out and all(line.verdict == verdict.PASS for line in self.verdicts)
             return 0 if passed else 2
-        tests: dict[tuple, list[str]] = {}
+        return 3 if self.undecided else 0
+
+    @cached_property
+    def undecided(self):
+        '''What could not be judged, a text each: tests that ReFrame calls failed for no FAIL, or of which nothing passes
+        (:func:`plumbline.model.verdict.is_undecided`), subsystems that have references, tests that were skipped and have recorded ones.'''
+        tests: dict[tuple, list[lines.Line]] = {}
         for line in self.verdicts:
-            tests.setdefault(line.case, []).append(line.verdict)
-        as_a_whole = any(line.verdict == verdict.UNSTABLE and not line.metric for line in self.verdicts)
-        undecided = as_a_whole or verdict.UNSTABLE in rulings or any(map(verdict.is_undecided, tests.values()))
-        return 3 if undecided or any(one.recorded for one in self.left_out) else 0
+            tests.setdefault(line.case, []).append(line)
+        found = [its[0].label for case, its in tests.items() if verdict.is_undecided(line.verdict for line in its) or (
+            self.cases[case][-1][0]['result'] == 'fail' and any(line.verdict == verdict.UNSTABLE or line.recorded_states for line in its))]
+        found += [one.name for one in self.judged.subsystems if one.verdict == verdict.UNSTABLE]
+        return list(dict.fromkeys([*found, *(f'{one.label}, skipped ({one.reason})' for one in self.left_out if one.recorded)]))
+
+    def not_judged(self, losses=()):
+        '''Why the exit code is 3, a line; '' where it is another one.'''
+        return f'NOT JUDGED: {answers.some(self.undecided)}' if self.exit_status(losses) == 3 else ''

@@ -143,28 +143,28 @@ def _pooled(state, rows):
             'spread': max(row['spread'] or 0.0 for row in rows)}
 
 
-def _told(frame, tests):
+def _told(sessions, tests):
     '''What state and software a side tells by some of its tests: label -> text -> the nodes that it was told of.'''
     told: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     measured = {machine_state.MACHINE[key] for key in machine_state.MEASURED}
-    for session in frame.partition_by('session', maintain_order=True):      # of a sweep: a node each
-        runs = [runs[-1] for runs in lines.case_runs(session).values() if archive.base_name(runs[-1][0]['display_name']) in tests]
+    for session in sessions:
+        runs = [runs[-1] for runs in session.cases.values() if archive.base_name(runs[-1][0]['display_name']) in tests]
         details = [{**lines.detail_of(run), **{key: run[0][key] for key in ('hostname', 'environ')}} for run in runs]
         nodes = {detail['hostname'] for detail in details if detail['hostname']}
-        for label, values in [*machine_state.machine_rows(details), *machine_state.software_rows(details, lines.session_info(session))]:
+        for label, values in [*machine_state.machine_rows(details), *machine_state.software_rows(details, session.info)]:
             for text, _ in values if label not in measured else ():
                 told[label][text] |= nodes
     return told
 
 
-def _tests(frame):
-    return {archive.base_name(name) for name in frame.filter(pl.col('detail').is_not_null())['display_name']}
+def _tests(sessions):
+    return {archive.base_name(runs[-1][0]['display_name']) for session in sessions for runs in session.cases.values() if lines.detail_of(runs[-1])}
 
 
 def state_changes(before, after):
     '''What of machine and software is not the same: list of (label, only before, only after).
 
-    :arg before: the rows of the last session before; :arg after: those after.
+    :arg before, after: list of :class:`plumbline.analysis.session.Session`: the last before, those after; of a sweep one of each node.
     '''
     common = _tests(before) & _tests(after)     # what only one of them asked is no change
     old, new = (_told(side, common or _tests(side)) for side in (before, after))

@@ -14,6 +14,9 @@ from plumbline.model import baselines, contention, prediction, quantity, registr
 #: No more are named: they would push away what is judged.
 MOST_NAMED = 8
 
+#: More commands that measure again would push away what follows.
+MOST_COMMANDS = 12
+
 #: Metrics that are told of a subsystem that has lost something.
 MOST_BLAMED = 3
 

@@ -25,7 +25,7 @@ def write(session, destination, losses=(), to_strangers=False):
     '''
     from plumbline.report.page import page  # plotly and jinja2 are not loaded for the terminal's table
 
-    return save(page(Session(public(session.rows)) if to_strangers else session, losses), destination)
+    return save(page(session.seen(public) if to_strangers else session, losses), destination)
 
 
 def save(text, destination):

@@ -78,7 +78,7 @@ def power(found):
 def again(found):
     '''What measures again that which is said to be worse: one session may be an accident of its hour.'''
     names = sorted({change.name for change in found.wrong}.union(*(part.checks for part in (*found.slower, *found.undecided))))
-    return [f"to confirm it, measure again and compare with that session, too: reframe ... -n '^({'|'.join(names)})' -r"] if names else []
+    return [f"to confirm it, measure again, and name that session with --after, too: reframe ... -n '^({'|'.join(names)})' -r"] if names else []
 
 
 def of_part(part):

@@ -26,7 +26,7 @@ def render(template, figures=True, download=None, **values):
     :arg download: what its buttons save, JSON; see ``page.js.j2``.
     '''
     environment = jinja2.Environment(loader=jinja2.PackageLoader(__package__, '.'), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {'seconds': quantity.seconds, 'percent': quantity.percent, 'change': quantity.change,
+    environment.filters |= {'packed': packed, 'seconds': quantity.seconds, 'percent': quantity.percent, 'change': quantity.change,
                             'field': lambda name, line: getattr(line, name)}
     environment.tests['known'] = quantity.known
     return environment.get_template(template).render(

@@ -17,12 +17,13 @@ COLUMNS = {
 }
 
 
-def table(lines):
-    '''(what ``page.js.j2`` saves, whether all samples are in it).
+def columns(rows, values):
+    '''What ``page.js.j2`` saves: ``columns`` holds for each of ``names`` a number or null for each row; where ``texts`` has the name, it is
+    an index of that list.
 
-    ``columns`` holds for each of ``names`` a number or null for each line; where ``texts`` has the name, it is an index of that list.
+    :arg values: name -> function of a row.
     '''
-    columns = {name: [value(line) for line in lines] for name, value in COLUMNS.items()}
+    columns = {name: [value(row) for row in rows] for name, value in values.items()}
     texts = {}
     for name, cells in columns.items():
         if any(isinstance(cell, str) for cell in cells):
@@ -31,11 +32,16 @@ def table(lines):
             columns[name] = [None if cell is None else number[cell] for cell in cells]
         else:
             columns[name] = list(map(_short, cells))
+    return {'names': list(columns), 'texts': texts, 'columns': columns}
+
+
+def table(lines):
+    '''(the :func:`columns` of a session's lines with ``samples``, whether all are in it).'''
     samples, room = [], MOST_SAMPLES
     for line in lines:
         room -= len(line.samples or ())
         samples.append([_short(value) for value in line.samples] if line.samples and room >= 0 else None)
-    return {'names': list(columns), 'texts': texts, 'columns': columns, 'samples': samples}, room >= 0
+    return columns(lines, COLUMNS) | {'samples': samples}, room >= 0
 
 
 def _short(value):

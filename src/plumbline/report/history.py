@@ -1,5 +1,6 @@
 '''The terminal's tables of a system's history: the subsystems' courses, and the metrics that were asked for.'''
 
+import functools
 from dataclasses import dataclass
 
 from rich import box
@@ -8,6 +9,7 @@ from rich.text import Text
 
 from plumbline.analysis import sides
 from plumbline.analysis.history import LEAST_VALUES, lasting
+from plumbline.analysis.session import Session
 from plumbline.model import changes, prediction, quantity, verdict
 from plumbline.report.variance import labels
 from plumbline.store import archive
@@ -53,9 +55,10 @@ def of_loss(root, system, found):
     return Loss(found.course.title, _lasting(found, differences(root, system, found.before, found.begin)))
 
 
+@functools.lru_cache(maxsize=32)        # what is lost at once is told of each subsystem
 def differences(root, system, *sessions):
     '''What of machine and software is not the same in two sessions: list of texts.'''
-    before, after = (archive.load_session(root, session, system) for session in sessions)
+    before, after = ([Session.stored(archive.file_of(root, session, system))] for session in sessions)
     return [f"{label}: {', '.join(old) or 'none'} -> {', '.join(new) or 'none'}" for label, old, new in sides.state_changes(before, after)]
 
 

@@ -48,8 +48,8 @@ def junit(session, losses=()):
     for loss in losses:
         _case(within, 'losses that last', loss.name, verdict.FAIL, loss.text)
     element, why = ('error', 'REFRAME FAILED') if session.unexplained else _ENDS.get(session.exit_status(losses), (None, verdict.PASS))
-    _case(within, 'exit code of plumbline report', session.rows['session'][0], why, listed.summary(session.verdicts, session.left_out),
-          element)
+    _case(within, 'exit code of plumbline report', session.rows['session'][0], why,
+          session.not_judged(losses).partition(': ')[2] or listed.summary(session.verdicts, session.left_out), element)
     for one in root:
         counts = {name: str(len(one.findall(f'testcase/{name}'))) for name in ('failure', 'error', 'skipped')}
         one.attrib.update(tests=str(len(one)), failures=counts['failure'], errors=counts['error'], skipped=counts['skipped'])

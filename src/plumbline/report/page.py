@@ -7,15 +7,12 @@ from plumbline.analysis.gathered import MOST_NODES, gathered
 from plumbline.model import quantity, records
 from plumbline.report import download, environments, figures
 from plumbline.report.document import embedded, render
-from plumbline.report.figures.common import place
 from plumbline.report.figures.overview import overview
 from plumbline.report.figures.roofline import roofline
+from plumbline.report.readings import grouped
 
-#: Of more lines than this what needs no attention is folded at first.
-MOST_LINES = 60
-
-#: More commands that measure again would push away what follows.
-MOST_COMMANDS = 12
+#: Of more lines than this those that need no attention are folded at first; they, and what else is more than this, are packed.
+MOST_LINES, _FOLDED = 60, ('NO REFERENCE', 'PASS')
 
 
 def page(session, losses=()):
@@ -25,54 +22,57 @@ def page(session, losses=()):
     :arg losses: that have come to stay, each a :class:`plumbline.report.history.Loss`.
     """
     rows, verdicts, judged = session.rows, session.verdicts, session.judged
-    details = results(session.cases, verdicts)
-    small, drawn = _drawn(overview(details)), _compared(details) + _figures(details, set(rows['check']))
+    details = results(session)
+    small, drawn = _drawn(overview(figures.first_hosts(details))), _compared(details) + _figures(details, set(rows['check']))
     per_check, total = machine_state.time_rows(session.cases, session.info)
     groups = gathered(verdicts)
     saved, complete = download.table([line for group in groups for line in group.lines])
     firsts = [0]
     for group in groups:
         firsts.append(firsts[-1] + len(group.lines))
+    worst = len(groups) if len(groups) <= MOST_LINES else min(MOST_LINES, sum(group.line.verdict not in _FOLDED for group in groups))
     commands = subsystems.again(verdicts, judged)
     return render('page.html.j2', figures=any(item['data'] for item in small + drawn), download=saved if verdicts else None, head=_head(rows),
-                  session=session.info, counts=session.counts, answers=session.answers,
-                  subsystems=judged.referenced, changed=judged.changed[: subsystems.MOST_NAMED],
-                  unnamed=len(judged.changed[subsystems.MOST_NAMED :]), losses=losses, diagnosis=session.diagnosis, commands=commands[:MOST_COMMANDS],
-                  more_commands=len(commands[MOST_COMMANDS:]), most_lines=MOST_LINES, groups=list(zip(groups, firsts)),
-                  nodes=len({line.hostname for line in verdicts}), most_nodes=MOST_NODES, complete=complete,
+                  session=session.info, counts=session.counts, answers=session.answers, not_judged=session.not_judged(losses),
+                  subsystems=judged.referenced, changed=judged.changed[: subsystems.MOST_NAMED], losses=losses, diagnosis=session.diagnosis,
+                  unnamed=len(judged.changed[subsystems.MOST_NAMED :]), commands=commands[: subsystems.MOST_COMMANDS],
+                  more_commands=len(commands[subsystems.MOST_COMMANDS :]), groups=list(zip(groups, firsts)), worst=worst,
+                  folded=_FOLDED if len(groups) > worst else (), nodes=len({line.hostname for line in verdicts}), most_nodes=MOST_NODES,
+                  complete=complete,
                   measured=any(quantity.known(line.value) for line in verdicts), left_out=lines.by_reason(session.left_out),
                   places=[name for name in ('partition', 'environ', 'hostname') if len({getattr(line, name) for line in verdicts}) > 1],
                   overview=small, drawn=drawn, per_check=per_check, total=total, machine=machine_state.machine_rows(details),
                   software=machine_state.software_rows(details, session.info), notes=machine_state.notes(details))
 
 
-def results(cases, verdicts):
-    '''The results of the last runs, with what the archive knows of each: those with a FAIL first.'''
+def results(session):
+    '''The results of the last runs, with what the archive knows of each, those with a FAIL first; whole are those that are drawn.'''
     order: dict[tuple, int] = {}
     labels: dict[tuple, str] = {}
-    for number, line in enumerate(verdicts):
+    for number, line in enumerate(session.verdicts):
         order.setdefault(line.case, number), labels.setdefault(line.case, line.label)
-    found = []
-    for case, runs in cases.items():
-        last = runs[-1]
-        detail = lines.detail_of(last)
-        if detail.get('records'):
-            detail = {**detail, 'records': records.pooled(detail['records'])}
+    details = {}
+    for case, runs in sorted(session.cases.items(), key=lambda item: order.get(item[0], len(session.verdicts))):
+        last, detail = runs[-1], lines.detail_of(runs[-1])
         if detail and not last[0].get('foreign'):       # whose names may be those of ours, and which leave nothing to draw
             known = {key: last[0][key] for key in ('check', 'test', 'display_name', 'system', 'partition', 'environ', 'hostname', 'level', 'threads')}
-            found.append((order.get(case, len(verdicts)),
-                          detail | known | {'label': labels.get(case, last[0]['check']),
-                                            'metrics': [row for row in last if row['metric'] is not None]}))
-    return [detail for _, detail in sorted(found, key=lambda item: item[0])]
+            details[case] = detail | known | {'case': case, 'label': labels.get(case, last[0]['check']),
+                                              'metrics': [row for row in last if row['metric'] is not None]}
+    drawn = [figures.first_hosts(details.values()), *(figures.first_places(its) for _, its in grouped(details.values(), lambda one: one['check']))]
+    for case, whole in session.whole({detail['case'] for its in drawn for detail in its}).items():
+        details[case] |= {key: whole[key] for key in lines.DRAWN if key in whole} | {'records': records.pooled(whole.get('records') or [])}
+    return list(details.values())
 
 
 def _drawn(found):
-    return [{'title': title, 'caption': caption, 'table': None, 'data': embedded(figure)} for title, caption, figure in found]
+    return [{'title': title, 'caption': caption, 'table': None, 'data': embedded(figure), 'words': words} for title, caption, figure, *words in found]
 
 
 def _compared(details):
-    places = list(dict.fromkeys(map(place, details)))[:figures.MOST_PLACES]
-    return _drawn((*roofline([detail for detail in details if place(detail) in places]), *environments.figures(details)))
+    first = figures.first_hosts(details)
+    others = f' Of {figures.MOST_PLACES} nodes, those with a FAIL first.' * (len(first) < len(details))
+    return _drawn((*roofline(figures.first_places(details)),
+                   *((title, caption + others, figure) for title, caption, figure in environments.figures(first))))
 
 
 def _figures(details, ran):

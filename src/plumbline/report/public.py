@@ -20,10 +20,9 @@ _SESSION = ('version', 'time_elapsed')
 
 def public(rows):
     """The archive's rows of a session (polars), with what is nobody else's taken out."""
-    texts = [name for name in ('reason', 'fail_reason', 'reference_from') if name in rows.columns]
-    changes = {**dict.fromkeys(texts, _text), 'detail': _detail, 'session_info': _session}
+    changes = {**dict.fromkeys(('reason', 'fail_reason', 'reference_from'), _text), 'detail': _detail, 'session_info': _session}
     return rows.with_columns(
-        pl.col(name).map_elements(change, return_dtype=pl.String) for name, change in changes.items()
+        pl.col(name).map_elements(change, return_dtype=pl.String) for name, change in changes.items() if name in rows.columns
     )
 
 
@@ -43,6 +42,8 @@ def _detail(text):
                'notes': [note for note in detail.get('notes') or () if note not in facts]}
     if detail.get('machine'):
         detail['machine'] = {key: value for key, value in detail['machine'].items() if key not in WITHHELD}
+    if detail.get('software'):
+        detail['software'].pop('variables', None)
     return json.dumps(_strings(detail))
 
 

@@ -1,8 +1,8 @@
-"""The terminal's table of a session's verdicts.
+'''What the terminal shows of a session, in the order of its page.
 
-What is wrong stands in the first lines, with its reason; nothing is told by colour alone, and no row is longer than
+The answers stand in the first lines, then what is wrong, with its reason; nothing is told by colour alone, and no row is longer than
 the console is wide.
-"""
+'''
 
 import textwrap
 from collections import Counter
@@ -34,18 +34,20 @@ def render(session, console, losses=()):
     :arg console: :class:`rich.console.Console`; its width decides between full and short forms.
     '''
     out = _Printer(console)
-    verdicts, left_out, found = session.verdicts, session.left_out, session.diagnosis
+    verdicts = session.verdicts
     out.line(Text(_heading(session.rows)))
-    _in_short(session.answers, out)
-    out.line(_summary(session))
-    _diagnosis(found, out)
-    _caches(verdicts, out)
-    _compiler_flags(verdicts, out)
     if not any(quantity.known(line.value) for line in verdicts):
         out.line(Text('NOTHING WAS MEASURED: this is not a pass', 'bold red'))
+    out.paragraph(session.not_judged(losses), STYLE['UNSTABLE'], indent='', hanging=INDENT)
+    for one in session.answers:
+        out.line(Text(f'{one.question} ').append(one.verdict, STYLE[one.verdict]))
+        out.paragraph(f'{one.text}.')
+    _diagnosis(session.diagnosis, out)
     for loss in losses:
         out.paragraph(f'FAIL: {loss}', STYLE['FAIL'], indent='', hanging=INDENT)
     _subsystems(session.judged, out)
+    _rerun(verdicts, session.judged, out)
+    out.line(_summary(session))
     told = [group.line for group in gathered(verdicts)]
     unjudged = [line for line in told if line.verdict == 'NO REFERENCE']
     if len(unjudged) <= MOST_UNJUDGED:
@@ -55,15 +57,13 @@ def render(session, console, losses=()):
     if listed:
         _verdicts(listed, out)
     _counted(unjudged, out)
-    _left_out(left_out, out)
-    if found.none_fits:
-        out.line()
-        out.paragraph(found.none_fits, indent='', hanging='  ')
-    _rerun(verdicts, session.judged, out)
+    _caches(verdicts, out)
+    _compiler_flags(verdicts, out)
+    _left_out(session.left_out, out)
     if verdicts:
+        out.line()
+        _in_short(session.answers, session.not_judged(losses), out)
         out.line(_summary(session))
-        for one in session.answers:
-            out.paragraph(f'{one.question}: {one.text}', indent='', hanging=INDENT)
 
 
 class _Printer:
@@ -107,24 +107,26 @@ def _summary(session):
     return text
 
 
-def _in_short(answered, out):
-    '''Of each question its verdict; the sentences stand at the end, where a terminal is read first.'''
+def _in_short(answered, not_judged, out):
+    '''Of each question its verdict, again at the end, where a terminal is read first.'''
     text = Text()
     for one in answered:
         text.append('; ' if text else '').append(f'{one.question} ').append(one.verdict, STYLE[one.verdict])
+    if not_judged:
+        text.append('; ').append(not_judged, STYLE['UNSTABLE'])
     if answered:
         out.line(text)
 
 
 def _diagnosis(found, out):
-    '''The causes that fit; that none does is said below the verdicts.'''
-    if found.findings:
+    if found.findings or found.none_fits:
         out.line(Text('What is wrong, and what to look at', 'bold'))
     for one in found.findings:
         out.paragraph(f"{one.title} [{one.rule['confidence']}]", STYLE['UNSTABLE'], indent='  ', hanging='  ')
         out.paragraph('; '.join(one.evidence))
         for what in one.rule['look']:
             out.paragraph(f'look at: {what}', hanging=INDENT)
+    out.paragraph(found.none_fits, indent='  ', hanging='  ')
 
 
 def _caches(verdicts, out):
@@ -216,7 +218,6 @@ def _subsystems(session, out):
         out.paragraph(f'{line.label} {line.metric}: {line.shown_value}, reference {line.shown_reference}', indent='  ', hanging='  ')
     if len(session.changed) > subsystems.MOST_NAMED:
         out.paragraph(f'and {len(session.changed) - subsystems.MOST_NAMED} more', indent='  ')
-    out.line()
 
 
 def _counted(unjudged, out):
@@ -239,10 +240,10 @@ def _left_out(left_out, out):
 
 def _rerun(verdicts, session, out):
     commands = subsystems.again(verdicts, session)
-    out.line()
     if commands:
         out.line(Text('To run these again', 'bold'))
-    for command in commands:
+    for command in commands[: subsystems.MOST_COMMANDS]:
         out.line(f'  {lines.one_line(command)}')
-    if commands:
-        out.line()
+    if len(commands) > subsystems.MOST_COMMANDS:
+        out.line(f'  and {len(commands) - subsystems.MOST_COMMANDS} more, in the details of the verdicts on the page')
+    out.line()

@@ -1,8 +1,10 @@
 '''The page of a comparison: before and after an upgrade, one file that opens offline.'''
 
+import operator
+
 from plumbline.analysis import compare
 from plumbline.model import quantity
-from plumbline.report import drawing, save_file
+from plumbline.report import download, drawing, save_file
 from plumbline.report.comparison import again, both, by, gathered, of_part, other_verdicts, power, remark, summary
 from plumbline.report.document import embedded, render
 
@@ -13,6 +15,13 @@ LOOKS = {compare.FAILED: ('fail', '\u2716'), compare.SLOWER: ('fail', '\u25bc'),
 
 _CAPTION = ('After over before, the weighted mean of the metrics of each subsystem; whiskers: the change that is seen with a probability of 95 %. '
             'Left of the line: worse.')
+
+#: What the button saves, of each change.
+COLUMNS = {title: operator.attrgetter(name) for title, name in {
+    'change': 'kind', 'check': 'check', 'metric': 'metric', 'partition': 'partition', 'environment': 'environ', 'before': 'before', 'after': 'after',
+    'unit': 'unit', 'after over before': 'ratio', 'sees': 'sees', 'by chance': 'chance', 'reason': 'reason'}.items()} | {
+    'node': lambda change: both(change.nodes), 'verdict before': lambda change: change.verdicts[0],
+    'verdict after': lambda change: change.verdicts[1]}
 
 
 def write(found, path):
@@ -32,9 +41,10 @@ def page(found):
              'remark': remark(change)} for change in gathered(found.changes)]
     counts = {kind: sum(change.kind == kind for change in found.changes) for kind in compare.KINDS}
     figure = {'title': 'Subsystems', 'caption': _CAPTION, 'data': embedded(_figure(found.parts))} if found.parts else None
-    return render('upgrade.html.j2', figures=bool(figure), found=found, rows=rows, counts=counts, looks=LOOKS, drawn=figure,
-                  statement=statement(found), summary=summary(found).plain, power=power(found), slower=list(map(of_part, found.slower)),
-                  undecided=list(map(of_part, found.undecided)), again=again(found), others=other_verdicts(found.changes))
+    return render('upgrade.html.j2', figures=bool(figure), download=download.columns(found.changes, COLUMNS), found=found, rows=rows,
+                  counts=counts, looks=LOOKS, drawn=figure, statement=statement(found), summary=summary(found).plain, power=power(found),
+                  slower=list(map(of_part, found.slower)), undecided=list(map(of_part, found.undecided)), again=again(found),
+                  others=other_verdicts(found.changes))
 
 
 def statement(found):

@@ -75,16 +75,23 @@ def set_exit_code(job, code):
     job._exitcode = code
 
 
-def send_to_graylog(lean):
-    '''Let ReFrame's handler ``graylog`` send what ``lean`` makes of a record: it has no ``json_formatter``, as ``httpjson`` has.'''
-    make = logging._create_handlers['graylog']
-    make = getattr(make, '__wrapped__', make)       # of a chain of configurations each may ask
+def _without_samples(process):
+    '''A log has a record for each metric, and ReFrame puts all attributes of the test into each: our result with all its samples.  It becomes
+    what it says of the record's metric; of the others the record says nothing.'''
+    @functools.wraps(process)
+    def lean(logger, message, options):
+        message, options = process(logger, message, options)
+        result = options['extra'].get('check_plumbline')
+        if result is None:
+            return message, options
+        extra = {name: value for name, value in options['extra'].items() if name != 'check_plumbline'}
+        extra['__rfm_loggable_attrs__'] = sorted({*extra['__rfm_loggable_attrs__']} - {'check_plumbline'})
+        if name := extra.get('check_perf_var'):
+            extra['check_perfvalues'] = {}
+            metric = next((one for one in result.metrics or () if one.name == name), None)
+            extra |= {f'check_perf_{key}': getattr(metric, key, None) for key in ('verdict', 'reason', 'spread', 'interval')}
+        return message, {**options, 'extra': extra}
+    return lean
 
-    @logging.register_log_handler('graylog')
-    @functools.wraps(make)
-    def leaner(site_config, config_prefix):
-        handler = make(site_config, config_prefix)
-        if handler is not None:
-            emit = handler.emit
-            handler.emit = lambda record: emit(lean(record))
-        return handler
+
+logging.LoggerAdapter.process = _without_samples(logging.LoggerAdapter.process)

@@ -67,7 +67,7 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'upper': pl.Float64,
     'reference_from': pl.String,
     'limit': pl.Float64,            # MB/s
-    'sees': pl.Float64,             # of a PASS: the loss that would have been a FAIL with 95 %
+    'sees': pl.Float64,             # of PASS and UNSTABLE: the loss that would have been a FAIL with 95 %
     'expected': pl.String,          # JSON: what the reference predicts, and the sessions that it is from; null: no prediction
     'state': pl.String,             # JSON: core-to-core latency that the value was measured at; null: one state, or not known
     'set_aside': pl.Int64,          # samples in other states
@@ -95,6 +95,9 @@ _CASE = ['session', 'system', 'partition', 'environ', 'test']
 
 #: A DataFrame or a LazyFrame.
 Frame = TypeVar('Frame', pl.DataFrame, pl.LazyFrame)
+
+#: Rows of a file that are written, and may be read, at once: the details of a node are some megabytes, and there may be a thousand.
+ROWS = 4096
 
 #: Bytes of a run report.  A hundred checks on a node leave 3 MB; what is much more than those of a large machine is a mistake, or meant ill.
 LARGEST_REPORT = 2**32
@@ -254,7 +257,7 @@ def write(frame: pl.DataFrame, root: str | Path) -> Path:
     :raises PlumblineError: if it cannot be written; no half-written file is left.
     '''
     buffer = io.BytesIO()
-    frame.write_parquet(buffer, metadata={_WRITTEN_AS: str(FORM)})
+    frame.write_parquet(buffer, metadata={_WRITTEN_AS: str(FORM)}, row_group_size=ROWS)
     first = frame.row(0, named=True)
     for what, name in (('system', first['system']), ('session', first['session'])):
         if not re.fullmatch(r'\w[\w.+-]*', name):
@@ -340,15 +343,16 @@ def sessions(root: str | Path, system: str | None = None) -> list[Path]:
     return found
 
 
-def load_columns(path: str | Path, columns: Any) -> pl.DataFrame:
+def load_columns(path: str | Path, columns: Any, first: int = 0, count: int | None = None) -> pl.DataFrame:
     '''Some columns of one session's file; null where it is older than a column.
 
+    :arg first, count: of these rows only.
     :raises PlumblineError: if the file cannot be read.
     '''
     _check(Path(path))
     try:
-        return former.rows(pl.scan_parquet(path, schema=SCHEMA, glob=False, hive_partitioning=False, missing_columns='insert',
-                                           extra_columns='ignore')).select(columns).collect()
+        scanned = pl.scan_parquet(path, schema=SCHEMA, glob=False, hive_partitioning=False, missing_columns='insert', extra_columns='ignore')
+        return former.rows(scanned.slice(first, count)).select(columns).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise damaged(path, error) from None
 

@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import re
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,16 @@ os.umask(_UMASK)
 
 #: Of results that root writes, which may hold what only root can read of a machine.
 RESULT = 0o640 & ~_UMASK if os.geteuid() == 0 else None
+
+
+#: A disk with less room than this is full, bytes.
+_ROOM = 2**16
+
+
+def no_room(folder: str | Path, said: str = '') -> str:
+    '''What to say of a folder whose disk is full, or of which something said that; empty where it is not.'''
+    full = shutil.disk_usage(folder).free < _ROOM or re.search('No space left on device|Disk quota exceeded', said)
+    return f'no space left for {folder}: make room' if full else ''
 
 
 def write(path: str | Path, data: str | bytes, mode: int | None = None, check: Callable[[str], object] | None = None) -> Path:

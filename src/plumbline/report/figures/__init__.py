@@ -10,7 +10,7 @@ import importlib
 
 from plumbline.report.figures.common import Draw, Table, place
 
-__all__ = ['FIGURES', 'MOST_PLACES', 'Table', 'of_check']
+__all__ = ['FIGURES', 'MOST_PLACES', 'Table', 'first_hosts', 'first_places', 'of_check']
 
 #: Places (partition, environment, host) that a check is drawn for: more than a reader looks at hides the odd one.
 MOST_PLACES = 8
@@ -22,16 +22,25 @@ _MODULES = ('burn cores datatype fdtd fileio gather imb latency limits motion op
 FIGURES: dict[str, Draw] = {check: draw for name in _MODULES.split() for check, draw in importlib.import_module(f'{__name__}.{name}').FIGURES.items()}
 
 
-def of_check(check, details):
-    '''List of (title, caption, figure) of one check; empty for a check that has no figures.
+def first_places(details):
+    '''The results of the first places, which are drawn, so those that matter most come first.'''
+    places = list(dict.fromkeys(map(place, details)))[:MOST_PLACES]
+    return [detail for detail in details if place(detail) in places]
 
-    The first places of ``details`` are drawn, so those that matter most come first.
-    '''
+
+def first_hosts(details):
+    '''The results of as many hosts, of which the machine is drawn and environments are compared.'''
+    hosts = list(dict.fromkeys(detail['hostname'] for detail in details))[:MOST_PLACES]
+    return [detail for detail in details if detail['hostname'] in hosts]
+
+
+def of_check(check, details):
+    '''List of (title, caption, figure) of one check, of its :func:`first_places`; empty for a check that has no figures.'''
     draw = FIGURES.get(check)
     if not draw:
         return []
-    places = list(dict.fromkeys(map(place, details)))
-    drawn = list(draw([detail for detail in details if place(detail) in places[:MOST_PLACES]]))
+    places = set(map(place, details))
+    drawn = list(draw(first_places(details)))
     if len(places) > MOST_PLACES:
         caption = (
             f'Not drawn for {len(places) - MOST_PLACES} of {len(places)} places (those with a FAIL come first): '

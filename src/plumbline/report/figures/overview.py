@@ -16,20 +16,26 @@ _MESSAGES = 'Bytes of a message, sent back from where it came, over half the rou
 
 
 def overview(details):
-    '''(title, caption, figure) of the first place that has one: what is drawn of the others stands below.
+    '''(title, caption, figure, words that find its rows...) of the first place that has one: what is drawn of the others stands below.
 
     :arg details: the results of all checks, those with a FAIL first.
     '''
     places = list(by_place(details))
-    yield from next((found for _, group in places if (found := list(roofline(group))[-1:])), [])       # of the most threads
-    yield from next(([(f'Memory hierarchy{at}', _HIERARCHY, found)] for at, group in places if (found := _hierarchy(group))), [])
+    yield from next(([(*found[-1], 'limits', *_with_flops(group))] for _, group in places if (found := list(roofline(group)))), [])  # most threads
+    yield from next(([(f'Memory hierarchy{at}', _HIERARCHY, found, *(f'limits {level}' for level in found.data[0].y),
+                       *sorted({'capacity', 'latency'} & {detail['check'] for detail in group}))]
+                     for at, group in places if (found := _hierarchy(group))), [])
     for at, group in by_place([detail for detail in details if detail['check'] == 'pingpong' and detail.get('records')]):
         curves = {transport: pingpong.curve([record for detail in its for record in detail['records']], 'swapped')
                   for transport, its in grouped(group, lambda detail: detail.get('transport'))}
         curves = {transport: curve for transport, curve in curves.items() if any(curve)}        # of messages that are not empty
         if curves:
-            yield f'Messages{at}', _MESSAGES, drawn(curves, height=300)
+            yield f'Messages{at}', _MESSAGES, drawn(curves, height=300), 'pingpong'
         break
+
+
+def _with_flops(details):
+    return dict.fromkeys(detail['check'] for detail in details if any(record.get('flops') for record in detail.get('records') or ()))
 
 
 def _values(details, check, metric, threads=None):
