@@ -119,13 +119,29 @@ def installed(folder, package):
 
 
 @contextlib.contextmanager
+def small_disk(folder, size):
+    '''A file system of so much at ``folder``; the test is skipped where none can be mounted.'''
+    folder.mkdir(parents=True)
+    if os.geteuid() or subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={size}', 'tmpfs', folder], capture_output=True).returncode:
+        pytest.skip('a small file system cannot be mounted here: that takes root')
+    try:
+        yield folder
+    finally:
+        subprocess.run(['umount', '-l', folder], check=True)
+
+
+@contextlib.contextmanager
 def listener():
-    '''An HTTP server: its port, and the bodies of what was posted to it.'''
+    '''An HTTP server: its port, and the bodies of what was posted to it, each with its ``headers``.'''
     got = []
+
+    class Posted(bytes):
+        headers = None
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
-            got.append(self.rfile.read(int(self.headers['Content-Length'])))
+            got.append(Posted(self.rfile.read(int(self.headers['Content-Length']))))
+            got[-1].headers = self.headers
             self.send_response(202)
             self.end_headers()
 
@@ -219,11 +235,15 @@ class Workplace:
 
     def accept(self, system, *options, **environment):
         '''``plumbline references accept`` of the last session that was judged, as if it had been measured five times.'''
-        path = archive.sessions(self.folder / 'reports/archive', system)[-1]
-        rows, names = polars.read_parquet(path), [path.stem]
-        for seconds in range(1, 5):
-            started = rows['started'][0] - datetime.timedelta(seconds=seconds)
-            names.append(f"{started:%Y%m%dT%H%M%SZ}-{path.stem.partition('-')[2]}")
-            rows.with_columns(session=polars.lit(names[-1])).write_parquet(path.with_name(f'{names[-1]}.parquet'))
-        used = [option for name in names for option in ('--with', name)]
-        return self.plumbline('references', 'accept', system, '--sessions', '5', *used, *options, **environment)
+        used = five_times(archive.sessions(self.folder / 'reports/archive', system)[-1])
+        return self.plumbline('references', 'accept', system, *used, *options, **environment)
+
+
+def five_times(path):
+    '''Archive a session as if it had been measured five times; the options of ``plumbline references accept`` that use these.'''
+    rows, names = polars.read_parquet(path), [path.stem]
+    for seconds in range(1, 5):
+        started = rows['started'][0] - datetime.timedelta(seconds=seconds)
+        names.append(f"{started:%Y%m%dT%H%M%SZ}-{path.stem.partition('-')[2]}")
+        rows.with_columns(session=polars.lit(names[-1])).write_parquet(path.with_name(f'{names[-1]}.parquet'))
+    return ['--sessions', '5', *(option for name in names for option in ('--with', name))]

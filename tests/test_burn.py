@@ -186,12 +186,8 @@ def test_it_goes_on_where_it_was_broken_off(programs, tmp_path):
 @pytest.fixture
 def small_disk(tmp_path):
     '''A file system of a MiB.'''
-    folder = tmp_path / 'disk'
-    folder.mkdir()
-    if os.geteuid() or subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder], capture_output=True).returncode:
-        pytest.skip('a small file system cannot be mounted here: that takes root')
-    yield folder
-    subprocess.run(['umount', '-l', folder], check=True)
+    with rfm.small_disk(tmp_path / 'disk', '1m') as folder:
+        yield folder
 
 
 def test_records_wait_for_a_full_file_system(programs, small_disk):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import rfm
+from mpi_native import any_mpi
 from native import CPUS, two_cpus
 from plumbline.errors import PlumblineError
 from plumbline.model import capacity as model, records
@@ -298,6 +299,18 @@ def test_what_is_given_goes_to_the_programs(measuring, tmp_path):
     assert 'L1=16384' in options_of(case)['--capacity'].split(',')
     assert case['plumbline']['machine']['capacity']['L1'] == 16384
     assert [r['working_set'] for r in case['plumbline']['records'] if r['level'] == 'L1'][0] <= 8192
+
+
+@two_cpus
+def test_what_is_given_goes_to_mpi_programs_too(measuring_mpi, tmp_path):
+    mpi = any_mpi()
+    done = measuring_mpi(tmp_path, mpi, PLUMBLINE_CAPACITY=rfm.capacity(L1=16384)).reframe(
+        '-r', '-p', f'gnu-{mpi}$', '-n', 'pingpong%transport=shm', '-S', 'processes=1', '-S', 'pingpong.largest=32768',
+        checks=rfm.REPOSITORY / 'checks/mpi/pingpong.py')
+    case, = done.cases().values()
+    rfm.assert_measured(case)
+    assert 'L1=16384' in options_of(case)['--capacity'].split(',')
+    assert {record['level'] for record in case['plumbline']['records'] if record['size'] == 16384}.isdisjoint({'L1'})
 
 
 @two_cpus

@@ -38,10 +38,10 @@ def company(seed, spread=0.02, names=('bandwidth', 'of_limit')):
             for name in names for number in range(10)]
 
 
-def case(*metrics, name='Triad %threads=one', node='n1', machine=(), record=(), **more):
-    '''A test case on a node, with something of its machine record or its measurement changed.'''
+def case(*metrics, name='Triad %threads=one', node='n1', machine=(), record=(), software=(), **more):
+    '''A test case on a node, with something of its machine record, its measurement or its software changed.'''
     left = made_report.result(*metrics, machine={**made_report.MACHINE, 'hostname': node, **dict(machine)},
-                              records=[made_report.measurement(**dict(record))])
+                              records=[made_report.measurement(**dict(record))], software=dict(software))
     return made_report.case(name, left, job_nodelist=[node], **more)
 
 
@@ -348,7 +348,31 @@ def test_the_table_names_what_is_slower_first_and_what_else_changed(place):
     assert 'bandwidth.plain' not in done.out
     assert '- 6.1.0' in done.out and '+ 6.5.0' in done.out
     assert all(len(line.rstrip()) <= 120 for line in head)
-    assert "to confirm it, measure again and compare with that session, too: reframe ... -n '^(triad_memory" in done.out
+    assert "to confirm it, measure again, and name that session with --after, too: reframe ... -n '^(triad_memory" in done.out
+
+
+@pytest.mark.parametrize('rates, code', [((705,), 1), ((1005,), 0), ((705, 1005), 0), ((705, 695), 1)])
+def test_worse_is_what_is_worse_in_each_session_after_that_measured_it(place, tmp_path, rates, code):
+    '''The further ones measured the one test that was worse.'''
+    further = [made_report.write_report(tmp_path / f'{rate}.json', [
+        case(metric('bandwidth.nt', rate, seed=rate), *company(rate, names=['bandwidth']), name='triad_memory %threads=all')],
+        start=START + 9 * HOUR + rate, uuid=f'{rate:08}-9999') for rate in rates]
+    done = place.plumbline('compare', *names(place)[1:], *(word for path in further for word in ('--after', path)))
+    assert done.code == code and 'Traceback' not in done.out and ', 0 gone, ' in done.out
+    assert ('slower but not in' in done.out) == (code == 0) and (' 1 slower' in done.out) == (code == 1)
+
+
+def test_a_test_that_fails_in_one_session_after_only_is_not_worse(write):
+    def session(*triad):
+        return sides.load(write(case(*company(write.count), name='Other %threads=one'), *triad), None)
+    before, again = (session(case(metric('bandwidth.nt', 1000, seed=number))) for number in range(2))
+    failed = [session(case(result='fail', fail_phase='sanity', fail_reason='wrong results')) for _ in range(2)]
+    found = compare.compare([before], failed[0])
+    assert [change.kind for change in found.wrong] == ['failed', 'gone']
+    assert compare.confirmed(found, [compare.compare([before], again)]).wrong == []
+    assert compare.confirmed(found, [compare.compare([before], failed[1])]).wrong == found.wrong
+    with pytest.raises(PlumblineError, match='compared with itself'):
+        compare.confirmed(found, [found])
 
 
 def test_without_a_change_it_exits_with_0(place):
@@ -361,6 +385,12 @@ def test_what_only_one_session_asked_is_no_change_of_the_machine(write):
     before = write(case(metric('bandwidth.a', 100)), other)
     after = write(case(metric('bandwidth.a', 100), machine={'kernel': '6.5.0'}))
     assert compared(before, after).state == [('kernel', [made_report.MACHINE['kernel']], ['6.5.0'])]
+
+
+def test_a_variable_that_the_site_sets_otherwise_is_told(write):
+    before, after = (write(case(metric('bandwidth.a', 100), software={'modules': ['gcc/13'], 'variables': [f'UCX_TLS={transports}']}))
+                     for transports in ('all', 'tcp'))
+    assert compared(before, after).state == [('modules and variables', ['UCX_TLS=all'], ['UCX_TLS=tcp'])]
 
 
 def test_a_verdict_that_changed_within_noise_is_told(write, capsys):

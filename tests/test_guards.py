@@ -630,6 +630,7 @@ def test_reframe_sleeps_while_a_program_runs(tmp_path, commands, known):
 
 
 @pytest.mark.parametrize('said, why', [('samples=abc', "'abc' is no whole number"), ('Told.memory_bytes=4 GiB', "'4 GiB' is no whole number"),
+                                       *((f'{of}plumbline=3', 'this is what a check writes, and nothing that can be given; leave it out') for of in ('', 'Told.')),
                                        ('Told.intended=3', 'this is what a check writes, and nothing that can be given; leave it out')])
 def test_a_variable_that_is_given_no_number_or_that_a_check_writes(place, said, why):
     done = place.reframe('-n', 'Told%story=good', '-r', '-S', said)

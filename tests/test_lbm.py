@@ -3,6 +3,8 @@
 import ctypes
 import itertools
 import re
+import runpy
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -178,6 +180,14 @@ def assert_scaling(study, cases):
         assert planes == {count: 4 * count if study == 'lbm_weak' else 16 for count in counts}
     nodes, = (case for name, case in cases.items() if name.partition('over=nodes')[1])
     assert 'is local, this node alone' in nodes['plumbline']['skipped'][0]['reason']
+
+
+@pytest.mark.parametrize('told, memory, expected', [(2**28, 2**40, 2**30), (2**32, 2**40, 2**32), (2**28, 2**32, 2**29)])
+def test_arrays_outgrow_the_cache_that_a_hypervisor_does_not_tell(told, memory, expected):
+    check = runpy.run_path(str(CHECKS / 'app_scaling.py'))['app_scaling']
+    case = SimpleNamespace(counts=lambda: [1, 2], application='triad', all_cpus=[0, 1], memory_bytes=0, memory=memory,
+                           working_sets=lambda cpus: ({'memory': told}, {}))
+    assert check.options(case)[1] == expected // 32
 
 
 def test_boxes_that_are_too_large_are_not_measured(measuring_mpi, tmp_path):

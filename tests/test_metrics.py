@@ -174,6 +174,22 @@ def test_samples_that_scatter_are_no_obstacle_where_processes_agree():
     one, several = (evaluation.judged(evaluation.Case(metric, reference=Reference((1.0, -0.35, 0.5)), processes=own)) for own in ([], of))
     assert one.verdict == 'UNSTABLE' and several.verdict == 'PASS' and several.processes == of
     assert several.sees == pytest.approx(1 - 0.65 / several.interval[1] ** (1 + 1.645 / 1.96))
+    assert one.sees == pytest.approx(1 - 0.65 / (one.interval[1] / one.interval[0]) ** (0.5 * (1 + 1.645 / 1.96)))
+
+
+@pytest.mark.parametrize('value', [0.5, 0.6, 0.7])
+def test_an_unstable_metric_says_how_blind_it_is(value):
+    '''On whatever side of its bound it is: what is farther below that than its interval is wide would have been a FAIL.'''
+    metric = metrics.Metric('of_limit', 'plain', value * np.array([0.6, 0.8, 1.0, 1.25, 1.7] * 4))
+    found = evaluation.judged(evaluation.Case(metric, reference=Reference((1.0, -0.4, None))))
+    low, high = found.interval
+    assert found.verdict == 'UNSTABLE' and value * (1 - found.sees) == pytest.approx(0.6 * (low / high) ** (0.5 * (1 + 1.645 / 1.96)))
+
+
+def test_what_only_a_second_run_may_call_a_fail_says_how_blind_it_is():
+    reference = Reference((1.0, -0.2, None), expected={'deviation': 0.1, 'freedom': 9.0})
+    found = evaluation.judged(evaluation.Case(metrics.Metric('of_limit', 'plain', [0.79]), reference=reference, reference_from='made.yaml'))
+    assert found.verdict == 'UNSTABLE' and 'if a second run' in found.reason and 0.2 < found.sees < 0.5
 
 
 def test_what_one_process_could_not_measure_and_another_could_is_not_both():

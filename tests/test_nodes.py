@@ -111,7 +111,7 @@ def test_over_several_nodes_every_mpi_runs_by_its_launcher_and_by_srun(without_t
 def assert_two_nodes(case):
     result = case['plumbline']
     assert len(set(hosts(case))) == 2
-    assert [metric['name'] for metric in result['metrics']] == ['latency.default.nodes', 'bandwidth.default.nodes']
+    assert [metric['name'] for metric in result['metrics']] == [f'{name}.default.nodes' for name in ('latency', 'bandwidth', 'of_halves')]
     (_, _, figure), = figures.of_check('pingpong_nodes', [rfm.detail_of('pingpong_nodes', case)])
     assert [curve.name for curve in figure.data if curve.name] == ['default']
 
@@ -144,7 +144,7 @@ def over_all_nodes(place):
 
 
 @two_cpus
-def test_patterns_over_all_nodes_and_a_link_that_counts_errors(over_all_nodes):
+def test_patterns_over_all_nodes_and_a_link_that_counts_errors(place, over_all_nodes):
     cases = [case for case in over_all_nodes if case['name'].startswith('network_patterns')]
     assert len(cases) == len(PATTERNS)
     for case in cases:
@@ -153,6 +153,7 @@ def test_patterns_over_all_nodes_and_a_link_that_counts_errors(over_all_nodes):
         assert_pattern(case, re.search(r'pattern=(\w+)', case['name'])[1])
     drawn = list(figures.of_check('network_patterns', [rfm.detail_of('network_patterns', case) for case in cases]))
     assert drawn[0][0] == 'Patterns of messages over all nodes' and len(drawn[0][2].data[0].x) == len(PATTERNS) + 1
+    assert 'One node or link is slower than the others' in place.judge().out
 
 
 def assert_pattern(case, pattern):
@@ -200,14 +201,15 @@ def test_busy_nodes_are_not_waited_for(place):
 def test_ranks_that_are_both_on_one_of_two_nodes_fail_the_check(place):
     needs_mpi('openmpi')
     check = place.folder / 'wrong.py'
-    check.write_text((CHECKS / 'pingpong_nodes.py').read_text() + '''
+    check.write_text((CHECKS / 'pingpong.py').read_text() + '''
 
 from plumbline.mpi import families
 families.families()['openmpi'].unbound.options[:] = ['--map-by', 'ppr:2:node:OVERSUBSCRIBE', '--bind-to', 'none']
 ''')
-    case, = run(place, 'pingpong_nodes%transport=tcp', '-S', 'pingpong_nodes.largest=1', partition='spread', environ='gnu-openmpi$', checks=check)
+    case, = run(place, 'pingpong_nodes%transport=tcp', '-S', 'pingpong_nodes.largest=2', partition='spread', environ='gnu-openmpi$', checks=check)
     assert (case['result'], case['fail_phase']) == ('fail', 'sanity')
     assert re.search(r'2 ranks were asked for on 2 nodes, 1 on each, but ran on 1: n\d; rank by rank: (n\d), \1', case['fail_reason'])
+    assert 'Threads or ranks shared a CPU' in place.judge().out
 
 
 # --- placement --------------------------------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 '''Archives, run reports and references that nothing of ours has written: one line each, never a stack trace.'''
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 
@@ -55,7 +57,8 @@ def test_a_damaged_file_is_named_by_what_needs_it_and_keeps_nothing_else_away(tm
         done = place.plumbline(*words)
         assert done.code == 2 and f'{damaged}: cannot read the archive: ' in done.out and len(done.out.splitlines()) == 1, words
     for words in do_not:
-        assert place.plumbline(*words).code == 0, words
+        done = place.plumbline(*words)
+        assert done.code == 0 and (words[0] == 'compare' or f'skipped:{damaged}:' in ''.join(done.out.split())), words
 
 
 def test_a_folder_with_the_name_of_a_session_is_none(tmp_path):
@@ -156,3 +159,17 @@ def test_references_that_no_hardware_and_no_end_has(tmp_path, text, told):
     (tmp_path / 'made.yaml').write_text(text.format(zeros='0' * 400))
     with pytest.raises(PlumblineError, match=told):
         references.check(tmp_path / 'made.yaml', {})
+
+
+@pytest.mark.parametrize('size', ['20k', '60k', '100k'])
+def test_reframe_on_a_full_disk_says_so(tmp_path, built_already, size):
+    '''It may be full at the build, at the run, or at what is logged of it.'''
+    references = tmp_path / 'references'
+    references.mkdir()
+    shutil.copy(rfm.GUARDS / 'references.yaml', references / 'portable.yaml')
+    with rfm.small_disk(tmp_path / 'place/reports', size) as reports:
+        place = rfm.Workplace(tmp_path / 'place', rfm.tools(tmp_path / 'bin', scripts=[rfm.GUARDS / 'cmake']), PLUMBLINE_REFERENCES=references)
+        done = place.reframe('-n', 'Told%story=good', '-r')
+        assert done.code == 1 and 'Traceback' not in done.out and '--- Logging error' not in done.out, done.out
+        assert re.search(rf'Reason: .*(?i:no space left).* .?{reports}', done.out) and 'is broken' not in done.out, done.out
+        assert place.judge().code == 2

@@ -2,15 +2,20 @@
 
 import functools
 import re
+import runpy
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import rfm
+from made_report import measurement
 from mpi_native import every_mpi
 from native import two_cpus
+from plumbline import references
 from plumbline.mpi import pingpong as model
 from plumbline.report import figures
+from plumbline.rfm import evaluation
 
 SIZES = '0,1,7,8,9,4095,4096,100001'
 
@@ -152,6 +157,20 @@ def test_check_measures_over_both_transports(checked, mpi):
         assert set(named) == {
             f'{metric}.{variant}.{transport}' for metric in ('latency', 'bandwidth', 'of_halves', *of_cores)
             for variant in ('standard', 'swapped', 'touched')} | {f'bandwidth.swapped.{size}.{transport}' for size in ('256B', '1KiB')}
+
+
+@pytest.mark.parametrize('long, ruling', [(1, 'PASS'), (20, 'FAIL')])
+def test_a_collapse_between_nodes_is_a_fail(long, ruling):
+    check = runpy.run_path(str(rfm.REPOSITORY / 'checks/mpi/pingpong.py'))['pingpong_nodes']
+    notes = []
+    records = [measurement(variant='standard', size=size, passes=1, options={'messages': 2},
+                           seconds=[2 * (2e-6 + size / 1e9 * (long if size > 65536 else 1))] * 10) for size in (0, *(2**power for power in range(23)))]
+    case = SimpleNamespace(measurements=records, transport='tcp', note=notes.append, steadiness=functools.partial(check.steadiness, SimpleNamespace(
+        note=notes.append)))
+    *_, found = check.evaluate(case)
+    leaf = references.load(rfm.REPOSITORY / 'config/references/portable.yaml')['pingpong_nodes']['.*']['.*'][found.name]
+    judged = evaluation.judged(evaluation.Case(found, reference=references.Reference(tuple(leaf[:3])), reference_from='portable.yaml'))
+    assert judged.verdict == ruling and len(notes) == (ruling == 'FAIL') and ('at 128 KiB' in judged.reason) == (ruling == 'FAIL')
 
 
 @two_cpus

@@ -1,5 +1,6 @@
 '''What holds of any text and any numbers: parsers refuse in one line what they cannot read, statistics keep their order.'''
 
+import functools
 import json
 import math
 import string
@@ -10,17 +11,19 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import made_report
 import rfm
+import test_named
 from plumbline import references
+from plumbline.detect import pbs, slurm
 from plumbline.errors import PlumblineError
 from plumbline.imb import text as imb
 from plumbline.likwid import bench, perfctr
-from plumbline.model import records, spatter, subsystems, uncertainty
+from plumbline.model import baselines, burn, processor, records, spatter, subsystems, uncertainty
 from plumbline.model.safe_text import masked, shown
 from plumbline.report.public import without_paths
 from plumbline.rfm import capacity
 from plumbline.scheduler import schedule
 from plumbline.simulation import network, predict
-from plumbline.system import datasheet, dmi, topology, topology_file
+from plumbline.system import codegen, datasheet, dmi, topology, topology_file
 
 settings.register_profile('here', max_examples=100, deadline=None, derandomize=True, database=None)
 settings.load_profile('here')
@@ -33,8 +36,12 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st
 
 # --- parsers ------------------------------------------------------------------------------------------------------------
 
-def topology_text(text):
-    return topology_file.parse(text, 'the file')
+def of_text(parse, *more, **asked):
+    '''A parser of a text, or of a file with it, and more.'''
+    @functools.wraps(parse)
+    def parser(text):
+        return parse(text if isinstance(text, str) else text.read_text(errors='replace'), *more, **asked)
+    return parser
 
 
 #: Parser -> pieces of what it reads; between them stands anything.
@@ -50,7 +57,13 @@ PARSERS = {
     perfctr.parse_groups: ('-' * 80, '\n', ' MEM\tMain memory bandwidth', '\t'),
     predict.parse: (predict.PREFIX, '{"predicted": "cg", "cells": []}', '{', '\n'),
     dmi.memory_slots: ('Memory Device\n', '\tSize: 16 GB\n', '\tConfigured Memory Speed: 3200 MT/s\n', '\n\n', 'Size:', 'Unknown'),
-    topology_text: (json.dumps({**dict.fromkeys(topology_file._KEYS, 1), 'processor': {'topology': {}}}), json.dumps(dict.fromkeys(topology_file._KEYS, 1)), '}'),
+    of_text(topology_file.parse, 'the file'): (json.dumps({**dict.fromkeys(topology_file._KEYS, 1), 'processor': {'topology': {}}}), json.dumps(dict.fromkeys(topology_file._KEYS, 1)), '}'),
+    of_text(burn.parse, 'the file'): ('{"record": "burn_start"}', '{"record": "burn_end"', '\n', '}'),
+    processor.of_cpuinfo: ('vendor_id\t: GenuineIntel\n', 'cpu family\t: 6\n', 'model\t\t: 106\n', 'stepping\t: ', 'CPU part\t: 0xd0c\n', '6\n', '²\n'),
+    of_text(codegen.widths_of, 'triad', [('plain', None)]): (
+        '0000000000001000 <triad_plain>:\n', '    1000:\tc5 fd 58 c1\tvaddpd %ymm1,%ymm0,%ymm0\n', '    1004:\t75 fa\tjne    1000 <triad_plain>\n'),
+    slurm.queues: ('main*|up|1-00:00:00', '|', '0/4/0/4', '|64|2|1000', '|(null)', '|n[1-4]\n', '\n'), slurm.seconds: ('1-', '02', ':', '30', '²'),
+    pbs.size: ('131900292', 'kb', 'tb'),
 }
 
 
@@ -70,6 +83,8 @@ FILES = {
     references.load: rfm.REPOSITORY / 'config/references/portable.yaml',
     network.load: rfm.REPOSITORY / 'config/networks/t3e.yaml',
     datasheet.load: rfm.REPOSITORY / 'config/machines/example-epyc-9124.yaml',
+    baselines.read: baselines.PATH,
+    **{of_text(parse, **asked): rfm.REPOSITORY / 'tests/data/named' / name for name, parse, asked in test_named.READ.values()},
 }
 
 
@@ -80,7 +95,7 @@ def test_a_file_that_somebody_edited_is_read_or_refused_in_one_line(loader, data
     text = FILES[loader].read_text()
     lines = text.splitlines(keepends=True)
     begin = data.draw(st.integers(0, len(lines) - 1))
-    text = ''.join(lines[:40]) if len(lines) > 80 else text     # a whole file of references takes a tenth of a second
+    text = ''.join(lines[:40]) if len(lines) > 80 and FILES[loader].suffix == '.yaml' else text     # a whole file of references takes a tenth of a second
     at = data.draw(st.integers(0, len(text)))
     broken = text[:at] + data.draw(st.text(max_size=6) | st.sampled_from(['[', '{', '-1', '.inf', '1e999', ': ', '\t', '!!python/object:x', lines[begin]]))
     broken += text[at + data.draw(st.integers(0, 30)):]

@@ -13,7 +13,9 @@ from plumbline import references
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.model import good_state, prediction, registry
+from plumbline.model.metrics import Metric
 from plumbline.references import bounds, proposal
+from plumbline.rfm import evaluation
 from plumbline.store import archive
 
 #: As ``references record`` wrote them, and one by hand.
@@ -544,20 +546,38 @@ def test_bad_requests(tmp_path):
         proposal.propose(tmp_path, 'made', tmp_path / 'portable.yaml')
 
 
+def judged(name, value, *leaf, **more):
+    '''A metric as a session judges it.'''
+    kind, _, subject = name.partition('.')
+    reference = {'reference': references.Reference(leaf), 'reference_from': 'portable.yaml'} if leaf else {}
+    return evaluation.judged(evaluation.Case(Metric(kind, subject or None, value * np.linspace(0.999, 1.001, 9), **more), **reference)).as_json()
+
+
 @pytest.mark.parametrize('wrong, peaks, message', [
-    (metric('bandwidth.nt', 1300.0, limit=1000.0), None, "1300 MB/s is above 1100 MB/s, the most by the machine's own limit"),
-    (metric('of_limit.nt', 1.2, '1'), None, '1.2 is above 1.1, the most that any hardware gives'),
-    (metric('cpu_availability', 1.01, '1'), None, '1.01 is above 1, the most'),
-    (metric('bandwidth.memory', 1200.0), {'memory/one': 1100.0, 'memory': 5000.0},
+    (judged('bandwidth.nt', 1300.0, limit=1000.0), None, "1300 MB/s is above 1100 MB/s, the most by the machine's own limit"),
+    (judged('of_limit.nt', 1.2), None, '1.2 is above 1.1, the most that any hardware gives'),
+    (judged('of_limit.nt', 1.2, 1.0, None, 0.1), None, '1.2 is above 1.1, the most that any hardware gives'),
+    (judged('of_limit.nt', 1.7, 1.0, -0.35, 0.6), None, '1.7 is above 1.6, the most that any hardware gives'),
+    (judged('cpu_availability', 1.01, 1.0, -0.1, None), None, '1.01 is above 1, the most'),
+    (judged('bandwidth.memory', 1200.0), {'memory/one': 1100.0, 'memory': 5000.0},
      'above the hardware limit of memory/one, 1100 MB/s'),
-    (metric('bandwidth.nt.memory', 1200.0), {'memory': 1100.0}, 'hardware limit of memory')])
+    (judged('bandwidth.nt.memory', 1200.0), {'memory': 1100.0}, 'hardware limit of memory')])
 def test_what_no_hardware_gives_is_left_out_alone(tmp_path, wrong, peaks, message):
     nt = measurement(variant='nt', traffic=1e9)
-    sessions(tmp_path, make=lambda _: [case('Triad %threads=one', result(metric(), wrong, level=None, records=[nt]))])
+    end = {'result': 'fail', 'fail_phase': 'performance', 'fail_reason': 'FAIL'} if wrong['verdict'] == 'FAIL' else {}
+    sessions(tmp_path, make=lambda _: [case('Triad %threads=one', result(metric(), wrong, level=None, records=[nt]), **end)])
     found = propose(tmp_path, peaks=peaks)
-    assert list(leaves(found)) == [WHERE + 'bandwidth.plain']
+    assert list(leaves(found)) == [WHERE + 'bandwidth.plain'] and len(found.sessions) == 5
     (what, why), = found.skipped
-    assert what == WHERE + wrong['name'] and message in why and '\n' not in why
+    assert what in (WHERE + wrong['name'], f"Triad %threads=one {wrong['name']}") and message in why and '\n' not in why
+
+
+def test_one_session_with_what_no_hardware_gives_counts_without_it(tmp_path):
+    end = {'result': 'fail', 'fail_phase': 'performance', 'fail_reason': 'FAIL'}
+    values = [judged('of_limit.nt', 0.9)] * 5 + [judged('of_limit.nt', 1.2, 1.0, None, 0.1)]
+    sessions(tmp_path, values, lambda nt: [triad(metric(), nt, **(end if nt['verdict'] == 'FAIL' else {}))])
+    found = propose(tmp_path)
+    assert [found.written[(*PLAIN[:-1], name)][1]['n'] for name in ('bandwidth.plain', 'of_limit.nt')] == [60, 45]
 
 
 def test_a_machine_that_leaves_write_allocates_out_can_record(tmp_path):

@@ -146,6 +146,8 @@ def test_coverage_of_processes(processes, noise, least):
 def test_summary_of_processes_is_of_their_medians():
     found = uncertainty.summary([1, 1, 9, 2, 2, 2, 3, 3, 3], processes=[3, 3, 3])
     assert found.n == 9 and (found.value, found.interval) == uncertainty.process_interval([1, 2, 3])
+    assert found.spread == 0.5        # and not that of the samples
+    assert uncertainty.summary([0, 0, 1], [1, 1, 1], 'share').spread == math.inf and uncertainty.summary([0, 0], [1, 1], 'share').spread == 0
     assert uncertainty.summary([1, 2, 3], processes=[3]) == uncertainty.summary([1, 2, 3])
     assert uncertainty.summary([2, 2, 2], [1, 1, 1], 'count').interval == (2, 2)      # a count scatters by nothing
 

@@ -13,6 +13,7 @@ from reframe.core.exceptions import SkipTestError
 import rfm
 from made_report import measurement
 from native import CPUS, two_cpus
+from plumbline import references
 from plumbline.model import uncertainty
 from plumbline.model.result import Result
 from plumbline.system import topology
@@ -71,7 +72,7 @@ def test_sockets_of_one_core_are_compared_as_cores():
 def test_neighbours_of_a_virtual_machine_may_take_some_of_the_bandwidth(virtual, share, proves):
     check = runpy.run_path(str(CHECK))['within_node']
     case = SimpleNamespace(measurements=[measurement(process=0), measurement(process=0, cpus=[1])], parts=[[0], [1]], of='sockets', level='memory',
-                           shares={0: np.array([1 / share, share])}, plumbline=Result(machine={'virtual': virtual}))
+                           by_round={0: np.array([1 / share, share])}, plumbline=Result(machine={'virtual': virtual}))
     found = next(check.evaluate(case))
     assert found.samples == [share] and (found.doubt is None) == proves
 
@@ -81,9 +82,25 @@ def test_the_part_that_is_slow_in_most_rounds_is_judged_in_all(number, share):
     '''Sixteen cores of a virtual machine had a slowest of 0.68, 0.86 and 0.87 in three rounds, each time another one.'''
     check = runpy.run_path(str(CHECK))['within_node']
     shares = {0: np.array([1.0, 0.68, 0.82]), 1: np.array([0.75, 1.0, 0.8]), 2: np.array([1.0, 0.98, 0.79])}
-    case = SimpleNamespace(measurements=[measurement(process=number)], parts=[[0], [1], [2]], of='cores', level='L2', shares=shares, plumbline=Result(machine={}))
+    case = SimpleNamespace(measurements=[measurement(process=number)], parts=[[0], [1], [2]], of='cores', level='L2', by_round=shares,
+                           plumbline=Result(machine={}))
     found = next(check.evaluate(case))
     assert found.samples == [share] and found.remark == 'the slowest has CPU 2'
+
+
+@pytest.mark.parametrize('of, told', [
+    ('cores', 'CPU 2; below the floor, too: CPU 5 (0.60)'),
+    ('numa_domains', 'CPU 2 of NUMA domain 12; below the floor, too: CPU 5 of NUMA domain 15 (0.60), CPU 0 of NUMA domain 10 (0.80)')])
+def test_all_that_are_below_the_floor_are_named(of, told):
+    check = runpy.run_path(str(CHECK))
+    usual = np.array([0.8, 1.0, 0.5, np.nan, 1.0, 0.6])
+    machine = {'numa_nodes': [{'node': 10 + cpu, 'cpus': [cpu]} for cpu in range(6)]}
+    case = SimpleNamespace(measurements=[measurement(process=0)], parts=[[cpu] for cpu in range(6)], of=of, level='L2', by_round={0: usual},
+                           plumbline=Result(machine=machine))
+    assert next(check['within_node'].evaluate(case)).remark == f'the slowest has {told}'
+    floors = references.load(rfm.REPOSITORY / 'config/references/portable.yaml')['within_node']['.*']['.*']
+    (expected, lower, *_), = floors.get(of, floors['.*']).values()
+    assert check['PARTS'][of][2] == pytest.approx(expected + lower)
 
 
 def test_each_is_compared_with_the_others():
@@ -114,7 +131,8 @@ def test_the_slow_domain_is_named(apart):
         # Two of them: of a virtual machine what is above 0.7 may be the doing of its host.
         with contextlib.ExitStack() as stack:
             for _ in range(2):
-                busy = stack.enter_context(subprocess.Popen([sys.executable, '-c', BUSY % cpu], stdout=subprocess.PIPE))
+                busy = stack.enter_context(subprocess.Popen([sys.executable, '-c', BUSY % cpu], stdout=subprocess.PIPE,
+                                                             start_new_session=True))      # each has a share of its own
                 stack.callback(busy.kill)
                 busy.stdout.readline()
             done = apart.reframe('-n', 'numa_domains', *rfm.small(), checks=CHECK)

@@ -12,6 +12,9 @@ from plumbline.system import topology
 APPLICATIONS = {'triad': ('triad-ranks', ''), 'lbm': ('lbm-slabs', ''), 'cg': ('cg', '--class A'), 'sp': ('sp', '--size 64'),
                 'md': ('md', '--size 32')}
 
+#: Bytes of a rank's arrays: twice the L3 of any processor in use, of which a hypervisor may tell less, and nobody has measured what is ours.
+LEAST = 2**30
+
 #: Of a cell of the lattice Boltzmann fluid: 19 populations in two lattices.
 BYTES = 2 * 19 * 8
 
@@ -57,7 +60,8 @@ class app_scaling(rfm.RunOnlyRegressionTest, MpiCheck):
         working = ['--working', ','.join(map(str, counts))]
         if self.application == 'triad':
             # Each rank's arrays are in memory though it works alone.
-            alone, most = self.working_sets(self.all_cpus[:1])[0]['memory'], topology.MEMORY_SHARE * (self.memory or float('inf'))
+            alone = self.memory_bytes or max(LEAST, self.working_sets(self.all_cpus[:1])[0]['memory'])
+            most = topology.MEMORY_SHARE * (self.memory or float('inf'))
             return ['--size', int(min(alone, most / len(self.all_cpus)) // 32), *working]
         if self.application != 'lbm':
             return [*self.size.split(), *working]

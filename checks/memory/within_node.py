@@ -14,9 +14,16 @@ from plumbline.system import topology
 #: A part of a virtual machine has this share of its fellows at least: neighbours on the host may take some of the memory's bandwidth.
 VIRTUAL = 0.7
 
-#: Parameter -> (level that a part is measured in, parts that can be compared, at least).  Of two cores of a virtual machine one may
-#: share its own with somebody.
-PARTS = {'cores': ('L2', 3), 'caches': ('memory', 2), 'numa_domains': ('memory', 2), 'sockets': ('memory', 2)}
+#: Parameter -> (level that a part is measured in, parts that can be compared, at least, floor of portable.yaml).  Of two cores of a
+#: virtual machine one may share its own with somebody.
+PARTS = {'cores': ('L2', 3, 0.7), 'caches': ('memory', 2, 0.9), 'numa_domains': ('memory', 2, 0.9), 'sockets': ('memory', 2, 0.9)}
+
+
+def named(part, of, machine):
+    '''The CPUs of a part, and of a domain or a socket also the number of each NUMA domain, as the kernel counts them.'''
+    domains = [str(one['node']) for one in machine.get('numa_nodes') or () if not {*part}.isdisjoint(one['cpus'])]
+    text = f'CPU {topology.cpu_list(part)}'
+    return f"{text} of NUMA domain {', '.join(domains)}" if of in ('numa_domains', 'sockets') and domains else text
 
 
 @rfm.simple_test
@@ -37,7 +44,7 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
 
     @run_after('setup')
     def choose_parts(self):
-        self.level, least = PARTS[self.of]
+        self.level, least, _ = PARTS[self.of]
         self.parts, fewer = topology.parts(self.current_partition.processor, self.of, self.all_cpus)
         if self.of in ('caches', 'sockets') and topology.has_sockets_of_one_core(self.current_partition.processor):
             self.leave_out('each socket has one core: of=cores compares those', f'of_median.{self.level}')
@@ -80,21 +87,24 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def evaluated(self):
         of_rounds = itertools.groupby(metrics.kernels(self.measurements), key=lambda record: record['process'])
-        self.shares = {number: self.of_fellows(np.array([np.median(records.rate(record, 'bytes')) for record in own])) for number, own in of_rounds}
+        self.by_round = {number: self.of_fellows(np.array([np.median(records.rate(record, 'bytes')) for record in own])) for number, own in of_rounds}
         return super().evaluated()
 
     def evaluate(self):
         # The part that is slowest in most rounds: the slowest of each round would be another one each time, by chance, and of many parts lower.
-        usual = np.median(list(self.shares.values()), axis=0)
+        usual = np.median(list(self.by_round.values()), axis=0)
         if np.isnan(usual).all():
             self.skip_metric(f'of_median.{self.level}', 'the cores are of several kinds, and none has two parts')
         else:
             worst = int(np.nanargmin(usual))
-            share = self.shares[self.measurements[0]['process']][worst]
+            share = self.by_round[self.measurements[0]['process']][worst]
+            names = [named(part, self.of, self.plumbline.of_machine) for part in self.parts]
+            slow = [number for number in np.argsort(usual) if number != worst and usual[number] < PARTS[self.of][2]]
+            others = ', '.join(f'{names[number]} ({usual[number]:.2f})' for number in slow)
             is_virtual = self.plumbline.of_machine.get('virtual') == 'yes'
             yield metrics.Metric('of_median', self.level, np.array([min(1.0, share)]),
                                  doubt='neighbours on the host may have taken that much' if is_virtual and share >= VIRTUAL else None,
-                                 remark=f'the slowest has CPU {topology.cpu_list(self.parts[worst])}')
+                                 remark=f'the slowest has {names[worst]}' + (f'; below the floor, too: {others}' if others else ''))
         rates = [np.median(records.rate(record, 'bytes')) for record in metrics.kernels(self.measurements)]
         yield metrics.Metric('bandwidth', self.level, np.array([np.median(rates)]))
 

@@ -26,6 +26,14 @@ class Curve(MpiCheck):
         sizes = [0, *(2**power for power in range(self.largest.bit_length()))]
         return ['--variants', self.variants, '--size', ','.join(map(str, sizes)), '--min-time', '0.002']
 
+    def steadiness(self, variant, found, subject):
+        '''Dips and collapses of the curve, by size and factor; the metric is the worst of them.'''
+        for size, ratio in model.falls(found).items():
+            self.note(f'{variant}: the bandwidth falls to {ratio:.2f} of itself from messages of {text_of(size // 2)} to {text_of(size)}')
+        ratios = model.of_halves(found)
+        worst = min(ratios, key=lambda size: np.median(ratios[size]))
+        return metrics.Metric('of_halves', subject, ratios[worst], remark=f'at {text_of(worst)}')
+
 
 @rfm.simple_test
 class pingpong(rfm.RunOnlyRegressionTest, Curve):
@@ -54,7 +62,7 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
                       f'{percent(line.worst, 0)}')
             yield metrics.Metric('bandwidth', f'{variant}.{self.transport}', max(found) / found[max(found)] / 1e6,
                                  record=longest)
-            yield self.steadiness(variant, found)
+            yield self.steadiness(variant, found, f'{variant}.{self.transport}')
             if variant == 'swapped':
                 yield from self.along(found, of_size)
         self.say_where_it_switches(curves['swapped'])
@@ -85,18 +93,30 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
         yield metrics.Metric('of_limit', f'latency.{subject}', limit / latency, record=shortest,
                              unjudged='the limit is of the cores, the time above it of the MPI')
 
-    def steadiness(self, variant, found):
-        '''Dips and collapses of the curve, by size and factor; the metric is the worst of them.'''
-        for size, ratio in model.falls(found).items():
-            self.note(f'{variant}: the bandwidth falls to {ratio:.2f} of itself from messages of {text_of(size // 2)} to {text_of(size)}')
-        ratios = model.of_halves(found)
-        worst = min(ratios, key=lambda size: np.median(ratios[size]))
-        return metrics.Metric('of_halves', f'{variant}.{self.transport}', ratios[worst], remark=f'at {text_of(worst)}')
-
     def say_where_it_switches(self, found):
         step = model.step(found)
         self.note(f'the time per message steps up between {text_of(step[0])} and {text_of(step[1])}: eager to rendezvous'
                   if step else 'no step in the time per message: no switch from eager to rendezvous is seen')
+
+
+@rfm.simple_test
+class pingpong_nodes(rfm.RunOnlyRegressionTest, Curve):
+    '''What are latency and bandwidth between two nodes, over the network that the MPI chooses and over TCP, and is there a size at which
+    messages become slow?'''
+
+    tags = {'acceptance', 'health'}
+    variants = 'standard'
+    largest = 4 * 2**20
+    ranks = 1
+    nodes = 2
+    transport = parameter(['default', 'tcp'], type=str)
+
+    def evaluate(self):
+        found, of_size = (read(self.measurements, 'standard') for read in (model.curve, model.cases))
+        subject, least, most = f'{self.transport}.nodes', min(found), max(found)
+        yield metrics.Metric('latency', subject, found[least] * 1e6, record=of_size[least])
+        yield metrics.Metric('bandwidth', subject, most / found[most] / 1e6, record=of_size[most])
+        yield self.steadiness('standard', found, subject)
 
 
 @rfm.simple_test

@@ -64,7 +64,7 @@ void burn_pattern_create(burn_pattern *, const char *name, size_t bytes, uint64_
 void burn_message_create(burn_thread *);
 double *burn_dgemm_reference(void);     /* by another way than the kernel's; to be freed */
 const char *burn_dgemm_isa(void), *burn_fma_isa(void);      /* NULL: as the compiler makes it */
-enum { BURN_ORDER = 240 };              /* of the matrices: whole tiles of any width, rows of no power of two, three of them in a second-level cache */
+enum { BURN_ORDER = 240 };              /* of the matrices: whole tiles of any width, rows of no power of two, three of them in an L2 */
 
 /* In a phase: whether there is time left.  Flips the bit that the self-test has asked for, once. */
 bool burn_goes_on(const burn_state *);

@@ -101,8 +101,8 @@ burn_options burn_parse(int argc, char **argv)
     enum { MINUTES = 1, SLICE, PHASES, THREADS, CPUS, CAPACITY, MEMORY, SERIES, KEEP, RESUME, FLIP, SENSORS, LIST, HELP };
     static const struct option known[] = {
         {"minutes", 1, 0, MINUTES}, {"slice", 1, 0, SLICE}, {"phases", 1, 0, PHASES}, {"threads", 1, 0, THREADS}, {"cpus", 1, 0, CPUS},
-        {"capacity", 1, 0, CAPACITY}, {"memory", 1, 0, MEMORY}, {"series", 1, 0, SERIES}, {"keep", 1, 0, KEEP}, {"resume", 0, 0, RESUME}, {"flip", 1, 0, FLIP},
-        {"sensors", 1, 0, SENSORS}, {"list", 0, 0, LIST}, {"help", 0, 0, HELP}, {0}};
+        {"capacity", 1, 0, CAPACITY}, {"memory", 1, 0, MEMORY}, {"series", 1, 0, SERIES}, {"keep", 1, 0, KEEP}, {"resume", 0, 0, RESUME},
+        {"flip", 1, 0, FLIP}, {"sensors", 1, 0, SENSORS}, {"list", 0, 0, LIST}, {"help", 0, 0, HELP}, {0}};
     burn_options o = {.minutes = 10, .slice = 10, .keep = 16 << 20, .sensors = ""};
     opterr = 0;
     for (int c, at = 1; (c = getopt_long(argc, argv, "+", known, NULL)) != -1; at = optind)

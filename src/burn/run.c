@@ -181,8 +181,9 @@ static void write_phase(const burn_state *state, progress *p, double seconds)
     p->errors_of[state->phase] += errors;
     p->phases++;
     begin_line(&l, "burn_phase");
-    fprintf(l.file, ", \"round\": %ld, \"phase\": \"%s\", \"elapsed\": %.3f, \"done\": %.3f, \"seconds\": %.4f, \"unit\": \"%s\", \"rate\": {\"total\": %.6g, ",
-            p->round, burn_phases[state->phase], pl_now() - p->begin, p->done, seconds, phases[state->phase].unit, total);
+    fprintf(l.file, ", \"round\": %ld, \"phase\": \"%s\", \"elapsed\": %.3f, \"done\": %.3f, \"seconds\": %.4f, \"unit\": \"%s\", "
+            "\"rate\": {\"total\": %.6g, ", p->round, burn_phases[state->phase], pl_now() - p->begin, p->done, seconds,
+            phases[state->phase].unit, total);
     write_summary(l.file, rates, state);
     fputs("}, \"rates\": [", l.file);
     for (int i = 0; i < n; i++)
@@ -240,12 +241,14 @@ static int told_at_the_end(const burn_state *state, const progress *p, burn_seri
     const burn_options *o = state->options;
     const int signal = atomic_load(&burn_signal);
     if (series.lost)
-        fprintf(stderr, "plumbline: burn: %ld records could not be written: %s\n", series.lost, series.error ? strerror(series.error) : "no room in memory");
+        fprintf(stderr, "plumbline: burn: %ld records could not be written: %s\n", series.lost,
+                series.error ? strerror(series.error) : "no room in memory");
     if (signal)
-        fprintf(stderr, "plumbline: burn: ended by signal %d after %.1f of %g minutes, with %ld errors%s\n", signal, p->done / 60, o->minutes, p->errors,
-                o->series ? "; --resume goes on with it" : "");
+        fprintf(stderr, "plumbline: burn: ended by signal %d after %.1f of %g minutes, with %ld errors%s\n", signal, p->done / 60, o->minutes,
+                p->errors, o->series ? "; --resume goes on with it" : "");
     if (p->errors)
-        fprintf(stderr, "plumbline: burn: %ld of the results are wrong: a core, a cache or a memory module of this node is not reliable\n", p->errors);
+        fprintf(stderr, "plumbline: burn: %ld of the results are wrong: a core, a cache or a memory module of this node is not reliable\n",
+                p->errors);
     return p->errors ? 1 : signal ? 128 + signal : 0;
 }
 

@@ -117,7 +117,8 @@ void burn_series_open(const char *path, bool append, size_t keep)
     series.keep = keep;
     series.file = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | (append ? 0 : O_EXCL), 0644) : STDOUT_FILENO;
     if (series.file < 0)
-        pl_fail("--series %s: %s: %s", path, strerror(errno), errno == EEXIST ? "--resume goes on with it; or give another name" : "give a file that can be written");
+        pl_fail("--series %s: %s: %s", path, strerror(errno),
+                errno == EEXIST ? "--resume goes on with it; or give another name" : "give a file that can be written");
     series.end = fstat(series.file, &found) == 0 ? found.st_size : 0;
     if (pthread_create(&writer, NULL, write_all, NULL) != 0)
         pl_fail("burn: no thread that writes the records can be started: raise the limit of processes (ulimit -u)");

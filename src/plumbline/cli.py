@@ -52,15 +52,16 @@ def report(
                                  'where no test ran; see its output, and what reframe -l selects')
     if run_reports:
         session = others.archived(*run_reports, root=archive_root).stem
-    rows = archive.load_session(archive_root, session)
-    session = rows['session'][0]
-    past = history.read(archive_root, rows['system'][0], until=session)
+    told = pages.Session.stored(archive.file_of(archive_root, session), reframe_status)
+    session = told.rows['session'][0]
+    past = history.read(archive_root, told.rows['system'][0], until=session)
     if run_reports and (later := [path.stem for path in archive.sessions(archive_root, past.system) if path.stem > session]):
         print(f'plumbline: {len(later)} of the archive are dated after this session, the last {later[-1]}, and are not in its history: the clock was '
               'set back since, or was wrong then, or this run is older', file=sys.stderr)
+    for text in past.damaged:
+        print(f'plumbline: skipped: {text}', file=sys.stderr)
     known = history.courses(past)
     losses = courses.losses(archive_root, past, of=session, known=known)
-    told = pages.Session(rows, reframe_status)
     page = pages.write(told, destination, losses, public)
     if junit:
         pages.save_file(pages.junit(told, losses), junit)
@@ -108,6 +109,8 @@ def compare(
              'the one after')] = None,
     last: Annotated[int | None, typer.Option(min=2, help='the last sessions of the archive, instead of names')] = None,
     system: Annotated[str | None, typer.Option(help='with --last: of this system')] = None,
+    again: Annotated[list[str] | None, typer.Option('--after', help='a further session after, of some tests perhaps: worse is only what is worse in '
+                                                                    'each that measured it; may be repeated')] = None,
     output: Annotated[Path | None, typer.Option(help='HTML page to write as well')] = None,
     archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
 ):
@@ -119,7 +122,8 @@ def compare(
     if bool(sessions) == bool(last) or (sessions and len(sessions) < 2):
         raise PlumblineError('name at least two sessions, oldest first, or --last 2')
     *before, after = [sides.load(source, archive_root) for source in sessions or sides.last(archive_root, last, system)]
-    found = comparing.compare(before, after)
+    others = [comparing.compare(before, sides.load(source, archive_root)) for source in again or ()]
+    found = comparing.confirmed(comparing.compare(before, after), others)
     console = Console(width=None if sys.stdout.isatty() else 120)
     comparison.render(found, console)
     if output:

@@ -24,8 +24,9 @@ typedef struct {
  *     gather count=1024 wrap=1 delta=8 pattern=0,1,2,3,4,5,6,7
  *
  * first the kernel (gather, scatter, gs, multigather, multiscatter), then the keys of Spatter's JSON files that it needs, each
- * once (and name=TEXT, which the records repeat): count; wrap (not gs); delta, or of gs delta-gather and delta-scatter; pattern (not gs), pattern-gather (gs,
- * multigather), pattern-scatter (gs, multiscatter).  src/plumbline/model/spatter.py writes such files from Spatter's own. */
+ * once (and name=TEXT, which the records repeat): count; wrap (not gs); delta, or of gs delta-gather and delta-scatter;
+ * pattern (not gs), pattern-gather (gs, multigather), pattern-scatter (gs, multiscatter).
+ * src/plumbline/model/spatter.py writes such files from Spatter's own. */
 const gather_patterns *gather_read_patterns(const char *file);
 
 extern const char *const gather_kind_names[];

@@ -29,7 +29,8 @@ enum {
     MD_LAYERS = 2,              /* cells that MD_REACH crosses */
 };
 
-/* Positions, of own atoms and then ghosts, four doubles for each, the last of them its number; and which cell has which, as they were when the lists were made. */
+/* Positions, of own atoms and then ghosts, four doubles for each, the last of them its number; and which cell has which,
+ * as they were when the lists were made. */
 typedef struct { double x[3]; int64_t index; } md_entry;
 typedef struct {
     size_t n, ghosts;

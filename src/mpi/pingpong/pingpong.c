@@ -145,7 +145,8 @@ static double verify(const pl_case *c)
 static const pl_kernel pingpong = {
     .name = "pingpong", .title = "messages to and fro between two processes, --size is their bytes", .variants = variants,
     .parameters = parameters, .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan,
-    .run = run, .work = work, .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts, .from_zero = true, .in_pairs = true,
+    .run = run, .work = work, .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts,
+    .from_zero = true, .in_pairs = true,
 };
 
 int main(int argc, char **argv) { return pl_mpi_main(argc, argv, &pingpong); }

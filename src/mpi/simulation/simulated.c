@@ -1,6 +1,7 @@
 /* A mini-application on a simulated network:  smpirun ... simulated APPLICATION SIZE ITERATIONS DELAY SUM_DELAY BYTE
  *
- * The platform says what a message and a flop take, the last three what the application's own routines add (app_simulated; s).  Prints one line of JSON: app_print().  */
+ * The platform says what a message and a flop take, the last three what the application's own routines add (app_simulated; s).
+ * Prints one line of JSON: app_print().  */
 #include <stdlib.h>
 #include <string.h>
 

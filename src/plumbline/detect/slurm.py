@@ -89,7 +89,7 @@ def seconds(limit):
     '''
     days, dash, rest = limit.rpartition('-')
     numbers = rest.split(':')
-    if not all(number.isdigit() for number in [*numbers, *([days] if dash else [])]):
+    if not all(number.isdecimal() for number in [*numbers, *([days] if dash else [])]):
         return None
     numbers = [int(number) for number in numbers]
     if dash:

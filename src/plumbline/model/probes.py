@@ -34,9 +34,9 @@ _NEARLY_ALL = 90
 
 def _both(probe: dict) -> np.ndarray:
     '''Shape (samples, 2, rounds): before and after; NaN where not known.'''
-    sides = [np.array([value if value is not None else np.nan for value in _flat(probe[side])], dtype=float)
-             .reshape(len(probe[side]), -1) for side in ('before', 'after')]
-    return np.stack(sides, axis=1)
+    sides = [rows if isinstance(rows, np.ndarray) else [value if value is not None else np.nan for value in _flat(rows)]
+             for rows in (probe['before'], probe['after'])]
+    return np.stack([np.array(values, dtype=float).reshape(len(probe['before']), -1) for values in sides], axis=1)
 
 
 def _flat(rows: list) -> Iterator[float | None]:

@@ -12,7 +12,7 @@ def of_cpuinfo(text: str) -> dict[str, Any]:
     told = dict(reversed(_LINE.findall(text)))
     found: dict[str, Any] = {'cpu_model': told['model name']} if told.get('model name') else {}
     numbers = [told.get(key, '') for key in ('cpu family', 'model', 'stepping')]
-    if told.get('vendor_id') and all(map(str.isdigit, numbers)):
+    if told.get('vendor_id') and all(map(str.isdecimal, numbers)):
         found['cpuid'] = {'vendor': told['vendor_id']} | dict(zip(('family', 'model', 'stepping'), map(int, numbers)))
     if told.get('CPU implementer') and told.get('CPU part'):
         found['midr'] = {'implementer': told['CPU implementer'], 'part': told['CPU part']}

@@ -94,14 +94,14 @@ class Measured(Part):
     :attr value: the median of the samples, in the unit.
     :attr samples: in the order of measuring.
     :attr n: number of samples.
-    :attr spread: robust relative spread of the samples.
+    :attr spread: what the processes differ by, relative; of one alone the robust relative spread of its samples.
     :attr interval: lower and upper end of the 95 % interval of the value.
     :attr reference: what it is judged by and how far below and above it may be, or None.
     :attr reference_from: file of that reference, or None.
     :attr limit: the machine's own limit that applies, MB/s, or None.
     :attr verdict: one of :mod:`plumbline.model.verdict`.
     :attr reason: of the verdict, for people.
-    :attr sees: of a PASS the loss, a fraction, that would have been a FAIL with a probability of 95 %.
+    :attr sees: of PASS and UNSTABLE the loss, a fraction, that would have been a FAIL with a probability of 95 %.
     :attr expected: what the reference predicts for a session of an unchanged machine.
     :attr unjudged: why it must not be judged here.
     :attr record: index of the one of the records that the samples are of; None: it has no index.
@@ -182,7 +182,7 @@ class Result(Part):
     :attr records: the measurement records.
     :attr machine: the machine record, or what of it is known; None: the program prints none.
     :attr contention: the contention records.
-    :attr software: where the programs came from, if not from our own build.
+    :attr software: ``variables`` and ``modules`` of partition and environment, and ``spack`` where the programs came from there.
     :attr cross_check: the samples of likwid-bench; None: there are none, and ``cross_check_reason`` says why.
     :attr skipped: what could not be measured.
     :attr simd_width: variant -> width of its code; ``simd_width_of_references``: the same when they were measured.

@@ -42,7 +42,7 @@ class Summary:
 
     :attr value: median, in the unit of the samples, of several processes see :func:`process_interval`; NaN without samples.
     :attr n: number of samples.
-    :attr spread: robust relative spread, see :func:`spread`.
+    :attr spread: robust relative spread of the samples, see :func:`spread`; of several processes see :func:`spread_between`.
     :attr interval: interval of the value, see :func:`median_interval`, or :func:`process_interval` of several processes.
     '''
     value: float
@@ -80,6 +80,15 @@ def spread(x: ArrayLike) -> float:
     if median == 0:
         return float('inf') if width > 0 else 0.0
     return float(width / abs(median))
+
+
+def spread_between(medians: Sequence[float]) -> float:
+    '''What processes differ by: relative standard deviation of the median of each, since three have no quartiles.
+
+    :returns: as of :func:`spread`.
+    '''
+    deviation, middle = (float(np.std(medians, ddof=1)) if len(medians) > 1 else 0.0), abs(float(np.median(medians)))
+    return deviation / middle if middle else math.inf if deviation else 0.0
 
 
 def mad_freedom(n: float) -> float:
@@ -204,8 +213,9 @@ def summary(x: ArrayLike, processes: Sequence[int] | None = None, noise: str = r
     several = processes if processes is not None and len(processes) > 1 else None
     if np.isfinite(x).all() and (several is not None or (x.size == 1 and noise != registry.COUNT)):
         parts = [x] if several is None else np.split(x, np.cumsum(several)[:-1])
-        value, interval = process_interval([np.median(part) for part in parts], PRIORS[noise])
-        return Summary(value, int(x.size), spread(x), interval)
+        medians = [np.median(part) for part in parts]
+        value, interval = process_interval(medians, PRIORS[noise])
+        return Summary(value, int(x.size), spread_between(medians), interval)
     value = float(np.median(x)) if x.size else float('nan')
     return Summary(value, int(x.size), spread(x), median_interval(x))
 

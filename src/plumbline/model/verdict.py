@@ -137,7 +137,7 @@ def seen_loss(summary: Summary, reference: Sequence, rises: bool = False) -> flo
     A value is called FAIL once its whole interval is out of bounds.  Its estimate is normal on the scale of logarithms, with
     the standard deviation that its interval says.
 
-    :arg summary: of a metric within its bounds.
+    :arg summary: of a metric whose interval is not beyond them.
     :arg reference: (ref, lower, upper).
     :arg rises: whether a loss raises the value, as that of a time.
     :returns: a fraction of the value: 0.3 is a fall, or a rise, by 30 %; :obj:`None` where no loss at all would be called FAIL, or
@@ -149,7 +149,7 @@ def seen_loss(summary: Summary, reference: Sequence, rises: bool = False) -> flo
     if not (low > 0 and 0 < bound < math.inf):
         return None
     half = math.log(high / low) / 2
-    distance = abs(math.log(summary.value / bound)) + half * (1 + NINETY_FIVE / HALF_WIDTH)
+    distance = math.log(bound / summary.value if rises else summary.value / bound) + half * (1 + NINETY_FIVE / HALF_WIDTH)
     return math.exp(distance) - 1 if rises else 1 - math.exp(-distance)
 
 

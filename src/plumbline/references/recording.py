@@ -11,6 +11,7 @@ import polars as pl
 
 from plumbline.errors import PlumblineError
 from plumbline.model import baselines, contention, processor, registry, verdict
+from plumbline.references.peaks import impossible, possible
 from plumbline.store import archive
 
 #: A session of which a larger share of the metrics is UNSTABLE is left out.
@@ -20,8 +21,8 @@ MOST_UNSTABLE = 0.1
 MOST_DISTURBED = 0.05
 
 _COLUMNS = ['session', 'started', 'system', 'partition', 'environ', 'hostname', 'test', 'check', 'display_name', 'run', 'result',
-            'fail_phase', 'metric', 'name', 'subject', 'value', 'n', 'spread', 'interval_low', 'interval_high', 'reference_from',
-            'limit', 'record', 'state', 'states', 'unit', 'foreign', 'verdict', 'reason', 'unjudged', 'level', 'threads', 'detail']
+            'fail_phase', 'metric', 'name', 'subject', 'value', 'n', 'spread', 'interval_low', 'interval_high', 'reference', 'lower', 'upper',
+            'reference_from', 'limit', 'record', 'state', 'states', 'unit', 'foreign', 'verdict', 'reason', 'unjudged', 'level', 'threads', 'detail']
 _CASE = ('partition', 'environ', 'test')
 
 #: What of a record is asked for.
@@ -59,12 +60,12 @@ def processors(rows):
 
 
 def unfit(rows, expected=frozenset()):
-    '''Why a session is not of good state, or :obj:`None`.  What tests of other suites FAIL by is theirs alone.
+    '''Why a session is not of good state, or :obj:`None`.  What tests of other suites FAIL by is theirs alone, and so is what no hardware gives.
 
     :arg expected: the processors that the latest session ran on.
     '''
     rows = [row for row in rows if not row['foreign']]
-    failed = [row for row in rows if row['verdict'] == verdict.FAIL]
+    failed = [row for row in rows if row['verdict'] == verdict.FAIL and not _why_alone(row)]
     if failed:
         first = failed[0]
         more = f' (and {len(failed) - 1} more)' if len(failed) > 1 else ''
@@ -88,6 +89,14 @@ def unfit(rows, expected=frozenset()):
     if found and expected and not any(itertools.starmap(processor.same, itertools.product(found, expected))):
         return f"another machine: {', '.join(sorted(found))}; the latest session ran on {', '.join(sorted(expected))}"
     return None
+
+
+def _why_alone(row):
+    '''What a FAIL is of that says nothing of the rest of its session: of another suite, or no hardware gives it; None of any other.'''
+    if row['foreign'] or row['metric'] not in registry.METRICS or row['value'] is None:
+        return row['foreign'] and row['reason']
+    leaf = (row['reference'], row['lower'], row['upper']) if row['reference_from'] in baselines.SHIPPED else None
+    return impossible(row['name'], row['value'], possible(row['metric'], leaf, record_of(row)), None, None, None)
 
 
 def record_of(row):
@@ -151,8 +160,8 @@ def groups(rows, files, trusted=()):
             skipped[f"{archive.base_name(row['display_name'])} {row['name']}"] = f"known issue: {row['reason']}"
         elif row['metric'] not in registry.METRICS:
             skipped[f"{archive.base_name(row['display_name'])} {row['name']}"] = 'its metric is not in the registry'
-        elif row['foreign'] and row['verdict'] == verdict.FAIL and row['session'] not in trusted:
-            skipped[f"{row['display_name']} {row['name']} in {row['session']}"] = f"FAIL: {row['reason']}"
+        elif row['verdict'] == verdict.FAIL and row['session'] not in trusted and (why := _why_alone(row)):
+            skipped[f"{archive.base_name(row['display_name'])} {row['name']}"] = f"FAIL in {row['session']}: {why}"
         elif row['result'] == 'pass' or row['fail_phase'] == 'performance':
             by_test[row['check']].append(row)
         else:

@@ -13,7 +13,7 @@ from plumbline import settings
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.likwid import pin
 from plumbline.model import baselines, contention, metrics, records, states
-from plumbline.rfm import evaluation
+from plumbline.rfm import capacity, evaluation
 from plumbline.rfm.judging import Judging
 from plumbline.rfm.programs import native_programs
 from plumbline.rfm.variables import Table, Whole
@@ -114,13 +114,18 @@ class ProgramCheck(Judging):
     def launch(self):
         with in_one_line():
             options = self.asked = self.options()
-            command = self.start([self.built(self.program), *options, '--samples', self.samples_of_each, *self.placing()])
+            ours = topology.sizes_text(self.ours())
+            command = self.start([self.built(self.program), *options, '--samples', self.samples_of_each, *self.placing(),
+                                  *(['--capacity', ours] if ours else [])])
         self.describe(command)
 
     @property
     def samples_of_each(self):
         '''Timed repetitions of every case in each process.'''
         return max(records.MIN_SAMPLES, -(-self.samples // self.processes)) if self.processes > 1 else self.samples
+
+    def ours(self):
+        return capacity.given() or {}
 
     def placing(self):
         '''Options that tell the program where it is expected to run.'''
@@ -194,10 +199,6 @@ class NativeCheck(ProgramCheck):
 
     def built(self, program):
         return getattr(self, 'own_programs', self.programs).path(program)
-
-    def placing(self):
-        ours = topology.sizes_text(self.ours())
-        return [*super().placing(), *(['--capacity', ours] if ours else [])]
 
     @run_after('init', always_last=True)
     def refuse_other_threads(self):

@@ -19,6 +19,9 @@ from plumbline.system import codegen
 #: Where the code has become narrower there is one suspect, and not one among hundreds: how often an unchanged machine may seem slower then.
 RATE_OF_NARROWER = 0.01
 
+#: Of these it is said which loss would have been a FAIL.
+_SEES = verdict.PASS, verdict.UNSTABLE
+
 
 @dataclass
 class Case:
@@ -287,11 +290,11 @@ def judged(case, widths=MappingProxyType({}), again=None):
         ruling, reason = _confirmed(case, again)
         if ruling == verdict.PASS and (lost := _narrower(case, widths)):
             ruling, reason = verdict.FAIL, lost
-        sees = verdict.seen_of_expected(found, reference, expected['deviation'], rises) if ruling == verdict.PASS else None
+        sees = verdict.seen_of_expected(found, reference, expected['deviation'], rises) if ruling in _SEES else None
     else:
         # What several processes differ by is in their interval; of one alone only the spread of its samples warns.
         ruling, reason = verdict.judge(found, reference, np.inf if case.processes else verdict.MAX_SPREAD, metric.unit)
-        sees = verdict.seen_loss(found, reference, rises) if ruling == verdict.PASS else None
+        sees = verdict.seen_loss(found, reference, rises) if ruling in _SEES else None
     if ruling == verdict.NO_REFERENCE and metric.unjudged:
         reason = f'not judged: {metric.unjudged}'
     elif ruling == verdict.NO_REFERENCE and case.elsewhere:

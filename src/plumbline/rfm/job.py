@@ -17,6 +17,7 @@ from plumbline.mpi.launch import MPIRUN, SRUN
 from plumbline.rfm import private
 from plumbline.rfm.variables import Whole, refuse_unknown
 from plumbline.scheduler import job_state
+from plumbline.store import atomic
 
 #: What the job script writes after the program, with the exit code.  With
 #: ``general/trap_job_errors`` it has stopped before, at the first command that failed.
@@ -199,7 +200,8 @@ class Job(RegressionTestPlugin):
         if self.job.exitcode:
             said = [line for line in self.output('stderr').splitlines() if line.strip()]
             ours = [line for line in said if line.startswith('plumbline: ')]
-            why = self.cause() or (ours or said or ['its standard error is empty'])[-1].strip()
+            told = (ours or [atomic.no_room(self.stagedir)])[-1] or (said or ['its standard error is empty'])[-1]
+            why = self.cause() or told.strip()
             raise SanityError(f'the job ended with exit code {self.job.exitcode}: {why}')
 
     def cause(self):

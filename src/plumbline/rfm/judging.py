@@ -19,6 +19,7 @@ from plumbline import references
 from plumbline.errors import PlumblineError, WrongResult, in_one_line
 from plumbline.model import baselines, contention, processor, registry, result, verdict
 from plumbline.model.quantity import several
+from plumbline.model.safe_text import masked
 from plumbline.rfm import evaluation
 from plumbline.rfm.node import OnNode
 from plumbline.rfm.variables import TheResult
@@ -154,8 +155,8 @@ class Judging(OnNode):
         self.plumbline.schema = result.SCHEMA_VERSION
         self.plumbline.question, self.plumbline.source, self.plumbline.level = self.question(), self.source, getattr(self, 'level', None)
         self.plumbline.command, self.plumbline.rerun = shlex.join(map(str, command)), self._rerun()
-        if hasattr(self, 'programs') and self.programs.spack:     # a simulation has no programs
-            self.plumbline.software = self.programs.spack.provenance()
+        spack = hasattr(self, 'programs') and self.programs.spack     # a simulation has no programs
+        self.plumbline.software = _surroundings(self.current_partition.local_env, self.current_environ) | (spack.provenance() if spack else {})
 
     def run_command(self, command):
         '''What ReFrame is to run: a program and its options.'''
@@ -336,6 +337,12 @@ class Judging(OnNode):
         if (elsewhere := self._of_other_states()) and self.again is None:
             self.plumbline.failed_for = verdict.UNSTABLE
             raise PerformanceError('; '.join(f'{metric.name}: {metric.reason}' for metric in elsewhere))
+
+
+def _surroundings(*environs):
+    '''What the site's configuration sets for the jobs.'''
+    return {'variables': [masked(f'{name}={value}') for environ in environs for name, value in environ.env_vars.items()],
+            'modules': [name for environ in environs for name in environ.modules]}
 
 
 def _is_retried():

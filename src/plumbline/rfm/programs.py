@@ -21,6 +21,7 @@ from plumbline.rfm.job import ENDED, Job
 from plumbline.rfm.node import cores_of
 from plumbline.scheduler import job_state
 from plumbline.settings import ROOT
+from plumbline.store import atomic
 from plumbline.system import spack
 
 #: Files that are compiled at a time, where there are as many cores.
@@ -116,9 +117,9 @@ class built_programs(rfm.RegressionTest, Job, special=True):      # type: ignore
             if self.is_dry_run() or f'{ENDED} 0' in self.output(job=self.build_job).splitlines():
                 return
         why = job_state.how(self.build_job)[1] if self.by_slurm() else None
-        if why:
-            raise BuildError(why)
         said = self.output('stderr', self.build_job) + self.output(job=self.build_job)
+        if why := why or atomic.no_room(self.stagedir, said):
+            raise BuildError(why)
         raise self._broken(self.spack.not_installed(said) if self.spack else environment_errors.cause(said, self.current_environ.modules))
 
     def _broken(self, cause):
