@@ -759,8 +759,8 @@ def test_the_roofline_has_roofs_and_the_fastest_variant_of_each_kernel():
     (title, _, figure), = roofline.roofline([place | {'records': records}])
     assert title == 'Roofline, 1 thread'
     traces = {trace.name: trace for trace in figure.data}
-    assert set(traces) == {'memory: 20 GB/s', 'peak: 50 Gflop/s', 'DGEMM: 40 Gflop/s', 'triad'}
-    assert (traces['memory: 20 GB/s'].x[1], traces['memory: 20 GB/s'].y[1]) == (2.5, 50)
+    assert set(traces) == {'memory: 20.0 GB/s', 'peak: 50.0 Gflop/s', 'DGEMM: 40.0 Gflop/s', 'triad'}
+    assert (traces['memory: 20.0 GB/s'].x[1], traces['memory: 20.0 GB/s'].y[1]) == (2.5, 50)
     assert (list(traces['triad'].x), list(traces['triad'].y), list(traces['triad'].text)) == ([0.125], [2.0], ['triad nt in memory'])
     assert list(roofline.roofline([place | {'records': records[3:]}])) == []
     # Of 33 KiB that are called L2 nearly all lies in L1; the check of the limits takes sizes well inside of each level.

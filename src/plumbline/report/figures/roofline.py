@@ -68,11 +68,11 @@ def _figure(records, roofs):
     for level, dash in zip(LEVELS, ('dot', 'dashdot', 'dash', 'solid')):
         if level in roofs:
             limit = roofs[level]
-            figure.add_scatter(x=[left, peak / limit], y=[left * limit, peak], mode='lines', name=f'{level}: {limit:.3g} GB/s',
+            figure.add_scatter(x=[left, peak / limit], y=[left * limit, peak], mode='lines', name=f"{level}: {quantity.amount(1e3 * limit, 'MB/s')}",
                                line={'color': drawing.LIMIT, 'dash': dash, 'width': 1.5}, hoverinfo='name')
     for name, rate, dash in (('peak', peak, 'solid'), ('DGEMM', dgemm, 'dot')):
         if rate:
-            figure.add_scatter(x=[left, right], y=[rate, rate], mode='lines', name=f'{name}: {rate:.3g} Gflop/s',
+            figure.add_scatter(x=[left, right], y=[rate, rate], mode='lines', name=f'{name}: {quantity.digits(rate)} Gflop/s',
                                line={'color': drawing.ALLOCATE, 'dash': dash, 'width': 1.5}, hoverinfo='name')
     for (kernel, its), (colour, symbol, _) in zip(grouped(points, lambda point: point[2]), drawing.SERIES * (len(points) + 1)):
         figure.add_scatter(x=[point[0] for point in its], y=[point[1] for point in its], mode='markers', name=drawing.plain_text(kernel),
