@@ -4,17 +4,15 @@ A test case may have run several times (ReFrame's retries are runs 0, 1, ...).  
 told on the line.
 """
 
-import functools
 import json
 import re
 from dataclasses import dataclass, field
 
-import numpy as np
 import polars as pl
 
+from plumbline.analysis import outline
 from plumbline.model import probes, quantity, registry, states, subsystems, verdict as judged
 from plumbline.model.safe_text import shown
-from plumbline.store import former
 
 #: Verdicts in the order in which they need attention.
 VERDICTS = (judged.FAIL, judged.UNSTABLE, judged.KNOWN_ISSUE, judged.NO_REFERENCE, judged.PASS)
@@ -24,11 +22,6 @@ CASE = ('system', 'partition', 'environ', 'test')
 
 #: Columns of the archive that no line needs.
 _UNREAD = ('session', 'started', 'date', 'processor', 'rounds', 'processes', 'set_aside', 'session_info')
-
-#: What of a result is drawn, and of few places; what the rest asks of a record, and of its probes.
-DRAWN = ('records', 'cross_check', 'series')
-_OF_RECORD = ('kernel', 'variant', 'role', 'level', 'options', 'compiler', 'flags', 'cpus', 'numa_nodes', 'huge_page_share', 'working_set')
-_OF_PROBES = (probes.SHARING, probes.CLOCK, probes.ADDITIONS)
 
 
 @dataclass(slots=True)      # of a thousand nodes there are 300,000
@@ -169,45 +162,11 @@ def _cells(column):
 
 
 def detail_of(run):
-    '''The :func:`outline` of the result of one run of a test case, read once; empty if the test left none.'''
+    '''The :func:`outline.of` what is in the result of one run of a test case, read once; empty if the test left none.'''
     row: dict = next((row for row in run if row.get('detail')), {'detail': {}})
     if isinstance(row['detail'], str):
-        row['detail'] = outline(read(row['detail']))
+        row['detail'] = outline.of(outline.read(row['detail']))
     return row['detail']
-
-
-def read(detail):
-    '''A result (without metrics), from the archive's JSON.'''
-    return former.result(json.loads(detail))
-
-
-def outline(result):
-    '''A result without what is only drawn, a twentieth of it, for there may be a thousand nodes; parts that are equal are once in memory.
-
-    Its ``probes``: name -> (before and after each sample, of all records one after the other; where each but the first begins).
-    '''
-    found = {key: {name: _once(json.dumps(one)) for name, one in value.items()} if key == 'machine' and value else _once(json.dumps(value))
-             for key, value in result.items() if key not in DRAWN}
-    records, sides = result.get('records') or (), ('before', 'after')
-    found['records'] = [_once(json.dumps({key: _rounded(one[key]) for key in _OF_RECORD if key in one} | (
-        {'least': round(one['traffic_least'] / one['traffic'], 9)} if one.get('traffic') and 'traffic_least' in one else {}))) for one in records]
-    found['probes'] = {}
-    for name in _OF_PROBES:
-        told = [(one.get('probes') or {}).get(name) or dict.fromkeys(sides, ()) for one in records]
-        if any(one['before'] for one in told):
-            begins = _once(json.dumps(np.cumsum([len(one['before']) for one in told[:-1]]).tolist()))
-            found['probes'][name] = np.array([[value for one in told for value in one[side]] for side in sides], dtype=np.float32), begins
-    return found
-
-
-def _rounded(value):
-    '''Shares of pages as they are told, which makes records equal.'''
-    return {key: _rounded(one) for key, one in value.items()} if isinstance(value, dict) else round(value, 3) if isinstance(value, float) else value
-
-
-@functools.lru_cache(maxsize=2**16)
-def _once(text):
-    return json.loads(text)
 
 
 def session_info(rows):
@@ -308,7 +267,7 @@ def one_line(text):
 
 
 def _told_elsewhere(runs):
-    '''Whether a test failed for a reason that has its FAIL elsewhere (``broken.reported_once``): its environment.'''
+    '''Whether a test failed for a reason that has its FAIL elsewhere (``environment_errors.reported_once``): its environment.'''
     row = runs[-1][0]
     return row['metric'] is None and row['verdict'] is None and bool(row['reason']) and row['result'] not in ('pass', 'skip')
 

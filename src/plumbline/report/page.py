@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from plumbline.analysis import lines, machine_state, subsystems
+from plumbline.analysis import lines, machine_state, outline, subsystems
 from plumbline.analysis.gathered import MOST_NODES, gathered
 from plumbline.model import quantity, records
 from plumbline.report import download, environments, figures
@@ -60,7 +60,7 @@ def results(session):
                                               'metrics': [row for row in last if row['metric'] is not None]}
     drawn = [figures.first_hosts(details.values()), *(figures.first_places(its) for _, its in grouped(details.values(), lambda one: one['check']))]
     for case, whole in session.whole({detail['case'] for its in drawn for detail in its}).items():
-        details[case] |= {key: whole[key] for key in lines.DRAWN if key in whole} | {'records': records.pooled(whole.get('records') or [])}
+        details[case] |= {key: whole[key] for key in outline.DRAWN if key in whole} | {'records': records.pooled(whole.get('records') or [])}
     return list(details.values())
 
 
