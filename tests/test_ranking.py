@@ -23,6 +23,7 @@ from plumbline.model import contention, records, uncertainty
 from plumbline.report import deviations, outliers as text, sweep_page
 from plumbline.rfm import capacity as caches
 from plumbline.sweep import causes, command, locality, outliers, ranking, results, scatter, second, state
+from plumbline.system import topology_file
 from virtual import cluster_in
 
 SWEPT = rfm.GUARDS / 'swept.py'
@@ -268,7 +269,7 @@ def test_a_difference_that_fails_the_expectations_of_a_node_is_told_and_explaine
     why = 'node n4 is not as expected: dimm.count is 7, expected 8 (made-cpu.yaml)'
     slow = pl.concat([among(table(numbered(100, 100, 100, 60)), noise=0.001), table(numbered(1, 1, 1), 'as_expected', check='expectations')])
     ranked = ranking.rank(slow)
-    rows = sample.frame(sample.case('expectations', detail={}, result='fail', host='n4', verdict='FAIL', reason=why))
+    rows = sample.frame(sample.case('expectations', detail={}, result='fail', host='n4', verdict='FAIL', reason=why, symptom='not_as_expected'))
     assert causes.incomplete(ranked, slow) == {'n4': ['expectations']} and causes.why_missing(rows, 'expectations') == why
     for tests in ['expectations'], []:          # of two nodes, or where half of them differ, none lacks the test
         found, = (one for one in causes.diagnosed(rows, ranked.outliers(), tests) if one.rule['name'] == 'not_as_expected')
@@ -375,7 +376,7 @@ def test_a_thousand_nodes():
 @pytest.mark.parametrize('again, confirmed', [
     (numbered(100, 100, 60), True), (numbered(100, 100, 100), False),
     (numbered(50, 50, 30), True), (numbered(50, 50, 50), False),     # all are slower by now: that is no alarm
-    (numbered(100, 100, 85), False),                                 # out again, but not half as far
+    (numbered(100, 100, 99), False), (numbered(100, 100, 85), True),   # out again, not half as far: nothing, or certain all the same
     (numbered(100, 60, 60), False),                                  # beside a peer that is as slow by now
     ({'n3': 60}, None), (numbered(100, 100), None)])                 # nobody to compare with; not measured again
 def test_a_second_measurement_confirms(again, confirmed):
@@ -545,6 +546,14 @@ def test_a_node_that_has_lost_a_part_is_no_kind_of_its_own(one, said):
     swept(n8=('EPYC', 192, 377), n9=('EPYC', 192, 377), m1=('EPYC', 192, 377))])                # enough to be ranked among themselves
 def test_nodes_that_are_meant_to_have_less_are_no_alarm(others):
     assert findings(table(dict.fromkeys(WHOLE, 100)), **WHOLE, **others).having_less == {}
+
+
+def test_one_module_of_many_is_less():
+    gib = 2**20     # KiB
+    assert results.has_less(63 * 64 * gib, 64 * 64 * gib) and not results.has_less(64 * 64 * gib - 3 * gib, 64 * 64 * gib)
+    assert results.has_less(31 * gib, 32 * gib) and not results.has_less(31.5 * gib, 32 * gib)
+    node = {'memory': 128 * 128 * 2**30}
+    assert topology_file.memory_differs(node, {'memory': 127 * 128 * 2**30}) and not topology_file.memory_differs(node, node)
 
 
 def test_of_three_nodes_none_has_less_than_most():

@@ -76,10 +76,10 @@ def record(work, found=None):
         if node.measured:
             rank = events.OUTLIER if node.name in named else events.IN_ORDER if node.name in ranked else None
             event = {**about, 'event': events.MEASURED, 'session': node.session, 'again': sorted(one.session for one in times[1:] if one.session),
-                     'verdict': history.worst({verdict.FAIL if one.status == 1 else ruling for one in times for ruling, count in one.counts.items()
-                                               if count}), 'rank': rank, 'lacks': _lacks(found, node.name) if found else '', 'hours': hours}
+                     'verdict': history.worst({verdict.FAIL if one.status == 1 else ruling for one in times for ruling in one.verdicts}),
+                     'rank': rank, 'lacks': _lacks(found, node.name) if found else '', 'hours': hours}
             if found and (event['verdict'] == verdict.FAIL or event['lacks']):
-                own = [f'its own report: {one.told}' for one in times if one.status == 1 or one.counts.get(verdict.FAIL)]
+                own = [f'its own report: {one.told}' for one in times if one.status == 1 or verdict.FAIL in one.verdicts]
                 told[node.name] = [*own, *filter(None, [event['lacks']])]
         elif node.phase == OVER and node.state in _OF_NODE:
             event = {**about, 'event': events.FAILED, 'state': node.state, 'reason': node.reason, 'hours': hours}
@@ -115,7 +115,7 @@ def changed_since(evidence_of_node, frame, node):
             missing.append(about)
             continue
         far = -row['better'] * (math.log(measured[-1] / row['median']) if measured[-1] > 0 else -math.inf)     # a rate of 0 is measured, too
-        still = far >= ranking.CONFIRMED * row['scale'] and far >= ranking.AS_FAR * row['bad'] * row['scale']
+        still = far >= row['scale'] * min(ranking.CERTAIN, max(ranking.CONFIRMED, ranking.AS_FAR * row['bad']))
         (off if still else back).append(f"{about} {measured[-1]:.4g} {row['unit']} (was {row['value']:.4g}, its peers {row['median']:.4g})")
     return back, off, missing
 

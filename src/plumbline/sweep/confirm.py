@@ -6,8 +6,9 @@ It is a sweep of its own, ``again`` in the folder of the first, with the program
 from plumbline.sweep import node as job, outliers, state
 from plumbline.sweep.slurm import Slurm
 
-#: Of each kind of node so many that were in order are measured again: of three, one may be disturbed.
-PEERS = 3
+#: Of each kind of node so many that were in order are measured again, as far as there are: some may be disturbed, and what
+#: the others have drifted by must be known as well as the outlier.
+PEERS = 6
 
 #: Pattern of the names of second measurements that were set aside (:func:`state.set_aside`).
 ASIDE = f'{outliers.AGAIN}.*'

@@ -114,7 +114,7 @@ class Findings:
 
 
 def _has_less(machine, other):
-    return machine['model'] == other['model'] and (machine['cpus'] < other['cpus'] or machine['kib'] < other['kib'] * (1 - results.MEMORY_ALIKE))
+    return machine['model'] == other['model'] and (machine['cpus'] < other['cpus'] or results.has_less(machine['kib'], other['kib']))
 
 
 def drain_command(sweep, nodes, what, off=None):

@@ -36,9 +36,9 @@ from plumbline.model.uncertainty import MAD_TO_SIGMA, mad_freedom, median_of_oth
 #: Fewer nodes than this cannot say which of them is odd.
 FEWEST = 3
 
-#: A second measurement confirms from so many standard deviations on, and from this share of the first one's distance: that was
-#: picked because it was far out, and chance does not pick the same twice.
-CONFIRMED, AS_FAR = 3.0, 0.5
+#: A second measurement confirms from this share of the first one's distance on, which was picked because it was far out, but from
+#: so many standard deviations at least, and at most: chance does not pick the same twice.
+AS_FAR, CONFIRMED, CERTAIN = 0.5, 2.5, 4.0
 
 #: Nodes of two sorts: each has this share of them at least, and the gap between them is so many times what either scatters.
 SORT, APART = 1 / 3, 10.0
@@ -65,8 +65,8 @@ MOST_EARLIER = 3.0
 #: What sweeps keep of how nodes scatter, for those after them: variance of the logarithms, with its degrees of freedom.
 SCATTER = pl.Schema({**dict.fromkeys(METRIC, pl.String), 'variance': pl.Float64, 'freedom': pl.Float64})
 
-#: Of sweeps of equal nodes so many measure some of them again, since a node seems to be worse than it was.
-SUSPECTS_RATE = 0.1
+#: Of sweeps of equal nodes so many at most measure some of them again, since a node seems to be worse than it was.
+SUSPECTS_RATE = 0.3
 
 #: What sweeps keep of the scores of nodes, for those after them.
 SCORES = pl.Schema({**dict.fromkeys([*PEERS, 'check', 'node'], pl.String), 'members': pl.Int64, 'value': pl.Float64})
@@ -237,7 +237,7 @@ def _judged(groups, by, rate, default, earlier):
     chances = {side: special.stdtr(freedom, -side * bad) for side in (1, -1)}
     enough = {side: side * bad * scale >= np.log1p(LEAST_LOSS) for side in (1, -1)}
     odd, good = (enough[side] & subsystems.holm(chances[side], rate) for side in (1, -1))
-    far = (prediction.NINETY_FIVE - special.stdtrit(freedom, rate / count)) * scale
+    far = (prediction.OF_BOTH - special.stdtrit(freedom, rate / count)) * scale
     sees = np.where(rows['better'].to_numpy() == registry.LESS, np.expm1(far), -np.expm1(-far))
     return rows.with_columns(chance=chances[1], sees=sees, odd=odd, outlier_better=good)
 

@@ -29,6 +29,7 @@ from pathlib import Path
 import polars as pl
 
 from plumbline.analysis.answers import some
+from plumbline.analysis.lines import NOT_MEASURED
 from plumbline.analysis.session import Session
 from plumbline.errors import PlumblineError
 from plumbline.model import processor, registry, verdict
@@ -65,8 +66,9 @@ _READ = [*(name for name in _COLUMNS if name not in ('subsystem', 'noise')), 'le
 #: Files of the archive that are read at once: a node's has half a megabyte, most of it samples.
 _AT_ONCE = 250
 
-#: Memory of nodes that should be alike differs by what their firmware keeps: from one to the next at most this share.
-MEMORY_ALIKE = 0.02
+#: Memory of nodes that should be alike differs by what their firmware keeps: from one to the next at most this share, and so many KiB: of
+#: 64 modules one is less than 2 %.
+MEMORY_ALIKE, MOST_ALIKE = 0.02, 4 * 2**20
 
 
 def collect(sweep, node):
@@ -132,8 +134,8 @@ def _examined(folder, name, root):
     failed = [f'{one.label} {one.metric}' if one.metric else f'{one.label}: {one.reason}' for one in session.verdicts if one.verdict == verdict.FAIL]
     reasons = [f"FAIL as a whole: {'; '.join(whole)}" if whole else '', f'FAIL: {some(failed)}' if failed else '']
     reason = '; '.join(filter(None, reasons)) or session.not_judged()
-    return path, {'session': rows['session'][0], 'counts': session.counts, 'status': session.exit_status(), 'reason': reason,
-                  'machine': _machine(rows, cpus)}, ''
+    return path, {'session': rows['session'][0], 'counts': {**session.counts, '': {NOT_MEASURED: len(session.left_out)}},
+                  'status': session.exit_status(), 'reason': reason, 'machine': _machine(rows, cpus)}, ''
 
 
 def _machine(rows, cpus):
@@ -144,6 +146,11 @@ def _machine(rows, cpus):
             return {'model': processor.name(machine) or 'CPU of unknown model', 'cpus': cpus,
                     'kib': machine.get('memory_kib') or 0}
     return {}
+
+
+def has_less(kib, other):
+    '''Whether a node has less memory than another one, and not only by what firmware keeps.'''
+    return other - kib > min(MEMORY_ALIKE * other, MOST_ALIKE)
 
 
 def kinds(nodes):
@@ -157,7 +164,7 @@ def kinds(nodes):
     for node in known:
         model, cpus, kib = (node.machine[key] for key in ('model', 'cpus', 'kib'))
         last, size = sizes.get((model, cpus), (kib, kib))
-        if kib < last * (1 - MEMORY_ALIKE):
+        if has_less(kib, last):
             size = kib
         sizes[model, cpus] = kib, size
         result[node.name] = f'{model}, {cpus} CPUs, {size / 2**20:.0f} GiB'

@@ -2,21 +2,22 @@
 
 import polars as pl
 
-from plumbline.model.uncertainty import MAD_TO_SIGMA
-from plumbline.sweep.ranking import AS_FAR, CONFIRMED, METRIC
+from plumbline.model.uncertainty import MAD_TO_SIGMA, mad_freedom
+from plumbline.sweep.ranking import AS_FAR, CERTAIN, CONFIRMED, METRIC
 
 
 def confirm(found, ranking, again):
     '''What a second measurement says of the outliers.
 
     Nodes that were in order are measured again with them, and tell how far the machine, or whatever it shares, has
-    drifted between the two, and how evenly: with ``r = log(second / first)`` of each of them::
+    drifted between the two, and how evenly: with ``r = log(second / first)`` of each of these n::
 
-        deviation = (log(second) - median(r) - log(median)) / max(scale, 1.4826 MAD(r))
+        deviation = (log(second) - median(r) - log(median)) / max(scale, scatter)
+        scatter^2 = (freedom scale^2 + f MAD(r)^2) / (freedom + f),   f of n values
 
-    with median and scale of the first measurement.  It confirms from :data:`CONFIRMED` on, if it is at least :data:`AS_FAR` as far
-    from the median as the first value was.  The second score of a subsystem is the first and the weighted mean of what its metrics
-    have changed by.
+    with median, scale and freedom of the first measurement: the MAD of a handful is now and then several times what they scatter by.
+    It confirms from :data:`AS_FAR` of the first one's deviation on, :data:`CONFIRMED` at least and :data:`CERTAIN` at most.  The second
+    score of a subsystem is the first and the weighted mean of what its metrics have changed by.
 
     :arg found: rows of :meth:`Ranking.outliers`.
     :arg ranking: the first measurement.
@@ -32,12 +33,15 @@ def confirm(found, ranking, again):
     ratio = pl.col('ratio')
     peers = (ranking.of_all(lambda table: table.join(second.lazy(), on=[*metric, 'node'])).join(found, on=[*metric, 'node'], how='anti')
              .with_columns(ratio=(pl.col('again') / pl.col('value')).log()))
-    drift = peers.group_by(metric).agg(drift=ratio.median(), uneven=MAD_TO_SIGMA * (ratio - ratio.median()).abs().median())
+    drift = peers.group_by(metric).agg(drift=ratio.median(), known=mad_freedom(1) * pl.len(),
+                                       uneven=MAD_TO_SIGMA * (ratio - ratio.median()).abs().median())
     far = -pl.col('better') * ((pl.col('again') / pl.col('median')).log() - pl.col('drift'))
+    first, own = pl.col('freedom'), pl.col('known')
+    scatter = ((first * pl.col('scale')**2 + own * pl.col('uneven')**2) / (first + own)).sqrt()
     return (found.join(second, on=[*metric, 'node'], how='left').join(drift, on=metric, how='left')
-            .with_columns(again_bad=far / pl.max_horizontal('scale', 'uneven'))
-            .with_columns(confirmed=(pl.col('again_bad') >= CONFIRMED) & (far >= AS_FAR * pl.col('bad') * pl.col('scale')))
-            .drop('drift', 'uneven').sort('bad', descending=True))
+            .with_columns(again_bad=far / pl.max_horizontal('scale', scatter))
+            .with_columns(confirmed=pl.col('again_bad') >= (AS_FAR * pl.col('bad')).clip(CONFIRMED, CERTAIN))
+            .drop('drift', 'uneven', 'known').sort('bad', descending=True))
 
 
 def _second_scores(ranking, second, metric):

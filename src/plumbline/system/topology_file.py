@@ -17,8 +17,9 @@ from plumbline.system.topology import cpu_list
 #: What the job writes before its JSON.
 MARK = 'plumbline node: '
 
-#: The memory that Linux tells differs between nodes with the same modules, by what firmware and kernel keep.
-MEMORY_DIFFERS = 0.01
+#: The memory that Linux tells differs between nodes with the same modules, by what firmware and kernel keep: at most this share, and so many
+#: bytes, for of 128 modules one is less than 1 %.
+MEMORY_DIFFERS, MOST_DIFFERS = 0.01, 4 * 2**30
 
 _KEYS = {'schema', 'node', 'allowed_cpus', 'cpu_quota', 'memory', 'processor'}
 
@@ -35,7 +36,7 @@ def parse(text, source):
     '''
     try:
         node = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise PlumblineError(f'{source}: not JSON: {error}; remove it and run the check `topology`') from None
     known = isinstance(node, dict) and set(node) == _KEYS and node['schema'] == 1
     if not known or not isinstance(node['processor'], dict) or 'topology' not in node['processor']:
@@ -85,7 +86,12 @@ def _facts(node):
 def figures(node):
     '''What can be said in numbers: name -> (value, how much nodes of a kind may differ).'''
     return {'cores': (len(node['processor']['topology']['cores']), 0),
-            'memory': (node['memory'], MEMORY_DIFFERS)}
+            'memory': (node['memory'], min(MEMORY_DIFFERS, MOST_DIFFERS / node['memory']))}
+
+
+def memory_differs(old, new):
+    '''Whether a node has more or less memory than it had.'''
+    return abs(new['memory'] - old['memory']) > min(MEMORY_DIFFERS * old['memory'], MOST_DIFFERS)
 
 
 def differences(old, new):
@@ -93,7 +99,7 @@ def differences(old, new):
     before, after = _facts(old), _facts(new)
     named = [name for name in sorted({*before, *after} - {'numbering'}) if before.get(name) != after.get(name)]
     changed = [f"{before.get(name, f'no {name}')}, now {after.get(name, f'no {name}')}" for name in named]
-    if abs(new['memory'] - old['memory']) > MEMORY_DIFFERS * old['memory']:
+    if memory_differs(old, new):
         changed.append(f"memory {quantity.size(old['memory'])}, now {quantity.size(new['memory'])}")
     if not changed and before['numbering'] != after['numbering']:
         changed.append('CPUs are numbered in another way')
