@@ -86,6 +86,13 @@ def test_parts_are_put_together():
     assert burn.counted('throttled') == 2 + 3 and burn.counted('memory_uncorrected') is None and burn.end is None and burn.done == 3
 
 
+def test_an_error_of_a_phase_that_was_never_ended_counts():
+    error = {'record': 'burn_error', 'schema': 1, 'time': 2.0, 'round': 2, 'phase': 'fma', 'thread': 0, 'cpu': 0, 'buffer': 'sums', 'offset': 0,
+             'address': '0x10', **{name: f'0x{word:016x}' for name, word in (('expected', 1), ('seen', 3), ('bits', 2), ('again', 3))}, 'from_thread': None}
+    assert model.parse(text_of(START, phase_of(1, 1), error, START, phase_of(2, 2)), 'file').total_errors == 1
+    assert model.parse(text_of(START, error, phase_of(1, 1, errors=5, total_errors=5), error), 'file').total_errors == 5
+
+
 def test_what_was_counted_stays_counted():
     def counted(*parts):
         return model.parse(text_of(*(record for part in parts for record in (START, *(

@@ -55,6 +55,8 @@ burn_past burn_read_past(const char *path, int threads)
         if (is_of(line, "{\"record\": \"burn_phase\"") && number_of(line, "\"done\": ", &done) && number_of(line, "\"round\": ", &round) &&
             number_of(line, "\"total_errors\": ", &errors))
             past = (burn_past){done, (long)round, (long)errors};
+        else if (is_of(line, "{\"record\": \"burn_error\""))
+            past.errors++;     /* of a phase that may never have been ended: that counts all of its own */
     }
     fclose(f);
     free(line);

@@ -93,6 +93,19 @@ void ports_begin(const char *root)
     each(root, "net/*/device", add_device);     /* not those that are software only: lo, bridges, containers' */
 }
 
+/* Counters of an InfiniBand port that stop at the greatest value of their few bits until somebody clears them (PortCounters; Linux,
+ * drivers/infiniband/core/sysfs.c): those of the worst links never grow. */
+static bool is_full(const counter *c)
+{
+    static const struct { const char *name; unsigned long long most; } narrow[] = {
+        {"symbol_error", 65535}, {"port_rcv_errors", 65535}, {"link_error_recovery", 255}, {"link_downed", 255},
+        {"local_link_integrity_errors", 15}, {"excessive_buffer_overrun_errors", 15}};
+    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
+        if (!strcmp(strrchr(c->path, '/') + 1, narrow[i].name))
+            return c->before == narrow[i].most;
+    return false;
+}
+
 static void write_port(FILE *f, int first, int last)
 {
     const char *separator = "";
@@ -100,11 +113,14 @@ static void write_port(FILE *f, int first, int last)
         unsigned long long now;
         const bool there = value_of(counters[i].path, &now);
         /* One that was set back in between has counted since then at least what it says now. */
-        const unsigned long long grown = !there ? 1 : now >= counters[i].before ? now - counters[i].before : now;
+        const bool full = there && now == counters[i].before && is_full(&counters[i]);
+        const unsigned long long grown = !there || full ? 1 : now >= counters[i].before ? now - counters[i].before : now;
         if (!grown)
             continue;
+        char name[128];
+        snprintf(name, sizeof name, "%s%s", strrchr(counters[i].path, '/') + 1, full ? "_full" : "");
         fputs(separator, f);
-        pl_write_text(f, there ? strrchr(counters[i].path, '/') + 1 : "gone");
+        pl_write_text(f, there ? name : "gone");
         fprintf(f, ": %llu", grown);
         if (!there)
             return;

@@ -52,8 +52,8 @@ class Burn:
 
     @property
     def total_errors(self) -> int:
-        '''Words that were wrong, in all parts.'''
-        said = [record['total_errors'] for record in self.phases] + ([self.end['errors']] if self.end else [])
+        '''Words that were wrong, in all parts; those told included whose phase was never ended, for the node went down.'''
+        said = [record['total_errors'] for record in self.phases] + ([self.end['errors']] if self.end else []) + [len(self.errors)]
         return max(said, default=0)
 
     @property

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 from ClusterShell.NodeSet import NodeSet
 
-#: States of a node that jobs run on sooner or later, as ReFrame reads them from Slurm; in any other it is lost, or kept back.
+#: States of a node that jobs run on sooner or later, as ReFrame reads them from Slurm; in any other it is lost, or kept back.  Of reserved
+#: nodes ReFrame has left those of the job's own reservation.
 _RUNS_JOBS = {'IDLE', 'ALLOCATED', 'MIXED', 'COMPLETING', 'PLANNED', 'CLOUD', 'DYNAMIC_NORM', 'POWER_DOWN', 'POWERED_DOWN',
-              'POWERING_DOWN', 'POWERING_UP'}
+              'POWERING_DOWN', 'POWERING_UP', 'RESERVED', 'MAINTENANCE', 'MAINT'}
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ def nodes_of(job, state='all'):
         return None
     running = [node for node in found if getattr(node, 'states', set()) <= _RUNS_JOBS]
     usable = running if state == 'all' else job.scheduler.filternodes_by_state(running, state)
-    if state == 'idle':     # our own last job's node is on its way there
-        usable = [node for node in running if node in usable or _ends_a_job(node)]
+    if state == 'idle':     # with whatever else is said of it; and our own last job's node is on its way there
+        usable = [node for node in running if node in usable or 'IDLE' in getattr(node, 'states', ()) or _ends_a_job(node)]
     return Nodes(*(NodeSet.fromlist([node.name for node in part]) for part in (
         usable, [node for node in running if node not in usable], [node for node in found if node not in running])))
 

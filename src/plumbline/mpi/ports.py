@@ -14,6 +14,9 @@ ERRORS = ('symbol_error', 'link_error_recovery', 'link_downed', 'port_rcv_errors
 #: ... and those that congestion, or a full buffer, does.
 WAITS = ('port_xmit_wait', 'port_xmit_discards', 'rx_dropped', 'tx_dropped', 'rx_missed_errors')
 
+#: What the name of a counter ends with that cannot grow any more.
+FULL = '_full'
+
 #: Wrong bits of those received that a link within its specification has at most (InfiniBand Architecture, volume 2), and how often
 #: that is allowed here: symbol errors come in bursts.
 _BIT_ERRORS, _BURSTS = 1e-12, 10
@@ -52,7 +55,7 @@ def counted(found):
             ports |= {(node['host'], port) for port in node['ports']}
             unread += [] if node['ports'] else [node['host']]
             sums.update({(node['host'], port, name): grown for port, counters in node['ports'].items() for name, grown in counters.items()})
-    errors, waits = ({key: grown for key, grown in sums.most_common() if key[2] in names} for names in (ERRORS, WAITS))
+    errors, waits = ({key: grown for key, grown in sums.most_common() if key[2].removesuffix(FULL) in names} for names in (ERRORS, WAITS))
     within = {key: grown for key, grown in errors.items() if grown <= _allowed(key, sums)}
     beyond = {key: grown for key, grown in errors.items() if key not in within}
     return Counted(len(ports), sorted(set(unread)), beyond, within, waits)
@@ -72,6 +75,8 @@ def told(counts, most=5):
 
 def notes(found):
     '''Lines: what does not fail.'''
+    if any(name.endswith(FULL) for _, _, name in found.errors):
+        yield 'counters that are full count no more: clear them (perfquery -R), and measure again'
     if found.within:
         yield f'symbol errors within what a link is specified for: {told(found.within)}'
     if found.waits:

@@ -16,6 +16,7 @@ from reframe.core.builtins import fixture, run_after, run_before, sanity_functio
 from reframe.core.pipeline import RegressionTestPlugin
 from reframe.core.runtime import runtime
 
+from plumbline import references
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.model import metrics, records
 from plumbline.model.quantity import percent
@@ -31,6 +32,9 @@ IN_MEMORY = ('tmpfs', 'ramfs', 'devtmpfs')
 
 #: Operation -> why there is no such thing in memory.
 NOT_IN_MEMORY = {'read_cold': 'nothing can be dropped from it', 'write_fsync': 'there is no device to write to'}
+
+#: What references are recorded of is measured though it takes so many times as long as there is time for: how slow it is has to show.
+MOST_PATIENCE = 3
 
 #: Pages of a file that stay in the page cache although they were advised to go, as a share of the file: more is not cold.
 MOST_RESIDENT = 0.05
@@ -176,7 +180,8 @@ class FileSystemCheck(OneFileSystem, NativeCheck):
             seen = self.first_look()
             facts = seen['write_fsync']['options']
             self.need_room(facts, 2 * files, elements)
-            operations = self.what_fits(operations, 8 * elements * len(variants) * passes, seen, facts['file_system'], variants)
+            recorded = {name.rpartition('.')[2] for name in references.of_site(self)}
+            operations = self.what_fits(operations, 8 * elements * len(variants) * passes, seen, facts['file_system'], variants, recorded)
         return ['--variants', ','.join(variants), '--operation', ','.join(operations), '--size', elements,
                 '--directory', self.path, '--name', self.file_system]
 
@@ -189,26 +194,33 @@ class FileSystemCheck(OneFileSystem, NativeCheck):
         if self.memory is not None and 16 * elements + files * in_memory > self.memory / 2:
             self.leave(f'{self.size} and what goes with it needs more than half of the memory')
 
-    def what_fits(self, operations, moved, seen, kind, variants):
+    def what_fits(self, operations, moved, seen, kind, variants, recorded=()):
         '''The operations that make sense there and for which there is time; of the others is said why not.
 
         :arg moved: bytes that each operation writes or reads in all.
+        :arg recorded: operations that the site has references of: the slower it has become, the less there would be time for.
+        :raises PlumblineError: if one of these cannot be measured.
         '''
         rate = {name: metrics.bandwidth(record, name).value * 1e6 for name, record in seen.items()}
         chosen, left = [], self.seconds
         for operation in operations:
             if kind in IN_MEMORY and operation in NOT_IN_MEMORY:
+                if operation in recorded:
+                    raise PlumblineError(f'{self.file_system} is {kind}, the memory itself, and references are recorded of its {operation}: '
+                                         'is it mounted?')
                 self.skip_metric(f'all of {operation}', f'{kind} is the memory itself: {NOT_IN_MEMORY[operation]}', [operation])
                 continue
             # As if all but warm reads went to the device.
             seconds = moved / rate['read_warm' if operation == 'read_warm' else 'write_fsync']
-            if seconds <= left:
-                left -= seconds
+            if seconds <= left or (operation in recorded and seconds <= MOST_PATIENCE * self.seconds):
+                left = max(0, left - seconds)
                 chosen.append(operation)
                 continue
+            if operation in recorded:
+                raise PlumblineError(f'{self.file_system}: {operation} would take about {seconds:.0f} s at the rate of the first look, of '
+                                     f'{self.seconds} s, and references are recorded of it: it was faster then')
             for variant in variants:
-                self.skip_case(variant, operation,
-                               f'it would take about {seconds:.0f} s, and of {self.seconds} s {left:.0f} are left')
+                self.skip_case(variant, operation, reason=f'it would take about {seconds:.0f} s, and of {self.seconds} s {left:.0f} are left')
         if not chosen:
             self.leave('there is no time for any operation')
         return chosen
@@ -228,9 +240,9 @@ class FileSystemCheck(OneFileSystem, NativeCheck):
                 self.note(f'first look, {LOOK_BYTES // 10**6} MB: {self.file_system} over {name}: '
                           + ', '.join(f'{operation} {ratio:.2f}' for operation, ratio in ratios.items()))
 
-    def skip_case(self, variant, operation, reason):
+    def skip_case(self, variant, operation, **why):
         for metric in ('bandwidth', *(['speedup'] if variant in self.compared else [])):
-            self.skip_metric(f'{metric}.{variant}.{operation}', reason)
+            self.skip_metric(f'{metric}.{variant}.{operation}', **why)
 
     def worth_saying(self, group):
         '''The records whose page cache was as it is said to be; notes tell the rest.'''
@@ -238,9 +250,9 @@ class FileSystemCheck(OneFileSystem, NativeCheck):
             found = record['options']
             self.note(f"{self.file_system}: {found['file_system']} at {found['path']}; array {found['shape']}, files "
                       f"{found['kept']}")
-            complaint = self.wrong_state(found)
-            if complaint:
-                self.skip_case(record['variant'], found['operation'], complaint)
+            if complaint := self.wrong_state(found):
+                not_warm = found['operation'] == 'read_warm' and found.get('resident') is not None
+                self.skip_case(record['variant'], found['operation'], reason=complaint, **{'symptom': 'not_warm'} if not_warm else {})
             else:
                 yield record
         self.note('write: into the page cache, which may write behind; write_fsync: until the device has it; read_warm: all '
