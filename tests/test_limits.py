@@ -39,6 +39,14 @@ def test_the_limit_is_the_stream_with_the_best_median_not_the_best_sample():
     assert found['plain'].value == 1
 
 
+def test_all_processes_rest_on_one_stream():
+    by_process = [[stream(1.0, variant='copy'), stream(1.1, variant='update')], [stream(1.0, variant='copy'), stream(0.9, variant='update')],
+                  [stream(1.2, variant='copy'), stream(1.1, variant='update')]]
+    assert [limits.best(own)['variant'] for own in by_process] == ['copy', 'update', 'update']
+    limits.mark_best([*by_process[0], *by_process[1], *by_process[2], stream(0.1, variant='load')])     # which one process alone has
+    assert [limits.best(own)['variant'] for own in by_process] == ['copy'] * 3     # medians 1.0 and 1.1
+
+
 def test_traffic_counts_not_bytes():
     found = limits.of_limit([stream(1, 1, traffic=2e9), kernel(1, 1, traffic=1e9, bytes=9e9)])
     assert found['plain'].value == 0.5 and found['plain'].limit == 2000

@@ -6,7 +6,6 @@ import math
 import os
 import pathlib
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -16,7 +15,7 @@ import numpy as np
 import pytest
 
 import native
-from native import CPUS, KERNELS, QUICK, SOURCE, Build, copied, edges_of, environment, needs, output_of, pointer, refused, two_cpus, x86_only
+from native import CPUS, KERNELS, QUICK, SOURCE, edges_of, environment, needs, output_of, refused, two_cpus, x86_only
 from plumbline.errors import PlumblineError
 from plumbline.model import records
 from plumbline.system import cgroup
@@ -34,14 +33,12 @@ def all_right(measurements):
 
 # --- right results ---------------------------------------------------------------------------------
 
-@pytest.mark.parametrize('size', [1, 2, 3, 7, 8, 63, 1000003])
 @pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
-def test_every_variant_is_right(request, flavour, size):
-    build = request.getfixturevalue(flavour)
-    found = build.measured('triad', '--variants', 'all', '--size', size, '--threads', ','.join(THREADS),
-                           *QUICK).measurements
-    expected = itertools.product(build.runnable('triad'), map(int, THREADS))
-    assert sorted(cases(found, 'variant', 'threads')) == sorted(expected)
+def test_every_variant_is_right(request, flavour):
+    build, sizes = request.getfixturevalue(flavour), [1, 2, 3, 7, 8, 63, 1000003]
+    found = build.measured('triad', '--variants', 'all', '--size', native.listed(sizes), '--threads', ','.join(THREADS), *QUICK).measurements
+    expected = itertools.product(build.runnable('triad'), sizes, map(int, THREADS))
+    assert sorted(cases(found, 'variant', 'size', 'threads')) == sorted(expected)
     assert all_right(found)
 
 
@@ -66,7 +63,7 @@ def test_every_limit_stream_is_right(request, flavour):
     assert all_right(found)
 
 
-@pytest.mark.parametrize('options', [['--shift', '0,8,32,128,1024'], ['--alloc', 'static,malloc,dynamic', '--size', '999984'],
+@pytest.mark.parametrize('options', [['--shift', '0,8,32,128,1024'], ['--shift', '8,24', '--size', native.listed(range(1, 41))], ['--alloc', 'static,malloc,dynamic', '--size', '999984'],
                                      ['--alloc', 'malloc,dynamic', '--shift', '0,1344'], ['--init', 'noinit,parinit'], ['--pages', 'base'],
                                      ['--sync', 'pass', '--passes', '3'], ['--per-thread', '--limit'], ['--distance', '8', '--block-size', '8']],
                          ids=' '.join)
@@ -115,82 +112,15 @@ def test_sizes_may_be_per_thread(programs):
     assert all(record['size'] == 1000 * record['threads'] for record in found.measurements)
 
 
-# --- the loops by themselves, against numpy ----------------------------------------------------------
+# --- what they find out about where they run ---------------------------------------------------------
 
 HARNESS = ['pages.c', 'cgroup.c', 'clock.c', 'error.c', 'processes.c', 'results.c', 'topology.c', 'threads.c', 'parts.c']
 
 
 @pytest.fixture(scope='module')
 def loops(programs, tmp_path_factory):
-    return native.library(programs, tmp_path_factory.mktemp('loops'), 'triad', 'kernels/triad/kernel.c',
-                          *(f'harness/{name}' for name in (*HARNESS, 'streams.c', 'streams_x86.c')))
-
-
-def functions(loops, pattern):
-    '''The functions of the library whose names match and which this CPU can run.'''
-    needs('nm')
-    names = re.findall(rf'\bT ({pattern})$', output_of('nm', '-D', loops._name), re.MULTILINE)
-    has = loops.pl_cpu_has if hasattr(loops, 'pl_cpu_has') else cpu_has
-    isa = {'avx512': 'avx512f', 'avx2': 'avx2'}
-    return [name for name in names if has(isa.get(name.rsplit('_', 1)[1]))]
-
-
-def cpu_has(isa):
-    flags = pathlib.Path('/proc/cpuinfo').read_text().split()
-    return isa is None or isa in flags
-
-
-def aligned(elements, value, alignment=4096):
-    '''Doubles, all ``value``, that begin at an address of this alignment.'''
-    room = np.full(elements + alignment // 8, value, dtype=np.float64)
-    first = -room.ctypes.data % alignment // 8
-    return room[first:first + elements]
-
-
-MARGIN = 16
-
-
-def test_loop_against_numpy(loops):
-    rng = np.random.default_rng(20041)
-    parameters = (ctypes.c_long * 2)(8, 16)
-    names = functions(loops, r'triad_\w+')
-    assert {'triad_plain', 'triad_novec', 'triad_prefetch'} <= set(names)
-    for name, offset, others, n in itertools.product(names, range(8), (0, 1), range(41)):
-        # Each array at an alignment of its own, or all at the same
-        begin = [MARGIN + (offset + others * k) % 8 for k in range(4)]
-        arrays = [aligned(40 + 2 * MARGIN, value) for value in (7e77, 0, 0, 0)]
-        for array in arrays[1:]:
-            array[:] = rng.integers(-1000, 1000, array.size)     # b + c * d is exact, fused or not
-        before = [array.copy() for array in arrays]
-        getattr(loops, name)(ctypes.c_size_t(n), *map(pointer, arrays, begin), parameters)
-        b, c, d = (array[first:first + n] for array, first in zip(before[1:], begin[1:]))
-        before[0][begin[0]:begin[0] + n] = b + c * d
-        for array, expected in zip(arrays, before):
-            np.testing.assert_array_equal(array, expected, f'{name}, n {n}, begins at {begin}')
-
-
-def test_streams_against_numpy(loops):
-    rng = np.random.default_rng(20042)
-    names = functions(loops, r'pl_(?:load|store|update|copy|triad)_\w+')
-    assert {f'pl_{kind}_plain' for kind in ('load', 'store', 'update', 'copy', 'triad')} <= set(names)
-    for name, lines in itertools.product(names, range(10)):
-        arrays = [aligned(8 * 9 + 2 * MARGIN, 0) for _ in range(4)]
-        for array in arrays:
-            array[:] = rng.integers(-1000, 1000, array.size)
-        expected = [array.copy() for array in arrays]
-        part = slice(MARGIN, MARGIN + 8 * lines)
-        a, b, c, d = (array[part].copy() for array in arrays)
-        loop = getattr(loops, name)
-        loop.restype = ctypes.c_double
-        result = loop(ctypes.c_size_t(lines), *(pointer(array, MARGIN) for array in arrays))
-        kind = name.split('_')[1]
-        written = {'load': {}, 'store': dict.fromkeys(range(4), 1), 'update': dict(enumerate((-a, -b, -c, -d))),
-                   'copy': {2: a, 3: b}, 'triad': {0: b + c * d}}
-        for k, values in written[kind].items():
-            expected[k][part] = values
-        assert result == (sum(x.sum() for x in (a, b, c, d)) if kind == 'load' else 0)
-        for array, right in zip(arrays, expected):
-            np.testing.assert_array_equal(array, right, f'{name}, {lines} lines')
+    '''What the programs find out about where they run, as functions.'''
+    return native.library(programs, tmp_path_factory.mktemp('loops'), 'triad', *(f'harness/{name}' for name in HARNESS))
 
 
 def test_level_of_many_cpus_is_found_at_once(loops):
@@ -306,24 +236,6 @@ def test_arrays_are_placed_and_guarded(tmp_path):
     output_of(tmp_path / 'arrays', env=environment())
 
 
-# --- a build of the user's own ------------------------------------------------------------------------
-
-@pytest.fixture(scope='module')
-def copy(tmp_path_factory):
-    '''A build, without Fortran and with a flag of the user's, of a copy of the sources.'''
-    folder = tmp_path_factory.mktemp('copy')
-    copied(folder / 'src', 'kernels')
-    # As ReFrame gives it: an environment has a Fortran compiler also where it is not asked for
-    fortran = [f'-DCMAKE_Fortran_COMPILER={shutil.which("gfortran")}'] if shutil.which('gfortran') else []
-    return Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', '-DCMAKE_C_FLAGS=-DMARK', *fortran,
-                 source=folder / 'src', targets=['triad'])
-
-
-def test_flags_of_the_user_are_in_the_record(copy):
-    record = copy.measured('triad', '--size', 8, *QUICK).measurements[0]
-    assert record['flags'].startswith('-DMARK -O3')
-
-
 # --- placement ---------------------------------------------------------------------------------------
 
 def test_placement_as_asked(programs):
@@ -381,11 +293,6 @@ def test_more_threads_than_the_runtime_gives_are_refused(programs):
 
 def test_threads_in_the_serial_build_are_refused(programs):
     refused(programs.run('triad-serial', '--threads', 2), '--threads 2', 'serial')
-
-
-def test_a_variant_that_was_not_built_is_refused(copy):
-    refused(copy.run('triad', '--variants', 'fortran'), 'fortran', 'without a Fortran compiler')
-    assert 'fortran' not in copy.runnable('triad')
 
 
 @pytest.mark.parametrize('options', ['--alloc static', '--alloc malloc', '--shift 8'])
@@ -482,6 +389,20 @@ def test_groups_are_complete(programs):
         allocate = record['level'] != 'L1' and '_nt' not in record['variant']
         if record['role'] == 'kernel':
             assert record['traffic'] == record['bytes'] * (1.25 if allocate else 1)
+
+
+def test_later_processes_measure_the_streams_of_the_first(programs, tmp_path):
+    def streams(*more):
+        found = programs.measured('triad', '--size', '1000,2000', f'--limit={tmp_path / "chosen"}', *more, *QUICK)
+        return [(r['group'], r['threads'], r['variant']) for r in found.limits()]
+
+    first = streams()
+    assert [tuple(line.split()) for line in (tmp_path / 'chosen').read_text().splitlines()] == [tuple(map(str, one)) for one in first]
+    assert [streams() for _ in range(3)] == [first] * 3
+    (tmp_path / 'chosen').write_text('0 1 load\n')       # of the second size nobody has chosen
+    assert [one[1:] for one in streams() if one[0] == 0] == [(1, 'load')]
+    found = programs.run('triad', '--size', 8, f'--limit={tmp_path}/none/chosen', *QUICK)
+    assert found.code and 'No such file or directory: name a file that can be written' in found.errors
 
 
 @two_cpus

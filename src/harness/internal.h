@@ -25,6 +25,7 @@ typedef struct {
     pl_pages pages;
     bool per_thread;        /* sizes are per thread */
     bool limit;             /* interleave the limit streams */
+    const char *choice;     /* file of those that an earlier process chose, or that this one chooses; may be NULL */
     bool every_pass;        /* all threads meet after every pass, as in a parallel loop */
     bool table;             /* a table for people, too */
     bool probes;            /* of the machine's state, beside each sample */
@@ -135,6 +136,10 @@ void pl_probes_open(const pl_options *, int threads);       /* the largest team 
 void pl_probe(pl_measurement *, pl_moment, int sample);
 void pl_gather_probes(pl_measurement *);                    /* of all processes; before the record is written */
 void pl_write_probes(FILE *, const pl_measurement *);
+
+/* choice.c: which limit streams are measured; the others are dropped. */
+void pl_choose_streams(pl_group *, const pl_options *);
+bool pl_read_choice(pl_group *, const pl_options *);        /* false: no process has chosen yet */
 
 /* measure.c */
 int pl_measure(const pl_kernel *, const pl_options *);

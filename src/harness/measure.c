@@ -117,7 +117,7 @@ static void calibrate(pl_measurement *m, const pl_options *options)
             return;
         }
         if (passes > LONG_MAX / 16)
-            pl_fail("%s %s, size %zu: %ld passes take no longer than %g s: they cannot all have taken place: do not use this "
+            pl_fail_wrong("%s %s, size %zu: %ld passes take no longer than %g s: they cannot all have taken place: do not use this "
                     "build", m->c.kernel->name, m->c.variant->name, m->c.n, passes, shortest);
         passes *= shortest > 0.01 * block ? 8 : 16;
     }
@@ -212,53 +212,6 @@ static void look_at_pages(pl_measurement *m)
     m->pages = pl_look_at_pages(buffer, bytes);
 }
 
-/* --- the limit streams that are worth their time ------------------------------------------------------------------------------- */
-
-/* A limit that counts a write-allocate which the processor leaves out would be out of reach: loads, updates and non-temporal stores
- * move what the model says.  As limits.traffic_is_certain() reads it from the record. */
-static bool traffic_is_certain(const pl_measurement *m) { return pl_least_traffic(m) == pl_traffic(m); }
-
-static bool any_stream(const pl_measurement *m, int part) { return part == PL_PARTS && traffic_is_certain(m); }
-
-/* A stream that does nothing else. */
-static bool pure_stream(const pl_measurement *m, int part)
-{
-    return part < PL_PARTS && pl_traffic_parts(m).bytes[part] == pl_traffic(m);
-}
-
-/* Of the streams of a thread count the fastest one of a part of the traffic; of PL_PARTS, of all whose traffic is certain. */
-static void keep_fastest(pl_group *g, int threads, int part)
-{
-    pl_measurement *best = NULL;
-    double rate = 0;
-    for (int i = 0; i < g->count; i++) {
-        pl_measurement *m = &g->m[i];
-        if (!m->is_limit || m->c.threads != threads || !(any_stream(m, part) || pure_stream(m, part)))
-            continue;
-        if (pl_traffic(m) / m->pass_seconds > rate) {
-            rate = pl_traffic(m) / m->pass_seconds;
-            best = m;
-        }
-    }
-    if (best)
-        best->dropped = false;
-}
-
-/* Streams that are neither the best nor move what the kernels' traffic consists of would only take time from the rounds. */
-static void choose_streams(pl_group *g, const pl_options *o)
-{
-    bool needed[PL_PARTS + 1] = {[PL_PARTS] = true};
-    for (int i = 0; i < g->count; i++) {
-        g->m[i].dropped = g->m[i].is_limit;
-        for (int part = 0; part < PL_PARTS; part++)
-            needed[part] |= !g->m[i].is_limit && pl_traffic_parts(&g->m[i]).bytes[part] > 0;
-    }
-    for (int t = 0; t < o->threads.count; t++)
-        for (int part = 0; part <= PL_PARTS; part++)
-            if (needed[part])
-                keep_fastest(g, o->threads.value[t], part);
-}
-
 /* Complaints on standard error: what a record shows to machines, for people. */
 static bool is_wrong(const pl_measurement *m, const pl_options *o)
 {
@@ -320,29 +273,57 @@ static bool lengthen(pl_measurement *m, double seconds, double block)
     return true;
 }
 
+/* The case before has had the caches: one pass untimed brings this one's data back. */
+static void warm(const pl_measurement *m, const pl_options *o)
+{
+    if (m->c.level != 0 && !m->c.kernel->prepare)
+        time_passes(&m->c, 1, o->every_pass);
+}
+
+/* Streams are compared as they are measured, by turns: one that had the machine to itself while it was calibrated was taken for the
+ * fastest, and had half of the rate afterwards. */
+static void compare_streams(pl_group *g, const pl_options *o)
+{
+    enum { ROUNDS = 3 };
+    for (int round = 0; round < ROUNDS; round++)
+        for (int i = 0; i < g->count; i++)
+            if (g->m[i].is_limit) {
+                warm(&g->m[i], o);
+                g->m[i].seconds[round] = time_passes(&g->m[i].c, g->m[i].passes, o->every_pass);
+            }
+    for (int i = 0; i < g->count; i++)
+        if (g->m[i].is_limit) {
+            const double *s = g->m[i].seconds, median = fmax(fmin(s[0], s[1]), fmin(fmax(s[0], s[1]), s[2]));
+            g->m[i].pass_seconds = median / (double)g->m[i].passes;
+        }
+}
+
 static void run_group(pl_group *g, const pl_options *o, void *argument)
 {
     int *const wrong = argument;
     bool heading = true;
     pl_give_data(g);
+    const bool chosen = o->limit && pl_read_choice(g, o);
     for (int i = 0; i < g->count; i++) {
+        if (g->m[i].dropped)
+            continue;
         if (!g->m[i].passes) {
             calibrate(&g->m[i], o);
             g->m[i].calibrated = true;
         }
         look_at_threads(&g->m[i]);
     }
-    if (o->limit)
-        choose_streams(g, o);
+    if (o->limit && !chosen) {
+        compare_streams(g, o);
+        pl_choose_streams(g, o);
+    }
     for (int round = 0, again = 0; round < o->samples; round++) {
         bool too_short = false;
         for (int i = 0; i < g->count; i++) {
             pl_measurement *m = &g->m[i];
             if (m->dropped)
                 continue;
-            /* The case before has had the caches: one pass untimed brings this one's data back. */
-            if (m->c.level != 0 && !m->c.kernel->prepare)
-                time_passes(&m->c, 1, o->every_pass);
+            warm(m, o);
             sample(m, round, o->every_pass);
             too_short |= m->calibrated && again < MOST_CORRECTIONS && lengthen(m, m->seconds[round], block_of(m, o));
         }

@@ -110,7 +110,8 @@ static _Noreturn void help(const pl_kernel *kernel)
            "  --alloc dynamic,static arrays of just the length needed, or of a fixed length of 1e6; malloc, allocate: each from there\n"
            "  --shift K,..           arrays aligned to 4096 bytes and shifted by 0, K, 2K, ... bytes\n"
            "  --pages huge|base      ask for transparent huge pages (default), or forbid them\n"
-           "  --limit                interleave the limit streams on a working set of the same size\n"
+           "  --limit[=FILE]         interleave the limit streams on a working set of the same size; those of FILE, which the\n"
+           "                         first process with it writes\n"
            "  --samples S            timed repetitions of every case, at least 10 (default 20)\n"
            "  --min-time SECONDS     length of one repetition, at least (default 0.01)\n"
            "  --passes P,..          passes of one repetition, instead of --min-time\n"
@@ -234,7 +235,7 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
     struct option known[TEXT + PL_MAX_TEXTS + 1] = {
         {"variants", 1, 0, VARIANTS}, {"list", 0, 0, LIST}, {"size", 1, 0, SIZE}, {"sweep", 1, 0, SWEEP},
         {"per-thread", 0, 0, PER_THREAD}, {"threads", 1, 0, THREADS}, {"cpus", 1, 0, CPUS}, {"capacity", 1, 0, CAPACITY}, {"init", 1, 0, INIT},
-        {"alloc", 1, 0, ALLOC}, {"shift", 1, 0, SHIFT}, {"pages", 1, 0, PAGES}, {"limit", 0, 0, LIMIT},
+        {"alloc", 1, 0, ALLOC}, {"shift", 1, 0, SHIFT}, {"pages", 1, 0, PAGES}, {"limit", 2, 0, LIMIT},
         {"samples", 1, 0, SAMPLES}, {"min-time", 1, 0, MIN_TIME}, {"passes", 1, 0, PASSES}, {"sync", 1, 0, SYNC},
         {"probes", 1, 0, PROBES},
         {"table", 0, 0, TABLE}, {"help", 0, 0, HELP}};
@@ -262,7 +263,7 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
         case ALLOC: pl_parse_words("alloc", optarg, pl_allocs, &o.allocs); break;
         case SHIFT: pl_parse_sizes("shift", optarg, &o.shifts, 0, 1 << 30); break;
         case PAGES: o.pages = (pl_pages)pl_parse_position("pages", optarg, pages); break;
-        case LIMIT: o.limit = true; break;
+        case LIMIT: o.limit = true, o.choice = optarg; break;
         case SAMPLES: o.samples = (int)pl_parse_number("samples", optarg, 10, 100000); break;
         case MIN_TIME: o.min_time = pl_parse_seconds("min-time", optarg); break;
         case PASSES: pl_parse_sizes("passes", optarg, &o.passes, 1, PL_MAX_SIZE); break;

@@ -5,6 +5,7 @@ A shared machine drifts by tens of per cent between processes and within one.  C
 their ratio survives the drift, and the median of the ratios survives the outliers.
 '''
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -70,16 +71,35 @@ def _traffic_rate(case: dict) -> np.ndarray:
     return records.rate(case, 'traffic')
 
 
-def _median_rate(case: dict) -> float:
-    return np.median(records.rate(case, 'traffic'))
+_median_rate = functools.partial(records.median_rate, key='traffic')
 
 
 def best(cases: Iterable[dict], rate: Callable[[dict], float] = _median_rate) -> dict | None:
     '''The limit: the case with the highest traffic rate of those whose traffic is certain; :obj:`None` without one.
 
+    :arg cases: of those that :func:`mark_best` has marked, if any.
     :arg rate: function case -> its traffic rate, MB/s: the median over the samples, where nothing else is said.
     '''
-    return max(filter(traffic_is_certain, cases), key=rate, default=None)
+    certain = list(filter(traffic_is_certain, cases))
+    return max([case for case in certain if case.get('best')] or certain, key=rate, default=None)
+
+
+def mark_best(measurements: Iterable[dict]) -> None:
+    '''Mark the stream that is the limit in all processes of a case: the best of one process is not that of the next one where two are alike.
+
+    Its record gets ``best``: true, in each process.
+
+    :arg measurements: records of several processes; ``process`` is the number of each.
+    '''
+    streams: dict[tuple, dict[str, list[dict]]] = {}
+    for record in measurements:
+        if record['role'] == 'limit' and traffic_is_certain(record):
+            streams.setdefault((record['group'], record['level'], record['threads']), {}).setdefault(record['variant'], []).append(record)
+    for same in streams.values():
+        most = max(map(len, same.values()))
+        everywhere = [records for records in same.values() if len(records) == most]
+        for record in max(everywhere, key=lambda records: np.median([_median_rate(record) for record in records])):
+            record['best'] = True
 
 
 def variant(case: dict) -> str:

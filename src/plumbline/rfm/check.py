@@ -12,7 +12,7 @@ from reframe.core.exceptions import ReframeError, SanityError
 from plumbline import settings
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.likwid import pin
-from plumbline.model import baselines, contention, metrics, records, states
+from plumbline.model import baselines, contention, limits, metrics, records, states
 from plumbline.rfm import capacity, evaluation
 from plumbline.rfm.judging import Judging
 from plumbline.rfm.programs import native_programs
@@ -44,6 +44,9 @@ class ProgramCheck(Judging):
 
     #: Size -> level that its cases are meant to live in; a record that says otherwise is refused.
     intended = variable(Table, value={}, loggable=False)
+
+    #: What its program has printed, once that has been read.
+    _printed: records.Records | None = None
 
     @run_after('init', always_last=True)
     def refuse_a_check_without_a_program(self):
@@ -113,7 +116,8 @@ class ProgramCheck(Judging):
     @run_before('run')
     def launch(self):
         with in_one_line():
-            options = self.asked = self.options()
+            # All processes rest on the streams that the first one found to be the fastest.
+            options = self.asked = ['--limit=streams.txt' if one == '--limit' and self.processes > 1 else one for one in self.options()]
             ours = topology.sizes_text(self.ours())
             command = self.start([self.built(self.program), *options, '--samples', self.samples_of_each, *self.placing(),
                                   *(['--capacity', ours] if ours else [])])
@@ -135,21 +139,30 @@ class ProgramCheck(Judging):
         '''The complaint about a thread, or rank, that did not run where it was asked to; or :obj:`None`.'''
         return records.check_placement(record, self.cpus[:record['threads'] * record['ranks']])
 
+    def printed(self):
+        '''The :class:`records.Records` of its program.'''
+        self._printed = self._printed or records.parse(self.output(), f'output of {self.program}', self.processes)
+        self.plumbline.machine, self.plumbline.contention = self._printed.machine, self._printed.contention
+        return self._printed
+
+    def wrong_result(self):
+        found = self.printed()
+        if any(map(self.misplaced, found.measurements)):
+            self.plumbline.symptom = 'misplaced'
+        return records.wrong_result(found)
+
     @sanity_function
     def numbers_prove_something(self):
         '''Every record is complete, valid, long enough, and was taken where it was asked for.'''
         with in_one_line():
-            found = records.parse(self.output(), f'output of {self.program}', self.processes)
-        for record in found.measurements:
-            if record['valid'] is not True or record['max_error'] is None or record['max_error'] > record['tolerance']:
-                self.remember_wrong(records.check_worth_reporting(record)[-1])
-        self.plumbline.machine, self.plumbline.contention = found.machine, found.contention
+            found = self.printed()
         for text in contention.notes(found.contention, found.machine):
             self.note(text)
         if not metrics.kernels(found.measurements):
             raise SanityError(f'{self.program} measured nothing; its standard error says why')
         if found.processes != self.processes:
             raise SanityError(f'{self.program} was started {self.processes} times, and {found.processes} processes left records')
+        limits.mark_best(found.measurements)
         self.measurements = self.plumbline.records = self.pooled(found.measurements)
         self.say_what_does_not_run()
         self.plumbline.timed_seconds = sum(sum(r['seconds']) for r in found.measurements)
