@@ -8,7 +8,7 @@ import tempfile
 import pytest
 
 import rfm
-from native import CPUS, SOURCE, Outcome, alone_in, configure, environment, make, needs, output_of
+from native import SOURCE, Outcome, alone_in, configure, environment, make, needs, output_of
 from plumbline.mpi import environments
 from plumbline.mpi.families import families
 
@@ -49,17 +49,6 @@ def run_check(place, mpi, file, name, *options, **environment):
                          checks=rfm.REPOSITORY / 'checks/mpi' / file, **environment)
     assert done.report, done.out
     return list(done.cases().values())
-
-
-def metrics_of_ranks(place, name, setting):
-    '''Metric -> value of a check of ``checks/apps`` with one MPI; none where it is skipped, since there is one CPU.'''
-    done = place.reframe(*rfm.small(), '-S', f'{name}.{setting}', '-p', f'gnu-{any_mpi()}', '-n', name, checks=rfm.REPOSITORY / f'checks/apps/{name}.py')
-    case, = done.cases().values()
-    if len(CPUS) < 2:
-        assert case['result'] == 'skip' and 'one CPU' in case['fail_reason']
-        return {}
-    rfm.assert_measured(case)
-    return {metric['name']: metric['value'] for metric in case['plumbline']['metrics']}
 
 
 def variables(mpi, **more):

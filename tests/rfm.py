@@ -31,7 +31,7 @@ _caches = [level for level in topology.levels(cpuinfo()) if level != 'memory']
 _claim = topology.capacity(cpuinfo(), _caches[-1]) if _caches else 2**23
 
 #: Bytes of the last-level cache, for the tests: no more than what is beyond it can be touched in a moment.
-LAST_LEVEL = min(_claim, 2**25) if _caches[-1:] == ['L3'] else _claim
+LAST_LEVEL = min(_claim, max(2**23, 8 * topology.capacity(cpuinfo(), _caches[-2]))) if _caches[-1:] == ['L3'] else _claim
 
 
 def capacity(**levels):

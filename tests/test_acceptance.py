@@ -53,7 +53,7 @@ def test_nodes_classes_and_what_each_value_was_judged_by(tmp_path, node):
     found = acceptance.read([good, slow, crashed], tmp_path / 'archive')
     assert [(one.nodes, one.worst) for one in found.sessions] == [(['n1'], 'NO REFERENCE'), (['n2'], 'FAIL'), (['n3'], 'FAIL')]
     assert {name: [group.line.hostname for group in groups] for name, _, groups in found.classes} == {'no number': ['n3'], 'speed': ['n2']}
-    assert found.verdict == 'FAIL' and found.exit_status == 1 and found.judged == 5
+    assert found.verdict == 'FAIL' and found.exit_status == 1 and sum(found.judged.values()) == 5
     assert {group.line.metric: acceptance.basis(group.line) for group in found.groups if group.line.hostname == 'n1'} == {
         'bandwidth.plain': 'reference of several sessions', 'of_limit.plain': "the machine's own limits", 'of_peak.memory': 'datasheet', 'bandwidth.nt': ''}
     path = archive.file_of(tmp_path / 'archive', slow)
@@ -61,7 +61,7 @@ def test_nodes_classes_and_what_each_value_was_judged_by(tmp_path, node):
     (tmp_path / 'names.yaml').write_text(NAMES)
     done = run(tmp_path, good, slow, crashed, '--names', tmp_path / 'names.yaml', '--output', tmp_path / 'a.html')
     page = (tmp_path / 'a.html').read_text()
-    assert done.exit_code == 1 and 'Out of bounds: 2 of 5 judged values FAIL.' in page
+    assert done.exit_code == 1 and 'Out of bounds: software 1 of 2, speed 1 of 3, measurement 0 of 0 judged values FAIL.' in page
     assert 'Centre &lt;script&gt;' in page and '&lt;b&gt;killed' in page and '<script' not in page and 'A. Nother' in page
 
 
@@ -70,8 +70,8 @@ def test_what_was_not_judged_is_no_pass(tmp_path, node):
     node(1, metric('of_limit.plain', 0.9, '1', reference_from='portable.yaml'),
          metric('bandwidth.plain', 1.0, reference=None, reference_from=None, verdict='NO REFERENCE'))
     done = run(tmp_path, '--output', tmp_path / 'a.html')
-    assert done.exit_code == 3 and 'NO REFERENCE, 1 values judged' in done.output
-    assert 'Not judged in full: 1 of 1 judged values are within bounds; not judged: speed' in (tmp_path / 'a.html').read_text()
+    assert done.exit_code == 3 and 'NO REFERENCE, values judged in 1 session: software 1, speed 0, measurement 0' in done.output
+    assert 'Not judged in full: software 1 of 1, speed 0 of 0, measurement 0 of 0 judged values are within bounds; not judged: speed' in (tmp_path / 'a.html').read_text()
 
 
 def healthy(*more, number=0, speed=1.0):
@@ -87,9 +87,9 @@ def test_a_skipped_test_that_has_references_is_no_pass(tmp_path):
         gone = sample.case('cores', result='skip', detail={'skipped': [{'metric': 'all', 'reason': 'there is one CPU', 'recorded': recorded}]})
         archive.write(healthy(gone), tmp_path / 'archive')
         done = run(tmp_path, '--output', tmp_path / 'a.html')
-        assert done.exit_code == status and done.output.startswith(f'sample: {said}, 14 values judged')
+        assert done.exit_code == status and done.output.startswith(f'sample: {said}, values judged in 1 session: software 1, speed 12, measurement 1')
     text = (tmp_path / 'a.html').read_text()
-    assert 'Not decided: 0 of 14 judged values could not be told for noise, 5 that have references were not measured; none FAILs.' in text
+    assert 'Not decided: software 0 of 1, speed 0 of 12, measurement 0 of 1 judged values could not be told for noise, 5 that have references were not measured; none FAILs.' in text
 
 
 def test_a_lasting_loss_is_no_pass(tmp_path):
@@ -100,9 +100,9 @@ def test_a_lasting_loss_is_no_pass(tmp_path):
         if number == 11:
             assert run(tmp_path, '--output', tmp_path / 'a.html').exit_code == 0
     done = run(tmp_path, '--output', tmp_path / 'a.html')
-    assert done.exit_code == 1 and done.output.startswith('sample: FAIL, 14 values judged')
+    assert done.exit_code == 1 and done.output.startswith('sample: FAIL, values judged in 1 session: software 1, speed 12, ')
     text = (tmp_path / 'a.html').read_text()
-    assert 'Out of bounds: 0 of 14 judged values FAIL; lasting loss: memory, one thread, rates and times.' in text
+    assert 'Out of bounds: software 0 of 1, speed 0 of 12, measurement 0 of 1 judged values FAIL; lasting loss: memory, one thread, rates and times.' in text
     assert 'memory, one thread, rates and times: 5.' in text and ' % worse since session 20260113T' in text
 
 

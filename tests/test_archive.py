@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -358,7 +359,7 @@ def test_reports_of_a_pipelines_jobs_end_in_one_verdict(tmp_path):
     paths = [write_report(tmp_path / f'{number}.json', cases, start=1.8e9 - number)
              for number, cases in enumerate(([built], [built, good], [built, bad]))]
     done = CliRunner().invoke(app, ['report', *map(str, paths), '--archive', str(tmp_path / 'a'), '--destination', str(tmp_path / 'page')])
-    assert done.exit_code == 1 and '1 PASS, 1 FAIL' in done.output
+    assert done.exit_code == 1 and re.search('speed .* 1 PASS, 1 FAIL', done.output)
     path, = archive.sessions(tmp_path / 'a')
     rows = archive.load_session(tmp_path / 'a')
     assert rows['check'].to_list() == ['programs', 'good', 'bad'] and rows['started'][0].timestamp() == 1.8e9 - 2
@@ -393,6 +394,15 @@ def test_what_was_written_with_former_words_is_read_with_todays(tmp_path):
     assert archive.load_columns(path, ['metric']).item() == 'cpu_availability'
     stored.drop('unjudged').with_columns(reason=pl.lit('not judged: one NUMA domain')).write_parquet(path)
     assert archive.load_columns(path, ['unjudged']).item() == 'one NUMA domain'     # before it had a column
+    stored.drop('symptom').with_columns(reason=pl.lit('sanity: triad plain: thread 1 was placed on CPU 1 but ran on CPU 0'), result=pl.lit('fail'),
+                                        metric=pl.lit(None, pl.String)).write_parquet(path)
+    assert archive.load_columns(path, ['symptom']).item() == 'misplaced'
+    broken = former.case({'fail_reason': 'build error: environment e on s:p is broken: no compiler'})
+    assert broken['environment_error'] == 'no compiler' and 'plumbline' not in broken
+    assert former.case({'fail_reason': 'node n is not as m was: memory 1 GiB, now 2 GiB', 'plumbline': {}})['plumbline'] == {'symptom': 'memory_changed'}
+    assert [one.get('symptom') for one in former.result({'skipped': [{'metric': 'all', 'reason': reason} for reason in (
+        'two ranks need two CPUs, there is one', 'only 40 % of the pages were in the page cache: not warm', 'built without BLAS')]})['skipped']] == [
+            'too_few_cpus', 'not_warm', None]
     told = former.result({'skipped': [{'metric': 'all in L3', 'reason': 'none'}, {'metric': 'of_peak.L1', 'reason': 'unknown'}],
                           'notes': ['btl_vader_eager_limit = 4096', 'source size: no gain', 'from 0.9 (N = 100)', 'L3: all of 1 MiB are ours']})
     assert [one.get('parts') for one in told['skipped']] == [['L3'], None]

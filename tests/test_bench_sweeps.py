@@ -218,6 +218,9 @@ def test_the_launcher_of_one_node_is_slow(cluster, monkeypatch):
 
 
 def test_a_real_sweep_names_the_node_with_a_quota(cluster, programs, built_already, monkeypatch):
+    (cluster.folder / 'root').mkdir()
+    (cluster.folder / 'root/checks').symlink_to(rfm.REPOSITORY / 'checks/memory')       # each ReFrame loads all that it is given
+    monkeypatch.setattr(places, 'ROOT', cluster.folder / 'root')
     monkeypatch.setenv('PATH', str(built_already))
     monkeypatch.setenv('CANNED_PROGRAMS', str(programs.folder / 'bin'))      # jobs get all of the environment here
     site = cluster.folder / 'site.py'

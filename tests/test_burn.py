@@ -16,7 +16,6 @@ import pytest
 import rfm
 from native import CPUS, SOURCE, Build, environment, two_cpus
 from plumbline.model import burn as model, records
-from plumbline.rfm import judging
 
 CHECK = rfm.REPOSITORY / 'checks/site/burn.py'
 THREADS = min(2, len(CPUS))
@@ -341,7 +340,8 @@ def test_a_burn_that_is_ended_says_so_and_goes_on_through_reframe(measuring, tmp
 
 def test_cores_that_compute_otherwise_than_each_other_are_remembered():
     said, = (line for line in (SOURCE / 'burn/run.c').read_text().splitlines() if 'do not get the same product' in line)
-    assert judging._SAID_WRONG.search('plumbline: ' + said)
+    case = types.SimpleNamespace(output=lambda: '{"record": "wrong", "schema": 1, "why": "not the same product"}\n')
+    assert 'pl_fail_wrong(' in said and runpy.run_path(str(CHECK))['burn'].wrong_result(case) == 'not the same product'
 
 
 def test_wrong_results_of_a_burn_that_was_broken_off_count_in_the_next_run():

@@ -52,17 +52,6 @@ def sleeping(seconds):
 
 # --- what runs on it ------------------------------------------------------------------------------------------
 
-def test_a_step_runs_on_four_nodes_with_names_of_their_own(cluster):
-    assert cluster.states() == dict.fromkeys(FOUR, 'idle')
-    assert sorted(cluster.must(['srun', '-N4', 'hostname']).split()) == FOUR
-
-
-def test_a_batch_job_runs_on_the_node_that_is_asked_for(cluster, tmp_path):
-    output = tmp_path / 'output'
-    cluster.must(['sbatch', '-w', 'n3', '-o', output, '--wrap', 'echo $SLURMD_NODENAME on $(hostname)'])
-    until(lambda: output.exists() and output.read_text() == 'n3 on n3\n')
-
-
 def test_the_slow_node_is_in_a_cgroup_with_its_quota_and_the_others_are_not(cluster):
     groups = {node: cluster.must(['srun', '-w', node, 'cat', '/proc/self/cgroup']) for node in FOUR}
     assert [node for node in FOUR if 'plumbline-' in groups[node]] == ['n3']
@@ -72,34 +61,6 @@ def test_the_slow_node_is_in_a_cgroup_with_its_quota_and_the_others_are_not(clus
     quota, period = ((version1.read_text(), (folder / name / 'cpu.cfs_period_us').read_text()) if version1.exists()
                      else (folder / name / 'cpu.max').read_text().split())
     assert int(quota) / int(period) == pytest.approx(0.6 * len(cluster.cpus['n3']))
-
-
-def test_a_node_that_is_lost_is_down_and_comes_back(cluster):
-    cluster.stop_node('n4')
-
-    def is_down():      # what its daemon sent last may bring it back once
-        cluster.must(['scontrol', 'update', 'node=n4', 'state=down', 'reason=lost'])
-        return cluster.states()['n4'].startswith('down')
-
-    until(is_down, 'n4 is down')
-    cluster.start_node('n4')
-    cluster.must(['scontrol', 'update', 'node=n4', 'state=resume'])
-    cluster.wait(20)
-
-
-def test_the_controller_may_be_stopped_and_started(cluster):
-    cluster.stop_controller()
-    cluster.start_controller()
-    cluster.wait(30)
-    assert cluster.must(['srun', '-w', 'n1', 'hostname']) == 'n1\n'
-
-
-def test_two_clusters_at_once(cluster, tmp_path):
-    with cluster_in(tmp_path / 'other', nodes=2) as other:
-        assert sorted(other.states()) == ['n1', 'n2'] and sorted(cluster.states()) == FOUR
-        assert other.must(['srun', '-w', 'n1', 'hostname']) == 'n1\n'
-    assert not processes_of(other.folder)
-    assert cluster.must(['srun', '-w', 'n1', 'hostname']) == 'n1\n'
 
 
 # --- how it ends ----------------------------------------------------------------------------------------------

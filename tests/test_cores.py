@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, SOURCE, Build, copied, environment, output_of, two_cpus
+from native import CPUS, SOURCE, environment, output_of, two_cpus
 from plumbline.analysis import cores, levels
 from plumbline.errors import PlumblineError
 from plumbline.model import metrics, records
@@ -78,26 +78,6 @@ def test_what_cannot_be_run_is_one_line(programs, program, options, told):
     found = programs.run(program, *options.split())
     assert (found.code, found.text, len(found.errors.splitlines())) == (2, '', 1)
     assert found.errors.startswith('plumbline: --') and told in found.errors
-
-
-@pytest.fixture(scope='module')
-def copy(tmp_path_factory):
-    '''A copy of the sources and its build, to be broken.'''
-    folder = tmp_path_factory.mktemp('copy')
-    copied(folder / 'src', 'kernels/cores')
-    return Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', '-DPLUMBLINE_LIKWID=OFF', source=folder / 'src', targets=['cores'])
-
-
-@two_cpus
-@pytest.mark.alone
-def test_half_of_the_handovers_is_found(copy):
-    path, right = copy.folder.parent / 'src/harness/handover.c', 'batch ? length.handovers : 1'
-    assert right in path.read_text()
-    path.write_text(path.read_text().replace(right, 'batch ? length.handovers / 2 : 1'))
-    copy.make('cores')
-    # On a busy machine a thread may find no partner in the pass that is verified.
-    found = next((found for found in (copy.run('cores', '--threads', 2, *QUICK) for _ in range(100)) if found.code), None)
-    assert found and found.code == 1 and 'the result is wrong' in found.errors and found.measurements[0]['valid'] is False
 
 
 def test_many_threads_on_few_cpus_meet_in_pairs(tmp_path):

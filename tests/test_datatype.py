@@ -64,9 +64,8 @@ def test_nothing_is_read_or_written_beside(mpi_sanitized):
     assert all(record['valid'] for record in found)
 
 
-@every_mpi
-def test_with_the_packing_library(mpi_programs, mpi):
-    build = mpi_programs(mpi)
+def test_with_the_packing_library(mpi_programs):
+    build = mpi_programs(any_mpi())
     found = build.measured(2, 'datatype', '--variants', 'all', '--size', listed([*AWKWARD, 300]), *QUICK,
                            LD_PRELOAD=build.library('pack')).measurements
     assert {record['variant'] for record in found} == WITHOUT | WITH

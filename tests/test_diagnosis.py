@@ -110,7 +110,7 @@ def files(fsync=0.0, cold=0.0, warm=0.0, cold_rate=100.0):
 
 def not_warm(referenced):
     '''Files that the page cache does not hold: a metric is left out, which has references or not.'''
-    left_out = {'metric': 'bandwidth.c.read_warm', 'reason': 'only 40 % of the pages were in the page cache: not warm', 'referenced': referenced}
+    left_out = {'metric': 'bandwidth.c.read_warm', 'reason': 'only 40 % of them', 'symptom': 'not_warm', 'referenced': referenced}
     return [test_('fileio_sizes', row('bandwidth.c.write'), threads='one', detail={'skipped': [left_out]})]
 
 
@@ -118,15 +118,15 @@ def nontemporal(loss):
     return [test_('triad_memory', row('bandwidth.plain', 0.0, value=1000.0), row('bandwidth.nt', loss, value=1250.0), threads='all')]
 
 
-def ended(check, reason):
-    return sample.case(check, result='fail', fail_phase='sanity', fail_reason=reason, verdict='FAIL', reason=f'sanity: {reason}', detail={})
+def ended(check, reason, symptom=None):
+    return sample.case(check, result='fail', fail_phase='sanity', fail_reason=reason, verdict='FAIL', reason=f'sanity: {reason}', detail={}, symptom=symptom)
 
 
-def left_out(reason):
-    return sample.case('cores', result='skip', detail={'skipped': [{'metric': 'all', 'reason': reason, 'recorded': 5}]}, reason=reason)
+def left_out(symptom):
+    return sample.case('cores', result='skip', detail={'skipped': [{'metric': 'all', 'reason': 'made up', 'recorded': 5, 'symptom': symptom}]}, reason='made up')
 
 
-LEFT_OUT = left_out('needs two CPUs, which hand over a cache line: there is one')
+LEFT_OUT = left_out('too_few_cpus')
 WIDTHS = {'simd_width': {'plain': 'scalar'}, 'simd_width_of_references': {'plain': '512-bit'}}
 CONTEXT = 'triad plain: thread 1 was placed on CPU 1 but ran on CPU 0'
 SWAPPED = 'shm was asked for, but of 2e+09 bytes of messages 3e+09 went over the loopback device'
@@ -152,11 +152,10 @@ FAULTS = {
                      lambda: node(cache=0.5, detail=additions(3.9, 1.95, sharing=2.0)),
                      lambda: node(cache=0.5, detail=additions(5.0, 3.9) | machine(core_kinds=[[0, 1], [2, 3]]))]),     # cores of two kinds
     # A job that has a part of the node, as always, is no fault.
-    'pinning': ([lambda: [*node(detail=machine(allowed_cpus=[0], cpu_quota=4.0)), LEFT_OUT], lambda: [*node(detail=machine(allowed_cpus=[0])), LEFT_OUT], lambda: [*node(), ended('triad_memory', CONTEXT)],
-                 lambda: [*node(), ended('pingpong', 'the job ended with exit code 1: plumbline: rank 1 ran on CPU 0, asked for CPU 1: check the pinning')]],
+    'pinning': ([lambda: [*node(detail=machine(allowed_cpus=[0], cpu_quota=4.0)), LEFT_OUT], lambda: [*node(detail=machine(allowed_cpus=[0])), LEFT_OUT], lambda: [*node(), ended('triad_memory', CONTEXT, 'misplaced')]],
                 [lambda: node(detail=machine(allowed_cpus=[0])), lambda: [*node(), LEFT_OUT],
                  lambda: [*node(detail=machine(allowed_cpus=[0], cpu_quota=1.8)), LEFT_OUT],       # of which we took one
-                 lambda: [*node(detail=machine(allowed_cpus=[0])), left_out('likwid is not on this partition')], lambda: [*node(), ended('triad_memory', 'cat')]]),
+                 lambda: [*node(detail=machine(allowed_cpus=[0])), left_out('not_warm')], lambda: [*node(), ended('triad_memory', CONTEXT)]]),
     'power_saving': ([lambda: node(everything=0.3, detail=clock([1200] * 24, governor='powersave'))],
                      [lambda: node(detail=clock([2900] * 24, governor='powersave')),
                       lambda: node(everything=0.3, detail=clock([1200] * 24, governor='powersave', scaling_driver='intel_pstate'))]),
@@ -175,7 +174,7 @@ FAULTS = {
                                    lambda: [*node(), test_('peak_flops', sample.metric('of_peak.simd256.one', 0.18, verdict='FAIL'))]]),
     'nontemporal_without_effect': ([lambda: nontemporal(0.2)], [lambda: nontemporal(0.0)]),
     'no_huge_pages': ([lambda: node(latency=0.4, detail=record(huge_page_share=0.0)),
-                       lambda: [*node(), ended('latency', 'huge pages were asked for, and not given: see the same with base pages; they were')]],
+                       lambda: [*node(), ended('latency', 'huge pages were asked for, and not given: see the same with base pages; they were', 'no_huge_pages')]],
                       [lambda: node(detail=record(huge_page_share=0.0)), lambda: node(latency=0.4, detail=record(huge_page_share=0.98)),
                        lambda: node(latency=0.4, detail=record(huge_page_share=0.0, options={'pages': 'base'})),
                        # Base pages of 64 KiB: one huge page is more than the data.
@@ -188,9 +187,9 @@ FAULTS = {
                      # What a check does on purpose is no fault.
                      lambda: node(everything=0.5, detail=record(cpus=CPUS, numa_nodes={'0': 1.0}, options={'init': 'noinit'}) | machine(numa_nodes=DOMAINS))]),
     'memory_module': ([lambda: [*node(everything=0.2), test_('topology', sample.metric('memory', 2e11, 'bytes', verdict='FAIL'))],
-                       lambda: [*node(), ended('topology', 'node n1 is not as n2 was: memory 240 GiB, not 256 GiB; if that is right, run with')]],
+                       lambda: [*node(), ended('topology', 'node n1 is not as n2 was: memory 240 GiB, not 256 GiB; if that is right, run with', 'memory_changed')]],
                       [lambda: [*node(), test_('topology', sample.metric('memory', 2e11, 'bytes'))]]),
-    'not_as_expected': ([lambda: [*node(cache=0.3, latency=0.3), ended('expectations', 'node n1 is not as expected: net.ib0.state is down, expected up (cpu.yaml)')],
+    'not_as_expected': ([lambda: [*node(cache=0.3, latency=0.3), ended('expectations', 'node n1 is not as expected: net.ib0.state is down, expected up (cpu.yaml)', 'not_as_expected')],
                          lambda: [*node(cache=0.3, latency=0.3), GOVERNOR]],
                         [node, lambda: [*node(), GOVERNOR], lambda: [*node(), ended('expectations', 'cpu.yaml cannot be checked on node n1: not a cpu')]]),
     'memory_channel': ([lambda: node(everything=0.15)], [node, lambda: node(one=0.15, everything=0.15), lambda: node(everything=0.15, cache=0.15)]),
@@ -200,7 +199,7 @@ FAULTS = {
                            lambda: [*node(), test_('capacity', row('capacity.L3', 0.5, 'bytes'), level='L3')]],
                           [lambda: [*node(), test_('triad_memory', row('bandwidth.plain'), level='L3', detail=machine(capacity={'L3': 2**22}))],
                            lambda: [*node(), test_('triad_memory', row('bandwidth.plain', 0.3), level='L3', detail=machine(capacity={'L3': 2**24}))]]),
-    'transport': ([lambda: [*node(), ended('pingpong', SWAPPED)]], [messages, lambda: [*node(), ended('pingpong', 'cat')]]),
+    'transport': ([lambda: [*node(), ended('pingpong', SWAPPED, 'other_transport')]], [messages, lambda: [*node(), ended('pingpong', SWAPPED)]]),
     'other_transport': ([lambda: messages(latency=0.95, middle=0.9, long=0.7)], [messages, lambda: messages(latency=0.2, middle=0.2, long=0.2)]),
     'eager_moved': ([lambda: messages(middle=0.2), lambda: messages(short=0.8)], [messages, lambda: messages(latency=0.2, middle=0.2)]),
     'single_copy_moved': ([lambda: messages(long=0.4), lambda: messages(middle=0.3, long=0.4), lambda: messages(middle=0.22, long=-0.3)],
@@ -259,7 +258,7 @@ def test_what_is_inferred_gives_way_to_what_is_certain_of_the_same():
     assert diagnose(node(latency=0.3, detail=contention(waited=2.0))).none_fits
     # What was not measured has its own reason.
     assert [one.rule['name'] for one in diagnose([*both, *not_warm(['bandwidth.c.read_warm'])]).findings] == ['noisy_neighbour', 'file_cache']
-    apart = [*node(everything=0.15), ended('pingpong', SWAPPED)]
+    apart = [*node(everything=0.15), ended('pingpong', SWAPPED, 'other_transport')]
     assert sorted(one.rule['name'] for one in diagnose(apart).findings) == ['memory_channel', 'transport']
 
 

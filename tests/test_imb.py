@@ -425,7 +425,7 @@ def test_each_run_has_its_own_tables(imb_place, with_imb, tmp_path):
 
 
 @pytest.mark.parametrize('lines, lengths, reason', [
-    (46, '4,16,4', 'PingPing: '), (999, '4,16', 'PingPong: expected the blank line'), (46, '16', 'at least are needed'), (0, '4', 'not in'),
+    (46, '4,16,4', 'PingPing: '), (46, '16', 'at least are needed'), (0, '4', 'not in'),
 ])
 def test_a_run_that_is_not_whole_fails(imb_place, with_imb, tmp_path, lines, lengths, reason):
     faked(imb_place, tmp_path, lines and DATA / 'impi_pairs.txt', lines)

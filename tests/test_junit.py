@@ -33,7 +33,8 @@ def test_it_is_red_where_the_exit_code_is_not_0(cases, losses):
     red = {element.get('type') for name in ('failure', 'error') for element in found.iter(name)}
     assert bool(red) == (status != 0)
     last = found.findall('testsuite')[-1]
-    assert last.get('name') == 'the session' and last.get('tests') == str(len(last))
+    assert last.get('name') == 'the session' and last.get('tests') == str(len(last.findall('testcase')))
+    assert [one.get('name') for one in last[0]][:3] == ['software', 'speed', 'measurement']
     assert {int(one.get('failures')) + int(one.get('errors')) > 0 for one in found} & {True} == ({True} if status else set())
 
 

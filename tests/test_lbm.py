@@ -152,7 +152,7 @@ def test_check_of_memory(measuring, programs, tmp_path):
 
 
 @two_cpus
-@pytest.mark.parametrize('studies, size', [('triad_weak|lbm_strong|lbm_weak', ''), ('cg_strong', '--class S'), ('sp_strong', '--size 12'), ('md_strong', '--size 8')])
+@pytest.mark.parametrize('studies, size', [('triad_weak|lbm_strong|lbm_weak|cg_strong', '--class S'), ('sp_strong|md_strong', '--size 8')])
 def test_check_of_scaling(measuring_mpi, tmp_path, studies, size):
     place = measuring_mpi(tmp_path / 'place', 'openmpi')
     options = ['-r', '-p', 'gnu-openmpi', '--exec-policy=serial', *itertools.chain(*(('-S', f'app_scaling.{given}') for given in (

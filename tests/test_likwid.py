@@ -258,20 +258,6 @@ def test_agreement_is_of_streams_that_ran_by_turns():
     assert bench.agreement([sample | {'own_rate': None} for sample in samples], 'L1', 1) == []
 
 
-@pytest.mark.native
-@needs('likwid-bench', 'taskset', 'awk')
-def test_live_cross_check_runs_where_it_is_told(tmp_path):
-    cpu = max(os.sched_getaffinity(0))
-    commands = bench.bench_commands({'L1': 2**14}, [cpu], 'scalar')[:1]
-    script = tmp_path / 'cross_check.sh'
-    script.write_text(bench.script(commands))
-    done = subprocess.run(['sh', str(script)], capture_output=True, text=True, check=True,
-                          env=os.environ | {'LIKWID_IGNORE_CPUSET': '1'})
-    sample, = bench.parse_cross_check(done.stdout)
-    assert sample['kernel'] == 'load' and sample['hwthreads'] == [cpu]
-    assert sample['working_set'] == 2**14 and sample['seconds'] > 0.05
-
-
 # --- likwid-pin ---
 
 def test_pin_command():
@@ -331,26 +317,11 @@ def where(command, environment):
 
 
 @pytest.mark.native
-@needs('gcc', 'likwid-pin')
-def test_live_likwid_pin_places_each_thread(places):
-    cpus = sorted(os.sched_getaffinity(0), reverse=True)[:2]
-    assert where(pin.pin_command(cpus, [places]), pin.pin_environment(cpus)) == cpus
-
-
-@pytest.mark.native
 @needs('gcc', 'likwid-pin', 'taskset')
 def test_live_likwid_pin_takes_cpu_numbers_in_a_cpuset(places):
     cpu = max(os.sched_getaffinity(0))
     command = ['taskset', '-c', str(cpu), *pin.pin_command([cpu], [places])]
     assert where(command, pin.pin_environment([cpu])) == [cpu]
-
-
-@pytest.mark.native
-@needs('gcc')
-def test_live_openmp_places_each_thread(places):
-    for n in (1, 2):
-        cpus = sorted(os.sched_getaffinity(0), reverse=True)[:n]
-        assert where([places], pin.omp_environment(cpus)) == cpus
 
 
 # --- likwid-perfctr ---

@@ -3,7 +3,7 @@
 import pytest
 
 import rfm
-from mpi_native import any_mpi, metrics_of_ranks
+from mpi_native import any_mpi
 from native import CPUS, QUICK
 
 THREADS = f'1,{min(3, len(CPUS))}' if len(CPUS) > 1 else '1'
@@ -18,9 +18,8 @@ def test_every_variant_is_right(request, flavour, sizes):
     assert all(record['valid'] and record['max_error'] < 1 for record in found)
 
 
-def test_serial_build_and_first_touch_by_one_thread_are_right(programs):
-    found = programs.measured('md-serial', '--variants', 'all', '--size', 5, *QUICK).measurements
-    found += programs.measured('md', '--variants', 'all', '--size', 5, '--threads', THREADS, '--init', 'noinit', *QUICK).measurements
+def test_first_touch_by_one_thread_is_right(programs):
+    found = programs.measured('md', '--variants', 'all', '--size', 5, '--threads', THREADS, '--init', 'noinit', *QUICK).measurements
     assert all(record['valid'] for record in found)
     assert len({record['options']['energy'] for record in found}) == 1      # the sums are in one order, whoever makes them
 
@@ -111,6 +110,15 @@ def test_parts_that_forces_reach_across_are_refused(kernel):
     assert [line for line in found.errors.splitlines() if 'plumbline' in line] == [told]
 
 
-def test_check_of_ranks_tells_the_share_of_communication(measuring_mpi, tmp_path):
-    found = metrics_of_ranks(measuring_mpi(tmp_path, any_mpi()), 'md_ranks', 'cells=6')
-    assert not found or (0 < found['communication.full'] < 1 and found['figure_of_merit.full'] > 0)
+def test_checks_of_ranks_tell_the_share_of_communication(measuring_mpi, tmp_path):
+    '''Of molecular dynamics and of plane waves.'''
+    done = measuring_mpi(tmp_path, any_mpi()).reframe(*rfm.small(), '-S', 'md_ranks.cells=6', '-S', 'planewave_ranks.points=8', '-p', f'gnu-{any_mpi()}',
+                                                      '-n', 'md_ranks|planewave_ranks', checks=rfm.REPOSITORY / 'checks/apps')
+    cases = done.cases()
+    for name, communication, rate in (('md_ranks', 'communication.full', 'figure_of_merit.full'), ('planewave_ranks', 'communication.plain', 'flops.plain')):
+        if len(CPUS) < 2:
+            assert cases[name]['result'] == 'skip' and 'one CPU' in cases[name]['fail_reason']
+            continue
+        rfm.assert_measured(cases[name])
+        found = {metric['name']: metric['value'] for metric in cases[name]['plumbline']['metrics']}
+        assert 0 < found[communication] < 1 and found[rate] > 0

@@ -1,5 +1,6 @@
 '''From records to judged metrics, by hand-computed numbers.'''
 
+import json
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ import pytest
 
 from made_report import measurement
 from plumbline.errors import PlumblineError
-from plumbline.model import limits, metrics, states, verdict
+from plumbline.model import limits, metrics, records, states, verdict
 from plumbline.model.result import Process, Result, Skipped
 from plumbline.references import Reference
 from plumbline.rfm import check, evaluation, limited
@@ -108,6 +109,13 @@ def test_what_all_threads_reach_together_is_not_judged_where_others_had_the_cpus
 def test_where_no_level_can_be_measured_the_reason_is_said():
     with pytest.raises(PlumblineError, match='the kernel does not tell'):
         check.ProgramCheck.every_level(SimpleNamespace(cpus=[0], working_sets=lambda cpus: ({}, {'memory': 'the kernel does not tell'})), 64)
+
+
+def test_a_thread_that_ran_elsewhere_is_known_by_its_record_whatever_the_exit_code_says():
+    fake = SimpleNamespace(_printed=None, program='triad', processes=1, plumbline=Result(), output=lambda: json.dumps(measurement(cpus=[1])),
+                           misplaced=lambda record: records.check_placement(record, [0]))
+    fake.printed = lambda: check.ProgramCheck.printed(fake)
+    assert check.ProgramCheck.wrong_result(fake) is None and fake.plumbline.symptom == 'misplaced'
 
 
 def test_variants_of_other_processors_are_said_to_be_not_measured():

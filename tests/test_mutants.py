@@ -3,13 +3,13 @@
 import pytest
 
 from mutants import Mutated
-from mutants.catalogue import MUTANTS, PASSES_LEFT_OUT
-from native import KERNELS
+from mutants.catalogue import HALF_OF_THE_HANDOVERS, MUTANTS, PASSES_LEFT_OUT
+from native import KERNELS, QUICK, refused, two_cpus
 
 
 @pytest.fixture(scope='module')
 def mutated(tmp_path_factory):
-    return Mutated(tmp_path_factory.mktemp('mutants'), [*MUTANTS, PASSES_LEFT_OUT])
+    return Mutated(tmp_path_factory.mktemp('mutants'), [*MUTANTS, PASSES_LEFT_OUT, HALF_OF_THE_HANDOVERS])
 
 
 def test_every_kernel_has_mutants():
@@ -38,3 +38,19 @@ def test_passes_that_take_no_time_are_refused(mutated):
     found = mutated.build.run(mutated.program_of(PASSES_LEFT_OUT).name, '--variants', 'copy', '--size', 1000)
     assert found.code == 2 and found.errors.startswith('plumbline: streams copy, size 1000: ')
     assert 'they cannot all have taken place' in found.errors
+
+
+@two_cpus
+@pytest.mark.alone
+def test_half_of_the_handovers_is_found(mutated):
+    command = mutated.program_of(HALF_OF_THE_HANDOVERS).name, '--threads', 2, '--size', 10, '--probes', 'off', *QUICK
+    found = next((found for found in (mutated.build.run(*command) for _ in range(100)) if found.code), None)
+    assert found and found.code == 1 and 'the result is wrong' in found.errors and found.measurements[0]['valid'] is False
+
+
+@pytest.mark.parametrize('kernel, variant, why', [('triad', 'fortran', 'built without a Fortran compiler'), ('fdtd', 'fortran_split2', 'built without a Fortran compiler'),
+                                                  ('transpose', 'openblas', 'not in this build: built without OpenBLAS, or it has threads of its own')])
+def test_a_variant_that_was_not_built_is_refused(mutated, kernel, variant, why):
+    program = next(program for program in mutated.programs if program.kernel == kernel)
+    refused(mutated.build.run(program.name, '--variants', variant), variant, why)
+    assert mutated.outcome(program).measurements[0]['flags'].startswith('-DMARK -O1')

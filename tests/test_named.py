@@ -98,7 +98,7 @@ WRONG = [
     ('cg', ('Verification    =               SUCCESSFUL', 'Verification    =             UNSUCCESSFUL'), 'verification UNSUCCESSFUL: the result is wrong'),
     ('cg', (' Active processes=                        2', ' Active processes=                        1'), '"Active processes" is 1, and 2 was asked'),
     ('cg', ('floating point', 'sheep counted'), "the operation type 'sheep counted' is not one of"),
-    ('osu_latency', ('256                     0.44\n', ''), "expected the row of 256 bytes with one number, found '512"),
+    ('osu_latency', ('256                     0.44\n', ''), "expected the row of 256 bytes with one number of two decimals, found '512"),
     ('osu_latency', ('1024                    0.75\n', ''), '10 rows instead of 11'),
     ('osu_latency', ('0.44', '0.00'), "the row of 256 bytes is '0.00', not a positive number"),
     ('osu_bw', ('Bandwidth (MB/s)', 'Bandwidth (GB/s)'), 'the heading of the column, MB/s, is missing'),

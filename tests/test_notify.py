@@ -91,7 +91,7 @@ def test_the_command_gets_words_text_and_json(tmp_path, receiver):
     words, text, notice = json.loads(got.read_text())
     assert words == ['-s', '$(touch x) *', 'ops@example.org']
     first, _, change = text.splitlines()[:3]
-    assert first == 'Plumbline, sample: 1 FAIL (session 20260101T030405Z-sample), https://example.org/r'
+    assert first == 'Plumbline, sample: speed 1 FAIL (session 20260101T030405Z-sample), https://example.org/r'
     assert change.startswith('PASS -> FAIL: triad one cpu gnu synthetic-node-1: bandwidth.plain: FAIL for a reason') and change.endswith(
         '; maintainers: hpc-support')
     assert notice['link'] == 'https://example.org/r' and notice['changes'][0]['now'] == verdict.FAIL and notice['summary']['exit_status'] == 1
@@ -100,6 +100,13 @@ def test_the_command_gets_words_text_and_json(tmp_path, receiver):
     assert not got.exists()
     # A report of an old session tells nothing.
     assert notify.tell(command, night(3, triad='PASS'), tmp_path, 'l') and not notify.tell(command, night(2, triad='FAIL'), tmp_path, 'l')
+
+
+def test_a_state_that_knows_no_questions_is_read(tmp_path, receiver):
+    wrong = {'triad one cpu gnu synthetic-node-1: bandwidth.plain': {'state': 'FAIL', 'reason': 'slow', 'maintainers': []}}
+    (tmp_path / 'notified-sample.json').write_text(json.dumps({'session': '20251231T030405Z-sample', 'wrong': wrong}))
+    assert notify.tell(f"'{receiver[0]}'", night(1, triad='PASS', limits='FAIL'), tmp_path, 'l')
+    assert json.loads(receiver[1].read_text())[1].startswith('Plumbline, sample: speed 1 FAIL; others 1 healthy again (session ')
 
 
 def test_a_session_of_a_wrong_clock_keeps_nobody_from_being_told(tmp_path, receiver):
@@ -168,7 +175,7 @@ def test_the_shipped_mail_has_the_first_line_as_its_subject(tmp_path, script, mo
     assert notify.tell(f"{script('mail.py')} ops@example.org hpc@example.org", night(1, triad='FAIL', größe='FAIL'), tmp_path, 'https://example.org/r')
     mail = email.message_from_bytes(got.read_bytes(), policy=email.policy.default)
     assert (mail['To'], mail['Subject']) == ('ops@example.org, hpc@example.org',
-                                             'Plumbline, sample: 2 FAIL (session 20260101T030405Z-sample), https://example.org/r')
+                                             'Plumbline, sample: speed 2 FAIL (session 20260101T030405Z-sample), https://example.org/r')
     assert 'PASS -> FAIL: triad' in mail.get_content() and 'größe' in mail.get_content() and (tmp_path / 'words').read_text() == '-t -i\n'
     with pytest.raises(PlumblineError, match='--notify .*mail.py: ended with 1: name those who are to have it; the next session'):
         notify.tell(script('mail.py'), night(2, triad='PASS'), tmp_path, 'link')
@@ -182,13 +189,13 @@ def test_the_shipped_chat_and_ticket_are_posted(tmp_path, script):
         chat = f"{script('chat.py')} '{secret}'"
         assert notify.tell(chat, night(1, **{'<!channel>': 'FAIL'}), tmp_path, 'link')
         text = json.loads(got.pop())['text']
-        assert 'Plumbline, sample: 1 FAIL' in text and 'PASS -> FAIL: &lt;!channel>' in text
+        assert 'Plumbline, sample: speed 1 FAIL' in text and 'PASS -> FAIL: &lt;!channel>' in text
         secret.write_text('a token\n')
         (tmp_path / 'notified-sample.json').unlink()
         ticket = f"{script('ticket.py')} {address} '{secret}'"
         assert notify.tell(ticket, night(1, triad='FAIL'), tmp_path, 'link')
         issue = json.loads(got[0])
-        assert issue['title'] == 'Plumbline, sample: 1 FAIL (session 20260101T030405Z-sample), link' and issue['body'] == issue['description']
+        assert issue['title'] == 'Plumbline, sample: speed 1 FAIL (session 20260101T030405Z-sample), link' and issue['body'] == issue['description']
         assert 'PASS -> FAIL: triad' in issue['body'] and got.pop().headers['Authorization'] == 'Bearer a token'
         assert notify.tell(ticket, night(2, triad='PASS'), tmp_path, 'link') and got == []
     for command, said in ((chat, "secret: unknown url type: 'a token'"), (ticket, f'{address} {secret}: .*refused'), (script('chat.py'), 'name the file')):

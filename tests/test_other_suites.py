@@ -59,6 +59,14 @@ def test_reframes_own_word_counts(first):
     assert set(rows.filter(pl.col('name') == 'latency')['metric']) == {'other'} and not rows['level'].drop_nulls().is_in(['L1', 'memory']).any()
 
 
+def test_the_log_and_the_archive_have_the_same_values(place, first):
+    rows = {row['name']: row['value'] for row in first[2].to_dicts()}
+    log, = (place.folder / 'reports/perflogs').rglob('their_application.log')
+    names, *lines = (line.split('|') for line in log.read_text().splitlines())
+    logged = {entry['perf_var']: float(entry['perf_value']) for entry in (dict(zip(names, line)) for line in lines)}
+    assert logged == {name: rows[name] for name in ('elapsed', 'energy', 'steps')}
+
+
 def test_they_are_in_the_same_page_and_junit(place, first):
     page = (place.folder / 'reports/latest/index.html').read_text()
     for text in ('site_stream', 'their_stream', 'copy', '12.5 GB/s', 'their_mount', 'it measures nothing', 'own reference (xfail)', 'no driver 5'):

@@ -5,7 +5,6 @@ import pytest
 from native import two_cpus
 from plumbline.model import limits
 
-#: Larger than any cache of a core, far smaller than the last one of a server.
 QUICK = ['--samples', '10', '--min-time', '0.001']
 
 
@@ -22,7 +21,7 @@ def cores(found):
     ('triad', 'plain', {'load': 24, 'fill': 16}), ('triad', 'nt', {'load': 24, 'fill_nt': 8}),
     ('motion', 'load', {'load': 8}), ('motion', 'fill', {'fill': 16}), ('motion', 'update', {'update': 16})])
 def test_parts_by_hand(programs, program, variant, expected):
-    n = 2**23       # beyond L1, where a store that misses loads its line first
+    n = 2**17       # beyond L1, where a store that misses loads its line first
     if variant not in programs.runnable(program):
         pytest.skip(f'no {variant} on this CPU')
     record, = programs.measured(program, '--variants', variant, '--size', n, '--threads', 1, *QUICK).kernels()

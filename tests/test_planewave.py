@@ -5,7 +5,7 @@ import math
 import pytest
 
 import rfm
-from mpi_native import any_mpi, metrics_of_ranks
+from mpi_native import any_mpi
 from native import CPUS, QUICK
 
 THREADS = f'1,{min(3, len(CPUS))}' if len(CPUS) > 1 else '1'
@@ -91,8 +91,3 @@ def test_more_ranks_than_planes_are_refused(kernel):
     assert found.code != 0 and not found.measurements
     told = 'plumbline: --size 4: 5 processes share out as many planes of the grid: give a larger size or fewer processes'
     assert [line for line in found.errors.splitlines() if 'plumbline' in line] == [told]
-
-
-def test_check_of_ranks_tells_the_share_of_communication(measuring_mpi, tmp_path):
-    found = metrics_of_ranks(measuring_mpi(tmp_path, any_mpi()), 'planewave_ranks', 'points=8')
-    assert not found or (0 < found['communication.plain'] < 1 and found['flops.plain'] > 0)

@@ -1,33 +1,52 @@
 '''What holds of any text and any numbers: parsers refuse in one line what they cannot read, statistics keep their order.'''
 
-import functools
+import contextlib
 import json
 import math
+import pathlib
+import re
 import string
+import tempfile
+import types
+from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, core, given, settings, strategies as st
 
 import made_report
 import rfm
+import test_burn_series
+import test_codegen
+import test_gate
+import test_likwid
 import test_named
-from plumbline import references
-from plumbline.detect import pbs, slurm
+from plumbline import detect, references
+from plumbline.detect import file_systems, pbs, slurm
 from plumbline.errors import PlumblineError
+from plumbline.gate import files, record
+from plumbline.gate.packed import facts
+from plumbline.gate.packed.node import Node
 from plumbline.imb import text as imb
 from plumbline.likwid import bench, perfctr
-from plumbline.model import baselines, burn, processor, records, spatter, subsystems, uncertainty
+from plumbline.model import baselines, burn, capacity, changes, contention, prediction, processor, records, registry, spatter, subsystems, uncertainty
 from plumbline.model.safe_text import masked, shown
+from plumbline.mpi.families import families
+from plumbline.nodes import events, history
 from plumbline.report.public import without_paths
-from plumbline.rfm import capacity
-from plumbline.scheduler import schedule
+from plumbline.rfm import capacity as setting
+from plumbline.scheduler import job_state, schedule, submit_errors
 from plumbline.simulation import network, predict
-from plumbline.system import codegen, datasheet, dmi, topology, topology_file
+from plumbline.store import archive, perflogs
+from plumbline.sweep import locality, node, plan, slurm as sweep_slurm, state
+from plumbline.system import codegen, datasheet, dmi, spack, topology, topology_file
 
-settings.register_profile('here', max_examples=100, deadline=None, derandomize=True, database=None)
+# With --hypothesis-seed others are drawn.
+settings.register_profile('here', max_examples=60, deadline=None, derandomize=core.global_force_seed is None, database=None,
+                          suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 settings.load_profile('here')
 
+DATA, CONFIG = pathlib.Path(__file__).with_name('data'), rfm.REPOSITORY / 'config'
 POSITIVE = st.floats(1e-9, 1e12)
 SAMPLES = st.lists(POSITIVE, min_size=1, max_size=40)
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -37,83 +56,247 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st
 # --- parsers ------------------------------------------------------------------------------------------------------------
 
 def of_text(parse, *more, **asked):
-    '''A parser of a text, or of a file with it, and more.'''
-    @functools.wraps(parse)
-    def parser(text):
-        return parse(text if isinstance(text, str) else text.read_text(errors='replace'), *more, **asked)
+    '''A parser of a file from one of a text, and more.'''
+    return lambda path: parse(path.read_text(errors='replace'), *more, **asked)
+
+
+def of_answer(question, *more):
+    '''The same from a function that asks other programs: each prints that text.'''
+    def parser(said):
+        done = types.SimpleNamespace(returncode=0, stdout=said, stderr='')
+        with mock.patch('subprocess.run', lambda *_, **__: done), mock.patch('shutil.which', lambda *_, **__: '/bin/true'):
+            return question(*more)
+    return of_text(parser)
+
+
+def of_folder(name, load, others=()):
+    '''The same of a file of that name in a folder, beside others.'''
+    def parser(path):
+        for file, data in {name: path.read_bytes(), **dict(others)}.items():
+            (path.parent / 'folder' / file).parent.mkdir(parents=True, exist_ok=True)
+            (path.parent / 'folder' / file).write_bytes(data)
+        return load(path.parent / 'folder')
     return parser
 
 
-#: Parser -> pieces of what it reads; between them stands anything.
-PARSERS = {
-    records.parse: (json.dumps(made_report.measurement()), '{"record":', '"seconds": [', '\n', '1e999'),
-    spatter.parse: ('[{"kernel": "Gather", "pattern": "UNIFORM:8:1", "delta": 8, "length": 100}]', 'UNIFORM:', 'MS1:8:', ',', '"count"'),
-    imb.parse: ('#----', '# Benchmarking PingPong', '# #processes = 2', '       #bytes #repetitions      t[usec]   Mbytes/sec', '\n', '  8  1000  0.25'),
-    perfctr.parse_perfctr_csv: ('TABLE,Region triad,Group 1 Raw,MEM,2', 'STRUCT,Info,3', '\n', ',', 'CPU clock:,2.5 GHz', '0.5'),
-    bench.parse_bench: ('Cycles:', 'Time:', 'MByte/s:', '\t\t', '\n', '12.5', 'Iterations:'),
-    schedule.time_of: ('02', ':', '30'),
-    capacity.given: ('L2=', '524288', ',', 'measured'),
-    bench.parse_cross_check: ('plumbline-bench', 'L1', 'Cycles:', 'Time:', '\n', '0', 'exit'),
-    perfctr.parse_groups: ('-' * 80, '\n', ' MEM\tMain memory bandwidth', '\t'),
-    predict.parse: (predict.PREFIX, '{"predicted": "cg", "cells": []}', '{', '\n'),
-    dmi.memory_slots: ('Memory Device\n', '\tSize: 16 GB\n', '\tConfigured Memory Speed: 3200 MT/s\n', '\n\n', 'Size:', 'Unknown'),
-    of_text(topology_file.parse, 'the file'): (json.dumps({**dict.fromkeys(topology_file._KEYS, 1), 'processor': {'topology': {}}}), json.dumps(dict.fromkeys(topology_file._KEYS, 1)), '}'),
-    of_text(burn.parse, 'the file'): ('{"record": "burn_start"}', '{"record": "burn_end"', '\n', '}'),
-    processor.of_cpuinfo: ('vendor_id\t: GenuineIntel\n', 'cpu family\t: 6\n', 'model\t\t: 106\n', 'stepping\t: ', 'CPU part\t: 0xd0c\n', '6\n', '²\n'),
-    of_text(codegen.widths_of, 'triad', [('plain', None)]): (
-        '0000000000001000 <triad_plain>:\n', '    1000:\tc5 fd 58 c1\tvaddpd %ymm1,%ymm0,%ymm0\n', '    1004:\t75 fa\tjne    1000 <triad_plain>\n'),
-    slurm.queues: ('main*|up|1-00:00:00', '|', '0/4/0/4', '|64|2|1000', '|(null)', '|n[1-4]\n', '\n'), slurm.seconds: ('1-', '02', ':', '30', '²'),
-    pbs.size: ('131900292', 'kb', 'tb'),
+def of_journal(read):
+    def load(folder):
+        with mock.patch.object(events, 'FOLDER', folder):
+            return read('made')
+    return of_folder('made.jsonl', load)
+
+
+def of_sweep(folder):
+    found = state.load(folder)
+    return [(vars(one), one.told) for one in found.nodes.values()], found.limits
+
+
+class Says(Node):
+    '''A node of which every file and command says the same.'''
+    packages, services, variables, mounts, root, path = ['libc6'], ['munge'], [], [], '/', '/usr/bin'
+
+    def __init__(self, said):
+        self.text = lambda name: said.strip()
+        self.files = lambda pattern: [re.sub(r'\[0-9\]\*|\*', '0', pattern)]
+        self.ask = lambda *_, **__: (said, None)
+
+
+def of_node(said):
+    return [one for name, (_, read, _) in facts._GROUPS.items() if name != 'modules' for one in read(Says(said))]
+
+
+def volumes(text):
+    parsed = perfctr.parse_perfctr_csv(text)
+    return [(perfctr.memory_volume_bytes(parsed, region), parsed[region]['MEM']) for region in ('triad', 'copy')]
+
+
+def cases(folder):
+    return [case for report in perflogs.read(folder).reports for case in report['runs'][0]['testcases']]
+
+
+def slurm_of(access):
+    with mock.patch('shutil.which', lambda *_: '/bin/true'):
+        return sweep_slurm.Slurm(access)
+
+
+PLAN = json.dumps({'id': 'made', 'nodes': {'n1': '8|2|zen4', 'n2': ''}, 'partition': 'made:cpu', 'command': ['reframe'], 'access': [], 'pace': {},
+                   'checks': 1, 'limits': {'node_hours': 2.5}})
+JOURNAL = ('{"node": "n1", "phase": "submitting", "since": 1.8e9}\n{"node": "n2", "phase": "queued", "job": 7, "since": 1.8e9}\n'
+           '{"node": "n1", "phase": "over", "state": "measured", "counts": {"PASS": 3}, "spent": {"6": 60.5}, "since": 1.8e9}\n')
+EVENTS = ''.join(json.dumps({'at': 1.8e9 + number, 'node': f'n{number}', 'event': event, 'sweep': 's', 'hours': 0.5, 'evidence': {'rows': []}, 'again': ['x']}) + '\n'
+                 for number, event in enumerate(sorted(events.EVENTS)))
+LOG = 'result|job_completion_time_unix|system|partition|name|perf_var|perf_unit|perf_ref|perf_value\n' + ''.join(
+    f'pass|{1800000000 + number}|theirs|batch|Stream|copy|GB/s|12|12.{number}5\n' for number in range(5))
+LOCK = json.dumps({'concrete_specs': {'abc': {'name': spack.PACKAGE, 'version': '1', 'arch': {'platform_os': 'o', 'target': {'name': 'zen4'}}, 'parameters': {'mpi': True}}}})
+SCONTROL = 'ReservationName=maint StartTime=2026-11-26T10:00:00 EndTime=2026-11-27T10:00:00 Nodes=n[1-4] State=ACTIVE\n'
+REPORT = json.dumps({'session_info': {'uuid': '1-0', 'time_start_unix': 1.8e9, 'hostname': 'login', 'version': '4.10', 'cmdline': 'reframe', 'time_elapsed': 2.0},
+                     'runs': [{'run_index': 0, 'testcases': [made_report.case(plumbline=made_report.result(made_report.metric()))]}], 'restored_cases': []})
+IMB = (DATA / 'imb/impi_pairs.txt').read_text()
+
+#: What can be lost of a text without a word: nothing, all the rest must be as it was; or whole entries, the others must.
+ALL, PARTS = 'all', 'parts'
+
+
+#: What is read -> (parser of a file, such a file or its text, what of it can be lost without a word where that is known).
+READ = {
+    'records': (of_text(lambda text: records.parse(text).measurements), ''.join(json.dumps(made_report.measurement(group=number)) + '\n' for number in range(3)), PARTS),
+    'run report': (archive.read, REPORT, None),
+    'performance log': (of_folder('theirs/batch/Stream.log', cases), LOG, PARTS),
+    'journal of a sweep': (of_folder('journal.jsonl', of_sweep, {'sweep.json': PLAN.encode()}), JOURNAL, None),
+    'plan of a sweep': (of_folder('sweep.json', of_sweep, {'journal.jsonl': JOURNAL.encode()}), PLAN, None),
+    'journal of nodes': (of_journal(lambda system: events.read(system)[0]), EVENTS, PARTS),
+    'history of nodes': (of_journal(lambda system: history.read(system, None)), EVENTS, None),
+    'last words of a job': (of_folder('job.out', node.last_words), 'plumbline: no\n/x/slurm_script: line 7: 12 Killed   reframe\n', None),
+    'duration': (of_text(plan.seconds), '1h30m', None),
+    'spatter': (of_text(spatter.parse), '[{"kernel": "Gather", "pattern": "UNIFORM:8:1", "delta": 8, "length": 100}]', None),
+    'burn': (of_text(burn.parse, 'the file'), json.dumps(test_burn_series.START) + '\n', None),
+    'prediction': (of_text(predict.parse), 'said\n{"predicted": "cg", "cells": []}\n', ALL),
+    'topology': (topology_file.read, CONFIG / 'topologies/example-slurm-cpu.json', None),
+    'lock of Spack': (of_folder('spack.lock', lambda folder: spack.locked(types.SimpleNamespace(name='s', features=['spack'], extras={'spack': {'environment': folder}})),
+                                {'spack.yaml': b''}), LOCK, None),
+    'capacity': (of_text(setting.given), 'L2=524288,L3=33554432', None), 'time': (of_text(schedule.time_of), '02:30', None),
+    'cpuinfo': (of_text(processor.of_cpuinfo), 'vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 106\nstepping\t: 6\n\nCPU part\t: 0xd0c\n', None),
+    'dmidecode': (of_text(dmi.memory_slots), test_gate.modules(('64 GB', 4800), ('32 GB', 4400)), None),
+    'facts of a node': (of_text(of_node), ''.join(f'{text}\n' for text in test_gate.GOOD.values()) + test_gate.COMMANDS['ipmitool'][0], None),
+    'disassembly': (of_text(codegen.widths_of, 'triad', [('plain', None)]), test_codegen.DISASSEMBLY, None),
+    'deaths': (of_text(families()['openmpi'].deaths, None), 'mpirun noticed that process rank 1 with PID 0 on node n exited on signal 11 (Segmentation fault).\n', None),
+    'scheduler error': (of_text(submit_errors.in_a_line), "command 'sbatch x' failed with exit code 1:\n--- stderr ---\nsbatch: error: x\n--- stderr ---\n", None),
+    'state of a job': (of_answer(job_state.how, types.SimpleNamespace(exception=None, is_cancelling=False, jobid='1')),
+                       'JobState=FAILED ExitCode=1:0\n', None),
+    'sinfo': (of_text(slurm.queues), DATA / 'detect/sinfo.txt', None), 'time limit': (of_text(slurm.seconds), '1-02:03:04', None),
+    **{f'{name}, {of}': (of_answer(detect.scheduled, name), text, None) for name, of, text in (
+        ('slurm', 'sinfo', (DATA / 'detect/sinfo.txt').read_text()), ('slurm', 'scontrol', (DATA / 'detect/scontrol.txt').read_text()),
+        *((name, 'JSON', json.dumps({key: its for file in (DATA / 'detect').glob(f'{name}*.json') for key, its in json.loads(file.read_text()).items()}))
+          for name in ('pbs', 'flux')))},
+    'size of PBS': (of_text(pbs.size), '131900292kb', None),
+    'mounts': (of_text(file_systems.mounts), 'nas:/home /home nfs4 rw 0 0\nfs /odd\\040place beegfs rw 0 0\n', None),
+    'names of nodes': (of_text(sweep_slurm.nodes_named), 'n[1-4,7],m3,x[01-02]y', None),
+    'topology.conf': (lambda path: locality.by_switch(['n1'], path), 'SwitchName=s1 Nodes=n[1-2]\nSwitchName=core Switches=s[1-2]\n', None),
+    **{f'sweep: {name}': (of_answer(lambda ask=ask: ask(slurm_of(['-p all']))), text, None) for name, ask, text in (
+        ('nodes', lambda one: one.nodes(), 'n1|idle|8|2:4:1|gpu,fast|none\nn2|down*|8|2:4:1|(null)|fan\n'),
+        ('jobs', lambda one: one.jobs('plumbline-'), '7|RUNNING|None|plumbline-s-n1\n'), ('reservation', lambda one: one.reservation('maint'), SCONTROL),
+        ('others', lambda one: one.others_waiting(['n1']), '1000|Resources|x\n'), ('submission', lambda one: one.submit(['sbatch']), '4711;made\n'),
+        ('hidden jobs', lambda one: one.refuse_hidden_jobs(), 'PrivateData = jobs\nSlurmUser = slurm(64030)\n'))},
+    'access options': (of_text(lambda text: slurm_of(text.splitlines())), '--partition=all\n-C "gpu&fast"\n', None),
+    **{f'output of {name}': (of_text(parse, **asked), DATA / 'named' / file, ALL) for name, (file, parse, asked) in test_named.READ.items()},
+    'output of IMB': (of_text(lambda text: imb.parse(text, sizes=[4, 16, 4], arguments=IMB.split('# IMB-MPI1 ')[1].split('\n')[0].split()).tables), IMB, ALL),
+    'output of likwid-bench': (of_text(bench.parse_bench), DATA / 'likwid/bench_triad_2_threads.txt', ALL),
+    'cross-check': (of_text(bench.parse_cross_check), test_likwid.log((test_likwid.TRIAD, test_likwid.triad(), 0)), ALL),
+    'likwid-perfctr': (of_text(volumes), DATA / 'likwid/by_hand_icx_mem.csv', ALL),
+    'groups of LIKWID': (of_text(perfctr.parse_groups), DATA / 'likwid/by_hand_groups.txt', None),
+    **{path.name: (load, ''.join(path.read_text().splitlines(keepends=True)[:40]), None) for load, path in (        # a whole one takes a tenth of a second
+        (references.load, CONFIG / 'references/portable.yaml'), (network.load, CONFIG / 'networks/t3e.yaml'),
+        (datasheet.load, CONFIG / 'machines/example-epyc-9124.yaml'), (baselines.read, baselines.PATH))},
+    'expectations': (files.load, record.text({'kind': 'k', 'recorded': {}, 'of': {'cpu.model': 'x'}, 'not_read': {'dimm': 'why'}, 'expectations': {
+        'kernel.release': {'matches': '5[.]', 'severity': 'warn'}, 'memory.total': {'from': 1, 'to': 2.5, 'severity': 'drain'}}}), None),
 }
 
 
-@pytest.mark.parametrize('parser', PARSERS, ids=lambda parser: f'{parser.__module__.removeprefix("plumbline.")}.{parser.__name__}')
-@given(data=st.data())
-def test_a_parser_reads_or_refuses_in_one_line(parser, data):
-    pieces = st.sampled_from(PARSERS[parser]) | st.text(max_size=12)
-    text = ''.join(data.draw(st.lists(pieces, max_size=12)))
-    try:
-        parser(text)
-    except PlumblineError as error:
-        assert str(error) and '\n' not in str(error)
+def text_of(name):
+    return READ[name][1] if isinstance(READ[name][1], str) else READ[name][1].read_text()
 
 
-#: Loader of a file -> a file that it loads.
-FILES = {
-    references.load: rfm.REPOSITORY / 'config/references/portable.yaml',
-    network.load: rfm.REPOSITORY / 'config/networks/t3e.yaml',
-    datasheet.load: rfm.REPOSITORY / 'config/machines/example-epyc-9124.yaml',
-    baselines.read: baselines.PATH,
-    **{of_text(parse, **asked): rfm.REPOSITORY / 'tests/data/named' / name for name, parse, asked in test_named.READ.values()},
-}
+ODD = st.text(max_size=6) | st.sampled_from(['[', '{', '-1', '.inf', 'nan', '1e999', ': ', '\t', '\n', '\0', '²', '|', 'a{' + 20 * '9' + '}', '!!python/object:x'])
 
 
-@pytest.mark.parametrize('loader', FILES, ids=lambda loader: loader.__module__.removeprefix('plumbline.'))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_a_file_that_somebody_edited_is_read_or_refused_in_one_line(loader, data, tmp_path):
-    text = FILES[loader].read_text()
+@st.composite
+def edited(draw, text):
+    '''A text after somebody has edited it, or another version has written it: something else stands at one place, of JSON in place of one
+    value; or its lines in any order, and anything between them.'''
+    def changed(value):
+        keys = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
+        if not keys or draw(st.integers(0, 3)) == 0:
+            return draw(JSON | st.sampled_from([10**400, -1, 1e300, '@a:b', 'n[1-2-3-4-5]', f'n[1-{10**12}]']))
+        key = draw(st.sampled_from(keys))
+        kept = {} if draw(st.booleans()) else {key: changed(value[key])}
+        return {**{one: its for one, its in value.items() if one != key}, **kept} if isinstance(value, dict) else [
+            *value[:key], *kept.values(), *value[key + 1:]]
     lines = text.splitlines(keepends=True)
-    begin = data.draw(st.integers(0, len(lines) - 1))
-    text = ''.join(lines[:40]) if len(lines) > 80 and FILES[loader].suffix == '.yaml' else text     # a whole file of references takes a tenth of a second
-    at = data.draw(st.integers(0, len(text)))
-    broken = text[:at] + data.draw(st.text(max_size=6) | st.sampled_from(['[', '{', '-1', '.inf', '1e999', ': ', '\t', '!!python/object:x', lines[begin]]))
-    broken += text[at + data.draw(st.integers(0, 30)):]
-    path = tmp_path / 'edited.yaml'
-    path.write_bytes(broken.encode('utf-8', 'surrogatepass'))
+    at = draw(st.integers(0, len(lines) - 1))
+    for before, part, after in (('', text, ''), (''.join(lines[:at]), lines[at], '\n' + ''.join(lines[at + 1:]))):
+        with contextlib.suppress(ValueError):
+            if isinstance(value := json.loads(part), (dict, list)) and draw(st.integers(0, 3)):
+                return before + json.dumps(changed(value)) + after
+    if draw(st.booleans()):
+        return ''.join(draw(st.lists(st.sampled_from(lines) | ODD, max_size=12)))
+    at = draw(st.integers(0, len(text)))
+    return text[:at] + draw(ODD) + text[at + draw(st.sampled_from([0, 1, 1, 3, 30])):]
+
+
+@st.composite
+def damaged(draw, text, mixed):
+    '''What a program that was killed, a full disk, or several that write at once leave of a text.'''
+    lines, at = text.splitlines(keepends=True), draw(st.integers(0, len(text)))
+    begin, end = sorted(draw(st.tuples(*[st.integers(0, len(lines))] * 2)))
+    return draw(st.sampled_from([text[:at], text[:at] + text[at:].partition('\n')[2], ''.join(lines[:begin] + lines[end:]),
+                                 ''.join(lines[:end] + lines[begin:]), *([f'{text[:at]}[n1:7] UCX  WARN no such device\n{text[at:]}'] * mixed)]))
+
+
+def found_in(name, text, folder):
+    '''What is read there; None if it is refused, in one line.'''
+    (folder / 'made').write_bytes(text.encode('utf-8', 'surrogatepass'))
     try:
-        loader(path)
+        return READ[name][0](folder / 'made')
     except PlumblineError as error:
         assert str(error) and '\n' not in str(error)
+        return None
 
 
-@given(key=st.sampled_from(sorted(made_report.measurement())), value=JSON)
-def test_a_record_with_one_wrong_value_is_refused_by_its_name(key, value):
-    record = made_report.measurement(**{key: value})
-    try:
-        records.parse(json.dumps(record))
-    except PlumblineError as error:
-        assert '\n' not in str(error)
+@pytest.mark.parametrize('name', READ)
+@given(data=st.data())
+def test_what_somebody_has_changed_is_read_or_refused_in_one_line(name, data, tmp_path):
+    found_in(name, data.draw(edited(text_of(name)) | st.just('[' * 10**5)), tmp_path)
+
+
+@pytest.mark.parametrize('name', [name for name in READ if READ[name][2]])
+@settings(max_examples=100)
+@given(data=st.data())
+def test_what_is_left_of_a_text_gives_no_other_number(name, data, tmp_path):
+    text, kind = text_of(name), READ[name][2]
+    whole, found = (found_in(name, one, tmp_path) for one in (text, data.draw(damaged(text, mixed=kind == ALL))))
+    whole, found = (one if one is None else [re.sub(r', line=\d+', '', repr(part)) for part in (one if isinstance(one, list) else [one])] for one in (whole, found))
+    assert whole and (found is None or found == whole or (kind == PARTS and set(found) <= set(whole)))
+
+
+#: What once was a stack trace, a hang, or another number, and is refused.
+ONCE = [('names of nodes', 'n[1-2-3-4-5]'), ('names of nodes', f'n[1-{10**12}]'), ('duration', 400 * '9' + 'h'), ('access options', '-p "all'),
+        ('access options', '-p'), ('sweep: reservation', 'ReservationName=maint State=ACTIVE'), ('journal of a sweep', JOURNAL.replace('60.5', '1e999')),
+        ('journal of nodes', EVENTS.replace('0.5', '1e999')), ('expectations', text_of('expectations').replace('5[.]', 'a{' + 20 * '9' + '}')),
+        ('expectations', text_of('expectations').replace('2.5', '.nan')), ('performance log', LOG[:LOG.rindex('12.0') + 3]),
+        ('performance log', LOG.replace('\npass', '\npapass')), ('output of osu_bw', text_of('output of osu_bw')[:-2]),
+        ('output of hpcg', text_of('output of hpcg').partition('0.223455')[0] + '0.22'), ('likwid-perfctr', 2 * text_of('likwid-perfctr')),
+        ('flux, JSON', text_of('flux, JSON').replace('tioga[10-17]', 'tioga[10-18]')), ('prediction', predict.PREFIX + '[' * 10**5), ('topology', 5000 * '9')]
+
+
+@pytest.mark.parametrize('name, text', ONCE, ids=[f'{name}: {number}' for number, (name, _) in enumerate(ONCE)])
+def test_what_once_was_no_error_is_one(name, text, tmp_path):
+    assert not found_in(name, text, tmp_path)
+
+
+@settings(max_examples=30)
+@given(st.text(), st.floats(0, 1e6), st.floats(0, 1))
+def test_what_is_written_is_read_again(text, number, cut):
+    with tempfile.TemporaryDirectory() as name, mock.patch.object(events, 'FOLDER', folder := pathlib.Path(name)):
+        said = [{'at': number, 'node': 'n1', 'event': 'drained', 'reason': text, 'hours': number}] * 2
+        events.append('made', said)
+        assert events.read('made') == (said, [])
+        work = state.create(folder / 'sweep', json.loads(PLAN), '')
+        work.begin()
+        for phase in (state.SUBMITTING, state.OVER):
+            before = {one: vars(its).copy() for one, its in work.nodes.items()}
+            work.record(work.nodes['n1'], phase, reason=text, spent={'7': number})
+        work._journal.close()
+        assert state.load(work.folder).nodes == work.nodes
+        journal = work.folder / 'journal.jsonl'
+        last = journal.read_bytes().splitlines(keepends=True)[-1]
+        journal.write_bytes(journal.read_bytes()[:-len(last)] + last[:int(cut * (len(last) - 1))])     # its writer was killed
+        assert {one: vars(its) for one, its in state.load(work.folder).nodes.items()} == before
+        content = {'schema': 1, 'kind': 'k', 'recorded': {'node': text}, 'of': {'cpu.model': text}, 'not_read': {'dimm': text}, 'expectations': {
+            f'package.{re.sub("[^ -~]", "", text)}x': {'is': text, 'severity': 'warn'}, 'memory.total': {'from': number, 'severity': 'drain'}}}
+        record.write(folder / 'k.yaml', content)
+        assert files.load(folder / 'k.yaml') == content
+        topology_file.write(folder / 't.json', node := {**json.loads(text_of('topology')), 'node': text})
+        assert topology_file.read(folder / 't.json') == node
 
 
 # --- text for people ------------------------------------------------------------------------------------------------------
@@ -165,3 +348,49 @@ def test_what_is_certain_is_also_listed(chances, rate):
     assert all(other for one, other in zip(certain, listed) if one)
     for found in (certain, listed):
         assert all(a <= b for a, yes in zip(chances, found) if yes for b, also in zip(chances, found) if not also)
+
+
+@given(SAMPLES, POSITIVE, st.tuples(st.floats(0.01, 1), st.floats(0.01, 1)))
+def test_a_curve_falls_the_sooner_the_more_of_it_must_be_left(values, unit, shares):
+    x = list(range(len(values)))
+    late, early = (uncertainty.knee(x, values, share) for share in sorted(shares))
+    assert late is None or (early is not None and early <= late)
+    flat = capacity.isotonic(values)
+    assert (np.diff(flat) >= 0).all() and flat.sum() == pytest.approx(sum(values)) and capacity.isotonic(flat) == pytest.approx(flat)
+    assert capacity.isotonic(unit * np.array(values)) == pytest.approx(unit * flat)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2**32 - 1), st.floats(0.1, 10), st.permutations(range(6)), st.floats(0.2, 1))
+def test_how_much_of_a_cache_is_ours_depends_on_no_unit_and_no_order(seed, unit, order, share):
+    claims = {'L1': 2**15, 'L2': 2**20, 'L3': 2**25}
+    x, rng = np.array(capacity.sizes(claims)), np.random.default_rng(seed)
+    levels = np.searchsorted([2**15, 2**20, share * 2**25], x)
+    latency = np.array([1.3, 5.0, 25.0, 110.0])[levels] * rng.lognormal(0, 0.05, (6, x.size))
+    found = {level: its.ours for level, its in capacity.find(x, latency, claims).items()}
+    assert 0.7 * share < found['L3'] / 2**25 < 1.45 * share
+    for factor, rows in ((1, unit * latency), (1, latency[order]), (2, latency)):
+        other = capacity.find(factor * x, rows, {level: factor * claim for level, claim in claims.items()})
+        assert {level: its.ours for level, its in other.items()} == pytest.approx({level: factor * ours for level, ours in found.items()}, rel=1e-3)
+
+
+@given(st.lists(st.floats(-0.2, 0.2), min_size=6, max_size=30), st.floats(1e-3, 1e3), st.randoms(), st.floats(1.001, 1.5))
+def test_sessions_have_no_unit_and_a_prediction_has_no_order(logs, unit, random, more):
+    values, prior = np.exp(logs), (3, 0.05)
+    steps = changes.steps(values, prior, 0.01)
+    for one, other in ((changes.step(values, prior), changes.step(unit * values, prior)), *zip(steps, changes.steps(unit * values, prior, 0.01), strict=True)):
+        assert (one.change, one.chance) == pytest.approx((other.change, other.chance), rel=1e-3, abs=1e-6) and 0 < one.chance <= 1
+    found, other = prediction.predict(values, prior), prediction.predict(unit * np.array(random.sample(list(values), values.size)), prior)
+    assert (other.middle, other.deviation, other.freedom) == pytest.approx((unit * found.middle, found.deviation, found.freedom))
+    assert found.chance(found.middle / more, registry.MORE) <= 0.5 <= found.chance(found.middle * more, registry.MORE)
+    assert found.chance(found.middle * more, registry.NEITHER) == pytest.approx(found.chance(found.middle / more, registry.NEITHER))
+    assert found.distance(0.01 / more) >= found.distance(0.01) > 0 and 0 < found.sees(0.01) < 1
+
+
+@given(st.lists(st.fixed_dictionaries({'threads': st.integers(1, 64), 'elapsed': st.floats(0.1, 100), **dict.fromkeys(
+    ('throttled', 'waited', 'waited_most', 'stolen'), st.floats(0, 100))}), min_size=1, max_size=4), st.floats(0, 10))
+def test_whose_threads_wait_longer_was_given_less(lost, more):
+    given_time = contention.time_given(lost)
+    assert 0 <= given_time <= 1 and contention.time_given(lost[::-1]) == pytest.approx(given_time) and min(contention.causes(lost).values()) >= 0
+    assert contention.time_given([{**lost[0], 'waited': lost[0]['waited'] + more}, *lost[1:]]) <= given_time + 1e-12
+    assert contention.time_given([*lost, {**lost[0], 'waited': None}]) is None

@@ -6,7 +6,7 @@ import pytest
 
 from made_report import MACHINE, measurement
 from plumbline.errors import PlumblineError
-from plumbline.model import records
+from plumbline.model import quantity, records
 
 
 def lines(*items):
@@ -96,7 +96,9 @@ def test_rate():
     record = measurement(seconds=[0.5, 1.0], bytes=1e9, traffic=1.25e9, flops=6e7)
     assert records.rate(record).tolist() == [2000.0, 1000.0]
     assert records.rate(record, 'traffic').tolist() == [2500.0, 1250.0]
-    assert records.rate(record, 'flops').tolist() == [120.0, 60.0]
+    assert records.rate(record, 'flops').tolist() == [120.0, 60.0] and records.median_rate(record, 'flops') == 90.0
+    assert records.per_pass(record).tolist() == [0.05, 0.1] and records.per_pass(record, 'flops') == 6e6
+    assert (quantity.per_second(3e6, 2.0), quantity.microseconds(0.25)) == (1.5, 250000.0)
 
 
 def test_worth_reporting():
@@ -110,6 +112,15 @@ def test_worth_reporting():
 def test_not_worth_reporting(changed, text):
     complaint, = records.check_worth_reporting(measurement(**changed))
     assert text in complaint and complaint.startswith('triad.plain size 1000 threads 1')
+
+
+@pytest.mark.parametrize('record, said', [
+    (measurement(max_error=1e-3, tolerance=1e-2), None), ({'record': 'wrong', 'schema': 1, 'why': 'the system has collapsed'}, 'the system has collapsed'),
+    (measurement(valid=False), 'it differs from the independent reference'), (measurement(max_error=None), 'is not a finite number'),
+    (measurement(max_error=0.5), 'its error of 0.5 is above the 0 that it allows')])
+def test_a_wrong_result_is_one_by_its_record_or_by_that_of_a_program_that_could_not_go_on(record, said):
+    found = records.wrong_result(records.parse(lines(measurement(), record)))
+    assert found == said or found.endswith(said)
 
 
 def test_shortest_sample_may_last_1000_ticks():

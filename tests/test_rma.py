@@ -61,14 +61,13 @@ def loopback():
 
 
 @every_mpi
-@pytest.mark.parametrize('ways', [['get', 'get_rewritten'], ['put', 'put_busy'], ['rget', 'rolling', 'rput', 'send']])
-def test_over_tcp_it_is_right_and_goes_on_while_the_target_waits(mpi_programs, mpi, ways):
+def test_over_tcp_it_is_right_and_goes_on_while_the_target_waits(mpi_programs, mpi):
     needs_mpi(mpi)
-    before = loopback()
+    before, ways = loopback(), ['get', 'get_rewritten', 'put', 'put_busy', 'rget', 'rolling', 'rput', 'send']
     options = ['--variants', listed(ways), '--size', 1000000, '--window', 4, '--messages', 8, *QUICK]
     for _ in range(5):
         try:
-            found = mpi_programs(mpi).measured(2, 'rma', *options, timeout=12, **over(mpi, 'tcp'))
+            found = mpi_programs(mpi).measured(2, 'rma', *options, timeout=20, **over(mpi, 'tcp'))
             break
         except subprocess.TimeoutExpired:
             # MPICH 4.0 on UCX's TCP: one process in some tens waits for ever in MPI_Finalize, all being measured.
@@ -82,15 +81,10 @@ def test_over_tcp_it_is_right_and_goes_on_while_the_target_waits(mpi_programs, m
 
 
 def test_a_last_batch_may_be_smaller_and_pairs_work_at_once(mpi_programs):
-    found = mpi_programs(any_mpi()).measured(4, 'rma', '--variants', 'all', '--size', 5, '--window', '7,40', '--messages',
-                                             '100,101', '--samples', 10, '--passes', 2, '--compute', 20).measurements
+    found = mpi_programs(any_mpi()).measured(4, 'rma', '--variants', 'all', '--size', '5,100003', '--window', '7,40', '--messages',
+                                             101, '--samples', 10, '--passes', 2, '--compute', 20).measurements
     assert len(found) == len(WAYS) * 2 * 2
     assert all(record['valid'] and record['ranks'] == 4 for record in found)
-
-
-def test_large_messages_are_right(mpi_programs):
-    found = mpi_programs(any_mpi()).measured(2, 'rma', '--variants', 'all', '--size', 1000003, '--window', 4, '--messages', 16, *QUICK).measurements
-    assert all(record['valid'] for record in found)
 
 
 def test_gets_that_need_the_target_wait_for_its_call(mpi_programs):
@@ -127,17 +121,11 @@ def test_old_data_are_found(mpi_broken):
     assert {record['max_error'] for record in found.measurements if not record['valid']} == {8 * 256}
 
 
-@pytest.mark.parametrize('memory', ['allocate', 'create'])
-def test_a_wrong_result_is_found(mpi_broken, memory):
-    found = mpi_broken.run(2, 'rma', '--variants', 'all', '--size', 8, '--window', 16, '--memory', memory, *QUICK)
+def test_a_wrong_result_is_found(mpi_broken):
+    found = mpi_broken.run(2, 'rma', '--variants', 'all', '--size', 8, '--window', 16, *QUICK)
     wrong = {record['variant'] for record in found.measurements if not record['valid']}
-    # An MPI may refuse what lies outside a window.
-    expected = wrong_variants('rma')
-    assert found.code
-    assert wrong == expected or not found.measurements
-    if memory == 'allocate':
-        assert wrong == expected
-        assert all(f'plumbline: rma {way}, size 8, 2 ranks: the result is wrong' in found.errors for way in wrong)
+    assert found.code and wrong == wrong_variants('rma')
+    assert all(f'plumbline: rma {way}, size 8, 2 ranks: the result is wrong' in found.errors for way in wrong)
 
 
 def ours(done):

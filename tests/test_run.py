@@ -8,7 +8,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import rfm
-from chromium import Chromium
+from chromium import PHONE, Chromium
 from plumbline.store import archive
 
 CHECKS = rfm.REPOSITORY / 'checks'
@@ -139,13 +139,12 @@ def test_reference_above_what_was_possible_is_left_out_alone(place, second):
 
 # --- the page -----------------------------------------------------------------------------------
 
-@pytest.mark.parametrize('width', [1280, 390])
-def test_page_in_a_browser(place, first, width, browser):
-    '''No error of a script, figures drawn, nothing wider than the window.'''
-    opened = Chromium(browser, place.folder / f'chromium{width}')
-    opened.open(place.folder / 'first.html', width)
+def test_page_in_a_browser(place, first, browser):
+    '''No error of a script, figures drawn, nothing wider than the window of a phone.'''
+    opened = Chromium(browser, place.folder / 'chromium')
+    opened.open(place.folder / 'first.html', PHONE)
     opened.js('document.querySelectorAll("details").forEach(section => section.open = true)')
     opened.drawn()
-    assert opened.js('document.querySelectorAll(".main-svg").length') >= 2 and opened.js('document.documentElement.scrollWidth') <= width
+    assert opened.js('document.querySelectorAll(".main-svg").length') >= 2 and opened.js('document.documentElement.scrollWidth') <= PHONE
     assert opened.said == []
     opened.close()

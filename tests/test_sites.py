@@ -5,6 +5,7 @@ Listed and dry-run by the real ReFrame; Slurm's commands are canned (``guards/sl
 
 import json
 import re
+import runpy
 from types import SimpleNamespace
 
 import pytest
@@ -78,26 +79,17 @@ def test_a_fixture_runs_once_on_each_partition_and_its_tests_wait_for_no_other(s
         assert len(set(re.findall(r'@four:(\w+)\+(\w+)', text))) == 1, text
 
 
-def test_the_login_node_is_not_measured(site):
-    assert 'login' not in {partition for _, partition, _ in cases(site().reframe('-lC', '--mode=daily', checks=CHECKS))}
+def test_the_command_line_says_where_and_of_which_parameters(site):
+    listed = cases(site().reframe('-lC', '-n', '^triad_memory', '-P', 'threads=one', '-S', 'triad_memory.valid_systems=four:rome', '-S',
+                                  'triad_memory.valid_prog_environs=llvm', checks=TRIAD))
+    assert {(partition, environ) for _, partition, environ in listed} == {('rome', 'llvm')}
+    assert len([name for name, *_ in listed if name.startswith('triad_memory')]) == 1
 
 
-@pytest.mark.parametrize('setting, kept', [
-    ('valid_systems=four:rome', {('rome', 'gnu'), ('rome', 'llvm')}),
-    ('valid_prog_environs=llvm', {('rome', 'llvm'), ('milan', 'llvm'), ('spr', 'llvm')})])
-def test_the_command_line_says_where(site, setting, kept):
-    listed = cases(site().reframe('-lC', '-n', ALL, '-S', f'triad_memory.{setting}', checks=TRIAD))
-    assert {(partition, environ) for _, partition, environ in listed} == kept
-
-
-@pytest.mark.parametrize('mode', ['node', 'upgrade'])
-def test_environments_of_the_command_line_replace_those_of_a_mode(site, mode):
-    assert {environ for _, _, environ in cases(site().reframe('-lC', f'--mode={mode}', '-p', '^llvm$', checks=CHECKS))} == {'llvm'}
-
-
-def test_a_parameter_can_be_given(site):
-    listed = cases(site().reframe('-lC', '-n', '^triad_memory', '-P', 'threads=one', '--system=four:rome', checks=TRIAD))
-    assert [name for name, *_ in listed if name.startswith('triad_memory')] == ['triad_memory'] * 2
+@pytest.mark.parametrize('mode, wanted', [('daily', ['gnu', 'llvm']), ('upgrade', ['llvm'])])
+def test_environments_of_the_command_line_replace_those_of_a_mode_and_the_login_node_is_not_measured(site, mode, wanted):
+    listed = cases(site().reframe('-lC', f'--mode={mode}', '-p', f"^({'|'.join(wanted)})$", checks=CHECKS))
+    assert {environ for _, _, environ in listed} == {*wanted} and 'login' not in {partition for _, partition, _ in listed}
 
 
 def test_tags_say_what_is_measured(site):
@@ -165,10 +157,17 @@ def test_what_shares_more_than_nodes_runs_one_after_the_other(site):
 
 @pytest.mark.parametrize('scheduler, policy, more', [
     ('slurm', False, {}), ('squeue', False, {}), ('pbs', True, {}), ('local', True, {}), ('slurm', True, {'CANNED_SHARED': 'yes'})])
-def test_modes_wait_for_each_test_only_where_tests_would_meet(site, scheduler, policy, more):
-    place = site(CANNED_SCHEDULER=scheduler, CANNED_LAUNCHER='local' if scheduler == 'local' else 'srun', **more)
-    done = place.reframe('--mode=daily', '--show-config=modes/@daily/options', checks=TRIAD)
-    assert done.code == 0 and ('--exec-policy=serial' in done.out) == policy, done.out
+def test_modes_wait_for_each_test_only_where_tests_would_meet(monkeypatch, scheduler, policy, more):
+    for name, value in {'CANNED_SCHEDULER': scheduler, **more}.items():
+        monkeypatch.setenv(name, value)
+    found = [mode for mode in runpy.run_path(str(SITE))['site_configuration']['modes'] if mode['name'] == 'daily']
+    chosen = next((mode for mode in found if mode.get('target_systems') == ['four']), found[0])       # as ReFrame does
+    assert ('--exec-policy=serial' in chosen['options']) == policy
+
+
+def test_reframe_takes_the_mode_of_the_system(site):
+    done = site().reframe('--mode=daily', '--show-config=modes/@daily/options', checks=TRIAD)
+    assert done.code == 0 and '--exec-policy=serial' not in done.out, done.out
 
 
 # --- who starts the processes ------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def test_size_is_that_of_the_data(programs):
     assert record['flops'] / 2 == pytest.approx(1853104, rel=0.01)
 
 
-# --- the loops and the rows by themselves, against scipy ------------------------------------------------
+# --- the rows by themselves, against scipy --------------------------------------------------------------
 
 class Recipe(ctypes.Structure):
     _fields_ = [('rows', ctypes.c_size_t), ('vector', ctypes.c_size_t), ('band', ctypes.c_size_t), ('file', ctypes.c_char_p)]
@@ -67,21 +67,6 @@ class Source(ctypes.Structure):
     _fields_ = [('recipe', Recipe), ('rows', ctypes.c_size_t), ('columns', ctypes.c_size_t),
                 ('ptr', ctypes.POINTER(ctypes.c_int64)), ('longest', ctypes.c_size_t), ('exact', ctypes.c_bool),
                 ('tolerance', ctypes.c_double), ('vectors', ctypes.POINTER(ctypes.c_uint32))]
-
-
-class Order(ctypes.Structure):
-    '''The first fields of spmv_order.'''
-    _fields_ = [('sigma', ctypes.c_long), ('chunks', ctypes.c_size_t), ('ptr', ctypes.POINTER(ctypes.c_int64)),
-                ('row', ctypes.POINTER(ctypes.c_int32))]
-
-
-class Matrix(ctypes.Structure):
-    '''spmv_matrix.'''
-    _fields_ = [('rows', ctypes.c_size_t), *((name, ctypes.c_void_p) for name in ('ptr', 'column', 'value', 'row'))]
-
-
-class Range(ctypes.Structure):
-    _fields_ = [('begin', ctypes.c_size_t), ('end', ctypes.c_size_t)]
 
 
 #: What is static in spmv.c, to be called.
@@ -114,10 +99,7 @@ def library(programs, tmp_path_factory):
               *sorted((SOURCE / 'harness').glob('*.c')), '-o', folder / 'spmv.so', '-lm')
     loaded = ctypes.CDLL(folder / 'spmv.so')
     loaded.spmv_source_of.restype = ctypes.POINTER(Source)
-    loaded.spmv_order_of.restype = ctypes.POINTER(Order)
     loaded.spmv_row.restype = ctypes.c_size_t
-    loaded.spmv_x.restype = ctypes.c_double
-    loaded.spmv_x.argtypes = [ctypes.c_size_t]
     return loaded
 
 
@@ -125,7 +107,7 @@ KEPT = []
 
 
 def rows_of(library, rows=0, vector=1, band=2**30, file=None):
-    '''(source, matrix in CSR): as spmv_row gives its rows.'''
+    '''(source, matrix in CSR): as spmv_row gives its rows, of which all variants' results are verified.'''
     recipe = Recipe(rows, vector, band, file and str(file).encode())
     KEPT.append(recipe)     # the sources are told apart by their recipes, as long as the process lives
     source = library.spmv_source_of(ctypes.byref(recipe))
@@ -175,52 +157,6 @@ def test_files_against_scipy(library, name):
     np.testing.assert_array_equal(matrix.toarray(), scipy.io.mmread(MATRICES / name).toarray())
 
 
-def laid_out(library, source, matrix, layout, sigma=16):
-    '''(Matrix, pieces, arrays that it points to) in CRS or SELL-8-sigma.'''
-    if layout == 'crs':
-        arrays = [matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data, np.zeros(1, np.int32)]
-        return Matrix(matrix.shape[0], *map(pointer, arrays)), matrix.shape[0], arrays
-    order = library.spmv_order_of(source, ctypes.c_long(sigma)).contents
-    rows, chunks = matrix.shape[0], order.chunks
-    ptr, row = np.array(order.ptr[:chunks + 1]), np.array(order.row[:rows], np.int32)
-    length = np.diff(matrix.indptr)
-    assert chunks == -(-rows // 8) and sorted(row) == list(range(rows))
-    for begin in range(0, rows, sigma):     # windows stay windows, the longest first
-        window = row[begin:begin + sigma]
-        assert window.min() >= begin and window.max() < begin + sigma
-        assert np.all(np.diff(length[window]) <= 0)
-    column, value = np.zeros(ptr[-1], np.int32), np.zeros(ptr[-1])
-    for place, i in enumerate(row):
-        chunk = place // 8
-        slots = ptr[chunk] + place % 8 + 8 * np.arange(length[i])
-        own = slice(matrix.indptr[i], matrix.indptr[i + 1])
-        column[slots], value[slots] = matrix.indices[own], matrix.data[own]
-    assert np.all(np.diff(ptr) == [8 * length[row[c:c + 8]].max() for c in range(0, rows, 8)])
-    arrays = [ptr, column, value, row]
-    return Matrix(rows, *map(pointer, arrays)), chunks, arrays
-
-
-def test_loops_against_scipy(library, programs):
-    has = {name: any(v.name == 'simd' and v.isa == isa and v.runs for v in programs.variants('spmv'))
-           for name, isa in (('avx512', 'avx512f'), ('avx2', 'avx2'))}
-    names = [name for name in ('plain', 'unroll', 'prefetch', 'stream', 'simd_avx512', 'simd_avx2', 'sell', 'sell_stream',
-                               'sell_simd_avx512', 'sell_simd_avx2') if has.get(name.rsplit('_', 1)[-1], True)]
-    assert len(names) >= 6
-    parameters = (ctypes.c_long * 8)(3, 5)
-    for recipe in ({'rows': 1}, {'rows': 13, 'vector': 3}, {'rows': 203, 'vector': 7}, {'file': MATRICES / 'integer.mtx'}):
-        source, matrix = rows_of(library, **{'band': 2**30, **recipe})
-        x = np.array([library.spmv_x(j) for j in range(matrix.shape[1])])
-        assert np.all(x == x.round()) and np.all((np.abs(x) >= 1) & (np.abs(x) <= 1024))
-        for name, cut in itertools.product(names, (0, 1, 2)):
-            a, pieces, kept = laid_out(library, source, matrix, 'sell' if 'sell' in name else 'crs')
-            y = np.full(matrix.shape[0] + 2, 7e77)
-            for part in (Range(0, pieces * cut // 2), Range(pieces * cut // 2, pieces)):
-                getattr(library, f'spmv_{name}')(part, ctypes.byref(a), pointer(x), pointer(y, 1), parameters)
-            np.testing.assert_array_equal(y[1:-1], matrix @ x, name)
-            assert y[0] == y[-1] == 7e77
-            del kept
-
-
 def test_threads_share_the_nonzeros(library):
     rows = [[5] * 100, np.random.default_rng(1997).integers(0, 300, 1000), [0] * 10, [10**6] + [1] * 50, [3]]
     for lengths, threads in itertools.product(rows, (1, 2, 3, 8)):
@@ -238,7 +174,7 @@ def test_threads_share_the_nonzeros(library):
 @pytest.mark.parametrize('options, part', [(['--size', '2147483648'], 'column indices have 32 bits'), (['--size', '2e9'], 'GB that are free'),
                                            (['--nonzer', 0], 'from 1 to 100'), (['--nonzer', 101], 'from 1 to 100'),
                                            (['--columns', 'near'], 'give one of random, banded'), (['--band', 5], '--band 5: is of --columns banded'),
-                                           (['--sigma', 12], 'multiple of 8'), (['--alloc', 'static'], 'no static arrays'),
+                                           (['--sigma', 12], 'multiple of 8'),
                                            (['--matrix', 'no/such.mtx'], 'no/such.mtx: No such file'), (['--matrix', '/tmp'], '/tmp: not a file'),
                                            (['--matrix', MATRICES / 'integer.mtx', '--size', 12], '--size 12: --matrix'),
                                            (['--matrix', MATRICES / 'integer.mtx', '--nonzer', 5], '--nonzer: is of the generator'),
@@ -389,10 +325,8 @@ def test_report_shows_the_product(run):
 def test_without_a_matrix_the_check_is_skipped_with_the_reason(measuring, tmp_path):
     place = measuring(tmp_path / 'place')
     quick = ['-S', 'likwid_bench.levels=none', '-n', 'spmv_matrix%threads=one']
-    done = place.reframe('-r', *quick, checks=rfm.REPOSITORY / 'checks/memory/spmv_matrix.py')
-    judged = place.judge()
-    assert (done.code, judged.code) == (0, 2)       # nothing else was selected: nothing was measured
-    assert 'no matrix was given: -S spmv_matrix.matrix=FILE' in judged.out
+    case, = place.reframe('-r', *quick, checks=rfm.REPOSITORY / 'checks/memory/spmv_matrix.py').cases().values()
+    assert case['result'] == 'skip' and 'no matrix was given: -S spmv_matrix.matrix=FILE' in str(case['plumbline']['skipped'])
     missing = place.reframe('-r', '-S', 'spmv_matrix.matrix=no/such.mtx', *quick, checks=rfm.REPOSITORY / 'checks/memory/spmv_matrix.py')
     case, = missing.cases().values()
     assert case['result'] == 'fail' and 'no such file' in case['fail_reason']

@@ -123,7 +123,7 @@ def test_every_node_is_measured_once_and_no_more_than_asked_for_at_a_time(cluste
     place = Sweeps(tmp_path, cluster, built_already, CANNED_STAMPS=tmp_path / 'stamps')
     done = place.sweep('--nodes', 'n[1-3]', '--at-once', '2', '-n', 'Told.*good', checks=rfm.GUARDS / 'canned.py')
     assert done.code == 0, done.out
-    assert re.search(r'n\[1-3\] +measured +2 NO REFERENCE$', done.out, re.M)
+    assert re.search(r'n\[1-3\] +measured +software 2 NO REFERENCE$', done.out, re.M)
     assert (place.only.folder / 'n1/claim').stat().st_mtime_ns % 10**9 == 0        # set by the node's clock, in seconds
     jobs = [times for of_node in place.jobs().values() for times in of_node]
     assert len(jobs) == 3
@@ -240,7 +240,6 @@ def test_an_interrupted_sweep_says_what_goes_on(cluster, tmp_path):
 #: What is wrong -> words of the command, what else is changed, what is said.
 WRONG = {
     'no such partition': (['--partition', 'made:gpu'], {}, 'no partition made:gpu in the configuration'),
-    'another scheduler': ([], {'CANNED_SCHEDULER': 'local'}, 'made:cpu has the scheduler local: a sweep needs Slurm'),
     'no such Slurm partition': ([], {'CANNED_ACCESS': '-pnone'}, 'Slurm has no nodes in partition none (it has'),
     'no such node': (['--nodes', 'n[1-9]'], {}, 'n7, n8, n9: not in the partition'),
     'no form of nodes': (['--nodes', 'n[1-'], {}, 'names no nodes'),

@@ -135,8 +135,8 @@ def test_a_real_prometheus_alerts_by_a_real_node_exporter(tmp_path):
         raised = wait_for(lambda: {one['metric']['alertname'] for one in query(server, 'ALERTS{alertstate="firing"}')}, 60)
         assert raised == {'PlumblineFail', 'PlumblineTooOld'}, (tmp_path / 'log').read_text()       # it is of January
         assert query(server, 'node_textfile_scrape_error')[0]['value'][1] == '0'
-        fails = {one['metric']['mode']: one['value'][1] for one in query(server, 'plumbline_session_verdicts{verdict="FAIL"}')}
-        assert fails == dict.fromkeys(('health', 'upgrade'), str(found['counts']['FAIL']))
+        fails = {one['metric']['mode']: one['value'][1] for one in query(server, 'plumbline_session_verdicts{verdict="FAIL",question="software"}')}
+        assert fails == dict.fromkeys(('health', 'upgrade'), str(found['counts']['software']['FAIL']))
     finally:
         for process in running:
             process.terminate()

@@ -1,18 +1,14 @@
 '''The transpose: right results of every loop, its model, its yardstick, and its checks.'''
 
-import ctypes
-import itertools
 import re
 
-import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, QUICK, SOURCE, Build, copied, library, listed, needs, output_of, refused, x86_only
+from native import CPUS, QUICK, listed, needs, output_of, refused, x86_only
 
 THREADS = f'1,{min(3, len(CPUS))}' if len(CPUS) > 1 else '1'
 AWKWARD = [1, 2, 3, 5, 7, 8, 9, 12, 16, 17, 24, 31, 67, 129, 136]
-FOLDER = SOURCE / 'kernels/transpose'
 
 
 # --- right results -----------------------------------------------------------------------------------------------
@@ -51,42 +47,11 @@ def test_in_place_is_right_whatever_the_number_of_passes(request, flavour):
     assert set(one) == {8 * 8 * 8}      # one matrix
 
 
-@pytest.fixture(scope='module')
-def loops(programs, tmp_path_factory):
-    return library(programs, tmp_path_factory.mktemp('loops'), 'transpose', FOLDER / 'kernel.c', FOLDER / 'kernel_x86.c')
-
-
-class Band(ctypes.Structure):
-    _fields_ = [('begin', ctypes.c_size_t), ('end', ctypes.c_size_t)]
-
-
-def test_bands_against_numpy(loops, programs):
-    '''A band of B and nothing else is written, wherever B begins and however far apart its rows are.'''
-    names = ['columns', 'blocked']
-    for variant in programs.variants('transpose'):
-        if variant.runs and variant.isa != '-':
-            names.append(variant.name.removesuffix('_avx2') + '_' + variant.isa.removesuffix('f'))
-    rng = np.random.default_rng(1025)
-    shapes = [(n, ld) for n in (1, 5, 8, 16, 19, 31) for ld in {n, n + 3, (n + 7) // 8 * 8}]
-    for name, (n, ld), offset, band in itertools.product(names, shapes, (0, 1, 5), (Band(0, 100), Band(8, 17), Band(8, 8))):
-        band = Band(min(band.begin, n), min(band.end, n))
-        a, room = rng.random((n, ld)), np.full(n * ld + 16, np.nan)
-        first = -room.ctypes.data % 64 // 8 + offset
-        room = room if first + n * ld <= room.size else np.full(n * ld + 32, np.nan)
-        first = -room.ctypes.data % 64 // 8 + offset
-        right = room.copy()
-        right[first:first + n * ld].reshape(n, ld)[band.begin:band.end, :n] = a[:, band.begin:band.end].T[:, :n]
-        getattr(loops, f'transpose_{name}')(
-            ctypes.c_size_t(n), ctypes.c_size_t(ld), ctypes.c_void_p(a.ctypes.data),
-            ctypes.c_void_p(room.ctypes.data + 8 * first), band, ctypes.c_size_t(16))
-        np.testing.assert_array_equal(room, right, f'{name}, n {n}, ld {ld}, offset {offset}, {band.begin}..{band.end}')
-
-
 @x86_only
-def test_non_temporal_stores_where_named_and_nothing_called(loops):
+def test_non_temporal_stores_where_named_and_nothing_called(programs):
     needs('objdump')
-    bodies = dict(re.findall(r'^[0-9a-f]+ <([\w.]+)>:\n(.*?)(?:\n\n|\Z)', output_of('objdump', '-d', '--no-show-raw-insn',
-                                                                               loops._name), re.MULTILINE | re.DOTALL))
+    bodies = dict(re.findall(r'^[0-9a-f]+ <((?!pl_)[\w.]+)>:\n(.*?)(?:\n\n|\Z)', output_of('objdump', '-d', '--no-show-raw-insn',
+                                                                                      programs.path('transpose')), re.MULTILINE | re.DOTALL))
     for name, body in bodies.items():
         if re.match(r'transpose_(rows|columns|diagonals|blocked|in_place)', name):
             assert not re.search('call.*<mem(cpy|set|move)', body), name
@@ -97,60 +62,28 @@ def test_non_temporal_stores_where_named_and_nothing_called(loops):
 
 # --- the model ---------------------------------------------------------------------------------------------------
 
-#: The model with a first-level cache of 64 lines, and less of the third level than that for each of many threads.
-MODEL = '''
-#define pl_cache_share small_share
-#define main unused
-#include "transpose.c"
-#undef main
-size_t small_share(const pl_case *c, int level) { return (void)c, level == 1 ? 4096 : level == 3 ? 1024 : 0; }
-int main(void)
-{
-    for (const pl_variant *v = variants; v->name; v++)
-        for (long place = OUT; place <= IN; place++)
-            for (int level = 0; level < 3; level++)
-                for (size_t n = 64; n < 66; n++) {
-                    const pl_case c = {.kernel = &transpose, .variant = v, .n = n, .threads = 1, .parameters = {place, 0}, .level = level};
-                    const pl_work w = work(&c);
-                    printf("%s %ld %d %zu %g %g %g %g %g\\n", v->name, place, level, n, w.load_bytes, w.store_bytes, w.fetched_bytes,
-                           w.written_bytes, w.updated_bytes);
-                }
-    return 0;
-}
-'''
+def parts_of(programs, place, variants, level):
+    '''(variant, dimension) -> bytes of the parts of a pass, with a first-level cache of 64 lines, and in memory no more of the others.'''
+    ours = {'L2': 'L1=4096', 'memory': 'L1=4096,L2=1024,L3=1024'}[level]
+    found = programs.measured('transpose', '--variants', variants, '--place', place, '--size', '64,65', '--capacity', ours, *QUICK, on=CPUS[:1]).measurements
+    if {record['level'] for record in found} != {level}:
+        pytest.skip('the system does not tell its caches')
+    return {(record['variant'], record['size']): record['parts'] for record in found}
 
 
-@pytest.fixture(scope='module')
-def model(tmp_path_factory):
-    '''(variant, place, level, n) -> bytes of pl_work.'''
-    folder = tmp_path_factory.mktemp('model')
-    (folder / 'model.c').write_text('#include <stdio.h>\n' + MODEL)
-    output_of('cc', '-std=gnu17', '-DPL_COMPILER=""', '-DPL_FLAGS=""', '-I', SOURCE / 'harness', '-I', FOLDER, folder / 'model.c',
-              *(SOURCE / 'harness').glob('*.c'), FOLDER / 'kernel.c', FOLDER / 'kernel_x86.c', '-mavx512f', '-lm', '-o', folder / 'model')
-    lines = (line.split() for line in output_of(folder / 'model').splitlines())
-    return {(name, int(place), int(level), int(n)): tuple(map(float, bytes)) for name, place, level, n, *bytes in lines}
-
-
-@x86_only
-def test_work_by_hand(model):
+@pytest.mark.parametrize('level', ['L2', 'memory'])
+def test_traffic_by_hand(programs, level):
     '''8 bytes of each element in and out; lines of 64 bytes for each element against the rows once a column of n lines,
-    or a diagonal of 2 n, exceeds 64 lines.'''
-    square = {64: 8 * 64**2, 65: 8 * 65**2}
-    assert (square[64], square[65]) == (32768, 33800)
-    for (name, place, level, n), (load, store, *_) in model.items():
-        assert load == store == square[n]
-    for name, n, found in (('rows', 64, (32768, 32768, 0)), ('rows', 65, (33800, 8 * 33800, 0)), ('padded', 65, (33800, 270400, 0)),
-                           ('columns', 64, (32768, 32768, 0)), ('columns', 65, (270400, 33800, 0)),
-                           ('diagonals', 64, (262144, 262144, 0)), ('blocked', 65, (33800, 33800, 0)),
-                           ('blocked_nt', 65, (33800, 33800, 0)), ('memcpy', 65, (33800, 33800, 0))):
-        assert model[name, 0, 2, n][2:] == found, (name, n)
-    assert model['columns', 0, 0, 64][2:] == (32768, 32768, 0)             # in memory, by L1: it holds more than the L3
-    assert model['blocked', 1, 2, 65][2:] == (33800, 0, 33800)              # in place: read, written back
-    assert model['rows', 1, 2, 64][2:] == (32768, 0, 32768)
-    assert model['rows', 1, 2, 65][2:] == (152100, 0, 152100)               # half of it against the rows: 4.5 times
-    assert all(found[2:] == (0, 0, 0) for (_, _, level, _), found in model.items() if level == 1)
-    # Memory: the last cache below it is the only one there is.
-    assert model['rows', 0, 0, 65] == model['rows', 0, 2, 65]
+    or a diagonal of 2 n, exceeds 64 lines.  What is stored was fetched before.'''
+    found, once = parts_of(programs, 'out', 'all', level), {64: 32768, 65: 33800}
+    for variant, n, loaded, stored in (('rows', 64, 1, 1), ('rows', 65, 1, 8), ('padded', 65, 1, 8), ('columns', 64, 1, 1), ('columns', 65, 8, 1),
+                                       ('diagonals', 64, 8, 8), ('blocked', 65, 1, 1)):
+        assert found[variant, n] == {'load': loaded * once[n], 'fill': 2 * stored * once[n]}
+    for variant in {'blocked_nt', 'memcpy'} & programs.runnable('transpose'):
+        assert found[variant, 65] == {'load': 33800, 'fill_nt': 33800}
+    # In place: read, written back; of rows half against the rows: 4.5 times.
+    assert {at: parts['update'] for at, parts in parts_of(programs, 'in', 'rows,blocked', level).items()} == {
+        ('rows', 64): 65536, ('rows', 65): 304200, ('blocked', 64): 65536, ('blocked', 65): 67600}
 
 
 def test_traffic_of_a_record(programs):
@@ -176,30 +109,6 @@ def test_the_block_is_in_the_record(programs):
 
 # --- bad input is refused ------------------------------------------------------------------------------------------
 
-@pytest.fixture(scope='module')
-def with_threads(tmp_path_factory):
-    '''A build with an OpenBLAS that has threads of its own.'''
-    folder = tmp_path_factory.mktemp('with_threads')
-    copied(folder / 'src', 'kernels/transpose')
-    (folder / 'cblas.h').write_text(
-        'enum { CblasRowMajor, CblasTrans, OPENBLAS_THREAD = 1 };\nint openblas_get_parallel(void);\n'
-        'void cblas_domatcopy(int, int, int, int, double, const double *, int, double *, int);\n')
-    (folder / 'openblas.c').write_text(
-        '#include "cblas.h"\nint openblas_get_parallel(void) { return OPENBLAS_THREAD; }\n'
-        'void cblas_domatcopy(int o, int t, int n, int m, double x, const double *a, int lda, double *b, int ldb)\n'
-        '{ b[1] = 3; }\n')
-    output_of('cc', '-shared', '-fPIC', folder / 'openblas.c', '-o', folder / 'libopenblas.so')
-    return Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', f'-DOPENBLAS_LIBRARY={folder}/libopenblas.so',
-                 f'-DOPENBLAS_INCLUDE={folder}', source=folder / 'src', targets=['transpose'])
-
-
-def test_a_library_with_threads_is_not_used(with_threads):
-    named = {variant.name: variant for variant in with_threads.variants('transpose')}
-    assert not named['openblas'].in_build
-    done = with_threads.run('transpose', '--variants', 'openblas')
-    assert done.code == 2 and 'not in this build: built without OpenBLAS, or it has threads of its own' in done.errors
-
-
 def test_the_library_is_named_in_the_record(programs):
     if 'openblas' not in programs.runnable('transpose'):
         pytest.skip('built without OpenBLAS')
@@ -208,14 +117,11 @@ def test_the_library_is_named_in_the_record(programs):
 
 
 @pytest.mark.parametrize('options, parts', [('--size 16777217', ['--size 16777217', 'at most 16777216']), ('--size 16777216', ['GB that are free']),
-                                            ('--size 0', ['--size 0']), ('--block-size 12', ['--block-size 12', 'multiple of 8']),
+                                            ('--block-size 12', ['--block-size 12', 'multiple of 8']),
                                             ('--block-size 1032', ['--block-size 1032', '1024']), ('--block-size 0', ['--block-size 0']),
                                             ('--place beside', ['--place beside', 'out, in']),
                                             ('--variants columns --place in', ['--place in', 'columns needs a second matrix']),
-                                            ('--variants blocked,memcpy --place out,in', ['--place in', 'memcpy needs a second matrix']),
-                                            ('--variants nt', ['transpose has no such variant', 'blocked_nt']),
-                                            ('--shift 8', ['transpose has no arrays that can be shifted']),
-                                            ('--alloc static', ['transpose has no static arrays'])])
+                                            ('--variants blocked,memcpy --place out,in', ['--place in', 'memcpy needs a second matrix'])])
 def test_bad_input_is_refused(programs, options, parts):
     refused(programs.run('transpose', *options.split()), *parts)
 

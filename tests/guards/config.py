@@ -4,7 +4,7 @@
 asks for, ``CANNED_FEATURES`` and
 ``CANNED_ENVIRONS`` name features and environments, ``CANNED_CPUS`` is the number of CPUs that the
 topology claims, ``CANNED_DOMAINS`` makes each a NUMA domain, ``CANNED_OVERLAP`` allows jobs to overlap, ``CANNED_HOSTNAMES`` are its hosts,
-``CANNED_HTTPJSON`` and ``CANNED_GRAYLOG`` are where ReFrame sends its performance log, too; ``CANNED_STORAGE`` has it keep its results.
+``CANNED_GRAYLOG`` is where ReFrame sends its performance log, too; ``CANNED_STORAGE`` has it keep its results.
 '''
 
 import os
@@ -55,7 +55,6 @@ site_configuration = settings.site(
         {'name': 'gnu', 'cc': 'gcc', 'features': ['openmp']},
         {'name': 'other', 'cc': 'gcc', 'features': ['openmp']},
     ],
-    logging=[{'handlers_perflog': [{'type': kind, key: os.environ[name]}]} for kind, key, name in (
-        ('httpjson', 'url', 'CANNED_HTTPJSON'), ('graylog', 'address', 'CANNED_GRAYLOG')) if name in os.environ],
+    logging=[{'handlers_perflog': [{'type': 'graylog', 'address': os.environ['CANNED_GRAYLOG']}]}] if 'CANNED_GRAYLOG' in os.environ else [],
     **({'storage': [{'enable': True, 'sqlite_db_file': os.environ['CANNED_STORAGE']}]} if 'CANNED_STORAGE' in os.environ else {}),
 )

@@ -6,7 +6,7 @@ import re
 import shutil
 from dataclasses import dataclass
 
-from native import SOURCE, Build, copied
+from native import SOURCE, Build, copied, output_of
 
 #: Elements: more than a loop that reads the same few for ever would need, and no multiple of a vector.
 SIZE = 20011
@@ -86,7 +86,7 @@ class Program:
         build = re.sub(r'plumbline_program\((\w+)', rf'plumbline_program(\1{self.name[len(self.kernel):]}',
                        (folder / 'CMakeLists.txt').read_text())
         of_harness = ' '.join(sorted({m.source.stem + '.c' for m in self.mutants if m.file.startswith('harness/')}))
-        (folder / 'CMakeLists.txt').write_text(build.replace('limits.c', f'limits.c {of_harness}'))
+        (folder / 'CMakeLists.txt').write_text(build.replace(f'{self.kernel}.c', f'{self.kernel}.c {of_harness}', 1))
 
 
 def programs_of(mutants):
@@ -100,8 +100,29 @@ def programs_of(mutants):
     return programs
 
 
+#: An OpenBLAS that has threads of its own.
+THREADED_BLAS = '''#include "cblas.h"
+int openblas_get_parallel(void) { return OPENBLAS_THREAD; }
+void cblas_domatcopy(int o, int t, int n, int m, double x, const double *a, int lda, double *b, int ldb) { b[1] = 3; }
+'''
+CBLAS = '''enum { CblasRowMajor, CblasTrans, OPENBLAS_THREAD = 1 };
+int openblas_get_parallel(void);
+void cblas_domatcopy(int, int, int, int, double, const double *, int, double *, int);
+'''
+
+#: A compiler's launcher: a file that is the same in several folders, and its headers, is compiled once.
+ONCE = '''#!/bin/sh
+for source; do :; done
+folder=${source%/*}
+object=$(echo "$*" | sed 's/.* -o \\([^ ]*\\) .*/\\1/')
+kept=$0-$( (echo "$*" | sed "s#[^ ]*CMakeFiles[^ ]*##g; s#$folder##g"; cat "$source" "$folder"/*.h) | md5sum | cut -c1-32)
+if [ ! -e "$kept" ]; then "$@" && cp "$object" "$kept.$$" && mv "$kept.$$" "$kept"; else cp "$kept" "$object"; fi
+'''
+
+
 class Mutated:
-    '''All mutants, built once: without what they do not need, and hardly optimised.'''
+    '''All mutants, built once: without what they do not need, and hardly optimised; as a user may build, with flags of his own, without Fortran,
+    although ReFrame's environment names a compiler of it, and with an OpenBLAS that cannot be used.'''
 
     def __init__(self, folder, mutants):
         self.files = folder
@@ -109,9 +130,15 @@ class Mutated:
         copied(folder / 'src')
         for program in self.programs:
             program.write(folder / 'src/kernels' / program.name)
-        self.build = Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', '-DPLUMBLINE_LIKWID=OFF', '-DPLUMBLINE_OPENBLAS=OFF',
-                           '-DPLUMBLINE_C_FLAGS=-O1 -march=native -w', source=folder / 'src',
-                           targets=[program.name for program in self.programs])
+        (folder / 'once').write_text(ONCE)
+        (folder / 'once').chmod(0o755)
+        (folder / 'cblas.h').write_text(CBLAS)
+        (folder / 'openblas.c').write_text(THREADED_BLAS)
+        output_of('cc', '-shared', '-fPIC', folder / 'openblas.c', '-o', folder / 'libopenblas.so')
+        self.build = Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', f"-DCMAKE_Fortran_COMPILER={shutil.which('gfortran') or ''}",
+                           '-DPLUMBLINE_LIKWID=OFF', '-DPLUMBLINE_BLAS=OFF', '-DPLUMBLINE_FFTW=OFF', f'-DOPENBLAS_LIBRARY={folder}/libopenblas.so',
+                           f'-DOPENBLAS_INCLUDE={folder}', f'-DCMAKE_C_COMPILER_LAUNCHER={folder}/once', '-DCMAKE_C_FLAGS=-DMARK', '-DPLUMBLINE_C_FLAGS=-O1 -march=native -w',
+                           source=folder / 'src', targets=[program.name for program in self.programs])
         self.outcome = functools.cache(self._outcome)
 
     def program_of(self, mutant):

@@ -248,6 +248,7 @@ NINEPOINT = [
     part_twice('ninepoint', size=203),
 ]
 
+FIRST_LOOP = 'for (size_t j'
 FDTD = [
     *of('fdtd',
         ('wrong neighbour', 'fdtd_fused', 'hz[j - 1][i][k]', 'hz[j][i - 1][k]', 'fused distributed', {'file': 'fused.c'}),
@@ -263,7 +264,13 @@ FDTD = [
         ('first plane skipped', 'NAME(fdtd_split3)', 'j = first', 'j = first + 1', 'split3 split3_restrict'),
         ('16 elements of a row for ever', 'NAME(fdtd_split3)', '- hz[j][i][k])', '- hz[j][i][k & 15])', 'split3 split3_restrict'),
         ('the rest of a row skipped', 'fdtd_fused_prefetch', 'k = begin; k < n - 2', 'k = begin; k < n - 3', 'fused_prefetch', {'file': 'prefetch.c'}),
+        ('no number on the boundary', 'fdtd_fused_prefetch', FIRST_LOOP, f'ex[0][0][0] = 0.0F / 0.0F; {FIRST_LOOP}', 'fused_prefetch', {'file': 'prefetch.c'}),
+        ('before the first', 'fdtd_fused_prefetch', FIRST_LOOP, f'((float *)ez)[-1] = 0; {FIRST_LOOP}', 'fused_prefetch', {'file': 'prefetch.c'}),
+        ('behind the last', 'fdtd_fused_prefetch', FIRST_LOOP, f'ez[n - 1][0][0] = 0; {FIRST_LOOP}', 'fused_prefetch', {'file': 'prefetch.c'}),
         file='split.h', size=40),
+    *of('fdtd',     # the input of all other variants is wrong as well
+        ('input spoiled', 'fdtd_fused', FIRST_LOOP, f'((float *)hx)[n * n + 5] += 1; {FIRST_LOOP}', 'fused'),
+        options=('--variants', 'fused'), file='fused.c', size=40),
     part_twice('fdtd', size=40),
 ]
 
@@ -359,6 +366,10 @@ PLANEWAVE = [      # of our own loops; the libraries are not there everywhere, a
 
 #: No result tells how many passes there were: the time does, which grows with them.
 PASSES_LEFT_OUT = Mutant('limits', 'one pass, however many were asked for', 'timed_part', 'pass < passes', 'pass < 1', '*', file='harness/measure.c')
+
+#: On a busy machine a thread may find no partner in the pass that is verified: it takes several runs.
+HALF_OF_THE_HANDOVERS = Mutant('cores', 'half of the handovers', 'pl_hand_over', 'batch ? length.handovers', 'batch ? length.handovers / 2', 'handover',
+                               file='harness/handover.c', size=10)
 
 MUTANTS = [*LIMITS, *TRIAD, *MOTION, *CONCURRENT, *STRIDED, *GATHER, *SPMV, *JACOBI, *LBM, *NINEPOINT, *FDTD, *TRANSPOSE, *TRAPEZOID,
            *CHASE, *FILEIO, *CORES, *FLOPS, *MD, *PLANEWAVE]
