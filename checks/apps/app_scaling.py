@@ -56,7 +56,8 @@ class app_scaling(rfm.RunOnlyRegressionTest, MpiCheck):
     def options(self):
         counts = self.counts()
         if len(counts) < 2:
-            self.leave_out(topology.ONE_CPU if len(self.cpus) == 1 else f'of {len(self.cpus)} ranks in all, {self.study} runs on {counts} alone')
+            self.leave_out(topology.ONE_CPU if len(self.cpus) == 1 else f'of {len(self.cpus)} ranks in all, {self.study} runs on {counts} alone',
+                           symptom='too_few_cpus')
         working = ['--working', ','.join(map(str, counts))]
         if self.application == 'triad':
             # Each rank's arrays are in memory though it works alone.

@@ -1,8 +1,7 @@
-import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter, variable
 
-from plumbline.model import limits, metrics
+from plumbline.model import limits, metrics, quantity, records
 from plumbline.rfm.limited import LimitedCheck
 from plumbline.rfm.variables import Whole
 from plumbline.system import topology
@@ -41,6 +40,6 @@ class lbm_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
             for variant, record in found.items():
                 yield from metrics.of_machine(paired[variant], f'{variant}.{size}')
                 # Million cell updates per second, as such codes say it.
-                updates = record['size']**2 * record['options']['planes-used'] * record['passes']
-                yield metrics.Metric('figure_of_merit', f'{variant}.{size}', updates / 1e6 / np.asarray(record['seconds']), record=record)
+                cells = record['size']**2 * record['options']['planes-used']
+                yield metrics.Metric('figure_of_merit', f'{variant}.{size}', quantity.per_second(cells, records.per_pass(record)), record=record)
             yield metrics.Metric('split_over_fused', size, limits.paired_ratio(found['split'], found['fused'], 'flops'))

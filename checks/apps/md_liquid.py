@@ -1,8 +1,7 @@
-import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter, variable
 
-from plumbline.model import metrics
+from plumbline.model import metrics, records
 from plumbline.rfm.limited import LimitedCheck
 from plumbline.rfm.variables import Whole
 from plumbline.system import topology
@@ -42,8 +41,7 @@ class md_liquid(rfm.RunOnlyRegressionTest, LimitedCheck):
     def evaluate(self):
         group, = metrics.groups(self.measurements)
         for record in metrics.kernels(group):
-            done = STEPS * record['size'] * record['passes']
-            yield metrics.Metric('figure_of_merit', record['variant'], done / np.asarray(record['seconds']), record=record)
+            yield metrics.Metric('figure_of_merit', record['variant'], STEPS * record['size'] / records.per_pass(record), record=record)
             yield metrics.flops(record, record['variant'])
         # The branches of the other loops are learnt where so few atoms come again and again: their work in the core is not known.
         has_core = any(record['role'] == 'core' and record['variant'] == 'simd' for record in group)

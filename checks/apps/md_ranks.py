@@ -1,8 +1,7 @@
-import numpy as np
 import reframe as rfm
 from reframe.core.builtins import variable
 
-from plumbline.model import metrics
+from plumbline.model import metrics, records
 from plumbline.mpi import sensitivity
 from plumbline.mpi.check import MpiCheck
 from plumbline.rfm.variables import Whole
@@ -26,11 +25,10 @@ class md_ranks(rfm.RunOnlyRegressionTest, MpiCheck):
 
     def options(self):
         if len(self.cpus) < 2:
-            self.leave_out('one process sends no messages: there is one CPU')
+            self.leave_out('one process sends no messages: there is one CPU', symptom='too_few_cpus')
         return ['--variants', 'all', '--size', self.cells]
 
     def evaluate(self):
         for record in self.measurements:
-            done = STEPS * record['size'] * record['passes']
-            yield metrics.Metric('figure_of_merit', record['variant'], done / np.asarray(record['seconds']), record=record)
+            yield metrics.Metric('figure_of_merit', record['variant'], STEPS * record['size'] / records.per_pass(record), record=record)
             yield metrics.Metric('communication', record['variant'], sensitivity.share_of_communication(record), record=record)

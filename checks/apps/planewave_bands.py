@@ -2,7 +2,7 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter, variable
 
-from plumbline.model import limits, metrics, quantity
+from plumbline.model import limits, metrics, quantity, records
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.variables import Whole
 
@@ -40,7 +40,7 @@ class planewave_bands(rfm.RunOnlyRegressionTest, NativeCheck):
                 self.skip_metric(metric, 'built without FFTW, or without BLAS: install libfftw3-dev and libopenblas-openmp-dev, or others, and '
                                  'build again')
             return
-        whole, fft, product = (np.asarray(found[v]['seconds']) / found[v]['passes'] for v in ('whole', 'fft', 'product'))
+        whole, fft, product = (records.per_pass(found[v]) for v in ('whole', 'fft', 'product'))
         of_fft, of_product = (quantity.percent(float(np.median(part / whole)), 0) for part in (fft, product))
         self.note(f"{found['whole']['options']['library']}: transforms {of_fft}, products {of_product} of the time")
         yield metrics.Metric('of_parts', 'whole', (fft + product) / whole, record=found['whole'])

@@ -1,7 +1,7 @@
 import numpy as np
 import reframe as rfm
 
-from plumbline.model import limits, metrics
+from plumbline.model import limits, metrics, records
 from plumbline.rfm.check import NativeCheck
 
 #: Operations of each way for n steps on one thread, by hand.  One evaluation of f has 5: 2 for its argument, 3 for
@@ -32,8 +32,7 @@ class redundancy(rfm.RunOnlyRegressionTest, NativeCheck):
     def evaluate(self):
         group, = metrics.groups(self.measurements)
         ways = {record['variant']: record for record in group}
-        work = {name: record['flops'] / record['passes'] for name, record in ways.items()}
-        time = {name: np.array(record['seconds']) / record['passes'] for name, record in ways.items()}
+        work, time = ({name: records.per_pass(record, key) for name, record in ways.items()} for key in ('flops', 'seconds'))
         first, least = 'original', 'restructured'
         for name, record in ways.items():
             yield metrics.flops(record, name)

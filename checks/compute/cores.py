@@ -41,7 +41,7 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
             self.all_cpus = cpu_order(self.current_partition.processor, allocation(self.current_partition)[0], smt=True)
             self.num_cpus_per_task = len(self.all_cpus)
         if len(self.all_cpus) < 2:
-            self.leave_out('needs two CPUs, which hand over a cache line: there is one')
+            self.leave_out('needs two CPUs, which hand over a cache line: there is one', symptom='too_few_cpus')
 
     def options(self):
         count = len(self.all_cpus)

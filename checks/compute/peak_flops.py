@@ -55,7 +55,7 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
         for threads in sorted({1, most}):
             yield from self.of_fma([record for record in group if record['threads'] == threads])
         if most == 1:
-            return self.skip_metric('efficiency.all', topology.ONE_CPU)
+            return self.skip_metric('efficiency.all', topology.ONE_CPU, symptom='too_few_cpus')
         stream = self.best([record for record in group if record['threads'] == most])
         yield metrics.Metric('efficiency', 'all', limits.paired_ratio(stream, alone[stream['variant']], 'flops') / most, unjudged=unjudged)
 

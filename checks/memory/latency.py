@@ -25,12 +25,13 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
         given = [record for record in self.measurements if self.has_its_pages(record)]
         for record in self.measurements:
             if not self.has_its_pages(record):
-                self.skip_metric(f"latency.{record['level']}.{self.pages}", self.why_base(record))
+                self.skip_metric(f"latency.{record['level']}.{self.pages}", **self.why_base(record))
         of_level = {record['level']: record for record in given if record['size'] in self.intended}
         latencies = {level: tlb.nanoseconds(record) * 1e-3 for level, record in of_level.items()}
         if not latencies:
             last = self.measurements[-1]
-            self.leave_out(f'{self.why_base(last)}; see the same with base pages', had=last['huge_page_share'] is not None)
+            why = self.why_base(last)
+            self.leave_out(**why | {'reason': f"{why['reason']}; see the same with base pages"}, had=last['huge_page_share'] is not None)
         levels = [*caches.claims(self.current_partition.processor, self.all_cpus[0]), 'memory']
         below = dict(zip(levels[1:], levels))
         for level, samples in latencies.items():

@@ -34,7 +34,7 @@ class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
         self.all_cpus = topology.cpu_order(self.current_partition.processor, allocation(self.current_partition)[0])
         self.num_cpus_per_task = len(self.all_cpus)
         if self.threads == 'all' and len(self.all_cpus) == 1:
-            self.leave_out('the node has one CPU: the case of one thread says all')
+            self.leave_out('the node has one CPU: the case of one thread says all', symptom='too_few_cpus')
 
     def options(self):
         sizes = [self.elements(level, 32) for level in ('L1', 'memory')]

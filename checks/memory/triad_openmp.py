@@ -2,7 +2,7 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import variable
 
-from plumbline.model import limits, metrics
+from plumbline.model import limits, metrics, records
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.variables import Whole
 from plumbline.system import topology
@@ -48,7 +48,7 @@ class triad_openmp(rfm.RunOnlyRegressionTest, NativeCheck):
             gains.append((n, float(np.median(limits.paired_ratio(regions[max(regions)], serial, 'bytes')))))
             for threads, record in regions.items():
                 if n == self.SHORTEST:
-                    yield metrics.Metric('latency', f'region.{threads}', np.asarray(record['seconds']) / record['passes'] * 1e6, record=record)
+                    yield metrics.latency(records.per_pass(record), f'region.{threads}', record)
                 elif n in self.lengths:
                     yield metrics.Metric('speedup', f'openmp.{threads}.{self.lengths[n]}', limits.paired_ratio(record, serial, 'bytes'),
                                          record=record, unjudged=self.disturbed() if threads > 1 else None)

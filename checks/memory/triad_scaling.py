@@ -45,7 +45,7 @@ class triad_scaling(rfm.RunOnlyRegressionTest, NativeCheck):
         group, = metrics.groups(self.measurements)
         single = next(record for record in group if record['threads'] == 1)
         if len(group) == 1:
-            self.skip_metric('efficiency.all', topology.ONE_CPU)
+            self.skip_metric('efficiency.all', topology.ONE_CPU, symptom='too_few_cpus')
         for record in group:
             n = record['threads']
             yield metrics.bandwidth(record, f'{n}')

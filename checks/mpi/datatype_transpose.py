@@ -63,7 +63,7 @@ class datatype_transpose(rfm.RunOnlyRegressionTest, MpiCheck):
         '''What a message's time is made of (Memory-LogP): copying (o), with the packing (o + l_p), with the network (o + L), and by
         ``of_parts`` what the middleware makes of the three together.'''
         for variant in ('copy', 'contiguous', *dict.fromkeys(memory_logp.PACKING.values())):
-            yield metrics.Metric('latency', f'{variant}.{subject}', messages.seconds(of[variant]) * 1e6, record=of[variant])
+            yield metrics.latency(messages.seconds(of[variant]), f'{variant}.{subject}', of[variant])
         for variant, parts in memory_logp.split(group).items():
             if variant != 'contiguous':     # by definition
                 yield metrics.Metric('of_parts', f'{variant}.{subject}', 1 - parts.middleware / parts.total, record=of[variant])

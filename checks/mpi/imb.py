@@ -42,9 +42,9 @@ class Measured(ImbCheck):
             at = subject(case, self.transport)
             single = subject(case, self.transport, with_size=False)
             if 'bandwidth' not in case.values:
-                yield metrics.Metric('latency', at, case.seconds * 1e6)
+                yield metrics.latency(case.seconds, at)
             elif case.bytes == min(self.fitting) or case.kind == 'element':
-                yield metrics.Metric('latency', single, case.seconds * 1e6)
+                yield metrics.latency(case.seconds, single)
             if 'bandwidth' in case.values and case.kind != 'element':
                 yield metrics.Metric('bandwidth', at, case.values['bandwidth'])
             if 'overlap' in case.values:

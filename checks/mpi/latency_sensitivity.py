@@ -42,7 +42,8 @@ class latency_sensitivity(rfm.RunOnlyRegressionTest, MpiCheck):
         '''Both applications cut their data for powers of two.'''
         self.ranks = (1 << (len(self.all_cpus).bit_length() - 1)) // self.part
         if self.ranks < 2:
-            self.leave_out(f'an application of one rank sends no messages: one in {self.part} of {len(self.all_cpus)} CPUs is one')
+            self.leave_out(f'an application of one rank sends no messages: one in {self.part} of {len(self.all_cpus)} CPUs is one',
+                           symptom='too_few_cpus')
 
     def options(self):
         self.env_vars['PLUMBLINE_LATENCY_US'] = max(LATENCIES)

@@ -3,7 +3,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
 from plumbline.model import metrics, probes
-from plumbline.model.quantity import percent, size as text_of
+from plumbline.model.quantity import microseconds, per_second, percent, size as text_of
 from plumbline.mpi import messages, pingpong as model
 from plumbline.mpi.check import MpiCheck
 from plumbline.rfm.variables import Whole
@@ -55,16 +55,15 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
         for variant, found in curves.items():
             of_size = model.cases(self.measurements, variant)
             shortest, longest = of_size[min(of_size)], of_size[max(of_size)]
-            yield metrics.Metric('latency', f'{variant}.{self.transport}', found[min(found)] * 1e6, record=shortest)
+            yield metrics.latency(found[min(found)], f'{variant}.{self.transport}', shortest)
             yield from self.against_handover(variant, shortest)
             line = model.fit(found)
-            self.note(f'{variant}: {line.bandwidth / 1e6:.0f} MB/s for messages without end, residuals of the fit up to '
+            self.note(f'{variant}: {per_second(line.bandwidth, 1):.0f} MB/s for messages without end, residuals of the fit up to '
                       f'{percent(line.worst, 0)}')
-            yield metrics.Metric('bandwidth', f'{variant}.{self.transport}', max(found) / found[max(found)] / 1e6,
-                                 record=longest)
+            yield metrics.bandwidth(longest, f'{variant}.{self.transport}')
             yield self.steadiness(variant, found, f'{variant}.{self.transport}')
             if variant == 'swapped':
-                yield from self.along(found, of_size)
+                yield from self.along(of_size)
         self.say_where_it_switches(curves['swapped'])
         wrong = model.artefacts(curves['standard'], curves['swapped'])
         if wrong:
@@ -72,11 +71,11 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
             self.note(f'cache artefact at {len(wrong)} sizes from {text_of(min(wrong))} to {text_of(max(wrong))}: untouched '
                       f'buffers look up to {np.median(wrong[worst]):.2f} times as fast, at {text_of(worst)}')
 
-    def along(self, found, of_size):
+    def along(self, of_size):
         '''The curve itself, so that a session can be compared with another wherever on it something has changed.'''
         for size in (256, 1024, 4096, 16384, 65536, 2**20):
-            if size in found and size < max(found):
-                yield metrics.Metric('bandwidth', f'swapped.{compact(size)}.{self.transport}', size / found[size] / 1e6, record=of_size[size])
+            if size in of_size and size < max(of_size):
+                yield metrics.bandwidth(of_size[size], f'swapped.{compact(size)}.{self.transport}')
 
     def against_handover(self, variant, shortest):
         '''A message in shared memory is at best one cache line from core to core; the rest is the library's.'''
@@ -89,7 +88,7 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
             return
         known = np.isfinite(limit)
         latency, limit = messages.seconds(shortest)[known], limit[known]
-        yield metrics.Metric('overhead', subject, (latency - limit) * 1e6, record=shortest)
+        yield metrics.Metric('overhead', subject, microseconds(latency - limit), record=shortest)
         yield metrics.Metric('of_limit', f'latency.{subject}', limit / latency, record=shortest,
                              unjudged='the limit is of the cores, the time above it of the MPI')
 
@@ -113,9 +112,9 @@ class pingpong_nodes(rfm.RunOnlyRegressionTest, Curve):
 
     def evaluate(self):
         found, of_size = (read(self.measurements, 'standard') for read in (model.curve, model.cases))
-        subject, least, most = f'{self.transport}.nodes', min(found), max(found)
-        yield metrics.Metric('latency', subject, found[least] * 1e6, record=of_size[least])
-        yield metrics.Metric('bandwidth', subject, most / found[most] / 1e6, record=of_size[most])
+        subject, least = f'{self.transport}.nodes', min(found)
+        yield metrics.latency(found[least], subject, of_size[least])
+        yield metrics.bandwidth(of_size[max(found)], subject)
         yield self.steadiness('standard', found, subject)
 
 
@@ -139,8 +138,8 @@ class pingpong_eager(rfm.RunOnlyRegressionTest, Curve):
         self.note(f'{self.family.parameter} = {self.eager}', 'parameter')
         found, of_size = (read(self.measurements, 'swapped') for read in (model.curve, model.cases))
         for size in (16384, 131072):
-            if size in found:
-                yield metrics.Metric('bandwidth', f'swapped.{compact(size)}.eager{self.eager}', size / found[size] / 1e6, record=of_size[size])
+            if size in of_size:
+                yield metrics.bandwidth(of_size[size], f'swapped.{compact(size)}.eager{self.eager}')
         step = model.step(found)
         self.note(f'step between {text_of(step[0])} and {text_of(step[1])}' if step else 'no step in the time per message')
 
@@ -173,13 +172,13 @@ class pingpong_single_copy(rfm.RunOnlyRegressionTest, Curve):
 
     def evaluate(self):
         standard, swapped = (model.curve(self.measurements, variant) for variant in ('standard', 'swapped'))
-        of_size, last = model.cases(self.measurements, 'swapped'), max(swapped)
+        of_size = model.cases(self.measurements, 'swapped')
         setting = 'never' if self.single_copy == 'never' else f'from{compact(int(self.single_copy))}'
         for size in self.SIZES:
             if size in swapped:
                 yield metrics.Metric('hump', f'{compact(size)}.{setting}', swapped[size] / standard[size], record=of_size[size])
-                yield metrics.Metric('bandwidth', f'swapped.{compact(size)}.{setting}', size / swapped[size] / 1e6, record=of_size[size])
-        yield metrics.Metric('bandwidth', f'swapped.longest.{setting}', last / swapped[last] / 1e6, record=of_size[last])
+                yield metrics.bandwidth(of_size[size], f'swapped.{compact(size)}.{setting}')
+        yield metrics.bandwidth(of_size[max(of_size)], f'swapped.longest.{setting}')
         wrong = model.artefacts(standard, swapped)
         self.note(f"single copy {self.single_copy if self.single_copy == 'never' else f'from {text_of(int(self.single_copy))} on'}: "
                   + (f'a hump from {text_of(min(wrong))} to {text_of(max(wrong))}' if wrong else 'no hump'))

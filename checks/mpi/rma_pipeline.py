@@ -6,7 +6,7 @@ import reframe as rfm
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, run_before, variable
 
-from plumbline.model import metrics
+from plumbline.model import metrics, quantity
 from plumbline.mpi import messages, rma
 from plumbline.mpi.check import MpiCheck
 from plumbline.rfm.variables import Whole
@@ -35,7 +35,7 @@ class Pipeline(MpiCheck):
         words, blocks = (rma.curves(self.measurements, size) for size in (self.word, self.block))
         for variant, curve in words.items():
             subject, last = f'{variant}.{self.transport}', max(curve)
-            yield metrics.Metric('latency', subject, messages.seconds(curve[min(curve)]) * 1e6, record=curve[min(curve)])
+            yield metrics.latency(messages.seconds(curve[min(curve)]), subject, curve[min(curve)])
             yield metrics.bandwidth(blocks[variant][last], subject)
             yield metrics.Metric('speedup', subject, rma.speedup(curve))
             yield metrics.Metric('half_window', subject, np.array([rma.half_window(curve)]),
@@ -115,13 +115,13 @@ class rma_target(rfm.RunOnlyRegressionTest, MpiCheck):
         ways = {record['variant']: record for record in self.measurements}
         for way in ('get', 'put'):
             progress = rma.progress(ways, way)
-            yield metrics.Metric('latency_busy_target', f'{way}.{self.transport}', rma.seconds(ways[f'{way}_busy']) * 1e6,
-                                 record=ways[f'{way}_busy'])
+            busy = ways[f'{way}_busy']
+            yield metrics.Metric('latency_busy_target', f'{way}.{self.transport}', quantity.microseconds(rma.seconds(busy)), record=busy)
             yield metrics.Metric('progress', f'{way}.{self.transport}', progress)
             if np.median(progress) < rma.SERVED:
                 self.note(f'{way}: not one-sided: it waits until the target calls the MPI, which it does every {self.compute} us')
         for way in ('get', 'get_rewritten', 'put'):
-            yield metrics.Metric('latency', f'{way}.{self.transport}', rma.seconds(ways[way]) * 1e6, record=ways[way])
+            yield metrics.latency(rma.seconds(ways[way]), f'{way}.{self.transport}', ways[way])
         yield metrics.Metric('slowdown', f'get_rewritten.{self.transport}', rma.slowdown_rewritten(ways))
 
 

@@ -27,7 +27,7 @@ class osu(rfm.RunOnlyRegressionTest, NamedMpiCheck):
     @run_after('setup')
     def need_two(self):
         if len(self.all_cpus) < 2:
-            self.leave_out('two ranks need two CPUs, there is one')
+            self.leave_out('two ranks need two CPUs, there is one', symptom='too_few_cpus')
 
     def names(self):
         return [self.benchmark]

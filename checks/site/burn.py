@@ -125,6 +125,9 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
             self.remember_wrong(told)
         return told
 
+    def wrong_result(self):
+        return records.wrong_result(records.parse(self.output(), 'output of burn'))
+
     @sanity_function
     def has_come_to_its_end(self):
         with in_one_line():

@@ -77,6 +77,7 @@ class expectations(rfm.RunOnlyRegressionTest, Job):
         for text in (*texts[compare.WARN], *texts[compare.NOTE]):
             self.plumbline.note(text, 'expectations')
         if wrong := texts[compare.DRAIN]:
+            self.plumbline.symptom = 'not_as_expected'
             more = f'; and {len(wrong) - MOST_NAMED} more' if len(wrong) > MOST_NAMED else ''
             raise SanityError(f"node {told['node']} is not as expected: {'; '.join(wrong[:MOST_NAMED])}{more} ({self.file.name})")
         # A test without any metric would have measured nothing.

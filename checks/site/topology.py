@@ -62,6 +62,8 @@ class topology(rfm.RunOnlyRegressionTest, Job):
             before = None if self.replace else topology_file.read(file)
             changed = topology_file.differences(before, node) if before else []
             if changed:
+                if topology_file.memory_differs(before, node):
+                    self.plumbline.symptom = 'memory_changed'
                 raise SanityError(f"node {node['node']} is not as {before['node']} was: {'; '.join(changed)}; if that "
                                   f'is right, run with -S topology.replace=yes, which writes {file}')
             if not before:

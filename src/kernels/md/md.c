@@ -101,7 +101,7 @@ static void renew(md_system *s, md_worker *w)
         all += (size_t)s->of_thread[t].value;
     }
     if (s->now.n + all > s->room)
-        pl_fail("%zu atoms near the faces: the system has collapsed; do not use this build", all);
+        pl_fail_wrong("%zu atoms near the faces: the system has collapsed; do not use this build", all);
     w->ghosts = (pl_range){first, first + count};
     for (size_t i = w->own.begin; i < w->own.end; i++)
         for (int k = 0, sides = sides_of(s, s->now.x + 4 * i, side); k < sides; k++)

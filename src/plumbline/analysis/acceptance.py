@@ -15,6 +15,7 @@ CLASSES = {'no number': 'The test did not build, run, or compute what is right: 
            registry.SOFTWARE: 'A share of what this machine gives is out of bounds: compiler, libraries, placement, or a setting.',
            registry.SPEED: 'A rate, a time or a clock is out of bounds: the machine itself, or how it is operated.',
            registry.MEASUREMENT: 'The measurement was disturbed: what it says of the machine is not certain.',
+           registry.OTHERS: 'A test of another suite, or a simulation: by its own bounds.',
            'not decided': 'The samples spread too far to judge (UNSTABLE): measure again.',
            'known issue': 'Out of bounds, and marked as known in the references.'}
 
@@ -24,7 +25,7 @@ class Summary:
     ''':attr name: of the session; :attr started: datetime, UTC; :attr nodes: names, sorted.
     :attr sha256: of the file that all its numbers are in.
     :attr answers: list of :class:`plumbline.analysis.answers.Answer`.
-    :attr counts: verdict -> number; :attr worst: :func:`worst`.
+    :attr worst: :func:`worst`.
     '''
 
     name: str
@@ -32,13 +33,12 @@ class Summary:
     nodes: list
     sha256: str
     answers: list
-    counts: dict
     worst: str
 
 
 @dataclass(frozen=True)
 class Acceptance:
-    ''':attr groups: :class:`plumbline.analysis.gathered.Group` of each value, those that need attention first.
+    ''':attr groups: :class:`plumbline.analysis.gathered.Group` of each value, those that need attention first; :attr counts: :func:`lines.count`.
     :attr classes: (name, what it means, groups) of each class of :data:`CLASSES` that has any.
     :attr losses: of sessions of the archive, :class:`plumbline.analysis.history.Lasting`; of a course once.
     :attr left_out: (reason, list of what was not measured); :attr unmeasured: how many metrics of it have references.
@@ -62,8 +62,8 @@ class Acceptance:
 
     @property
     def judged(self):
-        '''How many values were judged.'''
-        return sum(number for ruling, number in self.counts.items() if ruling not in (verdict.NO_REFERENCE, lines.NOT_MEASURED))
+        '''Question -> how many values were judged.'''
+        return {question: sum(its.values()) - its[verdict.NO_REFERENCE] for question, its in self.counts.items()}
 
     @property
     def unjudged(self):
@@ -85,9 +85,9 @@ _RANK = (verdict.PASS, verdict.KNOWN_ISSUE, verdict.NO_REFERENCE, verdict.UNSTAB
 _OF_STATUS = {1: verdict.FAIL, 3: verdict.UNSTABLE}
 
 
-def worst(counts, said, status):
+def worst(rulings, said, status):
     '''The worst verdict of a session's values, answers and exit status; NO REFERENCE where a question has no answer, and nothing is worse.'''
-    found = [ruling for ruling in (verdict.FAIL, verdict.UNSTABLE, verdict.KNOWN_ISSUE) if counts.get(ruling)]
+    found = [ruling for ruling in (verdict.FAIL, verdict.UNSTABLE, verdict.KNOWN_ISSUE) if ruling in rulings]
     found += [one.verdict for one in said] or [verdict.NO_REFERENCE]
     return max([*found, _OF_STATUS.get(status, verdict.PASS)], key=_RANK.index)
 
@@ -116,7 +116,7 @@ def read(sources: Sequence[str], root) -> Acceptance:
     details = [detail for its in said for detail in _details(its.cases)]
     return Acceptance(
         frames[0][1]['system'][0], [_session(path, its, status) for (path, _), its, status in zip(frames, said, statuses)], groups,
-        lines.count(every, left_out), _classes(groups), list({one.course.title: one for its in losses for one in its}.values()),
+        lines.count(every), _classes(groups), list({one.course.title: one for its in losses for one in its}.values()),
         lines.by_reason(left_out), sum(one.recorded for one in left_out),
         machine_state.machine_rows(details), machine_state.software_rows(details, said[-1].info),
         sorted({spec for detail in details for spec in ((detail.get('software') or {}).get('spack') or {}).get('specs') or ()}),
@@ -133,7 +133,7 @@ def _status(statuses, said):
 def _session(path, said, status):
     nodes = sorted({line.hostname for line in said.verdicts if line.hostname})
     return Summary(said.rows['session'][0], said.rows['started'][0], nodes, hashlib.sha256(Path(path).read_bytes()).hexdigest(), said.answers,
-                   said.counts, worst(said.counts, said.answers, status))
+                   worst({line.verdict for line in said.verdicts}, said.answers, status))
 
 
 def _details(cases):
@@ -148,7 +148,7 @@ def _class(line):
         return 'known issue'
     if not quantity.known(line.value):
         return 'no number'
-    return 'not decided' if line.verdict == verdict.UNSTABLE else registry.question(line.kind, line.subsystem)
+    return 'not decided' if line.verdict == verdict.UNSTABLE else line.question
 
 
 def _classes(groups):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from plumbline.analysis import diagnosis, lines, subsystems
-from plumbline.model import quantity, registry, subsystems as scores, verdict
+from plumbline.model import quantity, registry, verdict
 
 #: No more are named of what is out of bounds: the list follows.
 MOST_NAMED = 3
@@ -32,20 +32,17 @@ def answers(verdicts: Sequence[lines.Line], session: subsystems.Judged, found: d
     '''
     if not any(quantity.known(line.value) for line in verdicts):
         return []
-    own = {question: [line for line in verdicts if line.subsystem != registry.NO_MACHINE and (line.metric or line.verdict != verdict.PASS)
-                      and not line.foreign and registry.question(line.kind, line.subsystem) == question] for question in registry.QUESTIONS}
-    ours = replace(session, subsystems=[one for one in session.subsystems if one.part != registry.OTHER_SUITES])
-    software, *others = (_software(own[registry.SOFTWARE], ours), _speed(own[registry.SPEED], ours),
-                         _measurement(own[registry.MEASUREMENT], found, verdicts))
-    theirs = _out_of_bounds([line for line in verdicts if line.foreign and line.verdict in _JUDGED], [
-        one for one in session.subsystems if one not in ours.subsystems and one.verdict in (verdict.FAIL, verdict.UNSTABLE)])
-    return [replace(software, text=f'{software.text}; of other suites {theirs}') if theirs else software, *others]
+    own = {question: [line for line in verdicts if line.question == question] for question in registry.EVIDENCE}
+    software, *others = (_software(own[registry.SOFTWARE], session), _speed(own[registry.SPEED], session),
+                         _measurement(own[registry.MEASUREMENT], session, found, verdicts))
+    theirs = _out_of_bounds([line for line in own[registry.OTHERS] if line.verdict in _JUDGED], _lost(session, registry.OTHERS))
+    return [replace(software, text=f'{software.text}; {registry.OTHERS}: {theirs}') if theirs else software, *others]
 
 
 def _software(own, session):
     judged = [line for line in own if line.verdict in _JUDGED]
     unjudged = sum(line.verdict == verdict.NO_REFERENCE for line in own)
-    lost = _lost(session, scores.SHARES)
+    lost = _lost(session, registry.SOFTWARE)
     if not judged:
         reasons = Counter(lines.one_line(line.unjudged) for line in own if line.unjudged)
         text = f"not judged: {reasons.most_common(1)[0][0] if reasons else 'none of its shares of what this machine gives has a reference'}"
@@ -58,21 +55,22 @@ def _software(own, session):
 
 def _speed(own, session):
     judged = [line for line in own if line.verdict in _JUDGED]
-    lost, as_a_whole = _lost(session, scores.RATES), subsystems.speed(session)
+    lost, as_a_whole = _lost(session, registry.SPEED), subsystems.speed(session)
     ruling, text = _worst(judged, lost), _out_of_bounds(judged, lost) or as_a_whole
     alone = sum(not line.expected and quantity.known(line.sees) for line in judged)
     if ruling in (verdict.PASS, verdict.NO_REFERENCE) and alone:
         text = '; '.join(filter(None, (
             as_a_whole, f"{quantity.several(alone, 'comparison')} with datasheet, base clock, the other cores or a single reference within bounds")))
-    if ruling == verdict.PASS and not any(one.sees is not None for one in session.subsystems if one.kind == scores.RATES):
+    if ruling == verdict.PASS and not any(one.sees is not None for one in session.subsystems if one.question == registry.SPEED):
         ruling = verdict.NO_REFERENCE       # a clock within its bounds is not yet a machine as fast as it should be
     return Answer(registry.SPEED, ruling, text or 'not judged: no rate or time was measured')
 
 
-def _measurement(own, found, verdicts):
-    disturbed, judged = found.of(registry.MEASUREMENT), [line for line in own if line.verdict in _JUDGED]
+def _measurement(own, session, found, verdicts):
+    judged, lost = [line for line in own if line.verdict in _JUDGED], _lost(session, registry.MEASUREMENT)
+    disturbed = found.of(registry.MEASUREMENT)
     said = [f"disturbed: {', '.join(one.rule['says'] for one in disturbed)}"] if disturbed else []
-    if out := _out_of_bounds(judged, []):
+    if out := _out_of_bounds(judged, lost):
         said.append(out)
     if not said:
         least = {name: min((line.value for line in own if line.kind == name and quantity.known(line.value)), default=None)
@@ -83,12 +81,12 @@ def _measurement(own, found, verdicts):
     tests = list(dict.fromkeys(line.label for line in verdicts if line.on_one_core))
     if tests and not any(one.rule['name'] == 'one_core' for one in disturbed):
         said.append(f"two threads were on one core, now and then or always, in {quantity.several(len(tests), 'test')}: {some(tests)}")
-    ruling = max(_worst(judged, []), verdict.UNSTABLE if disturbed else verdict.PASS, key=verdict.SEVERITY.index)
+    ruling = max(_worst(judged, lost), verdict.UNSTABLE if disturbed else verdict.PASS, key=verdict.SEVERITY.index)
     return Answer(registry.MEASUREMENT, ruling, '; '.join(said) or 'no disturbance was seen')
 
 
-def _lost(session, kind):
-    return [one for one in session.subsystems if one.kind == kind and one.verdict in (verdict.FAIL, verdict.UNSTABLE)]
+def _lost(session, question):
+    return [one for one in session.subsystems if one.question == question and one.verdict in (verdict.FAIL, verdict.UNSTABLE)]
 
 
 def _out_of_bounds(judged, lost):

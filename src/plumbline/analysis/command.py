@@ -77,6 +77,7 @@ def acceptance(
     from plumbline.report import acceptance as reports
     given = schemas.read_yaml(names, 'acceptance', 'see docs/howto/acceptance.rst') if names else None
     found = documents.read(sessions or (), archive_root)
-    print(f'{found.system}: {found.verdict}, {found.judged} values judged in {quantity.several(len(found.sessions), "session")}')
+    judged = ', '.join(f'{question} {number}' for question, number in found.judged.items())
+    print(f'{found.system}: {found.verdict}, values judged in {quantity.several(len(found.sessions), "session")}: {judged}')
     print(f'document: {reports.write(found, given, output)}')
     raise typer.Exit(found.exit_status)

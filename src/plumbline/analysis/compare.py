@@ -46,6 +46,7 @@ class Change:
     :attr sees: the loss that would have been seen with a probability of 95 %, e.g. 0.05; None if there is nothing to compare.
     :attr chance: the probability of such a change, or a larger one, if nothing has changed.
     :attr verdicts: (before, after); None where there was none.
+    :attr question: which it is evidence for (:func:`registry.question`).
     '''
     kind: str
     check: str
@@ -61,6 +62,7 @@ class Change:
     chance: float = 1.0
     verdicts: tuple[str | None, str | None] = (None, None)
     reason: str = ''
+    question: str = registry.SOFTWARE
 
     @property
     def ratio(self):
@@ -136,7 +138,8 @@ def _place(before, after):
     row = after or before
     return {'check': row['case'], 'name': row['check'], 'partition': row['partition'], 'environ': row['environ'], 'metric': row['name'] or '',
             'unit': row['unit'] or '1', 'nodes': tuple(side['hostname'] if side else '' for side in (before, after)),
-            'verdicts': tuple(side and side['verdict'] for side in (before, after))}
+            'verdicts': tuple(side and side['verdict'] for side in (before, after)),
+            'question': registry.question(row['check'], row['metric'] or '', bool(row['foreign']))}
 
 
 @dataclass(frozen=True)

@@ -242,12 +242,12 @@ class _Host:
         ratio, label = (max if 'above' in what else min)(pairs)
         return _beyond(ratio, what), [f"{label}: {what['of']} is {ratio:.2f} times as fast as {what['over']}"], []
 
-    def _told(self, pattern):
-        lines = [line for line in self.lines if line.verdict == verdict.FAIL and not line.metric and fnmatch.fnmatchcase(line.reason, pattern)]
+    def _symptom(self, name):
+        lines = [line for line in self.lines if line.verdict == verdict.FAIL and line.symptom == name]
         return bool(lines), [_named(lines, lambda line: line.reason)] if lines else [], lines
 
-    def _left_out(self, pattern):
-        its = [one for one in self.lost_tests if fnmatch.fnmatchcase(one.reason, pattern)]
+    def _left_out(self, name):
+        its = [one for one in self.lost_tests if one.symptom == name]
         return bool(its), [f'{one.label}: {one.reason}' for one in its[:_MOST_NAMED]], its
 
     def _state(self, what):

@@ -16,7 +16,7 @@ from plumbline.store import archive
 _KEY = ['partition', 'environ', 'case', 'name']
 _ABOUT = ['check', 'display_name', 'metric', 'subject', 'unit', 'level', 'threads']
 _COLUMNS = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'run', 'name', *_ABOUT, 'value', 'n', 'spread', 'interval_low',
-            'interval_high', 'state', 'states', 'verdict']
+            'interval_high', 'state', 'states', 'verdict', 'foreign']
 
 #: Few texts in many rows.
 _REPEATED = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'name', *_ABOUT, 'verdict']
@@ -113,7 +113,7 @@ class History:
     :attr damaged: what is wrong with the files that cannot be read.
     :attr ahead: sessions that began in the future, by the clock of now: one of the two clocks is, or was, wrong.
     :attr files: session -> its file.
-    :attr verdicts: session -> verdict -> number of metrics, and of tests that ended without one.
+    :attr verdicts: session -> question -> verdict -> number of metrics, and of tests that ended without one.
     :attr nodes: names, sorted.
     '''
     system: str
@@ -202,9 +202,11 @@ def _judged(files, node, environment):
 
 
 def _counted(frame):
-    found: dict[str, dict[str, int]] = {}
-    for session, ruling, number in frame.group_by('session', 'verdict').len().sort('session').iter_rows():
-        found.setdefault(session, {})[ruling or verdict.NO_REFERENCE] = number
+    found: dict[str, dict[str, Counter]] = {}
+    alike = frame.group_by('session', 'check', 'metric', pl.col('foreign').fill_null(False), 'verdict').len()
+    for session, check, metric, foreign, ruling, number in alike.sort('session').iter_rows():
+        its = found.setdefault(session, {}).setdefault(registry.question(check, metric or '', foreign), Counter())
+        its[ruling or verdict.NO_REFERENCE] += number
     return found
 
 

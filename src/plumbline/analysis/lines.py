@@ -18,6 +18,9 @@ from plumbline.model.safe_text import shown
 VERDICTS = (judged.FAIL, judged.UNSTABLE, judged.KNOWN_ISSUE, judged.NO_REFERENCE, judged.PASS)
 NOT_MEASURED = 'not measured'
 
+#: ... and in which a reader is told how many there are.
+_TOLD = (judged.PASS, judged.FAIL, judged.UNSTABLE, judged.KNOWN_ISSUE, judged.NO_REFERENCE)
+
 CASE = ('system', 'partition', 'environ', 'test')
 
 #: Columns of the archive that no line needs.
@@ -64,11 +67,17 @@ class Line:
     unjudged: str = ''
     on_one_core: bool = False
     foreign: bool = False
+    symptom: str = ''
 
     @property
     def kind(self):
         '''Its name in the registry of metrics, which of another suite's is not part of its own.'''
         return self.registered or self.metric.partition('.')[0]
+
+    @property
+    def question(self):
+        '''Of :data:`registry.QUESTIONS` the one that it is evidence for, or ``registry.OTHERS``, as what passed without a number.'''
+        return registry.question(self.check, self.kind, self.foreign or (not self.metric and self.verdict == judged.PASS))
 
     @property
     def built(self):
@@ -136,6 +145,7 @@ class NotMeasured:
     recorded: int = 0
     check: str = ''
     lost: tuple = ()
+    symptom: str = ''
 
 
 def case_runs(rows, details=None):
@@ -212,7 +222,8 @@ def not_measured(rows):
             recorded, names = skipped.get('recorded', 0), skipped.get('referenced', ())
             known = recorded or len(names)
             reason = (skipped.get('reason') or 'no reason given') + f'; references are recorded of {known} of its metrics' * bool(known)
-            left_out.append(NotMeasured(label, skipped.get('metric') or '', reason, recorded, row['check'], tuple(_lost(row, names))))
+            left_out.append(NotMeasured(label, skipped.get('metric') or '', reason, recorded, row['check'], tuple(_lost(row, names)),
+                                        skipped.get('symptom', '')))
     return left_out
 
 
@@ -232,21 +243,26 @@ def by_reason(left_out):
             for reason, labels in gathered.items()]
 
 
-def count(lines, left_out):
-    '''Verdict -> number of lines; and the number of things not measured.'''
-    return {verdict: sum(line.verdict == verdict for line in lines) for verdict in VERDICTS} | {NOT_MEASURED: len(left_out)}
+def count(lines):
+    '''Question -> verdict -> number of its lines, in the order in which a reader is told; there is no total, which would be read as one verdict.
+
+    What is evidence for no question (``registry.OTHERS``), and known issues, are there only where there are any.
+    '''
+    found = {question: dict.fromkeys(_TOLD, 0) for question in registry.EVIDENCE}
+    for line in lines:
+        found[line.question][line.verdict] += 1
+    return {question: {ruling: number for ruling, number in its.items() if number or ruling != judged.KNOWN_ISSUE}
+            for question, its in found.items() if question != registry.OTHERS or any(its.values())}
 
 
-def counted(lines, left_out):
-    '''The same in the order in which a reader is told, without known issues where there are none.'''
-    counts = count(lines, left_out)
-    named = ('PASS', 'FAIL', 'UNSTABLE', *([judged.KNOWN_ISSUE] if counts[judged.KNOWN_ISSUE] else []), 'NO REFERENCE', NOT_MEASURED)
-    return {name: counts[name] for name in named}
+def in_words(counts):
+    """'24 PASS, 2 FAIL, 1 UNSTABLE, 3 NO REFERENCE', of the counts of one question."""
+    return ', '.join(f'{number} {ruling}' for ruling, number in counts.items())
 
 
-def summary(lines, left_out):
-    """'24 PASS, 2 FAIL, 1 UNSTABLE, 3 NO REFERENCE, 2 not measured'."""
-    return ', '.join(f'{number} {name}' for name, number in counted(lines, left_out).items())
+def those(counts):
+    """'2 FAIL, 24 PASS': those that there are, the worst first."""
+    return in_words({ruling: counts[ruling] for ruling in VERDICTS if counts.get(ruling)})
 
 
 def power(lines):
@@ -321,7 +337,7 @@ def _least(row, detail):
 def _test(row, detail, runs):
     '''The line of a whole test: of one that failed, unless the archive says otherwise.'''
     ruling = row['verdict'] if row['verdict'] in (judged.KNOWN_ISSUE, judged.PASS, judged.UNSTABLE) else judged.FAIL
-    return Line(verdict=ruling, reason=_reason(row), **_identity(row, detail), retried=_retried(ruling, runs, ''))
+    return Line(verdict=ruling, reason=_reason(row), **_identity(row, detail), retried=_retried(ruling, runs, ''), symptom=row.get('symptom') or '')
 
 
 def _retried(verdict, runs, metric):

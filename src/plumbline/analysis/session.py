@@ -1,5 +1,6 @@
 '''What one session of the archive says, for whoever tells it: the page, the terminal, JUnit, telemetry, the exit code.'''
 
+from collections import Counter, defaultdict
 from functools import cached_property
 
 import polars as pl
@@ -76,7 +77,17 @@ class Session:
 
     @cached_property
     def counts(self):
-        return lines.count(self.verdicts, self.left_out)
+        '''Its :func:`lines.count`.'''
+        return lines.count(self.verdicts)
+
+    @cached_property
+    def tallies(self):
+        '''Question -> its counts of metrics, and of subsystems where some are judged, for people.'''
+        parts: dict[str, Counter] = defaultdict(Counter)
+        for one in self.judged.referenced:
+            parts[one.question][one.verdict] += 1
+        return {question: '; subsystems: '.join(filter(None, (lines.in_words(counts), lines.those(parts[question]))))
+                for question, counts in self.counts.items()}
 
     @cached_property
     def unexplained(self):

@@ -52,6 +52,11 @@ class Subsystem:
         '''For people.'''
         return self.part + (f' of {self.partition}' if self.partition else '')
 
+    @property
+    def question(self):
+        '''Of :data:`registry.QUESTIONS` the one that it is evidence for, or ``registry.OTHERS``.'''
+        return registry.OF_PARTS.get(self.part) or (registry.SPEED if self.kind == subsystems.RATES else registry.SOFTWARE)
+
     def has(self, line):
         '''Whether a line's metric is one of this subsystem.'''
         return line.subsystem == self.part and self.partition in ('', line.partition)
@@ -170,7 +175,7 @@ def _changed(lines, members):
 
 def speed(session):
     """What the verdicts say of the machine's speed, in one line: shares of its own limits say nothing of it."""
-    of_rates = [one for one in session.subsystems if one.kind == subsystems.RATES]
+    of_rates = [one for one in session.subsystems if one.question == registry.SPEED]
     judged = [one for one in of_rates if one.sees is not None]
     if not of_rates:
         return ''

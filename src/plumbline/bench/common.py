@@ -115,7 +115,7 @@ def over_likwid(machine, program, options, kernel, size, cpus, pairs):
     '''
     def rate():
         found, = machine.run(program, cpus, *options, '--samples', 25)
-        return float(np.median(records.rate(found)))
+        return records.median_rate(found)
 
     iterations = max(2, int(0.3 * rate() * 1e6 / size))
     return np.array([rate() / machine.likwid(kernel, cpus, size, iterations) for _ in range(pairs)])

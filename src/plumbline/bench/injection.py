@@ -4,6 +4,7 @@ import numpy as np
 
 from plumbline.bench import mpi
 from plumbline.bench.common import Figure
+from plumbline.model.quantity import microseconds
 from plumbline.mpi import messages, pingpong
 
 #: Latencies that are asked for, us.
@@ -19,14 +20,14 @@ _WINDOW, _LONG = 64, 100
 def _message_us(each, **variables):
     '''Median time of a message of 8 bytes, us.'''
     measured = each.run('pingpong', '--size', 8, '--samples', 10, '--min-time', '0.02', preload='latency', **variables)
-    return float(np.median(pingpong.curve(measured, 'standard')[8])) * 1e6
+    return microseconds(float(np.median(pingpong.curve(measured, 'standard')[8])))
 
 
 def _window_us(each, **variables):
     '''Median time of a window of messages and the answer to it, us.'''
     record, = each.run('rma', '--variants', 'send', '--size', 8, '--window', _WINDOW, '--messages', _WINDOW, '--samples', 10,
                        '--min-time', '0.02', preload='latency', **variables)
-    return float(np.median(messages.seconds(record))) * 1e6 * (_WINDOW + record['options']['acknowledgements'])
+    return microseconds(float(np.median(messages.seconds(record)))) * (_WINDOW + record['options']['acknowledgements'])
 
 
 def figures(machine, pairs):
@@ -37,7 +38,7 @@ def figures(machine, pairs):
                             '--min-time', '0.01', preload='latency', PLUMBLINE_LATENCY_US=str(max(_LATENCIES)))
         times = {record['options']['latency']: messages.seconds(record) for record in measured}
         for latency in _LATENCIES:
-            yield Figure(f'{title}: half round trip grows by L = {latency} us, over L', (times[latency] - times[0]) * 1e6 / latency,
+            yield Figure(f'{title}: half round trip grows by L = {latency} us, over L', microseconds(times[latency] - times[0]) / latency,
                          1 - _EXACT, 1 + _EXACT)
         # Messages and their answer: two of L, whatever the number of messages.
         runs = [(_window_us(each), _window_us(each, PLUMBLINE_LATENCY_US=str(_LONG))) for _ in range(pairs)]

@@ -4,7 +4,7 @@ import numpy as np
 
 from plumbline.bench.common import Figure, threads_text
 from plumbline.errors import PlumblineError
-from plumbline.model import limits, sources, tlb
+from plumbline.model import limits, records, sources, tlb
 
 
 def chase_figures(machine, pairs):
@@ -37,7 +37,7 @@ def trapezoid_figures(machine, pairs):
     for cpus in (machine.cpus[:1], machine.cpus):
         ways = {record['variant']: record for record in machine.run(
             'trapezoid', cpus, '--variants', 'all', '--size', 10**6, '--samples', 3 * pairs)}
-        time = {name: np.array(record['seconds']) / record['passes'] for name, record in ways.items()}
+        time = {name: records.per_pass(record) for name, record in ways.items()}
         for name, (speedup, redundancy) in THEN.items():
             yield Figure(f'{threads_text(cpus)}: speed-up of {name} over original', time['original'] / time[name], 1.0,
                          remark=f'then {speedup}, redundancy {redundancy} over an original that evaluated f once a step, as only `shared` does here '

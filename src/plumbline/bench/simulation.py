@@ -6,6 +6,7 @@ import numpy as np
 
 from plumbline.bench import mpi
 from plumbline.bench.common import Figure
+from plumbline.model import quantity, records
 from plumbline.mpi import pingpong, sensitivity
 from plumbline.simulation import network, program
 
@@ -33,7 +34,7 @@ def _network(each, rate):
     measured = each.run('pingpong', '--variants', 'standard', '--size', ','.join(map(str, _SIZES)), '--latency', 0, '--samples', 50,
                         '--min-time', '0.005', preload='latency', PLUMBLINE_LATENCY_US='1')
     curve = pingpong.curve(measured, 'standard')
-    short, long = (float(np.median(curve[size])) * 1e6 for size in _SIZES)
+    short, long = (quantity.microseconds(float(np.median(curve[size]))) for size in _SIZES)
     bandwidth = (_SIZES[1] - _SIZES[0]) / max(long - short, 1e-3)       # bytes per us are MB/s
     return network.Network(path='PingPong', source='', topology={'kind': 'switch'}, latency=short, hop_latency=0, bandwidth=bandwidth,
                            link_bandwidth=bandwidth, overhead=0, processes_per_node=1, memory=None, compute_rate=rate)
@@ -41,13 +42,12 @@ def _network(each, rate):
 
 def _study(each, application, ranks, latencies, samples):
     '''latency -> seconds and seconds in communication of a pass, samples; and Mflop/s of a rank without communication.'''
-    records = each.run(application, *_SMALL[application], '--latency', ','.join(map(str, latencies)), '--samples', samples,
+    measured = each.run(application, *_SMALL[application], '--latency', ','.join(map(str, latencies)), '--samples', samples,
                        '--min-time', '0.02', preload='latency', ranks=ranks, PLUMBLINE_LATENCY_US=str(max(latencies)))
-    study, = sensitivity.studies(records).values()
-    passes = {latency: (np.array(record['seconds']) / record['passes'], np.array(record['communication']) / record['passes'])
-              for latency, record in study.items()}
+    study, = sensitivity.studies(measured).values()
+    passes = {latency: (records.per_pass(record), records.per_pass(record, 'communication')) for latency, record in study.items()}
     seconds, communication = passes[latencies[0]]
-    return passes, study[latencies[0]]['options']['flops_declared'] / ranks / float(np.median(seconds - communication)) / 1e6
+    return passes, quantity.per_second(study[latencies[0]]['options']['flops_declared'] / ranks, float(np.median(seconds - communication)))
 
 
 def _compared(each, simulated, stage, application, ranks, samples):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from plumbline.bench.common import Figure, threads_text
-from plumbline.model import limits
+from plumbline.model import limits, records
 from plumbline.system import topology
 
 #: Share of the limit that the best variant of the sweep must reach in memory.
@@ -21,7 +21,7 @@ def jacobi_figures(machine, cpus, pairs):
     runs = [machine.run('jacobi', cpus, '--variants', 'all', '--size', edge, '--samples', 25, '--limit') for _ in range(pairs)]
     shares = [limits.of_limit(found) for found in runs]
     median = {name: np.array([found[name].value for found in shares]) for name in shares[0]}
-    times = {name: np.median([np.median(r['seconds']) / r['passes'] for found in runs for r in found if r['variant'] == name])
+    times = {name: np.median([np.median(records.per_pass(r)) for found in runs for r in found if r['variant'] == name])
              for name in median}
     fastest = min(times, key=times.__getitem__)
     yield Figure(f'memory, {threads_text(cpus)}: jacobi, limit of its traffic, {fastest}', median[fastest], _TARGET,

@@ -13,6 +13,8 @@ import socket
 import string
 from pathlib import Path
 
+from ClusterShell.NodeSet import NodeSetException
+
 from plumbline.detect import compilers, file_systems, flux, modules, mpis, pbs, slurm
 from plumbline.detect.commands import NoAnswer
 from plumbline.detect.site_file import Entry, Found, Partition, is_name, name_of, remark, render
@@ -73,6 +75,9 @@ def scheduled(name=None):
     except NoAnswer as error:
         raise PlumblineError(f'{TITLES[chosen]} is here but does not answer: {error}; try again once it does, or leave '
                              'it out with --scheduler local') from None
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, NodeSetException) as error:
+        raise PlumblineError(f'{TITLES[chosen]} answers in a form that is not known here ({error!r}): leave it out with --scheduler local, and '
+                             'write its partitions by hand') from None
     if not found.partitions:
         why = '; '.join(found.remarks) or 'it names none'
         raise PlumblineError(f'{TITLES[chosen]} has no partition to run on: {why}')

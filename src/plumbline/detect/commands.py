@@ -1,12 +1,18 @@
-'''Asking other programs, with an end.'''
+'''Asking other programs, with an end, and the names of nodes that they answer with.'''
 
 import json
+import re
 import subprocess
+
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from plumbline.errors import PlumblineError
 
 #: A scheduler that takes longer to answer does not answer.
 SECONDS = 20
+
+#: Of one range of nodes: the names of many more would fill the memory.
+_MOST_NODES = 10**6
 
 
 class NoAnswer(PlumblineError):
@@ -41,8 +47,22 @@ def ask_json(command, **more):
     text = ask(command, **more)
     try:
         answer = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise NoAnswer(f"{' '.join(command)} does not print JSON: {error}") from None
     if not isinstance(answer, dict):
         raise NoAnswer(f"{' '.join(command)} prints no JSON object")
     return answer
+
+
+def node_set(text):
+    '''Nodes in Slurm's short form, e.g. ``n[1-4,7]``.  What ClusterShell takes for its own groups and patterns (``@all``, ``n*``) is none.
+
+    :raises PlumblineError: if it has another form.
+    '''
+    try:
+        ranges = re.findall(r'(\d+)-(\d+)', ' '.join(re.findall(r'\[[^]]*', text)))
+        if any(int(last) - int(first) >= _MOST_NODES for first, last in ranges):
+            raise ValueError(f'more than {_MOST_NODES}')
+        return NodeSet(text, resolver=RESOLVER_NOGROUP)
+    except (NodeSetException, ValueError, TypeError) as error:
+        raise PlumblineError(f"{text!r} names no nodes ({error}): write them like 'n[1-4,7]'") from None

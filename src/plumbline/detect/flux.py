@@ -6,10 +6,9 @@ Written from their documentation; not run here.
 import importlib.util
 import shutil
 
-from ClusterShell.NodeSet import NodeSet, NodeSetException, RangeSet
-from ClusterShell.RangeSet import RangeSetException
+from ClusterShell.NodeSet import NodeSet
 
-from plumbline.detect.commands import NoAnswer, ask_json
+from plumbline.detect.commands import NoAnswer, ask_json, node_set
 from plumbline.detect.site_file import SEVERAL_KINDS, Entry, Found, Partition, name_of, remark
 from plumbline.model.quantity import several
 
@@ -23,27 +22,19 @@ def present():
 
 def _numbers(ids):
     '''The numbers of an idset, ``'0-3,8'``.'''
-    return list(RangeSet(str(ids)).intiter()) if ids not in (None, '') else []
+    return [int(number) for number in node_set(f'[{ids}]')] if ids not in (None, '') else []
 
 
 def resources(answer):
-    '''(host -> (cores, GPUs), property -> hosts) of a resource set.
-
-    :raises NoAnswer: if it is none of RFC 20.
-    '''
-    try:
-        execution = answer['execution']
-        hosts = [host for part in execution['nodelist'] for host in NodeSet(part)]
-        # Ranks need not begin at 0: the list of nodes follows them in order.
-        children = {rank: entry['children'] for entry in execution['R_lite'] for rank in _numbers(entry['rank'])}
-        host_of = dict(zip(sorted(children), hosts))
-        sizes = {host_of[rank]: (len(_numbers(has.get('core'))), len(_numbers(has.get('gpu'))))
-                 for rank, has in children.items()}
-        named = {name: [host_of[rank] for rank in _numbers(text)]
-                 for name, text in execution.get('properties', {}).items()}
-    except (KeyError, TypeError, ValueError, AttributeError, NodeSetException, RangeSetException) as error:
-        raise NoAnswer(f'flux resource R prints a resource set that is not understood: {error!r}') from None
-    return sizes, named
+    '''(host -> (cores, GPUs), property -> hosts) of a resource set of RFC 20.'''
+    execution = answer['execution']
+    hosts = [host for part in execution['nodelist'] for host in node_set(part)]
+    # Ranks need not begin at 0: the list of nodes follows them in order.
+    children = {rank: entry['children'] for entry in execution['R_lite'] for rank in _numbers(entry['rank'])}
+    host_of = dict(zip(sorted(children), hosts, strict=True))
+    sizes = {host_of[rank]: (len(_numbers(has.get('core'))), len(_numbers(has.get('gpu'))))
+             for rank, has in children.items()}
+    return sizes, {name: [host_of[rank] for rank in _numbers(text)] for name, text in execution.get('properties', {}).items()}
 
 
 def _time_limit(policy):

@@ -9,10 +9,11 @@ import re
 import shutil
 from dataclasses import dataclass, field
 
-from ClusterShell.NodeSet import NodeSet, NodeSetException
+from ClusterShell.NodeSet import NodeSet
 
-from plumbline.detect.commands import NoAnswer, ask
+from plumbline.detect.commands import NoAnswer, ask, node_set
 from plumbline.detect.site_file import SEVERAL_KINDS, Entry, Found, Partition, name_of, remark, time_limit
+from plumbline.errors import PlumblineError
 from plumbline.model import quantity
 from plumbline.model.quantity import several
 
@@ -110,9 +111,9 @@ def queues(text):
     for line in text.splitlines():
         try:
             name, state, limit, counts, cpus, sockets, memory, features, gres, nodes = line.split('|')
-            kind = Kind(NodeSet(nodes), int(counts.split('/')[2]), int(cpus), sockets, int(memory),
+            kind = Kind(node_set(nodes), int(counts.split('/')[2]), int(cpus), sockets, int(memory),
                         ','.join(_words(gres)), set(_words(features)), set(_words(features)))
-        except (ValueError, IndexError, NodeSetException):
+        except (ValueError, IndexError, PlumblineError):
             raise NoAnswer(f'sinfo prints a line that is not understood: {line!r}') from None
         plain = name.rstrip('*')
         queue = found.setdefault(plain, Queue(plain, name.endswith('*'), state, limit))

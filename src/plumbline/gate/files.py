@@ -29,10 +29,11 @@ def load(path):
     for name, wanted in content['expectations'].items():
         try:
             re.compile(wanted.get('matches', ''))
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             raise PlumblineError(f"{path}: {name}: matches {wanted['matches']!r} is no regular expression: {error}") from None
-        if wanted.get('from', -math.inf) > wanted.get('to', math.inf):
-            raise PlumblineError(f"{path}: {name}: from {wanted['from']} is more than to {wanted['to']}")
+        low, high = wanted.get('from', -math.inf), wanted.get('to', math.inf)
+        if not low <= high:     # .nan is neither
+            raise PlumblineError(f'{path}: {name}: from {low} is more than to {high}')
     return content
 
 

@@ -134,8 +134,14 @@ def _order(name):
     return [(0, int(part), '') if part.isdigit() else (1, 0, part) for part in re.split(r'(\d+)', name)]
 
 
+def _quoted(value):
+    '''JSON that is YAML, too, which takes some characters for line ends, and refuses others.'''
+    return re.sub(r'[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]', lambda one: f'\\u{ord(one[0]):04x}',
+                  json.dumps(value, ensure_ascii=False))
+
+
 def _flow(mapping):
-    return '{' + ', '.join(f'{key}: {json.dumps(value, ensure_ascii=False)}' for key, value in mapping.items()) + '}'
+    return '{' + ', '.join(f'{key}: {_quoted(value)}' for key, value in mapping.items()) + '}'
 
 
 def text(content: dict) -> str:
@@ -143,7 +149,7 @@ def text(content: dict) -> str:
     lines = [_HEAD.format(kind=content['kind']).rstrip(), 'schema: 1', f"kind: {json.dumps(content['kind'])}",
              f"recorded: {_flow(content['recorded'])}",
              '# Facts that tell this kind of node from others: expectations of another kind judge nothing.', 'of:']
-    lines += [f'  {name}: {json.dumps(value, ensure_ascii=False)}' for name, value in content['of'].items()]
+    lines += [f'  {_key(name)}: {_quoted(value)}' for name, value in content['of'].items()]
     lines.append('expectations:')
     group = None
     for name, entry in content['expectations'].items():
@@ -153,12 +159,12 @@ def text(content: dict) -> str:
         lines.append(f'  {_key(name)}: {_flow(entry)}')
     if content['not_read']:
         lines += ['# Nothing is expected of what could not be read when this was recorded.', 'not_read:']
-        lines += [f'  {_key(name)}: {json.dumps(why, ensure_ascii=False)}' for name, why in content['not_read'].items()]
+        lines += [f'  {_key(name)}: {_quoted(why)}' for name, why in content['not_read'].items()]
     return '\n'.join(lines) + '\n'
 
 
 def _key(name):
-    return name if re.fullmatch(r'[\w./-]+', name) else json.dumps(name, ensure_ascii=False)
+    return name if re.fullmatch(r'[\w./-]+', name) else _quoted(name)
 
 
 def write(path, content):

@@ -63,7 +63,7 @@ class ImbCheck(MpiCheck):
         except PlumblineError as error:
             self.leave_out(str(error))
         if len(self.all_cpus) < 2:
-            self.leave_out('two ranks need two CPUs, there is one')
+            self.leave_out('two ranks need two CPUs, there is one', symptom='too_few_cpus')
 
     def options(self):
         return ['--variants', 'standard', '--size', '65536', '--passes', '200']

@@ -26,7 +26,7 @@ import statistics
 from typing import Any
 
 from plumbline.errors import PlumblineError
-from plumbline.model import limits
+from plumbline.model import limits, quantity
 
 #: Traffic over likwid-bench's bytes, which are those that the loop names.  A store that misses
 #: loads its cache line first (write-allocate), for which 8 bytes per store are added: store 8 ->
@@ -273,7 +273,7 @@ def _check_bench(text, result):
     if not result['seconds'] > 0:
         raise PlumblineError('likwid-bench: a time of 0; give it more iterations')
     # The time is printed with seven digits and the rate with two decimals.
-    rate = result['bytes'] / result['seconds'] / 1e6
+    rate = quantity.per_second(result['bytes'], result['seconds'])
     if abs(rate - result['rate']) > 1e-4 * rate + 0.01:
         raise PlumblineError(f"likwid-bench: {result['bytes']} bytes in {result['seconds']} s are "
                              f"not {result['rate']} MByte/s; the output is garbled, run it again")
@@ -359,7 +359,7 @@ def _common_clock(samples):
     for sample in samples:
         if sample['clock'] > 0:
             sample['seconds'] *= sample['clock'] / statistics.median(clocks)
-        sample['rate'] = sample['bytes'] / sample['seconds'] / 1e6
+        sample['rate'] = quantity.per_second(sample['bytes'], sample['seconds'])
 
 
 def parse_cross_check(text):

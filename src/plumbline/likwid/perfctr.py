@@ -17,9 +17,10 @@ a file that ends in ``.csv``)::
   Metric,HWThread 0,HWThread 1,,
   ...
 
-The number in a TABLE line counts the lines of events or metrics.  ``-`` and ``nan`` stand for no value.
+The number in a TABLE line counts the lines of events or metrics.  ``-``, ``nan`` and ``inf`` stand for no value.
 '''
 
+import math
 import re
 
 from plumbline.errors import PlumblineError
@@ -40,18 +41,20 @@ _UNAVAILABLE = (
 
 def _number(text):
     '''A value of a table; :obj:`None` where LIKWID has none.'''
-    if text in ('-', 'nan', '-nan', ''):
+    if text in ('-', ''):
         return None
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
         raise PlumblineError(f'likwid-perfctr: {text!r} is not a number; the table is garbled, '
                              'run it again') from None
+    return value if math.isfinite(value) else None
 
 
 def _rows(text):
     '''The lines as lists of fields, without the empty fields that fill them up.'''
-    for line in text.splitlines():
+    *lines, cut = text.split('\n')
+    for line in [*lines, cut.rpartition(',')[0]]:      # a line without an end may have lost some of its last field
         row = line.split(',')      # LIKWID quotes nothing, and a program's lines may hold quotes
         while row and row[-1] == '':
             row.pop()
@@ -94,11 +97,15 @@ def _table(rows, begins, count, what):
             raise PlumblineError(f'likwid-perfctr: {what} has {len(table)} of {count} lines; it is '
                                  'cut off or garbled, run it again')
         table[':'.join(row[:skip])] = dict(zip(cpus, map(_number, row[skip:])))
+    if len(table) != count:
+        raise PlumblineError(f'likwid-perfctr: {what} has {count - len(table)} lines twice; it is garbled, run it again')
     return table
 
 
 def _region_info(rows, what):
     info = _table(rows, ['Region Info'], 2, what)
+    if info.keys() != {'RDTSC Runtime [s]', 'call count'}:
+        raise PlumblineError(f'likwid-perfctr: {what} does not tell seconds and calls; it is garbled, run it again')
     return {'seconds': info['RDTSC Runtime [s]'], 'calls': info['call count']}
 
 
@@ -113,6 +120,7 @@ def parse_perfctr_csv(text):
     :raises PlumblineError: if there is no table, or one is cut off.
     '''
     parsed: dict[str, dict[str, dict[str, dict]]] = {}
+    kinds = {'Raw': 'events', 'Metric': 'metrics'}
     rows = _rows(text)
     for row in rows:
         if row[:1] != ['TABLE']:
@@ -122,6 +130,8 @@ def parse_perfctr_csv(text):
             continue
         what = f'table {kind} of group {group}, region {region}'
         result = parsed.setdefault(region, {}).setdefault(group, {'events': {}, 'metrics': {}})
+        if result[kinds[kind]]:
+            raise PlumblineError(f'likwid-perfctr: {what} stands there twice; did several programs write at once?')
         if kind == 'Raw':
             result |= _region_info(rows, what)
             result['events'] = _table(rows, ['Event', 'Counter'], count, what)
@@ -131,6 +141,11 @@ def parse_perfctr_csv(text):
         raise PlumblineError('likwid-perfctr wrote no table'
                              + (f': {reason}' if (reason := unavailable_reason(text)) else '')
                              + '; see its standard error')
+    for region, groups in parsed.items():
+        for group, found in groups.items():
+            if not found['events'] or not found['metrics']:
+                raise PlumblineError(f'likwid-perfctr: group {group}, region {region}: one of its two tables is missing; it is cut off or garbled, '
+                                     'run it again')
     return parsed
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from plumbline.model import verdict
 from plumbline.model.quantity import several
 
-#: What a failure of the environment, and not of the test, says in ReFrame's ``fail_reason``.
-_OURS = re.compile(r'environment \S+ on \S+ is broken: (?P<cause>.+)')
+#: What ReFrame says in its ``fail_reason`` of a module that it could not load.
 _OPERATION = re.compile(r"could not execute module operation: command '.* (?P<module>\S+)' failed")
 
 #: What tools say, the most telling first: of modules, and of builds.
@@ -40,11 +39,9 @@ def cause(said: str, modules: Sequence[str] = ()) -> str:
 def _cause(case: dict) -> str | None:
     '''Why a test case of a run report failed, where its environment is why.'''
     reason = case['fail_reason'] or ''
-    if case['result'] != 'fail':
-        return None
-    if ours := _OURS.search(reason):
-        return ours['cause']
-    if operation := _OPERATION.search(reason):
+    if case['result'] == 'fail' and (ours := case.get('environment_error')):
+        return ours
+    if case['result'] == 'fail' and (operation := _OPERATION.search(reason)):
         told = _MODULE.search(reason)
         return f"{operation['module']} does not load: {told['said'] if told else 'the module system says nothing'}"
     return None

@@ -77,6 +77,11 @@ def flops(record: dict, subject: str | None) -> Metric:
     return Metric('flops', subject, records.rate(record, 'flops'), record=record)
 
 
+def latency(seconds: np.ndarray, subject: str | None, record: dict | None = None) -> Metric:
+    '''Time of one access, message or call, us.'''
+    return Metric('latency', subject, quantity.microseconds(seconds), record=record)
+
+
 def deepest_dip(rates: Mapping[int, np.ndarray]) -> tuple[int, np.ndarray] | None:
     '''Where a curve falls and rises again.
 

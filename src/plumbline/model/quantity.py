@@ -1,10 +1,10 @@
-'''How numbers are shown: three significant digits, with the unit a reader thinks in.
+'''How numbers come into the units of the archive, and how they are shown: three significant digits, with the unit a reader thinks in.
 
 Units are those of the archive: ``MB/s``, ``Mflop/s``, ``MHz``, ``us``, ``s``, ``bytes``, ``entries`` and ``1`` (a ratio).
 '''
 
 from math import isfinite
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 #: Unit of the archive -> (smallest value, factor, unit shown), largest first.
 SCALES: dict[str, list[tuple[float, float, str]]] = {
@@ -17,6 +17,16 @@ SCALES: dict[str, list[tuple[float, float, str]]] = {
     'entries': [(0, 1, 'entries')],
     '1': [(0, 1, '')],
 }
+
+
+def per_second(amount: Any, seconds: Any) -> Any:
+    '''A rate, of numbers or arrays: MB/s of bytes (1 MB = 1e6 bytes), Mflop/s of operations.'''
+    return amount / seconds / 1e6
+
+
+def microseconds(seconds: Any) -> Any:
+    '''A time as those of accesses, messages and calls are in the archive, of a number or an array.'''
+    return seconds * 1e6
 
 
 def known(value: float | None) -> TypeGuard[float]:

@@ -10,13 +10,13 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from plumbline import schemas
 from plumbline.errors import PlumblineError
-from plumbline.model import probes
+from plumbline.model import probes, quantity
 
 #: The version of the record schema that this module reads.
 SCHEMA_VERSION = 1
@@ -31,6 +31,13 @@ _MARK = '{"record":'
 _REBUILD = 'build the programs and the Python package from the same checkout'
 
 
+class NotFinite(ValueError):
+    '''A number that is none; its argument is how it is written.'''
+
+    def __str__(self) -> str:
+        return f'{self.args[0]} is not a finite number'
+
+
 @dataclass
 class Records:
     '''What one program said.
@@ -42,16 +49,18 @@ class Records:
     :attr contention: what the system took of the program's time; one record of each program whose output
         this is.
     :attr ports: what the ports of the nodes counted, of programs that say so; one record of each process.
+    :attr wrong: why a program ended whose results cannot be right.
     '''
     machine: dict | None = None
     measurements: list[dict] = field(default_factory=list)
     contention: list[dict] = field(default_factory=list)
     ports: list[dict] = field(default_factory=list)
+    wrong: list[dict] = field(default_factory=list)
     processes: int = 0
 
 
 def refuse_number(text: str) -> NoReturn:
-    raise ValueError(f'{text} is not a finite number')
+    raise NotFinite(text)
 
 
 def _finite(text: str) -> float:
@@ -79,9 +88,8 @@ def _read(line: str) -> dict:
                          f'{error.msg}); did the program end early, or several write at once?') from None
     except RecursionError:
         raise ValueError('lists within lists without end') from None
-    except ValueError as error:
-        number = str(error).split()[0]
-        where = _field_before(line, line.find(number))
+    except NotFinite as error:
+        where = _field_before(line, line.find(error.args[0]))
         raise ValueError(f'field {where!r}: {error}; the kernel must print finite numbers') from None
 
 
@@ -129,7 +137,7 @@ def parse(text: str, source: str = 'output', processes: int = 1) -> Records:
             raise PlumblineError(f'{where}: {wrong}')
         if record['record'] == 'measurement':
             records.measurements.append({**record, 'process': max(0, records.processes - 1)})
-        elif record['record'] in ('contention', 'ports'):
+        elif record['record'] in ('contention', 'ports', 'wrong'):
             getattr(records, record['record']).append(record)
         elif records.processes < processes:
             records.machine = records.machine or record
@@ -176,7 +184,17 @@ def rate(record: dict, key: str = 'bytes') -> np.ndarray:
         ``'flops'`` the unit is Mflop/s.
     :returns: array of shape (n,): ``record[key] / seconds / 1e6``.
     '''
-    return record[key] / np.asarray(record['seconds'], dtype=float) / 1e6
+    return quantity.per_second(record[key], np.asarray(record['seconds'], dtype=float))
+
+
+def median_rate(record: dict, key: str = 'bytes') -> float:
+    '''The median of :func:`rate`.'''
+    return float(np.median(rate(record, key)))
+
+
+def per_pass(record: dict, key: str = 'seconds') -> Any:
+    '''What one pass takes (``seconds``, ``communication``: of every sample, shape (n,)) or does (``bytes``, ``flops``, ``traffic``: a number).'''
+    return np.asarray(record[key], dtype=float) / record['passes']
 
 
 def label(record: dict) -> str:
@@ -209,6 +227,14 @@ def check_worth_reporting(record: dict) -> list[str]:
         complaints.append(f"the program calls its result right, but its error of {error:.3g} is above "
                           f"the {record['tolerance']:.3g} that it allows")
     return [f'{label(record)}: {complaint}' for complaint in complaints]
+
+
+def wrong_result(found: Records) -> str | None:
+    '''The complaint about the first result that is wrong, or that the program could not get at all for that; :obj:`None` without one.'''
+    for record in found.measurements:
+        if record['valid'] is not True or record['max_error'] is None or record['max_error'] > record['tolerance']:
+            return check_worth_reporting(record)[-1]
+    return next((record['why'] for record in found.wrong), None)
 
 
 def check_placement(record: dict, expected_cpus: Iterable[int]) -> str | None:

@@ -28,9 +28,16 @@ CPU_TIME, TOPOLOGY, APPLICATIONS, OTHER_SUITES, NO_MACHINE = 'CPU availability',
 #: What is asked: does the software get what this machine gives, is the machine as fast as it should be, did the measurement get the machine?
 QUESTIONS = SOFTWARE, SPEED, MEASUREMENT = 'software', 'speed', 'measurement'
 
+#: What is evidence for none of them: tests of other suites, simulations.
+OTHERS = 'others'
+EVIDENCE = (*QUESTIONS, OTHERS)
+
+#: Subsystems of one question; elsewhere metrics decide.
+OF_PARTS = {CPU_TIME: MEASUREMENT, TOPOLOGY: SPEED, OTHER_SUITES: OTHERS, NO_MACHINE: OTHERS}
+
 #: Beside rates and times, what says how fast the machine is or what there is of it.
-_OF_THE_MACHINE = {'of_peak', 'of_datasheet', 'of_baseline', 'of_base', 'of_median', 'of_pair', 'of_simulated', 'link_errors', 'of_topology',
-                   'clock_ratio', 'cores', 'memory', 'burn_errors', 'drift', 'of_start', 'throttled', 'machine_checks', 'memory_corrected',
+_OF_THE_MACHINE = {'of_peak', 'of_datasheet', 'of_baseline', 'of_base', 'of_median', 'of_pair', 'of_simulated', 'link_errors',
+                   'clock_ratio', 'burn_errors', 'drift', 'of_start', 'throttled', 'machine_checks', 'memory_corrected',
                    'memory_uncorrected'}
 
 #: By the first part of a check's name, where that decides; elsewhere the level does.
@@ -185,11 +192,15 @@ def is_absolute(name: str) -> bool:
     return name in METRICS and METRICS[name].noise in (ABSOLUTE, DIFFERENCE)
 
 
-def question(name: str, part: str | None) -> str:
-    '''Which of :data:`QUESTIONS` a metric of this subsystem is evidence for.'''
-    if part == CPU_TIME:
-        return MEASUREMENT
-    return SPEED if is_absolute(name) or name in _OF_THE_MACHINE else SOFTWARE
+def question(check: str, metric: str, foreign: bool = False) -> str:
+    '''Which of :data:`QUESTIONS` a metric is evidence for, or :data:`OTHERS`; a test that failed without one says that the software did.
+
+    :arg check: name of the check's class; :arg foreign: whether it is another suite's.
+    '''
+    if foreign:
+        return OTHERS
+    part = subsystem(check, metric) if metric in METRICS else ''
+    return OF_PARTS.get(part) or (SPEED if is_absolute(metric) or metric in _OF_THE_MACHINE else SOFTWARE)
 
 
 @functools.lru_cache(4096)

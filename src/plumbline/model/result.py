@@ -147,12 +147,14 @@ class Skipped(Part):
     :attr metric: its name; ``all`` or None: the whole test; or words, where ``parts`` says which metrics they mean.
     :attr reason: why, for people.
     :attr parts: all metrics are meant that have one of them in their names.
+    :attr symptom: by which the diagnosis knows it.
     :attr recorded: metrics of the test that was skipped that the system has references of.
     :attr referenced: of a test that was not skipped the names of those that are meant and have references.
     '''
     metric: str | None
     reason: str
     parts: list[str] | Unset = UNSET
+    symptom: str | Unset = UNSET
     recorded: int | Unset = UNSET
     referenced: list[str] | Unset = UNSET
 
@@ -191,6 +193,7 @@ class Result(Part):
     :attr series: what was recorded over time, of a check that lasts: points of :func:`plumbline.model.burn.thinned`.
     :attr timed_seconds: the sum of all timed samples; None: nothing was timed.
     :attr failed_for: the verdict of its metrics for which the test was made to fail.
+    :attr symptom: of a test that failed: by which the diagnosis knows why.
     :attr inputs: name -> text of the input files of a program that is not ours.
     :attr command: what was run; ``rerun``: the command that runs the test again.
     '''
@@ -219,6 +222,7 @@ class Result(Part):
     other_processors: list[str] | Unset = UNSET
     timed_seconds: float | Unset | None = UNSET
     failed_for: str | Unset = UNSET
+    symptom: str | Unset = UNSET
     inputs: dict[str, str] | Unset = UNSET
     command: str | Unset | None = UNSET
     rerun: str | Unset | None = UNSET

@@ -71,17 +71,17 @@ def larger_than(record: Mapping[str, Any], machine: Mapping[str, Any]) -> int | 
     return size if size > MOST_SPARE and record['working_set'] < size else None
 
 
-def why_not_given(share: float | None, larger: int | None = None) -> str:
-    '''Why nothing is said of huge pages.
+def why_not_given(share: float | None, larger: int | None = None) -> dict[str, str]:
+    '''Why nothing is said of huge pages: ``reason``, and ``symptom`` where it is that they were not given.
 
     :arg share: of the memory that lies in some; None where the kernel shows no pages, or hides them while it balances NUMA domains.
     :arg larger: what :func:`larger_than` found.
     '''
     if larger:
-        return f'the data are smaller than a huge page of this kernel, {quantity.size(larger)}'
+        return {'reason': f'the data are smaller than a huge page of this kernel, {quantity.size(larger)}'}
     if share is None:
-        return 'whether the pages are huge is not known here'
-    return f'huge pages were asked for, and not given: {share:.2f} of the memory lies in some'
+        return {'reason': 'whether the pages are huge is not known here'}
+    return {'reason': f'huge pages were asked for, and not given: {share:.2f} of the memory lies in some', 'symptom': 'no_huge_pages'}
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from reframe.core.builtins import fixture, run_after, variable
 
-from plumbline.errors import PlumblineError
-from plumbline.model import records
 from plumbline.mpi import placement
 from plumbline.mpi.families import Settings, obituary
 from plumbline.mpi.programs import mpi_programs
@@ -57,9 +55,5 @@ class MpiCheck(Ranks, ProgramCheck):
 
     def cause(self):
         '''Which rank died, and of what.'''
-        said = self.output('stderr') + self.output()
-        try:
-            machine = records.parse(self.output()).machine or {}
-        except PlumblineError:      # a process that dies may leave half a line
-            machine = {}
-        return obituary(self.family.deaths(said, machine.get('processes')))
+        # A process that dies may leave half a line: then there is no machine record.
+        return obituary(self.family.deaths(self.output('stderr') + self.output(), self.plumbline.of_machine.get('processes')))

@@ -1,6 +1,6 @@
 '''The time of a message, for all programs that send some.'''
 
-import numpy as np
+from plumbline.model import records
 
 
 def seconds(record):
@@ -11,4 +11,4 @@ def seconds(record):
     '''
     options = record['options']
     each = max(1, options['messages'] + options.get('acknowledgements', 0))
-    return np.asarray(record['seconds'], dtype=float) / record['passes'] / each
+    return records.per_pass(record) / each

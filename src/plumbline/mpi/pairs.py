@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plumbline.errors import PlumblineError
-from plumbline.model import records, uncertainty
+from plumbline.model import quantity, records, uncertainty
 
 #: With fewer nodes each has fewer than three partners, and the median over them does not tell a node from a link.
 LEAST_NODES = 4
@@ -51,12 +51,12 @@ def too_short(record):
 
 def latency(record):
     '''us of a message one way, half of it and its answer; shape (ranks, ranks).'''
-    return matrices(record)[0] / 2 * 1e6
+    return quantity.microseconds(matrices(record)[0] / 2)
 
 
 def bandwidth(record):
     '''MB/s of a message, the time of its empty answer included; shape (ranks, ranks).'''
-    return record['size'] / matrices(record)[0] / 1e6
+    return quantity.per_second(record['size'], matrices(record)[0])
 
 
 def of_nodes(values):

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from plumbline.errors import PlumblineError
-from plumbline.model import records
+from plumbline.model import quantity, records
 from plumbline.mpi.pairs import LEAST_NODES, slow
 
 #: What a check of a pattern measures: what two nodes reach alone, and what all reach at once.
@@ -64,24 +64,24 @@ def too_short(record):
 def bandwidth(record):
     '''MB/s of a node in all rounds together, of each sample: what it sends, or, of an incast, what its target gets.'''
     found = rounds(record)
-    return len(found) * record['pattern']['bytes'] / found.sum(axis=0) / 1e6
+    return quantity.per_second(len(found) * record['pattern']['bytes'], found.sum(axis=0))
 
 
 def of_worst_round(record):
     '''The same of the slowest round, by the medians: (its number from 1, samples).'''
     found = rounds(record)
     worst = int(np.argmax(np.median(found, axis=1)))
-    return worst + 1, record['pattern']['bytes'] / found[worst] / 1e6
+    return worst + 1, quantity.per_second(record['pattern']['bytes'], found[worst])
 
 
 def alone(record):
     '''MB/s of the median one of the pairs that were measured alone: one bad link does not change it.'''
-    return record['pattern']['bytes'] / np.median(rounds(record), axis=0) / 1e6
+    return quantity.per_second(record['pattern']['bytes'], np.median(rounds(record), axis=0))
 
 
 def latency(record):
     '''us of the messages of a pattern, all of a node's together: mean over the rounds, of each sample.'''
-    return rounds(record).mean(axis=0) / record['pattern']['repeats'] * 1e6
+    return quantity.microseconds(rounds(record).mean(axis=0) / record['pattern']['repeats'])
 
 
 def of_nodes(record, per_node):

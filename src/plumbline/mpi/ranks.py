@@ -128,7 +128,7 @@ class Ranks(RegressionTestPlugin):
             self.leave_out(f'the launcher of {self.family.title} does not run as root: run ReFrame as an ordinary user, or let the site file '
                            f"say in {self.current_environ.name} that it may ({', '.join(self.family.as_root)})")
         if self.ranks != 'all' and int(self.ranks) > len(self.all_cpus):
-            self.leave_out(f'{self.ranks} ranks need as many CPUs, there are {len(self.all_cpus)}')
+            self.leave_out(f'{self.ranks} ranks need as many CPUs, there are {len(self.all_cpus)}', symptom='too_few_cpus')
         if self.transport != 'default' and self.transport not in self.family.transports:
             self.leave_out(f'{self.family.title} is not known to offer {self.transport}: see data/mpi.yaml, or the extra `mpi` of '
                            'the environment')
@@ -157,6 +157,7 @@ class Ranks(RegressionTestPlugin):
             return
         wrong, unproved = loopback.judge(self.transport, moved, crossed)
         if wrong:
+            self.plumbline.symptom = 'other_transport'
             raise SanityError(f'{wrong}: fix the transports of {self.family.title} in data/mpi.yaml, or in the extra `mpi` of the environment')
         if unproved:
             self.note(unproved)

@@ -3,8 +3,6 @@
 A curve is a dictionary W (messages outstanding at once) -> record, ascending; all of them ran interleaved.
 '''
 
-import numpy as np
-
 from plumbline.model import limits, records, uncertainty
 
 #: Ways that are compared in a table, with what their latency is the time of.
@@ -26,7 +24,7 @@ def outstanding(record):
 
 def seconds(record):
     '''Seconds of one transfer, for every sample: of the origins, half of the ranks, whatever else a pass has to do.'''
-    return 2 * np.asarray(record['communication']) / record['passes'] / record['options']['messages']
+    return 2 * records.per_pass(record, 'communication') / record['options']['messages']
 
 
 #: Below this a transfer waits for the target: with a target that computes much longer than a transfer takes, the progress of an
@@ -65,7 +63,7 @@ def half_window(curve):
     '''The W from which on a curve has half of its best rate, between two measured ones interpolated in the logarithms;
     the smallest W if that has it already.'''
     windows = list(curve)
-    rates = [float(np.median(records.rate(record))) for record in curve.values()]
+    rates = [records.median_rate(record) for record in curve.values()]
     half = max(rates) / 2
     below = [i for i, rate in enumerate(rates[:rates.index(max(rates))]) if rate < half]
     if not below:

@@ -5,6 +5,8 @@ A study is a dictionary latency (us, 0 among them) -> record of the same case, t
 
 import numpy as np
 
+from plumbline.model import records
+
 
 def studies(measurements):
     '''Variant -> study, from the records of a program with the option ``--latency``.'''
@@ -14,18 +16,14 @@ def studies(measurements):
     return {variant: dict(sorted(study.items())) for variant, study in found.items()}
 
 
-def _seconds(record):
-    return np.asarray(record['seconds']) / record['passes']
-
-
 def share_of_communication(record):
     '''Communication over all time, mean over the ranks: samples.'''
-    return np.asarray(record['communication']) / np.asarray(record['seconds'])
+    return records.per_pass(record, 'communication') / records.per_pass(record)
 
 
 def slowdown(study, latency):
     '''Time with this latency added over that without, paired by rounds: samples.'''
-    return _seconds(study[latency]) / _seconds(study[0])
+    return records.per_pass(study[latency]) / records.per_pass(study[0])
 
 
 def cost_per_microsecond(study):

@@ -28,13 +28,13 @@ class Figure:
 
 
 def only(text, pattern, what, source):
-    '''The match of a pattern that stands in a text once.
+    '''The match of a pattern that stands once in the whole lines of a text; its last one without an end may have lost some of its number.
 
     :arg what: what it is, for the error.
     :arg source: what to call the text.
     :raises PlumblineError: if it is not there, or several times.
     '''
-    found = list(re.finditer(pattern, text, re.MULTILINE))
+    found = list(re.finditer(pattern, text[:text.rfind('\n') + 1], re.MULTILINE))
     if len(found) != 1:
         why = 'is missing; was the output cut off?' if not found else f'stands there {len(found)} times; did several programs write at once?'
         raise PlumblineError(f'{source}: {what} {why}')

@@ -59,8 +59,8 @@ def figures(text, source='output of OSU', *, name, most, told=4):
     rows = [line.split() for line in text[heading.end():].splitlines() if re.match(r'\s*\d', line)]
     due = lengths(name, most)
     for row, length in zip(rows, due):
-        if len(row) != 2 or row[0] != str(length):
-            raise PlumblineError(f'{source}: expected the row of {length} bytes with one number, found {" ".join(row)!r}')
+        if len(row) != 2 or row[0] != str(length) or not re.fullmatch(r'\S+\.\d\d', row[1]):       # one digit: it was cut off
+            raise PlumblineError(f'{source}: expected the row of {length} bytes with one number of two decimals, found {" ".join(row)!r}')
     if len(rows) != len(due):
         raise PlumblineError(f'{source}: {len(rows)} rows instead of {len(due)}, {due[0]} to {due[-1]} bytes; was the output cut off?')
     values = [number(row[1], f'the row of {row[0]} bytes', source) for row in rows]

@@ -41,5 +41,5 @@ def _figure(text, name, moved, source):
     if not least <= mean <= most:
         raise PlumblineError(f'{source}: {name} takes {least:g} s at least, {mean:g} on average, {most:g} at most: the output contradicts itself')
     rounding = 0.5e-6 / least + 0.05 / rate + 1e-6
-    agree(rate, moved / least / 1e6, rounding, (f'the rate of {name}, MB/s,', 'bytes over the least time'), source)
+    agree(rate, quantity.per_second(moved, least), rounding, (f'the rate of {name}, MB/s,', 'bytes over the least time'), source)
     return Figure('bandwidth', name.lower(), rate, 'MB/s')

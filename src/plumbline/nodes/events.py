@@ -110,7 +110,7 @@ def _event(line):
     try:
         event = json.loads(line)
         good = (event['event'] in EVENTS and _NODE.fullmatch(event['node']) and 0 <= event['at'] < 1e11 and not isinstance(event['at'], bool)
-                and all(isinstance(event[key], kind) for key, kind in _SAID.items() if key in event) and event.get('hours', 0) >= 0)
+                and all(isinstance(event[key], kind) for key, kind in _SAID.items() if key in event) and 0 <= event.get('hours', 0) < 1e11)
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     return event if good else None

@@ -3,6 +3,7 @@
 from importlib import metadata
 from pathlib import Path
 
+from plumbline.analysis import lines
 from plumbline.analysis.acceptance import basis
 from plumbline.errors import PlumblineError
 from plumbline.model import verdict
@@ -10,11 +11,11 @@ from plumbline.report import save_file
 from plumbline.report.document import render
 
 VERDICTS = {
-    verdict.FAIL: 'Out of bounds: {FAIL} of {judged} judged values FAIL{lasting}.',
-    verdict.UNSTABLE: 'Not decided: {UNSTABLE} of {judged} judged values could not be told for noise{unmeasured}; none FAILs.',
-    verdict.KNOWN_ISSUE: 'Within bounds but for {known} known issues, of {judged} judged values.',
-    verdict.NO_REFERENCE: 'Not judged in full: {PASS} of {judged} judged values are within bounds; not judged: {unjudged}.',
-    verdict.PASS: 'Within bounds: {PASS} of {judged} judged values PASS.',
+    verdict.FAIL: 'Out of bounds: {those} judged values FAIL{lasting}.',
+    verdict.UNSTABLE: 'Not decided: {those} judged values could not be told for noise{unmeasured}; none FAILs.',
+    verdict.KNOWN_ISSUE: 'Within bounds but for known issues: {those} judged values.',
+    verdict.NO_REFERENCE: 'Not judged in full: {passed} judged values are within bounds; not judged: {unjudged}.',
+    verdict.PASS: 'Within bounds: {passed} judged values PASS.',
 }
 
 
@@ -35,11 +36,14 @@ def write(found, names, path):
 def text(found, names):
     '''The document's HTML.'''
     titles = ', '.join(dict.fromkeys(one.course.title for one in found.losses))
-    counts = {**found.counts, 'judged': found.judged, 'known': found.counts[verdict.KNOWN_ISSUE], 'unjudged': ', '.join(found.unjudged),
-              'lasting': f'; lasting loss: {titles}' if titles else '',
-              'unmeasured': f', {found.unmeasured} that have references were not measured' if found.unmeasured else ''}
+    of_each = {ruling: ', '.join(f'{question} {its.get(ruling, 0)} of {found.judged[question]}' for question, its in found.counts.items())
+               for ruling in (found.verdict, verdict.PASS)}
+    parts = {'those': of_each[found.verdict], 'passed': of_each[verdict.PASS], 'unjudged': ', '.join(found.unjudged),
+             'lasting': f'; lasting loss: {titles}' if titles else '',
+             'unmeasured': f', {found.unmeasured} that have references were not measured' if found.unmeasured else ''}
     return render('acceptance.html.j2', figures=False, found=found, names=names or {}, basis=basis, version=metadata.version('plumbline'),
-                  statement=VERDICTS[found.verdict].format(**counts))
+                  statement=VERDICTS[found.verdict].format(**parts),
+                  tallies={question: lines.in_words(its) for question, its in found.counts.items()})
 
 
 def _pdf(html):

@@ -1,6 +1,7 @@
 '''The terminal's table of what changed between sessions, the worst first.'''
 
 import operator
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,7 @@ from rich.text import Text
 
 from plumbline.analysis import compare
 from plumbline.analysis.lines import as_words
-from plumbline.model import quantity, verdict
+from plumbline.model import quantity, registry, verdict
 
 STYLE = {compare.FAILED: 'bold red', compare.SLOWER: 'bold red', compare.GONE: 'bold red', compare.CHANGED: 'bold yellow',
          compare.UNCLEAR: 'bold yellow', compare.FASTER: 'green', compare.NEW: 'cyan', compare.WITHIN: ''}
@@ -31,7 +32,7 @@ def render(found, console):
     '''
     nodes = sorted({name for change in found.changes for name in change.nodes if name})
     where = nodes[0] if len(nodes) == 1 else f'{len(nodes)} nodes'
-    for text in (f"{found.system} ({where}): {found.after} after {', '.join(found.before)}", summary(found), *power(found)):
+    for text in (f"{found.system} ({where}): {found.after} after {', '.join(found.before)}", *summary(found), *power(found)):
         console.print(text, highlight=False, markup=False)
     for part in found.slower:
         console.print(Text(f'slower as a whole: {of_part(part)}', STYLE[compare.SLOWER]), soft_wrap=True)
@@ -48,16 +49,21 @@ def render(found, console):
         console.print(text, highlight=False, markup=False)
     console.print(_state(found.state) if found.state else 'Nothing that is recorded of machine and software has changed.',
                   highlight=False)
-    console.print(summary(found), highlight=False)
+    for text in summary(found):
+        console.print(text, highlight=False)
 
 
 def summary(found):
-    '''How many metrics became what, with the terminal's colours.'''
-    counts = {kind: sum(change.kind == kind for change in found.changes) for kind in compare.KINDS}
-    text = Text()
-    for kind, number in counts.items():
-        text.append(', ' if text else '').append(f'{number} {kind}', STYLE[kind] if number else '')
-    return text
+    '''Of each question how many of its metrics became what, with the terminal's colours: a line each.'''
+    counts = {question: Counter(change.kind for change in found.changes if change.question == question)
+              for question in registry.EVIDENCE}
+    told = []
+    for question, its in counts.items():
+        text = Text(f'{question:<{len(registry.MEASUREMENT)}} ')
+        for number, kind in enumerate(compare.KINDS):
+            text.append(', ' if number else ' ').append(f'{its[kind]} {kind}', STYLE[kind] if its[kind] else '')
+        told += [text] if its else []
+    return told
 
 
 def power(found):

@@ -8,8 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from plumbline.model import quantity
-from plumbline.report.readings import paired, quartiles, rates, series_of
+from plumbline.model import quantity, records as model
+from plumbline.report.readings import GIGA, paired, quartiles, rates, series_of
 
 INK, GREY, GRID = '#1a1a1a', '#5f5f5f', '#e2e2e2'
 LIMIT, ALLOCATE = '#8c1d18', '#b8860b'
@@ -161,7 +161,7 @@ def _add_bars(figure, at, heading, kernels, limit):
 def _bar_text(record, first):
     '''Rate of a record, and its ratio to the first of the panel.'''
     ratio = '' if record is first else f', \u00d7{np.median(paired(record, first)):.2f}'
-    return gigabytes(np.median(rates(record))) + ratio
+    return quantity.amount(model.median_rate(record), 'MB/s') + ratio
 
 
 def _whiskers(low, middle, high):
@@ -224,7 +224,7 @@ def stacked_bars(panels, parts, unit):
 
 def gigabytes(rate):
     '''A rate in GB/s as text, in the unit that suits it.'''
-    return quantity.amount(rate * 1e3, 'MB/s')
+    return quantity.amount(rate / GIGA, 'MB/s')
 
 
 def _faint(colour):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from plumbline.model import contention, quantity, registry
 from plumbline.report import drawing
 from plumbline.report.readings import grouped, limit_of
-from plumbline.system.codegen import EFFECT
+from plumbline.system import codegen
 
 #: Rows of a heat map: more than a reader looks at hide what is lost.
 MOST_ROWS = 40
@@ -106,7 +106,7 @@ def _apart(row, best, more, explained):
     if not all(map(quantity.known, bounds)):
         return False
     low, high, best_low, best_high = bounds
-    return high * EFFECT * explained < best_low if more else low > best_high * EFFECT * explained
+    return high * codegen.EFFECT * explained < best_low if more else low > best_high * codegen.EFFECT * explained
 
 
 def _explained(detail, best_detail):
@@ -176,7 +176,7 @@ def _hover(cell):
 def _caption(rows, environs):
     text = (
         "How fast each environment is, the fastest of a row being 1. Bold on colour: slower by more than noise. That is by "
-        f"more than {EFFECT:g} times between the intervals of the medians, of what was reached of the machine's own limit "
+        f"more than {codegen.EFFECT:g} times between the intervals of the medians, of what was reached of the machine's own limit "
         "where that was measured in the same process, else after the time that the process had to wait for others. In "
         "brackets: within noise. "
     )
@@ -197,12 +197,6 @@ def _vectorised_less(rows):
         found += [
             f'{label} ({environ}: {cell.width}, {best}: {cells[best].width}, {cell.ratio:.2f})'
             for environ, cell in cells.items()
-            if cell.lost and cell.width and cells[best].width and _rank(cell.width) < _rank(cells[best].width)
+            if cell.lost and cell.width and cells[best].width and codegen.bits(cell.width) < codegen.bits(cells[best].width)
         ]
     return found
-
-
-def _rank(width):
-    '''Widths in the order of their bits; what was vectorised in part comes before what was wholly.'''
-    bits = re.match(r'\d+', width)
-    return (int(bits[0]) if bits else 64) - 0.5 * width.endswith('in part')

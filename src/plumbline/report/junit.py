@@ -5,7 +5,7 @@ ReFrame's own ``--report-junit`` knows neither subsystems nor losses that last, 
 
 from xml.etree import ElementTree as xml
 
-from plumbline.analysis import lines as listed
+from plumbline.analysis import answers
 from plumbline.model import verdict
 from plumbline.model.safe_text import shown
 
@@ -45,14 +45,18 @@ def junit(session, losses=()):
     for one in session.judged.subsystems:
         _case(within, one.name, one.kind, one.verdict, one.reason, 'error' if one.verdict == verdict.UNSTABLE else None)
     within = suite('the session')
+    ruled, properties = {one.question: f'{one.verdict}: ' for one in session.answers}, xml.SubElement(within, 'properties')
+    told = {question: ruled.get(question, '') + tally for question, tally in session.tallies.items()}
+    for question, text in told.items():
+        xml.SubElement(properties, 'property', name=question, value=_text(text))
     for loss in losses:
         _case(within, 'losses that last', loss.name, verdict.FAIL, loss.text)
     element, why = ('error', 'REFRAME FAILED') if session.unexplained else _ENDS.get(session.exit_status(losses), (None, verdict.PASS))
     _case(within, 'exit code of plumbline report', session.rows['session'][0], why,
-          session.not_judged(losses).partition(': ')[2] or listed.summary(session.verdicts, session.left_out), element)
+          answers.some(session.undecided) if why == 'NOT JUDGED' else '; '.join(map(' '.join, told.items())), element)
     for one in root:
         counts = {name: str(len(one.findall(f'testcase/{name}'))) for name in ('failure', 'error', 'skipped')}
-        one.attrib.update(tests=str(len(one)), failures=counts['failure'], errors=counts['error'], skipped=counts['skipped'])
+        one.attrib.update(tests=str(len(one.findall('testcase'))), failures=counts['failure'], errors=counts['error'], skipped=counts['skipped'])
     xml.indent(root)
     return xml.tostring(root, encoding='unicode', xml_declaration=True) + '\n'
 

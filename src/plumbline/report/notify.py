@@ -6,10 +6,11 @@ did not take is tried again by the next session.
 '''
 
 import json
+from collections import Counter
 from pathlib import Path
 
 from plumbline.errors import PlumblineError
-from plumbline.model import verdict
+from plumbline.model import registry, verdict
 from plumbline.model.safe_text import shown
 from plumbline.store import archive, atomic
 from plumbline.system import site_command
@@ -24,8 +25,8 @@ def wrong(summary):
     '''(Name -> what is wrong with it, for a session; names of what is within its bounds).
 
     :arg summary: of :mod:`telemetry`.
-    :returns: two: dictionary name -> ``state`` (FAIL or :data:`NOT_JUDGED`), ``reason``, ``maintainers``, and
-        ``check`` of what was not measured; set of names.
+    :returns: two: dictionary name -> ``of`` (the question; ``tests``, ``history`` or ``session`` where it is no metric's), ``state`` (FAIL or
+        :data:`NOT_JUDGED`), ``reason``, ``maintainers``, and ``check`` of what was not measured; set of names.
     '''
     found, good = {}, set()
     tests: dict[tuple, list] = {}
@@ -34,30 +35,33 @@ def wrong(summary):
         name = f"{where}: {one['metric'] or 'the test'}"
         tests.setdefault((where, tuple(one['maintainers'])), []).append(one['verdict'])
         if one['verdict'] == verdict.FAIL:
-            found[name] = {'state': verdict.FAIL, 'reason': one['reason'], 'maintainers': one['maintainers']}
+            found[name] = {'of': one['question'], 'state': verdict.FAIL, 'reason': one['reason'], 'maintainers': one['maintainers']}
         elif one['verdict'] in (verdict.PASS, verdict.KNOWN_ISSUE):
             good |= {name, f'{where}: the test'}
     for (where, maintainers), rulings in tests.items():
         if verdict.is_undecided(rulings) and verdict.FAIL not in rulings:
-            found[f'{where}: the test'] = {'state': NOT_JUDGED, 'reason': 'its samples scatter too much', 'maintainers': list(maintainers)}
+            found[f'{where}: the test'] = {'of': 'tests', 'state': NOT_JUDGED, 'reason': 'its samples scatter too much',
+                                           'maintainers': list(maintainers)}
     for one in summary['subsystems']:
         name = f"subsystem {one['subsystem']}: {one['of']}"
         if one['verdict'] in (verdict.FAIL, verdict.UNSTABLE):
             state = verdict.FAIL if one['verdict'] == verdict.FAIL else NOT_JUDGED
-            found[name] = {'state': state, 'reason': one['reason'], 'maintainers': []}
+            found[name] = {'of': one['question'], 'state': state, 'reason': one['reason'], 'maintainers': []}
         elif one['verdict'] == verdict.PASS:
             good.add(name)
     for one in summary['not_measured']:
         if one['recorded']:
-            found[f"not measured: {one['test']}"] = {'state': NOT_JUDGED, 'reason': one['reason'], 'maintainers': [], 'check': one['check']}
+            found[f"not measured: {one['test']}"] = {'of': 'tests', 'state': NOT_JUDGED, 'reason': one['reason'], 'maintainers': [],
+                                                     'check': one['check']}
     for one in summary['courses']:
         name = f"lasting loss: {one['name']}"
         if one['loss']:
-            found[name] = {'state': verdict.FAIL, 'reason': one['loss'], 'maintainers': []}
+            found[name] = {'of': 'history', 'state': verdict.FAIL, 'reason': one['loss'], 'maintainers': []}
         else:
             good.add(name)
     if summary['exit_status'] == 2:
-        found['the session'] = {'state': NOT_JUDGED, 'reason': 'nothing was measured, or no verdict says why ReFrame failed', 'maintainers': []}
+        found['the session'] = {'of': 'session', 'state': NOT_JUDGED, 'reason': 'nothing was measured, or no verdict says why ReFrame failed',
+                                'maintainers': []}
     elif not {'the session'} & set(found):
         good.add('the session')
     return found, good
@@ -67,7 +71,7 @@ def changes(before, summary):
     '''What has changed since a state.
 
     :arg before: name -> as of :func:`wrong`, of the sessions before.
-    :returns: (list of changes, dictionaries with ``name``, ``was``, ``now``, ``reason``, ``maintainers``; the state now).
+    :returns: (list of changes, dictionaries with ``name``, ``of``, ``was``, ``now``, ``reason``, ``maintainers``; the state now).
     '''
     now, good = wrong(summary)
     checks = {one['check'] for one in summary['metrics']}
@@ -77,15 +81,17 @@ def changes(before, summary):
              if before.get(name, {}).get('state') != one['state']]
     found += [{'name': name, 'was': before[name]['state'], 'now': verdict.PASS, **before[name]} for name in before if name in gone]
     state = {name: one for name, one in before.items() if name not in gone} | now
-    return [{key: one[key] for key in ('name', 'was', 'now', 'reason', 'maintainers')} for one in found], state
+    return [{key: one[key] for key in ('name', 'of', 'was', 'now', 'reason', 'maintainers')} for one in found], state
 
 
 def text(summary, changed, link):
     '''What a person reads: one line of all, then one for each change, what is wrong, and where the report is.'''
-    counts = {kind: sum(one['now'] == kind for one in changed) for kind in (verdict.FAIL, NOT_JUDGED, verdict.PASS)}
     words = {verdict.FAIL: 'FAIL', NOT_JUDGED: 'could not be judged', verdict.PASS: 'healthy again'}
-    said = [f"Plumbline, {summary['system']}: {', '.join(f'{count} {words[kind]}' for kind, count in counts.items() if count)} (session "
-            f"{summary['session']}), {link}", '']
+    counts: dict[str, Counter] = {name: Counter() for name in registry.QUESTIONS}       # which come first
+    for one in changed:
+        counts.setdefault(one['of'], Counter())[one['now']] += 1
+    of_each = [f"{name} {', '.join(f'{its[kind]} {text}' for kind, text in words.items() if its[kind])}" for name, its in counts.items() if its]
+    said = [f"Plumbline, {summary['system']}: {'; '.join(of_each)} (session {summary['session']}), {link}", '']
     for one in changed[:_MOST_NAMED]:
         whom = f"; maintainers: {', '.join(one['maintainers'])}" if one['maintainers'] else ''
         why = '' if one['now'] == verdict.PASS else f": {one['reason']}"
@@ -134,7 +140,7 @@ def _read(path):
     '''(Name of the last session that was told of, what was wrong then).'''
     try:
         found = json.loads(path.read_text(encoding='utf-8'))
-        return found['session'], dict(found['wrong'])
+        return found['session'], {name: {'of': registry.OTHERS, **one} for name, one in found['wrong'].items()}      # 'of' is of late
     except FileNotFoundError:
         return '', {}
     except (OSError, ValueError, KeyError, TypeError) as error:

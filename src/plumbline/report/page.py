@@ -33,12 +33,12 @@ def page(session, losses=()):
     worst = len(groups) if len(groups) <= MOST_LINES else min(MOST_LINES, sum(group.line.verdict not in _FOLDED for group in groups))
     commands = subsystems.again(verdicts, judged)
     return render('page.html.j2', figures=any(item['data'] for item in small + drawn), download=saved if verdicts else None, head=_head(rows),
-                  session=session.info, counts=session.counts, answers=session.answers, not_judged=session.not_judged(losses),
+                  session=session.info, tallies=session.tallies, answers=session.answers, not_judged=session.not_judged(losses),
                   subsystems=judged.referenced, changed=judged.changed[: subsystems.MOST_NAMED], losses=losses, diagnosis=session.diagnosis,
                   unnamed=len(judged.changed[subsystems.MOST_NAMED :]), commands=commands[: subsystems.MOST_COMMANDS],
                   more_commands=len(commands[subsystems.MOST_COMMANDS :]), groups=list(zip(groups, firsts)), worst=worst,
                   folded=_FOLDED if len(groups) > worst else (), nodes=len({line.hostname for line in verdicts}), most_nodes=MOST_NODES,
-                  complete=complete,
+                  complete=complete, rulings={line.verdict for line in verdicts}, unmeasured=len(session.left_out),
                   measured=any(quantity.known(line.value) for line in verdicts), left_out=lines.by_reason(session.left_out),
                   places=[name for name in ('partition', 'environ', 'hostname') if len({getattr(line, name) for line in verdicts}) > 1],
                   overview=small, drawn=drawn, per_check=per_check, total=total, machine=machine_state.machine_rows(details),

@@ -11,8 +11,8 @@ WITHHELD = ('kernel', 'microcode', 'mitigations')
 #: An absolute path of more than one part, or one below a home; its last part says what it is.
 _PATH = re.compile(r"(?:(?<![\w.~/*])|(?<=-[A-Z]))~?/(?:[^\s/:;,'\"<>|()]+/)+([^\s/:;,'\"<>|()]*)")
 
-#: What a node must be and is: kernel and microcode are among it.
-_FACTS = re.compile(r'(?<=is not as expected: ).*', re.DOTALL)
+#: The check whose reasons are what a node must be and is: kernel and microcode are among it.
+_FACTS = 'expectations'
 
 #: Of ReFrame's account of the session what the page shows of it.
 _SESSION = ('version', 'time_elapsed')
@@ -20,8 +20,12 @@ _SESSION = ('version', 'time_elapsed')
 
 def public(rows):
     """The archive's rows of a session (polars), with what is nobody else's taken out."""
-    changes = {**dict.fromkeys(('reason', 'fail_reason', 'reference_from'), _text), 'detail': _detail, 'session_info': _session}
+    changes = {**dict.fromkeys(('reason', 'fail_reason', 'reference_from'), without_paths), 'detail': _detail, 'session_info': _session}
+    told = pl.lit('withheld: what the node has and must have')
     return rows.with_columns(
+        pl.when(pl.col('check') != _FACTS).then(name).when(pl.col(name).is_not_null()).then(told).alias(name)
+        for name in ('reason', 'fail_reason') if name in rows.columns
+    ).with_columns(
         pl.col(name).map_elements(change, return_dtype=pl.String) for name, change in changes.items() if name in rows.columns
     )
 
@@ -31,13 +35,9 @@ def without_paths(text):
     return _PATH.sub(r'\1', text)
 
 
-def _text(text):
-    return without_paths(_FACTS.sub('withheld', text))
-
-
 def _detail(text):
     detail = {key: value for key, value in json.loads(text).items() if key not in ('command', 'rerun', 'inputs')}
-    facts = {one['note'] for one in detail.get('noted') or () if one['about'] == 'expectations'}
+    facts = {one['note'] for one in detail.get('noted') or () if one['about'] == _FACTS}
     detail |= {'noted': [one for one in detail.get('noted') or () if one['note'] not in facts],
                'notes': [note for note in detail.get('notes') or () if note not in facts]}
     if detail.get('machine'):

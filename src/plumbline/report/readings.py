@@ -9,10 +9,18 @@ import numpy as np
 
 from plumbline.model import limits, records as model
 
+#: From MB/s, Mflop/s and MHz to the units of the axes.
+GIGA = 1e-3
+
 
 def rates(record, key='bytes'):
     '''GB/s of each sample, or Gflop/s; ``key`` as of :func:`plumbline.model.records.rate`.'''
-    return model.rate(record, key) * 1e-3
+    return model.rate(record, key) * GIGA
+
+
+def measured(details, role=None):
+    '''The records of some results that have samples; of one role, if it is given.'''
+    return [record for detail in details for record in detail.get('records') or [] if record.get('seconds') and role in (None, record['role'])]
 
 
 def quartiles(values):
@@ -24,13 +32,13 @@ def paired(record, other):
     '''Rate of a record over the rate of another, per round; without pairs, one ratio of medians.'''
     if len(record['seconds']) == len(other['seconds']) and record['group'] == other['group']:
         return limits.paired_ratio(record, other, 'bytes')
-    return np.array([np.median(rates(record)) / np.median(rates(other))])
+    return np.array([model.median_rate(record) / model.median_rate(other)])
 
 
 def limit_of(records):
     '''(rate in GB/s, record) of the limit (:func:`plumbline.model.limits.best`); None without one.'''
     best = limits.best(record for record in records if record['role'] == 'limit')
-    return best and (float(np.median(rates(best, 'traffic'))), best)
+    return best and (model.median_rate(best, 'traffic') * GIGA, best)
 
 
 def noted(detail, about):

@@ -39,15 +39,12 @@ def render(session, console, losses=()):
     if not any(quantity.known(line.value) for line in verdicts):
         out.line(Text('NOTHING WAS MEASURED: this is not a pass', 'bold red'))
     out.paragraph(session.not_judged(losses), STYLE['UNSTABLE'], indent='', hanging=INDENT)
-    for one in session.answers:
-        out.line(Text(f'{one.question} ').append(one.verdict, STYLE[one.verdict]))
-        out.paragraph(f'{one.text}.')
+    _answers(session, out, in_full=True)
     _diagnosis(session.diagnosis, out)
     for loss in losses:
         out.paragraph(f'FAIL: {loss}', STYLE['FAIL'], indent='', hanging=INDENT)
     _subsystems(session.judged, out)
     _rerun(verdicts, session.judged, out)
-    out.line(_summary(session))
     told = [group.line for group in gathered(verdicts)]
     unjudged = [line for line in told if line.verdict == 'NO REFERENCE']
     if len(unjudged) <= MOST_UNJUDGED:
@@ -62,8 +59,10 @@ def render(session, console, losses=()):
     _left_out(session.left_out, out)
     if verdicts:
         out.line()
-        _in_short(session.answers, session.not_judged(losses), out)
-        out.line(_summary(session))
+        _answers(session, out)      # again at the end, where a terminal is read first
+        if session.left_out:
+            out.line(Text(f'{len(session.left_out)} {lines.NOT_MEASURED}', STYLE[lines.NOT_MEASURED]))
+        out.paragraph(session.not_judged(losses), STYLE['UNSTABLE'], indent='', hanging=INDENT)
 
 
 class _Printer:
@@ -82,6 +81,12 @@ class _Printer:
         for number, part in enumerate(textwrap.wrap(' '.join(text.split()), self.width - len(indent) - len(hanging), break_on_hyphens=False)):
             self.line(Text(indent + hanging * (number > 0) + part, style))
 
+    def wrapped(self, text):
+        '''The same for styled words.'''
+        for number, part in enumerate(text.wrap(self.console, self.width - len(INDENT))):
+            part.rstrip()
+            self.line(Text(INDENT * (number > 0)).append_text(part))
+
     def _encodable(self, text):
         encoding = self.console.encoding or 'utf-8'
         return shown(text).encode(encoding, 'replace').decode(encoding)
@@ -97,25 +102,18 @@ def _heading(rows):
     return f"{names('system')}:{names('partition')}  {where}  {row['started']:%Y-%m-%d %H:%M} UTC  {names('environ')}"
 
 
-def _summary(session):
-    text = Text()
-    for name, count in lines.counted(session.verdicts, session.left_out).items():
-        text.append(', ' if text else '').append(f'{count} {name}', STYLE[name] if count else '')
-    of_subsystems = Counter(one.verdict for one in session.judged.referenced)
-    for number, verdict in enumerate(sorted(of_subsystems, key=list(STYLE).index)):
-        text.append('; subsystems: ' if number == 0 else ', ').append(f'{of_subsystems[verdict]} {verdict}', STYLE[verdict])
-    return text
-
-
-def _in_short(answered, not_judged, out):
-    '''Of each question its verdict, again at the end, where a terminal is read first.'''
-    text = Text()
-    for one in answered:
-        text.append('; ' if text else '').append(f'{one.question} ').append(one.verdict, STYLE[one.verdict])
-    if not_judged:
-        text.append('; ').append(not_judged, STYLE['UNSTABLE'])
-    if answered:
-        out.line(text)
+def _answers(session, out, in_full=False):
+    '''A line for each question: its verdict, and how many of its own metrics and subsystems have which; ``in_full`` with the sentence.'''
+    given = {one.question: one for one in session.answers}
+    widths = [max(map(len, texts), default=0) for texts in (session.tallies, [one.verdict for one in session.answers])]
+    for question, tally in session.tallies.items():
+        ruling = given[question].verdict if question in given else ''
+        text = Text(f'{question:<{widths[0]}}  ').append(f'{ruling:<{widths[1]}}', STYLE.get(ruling, '')).append(f'  {tally}')
+        for name, style in STYLE.items():
+            text.highlight_regex(rf'\b[1-9]\d* {name}', style)
+        out.wrapped(text)
+        if in_full and question in given:
+            out.paragraph(f'{given[question].text}.')
 
 
 def _diagnosis(found, out):
@@ -224,7 +222,7 @@ def _counted(unjudged, out):
     if not unjudged:
         return
     out.line()
-    out.line(Text(f'No reference ({len(unjudged)}); the page has the values', 'bold'))
+    out.line(Text('No reference; the page has the values', 'bold'))
     checks = Counter(line.check for line in unjudged)
     out.paragraph(', '.join(f'{check} {number}' for check, number in checks.items()), indent='  ')
 

@@ -7,7 +7,7 @@ from plumbline.analysis import lines
 from plumbline.model import quantity
 from plumbline.model.safe_text import shown
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 #: Unit of the registry -> (what is measured, Prometheus's base unit, factor); of a foreign metric's unit those of '1'.
 _UNITS = {'MB/s': ('bandwidth', 'bytes_per_second', 1e6), 'Mflop/s': ('flops', 'operations_per_second', 1e6), 'MHz': ('clock', 'hertz', 1e6),
@@ -35,8 +35,9 @@ def summary(session, losses=(), courses=()):
         'started': rows['started'][0].timestamp(), 'seconds': session.info.get('time_elapsed'),
         'exit_status': session.exit_status(losses), 'counts': session.counts,
         'answers': [{'question': one.question, 'verdict': one.verdict, 'text': one.text} for one in session.answers],
-        'subsystems': [{'subsystem': one.name, 'of': one.kind, 'verdict': one.verdict, 'reason': one.reason, 'change': _number(one.change),
-                        'sees': _number(one.sees), 'judged': one.count, 'metrics': one.total} for one in session.judged.subsystems],
+        'subsystems': [{'subsystem': one.name, 'of': one.kind, 'question': one.question, 'verdict': one.verdict, 'reason': one.reason,
+                        'change': _number(one.change), 'sees': _number(one.sees), 'judged': one.count, 'metrics': one.total}
+                       for one in session.judged.subsystems],
         'causes': [{'name': one.rule['name'], 'title': one.title, 'hosts': list(one.hosts), 'evidence': list(one.evidence), 'look': one.rule['look'],
                     'confidence': one.rule['confidence']} for one in found.findings],
         'no_cause_fits': found.unexplained, 'losses': list(map(str, losses)),
@@ -48,9 +49,10 @@ def summary(session, losses=(), courses=()):
 
 def _metric(line):
     return {'partition': line.partition, 'environment': line.environ, 'host': line.hostname, 'check': line.check,
-            'test': lines.as_words(line.display_name), 'metric': line.metric, 'subsystem': line.subsystem, 'value': _number(line.value),
-            'unit': line.unit, 'reference': _number(line.reference), 'low': _number(line.low), 'high': _number(line.high),
-            'sees': _number(line.sees), 'verdict': line.verdict, 'reason': line.reason, 'maintainers': line.detail.get('maintainers') or []}
+            'test': lines.as_words(line.display_name), 'metric': line.metric, 'question': line.question, 'subsystem': line.subsystem,
+            'value': _number(line.value), 'unit': line.unit, 'reference': _number(line.reference), 'low': _number(line.low),
+            'high': _number(line.high), 'sees': _number(line.sees), 'verdict': line.verdict, 'reason': line.reason,
+            'maintainers': line.detail.get('maintainers') or []}
 
 
 def _number(value):
@@ -80,8 +82,10 @@ def prometheus(found):
     add('plumbline_session_start_time_seconds', 'Start of the last session, since 1970', found['started'])
     add('plumbline_session_duration_seconds', 'How long the last session took', found['seconds'])
     add('plumbline_session_exit_status', '0 healthy, 1 FAIL, 2 nothing measured, 3 could not be judged', found['exit_status'])
-    for name, number in found['counts'].items():
-        add('plumbline_session_verdicts', 'Verdicts of the last session', number, verdict=name)
+    for question, counts in found['counts'].items():
+        for name, number in counts.items():
+            add('plumbline_session_verdicts', 'Verdicts of the last session, of each question its own', number, question=question, verdict=name)
+    add('plumbline_session_not_measured', 'What was not measured', len(found['not_measured']))
     add('plumbline_session_lasting_losses', 'Losses that have come to stay', len(found['losses']))
     for one in found['answers']:
         add('plumbline_answer_info', 'Verdict on software, speed and measurement', 1, question=one['question'], verdict=one['verdict'])

@@ -1,9 +1,10 @@
 '''The page of a comparison: before and after an upgrade, one file that opens offline.'''
 
 import operator
+from collections import Counter
 
 from plumbline.analysis import compare
-from plumbline.model import quantity
+from plumbline.model import quantity, registry
 from plumbline.report import download, drawing, save_file
 from plumbline.report.comparison import again, both, by, gathered, of_part, other_verdicts, power, remark, summary
 from plumbline.report.document import embedded, render
@@ -42,16 +43,18 @@ def page(found):
     counts = {kind: sum(change.kind == kind for change in found.changes) for kind in compare.KINDS}
     figure = {'title': 'Subsystems', 'caption': _CAPTION, 'data': embedded(_figure(found.parts))} if found.parts else None
     return render('upgrade.html.j2', figures=bool(figure), download=download.columns(found.changes, COLUMNS), found=found, rows=rows,
-                  counts=counts, looks=LOOKS, drawn=figure, statement=statement(found), summary=summary(found).plain, power=power(found),
-                  slower=list(map(of_part, found.slower)), undecided=list(map(of_part, found.undecided)), again=again(found),
+                  counts=counts, looks=LOOKS, drawn=figure, statement=statement(found), summary=[text.plain for text in summary(found)],
+                  power=power(found), slower=list(map(of_part, found.slower)), undecided=list(map(of_part, found.undecided)), again=again(found),
                   others=other_verdicts(found.changes))
 
 
 def statement(found):
     '''The answer, a sentence.'''
     if found.exit_status == 1:
-        worse = [quantity.several(len(its), what) for its, what in ((found.wrong, 'metric'), (found.slower, 'subsystem')) if its]
-        return f"Worse than before: {' and '.join(worse)}."
+        of_each = Counter(change.question for change in found.wrong)
+        worse = [f"{question} {quantity.several(of_each[question], 'metric')}" for question in registry.EVIDENCE if of_each[question]]
+        worse += [quantity.several(len(found.slower), 'subsystem')] if found.slower else []
+        return f"Worse than before: {', '.join(worse)}."
     if found.exit_status == 3:
         return 'For noise nothing can be said.'
     compared = [change.kind for change in found.changes if None not in (change.before, change.after)]

@@ -60,7 +60,7 @@ def found(measurements, sizes_of_topology, machine):
     :returns: dictionary level -> :class:`plumbline.model.capacity.Level`.
     '''
     measurements = sorted(measurements, key=lambda record: record['working_set'])
-    latency = [np.asarray(record['seconds']) / record['bytes'] * 8e9 for record in measurements]
+    latency = [tlb.nanoseconds(record) for record in measurements]
     huge = all(tlb.given(record['huge_page_share']) for record in measurements)
     return capacity.find([record['working_set'] for record in measurements], np.transpose(latency), sizes_of_topology,
                          page=None if huge else measurements[0]['page_size'], virtual=machine.get('virtual'))

@@ -3,6 +3,7 @@
 What checks of programs that are not ours (:mod:`plumbline.judged`) have in common with those of our own programs (``rfm/check.py``).
 '''
 
+import contextlib
 import re
 import shlex
 import sys
@@ -32,9 +33,6 @@ _SUSPECTS: dict[tuple[str, str, str], 'Judging'] = {}
 
 #: The first wrong result of each test in this session, in words.
 _WRONG: dict[tuple[str, str, str], str] = {}
-
-#: What our programs write to the standard error of a wrong result, or of one that cannot be right.
-_SAID_WRONG = re.compile('plumbline: (.*(?:the result is wrong|do not use this build|computes wrongly).*)')
 
 
 class Judging(OnNode):
@@ -66,17 +64,18 @@ class Judging(OnNode):
 
     # --- what a check may use ------------------------------------------------------------------
 
-    def skip_metric(self, metric, reason, parts=()):
+    def skip_metric(self, metric, reason, parts=(), symptom=result.UNSET):
         '''Say that something could not be measured.
 
         :arg parts: of names of metrics, where all that have one of them in theirs are meant: levels, variants, sizes.
+        :arg symptom: by which the diagnosis knows it (``schemas/result.json``).
         '''
-        self.plumbline.skip(result.Skipped(metric, reason, list(parts) if parts else result.UNSET))
+        self.plumbline.skip(result.Skipped(metric, reason, list(parts) if parts else result.UNSET, symptom))
 
-    def leave_out(self, reason, metric='all', promise=None, had=False):
+    def leave_out(self, reason, metric='all', promise=None, had=False, symptom=result.UNSET):
         '''Skip the test, and say why: ReFrame's run report does not.
 
-        :arg metric: what could not be measured.
+        :arg metric: what could not be measured; :arg symptom: as of :meth:`skip_metric`.
         :arg promise: feature of a partition by which its site says that it can be: there the test fails.
         :arg had: whether a machine that has references of the test had then what lacks now: there the test fails, too.
         '''
@@ -85,12 +84,13 @@ class Judging(OnNode):
             self._keep(self.suspected, f'{reason}; the first run was {self.suspected.verdict}')
         if promise in where.features:
             raise SanityError(f'{reason}; {where.fullname} has the feature {promise}: fix that, or take it out of the site file')
-        skipped = result.Skipped(metric, reason)
+        skipped = result.Skipped(metric, reason, symptom=symptom)
         self.plumbline.skip(skipped)
         with in_one_line():
             if known := references.of_site(self):
                 skipped.recorded = len(known)
         if known and had:
+            self.plumbline.symptom = symptom
             raise SanityError(f'{reason}; they were when the references of {len(known)} of its metrics were recorded')
         self.skip(reason)
 
@@ -181,8 +181,13 @@ class Judging(OnNode):
             return
         if earlier := _WRONG.get(self._case()):
             raise SanityError(f'in an earlier run of this session: {earlier}')
-        if said := _SAID_WRONG.search(self.output('stderr')):
-            self.remember_wrong(said[1])
+        with contextlib.suppress(PlumblineError):      # what cannot be read fails where it is needed
+            if wrong := self.wrong_result():
+                self.remember_wrong(wrong)
+
+    def wrong_result(self):
+        '''Which result its program calls wrong; None where it calls none so.'''
+        return
 
     def pooled(self, measurements):
         '''What this test measured before in this session and could not pass with, and what it has measured now.

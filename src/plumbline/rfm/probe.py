@@ -77,7 +77,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
         return None if None in shares else min(shares)
 
     def not_given(self, share):
-        self.leave_out(tlb.why_not_given(share), 'tlb_entries', had=share is not None)
+        self.leave_out(**tlb.why_not_given(share), metric='tlb_entries', had=share is not None)
 
     def of_page(self, text):
         if self.found['in_force'] is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import reframe as rfm
 import reframe.utility.sanity as sn
-from reframe.core.builtins import run_before, sanity_function
+from reframe.core.builtins import run_before, sanity_function, variable
 from reframe.core.exceptions import BuildError
 
 from plumbline import settings
@@ -47,6 +47,9 @@ class built_programs(rfm.RegressionTest, Job, special=True):      # type: ignore
     #: Folder of the project, of ours below the root, and a variant of :attr:`executable` that its list must show.
     project: str
     listed: str
+
+    #: What of the environment does not work, where the build failed for that (:mod:`plumbline.model.environment_errors`).
+    environment_error = variable(str, type(None), value=None, loggable=True)
 
     #: Whether there are Fortran files among them.
     fortran = False
@@ -123,6 +126,7 @@ class built_programs(rfm.RegressionTest, Job, special=True):      # type: ignore
         raise self._broken(self.spack.not_installed(said) if self.spack else environment_errors.cause(said, self.current_environ.modules))
 
     def _broken(self, cause):
+        self.environment_error = cause
         return BuildError(environment_errors.sentence(self.current_environ.name, self.current_partition.fullname, cause))
 
     @sanity_function

@@ -5,6 +5,7 @@ of time, and any job while Slurm does not answer.  Its scheduler ``slurm`` knows
 that of a job that was cancelled is 0.
 '''
 
+import collections
 import contextlib
 import re
 import time
@@ -70,7 +71,10 @@ def how(job):
             ask(['scancel', job.jobid])
         return 1, f'Slurm did not answer for a while, and ReFrame took the job for ended while it was {state}: cancelled - run again'
     if state not in ('COMPLETED', 'FAILED'):
-        because = _BECAUSE.get(state, 'see `scontrol show job`').format_map(shown)
+        because = _BECAUSE.get(state, 'see `scontrol show job`').format_map(collections.defaultdict(lambda: 'not known', shown))
         return 1, f'the job ended as {state}: {because}'
-    code, signal = map(int, shown['ExitCode'].split(':'))
+    told = re.fullmatch(r'(\d+):(\d+)', shown.get('ExitCode', ''))
+    if told is None:
+        return 1, f'the job ended as {state}, and Slurm tells no exit code'
+    code, signal = map(int, told.groups())
     return code or 128 * bool(signal) + signal, None

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from plumbline.errors import PlumblineError
+from plumbline.model import quantity
 from plumbline.simulation import network, program
 
 #: Each message so often: where others begin a little later, that is a part of the time of a single one.
@@ -33,7 +34,7 @@ def bandwidth(simulated, where, variant, nodes, per_node, size, folder, *, round
     if found['wrong']:
         raise PlumblineError(f"{variant} on {nodes} simulated nodes: {found['wrong']} bytes are not those that were sent: the simulation proves "
                              'nothing')
-    return len(found['seconds']) * found['bytes'] / sum(found['seconds']) / 1e6
+    return quantity.per_second(len(found['seconds']) * found['bytes'], sum(found['seconds']))
 
 
 class Expected:

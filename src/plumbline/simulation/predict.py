@@ -40,7 +40,7 @@ def parse(text):
         raise PlumblineError('the simulation has printed no prediction; its standard error says why')
     try:
         return json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise PlumblineError('the prediction of the simulation is cut off; its standard error says why') from None
 
 

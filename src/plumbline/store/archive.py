@@ -76,6 +76,7 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'verdict': pl.String,           # null: skipped, or a fixture that passed
     'reason': pl.String,
     'unjudged': pl.String,          # why the metric must not be judged here; null: it may be
+    'symptom': pl.String,           # by which the diagnosis knows why a test failed; null: no rule asks for it, or a metric
     'environment_error': pl.String, # what of its environment does not work, where that is why the test was not run
     'level': pl.String,
     'threads': pl.String,

@@ -250,7 +250,7 @@ def case_rows(case: dict, run: int, failed: Collection[str] = frozenset(), told:
                 **_times(case))
     ends = [metric_row(metric, left) for metric, left in zip(result.metrics or (), payload.get('metrics', ()))] or list(_others_metrics(case))
     end = _end_row(case, result, wrong, ends, failed, told)
-    rows = [{**base, **row} for row in ends + ([end] if end else [])]
+    rows = [{**base, **row} for row in ends + ([end | {'symptom': known(result.symptom)}] if end else [])]
     detail = {key: value for key, value in payload.items() if key != 'metrics'}
     if case.get('maintainers') and (detail or is_foreign(case)) and isinstance(case['maintainers'], list):
         detail['maintainers'] = [str(name) for name in case['maintainers']]
@@ -281,7 +281,7 @@ def _is_retry(run: list[dict], before: list[dict]) -> bool:
 
 def session_rows(report: dict) -> list[dict]:
     '''All rows of a run report, in the order of running; repetitions are cases of one run, named as those of ``--repeat`` are.'''
-    runs = [[{**case, 'result': _result(case)} for case in run['testcases']] for run in report['runs']]
+    runs = [[former.case({**case, 'result': _result(case)}) for case in run['testcases']] for run in report['runs']]
     failed = {case['unique_name'] for run in runs for case in run if case['result'] not in ('pass', 'skip')}
     rows, ours, repeated = [], _ours([case for run in runs for case in run]), _is_repeated(report)
     repetition, retry = -1, 0

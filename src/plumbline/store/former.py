@@ -17,6 +17,30 @@ _ALL = re.compile('all (?:in|of|at) (.+)')
 _NOTED = {'caches': re.compile('(?!.* all of )L[123]: .* ours'), 'parameter': re.compile(r'\w+ = \d+'),
           'splitting': re.compile('(?:source|memory) size: .*')}
 
+#: What a broken environment was, in ReFrame's ``fail_reason``.
+_BROKEN = re.compile(r'environment \S+ on \S+ is broken: (.+)')
+
+#: Symptom -> what a test's failure was, and what was left out: no groups, for Polars and :mod:`re`.
+_SYMPTOMS = {'misplaced': 'was placed on CPU .* but ran on CPU |ran on CPU .*, asked for CPU ', 'not_as_expected': 'node .* is not as expected: ',
+             'memory_changed': 'node .* is not as .* was: .*memory ', 'no_huge_pages': 'huge pages were asked for, and not given: ',
+             'other_transport': 'was asked for, but of .* bytes of messages .* went over the loopback device'}
+_LEFT_OUT = {'too_few_cpus': 'needs? .*CPUs|one CPU|CPUs is one', 'not_warm': 'pages were in the page cache: not warm',
+             'no_huge_pages': _SYMPTOMS['no_huge_pages']}
+
+
+def case(found: dict) -> dict:
+    '''A test case of ReFrame's run report, with what is data today and stood in its ``fail_reason``.'''
+    reason, left = str(found.get('fail_reason') or ''), found.get('plumbline')
+    if 'environment_error' not in found and (broken := _BROKEN.search(reason)):
+        found = found | {'environment_error': broken[1]}
+    if isinstance(left, dict) and 'symptom' not in left and (symptom := _symptom(_SYMPTOMS, reason)):
+        found = found | {'plumbline': left | {'symptom': symptom}}
+    return found
+
+
+def _symptom(known: dict[str, str], text: str) -> str | None:
+    return next((name for name, pattern in known.items() if re.search(pattern, text)), None)
+
 
 def result(payload: dict) -> dict:
     '''What a check has left in ReFrame's run report, with today's names.'''
@@ -26,20 +50,27 @@ def result(payload: dict) -> dict:
                              for key, value in metric.items()} if isinstance(metric, dict) else metric for metric in found['metrics']]
     # What is data today stood in the texts.
     if isinstance(found.get('skipped'), list):
-        found['skipped'] = [one | {'parts': [said[1]]} if isinstance(one, dict) and 'parts' not in one and (
-            said := _ALL.fullmatch(str(one.get('metric')))) else one for one in found['skipped']]
+        found['skipped'] = [_skipped(one) if isinstance(one, dict) else one for one in found['skipped']]
     if isinstance(found.get('notes'), list) and 'noted' not in found:
         noted = [{'about': about, 'note': note} for about, pattern in _NOTED.items() for note in found['notes'] if pattern.fullmatch(str(note))]
         found |= {'noted': noted} if noted else {}
     return found
 
 
+def _skipped(one: dict) -> dict:
+    told = {'parts': [said[1]] if (said := _ALL.fullmatch(str(one.get('metric')))) else None,
+            'symptom': _symptom(_LEFT_OUT, str(one.get('reason')))}
+    return {key: value for key, value in told.items() if value} | one
+
+
 def rows(frame: pl.LazyFrame) -> pl.LazyFrame:
     '''A LazyFrame of the archive with today's names; in JSON a key is what no text can be: quoted, and before a colon.'''
     import polars as pl  # checks that judge by references have no need of it
     old, new = ([f'"{key}": ' for key in keys] for keys in (KEYS, KEYS.values()))
+    failed = pl.col('reason').is_not_null() & pl.col('metric').is_null() & (pl.col('result') == 'fail')
+    symptoms = [pl.when(failed & pl.col('reason').str.contains(pattern)).then(pl.lit(name)) for name, pattern in _SYMPTOMS.items()]
     return frame.with_columns(pl.col('metric', 'name').replace(METRICS), pl.col('detail').str.replace_many(old, new),
-                              pl.coalesce('unjudged', pl.col('reason').str.extract('^not judged: (.+)')))
+                              pl.coalesce('unjudged', pl.col('reason').str.extract('^not judged: (.+)')), pl.coalesce('symptom', *symptoms))
 
 
 def references(node: Any) -> Any:

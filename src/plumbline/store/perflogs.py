@@ -8,6 +8,7 @@ ended for half a day.
 import collections
 import csv
 import datetime
+import io
 import math
 import re
 import zlib
@@ -28,6 +29,9 @@ GAP = 12 * 3600
 #: How ReFrame writes that there is no value.
 _NOTHING = ('', 'null', 'None')
 _VALUE = '_value'
+
+#: What ReFrame says of a test case.
+_RESULTS = ('pass', 'fail', 'skip', 'abort', 'xfail', 'xpass', 'fail_deps')
 
 
 @dataclass
@@ -85,11 +89,14 @@ def _cases(path: Path) -> Iterator[dict]:
             names = first.split(delimiter[0]) if delimiter else []
             if delimiter is None or not ({'result', 'perf_var'} & set(names) or any(name.endswith(_VALUE) for name in names)):
                 raise _Unreadable('its first line does not name the fields (a log of ReFrame 3?)')
-            lines = list(csv.reader(stream, delimiter=delimiter[0], quoting=csv.QUOTE_NONE))
+            rest = stream.read()
+            lines = list(csv.reader(io.StringIO(rest, newline=''), delimiter=delimiter[0], quoting=csv.QUOTE_NONE))
     except OSError as error:
         raise _Unreadable(error.strerror) from None
-    except csv.Error as error:
+    except (csv.Error, ValueError) as error:        # the delimiter may be none
         raise _Unreadable(str(error)) from None
+    if lines and len(lines[-1]) == len(names) and not rest.endswith(('\n', '\r')):
+        lines[-1].pop()     # it may have lost some of its last field
     whole = [values for values in lines if len(values) == len(names)]
     odd = []
     for values in whole if 2 * len(whole) >= len(lines) else ():
@@ -113,6 +120,8 @@ def _case(row: dict[str, str | None], path: Path) -> dict | None:
     name = row.get('display_name') or row.get('name') or row.get('unique_name') or path.name.partition('.log')[0]
     if ended is None:
         return None
+    if row.get('result') not in (None, *_RESULTS):
+        raise _Unreadable(f"its result, {row['result']!r}, is none of ReFrame's")
     folders = path.parts[1:-1]
     if len(folders) < 2 and not (row.get('system') and row.get('partition')):
         raise _Unreadable('it names no system and partition, and neither do two folders that it is in')
@@ -126,15 +135,16 @@ def _case(row: dict[str, str | None], path: Path) -> dict | None:
 
 
 def _ended(row: dict[str, str | None]) -> float | None:
-    if seconds := _number(row.get('job_completion_time_unix')):
-        if not 0 < seconds <= archive.LATEST:
-            raise _Unreadable(f'its job_completion_time_unix, {seconds:.0f}, is no time in seconds since 1970')
-        return seconds
-    try:
-        # Without its zone the time is that of the machine; these logs were written here.
-        return datetime.datetime.fromisoformat(row.get('job_completion_time') or '').timestamp()
-    except ValueError:
-        return None
+    seconds = _number(row.get('job_completion_time_unix'))
+    if not seconds:
+        try:
+            # Without its zone the time is that of the machine; these logs were written here.
+            seconds = datetime.datetime.fromisoformat(row.get('job_completion_time') or '').timestamp()
+        except (ValueError, OverflowError):
+            return None
+    if not 0 < seconds <= archive.LATEST:
+        raise _Unreadable(f'its job_completion_time_unix, {seconds:.0f}, is no time in seconds since 1970')
+    return seconds
 
 
 def _values(row: dict[str, str | None]) -> Iterator[tuple[str, list]]:

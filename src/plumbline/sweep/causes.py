@@ -73,12 +73,21 @@ def diagnosed(rows, odd, tests):
 
 def why_missing(rows, test):
     '''Why a node has no metric of a test, as the test said.'''
-    name = test.partition(' ')[0]
+    return _missing(rows, test)[0]
+
+
+def _missing(rows, test):
+    '''(reason, symptom) of a test without metrics.'''
     failed = (line for line in verdict_lines(rows) if line.verdict == verdict.FAIL and not line.metric)
-    return next((one.reason for one in [*not_measured(rows), *failed] if one.label.partition(' ')[0] == name), 'no reason is known')
+    return next(((one.reason, one.symptom) for one in [*not_measured(rows), *failed] if one.check == _check(test)), ('no reason is known', ''))
+
+
+def _check(test):
+    return test.partition(' ')[0]
 
 
 def _without(rows, test):
     '''The line of a test that has failed, since its fellows' did not.'''
     system, partition, environ, host = rows.select('system', 'partition', 'environ', 'hostname').row(0)
-    return Line(verdict.FAIL, why_missing(rows, test), test.partition(' ')[0], test, test, test, system, partition, environ or '', host or '')
+    reason, symptom = _missing(rows, test)
+    return Line(verdict.FAIL, reason, _check(test), test, test, test, system, partition, environ or '', host or '', symptom=symptom)

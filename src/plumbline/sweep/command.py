@@ -284,7 +284,7 @@ def _end(work):
     if not measured:
         _say('NOTHING WAS MEASURED: this is not a pass')
         return 2
-    failed = any(node.status == 1 or node.counts.get('FAIL') for node in measured)      # a sweep that was begun before knows counts alone
+    failed = any(node.status == 1 or 'FAIL' in node.verdicts for node in measured)      # a sweep that was begun before knows counts alone
     missing = [node for node in nodes if not node.measured and node.state != SKIPPED]
     if missing:
         _say(f'missing nodes are no pass; to run them again: plumbline sweep --resume {work.name}')

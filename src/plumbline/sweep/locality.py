@@ -3,8 +3,7 @@
 import re
 from pathlib import Path
 
-from ClusterShell.NodeSet import NodeSet, NodeSetParseError
-
+from plumbline.detect.commands import node_set
 from plumbline.errors import PlumblineError
 from plumbline.sweep.slurm import folded
 
@@ -46,8 +45,8 @@ def by_switch(nodes, file):
         fields = {key.lower(): value for key, value in re.findall(r'(\w+)=(\S+)', line.split('#')[0])}
         if fields.keys() >= {'switchname', 'nodes'}:
             try:
-                found |= dict.fromkeys(NodeSet(fields['nodes']), f"switch {fields['switchname']}")
-            except NodeSetParseError as error:
+                found |= dict.fromkeys(node_set(fields['nodes']), f"switch {fields['switchname']}")
+            except PlumblineError as error:
                 raise PlumblineError(f'{file}: {error}') from None
     if nodes and not found.keys() & set(nodes):
         raise PlumblineError(f'{file}: names none of the nodes {folded(nodes)} in a line SwitchName=... Nodes=...')

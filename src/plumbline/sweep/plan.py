@@ -15,6 +15,9 @@ from plumbline.sweep.slurm import Slurm
 #: ReFrame may need so long to list the checks that a sweep would run, seconds.
 _LISTING = 300
 
+#: A duration is less, seconds: no computer lasts as long.
+_LONGEST = 1e9
+
 
 @dataclass(frozen=True)
 class Partition:
@@ -35,8 +38,9 @@ def seconds(text):
     '''
     parts = re.findall(r'([0-9.]+)([dhms])', text)
     try:
-        if ''.join(map(''.join, parts)) == text and text:
-            return sum(float(number) * {'d': 86400, 'h': 3600, 'm': 60, 's': 1}[unit] for number, unit in parts)
+        total = sum(float(number) * {'d': 86400, 'h': 3600, 'm': 60, 's': 1}[unit] for number, unit in parts)
+        if ''.join(map(''.join, parts)) == text and text and total < _LONGEST:
+            return total
     except ValueError:      # 1.2.3s
         pass
     raise PlumblineError(f'{text!r} is not a duration: write 30m, 1h30m or 90s')

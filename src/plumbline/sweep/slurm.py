@@ -9,9 +9,9 @@ import shutil
 import time
 from dataclasses import dataclass
 
-from ClusterShell.NodeSet import NodeSet, NodeSetParseError
+from ClusterShell.NodeSet import NodeSet
 
-from plumbline.detect.commands import NoAnswer, ask
+from plumbline.detect.commands import NoAnswer, ask, node_set
 from plumbline.errors import PlumblineError
 from plumbline.scheduler.job_state import NOT_OVER
 from plumbline.scheduler.submit_errors import with_fix
@@ -113,11 +113,11 @@ class Job:
         return self.state not in NOT_OVER
 
 
-def _access_options(access):
+def _access_options(words):
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
     for flags in (('-p', '--partition'), ('-C', '--constraint'), ('-w', '--nodelist'), ('-x', '--exclude')):
         parser.add_argument(*flags)
-    return parser.parse_known_args([word for text in access for word in shlex.split(text)])[0]
+    return parser.parse_known_args(words)[0]
 
 
 def nodes_named(text):
@@ -125,11 +125,7 @@ def nodes_named(text):
 
     :raises PlumblineError: if it has another form.
     '''
-    try:
-        return list(NodeSet(text))
-    except NodeSetParseError as error:
-        raise PlumblineError(f"{text!r} names no nodes ({error}): write them like 'n[1-4,7]'") from None
-
+    return list(node_set(text))
 
 
 def folded(names):
@@ -146,6 +142,15 @@ def when(at):
 
 def _time(text):
     return datetime.datetime.strptime(text, '%Y-%m-%dT%H:%M:%S').timestamp()
+
+
+def _reservation(line):
+    row = dict(re.findall(r'(\w+)=(\S*)', line))
+    try:
+        nodes = frozenset(nodes_named(row['Nodes'])) if row['Nodes'] != '(null)' else frozenset()
+        return Reservation(row['ReservationName'], row['State'], _time(row['StartTime']), _time(row['EndTime']), nodes)
+    except (KeyError, ValueError, OverflowError) as error:
+        raise NoAnswer(f'scontrol shows a reservation that is not understood ({error!r}): {line}') from None
 
 
 #: The name of a feature.
@@ -181,8 +186,11 @@ class Slurm:
     '''
 
     def __init__(self, access):
-        self.access = [word for text in access for word in shlex.split(text)]
-        self._options = _access_options(access)
+        try:
+            self.access = [word for text in access for word in shlex.split(text)]
+            self._options = _access_options(self.access)
+        except (ValueError, argparse.ArgumentError) as error:
+            raise PlumblineError(f'access options {access}: {error}: fix them in the site file') from None
         if not shutil.which('sbatch'):
             raise PlumblineError('sbatch is not in PATH: a sweep begins on a login node')
 
@@ -274,9 +282,7 @@ class Slurm:
             if 'not found' in str(error):
                 return []
             raise
-        rows = [dict(re.findall(r'(\w+)=(\S*)', line)) for line in text.splitlines() if line.startswith('ReservationName=')]
-        return [Reservation(row['ReservationName'], row['State'], _time(row['StartTime']), _time(row['EndTime']),
-                            frozenset(nodes_named(row['Nodes'])) if row['Nodes'] != '(null)' else frozenset()) for row in rows]
+        return [_reservation(line) for line in text.splitlines() if line.startswith('ReservationName=')]
 
     def usable_reservation(self, name, minutes):
         '''The reservation that jobs of so many minutes can run in now.

@@ -57,7 +57,8 @@ class Node:
     :attr hardware: of :class:`slurm.Node`.
     :attr since: when the phase began, seconds since 1970.
     :attr state: once it is over: ``measured``, ``failed``, ``timed out``, ``down``, ``drained``, ...
-    :attr counts: verdict -> number; :attr status: exit code of the report of its session, and :attr reason: why, where no count says it.
+    :attr counts: question -> verdict -> number, and of '' what was not measured.
+    :attr status: exit code of the report of its session, and :attr reason: why, where no count says it.
     :attr machine: CPU model, number of CPUs, memory (KiB), as its tests say.
     :attr session: name of the session in the archive, and ``archived``: its file.
     :attr spent: job -> seconds that it had the node, of the jobs that are over.
@@ -92,7 +93,18 @@ class Node:
     @property
     def told(self):
         '''What it has measured, or why it has not.'''
-        return '; '.join(filter(None, (', '.join(f'{number} {verdict}' for verdict, number in self.counts.items() if number), self.reason)))
+        counts = [f'{question} {text}'.strip() for question, its in self._by_question().items()
+                  if (text := ', '.join(f'{number} {verdict}' for verdict, number in its.items() if number))]
+        return '; '.join(filter(None, (*counts, self.reason)))
+
+    @property
+    def verdicts(self):
+        '''Those that it has.'''
+        return {verdict for its in self._by_question().values() for verdict, number in its.items() if number}
+
+    def _by_question(self):
+        '''Its counts; those of a sweep that was begun before are of all questions together.'''
+        return self.counts if all(isinstance(its, dict) for its in self.counts.values()) else {'': self.counts}
 
     @property
     def seconds(self):
@@ -243,7 +255,8 @@ class Sweep:
                 entry = json.loads(line)
                 node = self.nodes[entry.pop('node')]
                 told = [*entry.items(), *(('since', seconds) for seconds in entry.get('spent', {}).values())]
-                if entry['phase'] not in PHASES or not all(isinstance(value, _SAID[key]) for key, value in told):
+                if entry['phase'] not in PHASES or not all(
+                        isinstance(value, _SAID[key]) and (not isinstance(value, (int, float)) or 0 <= value < 1e11) for key, value in told):
                     raise ValueError
             except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
                 raise PlumblineError(f'{path}, line {number}: nothing that a sweep wrote of one of its nodes; remove that line: what it said '

@@ -6,7 +6,7 @@ import numpy as np
 
 from plumbline.bench.peers import found
 from plumbline.bench.peers.turns import Peer, by_turns
-from plumbline.model import records
+from plumbline.model import quantity, records
 
 #: Cells of an edge; operations of a cell as our loops have them.
 EDGE, FLOPS = 128, 163
@@ -24,7 +24,7 @@ def lbmpy(machine, cpus):
     python, rates = found.python(machine, 'lbmpy'), {}
     for stores in ('nontemporal', 'ordinary'):
         text = found.run([python, DRIVER, EDGE, 0.5, ','.join(map(str, cpus)), stores], cpus)
-        rates[stores] = FLOPS * EDGE**3 / np.median(found.seconds(text, DRIVER.name)) / 1e6
+        rates[stores] = quantity.per_second(FLOPS * EDGE**3, np.median(found.seconds(text, DRIVER.name)))
     return {f'{EDGE}^3': rates}
 
 

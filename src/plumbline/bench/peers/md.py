@@ -5,19 +5,18 @@ Its lists reach to 2.8 and are made every 20 steps, ours to 2.9 and every 10, so
 
 import re
 
-import numpy as np
-
 from plumbline.bench.peers import found
 from plumbline.bench.peers.turns import Peer, by_turns
 from plumbline.errors import PlumblineError
+from plumbline.model import records
 
 #: Cells along an edge; steps of a pass of ours, and of a run of theirs.
 EDGE, STEPS, THEIRS = 20, 20, 200
 
 
 def ours(machine, cpus):
-    records = machine.run('md', cpus, '--variants', 'all', '--size', EDGE, '--samples', 10)
-    return {'liquid': {r['variant']: STEPS * r['size'] * r['passes'] / np.asarray(r['seconds']) for r in records}}
+    measured = machine.run('md', cpus, '--variants', 'all', '--size', EDGE, '--samples', 10)
+    return {'liquid': {record['variant']: STEPS * record['size'] / records.per_pass(record) for record in measured}}
 
 
 def mdbench(cpus):

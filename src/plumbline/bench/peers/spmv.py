@@ -7,7 +7,7 @@ import numpy as np
 
 from plumbline.bench.peers import found
 from plumbline.bench.peers.turns import Peer, by_turns
-from plumbline.model import records
+from plumbline.model import quantity, records
 from plumbline.system import topology
 
 DRIVER = Path(__file__).parent / 'drivers/mkl_spmv.py'
@@ -30,7 +30,7 @@ def mkl(machine, cpus, rows, band):
     for columns in ('random', 'banded'):
         text = found.run([python, DRIVER, columns, rows, NONZEROS, band, 0.5, ','.join(map(str, cpus))], cpus)
         nonzeros = int(re.findall('nonzeros ([0-9]+)', text)[0])
-        rates[columns] = {'mkl_sparse_d_mv': 2 * nonzeros / np.median(found.seconds(text, DRIVER.name)) / 1e6}
+        rates[columns] = {'mkl_sparse_d_mv': quantity.per_second(2 * nonzeros, np.median(found.seconds(text, DRIVER.name)))}
     return rates
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from plumbline.bench.peers import found
 from plumbline.bench.peers.turns import Peer, by_turns
-from plumbline.model import records
+from plumbline.model import quantity, records
 
 EDGE = 300
 
@@ -27,7 +27,8 @@ def pystencils(machine, cpus):
     python, rates = found.python(machine, 'pystencils'), {}
     for stores, tile in itertools.product(('nontemporal', 'ordinary'), TILES):
         text = found.run([python, DRIVER, EDGE, 0.5, ','.join(map(str, cpus)), stores, tile], cpus)
-        rates[f'{stores}, tiles of {tile}' if tile else stores] = 8 * (EDGE - 2)**3 / np.median(found.seconds(text, DRIVER.name)) / 1e6
+        rate = quantity.per_second(8 * (EDGE - 2)**3, np.median(found.seconds(text, DRIVER.name)))
+        rates[f'{stores}, tiles of {tile}' if tile else stores] = rate
     return {f'{EDGE}^3': rates}
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from plumbline.bench.peers import found
 from plumbline.bench.peers.turns import Peer, by_turns
-from plumbline.model import records
+from plumbline.model import quantity, records
 
 SIZES = (1025, 2048, 4096, 8192)
 
@@ -24,8 +24,8 @@ def ours(machine, cpus, sizes):
 
 def hptt(cpus, sizes):
     '''MB/s, 16 bytes per element, of the median sample.'''
-    return {size: {program.name: 16 * size**2 / np.median(found.seconds(
-        found.run([program, size, len(cpus), SECONDS], cpus), program.name)) / 1e6 for program in found.programs('hptt_driver')}
+    return {size: {program.name: quantity.per_second(16 * size**2, np.median(found.seconds(
+        found.run([program, size, len(cpus), SECONDS], cpus), program.name))) for program in found.programs('hptt_driver')}
         for size in sizes}
 
 

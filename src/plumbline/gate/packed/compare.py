@@ -10,8 +10,8 @@ from collections import namedtuple
 #: From little to much: told; the node works, and somebody should look; no job should run there.
 NOTE, WARN, DRAIN = SEVERITIES = ('note', 'warn', 'drain')
 
-#: A fact that is not as expected, or, with ``unread``, that could not be read.
-Difference = namedtuple('Difference', 'name severity text unread')
+#: A fact that is not as expected: one of another value, or, with ``absent``, one that is not there; or, with ``unread``, one that could not be read.
+Difference = namedtuple('Difference', 'name severity text unread absent')
 
 #: What may be expected of a value.
 FORMS = ('is', 'one_of', 'from', 'to', 'holds', 'matches')
@@ -64,15 +64,15 @@ def _difference(name, wanted, found):
             return None
         if 'holds' in wanted and isinstance(value, list):
             lacking = ','.join(one for one in wanted['holds'] if one not in value)
-            return Difference(name, severity, f'{name} lacks {lacking}', False)
-        return Difference(name, severity, f'{name} is {_shown(name, value)}, expected {expected(name, wanted)}', False)
+            return Difference(name, severity, f'{name} lacks {lacking}', False, False)
+        return Difference(name, severity, f'{name} is {_shown(name, value)}, expected {expected(name, wanted)}', False, False)
     missing = found.why_missing(name)
     if missing is None:
-        return Difference(name, severity, f'{name}: not there, expected {expected(name, wanted)}', False)
+        return Difference(name, severity, f'{name}: not there, expected {expected(name, wanted)}', False, True)
     if missing.late and name.startswith('mount.') and name.endswith('.answers'):
-        return Difference(name, severity, f"mount {name[len('mount.'):-len('.answers')]}: {missing.why}", False)
+        return Difference(name, severity, f"mount {name[len('mount.'):-len('.answers')]}: {missing.why}", False, False)
     # What was not looked at is no PASS; nor does it show that anything is wrong.
-    return Difference(name, min(severity, WARN, key=SEVERITIES.index), f'{name} not read: {missing.why}', True)
+    return Difference(name, min(severity, WARN, key=SEVERITIES.index), f'{name} not read: {missing.why}', True, False)
 
 
 def differences(expectations, found):
@@ -83,10 +83,10 @@ def differences(expectations, found):
     '''
     told = list(filter(None, (_difference(name, wanted, found) for name, wanted in expectations.items())))
     # Of a mount or link that is not there, or a mount that hangs, one line says so.
-    gone = {one.name.rpartition('.')[0] for one in told if ': not there' in one.text and one.name.endswith(('.type', '.state'))}
+    gone = {one.name.rpartition('.')[0] for one in told if one.absent and one.name.endswith(('.type', '.state'))}
     hung = {one.name.rpartition('.')[0] for one in told if one.name.endswith('.answers') and not one.unread}
     said_already = [one for one in told if (
-        (': not there' in one.text and not one.name.endswith(('.type', '.state')) and one.name.rpartition('.')[0] in gone)
-        or ((one.unread or ': not there' in one.text) and not one.name.endswith('.answers') and one.name.rpartition('.')[0] in hung - gone))]
+        (one.absent and not one.name.endswith(('.type', '.state')) and one.name.rpartition('.')[0] in gone)
+        or ((one.unread or one.absent) and not one.name.endswith('.answers') and one.name.rpartition('.')[0] in hung - gone))]
     told = [one for one in told if one not in said_already]
     return sorted(told, key=lambda one: (-SEVERITIES.index(one.severity), one.unread))

@@ -71,29 +71,32 @@ def _boost(node):
 
 
 def _kib(text):
-    '''Bytes of ``123 kB``.'''
-    return int(text.split()[0]) * 1024
+    '''Bytes of ``123 kB``; None of what is none.'''
+    found = re.match(r'(\d+) kB$', text)
+    return int(found.group(1)) * 1024 if found else None
+
+
+def _whole(text):
+    return int(text) if text.isdecimal() else None
 
 
 def _chosen(text):
     '''``always [madvise] never``: madvise.'''
-    found = re.search(r'\[(\S+)\]', text)
+    found = re.search(r'\[([^][\s]+)\]', text)
     return found.group(1) if found else text
 
 
 def memory(node):
     fields = _fields(node.text('/proc/meminfo') or '')
     for name, key in (('memory.total', 'MemTotal'), ('memory.swap', 'SwapTotal')):
-        if key in fields:
-            yield Fact(name, _kib(fields[key][0]), '/proc/meminfo')
-        else:
-            yield Missing(name, '/proc/meminfo does not say')
+        size = _kib(fields.get(key, [''])[0])
+        yield Missing(name, '/proc/meminfo does not say') if size is None else Fact(name, size, '/proc/meminfo')
     thp = '/sys/kernel/mm/transparent_hugepage'
     yield from of_file(node, 'memory.transparent_huge_pages', f'{thp}/enabled', _chosen)
     yield from of_file(node, 'memory.huge_page_defrag', f'{thp}/defrag', _chosen)
     for path in node.files('/sys/kernel/mm/hugepages/hugepages-*/nr_hugepages'):
         size = os.path.basename(os.path.dirname(path)).replace('hugepages-', '')
-        yield from of_file(node, f'memory.huge_pages.{size}', path, int)
+        yield from of_file(node, f'memory.huge_pages.{size}', path, _whole)
     yield from of_file(node, 'memory.overcommit', '/proc/sys/vm/overcommit_memory')
     yield from of_file(node, 'memory.zone_reclaim', '/proc/sys/vm/zone_reclaim_mode')
 
@@ -183,7 +186,7 @@ def links(node):
             yield Fact(f'net.{name}.speed', int(speed), f'{path}/speed')
         else:
             yield Missing(f'net.{name}.speed', f'{path}/speed does not say')
-        yield from of_file(node, f'net.{name}.mtu', f'{path}/mtu', int)
+        yield from of_file(node, f'net.{name}.mtu', f'{path}/mtu', _whole)
     for path in node.files('/sys/class/infiniband/*/ports/*'):
         device, port = path.split('/')[-3], path.split('/')[-1]
         name = f'ib.{device}.{port}'

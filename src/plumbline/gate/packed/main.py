@@ -135,9 +135,8 @@ def lines(outcome, elapsed):
     yield outcome.line
     for one in outcome.differences:
         yield f'{one.severity:5s} {one.text}'
-    told = {one.text for one in outcome.differences}
     for missing in outcome.found.missing:
-        if not any(text.startswith(f'{missing.prefix}') for text in told):
+        if not any(facts.is_of(one.name, missing.prefix) for one in outcome.differences):
             yield f'      {missing.prefix} not read: {missing.why}'
     for name in outcome.found.left_behind:
         yield f'      {name}: its process does not end, and was left behind'

@@ -46,7 +46,7 @@ class Node:
 
     def numbers(self, pattern):
         '''Whole numbers that files hold.'''
-        return [int(text) for text in map(self.text, self.files(pattern)) if text is not None and text.isdigit()]
+        return [int(text) for text in map(self.text, self.files(pattern)) if text is not None and text.isdecimal()]
 
     def command(self, name):
         return shutil.which(name, path=self.path)
@@ -68,9 +68,10 @@ class Node:
 
 
 def of_file(node, name, path, unit=None):
-    '''The fact that a file tells, as ``unit`` makes it of its text; that it cannot be read, where it is not there.'''
+    '''The fact that a file tells, as ``unit`` makes it of its text (None: of nothing); that it cannot be read, where it is not there.'''
     text = node.text(path)
-    if text is None:
-        yield Missing(name, f'{path} cannot be read')
+    value = unit(text) if unit and text is not None else text
+    if value is None:
+        yield Missing(name, f"{path} {'cannot be read' if text is None else 'does not say'}")
     else:
-        yield Fact(name, unit(text) if unit else text, path)
+        yield Fact(name, value, path)

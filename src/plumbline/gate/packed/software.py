@@ -94,7 +94,7 @@ def clock(node):
     if missing:
         yield missing
         return
-    offset = re.search(r'System time\s*:\s*([\d.]+) seconds', said)
+    offset = re.search(r'System time\s*:\s*(\d+\.?\d*) seconds', said)
     if 'Not synchronised' in said:      # which calls the offset 0
         yield Missing('time.offset', 'chronyc tracking: not synchronised')
     elif offset:

@@ -7,6 +7,7 @@ import numpy as np
 from plumbline.model import burn as model, quantity
 from plumbline.report import drawing
 from plumbline.report.figures.common import by_place
+from plumbline.report.readings import GIGA
 
 RATE = (
     "Rate of all threads over the phase's own median. A point is a round, or the median of some. A processor that begins cold gives back "
@@ -29,7 +30,7 @@ def burn(details):
         medians = ', '.join(f"{phase} {quantity.amount(float(np.median([point['rate'] for point in its])), its[0]['unit'])}"
                             for phase, its in phases.items())
         yield f'Rates over a burn{at}', f'{RATE} Medians: {medians}.', _lines(rates, 'rate / median', '.3f')
-        clocks = {phase: _series([point for point in its if 'clock' in point], lambda point: point['clock'] / 1e3) for phase, its in phases.items()}
+        clocks = {phase: _series([point for point in its if 'clock' in point], lambda point: point['clock'] * GIGA) for phase, its in phases.items()}
         yield f'Clock over a burn{at}', *_drawn(clocks, CLOCK, 'GHz', '.3f')
         points.sort(key=lambda point: point['hours'])
         yield f'Temperature over a burn{at}', *_drawn(_readings(points, 'temperature'), 'The hottest sensor of each chip.', 'degrees Celsius', '.0f')

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from plumbline.model import quantity
 from plumbline.report import drawing
-from plumbline.report.readings import grouped, limit_of
+from plumbline.report.readings import grouped, limit_of, measured
 
 #: What draws a check: results -> (title, caption, figure, :class:`Table` or None) of each figure.
 Draw = Callable[[list[dict]], Iterator[tuple]]
@@ -21,7 +21,7 @@ class Table(NamedTuple):
 def by_threads(details):
     '''(result, threads, records) for each thread count of each result.'''
     for detail in details:
-        records = [r for r in detail.get('records') or [] if r.get('seconds')]
+        records = measured([detail])
         if not records:
             yield detail, detail.get('threads'), []
         for threads in sorted({r['threads'] for r in records}):
@@ -78,9 +78,8 @@ def bars(details, title, source='', caption=None, kernel=lambda record: record):
         f'{drawing.LIMIT_NAME}. Each panel has its own scale. After {source}.'
     )
     for at, group in by_place(details):
-        records = [r for detail in group for r in detail.get('records') or [] if r.get('seconds')]
         panels = []
-        for (level, threads), members in grouped(records, lambda r: (r['level'] or '', r['threads'])):
+        for (level, threads), members in grouped(measured(group), lambda r: (r['level'] or '', r['threads'])):
             kernels = [kernel(r) for r in members if r['role'] == 'kernel']
             if kernels:
                 panels.append(((level, threads), kernels, limit_of(members)))

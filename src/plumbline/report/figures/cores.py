@@ -10,6 +10,7 @@ from plumbline.model import quantity
 from plumbline.report import drawing
 from plumbline.report.figures.common import Table, by_place, not_drawn
 from plumbline.report.figures.matrix import heat_map, width
+from plumbline.report.readings import GIGA
 
 
 def cores(details):
@@ -63,7 +64,7 @@ def _rows(found):
 def _clocks(speeds):
     figure = drawing.empty(320)
     for (name, clock), (colour, symbol, _) in zip((('alone', speeds.one), ('while all work', speeds.all)), drawing.SERIES):
-        low, middle, high = (levels.median(clock, axis=0, share=share) / 1e3 for share in (25, 50, 75))
+        low, middle, high = (levels.median(clock, axis=0, share=share) * GIGA for share in (25, 50, 75))
         figure.add_scatter(
             x=list(range(len(speeds.cpus))), y=middle, name=name, mode='markers', marker={'color': colour, 'symbol': symbol, 'size': 7},
             error_y={'type': 'data', 'array': high - middle, 'arrayminus': middle - low, 'thickness': 1, 'width': 2},

@@ -6,7 +6,7 @@ from plumbline.errors import PlumblineError
 from plumbline.mpi import memory_logp
 from plumbline.report import drawing
 from plumbline.report.figures.common import not_drawn, where
-from plumbline.report.readings import grouped, quartiles, rates
+from plumbline.report.readings import grouped, measured, quartiles, rates
 
 #: Part of a message's time -> (its name, colour, hatching for print in grey-scale), from the axis outwards.
 PARTS = {
@@ -32,7 +32,7 @@ _BANDWIDTH = (
 def datatype_transpose(details):
     '''Bandwidth over the size, and the Memory-LogP split, a figure of each for each environment and transport.'''
     for detail in details:
-        records = [r for r in detail.get('records') or [] if r.get('seconds') and r['role'] == 'kernel']
+        records = measured([detail], 'kernel')
         at = f", {detail.get('transport') or 'transport unknown'}{where(detail, details)}"
         curves = {
             variant: {r['size']: quartiles(rates(r)) for r in members}

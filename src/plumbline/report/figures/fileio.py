@@ -7,16 +7,12 @@ import numpy as np
 from plumbline.model import quantity, sources
 from plumbline.report import drawing
 from plumbline.report.figures.common import Table, by_place, not_drawn
-from plumbline.report.readings import grouped, paired, quartiles, rates
+from plumbline.report.readings import grouped, measured, paired, quartiles, rates
 
 ROWS = ('whole', 'row', 'element')
 FORMS = {'stream': 'unformatted, stream', 'sequential': 'unformatted, sequential', 'formatted': 'formatted'}
 OPERATIONS = {'write': 'write into the page cache', 'write_fsync': 'write, until the device has it', 'read_warm': 'read from the page cache',
               'read_cold': 'read, page cache emptied'}
-
-
-def _kernels(details):
-    return [r for detail in details for r in detail.get('records') or [] if r.get('seconds') and r['role'] == 'kernel']
 
 
 def _file_system(record):
@@ -27,7 +23,7 @@ def _file_system(record):
 def modes(details):
     '''Bandwidth by granularity and format, and what the same ratios were (arsc2002, second article).'''
     for at, group in by_place(details):
-        records = _kernels(group)
+        records = measured(group, 'kernel')
         if not records:
             yield not_drawn(f'I/O modes{at}', 'there are no records')
             continue
@@ -90,7 +86,7 @@ def sizes(details):
         'and servers. After arsc2002, second article.'
     )
     for at, group in by_place(details):
-        records = _kernels(group)
+        records = measured(group, 'kernel')
         if not records:
             yield not_drawn(f'Whole-array I/O over size{at}', 'there are no records')
         for name, members in grouped(records, _file_system):

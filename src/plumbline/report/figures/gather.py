@@ -2,7 +2,7 @@
 
 from plumbline.report import drawing
 from plumbline.report.figures.common import by_place, not_drawn, threads_text
-from plumbline.report.readings import grouped
+from plumbline.report.readings import grouped, measured
 
 _BARS = (
     'Application bandwidth, 8 bytes for each element that is moved, median; whiskers: quartiles of the samples. On the '
@@ -13,7 +13,7 @@ _BARS = (
 def _figures(details, title, caption, figure_of, panel_of):
     '''Bars of the variants: a figure for each value of one function on a record, a panel for each of another.'''
     for at, group in by_place(details):
-        kernels = [r for d in group for r in d.get('records') or [] if r['role'] == 'kernel' and r.get('seconds')]
+        kernels = measured(group, 'kernel')
         if not kernels:
             yield not_drawn(f'{title}{at}')
         for name, members in grouped(kernels, figure_of):

@@ -7,7 +7,7 @@ import numpy as np
 from plumbline.model import quantity, tlb
 from plumbline.report import drawing
 from plumbline.report.figures.common import Table, by_place, not_drawn
-from plumbline.report.readings import caches_of, quartiles
+from plumbline.report.readings import caches_of, measured, quartiles
 
 LINE = 64
 
@@ -23,7 +23,7 @@ def latency_curve(details):
     )
     for at, group in by_place(details):
         title = f'Latency over the working set{at}'
-        records = [r for detail in group for r in detail.get('records') or [] if r.get('seconds')]
+        records = measured(group)
         curves: dict[str, dict[int, Any]] = {}
         for record in records:
             pages = 'huge pages asked for' if record['options']['pages'] == 'huge' else 'base pages'
@@ -76,7 +76,7 @@ def translation(details):
     )
     for at, group in by_place(details):
         for detail in group:
-            records = [r for r in detail.get('records') or [] if r.get('seconds')]
+            records = measured([detail])
             title = f'Address translation, {_pages_of(detail)} pages{at}'
             if not records:
                 yield not_drawn(title, 'there are no records of the probe')

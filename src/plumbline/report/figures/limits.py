@@ -7,7 +7,7 @@ from plumbline.model import quantity
 from plumbline.model.limits import WITNESS_AGREES
 from plumbline.report import drawing
 from plumbline.report.figures.common import Table, by_place, not_drawn
-from plumbline.report.readings import grouped, limit_of
+from plumbline.report.readings import grouped, limit_of, measured
 
 
 def limits(details):
@@ -27,14 +27,13 @@ def limits(details):
 def _limit_rows(detail):
     '''Cells of the table of limits: one row per level and thread count of one result.'''
     # The program of this check runs the limit streams as its kernels.
-    streams = [r for r in detail.get('records') or [] if r.get('seconds') and (r['role'] == 'limit' or r['kernel'] == 'streams')]
+    streams = [r for r in measured([detail]) if r['role'] == 'limit' or r['kernel'] == 'streams']
     rows = []
     for (level, threads), group in grouped(streams, lambda r: (r['level'] or '-', r['threads'])):
         own, record = limit_of([r | {'role': 'limit'} for r in group])
-        cross_check = _cross_check_of(detail, level, threads)
         seen = (
-            [drawing.gigabytes(cross_check[0]), cross_check[1], _agreement(agreement(detail['cross_check'], level, threads))]
-            if cross_check
+            [quantity.amount(best['traffic_rate'], 'MB/s'), best['kernel'], _agreement(agreement(detail['cross_check'], level, threads))]
+            if (best := cross_check_best(detail.get('cross_check'), level, threads))
             else ['not confirmed by likwid-bench', '-', '-']
         )
         rows.append([level, str(threads), drawing.gigabytes(own), record['variant'], *seen, _of_peak(detail, level)])
@@ -45,15 +44,6 @@ def _agreement(ratios):
     if not ratios:
         return 'not compared'
     return quantity.digits(statistics.median(ratios)) + (': they disagree' if max(ratios) < WITNESS_AGREES else '')
-
-
-def _cross_check_of(detail, level, threads):
-    """(GB/s, kernel) of likwid-bench's best at a level and thread count; None without that cross-check.
-
-    ``cross_check`` is what ``plumbline.likwid.bench.parse_cross_check`` gives.
-    """
-    best = cross_check_best(detail.get('cross_check'), level, threads)
-    return best and (best['traffic_rate'] * 1e-3, best['kernel'])
 
 
 def _of_peak(detail, level):

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from plumbline.model import quantity
+from plumbline.model import quantity, records
 from plumbline.report import drawing
 from plumbline.report.figures.common import Table, by_place, by_threads, not_drawn, threads_text, where
-from plumbline.report.readings import grouped, limit_of, quartiles, rates
+from plumbline.report.readings import grouped, limit_of, measured, quartiles, rates
 
 
 def motion(details):
@@ -28,8 +28,7 @@ def motion(details):
 def _panels(details):
     '''(motion, (level, threads), panel of drawing.bars) of some results.'''
     for detail in details:
-        records = [r for r in detail.get('records') or [] if r.get('seconds')]
-        for (level, threads), members in grouped(records, lambda r: (r['level'] or '', r['threads'])):
+        for (level, threads), members in grouped(measured([detail]), lambda r: (r['level'] or '', r['threads'])):
             kernels = [r for r in members if r['role'] == 'kernel']
             for name, own in grouped(kernels, lambda r: r['variant'].split('_')[0]):
                 heading = f"{level or 'level unknown'}, {threads_text(threads)}"
@@ -42,16 +41,16 @@ def _over(option):
 
 def _curves(details, title, option, caption, letter, axis):
     """Bandwidth of every variant over one option of the program's; a figure for each thread count."""
-    for detail, threads, records in by_threads(details):
+    for detail, threads, measurements in by_threads(details):
         heading = f'{title}, {threads_text(threads)}{where(detail, details)}'
-        kernels = [r for r in records if r['role'] == 'kernel']
+        kernels = [r for r in measurements if r['role'] == 'kernel']
         values = sorted({r['options'][option] for r in kernels})
         if len(values) < 2:
             yield not_drawn(heading, f'there are no records at two or more values of {option}')
             continue
         figure = drawing.empty(400)
         drawing.add_curves(figure, grouped(kernels, lambda r: r['variant']), _over(option), letter)
-        limit = limit_of(records)
+        limit = limit_of(measurements)
         if limit:
             drawing.add_limits(figure, [(value, limit[0], None) for value in (values[0], values[-1])])
         axis(figure, values, [rate for r in kernels for rate in quartiles(rates(r))] + ([limit[0]] if limit else []))
@@ -103,14 +102,13 @@ def motion_prefetchers(details):
 
 
 def _switched_rows(detail):
-    records = [r for r in detail.get('records') or [] if r.get('seconds')]
     rows = []
-    for (variant, threads), members in grouped(records, lambda r: (r['variant'], r['threads'])):
-        on, off = (np.array([np.median(rates(r)) for r in members if r['options'].get('prefetchers') == state]) for state in ('on', 'off'))
+    for (variant, threads), members in grouped(measured([detail]), lambda r: (r['variant'], r['threads'])):
+        on, off = (np.array([records.median_rate(r) for r in members if r['options'].get('prefetchers') == state]) for state in ('on', 'off'))
         if on.size and on.size == off.size:
             gain = on / off
             told = f'{quantity.digits(np.median(gain))} ({quantity.digits(min(gain))} .. {quantity.digits(max(gain))})'
-            rows.append([variant, str(threads), *(drawing.gigabytes(np.median(side)) for side in (on, off)), told])
+            rows.append([variant, str(threads), *(quantity.amount(np.median(side), 'MB/s') for side in (on, off)), told])
     return rows
 
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from plumbline.model import quantity, sources
+from plumbline.model import quantity, records, sources
 from plumbline.report import drawing
 from plumbline.report.figures.common import Draw, by_place, not_drawn
+from plumbline.report.readings import measured
 
 _TABLE8, _TABLE9 = 'anderson1997-table8-nas-kernels-flags', 'anderson1997-table9-nas-kernels-optimized'
 
@@ -26,20 +27,16 @@ def _heat_map(values, columns, rows):
     return figure
 
 
-def _rate(record):
-    return float(np.median(record['flops'] / np.asarray(record['seconds'])))
-
-
 def compiler_options(details):
     '''A heat map for each place, and that of table 8.'''
     for at, group in by_place(details):
         title = f'Sets of compiler options{at}'
-        records = [r for detail in group for r in detail.get('records') or [] if r['role'] == 'kernel' and r.get('seconds')]
+        kernels = measured(group, 'kernel')
         rates: dict[tuple, dict[str, float]] = {}
         flags = {}
-        for record in records:
+        for record in kernels:
             source, options = record['variant'].split('_')
-            rates.setdefault((record['kernel'], source), {})[options] = _rate(record)
+            rates.setdefault((record['kernel'], source), {})[options] = records.median_rate(record, 'flops')
             flags[options] = record['flags'] or 'no flags'
         usual = 'site' if 'site' in flags else 'O2'
         rows = {row: sets for row, sets in rates.items() if usual in sets}
@@ -49,7 +46,7 @@ def compiler_options(details):
         values = np.array([[sets.get(options, np.nan) / sets[usual] for options in flags] for sets in rows.values()])
         caption = (
             f"How many times as fast as by {'the flags of the site' if usual == 'site' else 'O2 (the environment has no fflags)'}, medians. "
-            f"{records[0]['compiler']}: " + '; '.join(f'{name}: {text}' for name, text in flags.items())
+            f"{kernels[0]['compiler']}: " + '; '.join(f'{name}: {text}' for name, text in flags.items())
             + '. Every result was verified. Grey: not measured.'
         )
         yield title, caption, _heat_map(values, list(flags), [' '.join(row) for row in rows])

@@ -8,7 +8,7 @@ from plumbline.report import drawing
 from plumbline.report.figures.common import by_place
 from plumbline.report.figures.pingpong import drawn
 from plumbline.report.figures.roofline import LEVELS, roofline
-from plumbline.report.readings import grouped
+from plumbline.report.readings import GIGA, grouped
 
 _HIERARCHY = ('What each level gives all threads, median of its best limit stream; in the bar: what is ours of the cache, as its '
               'latency tells, of what the topology says, and the latency of a load that waits for the one before.')
@@ -26,7 +26,7 @@ def overview(details):
                        *sorted({'capacity', 'latency'} & {detail['check'] for detail in group}))]
                      for at, group in places if (found := _hierarchy(group))), [])
     for at, group in by_place([detail for detail in details if detail['check'] == 'pingpong' and detail.get('records')]):
-        curves = {transport: pingpong.curve([record for detail in its for record in detail['records']], 'swapped')
+        curves = {transport: pingpong.cases([record for detail in its for record in detail['records']], 'swapped')
                   for transport, its in grouped(group, lambda detail: detail.get('transport'))}
         curves = {transport: curve for transport, curve in curves.items() if any(curve)}        # of messages that are not empty
         if curves:
@@ -54,15 +54,15 @@ def _hierarchy(details):
     machine: dict = next((detail['machine'] for detail in details if 'caches' in (detail.get('machine') or ())), {})
     claims = {f"L{cache['level']}": cache['size'] for cache in machine.get('caches') or () if cache['size']}
     figure = drawing.empty(80 + 44 * len(levels))
-    figure.add_bar(orientation='h', y=levels, x=[limits[level] * 1e-3 for level in levels], showlegend=False, width=0.8,
+    figure.add_bar(orientation='h', y=levels, x=[limits[level] * GIGA for level in levels], showlegend=False, width=0.8,
                    marker={'color': '#c9d7e6', 'line': {'color': '#2b4a6b', 'width': 1}}, hoverinfo='skip')
-    least = min(limits[level] for level in levels) * 1e-3 / 20
+    least = min(limits[level] for level in levels) * GIGA / 20
     for level in levels:
         waits = latency.get(f'{level}.huge', latency.get(f'{level}.base'))
         told = [_of_claim(ours.get(level), claims.get(level)), quantity.amount(waits, 'us') if quantity.known(waits) else '']
-        text = '<br>'.join(filter(None, [drawing.gigabytes(limits[level] * 1e-3), ', '.join(filter(None, told))]))
+        text = '<br>'.join(filter(None, [quantity.amount(limits[level], 'MB/s'), ', '.join(filter(None, told))]))
         figure.add_annotation(x=math.log10(least * 1.1), y=level, xanchor='left', showarrow=False, align='left', font={'size': 11}, text=text)
-    figure.update_xaxes(type='log', range=[math.log10(least), math.log10(max(limits.values()) * 1.3e-3)], dtick=1, title='bandwidth (GB/s)')
+    figure.update_xaxes(type='log', range=[math.log10(least), math.log10(max(limits.values()) * GIGA * 1.3)], dtick=1, title='bandwidth (GB/s)')
     figure.update_yaxes(autorange='reversed', ticks='', showgrid=False)
     return figure
 

@@ -4,7 +4,7 @@ from plumbline.model import quantity
 from plumbline.mpi import pingpong as model
 from plumbline.report import drawing
 from plumbline.report.figures.common import Table, by_place, not_drawn
-from plumbline.report.readings import grouped, noted, quartiles
+from plumbline.report.readings import grouped, noted, quartiles, rates
 
 SOURCE = 'After hager2007, section 3.2, figures 5 and 6.'
 VARIANTS = ('standard', 'swapped', 'touched')
@@ -18,9 +18,9 @@ def _by_transport(details):
 
 
 def drawn(curves, height=430):
-    '''Bandwidth over the size of the message of each curve (:func:`plumbline.mpi.pingpong.curve`), the empty message left out.'''
+    '''Bandwidth over the size of the message of each curve (:func:`plumbline.mpi.pingpong.cases`), the empty message left out.'''
     figure = drawing.empty(height)
-    shown = {name: {size: quartiles(size / times * 1e-9) for size, times in found.items() if size} for name, found in curves.items()}
+    shown = {name: {size: quartiles(rates(record)) for size, record in found.items() if size} for name, found in curves.items()}
     drawing.add_points(figure, shown, 'GB/s')
     drawing.log_lengths_and_rates(figure, [rate for found in shown.values() for three in found.values() for rate in three],
                                   title='message (bytes)')
@@ -40,7 +40,7 @@ def pingpong(details):
         if not records:
             yield not_drawn(title, 'there are no records')
             continue
-        yield title, caption, drawn({variant: model.curve(records, variant) for variant in VARIANTS})
+        yield title, caption, drawn({variant: model.cases(records, variant) for variant in VARIANTS})
     rows = [row for at, transport, members in _by_transport(details) for row in _told(at, transport, members)]
     if rows:
         header = ('where', 'variant', 'latency', 'falls', 'without end', 'residuals', 'eager to rendezvous',
@@ -59,9 +59,9 @@ def _told(at, transport, members):
         line, step = model.fit(found), model.step(found)
         falls = model.falls(found)
         wrong = model.artefacts(found, curves['swapped']) if variant != 'swapped' else {}
-        yield (f'{transport}{at}', variant, quantity.amount(quartiles(found[min(found)])[1] * 1e6, 'us'),
+        yield (f'{transport}{at}', variant, quantity.amount(quartiles(found[min(found)])[1], 's'),
                ', '.join(f'{ratio:.2f} at {quantity.size(size)}' for size, ratio in falls.items()) or 'nowhere',
-               quantity.amount(line.bandwidth * 1e-6, 'MB/s'), quantity.percent(line.worst),
+               quantity.amount(quantity.per_second(line.bandwidth, 1), 'MB/s'), quantity.percent(line.worst),
                f'{quantity.size(step[0])} to {quantity.size(step[1])}' if step else 'no step',
                f'{quantity.size(min(wrong))} to {quantity.size(max(wrong))}' if wrong else 'nowhere' if variant != 'swapped' else '-')
 
@@ -73,7 +73,7 @@ def pingpong_eager(details):
         for detail in group:
             records = detail.get('records') or []
             parameter = next(iter(noted(detail, 'parameter')), 'parameter unknown')
-            curves[parameter] = model.curve(records, 'swapped')
+            curves[parameter] = model.cases(records, 'swapped')
         curves = {name: found for name, found in curves.items() if found}
         title = f'PingPong over the eager limit{at}'
         if not curves:
@@ -89,7 +89,7 @@ def pingpong_nodes(details):
     '''Bandwidth between two nodes, a curve for each network.'''
     for at, group in by_place(details):
         # One that was skipped, as on a machine of one node, has neither transport nor records.
-        curves = {detail.get('transport'): model.curve(detail.get('records') or [], 'standard') for detail in group}
+        curves = {detail.get('transport'): model.cases(detail.get('records') or [], 'standard') for detail in group}
         curves = {name: found for name, found in curves.items() if found}
         if not curves:
             yield not_drawn(f'PingPong between two nodes{at}', 'there are no records')

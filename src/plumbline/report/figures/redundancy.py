@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from plumbline.model import quantity, sources
+from plumbline.model import quantity, records, sources
 from plumbline.report import drawing
 from plumbline.report.figures.common import Table, by_place, not_drawn
-from plumbline.report.readings import quartiles, rates
+from plumbline.report.readings import GIGA, measured, quartiles, rates
 
 
 def redundancy(details):
@@ -18,22 +18,22 @@ def redundancy(details):
     header = ('way', 'operations a step', 'time', 'speed-up', 'rate', 'relative rate', 'redundancy')
     for at, group in by_place(details):
         title = f'Performance and execution rate{at}'
-        records = [r for detail in group for r in detail.get('records') or [] if r.get('seconds')]
-        first = next((r for r in records if r['variant'] == 'original'), None)
-        least = next((r for r in records if r['variant'] == 'restructured'), None)
+        ways = measured(group)
+        first = next((r for r in ways if r['variant'] == 'original'), None)
+        least = next((r for r in ways if r['variant'] == 'restructured'), None)
         if not first or not least:
             yield not_drawn(title, 'there are no records of the original or of the restructured way')
             continue
-        names = [r['variant'] for r in records]
-        speedups = [quartiles(_pass_seconds(first) / _pass_seconds(r)) for r in records]
-        flops = [quartiles(rates(r, 'flops')) for r in records]
+        names = [r['variant'] for r in ways]
+        speedups = [quartiles(records.per_pass(first) / records.per_pass(r)) for r in ways]
+        flops = [quartiles(rates(r, 'flops')) for r in ways]
         panels = ('performance (speed-up)', speedups), ('execution rate (Gflop/s)', flops)
         yield title, caption, drawing.side_by_side(names, *panels)
         rows = [
-            [r['variant'], quantity.digits(_work(r) / r['size']), quantity.amount(float(np.median(_pass_seconds(r))), 's'),
-             quantity.digits(speedup[1]), quantity.amount(rate[1] * 1e3, 'Mflop/s'), quantity.digits(speedup[1] * _work(r) / _work(first)),
+            [r['variant'], quantity.digits(_work(r) / r['size']), quantity.amount(float(np.median(records.per_pass(r))), 's'),
+             quantity.digits(speedup[1]), quantity.amount(rate[1] / GIGA, 'Mflop/s'), quantity.digits(speedup[1] * _work(r) / _work(first)),
              quantity.digits(_work(r) / _work(least))]
-            for r, speedup, rate in zip(records, speedups, flops)
+            for r, speedup, rate in zip(ways, speedups, flops)
         ]
         told = (
             'Operations counted by running the same source with operations that count. Redundancy: work over that of the '
@@ -47,12 +47,8 @@ def _then(column):
     return ', '.join(f"{sources.value('arsc2002-redundancy', str(number), column):g}" for number in range(1, 5))
 
 
-def _pass_seconds(record):
-    return np.asarray(record['seconds']) / record['passes']
-
-
 def _work(record):
-    return record['flops'] / record['passes']
+    return records.per_pass(record, 'flops')
 
 
 FIGURES = {'redundancy': redundancy}

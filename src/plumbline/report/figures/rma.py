@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from plumbline.model import quantity, sources
+from plumbline.model import quantity, records as measurements, sources
 from plumbline.mpi import messages, rma as model
 from plumbline.report import drawing
 from plumbline.report.figures.common import Table, by_place, not_drawn
-from plumbline.report.readings import grouped, quartiles, rates
+from plumbline.report.readings import grouped, quartiles
 
 SOURCE = 'After anderson1997, figure 4.'
 
@@ -57,7 +57,7 @@ def pipeline(details):
 
 def _figure(curves):
     figure = drawing.empty(430)
-    points = {variant: {window: quartiles(rates(record) * 1e3) for window, record in curve.items()} for variant, curve in curves.items()}
+    points = {variant: {window: quartiles(measurements.rate(record)) for window, record in curve.items()} for variant, curve in curves.items()}
     drawing.add_points(figure, points, 'MB/s')
     windows = sorted({window for curve in curves.values() for window in curve})
     figure.update_xaxes(type='log', title='messages outstanding, W', tickvals=windows, ticktext=list(map(str, windows)))
@@ -78,8 +78,8 @@ def _caption(size):
 def _rows(over, words, blocks):
     for variant, curve in words.items():
         largest = blocks[variant][max(blocks[variant])]
-        yield [variant, over, quantity.amount(float(np.median(messages.seconds(curve[min(curve)]))) * 1e6, 'us'), model.WAYS[variant],
-               quantity.amount(float(np.median(rates(largest))) * 1e3, 'MB/s'),
+        yield [variant, over, quantity.amount(float(np.median(messages.seconds(curve[min(curve)]))), 's'), model.WAYS[variant],
+               quantity.amount(measurements.median_rate(largest), 'MB/s'),
                f'{quantity.digits(float(np.median(model.speedup(curve))))} ({max(curve)})', quantity.digits(model.half_window(curve))]
 
 
@@ -101,7 +101,7 @@ def target(details):
 
 
 def _time(record):
-    return quantity.amount(float(np.median(model.seconds(record))) * 1e6, 'us')
+    return quantity.amount(float(np.median(model.seconds(record))), 's')
 
 
 def _middle(samples):

@@ -2,12 +2,10 @@
 
 import json
 
-import numpy as np
-
-from plumbline.model import quantity, states
+from plumbline.model import quantity, records as model, states
 from plumbline.report import drawing
 from plumbline.report.figures.common import by_place, threads_text
-from plumbline.report.readings import grouped, limit_of, rates
+from plumbline.report.readings import GIGA, grouped, limit_of, measured
 
 LEVELS = ('L1', 'L2', 'L3', 'memory')
 
@@ -24,7 +22,7 @@ def roofline(details):
     :arg details: the results of all checks.
     '''
     for at, group in by_place(details):
-        records = [record for detail in group for record in detail.get('records') or [] if record.get('seconds')]
+        records = measured(group)
         peaks = [record for record in records if record['kernel'] == 'flops']
         for threads in sorted({record['threads'] for record in peaks}):
             ours = [record for record in records if record['threads'] == threads]
@@ -42,7 +40,7 @@ def _of_states(details, threads):
 
 def _roofs(details, threads):
     '''Level -> GB/s, as the check ``limits`` has it: a curve has sizes just above a cache, most of which still lies in it.'''
-    return {row['subject']: row['value'] * 1e-3 for detail in details if detail['check'] == 'limits'
+    return {row['subject']: row['value'] * GIGA for detail in details if detail['check'] == 'limits'
             and any(record['threads'] == threads for record in detail.get('records') or [])
             for row in detail['metrics'] if row['metric'] == 'bandwidth' and quantity.known(row['value'])}
 
@@ -54,7 +52,7 @@ def _of_streams(records):
 
 def _rate(record):
     '''Gflop/s, median.'''
-    return float(np.median(rates(record, 'flops')))
+    return model.median_rate(record, 'flops') * GIGA
 
 
 def _figure(records, roofs):
@@ -68,7 +66,7 @@ def _figure(records, roofs):
     for level, dash in zip(LEVELS, ('dot', 'dashdot', 'dash', 'solid')):
         if level in roofs:
             limit = roofs[level]
-            figure.add_scatter(x=[left, peak / limit], y=[left * limit, peak], mode='lines', name=f"{level}: {quantity.amount(1e3 * limit, 'MB/s')}",
+            figure.add_scatter(x=[left, peak / limit], y=[left * limit, peak], mode='lines', name=f'{level}: {drawing.gigabytes(limit)}',
                                line={'color': drawing.LIMIT, 'dash': dash, 'width': 1.5}, hoverinfo='name')
     for name, rate, dash in (('peak', peak, 'solid'), ('DGEMM', dgemm, 'dot')):
         if rate:

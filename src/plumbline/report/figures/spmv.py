@@ -4,10 +4,10 @@ from functools import partial
 
 import numpy as np
 
-from plumbline.model import quantity, sources
+from plumbline.model import quantity, records, sources
 from plumbline.report import drawing
 from plumbline.report.figures.common import Draw, Table, by_place, not_drawn, threads_text
-from plumbline.report.readings import grouped, limit_of, paired
+from plumbline.report.readings import grouped, limit_of, measured, paired
 
 
 def spmv_cg(details):
@@ -29,15 +29,11 @@ def _then(method):
 
 
 def _rows(detail):
-    for (size, threads), kernels in grouped(_kernels(detail), lambda r: (r['size'], r['threads'])):
+    for (size, threads), kernels in grouped(measured([detail], 'kernel'), lambda r: (r['size'], r['threads'])):
         for record in kernels:
-            rate = np.median(record['flops'] / np.asarray(record['seconds'])) * 1e-6
+            rate = quantity.amount(records.median_rate(record, 'flops'), 'Mflop/s')
             ratio = quantity.digits(float(np.median(paired(record, kernels[0]))))
-            yield (str(size), str(threads), record['level'] or '-', record['variant'], quantity.amount(rate, 'Mflop/s'), ratio)
-
-
-def _kernels(detail):
-    return [r for r in detail.get('records') or [] if r['role'] == 'kernel' and r.get('seconds')]
+            yield str(size), str(threads), record['level'] or '-', record['variant'], rate, ratio
 
 
 def variants(details, title):
@@ -54,10 +50,10 @@ def variants(details, title):
 
 def _panels(detail):
     '''(heading, kernel records, limit) of each matrix and thread count of one result.'''
-    for (_, threads), kernels in grouped(_kernels(detail), lambda r: (r['group'], r['threads'])):
+    for (_, threads), kernels in grouped(measured([detail], 'kernel'), lambda r: (r['group'], r['threads'])):
         first = kernels[0]
         members = [r for r in detail['records'] if (r['group'], r['threads']) == (first['group'], threads)]
-        nonzeros = first['flops'] / first['passes'] / 2 / first['size']
+        nonzeros = records.per_pass(first, 'flops') / 2 / first['size']
         columns = '' if first['options'].get('matrix') else f"{first['options']['columns']}, "
         heading = f"{columns}{nonzeros:.3g} per row, {first['level']}, {threads_text(threads)}"
         yield heading, kernels, limit_of(members)

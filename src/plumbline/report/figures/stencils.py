@@ -2,26 +2,27 @@
 
 from functools import partial
 
-import numpy as np
-
-from plumbline.model import quantity
+from plumbline.model import quantity, records
 from plumbline.report import drawing
 from plumbline.report.figures.common import Draw, Table, bars, by_place, not_drawn
-from plumbline.report.readings import grouped, paired, quartiles
+from plumbline.report.readings import grouped, measured, paired, quartiles
+
+#: Of the sweep what must move of each point at least, and its operations.
+_BYTES, _FLOPS = 16, 8
 
 
 def jacobi(details, title, planes):
     '''Variants of the Jacobi sweep side by side, a panel for each thread count.
 
-    Bars show 16 bytes per point: what has to move at least, whatever the caches keep, so that the limit bounds them all.
+    Bars show what has to move at least, whatever the caches keep, so that the limit bounds them all.
     '''
     caption = (
-        f'16 bytes per point, each value read once and written once, median; whiskers: quartiles of the samples; {planes}. On '
+        f'{_BYTES} bytes per point, each value read once and written once, median; whiskers: quartiles of the samples; {planes}. On '
         'the bar: the same, and how many times as fast as plain, which ran in turn with it. Line: '
         f'{drawing.LIMIT_NAME}. What a sweep loads more often, and the write-allocate of ordinary stores, keeps it below; '
         'of_limit counts both.'
     )
-    yield from bars(details, title, caption=caption, kernel=lambda r: r | {'bytes': 2 * r['flops']})      # 8 flops per point
+    yield from bars(details, title, caption=caption, kernel=lambda r: r | {'bytes': _BYTES * r['flops'] / _FLOPS})
 
 
 def ninepoint(details):
@@ -35,22 +36,20 @@ def ninepoint(details):
     )
     for at, group in by_place(details):
         title = f'How the arrays of a nine-point kernel lie{at}'
-        records = [r for detail in group for r in detail.get('records') or [] if r['role'] == 'kernel' and r.get('seconds')]
         rows = []
-        for (_, _), members in sorted(grouped(records, lambda r: (r['size'], r['threads']))):
+        for (_, _), members in sorted(grouped(measured(group, 'kernel'), lambda r: (r['size'], r['threads']))):
             plain = next((r for r in members if r['variant'] == 'plain'), None)
             rows += [_layout_row(record, plain) for record in members]
         yield (title, caption, Table(header, rows)) if rows else not_drawn(title)
 
 
 def _layout_row(record, plain):
-    rate = np.median(record['flops'] / np.asarray(record['seconds'])) * 1e-6
     ratio, spread = '-', '-'
     if plain and record is not plain:
         low, middle, high = quartiles(paired(record, plain))
         ratio, spread = quantity.digits(middle), f'{quantity.digits(low)}..{quantity.digits(high)}'
     return [str(record['size']), str(record['threads']), record['level'] or '-', record['variant'],
-            f"{record['options']['leading-dimension']:.0f}", quantity.amount(rate, 'Mflop/s'), ratio, spread]
+            f"{record['options']['leading-dimension']:.0f}", quantity.amount(records.median_rate(record, 'flops'), 'Mflop/s'), ratio, spread]
 
 
 FIGURES: dict[str, Draw] = {
