@@ -123,6 +123,13 @@ def test_a_wrong_result_is_one_by_its_record_or_by_that_of_a_program_that_could_
     assert found == said or found.endswith(said)
 
 
+def test_a_wrong_result_counts_though_its_program_ended_in_the_middle_of_a_line():
+    text = lines(MACHINE, measurement(), measurement(valid=False)) + lines(measurement())[:40]
+    with pytest.raises(PlumblineError):
+        records.parse(text)
+    assert 'wrong' in records.told_wrong(text) and records.told_wrong(lines(MACHINE, measurement()) + '{"rec') is None
+
+
 def test_shortest_sample_may_last_1000_ticks():
     record = measurement(seconds=[0.001] * 10, clock_resolution=1e-6)
     assert records.check_worth_reporting(record) == []

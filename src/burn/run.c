@@ -75,9 +75,11 @@ static void multiply_plainly(int thread, void *argument)
     if (thread == 0)
         state->reference = found;
     pl_barrier();
-    if (thread == state->options->threads - 1 && memcmp(state->reference, found, BURN_ORDER * BURN_ORDER * sizeof *found) != 0)
-        pl_fail_wrong("burn: the first thread, on CPU %d, and the last, on CPU %d, do not get the same product: one of these cores computes wrongly; "
+    if (thread == state->options->threads - 1 && memcmp(state->reference, found, BURN_ORDER * BURN_ORDER * sizeof *found) != 0) {
+        pl_tell_wrong("two cores do not get the same product");
+        pl_fail("burn: the first thread, on CPU %d, and the last, on CPU %d, do not get the same product: one of these cores computes wrongly; "
                 "leave one of them out by --cpus", state->thread[0]->cpu, state->thread[thread]->cpu);
+    }
     pl_barrier();
     if (thread > 0)
         free(found);

@@ -4,8 +4,11 @@
 
 #include "internal.h"
 
-static _Noreturn __attribute__((format(printf, 2, 0))) void fail(bool wrong, const char *format, va_list arguments)
+void pl_tell_wrong(const char *why) { printf("{\"record\": \"wrong\", \"schema\": 1, \"why\": \"%s\"}\n", why); }
+
+_Noreturn void pl_fail(const char *format, ...)
 {
+    va_list arguments;
     fflush(stdout);
     /* What is wrong is mostly so on all processes: the first one says it and ends the others meanwhile. */
     if (pl_processes.rank > 0)
@@ -15,28 +18,12 @@ static _Noreturn __attribute__((format(printf, 2, 0))) void fail(bool wrong, con
     if (pl_processes.rank > 0)
         snprintf(rank, sizeof rank, "rank %d: ", pl_processes.rank);
     static char said[8192];
+    va_start(arguments, format);
     vsnprintf(said, sizeof said, format, arguments);
-    if (wrong) {
-        printf("{\"record\": \"wrong\", \"schema\": 1, \"why\": \"%s%s\"}\n", rank, said);
-        fflush(stdout);
-    }
+    va_end(arguments);
     fprintf(stderr, "plumbline: %s%s\n", rank, said);
     pl_processes.stop(2);
     abort();
-}
-
-_Noreturn void pl_fail(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fail(false, format, arguments);
-}
-
-_Noreturn void pl_fail_wrong(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fail(true, format, arguments);
 }
 
 _Noreturn void pl_no_memory(const pl_case *c)

@@ -116,9 +116,11 @@ static void calibrate(pl_measurement *m, const pl_options *options)
             m->passes = (long)ceil(block / m->pass_seconds);
             return;
         }
-        if (passes > LONG_MAX / 16)
-            pl_fail_wrong("%s %s, size %zu: %ld passes take no longer than %g s: they cannot all have taken place: do not use this "
+        if (passes > LONG_MAX / 16) {
+            pl_tell_wrong("the passes cannot all have taken place");
+            pl_fail("%s %s, size %zu: %ld passes take no longer than %g s: they cannot all have taken place: do not use this "
                     "build", m->c.kernel->name, m->c.variant->name, m->c.n, passes, shortest);
+        }
         passes *= shortest > 0.01 * block ? 8 : 16;
     }
 }

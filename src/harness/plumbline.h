@@ -260,8 +260,7 @@ void pl_buffers_destroy(void *);
 
 /* One line on standard error that says what is wrong and how to fix it; then exit 2. */
 _Noreturn void pl_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same of results that cannot be right: a record says so, too, and no other run makes up for it.  No quotes in it. */
-_Noreturn void pl_fail_wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void pl_tell_wrong(const char *why);     /* before it, of results that cannot be right: a record, so that no other run makes up for them */
 void *pl_allocate(size_t bytes, const char *what);     /* zeroed; fails if there is none */
 _Noreturn void pl_no_memory(const pl_case *);           /* for the data of this case */
 

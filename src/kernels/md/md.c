@@ -100,8 +100,10 @@ static void renew(md_system *s, md_worker *w)
         first += t < w->thread ? (size_t)s->of_thread[t].value : 0;
         all += (size_t)s->of_thread[t].value;
     }
-    if (s->now.n + all > s->room)
-        pl_fail_wrong("%zu atoms near the faces: the system has collapsed; do not use this build", all);
+    if (s->now.n + all > s->room) {
+        pl_tell_wrong("the system has collapsed");
+        pl_fail("%zu atoms near the faces: the system has collapsed; do not use this build", all);
+    }
     w->ghosts = (pl_range){first, first + count};
     for (size_t i = w->own.begin; i < w->own.end; i++)
         for (int k = 0, sides = sides_of(s, s->now.x + 4 * i, side); k < sides; k++)

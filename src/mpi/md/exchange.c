@@ -57,7 +57,8 @@ void md_close(md_process *p)
 
 static _Noreturn void collapsed(size_t count)
 {
-    pl_fail_wrong("%zu atoms where there is no room for them: the system has collapsed; do not use this build", count);
+    pl_tell_wrong("the system has collapsed");
+    pl_fail("%zu atoms where there is no room for them: the system has collapsed; do not use this build", count);
 }
 
 /* Sends `count` times `words` doubles and receives as many as the other side has; their number. */

@@ -5,6 +5,7 @@ A record is one JSON object on a line of its own; ``README.rst`` names its keys 
 an error, because a row that silently goes missing looks like a test that passed.
 '''
 
+import contextlib
 import json
 import math
 import re
@@ -235,6 +236,17 @@ def wrong_result(found: Records) -> str | None:
         if record['valid'] is not True or record['max_error'] is None or record['max_error'] > record['tolerance']:
             return check_worth_reporting(record)[-1]
     return next((record['why'] for record in found.wrong), None)
+
+
+def told_wrong(text: str) -> str | None:
+    '''The same of an output that cannot be read as a whole, for its program ended in the middle of a line: of each line that can be.'''
+    found = Records()
+    for line in text.splitlines():
+        with contextlib.suppress(PlumblineError):
+            one = parse(line)
+            found.measurements += one.measurements
+            found.wrong += one.wrong
+    return wrong_result(found)
 
 
 def check_placement(record: dict, expected_cpus: Iterable[int]) -> str | None:

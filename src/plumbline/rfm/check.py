@@ -146,7 +146,10 @@ class ProgramCheck(Judging):
         return self._printed
 
     def wrong_result(self):
-        found = self.printed()
+        try:
+            found = self.printed()
+        except PlumblineError:
+            return records.told_wrong(self.output())
         if any(map(self.misplaced, found.measurements)):
             self.plumbline.symptom = 'misplaced'
         return records.wrong_result(found)
