@@ -83,7 +83,7 @@ def text_of(*found):
 
 def test_parts_are_put_together():
     burn = model.parse(text_of(START, phase_of(1, 1), phase_of(2, 2), START, phase_of(3, 3)) + '{"cut', 'file')
-    assert burn.counted('throttled') == 2 + 3 and burn.counted('memory_uncorrected') is None and burn.end is None and burn.done == 3
+    assert burn.counted('throttled') == 2 + 3 and burn.counted('memory_uncorrected') is None and burn.end is None and burn.done == 3 and burn.unended == 1
 
 
 def test_an_error_of_a_phase_that_was_never_ended_counts():

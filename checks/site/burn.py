@@ -169,6 +169,9 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
     def tell(self, found):
         '''What people should know of it.'''
         end = found.end
+        if found.unended:
+            self.note(f'{found.unended} of its {len(found.starts)} parts have no last record: the program was killed, or the node went down '
+                      'under load')
         if any(start['flip'] for start in found.starts):
             self.note('self-test: a bit was flipped on purpose (--flip)')
         for error in found.errors[:5]:

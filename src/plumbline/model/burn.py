@@ -44,11 +44,13 @@ class Burn:
     :attr phases: the ``burn_phase`` records, in the order of time; ``part`` is the number of the part, from 0.
     :attr errors: the ``burn_error`` records: the first ones of each thread and phase of a round.
     :attr end: the ``burn_end`` of the last part, or None: it was killed, or its file system never came back.
+    :attr unended: how many parts before the last one have none.
     '''
     starts: list[dict] = field(default_factory=list)
     phases: list[dict] = field(default_factory=list)
     errors: list[dict] = field(default_factory=list)
     end: dict | None = None
+    unended: int = 0
 
     @property
     def total_errors(self) -> int:
@@ -89,6 +91,7 @@ def parse(text: str, source: str) -> Burn:
         record = _read(line, f'{source}, line {number}')
         kind = record['record']
         if kind == 'burn_start':
+            burn.unended += bool(burn.starts and not burn.end)
             burn.starts.append(record)
             burn.end = None
         elif not burn.starts:
