@@ -122,8 +122,7 @@ def test_a_new_site_measures_after_no_line_by_hand_and_one_job(looked_at, nodes)
     assert place.config.read_text().count('# DECIDE: ') <= 2      # and none of them has to be decided
     assert found['node'] in nodes.nodes and found['allowed_cpus'] == CPUS[-2:] and found['memory'] > 0
     # Serial, and with OpenMP on all CPUs that a job may use.
-    ran = place.reframe('-r', '-n', 'latency%pages=base', '-n', 'triad_memory%threads=all', '-p', '^gnu$',
-                        '-S', 'samples=10', '-S', 'processes=1', checks=CHECKS / 'memory')
+    ran = place.reframe(*rfm.small(), '-n', 'latency%pages=base', '-n', 'triad_memory%threads=all', '-p', '^gnu$', checks=CHECKS / 'memory')
     cases = ran.cases()
     assert len(cases) == 2, ran.out
     used = set()

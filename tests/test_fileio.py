@@ -414,7 +414,7 @@ class Fake(SimpleNamespace):
     def __init__(self, **given):
         super().__init__(**{'size': '1GB', 'memory': 10**11, 'seconds': 60, 'compared': ('c'), 'skipped': {}, 'file_system': 'x'} | given)
 
-    def skip_metric(self, name, reason, words=None):
+    def skip_metric(self, name, reason, words=None, symptom=None):
         self.skipped[name] = reason
 
     def leave(self, reason):

@@ -61,11 +61,13 @@ def loops_of(path):
 def test_a_step_is_fused_multiply_adds_of_registers_of_the_width_and_little_else(request, compiler, variant):
     needs('objdump')
     chains, width = CHAINS[variant]
-    loop, = [lines for lines in loops_of(request.getfixturevalue(compiler).path('flops'))[f'flops_{variant}'] if len(lines) > chains]
-    fused = [line for line in loop if '\tvfmadd' in line or '\tvfnmadd' in line]
     name = {1: 'sd', 2: 'pd', 4: 'pd', 8: 'pd'}[width], {1: 'xmm', 2: 'xmm', 4: 'ymm', 8: 'zmm'}[width]
-    assert len(fused) == 2 * chains and all(name[0] in line and line.count(f'%{name[1]}') == 3 for line in fused)
-    assert len(loop) <= len(fused) + 4 and not [line for line in loop if '(%' in line], 'no load, no store'
+    loops = [lines for lines in loops_of(request.getfixturevalue(compiler).path('flops'))[f'flops_{variant}'] if len(lines) > chains]
+    assert loops
+    for loop in loops:      # several where a compiler unrolls it (Clang for Zen 3)
+        fused = [line for line in loop if '\tvfmadd' in line or '\tvfnmadd' in line]
+        assert len(fused) % (2 * chains) == 0 and all(name[0] in line and line.count(f'%{name[1]}') == 3 for line in fused)
+        assert len(loop) <= len(fused) + 4 and not [line for line in loop if '(%' in line], 'no load, no store'
 
 
 @x86_only
@@ -181,7 +183,7 @@ def test_one_core_is_not_compared_with_itself(measuring, tmp_path):
                                        before=['taskset', '-c', CPUS[0]])
     for name, case in done.cases().items():
         assert case['plumbline']['metrics'] and 'efficiency' not in {metric['metric'] for metric in case['plumbline']['metrics']}, name
-        assert {'metric': 'efficiency.all', 'reason': topology.ONE_CPU} in case['plumbline']['skipped']
+        assert {'metric': 'efficiency.all', 'reason': topology.ONE_CPU, 'symptom': 'too_few_cpus'} in case['plumbline']['skipped']
 
 
 @pytest.mark.alone

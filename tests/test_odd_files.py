@@ -99,12 +99,6 @@ def test_a_run_report_with_something_that_reframe_does_not_write(tmp_path, where
     assert code < 2 or len(done.out.splitlines()) == 1
 
 
-def test_a_run_report_without_end(tmp_path):
-    (tmp_path / 'run.json').write_text('[' * 10**5)
-    with pytest.raises(PlumblineError, match='the run report is not JSON'):
-        archive.read(tmp_path / 'run.json')
-
-
 def test_a_folder_that_looks_like_markup(tmp_path):
     place = rfm.Workplace(tmp_path / 'x[/bold]y')
     *_, last = sessions(place, 2)

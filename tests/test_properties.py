@@ -46,7 +46,7 @@ settings.register_profile('here', max_examples=60, deadline=None, derandomize=co
                           suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 settings.load_profile('here')
 
-DATA, CONFIG = pathlib.Path(__file__).with_name('data'), rfm.REPOSITORY / 'config'
+CONFIG = rfm.REPOSITORY / 'config'
 POSITIVE = st.floats(1e-9, 1e12)
 SAMPLES = st.lists(POSITIVE, min_size=1, max_size=40)
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -69,40 +69,24 @@ def of_answer(question, *more):
     return of_text(parser)
 
 
-def of_folder(name, load, others=()):
-    '''The same of a file of that name in a folder, beside others.'''
+def of_folder(name, load, **others):
+    '''The same of a file of that name in a folder, beside others (``name__json`` for ``name.json``).'''
     def parser(path):
-        for file, data in {name: path.read_bytes(), **dict(others)}.items():
-            (path.parent / 'folder' / file).parent.mkdir(parents=True, exist_ok=True)
-            (path.parent / 'folder' / file).write_bytes(data)
-        return load(path.parent / 'folder')
-    return parser
-
-
-def of_journal(read):
-    def load(folder):
+        folder = path.parent / 'folder'
+        for file, text in {name: path.read_bytes(), **{other.replace('__', '.'): text.encode() for other, text in others.items()}}.items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_bytes(text)
         with mock.patch.object(events, 'FOLDER', folder):
-            return read('made')
-    return of_folder('made.jsonl', load)
-
-
-def of_sweep(folder):
-    found = state.load(folder)
-    return [(vars(one), one.told) for one in found.nodes.values()], found.limits
+            return load(folder)
+    return parser
 
 
 class Says(Node):
     '''A node of which every file and command says the same.'''
-    packages, services, variables, mounts, root, path = ['libc6'], ['munge'], [], [], '/', '/usr/bin'
-
     def __init__(self, said):
-        self.text = lambda name: said.strip()
+        super().__init__(packages=['libc6'], services=['munge'])
+        self.text, self.ask = lambda name: said.strip(), lambda *_, **__: (said, None)
         self.files = lambda pattern: [re.sub(r'\[0-9\]\*|\*', '0', pattern)]
-        self.ask = lambda *_, **__: (said, None)
-
-
-def of_node(said):
-    return [one for name, (_, read, _) in facts._GROUPS.items() if name != 'modules' for one in read(Says(said))]
 
 
 def volumes(text):
@@ -110,93 +94,86 @@ def volumes(text):
     return [(perfctr.memory_volume_bytes(parsed, region), parsed[region]['MEM']) for region in ('triad', 'copy')]
 
 
-def cases(folder):
-    return [case for report in perflogs.read(folder).reports for case in report['runs'][0]['testcases']]
-
-
-def slurm_of(access):
-    with mock.patch('shutil.which', lambda *_: '/bin/true'):
-        return sweep_slurm.Slurm(access)
+def data(name):
+    return pathlib.Path(__file__).with_name('data').joinpath(name).read_text()
 
 
 PLAN = json.dumps({'id': 'made', 'nodes': {'n1': '8|2|zen4', 'n2': ''}, 'partition': 'made:cpu', 'command': ['reframe'], 'access': [], 'pace': {},
                    'checks': 1, 'limits': {'node_hours': 2.5}})
 JOURNAL = ('{"node": "n1", "phase": "submitting", "since": 1.8e9}\n{"node": "n2", "phase": "queued", "job": 7, "since": 1.8e9}\n'
            '{"node": "n1", "phase": "over", "state": "measured", "counts": {"PASS": 3}, "spent": {"6": 60.5}, "since": 1.8e9}\n')
-EVENTS = ''.join(json.dumps({'at': 1.8e9 + number, 'node': f'n{number}', 'event': event, 'sweep': 's', 'hours': 0.5, 'evidence': {'rows': []}, 'again': ['x']}) + '\n'
-                 for number, event in enumerate(sorted(events.EVENTS)))
+EVENTS = ''.join(json.dumps({'at': 1.8e9, 'node': 'n1', 'event': event, 'sweep': 's', 'hours': 0.5, 'evidence': {'rows': []}, 'again': ['x']}) + '\n'
+                 for event in sorted(events.EVENTS))
 LOG = 'result|job_completion_time_unix|system|partition|name|perf_var|perf_unit|perf_ref|perf_value\n' + ''.join(
     f'pass|{1800000000 + number}|theirs|batch|Stream|copy|GB/s|12|12.{number}5\n' for number in range(5))
-LOCK = json.dumps({'concrete_specs': {'abc': {'name': spack.PACKAGE, 'version': '1', 'arch': {'platform_os': 'o', 'target': {'name': 'zen4'}}, 'parameters': {'mpi': True}}}})
-SCONTROL = 'ReservationName=maint StartTime=2026-11-26T10:00:00 EndTime=2026-11-27T10:00:00 Nodes=n[1-4] State=ACTIVE\n'
-REPORT = json.dumps({'session_info': {'uuid': '1-0', 'time_start_unix': 1.8e9, 'hostname': 'login', 'version': '4.10', 'cmdline': 'reframe', 'time_elapsed': 2.0},
-                     'runs': [{'run_index': 0, 'testcases': [made_report.case(plumbline=made_report.result(made_report.metric()))]}], 'restored_cases': []})
-IMB = (DATA / 'imb/impi_pairs.txt').read_text()
+IMB = data('imb/impi_pairs.txt')
 
 #: What can be lost of a text without a word: nothing, all the rest must be as it was; or whole entries, the others must.
 ALL, PARTS = 'all', 'parts'
 
-
-#: What is read -> (parser of a file, such a file or its text, what of it can be lost without a word where that is known).
+#: What is read -> (parser of a file, the text of such a file, what of it can be lost without a word where that is known).
 READ = {
-    'records': (of_text(lambda text: records.parse(text).measurements), ''.join(json.dumps(made_report.measurement(group=number)) + '\n' for number in range(3)), PARTS),
-    'run report': (archive.read, REPORT, None),
-    'performance log': (of_folder('theirs/batch/Stream.log', cases), LOG, PARTS),
-    'journal of a sweep': (of_folder('journal.jsonl', of_sweep, {'sweep.json': PLAN.encode()}), JOURNAL, None),
-    'plan of a sweep': (of_folder('sweep.json', of_sweep, {'journal.jsonl': JOURNAL.encode()}), PLAN, None),
-    'journal of nodes': (of_journal(lambda system: events.read(system)[0]), EVENTS, PARTS),
-    'history of nodes': (of_journal(lambda system: history.read(system, None)), EVENTS, None),
+    'records': (of_text(lambda text: records.parse(text).measurements),
+                ''.join(json.dumps(made_report.measurement(group=number)) + '\n' for number in range(3)), PARTS),
+    'run report': (archive.read, json.dumps({
+        'session_info': {'uuid': '1-0', 'time_start_unix': 1.8e9, 'hostname': 'n1', 'version': '4.10', 'cmdline': 'reframe', 'time_elapsed': 2.0},
+        'runs': [{'testcases': [made_report.case(plumbline=made_report.result(made_report.metric()))]}]}), None),
+    'performance log': (of_folder('theirs/batch/Stream.log', lambda folder: [
+        case for report in perflogs.read(folder).reports for case in report['runs'][0]['testcases']]), LOG, PARTS),
+    'journal of a sweep': (of_folder('journal.jsonl', lambda folder: [its.told for its in state.load(folder).nodes.values()], sweep__json=PLAN),
+                           JOURNAL, None),
+    'plan of a sweep': (of_folder('sweep.json', lambda folder: state.load(folder).limits, journal__jsonl=JOURNAL), PLAN, None),
+    'journal of nodes': (of_folder('made.jsonl', lambda _: events.read('made')[0]), EVENTS, PARTS),
+    'history of nodes': (of_folder('made.jsonl', lambda _: history.read('made', None)), EVENTS, None),
     'last words of a job': (of_folder('job.out', node.last_words), 'plumbline: no\n/x/slurm_script: line 7: 12 Killed   reframe\n', None),
-    'duration': (of_text(plan.seconds), '1h30m', None),
-    'spatter': (of_text(spatter.parse), '[{"kernel": "Gather", "pattern": "UNIFORM:8:1", "delta": 8, "length": 100}]', None),
+    'duration': (of_text(plan.seconds), '1h30m', None), 'capacity': (of_text(setting.given), 'L2=524288,L3=33554432', None),
+    'time': (of_text(schedule.time_of), '02:30', None), 'time limit': (of_text(slurm.seconds), '1-02:03:04', None),
+    'size of PBS': (of_text(pbs.size), '131900292kb', None), 'names of nodes': (of_text(sweep_slurm.nodes_named), 'n[1-4,7],m3,x[01-02]y', None),
+    'patterns': (of_text(spatter.parse), '[{"kernel": "Gather", "pattern": "UNIFORM:8:1", "delta": 8, "length": 100}]', None),
     'burn': (of_text(burn.parse, 'the file'), json.dumps(test_burn_series.START) + '\n', None),
     'prediction': (of_text(predict.parse), 'said\n{"predicted": "cg", "cells": []}\n', ALL),
-    'topology': (topology_file.read, CONFIG / 'topologies/example-slurm-cpu.json', None),
-    'lock of Spack': (of_folder('spack.lock', lambda folder: spack.locked(types.SimpleNamespace(name='s', features=['spack'], extras={'spack': {'environment': folder}})),
-                                {'spack.yaml': b''}), LOCK, None),
-    'capacity': (of_text(setting.given), 'L2=524288,L3=33554432', None), 'time': (of_text(schedule.time_of), '02:30', None),
-    'cpuinfo': (of_text(processor.of_cpuinfo), 'vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 106\nstepping\t: 6\n\nCPU part\t: 0xd0c\n', None),
+    'topology': (topology_file.read, (CONFIG / 'topologies/example-slurm-cpu.json').read_text(), None),
+    'lock of Spack': (of_folder('spack.lock', lambda folder: spack.locked(types.SimpleNamespace(
+        name='s', features=['spack'], extras={'spack': {'environment': folder}})), spack__yaml=''), json.dumps({'concrete_specs': {'abc': {
+            'name': spack.PACKAGE, 'version': '1', 'arch': {'platform_os': 'o', 'target': {'name': 'zen4'}}, 'parameters': {'mpi': True}}}}), None),
+    'cpuinfo': (of_text(processor.of_cpuinfo), 'vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t: 106\nstepping\t: 6\nCPU part\t: 0xd0c\n', None),
     'dmidecode': (of_text(dmi.memory_slots), test_gate.modules(('64 GB', 4800), ('32 GB', 4400)), None),
-    'facts of a node': (of_text(of_node), ''.join(f'{text}\n' for text in test_gate.GOOD.values()) + test_gate.COMMANDS['ipmitool'][0], None),
+    'facts of a node': (of_text(lambda said: [one for name, (_, read, _) in facts._GROUPS.items() if name != 'modules' for one in read(Says(said))]),
+                        '\n'.join([*test_gate.GOOD.values(), test_gate.COMMANDS['ipmitool'][0]]), None),
     'disassembly': (of_text(codegen.widths_of, 'triad', [('plain', None)]), test_codegen.DISASSEMBLY, None),
-    'deaths': (of_text(families()['openmpi'].deaths, None), 'mpirun noticed that process rank 1 with PID 0 on node n exited on signal 11 (Segmentation fault).\n', None),
-    'scheduler error': (of_text(submit_errors.in_a_line), "command 'sbatch x' failed with exit code 1:\n--- stderr ---\nsbatch: error: x\n--- stderr ---\n", None),
+    'deaths': (of_text(families()['openmpi'].deaths, None), 'mpirun noticed that process rank 1 with PID 0 on node n exited on signal 11.\n', None),
+    'scheduler error': (of_text(submit_errors.in_a_line),
+                        "command 'sbatch x' failed with exit code 1:\n--- stderr ---\nsbatch: error: x\n--- stderr ---\n", None),
     'state of a job': (of_answer(job_state.how, types.SimpleNamespace(exception=None, is_cancelling=False, jobid='1')),
                        'JobState=FAILED ExitCode=1:0\n', None),
-    'sinfo': (of_text(slurm.queues), DATA / 'detect/sinfo.txt', None), 'time limit': (of_text(slurm.seconds), '1-02:03:04', None),
+    'sinfo': (of_text(slurm.queues), data('detect/sinfo.txt'), None),
     **{f'{name}, {of}': (of_answer(detect.scheduled, name), text, None) for name, of, text in (
-        ('slurm', 'sinfo', (DATA / 'detect/sinfo.txt').read_text()), ('slurm', 'scontrol', (DATA / 'detect/scontrol.txt').read_text()),
-        *((name, 'JSON', json.dumps({key: its for file in (DATA / 'detect').glob(f'{name}*.json') for key, its in json.loads(file.read_text()).items()}))
-          for name in ('pbs', 'flux')))},
-    'size of PBS': (of_text(pbs.size), '131900292kb', None),
+        *(('slurm', of, data(f'detect/{of}.txt')) for of in ('sinfo', 'scontrol')),
+        *((name, 'JSON', json.dumps(json.loads(data(f'detect/{name}_{one}.json')) | json.loads(data(f'detect/{name}_{other}.json'))))
+          for name, one, other in (('pbs', 'queues', 'nodes'), ('flux', 'resources', 'config'))))},
     'mounts': (of_text(file_systems.mounts), 'nas:/home /home nfs4 rw 0 0\nfs /odd\\040place beegfs rw 0 0\n', None),
-    'names of nodes': (of_text(sweep_slurm.nodes_named), 'n[1-4,7],m3,x[01-02]y', None),
     'topology.conf': (lambda path: locality.by_switch(['n1'], path), 'SwitchName=s1 Nodes=n[1-2]\nSwitchName=core Switches=s[1-2]\n', None),
-    **{f'sweep: {name}': (of_answer(lambda ask=ask: ask(slurm_of(['-p all']))), text, None) for name, ask, text in (
-        ('nodes', lambda one: one.nodes(), 'n1|idle|8|2:4:1|gpu,fast|none\nn2|down*|8|2:4:1|(null)|fan\n'),
-        ('jobs', lambda one: one.jobs('plumbline-'), '7|RUNNING|None|plumbline-s-n1\n'), ('reservation', lambda one: one.reservation('maint'), SCONTROL),
-        ('others', lambda one: one.others_waiting(['n1']), '1000|Resources|x\n'), ('submission', lambda one: one.submit(['sbatch']), '4711;made\n'),
-        ('hidden jobs', lambda one: one.refuse_hidden_jobs(), 'PrivateData = jobs\nSlurmUser = slurm(64030)\n'))},
-    'access options': (of_text(lambda text: slurm_of(text.splitlines())), '--partition=all\n-C "gpu&fast"\n', None),
-    **{f'output of {name}': (of_text(parse, **asked), DATA / 'named' / file, ALL) for name, (file, parse, asked) in test_named.READ.items()},
-    'output of IMB': (of_text(lambda text: imb.parse(text, sizes=[4, 16, 4], arguments=IMB.split('# IMB-MPI1 ')[1].split('\n')[0].split()).tables), IMB, ALL),
-    'output of likwid-bench': (of_text(bench.parse_bench), DATA / 'likwid/bench_triad_2_threads.txt', ALL),
+    **{f'sweep: {name}': (of_answer(lambda name=name, more=more: getattr(sweep_slurm.Slurm(['-p all']), name)(*more)), text, None)
+       for name, more, text in (
+        ('nodes', (), 'n1|idle|8|2:4:1|gpu,fast|none\nn2|down*|8|2:4:1|(null)|fan\n'), ('jobs', ('made-',), '7|RUNNING|None|made-n1\n'),
+        ('reservation', ('x',), 'ReservationName=x StartTime=2026-11-26T10:00:00 EndTime=2026-11-27T10:00:00 Nodes=n[1-4] State=ACTIVE\n'),
+        ('others_waiting', (['n1'],), '1000|Resources|x\n'), ('submit', (['sbatch'],), '4711;made\n'),
+        ('refuse_hidden_jobs', (), 'PrivateData = jobs\n'))},
+    'access options': (lambda path: of_answer(sweep_slurm.Slurm, path.read_text(errors='replace').splitlines())(path), '-p all\n-C "a&b"\n', None),
+    **{f'output of {name}': (of_text(parse, **asked), data(f'named/{file}'), ALL) for name, (file, parse, asked) in test_named.READ.items()},
+    'output of IMB': (of_text(lambda said: imb.parse(said, sizes=[4, 16, 4], arguments=re.search('IMB-MPI1 (.*)', IMB)[1].split()).tables), IMB, ALL),
+    'output of likwid-bench': (of_text(bench.parse_bench), data('likwid/bench_triad_2_threads.txt'), ALL),
     'cross-check': (of_text(bench.parse_cross_check), test_likwid.log((test_likwid.TRIAD, test_likwid.triad(), 0)), ALL),
-    'likwid-perfctr': (of_text(volumes), DATA / 'likwid/by_hand_icx_mem.csv', ALL),
-    'groups of LIKWID': (of_text(perfctr.parse_groups), DATA / 'likwid/by_hand_groups.txt', None),
-    **{path.name: (load, ''.join(path.read_text().splitlines(keepends=True)[:40]), None) for load, path in (        # a whole one takes a tenth of a second
+    'likwid-perfctr': (of_text(volumes), data('likwid/by_hand_icx_mem.csv'), ALL),
+    'groups of LIKWID': (of_text(perfctr.parse_groups), data('likwid/by_hand_groups.txt'), None),
+    **{path.name: (load, ''.join(path.read_text().splitlines(keepends=True)[:40]), None) for load, path in (        # whole they take long
         (references.load, CONFIG / 'references/portable.yaml'), (network.load, CONFIG / 'networks/t3e.yaml'),
         (datasheet.load, CONFIG / 'machines/example-epyc-9124.yaml'), (baselines.read, baselines.PATH))},
     'expectations': (files.load, record.text({'kind': 'k', 'recorded': {}, 'of': {'cpu.model': 'x'}, 'not_read': {'dimm': 'why'}, 'expectations': {
         'kernel.release': {'matches': '5[.]', 'severity': 'warn'}, 'memory.total': {'from': 1, 'to': 2.5, 'severity': 'drain'}}}), None),
 }
 
-
-def text_of(name):
-    return READ[name][1] if isinstance(READ[name][1], str) else READ[name][1].read_text()
-
-
-ODD = st.text(max_size=6) | st.sampled_from(['[', '{', '-1', '.inf', 'nan', '1e999', ': ', '\t', '\n', '\0', '²', '|', 'a{' + 20 * '9' + '}', '!!python/object:x'])
+ODD = st.text(max_size=6) | st.sampled_from(['[', '{', '-1', '.inf', 'nan', '1e999', ': ', '\t', '\n', '\0', '²', '|', '!!python/object:x'])
 
 
 @st.composite
@@ -206,11 +183,9 @@ def edited(draw, text):
     def changed(value):
         keys = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
         if not keys or draw(st.integers(0, 3)) == 0:
-            return draw(JSON | st.sampled_from([10**400, -1, 1e300, '@a:b', 'n[1-2-3-4-5]', f'n[1-{10**12}]']))
+            return draw(JSON | st.sampled_from([10**400, 1e300, '@a:b', 'n[1-2-3-4-5]']))
         key = draw(st.sampled_from(keys))
-        kept = {} if draw(st.booleans()) else {key: changed(value[key])}
-        return {**{one: its for one, its in value.items() if one != key}, **kept} if isinstance(value, dict) else [
-            *value[:key], *kept.values(), *value[key + 1:]]
+        return {**value, key: changed(value[key])} if isinstance(value, dict) else [*value[:key], changed(value[key]), *value[key + 1:]]
     lines = text.splitlines(keepends=True)
     at = draw(st.integers(0, len(lines) - 1))
     for before, part, after in (('', text, ''), (''.join(lines[:at]), lines[at], '\n' + ''.join(lines[at + 1:]))):
@@ -220,7 +195,7 @@ def edited(draw, text):
     if draw(st.booleans()):
         return ''.join(draw(st.lists(st.sampled_from(lines) | ODD, max_size=12)))
     at = draw(st.integers(0, len(text)))
-    return text[:at] + draw(ODD) + text[at + draw(st.sampled_from([0, 1, 1, 3, 30])):]
+    return text[:at] + draw(ODD) + text[at + draw(st.sampled_from([0, 1, 3, 30])):]
 
 
 @st.composite
@@ -233,43 +208,42 @@ def damaged(draw, text, mixed):
 
 
 def found_in(name, text, folder):
-    '''What is read there; None if it is refused, in one line.'''
+    '''What is read there, as texts; None if it is refused, in one line.'''
     (folder / 'made').write_bytes(text.encode('utf-8', 'surrogatepass'))
     try:
-        return READ[name][0](folder / 'made')
+        found = READ[name][0](folder / 'made')
     except PlumblineError as error:
         assert str(error) and '\n' not in str(error)
         return None
+    return [re.sub(r', line=\d+', '', repr(one)) for one in (found if isinstance(found, list) else [found])]
 
 
 @pytest.mark.parametrize('name', READ)
 @given(data=st.data())
 def test_what_somebody_has_changed_is_read_or_refused_in_one_line(name, data, tmp_path):
-    found_in(name, data.draw(edited(text_of(name)) | st.just('[' * 10**5)), tmp_path)
+    found_in(name, data.draw(edited(READ[name][1]) | st.just('[' * 10**5)), tmp_path)
 
 
 @pytest.mark.parametrize('name', [name for name in READ if READ[name][2]])
-@settings(max_examples=100)
 @given(data=st.data())
 def test_what_is_left_of_a_text_gives_no_other_number(name, data, tmp_path):
-    text, kind = text_of(name), READ[name][2]
+    _, text, kind = READ[name]
     whole, found = (found_in(name, one, tmp_path) for one in (text, data.draw(damaged(text, mixed=kind == ALL))))
-    whole, found = (one if one is None else [re.sub(r', line=\d+', '', repr(part)) for part in (one if isinstance(one, list) else [one])] for one in (whole, found))
     assert whole and (found is None or found == whole or (kind == PARTS and set(found) <= set(whole)))
 
 
-#: What once was a stack trace, a hang, or another number, and is refused.
+#: What once was a stack trace, a hang, or another number.
 ONCE = [('names of nodes', 'n[1-2-3-4-5]'), ('names of nodes', f'n[1-{10**12}]'), ('duration', 400 * '9' + 'h'), ('access options', '-p "all'),
-        ('access options', '-p'), ('sweep: reservation', 'ReservationName=maint State=ACTIVE'), ('journal of a sweep', JOURNAL.replace('60.5', '1e999')),
-        ('journal of nodes', EVENTS.replace('0.5', '1e999')), ('expectations', text_of('expectations').replace('5[.]', 'a{' + 20 * '9' + '}')),
-        ('expectations', text_of('expectations').replace('2.5', '.nan')), ('performance log', LOG[:LOG.rindex('12.0') + 3]),
-        ('performance log', LOG.replace('\npass', '\npapass')), ('output of osu_bw', text_of('output of osu_bw')[:-2]),
-        ('output of hpcg', text_of('output of hpcg').partition('0.223455')[0] + '0.22'), ('likwid-perfctr', 2 * text_of('likwid-perfctr')),
-        ('flux, JSON', text_of('flux, JSON').replace('tioga[10-17]', 'tioga[10-18]')), ('prediction', predict.PREFIX + '[' * 10**5), ('topology', 5000 * '9')]
+        ('sweep: reservation', 'ReservationName=x State=ACTIVE'), ('journal of a sweep', JOURNAL.replace('60.5', '1e999')),
+        ('journal of nodes', EVENTS.replace('0.5', '1e999')), *(('expectations', READ['expectations'][1].replace(*change)) for change in (
+            ('5[.]', f'a{{{10**20}}}'), ('2.5', '.nan'))), ('performance log', LOG[:145]), ('performance log', LOG.replace('\npass', '\npapass')),
+        ('output of osu_bw', data('named/osu_bw.txt')[:-2]), ('output of hpcg', data('named/hpcg.txt')[:4466]),
+        ('likwid-perfctr', 2 * data('likwid/by_hand_icx_mem.csv')), ('flux, JSON', READ['flux, JSON'][1].replace('[10-17]', '[10-18]')),
+        ('prediction', predict.PREFIX + '[' * 10**5), ('topology', 5000 * '9')]
 
 
-@pytest.mark.parametrize('name, text', ONCE, ids=[f'{name}: {number}' for number, (name, _) in enumerate(ONCE)])
-def test_what_once_was_no_error_is_one(name, text, tmp_path):
+@pytest.mark.parametrize('name, text', ONCE, ids=[f'{name} {number}' for number, (name, _) in enumerate(ONCE)])
+def test_what_was_no_error_once_is_refused(name, text, tmp_path):
     assert not found_in(name, text, tmp_path)
 
 
@@ -295,7 +269,7 @@ def test_what_is_written_is_read_again(text, number, cut):
             f'package.{re.sub("[^ -~]", "", text)}x': {'is': text, 'severity': 'warn'}, 'memory.total': {'from': number, 'severity': 'drain'}}}
         record.write(folder / 'k.yaml', content)
         assert files.load(folder / 'k.yaml') == content
-        topology_file.write(folder / 't.json', node := {**json.loads(text_of('topology')), 'node': text})
+        topology_file.write(folder / 't.json', node := {**json.loads(READ['topology'][1]), 'node': text})
         assert topology_file.read(folder / 't.json') == node
 
 
@@ -377,8 +351,8 @@ def test_how_much_of_a_cache_is_ours_depends_on_no_unit_and_no_order(seed, unit,
 @given(st.lists(st.floats(-0.2, 0.2), min_size=6, max_size=30), st.floats(1e-3, 1e3), st.randoms(), st.floats(1.001, 1.5))
 def test_sessions_have_no_unit_and_a_prediction_has_no_order(logs, unit, random, more):
     values, prior = np.exp(logs), (3, 0.05)
-    steps = changes.steps(values, prior, 0.01)
-    for one, other in ((changes.step(values, prior), changes.step(unit * values, prior)), *zip(steps, changes.steps(unit * values, prior, 0.01), strict=True)):
+    steps, same = ([changes.step(series, prior), *changes.steps(series, prior, 0.01)] for series in (values, unit * values))
+    for one, other in zip(steps, same, strict=True):
         assert (one.change, one.chance) == pytest.approx((other.change, other.chance), rel=1e-3, abs=1e-6) and 0 < one.chance <= 1
     found, other = prediction.predict(values, prior), prediction.predict(unit * np.array(random.sample(list(values), values.size)), prior)
     assert (other.middle, other.deviation, other.freedom) == pytest.approx((unit * found.middle, found.deviation, found.freedom))

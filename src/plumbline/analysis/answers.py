@@ -61,7 +61,7 @@ def _speed(own, session):
     if ruling in (verdict.PASS, verdict.NO_REFERENCE) and alone:
         text = '; '.join(filter(None, (
             as_a_whole, f"{quantity.several(alone, 'comparison')} with datasheet, base clock, the other cores or a single reference within bounds")))
-    if ruling == verdict.PASS and not any(one.sees is not None for one in session.subsystems if one.question == registry.SPEED):
+    if ruling == verdict.PASS and not any(one.sees is not None for one in session.rates):
         ruling = verdict.NO_REFERENCE       # a clock within its bounds is not yet a machine as fast as it should be
     return Answer(registry.SPEED, ruling, text or 'not judged: no rate or time was measured')
 

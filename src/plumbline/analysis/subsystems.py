@@ -71,6 +71,11 @@ class Judged:
     changed: list = field(default_factory=list)
 
     @property
+    def rates(self):
+        '''Those that say how fast the machine is.'''
+        return [one for one in self.subsystems if one.question == registry.SPEED and one.kind == subsystems.RATES]
+
+    @property
     def referenced(self):
         '''The subsystems that are judged by several sessions, or should be.'''
         return [one for one in self.subsystems if one.count or one.verdict != verdict.NO_REFERENCE]
@@ -175,7 +180,7 @@ def _changed(lines, members):
 
 def speed(session):
     """What the verdicts say of the machine's speed, in one line: shares of its own limits say nothing of it."""
-    of_rates = [one for one in session.subsystems if one.question == registry.SPEED]
+    of_rates = session.rates
     judged = [one for one in of_rates if one.sees is not None]
     if not of_rates:
         return ''
