@@ -511,6 +511,14 @@ def test_wrong_references_are_one_line(place, tmp_path):
     assert checked.code == 2 and len(checked.out.splitlines()) == 1 and 'made.yaml: field Told/made:cpu/bandwidth.plain: ' in checked.out
 
 
+def test_what_is_wrong_in_references_fails_the_check_that_reads_them(place, tmp_path):
+    folder = written_references(tmp_path / 'r', {'Told': {'$index': ['nonsense'], 'a': {'bandwidth.plain': [1, -0.1, None, 's']}}}, 'made.yaml')
+    for at, said in ((folder, "$index names 'nonsense'"), (tmp_path / 'none', 'no folder of references')):
+        done = place.reframe('-r', '-n', 'Told.*good', PLUMBLINE_REFERENCES=str(at))
+        reason = done.cases()['Told %story=good']['fail_reason']
+        assert done.code == 1 and said in reason and '\n' not in reason.strip() and 'Traceback' not in done.out
+
+
 def test_reports_folder_that_cannot_be_written(place, tmp_path):
     (tmp_path / 'file').write_text('')
     done = place.reframe('-r', PLUMBLINE_REPORTS=str(tmp_path / 'file/reports'))
