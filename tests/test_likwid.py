@@ -9,7 +9,7 @@ import pytest
 
 import native
 from plumbline.errors import PlumblineError
-from plumbline.likwid import bench, perfctr, pin
+from plumbline.likwid import bench, bench_output, perfctr, pin
 from plumbline.system import topology
 
 DATA = pathlib.Path(__file__).parent / 'data' / 'likwid'
@@ -92,7 +92,7 @@ def test_bad_commands_are_refused(cpus, effort, message):
 # --- likwid-bench: outputs ---
 
 def test_output_of_one_call():
-    sample = bench.parse_bench(data('bench_triad_2_threads.txt'))
+    sample = bench_output.parse_bench(data('bench_triad_2_threads.txt'))
     assert sample['kernel'] == 'triad_avx_fma'
     assert sample['threads'] == 2 and sample['hwthreads'] == [0, 1]
     # 2 x 736 elements x 4 arrays x 8 bytes, 2000 times, 2 flops per element.
@@ -107,7 +107,7 @@ def test_output_that_is_cut_off_anywhere_is_refused():
     lines = data('bench_triad_2_threads.txt').splitlines()
     for end in range(len(lines) - 1):
         with pytest.raises(PlumblineError) as error:
-            bench.parse_bench('\n'.join(lines[:end]))
+            bench_output.parse_bench('\n'.join(lines[:end]))
         assert '\n' not in str(error.value)
 
 
@@ -120,7 +120,7 @@ def test_garbled_output_is_refused(old, new):
     text = data('bench_triad_2_threads.txt')
     assert old in text
     with pytest.raises(PlumblineError):
-        bench.parse_bench(text.replace(old, new))
+        bench_output.parse_bench(text.replace(old, new))
 
 
 @pytest.mark.parametrize('name, said', [
@@ -128,7 +128,7 @@ def test_garbled_output_is_refused(old, new):
     ('bench_too_small.txt', 'Error: The given vector length of 192B is too small')])
 def test_likwid_benchs_own_words_are_passed_on(name, said):
     with pytest.raises(PlumblineError, match=said):
-        bench.parse_bench(data(name))
+        bench_output.parse_bench(data(name))
 
 
 # --- likwid-bench: the log of a cross-check ---
@@ -152,7 +152,7 @@ def triad(clock=None):
 
 
 def test_log_becomes_samples():
-    samples = bench.parse_cross_check(log(
+    samples = bench_output.parse_cross_check(log(
         (TRIAD, triad(), 0), (TRIAD.replace('level=L1', 'level=L2'), triad(), 0)))
     assert [s['level'] for s in samples] == ['L1', 'L2']
     first, second = samples
@@ -163,15 +163,15 @@ def test_log_becomes_samples():
 
 def test_call_that_was_repeated_counts_once():
     again = TRIAD.replace('iterations=2000', 'iterations=3000')
-    samples = bench.parse_cross_check(log((TRIAD, triad(), 0), (again, triad(), 0)))
+    samples = bench_output.parse_cross_check(log((TRIAD, triad(), 0), (again, triad(), 0)))
     assert len(samples) == 1
 
 
 def test_one_clock_for_all_calls():
     # The same cycles; the third process took its clock for half as fast, so its time for double.
-    samples = bench.parse_cross_check(log(*((TRIAD.replace('repeat=0', f'repeat={i}'), triad(clock), 0)
+    samples = bench_output.parse_cross_check(log(*((TRIAD.replace('repeat=0', f'repeat={i}'), triad(clock), 0)
                                         for i, clock in enumerate([2000, 2000, 1000]))))
-    seconds = bench.parse_bench(triad())['seconds']
+    seconds = bench_output.parse_bench(triad())['seconds']
     assert [s['seconds'] for s in samples] == pytest.approx([seconds, seconds, seconds / 2])
 
 
@@ -189,7 +189,7 @@ def test_one_clock_for_all_calls():
           data('bench_cpu_shared.txt'), 0)), r'ran on CPUs \[0, 1, 0\] instead of \[0, 1, 2\]')])
 def test_bad_logs_are_refused(text, message):
     with pytest.raises(PlumblineError, match=message) as error:
-        bench.parse_cross_check(text)
+        bench_output.parse_cross_check(text)
     assert '\n' not in str(error.value)
 
 
@@ -199,10 +199,10 @@ def test_best_of_a_level():
                {'level': 'L1', 'threads': 2, 'kernel': 'c', 'traffic_rate': 9.0, 'traffic_factor': 1},
                {'level': 'memory', 'threads': 1, 'kernel': 'store', 'traffic_rate': 8.0, 'traffic_factor': 2},
                {'level': 'memory', 'threads': 1, 'kernel': 'load', 'traffic_rate': 5.0, 'traffic_factor': 1}]
-    assert bench.cross_check_best(samples, 'L1', 1)['kernel'] == 'b'
-    assert bench.cross_check_best(samples, 'L2', 1) is None
+    assert bench_output.cross_check_best(samples, 'L1', 1)['kernel'] == 'b'
+    assert bench_output.cross_check_best(samples, 'L2', 1) is None
     # The store's write-allocate is a model only.
-    assert bench.cross_check_best(samples, 'memory', 1)['kernel'] == 'load'
+    assert bench_output.cross_check_best(samples, 'memory', 1)['kernel'] == 'load'
 
 
 def test_script_is_posix_and_calls_what_was_planned(tmp_path):
@@ -244,18 +244,18 @@ def test_what_our_streams_printed_is_found():
     text = log((TRIAD, triad(), 0)).replace('### plumbline-cross-check-done', (
         '### plumbline-own level=L1 threads=2 repeat=0\nours\n### plumbline-own level=memory threads=2 repeat=1\n'
         '### plumbline-cross-check-done'))
-    assert [part[:3] for part in bench.own_parts(text)] == [('L1', 2, 0), ('memory', 2, 1)]
-    assert bench.own_parts(text)[0][3].strip() == 'ours' and bench.own_parts(text)[1][3].strip() == ''
-    assert len(bench.parse_cross_check(text)) == 1
+    assert [part[:3] for part in bench_output.own_parts(text)] == [('L1', 2, 0), ('memory', 2, 1)]
+    assert bench_output.own_parts(text)[0][3].strip() == 'ours' and bench_output.own_parts(text)[1][3].strip() == ''
+    assert len(bench_output.parse_cross_check(text)) == 1
 
 
 def test_agreement_is_of_streams_that_ran_by_turns():
     '''In the second repeat the machine was twice as fast; a rate of one repeat is not held against the other's.'''
     samples = [{'level': 'L1', 'threads': 1, 'kernel': 'a', 'repeat': repeat, 'traffic_rate': rate, 'traffic_factor': 1,
                 'own_rate': own} for repeat, rate, own in ((0, 50, 90), (0, 100, 90), (1, 200, 190), (2, 100, 110))]
-    assert bench.agreement(samples, 'L1', 1) == pytest.approx([0.9, 0.95, 1.1])
-    assert bench.agreement(samples, 'L2', 1) == bench.agreement(None, 'L1', 1) == []
-    assert bench.agreement([sample | {'own_rate': None} for sample in samples], 'L1', 1) == []
+    assert bench_output.agreement(samples, 'L1', 1) == pytest.approx([0.9, 0.95, 1.1])
+    assert bench_output.agreement(samples, 'L2', 1) == bench_output.agreement(None, 'L1', 1) == []
+    assert bench_output.agreement([sample | {'own_rate': None} for sample in samples], 'L1', 1) == []
 
 
 # --- likwid-pin ---

@@ -28,7 +28,7 @@ from plumbline.gate import files, record
 from plumbline.gate.packed import facts
 from plumbline.gate.packed.node import Node
 from plumbline.imb import text as imb
-from plumbline.likwid import bench, perfctr
+from plumbline.likwid import bench_output, perfctr
 from plumbline.model import baselines, burn, capacity, changes, contention, prediction, processor, records, registry, spatter, subsystems, uncertainty
 from plumbline.model.safe_text import masked, shown
 from plumbline.mpi.families import families
@@ -162,8 +162,8 @@ READ = {
     'access options': (lambda path: of_answer(sweep_slurm.Slurm, path.read_text(errors='replace').splitlines())(path), '-p all\n-C "a&b"\n', None),
     **{f'output of {name}': (of_text(parse, **asked), data(f'named/{file}'), ALL) for name, (file, parse, asked) in test_named.READ.items()},
     'output of IMB': (of_text(lambda said: imb.parse(said, sizes=[4, 16, 4], arguments=re.search('IMB-MPI1 (.*)', IMB)[1].split()).tables), IMB, ALL),
-    'output of likwid-bench': (of_text(bench.parse_bench), data('likwid/bench_triad_2_threads.txt'), ALL),
-    'cross-check': (of_text(bench.parse_cross_check), test_likwid.log((test_likwid.TRIAD, test_likwid.triad(), 0)), ALL),
+    'output of likwid-bench': (of_text(bench_output.parse_bench), data('likwid/bench_triad_2_threads.txt'), ALL),
+    'cross-check': (of_text(bench_output.parse_cross_check), test_likwid.log((test_likwid.TRIAD, test_likwid.triad(), 0)), ALL),
     'likwid-perfctr': (of_text(volumes), data('likwid/by_hand_icx_mem.csv'), ALL),
     'groups of LIKWID': (of_text(perfctr.parse_groups), data('likwid/by_hand_groups.txt'), None),
     **{path.name: (load, ''.join(path.read_text().splitlines(keepends=True)[:40]), None) for load, path in (        # whole they take long

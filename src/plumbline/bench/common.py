@@ -11,7 +11,7 @@ import numpy as np
 from reframe.utility.cpuinfo import cpuinfo
 
 from plumbline.errors import PlumblineError
-from plumbline.likwid import bench as likwid_bench, pin
+from plumbline.likwid import bench_output, pin
 from plumbline.model import probes, quantity, records, states
 from plumbline.settings import ROOT
 from plumbline.system import cgroup, topology
@@ -104,7 +104,7 @@ class Machine:
         command = ['taskset', '-c', ','.join(map(str, cpus)), 'likwid-bench', '-t', kernel,
                    '-W', f'N:{size // 1000}kB:{len(cpus)}', '-i', str(iterations)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **HUGE_PAGES})
-        return likwid_bench.parse_bench(done.stdout + done.stderr)['rate']
+        return bench_output.parse_bench(done.stdout + done.stderr)['rate']
 
 
 def over_likwid(machine, program, options, kernel, size, cpus, pairs):

@@ -18,7 +18,7 @@ from plumbline.model import records
 
 #: Below this share of likwid-bench's best, in each of so many repeats, our limit streams are not the limit: what one repeat says may be
 #: another program's doing.
-WITNESS_AGREES, WITNESS_REPEATS = 0.97, 3
+CROSS_CHECK_AGREES, CROSS_CHECK_REPEATS = 0.97, 3
 
 
 @dataclass(frozen=True)
@@ -213,9 +213,9 @@ def cross_check_correction(ratios: Sequence[float]) -> tuple[float, str | None]:
         if not (math.isfinite(ratio) and ratio > 0):
             raise PlumblineError(f'limit streams over likwid-bench is {ratio}; measure them again')
     most = max(ratios, default=1.0)
-    if most >= WITNESS_AGREES:
+    if most >= CROSS_CHECK_AGREES:
         return 1.0, None
     said = f"by turns, limit streams reach {most:.2f} of likwid-bench's best"
-    if len(ratios) < WITNESS_REPEATS:
-        return 1.0, f'{said}; that was measured {len(ratios)} of {WITNESS_REPEATS} times, and the limit is not raised'
+    if len(ratios) < CROSS_CHECK_REPEATS:
+        return 1.0, f'{said}; that was measured {len(ratios)} of {CROSS_CHECK_REPEATS} times, and the limit is not raised'
     return most, f"{said}: the limit is raised to likwid-bench's"

@@ -17,7 +17,7 @@ from plumbline.model.uncertainty import Summary
 from plumbline.references import bounds, directory, file_of
 from plumbline.references.files import leaves, load, lookup, of_processor, origin_of, recorded
 from plumbline.references.recording import keys_of
-from plumbline.store import archive
+from plumbline.store import archive, run_reports
 from plumbline.store.archive_rows import BY_REFRAME
 
 _CASE = ('system', 'partition', 'environ', 'test', 'run')
@@ -26,7 +26,7 @@ _CASE = ('system', 'partition', 'environ', 'test', 'run')
 _OF_CASE = archive.SCHEMA.names()[:archive.SCHEMA.names().index('metric')]
 
 
-def archived(*run_reports: str | Path, root: str | Path, largest: int = archive.LARGEST_REPORT) -> Path:
+def archived(*run_reports: str | Path, root: str | Path, largest: int = run_reports.LARGEST_REPORT) -> Path:
     '''Archive a run of ReFrame, its tests of other suites judged, too; the file.'''
     return archive.write(judged(archive.read(*run_reports, largest=largest)), root)
 

@@ -11,7 +11,7 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import fixture, run_before, sanity_function, variable
 
 from plumbline.errors import PlumblineError, in_one_line
-from plumbline.likwid import bench, pin
+from plumbline.likwid import bench, bench_output, pin
 from plumbline.model import limits, records, result
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.node import OnNode
@@ -88,8 +88,8 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
             return None, _NOT_THERE
         try:
             text = self.output()
-            samples = bench.parse_cross_check(text)
-            own = {part[:3]: _best_rate(*part) for part in bench.own_parts(text)}
+            samples = bench_output.parse_cross_check(text)
+            own = {part[:3]: _best_rate(*part) for part in bench_output.own_parts(text)}
         except PlumblineError as error:
             return None, f'not confirmed by likwid-bench: {error}'
         return [sample | {'own_rate': own.get(tuple(sample[key] for key in ('level', 'threads', 'repeat')))}
@@ -115,7 +115,7 @@ class LimitedCheck(NativeCheck):
 
     def agreement(self, level, threads):
         confirmed = self.cross_check_best(level, threads)
-        found = bench.agreement(self.plumbline.cross_check, level, threads)
+        found = bench_output.agreement(self.plumbline.cross_check, level, threads)
         if confirmed and not found:
             self.note(f'{level}, {threads} threads: not compared with likwid-bench: our limit streams did not run beside it')
         return found
@@ -126,7 +126,7 @@ class LimitedCheck(NativeCheck):
             self.plumbline.cross_check, self.plumbline.cross_check_reason = samples, reason
             if reason:
                 self.note(reason)
-        best = bench.cross_check_best(self.plumbline.cross_check, level, threads)
+        best = bench_output.cross_check_best(self.plumbline.cross_check, level, threads)
         if best is None and self.plumbline.cross_check is not None:
             self.note(f'{level}, {threads} threads: not confirmed by likwid-bench, which did not '
                       'measure there')

@@ -11,17 +11,15 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import polars as pl
 
-from plumbline import schemas
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity
 from plumbline.model.safe_text import masked
-from plumbline.store import atomic, former
+from plumbline.store import atomic, former, run_reports
 from plumbline.store.archive_rows import session_rows
 
 #: Columns of a file, in order.  ``date`` comes from the folder, ``system`` from both.
@@ -93,87 +91,17 @@ SCAN_SCHEMA = pl.Schema({**SCHEMA, 'date': pl.Date()})
 
 _CASE = ['session', 'system', 'partition', 'environ', 'test']
 
-
 #: A DataFrame or a LazyFrame.
 Frame = TypeVar('Frame', pl.DataFrame, pl.LazyFrame)
 
 #: Rows of a file that are written, and may be read, at once: the details of a node are some megabytes, and there may be a thousand.
 ROWS = 4096
 
-#: Bytes of a run report.  A hundred checks on a node leave 3 MB; what is much more than those of a large machine is a mistake, or meant ill.
-LARGEST_REPORT = 2**32
-
-
 #: Of a session that is dated ahead of now.
 AHEAD = 'began in the future: the clock of the host that ran ReFrame was wrong, or this one is'
 
 #: Clocks of a site may differ by so much.
 _CLOCKS = datetime.timedelta(days=1)
-
-#: The year 3000, s since 1970.
-LATEST = 32503680000
-
-#: Half of a character beyond the first 65536, which by itself is none: no file can hold it.
-_HALF = re.compile(r'\\u[dD][89a-fA-F]')
-
-
-def _json(text: str) -> Any:
-    '''As Python reads it; whole numbers of any length are floating-point numbers, and half characters are replaced.'''
-    found = json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 19 else float(digits))
-    return json.loads(json.dumps(found, ensure_ascii=False).encode('utf-8', 'replace')) if _HALF.search(text) else found
-
-
-def _read_report(path: str | Path, largest: int) -> dict:
-    '''ReFrame's run report as a dictionary.'''
-    again = 'run ReFrame again, or name its run report (general/report_file)'
-    try:
-        if (size := Path(path).stat().st_size) > largest:
-            raise PlumblineError(f'{path}: a run report of {quantity.size(size)}, and at most {quantity.size(largest)} are read: look at what '
-                                 'its tests printed')
-        report = _json(Path(path).read_text(encoding='utf-8'))
-    except OSError as error:
-        raise PlumblineError(f'{path}: cannot read the run report: {error.strerror}; {again}') from None
-    except (ValueError, RecursionError) as error:
-        raise PlumblineError(f'{path}: the run report is not JSON ({error}); {again}') from None
-    wrong = schemas.complaint('run_report', report)
-    if not wrong and not 0 <= report['session_info']['time_start_unix'] <= LATEST:      # NaN passes the schema
-        wrong = f"field session_info/time_start_unix: {report['session_info']['time_start_unix']} s since 1970 is no time of a session"
-    if wrong:
-        raise PlumblineError(f'{path}: not a run report of ReFrame 4: {wrong}; {again}')
-    if not any(run['testcases'] for run in report['runs']):
-        raise PlumblineError(f'{path}: no test ran; check the names and tags of the selection '
-                             'with reframe -l')
-    _check_systems(path, report['runs'], 'run ReFrame once per system')
-    return report
-
-
-def _check_systems(what: object, runs: Iterable[dict], cure: str) -> None:
-    systems = {case['system'] for run in runs for case in run['testcases']}
-    if len(systems) != 1:
-        raise PlumblineError(f'{what}: test cases of several systems {sorted(systems)}; {cure}')
-
-
-def _together(reports: Mapping[str | Path, dict]) -> dict:
-    '''Several run reports, as the jobs of a pipeline (``reframe --ci-generate``) leave them, as one.
-
-    :arg reports: dictionary path -> report.
-    '''
-    first = min(reports.values(), key=lambda report: report['session_info']['time_start_unix'])
-    cases: dict[int, list[dict]] = {}
-    places: dict[tuple, tuple[str | Path, dict]] = {}
-    for path, report in reports.items():
-        for number, run in enumerate(report['runs']):
-            for case in run['testcases']:
-                which = (number, case['system'], case['partition'], case['environ'], case['unique_name'])
-                if which not in places:
-                    cases.setdefault(number, []).append(case)
-                    places[which] = path, case
-                elif not case.get('fixture') and places[which][1].get('job_completion_time_unix') != case.get('job_completion_time_unix'):
-                    # A restored session repeats what its dependencies were; without one each job has its own fixtures.
-                    raise PlumblineError(f"{path}: {case['name']} was run, and in {places[which][0]} too: these are reports of two sessions")
-    runs = [{'testcases': cases[number]} for number in sorted(cases)]
-    _check_systems(', '.join(map(str, reports)), runs, 'give the reports of one')
-    return {'session_info': first['session_info'], 'runs': runs}
 
 
 def session_name(report: dict) -> str:
@@ -212,7 +140,7 @@ def _write(data: bytes, path: Path) -> None:
                              'permit writing there, then archive the run report again') from None
 
 
-def read(*run_report_paths: str | Path, largest: int = LARGEST_REPORT) -> pl.DataFrame:
+def read(*run_report_paths: str | Path, largest: int = run_reports.LARGEST_REPORT) -> pl.DataFrame:
     '''One run report of ReFrame, or those of a pipeline's jobs, as the rows of a session.
 
     :arg run_report_paths: JSON files that ReFrame wrote.
@@ -220,8 +148,8 @@ def read(*run_report_paths: str | Path, largest: int = LARGEST_REPORT) -> pl.Dat
     :returns: ``polars.DataFrame`` with the columns :data:`SCHEMA`.
     :raises PlumblineError: if a report is missing, corrupt or without any test case, or if they are of several sessions.
     '''
-    reports = {path: _read_report(path, largest) for path in run_report_paths}
-    return frame_of(_together(reports) if len(reports) > 1 else next(iter(reports.values())))
+    reports = {path: run_reports.read(path, largest) for path in run_report_paths}
+    return frame_of(run_reports.together(reports) if len(reports) > 1 else next(iter(reports.values())))
 
 
 def frame_of(report: dict) -> pl.DataFrame:
@@ -235,7 +163,7 @@ def frame_of(report: dict) -> pl.DataFrame:
     return pl.DataFrame([{column: row.get(column) for column in SCHEMA} for row in rows], schema=SCHEMA)
 
 
-def archive(run_report_path: str | Path, root: str | Path, largest: int = LARGEST_REPORT) -> Path:
+def archive(run_report_path: str | Path, root: str | Path, largest: int = run_reports.LARGEST_REPORT) -> Path:
     '''Archive one run report of ReFrame.
 
     Archiving the same report again replaces its file by the same content.

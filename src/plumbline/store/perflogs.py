@@ -21,7 +21,7 @@ from reframe.core.exceptions import SanityError
 
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity
-from plumbline.store import archive
+from plumbline.store import run_reports
 
 #: After so long without the end of a test, what comes is of another run: seconds.
 GAP = 12 * 3600
@@ -142,7 +142,7 @@ def _ended(row: dict[str, str | None]) -> float | None:
             seconds = datetime.datetime.fromisoformat(row.get('job_completion_time') or '').timestamp()
         except (ValueError, OverflowError):
             return None
-    if not 0 < seconds <= archive.LATEST:
+    if not 0 < seconds <= run_reports.LATEST:
         raise _Unreadable(f'its job_completion_time_unix, {seconds:.0f}, is no time in seconds since 1970')
     return seconds
 

@@ -39,6 +39,7 @@ from plumbline.settings import REPORTS
 from plumbline.store import archive, atomic, former
 from plumbline.sweep import state
 from plumbline.sweep.node import CPUS, REPORT
+from plumbline.system import topology_file
 
 #: Where sweeps, and what their nodes measured, are kept.
 SWEEPS, ARCHIVE = REPORTS / 'sweeps', REPORTS / 'archive'
@@ -66,9 +67,9 @@ _READ = [*(name for name in _COLUMNS if name not in ('subsystem', 'noise')), 'le
 #: Files of the archive that are read at once: a node's has half a megabyte, most of it samples.
 _AT_ONCE = 250
 
-#: Memory of nodes that should be alike differs by what their firmware keeps: from one to the next at most this share, and so many KiB: of
-#: 64 modules one is less than 2 %.
-MEMORY_ALIKE, MOST_ALIKE = 0.02, 4 * 2**20
+#: Memory of nodes that should be alike differs by what their firmware keeps: from one to the next at most this share, of large ones as much
+#: as of one node with itself (:data:`topology_file.MOST_DIFFERS`): of 64 modules one is less than 2 %.
+MEMORY_ALIKE = 0.02
 
 
 def collect(sweep, node):
@@ -150,7 +151,7 @@ def _machine(rows, cpus):
 
 def has_less(kib, other):
     '''Whether a node has less memory than another one, and not only by what firmware keeps.'''
-    return other - kib > min(MEMORY_ALIKE * other, MOST_ALIKE)
+    return other - kib > min(MEMORY_ALIKE * other, topology_file.MOST_DIFFERS / 1024)
 
 
 def kinds(nodes):

@@ -86,12 +86,16 @@ def _facts(node):
 def figures(node):
     '''What can be said in numbers: name -> (value, how much nodes of a kind may differ).'''
     return {'cores': (len(node['processor']['topology']['cores']), 0),
-            'memory': (node['memory'], min(MEMORY_DIFFERS, MOST_DIFFERS / node['memory']))}
+            'memory': (node['memory'], _kept_by_firmware(node) / node['memory'])}
 
 
 def memory_differs(old, new):
     '''Whether a node has more or less memory than it had.'''
-    return abs(new['memory'] - old['memory']) > min(MEMORY_DIFFERS * old['memory'], MOST_DIFFERS)
+    return abs(new['memory'] - old['memory']) > _kept_by_firmware(old)
+
+
+def _kept_by_firmware(node):
+    return min(MEMORY_DIFFERS * node['memory'], MOST_DIFFERS)
 
 
 def differences(old, new):

@@ -2,9 +2,9 @@
 
 import statistics
 
-from plumbline.likwid.bench import agreement, cross_check_best
+from plumbline.likwid.bench_output import agreement, cross_check_best
 from plumbline.model import quantity
-from plumbline.model.limits import WITNESS_AGREES
+from plumbline.model.limits import CROSS_CHECK_AGREES
 from plumbline.report import drawing
 from plumbline.report.figures.common import Table, by_place, not_drawn
 from plumbline.report.readings import grouped, limit_of, measured
@@ -43,7 +43,7 @@ def _limit_rows(detail):
 def _agreement(ratios):
     if not ratios:
         return 'not compared'
-    return quantity.digits(statistics.median(ratios)) + (': they disagree' if max(ratios) < WITNESS_AGREES else '')
+    return quantity.digits(statistics.median(ratios)) + (': they disagree' if max(ratios) < CROSS_CHECK_AGREES else '')
 
 
 def _of_peak(detail, level):
