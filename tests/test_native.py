@@ -295,6 +295,12 @@ def test_threads_in_the_serial_build_are_refused(programs):
     refused(programs.run('triad-serial', '--threads', 2), '--threads 2', 'serial')
 
 
+@pytest.mark.parametrize('program', ['limits', 'triad'])
+def test_the_usual_variant_is_the_first_that_runs_here(programs, program):
+    usual = {record['variant'] for record in programs.measured(program, *QUICK).measurements}
+    assert usual == {next(variant.name for variant in programs.variants(program) if variant.runs)}
+
+
 @pytest.mark.parametrize('options', ['--alloc static', '--alloc malloc', '--shift 8'])
 def test_options_that_a_kernel_does_not_have_are_refused(programs, options):
     refused(programs.run('limits', *options.split()), options.split()[0])

@@ -187,7 +187,7 @@ def test_what_cannot_be_run_is_one_line(ranks, options, wrong, mpi_programs):
 def test_a_node_that_is_slow_is_named(variant, mpi_programs, tmp_path):
     mpi, library = any_mpi(), tmp_path / 'slow.so'
     output_of(MPIS[mpi]['cc'], '-shared', '-fPIC', '-o', library, SOURCE.parent / 'tests/interpose/slow.c', env=variables(mpi))
-    found = mpi_programs(mpi).measured(5, 'patterns', '--variants', variant, '--size', '200000', *FEW, LD_PRELOAD=library, SLOW_RANK=2, SLOW_US=4000)
+    found = mpi_programs(mpi).measured(5, 'patterns', '--variants', variant, '--size', '200000', *FEW, LD_PRELOAD=library, SLOW_RANK=2, SLOW_US=12000)
     record, = found.measurements
     slowest, *named = model.told(record, [f'n{rank}' for rank in range(5)], 1, '0.2 MB')
     assert slowest.startswith(f'{variant}, 0.2 MB: slowest is rank 2 on n2, ')

@@ -81,6 +81,15 @@ static void variants(const pl_kernel *kernel, const char *text, pl_variants *lis
         pl_fail("--variants %s: none of them runs here", text);
 }
 
+/* The first variant that runs here; the first, whose absence is then told, if none does. */
+static const pl_variant *usual(const pl_kernel *kernel)
+{
+    for (const pl_variant *v = kernel->variants; v->name; v++)
+        if (v->loop && pl_cpu_has(v->isa))
+            return v;
+    return find(kernel, kernel->variants[0].name, false);
+}
+
 static _Noreturn void list_variants(const pl_kernel *kernel)
 {
     if (pl_processes.rank > 0)
@@ -97,7 +106,7 @@ static _Noreturn void help(const pl_kernel *kernel)
     if (pl_processes.rank > 0)
         exit(0);
     printf("%s: %s\n\n"
-           "  --variants A,B,..|all  run these, interleaved: A, B, A, B, ... (default: the first); 'A|B': B where A does not run\n"
+           "  --variants A,B,..|all  run these, interleaved: A, B, A, B, ... (default: the first that runs here); 'A|B': B where A does not run\n"
            "                         here; 'A|': A or nothing\n"
            "  --list                 what variants there are, and which this CPU can run\n"
            "  --size N,..            elements (default %s)\n"
@@ -282,7 +291,7 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
     if (optind < argc)
         pl_fail("%s: not an option: --help lists them all", argv[optind]);
     if (!o.variants.count)
-        variants(kernel, kernel->variants[0].name, &o.variants);
+        add_variant(&o.variants, usual(kernel));
     if (!o.sizes.count)
         pl_add_size(&o.sizes, kernel->own_size ? kernel->own_size(o.text) : kernel->usual_size ? kernel->usual_size : 1000000);
     if (!o.threads.count)
