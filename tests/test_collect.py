@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -11,9 +12,9 @@ import made_report
 import sample_session as sample
 from plumbline import report
 from plumbline.nodes import events, findings, history
-from plumbline.report import sweep_page
+from plumbline.report import outliers as terminal, sweep_page
 from plumbline.store import archive
-from plumbline.sweep import command, node, outliers, results, state
+from plumbline.sweep import command, confirm, node, outliers, results, state
 
 PLAN = {'id': 's', 'nodes': {'n1': 'h'}, 'partition': 'made:cpu', 'command': [], 'access': [], 'pace': {}, 'checks': 1}
 
@@ -35,7 +36,7 @@ def test_what_a_node_has_read_itself_is_not_read_again(measured, monkeypatch):
     by_driver, why = collect()
     assert why == '' and sum(its.get('PASS', 0) for its in by_driver['counts'].values()) == 1 and by_driver['machine']['cpus'] == 4
     Path(by_driver['archived']).unlink()
-    results.prepare(folder, 'n1')
+    results.prepare(folder, 'n1', 0)
     assert len(list(folder.rglob('*.parquet'))) == 1
     monkeypatch.setattr(results, '_examined', None)
     assert collect() == (by_driver, '') and Path(by_driver['archived']).exists() and not list(folder.rglob('*.parquet'))
@@ -43,7 +44,7 @@ def test_what_a_node_has_read_itself_is_not_read_again(measured, monkeypatch):
 
 def test_a_driver_that_was_killed_before_it_said_so_collects_again(measured):
     folder, collect = measured
-    results.prepare(folder, 'n1')
+    results.prepare(folder, 'n1', 0)
     assert collect() == collect()
 
 
@@ -65,7 +66,7 @@ def test_a_sweep_says_of_a_node_what_the_node_s_own_report_says(measured, monkey
     folder, collect = measured
     monkeypatch.setattr(events, 'FOLDER', tmp_path / 'nodes')
     made_report.write_report(folder / node.REPORT, cases)
-    results.prepare(folder, 'n1')
+    results.prepare(folder, 'n1', 0)
     work = state.load(folder.parent)
     work.begin()
     work.record(work.nodes['n1'], state.OVER, state=state.MEASURED, **collect()[0])
@@ -77,6 +78,67 @@ def test_a_sweep_says_of_a_node_what_the_node_s_own_report_says(measured, monkey
     assert (f'not in order by its own report: n1: {told}' in page) == bool(status)
     findings.record(work, found)
     assert history.read('made', None).of('n1').last.verdict == ('FAIL' if status == 1 else 'PASS')
+
+
+@pytest.mark.parametrize('in_job', [True, False])
+def test_a_node_whose_reframe_failed_for_no_verdict_is_missing(measured, monkeypatch, in_job):
+    folder, collect = measured
+    (folder / node.ENDED).write_text('1\n')
+    if in_job:
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr('sys.argv', ['results', 'n1', '1'])
+        results.main()
+        monkeypatch.setattr(results, '_examined', None)
+    assert collect() == (None, f'ReFrame ended with exit code 1, and no verdict says why: see its output in {folder / node.OUTPUT}')
+
+
+def test_what_the_verdicts_explain_needs_no_other_reason(measured):
+    folder, collect = measured
+    (folder / node.ENDED).write_text('1\n')
+    failed = made_report.metric(value=7.0, reference=[10.0, -0.1, None], verdict='FAIL')
+    made_report.write_report(folder / node.REPORT, [made_report.case(result='fail', fail_phase='performance', plumbline=made_report.result(failed))])
+    assert collect()[0]['status'] == 1
+
+
+def swept(folder, without=(), operations=('write', 'write_fsync')):
+    '''A sweep of eight nodes on disk; those ``without`` could not measure the last operation.'''
+    work = state.create(folder, PLAN | {'nodes': {f'n{number}': 'h' for number in range(1, 9)}}, 'job')
+    work.begin()
+    for number, one in enumerate(work.nodes.values()):
+        (work.of(one) / 'claim').mkdir(parents=True)
+        (work.of(one) / node.CPUS).write_text('4\n')
+        its = operations[:-1] if one.name in without else operations
+        told = made_report.result(*(made_report.metric(f'bandwidth.c.{operation}', reference=None, verdict='NO REFERENCE') for operation in its))
+        if one.name in without:
+            told['skipped'] = [{'metric': 'speedup.c.write_fsync', 'reason': 'of another metric'},
+                               {'metric': 'all of it', 'parts': ['write_fsync'], 'reason': 'slow'}]
+        told['machine'] = told['machine'] | {'hostname': one.name}
+        made_report.write_report(work.of(one) / node.REPORT, [made_report.case('Files', told, job_nodelist=[one.name])],
+                                 start=1.8e9 + 1000 * len(folder.parts), uuid=f'{number:08}-0000')
+        work.record(one, state.OVER, state=state.MEASURED, **results.collect(work, one)[0])
+    return work
+
+
+@pytest.mark.parametrize('without, again, named', [
+    (['n8'], None, {'n8'}), (['n8'], ['n8'], {'n8'}), (['n8'], [], set()),       # measured again
+    (['n7', 'n8'], None, set())])                                               # a quarter of the nodes
+def test_a_node_that_lacks_a_part_of_a_test_is_named_if_it_lacks_it_again(tmp_path, monkeypatch, without, again, named):
+    monkeypatch.setattr(results, 'ARCHIVE', tmp_path / 'archive')
+    monkeypatch.setattr(events, 'FOLDER', tmp_path / 'nodes')
+    work = swept(tmp_path / 's', without)
+    second = confirm.prepare(work)
+    assert (second and set(second.nodes)) == ({'n8'} if without == ['n8'] else None)
+    if again is not None:
+        shutil.rmtree(second.folder)
+        swept(second.folder, again)
+    found = outliers.look(work.folder)
+    assert (set(found.partly), found.incomplete, found.named, found.exit_status) == (named, {}, [], 1 if named else 0)
+    if named:
+        assert found.partly == {'n8': {'Files': 'bandwidth.c.write_fsync: slow'}}
+        assert 'n8 lacks a part of Files, which nearly all of its peers have: bandwidth.c.write_fsync: slow' in list(terminal.remarks(found))
+        assert '1 node without a part of a test that peers have' in terminal.headline(found)
+        findings.record(work, found)
+        assert 'not all of Files: bandwidth.c.write_fsync: slow' in history.read('made', None).of('n8').doubt
 
 
 @pytest.mark.parametrize('ahead, told', [(0, ''), (-86400, 'its clock is off by 86'), (3600, 'its clock is off by 3')])
@@ -98,7 +160,7 @@ def test_a_node_whose_clock_is_wrong_is_told(measured, ahead, told):
 def test_what_a_node_left_and_cannot_be_is_read_anew(measured, spoil):
     folder, collect = measured
     expected = collect()
-    results.prepare(folder, 'n1')
+    results.prepare(folder, 'n1', 0)
     left = json.loads((folder / results.PREPARED).read_text())
     spoil(left)
     (folder / results.PREPARED).write_text(json.dumps(left))
@@ -116,7 +178,7 @@ def test_a_node_without_its_number_of_cpus_is_not_taken_for_another_kind(measure
 def test_what_a_full_disk_has_cut_off_is_read_anew(measured, name):
     folder, collect = measured
     expected = collect()
-    results.prepare(folder, 'n1')
+    results.prepare(folder, 'n1', 0)
     path = next(folder.rglob(name))
     path.write_bytes(path.read_bytes()[:20])
     assert collect() == expected
@@ -125,7 +187,7 @@ def test_what_a_full_disk_has_cut_off_is_read_anew(measured, name):
 def test_why_a_node_measured_nothing_is_handed_on_and_its_session_is_archived(measured):
     folder, collect = measured
     made_report.write_report(folder / node.REPORT, [made_report.case(result='skip', plumbline={})])
-    results.prepare(folder, 'n1')
+    results.prepare(folder, 'n1', 0)
     found, why = collect()
     assert found is None and why.startswith('nothing was measured') and len(list(results.ARCHIVE.rglob('*.parquet'))) == 1
 
@@ -134,7 +196,7 @@ def test_the_job_says_why_it_could_not_and_the_driver_meets_it_again(measured, m
     folder, collect = measured
     (folder / node.REPORT).write_text('{')
     monkeypatch.chdir(folder)
-    monkeypatch.setattr('sys.argv', ['results', 'n1'])
+    monkeypatch.setattr('sys.argv', ['results', 'n1', '0'])
     results.main()
     assert 'run.json: the run report is not JSON' in capsys.readouterr().err
     with pytest.raises(results.PlumblineError, match='the run report is not JSON'):

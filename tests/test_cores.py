@@ -8,6 +8,7 @@ import pathlib
 import runpy
 import subprocess
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -425,6 +426,25 @@ def test_a_processor_that_is_capped_fails_on_its_first_day(mhz, ruling):
     metric = metrics.Metric('of_base', 'all', np.full(20, mhz / 2500))
     judged = evaluation.judged(evaluation.Case(metric, reference=Reference(tuple(bounds[:3])), reference_from='portable.yaml'))
     assert judged.verdict == ruling, judged.reason
+
+
+@pytest.mark.parametrize('mhz, kernel, turbo, ruling', [
+    (1500, 1500, True, 'FAIL'),             # the kernel's base clock has fallen with a limit
+    (2900, 2100, True, 'PASS'),             # a profile, SST-PP, and turbo
+    (2100, 2100, False, 'NO REFERENCE'),    # a profile without turbo, or a limit
+    (1500, 2100, False, 'FAIL'), (2400, 2100, False, 'PASS'),
+    (2500, 2500, None, 'PASS'), (1500, 1500, None, 'PASS')])     # no turbo; not Intel's, or a virtual machine: the kernel is believed
+def test_a_base_clock_that_has_fallen_is_told_and_does_not_excuse_a_processor(mhz, kernel, turbo, ruling):
+    notes, base = [], {'mhz': kernel, 'source': 'cpufreq'} | ({} if turbo is None else {'nominal_mhz': 2500, 'turbo': turbo})
+    check = runpy.run_path(str(rfm.REPOSITORY / 'checks/compute/cores.py'))['cores']
+    case = SimpleNamespace(plumbline=SimpleNamespace(of_machine={'base_clock': base}), note=notes.append, of_fellows=lambda *_: ())
+    speeds = cores.Clocks([0, 1], *[np.full((20, 2), float(mhz))] * 4)
+    metric = {one.name: one for one in check.clocks(case, None, speeds, ())}['of_base.all']
+    bounds = files.lookup(files.load(rfm.REPOSITORY / 'config/references/portable.yaml'), 'cores', ['default', 'gnu'])['of_base.all']
+    judged = evaluation.judged(evaluation.Case(metric, reference=Reference(tuple(bounds[:3])), reference_from='portable.yaml'))
+    assert judged.verdict == ruling, judged.reason
+    assert ('below the processor' in ' '.join(notes)) == (turbo is not None)
+    assert (judged.unjudged is not None and 'SST-PP' in judged.reason) == (ruling == 'NO REFERENCE')
 
 
 # --- the check, and its figures ---------------------------------------------------------------------------------------------

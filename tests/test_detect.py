@@ -266,6 +266,7 @@ def test_no_scheduler_is_said(here, tmp_path):
 
 @pytest.mark.parametrize('script, said', [
     ('sleep 30', 'sinfo --noheader --exact does not answer within 1 s'),
+    ('echo "slurm_load_partitions: Unable to contact slurm controller" >&2; exit 1', 'failed: slurm_load_partitions'),
     ('echo what?', "sinfo prints a line that is not understood: 'what\\?'"),
 ])
 def test_a_slurm_that_does_not_answer(here, monkeypatch, script, said):
@@ -415,9 +416,9 @@ def test_file_systems_that_nodes_share(tmp_path):
               f'nas:/home {tmp_path}/home nfs4 rw 0 0\nfs {tmp_path}/odd\\040place beegfs rw 0 0\n')
     variables = {'USER': 'me', 'WORKDIR': f'{tmp_path}/odd place', 'HOME': f'{tmp_path}/home'}
     found, said = file_systems.detect(mounts, variables)
-    assert found == [{'name': 'scratch', 'path': f'{tmp_path}/scratch/$USER'},
-                     {'name': 'odd_place', 'path': '$WORKDIR'}, {'name': 'tmp', 'path': '/tmp'}]
-    assert f'DECIDE: nfs4 at {tmp_path}/home' in ' '.join(said) and 'lustre' in said[0]
+    assert found == [{'name': 'scratch', 'path': f'{tmp_path}/scratch/$USER', 'type': 'lustre'},
+                     {'name': 'odd_place', 'path': '$WORKDIR', 'type': 'beegfs'}, {'name': 'tmp', 'path': '/tmp'}]
+    assert f'DECIDE: nfs4 at {tmp_path}/home' in ' '.join(said) and "'type': 'nfs4'}" in ' '.join(said) and 'lustre' in said[0]
     assert file_systems.detect('/dev/vda / ext4 rw 0 0\n', {'USER': 'me'}) == ([], [])
 
 

@@ -110,8 +110,8 @@ def files(fsync=0.0, cold=0.0, warm=0.0, cold_rate=100.0):
 
 def not_warm(referenced):
     '''Files that the page cache does not hold: a metric is left out, which has references or not.'''
-    left_out = {'metric': 'bandwidth.c.read_warm', 'reason': 'only 40 % of them', 'symptom': 'not_warm', 'referenced': referenced}
-    return [test_('fileio_sizes', row('bandwidth.c.write'), threads='one', detail={'skipped': [left_out]})]
+    skipped = {'metric': 'bandwidth.c.read_warm', 'reason': 'only 40 % of them', 'symptom': 'not_warm', 'referenced': referenced}
+    return [test_('fileio_sizes', row('bandwidth.c.write'), threads='one', detail={'skipped': [skipped]})]
 
 
 def nontemporal(loss):
@@ -122,11 +122,11 @@ def ended(check, reason, symptom=None):
     return sample.case(check, result='fail', fail_phase='sanity', fail_reason=reason, verdict='FAIL', reason=f'sanity: {reason}', detail={}, symptom=symptom)
 
 
-def left_out(symptom):
+def not_measured(symptom):
     return sample.case('cores', result='skip', detail={'skipped': [{'metric': 'all', 'reason': 'made up', 'recorded': 5, 'symptom': symptom}]}, reason='made up')
 
 
-LEFT_OUT = left_out('too_few_cpus')
+NOT_MEASURED = not_measured('too_few_cpus')
 WIDTHS = {'simd_width': {'plain': 'scalar'}, 'simd_width_of_references': {'plain': '512-bit'}}
 CONTEXT = 'triad plain: thread 1 was placed on CPU 1 but ran on CPU 0'
 SWAPPED = 'shm was asked for, but of 2e+09 bytes of messages 3e+09 went over the loopback device'
@@ -152,10 +152,10 @@ FAULTS = {
                      lambda: node(cache=0.5, detail=additions(3.9, 1.95, sharing=2.0)),
                      lambda: node(cache=0.5, detail=additions(5.0, 3.9) | machine(core_kinds=[[0, 1], [2, 3]]))]),     # cores of two kinds
     # A job that has a part of the node, as always, is no fault.
-    'pinning': ([lambda: [*node(detail=machine(allowed_cpus=[0], cpu_quota=4.0)), LEFT_OUT], lambda: [*node(detail=machine(allowed_cpus=[0])), LEFT_OUT], lambda: [*node(), ended('triad_memory', CONTEXT, 'misplaced')]],
-                [lambda: node(detail=machine(allowed_cpus=[0])), lambda: [*node(), LEFT_OUT],
-                 lambda: [*node(detail=machine(allowed_cpus=[0], cpu_quota=1.8)), LEFT_OUT],       # of which we took one
-                 lambda: [*node(detail=machine(allowed_cpus=[0])), left_out('not_warm')], lambda: [*node(), ended('triad_memory', CONTEXT)]]),
+    'pinning': ([lambda: [*node(detail=machine(allowed_cpus=[0], cpu_quota=4.0)), NOT_MEASURED], lambda: [*node(detail=machine(allowed_cpus=[0])), NOT_MEASURED], lambda: [*node(), ended('triad_memory', CONTEXT, 'misplaced')]],
+                [lambda: node(detail=machine(allowed_cpus=[0])), lambda: [*node(), NOT_MEASURED],
+                 lambda: [*node(detail=machine(allowed_cpus=[0], cpu_quota=1.8)), NOT_MEASURED],       # of which we took one
+                 lambda: [*node(detail=machine(allowed_cpus=[0])), not_measured('not_warm')], lambda: [*node(), ended('triad_memory', CONTEXT)]]),
     'power_saving': ([lambda: node(everything=0.3, detail=clock([1200] * 24, governor='powersave'))],
                      [lambda: node(detail=clock([2900] * 24, governor='powersave')),
                       lambda: node(everything=0.3, detail=clock([1200] * 24, governor='powersave', scaling_driver='intel_pstate'))]),

@@ -271,7 +271,7 @@ def test_every_way_to_keep_files_is_right(programs, tmp_path):
     ways = ['nameless', 'unlinked', 'named']
     found = programs.measured('fileio', *options_of(tmp_path, '--size', 60, '--file', listed(ways), '--operation', 'write,read_warm')).measurements
     # Where there is none without a name the next way is taken.
-    assert {r['group'] for r in found} == {0, 1, 2} and all(r['valid'] and ways.index(r['options']['kept']) >= r['group'] for r in found)
+    assert {r['group'] for r in found} == {0, 1, 2} and all(r['valid'] and r['group'] in (0, ways.index(r['options']['kept'])) for r in found)
     assert is_empty(tmp_path)
 
 
@@ -382,14 +382,16 @@ def partition(listed):
 
 
 def test_file_systems_of_a_partition():
-    assert file_systems.of_partition(partition(None)) == {'stage': '.', 'shm': '/dev/shm'}
-    given = [{'name': 'scratch', 'path': '/scratch/$USER'}, {'name': 'local', 'path': '$TMPDIR'}]
-    assert file_systems.of_partition(partition(given)) == {'scratch': '/scratch/$USER', 'local': '$TMPDIR'}
+    assert {name: entry['path'] for name, entry in file_systems.of_partition(partition(None)).items()} == {'stage': '.', 'shm': '/dev/shm'}
+    given = [{'name': 'scratch', 'path': '/scratch/$USER', 'type': 'fuse.s3fs-2'}, {'name': 'local', 'path': '$TMPDIR'}]
+    assert file_systems.of_partition(partition(given)) == {'scratch': given[0], 'local': given[1]}
 
 
 @pytest.mark.parametrize('listed, said', [
     ({'scratch': '/scratch'}, 'is not understood'), (['/scratch'], 'is not understood'),
-    ([{'name': 'scratch'}], 'is not understood'), ([{'name': 'a', 'path': '/a', 'type': 'ext4'}], 'is not understood'),
+    ([{'name': 'scratch'}], 'is not understood'), ([{'name': 'a', 'path': '/a', 'size': '1T'}], 'is not understood'),
+    ([{'name': 'a', 'path': '/a', 'type': 'ext2/ext3'}], "the type 'ext2/ext3' of a must be a word of /proc/mounts, .* df --output=fstype /a"),
+    ([{'name': 'a', 'path': '/a', 'type': None}], 'the type None of a must be'),
     ([{'name': 'My Disk', 'path': '/a'}], 'must be a word'), ([{'name': 'a', 'path': 'b'}], 'must begin with /'),
     ([{'name': 'a', 'path': '/a'}, {'name': 'a', 'path': '/b'}], 'once'),
 ])
@@ -409,10 +411,12 @@ class Fake(SimpleNamespace):
     what_fits = file_systems.FileSystemCheck.what_fits
     skip_case = file_systems.FileSystemCheck.skip_case
     worth_saying = file_systems.FileSystemCheck.worth_saying
+    refuse_other_type = file_systems.FileSystemCheck.refuse_other_type
+    _other_type = file_systems.FileSystemCheck._other_type
     wrong_state = staticmethod(file_systems.FileSystemCheck.wrong_state)
 
     def __init__(self, **given):
-        super().__init__(**{'size': '1GB', 'memory': 10**11, 'seconds': 60, 'compared': ('c'), 'skipped': {}, 'file_system': 'x'} | given)
+        super().__init__(**{'size': '1GB', 'memory': 10**11, 'seconds': 60, 'compared': ('c'), 'skipped': {}, 'file_system': 'x', 'expected_type': None} | given)
 
     def skip_metric(self, name, reason, words=None, symptom=None):
         self.skipped[name] = reason
@@ -480,6 +484,13 @@ def test_a_page_cache_that_is_not_as_stated_is_not_reported(operation, resident,
     assert said is None or said in check.skipped[f'bandwidth.c.{operation}']
 
 
+@pytest.mark.parametrize('expected, right', [('nfs4', True), ('nfs', True), ('nfs3', False), ('nf', False), ('n.*', False)])
+def test_a_job_on_a_node_with_another_file_system_than_the_first_look_measures_nothing(expected, right):
+    record = {'variant': 'c', 'role': 'kernel', 'options': {'operation': 'write', 'file_system': 'nfs4', 'path': '/x', 'shape': '1x1x1', 'kept': 'named'}}
+    with contextlib.nullcontext() if right else pytest.raises(PlumblineError, match=f'^x: /x is on nfs4 where {re.escape(expected)} was to be: is it mounted'):
+        assert list(Fake(expected_type=expected).worth_saying([record])) == [record]
+
+
 # --- the checks, for real ---------------------------------------------------------------------------------------
 
 CHECKS = rfm.REPOSITORY / 'checks/io'
@@ -505,14 +516,25 @@ def drawn(check, left):
     return list(figures.FIGURES[check]([left | {'partition': 'p', 'environ': 'e', 'hostname': 'h'}]))
 
 
+def type_of(folder):
+    return output_of('df', '--output=fstype', folder).split()[-1]
+
+
+def assert_other_type(case, folder):
+    assert case['result'] == 'fail' and f'lost: {folder.resolve()} is on {type_of(folder)} where lustre was to be: is it mounted?' in case['fail_reason']
+    assert not case['plumbline'].get('metrics')
+
+
 def test_the_modes_of_the_file_systems_of_a_site(site, programs, memory):
-    '''One that is there, with a variable in its path, and one that is not.'''
-    place = site([{'name': 'scratch', 'path': '$SCRATCH'}, {'name': 'gone', 'path': '/nowhere/at/all'}])
+    '''One that is there, with a variable in its path, one that is not, and one whose folder is on another file system.'''
+    place = site([{'name': 'scratch', 'path': '$SCRATCH', 'type': type_of(memory)}, {'name': 'gone', 'path': '/nowhere/at/all'},
+                  {'name': 'lost', 'path': '$SCRATCH', 'type': 'lustre'}])
     done = place.reframe('-n', 'fileio_modes', '-S', 'fileio_modes.samples=10', '-S', 'fileio_modes.length=1000', '-r',
                          checks=CHECKS, SCRATCH=str(memory))
     assert done.report, done.out
     cases = {name.split('file_system=')[1]: case for name, case in done.cases().items()}
-    assert set(cases) == {'scratch', 'gone'} and done.code == 1
+    assert set(cases) == {'scratch', 'gone', 'lost'} and done.code == 1
+    assert_other_type(cases['lost'], memory)
     assert cases['gone']['result'] == 'fail'
     assert 'gone: plumbline: --directory /nowhere/at/all: No such file or directory' in cases['gone']['fail_reason']
     assert cases['scratch']['result'] == 'pass', cases['scratch']['fail_reason']
@@ -533,6 +555,21 @@ def test_the_modes_of_the_file_systems_of_a_site(site, programs, memory):
     (title, _, figure), (_, _, table) = drawn('fileio_modes', left)
     assert title.startswith('I/O modes, scratch (') and figure is not None
     assert table.header[:2] == ('mode', '2002') and [row[1] for row in table.rows] == ['1.0', '3.8', '4.3', '91.5']
+
+
+def test_fio_does_not_run_on_another_file_system_than_the_one_that_was_meant(site, memory, tmp_path):
+    '''It does not say which one it is on: the job looks.'''
+    place = site([{'name': 'scratch', 'path': '$SCRATCH', 'type': type_of(memory)}, {'name': 'lost', 'path': '$SCRATCH', 'type': 'lustre'}])
+    (tmp_path / 'bin').mkdir()
+    (tmp_path / 'bin/fio').write_text(f'#!/bin/sh\necho >> {tmp_path}/ran\ncat {rfm.REPOSITORY}/tests/data/named/fio.json\n')
+    (tmp_path / 'bin/fio').chmod(0o755)
+    done = place.reframe('-n', '^fio', '-p', '^gnu$', '-S', 'repeat=2', '-S', f'fio.size={2**24}', '-r', checks=rfm.REPOSITORY / 'checks/named/fio.py',
+                         SCRATCH=str(memory), PATH=f"{tmp_path / 'bin'}:{place.environment['PATH']}")
+    assert done.report, done.out
+    cases = {name.split('file_system=')[1].split()[0]: case for name, case in done.cases().items()}
+    assert cases['scratch']['result'] == 'pass', cases['scratch']['fail_reason']
+    assert_other_type(cases['lost'], memory)
+    assert (tmp_path / 'ran').read_text() == 2 * '\n' and is_empty(memory)
 
 
 def test_sizes_in_the_default_file_systems(measuring, tmp_path):

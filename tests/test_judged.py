@@ -112,7 +112,7 @@ def test_a_test_that_has_references_is_not_silently_skipped(place, tmp_path):
     @run_after('setup')
     def look(self):
         if 'CANNED_GONE' in os.environ:
-            self.leave_out('its library is gone')
+            self.skip_test('its library is gone')
 ''')
     where = place()
     where.reframe('-r', checks=check, CANNED_GONE='1')
@@ -263,7 +263,7 @@ LEFT_OUT = '''
     @run_before('run')
     def miss_a_node(self):
         if '_retry' in self.stagedir:
-            self.leave_out('needs 4 nodes: 3 can be used')
+            self.skip_test('needs 4 nodes: 3 can be used')
 '''
 ELSEWHERE = '''
     def hosts(self):

@@ -242,11 +242,11 @@ def test_a_machine_whose_tlbs_cannot_be_seen_is_skipped(monkeypatch, pages, memo
     monkeypatch.setattr(tlb, 'page_sizes', lambda: pages)
     said = []
 
-    def leave_out(why, metric):
+    def skip_test(why, metric):
         said.append((why, metric))
         raise SkipTestError
     with pytest.raises(SkipTestError):
-        probe.tlb_probe.options(SimpleNamespace(pages='huge', most_pages=0, memory=memory, leave_out=leave_out))
+        probe.tlb_probe.options(SimpleNamespace(pages='huge', most_pages=0, memory=memory, skip_test=skip_test))
     assert said == [(reason, 'tlb_entries')]
 
 
@@ -373,10 +373,10 @@ def test_where_nobody_knows_whether_pages_are_huge_the_probe_says_so(monkeypatch
     class LeftOut(Exception):
         pass
 
-    def leave_out(reason, metric, had):
+    def skip_test(reason, metric, had):
         raise LeftOut(reason)
     monkeypatch.setattr(probe.tlb, 'curves', lambda measurements: {})
-    case = SimpleNamespace(measurements=[], pages='huge', share_of_huge_pages=lambda: None, leave_out=leave_out)
+    case = SimpleNamespace(measurements=[], pages='huge', share_of_huge_pages=lambda: None, skip_test=skip_test)
     case.not_given = lambda share: probe.tlb_probe.not_given(case, share)
     with pytest.raises(LeftOut, match='whether the pages are huge is not known here'):
         list(probe.tlb_probe.evaluate(case))

@@ -20,6 +20,7 @@ def test_every_variant_is_right(request, flavour, sizes):
 
 def test_first_touch_by_one_thread_is_right(programs):
     found = programs.measured('md', '--variants', 'all', '--size', 5, '--threads', THREADS, '--init', 'noinit', *QUICK).measurements
+    found += programs.measured('md-serial', '--variants', 'all', '--size', 5, *QUICK).measurements
     assert all(record['valid'] for record in found)
     assert len({record['options']['energy'] for record in found}) == 1      # the sums are in one order, whoever makes them
 

@@ -52,5 +52,6 @@ def test_half_of_the_handovers_is_found(mutated):
                                                   ('transpose', 'openblas', 'not in this build: built without OpenBLAS, or it has threads of its own')])
 def test_a_variant_that_was_not_built_is_refused(mutated, kernel, variant, why):
     program = next(program for program in mutated.programs if program.kernel == kernel)
+    assert variant not in mutated.build.runnable(program.name)
     refused(mutated.build.run(program.name, '--variants', variant), variant, why)
     assert mutated.outcome(program).measurements[0]['flags'].startswith('-DMARK -O1')

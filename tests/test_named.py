@@ -7,6 +7,7 @@ import types
 import pytest
 
 from plumbline.errors import PlumblineError
+from plumbline.model import result
 from plumbline.mpi import installed
 from plumbline.mpi.families import families
 from plumbline.named import fio, hpcc, hpcg, hpl, ior, npb, osu, stream
@@ -165,9 +166,9 @@ def test_sizes():
 
 
 def test_a_share_of_memory_that_makes_no_sense_is_an_error():
-    def leave_out(reason):
+    def skip_test(reason):
         raise LookupError(reason)
-    node = types.SimpleNamespace(memory=8e9, leave_out=leave_out, is_dry_run=lambda: False)
+    node = types.SimpleNamespace(memory=8e9, skip_test=skip_test, is_dry_run=lambda: False)
     assert NamedCheck.memory_share(node, 0.5) == 4e9
     with pytest.raises(PlumblineError, match='80 is no share of the memory: give 0.8 for 80 %'):
         NamedCheck.memory_share(node, 80.0)
@@ -182,6 +183,37 @@ def test_the_class_is_the_largest_that_fits():
         npb.choose('ft', ['D'], 15 * 2**30)
     with pytest.raises(PlumblineError, match='class B was asked for, and is not there: A, C are'):
         npb.choose('ft', ['A', 'C'], 1e12, 'B')
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+def lost(product, figures, recorded, processes, **usual):
+    '''What is lost of what was recorded on ``recorded`` processes, where fewer run; and a metric's name.'''
+    def names(count):
+        node = types.SimpleNamespace(**{'NEEDS': '+mpi', 'product': product, 'ranks': 'all', 'cpus': range(count), 'given': '', **usual}, figures=figures,
+                                     measurements=[{'text': '', 'process': 0}], plumbline=types.SimpleNamespace(skipped=[]))
+        node.skip_metric = lambda *what: node.plumbline.skipped.append(result.Skipped(*what))
+        return {metric.name for metric in NamedCheck.evaluate(node)}, node
+    known = {name: types.SimpleNamespace(file='site.yaml') for name in names(recorded)[0]}
+    found, node = names(processes)
+    return NamedCheck._recorded_but_not(node, known, found), min(found)
+
+
+@pytest.mark.parametrize('product, name', [('npb', 'cg'), ('hpcc', 'hpcc'), ('osu', 'osu_allreduce'), ('ior', 'ior')])
+def test_figures_of_fewer_processes_are_not_measured_by_references_of_more(product, name):
+    '''32 processes on a node of which one core of 64 has gone: each has more of the memory, and a collective has fewer steps.'''
+    def figures(*_):
+        return READ[name][1](text_of(name), 'out', **READ[name][2])
+    assert lost(product, figures, 64, 64)[0] == []
+    gone, found = lost(product, figures, 64, 32)
+    assert f"{found.replace('.32', '.64')} of site.yaml" in gone and len(gone) == len(read(name))
+    assert lost('osu', figures, 64, 32, ranks=2)[0] == []      # two send to each other, however many could
+
+
+def test_a_size_that_was_asked_for_stands_in_the_name_and_excuses_no_other_number_of_processes():
+    def figures(*_):
+        return hpl.figures(text_of('hpl'), 'out', **READ['hpl'][2])
+    assert lost('hpl', figures, 64, 62, given='n1920') == (['flops.hpl.64.n1920 of site.yaml'], 'flops.hpl.62.n1920')
 
 
 # --- where they are found ---------------------------------------------------------------------------------------------

@@ -47,8 +47,9 @@ def test_fio_on_the_stage_folder_keeps_its_job_file(place, tmp_path):
     case, = cases(done).values()
     assert case['result'] == 'pass', case['fail_reason']
     found = {metric['name']: metric for metric in case['plumbline']['metrics']}
-    assert found['bandwidth.write']['value'] == pytest.approx(2**24 / 0.015 / 1e6) and found['bandwidth.write']['n'] == 2
-    assert found['figure_of_merit.randread_iops']['verdict'] == 'NO REFERENCE'
+    assert found['bandwidth.write.16MiB']['value'] == pytest.approx(2**24 / 0.015 / 1e6) and found['bandwidth.write.16MiB']['n'] == 2
+    assert found['figure_of_merit.randread_iops.16MiB']['verdict'] == 'NO REFERENCE'
+    assert {(one['metric'], one['reason']) for one in case['plumbline']['skipped']} >= {('bandwidth.write', '16MiB was asked for')}
     assert case['plumbline']['inputs'] == {'plumbline.fio': fio.job_file(2**24, 30)} and 'plumbline.fio' in case['plumbline']['command']
     stage, = (done for done in tmp_path.rglob('output/**/rfm_job.sh'))
     assert 'trap' in stage.read_text() and not list(tmp_path.rglob('plumbline-*/data'))
@@ -95,7 +96,7 @@ def test_hpcc_is_given_its_problem_and_a_failed_residual_is_a_fail(place):
     case, = cases(where.reframe(*options, checks=CHECKS / 'linpack.py')).values()
     assert case['result'] == 'pass', case['fail_reason']
     names = {metric['name'] for metric in case['plumbline']['metrics']}
-    assert 'flops.hpl.n3520' in names and '3520 Ns' in case['plumbline']['inputs']['hpccinf.txt'] and case['plumbline']['ranks'] == 2
+    assert {'flops.hpl.2.n3520', 'latency.random_ring.2.n3520'} < names and '3520 Ns' in case['plumbline']['inputs']['hpccinf.txt'] and case['plumbline']['ranks'] == 2
     (where.folder.parent / 'wrong.txt').write_text(text.replace('...... PASSED', '...... FAILED'))
     hpcc = where.folder.parent / 'bin/hpcc'
     hpcc.write_text(hpcc.read_text().replace(str(other), f'$(case $PWD in *_retry*) echo {other} ;; *) echo {where.folder.parent}/wrong.txt ;; esac)'))

@@ -114,13 +114,39 @@ def test_sizes_may_be_per_thread(programs):
 
 # --- what they find out about where they run ---------------------------------------------------------
 
-HARNESS = ['pages.c', 'cgroup.c', 'clock.c', 'error.c', 'processes.c', 'results.c', 'topology.c', 'threads.c', 'parts.c']
+HARNESS = ['pages.c', 'cgroup.c', 'clock.c', 'error.c', 'processes.c', 'results.c', 'topology.c', 'threads.c', 'parts.c', 'base_clock.c']
 
 
 @pytest.fixture(scope='module')
 def loops(programs, tmp_path_factory):
     '''What the programs find out about where they run, as functions.'''
-    return native.library(programs, tmp_path_factory.mktemp('loops'), 'triad', *(f'harness/{name}' for name in HARNESS))
+    return native.library(programs, tmp_path_factory.mktemp('loops'), 'triad', *(f'harness/{name}' for name in (*HARNESS, 'streams.c', 'streams_x86.c')))
+
+
+def test_limit_streams_do_what_they_say_and_touch_nothing_beside(loops):
+    '''Against numpy: what a stream writes beyond its part the programs do not see, since it is what the next one writes there.'''
+    needs('nm')
+    rng, margin = np.random.default_rng(20042), 16
+    has = {'avx512': 'avx512f', 'avx2': 'avx2'}
+    flags = pathlib.Path('/proc/cpuinfo').read_text().split()
+    names = re.findall(r'\bT (pl_(?:load|store|update|copy|triad)_\w+)$', output_of('nm', '-D', loops._name), re.MULTILINE)
+    assert {f'pl_{kind}_plain' for kind in ('load', 'store', 'update', 'copy', 'triad')} <= set(names)
+    for name, lines in itertools.product(names, range(10)):
+        if (isa := has.get(name.rsplit('_', 1)[1])) and isa not in flags:
+            continue
+        room = rng.integers(-1000, 1000, (4, 8 * 9 + 2 * margin + 8)).astype(float)
+        arrays = [row[-row.ctypes.data % 64 // 8:][:8 * 9 + 2 * margin] for row in room]
+        expected, part = [array.copy() for array in arrays], slice(margin, margin + 8 * lines)
+        a, b, c, d = (array[part].copy() for array in arrays)
+        loop = getattr(loops, name)
+        loop.restype = ctypes.c_double
+        result = loop(ctypes.c_size_t(lines), *(ctypes.c_void_p(array.ctypes.data + 8 * margin) for array in arrays))
+        written = {'load': {}, 'store': dict.fromkeys(range(4), 1), 'update': dict(enumerate((-a, -b, -c, -d))), 'copy': {2: a, 3: b}, 'triad': {0: b + c * d}}
+        for number, values in written[name.split('_')[1]].items():
+            expected[number][part] = values
+        assert result == (sum(x.sum() for x in (a, b, c, d)) if '_load_' in name else 0), name
+        for array, right in zip(arrays, expected):
+            np.testing.assert_array_equal(array, right, f'{name}, {lines} lines')
 
 
 def test_level_of_many_cpus_is_found_at_once(loops):
@@ -227,6 +253,35 @@ def test_throttled_time_of_control_groups(loops, tmp_path, files, seconds):
     assert loops.pl_throttled(str(tmp_path).encode()) == pytest.approx(seconds, nan_ok=True)
 
 
+class Base(ctypes.Structure):
+    _fields_ = [('clock', ctypes.c_double), ('source', ctypes.c_char_p), ('nominal', ctypes.c_double), ('turbo', ctypes.c_bool)]
+
+
+FREQUENCY, NOMINAL, NO_TURBO = 'cpu3/cpufreq/base_frequency', 'cpu3/acpi_cppc/nominal_freq', 'intel_pstate/no_turbo'
+
+
+@pytest.mark.parametrize('files, counter, expected', [
+    ({FREQUENCY: '2400000'}, 0, (2400e6, b'cpufreq', 0, False)), ({NOMINAL: '2450'}, 0, (2450e6, b'ACPI CPPC', 0, False)),
+    ({FREQUENCY: '2100000'}, 2095e6, (2100e6, b'cpufreq', 0, False)),
+    ({FREQUENCY: '1500000', NOMINAL: '2450', NO_TURBO: '0'}, 2400e6, (1500e6, b'cpufreq', 2400e6, True)),
+    ({FREQUENCY: '2100000', NO_TURBO: '1'}, 2400e6, (2100e6, b'cpufreq', 2400e6, False)),
+    ({FREQUENCY: '2100000'}, 2400e6, (2100e6, b'cpufreq', 2400e6, False)),
+    ({FREQUENCY: '2800000', NO_TURBO: '1'}, 2400e6, (2800e6, b'cpufreq', 0, False)),        # a core that SST-BF prefers
+    ({FREQUENCY: '1500000', NO_TURBO: '0'}, 0, (1500e6, b'cpufreq', 0, False)),             # AMD, Arm, a virtual machine
+    ({NOMINAL: '2100'}, 2400e6, (2100e6, b'ACPI CPPC', 0, False)),
+    ({FREQUENCY: '0'}, 2400e6, (2400e6, b'time-stamp counter', 0, False))])
+def test_a_base_clock_that_falls_is_told_beside_the_nominal_one(loops, tmp_path, files, counter, expected):
+    if expected[1] == b'time-stamp counter' and os.uname().machine != 'x86_64':
+        pytest.skip('no time-stamp counter')
+    for name, text in files.items():
+        path = tmp_path / 'sys/devices/system/cpu' / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + '\n')
+    loops.pl_base_clock.restype = Base
+    found = loops.pl_base_clock(str(tmp_path).encode(), 3, ctypes.c_double(counter))
+    assert (found.clock, found.source, found.nominal, found.turbo) == expected
+
+
 def test_arrays_are_placed_and_guarded(tmp_path):
     needs('cc')
     source = pathlib.Path(__file__).with_name('native_arrays.c')
@@ -303,7 +358,8 @@ def test_the_usual_variant_is_the_first_that_runs_here(programs, program):
 
 @pytest.mark.parametrize('options', ['--alloc static', '--alloc malloc', '--shift 8'])
 def test_options_that_a_kernel_does_not_have_are_refused(programs, options):
-    refused(programs.run('limits', *options.split()), options.split()[0])
+    for kernel in ('limits', 'fdtd', 'fileio', 'chase', 'motion', 'spmv', 'jacobi', 'transpose'):
+        refused(programs.run(kernel, *options.split()), options.split()[0])
 
 
 # --- the work is done, and nothing else --------------------------------------------------------------

@@ -285,8 +285,9 @@ def test_a_node_at_the_end_of_our_last_job_counts_as_idle():
             return self.states == {state.upper()}
 
     nodes = [Node('n1', 'IDLE'), Node('n2', 'IDLE', 'COMPLETING'), Node('n3', 'COMPLETING'), Node('n4', 'MIXED', 'COMPLETING'),
-             Node('n5', 'ALLOCATED'), Node('n6', 'DRAIN', 'IDLE'), Node('n7', 'IDLE', 'RESERVED', 'MAINTENANCE'), Node('n8', 'IDLE', 'DYNAMIC_NORM')]
+             Node('n5', 'ALLOCATED'), Node('n6', 'DRAIN', 'IDLE'), Node('n7', 'IDLE', 'RESERVED', 'MAINTENANCE'), Node('n8', 'IDLE', 'DYNAMIC_NORM'),
+             Node('n9', 'IDLE', 'MAINTENANCE')]
     scheduler = SimpleNamespace(allnodes=lambda: nodes, filternodes=lambda _, found: found)
     scheduler.filternodes_by_state = lambda found, state: JobScheduler.filternodes_by_state(scheduler, found, state)
     found = nodes_of(SimpleNamespace(scheduler=scheduler), 'idle')
-    assert (str(found.usable), str(found.busy), str(found.others)) == ('n[1-3,7-8]', 'n[4-5]', 'n6')
+    assert (str(found.usable), str(found.busy), str(found.others)) == ('n[1-3,7-8]', 'n[4-5]', 'n[6,9]')

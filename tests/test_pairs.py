@@ -136,12 +136,18 @@ def test_a_healthy_simulated_network_has_no_outliers(simulate):
     assert judged(seconds) == model.Outliers([], [], [])
 
 
-def test_a_simulated_node_that_is_slow_is_the_one_outlier(simulate):
+def test_a_slow_node_a_slow_receiver_and_a_slow_link_are_told_apart_in_a_simulation(simulate):
+    '''Node 17 is slow, node 40 receives slowly, and 3 reaches 9 by a detour.'''
     def spoil(zone):
-        for name in ('node-17_switch', 'switch_node-17'):
-            slow_link(zone, name, 2)
+        for name, factor in (('node-17_switch', 2), ('switch_node-17', 2), ('switch_node-40', 1.5)):
+            slow_link(zone, name, factor)
+        tree.SubElement(zone, 'link', id='detour', bandwidth='1000MBps', latency='1us')
+        route = tree.SubElement(zone, 'route', src='node-3', dst='node-9', symmetrical='NO')
+        tree.SubElement(route, 'link_ctn', id='detour')
+        zone[:] = sorted(zone, key=lambda child: ['host', 'router', 'link', 'route'].index(child.tag))
     found = judged(simulate(spoil))
-    assert [node for node, _ in found.senders] == [node for node, _ in found.receivers] == [17] and found.pairs == []
+    assert [node for node, _ in found.senders] == [17] and sorted(node for node, _ in found.receivers) == [17, 40]
+    assert [pair for pair, _ in found.pairs] == [(3, 9)]
     assert found.senders[0][1] == pytest.approx(1.95, abs=0.1)
 
 

@@ -207,6 +207,9 @@ def faked(tmp_path):
                         ('link_error_recovery', '255'), ('local_link_integrity_errors', '14')):
         (counters / name).write_text(value + '\n')
     (counters / 'symbol_error').symlink_to('/proc/self/schedstat')
+    (other := tmp_path / 'class/infiniband/mlx5_0/ports/2/counters').mkdir(parents=True)
+    for name in ('symbol_error', 'port_rcv_remote_physical_errors'):
+        (other / name).write_text('65535\n')
     for device in ('eth0', 'eth1', 'lo'):
         statistics = tmp_path / 'class/net' / device / 'statistics'
         statistics.mkdir(parents=True)
@@ -221,6 +224,9 @@ def test_what_ports_count_meanwhile_is_told(faked, mpi_programs):
     found = mpi_programs(any_mpi()).measured(2, 'patterns', '--ports', faked, '--size', '8', *FEW)
     record, = records.parse(found.text).ports
     node, = record['nodes']
+    assert node['ports'].pop('mlx5_0/2') == {'symbol_error_full': 1, 'port_rcv_remote_physical_errors_full': 1}
+    only = {**record, 'nodes': [{**node, 'ports': {'mlx5_0/2': {'symbol_error_full': 1}}}]}
+    assert not ports.counted([only]).errors and ports.counted([only]).full == [(node['host'], 'mlx5_0/2')]
     assert set(node['ports']) == {'mlx5_0/1', 'eth0', 'eth1'} and node['ports']['eth0'] == {}
     assert set(node['ports']['mlx5_0/1']) == {'symbol_error', 'link_error_recovery_full'} and set(node['ports']['eth1']) == {'rx_dropped'}
     known = ports.counted([record])
@@ -264,7 +270,7 @@ def test_nodes_without_ports_are_named():
 
 
 def test_an_error_of_the_first_run_is_not_gone_in_the_second():
-    look, case = runpy.run_path(str(rfm.REPOSITORY / 'checks/mpi/network_patterns.py'))['network_patterns'].look_at_rounds_and_ports, None
+    look, case = runpy.run_path(str(rfm.REPOSITORY / 'checks/mpi/network_patterns.py'))['network_patterns'].read_rounds_and_ports, None
     for found in (node('n1', link_downed=1), node('n1', rx_bytes=1)):
         case = types.SimpleNamespace(is_dry_run=lambda: False, measurements=[], processes=1, note=print, first_run=case,
                                      output=lambda found=found: json.dumps(of_ports(found)))

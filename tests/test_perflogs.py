@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import rfm
+from plumbline.errors import PlumblineError
 from plumbline.model import registry
 from plumbline.store import archive, perflogs
 
@@ -113,7 +114,7 @@ def test_a_line_that_was_cut_costs_no_other(tmp_path):
     made_log(tmp_path / 'theirs/batch/Stream.log', *lines)
     logs = perflogs.read(tmp_path)
     assert len(logs.reports) == 7
-    assert logs.left_out == [f'{tmp_path}/theirs/batch/Stream.log: line 5 has 10 fields, its first line names 6; so it is with 1 of 8 lines']
+    assert logs.unreadable == [f'{tmp_path}/theirs/batch/Stream.log: line 5 has 10 fields, its first line names 6; so it is with 1 of 8 lines']
 
 
 def test_a_log_is_of_the_folders_that_it_is_in(tmp_path, monkeypatch):
@@ -127,7 +128,10 @@ def test_a_log_is_of_the_folders_that_it_is_in(tmp_path, monkeypatch):
 def test_a_line_with_a_time_in_milliseconds_costs_no_other(tmp_path, ended):
     made_log(tmp_path / 'theirs/batch/Stream.log', *(f'pass|{at}|Stream|copy|12.5|GB/s' for at in (1800000000, ended, 1800100000, 1800200000)))
     found = perflogs.read(tmp_path)
-    assert len(found.reports) == 3 and f'_unix, {ended}, is no time in seconds since 1970; so it is with 1 of 4 lines' in str(found.left_out)
+    assert len(found.reports) == 3 and f'_unix, {ended}, is no time in seconds since 1970; so it is with 1 of 4 lines' in str(found.unreadable)
+    made_log(tmp_path / 'alone/theirs/batch/Stream.log', f'pass|{ended}|Stream|copy|12.5|GB/s')
+    with pytest.raises(PlumblineError, match=f'no performance log .*: .*{ended}, is no time in seconds since 1970; so it is with 1 of 1 line'):
+        perflogs.read(tmp_path / 'alone')
 
 
 def test_what_cannot_be_read_is_named(tmp_path):

@@ -180,7 +180,7 @@ def test_bad_sessions_are_left_out_with_the_reason(tmp_path):
     elsewhere = session(tmp_path, -1, case(plumbline=result(metric(), level=None, machine={**MACHINE, 'cpu_model': 'Older CPU'})))
     found = propose(tmp_path)
     assert found.sessions == [*good, steady]
-    assert dict(found.left_out) == {
+    assert dict(found.excluded) == {
         failed: 'FAIL: Broken: sanity: no', unstable: '1 of 9 metrics UNSTABLE',
         elsewhere: 'another machine: Older CPU; the latest session ran on Made-up CPU'}
     assert propose(tmp_path, sessions=[failed]).sessions == [*good, failed, steady]
@@ -193,7 +193,7 @@ def test_a_session_that_began_in_the_future_is_not_the_latest(tmp_path):
     elsewhere = case(plumbline=result(metric(), level=None, machine={**MACHINE, 'cpu_model': 'Older CPU'}))
     ahead = archive.archive(write_report(tmp_path / 'r.json', [elsewhere], start=9e9), tmp_path / 'archive').stem
     found = propose(tmp_path)
-    assert found.sessions == names and [name for name, why in found.left_out if 'began in the future' in why] == [ahead]
+    assert found.sessions == names and [name for name, why in found.excluded if 'began in the future' in why] == [ahead]
     assert propose(tmp_path, sessions=[ahead]).sessions == [*names, ahead]
 
 
@@ -215,10 +215,10 @@ def test_an_odd_session_is_left_out_and_an_older_one_taken(tmp_path):
                         lambda middle: [triad(*noisy(generator, names, middle))])
     found = propose(tmp_path, count=6)
     assert found.sessions == archived[:3] + archived[4:]
-    (name, why), = found.left_out
+    (name, why), = found.excluded
     assert name == archived[3] and 'odd: memory, one thread 20 % worse than in the other sessions, most of all Triad/' in why
     taken = propose(tmp_path, count=6, sessions=[archived[3]])
-    assert archived[3] in taken.sessions and not taken.left_out
+    assert archived[3] in taken.sessions and not taken.excluded
     assert all(taken.written[place][0][1] < leaf[1] for place, (leaf, _) in found.written.items())      # and bounds are wider
 
 
@@ -392,7 +392,7 @@ def test_a_session_beside_other_work_is_left_out_by_its_cause(tmp_path):
         lost = [{**quiet, 'waited': 1.0 if number == 5 else 0.05}]
         session(tmp_path, number, case(plumbline=result(metric(value=1000.0), level=None, lost=lost)))
     found = propose(tmp_path)
-    (name, why), = found.left_out
+    (name, why), = found.excluded
     assert why == 'other processes took 10 % of the time of a thread' and len(found.sessions) == 5 and name not in found.sessions
 
 
@@ -407,7 +407,7 @@ def test_a_session_in_the_middle_of_which_a_quota_came_is_left_out(tmp_path):
     usual = session(tmp_path, 6, of_all(2, 2.0), of_all(2, 2.0, name='Other %threads=all'))     # from its begin to its end, as in a container
     found = propose(tmp_path)
     assert found.sessions == [*good, usual]
-    assert found.left_out == [(limited, 'a cgroup granted 1.5 CPUs in the middle of it, and 2 threads ran in the rest')]
+    assert found.excluded == [(limited, 'a cgroup allowed 1.5 CPUs in the middle of it, and 2 threads ran in the rest')]
 
 
 def test_references_of_all_threads_are_of_their_present_number_and_say_it(tmp_path):
@@ -636,7 +636,7 @@ def test_sessions_in_a_row_count_once(tmp_path):
     names = within(tmp_path, 20, (1000.0,) * 13)
     found = propose(tmp_path)
     assert found.sessions == names[::3]
-    assert len(found.left_out) == 8 and all(' minutes from ' in why for _, why in found.left_out)
+    assert len(found.excluded) == 8 and all(' minutes from ' in why for _, why in found.excluded)
     assert propose(tmp_path, apart=0).sessions == names
     assert propose(tmp_path, sessions=names[9:]).sessions == [*names[0:9:3], *names[9:]]
 

@@ -361,6 +361,18 @@ def test_that_most_nodes_are_slow_is_told():
 def test_a_metric_that_peers_have_is_missed():
     lame = pl.concat([table(numbered(1, 1, 1, 1)), table(numbered(2, 2, 2), 'bandwidth')])
     assert ranking.rank(lame).lacking.select('node', 'name', 'having', 'peers').rows() == [('n4', 'bandwidth', 3, 4)]
+    eight = numbered(*[1] * 8)
+
+    def partly(*rows, again=None):
+        frame = pl.concat(rows)
+        return causes.partly(ranking.rank(frame), frame, frame.clear() if again is None else again)
+    one = table(numbered(*[2] * 7), 'bandwidth')
+    assert partly(table(eight), one) == {'n8': {'speed %threads=one': ['bandwidth']}}
+    assert partly(table(eight), one, again=table({'n8': 2}, 'bandwidth')) == {}
+    assert partly(table(eight), table(numbered(*[2] * 6), 'bandwidth')) == {}                       # of two nodes of eight
+    assert partly(table(eight), table(numbered(*[2] * 7), 'knee')) == {}                            # it says what a node is, not how fast
+    assert partly(table(numbered(*[1] * 7)), one, table({'n8': 1}, kind='another')) == {}
+    assert partly(table(eight), table(numbered(*[2] * 7), check='other')) == {}                     # it has nothing of that: causes.incomplete
     # A value that is no number is none.
     assert ranking.rank(table(numbered(1, 1, 1, float('nan')))).lacking['node'].to_list() == ['n4']
 

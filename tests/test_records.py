@@ -127,6 +127,8 @@ def test_a_wrong_result_counts_though_its_program_ended_in_the_middle_of_a_line(
     text = lines(MACHINE, measurement(), measurement(valid=False)) + lines(measurement())[:40]
     with pytest.raises(PlumblineError):
         records.parse(text)
+    glued = lines(measurement())[:40] + '{"record": "wrong", "schema": 1, "why": "of another rank"}\n'
+    assert records.told_wrong(glued) == 'of another rank'
     assert 'wrong' in records.told_wrong(text) and records.told_wrong(lines(MACHINE, measurement()) + '{"rec') is None
 
 

@@ -184,6 +184,7 @@ def locked(folder, features=('spack',), extras=None):
 def test_result_has_the_hash_and_all_concrete_specs(tmp_path):
     found = locked(spack_environment(tmp_path / 'env'))
     assert found.package == PROGRAMS
+    assert found.not_installed('==> Fetching x\n==> Error: All fetchers failed\n').endswith('(the attempt said: ==> Error: All fetchers failed)')
     said = found.provenance()
     assert schemas.complaint('result', {'software': said}) is None
     assert said['spack']['lock_hash'] == hashlib.sha256(LOCK.encode()).hexdigest()

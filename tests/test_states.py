@@ -182,6 +182,7 @@ def test_processes_are_pooled_within_a_state_and_the_others_are_told(place):
     other, = found['states']
     assert found['state'] == at(FAR) and found['set_aside'] == other['n'] == 9
     assert any(re.search(r'core-to-core 17.2 ns in \d+ samples, core-to-core 110 ns in \d+ samples', note) for note in notes), notes
+    assert sorted(found['rounds'] + other['rounds']) == sorted([*range(10)] * 3)
     assert [process['n'] for process in found['processes']] == [7] * 3 and [process['n'] for process in other['processes']] == [3] * 3
     assert found['value'] == pytest.approx(10000, rel=0.02) and other['value'] == pytest.approx(5000, rel=0.02)
     of = [case['plumbline']['records'][process['record']] for process in found['processes']]

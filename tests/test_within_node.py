@@ -57,12 +57,12 @@ def test_sockets_of_one_core_are_compared_as_cores():
     info = processor(numa=['0xf'], caches=each)
     info['topology']['sockets'] = each
 
-    def leave_out(reason, metric):
+    def skip_test(reason, metric):
         said.append(reason)
         raise SkipTestError
     check = runpy.run_path(str(CHECK))['within_node']
     for of in ('cores', 'caches', 'sockets'):
-        case = SimpleNamespace(of=of, current_partition=SimpleNamespace(processor=info), all_cpus=range(4), rounds=3, leave_out=leave_out)
+        case = SimpleNamespace(of=of, current_partition=SimpleNamespace(processor=info), all_cpus=range(4), rounds=3, skip_test=skip_test)
         with contextlib.nullcontext() if of == 'cores' else pytest.raises(SkipTestError):
             check.choose_parts(case)
     assert said == ['each socket has one core: of=cores compares those'] * 2

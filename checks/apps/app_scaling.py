@@ -56,7 +56,7 @@ class app_scaling(rfm.RunOnlyRegressionTest, MpiCheck):
     def options(self):
         counts = self.counts()
         if len(counts) < 2:
-            self.leave_out(topology.ONE_CPU if len(self.cpus) == 1 else f'of {len(self.cpus)} ranks in all, {self.study} runs on {counts} alone',
+            self.skip_test(topology.ONE_CPU if len(self.cpus) == 1 else f'of {len(self.cpus)} ranks in all, {self.study} runs on {counts} alone',
                            symptom='too_few_cpus')
         working = ['--working', ','.join(map(str, counts))]
         if self.application == 'triad':
@@ -69,7 +69,7 @@ class app_scaling(rfm.RunOnlyRegressionTest, MpiCheck):
         planes = [self.each * count if self.kind == 'weak' else self.edge for count in counts]
         needed = BYTES * self.edge**2 * sum(planes) / self.nodes
         if self.memory and needed > topology.MEMORY_SHARE * self.memory:
-            self.leave_out(f'boxes for {counts} ranks take {needed / 1e9:.1f} GB of a node, more than a quarter of its memory')
+            self.skip_test(f'boxes for {counts} ranks take {needed / 1e9:.1f} GB of a node, more than a quarter of its memory')
         return ['--size', self.edge, *(['--planes-each', self.each] if self.kind == 'weak' else []), *working]
 
     def evaluate(self):

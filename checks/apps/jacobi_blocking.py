@@ -28,7 +28,7 @@ class jacobi_blocking(rfm.RunOnlyRegressionTest, LimitedCheck):
     def options(self):
         edge, planes = self.box()
         if self.memory and 16 * edge**2 * planes > topology.MEMORY_SHARE * self.memory:
-            self.leave_out(f'two boxes of {edge} x {edge} x {planes} points take more than a quarter of the memory', 'of_limit')
+            self.skip_test(f'two boxes of {edge} x {edge} x {planes} points take more than a quarter of the memory', 'of_limit')
         self.intended[edge] = 'memory'
         return ['--variants', 'all', '--size', edge, '--planes', planes, '--threads', len(self.cpus), '--limit']
 

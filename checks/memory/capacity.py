@@ -25,7 +25,7 @@ class capacity(rfm.RunOnlyRegressionTest, NativeCheck):
     def start(self, command):
         if not self.programs.command:
             given = caches.settings.CAPACITY != caches.MEASURED
-            self.leave_out(f'PLUMBLINE_CAPACITY says {caches.settings.CAPACITY}' if given else 'the topology has no sizes of caches', 'capacity')
+            self.skip_test(f'PLUMBLINE_CAPACITY says {caches.settings.CAPACITY}' if given else 'the topology has no sizes of caches', 'capacity')
         self.plumbline.threads = self.threads
         self.run_command(['cat', self.programs.recorded])
         return self.programs.command
@@ -37,7 +37,7 @@ class capacity(rfm.RunOnlyRegressionTest, NativeCheck):
     def evaluate(self):
         claimed = caches.claims(self.current_partition.processor, self.all_cpus[0])
         if reason := caches.disturbed(self.plumbline.contention):
-            self.leave_out(reason, 'capacity')
+            self.skip_test(reason, 'capacity')
         for level, found in caches.found(self.measurements, claimed, self.plumbline.of_machine).items():
             if not found.samples.size:
                 self.skip_metric(f'capacity.{level}', found.reason)

@@ -31,7 +31,7 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
         if not latencies:
             last = self.measurements[-1]
             why = self.why_base(last)
-            self.leave_out(**why | {'reason': f"{why['reason']}; see the same with base pages"}, had=last['huge_page_share'] is not None)
+            self.skip_test(**why | {'reason': f"{why['reason']}; see the same with base pages"}, had=last['huge_page_share'] is not None)
         levels = [*caches.claims(self.current_partition.processor, self.all_cpus[0]), 'memory']
         below = dict(zip(levels[1:], levels))
         for level, samples in latencies.items():

@@ -27,9 +27,9 @@ class motion_prefetchers(rfm.RunOnlyRegressionTest, NativeCheck):
                 '--threads', len(self.cpus)]
 
     @run_before('run', always_last=True)
-    def switch(self):
+    def switch_prefetchers(self):
         if 'likwid' not in self.current_partition.features:
-            self.leave_out('likwid is not on this partition', 'speedup')
+            self.skip_test('likwid is not on this partition', 'speedup')
         self.write_file('prefetchers.sh', features.script(self.cpus, self.rounds))
         self.executable_opts = ['prefetchers.sh', self.executable, *self.executable_opts]
         self.executable = 'sh'
@@ -38,7 +38,7 @@ class motion_prefetchers(rfm.RunOnlyRegressionTest, NativeCheck):
     def skip_without_switches(self):
         reason = None if self.is_dry_run() else features.unavailable_reason(self.output())
         if reason:
-            self.leave_out(reason, 'speedup')
+            self.skip_test(reason, 'speedup')
 
     def evaluate(self):
         variants = dict.fromkeys(record['variant'] for record in self.measurements)

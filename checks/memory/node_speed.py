@@ -34,7 +34,7 @@ class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
         self.all_cpus = topology.cpu_order(self.current_partition.processor, allocation(self.current_partition)[0])
         self.num_cpus_per_task = len(self.all_cpus)
         if self.threads == 'all' and len(self.all_cpus) == 1:
-            self.leave_out('the node has one CPU: the case of one thread says all', symptom='too_few_cpus')
+            self.skip_test('the node has one CPU: the case of one thread says all', symptom='too_few_cpus')
 
     def options(self):
         sizes = [self.elements(level, 32) for level in ('L1', 'memory')]
@@ -50,14 +50,14 @@ class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
             late = np.count_nonzero(seconds > LATE * np.median(seconds))
             if late:
                 self.note(f"{record['level']}: {late} of {len(seconds)} samples took {LATE:g} times the median or more")
-        lost = self.measured_by.plumbline.contention
-        given = contention.time_given(lost)
+        found = self.measured_by.plumbline.contention
+        given = contention.time_given(found)
         if given is None:
             self.skip_metric('cpu_availability', 'this kernel does not tell how long a process waited for a CPU')
         else:
-            why = '; '.join(contention.notes(lost, self.plumbline.machine)) or None
+            why = '; '.join(contention.notes(found, self.plumbline.machine)) or None
             yield metrics.Metric('cpu_availability', None, np.array([given]), remark=why)
-            left = contention.time_left_by_quota(lost)
+            left = contention.time_left_by_quota(found)
             if left is None:
                 self.skip_metric('cpu_availability.quota', 'no cgroup tells how long it kept the threads from running')
             else:

@@ -23,7 +23,7 @@ class spmv_matrix(rfm.RunOnlyRegressionTest, LimitedCheck):
     @run_after('setup')
     def skip_without_matrix(self):
         if not self.matrix:
-            self.leave_out('no matrix was given: -S spmv_matrix.matrix=FILE, a Matrix Market file', 'flops')
+            self.skip_test('no matrix was given: -S spmv_matrix.matrix=FILE, a Matrix Market file', 'flops')
 
     def options(self):
         path = os.path.abspath(os.path.expanduser(self.matrix))

@@ -35,7 +35,7 @@ class triad_preload(rfm.RunOnlyRegressionTest, LimitedCheck):
         sizes, _ = self.working_sets(self.cpus)
         each = {level: sizes[level] // len(self.cpus) for level in ('L1', 'L2') if level in sizes}
         if not each:
-            self.leave_out('neither an L1 nor an L2 is known, for which blocks could be made', 'speedup')
+            self.skip_test('neither an L1 nor an L2 is known, for which blocks could be made', 'speedup')
         #: Elements of a block -> the cache that it is for.
         self.blocks = {}
         for level, bytes_of_level in each.items():

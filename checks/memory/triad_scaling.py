@@ -35,7 +35,7 @@ class triad_scaling(rfm.RunOnlyRegressionTest, NativeCheck):
         processor = self.current_partition.processor
         private = topology.private_level(processor)
         if private is None:
-            self.leave_out('by the topology several cores share each cache', 'efficiency.all')
+            self.skip_test('by the topology several cores share each cache', 'efficiency.all')
         each = topology.working_set(topology.reduced(processor, self.ours()), private, self.all_cpus[:1]) // 32
         for threads in range(1, len(self.all_cpus) + 1):
             self.intended[each * threads] = private

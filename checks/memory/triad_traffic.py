@@ -44,7 +44,7 @@ class triad_traffic(rfm.RunOnlyRegressionTest, NativeCheck):
                 '--threads', len(self.cpus), '--passes', 4]
 
     @run_before('run', always_last=True)
-    def count(self):
+    def count_traffic(self):
         '''Once for each group: the counters of one run may not cover all channels.'''
         if 'likwid' not in self.current_partition.features:
             self.not_counted('likwid is not on this partition')
@@ -63,7 +63,7 @@ class triad_traffic(rfm.RunOnlyRegressionTest, NativeCheck):
         self.executable, *self.executable_opts = lines[-1].split()
 
     def not_counted(self, reason):
-        self.leave_out(reason, 'traffic', promise='counters')
+        self.skip_test(reason, 'traffic', promise='counters')
 
     @run_before('sanity')
     def skip_without_counters(self):

@@ -47,11 +47,11 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
         self.level, least, _ = PARTS[self.of]
         self.parts, fewer = topology.parts(self.current_partition.processor, self.of, self.all_cpus)
         if self.of in ('caches', 'sockets') and topology.has_sockets_of_one_core(self.current_partition.processor):
-            self.leave_out('each socket has one core: of=cores compares those', f'of_median.{self.level}')
+            self.skip_test('each socket has one core: of=cores compares those', f'of_median.{self.level}')
         if fewer:
             self.note(f"not compared, of fewer CPUs than the others: {'; '.join(map(topology.cpu_list, fewer))}")
         if len(self.parts) < least:
-            self.leave_out(f"{len(self.parts)} {self.of.replace('_', ' ')} cannot be compared: {least} at least", f'of_median.{self.level}')
+            self.skip_test(f"{len(self.parts)} {self.of.replace('_', ' ')} cannot be compared: {least} at least", f'of_median.{self.level}')
         self.processes = self.rounds * len(self.parts)
 
     @property

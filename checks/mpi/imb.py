@@ -62,7 +62,7 @@ class imb_mpi1(rfm.RunOnlyRegressionTest, Measured):
     over = parameter(RUNS, fmt='.'.join)
 
     @run_after('init')
-    def choose(self):
+    def choose_benchmarks(self):
         self.run_with(*self.over, MPI1)
         self.tags = {'acceptance', 'upgrade', *(['health'] if self.over == ('two', 'shm') else [])}
 
@@ -77,7 +77,7 @@ class imb_rma(rfm.RunOnlyRegressionTest, Measured):
     over = parameter(RUNS, fmt='.'.join)
 
     @run_after('init')
-    def choose(self):
+    def choose_benchmarks(self):
         self.run_with(*self.over, RMA)
 
 

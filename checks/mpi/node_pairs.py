@@ -35,7 +35,7 @@ class node_pairs(rfm.RunOnlyRegressionTest, MpiCheck):
         return ['--size', f'{self.small},{self.large}', '--min-time', rounds * self.round_seconds]
 
     @run_after('sanity')
-    def every_pair_is_worth_reporting(self):
+    def refuse_short_samples(self):
         if self.is_dry_run():
             return
         for complaint in filter(None, map(model.too_short, self.measurements)):

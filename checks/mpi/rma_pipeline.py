@@ -138,11 +138,11 @@ class shmem_pipeline(rfm.RunOnlyRegressionTest, Pipeline):
     UNABLE = re.compile(r'No available spml components were found|SPML \w+ cannot be selected')
 
     @run_before('run')
-    def needs_openshmem(self):
+    def skip_without_openshmem(self):
         if not self.is_dry_run() and not os.path.exists(self.programs.path(self.program)):
-            self.leave_out(f'the MPI of {self.current_environ.name} has no OpenSHMEM')
+            self.skip_test(f'the MPI of {self.current_environ.name} has no OpenSHMEM')
 
     @run_before('sanity')
-    def must_start(self):
+    def skip_without_start(self):
         if not self.is_dry_run() and self.job.exitcode and (why := self.UNABLE.search(self.output('stderr'))):
-            self.leave_out(f'OpenSHMEM does not start here: {why.group()}')
+            self.skip_test(f'OpenSHMEM does not start here: {why.group()}')

@@ -1,9 +1,13 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, variable
 
+from plumbline.imb.subjects import short_size
 from plumbline.named import fio as text
 from plumbline.named.check import NamedCheck, OnFileSystem, on_devices
 from plumbline.rfm.variables import Whole
+
+#: Bytes of the file, where nothing else is asked for.
+USUAL = 2**30
 
 
 @rfm.simple_test
@@ -15,9 +19,10 @@ class fio(rfm.RunOnlyRegressionTest, OnFileSystem, NamedCheck):
     file_system = parameter(on_devices(), type=str)
 
     #: Bytes of the file.
-    size = variable(Whole, value=2**30, loggable=False)
+    size = variable(Whole, value=USUAL, loggable=False)
 
     def options(self):
+        self.given = short_size(self.size) if self.size != USUAL else ''
         self.keep('plumbline.fio', text.job_file(self.size, 30))
         return ['--output-format=json', f'{self.stagedir}/plumbline.fio']
 

@@ -1,9 +1,13 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, variable
 
+from plumbline.imb.subjects import short_size
 from plumbline.named import ior as text
 from plumbline.named.check import NamedMpiCheck, OnFileSystem, on_devices
 from plumbline.rfm.variables import Whole
+
+#: Bytes, and files, of each process, where nothing else is asked for.
+USUAL_BLOCK, USUAL_FILES = 2**28, 10000
 
 
 @rfm.simple_test
@@ -15,9 +19,10 @@ class ior(rfm.RunOnlyRegressionTest, OnFileSystem, NamedMpiCheck):
     file_system = parameter(on_devices(), type=str)
 
     #: Bytes that each process writes and reads, in transfers of 1 MiB.
-    block = variable(Whole, value=2**28, loggable=False)
+    block = variable(Whole, value=USUAL_BLOCK, loggable=False)
 
     def options(self):
+        self.given = short_size(self.block) if self.block != USUAL_BLOCK else ''
         return ['-a', 'POSIX', '--posix.odirect', '-w', '-r', '-e', '-F', '-b', self.block, '-t', 2**20, '-o', '$folder/data',
                 '-O', 'summaryFormat=JSON']
 
@@ -34,9 +39,10 @@ class mdtest(rfm.RunOnlyRegressionTest, OnFileSystem, NamedMpiCheck):
     file_system = parameter(on_devices(), type=str)
 
     #: Files of each process.
-    files = variable(Whole, value=10000, loggable=False)
+    files = variable(Whole, value=USUAL_FILES, loggable=False)
 
     def options(self):
+        self.given = f'files{self.files}' if self.files != USUAL_FILES else ''
         return ['-n', self.files, '-u', '-F', '-d', '$folder/files']
 
     def figures(self, output, source):

@@ -5,6 +5,9 @@ from plumbline.named import hpcc as of_hpcc, hpl as of_hpl
 from plumbline.named.check import NamedMpiCheck
 from plumbline.rfm.variables import Whole
 
+#: Share of the memory that the matrix takes, where nothing else is asked for.
+USUAL = 0.8
+
 
 class Linpack(NamedMpiCheck):
     '''A dense system of equations as large as the node's memory.'''
@@ -13,7 +16,7 @@ class Linpack(NamedMpiCheck):
     repeat = 3
 
     #: Share of the memory that the matrix takes.
-    share = variable(float, value=0.8, loggable=False)
+    share = variable(float, value=USUAL, loggable=False)
 
     #: Order N of the matrix; 0: from the memory.
     order = variable(Whole, value=0, loggable=False)
@@ -21,7 +24,7 @@ class Linpack(NamedMpiCheck):
     def options(self):
         n = self.order or of_hpl.order(self.memory_share(self.share))
         p, q = of_hpl.grid(len(self.cpus))
-        self.given = f'n{n}' if self.order else ''
+        self.given = f'n{n}' if self.order else f'share{self.share:g}'.replace('.', '_') if self.share != USUAL else ''
         self.problem = {'n': n, 'nb': of_hpl.BLOCK, 'p': p, 'q': q}
         self.keep(self.file, self.text.input_file(**self.problem))
         return []

@@ -25,9 +25,9 @@ class osu(rfm.RunOnlyRegressionTest, NamedMpiCheck):
         self.ranks = text.PROGRAMS[self.benchmark].ranks
 
     @run_after('setup')
-    def need_two(self):
+    def skip_without_two_cpus(self):
         if len(self.all_cpus) < 2:
-            self.leave_out('two ranks need two CPUs, there is one', symptom='too_few_cpus')
+            self.skip_test('two ranks need two CPUs, there is one', symptom='too_few_cpus')
 
     def names(self):
         return [self.benchmark]
@@ -39,6 +39,6 @@ class osu(rfm.RunOnlyRegressionTest, NamedMpiCheck):
         return text.figures(output, source, name=self.benchmark, most=self.longest)
 
     @run_after('sanity')
-    def messages_went_that_way(self):
+    def check_transport_of_benchmark(self):
         if not self.is_dry_run():
             self.prove_transport(self.repeat * self.iterations * sum(text.lengths(self.benchmark, self.longest)))

@@ -62,13 +62,13 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
             self.valid_prog_environs = list(dict.fromkeys(names[0] for names in able if names)) or [self.NEEDS]
 
     @run_after('init')
-    def last_as_long_as_asked(self):
+    def set_length_of_job(self):
         self.keep_files = [SERIES]
         if self.time_limit is None:
             self.time_limit = f'{math.ceil(self.minutes) + MARGIN}m'
 
     @run_after('init')
-    def read_what_was_done(self):
+    def read_former_series(self):
         '''Before ReFrame empties the stage folder, where the file may lie.'''
         self.former = ''
         if self.resume:
@@ -82,7 +82,7 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
                 self.refuse('resume', self.resume, str(error))
 
     @run_before('run')
-    def launch(self):
+    def launch_program(self):
         cpus = self.all_cpus
         command = [self.programs.path('burn'), '--minutes', f'{self.minutes:g}', '--slice', f'{self.slice:g}', '--threads', len(cpus),
                    '--cpus', ','.join(map(str, cpus)), '--series', SERIES]
@@ -119,14 +119,19 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
         if found.end and found.end['ended'] == 'complete' and found.phases:
             return None
         how = found.end['ended'] if found.end else 'no last record: the program was killed, or its file system never came back'
-        told = (f'the burn ended after {found.done / 60:.1f} of {self.minutes:g} minutes, with {found.total_errors} wrong results: {how}; '
+        return (f'the burn ended after {found.done / 60:.1f} of {self.minutes:g} minutes, with {found.total_errors} wrong results: {how}; '
                 f'go on with -S burn.resume={os.path.join(self.stagedir, SERIES)}')
-        if found.total_errors:
-            self.remember_wrong(told)
-        return told
 
     def wrong_result(self):
-        return records.wrong_result(records.parse(self.output(), 'output of burn'))
+        '''Also of a burn whose job ran into its limit, or whose node went down.'''
+        written = ''
+        with contextlib.suppress(PlumblineError):
+            written = self.written()
+            if errors := model.parse(written, SERIES).total_errors:
+                return f'{errors} wrong results of a burn'
+        if '"record": "burn_error"' in written:     # it is damaged elsewhere
+            return 'wrong results of a burn'
+        return records.told_wrong(self.output())
 
     @sanity_function
     def has_come_to_its_end(self):

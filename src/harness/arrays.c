@@ -3,14 +3,14 @@
 
 #include "internal.h"
 
-enum { ALIGN = 4096, GUARD = PL_LINE };
+enum { ALIGN = 4096, GUARD = PL_LINE, GUARD_DOUBLES = PL_LINE / sizeof(double) };
 
 const char *const pl_allocs[] = {[PL_DYNAMIC] = "dynamic", [PL_STATIC] = "static", [PL_MALLOC] = "malloc", [PL_ALLOCATE] = "allocate", NULL};
 
 /* Static arrays of a fixed length of 10^6, whatever n is (hager2004, section 3.1, figure 2): one after the other, 8,000,000 bytes apart,
  * which is 512 more than whole pages.  The guards take the first and the last line of each. */
 enum { STATIC_LENGTH = 1000000 };
-#define STATIC_MAX ((size_t)STATIC_LENGTH - 2 * GUARD / sizeof(double))
+#define STATIC_MAX ((size_t)STATIC_LENGTH - 2 * GUARD_DOUBLES)
 static _Alignas(ALIGN) double fixed[PL_MAX_ARRAYS][STATIC_LENGTH];
 
 static size_t stride(const pl_case *c)
@@ -44,7 +44,7 @@ static void create_static(pl_arrays *set, const pl_case *c)
     set->mapped = sizeof fixed;
     pl_advise(set->base, set->mapped, c->pages);
     for (int i = 0; i < set->count; i++)
-        set->array[i] = fixed[i] + GUARD / sizeof(double);
+        set->array[i] = fixed[i] + GUARD_DOUBLES;
 }
 
 static void create_dynamic(pl_arrays *set, const pl_case *c)
@@ -62,14 +62,14 @@ static void create_dynamic(pl_arrays *set, const pl_case *c)
 
 static void create_each(pl_arrays *set, const pl_case *c)
 {
-    const size_t doubles = c->n + 2 * GUARD / sizeof(double);
+    const size_t doubles = c->n + 2 * GUARD_DOUBLES;
     set->give_back = c->alloc == PL_MALLOC ? free : c->kernel->deallocate;
     for (int i = 0; i < set->count; i++) {
         set->own[i] = c->alloc == PL_MALLOC ? malloc(doubles * sizeof(double)) : c->kernel->allocate(doubles);
         if (!set->own[i])
             pl_no_memory(c);
         pl_advise(set->own[i], doubles * sizeof(double), c->pages);
-        set->array[i] = (double *)set->own[i] + GUARD / sizeof(double);
+        set->array[i] = (double *)set->own[i] + GUARD_DOUBLES;
     }
 }
 
@@ -91,14 +91,14 @@ static double guard_of(int array) { return 1009 + 997.0 * array; }
 void pl_arrays_set_guards(pl_arrays *set)
 {
     for (int i = 0; i < set->count; i++)
-        for (size_t k = 0; k < GUARD / sizeof(double); k++)
+        for (size_t k = 0; k < GUARD_DOUBLES; k++)
             set->array[i][set->n + k] = *(set->array[i] - 1 - k) = guard_of(i);
 }
 
 bool pl_arrays_guards_intact(const pl_arrays *set)
 {
     for (int i = 0; i < set->count; i++)
-        for (size_t k = 0; k < GUARD / sizeof(double); k++)
+        for (size_t k = 0; k < GUARD_DOUBLES; k++)
             if (set->array[i][set->n + k] != guard_of(i) || *(set->array[i] - 1 - k) != guard_of(i))
                 return false;
     return true;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <x86intrin.h>
 #endif
 
@@ -40,23 +41,40 @@ static double counter_clock(void)
 }
 #endif
 
-double pl_base_clock(int cpu, const char **source)
+double pl_nominal_clock(void)
 {
-    static const struct { const char *path, *source; double unit; } files[] = {
-        {"/sys/devices/system/cpu/cpu%d/cpufreq/base_frequency", "cpufreq", 1e3},
-        {"/sys/devices/system/cpu/cpu%d/acpi_cppc/nominal_freq", "ACPI CPPC", 1e6}};
+#if defined(__x86_64__)
+    unsigned a, b, c, d;
+    if (__get_cpuid(0, &a, &b, &c, &d) && b == signature_INTEL_ebx && __get_cpuid(0x80000007, &a, &b, &c, &d) && d >> 8 & 1)
+        return counter_clock();
+#endif
+    return 0;
+}
+
+/* intel_pstate reads base_frequency anew from what the processor guarantees at the moment (IA32_HWP_CAPABILITIES): limits of power and heat
+ * lower that, and so does a profile (SST-PP).  Otherwise counter and file differ by rounding, which is less. */
+static const double lowered = 0.98;
+
+pl_base pl_base_clock(const char *root, int cpu, double nominal)
+{
+    static const struct { const char *path, *source; double unit; bool falls; } files[] = {
+        {"cpufreq/base_frequency", "cpufreq", 1e3, true}, {"acpi_cppc/nominal_freq", "ACPI CPPC", 1e6, false}};
+    char path[512], line[64];
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        char path[128], line[64];
-        snprintf(path, sizeof path, files[i].path, cpu);
-        const double clock = pl_read_line(path, line, sizeof line) ? atof(line) * files[i].unit : 0;
-        *source = files[i].source;
-        if (clock > 0)
-            return clock;
+        snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/%s", root, cpu, files[i].path);
+        pl_base base = {.clock = pl_read_line(path, line, sizeof line) ? atof(line) * files[i].unit : 0, .source = files[i].source};
+        if (!(base.clock > 0))
+            continue;
+        if (files[i].falls && base.clock < lowered * nominal) {
+            snprintf(path, sizeof path, "%s/sys/devices/system/cpu/intel_pstate/no_turbo", root);
+            base.nominal = nominal;
+            base.turbo = pl_read_line(path, line, sizeof line) && !strcmp(line, "0");
+        }
+        return base;
     }
 #if defined(__x86_64__)
-    *source = "time-stamp counter";
-    return counter_clock();
+    return (pl_base){.clock = nominal > 0 ? nominal : counter_clock(), .source = "time-stamp counter"};
 #else
-    return 0;
+    return (pl_base){.clock = 0};
 #endif
 }

@@ -5,9 +5,6 @@
 
 #include "internal.h"
 
-/* Streams this close are equally fast: the first in their table is taken, as in any other session. */
-static const double alike = 0.97;
-
 /* A limit that counts a write-allocate which the processor leaves out would be out of reach: loads, updates and non-temporal stores
  * move what the model says.  As limits.traffic_is_certain() reads it from the record. */
 static bool traffic_is_certain(const pl_measurement *m) { return pl_least_traffic(m) == pl_traffic(m); }
@@ -22,18 +19,12 @@ static double rate(const pl_measurement *m) { return pl_traffic(m) / m->pass_sec
 
 static void keep_fastest(pl_group *g, int threads, int part)
 {
-    double most = 0;
     pl_measurement *best = NULL;
-    for (int twice = 0; twice < 2; twice++)
-        for (int i = 0; i < g->count && !best; i++) {
-            pl_measurement *m = &g->m[i];
-            if (!m->is_limit || m->c.threads != threads || !is_for(m, part))
-                continue;
-            if (twice && rate(m) >= alike * most)
-                best = m;
-            else if (rate(m) > most)
-                most = rate(m);
-        }
+    for (int i = 0; i < g->count; i++) {
+        pl_measurement *m = &g->m[i];
+        if (m->is_limit && m->c.threads == threads && is_for(m, part) && (!best || rate(m) > rate(best)))
+            best = m;
+    }
     if (best)
         best->dropped = false;
 }

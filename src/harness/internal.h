@@ -10,8 +10,15 @@
 /* clock.c */
 double pl_clock_resolution(void);   /* smallest step seen, seconds */
 
-/* base_clock.c */
-double pl_base_clock(int cpu, const char **source);     /* Hz, and who says so; 0 where nobody does */
+/* base_clock.c; root: "" but for tests */
+typedef struct {
+    double clock;           /* Hz; 0: nobody says it */
+    const char *source;
+    double nominal;         /* Hz, where the clock is lower than this, and may have been lowered; else 0 */
+    bool turbo;             /* known to be on; where the clock is lower */
+} pl_base;
+pl_base pl_base_clock(const char *root, int cpu, double nominal);
+double pl_nominal_clock(void);      /* Hz, of an Intel processor whose time-stamp counter tells; else 0.  Of a virtual one it may be another's. */
 
 /* options.c */
 typedef struct {

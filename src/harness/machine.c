@@ -159,12 +159,16 @@ static void numa_nodes(void)
 
 static void base_clock(const pl_cpus allowed)
 {
-    const char *source;
-    const double clock = pl_base_clock(allowed.count ? allowed.cpu[0] : 0, &source);
-    if (clock > 0)
-        printf(", \"base_clock\": {\"mhz\": %.0f, \"source\": \"%s\"}", clock / 1e6, source);
-    else
+    const double nominal = strcmp(pl_is_virtual(), "no") ? 0 : pl_nominal_clock();
+    const pl_base base = pl_base_clock("", allowed.count ? allowed.cpu[0] : 0, nominal);
+    if (!(base.clock > 0)) {
         fputs(", \"base_clock\": null", stdout);
+        return;
+    }
+    printf(", \"base_clock\": {\"mhz\": %.0f, \"source\": \"%s\"", base.clock / 1e6, base.source);
+    if (base.nominal > 0)
+        printf(", \"nominal_mhz\": %.0f, \"turbo\": %s", base.nominal / 1e6, base.turbo ? "true" : "false");
+    putchar('}');
 }
 
 /* Inside a virtual machine cores move, and what the topology says is a claim. */

@@ -56,7 +56,7 @@ void pl_probes_open(const pl_options *o, int threads)
     p.most = members(&(pl_case){.threads = threads});
     p.rounds = (int)pl_processes.reduce_max(pl_relay_rounds(p.most));
     p.block = o->min_time;
-    p.relay = relays((size_t)(p.most * p.rounds));
+    p.relay = relays((size_t)p.most * (size_t)p.rounds);
     p.of = aligned_alloc(alignof(findings), (size_t)threads * sizeof *p.of);
     if (!p.of || (!p.relay && p.rounds && !among_processes()))
         pl_fail("no memory for the probes of %d threads", threads);

@@ -98,7 +98,7 @@ def import_perflogs(
         of_system = [frame for frame in frames if frame['system'][0] == system]
         print(f"{system}: {len(of_system)} sessions, {of_system[0]['started'][0]:%Y-%m-%d} to {of_system[-1]['started'][0]:%Y-%m-%d}, "
               f"{sum(frame['metric'].count() for frame in of_system)} values")
-    for line in logs.left_out:
+    for line in logs.unreadable:
         print(f'skipped: {line}')
 
 

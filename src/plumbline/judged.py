@@ -79,11 +79,11 @@ class Judged(Judging):
         return self.all_cpus[:count]
 
     @run_after('init')
-    def run_it_several_times(self):
+    def repeat_program(self):
         self.processes = self.repeat
 
     @run_before('run')
-    def place(self):
+    def place_processes(self):
         '''Where the threads run, and what the output of each run is.'''
         command = [self.executable, *self.executable_opts]
         if self.num_tasks in (None, 1):

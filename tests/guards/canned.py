@@ -132,7 +132,7 @@ class Skipped(Canned):
     story = 'good'
 
     @run_after('setup')
-    def leave_out(self):
+    def skip_test(self):
         self.skip_metric('bandwidth', 'made to be skipped')
         self.skip('made to be skipped')
 

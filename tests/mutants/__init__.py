@@ -83,8 +83,8 @@ class Program:
                 if not (folder / source.name).exists():
                     shutil.copy(source, folder)
             path.write_text(mutant.apply(path.read_text()))
-        build = re.sub(r'plumbline_program\((\w+)', rf'plumbline_program(\1{self.name[len(self.kernel):]}',
-                       (folder / 'CMakeLists.txt').read_text())
+        build = re.sub(rf'(?<=plumbline_program\()\w+|(?<=foreach\(program ){self.kernel}\b| {self.kernel}(?=-serial)',
+                       rf'\g<0>{self.name[len(self.kernel):]}', (folder / 'CMakeLists.txt').read_text())
         of_harness = ' '.join(sorted({m.source.stem + '.c' for m in self.mutants if m.file.startswith('harness/')}))
         (folder / 'CMakeLists.txt').write_text(build.replace(f'{self.kernel}.c', f'{self.kernel}.c {of_harness}', 1))
 

@@ -141,17 +141,18 @@ static void run(const pl_case *c, const pl_plan *p)
  * planes, stays in the cache below; half of it, since what is written passes through it as well. */
 static pl_work work(const pl_case *c)
 {
-    const double m = (double)inner(c), points = m * m * m, row = (double)(c->n * sizeof(float));
+    const size_t edge = inner(c);
+    const double m = (double)edge, points = m * m * m, row = (double)(c->n * sizeof(float));
     pl_work w = {.load_bytes = 15 * 4 * points, .store_bytes = 3 * 4 * points, .flops = 18 * points,
                  .source = "model: 15 loads and 3 stores of 4 bytes per point (anderson1997, section 3.2.3)"};
-    if (c->level == 1 || m == 0)
+    if (c->level == 1 || !edge)
         return w;
     const bool stays = FIELDS * c->n * c->n * sizeof(float) <= pl_cache_below(c) / 2;
     double before = stays ? 0 : m * m, beside = m;      /* rows of planes j - 1, rows i - 1, that have not just been brought */
     for (int thread = 0; thread < c->threads; thread++) {
         const pl_range part = rows_of(c, thread, c->threads);
         before += stays ? fmin((double)(part.end - part.begin), m) : 0;
-        beside += part.begin < part.end && part.begin % inner(c) != 0;
+        beside += part.begin < part.end && part.begin % edge != 0;
     }
     const double h_rows = 3 * m * m + 2 * before + 2 * beside;     /* hx and hz, hy and hz */
     w.updated_bytes = 3 * m * m * row;

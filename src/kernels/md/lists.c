@@ -108,7 +108,7 @@ static void divide(found *to, int64_t i, pl_range own)
 {
     int32_t kept[MD_MOST], rests = 0;
     for (int32_t k = 0; k < to->rests; k++) {
-        const int32_t j = to->rest[k];
+        const int32_t j = to->rest[k];  /* NOLINT(clang-analyzer-core.uninitialized.Assign): look_along() has written all before rests */
         if (j < (int64_t)own.begin || j >= (int64_t)own.end)
             kept[rests++] = j;
         else if (j > i)

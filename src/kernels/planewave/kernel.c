@@ -100,7 +100,7 @@ void planewave_product(pl_range own, const planewave *w)
     const size_t points = w->n * w->n * w->n;
     if (own.end == own.begin)
         return;
-    if (w->by_turns) {
+    if (w->by_turns) {  /* NOLINT(bugprone-branch-clone): that of the serial build */
 #ifdef _OPENMP
 #pragma omp critical(zgemm)
 #endif

@@ -98,7 +98,8 @@ void ports_begin(const char *root)
 static bool is_full(const counter *c)
 {
     static const struct { const char *name; unsigned long long most; } narrow[] = {
-        {"symbol_error", 65535}, {"port_rcv_errors", 65535}, {"link_error_recovery", 255}, {"link_downed", 255},
+        {"symbol_error", 65535}, {"port_rcv_errors", 65535}, {"port_rcv_remote_physical_errors", 65535},
+        {"link_error_recovery", 255}, {"link_downed", 255},
         {"local_link_integrity_errors", 15}, {"excessive_buffer_overrun_errors", 15}};
     for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
         if (!strcmp(strrchr(c->path, '/') + 1, narrow[i].name))

@@ -101,7 +101,7 @@ static void with_neighbours(traffic_steps *s, const traffic_job *job, int node, 
  * two of them, so that a slow node spoils one matching of each other node at most. */
 static int partner_in_matching(const traffic_job *job, int node, int round)
 {
-    int *const member = malloc((size_t)job->nodes * sizeof *member), place = 0;
+    int *const member = calloc((size_t)job->nodes, sizeof *member), place = 0;
     if (!member)
         return -1;
     for (int i = 0; i < job->nodes; i++)
@@ -111,7 +111,7 @@ static int partner_in_matching(const traffic_job *job, int node, int round)
         member[j] = member[i];
         member[i] = other;
     }
-    while (member[place] != node)
+    while (place < job->nodes - 1 && member[place] != node)
         place++;
     const int partner = pl_tournament_partner(job->nodes, place, round), found = partner < 0 ? -1 : member[partner];
     free(member);

@@ -41,7 +41,7 @@ class Acceptance:
     ''':attr groups: :class:`plumbline.analysis.gathered.Group` of each value, those that need attention first; :attr counts: :func:`lines.count`.
     :attr classes: (name, what it means, groups) of each class of :data:`CLASSES` that has any.
     :attr losses: of sessions of the archive, :class:`plumbline.analysis.history.Lasting`; of a course once.
-    :attr left_out: (reason, list of what was not measured); :attr unmeasured: how many metrics of it have references.
+    :attr not_measured: (reason, list of what was not measured); :attr unmeasured: how many metrics of it have references.
     :attr machine, software: rows of :mod:`plumbline.analysis.machine_state`; :attr libraries: specs of Spack.
     :attr exit_status: as of ``plumbline report``; 3 where a question is not answered, too.
     '''
@@ -52,7 +52,7 @@ class Acceptance:
     counts: dict
     classes: list
     losses: list
-    left_out: list
+    not_measured: list
     unmeasured: int
     machine: list
     software: list
@@ -112,12 +112,12 @@ def read(sources: Sequence[str], root) -> Acceptance:
     statuses = [its.exit_status(lost) for its, lost in zip(said, losses)]
     every = [line for one in said for line in one.verdicts]
     groups = gathered.gathered(sorted(every, key=lambda line: lines.VERDICTS.index(line.verdict)))
-    left_out = [one for its in said for one in its.left_out]
+    not_measured = [one for its in said for one in its.not_measured]
     details = [detail for its in said for detail in _details(its.cases)]
     return Acceptance(
         frames[0][1]['system'][0], [_session(path, its, status) for (path, _), its, status in zip(frames, said, statuses)], groups,
         lines.count(every), _classes(groups), list({one.course.title: one for its in losses for one in its}.values()),
-        lines.by_reason(left_out), sum(one.recorded for one in left_out),
+        lines.by_reason(not_measured), sum(one.recorded for one in not_measured),
         machine_state.machine_rows(details), machine_state.software_rows(details, said[-1].info),
         sorted({spec for detail in details for spec in ((detail.get('software') or {}).get('spack') or {}).get('specs') or ()}),
         list(dict.fromkeys(filter(None, (its.info.get('cmdline') for its in said)))),

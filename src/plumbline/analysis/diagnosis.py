@@ -14,7 +14,7 @@ A condition of a rule is an object with one key:
   ``plain``; the one of all tests that is furthest on that side.
 ``told``
   a test that ended with an error said so.
-``left_out``
+``not_measured``
   a test that has references, or a metric that has, was left out for a reason like this.
 ``state``
   one of :data:`host_states.STATES`: what a host was like is ``above`` or ``below`` a number, or ``matches`` a regular expression.
@@ -94,10 +94,10 @@ def rules():
     return schemas.read_yaml(RULES, 'diagnosis')
 
 
-def diagnose(lines, left_out, session, known=None):
+def diagnose(lines, not_measured, session, known=None):
     '''What is wrong with a session.
 
-    :arg lines: :func:`lines.verdict_lines`; :arg left_out: :func:`lines.not_measured`.
+    :arg lines: :func:`lines.verdict_lines`; :arg not_measured: :func:`lines.not_measured`.
     :arg session: what :func:`subsystems.judge` says of them.
     :arg known: rules; those that are shipped by default.
     :returns: :class:`Diagnosis`.
@@ -106,7 +106,7 @@ def diagnose(lines, left_out, session, known=None):
     hosts: dict[str, list] = defaultdict(list)
     for line in lines:
         hosts[line.hostname].append(line)
-    seen = {host: _Host(its, [line for name in host.split(',') if name != host for line in hosts.get(name, ())], left_out, session)
+    seen = {host: _Host(its, [line for name in host.split(',') if name != host for line in hosts.get(name, ())], not_measured, session)
             for host, its in hosts.items()}
     found: dict[str, dict] = {}
     explained: dict[str, list] = defaultdict(list)
@@ -171,8 +171,8 @@ class _Wrong:
 class _Host:
     '''The lines of a host, and what they say of its state; of several hosts at once also those of each alone, for what must not have lost.'''
 
-    def __init__(self, lines, of_each, left_out, session):
-        self.lines, self.of_each, self.lost_tests = lines, of_each, [one for one in left_out if one.recorded or one.lost]
+    def __init__(self, lines, of_each, not_measured, session):
+        self.lines, self.of_each, self.lost_tests = lines, of_each, [one for one in not_measured if one.recorded or one.lost]
         self.tests = list({line.case: line for line in lines}.values())
         self.wrong = [_Wrong(f'{line.label} {line.metric}'.strip(), line.subsystem or '', line) for line in lines if line.verdict in _WRONG]
         parts = [one for one in session.subsystems if one.verdict in _WRONG and one.kind == scores.RATES and any(map(one.has, lines))]
@@ -246,7 +246,7 @@ class _Host:
         lines = [line for line in self.lines if line.verdict == verdict.FAIL and line.symptom == name]
         return bool(lines), [_named(lines, lambda line: line.reason)] if lines else [], lines
 
-    def _left_out(self, name):
+    def _not_measured(self, name):
         its = [one for one in self.lost_tests if one.symptom == name]
         return bool(its), [f'{one.label}: {one.reason}' for one in its[:_MOST_NAMED]], its
 

@@ -210,21 +210,21 @@ def verdict_lines(rows):
 
 def not_measured(rows):
     '''List of :class:`NotMeasured`: skipped tests, and metrics that a test said it could not measure.'''
-    left_out = []
+    found = []
     for runs in case_runs(rows).values():
         last = runs[-1]
         row, detail = last[0], detail_of(last)
         label = _label(row)
         unsaid = row['result'] == 'skip' and not detail.get('skipped')
         if unsaid or (_told_elsewhere(runs) and not row['fixture']):
-            left_out.append(NotMeasured(label, '', _reason(row), check=row['check']))
+            found.append(NotMeasured(label, '', _reason(row), check=row['check']))
         for skipped in detail.get('skipped') or []:
             recorded, names = skipped.get('recorded', 0), skipped.get('referenced', ())
             known = recorded or len(names)
             reason = (skipped.get('reason') or 'no reason given') + f'; references are recorded of {known} of its metrics' * bool(known)
-            left_out.append(NotMeasured(label, skipped.get('metric') or '', reason, recorded, row['check'], tuple(_lost(row, names)),
+            found.append(NotMeasured(label, skipped.get('metric') or '', reason, recorded, row['check'], tuple(_lost(row, names)),
                                         skipped.get('symptom', '')))
-    return left_out
+    return found
 
 
 def _lost(row, names):
@@ -234,10 +234,10 @@ def _lost(row, names):
             yield part, row['partition'] or '', subsystems.kind(metric)
 
 
-def by_reason(left_out):
+def by_reason(not_measured):
     """Not-measured things gathered by reason: list of (reason, list of 'label: metric, metric')."""
     gathered: dict[str, dict[str, list]] = {}
-    for item in left_out:
+    for item in not_measured:
         gathered.setdefault(item.reason, {}).setdefault(item.label, []).append(item.metric)
     return [(reason, [f"{label}: {', '.join(filter(None, dict.fromkeys(metrics)))}" if any(metrics) else label for label, metrics in labels.items()])
             for reason, labels in gathered.items()]

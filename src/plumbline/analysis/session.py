@@ -53,18 +53,18 @@ class Session:
         return lines.verdict_lines(self.cases)
 
     @cached_property
-    def left_out(self):
+    def not_measured(self):
         '''List of :class:`lines.NotMeasured`.'''
         return lines.not_measured(self.cases)
 
     @cached_property
     def judged(self):
         '''Its :class:`subsystems.Judged`.'''
-        return subsystems.judge(self.verdicts, self.left_out)
+        return subsystems.judge(self.verdicts, self.not_measured)
 
     @cached_property
     def diagnosis(self):
-        return diagnosis.diagnose(self.verdicts, self.left_out, self.judged)
+        return diagnosis.diagnose(self.verdicts, self.not_measured, self.judged)
 
     @cached_property
     def answers(self):
@@ -108,7 +108,7 @@ class Session:
         if losses or verdict.FAIL in rulings or any(line.verdict == verdict.FAIL for line in self.verdicts):
             return 1
         if not any(quantity.known(line.value) for line in self.verdicts):       # 0: tests of other suites, which ask nothing that has a number
-            passed = self.verdicts and not self.left_out and all(line.verdict == verdict.PASS for line in self.verdicts)
+            passed = self.verdicts and not self.not_measured and all(line.verdict == verdict.PASS for line in self.verdicts)
             return 0 if passed else 2
         return 3 if self.undecided else 0
 
@@ -122,7 +122,7 @@ class Session:
         found = [its[0].label for case, its in tests.items() if verdict.is_undecided(line.verdict for line in its) or (
             self.cases[case][-1][0]['result'] == 'fail' and any(line.verdict == verdict.UNSTABLE or line.recorded_states for line in its))]
         found += [one.name for one in self.judged.subsystems if one.verdict == verdict.UNSTABLE]
-        return list(dict.fromkeys([*found, *(f'{one.label}, skipped ({one.reason})' for one in self.left_out if one.recorded)]))
+        return list(dict.fromkeys([*found, *(f'{one.label}, skipped ({one.reason})' for one in self.not_measured if one.recorded)]))
 
     def not_judged(self, losses=()):
         '''Why the exit code is 3, a line; '' where it is another one.'''

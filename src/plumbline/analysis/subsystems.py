@@ -81,10 +81,10 @@ class Judged:
         return [one for one in self.subsystems if one.count or one.verdict != verdict.NO_REFERENCE]
 
 
-def judge(lines, left_out=()):
+def judge(lines, not_measured=()):
     '''The :class:`Judged` that the lines of a report (:class:`lines.Line`) say.
 
-    :arg left_out: what was not measured (:class:`lines.NotMeasured`): a subsystem that has references of such metrics alone is not judged.
+    :arg not_measured: what was not measured (:class:`lines.NotMeasured`): a subsystem that has references of such metrics alone is not judged.
     '''
     groups, members = defaultdict(list), {}
     partitions = {line.partition for line in lines if line.metric}
@@ -99,7 +99,7 @@ def judge(lines, left_out=()):
     stolen = _stolen(lines)
     rerun = {id(members[id(line)]): line.detail.get('rerun') for line in lines if id(line) in members}
     missing = defaultdict(list)
-    for one in left_out:
+    for one in not_measured:
         for part, partition, kind in one.lost:
             key = part, partition if len(partitions) > 1 else '', kind
             if part not in (None, registry.NO_MACHINE) and all(line.verdict == verdict.NO_REFERENCE for line in groups.get(key, ())):
@@ -129,8 +129,8 @@ def _member(line):
 
 def _stolen(lines):
     """The share of the session's time that the hypervisor took, where it is worth telling; else 0."""
-    lost = [one for line in {line.case: line for line in lines}.values() for one in line.detail.get('contention') or ()]
-    share = contention.causes(lost).get(contention.HYPERVISOR, 0.0)
+    found = [one for line in {line.case: line for line in lines}.values() for one in line.detail.get('contention') or ()]
+    share = contention.causes(found).get(contention.HYPERVISOR, 0.0)
     return share if share >= contention.WORTH_TELLING else 0.0
 
 

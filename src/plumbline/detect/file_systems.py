@@ -56,10 +56,10 @@ def detect(text=None, environ=None):
     for folder, kind in mounts(text):
         path = _folder(folder, environ)
         if path:
-            found.append({'name': _name(folder, [entry['name'] for entry in found]), 'path': path})
+            found.append({'name': _name(folder, [entry['name'] for entry in found]), 'path': path, 'type': kind})
             remarks.append(f"{found[-1]['name']}: {kind} at {folder}")
         else:
-            entry = {'name': _name(folder, ()), 'path': f'{folder}/...'}
+            entry = {'name': _name(folder, ()), 'path': f'{folder}/...', 'type': kind}
             remarks.append(f'DECIDE: {kind} at {folder}: no folder of yours was found there; if it is to be measured, '
                            f"add {entry} to 'file_systems' of extras")
     if found:

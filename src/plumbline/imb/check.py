@@ -61,9 +61,9 @@ class ImbCheck(MpiCheck):
         try:
             self.binary = installed.find([self.suite], self.current_environ, family_of(self.current_environ), **_WHERE)
         except PlumblineError as error:
-            self.leave_out(str(error))
+            self.skip_test(str(error))
         if len(self.all_cpus) < 2:
-            self.leave_out('two ranks need two CPUs, there is one', symptom='too_few_cpus')
+            self.skip_test('two ranks need two CPUs, there is one', symptom='too_few_cpus')
 
     def options(self):
         return ['--variants', 'standard', '--size', '65536', '--passes', '200']
@@ -88,7 +88,7 @@ class ImbCheck(MpiCheck):
         return [*ours[:-len(command)], self.binary, *self.arguments]
 
     @run_after('sanity')
-    def tables_are_whole(self):
+    def check_tables(self):
         '''Every table and row that was asked for is there, in every run.'''
         if self.is_dry_run():
             return
@@ -101,7 +101,7 @@ class ImbCheck(MpiCheck):
                   'which is used (see the check pingpong)')
 
     @run_after('sanity')
-    def messages_went_that_way(self):
+    def check_transport_of_benchmark(self):
         '''That our PingPong takes a way does not prove that collectives take it.'''
         if self.is_dry_run():
             return

@@ -19,68 +19,68 @@ _TURN = 0.02
 #: Share of the time that the threads must have had the CPUs for, so that what is missing can be the cores'.
 ENOUGH = 0.9
 
-#: The causes: what a job was not granted, what its owner can send away, and what lies outside the machine.
+#: The causes: what a job was not allowed, what its owner can send away, and what lies outside the machine.
 QUOTA, OTHERS, HYPERVISOR = 'a cgroup that throttles', 'other processes', 'the hypervisor'
 
 
-def team(lost: Sequence[dict]) -> int:
+def team(found: Sequence[dict]) -> int:
     '''The largest number of threads of the programs of one check; 0 where they do not tell.'''
-    return max((record['threads'] for record in lost), default=0)
+    return max((record['threads'] for record in found), default=0)
 
 
-def _of_all(lost: Sequence[dict], key: str) -> float | None:
+def _of_all(found: Sequence[dict], key: str) -> float | None:
     '''Share of the threads' time, or :obj:`None` if one of the programs does not know.'''
-    parts = [record[key] for record in lost]
+    parts = [record[key] for record in found]
     if not parts or None in parts:
         return None
-    return sum(parts) / sum(record['elapsed'] * record['threads'] for record in lost)
+    return sum(parts) / sum(record['elapsed'] * record['threads'] for record in found)
 
 
-def _of_slowest(lost: Sequence[dict]) -> float:
+def _of_slowest(found: Sequence[dict]) -> float:
     '''Share of its time that the one thread of each program that waited the longest did; 0 where older records do not tell.  For a quota
     it may wait twice as long as the mean.'''
-    return sum(max(0.0, (record.get('waited_most') or 0.0) - _TURN) for record in lost) / sum(record['elapsed'] for record in lost)
+    return sum(max(0.0, (record.get('waited_most') or 0.0) - _TURN) for record in found) / sum(record['elapsed'] for record in found)
 
 
-def causes(lost: Sequence[dict]) -> dict[str, float]:
+def causes(found: Sequence[dict]) -> dict[str, float]:
     '''Cause -> share of the threads' time that was lost to it, to others of that of the slowest; without those that are not known.
 
-    :arg lost: the contention records of one check.
+    :arg found: the contention records of one check.
     '''
-    throttled, waited, stolen = (_of_all(lost, key) for key in ('throttled', 'waited', 'stolen'))
-    others = None if waited is None else max(0.0, waited - (throttled or 0.0), _of_slowest(lost) - 2 * (throttled or 0.0))
-    found = {QUOTA: throttled, OTHERS: others, HYPERVISOR: stolen}
-    return {cause: share for cause, share in found.items() if share is not None}
+    throttled, waited, stolen = (_of_all(found, key) for key in ('throttled', 'waited', 'stolen'))
+    others = None if waited is None else max(0.0, waited - (throttled or 0.0), _of_slowest(found) - 2 * (throttled or 0.0))
+    shares = {QUOTA: throttled, OTHERS: others, HYPERVISOR: stolen}
+    return {cause: share for cause, share in shares.items() if share is not None}
 
 
-def time_given(lost: Sequence[dict]) -> float | None:
+def time_given(found: Sequence[dict]) -> float | None:
     '''Share of its threads' time that the system gave to the program, 0 .. 1; :obj:`None` if that cannot be read.'''
-    if _of_all(lost, 'waited') is None:
+    if _of_all(found, 'waited') is None:
         return None
-    return max(0.0, 1 - sum(causes(lost).values()))
+    return max(0.0, 1 - sum(causes(found).values()))
 
 
-def too_little(lost: Sequence[dict], least: float) -> float | None:
+def too_little(found: Sequence[dict], least: float) -> float | None:
     '''The share of :func:`time_given` where it is known, and below so much; else :obj:`None`.'''
-    given = time_given(lost)
+    given = time_given(found)
     return given if given is not None and given < least else None
 
 
-def time_left_by_quota(lost: Sequence[dict]) -> float | None:
+def time_left_by_quota(found: Sequence[dict]) -> float | None:
     '''Share of its threads' time that no cgroup's quota took, 0 .. 1; :obj:`None` if that cannot be read.'''
-    throttled = _of_all(lost, 'throttled')
+    throttled = _of_all(found, 'throttled')
     return None if throttled is None else max(0.0, 1 - throttled)
 
 
-def notes(lost: Sequence[dict], machine: dict | None) -> list[str]:
+def notes(found: Sequence[dict], machine: dict | None) -> list[str]:
     '''What people should know of it, a text for each cause.
 
     :arg machine: the machine record, or :obj:`None`.
     '''
     quota = (machine or {}).get('cpu_quota')
-    threads = team(lost) or 1
+    threads = team(found) or 1
     allowed = [f"a cgroup grants {several(f'{quota:g}', 'CPU')} to {several(threads, 'thread')}"] if quota else []
-    return allowed + [took(cause, share) for cause, share in causes(lost).items() if share >= WORTH_TELLING]
+    return allowed + [took(cause, share) for cause, share in causes(found).items() if share >= WORTH_TELLING]
 
 
 def took(cause: str, share: float) -> str:

@@ -239,9 +239,10 @@ def wrong_result(found: Records) -> str | None:
 
 
 def told_wrong(text: str) -> str | None:
-    '''The same of an output that cannot be read as a whole, for its program ended in the middle of a line: of each line that can be.'''
+    '''The same of an output that cannot be read as a whole, for its program ended in the middle of a line: of each record that can be, also
+    behind the beginning of another one.'''
     found = Records()
-    for line in text.splitlines():
+    for line in re.split(r'\n|(?=\{"record": )', text):
         with contextlib.suppress(PlumblineError):
             one = parse(line)
             found.measurements += one.measurements

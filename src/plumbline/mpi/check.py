@@ -47,7 +47,7 @@ class MpiCheck(Ranks, ProgramCheck):
         return [*(f'{name}={value}' for name, value in self.env_vars.items()), *launcher, *command]
 
     @run_after('sanity')
-    def transport_was_used(self):
+    def check_transport(self):
         '''A label is a claim: that the messages went by TCP, or that they did not, is looked at.'''
         if not self.is_dry_run() and self.counts_messages:
             self.prove_transport(sum(record['bytes'] * len(record['seconds']) for record in self.measurements

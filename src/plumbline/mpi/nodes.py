@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ClusterShell.NodeSet import NodeSet
 
 #: States of a node that jobs run on sooner or later, as ReFrame reads them from Slurm; in any other it is lost, or kept back.  Of reserved
-#: nodes ReFrame has left those of the job's own reservation.
+#: nodes, which those in maintenance must be, ReFrame has left those of the job's own reservation.
 _RUNS_JOBS = {'IDLE', 'ALLOCATED', 'MIXED', 'COMPLETING', 'PLANNED', 'CLOUD', 'DYNAMIC_NORM', 'POWER_DOWN', 'POWERED_DOWN',
               'POWERING_DOWN', 'POWERING_UP', 'RESERVED', 'MAINTENANCE', 'MAINT'}
 
@@ -33,12 +33,16 @@ def nodes_of(job, state='all'):
         found = job.scheduler.filternodes(job, job.scheduler.allnodes())
     except NotImplementedError:
         return None
-    running = [node for node in found if getattr(node, 'states', set()) <= _RUNS_JOBS]
+    running = [node for node in found if _runs_jobs(getattr(node, 'states', set()))]
     usable = running if state == 'all' else job.scheduler.filternodes_by_state(running, state)
     if state == 'idle':     # with whatever else is said of it; and our own last job's node is on its way there
         usable = [node for node in running if node in usable or 'IDLE' in getattr(node, 'states', ()) or _ends_a_job(node)]
     return Nodes(*(NodeSet.fromlist([node.name for node in part]) for part in (
         usable, [node for node in running if node not in usable], [node for node in found if node not in running])))
+
+
+def _runs_jobs(states):
+    return states <= _RUNS_JOBS and ('RESERVED' in states or states.isdisjoint({'MAINTENANCE', 'MAINT'}))
 
 
 def _ends_a_job(node):

@@ -17,7 +17,7 @@ class mpi_programs(built_programs):
     project, listed = 'src/mpi', 'standard'
 
     @run_before('run')
-    def start_one(self):
+    def start_one_process(self):
         '''A program of one process is started by the MPI as well: that it starts is what is asked.'''
         with in_one_line():
             words = own_words(self.current_environ, self.current_partition)

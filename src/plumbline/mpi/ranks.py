@@ -31,7 +31,7 @@ class Ranks(RegressionTestPlugin):
     nodes = variable(Whole, value=1, loggable=False)
 
     @run_after('init')
-    def leave_the_transport_to_the_mpi(self):
+    def set_transport(self):
         '''What messages go by: a check's parameter ``transport`` says ``shm`` or ``tcp``; where it has none, ``default``, what the MPI chooses.
         (ReFrame takes no parameter of a name that a base class has.)'''
         if not hasattr(self, 'transport'):
@@ -94,7 +94,7 @@ class Ranks(RegressionTestPlugin):
             self.nodes = wanted or 2
             return
         if scheduler == 'local':
-            self.leave_out(f'needs {wanted or "several"} nodes: {where} is local, this node alone')
+            self.skip_test(f'needs {wanted or "several"} nodes: {where} is local, this node alone')
         flexible, state = self.job.sched_flex_alloc_nodes or 'idle', 'all'
         if not wanted and isinstance(flexible, int):
             wanted = flexible
@@ -102,13 +102,13 @@ class Ranks(RegressionTestPlugin):
             state = flexible.lower()
         found = nodes_of(self.job, state)
         if found is None and not wanted:
-            self.leave_out(f'the scheduler {scheduler} does not say which nodes there are: give their number, -S '
+            self.skip_test(f'the scheduler {scheduler} does not say which nodes there are: give their number, -S '
                            f'{type(self).__name__}.nodes=N')
         if found is None:
             return
         self.nodes = wanted or len(found.usable)
         if len(found.usable) < max(2, self.nodes):
-            self.leave_out(f'needs {wanted or 2} nodes: {where} has {len(found.usable)} that can be used'
+            self.skip_test(f'needs {wanted or 2} nodes: {where} has {len(found.usable)} that can be used'
                            + (f' and are {state}, not {found.busy} (--flex-alloc-nodes=all waits for them)' if found.busy else '')
                            + (f', not {found.others}' if found.others else ''))
         if not wanted and found.busy:
@@ -121,16 +121,16 @@ class Ranks(RegressionTestPlugin):
         with in_one_line():
             self.family = family_of(self.current_environ)
         if settings.ON_NODE and not self.current_environ.extras.get('launcher'):
-            self.leave_out(f"the scheduler's launcher starts nothing on the node itself: give {self.current_environ.name} the extra "
+            self.skip_test(f"the scheduler's launcher starts nothing on the node itself: give {self.current_environ.name} the extra "
                            '`launcher`, e.g. mpirun')
         allowed = {**os.environ, **dict(self.current_environ.env_vars)}
         if os.geteuid() == 0 and not self.family.as_root.items() <= allowed.items() and own_words(self.current_environ, self.current_partition):
-            self.leave_out(f'the launcher of {self.family.title} does not run as root: run ReFrame as an ordinary user, or let the site file '
+            self.skip_test(f'the launcher of {self.family.title} does not run as root: run ReFrame as an ordinary user, or let the site file '
                            f"say in {self.current_environ.name} that it may ({', '.join(self.family.as_root)})")
         if self.ranks != 'all' and int(self.ranks) > len(self.all_cpus):
-            self.leave_out(f'{self.ranks} ranks need as many CPUs, there are {len(self.all_cpus)}', symptom='too_few_cpus')
+            self.skip_test(f'{self.ranks} ranks need as many CPUs, there are {len(self.all_cpus)}', symptom='too_few_cpus')
         if self.transport != 'default' and self.transport not in self.family.transports:
-            self.leave_out(f'{self.family.title} is not known to offer {self.transport}: see data/mpi.yaml, or the extra `mpi` of '
+            self.skip_test(f'{self.family.title} is not known to offer {self.transport}: see data/mpi.yaml, or the extra `mpi` of '
                            'the environment')
 
     @property

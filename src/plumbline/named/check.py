@@ -32,7 +32,7 @@ class NamedCheck(Judged):
     #: The file that it writes its results to; empty where it prints them.
     leaves = ''
 
-    #: What the command line chose instead of the node, a word for the names of metrics; empty where it chose nothing.
+    #: What the command line chose instead of the usual work, a word for the names of metrics; empty where it chose nothing.
     given = ''
 
     def keep(self, name, text):
@@ -61,7 +61,7 @@ class NamedCheck(Judged):
                               title=known.title)
 
     @run_after('init')
-    def has_no_sources(self):
+    def unset_sources(self):
         self.folders = {}
         if self.sourcesdir == 'src':
             self.sourcesdir = None
@@ -74,9 +74,9 @@ class NamedCheck(Judged):
         try:
             self.binary = self.find(self.current_environ)
         except PlumblineError as error:
-            self.leave_out(str(error))
+            self.skip_test(str(error))
         if same := self._found_before():
-            self.leave_out(f'{self.binary} is measured in the environment {same}: it is the same program')
+            self.skip_test(f'{self.binary} is measured in the environment {same}: it is the same program')
 
     def _found_before(self):
         '''An environment of the partition, before this one, in which the same program is measured; None where there is none.'''
@@ -97,14 +97,14 @@ class NamedCheck(Judged):
         if not 0 < share <= 1:
             raise PlumblineError(f'{share:g} is no share of the memory: give 0.8 for 80 %')
         if self.memory is None and not self.is_dry_run():
-            self.leave_out('the memory of the node is not known: let its topology be detected (plumbline detect), or give a size with -S')
+            self.skip_test('the memory of the node is not known: let its topology be detected (plumbline detect), or give a size with -S')
         return share * (self.memory or 2**30)
 
     @run_before('run')
-    def place(self):
+    def place_processes(self):
         with in_one_line():
             self.run_command([self.binary, *map(str, self.options())])
-        super().place()
+        super().place_processes()
 
     def around_a_run(self):
         before, after = super().around_a_run()
@@ -112,11 +112,13 @@ class NamedCheck(Judged):
 
     def evaluate(self):
         run, = self.measurements
-        found = self.figures(run['text'], f"{PRODUCTS[self.product].title}, run {run['process'] + 1}")
-        if self.given:
-            self.skip_metric('all of the usual size', f'{self.given} was asked for', [figure.subject for figure in found])
-        for figure in found:
-            yield measured(figure.metric, '.'.join(filter(None, (figure.subject, self.given))), figure.value, figure.unit)
+        # Of one process beside others, or of all: it may be better where fewer run.
+        number = str(len(self.cpus)) if self.NEEDS == '+mpi' and self.ranks != 2 else ''
+        for figure in self.figures(run['text'], f"{PRODUCTS[self.product].title}, run {run['process'] + 1}"):
+            usual = '.'.join(filter(None, (figure.subject, number)))
+            if self.given:
+                self.skip_metric(f'{figure.metric}.{usual}', f'{self.given} was asked for')
+            yield measured(figure.metric, '.'.join(filter(None, (usual, self.given))), figure.value, figure.unit)
 
 
 class NamedMpiCheck(Ranks, NamedCheck):
@@ -129,7 +131,7 @@ class NamedMpiCheck(Ranks, NamedCheck):
     ranks, transport = 'all', 'default'
 
     @run_before('run')
-    def place(self):
+    def place_processes(self):
         with in_one_line():
             command = [self.binary, *map(str, self.options())]
             launcher = self.launch_by(self.family.transports.get(self.transport, Settings()))
@@ -147,7 +149,7 @@ class NamedMpiCheck(Ranks, NamedCheck):
         return obituary(self.family.deaths('\n'.join(said), None)) or ' '.join(said[:2]) or None
 
     @run_after('sanity')
-    def ran_where_it_was_asked_to(self):
+    def check_binding(self):
         if self.is_dry_run():
             return
         found = re.findall(r'^Cpus_allowed_list:\s+(\S+)', self.output(), re.MULTILINE)
@@ -168,12 +170,13 @@ class OnFileSystem(file_systems.OneFileSystem):
     executable_opts: list[str]      # ReFrame's
 
     @run_before('run')
-    def make_a_folder(self):
+    def make_folder(self):
         # Variables in the path are those of the job.  The name must be new: others, or a job of another node, may have made theirs there.
         # No export of what a command prints: its exit code would be lost, and the folder be the root.
         why = shlex.quote(f"plumbline: {self.file_system}: no folder for the test's files can be made in {self.path}:")
         make = f'set -u; {{ cd "{self.path}" && mktemp -d "$PWD/plumbline-XXXXXX"; }} 2>&1'
-        self.prerun_cmds += [f'folder=$({make}) || {{ echo {why} "$folder" >&2; exit 1; }}', 'export folder', 'trap \'rm -rf "$folder"\' EXIT']
+        self.prerun_cmds += [f'folder=$({make}) || {{ echo {why} "$folder" >&2; exit 1; }}', 'export folder', 'trap \'rm -rf "$folder"\' EXIT',
+                             *self.end_on_other_type()]
         self.executable_opts = [word.replace("'", '"') if '$folder' in word else word for word in self.executable_opts]
 
 

@@ -49,7 +49,9 @@ def _row(row):
 def _lacks(found, node):
     '''What peers of a node have and it has not, in words; empty if there is nothing.'''
     less = [f'less than its peers: {found.having_less[node]}'] if node in found.having_less else []
-    return '; '.join([*less, *(f'nothing of {as_words(test)}: {why}' for test, why in found.incomplete.get(node, {}).items())])
+    lacking = [f'{part} of {as_words(test)}: {why}' for part, tests in (('nothing', found.incomplete), ('not all', found.partly))
+               for test, why in tests.get(node, {}).items()]
+    return '; '.join([*less, *lacking])
 
 
 def record(work, found=None):

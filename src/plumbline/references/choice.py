@@ -48,7 +48,7 @@ class Choice:
     '''The sessions that are used, and those that are not.
 
     :attr used: dictionary name -> rows.
-    :attr left_out: list of (name, why).
+    :attr excluded: list of (name, why).
     '''
 
     def __init__(self, root, system, tests, files, peaks, trusted, nodes, apart, node=None):
@@ -58,7 +58,7 @@ class Choice:
         paths.sort(key=lambda path: path.stem not in self.trusted)      # the latest first, and before them those named
         kept = {*self.trusted, *(path.stem for path in archive.present(paths))}
         self.further = self._measured([path for path in paths if path.stem in kept], tests, node)
-        self.used, self.left_out = {}, [(path.stem, f'it {archive.AHEAD}') for path in paths if path.stem not in kept]
+        self.used, self.excluded = {}, [(path.stem, f'it {archive.AHEAD}') for path in paths if path.stem not in kept]
         self.processors: frozenset[str] = frozenset()
 
     @staticmethod
@@ -86,13 +86,13 @@ class Choice:
             if apart is None:
                 return found, index, skipped, odd
             del self.used[apart.name]
-            self.left_out.append((apart.name, f"odd: {apart.where} {percent(abs(apart.change), 0)} {'worse' if apart.change < 0 else 'better'}"
+            self.excluded.append((apart.name, f"odd: {apart.where} {percent(abs(apart.change), 0)} {'worse' if apart.change < 0 else 'better'}"
                                               f' than in the other sessions, most of all {apart.worst}'))
 
     def _drop(self, emptied):
         for name in sorted(emptied):
             del self.used[name]
-            self.left_out.append((name, 'it ran on nodes only that differ from the others'))
+            self.excluded.append((name, 'it ran on nodes only that differ from the others'))
         return emptied
 
     def _use(self, count):
@@ -105,7 +105,7 @@ class Choice:
                 why = recording.unfit(rows, self.processors) or self._repeats(rows)
                 self.processors = self.processors or recording.processors(rows)
             if why:
-                self.left_out.append((name, why))
+                self.excluded.append((name, why))
             else:
                 self.used[name] = rows
 
@@ -119,8 +119,8 @@ class Choice:
         return f'it began {distance(near) / 60:.0f} minutes from {near}, and sessions in a row do not know what sessions differ by'
 
     def _too_few(self):
-        named = [f'{name} ({why})' for name, why in self.left_out[:3]]
-        more = [f'{len(self.left_out) - 3} more'] if len(self.left_out) > 3 else []
+        named = [f'{name} ({why})' for name, why in self.excluded[:3]]
+        more = [f'{len(self.excluded) - 3} more'] if len(self.excluded) > 3 else []
         out = f"; skipped: {', '.join(named + more)}" if named else ''
         missing = good_state.LEAST_SESSIONS - len(self.used)
         apart = f' that began {self.apart / 60:.0f} minutes apart' if self.apart else ''

@@ -100,7 +100,7 @@ def _sessions(found):
     yield f"sessions used ({len(found.sessions)}): {', '.join(found.sessions)}"
     if found.hours < DAY:
         yield f'they lie within {found.hours:.1f} hours: what differs from day to day is not in them, and may FAIL later'
-    yield from _few([f'skipped: {name}: {why}; --with {name} uses it' for name, why in found.left_out], 'sessions')
+    yield from _few([f'skipped: {name}: {why}; --with {name} uses it' for name, why in found.excluded], 'sessions')
     yield from _few([f'skipped: node {odd.name} differs by {change(odd.change, 0)}: {odd.where}; --with-node {odd.name} uses it'
                      for odd in found.nodes], 'nodes')
 

@@ -38,10 +38,10 @@ def possible(metric, leaf, record=None):
     upper = registry.find(metric).upper
     if high < math.inf or upper is None:
         return low, high
-    return low, upper * (_left_out(record) if metric == 'of_limit' else 1)
+    return low, upper * (_write_allocated(record) if metric == 'of_limit' else 1)
 
 
-def _left_out(record):
+def _write_allocated(record):
     '''How many times the traffic of a kernel is what it moves at the least.'''
     if record is None:
         return MOST_ALLOCATED

@@ -28,7 +28,7 @@ class Proposal:
 
     :attr path: the site's file.
     :attr sessions: names of those used, the oldest first.
-    :attr left_out: list of (session, why).
+    :attr excluded: list of (session, why).
     :attr nodes: list of :class:`good_state.Odd`, whose values are left out.
     :attr skipped: list of (what gets no reference, why).
     :attr index: test -> its ``$index``.
@@ -44,7 +44,7 @@ class Proposal:
     '''
     path: Path
     sessions: list
-    left_out: list
+    excluded: list
     nodes: list
     skipped: list = field(default_factory=list)
     index: dict = field(default_factory=dict)
@@ -103,7 +103,7 @@ def propose(root, system, out_path, count=None, tests='', peaks=None, sessions=(
     files = (load(path) if path.exists() else {}, portable_beside(path))
     chosen = Choice(root, system, tests, files, peaks, sessions, nodes, apart, node)
     candidates, index, skipped, odd = chosen.take(count or good_state.MOST_SESSIONS)
-    found = Proposal(path, sorted(chosen.used), chosen.left_out, odd, skipped, index)
+    found = Proposal(path, sorted(chosen.used), chosen.excluded, odd, skipped, index)
     started = [rows[0]['started'] for rows in chosen.used.values()]
     found.hours = (max(started) - min(started)).total_seconds() / 3600
     _fill(found, candidates, files[0], chosen.used)
@@ -117,9 +117,9 @@ def _fill(found, candidates, site, used):
         by_place[one.place].append(one)
     why = {place: _ticket(site, place) or its[0].why or _too_seldom(its, found.sessions) for place, its in by_place.items()}
     recorded, measured = _recorded(site), {place[:-1] for place in by_place}
-    there, left_out = by_place.keys() | _places(candidates, used, found.index), _left_out(used, found.index)
+    there, not_measured = by_place.keys() | _places(candidates, used, found.index), _not_measured(used, found.index)
     vanishing = [place for place in recorded if place[:-1] in measured and place not in there and not _ticket(site, place)
-                 and not any(one.means(place[-1]) for one in left_out[place[:-1]])]
+                 and not any(one.means(place[-1]) for one in not_measured[place[:-1]])]
     metrics = (sum(max(map(len, its[0].series.values.values())) for place, its in by_place.items() if not why[place])
                + sum(place not in vanishing and bool(why.get(place, True)) for place in recorded))
     rate = SUSPECTS_RATE / max(1, metrics)
@@ -184,7 +184,7 @@ def _places(candidates, used, index):
     return {(row['check'], *recording.keys_of(index[row['check']], row), row['name']) for row in rows if row['metric'] is not None}
 
 
-def _left_out(used, index):
+def _not_measured(used, index):
     '''(test, keys) -> what it said in some session that it could not measure: list of :class:`Skipped`.'''
     found: dict[tuple, list[Skipped]] = defaultdict(list)
     for row in (row for its in used.values() for row in its if row['skipped'] and row['check'] in index):

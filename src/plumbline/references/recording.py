@@ -78,13 +78,13 @@ def unfit(rows, expected=frozenset()):
     others = contention.causes([one for case in taken.values() for one in case]).get(contention.OTHERS, 0)
     if others > MOST_DISTURBED:
         return contention.took(contention.OTHERS, others)
-    granted: dict[tuple, dict[float, set]] = defaultdict(dict)
+    allowed: dict[tuple, dict[float, set]] = defaultdict(dict)
     for row in rows:
         if row['threads'] == 'all' and (team := contention.team(row['contention'])):
-            granted[row['hostname'], row['partition']].setdefault(row['machine'].get('cpu_quota') or math.inf, set()).add(team)
-    for teams in granted.values():
+            allowed[row['hostname'], row['partition']].setdefault(row['machine'].get('cpu_quota') or math.inf, set()).add(team)
+    for teams in allowed.values():
         if len(teams) > 1 and min(teams) < (most := max(set().union(*teams.values()))):
-            return f'a cgroup granted {min(teams):g} CPUs in the middle of it, and {most} threads ran in the rest'
+            return f'a cgroup allowed {min(teams):g} CPUs in the middle of it, and {most} threads ran in the rest'
     found = processors(rows)
     if found and expected and not any(itertools.starmap(processor.same, itertools.product(found, expected))):
         return f"another machine: {', '.join(sorted(found))}; the latest session ran on {', '.join(sorted(expected))}"

@@ -39,7 +39,7 @@ def junit(session, losses=()):
         if verdict.is_undecided(line.verdict for line in its):
             _case(within, its[0].label, 'the test', 'NOT JUDGED', 'something is UNSTABLE, and nothing PASSes', 'error')
     within = suite('not measured')
-    for one in session.left_out:
+    for one in session.not_measured:
         _case(within, one.label, one.metric or 'all', 'not measured', one.reason, 'error' if one.recorded else 'skipped')
     within = suite('subsystems')
     for one in session.judged.subsystems:

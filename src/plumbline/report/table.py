@@ -56,12 +56,12 @@ def render(session, console, losses=()):
     _counted(unjudged, out)
     _caches(verdicts, out)
     _compiler_flags(verdicts, out)
-    _left_out(session.left_out, out)
+    _not_measured(session.not_measured, out)
     if verdicts:
         out.line()
         _answers(session, out)      # again at the end, where a terminal is read first
-        if session.left_out:
-            out.line(Text(f'{len(session.left_out)} {lines.NOT_MEASURED}', STYLE[lines.NOT_MEASURED]))
+        if session.not_measured:
+            out.line(Text(f'{len(session.not_measured)} {lines.NOT_MEASURED}', STYLE[lines.NOT_MEASURED]))
         out.paragraph(session.not_judged(losses), STYLE['UNSTABLE'], indent='', hanging=INDENT)
 
 
@@ -227,12 +227,12 @@ def _counted(unjudged, out):
     out.paragraph(', '.join(f'{check} {number}' for check, number in checks.items()), indent='  ')
 
 
-def _left_out(left_out, out):
-    if not left_out:
+def _not_measured(not_measured, out):
+    if not not_measured:
         return
     out.line()
-    out.line(Text(f'Not measured ({len(left_out)})', 'bold'))
-    for reason, items in lines.by_reason(left_out):
+    out.line(Text(f'Not measured ({len(not_measured)})', 'bold'))
+    for reason, items in lines.by_reason(not_measured):
         out.paragraph(f"{'; '.join(items)} - {reason}", indent='  ', hanging='  ')
 
 

@@ -44,7 +44,7 @@ def summary(session, losses=(), courses=()):
         'courses': [{'name': name, 'loss': text} for name, text in {**dict.fromkeys(courses), **{one.name: one.text for one in losses}}.items()],
         'metrics': [_metric(line) for line in session.verdicts],
         'not_measured': [{'check': one.check, 'test': one.label, 'metric': one.metric, 'reason': one.reason, 'recorded': one.recorded}
-                         for one in session.left_out]}
+                         for one in session.not_measured]}
 
 
 def _metric(line):

@@ -66,9 +66,9 @@ def found(measurements, sizes_of_topology, machine):
                          page=None if huge else measurements[0]['page_size'], virtual=machine.get('virtual'))
 
 
-def disturbed(lost):
+def disturbed(found):
     '''Why the contention records say that the latencies are not the caches' alone; empty if they do not.'''
-    given = contention.too_little(lost, TIME_GIVEN)
+    given = contention.too_little(found, TIME_GIVEN)
     if given is None:
         return ''
     return f'the threads had {percent(given, 0)} of their time: others had the CPUs, and what is ours of the caches is not known'

@@ -102,7 +102,7 @@ class ProgramCheck(Judging):
     # --- hooks, in the order of the pipeline ---------------------------------------------------
 
     @run_after('init')
-    def has_no_sources(self):
+    def unset_sources(self):
         '''Its program is built by a fixture; a folder ``src`` beside the check is none of its own.'''
         if self.sourcesdir == 'src':
             self.sourcesdir = None
@@ -114,9 +114,10 @@ class ProgramCheck(Judging):
                                'application in a container write a check of your own (docs/tutorials)')
 
     @run_before('run')
-    def launch(self):
+    def launch_program(self):
         with in_one_line():
-            # All processes rest on the streams that the first one found to be the fastest.
+            # All processes rest on the streams that the first one found to be the fastest, in this run.
+            self.prerun_cmds += ['rm -f streams.txt'] * (self.processes > 1)
             options = self.asked = ['--limit=streams.txt' if one == '--limit' and self.processes > 1 else one for one in self.options()]
             ours = topology.sizes_text(self.ours())
             command = self.start([self.built(self.program), *options, '--samples', self.samples_of_each, *self.placing(),
@@ -276,7 +277,7 @@ class NativeCheck(ProgramCheck):
             return file.read()
 
     @run_after('sanity')
-    def look_at_the_code(self):
+    def read_simd_widths(self):
         if self.is_dry_run():
             return
         widths = codegen.widths_of(self.disassembly(), self.program, {

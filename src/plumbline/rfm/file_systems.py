@@ -2,10 +2,11 @@
 
 A partition lists them in its ``extras``::
 
-    'extras': {'file_systems': [{'name': 'scratch', 'path': '/scratch/$USER'}, ...]}
+    'extras': {'file_systems': [{'name': 'scratch', 'path': '/scratch/$USER', 'type': 'lustre'}, ...]}
 
-Variables are those of the job, replaced where it runs.  Without a list these are measured: the stage folder of the test
-(``stage``) and the memory file system ``/dev/shm`` (``shm``) where it is there.  Nothing is written elsewhere.
+Variables are those of the job, replaced where it runs.  Where a ``type`` is given, and the path is on a file system of another one, the
+check FAILs and measures nothing: of what is not mounted the folder is there all the same.  Without a list these are measured: the
+stage folder of the test (``stage``) and the memory file system ``/dev/shm`` (``shm``) where it is there.  Nothing is written elsewhere.
 '''
 
 import re
@@ -47,26 +48,29 @@ _ILL_FORMED = '(not readable)'
 
 
 def of_partition(partition):
-    '''The file systems of a partition: name -> path.
+    '''The file systems of a partition: name -> entry of the list.
 
     :raises PlumblineError: for a list that is not one, names that are no words or stand there twice, paths that are not
-        absolute.
+        absolute, types that are no words of ``/proc/mounts``.
     '''
     listed = partition.extras.get('file_systems')
     if not listed:
-        return {entry['name']: entry['path'] for entry in DEFAULT}
+        return {entry['name']: entry for entry in DEFAULT}
     where = f"extras['file_systems'] of {partition.fullname}"
-    found = {}
+    found: dict[str, dict[str, str]] = {}
     for entry in listed if isinstance(listed, list) else [listed]:
         name, path = (entry.get('name'), entry.get('path')) if isinstance(entry, dict) else (None, None)
-        if not isinstance(name, str) or not isinstance(path, str) or set(entry) != {'name', 'path'}:
+        if not isinstance(name, str) or not isinstance(path, str) or set(entry) - {'name', 'path', 'type'}:
             raise PlumblineError(f"{where}: {entry!r} is not understood; write {{'name': 'scratch', 'path': '/scratch/$USER'}}")
         if not re.fullmatch('[a-z][a-z0-9_]*', name) or name in found:
             raise PlumblineError(f'{where}: the name {name!r} must be a word of small letters, digits and _, and stand there '
                                  'once; choose another')
         if not re.match(r'[/$]', path):
             raise PlumblineError(f'{where}: the path {path!r} of {name} must begin with / or with a variable')
-        found[name] = path
+        if 'type' in entry and not (isinstance(entry['type'], str) and re.fullmatch('[A-Za-z0-9_.-]+', entry['type'])):
+            raise PlumblineError(f"{where}: the type {entry['type']!r} of {name} must be a word of /proc/mounts, as lustre or nfs4; see "
+                                 f'df --output=fstype {path}')
+        found[name] = entry
     return found
 
 
@@ -101,8 +105,8 @@ class first_look(rfm.RunOnlyRegressionTest, Job):
         options = ['--variants', 'c', '--operation', 'write_fsync,read_warm', '--size', LOOK_BYTES // 8, '--samples', 10,
                    '--passes', 1]
         script = ''
-        for name, path in found.items():
-            command = [self.programs.path('fileio-serial'), *options, '--name', name, '--directory', path]
+        for name, entry in found.items():
+            command = [self.programs.path('fileio-serial'), *options, '--name', name, '--directory', entry['path']]
             # What one of them refuses is for the check that measures it to say.
             script += f'echo {shlex.quote(_MARK + name)}\n{shlex.join(map(str, command))} 2>&1 || true\n'
         self.write_file('first_look.sh', script)
@@ -132,12 +136,35 @@ class OneFileSystem(RegressionTestPlugin):
     @run_after('setup')
     def choose_file_system(self):
         with in_one_line():
-            self.path = of_partition(self.current_partition).get(self.file_system)
-        if self.path is None:
+            entry = of_partition(self.current_partition).get(self.file_system)
+        if entry is None:
             self.leave(f'{self.file_system} is a file system of another partition')
+        self.path, self.expected_type = entry['path'], entry.get('type')
 
     def leave(self, reason):
-        self.leave_out(reason)
+        self.skip_test(reason)
+
+    def refuse_other_type(self, found):
+        '''Compare what a record of our program says with the type in the site's list: nfs is any version of it, nfs4 is that one.
+
+        :arg found: options of the record.
+        :raises PlumblineError: if it is of another type.
+        '''
+        if self.expected_type and not re.fullmatch(f'{re.escape(self.expected_type)}[0-9]?', found['file_system']):
+            raise PlumblineError(self._other_type(found['path'], found['file_system']))
+
+    def _other_type(self, path, found):
+        return f'{self.file_system}: {path} is on {found} where {self.expected_type} was to be: is it mounted?'
+
+    def end_on_other_type(self):
+        '''The same as lines of a job that works in ``$folder``, for programs that do not say what they wrote to.'''
+        if not self.expected_type:
+            return []
+        # The kernel's name, as our program finds it (fileio/files.c): stat -f has names of its own, and does not tell ext4 from ext3.
+        said = self._other_type('${folder%/*}', '${kind:-a file system of unknown type}')
+        return ["mount=$(sed -n 's/^mnt_id:[[:space:]]*//p' /proc/self/fdinfo/0 < \"$folder\")",
+                'kind=$(sed -n "s/^$mount .* - \\([^ ]*\\) [^ ]* [^ ]*\\$/\\1/p" /proc/self/mountinfo)',
+                f'case $kind in {self.expected_type} | {self.expected_type}[0-9]) ;; *) echo "plumbline: {said}" >&2; exit 1 ;; esac']
 
 
 class FileSystemCheck(OneFileSystem, NativeCheck):
@@ -158,7 +185,7 @@ class FileSystemCheck(OneFileSystem, NativeCheck):
 
     def leave(self, reason):
         self.plumbline.level = self.level
-        self.leave_out(reason, None)
+        self.skip_test(reason, None)
 
     def first_look(self):
         '''The records of the first look; a default file system that is not there is no failure.'''
@@ -179,6 +206,7 @@ class FileSystemCheck(OneFileSystem, NativeCheck):
         if not self.is_dry_run():
             seen = self.first_look()
             facts = seen['write_fsync']['options']
+            self.refuse_other_type(facts)
             self.need_room(facts, 2 * files, elements)
             recorded = {name.rpartition('.')[2] for name in references.of_site(self)}
             operations = self.what_fits(operations, 8 * elements * len(variants) * passes, seen, facts['file_system'], variants, recorded)
@@ -248,6 +276,7 @@ class FileSystemCheck(OneFileSystem, NativeCheck):
         '''The records whose page cache was as it is said to be; notes tell the rest.'''
         for record in metrics.kernels(group):
             found = record['options']
+            self.refuse_other_type(found)       # the job may be on another node than the first look
             self.note(f"{self.file_system}: {found['file_system']} at {found['path']}; array {found['shape']}, files "
                       f"{found['kept']}")
             if complaint := self.wrong_state(found):

@@ -66,7 +66,7 @@ class Job(RegressionTestPlugin):
     processes = variable(Whole, value=1, loggable=False)
 
     @run_after('init')
-    def run_anywhere(self):
+    def choose_partitions(self):
         '''A plugin cannot give values to a test's own variables in its body.  What a fixture was given (one partition, one
         environment), what its class says and what the command line says stays.'''
         if not hasattr(self, 'valid_systems'):
@@ -79,12 +79,12 @@ class Job(RegressionTestPlugin):
         refuse_unknown()
 
     @run_after('setup')
-    def end_in_time(self):
+    def set_time_limit(self):
         if self.time_limit is None and self.current_partition.time_limit is None:
             self.time_limit = self.LASTS
 
     @run_after('setup')
-    def keep_the_node(self):
+    def reserve_node(self):
         '''What somebody else runs on the node would be measured as well.  A partition whose scheduler refuses that has the extra
         ``exclusive: False``; ``-S exclusive_access=no`` is ReFrame's own default, and seen in the command line alone.'''
         said = any('exclusive_access=' in word for word in sys.argv)
@@ -92,12 +92,12 @@ class Job(RegressionTestPlugin):
             self.exclusive_access = True
 
     @run_after('init')
-    def ask(self):
+    def describe_question(self):
         '''ReFrame's detailed listing (``-L``) shows the question.'''
         self.descr = self.question()
 
     @run_after('init')
-    def do_not_wait_forever(self):
+    def set_pending_timeout(self):
         if self.max_pending_time is None:
             self.max_pending_time = settings.MAX_PENDING_TIME
 
@@ -107,18 +107,18 @@ class Job(RegressionTestPlugin):
             self.build_job.max_pending_time = self.max_pending_time
 
     @run_after('setup')
-    def only_build(self):
+    def skip_measurements(self):
         '''The first node of a sweep builds for the others before it measures.'''
         if settings.BUILD_ONLY and not self.builds:
             self.skip('PLUMBLINE_BUILD_ONLY is set')
 
     @run_after('run')
-    def name_the_node(self):
+    def set_node(self):
         if settings.ON_NODE:
             private.set_nodes(self.job, [settings.NODE])
 
     @run_before('run')
-    def leave_binding_to_us(self):
+    def switch_off_binding(self):
         '''likwid-pin, OpenMP or taskset bind, within all CPUs of the task; ranks are bound by who starts them.'''
         if self.num_tasks not in (None, 1):
             return
@@ -141,7 +141,7 @@ class Job(RegressionTestPlugin):
             self.prerun_cmds.insert(0, "trap 'exit $?' ERR")
 
     @run_before('run')
-    def run_once(self):
+    def forbid_requeue(self):
         '''A job whose node fails has failed.  Slurm would run it again, on another node, without a word.'''
         if self.by_slurm():
             self.job.options += ['--no-requeue']
@@ -171,7 +171,7 @@ class Job(RegressionTestPlugin):
         return None
 
     @run_before('run')
-    def one_at_a_time(self):
+    def serialize_jobs(self):
         '''Tests that share something run one after the other, also where ReFrame has many in the queue.'''
         if self.by_slurm() and self.shares:
             self.job.options += [f'--job-name=plumbline-{self.shares}', '--dependency=singleton']
@@ -181,7 +181,7 @@ class Job(RegressionTestPlugin):
         return self.current_partition.scheduler.registered_name in ('slurm', 'squeue')
 
     @run_before('sanity', always_last=True)
-    def exit_code_counts(self):
+    def check_exit_code(self):
         '''A job that failed says why in its standard error; ReFrame names the code only.
 
         Last, so that a check can skip itself because of what its job said.

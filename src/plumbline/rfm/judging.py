@@ -72,7 +72,7 @@ class Judging(OnNode):
         '''
         self.plumbline.skip(result.Skipped(metric, reason, list(parts) if parts else result.UNSET, symptom))
 
-    def leave_out(self, reason, metric='all', promise=None, had=False, symptom=result.UNSET):
+    def skip_test(self, reason, metric='all', promise=None, had=False, symptom=result.UNSET):
         '''Skip the test, and say why: ReFrame's run report does not.
 
         :arg metric: what could not be measured; :arg symptom: as of :meth:`skip_metric`.
@@ -169,7 +169,7 @@ class Judging(OnNode):
                            '-p', environ, '-n', f'/{self.hashcode}', *self.rerun_options, '-r'])
 
     @run_before('run')
-    def run_again_where_it_ran(self):
+    def choose_same_nodes(self):
         '''A second run says something of the nodes of the first.'''
         if self.suspected and self.by_slurm() and (nodes := self.suspected.nodes_of_job()):
             self.job.options += [f"--nodelist={','.join(nodes)}"]
@@ -243,7 +243,7 @@ class Judging(OnNode):
         return evaluation.of_processes(self)
 
     @run_before('performance')
-    def judge(self):
+    def judge_metrics(self):
         '''The metrics with their verdicts, and ReFrame's own references and variables for them.'''
         if self.is_dry_run():
             return
@@ -320,7 +320,7 @@ class Judging(OnNode):
         return [f'{name} of {file}' for name, file in gone.items() if not any(skipped.means(name) for skipped in self.plumbline.skipped or ())]
 
     @run_after('performance', always_last=True)
-    def every_metric_counts(self):
+    def require_every_metric(self):
         '''ReFrame only warns of a metric that it cannot evaluate; and it knows no UNSTABLE.'''
         if self.is_dry_run():
             return

@@ -39,7 +39,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
         self.base, huge = tlb.page_sizes()
         page = self.base if self.pages == 'base' else huge or 0
         if not page:
-            self.leave_out('this kernel has no transparent huge pages; see the same with base pages', 'tlb_entries')
+            self.skip_test('this kernel has no transparent huge pages; see the same with base pages', 'tlb_entries')
         self.page = page
         most = self.most_pages or _MOST_PAGES[self.pages]
         if self.memory:
@@ -48,7 +48,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
             reason = f'{most} pages of {size(self.page)} are a quarter of the memory'
             if self.most_pages:
                 raise PlumblineError(f'most_pages={self.most_pages}: {reason}: give no more')
-            self.leave_out(f'{reason}: too few to see a TLB', 'tlb_entries')
+            self.skip_test(f'{reason}: too few to see a TLB', 'tlb_entries')
         strides = sorted({int(self.page * part) for part in _STRIDES[self.pages]} | {self.base})
         return ['--variants', 'all', '--pages', self.pages, '--size', ','.join(map(str, tlb.sizes(most))),
                 '--stride', ','.join(map(str, strides)), '--threads', 1, '--min-time', '0.001']
@@ -77,7 +77,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
         return None if None in shares else min(shares)
 
     def not_given(self, share):
-        self.leave_out(**tlb.why_not_given(share), metric='tlb_entries', had=share is not None)
+        self.skip_test(**tlb.why_not_given(share), metric='tlb_entries', had=share is not None)
 
     def of_page(self, text):
         if self.found['in_force'] is None:

@@ -55,7 +55,7 @@ class built_programs(rfm.RegressionTest, Job, special=True):      # type: ignore
     fortran = False
 
     @run_before('compile')
-    def configure(self):
+    def configure_build(self):
         try:
             #: The :class:`plumbline.system.spack.Locked` that has the programs; None where CMake builds them.
             self.spack = spack.locked(self.current_environ)
@@ -145,7 +145,7 @@ class kernel_programs(built_programs):
     fortran = True
 
     @run_before('compile')
-    def keep_the_code(self):
+    def keep_disassembly(self):
         if not self.spack and 'fortran' not in self.current_environ.features:
             self.build_system.config_opts += ['-DPLUMBLINE_FORTRAN=OFF']
         # What the compiler made of the loops is read from the programs, not assumed.

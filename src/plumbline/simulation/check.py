@@ -31,7 +31,7 @@ class PredictionCheck(ProgramCheck):
     most = variable(Whole, value=256, loggable=False)
 
     @run_before('run')
-    def launch(self):
+    def launch_program(self):
         '''Instead of that of a program which measures.'''
         command = [sys.executable, '-I', '-m', 'plumbline.simulation.predict', os.path.abspath(self.network), self.application,
                    str(self.most)]
@@ -45,7 +45,7 @@ class PredictionCheck(ProgramCheck):
         with in_one_line():
             self.found = predict.parse(self.output())
         if reason := self.found.get('missing'):
-            self.leave_out(reason, promise='simgrid')
+            self.skip_test(reason, promise='simgrid')
 
     @sanity_function
     def numbers_prove_something(self):

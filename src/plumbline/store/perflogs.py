@@ -39,10 +39,10 @@ class Logs:
     '''What a folder of performance logs holds.
 
     :attr reports: one dictionary like ReFrame's run report for each run, oldest first.
-    :attr left_out: what could not be read, a line each.
+    :attr unreadable: what could not be read, a line each.
     '''
     reports: list
-    left_out: list = field(default_factory=list)
+    unreadable: list = field(default_factory=list)
 
 
 def read(folder: str | Path) -> Logs:
@@ -52,7 +52,7 @@ def read(folder: str | Path) -> Logs:
     :returns: :class:`Logs`.
     :raises PlumblineError: if there is no line that can be read.
     '''
-    left_out = []
+    unreadable = []
     cases: dict[tuple, dict] = {}
     files = sorted(path for path in Path(folder).resolve().glob('**/*.log*') if re.search(r'\.log(\.h\d+)?$', path.name) and path.is_file())
     for path in files:
@@ -60,9 +60,9 @@ def read(folder: str | Path) -> Logs:
             for case in _cases(path):
                 _add(cases, case)
         except _Unreadable as why:
-            left_out.append(f'{path}: {why}')
+            unreadable.append(f'{path}: {why}')
     if not cases:
-        raise PlumblineError(f"{folder}: no performance log of ReFrame that can be read{': ' if left_out else ''}{'; '.join(left_out[:1])}; "
+        raise PlumblineError(f"{folder}: no performance log of ReFrame that can be read{': ' if unreadable else ''}{'; '.join(unreadable[:1])}; "
                              'name the folder that --perflogdir or the configuration names (SYSTEM/PARTITION/TEST.log)')
     known: collections.Counter[tuple[str, int]] = collections.Counter()
     reports = []
@@ -70,7 +70,7 @@ def read(folder: str | Path) -> Logs:
         second = system, int(run[0]['ended'])
         reports.append(_report(system, run, known[second]))
         known[second] += 1
-    return Logs(reports, left_out)
+    return Logs(reports, unreadable)
 
 
 class _Unreadable(Exception):

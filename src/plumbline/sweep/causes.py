@@ -2,17 +2,24 @@
 
 import json
 from dataclasses import replace
+from itertools import groupby
 
 import polars as pl
 
+from plumbline.analysis.answers import some
 from plumbline.analysis.diagnosis import diagnose
 from plumbline.analysis.lines import Line, not_measured, verdict_lines
 from plumbline.analysis.subsystems import Judged, Subsystem
 from plumbline.errors import PlumblineError
-from plumbline.model import contention, subsystems, verdict
+from plumbline.model import contention, result, subsystems, verdict
 from plumbline.store import archive
 from plumbline.sweep import ranking
 from plumbline.sweep.node import REPORT
+
+#: A metric is missed where this share of the nodes at most lack it, or one.  Where more do they may have other parts, or noise decides who has it.
+FEW = 0.1
+
+_UNKNOWN = 'no reason is known'
 
 
 def lost_time(sweep, node):
@@ -37,6 +44,25 @@ def incomplete(ranked, frame):
     known = frame.lazy().filter(pl.col('value').is_finite()).select(test).unique().collect()
     missing = ranked.lacking.select(test).unique(maintain_order=True).join(known, on=test, how='anti', nulls_equal=True, maintain_order='left')
     return {node: rows['check'].to_list() for (node,), rows in missing.group_by('node', maintain_order=True)}
+
+
+def partly(ranked, frame, again):
+    '''Node -> its tests, as ReFrame displays them -> those of their metrics that it has not, nor in a second measurement, and all but :data:`FEW` of
+    its peers have: of those that say how fast a node is, and of tests of which it has some metric.
+
+    :arg again: the second measurement, as ``frame``; empty where there was none.
+    '''
+    measured = pl.col('value').is_finite()
+    test, metric = [*ranking.PEERS, 'node', 'check'], [*(name for name in ranking.METRIC if name != 'kind'), 'node']
+    few = pl.col('peers') - pl.col('having') <= (FEW * pl.col('peers')).clip(1)
+    missing = (ranked.lacking.lazy().filter(few & pl.col('metric').is_in(list(ranking.BETTER)))
+               .join(frame.lazy().filter(measured).select(test), on=test, how='semi', nulls_equal=True, maintain_order='left')
+               .join(again.lazy().filter(measured).select(metric), on=metric, how='anti', nulls_equal=True, maintain_order='left')
+               .select('node', 'check', 'name').unique(maintain_order=True))
+    found: dict[str, dict[str, list[str]]] = {}
+    for node, check, name in missing.collect().iter_rows():
+        found.setdefault(node, {}).setdefault(check, []).append(name)
+    return found
 
 
 def of_node(node):
@@ -76,10 +102,19 @@ def why_missing(rows, test):
     return _missing(rows, test)[0]
 
 
+def why_partly(rows, test, names):
+    '''Which metrics of a test a node has not, and why, as the test said.'''
+    its = archive.final_rows(rows).filter(pl.col('display_name') == test)['detail'].drop_nulls()
+    skipped = [result.Skipped(one.get('metric'), one.get('reason') or _UNKNOWN, one.get('parts') or [])
+               for text in its for one in json.loads(text).get('skipped') or ()]
+    reasons = {name: next((one.reason for one in skipped if one.means(name)), _UNKNOWN) for name in names}
+    return '; '.join(f'{some(list(its))}: {reason}' for reason, its in groupby(sorted(reasons, key=lambda name: reasons[name]), reasons.get))
+
+
 def _missing(rows, test):
     '''(reason, symptom) of a test without metrics.'''
     failed = (line for line in verdict_lines(rows) if line.verdict == verdict.FAIL and not line.metric)
-    return next(((one.reason, one.symptom) for one in [*not_measured(rows), *failed] if one.check == _check(test)), ('no reason is known', ''))
+    return next(((one.reason, one.symptom) for one in [*not_measured(rows), *failed] if one.check == _check(test)), (_UNKNOWN, ''))
 
 
 def _check(test):

@@ -113,7 +113,7 @@ def sweep(
     _run(work, pace)
     again = prepare(work) if confirm else None
     if again and not all(node.measured for node in again.nodes.values()):
-        _say('to be measured again: outliers, and some that were in order')
+        _say('to be measured again: outliers, what some lack, and some that were in order')
         _run(again, pace, work.name)
     status = _end(work)
     ranked, failed = show(work.folder, racks, switches) if status != 2 else (None, False)
@@ -154,8 +154,8 @@ def rank(
 ):
     '''Which nodes of a sweep are outliers, again: from what they have measured.
 
-    Exit code: 0 none is; 1 some are, have less than their peers or lack a test, or the nodes are of two sorts; 2 nothing could be ranked, or no file
-    could be written to its folder.'''
+    Exit code: 0 none is; 1 some are, have less than their peers or lack a test or a part of one, or the nodes are of two sorts;
+    2 nothing could be ranked, or no file could be written to its folder.'''
     from plumbline.sweep import results
     folder = Path(sweep) if Path(sweep, 'sweep.json').exists() else results.SWEEPS / sweep
     found, failed = show(folder, racks, switches)
@@ -195,10 +195,10 @@ def _tell(plan, found, known):
          f"{folded(plan['nodes'])}")
     if plan['selection']['random']:
         _say(f"drawn by lot: the same again with --random {plan['selection']['random']} --seed {plan['selection']['seed']}")
-    left_out: dict[str, list[str]] = {}
+    not_chosen: dict[str, list[str]] = {}
     for name in known.keys() - plan['nodes'].keys():
-        left_out.setdefault(known[name].state, []).append(name)
-    for node_state, names in sorted(left_out.items()):
+        not_chosen.setdefault(known[name].state, []).append(name)
+    for node_state, names in sorted(not_chosen.items()):
         _say(f'not asked for: {folded(names)}, {node_state}')
 
 

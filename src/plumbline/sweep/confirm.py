@@ -1,4 +1,4 @@
-'''The second measurement: outliers are named when they are so again, beside nodes that were in order.
+'''The second measurement: outliers, and nodes that lack a part of a test, are named when they are so again, beside nodes that were in order.
 
 It is a sweep of its own, ``again`` in the folder of the first, with the programs of the first.
 '''
@@ -44,22 +44,23 @@ def _end(again):
 
 
 def prepare(work):
-    '''The second sweep, as far as it has come; :obj:`None` if no node is an outlier.
+    '''The second sweep, as far as it has come; :obj:`None` if no node is an outlier or lacks a part of a test.
 
     :arg work: :class:`state.Sweep`, over.
     '''
     found, folder = outliers.look(work.folder), work.folder / outliers.AGAIN
-    if found.odd.is_empty():
+    suspects = list(dict.fromkeys([*found.odd['node'], *found.partly]))
+    if not suspects:
         return None
     if folder.exists():
         again = state.load(folder) if (folder / 'sweep.json').exists() else None
-        if again and set(found.odd['node']) <= again.nodes.keys():
+        if again and set(suspects) <= again.nodes.keys():
             again.plan |= _limits(work)
             return again
         if again:
             _end(again)
         state.set_aside(folder)     # there are more of them since
-    names = [*found.odd['node'].unique(maintain_order=True), *outliers.peers_in_order(found.ranked, found.odd, PEERS)]
+    names = [*suspects, *outliers.peers_in_order(found.ranked, found.odd, PEERS)]
     number = len(list(work.folder.glob(ASIDE))) or ''        # jobs of those may still be ending
     plan = {**work.plan, **_limits(work), 'id': f'{work.name}-again{number}', 'nodes': {name: work.plan['nodes'][name] for name in names}}
     again = state.create(folder, plan, job.script(plan['id'], folder, plan['partition'], plan['command']))

@@ -51,7 +51,7 @@ if [ "$2" = {pilot} ]; then
 fi
 {reframe} --report-file="$PWD/{report}" -r
 status=$?
-[ ! -f {report} ] || {python} -I -m plumbline.sweep.results "$node"
+[ ! -f {report} ] || {python} -I -m plumbline.sweep.results "$node" $status
 echo $status > {ended}.new && mv {ended}.new {ended}
 # Tests that fail are results.
 [ -f {report} ] || exit $status

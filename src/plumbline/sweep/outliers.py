@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from plumbline.analysis.answers import some
 from plumbline.analysis.lines import as_words
 from plumbline.model.safe_text import shown
 from plumbline.sweep import causes, locality, ranking, results, scatter, second, state
@@ -14,6 +15,8 @@ from plumbline.sweep.slurm import folded
 
 #: Folder of the second measurement, below that of the sweep: a sweep of its own.
 AGAIN = 'again'
+
+_GONE = 'what it measured is gone'
 
 #: What a row is about, for people: a subsystem, or a metric.
 WHAT = pl.when(pl.col('name') == 'score').then('check').otherwise('metric')
@@ -32,6 +35,7 @@ class Findings:
     :attr places: dictionaries node -> place, of the nodes that were measured: racks, switches.
     :attr earlier: how many sweeps before it say how nodes scatter.
     :attr incomplete: node -> test -> why it has no metric of it, where most of its peers have.
+    :attr partly: node -> test -> which of its metrics it has not, and why, where nearly all of its peers have them.
     :attr rules: node -> rules of ``data/diagnosis.yaml`` that an outlier, or an incomplete node, shows.
     '''
     name: str
@@ -43,6 +47,7 @@ class Findings:
     places: list
     earlier: int = 0
     incomplete: dict = field(default_factory=dict)
+    partly: dict = field(default_factory=dict)
     rules: dict = field(default_factory=dict)
 
     def test(self, row):
@@ -108,8 +113,8 @@ class Findings:
 
     @property
     def exit_status(self):
-        '''1 if nodes are named, lack a test, have less than their peers, or are of two sorts; 2 if no value could be ranked; else 0.'''
-        found = self.named or self.incomplete or self.having_less or not self.ranked.divided.is_empty()
+        '''1 if nodes are named, lack a test or a part of it, have less than peers, or are of two sorts; 2 if nothing could be ranked; else 0.'''
+        found = self.named or self.incomplete or self.partly or self.having_less or not self.ranked.divided.is_empty()
         return 1 if found else 2 if self.ranked.rows.is_empty() else 0
 
 
@@ -144,12 +149,14 @@ def look(folder, racks=None, switches=None):
     ranked = ranking.rank(frame, earlier, scatter.scores_before(sweep.folder))
     odd = pl.concat([ranked.outliers(), ranked.suspects()], how='diagonal_relaxed')
     again = sweep.folder / AGAIN
-    odd = second.confirm(odd, ranked, results.frame(again) if (again / 'sweep.json').exists() else frame.clear())
+    measured_again = results.frame(again) if (again / 'sweep.json').exists() else frame.clear()
+    odd = second.confirm(odd, ranked, measured_again)
     measured = {node.name for node in sweep.nodes.values() if node.measured}
     where = [{node: place for node, place in each.items() if node in measured}
              for each in placed(sweep.nodes, racks or sweep.plan.get('racks'), switches)]
     texts, rules, incomplete, missing = {}, {}, {}, causes.incomplete(ranked, frame)
-    for name in dict.fromkeys([*odd['node'], *missing]):
+    partly, parts = {}, causes.partly(ranked, frame, measured_again)
+    for name in dict.fromkeys([*odd['node'], *missing, *parts]):
         node, its = sweep.nodes[name], odd.filter(pl.col('node') == name)
         rows = causes.of_node(node)
         found = [] if rows is None else causes.diagnosed(rows, its, missing.get(name, ()))
@@ -158,8 +165,11 @@ def look(folder, racks=None, switches=None):
         others = [one for one in found if not one.rule.get('always')]
         texts[name] = [*causes.lost_time(sweep, node), *(f"{one.rule['says']}: {'; '.join(one.evidence)}" for one in others)]
         if name in missing:
-            incomplete[name] = {test: 'what it measured is gone' if rows is None else causes.why_missing(rows, test) for test in missing[name]}
-    return Findings(sweep.name, sweep.nodes, frame, ranked, odd, texts, where, sweeps, incomplete, rules)
+            incomplete[name] = {test: _GONE if rows is None else causes.why_missing(rows, test) for test in missing[name]}
+        if name in parts:
+            partly[name] = {test: f'{some(names)}: {_GONE}' if rows is None else causes.why_partly(rows, test, names)
+                            for test, names in parts[name].items()}
+    return Findings(sweep.name, sweep.nodes, frame, ranked, odd, texts, where, sweeps, incomplete, partly, rules)
 
 
 def placed(nodes, racks, switches):

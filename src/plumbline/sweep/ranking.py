@@ -94,7 +94,7 @@ class Ranking:
     :attr divided: metrics by which no node stands out, but two sorts of nodes: ``check``, ``name``, ``gap`` between
         them (relative to the median), ``low`` and ``high`` (how many nodes).
     :attr lacking: ``node`` and the ``check`` and ``name`` that it lacks and at least half of its peers have;
-        ``having``, ``peers``.
+        ``metric``, ``having``, ``peers``.
     '''
     rows: pl.DataFrame
     scores: pl.DataFrame
@@ -362,9 +362,9 @@ def _lacking(frame):
     '''Nodes without a metric that at least half of their peers have.'''
     nodes = frame.select(*PEERS, 'node').unique()
     of_kind = nodes.group_by(PEERS).agg(peers=pl.len())
-    measured = frame.lazy().filter(pl.col('value').is_finite()).select(*METRIC, 'node').unique().collect()
-    having = measured.group_by(METRIC).agg(having=pl.len())
+    measured = frame.lazy().filter(pl.col('value').is_finite()).select(*METRIC, 'metric', 'node').unique().collect()
+    having = measured.group_by(*METRIC, 'metric').agg(having=pl.len())
     usual = having.join(of_kind, on=PEERS, nulls_equal=True).filter(
         (pl.col('peers') >= FEWEST) & (2 * pl.col('having') >= pl.col('peers')) & (pl.col('having') < pl.col('peers')))
     missing = usual.join(nodes, on=PEERS, nulls_equal=True).join(measured, on=[*METRIC, 'node'], how='anti', nulls_equal=True)
-    return missing.select(*PEERS, 'node', 'check', 'name', 'having', 'peers').sort('node', 'check', 'name', 'environ')
+    return missing.select(*PEERS, 'node', 'check', 'name', 'metric', 'having', 'peers').sort('node', 'check', 'name', 'environ')

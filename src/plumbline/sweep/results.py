@@ -38,7 +38,7 @@ from plumbline.references import others
 from plumbline.settings import REPORTS
 from plumbline.store import archive, atomic, former
 from plumbline.sweep import state
-from plumbline.sweep.node import CPUS, REPORT
+from plumbline.sweep.node import CPUS, ENDED, OUTPUT, REPORT
 from plumbline.system import topology_file
 
 #: Where sweeps, and what their nodes measured, are kept.
@@ -85,20 +85,29 @@ def collect(sweep, node):
         with contextlib.suppress(OSError):      # it is on another file system
             os.replace(folder / OWN_ARCHIVE / left['archived'], path)
             return left['found'] and {**left['found'], 'archived': str(path)}, left['why']
-    path, found, why = _examined(folder, node.name, ARCHIVE)
+    path, found, why = _examined(folder, node.name, ARCHIVE, _exit_code(folder))
     return found and {**found, 'archived': str(path)}, why
 
 
-def prepare(folder, name):
+def prepare(folder, name, reframe_status):
     '''What :func:`collect` needs of a node, by its own job: the archive's file, and what is in it.
 
     :arg folder: of the node.
     :arg name: of the node.
+    :arg reframe_status: exit code of ReFrame.
     :raises PlumblineError: as :func:`plumbline.store.archive.archive`.
     '''
     root = Path(folder) / OWN_ARCHIVE
-    path, found, why = _examined(Path(folder), name, root)
+    path, found, why = _examined(Path(folder), name, root, reframe_status)
     atomic.write(Path(folder) / PREPARED, json.dumps({'archived': str(path.relative_to(root)), 'found': found, 'why': why}))
+
+
+def _exit_code(folder):
+    '''That of ReFrame in the job of a node; 0 where the job was killed before it could say.'''
+    try:
+        return int((folder / ENDED).read_text())
+    except (OSError, ValueError):
+        return 0
 
 
 def _prepared(folder):
@@ -113,19 +122,21 @@ def _prepared(folder):
     return left if good else None
 
 
-def _examined(folder, name, root):
+def _examined(folder, name, root, reframe_status):
     '''(file of the archive, what :func:`collect` returns but for that) from the run report in a node's folder.
 
-    :arg root: of the archive that it goes into.
+    :arg root: of the archive that it goes into; :arg reframe_status: exit code of ReFrame.
     '''
     path = others.archived(folder / REPORT, root=root, largest=LARGEST)
-    session = Session(rows := pl.read_parquet(path))
+    session = Session(rows := pl.read_parquet(path), reframe_status)
     hosts = set(rows['hostname'].drop_nulls()) - {name}
     if hosts:
         return path, None, f"its results are of {', '.join(sorted(hosts))}"
     if not archive.final_rows(rows)['value'].is_finite().any():
         why = next((line.reason for line in session.verdicts), 'every test was skipped')
         return path, None, f'nothing was measured: {why}'
+    if session.unexplained:
+        return path, None, f'ReFrame ended with exit code {reframe_status}, and no verdict says why: see its output in {folder / OUTPUT}'
     try:
         cpus = int((folder / CPUS).read_text())
     except (OSError, ValueError):
@@ -135,7 +146,7 @@ def _examined(folder, name, root):
     failed = [f'{one.label} {one.metric}' if one.metric else f'{one.label}: {one.reason}' for one in session.verdicts if one.verdict == verdict.FAIL]
     reasons = [f"FAIL as a whole: {'; '.join(whole)}" if whole else '', f'FAIL: {some(failed)}' if failed else '']
     reason = '; '.join(filter(None, reasons)) or session.not_judged()
-    return path, {'session': rows['session'][0], 'counts': {**session.counts, '': {NOT_MEASURED: len(session.left_out)}},
+    return path, {'session': rows['session'][0], 'counts': {**session.counts, '': {NOT_MEASURED: len(session.not_measured)}},
                   'status': session.exit_status(), 'reason': reason, 'machine': _machine(rows, cpus)}, ''
 
 
@@ -209,9 +220,9 @@ def _measured(files, named):
 
 
 def main():
-    '''``python -m plumbline.sweep.results NODE``, in the folder of the node, at the end of its job.'''
+    '''``python -m plumbline.sweep.results NODE STATUS``, in the folder of the node, at the end of its job; ``STATUS`` is ReFrame's exit code.'''
     try:
-        prepare(Path.cwd(), sys.argv[1])
+        prepare(Path.cwd(), sys.argv[1], int(sys.argv[2]))
     except PlumblineError as error:     # the driver meets it again, and tells
         print(f'plumbline: {error}', file=sys.stderr)
 
