@@ -339,20 +339,26 @@ def test_a_burn_that_is_ended_says_so_and_goes_on_through_reframe(measuring, tmp
 
 
 def test_cores_that_compute_otherwise_than_each_other_are_remembered():
-    case = types.SimpleNamespace(written=lambda: '', output=lambda: '{"record": "wrong", "schema": 1, "why": "not the same product"}\n')
+    case = types.SimpleNamespace(written=lambda: '', stagedir='/nowhere', output=lambda: '{"record": "wrong", "schema": 1, "why": "not the same product"}\n')
     assert 'pl_tell_wrong("two cores do not get the same product")' in (SOURCE / 'burn/run.c').read_text()
     assert runpy.run_path(str(CHECK))['burn'].wrong_result(case) == 'not the same product'
 
 
-def test_wrong_results_of_a_burn_whose_node_went_down_count_in_the_next_run(programs):
+def test_wrong_results_of_a_burn_whose_node_went_down_count_in_the_next_run(programs, tmp_path):
     '''Of the records alone, whole and cut off: nobody asks a job that ran into its limit for its exit code.'''
-    wrong_result, phase = runpy.run_path(str(CHECK))['burn'].wrong_result, PHASES[0]
+    phase = PHASES[0]
     found = programs.run('burn', *QUICK, '--phases', phase, '--minutes', 0.01, '--flip', f'0:{phase}:1')
     text = ''.join(line for line in found.text.splitlines(keepends=True) if '"record": "burn_' in line)
     told = text.index('"record": "burn_error"')
-    before, whole, damaged = (wrong_result(types.SimpleNamespace(written=lambda series=series: series, output=lambda: '')) for series in (
-        text[:text.rindex('\n', 0, told) + 1], text, f'{{"rec\n{text}'))
-    assert (before, whole, damaged) == (None, '1 wrong results of a burn', 'wrong results of a burn')
+    burn = runpy.run_path(str(CHECK))['burn']
+
+    def of(series):
+        (tmp_path / 'burn.jsonl').write_bytes(series)
+        case = types.SimpleNamespace(stagedir=str(tmp_path), output=lambda: '')
+        case.written = types.MethodType(burn.written, case)
+        return burn.wrong_result(case)
+    assert of(text[:text.rindex('\n', 0, told) + 1].encode()) is None
+    assert of(text.encode()) == '1 wrong results of a burn' and of(b'\xff\n' + text.encode()) == 'wrong results of a burn'
 
 
 @pytest.mark.parametrize('option, told', [

@@ -418,7 +418,7 @@ def test_file_systems_that_nodes_share(tmp_path):
     found, said = file_systems.detect(mounts, variables)
     assert found == [{'name': 'scratch', 'path': f'{tmp_path}/scratch/$USER', 'type': 'lustre'},
                      {'name': 'odd_place', 'path': '$WORKDIR', 'type': 'beegfs'}, {'name': 'tmp', 'path': '/tmp'}]
-    assert f'DECIDE: nfs4 at {tmp_path}/home' in ' '.join(said) and "'type': 'nfs4'}" in ' '.join(said) and 'lustre' in said[0]
+    assert f'DECIDE: nfs at {tmp_path}/home' in ' '.join(said) and "'type': 'nfs'}" in ' '.join(said) and 'lustre' in said[0]
     assert file_systems.detect('/dev/vda / ext4 rw 0 0\n', {'USER': 'me'}) == ([], [])
 
 

@@ -40,7 +40,7 @@ class capacity(rfm.RunOnlyRegressionTest, NativeCheck):
             self.skip_test(reason, 'capacity')
         for level, found in caches.found(self.measurements, claimed, self.plumbline.of_machine).items():
             if not found.samples.size:
-                self.skip_metric(f'capacity.{level}', found.reason)
+                self.skip_metric(f'capacity.{level}', found.reason, symptom='noise')
                 self.note(f'{level}: {found.reason}: at most {quantity.size(found.ours)} of {quantity.size(found.claim)} are ours', 'caches')
                 continue
             low, high = map(quantity.size, found.interval)

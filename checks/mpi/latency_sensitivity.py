@@ -67,4 +67,5 @@ class latency_sensitivity(rfm.RunOnlyRegressionTest, MpiCheck):
         if np.isfinite(summary(found).interval).all():
             yield metrics.Metric('latency_tolerance', name, found)
         else:
-            self.skip_metric(f'latency_tolerance.{name}', f'up to {max(study)} us added cost less than the noise of the runs')
+            self.skip_metric(f'latency_tolerance.{name}', f'up to {max(study)} us added cost less than the noise of the runs',
+                             symptom='noise')

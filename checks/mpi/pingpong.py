@@ -84,7 +84,8 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
         subject, limit = f'{variant}.{self.transport}', probes.beside(shortest, f'{probes.CORE_TO_CORE}.0')
         if limit is None:
             for metric in ('overhead', 'of_limit.latency'):
-                self.skip_metric(f'{metric}.{subject}', 'core-to-core latency not known: the ranks share no node, or hardly ever ran at once')
+                self.skip_metric(f'{metric}.{subject}', 'core-to-core latency not known: the ranks share no node, or hardly ever ran at once',
+                                 symptom='noise')
             return
         known = np.isfinite(limit)
         latency, limit = messages.seconds(shortest)[known], limit[known]

@@ -45,7 +45,9 @@ double pl_nominal_clock(void)
 {
 #if defined(__x86_64__)
     unsigned a, b, c, d;
-    if (__get_cpuid(0, &a, &b, &c, &d) && b == signature_INTEL_ebx && __get_cpuid(0x80000007, &a, &b, &c, &d) && d >> 8 & 1)
+    const bool intel = __get_cpuid(0, &a, &b, &c, &d) && b == signature_INTEL_ebx;
+    const bool hybrid = __get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> 15 & 1;     /* its small cores have a base clock of their own */
+    if (intel && !hybrid && __get_cpuid(0x80000007, &a, &b, &c, &d) && d >> 8 & 1)
         return counter_clock();
 #endif
     return 0;

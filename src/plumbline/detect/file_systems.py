@@ -54,6 +54,7 @@ def detect(text=None, environ=None):
     found: list[dict[str, str]] = []
     remarks = []
     for folder, kind in mounts(text):
+        kind = 'nfs' if kind == 'nfs4' else kind        # nodes may mount it by another version
         path = _folder(folder, environ)
         if path:
             found.append({'name': _name(folder, [entry['name'] for entry in found]), 'path': path, 'type': kind})

@@ -34,14 +34,12 @@ class Counted:
     :attr errors: (node, port, counter) -> how often, beyond what a link within its specification has; the most first.
     :attr within: the same of symbol errors within it.
     :attr waits: the same of :data:`WAITS`.
-    :attr full: (node, port) whose symbol errors can be counted no more: a healthy link's are full in days, too.
     '''
     ports: int
     unread: list
     errors: dict
     within: dict
     waits: dict
-    full: list
 
 
 def counted(found):
@@ -59,9 +57,8 @@ def counted(found):
             sums.update({(node['host'], port, name): grown for port, counters in node['ports'].items() for name, grown in counters.items()})
     errors, waits = ({key: grown for key, grown in sums.most_common() if key[2].removesuffix(FULL) in names} for names in (ERRORS, WAITS))
     within = {key: grown for key, grown in errors.items() if grown <= _allowed(key, sums)}
-    full = [key[:2] for key in errors if key[2] == 'symbol_error' + FULL]
-    beyond = {key: grown for key, grown in errors.items() if key not in within and key[2] != 'symbol_error' + FULL}
-    return Counted(len(ports), sorted(set(unread)), beyond, within, waits, full)
+    beyond = {key: grown for key, grown in errors.items() if key not in within}
+    return Counted(len(ports), sorted(set(unread)), beyond, within, waits)
 
 
 def _allowed(key, sums):
@@ -78,7 +75,7 @@ def told(counts, most=5):
 
 def notes(found):
     '''Lines: what does not fail.'''
-    if found.full or any(name.endswith(FULL) for _, _, name in found.errors):
+    if any(name.endswith(FULL) for _, _, name in found.errors):
         yield 'counters that are full count no more: clear them (perfquery -R), and measure again'
     if found.within:
         yield f'symbol errors within what a link is specified for: {told(found.within)}'

@@ -99,11 +99,12 @@ def remarks(found):
     for node, tests in found.incomplete.items():
         for test, why in tests.items():
             yield f'{node} has nothing of {as_words(test)}, which most of its peers have: {why}'
-    for node, tests in found.partly.items():
-        for test, why in tests.items():
-            yield f'{node} lacks a part of {as_words(test)}, which nearly all of its peers have: {why}'
+    for these, again in ((found.partly, ''), (found.unconfirmed, ' (not measured again)')):
+        for node, tests in these.items():
+            for test, why in tests.items():
+                yield f'{node} lacks a part of {as_words(test)}, which nearly all of its peers have: {why}{again}'
     for (node, check), missing in ranked.lacking.group_by('node', 'check', maintain_order=True):
-        if check in found.incomplete.get(node, ()) or check in found.partly.get(node, ()):
+        if any(check in these.get(node, ()) for these in (found.incomplete, found.partly, found.unconfirmed)):
             continue
         names = missing['name'].to_list()
         more = f' and {len(names) - MOST} more' if len(names) > MOST else ''

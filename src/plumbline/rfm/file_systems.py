@@ -280,8 +280,9 @@ class FileSystemCheck(OneFileSystem, NativeCheck):
             self.note(f"{self.file_system}: {found['file_system']} at {found['path']}; array {found['shape']}, files "
                       f"{found['kept']}")
             if complaint := self.wrong_state(found):
-                not_warm = found['operation'] == 'read_warm' and found.get('resident') is not None
-                self.skip_case(record['variant'], found['operation'], reason=complaint, **{'symptom': 'not_warm'} if not_warm else {})
+                known = found.get('resident') is not None
+                self.skip_case(record['variant'], found['operation'], reason=complaint,
+                               **{'symptom': 'not_warm' if found['operation'] == 'read_warm' else 'noise'} if known else {})
             else:
                 yield record
         self.note('write: into the page cache, which may write behind; write_fsync: until the device has it; read_warm: all '

@@ -91,7 +91,7 @@ class tlb_probe(rfm.RunOnlyRegressionTest, NativeCheck):
     def of_level(self, level, text, steps):
         if not steps:
             for metric in (f'tlb_entries.{level}', f'tlb_reach.{level}', f'latency.{level}_miss'):
-                self.skip_metric(f'{metric}.{text}', self.found['reasons'][level])
+                self.skip_metric(f'{metric}.{text}', self.found['reasons'][level], symptom='noise')
             return
         known = self.found['levels'][level]
         yield metrics.Metric('tlb_entries', f'{level}.{text}', np.array([float(known['entries'])]))

@@ -49,7 +49,7 @@ def prepare(work):
     :arg work: :class:`state.Sweep`, over.
     '''
     found, folder = outliers.look(work.folder), work.folder / outliers.AGAIN
-    suspects = list(dict.fromkeys([*found.odd['node'], *found.partly]))
+    suspects = list(dict.fromkeys([*found.odd['node'], *found.partly, *found.unconfirmed]))
     if not suspects:
         return None
     if folder.exists():

@@ -35,7 +35,8 @@ class Findings:
     :attr places: dictionaries node -> place, of the nodes that were measured: racks, switches.
     :attr earlier: how many sweeps before it say how nodes scatter.
     :attr incomplete: node -> test -> why it has no metric of it, where most of its peers have.
-    :attr partly: node -> test -> which of its metrics it has not, and why, where nearly all of its peers have them.
+    :attr partly: node -> test -> which of its metrics it has not, in both measurements, and why, where nearly all of its peers have them.
+    :attr unconfirmed: the same of nodes that were not measured again.
     :attr rules: node -> rules of ``data/diagnosis.yaml`` that an outlier, or an incomplete node, shows.
     '''
     name: str
@@ -48,6 +49,7 @@ class Findings:
     earlier: int = 0
     incomplete: dict = field(default_factory=dict)
     partly: dict = field(default_factory=dict)
+    unconfirmed: dict = field(default_factory=dict)
     rules: dict = field(default_factory=dict)
 
     def test(self, row):
@@ -155,7 +157,8 @@ def look(folder, racks=None, switches=None):
     where = [{node: place for node, place in each.items() if node in measured}
              for each in placed(sweep.nodes, racks or sweep.plan.get('racks'), switches)]
     texts, rules, incomplete, missing = {}, {}, {}, causes.incomplete(ranked, frame)
-    partly, parts = {}, causes.partly(ranked, frame, measured_again)
+    partly, unconfirmed, parts = {}, {}, causes.partly(ranked, frame, measured_again)
+    confirmed = set(measured_again.filter(pl.col('value').is_finite())['node'])
     for name in dict.fromkeys([*odd['node'], *missing, *parts]):
         node, its = sweep.nodes[name], odd.filter(pl.col('node') == name)
         rows = causes.of_node(node)
@@ -167,9 +170,11 @@ def look(folder, racks=None, switches=None):
         if name in missing:
             incomplete[name] = {test: _GONE if rows is None else causes.why_missing(rows, test) for test in missing[name]}
         if name in parts:
-            partly[name] = {test: f'{some(names)}: {_GONE}' if rows is None else causes.why_partly(rows, test, names)
-                            for test, names in parts[name].items()}
-    return Findings(sweep.name, sweep.nodes, frame, ranked, odd, texts, where, sweeps, incomplete, partly, rules)
+            said = {test: f'{some(names)}: {_GONE}' if rows is None else causes.why_partly(rows, test, names)
+                    for test, names in parts[name].items()}
+            if reasons := {test: why for test, why in said.items() if why}:
+                (partly if name in confirmed else unconfirmed)[name] = reasons
+    return Findings(sweep.name, sweep.nodes, frame, ranked, odd, texts, where, sweeps, incomplete, partly, unconfirmed, rules)
 
 
 def placed(nodes, racks, switches):
