@@ -157,7 +157,9 @@ def look(folder, racks=None, switches=None):
     where = [{node: place for node, place in each.items() if node in measured}
              for each in placed(sweep.nodes, racks or sweep.plan.get('racks'), switches)]
     texts, rules, incomplete, missing = {}, {}, {}, causes.incomplete(ranked, frame)
-    partly, unconfirmed, parts = {}, {}, causes.partly(ranked, frame, measured_again)
+    partly: dict[str, dict[str, str]] = {}
+    unconfirmed: dict[str, dict[str, str]] = {}
+    parts = causes.partly(ranked, frame, measured_again)
     confirmed = set(measured_again.filter(pl.col('value').is_finite())['node'])
     for name in dict.fromkeys([*odd['node'], *missing, *parts]):
         node, its = sweep.nodes[name], odd.filter(pl.col('node') == name)
