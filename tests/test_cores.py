@@ -15,7 +15,7 @@ import pytest
 
 import rfm
 from native import CPUS, SOURCE, environment, output_of, two_cpus
-from plumbline.analysis import cores, levels
+from plumbline.analysis import cores, handovers, levels
 from plumbline.errors import PlumblineError
 from plumbline.model import metrics, records
 from plumbline.references import Reference, files
@@ -149,12 +149,12 @@ def true_ns(processor, cpus):
 
 
 def measured(claimed, ns, cpus, samples=20, noise=0.04, seed=1):
-    ''':class:`cores.Handover` of pairs that take ``ns``, shape (p,) or (samples, p).'''
+    ''':class:`handovers.Handover` of pairs that take ``ns``, shape (p,) or (samples, p).'''
     generator = np.random.default_rng(seed)
     rows = ns * np.exp(noise * generator.standard_normal((samples, np.shape(ns)[-1])))
     record = {'kernel': 'cores', 'variant': 'handover', 'cpus': list(cpus), 'seconds': [1.0] * samples,
               'cores': {'handover': [[None if np.isnan(x) else x for x in row] for row in rows]}}
-    return cores.handover(record, claimed)
+    return handovers.handover(record, claimed)
 
 
 def healthy(seed=1, **shape):
@@ -171,7 +171,7 @@ def clocks(found, alone=3500, all_of_them=3000, left=1.0, samples=20, looked_at=
     for sample, k in itertools.product(range(samples), range(min(n, looked_at))):
         one[sample, (sample * looked_at + k) % n] = alone
     all_of_them = all_of_them * (1 + 0.002 * generator.standard_normal((samples, n)))
-    return cores.Clocks(found.cpus, one, all_of_them, one / one * 4, np.broadcast_to(4 * np.asarray(left), (samples, n)))
+    return handovers.Clocks(found.cpus, one, all_of_them, one / one * 4, np.broadcast_to(4 * np.asarray(left), (samples, n)))
 
 
 def names(said):
@@ -438,7 +438,7 @@ def test_a_base_clock_that_has_fallen_is_told_and_does_not_excuse_a_processor(mh
     notes, base = [], {'mhz': kernel, 'source': 'cpufreq'} | ({} if turbo is None else {'nominal_mhz': 2500, 'turbo': turbo})
     check = runpy.run_path(str(rfm.REPOSITORY / 'checks/compute/cores.py'))['cores']
     case = SimpleNamespace(plumbline=SimpleNamespace(of_machine={'base_clock': base}), note=notes.append, of_fellows=lambda *_: ())
-    speeds = cores.Clocks([0, 1], *[np.full((20, 2), float(mhz))] * 4)
+    speeds = handovers.Clocks([0, 1], *[np.full((20, 2), float(mhz))] * 4)
     metric = {one.name: one for one in check.clocks(case, None, speeds, ())}['of_base.all']
     bounds = files.lookup(files.load(rfm.REPOSITORY / 'config/references/portable.yaml'), 'cores', ['default', 'gnu'])['of_base.all']
     judged = evaluation.judged(evaluation.Case(metric, reference=Reference(tuple(bounds[:3])), reference_from='portable.yaml'))

@@ -2,7 +2,7 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import run_after, variable
 
-from plumbline.analysis import cores as model, levels
+from plumbline.analysis import cores as model, handovers, levels
 from plumbline.model import metrics, quantity
 from plumbline.mpi.pairs import LEAST_NODES
 from plumbline.rfm.check import NativeCheck
@@ -55,8 +55,8 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def evaluate(self):
         of = {record['variant']: record for record in self.measurements}
-        found = model.handover(of['handover'], self.current_partition.processor)
-        speeds = model.clocks(of['clock'])
+        found = handovers.handover(of['handover'], self.current_partition.processor)
+        speeds = handovers.clocks(of['clock'])
         together = model.together_over_alone(found, of['alone']) if 'alone' in of else None
         kinds = self.plumbline.of_machine.get('core_kinds', ())
         if kinds:

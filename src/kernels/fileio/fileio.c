@@ -6,13 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "files.h"
@@ -68,42 +66,13 @@ static bool reads(const pl_case *c) { return c->parameters[OPERATION] == READ_WA
 
 /* --- the folder ----------------------------------------------------------------------------------------------- */
 
-static struct {
-    const char *given;
-    char *directory;
-    char type[64];
-} place;
+static files_folder folder;     /* of all cases */
 
-/* Bytes that may still be written; infinite where the file system does not say. */
-static double room(void)
-{
-    struct statvfs fs;
-    return statvfs(place.directory, &fs) || !fs.f_blocks ? INFINITY : (double)fs.f_bavail * (double)fs.f_frsize;
-}
-
-/* Tried, not looked up: the permissions of root, of access lists and of read-only mounts are known only then. */
 static void look_at_folder(const pl_case *c)
 {
     const char *const given = c->text[DIRECTORY] ? c->text[DIRECTORY] : ".";
-    struct stat about;
-    files_file file;
-    if (place.given == given)
-        return;
-    char *const directory = files_expand(given, strings[DIRECTORY].name);
-    if (stat(directory, &about))
-        pl_fail("--directory %s: %s: name a folder on the file system to be measured", directory, strerror(errno));
-    if (!S_ISDIR(about.st_mode))
-        pl_fail("--directory %s: is not a folder: name a folder on the file system to be measured", directory);
-    if (!files_open(&file, directory, (files_kept)c->parameters[KEPT]))
-        pl_fail("--directory %s: cannot make a file there: %s: name a folder that can be written to", directory, strerror(errno));
-    files_type(file.descriptor, place.type, sizeof place.type);
-    files_close(&file);
-    place.given = given;
-    place.directory = realpath(directory, NULL);
-    if (!place.directory)
-        pl_fail("--directory %s: %s: name a folder on the file system to be measured", directory, strerror(errno));
-    free(directory);
-    signal(SIGXFSZ, SIG_IGN);   /* a limit of the file size is an error of write(), not the end */
+    if (folder.given != given)
+        files_look(&folder, given, strings[DIRECTORY].name, (files_kept)c->parameters[KEPT]);
 }
 
 /* All files of one size are there at once: one to write and one to read for each layout. */
@@ -120,10 +89,10 @@ static void check_room(const pl_case *c, const fileio_mode *m)
     double needed = 0;
     for (int i = 0; i < FILEIO_LAYOUTS; i++)
         needed += (double)bytes[i] * (wanted[i][0] + wanted[i][1]);
-    if (needed > room())
+    if (needed > files_room(&folder))
         pl_fail("--size %zu: needs %.1f MB in %s (%s), where %.1f MB are free: choose a smaller size, fewer variants, or another "
-                "--directory", c->n, needed / 1e6, place.directory, place.type, room() / 1e6);
-    const double memory = 16 * (double)c->n + (files_in_memory(place.type) ? needed : 0);
+                "--directory", c->n, needed / 1e6, folder.path, folder.type, files_room(&folder) / 1e6);
+    const double memory = 16 * (double)c->n + (files_in_memory(folder.type) ? needed : 0);
     if (memory > 0.9 * (double)pl_memory_available())
         pl_fail("--size %zu: needs %.1f MB of memory for the arrays and, in a file system that is memory, the files; %.1f MB are "
                 "free: choose a smaller size or fewer variants", c->n, memory / 1e6, (double)pl_memory_available() / 1e6);
@@ -133,9 +102,9 @@ static void check(const pl_case *c)
 {
     const fileio_mode m = mode_of(c);
     look_at_folder(c);
-    if (c->parameters[OPERATION] == READ_COLD && files_in_memory(place.type))
+    if (c->parameters[OPERATION] == READ_COLD && files_in_memory(folder.type))
         pl_fail("--operation read_cold: %s is %s, which is the memory itself: nothing can be dropped from it; leave it out",
-                place.directory, place.type);
+                folder.path, folder.type);
     if (m.form == FILEIO_FORMATTED && (double)FILEIO_WIDTH * (double)fileio_elements_per_record(c->n, &m) > INT_MAX)
         pl_fail("--size %zu: %s writes one line, and Fortran's lines have at most %d characters: choose at most %d elements",
                 c->n, c->variant->name, INT_MAX, INT_MAX / FILEIO_WIDTH);
@@ -200,7 +169,7 @@ static _Noreturn void fail(const pl_case *c, bool reading, const char *why)
     const fileio_mode m = mode_of(c);
     pl_fail("%s %s, size %zu: cannot %s the file in %s (%s): %s: it takes %.1f MB, %.1f MB are free: make room, lift the "
             "limit, or choose a smaller size or another --directory", c->kernel->name, c->variant->name, c->n,
-            reading ? "read" : "write", place.directory, place.type, why, (double)fileio_file_bytes(c->n, &m) / 1e6, room() / 1e6);
+            reading ? "read" : "write", folder.path, folder.type, why, (double)fileio_file_bytes(c->n, &m) / 1e6, files_room(&folder) / 1e6);
 }
 
 static size_t length_of(const files_file *file)
@@ -304,7 +273,7 @@ static void note_resident(const pl_case *c, double share)
 
 static void empty(const pl_case *c, slot *s)
 {
-    if (!s->open && !files_open(&s->file, place.directory, (files_kept)c->parameters[KEPT]))
+    if (!s->open && !files_open(&s->file, folder.path, (files_kept)c->parameters[KEPT]))
         fail(c, false, strerror(errno));
     s->open = true;
     s->complete = false;
@@ -379,13 +348,13 @@ static const pl_fact *facts(const pl_case *c)
     const data *d = c->data;
     const fileio_mode m = mode_of(c);
     const slot *const s = &d->files[m.layout][reads(c)];
-    const double resident = d->resident[c->variant - variants][c->parameters[OPERATION]], free_bytes = room();
+    const double resident = d->resident[c->variant - variants][c->parameters[OPERATION]], free_bytes = files_room(&folder);
     size_t shape[3];
     int count = 0;
     fileio_shape(c->n, shape);
     snprintf(text, sizeof text, "%zux%zux%zu", shape[0], shape[1], shape[2]);
-    found[count++] = (pl_fact){.name = "path", .text = place.directory};
-    found[count++] = (pl_fact){.name = "file_system", .text = place.type};
+    found[count++] = (pl_fact){.name = "path", .text = folder.path};
+    found[count++] = (pl_fact){.name = "file_system", .text = folder.type};
     found[count++] = (pl_fact){.name = "kept", .text = kept[s->file.kept]};
     found[count++] = (pl_fact){.name = "shape", .text = text};
     found[count++] = (pl_fact){.name = "file_bytes", .number = (double)length_of(&s->file)};

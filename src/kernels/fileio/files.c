@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -134,7 +136,7 @@ void files_close(files_file *file)
 
 /* --- what is known of a file system --------------------------------------------------------------------------- */
 
-char *files_expand(const char *text, const char *option)
+static char *expanded(const char *text, const char *option)
 {
     char *const result = pl_allocate(PATH_MAX, option);
     size_t length = 0;
@@ -182,7 +184,7 @@ static long mount_of(int descriptor)
 
 /* The numbers that statfs() gives do not tell ext4 from ext3, nor one FUSE file system from another: the list of mounts
  * does.  In a line of it the type stands behind " - ". */
-void files_type(int descriptor, char *type, size_t length)
+static void find_type(int descriptor, char *type, size_t length)
 {
     char *line = NULL;
     size_t room = 0;
@@ -200,6 +202,34 @@ void files_type(int descriptor, char *type, size_t length)
         fclose(mounts);
     if (!*type)
         snprintf(type, length, "0x%lx", fstatfs(descriptor, &found) ? 0L : (unsigned long)found.f_type);
+}
+
+/* Tried, not looked up: the permissions of root, of access lists and of read-only mounts are known only then. */
+void files_look(files_folder *folder, const char *given, const char *option, files_kept wanted)
+{
+    struct stat about;
+    files_file file;
+    char *const directory = expanded(given, option);
+    if (stat(directory, &about))
+        pl_fail("--%s %s: %s: name a folder on the file system to be measured", option, directory, strerror(errno));
+    if (!S_ISDIR(about.st_mode))
+        pl_fail("--%s %s: is not a folder: name a folder on the file system to be measured", option, directory);
+    if (!files_open(&file, directory, wanted))
+        pl_fail("--%s %s: cannot make a file there: %s: name a folder that can be written to", option, directory, strerror(errno));
+    find_type(file.descriptor, folder->type, sizeof folder->type);
+    files_close(&file);
+    folder->given = given;
+    folder->path = realpath(directory, NULL);
+    if (!folder->path)
+        pl_fail("--%s %s: %s: name a folder on the file system to be measured", option, directory, strerror(errno));
+    free(directory);
+    signal(SIGXFSZ, SIG_IGN);   /* a limit of the file size is an error of write(), not the end */
+}
+
+double files_room(const files_folder *folder)
+{
+    struct statvfs fs;
+    return statvfs(folder->path, &fs) || !fs.f_blocks ? INFINITY : (double)fs.f_bavail * (double)fs.f_frsize;
 }
 
 bool files_in_memory(const char *type)

@@ -19,11 +19,16 @@ typedef struct {
 bool files_open(files_file *, const char *directory, files_kept wanted);
 void files_close(files_file *);
 
-/* The text with $NAME and ${NAME} replaced by the environment's values; fails where one is not set. */
-char *files_expand(const char *text, const char *option);
+/* A folder that files can be made in.  Its type is that of the file system, as /proc says it: ext4, xfs, tmpfs, nfs4, lustre, overlay, ... */
+typedef struct {
+    const char *given;      /* as the option has it */
+    char *path;
+    char type[64];
+} files_folder;
 
-/* Type of the file system that holds an open file, as /proc says it: ext4, xfs, tmpfs, nfs4, lustre, overlay, ... */
-void files_type(int descriptor, char *type, size_t length);
+/* $NAME and ${NAME} in what is given are replaced by the environment's values.  Fails where no file can be made there. */
+void files_look(files_folder *, const char *given, const char *option, files_kept);
+double files_room(const files_folder *);    /* bytes that may still be written; infinite where the file system does not say */
 bool files_in_memory(const char *type);     /* the file system is the memory itself: nothing can be dropped */
 
 /* Share of the pages of a file that the page cache holds; negative where that cannot be seen. */

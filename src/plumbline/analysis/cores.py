@@ -1,16 +1,13 @@
 '''What the times of handing a cache line from core to core tell: levels, cores that are not where the topology says, slow cores.
 
-Pure functions of the records of the program ``cores``.  Times are ns, one way; clocks MHz.
+Pure functions of :mod:`plumbline.analysis.handovers`.
 '''
 
-import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from plumbline.analysis import levels
-from plumbline.analysis.levels import median
-from plumbline.errors import PlumblineError
+from plumbline.analysis.handovers import of_kinds, pair, rows
 from plumbline.model import quantity
 from plumbline.mpi import pairs
 from plumbline.system import topology
@@ -46,115 +43,6 @@ class Finding:
 
     def __str__(self):
         return f'{self.name}: {self.text}'
-
-
-@dataclass
-class Handover:
-    '''The matrix and what follows from it; n cores, s samples, p = n (n - 1) / 2 pairs row by row of the upper triangle.
-
-    :attr cpus: of the threads, shape (n,).
-    :attr samples: ns, shape (s, p); NaN where one of the two was silent.
-    :attr names: what two CPUs can share, nearest first (:func:`topology.nearest_shared`).
-    :attr shared: of each pair, the position in ``names``, shape (p,).
-    :attr boundaries: between the levels, ns.
-    :attr level: of each pair in each sample, shape (s, p); -1 where not known.
-    :attr usual: the level that each pair is in most often, shape (p,); :attr stays: its share of the samples.
-    '''
-    cpus: list
-    samples: np.ndarray
-    names: list
-    shared: np.ndarray
-    boundaries: np.ndarray = field(init=False)
-    level: np.ndarray = field(init=False)
-    usual: np.ndarray = field(init=False)
-    stays: np.ndarray = field(init=False)
-
-    def __post_init__(self):
-        self.boundaries = levels.boundaries(self.samples)
-        self.level = levels.of(self.samples, self.boundaries)
-        self.usual, self.stays = levels.usual(self.level)
-
-    @property
-    def pairs(self):
-        '''(first, second) positions in :attr:`cpus`, each of shape (p,).'''
-        return np.triu_indices(len(self.cpus), 1)
-
-    @functools.cached_property
-    def typical(self):
-        '''ns, the median over the samples, shape (p,).'''
-        return median(self.samples, axis=0)
-
-    @functools.cached_property
-    def level_ns(self):
-        '''The median of each level, ns.'''
-        return [float(np.median(self.samples[self.level == level])) for level in range(len(self.boundaries) + 1)]
-
-    @property
-    def caches(self):
-        '''The names of caches among :attr:`names`.'''
-        return [name for name in self.names if name not in ('core', 'numa', 'socket', 'node')]
-
-    def kinds(self):
-        '''(name, which pairs) of what pairs have in common as their nearest, where there are such pairs that answered.'''
-        for position, name in enumerate(self.names):
-            members = (self.shared == position) & (self.usual >= 0)
-            if members.any():
-                yield name, members
-
-    def matrix(self, values):
-        '''Values of pairs as a symmetric matrix with NaN on the diagonal, shape (n, n).'''
-        full = np.full((len(self.cpus),) * 2, np.nan)
-        full[self.pairs] = values
-        return np.where(np.isnan(full), full.T, full)
-
-
-def of_kinds(kinds, found, speeds=None):
-    '''The same of each kind of cores: what differs by design is no fault, and only cores of one kind are compared.
-
-    :arg kinds: lists of CPUs, as the machine record has them in ``core_kinds``; empty where all are alike.
-    :arg speeds: :class:`Clocks` of the same cores, or None.
-    :returns: list of (:class:`Handover`, :class:`Clocks` or None), of the kinds with two cores at least that answered.
-    '''
-    if not kinds:
-        return [(found, speeds)]
-    parts = []
-    for kind in kinds:
-        own = np.isin(found.cpus, kind)
-        first, second = found.pairs
-        within = own[first] & own[second]
-        cpus = [cpu for cpu, is_own in zip(found.cpus, own) if is_own]
-        if np.isfinite(found.samples[:, within]).any():
-            part = Handover(cpus, found.samples[:, within], found.names, found.shared[within])
-            parts.append((part, speeds and Clocks(cpus, *(values[:, own] for values in (
-                speeds.one, speeds.all, speeds.additions_one, speeds.additions_all)))))
-    return parts
-
-
-def _rows(record, key, width):
-    '''A key of ``cores`` as an array of shape (samples, width).'''
-    try:
-        values = np.array(record['cores'][key], dtype=float)
-    except (KeyError, TypeError, ValueError):
-        values = np.empty(0)
-    if values.shape != (len(record['seconds']), width) or ((values <= 0).any() and key != 'alone'):
-        raise PlumblineError(f"record of {record['kernel']}, {record['variant']}: field cores/{key}: not {width} numbers above 0, or "
-                             'null, for each sample; build the programs and the Python package from the same checkout')
-    return values
-
-
-def handover(record, processor=None):
-    ''':class:`Handover` of a record of the variant ``handover``.
-
-    :arg processor: the partition's, for what the topology says; without it no pair shares anything.
-    :raises PlumblineError: where the record has no such matrix, or no two threads ever answered each other.
-    '''
-    cpus = record['cpus']
-    samples = _rows(record, 'handover', len(cpus) * (len(cpus) - 1) // 2)
-    if not np.isfinite(samples).any():
-        raise PlumblineError(f'no two of the CPUs {topology.cpu_list(cpus)} have handed over a cache line: they were busy with other '
-                             'work, or have one CPU between them')
-    names, index = topology.nearest_shared(processor, cpus) if processor else ([], np.full((len(cpus),) * 2, -1))
-    return Handover(cpus, samples, names, np.array(index)[np.triu_indices(len(cpus), 1)])
 
 
 # --- slow cores -------------------------------------------------------------------------------------------------------
@@ -323,11 +211,6 @@ def of_topology(found, speeds=None, kinds=()):
     return float(np.mean(np.concatenate(agree))) if agree else None
 
 
-def _pair(found, a, b):
-    n = len(found.cpus)
-    return a * (2 * n - a - 1) // 2 + b - a - 1
-
-
 def moving(found):
     '''Which pairs were in several levels, for two samples at least, as inside a virtual machine: bool, shape (p,).'''
     return (found.usual >= 0) & ((1 - found.stays) * (found.level >= 0).sum(axis=0) > 1.5)
@@ -362,11 +245,11 @@ def together_over_alone(found, record):
     :arg record: of the variant ``alone``.
     '''
     width = len(record['cores']['alone'][0])
-    rows = _rows(record, 'alone', width).reshape(len(record['seconds']), -1, 3)
+    alone = rows(record, 'alone', width).reshape(len(record['seconds']), -1, 3)
     ratios = []
-    for sample, row in zip(found.samples, rows):
+    for sample, row in zip(found.samples, alone):
         row = row[np.isfinite(row).all(axis=1)]
-        at = [_pair(found, int(a), int(b)) for a, b, _ in row]
+        at = [pair(found, int(a), int(b)) for a, b, _ in row]
         ratio = sample[at] / row[:, 2]
         if np.isfinite(ratio).any():
             ratios.append(np.nanmedian(ratio))
@@ -374,41 +257,6 @@ def together_over_alone(found, record):
 
 
 # --- clocks -----------------------------------------------------------------------------------------------------------
-
-@dataclass(frozen=True)
-class Clocks:
-    '''Clocks of n cores in s samples, MHz: alone (some of the cores in each sample, else NaN), and while all work.
-
-    :attr cpus: shape (n,); the others have the shape (s, n).
-    '''
-    cpus: list
-    one: np.ndarray
-    all: np.ndarray
-    additions_one: np.ndarray
-    additions_all: np.ndarray
-
-    @property
-    def ratio(self):
-        '''Clock of all over that of one, the median over the cores of each sample, shape (s,).'''
-        return median(self.all / self.one, axis=1)
-
-    @property
-    def additions_left(self):
-        '''Additions per cycle while all work over those alone, of each core, shape (n,).'''
-        return median(self.additions_all / self.additions_one, axis=0)
-
-    @property
-    def of_median(self):
-        '''The clock of each core while all work over that of the median core, shape (n,).'''
-        clock = median(self.all, axis=0)
-        return clock / np.nanmedian(clock)
-
-
-def clocks(record):
-    ''':class:`Clocks` of a record of the variant ``clock``.'''
-    cpus = record['cpus']
-    return Clocks(cpus, *(_rows(record, key, len(cpus)) for key in ('clock_one', 'clock_all', 'additions_one', 'additions_all')))
-
 
 def lowest_clock(found, speeds, kinds=()):
     '''The clock of the slowest core while all work over that of the median one of its kind; None with too few cores.'''

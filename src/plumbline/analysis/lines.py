@@ -223,7 +223,7 @@ def not_measured(rows):
             known = recorded or len(names)
             reason = (skipped.get('reason') or 'no reason given') + f'; references are recorded of {known} of its metrics' * bool(known)
             found.append(NotMeasured(label, skipped.get('metric') or '', reason, recorded, row['check'], tuple(_lost(row, names)),
-                                        skipped.get('symptom', '')))
+                                     skipped.get('symptom', '')))
     return found
 
 

@@ -105,10 +105,8 @@ def why_missing(rows, test):
 def why_partly(rows, test, names):
     '''Which metrics of a test a node has not, and why, as the test said; empty where noise alone decided that.'''
     its = archive.final_rows(rows).filter(pl.col('display_name') == test)['detail'].drop_nulls()
-    skipped = [result.Skipped(one.get('metric'), one.get('reason') or _UNKNOWN, one.get('parts') or [], one.get('symptom') or '')
-               for text in its for one in json.loads(text).get('skipped') or ()]
-    unknown = result.Skipped(None, _UNKNOWN, symptom='')
-    told = {name: next((one for one in skipped if one.means(name)), unknown) for name in names}
+    skipped = [result.Skipped.of_json(one) for text in its for one in json.loads(text).get('skipped') or ()]
+    told = {name: next((one for one in skipped if one.means(name)), result.Skipped(None, _UNKNOWN)) for name in names}
     reasons = {name: one.reason for name, one in told.items() if one.symptom != 'noise'}
     return '; '.join(f'{some(list(its))}: {reason}' for reason, its in groupby(sorted(reasons, key=lambda name: reasons[name]), reasons.get))
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from plumbline.analysis import cores as model, levels
+from plumbline.analysis import handovers, levels
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity
 from plumbline.report import drawing
@@ -22,8 +22,8 @@ def cores(details):
             yield not_drawn(title, 'there are no records')
             continue
         try:
-            found = model.handover(records['handover'])
-            speeds = model.clocks(records['clock']) if 'clock' in records else None
+            found = handovers.handover(records['handover'])
+            speeds = handovers.clocks(records['clock']) if 'clock' in records else None
         except PlumblineError as error:
             yield not_drawn(title, str(error))
             continue
