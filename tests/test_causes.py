@@ -126,18 +126,20 @@ REAL = {
 
 @pytest.mark.parametrize('fault', [pytest.param(fault, marks=[pytest.mark.alone] * (fault == 'few messages by TCP')) for fault in REAL])
 def test_the_cause_of_a_real_fault_is_named_first(fault, place, monkeypatch):
-    '''What is inferred from losses needs a quiet moment: one of three tries has it, or the sessions say who was busy.'''
+    '''What is inferred from losses needs a quiet moment: one of three tries has it, or the sessions say who was busy, or that the machine moved.'''
     rule, provoke, checks, settings = REAL[fault]
     for name, value in settings.items():
         monkeypatch.setitem(LITTLE, name, value)
-    found, certain = [], rule in {one['name'] for one in diagnosis.rules() if one['confidence'] == diagnosis.CERTAIN}
-    while rule not in found[-1:] and len(found) < 3:
+    found, moved, certain = [], 0, rule in {one['name'] for one in diagnosis.rules() if one['confidence'] == diagnosis.CERTAIN}
+    while rule not in found[-1:] and len(found) < 3 + min(moved, 3):
         if found:
             place.refer()
         with provoked(provoke, place.folder) as launch:
             ended = place.measure(fault.replace(' ', '-'), 1, launch, checks)
-        named = table.look(place, ended).causes
+        named, rows = table.look(place, ended).causes, place.rows(ended)
         found.append(next((name for name in named if name not in OF_OTHERS), named))
-    if not certain and rule not in found and (not OF_OTHERS.isdisjoint(named) or 'UNSTABLE' in place.rows(ended)['verdict'].to_list()):
+        in_another_state = rows['recorded_states'].is_not_null().any()      # a virtual machine's cores were moved since its reference
+        moved += in_another_state
+    if not certain and rule not in found and (not OF_OTHERS.isdisjoint(named) or in_another_state or 'UNSTABLE' in rows['verdict'].to_list()):
         pytest.skip(f'nothing can be inferred beside others who work here: {found}')
     assert found[-1] == rule, (found, ended.said)

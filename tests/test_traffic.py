@@ -42,8 +42,11 @@ def test_traffic_that_the_model_does_not_explain_fails_and_each_run_has_its_own_
     done = told.reframe(*rfm.small(), '--max-retries=1', checks=CHECK)
     assert 'traffic.plain' in done.cases(0)['triad_traffic']['fail_reason'] and told.judge().code == 1
     for metric in done.cases()['triad_traffic']['plumbline']['metrics']:
-        samples = metric['samples'] + [one for other in metric.get('states', ()) for one in other['samples']]       # of a machine whose cores move
-        assert sorted(samples) == pytest.approx([1.4, 1.5], rel=1e-3)
+        if 'states' in metric or 'set_aside' in metric:     # the machine's cores were moved meanwhile: what each run counted stands in each state
+            samples = metric['samples'] + [one for other in metric.get('states', ()) for one in other['samples']]
+            assert {round(one, 3) for one in samples} <= {1.4, 1.5}
+        else:
+            assert metric['samples'] == pytest.approx([1.5, 1.4], rel=1e-3)
 
 
 @pytest.fixture(scope='module')
