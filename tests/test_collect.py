@@ -14,7 +14,7 @@ from plumbline import report
 from plumbline.nodes import events, findings, history
 from plumbline.report import outliers as terminal, sweep_page
 from plumbline.store import archive
-from plumbline.sweep import command, confirm, node, outliers, results, state
+from plumbline.sweep import command, confirm, lacking, node, outliers, results, state
 
 PLAN = {'id': 's', 'nodes': {'n1': 'h'}, 'partition': 'made:cpu', 'command': [], 'access': [], 'pace': {}, 'checks': 1}
 
@@ -121,23 +121,27 @@ def swept(folder, without=(), operations=('write', 'write_fsync')):
 
 @pytest.mark.parametrize('without, again, named', [
     (['n8'], None, set()), (['n8'], ['n8'], {'n8'}), (['n8'], [], set()),       # measured again
-    (['n7', 'n8'], None, set())])                                               # a quarter of the nodes
-def test_a_node_that_lacks_a_part_of_a_test_is_named_if_it_lacks_it_again(tmp_path, monkeypatch, without, again, named):
+    (['n7', 'n8'], ['n7', 'n8'], {'n7', 'n8'}), (['n7', 'n8'], ['n7'], {'n7'}),
+    (['n8'], ['n6', 'n7', 'n8'], set()),                                        # who has it changes
+    (['n6', 'n7', 'n8'], None, set())])                                         # more than a quarter of the nodes
+def test_nodes_that_lack_a_part_of_a_test_are_named_if_they_lack_it_again(tmp_path, monkeypatch, without, again, named):
     monkeypatch.setattr(results, 'ARCHIVE', tmp_path / 'archive')
     monkeypatch.setattr(events, 'FOLDER', tmp_path / 'nodes')
     work = swept(tmp_path / 's', without)
     second = confirm.prepare(work)
-    assert (second and set(second.nodes)) == ({'n8'} if without == ['n8'] else None)
+    assert (second and set(second.nodes)) == (None if len(without) == 3 else {*without, *(f'n{number}' for number in range(1, 7))})
     if again is not None:
         shutil.rmtree(second.folder)
         swept(second.folder, again)
     found = outliers.look(work.folder)
-    assert set(found.unconfirmed) == ({'n8'} if again is None and second else set())
-    assert (set(found.partly), found.incomplete, found.named, found.exit_status) == (named, {}, [], 1 if named else 0)
-    if named:
-        assert found.partly == {'n8': {'Files': 'bandwidth.c.write_fsync: slow'}}
-        assert 'n8 lacks a part of Files, which nearly all of its peers have: bandwidth.c.write_fsync: slow' in list(terminal.remarks(found))
-        assert '1 node without a part of a test that peers have' in terminal.headline(found)
+    assert set(found.lacking) == (named if again is not None else set(without) if second else set())
+    assert (set(found.without), found.named, found.exit_status) == (named, [], 1 if named else 0)
+    remark = 'n8 lacks a part of Files, which most of its peers have: bandwidth.c.write_fsync: slow'
+    assert (remark + ' (not measured again)' in list(terminal.remarks(found))) == bool(second and again is None)
+    if 'n8' in named:
+        assert found.lacking['n8'] == {'Files': lacking.Lack(False, ('bandwidth.c.write_fsync',), True, 'bandwidth.c.write_fsync: slow')}
+        assert remark in list(terminal.remarks(found))
+        assert f"{'2 nodes' if 'n7' in named else '1 node'} without a test that peers have, or a part of one" in terminal.headline(found)
         findings.record(work, found)
         assert 'not all of Files: bandwidth.c.write_fsync: slow' in history.read('made', None).of('n8').doubt
 

@@ -19,6 +19,7 @@ from plumbline.errors import PlumblineError
 from plumbline.nodes import command, events, findings, history, proposals
 from plumbline.store import archive
 from plumbline.sweep import allowance, confirm, driver, node as job, outliers, plan, ranking, second, state
+from plumbline.sweep.lacking import Lack
 from plumbline.sweep.selection import Limits, Selection, chosen
 from plumbline.sweep.slurm import Node, Reservation, satisfies
 from test_ranking import WHOLE, among, numbered, swept, table
@@ -283,18 +284,18 @@ def test_a_node_is_drained_repaired_measured_and_put_back(tmp_path):
 def test_a_node_that_lacks_what_its_peers_have_is_not_seen_good_and_not_put_back(tmp_path):
     whole, less = table(dict.fromkeys(WHOLE, 100)), table({'n8': 100}, kind='less')
 
-    def told(frame, gib, name, **incomplete):
+    def told(frame, gib, name, **lacks):
         work, found = sweep_of(tmp_path, frame, name)
         for node in work.nodes.values():
             node.hardware, node.machine, node.counts = '192', swept(x=('EPYC', 192, gib if node.name == 'n8' else 755))['x'].machine, {'PASS': 3}
-        said = list(proposals.follow_up(work, dataclasses.replace(found, incomplete=incomplete)))
+        said = list(proposals.follow_up(work, dataclasses.replace(found, lacking=lacks)))
         return said, history.read('made', None)
 
     def mark():
         CliRunner().invoke(app, ['nodes', 'mark', 'n8', 'repaired', '--reason', 'DIMM 4 reseated'])
 
     of(measured('n8', 1), {'node': 'n8', 'at': 2.0, 'event': 'repaired', 'reason': 'DIMM 4 reseated'})
-    (*tickets, said), known = told(pl.concat([whole, less]), 724, 's2', n2={'latency %pages=huge': 'not given'})
+    (*tickets, said), known = told(pl.concat([whole, less]), 724, 's2', n2={'latency %pages=huge': Lack(True, (), False, 'not given')})
     assert [line.partition(':')[0] for line in tickets] == ['n2', 'n8'] and tickets[0].endswith('not given; ticket: plumbline nodes ticket n2')
     assert said.endswith(': not to be put back: less than its peers: 724 GiB, they have 755 GiB')
     assert [(known.of(name).last_good, known.of(name).doubt) for name in ('n2', 'n8')] == [

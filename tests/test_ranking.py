@@ -22,7 +22,7 @@ from plumbline.errors import PlumblineError
 from plumbline.model import contention, records, uncertainty
 from plumbline.report import deviations, outliers as text, sweep_page
 from plumbline.rfm import capacity as caches
-from plumbline.sweep import causes, command, locality, outliers, ranking, results, scatter, second, state
+from plumbline.sweep import causes, command, lacking, locality, outliers, ranking, results, scatter, second, state
 from plumbline.system import topology_file
 from virtual import cluster_in
 
@@ -249,20 +249,28 @@ def test_what_a_score_scatters_by_around_its_own_median_by_hand():
     assert row['scale'].item() == pytest.approx(min(expected, row['most'].item() * np.sqrt(1 + np.pi / 4)), rel=0.02)
 
 
-def test_a_node_without_a_test_of_its_peers_is_incomplete():
+def whole(frame, again=None):
+    '''Node -> tests that it lacks as a whole.'''
+    found = lacking.look(ranking.rank(frame), frame, frame.clear() if again is None else again)
+    return {node: names for node, tests in found.items() if (names := [test for test, lack in tests.items() if lack.whole])}
+
+
+def test_a_node_without_a_test_of_its_peers_is_named_unless_it_has_it_when_measured_again():
     lame = pl.concat([table(numbered(1, 1, 1, 1)), table(numbered(2, 2, 2, 2), 'bandwidth'), table(numbered(5, 5, 5), 'latency', check='latency %pages=huge'),
                       table(numbered(6, 6, 6), 'latency.b')])
-    assert causes.incomplete(ranking.rank(lame), lame) == {'n4': ['latency %pages=huge']}      # of the other it has something
+    assert whole(lame) == {'n4': ['latency %pages=huge']}      # of the other it has something
+    assert whole(lame, table({'n4': 5}, 'latency', check='latency %pages=huge')) == {}
+    assert whole(lame, table({'n4': 1})) == {'n4': ['latency %pages=huge']}
     rows = sample.frame(sample.case('latency', detail={'skipped': [{'metric': 'all', 'reason': 'huge pages were asked for, and not given: see x'}]},
                                     result='skip'))
-    assert causes.why_missing(rows, 'latency %pages=huge') == 'huge pages were asked for, and not given: see x'
+    assert lacking.whole(rows, 'latency %pages=huge')[0] == 'huge pages were asked for, and not given: see x'
     found = causes.diagnosed(rows, ranking.rank(lame).outliers(), ['latency %pages=huge'])
     assert [one.rule['name'] for one in found] == ['no_huge_pages']
     told = findings(lame)
-    told = dataclasses.replace(told, incomplete={'n4': {'latency %pages=huge': 'not given'}}, causes={'n4': ['a cause']})
+    told = dataclasses.replace(told, lacking={'n4': {'latency %pages=huge': lacking.Lack(True, (), False, 'not given')}}, causes={'n4': ['a cause']})
     assert (told.named, told.exit_status) == ([], 1)
     assert 'n4 has nothing of latency huge, which most of its peers have: not given' in list(text.remarks(told))
-    assert '1 node without a test that peers have' in text.headline(told)
+    assert '1 node without a test that peers have, or a part of one' in text.headline(told)
 
 
 def test_a_difference_that_fails_the_expectations_of_a_node_is_told_and_explained():
@@ -270,7 +278,7 @@ def test_a_difference_that_fails_the_expectations_of_a_node_is_told_and_explaine
     slow = pl.concat([among(table(numbered(100, 100, 100, 60)), noise=0.001), table(numbered(1, 1, 1), 'as_expected', check='expectations')])
     ranked = ranking.rank(slow)
     rows = sample.frame(sample.case('expectations', detail={}, result='fail', host='n4', verdict='FAIL', reason=why, symptom='not_as_expected'))
-    assert causes.incomplete(ranked, slow) == {'n4': ['expectations']} and causes.why_missing(rows, 'expectations') == why
+    assert whole(slow) == {'n4': ['expectations']} and lacking.whole(rows, 'expectations')[0] == why
     for tests in ['expectations'], []:          # of two nodes, or where half of them differ, none lacks the test
         found, = (one for one in causes.diagnosed(rows, ranked.outliers(), tests) if one.rule['name'] == 'not_as_expected')
         assert len(found.evidence) == 1 and why in found.evidence[0]
@@ -365,14 +373,17 @@ def test_a_metric_that_peers_have_is_missed():
 
     def partly(*rows, again=None):
         frame = pl.concat(rows)
-        return causes.partly(ranking.rank(frame), frame, frame.clear() if again is None else again)
+        found = lacking.look(ranking.rank(frame), frame, frame.clear() if again is None else again)
+        return {node: {test: list(lack.names) for test, lack in tests.items()} for node, tests in found.items() if not all(
+            lack.whole for lack in tests.values())}
     one = table(numbered(*[2] * 7), 'bandwidth')
     assert partly(table(eight), one) == {'n8': {'speed %threads=one': ['bandwidth']}}
     assert partly(table(eight), one, again=table({'n8': 2}, 'bandwidth')) == {}
-    assert partly(table(eight), table(numbered(*[2] * 6), 'bandwidth')) == {}                       # of two nodes of eight
+    assert partly(table(eight), table(numbered(*[2] * 6), 'bandwidth')).keys() == {'n7', 'n8'}
+    assert partly(table(eight), table(numbered(*[2] * 5), 'bandwidth')) == {}                       # of three nodes of eight
     assert partly(table(eight), table(numbered(*[2] * 7), 'knee')) == {}                            # it says what a node is, not how fast
     assert partly(table(numbered(*[1] * 7)), one, table({'n8': 1}, kind='another')) == {}
-    assert partly(table(eight), table(numbered(*[2] * 7), check='other')) == {}                     # it has nothing of that: causes.incomplete
+    assert partly(table(eight), table(numbered(*[2] * 7), check='other')) == {}                     # it has nothing of that
     # A value that is no number is none.
     assert ranking.rank(table(numbered(1, 1, 1, float('nan')))).lacking['node'].to_list() == ['n4']
 
@@ -410,7 +421,7 @@ def test_a_subsystem_is_confirmed_by_its_metrics(loss, confirmed):
 def test_those_are_measured_again_that_are_nearest_to_the_median():
     others = table({'m1': 1, 'm2': 1, 'm3': 1}, kind='another')
     found = ranking.rank(pl.concat([table(numbered(104, 100, 40, 99, 100)), others, company(numbered(*[1] * 5), noise=0.0)]))
-    assert outliers.peers_in_order(found, found.outliers(), 2) == ['n2', 'n5']
+    assert outliers.peers_in_order(found, found.outliers()['node'].unique().to_list(), 2) == ['n2', 'n5']
 
 
 # --- racks and switches -----------------------------------------------------------------------------------------

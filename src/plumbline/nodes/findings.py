@@ -49,9 +49,9 @@ def _row(row):
 def _lacks(found, node):
     '''What peers of a node have and it has not, in words; empty if there is nothing.'''
     less = [f'less than its peers: {found.having_less[node]}'] if node in found.having_less else []
-    lacking = [f'{part} of {as_words(test)}: {why}' for part, tests in (('nothing', found.incomplete), ('not all', found.partly))
-               for test, why in tests.get(node, {}).items()]
-    return '; '.join([*less, *lacking])
+    lacks = [f"{'nothing' if lack.whole else 'not all'} of {as_words(test)}: {lack.why}"
+             for test, lack in found.lacking.get(node, {}).items() if lack.counts]
+    return '; '.join([*less, *lacks])
 
 
 def record(work, found=None):

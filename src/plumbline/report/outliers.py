@@ -28,7 +28,7 @@ def render(found, console):
     if found.named:
         console.print(_table(found))
     causes: dict[str, list[str]] = {}
-    for node in dict.fromkeys([*found.named, *found.incomplete, *found.partly]):
+    for node in dict.fromkeys([*found.named, *found.without]):
         for cause in found.causes[node]:
             causes.setdefault(cause, []).append(node)
     for cause, nodes in causes.items():
@@ -52,8 +52,7 @@ def headline(found):
     metrics = rows.select('check', 'name', 'environ').n_unique()
     ranked, divided = rows['node'].n_unique(), found.ranked.divided.height
     return (f'{told}, {ranked} ranked by {metrics} metrics: {outliers_of(len(found.named))}'
-            + (f"; {quantity.several(len(found.incomplete), 'node')} without a test that peers have" if found.incomplete else '')
-            + (f"; {quantity.several(len(found.partly), 'node')} without a part of a test that peers have" if found.partly else '')
+            + (f"; {quantity.several(len(found.without), 'node')} without a test that peers have, or a part of one" if found.without else '')
             + (f"; {quantity.several(len(found.having_less), 'node')} with fewer CPUs or less memory than peers" if found.having_less else '')
             + (f'; {measured - ranked} could not be ranked' if ranked < measured else '')
             + (f'; by {divided} of the metrics the nodes are of two sorts' if divided else ''))
@@ -96,15 +95,11 @@ def remarks(found):
     for row in ranked.divided.iter_rows(named=True):
         yield (f"{found.test(row)} {row['name']}: no node stands out, but {row['low']} and {row['high']} nodes are of "
                f"two sorts, {quantity.percent(row['gap'])} apart")
-    for node, tests in found.incomplete.items():
-        for test, why in tests.items():
-            yield f'{node} has nothing of {as_words(test)}, which most of its peers have: {why}'
-    for these, again in ((found.partly, ''), (found.unconfirmed, ' (not measured again)')):
-        for node, tests in these.items():
-            for test, why in tests.items():
-                yield f'{node} lacks a part of {as_words(test)}, which nearly all of its peers have: {why}{again}'
+    for node, tests in found.lacking.items():
+        for test, lack in tests.items():
+            yield f'{node} {lack.told(test)}'
     for (node, check), missing in ranked.lacking.group_by('node', 'check', maintain_order=True):
-        if any(check in these.get(node, ()) for these in (found.incomplete, found.partly, found.unconfirmed)):
+        if check in found.lacking.get(node, ()):
             continue
         names = missing['name'].to_list()
         more = f' and {len(names) - MOST} more' if len(names) > MOST else ''

@@ -1,4 +1,4 @@
-'''The second measurement: outliers, and nodes that lack a part of a test, are named when they are so again, beside nodes that were in order.
+'''The second measurement: outliers, and nodes that lack a test or a part of one, are named when they are so again, beside nodes that were in order.
 
 It is a sweep of its own, ``again`` in the folder of the first, with the programs of the first.
 '''
@@ -44,12 +44,12 @@ def _end(again):
 
 
 def prepare(work):
-    '''The second sweep, as far as it has come; :obj:`None` if no node is an outlier or lacks a part of a test.
+    '''The second sweep, as far as it has come; :obj:`None` if no node is an outlier or lacks something.
 
     :arg work: :class:`state.Sweep`, over.
     '''
     found, folder = outliers.look(work.folder), work.folder / outliers.AGAIN
-    suspects = list(dict.fromkeys([*found.odd['node'], *found.partly, *found.unconfirmed]))
+    suspects = list(dict.fromkeys([*found.odd['node'], *found.lacking]))
     if not suspects:
         return None
     if folder.exists():
@@ -60,7 +60,7 @@ def prepare(work):
         if again:
             _end(again)
         state.set_aside(folder)     # there are more of them since
-    names = [*suspects, *outliers.peers_in_order(found.ranked, found.odd, PEERS)]
+    names = [*suspects, *outliers.peers_in_order(found.ranked, suspects, PEERS)]
     number = len(list(work.folder.glob(ASIDE))) or ''        # jobs of those may still be ending
     plan = {**work.plan, **_limits(work), 'id': f'{work.name}-again{number}', 'nodes': {name: work.plan['nodes'][name] for name in names}}
     again = state.create(folder, plan, job.script(plan['id'], folder, plan['partition'], plan['command']))

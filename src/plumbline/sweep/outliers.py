@@ -3,20 +3,17 @@
 import functools
 import shlex
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
-from plumbline.analysis.answers import some
 from plumbline.analysis.lines import as_words
 from plumbline.model.safe_text import shown
-from plumbline.sweep import causes, locality, ranking, results, scatter, second, state
+from plumbline.sweep import causes, lacking, locality, ranking, results, scatter, second, state
 from plumbline.sweep.slurm import folded
 
 #: Folder of the second measurement, below that of the sweep: a sweep of its own.
 AGAIN = 'again'
-
-_GONE = 'what it measured is gone'
 
 #: What a row is about, for people: a subsystem, or a metric.
 WHAT = pl.when(pl.col('name') == 'score').then('check').otherwise('metric')
@@ -34,10 +31,8 @@ class Findings:
     :attr causes: node -> texts: what took the time of the outliers, and why else they are slow, as far as they know.
     :attr places: dictionaries node -> place, of the nodes that were measured: racks, switches.
     :attr earlier: how many sweeps before it say how nodes scatter.
-    :attr incomplete: node -> test -> why it has no metric of it, where most of its peers have.
-    :attr partly: node -> test -> which of its metrics it has not, in both measurements, and why, where nearly all of its peers have them.
-    :attr unconfirmed: the same of nodes that were not measured again.
-    :attr rules: node -> rules of ``data/diagnosis.yaml`` that an outlier, or an incomplete node, shows.
+    :attr lacking: node -> test -> :class:`lacking.Lack`.
+    :attr rules: node -> rules of ``data/diagnosis.yaml`` that an outlier, or a node that lacks something, shows.
     '''
     name: str
     nodes: dict
@@ -47,9 +42,7 @@ class Findings:
     causes: dict
     places: list
     earlier: int = 0
-    incomplete: dict = field(default_factory=dict)
-    partly: dict = field(default_factory=dict)
-    unconfirmed: dict = field(default_factory=dict)
+    lacking: dict = field(default_factory=dict)
     rules: dict = field(default_factory=dict)
 
     def test(self, row):
@@ -74,6 +67,11 @@ class Findings:
         '''Nodes that were outliers in the first measurement and not in the second.'''
         named = set(self.named)
         return [node for node in self.odd['node'].unique(maintain_order=True) if node not in named]
+
+    @property
+    def without(self):
+        '''Nodes that lack a test, or a part of one, that their peers have.'''
+        return [node for node, tests in self.lacking.items() if any(lack.counts for lack in tests.values())]
 
     @property
     def shared(self):
@@ -116,7 +114,7 @@ class Findings:
     @property
     def exit_status(self):
         '''1 if nodes are named, lack a test or a part of it, have less than peers, or are of two sorts; 2 if nothing could be ranked; else 0.'''
-        found = self.named or self.incomplete or self.partly or self.having_less or not self.ranked.divided.is_empty()
+        found = self.named or self.without or self.having_less or not self.ranked.divided.is_empty()
         return 1 if found else 2 if self.ranked.rows.is_empty() else 0
 
 
@@ -156,27 +154,20 @@ def look(folder, racks=None, switches=None):
     measured = {node.name for node in sweep.nodes.values() if node.measured}
     where = [{node: place for node, place in each.items() if node in measured}
              for each in placed(sweep.nodes, racks or sweep.plan.get('racks'), switches)]
-    texts, rules, incomplete, missing = {}, {}, {}, causes.incomplete(ranked, frame)
-    partly: dict[str, dict[str, str]] = {}
-    unconfirmed: dict[str, dict[str, str]] = {}
-    parts = causes.partly(ranked, frame, measured_again)
-    confirmed = set(measured_again.filter(pl.col('value').is_finite())['node'])
-    for name in dict.fromkeys([*odd['node'], *missing, *parts]):
-        node, its = sweep.nodes[name], odd.filter(pl.col('node') == name)
+    texts, rules, missing = {}, {}, lacking.look(ranked, frame, measured_again)
+    lacks: dict[str, dict[str, lacking.Lack]] = {}
+    for name in dict.fromkeys([*odd['node'], *missing]):
+        node, its, tests = sweep.nodes[name], odd.filter(pl.col('node') == name), missing.get(name, {})
         rows = causes.of_node(node)
-        found = [] if rows is None else causes.diagnosed(rows, its, missing.get(name, ()))
+        found = [] if rows is None else causes.diagnosed(rows, its, [test for test, lack in tests.items() if lack.whole])
         rules[name] = [one.rule for one in found]
         # What took time is told of all its tests already.
         others = [one for one in found if not one.rule.get('always')]
         texts[name] = [*causes.lost_time(sweep, node), *(f"{one.rule['says']}: {'; '.join(one.evidence)}" for one in others)]
-        if name in missing:
-            incomplete[name] = {test: _GONE if rows is None else causes.why_missing(rows, test) for test in missing[name]}
-        if name in parts:
-            said = {test: f'{some(names)}: {_GONE}' if rows is None else causes.why_partly(rows, test, names)
-                    for test, names in parts[name].items()}
-            if reasons := {test: why for test, why in said.items() if why}:
-                (partly if name in confirmed else unconfirmed)[name] = reasons
-    return Findings(sweep.name, sweep.nodes, frame, ranked, odd, texts, where, sweeps, incomplete, partly, unconfirmed, rules)
+        for test, lack in tests.items():
+            if reason := lacking.why(rows, test, lack):
+                lacks.setdefault(name, {})[test] = replace(lack, why=reason)
+    return Findings(sweep.name, sweep.nodes, frame, ranked, odd, texts, where, sweeps, lacks, rules)
 
 
 def placed(nodes, racks, switches):
@@ -188,16 +179,14 @@ def placed(nodes, racks, switches):
     return found + ([locality.by_switch(nodes, switches)] if switches else [])
 
 
-def peers_in_order(ranked, odd, most):
-    '''Nodes to measure again with the odd ones: of each group of peers with an odd node those whose worst value is
-    nearest to the median.
+def peers_in_order(ranked, suspects, most):
+    '''Nodes to measure again with suspects: of each group of peers with one of them those whose worst value is nearest to the median.
 
-    :arg most: how many of each group.
+    :arg suspects: names of nodes; :arg most: how many of each group.
     '''
-    suspects = odd['node'].unique().implode()
-    order = (ranked.of_all(lambda table: table.select(*ranking.PEERS, 'node', 'deviation'))
-             .join(odd.select(ranking.PEERS).unique(), on=ranking.PEERS, how='semi', nulls_equal=True)
-             .filter(~pl.col('node').is_in(suspects))
+    deviations = ranked.of_all(lambda table: table.select(*ranking.PEERS, 'node', 'deviation'))
+    suspected = pl.col('node').is_in(suspects)
+    order = (deviations.filter(~suspected).join(deviations.filter(suspected), on=ranking.PEERS, how='semi', nulls_equal=True)
              .group_by(*ranking.PEERS, 'node').agg(worst=pl.col('deviation').abs().max())
              .sort('worst', 'node').group_by(ranking.PEERS, maintain_order=True).head(most))
     return order['node'].unique(maintain_order=True).to_list()

@@ -172,7 +172,7 @@ class Place(of_machines.Place):
             raise PlumblineError(f'the sweep has not measured every node: see {self.folder}/last-sweep.txt')
         odd = found.odd.filter((pl.col('node') == node) & pl.col('confirmed').fill_null(True))
         blamed = odd.with_columns(part=pl.when(pl.col('name') == 'score').then('check').otherwise('subsystem'))['part'].drop_nulls()
-        sweep = Sweep(kind, number, node, done.returncode, found.name, list(dict.fromkeys([*found.named, *found.incomplete, *found.partly])),
+        sweep = Sweep(kind, number, node, done.returncode, found.name, list(dict.fromkeys([*found.named, *found.without])),
                       [rule['name'] for rule in found.rules.get(node, ())], list(dict.fromkeys(blamed)), losses(found.frame, node) if node else {},
                       started, round(time.time() - started, 1))
         atomic.write(self.path(kind, number), json.dumps(asdict(sweep), indent=1))

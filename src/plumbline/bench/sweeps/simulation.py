@@ -124,7 +124,8 @@ def _named(fleet, earlier, lost):
     odd = pl.concat([first.outliers(), first.suspects()], how='diagonal_relaxed')
     if odd.is_empty():
         return set(), False, first
-    nodes = [*odd['node'].unique(), *outliers.peers_in_order(first, odd, confirm.PEERS)]
+    suspects = odd['node'].unique().to_list()
+    nodes = [*suspects, *outliers.peers_in_order(first, suspects, confirm.PEERS)]
     again = second.confirm(odd, first, fleet.sweep(**lost).filter(pl.col('node').is_in(nodes)))
     return set(again.filter(pl.col('confirmed').fill_null(~pl.col('since')))['node']), True, first
 
