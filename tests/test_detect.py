@@ -420,6 +420,10 @@ def test_file_systems_that_nodes_share(tmp_path):
                      {'name': 'odd_place', 'path': '$WORKDIR', 'type': 'beegfs'}, {'name': 'tmp', 'path': '/tmp'}]
     assert f'DECIDE: nfs at {tmp_path}/home' in ' '.join(said) and "'type': 'nfs'}" in ' '.join(said) and 'lustre' in said[0]
     assert file_systems.detect('/dev/vda / ext4 rw 0 0\n', {'USER': 'me'}) == ([], [])
+    # What is mounted last hides what is below.
+    inner = f'fs {tmp_path}/scratch/me beegfs rw 0 0\ntmpfs {tmp_path}/home tmpfs rw 0 0\n'
+    found, said = file_systems.detect(mounts + inner, variables | {'SCRATCH': f'{tmp_path}/scratch/me/'})
+    assert found[1:-1] == [{'name': 'me', 'path': '$SCRATCH', 'type': 'beegfs'}] and f'lustre at {tmp_path}/scratch:' in said[0] and len(said) == 4
 
 
 # --- topology files ---------------------------------------------------------------------------------------------------

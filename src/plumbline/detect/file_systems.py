@@ -13,28 +13,28 @@ _VARIABLES = re.compile('SCRATCH|WORK(DIR)?$|FAST')
 
 
 def mounts(text):
-    '''(folder, type) of the shared file systems among the lines of ``/proc/mounts``.'''
+    '''(folder, type) of the lines of ``/proc/mounts``.'''
     fields = [line.split() for line in text.splitlines()]
-    unescaped = [(re.sub(r'\\([0-7]{3})', lambda match: chr(int(match[1], 8)), words[1]), words[2])
-                 for words in fields if len(words) >= 3]
-    return [(folder, kind) for folder, kind in unescaped if kind in SHARED]
+    return [(re.sub(r'\\([0-7]{3})', lambda match: chr(int(match[1], 8)), words[1]), words[2]) for words in fields if len(words) >= 3]
 
 
-def _below(folder, path):
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+def _on(path, folders):
+    '''The folder of those that are mounted which a path is on.'''
+    parents = [os.path.realpath(path), *map(str, Path(os.path.realpath(path)).parents)]
+    return min((folder for folder in folders if folder in parents), key=parents.index, default=None)
 
 
 def _writable(path):
     return os.path.isdir(path) and os.access(path, os.W_OK | os.X_OK)
 
 
-def _folder(mount, environ):
+def _folder(mount, folders, environ):
     '''Where on a file system to write, with variables as a job has them; None where that is not known.'''
     for name, value in sorted(environ.items()):
-        if _VARIABLES.search(name) and value.startswith('/') and _below(mount, value) and _writable(value):
+        if _VARIABLES.search(name) and value.startswith('/') and _on(value, folders) == mount and _writable(value):
             return f'${name}'
     own = os.path.join(mount, environ.get('USER', ''))
-    return f'{mount}/$USER' if environ.get('USER') and _writable(own) else None
+    return f'{mount}/$USER' if environ.get('USER') and _writable(own) and _on(own, folders) == mount else None
 
 
 def _name(folder, taken):
@@ -53,9 +53,10 @@ def detect(text=None, environ=None):
     text = Path('/proc/mounts').read_text(encoding='utf-8') if text is None else text
     found: list[dict[str, str]] = []
     remarks = []
-    for folder, kind in mounts(text):
+    mounted = dict(mounts(text))      # the last on a folder hides those before it
+    for folder, kind in ((folder, kind) for folder, kind in mounted.items() if kind in SHARED):
         kind = 'nfs' if kind == 'nfs4' else kind        # nodes may mount it by another version
-        path = _folder(folder, environ)
+        path = _folder(folder, mounted, environ)
         if path:
             found.append({'name': _name(folder, [entry['name'] for entry in found]), 'path': path, 'type': kind})
             remarks.append(f"{found[-1]['name']}: {kind} at {folder}")
