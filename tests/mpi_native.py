@@ -135,6 +135,7 @@ BROKEN = {
         ('loops.c', 'unpack_blocked', 'to[i * n + j] =', 'to[i * n + j + (i + 1 == n && j + 1 == n)] =', {'unpack_blocked'}),
         ('packing.c', 'send_matrix', 'e->matrix)', 'e->packed)', {'contiguous'}),
         ('packing.c', 'datatype_copy', 'bytes_of(e))', 'bytes_of(e) - 8)', {'copy'})],
+    'cg': [('cg.c', 'solve', 'step < CG_STEPS', 'step < CG_STEPS - 1', None)],
     'pairs': [('rounds.c', 'one_way', 'MPI_Send(e->out', 'MPI_Send(e->in', None)],
     'patterns': [('traffic.c', 'exchange', 'MPI_Isend(e->out', 'MPI_Isend(e->in', None)],
     'rma': [
@@ -155,7 +156,7 @@ def broken(folder):
     source, mpi = folder / 'src', any_mpi()
     with alone_in(source):
         if not source.exists():
-            copied(source, 'mpi/pingpong', *(f'mpi/{program}' for program in BROKEN))
+            copied(source, 'mpi/apps', 'mpi/pingpong', *(f'mpi/{program}' for program in BROKEN))
             _make_stale(source / 'mpi')
             for program, changes in BROKEN.items():
                 for file, function, right, wrong, _ in changes:

@@ -17,6 +17,7 @@ from plumbline.errors import PlumblineError
 from plumbline.model import verdict
 from plumbline.report import acceptance as documents
 from plumbline.store import archive
+from plumbline.sweep import state
 
 NAMES = '''schema: 1
 site: Centre <script>
@@ -153,3 +154,26 @@ def test_the_names_in_the_documentation_are_right(repository):
     block = text.partition('.. code-block:: yaml\n\n')[2].partition('\n\n')[0]
     given = schemas.YAML(typ='safe').load('\n'.join(line[4:] for line in block.splitlines()))
     assert schemas.complaint('acceptance', given) is None
+
+
+def test_a_sweep_is_not_accepted_without_its_nodes(tmp_path):
+    plan = {'id': 'acc', 'nodes': dict.fromkeys(['n1', 'n2', 'n3', 'n4'], ''), 'partition': 'batch', 'command': [], 'access': [], 'pace': {}, 'checks': 1}
+    sweep = state.create(tmp_path / 'acc', plan, '')
+    sweep.begin()
+    for number, name in enumerate(('n1', 'n2')):
+        (sweep.folder / name).mkdir(exist_ok=True)
+        metrics = [metric('bandwidth.plain', 1000.0, **PREDICTED), metric('of_limit.plain', 0.9, '1', reference_from='portable.yaml'),
+                   metric('cpu_availability', 0.99, '1', reference=[1.0, -0.3, 0], reference_from='portable.yaml')]
+        write_report(sweep.folder / name / 'run.json', [case(job_nodelist=[name], plumbline=result(*metrics))], start=1.8e9 + number, uuid=f'{number:08}-0')
+        sweep.record(sweep.nodes[name], state.OVER, state=state.MEASURED)
+
+    def said():
+        done = run(tmp_path, sweep.folder, '--output', tmp_path / 'a.html')
+        return done.exit_code, (tmp_path / 'a.html').read_text()
+
+    sweep.record(sweep.nodes['n3'], state.OVER, state='down', reason='not responding')
+    code, page = said()
+    assert code == 3 and 'Not judged in full' in page and 'not measured: down: not responding' in page and 'n4' in page
+    sweep.record(sweep.nodes['n4'], state.OVER, state='failed', reason='it crashed')
+    code, page = said()
+    assert code == 1 and 'nodes not in order, or not measured: n3, n4' in page and 'not measured: failed: it crashed' in page

@@ -117,6 +117,15 @@ def test_retries(rows):
     assert len(archive.final_rows(rows).filter(check='Good')) == 4
 
 
+def test_a_second_run_that_was_skipped_clears_nothing(tmp_path):
+    slow = case('Test %threads=one', result(metric(verdict='FAIL', reason='slow')), 'fail', fail_phase='performance')
+    report = write_report(tmp_path / 'r.json', [slow, case('Other %threads=one', result(metric()))], [slow], [case('Test %threads=one', result='skip')])
+    rows = archive.read(report)
+    assert archive.final_rows(rows)['verdict'].to_list().count('FAIL') == 1
+    for status in 0, 1:
+        assert Session(rows, status).exit_status() == 1
+
+
 def test_runs_are_repetitions_where_what_passed_ran_again(tmp_path):
     '''A mode may have the option, which no command line shows then.'''
     good, bad = (case(f'Test %threads={name}', result(metric()), end) for name, end in (('one', 'pass'), ('all', 'fail')))

@@ -218,8 +218,8 @@ def test_the_launcher_of_one_node_is_slow(cluster, monkeypatch):
 
 
 def test_a_real_sweep_names_the_node_with_a_quota(cluster, programs, built_already, monkeypatch):
-    (cluster.folder / 'root').mkdir()
-    (cluster.folder / 'root/checks').symlink_to(rfm.REPOSITORY / 'checks/memory')       # each ReFrame loads all that it is given
+    (cluster.folder / 'root/checks').mkdir(parents=True)
+    (cluster.folder / 'root/checks/node_speed.py').symlink_to(rfm.REPOSITORY / 'checks/memory/node_speed.py')    # each ReFrame loads them all
     monkeypatch.setattr(places, 'ROOT', cluster.folder / 'root')
     monkeypatch.setenv('PATH', str(built_already))
     monkeypatch.setenv('CANNED_PROGRAMS', str(programs.folder / 'bin'))      # jobs get all of the environment here

@@ -222,7 +222,7 @@ def test_code_that_lost_its_width_is_named(name, tmp_path):
 
     def widths(launch):
         source, cc = SOURCE / 'kernels/triad/kernel.c', os.path.basename(faults._compiler()['cc'])
-        output_of(launch, 'sh', '-c', f'{cc} -std=gnu17 -O3 -march=native -ffast-math -fopenmp -I{SOURCE}/harness -c {source} -o {tmp_path}/o')
+        output_of(launch, 'sh', '-c', f'{cc} -std=gnu17 -O3 -march=native -fopenmp -I{SOURCE}/harness -c {source} -o {tmp_path}/o')
         return codegen.widths_of(output_of(Launch(), 'objdump', '-d', '--no-show-raw-insn', tmp_path / 'o'), 'triad', {('plain', None)})
 
     before = widths(Launch())

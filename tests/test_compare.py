@@ -203,6 +203,15 @@ def test_a_value_without_a_ratio_is_unclear_unless_it_is_the_same(write):
     assert kinds(compared(zero, same))['difference.cg'] == 'within noise'
 
 
+@pytest.mark.parametrize('name, before, after, kind', [
+    ('bandwidth.nt', 1000, 0.0, 'slower'), ('overlap.Iallreduce', 0.8, 0.0, 'slower'), ('bandwidth.nt', 1000, float('nan'), 'failed'),
+    ('latency.memory', 5, float('nan'), 'failed'), ('latency.memory', 5, 0.0, 'unclear'), ('overlap.Iallreduce', None, 0.0, 'unclear')])
+def test_a_value_of_which_nothing_is_left_is_worse(write, name, before, after, kind):
+    befores = [write(case(metric(name, before or 0.01 * (1 + seed), seed=seed), *company(seed))) for seed in range(3)]
+    found = compared(*befores, write(case(metric(name, 1.0) | {'value': after, 'interval': [after, after]}, *company(9))))
+    assert kinds(found) == {name: kind} and found.exit_status == (kind != 'unclear')
+
+
 # --- verdicts, gone and new ---------------------------------------------------------------------------------------------
 
 def test_gone_metrics_say_why(write):

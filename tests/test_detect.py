@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import rfm
 from native import CPUS
 from plumbline import detect
 from plumbline.detect import commands, file_systems, mpis, slurm
-from plumbline.detect.site_file import duration
+from plumbline.detect.site_file import Entry, duration, lines, remark
 from plumbline.errors import PlumblineError
 from plumbline.mpi import environments
 from plumbline.system import topology_file
@@ -424,6 +425,29 @@ def test_file_systems_that_nodes_share(tmp_path):
     inner = f'fs {tmp_path}/scratch/me beegfs rw 0 0\ntmpfs {tmp_path}/home tmpfs rw 0 0\n'
     found, said = file_systems.detect(mounts + inner, variables | {'SCRATCH': f'{tmp_path}/scratch/me/'})
     assert found[1:-1] == [{'name': 'me', 'path': '$SCRATCH', 'type': 'beegfs'}] and f'lustre at {tmp_path}/scratch:' in said[0] and len(said) == 4
+
+
+def test_file_systems_that_hang_are_named_and_the_others_are_found(tmp_path, monkeypatch):
+    for folder in ('scratch/me', 'home/me'):
+        (tmp_path / folder).mkdir(parents=True)
+    real = os.path.isdir
+    monkeypatch.setattr(file_systems, 'SECONDS', 0.5)
+    monkeypatch.setattr(os.path, 'isdir', lambda path: time.sleep(60) if '/home' in str(path) else real(path))
+    mounts = f'nas:/home {tmp_path}/home nfs4 rw 0 0\nmds@o2ib:/fs {tmp_path}/scratch lustre rw 0 0\n'
+    begun = time.monotonic()
+    found, said = file_systems.detect(mounts, {'USER': 'me'})
+    assert [one['name'] for one in found] == ['scratch', 'tmp'] and time.monotonic() - begun < 2
+    assert f'DECIDE: nfs at {tmp_path}/home: no answer in 0.5 s; ' in said[0]
+
+
+def test_mounts_whose_names_are_no_text_are_told(tmp_path, monkeypatch):
+    raw = os.fsencode(tmp_path) + b'/gr\xf6\xdfe'
+    os.makedirs(raw + b'/me')
+    (tmp_path / 'mounts').write_bytes(b'nas:/x ' + raw + b' nfs rw 0 0\nnas:/y /y\xf6 nfs rw 0 0\n')
+    monkeypatch.setattr(file_systems, 'Path', lambda path: Path(tmp_path / 'mounts' if path == '/proc/mounts' else path))
+    (entry, _), remarks = file_systems.detect(environ={'USER': 'me'})
+    assert os.fsencode(entry['path']) == raw + b'/$USER' and len(remarks) == 3
+    lines([Entry('file_systems', [entry]), *map(remark, remarks)], 0).encode('utf-8')
 
 
 # --- topology files ---------------------------------------------------------------------------------------------------

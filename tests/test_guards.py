@@ -171,7 +171,7 @@ def test_printed_command_runs_the_check_again(stories, tmp_path):
 # --- exit codes ---------------------------------------------------------------------------------
 
 def test_good_run_exits_with_0(place):
-    done = place.reframe('-r', SERIAL, '-n', 'Told.*good')
+    done = place.reframe('-r', SERIAL, '-n', 'Told.*go{1,2}d')     # braces do no harm, as long as ReFrame stores nothing
     judged = place.judge()
     assert (done.code, judged.code) == (0, 0)
     assert all(re.search(f'^{question} .* 1 PASS, 0 FAIL, 0 UNSTABLE, 0 NO REFERENCE', judged.out, re.MULTILINE) for question in ('software', 'speed'))
@@ -282,16 +282,6 @@ def test_broken_check_file_stops_the_modes(place, half_broken):
 
 
 # --- references ---------------------------------------------------------------------------------
-
-def test_key_of_system_partition_environ_is_refused(place, tmp_path):
-    folder = written_references(tmp_path / 'r', {'made:cpu:gnu': {'bandwidth.plain': [1, -0.1, None, 'MB/s']}})
-    done = place.reframe('-r', '-n', 'Told.*good', PLUMBLINE_REFERENCES=str(folder))
-    assert done.code == 1
-    case = done.cases()['Told %story=good']
-    assert case['fail_phase'] == 'performance'
-    assert 'field made:cpu:gnu: ' in case['fail_reason'] and '$index' in case['fail_reason']
-    assert '\n' not in case['fail_reason'].strip() and 'Traceback' not in done.out
-
 
 def test_recorded_metric_that_is_gone_fails(place, tmp_path, known):
     folder = shutil.copytree(known, tmp_path / 'r')
@@ -495,9 +485,7 @@ def test_performance_log_has_the_right_values_under_the_right_names(stories):
 
 
 def test_brace_in_the_command_line_is_refused_where_results_are_stored(place):
-    select = ['-r', '-n', 'Told.*go{1,2}d']
-    assert place.reframe(*select).code == 0
-    done = place.reframe(*select, RFM_ENABLE_RESULTS_STORAGE='yes')
+    done = place.reframe('-r', '-n', 'Told.*go{1,2}d', RFM_ENABLE_RESULTS_STORAGE='yes')
     assert done.code == 1 and done.report is None
     assert "a '}' in the command line" in done.line('plumbline: ')
     assert 'Traceback' not in done.out
@@ -513,10 +501,13 @@ def test_wrong_references_are_one_line(place, tmp_path):
 
 def test_what_is_wrong_in_references_fails_the_check_that_reads_them(place, tmp_path):
     folder = written_references(tmp_path / 'r', {'Told': {'$index': ['nonsense'], 'a': {'bandwidth.plain': [1, -0.1, None, 's']}}}, 'made.yaml')
-    for at, said in ((folder, "$index names 'nonsense'"), (tmp_path / 'none', 'no folder of references')):
+    other = written_references(tmp_path / 'o', {'made:cpu:gnu': {'bandwidth.plain': [1, -0.1, None, 'MB/s']}})
+    for at, *said in (folder, "$index names 'nonsense'"), (other, 'field made:cpu:gnu: ', '$index'), (tmp_path / 'none', 'no folder of references'):
         done = place.reframe('-r', '-n', 'Told.*good', PLUMBLINE_REFERENCES=str(at))
-        reason = done.cases()['Told %story=good']['fail_reason']
-        assert done.code == 1 and said in reason and '\n' not in reason.strip() and 'Traceback' not in done.out
+        case = done.cases()['Told %story=good']
+        reason = case['fail_reason']
+        assert (done.code, case['fail_phase']) == (1, 'performance') and all(part in reason for part in said), reason
+        assert '\n' not in reason.strip() and 'Traceback' not in done.out
 
 
 def test_reports_folder_that_cannot_be_written(place, tmp_path):
@@ -566,7 +557,7 @@ class sleeps(rfm.RunOnlyRegressionTest):
 @pytest.mark.alone
 def test_reframe_sleeps_while_a_program_runs(tmp_path, commands, known):
     '''Of a node with two CPUs a team of two threads would stop with it.  CPU time: what shares the cores makes it up to twice as long.'''
-    place, took = rfm.Workplace(tmp_path / 'place', commands, PLUMBLINE_REFERENCES=known), {}
+    place, took = rfm.Workplace(tmp_path / 'place', commands, PLUMBLINE_REFERENCES=known, RFM_POLL_RATE_MAX=10, RFM_POLL_RATE_MIN=10), {}
     for seconds in (1, 6, 1, 6):
         check = tmp_path / f'sleeps{seconds}.py'
         check.write_text(SLEEPS.replace('SECONDS', str(seconds)))

@@ -68,7 +68,7 @@ def mpis(mpi_programs, shared):
             return Mpi(family, folder, mpi_programs(family).library('latency'))
         needs('cmake')
         configure(folder, '-S', SOURCE / 'interpose', '-DPLUMBLINE_INTERPOSE=latency',
-                  f"-DCMAKE_C_COMPILER={MPIS[family]['cc']}", f'-DPLUMBLINE_SANITIZE={sanitize}', env=variables(family))
+                  f"-DCMAKE_C_COMPILER={MPIS[family]['cc']}", f'-DPLUMBLINE_SANITIZE={sanitize}', '-DPLUMBLINE_C_FLAGS=-O1', env=variables(family))
         make(folder, env=variables(family))
         return Mpi(family, folder, folder / 'lib/libplumbline_latency.so')
     return functools.cache(get)

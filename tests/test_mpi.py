@@ -324,7 +324,7 @@ def test_an_mpi_that_refuses_root_is_left_out_unless_the_site_says_that_it_may(t
             'the launcher of Open MPI does not run as root: run ReFrame as an ordinary user, or let the site file say in gnu-openmpi that it may', 1)}.items():
         config.write_text(said)
         done = rfm.Workplace(tmp_path / f'place{found}', config=config).reframe(
-            '-n', 'pingpong%transport=shm', '-p', 'gnu-openmpi', '--dry-run', checks=rfm.REPOSITORY / 'checks/mpi')
+            '-n', 'pingpong%transport=shm', '-p', 'gnu-openmpi', '--dry-run', checks=rfm.REPOSITORY / 'checks/mpi/pingpong.py')
         assert done.code == 0 and reason in done.out and f'Ran {found}/2 test case' in done.out
 
 

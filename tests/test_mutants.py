@@ -1,10 +1,13 @@
 '''Verification itself: every mutant of a kernel is found, and nobody else is blamed for it.'''
 
+import re
+import subprocess
+
 import pytest
 
 from mutants import Mutated
 from mutants.catalogue import HALF_OF_THE_HANDOVERS, MUTANTS, PASSES_LEFT_OUT
-from native import KERNELS, QUICK, refused, two_cpus
+from native import KERNELS, QUICK, SOURCE, needs, output_of, refused, two_cpus
 
 
 @pytest.fixture(scope='module')
@@ -46,6 +49,28 @@ def test_half_of_the_handovers_is_found(mutated):
     command = mutated.program_of(HALF_OF_THE_HANDOVERS).name, '--threads', 2, '--size', 10, '--probes', 'off', *QUICK
     found = next((found for found in (mutated.build.run(*command) for _ in range(100)) if found.code), None)
     assert found and found.code == 1 and 'the result is wrong' in found.errors and found.measurements[0]['valid'] is False
+
+
+def test_fewer_steps_of_conjugate_gradients_are_found(mpi_broken):
+    found = mpi_broken.run(2, 'cg', '--class', 'S', '--variants', 'all', *QUICK)
+    assert found.code == 1 and [record['valid'] for record in found.kernels()] == [False, False]
+
+
+@pytest.mark.parametrize('flag', ['-ffast-math', '-ffinite-math-only'])
+def test_flags_by_which_wrong_results_are_not_found_are_refused(flag):
+    build = ['cc', '-O3', flag, '-fsyntax-only', '-x', 'c', SOURCE / 'harness/plumbline.h']
+    done = subprocess.run(build, capture_output=True, text=True)
+    complaint, = (line for line in done.stderr.splitlines() if 'error:' in line)
+    assert done.returncode == 1 and 'leave it out of cflags' in complaint
+    output_of(*build, '-fno-finite-math-only')
+
+
+@pytest.mark.parametrize('target', ['x86_64', 'aarch64', 'powerpc64le', 'riscv64'])
+def test_results_are_kept_in_registers_of_every_machine(target, tmp_path):
+    needs('clang')
+    macros = re.search(r'#if[^\n]*\n#define PL_IN_REGISTER.*#define PL_CONSUME[^\n]*', (SOURCE / 'harness/plumbline.h').read_text(), re.S)[0]
+    (tmp_path / 'use.c').write_text(f'{macros}\nvoid use(double x) {{ PL_CONSUME(x); }}\n')
+    output_of('clang', f'--target={target}-linux-gnu', '-O3', '-c', tmp_path / 'use.c', '-o', tmp_path / 'use.o')
 
 
 @pytest.mark.parametrize('kernel, variant, why', [('triad', 'fortran', 'built without a Fortran compiler'), ('fdtd', 'fortran_split2', 'built without a Fortran compiler'),

@@ -216,6 +216,15 @@ def test_a_size_that_was_asked_for_stands_in_the_name_and_excuses_no_other_numbe
     assert lost('hpl', figures, 64, 62, given='n1920') == (['flops.hpl.64.n1920 of site.yaml'], 'flops.hpl.62.n1920')
 
 
+@pytest.mark.parametrize('given', ['', 'n1920'])
+def test_references_of_another_size_are_not_lost(given):
+    node = types.SimpleNamespace(usual={'flops.hpl.64': '.'.join(filter(None, ('flops.hpl.64', given)))}, plumbline=types.SimpleNamespace(skipped=[]))
+    node.skip_metric = lambda *what: node.plumbline.skipped.append(result.Skipped(*what))
+    known = {name: types.SimpleNamespace(file='site.yaml') for name in ('flops.hpl.64.n1920', 'flops.hpl.64.n30000', 'flops.hpl.62')}
+    assert NamedCheck._recorded_but_not(node, known, set(node.usual.values())) == ['flops.hpl.62 of site.yaml']
+    assert [one.metric for one in node.plumbline.skipped] == ['flops.hpl.64.n1920', 'flops.hpl.64.n30000'][bool(given):]
+
+
 # --- where they are found ---------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize('library, good, bad', [('libmpi_mpifh.so.40', 'openmpi', 'mpich'), ('libmpifort.so.12', 'mpich', 'openmpi')])

@@ -340,6 +340,27 @@ def test_a_repaired_node_whose_evidence_cannot_be_compared_is_put_back_among_pee
     assert 'healthy again: no FAIL; in order among its peers' in next(iter(proposals.follow_up(*[sweep_of(tmp_path, GOOD, 's3')[0], look(alone, GOOD)])))
 
 
+@pytest.mark.parametrize('hours, said, skipped', [
+    (20, r'not to be put back: FAIL$', 0),              # clocks may differ by so much
+    (40 * 24, r'not to be put back: FAIL$', 1)])
+def test_a_measurement_by_a_clock_that_was_ahead_puts_no_node_back(repaired, tmp_path, hours, said, skipped):
+    events.append('made', [measured('n3', time.time() + 3600 * hours, 's0')])
+    work, found = sweep_of(tmp_path, GOOD, 's2')
+    work.nodes['n3'].counts = {'FAIL': 1}
+    told = [line for line in proposals.follow_up(work, found) if ', repaired at' in line]
+    assert len(told) == 1 and re.search(said, told[0]), told
+    known = history.read('made', None)
+    assert len(known.skipped) == skipped and all('1 event from that of n3 on: in the future' in text for text in known.skipped)
+    assert not skipped or known.of('n3').doubt == 'FAIL'
+
+
+def test_a_sweep_that_measured_in_the_future_itself_puts_no_node_back(repaired, tmp_path):
+    work, found = sweep_of(tmp_path, GOOD, 's2')
+    work.nodes['n3'].since += 40 * 86400
+    told, = proposals.follow_up(work, found)
+    assert told.endswith('this sweep measured it in the future, by this clock or that of its host; measure it again')
+
+
 def test_what_a_job_from_before_the_repair_measured_says_nothing(repaired, tmp_path):
     '''It was collected by --resume after it.'''
     work, found = sweep_of(tmp_path, GOOD, 's2')

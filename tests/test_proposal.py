@@ -1,6 +1,7 @@
 '''Proposed references: which sessions and nodes they are of, their bounds, what they would say of these sessions, what is written.'''
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -186,6 +187,28 @@ def test_bad_sessions_are_left_out_with_the_reason(tmp_path):
     assert propose(tmp_path, sessions=[failed]).sessions == [*good, failed, steady]
     assert propose(tmp_path, tests='^Triad').sessions == [*good, failed, steady]      # it failed in another test
     assert propose(tmp_path, sessions=[elsewhere]).sessions == [elsewhere, *good, steady]
+
+
+def _night(root, number, loss, expected=None):
+    '''Twelve metrics of 1 % noise, within their bounds.'''
+    values = 1000 * (1 - loss) * np.exp(np.random.default_rng(number).normal(0, 0.01, 12))
+    judged = {'reference': [1000.0, -0.15, None], 'expected': expected} if expected else {'reference': None, 'verdict': 'NO REFERENCE'}
+    return session(root, number, triad(*(metric(f'bandwidth.v{one}', float(value), **judged) for one, value in enumerate(values))))
+
+
+def test_sessions_of_which_a_subsystem_failed_or_a_loss_lasts_are_left_out(tmp_path):
+    good = [_night(tmp_path, number, 0.0) for number in range(8)]
+    expected = {'deviation': 0.02, 'freedom': 9.0, 'measured': dict(zip(good, 1000 * np.exp(0.01 * np.arange(-4, 4))))}
+    failed = _night(tmp_path, 8, 0.1, expected)
+    found = propose(tmp_path)
+    assert found.sessions == good and [name for name, _ in found.excluded] == [failed]
+    assert found.excluded[0][1].startswith('FAIL: memory, one thread, rates and times: ') and ' % worse than in 8 sessions' in found.excluded[0][1]
+    slow = [_night(tmp_path, number, 0.05) for number in range(9, 17)]
+    found = propose(tmp_path)
+    why = dict(found.excluded)
+    assert set(good) <= set(found.sessions) and slow[-1] not in found.sessions
+    assert re.fullmatch(r'memory, one thread, rates and times: [4-6]\.\d % worse since 202001\w+-\w+, a loss that lasts', why[slow[-1]])
+    assert slow[-1] in propose(tmp_path, sessions=slow[-1:]).sessions
 
 
 def test_a_session_that_began_in_the_future_is_not_the_latest(tmp_path):

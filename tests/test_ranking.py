@@ -260,6 +260,8 @@ def test_a_node_without_a_test_of_its_peers_is_named_unless_it_has_it_when_measu
                       table(numbered(6, 6, 6), 'latency.b')])
     assert whole(lame) == {'n4': ['latency %pages=huge']}      # of the other it has something
     assert whole(lame, table({'n4': 5}, 'latency', check='latency %pages=huge')) == {}
+    elsewhere = pl.concat([table(numbered(1, 1, 1, 1)), table(numbered(5, 5, 5), 'flops.hpl.64', check='hpl', environ='gnu-openmpi')])
+    assert whole(elsewhere) == whole(elsewhere, table({'n4': 1})) == {'n4': ['hpl']}        # all that there is of an environment
     assert whole(lame, table({'n4': 1})) == {'n4': ['latency %pages=huge']}
     rows = sample.frame(sample.case('latency', detail={'skipped': [{'metric': 'all', 'reason': 'huge pages were asked for, and not given: see x'}]},
                                     result='skip'))

@@ -150,6 +150,13 @@ def test_in_a_state_without_references_what_holds_on_any_machine_still_holds():
     assert (found.verdict, found.reference_from, found.recorded_states) == ('FAIL', 'portable.yaml', [{'core_to_core.0': FAR}])
 
 
+@pytest.mark.parametrize('value, file, ruling', [(0.3, 'made.yaml', 'UNSTABLE'), (0.95, 'made.yaml', 'NO REFERENCE'), (0.3, 'portable.yaml', 'NO REFERENCE')])
+def test_what_cannot_be_judged_today_and_was_judged_is_not_passed_over(value, file, ruling):
+    metric = metrics.Metric('efficiency', 'all', np.full(9, value), unjudged='the threads had the CPUs for 0.85 of the time')
+    found = evaluation.judged(evaluation.choose([evaluation.Case(metric)], Known(file, [Reference((0.95, -0.1, None))])))
+    assert found.verdict == ruling and found.reason.startswith('not judged: the threads had the CPUs for 0.85 of the time')
+
+
 # --- from the program to the verdict ---------------------------------------------------------------------------------
 
 def test_two_threads_of_one_core_are_a_state_though_their_latency_is_no_gap_away():

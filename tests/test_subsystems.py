@@ -1,6 +1,7 @@
 '''From a reference that predicts to the session's verdict: file, metric, archive, terminal, page, exit code.'''
 
 import io
+import json
 import re
 import types
 from types import SimpleNamespace
@@ -13,9 +14,9 @@ from scipy import stats
 import sample_session as sample
 from plumbline import references, report
 from plumbline.analysis import lines, subsystems
-from plumbline.model import metrics, uncertainty, verdict
+from plumbline.model import metrics, prediction, uncertainty, verdict
 from plumbline.model.result import Process
-from plumbline.model.subsystems import RATES, SHARES
+from plumbline.model.subsystems import RATES, SHARES, Member, scores
 from plumbline.references import Reference, bounds
 from plumbline.report import page
 from plumbline.rfm import evaluation
@@ -205,6 +206,24 @@ def test_a_loss_that_nobody_would_act_on_is_no_fail():
     assert report.Session(rows).exit_status() == 0 and report.Session(_session(0.03, deviation=0.0002, spread=0.0002)).exit_status() == 1
 
 
+@pytest.mark.parametrize('sessions', ['fghij', 'bcde'])
+def test_a_metric_of_other_sessions_hides_no_loss_of_its_subsystem(sessions):
+    '''One whose reference was accepted another day, and one that lacks a session.'''
+    other = sample.predicted('v0', 0.08) | {'name': 'bandwidth.other', 'subject': 'other'}
+    expected = json.loads(other['expected'])
+    other['expected'] = json.dumps(expected | {'measured': dict(zip(sessions, expected['measured'].values()))})
+    metrics = [sample.predicted(variant, 0.08) for variant in VARIANTS]
+    alone, beside = (subsystems.judge(lines.verdict_lines(sample.frame(sample.case('triad_memory', its, threads='all')))).subsystems[0]
+                     for its in (metrics, [*metrics, other]))
+    assert beside.verdict == alone.verdict == 'FAIL' and beside.sees == pytest.approx(alone.sees, abs=0.01)
+
+
+def test_of_metrics_with_hardly_any_session_in_common_it_is_not_believed_that_they_scatter_apart():
+    known = [Member(name, 0.9, prediction.Prediction(1.0, 0.02, 6.0), 1, dict.fromkeys(its, 1.0)) for name, its in (('a', 'abcd'), ('b', 'efgh'))]
+    score = scores({'': known})['']
+    assert (score.expected.deviation, score.expected.freedom) == pytest.approx((0.02, 6.0))
+
+
 def test_a_gain_is_no_loss():
     assert report.Session(_session(-0.2)).exit_status() == 0
 
@@ -228,9 +247,11 @@ def test_a_subsystem_whose_references_are_of_other_states_is_not_a_pass():
     told = _terminal(rows)
     assert 'not judged: its references are of another state of the machine (core-to-core 36 ns)' in told and 'None of the' not in told
     share = elsewhere | {'metric': 'of_limit', 'name': 'of_limit.v0', 'unit': '1'}
-    for others in ([elsewhere, share], [share]):
+    for others, status in (([elsewhere, share], 3), ([share], 0)):      # as many in another state as are judged: a loss may be there
         rows = sample.frame(sample.case('latency', [*others, sample.predicted('v1', name='latency', unit='us')]))
-        assert report.Session(rows).exit_status() == 0
+        assert report.Session(rows).exit_status() == status
+    two = [sample.predicted(name, name='latency', unit='us') for name in ('v1', 'v2')]
+    assert report.Session(sample.frame(sample.case('latency', [elsewhere, *two]))).exit_status() == 0
 
 
 @pytest.mark.parametrize('recorded, status', [({}, 0), ({'recorded': 2}, 3)])

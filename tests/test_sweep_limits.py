@@ -229,7 +229,7 @@ def test_two_sweeps_at_once_know_of_each_other(cluster, tmp_path):
 def test_who_offends_again_is_known(cluster, tmp_path):
     place = Sweeps(tmp_path, cluster, SWEPT='n2=slow')
     for _ in range(2):
-        done = place.sweep()
+        done = place.sweep('--nodes', 'n[1-3]')
         assert done.code == 1, done.out
         assert done.line('outliers: ') == 'outliers: n2'
         time.sleep(1)       # names of sweeps are in the order of their begin

@@ -123,10 +123,13 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
                 f'go on with -S burn.resume={os.path.join(self.stagedir, SERIES)}')
 
     def wrong_result(self):
-        '''Also of a burn whose job ran into its limit, or whose node went down.'''
+        '''Of a burn whose job ran into its limit, or whose node went down; of one that came to its end its errors are judged, with the next one's.'''
         with contextlib.suppress(PlumblineError):
-            if errors := model.parse(self.written(), SERIES).total_errors:
-                return f'{errors} wrong results of a burn'
+            found = model.parse(self.written(), SERIES)
+            if not self.broken_off(found):
+                return None
+            if found.total_errors:
+                return f'{found.total_errors} wrong results of a burn'
         with contextlib.suppress(OSError):      # it may be damaged elsewhere
             if b'"record": "burn_error"' in Path(self.stagedir, SERIES).read_bytes():
                 return 'wrong results of a burn'

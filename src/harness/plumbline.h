@@ -8,6 +8,11 @@
 #ifndef PLUMBLINE_H
 #define PLUMBLINE_H
 
+/* A result that is not a number, or was not written, is found wrong by being no number. */
+#if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
+#error "plumbline: with -ffast-math or -ffinite-math-only wrong results are not found: leave it out of cflags, or add -fno-finite-math-only"
+#endif
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -365,7 +370,18 @@ bool pl_cpu_has(const char *isa);
  * to non-temporal stores at a size of their own. */
 #define PL_KEEP_LOOP() __asm__ volatile("" : : : "memory")
 
-/* A result that is used: the compiler may not remove what made it. */
-#define PL_CONSUME(x) __asm__ volatile("" : : "x"(x) : "memory")
+/* A double that is used: the compiler may not remove what made it.  In a register; its class has another name on each machine. */
+#if defined(__x86_64__)
+#define PL_IN_REGISTER "x"
+#elif defined(__aarch64__)
+#define PL_IN_REGISTER "w"
+#elif defined(__powerpc64__)
+#define PL_IN_REGISTER "d"
+#elif defined(__riscv)
+#define PL_IN_REGISTER "f"
+#else
+#define PL_IN_REGISTER "g"
+#endif
+#define PL_CONSUME(x) __asm__ volatile("" : : PL_IN_REGISTER(x) : "memory")
 
 #endif

@@ -151,6 +151,7 @@ GATHER = [
         options=('--indices', 'random', '--span', '4')),
     *of('gather',
         ('not gathered', 'KERNEL(plain)', 'a[FROM(j)]', 'a[j]', 'plain sorted'),
+        ('nothing read', 'KERNEL(novec)', 'a[FROM(j)]', '(double)FROM(j)', 'novec'),
         options=('--indices', 'random', '--span', '4')),
     *of('gather',
         ('one element for ever', 'KERNEL(plain)', 'a[FROM(j)]', 'a[0]', 'plain sorted'),
@@ -352,6 +353,7 @@ MD = [
         ('ghosts stay where they were', 'follow', 'g < w->ghosts.end', 'g < w->ghosts.begin', '*', {'file': 'md.c'}),
         ('a layer of cells skipped', 'md_list', 'z <= MD_LAYERS', 'z < MD_LAYERS', '*', {'file': 'lists.c'}),
         size=6),
+    *of('md', ('two of 20 steps', 'run', 'is_half(c), &w, MD_STEPS', 'is_half(c), &w, MD_STEPS - 2', '*', {'file': 'md.c'}), size=7),
     Mutant('md', "the first thread's part by all", 'worker', 'pl_part(c->n, thread, threads)', 'pl_part(c->n, 0, threads)', '*', file='md.c',
            threads=2, size=6),
 ]

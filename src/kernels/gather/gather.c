@@ -133,12 +133,12 @@ static void sorted_indices(const pl_case *c, pl_range part)
     }
 }
 
-/* a(k) = k: each element tells where it came from, exactly. */
+/* Each element tells where it came from, exactly, and only who has read it knows. */
 static void touch(const pl_case *c, int thread, int threads)
 {
     const pl_range all = pl_part(length_of_a(c), thread, threads), part = pl_part(c->n, thread, threads);
     for (size_t k = all.begin; k < all.end; k++)
-        array(c, A)[k] = (double)k;
+        array(c, A)[k] = pl_value(k);
     for (size_t i = part.begin; i < part.end; i++) {
         array(c, X)[i] = 0;
         if (!gather_is_sorted(c->variant))
@@ -204,11 +204,11 @@ static void poison(const pl_case *c)
     if (kind(c) == GATHER) {
         memset(array(c, X), 0xFF, sizeof(double) * c->n);
         for (size_t k = 0; k < length_of_a(c); k++)
-            array(c, A)[k] = (double)k;
+            array(c, A)[k] = pl_value(k);
     } else {
         memset(array(c, A), 0xFF, sizeof(double) * length_of_a(c));
         for (size_t i = 0; i < c->n; i++)
-            array(c, X)[i] = (double)indices(c)[i];
+            array(c, X)[i] = pl_value((uint64_t)indices(c)[i]);
     }
     pl_buffers_set_guards(((set *)c->data)->buffers);
 }
@@ -228,7 +228,7 @@ static bool indices_are_right(const pl_case *c)
     return true;
 }
 
-/* After a gather x(i) is index(i), and a is as it was.  After a scatter a(index(i)) is index(i), and n elements of a are
+/* After a gather x(i) is the value of index(i), and a is as it was.  After a scatter a(index(i)) is that, and n elements of a are
  * numbers, not more: the indices are distinct. */
 static double verify(const pl_case *c)
 {
@@ -236,13 +236,13 @@ static double verify(const pl_case *c)
     double worst = pl_buffers_guards_intact(((set *)c->data)->buffers) && indices_are_right(c) ? 0 : INFINITY;
     size_t numbers = 0;
     for (size_t i = 0; i < c->n && isfinite(worst); i++) {
-        const double k = (double)indices(c)[i], error = fmax(fabs(x[i] - k), fabs(a[indices(c)[i]] - k));
+        const double value = pl_value((uint64_t)indices(c)[i]), error = fmax(fabs(x[i] - value), fabs(a[indices(c)[i]] - value));
         worst = isnan(x[i]) || isnan(a[indices(c)[i]]) ? NAN : fmax(worst, error);
     }
     for (size_t k = 0; k < length_of_a(c) && isfinite(worst); k++) {
         numbers += !isnan(a[k]);
-        if (!isnan(a[k]) && a[k] != (double)k)
-            worst = fmax(worst, fabs(a[k] - (double)k));
+        if (!isnan(a[k]) && a[k] != pl_value(k))
+            worst = fmax(worst, fabs(a[k] - pl_value(k)));
     }
     return numbers == (kind(c) == GATHER ? length_of_a(c) : c->n) || !isfinite(worst) ? worst : INFINITY;
 }

@@ -90,14 +90,14 @@ int32_t gather_listed(const gather_data *s, int which, size_t j)
     return p->inner[s->order[j]];
 }
 
-/* read(k) = k: each element tells where it came from, exactly. */
+/* Each element that is read tells where it came from, exactly, and only who has read it knows. */
 void gather_data_touch(const pl_case *c, int thread, int threads)
 {
     const gather_data *s = c->data;
     const gather_pattern *p = s->p;
     const pl_range read = pl_part(p->read, thread, threads), written = pl_part(p->written, thread, threads);
     for (size_t k = read.begin; k < read.end; k++)
-        array(c, READ)[k] = (double)k;
+        array(c, READ)[k] = pl_value(k);
     for (size_t k = written.begin; k < written.end; k++)
         array(c, WRITTEN)[k] = 0;
     if (has_dense(p) && is_shared(p)) {

@@ -109,7 +109,8 @@ void md_begin(md_system *, pl_range own);           /* as at the start */
 /* The model of a pass of `n` atoms with so many ghosts, and the number of an atom within a distance by the density. */
 pl_work md_work(double n, double ghosts, bool half);
 
-/* proof.c.  `sum` adds up over the processes.  md_proof(): the error over what it may be; a crystal of up to 1000 atoms by its whole motion. */
+/* proof.c.  `sum` adds up over the processes.  md_proof(): the error over what it may be; a crystal of up to 1000 atoms by its whole motion,
+ * a larger one by how far its atoms have come. */
 typedef void md_sum(double *, size_t);
 double md_proof(const md_system *, md_sum *);
 double md_energies(const md_system *, double *before, double momentum[3], md_sum *);    /* after; of all atoms */

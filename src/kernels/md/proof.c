@@ -11,7 +11,11 @@ static double drift_may_be(size_t n) { return 0.01 / sqrt((double)n) + 1e-5; }
 /* Sums are rounded, and errors of rounding grow in a pass, by less. */
 static const double force_may_be = 1e-9, momentum_may_be = 1e-9, place_may_be = 1e-8;
 
-enum { ALL_PAIRS = 1000, SAMPLE = 256 };    /* atoms whose whole motion, forces are computed anew */
+enum { ALL_PAIRS = 1000, SAMPLE = 256, MOVED = 16384 };     /* atoms whose whole motion, forces are computed anew; that are seen to have moved */
+
+/* How far atoms come along their first velocities in a pass, over how far these alone would take them: 0.789, 0.783, 0.7825 where 864,
+ * 16,384, 32,000 are moved; 0.74 in 18 of the 20 steps. */
+static const double along = 0.783, along_may_be = 0.03;
 
 static double potential(double r2)
 {
@@ -137,6 +141,26 @@ static double wrong_places(const md_system *s, md_sum *sum)
     return worst;
 }
 
+/* Where none moves, energy, momentum and forces are right as well. */
+static double wrong_way(const md_system *s, md_sum *sum)
+{
+    const size_t few = s->all < MOVED ? s->all : MOVED;
+    double *const from = pl_allocate(12 * (few + 1) * sizeof *from, "the verification");
+    double *const v = from + 4 * (few + 1), *const to = v + 4 * (few + 1);
+    double way = 0, alone = 0;
+    gather(s, few, s->start.x, s->start.n, s->start.x, from, sum);
+    gather(s, few, s->start.x, s->start.n, s->start_v, v, sum);
+    gather(s, few, s->now.x, s->now.n, s->now.x, to, sum);
+    for (size_t k = 0; k <= few; k++)
+        for (size_t d = 0; d < 3; d++) {
+            const double apart = to[4 * k + d] - from[4 * k + d];
+            way += (apart - s->box[d] * rint(apart / s->box[d])) * v[4 * k + d];
+            alone += MD_STEPS * MD_STEP * v[4 * k + d] * v[4 * k + d];
+        }
+    free(from);
+    return fabs(way / alone - along) / along_may_be;
+}
+
 double md_energies(const md_system *s, double *before, double momentum[3], md_sum *sum)
 {
     double sums[4];
@@ -165,5 +189,5 @@ double md_proof(const md_system *s, md_sum *sum)
     for (int d = 0; d < 3; d++)
         worst = pl_worse(worst, fabs(momentum[d]) / (double)s->all / momentum_may_be);
     worst = pl_worse(worst, wrong_forces(s, s->all <= ALL_PAIRS ? s->all : SAMPLE, sum));
-    return s->all <= ALL_PAIRS ? pl_worse(worst, wrong_places(s, sum)) : worst;
+    return pl_worse(worst, s->all <= ALL_PAIRS ? wrong_places(s, sum) : wrong_way(s, sum));
 }

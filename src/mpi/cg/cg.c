@@ -95,6 +95,7 @@ static void multiply_block(cg_solver *s, const double *p, double *w)
             sum += b->value[k] * p[b->at[k]];
         w[i] = sum;
     }
+    s->products++;
     app_compute(s->a, 2.0 * (double)b->begin[b->rows]);
 }
 
@@ -248,6 +249,7 @@ void cg_start(cg_solver *s)
     for (size_t i = 0; i < s->length; i++)
         s->x[i] = 1;
     s->zeta = s->residual = NAN;
+    s->products = 0;
 }
 
 void cg_iterate(cg_solver *s)

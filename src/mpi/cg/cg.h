@@ -37,6 +37,7 @@ typedef struct {
     double *x, *z, *p, *q, *r;          /* of `length` each */
     double *gathered, *w, *theirs;      /* p, of block.columns; A p, of block.rows; a partner's part of it */
     double elements;                    /* of the matrix, of all blocks together, without the diagonal */
+    int products;                       /* with the matrix, since cg_start() */
     double zeta, residual;              /* after an outer iteration; residual = ||x - A z|| / ||x|| */
 } cg_solver;
 

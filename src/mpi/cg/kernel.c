@@ -154,7 +154,7 @@ static double verify(const pl_case *c)
         return 0;
     d->pass = app_result_of(&d->app, 0, d->solver->residual, 0);
     const app measured = d->app;
-    double error = d->solver->residual;
+    double error = d->solver->products == CG_STEPS + 1 ? d->solver->residual : INFINITY;   /* fewer leave a residual as small */
     for (int i = 1; i < d->solver->size->outer; i++)
         cg_iterate(d->solver);
     d->app = measured;

@@ -128,7 +128,7 @@ static void compute(const rma_ends *e)
     while (*e->signal < e->state->busy_passes && MPI_Wtime() < end)
         for (int i = 0; i < 1000; i++)
             bits = pl_random_bits(bits);
-    PL_CONSUME(bits);
+    __asm__ volatile("" : : "r"(bits));
 }
 
 /* The target computes until the origin is done: with transfers that need nothing of it, it hears of that at once.  The origin does

@@ -41,6 +41,7 @@ class Acceptance:
     ''':attr groups: :class:`plumbline.analysis.gathered.Group` of each value, those that need attention first; :attr counts: :func:`lines.count`.
     :attr classes: (name, what it means, groups) of each class of :data:`CLASSES` that has any.
     :attr losses: of sessions of the archive, :class:`plumbline.analysis.history.Lasting`; of a course once.
+    :attr nodes: of sweeps, those that are not in order among their peers, and those that were not measured: (verdict, node, why).
     :attr not_measured: (reason, list of what was not measured); :attr unmeasured: how many metrics of it have references.
     :attr machine, software: rows of :mod:`plumbline.analysis.machine_state`; :attr libraries: specs of Spack.
     :attr exit_status: as of ``plumbline report``; 3 where a question is not answered, too.
@@ -52,6 +53,7 @@ class Acceptance:
     counts: dict
     classes: list
     losses: list
+    nodes: list
     not_measured: list
     unmeasured: int
     machine: list
@@ -73,8 +75,8 @@ class Acceptance:
 
     @property
     def verdict(self):
-        '''The worst of the sessions; a PASS where every question is answered in each of them, else NO REFERENCE.'''
-        return max((session.worst for session in self.sessions), key=_RANK.index)
+        '''The worst of the sessions and of the nodes; a PASS where every question is answered in each of them, else NO REFERENCE.'''
+        return max([*(session.worst for session in self.sessions), *(ruling for ruling, *_ in self.nodes)], key=_RANK.index)
 
 
 #: From what may be signed to what must not.
@@ -99,11 +101,15 @@ def read(sources: Sequence[str], root) -> Acceptance:
     '''
     frames = []
     losses: list[list[history.Lasting]] = []
+    nodes: list[tuple[str, str, str]] = []
     for source in sources or [archive.load_session(root)['session'][0]]:
         if Path(source).exists():
             paths = sides.reports(Path(source))
             frames += [(path, sides.load(path, root)) for path in paths]
             losses += [[] for _ in paths]
+            if Path(source).is_dir():
+                from plumbline.nodes import findings  # with what knows of schedulers
+                nodes += findings.not_in_order(source)
         else:
             frames.append((archive.file_of(root, str(source)), frame := sides.load(source, root)))
             losses.append(history.lasting(history.read(root, frame['system'][0], until=source), of=source))
@@ -117,17 +123,17 @@ def read(sources: Sequence[str], root) -> Acceptance:
     return Acceptance(
         frames[0][1]['system'][0], [_session(path, its, status) for (path, _), its, status in zip(frames, said, statuses)], groups,
         lines.count(every), _classes(groups), list({one.course.title: one for its in losses for one in its}.values()),
-        lines.by_reason(not_measured), sum(one.recorded for one in not_measured),
+        nodes, lines.by_reason(not_measured), sum(one.recorded for one in not_measured),
         machine_state.machine_rows(details), machine_state.software_rows(details, said[-1].info),
         sorted({spec for detail in details for spec in ((detail.get('software') or {}).get('spack') or {}).get('specs') or ()}),
         list(dict.fromkeys(filter(None, (its.info.get('cmdline') for its in said)))),
-        _status(statuses, [one for its in said for one in its.answers]))
+        _status(statuses, [one for its in said for one in its.answers], nodes))
 
 
-def _status(statuses, said):
-    '''The worst of several sessions: a FAIL, then nothing measured, then what could not be judged.'''
-    unanswered = any(one.verdict == verdict.NO_REFERENCE for one in said)
-    return next((status for status in (1, 2, 3) if status in statuses), 3 if unanswered else 0)
+def _status(statuses, said, nodes):
+    '''The worst of several sessions and nodes: a FAIL, then nothing measured, then what could not be judged.'''
+    found = {*statuses, *(1 if ruling == verdict.FAIL else 3 for ruling, *_ in nodes), *(3 for one in said if one.verdict == verdict.NO_REFERENCE)}
+    return next((status for status in (1, 2, 3) if status in found), 0)
 
 
 def _session(path, said, status):

@@ -292,12 +292,25 @@ def _change(rows, after, node):
         now = states.text(states.of_row(after)[0]['state'])
         return Change(UNCLEAR, **place, before=measured[-1]['value'], after=after['value'],
                       reason=f'measured in another state of the machine than before: {now}')
-    values = [row['value'] for row in alike] + [after['value']]
-    if not all(map(math.isfinite, values)) or min(values) <= 0:
-        same = after['value'] == alike[-1]['value']
-        return Change(WITHIN if same else UNCLEAR, **place, before=alike[-1]['value'], after=after['value'],
-                      reason='' if same else 'no ratio: a value is 0, negative or not a number')
+    if not all(math.isfinite(row['value']) and row['value'] > 0 for row in (*alike, after)):
+        kind, reason = _without_ratio(alike, after)
+        return Change(kind, **place, before=alike[-1]['value'], after=after['value'], reason=reason)
     return _Pair(place, node or '', alike, after)
+
+
+def _without_ratio(before, after):
+    '''(kind, reason) of a metric whose values have no ratio.
+
+    A rate that falls to 0 has lost all; not one that was nearly nothing before, such as an overlap of 2 %: its noise reaches 0.
+    '''
+    value, bands = after['value'], [_interval(row) for row in before]
+    if value == before[-1]['value']:
+        return WITHIN, ''
+    if not math.isfinite(value) and math.isfinite(before[-1]['value']):
+        return FAILED, 'it is not a number now'
+    if value <= 0 and registry.better(after['metric']) == registry.MORE and 2 * min(low for low, _ in bands) > max(high for _, high in bands):
+        return SLOWER, 'nothing is left of it'
+    return UNCLEAR, 'no ratio: a value is 0, negative or not a number'
 
 
 def _failed(change, after):

@@ -15,7 +15,7 @@ from plumbline.store import archive
 #: What tells a metric from session to session, and what the last of its rows says of it.
 _KEY = ['partition', 'environ', 'case', 'name']
 _ABOUT = ['check', 'display_name', 'metric', 'subject', 'unit', 'level', 'threads']
-_COLUMNS = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'run', 'name', *_ABOUT, 'value', 'n', 'spread', 'interval_low',
+_COLUMNS = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'run', 'result', 'name', *_ABOUT, 'value', 'n', 'spread', 'interval_low',
             'interval_high', 'state', 'states', 'verdict', 'foreign']
 
 #: Few texts in many rows.
@@ -195,7 +195,7 @@ def _judged(files, node, environment):
     again = frame.filter(pl.col('run') > 0)['session'].unique()
     repeated = pl.col('session').is_in(again.implode())     # to look for the last run of each test takes longer than all else
     frame = pl.concat([frame.filter(~repeated), archive.final_rows(frame.filter(repeated))]) if len(again) else frame
-    frame = frame.drop('test', 'run', 'system')
+    frame = frame.drop('test', 'run', 'result', 'system')
     names = {name: archive.base_name(name) for name in frame['display_name'].cast(pl.String).unique()}
     case = pl.col('display_name').cast(pl.String).replace(names).cast(pl.Categorical)
     return frame.with_columns(case=case).sort(pl.col('session').cast(pl.String), maintain_order=True)

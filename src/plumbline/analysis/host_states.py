@@ -120,12 +120,14 @@ def _clocks(tests):
     '''(label, MHz beside the samples over the base clock, base clock) of each test for which both are known.'''
     for line in tests:
         machine = line.detail.get('machine') or {}
-        base = None if machine.get('core_kinds') else (machine.get('base_clock') or {}).get('mhz')      # several kinds have several
+        clock = None if machine.get('core_kinds') else machine.get('base_clock')      # several kinds have several
+        # What the driver says may have been lowered; without turbo it is all that there is.
+        base = clock and (clock.get('nominal_mhz', clock['mhz']) if clock.get('turbo') else clock['mhz'])
         if base and line.check not in _WIDE:
             found = [probes.beside(record, probes.CLOCK) for _, record in _probed([line])]
-            clock = np.concatenate([one for one in found if one is not None] or [np.empty(0)]) * 1e-6
-            if (clock := clock[np.isfinite(clock)]).size:
-                yield line.label, clock / base, base
+            mhz = np.concatenate([one for one in found if one is not None] or [np.empty(0)]) * 1e-6
+            if (mhz := mhz[np.isfinite(mhz)]).size:
+                yield line.label, mhz / base, base
 
 
 def _held_down(of_all):

@@ -162,7 +162,13 @@ def case_runs(rows, details=None):
         row = dict(zip(names, cells), detail=detail)
         runs = cases.setdefault(tuple(row[key] or '' for key in CASE), {})
         runs.setdefault(row['run'] or 0, []).append(row)
-    return {case: [runs[run] for run in sorted(runs)] for case, runs in cases.items()}
+    return {case: _that_count([runs[run] for run in sorted(runs)]) for case, runs in cases.items()}
+
+
+def _that_count(runs):
+    '''Without the last ones that were skipped, as :func:`plumbline.store.archive.final_rows`.'''
+    ran = [number for number, run in enumerate(runs, 1) if run[0]['result'] != 'skip']
+    return runs[:ran[-1]] if ran else runs
 
 
 def _cells(column):

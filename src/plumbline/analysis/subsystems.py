@@ -162,6 +162,11 @@ def _judged(key, lines, known, stolen, rerun):
         ruling = verdict.UNSTABLE
         told = (f"not judged: {contention.HYPERVISOR} took {quantity.percent(stolen, 0)} of the session's time, so it may not be this machine "
                 f'that is {told}')
+    elif ruling == verdict.PASS and len(of_other_states) >= counts['count']:
+        ruling = verdict.UNSTABLE
+        there = states.texts(state for line in of_other_states for state in json.loads(line.recorded_states))
+        told = (f'not judged: of {len(of_other_states)} of its metrics the references are of another state of the machine ({there}); '
+                f'the others are {told}')
     again = [] if ruling == verdict.PASS else [rerun[id(member)] for member in score.members[:MOST_BLAMED] if rerun[id(member)]]
     return Subsystem(part, kind, ruling, told, **counts, change=score.change, sees=found.sees, rerun=list(dict.fromkeys(again)))
 

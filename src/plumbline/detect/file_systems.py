@@ -1,12 +1,18 @@
 '''Shared file systems that are mounted here, and where on them one may write.'''
 
+import functools
 import os
 import re
 from pathlib import Path
 
+from plumbline.gate.packed.reading import Fact, Group, read
+
 #: Types of file systems that several nodes share, as the kernel calls them.
 SHARED = ('lustre', 'gpfs', 'nfs', 'nfs4', 'beegfs', 'beegfs_nodev', 'ceph', 'fuse.ceph', 'wekafs', 'panfs', 'pvfs2',
           'glusterfs', 'fuse.glusterfs', 'daos', 'fuse.daos')
+
+#: Seconds that a file system has to say what a path is.
+SECONDS = 5.0
 
 #: Variables by which sites name folders for files of jobs.
 _VARIABLES = re.compile('SCRATCH|WORK(DIR)?$|FAST')
@@ -19,22 +25,20 @@ def mounts(text):
 
 
 def _on(path, folders):
-    '''The folder of those that are mounted which a path is on.'''
-    parents = [os.path.realpath(path), *map(str, Path(os.path.realpath(path)).parents)]
+    '''The folder of those that are mounted which a path without links is on.'''
+    parents = [path, *map(str, Path(path).parents)]
     return min((folder for folder in folders if folder in parents), key=parents.index, default=None)
 
 
-def _writable(path):
-    return os.path.isdir(path) and os.access(path, os.W_OK | os.X_OK)
+def _look(path):
+    real = os.path.realpath(path)
+    yield Fact(path, real if os.path.isdir(real) and os.access(real, os.W_OK | os.X_OK) else '', path)
 
 
-def _folder(mount, folders, environ):
-    '''Where on a file system to write, with variables as a job has them; None where that is not known.'''
-    for name, value in sorted(environ.items()):
-        if _VARIABLES.search(name) and value.startswith('/') and _on(value, folders) == mount and _writable(value):
-            return f'${name}'
-    own = os.path.join(mount, environ.get('USER', ''))
-    return f'{mount}/$USER' if environ.get('USER') and _writable(own) and _on(own, folders) == mount else None
+def _writable(paths):
+    '''(Path -> the same without links, '' where one may not write into it; path -> why nobody knows): of a file system that hangs, too.'''
+    found = read([Group(path, (path,), functools.partial(_look, path), SECONDS) for path in dict.fromkeys(paths)], SECONDS)
+    return {name: fact.value for name, fact in found.facts.items()}, {missing.prefix: missing.why for missing in found.missing}
 
 
 def _name(folder, taken):
@@ -50,19 +54,26 @@ def detect(text=None, environ=None):
     :arg environ: the variables of the session.
     '''
     environ = os.environ if environ is None else environ
-    text = Path('/proc/mounts').read_text(encoding='utf-8') if text is None else text
+    text = Path('/proc/mounts').read_text(encoding='utf-8', errors='surrogateescape') if text is None else text
     found: list[dict[str, str]] = []
     remarks = []
     mounted = dict(mounts(text))      # the last on a folder hides those before it
-    for folder, kind in ((folder, kind) for folder, kind in mounted.items() if kind in SHARED):
+    shared = {folder: kind for folder, kind in mounted.items() if kind in SHARED}
+    # Where on a file system to write, with variables as a job has them.
+    variables = {f'${name}': value for name, value in sorted(environ.items()) if _VARIABLES.search(name) and value.startswith('/')}
+    own = {folder: os.path.join(folder, environ['USER']) for folder in shared} if environ.get('USER') else {}
+    writable, silent = _writable([*variables.values(), *own.values()]) if shared else ({}, {})
+    for folder, kind in shared.items():
         kind = 'nfs' if kind == 'nfs4' else kind        # nodes may mount it by another version
-        path = _folder(folder, mounted, environ)
+        places = variables | {f'{folder}/$USER': own.get(folder, '')}
+        path = next((name for name, path in places.items() if writable.get(path) and _on(writable[path], mounted) == folder), None)
         if path:
             found.append({'name': _name(folder, [entry['name'] for entry in found]), 'path': path, 'type': kind})
             remarks.append(f"{found[-1]['name']}: {kind} at {folder}")
         else:
             entry = {'name': _name(folder, ()), 'path': f'{folder}/...', 'type': kind}
-            remarks.append(f'DECIDE: {kind} at {folder}: no folder of yours was found there; if it is to be measured, '
+            why = silent.get(own.get(folder)) or 'no folder of yours was found there'
+            remarks.append(f'DECIDE: {kind} at {folder}: {why}; if it is to be measured, '
                            f"add {entry} to 'file_systems' of extras")
     if found:
         found.append({'name': 'tmp', 'path': '/tmp'})

@@ -101,7 +101,7 @@ def time_limit(longest):
 
 def _comment(text, indent):
     '''A remark as lines of comments; whatever is in it cannot end the comment.'''
-    words, lines = re.sub(r'[\x00-\x1f\x7f]', ' ', text).split(), ['#']
+    words, lines = re.sub(r'[\x00-\x1f\x7f\ud800-\udfff]', ' ', text).split(), ['#']
     for word in words:
         if lines[-1] != '#' and indent + len(lines[-1]) + 1 + len(word) > WIDTH:
             lines.append('#')

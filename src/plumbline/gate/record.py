@@ -27,17 +27,23 @@ PACKAGES = ('libc6', 'glibc', 'slurmd', 'slurm-slurmd', 'slurm', 'openmpi-bin', 
             'ofed-scripts', 'mlnx-ofa_kernel', 'lustre-client', 'lustre-client-modules', 'kmod-lustre-client', 'gpfs.base', 'beegfs-client',
             'intel-microcode', 'amd64-microcode', 'microcode_ctl', 'linux-firmware', 'tuned', 'munge')
 SERVICES = ('slurmd', 'munge', 'sssd', 'nslcd', 'chronyd', 'chrony', 'ntpd', 'systemd-timesyncd', 'rasdaemon', 'mcelog', 'tuned', 'irqbalance',
-            'autofs', 'rdma-ndd', 'opensm', 'gpfs', 'beegfs-client', 'lnet', 'nvidia-persistenced', 'sshd', 'ssh')
+            'autofs', 'rdma-ndd', 'opensm', 'gpfs', 'beegfs-client', 'lnet', 'nvidia-persistenced')
 
 #: Options of mounts that change what users see or how fast it is; the others name the node, its addresses and its sizes.
-_OPTIONS = re.compile(r'(rw|ro|hard|soft|sync|async|noatime|relatime|strictatime|nodiratime|nosuid|nodev|noexec|flock|localflock|noflock|noac|'
+_OPTIONS = re.compile(r'(ro|hard|soft|sync|async|noatime|relatime|strictatime|nodiratime|nosuid|nodev|noexec|flock|localflock|noflock|noac|'
                       r'nolock|nobarrier|dax\S*|discard|data=\S+|vers=\S+|proto=\S+|nconnect=\S+|[rw]size=\d+|sec=\S+)$')
+
+#: A link that no other node has: systemd names it so where nothing tells its slot, as the port of a service processor at USB.
+_BY_ADDRESS = re.compile(r'net\.(en|wl|ww)x[0-9a-f]{12}$')
 
 #: Memory that Linux tells differs between equal nodes, by what firmware and kernel keep.
 _OF_MEMORY = 0.01
 
 #: Seconds within which a file system answers that nothing is wrong with, and the shares of it that must be free.
 _ANSWERS, _FREE = 2, 0.05
+
+#: States of a service that runs.
+_RUNS = ['active', 'reloading']
 
 #: Pattern of names -> (severity, form): how it is expected, the first that fits.  ``same``: the value; ``least``: at least the value;
 #: ``None``: it is of one node or of one moment, and not recorded.
@@ -49,10 +55,11 @@ _RULES: tuple[tuple[str, str | None, str], ...] = (
     ('dimm.*', DRAIN, 'same'), ('ecc.controllers', WARN, 'same'), ('ecc.uncorrected', DRAIN, 'none'), ('ecc.corrected', WARN, 'few'),
     ('machine_check.exceptions', DRAIN, 'none'), ('sel.entries', NOTE, 'no more'), ('sel.percent_used', NOTE, 'not full'),
     ('net.*.mtu', WARN, 'same'), ('net.*', DRAIN, 'same'), ('ib.*', DRAIN, 'same'),
-    ('service.*', DRAIN, 'same'), ('package.*', WARN, 'same'), ('time.synchronised', WARN, 'yes'), ('time.error_bound', None, ''),
+    ('service.*', DRAIN, 'runs'), ('package.*', WARN, 'same'), ('time.synchronised', WARN, 'yes'), ('time.error_bound', None, ''),
     ('time.offset', WARN, 'on time'), ('limit.open_files', NOTE, 'least'), ('limit.processes', None, ''), ('limit.*', NOTE, 'same'),
     ('environment.*', WARN, 'same'), ('cgroup.*', NOTE, 'same'),
     ('mount.*.type', DRAIN, 'same'), ('mount.*.device', WARN, 'same'), ('mount.*.options', WARN, 'options'),
+    ('mount.*.writable', DRAIN, 'if yes'), ('mount.*.full', DRAIN, 'no'),
     ('mount.*.answers', DRAIN, 'in time'), ('mount.*.free', WARN, 'room'), ('mount.*.free_files', WARN, 'room'))
 
 _FORMS = {
@@ -63,7 +70,10 @@ _FORMS = {
     'few': lambda value: {'to': 1000},
     'no more': lambda value: {'to': value},
     'not full': lambda value: {'to': 90},
+    'runs': lambda value: {'one_of': _RUNS} if value in _RUNS else {'is': value},
     'yes': lambda value: {'is': 'yes'},
+    'if yes': lambda value: {'is': 'yes'} if value == 'yes' else {},
+    'no': lambda value: {'is': 'no'},
     'on time': lambda value: {'to': 0.01},
     'options': lambda value: {'holds': [one for one in value if _OPTIONS.match(one)]},
     'in time': lambda value: {'to': _ANSWERS},
@@ -98,14 +108,26 @@ def _entry(fact, before):
         kept = {word: value for word, value in known.items() if word not in ('severity', 'source')}
         made = kept if compare.holds(fact.value, kept) else made or kept
         severity = known['severity']
-    if made.get('holds') == []:
+    if not made or made.get('holds') == []:
         return None
     return {**made, 'severity': severity, 'source': fact.source}
 
 
+def _not_of_others(found):
+    '''Link of which nothing is expected -> why: a spare port that is down is none that others must have down.'''
+    states = {name[:-len('.state')]: fact.value for name, fact in found.facts.items() if re.match(r'(net|ib)\..*\.state$', name)}
+    return {link: 'named by its own address' if _BY_ADDRESS.match(link) else f'its state is {state}' for link, state in states.items()
+            if _BY_ADDRESS.match(link) or state.lower() not in ('up', 'active')}
+
+
+def left_out(content: dict, found: reading.Found) -> dict[str, str]:
+    '''Link of which nothing is expected -> why.'''
+    return {link: why for link, why in _not_of_others(found).items() if f'{link}.state' not in content['expectations']}
+
+
 def _wanted(fact, asked, before):
     '''Whether a service or package is to be recorded: one that was asked for, or is there and active.'''
-    return not fact.name.startswith('service.') or fact.value == 'active' or fact.name in before or fact.name in asked
+    return not fact.name.startswith('service.') or fact.value in _RUNS or fact.name in before or fact.name in asked
 
 
 def expectations(kind: str, found: reading.Found, before: dict | None = None, asked: Iterable[str] = ()) -> dict:
@@ -119,9 +141,8 @@ def expectations(kind: str, found: reading.Found, before: dict | None = None, as
     of = {name: found.facts[name].value for name in (before or {}).get('of', _OF) if name in found.facts and name != main.SOCKETS}
     if not of:
         raise PlumblineError(f"none of {', '.join(_OF)} can be read here: nothing tells nodes of the kind {kind} from others")
-    # A spare port that is down is none that others must have down.
-    down = {name.rpartition('.')[0] for name, fact in found.facts.items() if name.endswith('.state') and fact.value.lower() not in ('up', 'active')}
-    entries = {name: entry for name, fact in found.facts.items() if (name.rpartition('.')[0] not in down or name in known)
+    links = _not_of_others(found)
+    entries = {name: entry for name, fact in found.facts.items() if (name.rpartition('.')[0] not in links or name in known)
                and _wanted(fact, set(asked), known) and (entry := _entry(fact, known)) is not None}
     return {'schema': 1, 'kind': kind,
             'recorded': {'node': socket.gethostname(), 'when': f'{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M}',

@@ -36,8 +36,8 @@ RATES, SHARES = 'rates and times', 'shares and ratios'
 #: What tells subsystems apart: a name, or more.
 Key = TypeVar('Key', bound=Hashable)
 
-#: Sessions that a scatter is measured from.
-LEAST_SESSIONS = 5
+#: Sessions that a scatter is measured from, and the share of them that each metric has.
+LEAST_SESSIONS, LEAST_PRESENT = 5, 0.8
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Member:
         return self.better * float(np.log(self.value / self.expected.middle))
 
     def history(self, sessions: Iterable[str]) -> np.ndarray:
-        return self.better * np.log(np.array([self.measured[session] for session in sessions]) / self.expected.middle)
+        return self.better * np.log(np.array([self.measured.get(session, np.nan) for session in sessions]) / self.expected.middle)
 
 
 @dataclass(frozen=True)
@@ -108,39 +108,80 @@ def scores(parts: Mapping[Key, Sequence[Member]]) -> dict[Key, Score]:
     :returns: dictionary subsystem -> :class:`Score`.
     '''
     weighted = {name: _Weighted(members) for name, members in parts.items()}
-    prior = prediction.learnt([found.scatter for found in weighted.values() if found.sessions], _TOGETHER)
+    scatters = [found.groups[0].scatter for found in weighted.values()]
+    prior = prediction.learnt([scatter for scatter in scatters if scatter], _TOGETHER)
     return {name: found.score(prior) for name, found in weighted.items()}
 
 
 class _Weighted:
     '''The metrics of one subsystem with their weights.
 
-    :attr most: relative standard deviation of the score if all metrics moved together: the most that it can be.
-    :attr sessions: those that all metrics have; none if they are too few to say what the score scatters by.
-    :attr scatter: (variance of the score over these sessions, relative to the most; degrees of freedom).
+    :attr groups: list of :class:`_Group`, what weighs most first.
     '''
 
     def __init__(self, members: Sequence[Member]) -> None:
         deviations = np.array([member.expected.deviation for member in members])
         self.members, self.weights = members, weights(deviations)
-        self.most = float(np.dot(self.weights, deviations))
-        common = sorted(set.intersection(*(set(member.measured) for member in members)))
-        self.sessions = common if len(common) >= LEAST_SESSIONS else []
-        if self.sessions:
-            found = np.dot(self.weights, [member.history(self.sessions) for member in members])
-            self.scatter = float(np.var(found, ddof=1)) * (1 + 1 / len(found)) / self.most**2, len(found) - 1
+        self.groups = [_Group([members[number] for number in numbers], self.weights[numbers], deviations[numbers], sessions)
+                       for numbers, sessions in _alike([frozenset(member.measured) for member in members], self.weights)]
 
     def score(self, prior: prediction.Prior) -> Score:
         change = float(np.dot(self.weights, [member.change for member in self.members]))
-        deviation, freedom = self.most, min(member.expected.freedom for member in self.members)
-        if self.sessions:
-            share, freedom = prediction.moderated(*self.scatter, prior)
-            deviation *= min(1.0, share)
+        known = [group.share(prior) for group in self.groups]
+        deviation = sum(its for its, _ in known)      # as if the groups moved together: no session tells
+        freedom = (deviation / sum(its / np.sqrt(its_freedom) for its, its_freedom in known))**2
         freedom = min(freedom, max(member.expected.freedom for member in self.members))     # its tails are theirs
         expected = prediction.Prediction(1.0, deviation, freedom)
         worst = sorted(self.members, key=lambda member: member.change / member.expected.deviation)
         error = float(np.dot(self.weights, [member.error for member in self.members]))
         return Score(float(np.expm1(change)), expected, worst, expected.chance(float(np.exp(change)), registry.MORE), error)
+
+
+class _Group:
+    '''Metrics of a subsystem that most sessions of their references have in common, or those that are left.
+
+    :attr most: what they add to the relative standard deviation of the score if all moved together: the most that it can be.
+    :attr scatter: (variance of their mean over these sessions, relative to the most; degrees of freedom); None where they have too few.
+    '''
+
+    def __init__(self, members: Sequence[Member], weights: np.ndarray, deviations: np.ndarray, sessions: Sequence[str]) -> None:
+        self.most, self.scatter = float(np.dot(weights, deviations)), None
+        self._freedom = min(member.expected.freedom for member in members)
+        if sessions:
+            logs = np.array([member.history(sessions) for member in members])
+            found = np.dot(weights, np.nan_to_num(logs)) / np.dot(weights * deviations, np.isfinite(logs))
+            self.scatter = float(np.var(found, ddof=1)) * (1 + 1 / len(found)), len(found) - 1
+
+    def share(self, prior: prediction.Prior) -> tuple[float, float]:
+        '''(what they add to the deviation of the score, degrees of freedom).'''
+        if self.scatter is None:
+            return self.most, self._freedom
+        share, freedom = prediction.moderated(*self.scatter, prior)
+        return self.most * min(1.0, share), freedom
+
+
+def _alike(has: Sequence[frozenset], weights: np.ndarray) -> Iterable[tuple[list[int], list[str]]]:
+    '''(numbers of metrics, sessions that most of them have; none where these are too few) until no metric is left, what weighs most first.
+
+    One metric that lacks a session, or whose reference was accepted another day, must not hide what the others say together.
+
+    :arg has: of each metric the sessions of its reference.
+    '''
+    left = list(range(len(has)))
+
+    def those(sessions: frozenset) -> list[int]:
+        return [number for number in left if len(has[number] & sessions) >= LEAST_PRESENT * len(sessions)]
+
+    while left:
+        known = {has[number] for number in left}
+        choices = [sessions for sessions in {frozenset.intersection(*known), *known} if len(sessions) >= LEAST_SESSIONS]
+        if not choices:
+            yield left, []
+            break
+        sessions = max(choices, key=lambda its: (round(float(weights[those(its)].sum()), 9), len(its), sorted(its)))
+        chosen = those(sessions)
+        yield chosen, sorted(sessions)
+        left = sorted({*left} - {*chosen})
 
 
 @dataclass(frozen=True)

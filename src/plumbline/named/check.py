@@ -26,6 +26,9 @@ class NamedCheck(Judged):
 
     NEEDS = '+openmp'
 
+    #: Names of metrics at their usual size -> at this run's; of the last evaluation.
+    usual: dict[str, str]
+
     #: Key of :data:`PRODUCTS`.
     product = ''
 
@@ -112,13 +115,25 @@ class NamedCheck(Judged):
 
     def evaluate(self):
         run, = self.measurements
+        self.usual = {}
         # Of one process beside others, or of all: it may be better where fewer run.
         number = str(len(self.cpus)) if self.NEEDS == '+mpi' and self.ranks != 2 else ''
         for figure in self.figures(run['text'], f"{PRODUCTS[self.product].title}, run {run['process'] + 1}"):
             usual = '.'.join(filter(None, (figure.subject, number)))
+            own = '.'.join(filter(None, (usual, self.given)))
+            self.usual[f'{figure.metric}.{usual}'] = f'{figure.metric}.{own}'
             if self.given:
                 self.skip_metric(f'{figure.metric}.{usual}', f'{self.given} was asked for')
-            yield measured(figure.metric, '.'.join(filter(None, (usual, self.given))), figure.value, figure.unit)
+            yield measured(figure.metric, own, figure.value, figure.unit)
+
+    def _recorded_but_not(self, known, found):
+        '''Without what is of another size than this run's: it stands behind the usual name, where nothing else does.'''
+        for usual, own in self.usual.items():
+            behind = {name for name in {*known, *found} if name.startswith(f'{usual}.')} - {own}
+            if not behind & {*found}:
+                for name in sorted(behind):
+                    self.skip_metric(name, 'it is of another size than this run')
+        return Judged._recorded_but_not(self, known, found)
 
 
 class NamedMpiCheck(Ranks, NamedCheck):

@@ -7,7 +7,7 @@ import polars as pl
 from plumbline.analysis.lines import as_words
 from plumbline.model import verdict
 from plumbline.nodes import events, history
-from plumbline.sweep import confirm, ranking
+from plumbline.sweep import confirm, outliers, ranking
 from plumbline.sweep.state import OVER
 
 #: Rows of evidence that are kept of a node, and metrics of each of its subsystems.
@@ -52,6 +52,20 @@ def _lacks(found, node):
     lacks = [f"{'nothing' if lack.whole else 'not all'} of {as_words(test)}: {lack.why}"
              for test, lack in found.lacking.get(node, {}).items() if lack.counts]
     return '; '.join([*less, *lacks])
+
+
+def not_in_order(folder):
+    '''The nodes of a sweep that are not in order among their peers, and those that it has not measured: list of (verdict, node, why).
+
+    :raises PlumblineError: as :func:`outliers.look`.
+    '''
+    found = outliers.look(folder)
+    worst = {node: [f"{row['what']} {100 * row['off']:+.0f} % against its peers" for row in found.worst(node).head(1).iter_rows(named=True)]
+             for node in found.named}
+    odd = dict.fromkeys([*found.named, *found.without, *found.having_less])
+    told = [(verdict.FAIL, node, '; '.join([*worst.get(node, []), *filter(None, [_lacks(found, node)])])) for node in odd]
+    return told + [(verdict.FAIL if node.state in _OF_NODE else verdict.NO_REFERENCE, node.name,
+                    ': '.join(filter(None, ['not measured', node.state or node.phase, node.reason]))) for node in found.unmeasured]
 
 
 def record(work, found=None):

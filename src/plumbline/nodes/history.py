@@ -1,5 +1,6 @@
 '''What is known of each node, from the journal of events and from sessions of the archive that no sweep has run.'''
 
+import datetime
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -10,6 +11,9 @@ from plumbline.model.quantity import several
 from plumbline.nodes import events
 from plumbline.settings import REPORTS
 from plumbline.store import archive
+
+#: Events whose time counts: what is dated in the future would be the last one until then.
+_TIMED = {events.MEASURED, events.FAILED, events.REPAIRED}
 
 #: Of so many of its last sweeps it is counted how often a node was an outlier.
 LATEST = 10
@@ -143,6 +147,10 @@ def read(system, archive_root=REPORTS / 'archive'):
     '''
     said, skipped = events.read(system)
     history = History(system, skipped=skipped)
+    if ahead := [event for event in said if _is_ahead(event)]:
+        skipped.append(f"{several(len(ahead), 'event')} from that of {ahead[0]['node']} on: in the future, by this clock or that of the host that "
+                       'wrote it; measure again, and mark again what was repaired')
+        said = [event for event in said if not _is_ahead(event)]
     # A sweep that was gone on with says of a node again what it said before: the last line counts.
     measured, failed, hours, known = {}, {}, {}, set()
     for event in said:
@@ -177,6 +185,12 @@ def read(system, archive_root=REPORTS / 'archive'):
         node.measured.sort(key=lambda one: one.at)
         node.failed.sort(key=lambda event: event['at'])
     return history
+
+
+def _is_ahead(event):
+    '''As :func:`archive.is_ahead`.'''
+    at = datetime.datetime.fromtimestamp(event['at'], datetime.timezone.utc)
+    return event['event'] in _TIMED and archive.is_ahead(f'{at:%Y%m%dT%H%M%SZ}')
 
 
 def _of_archive(system, root, known, skipped):

@@ -150,9 +150,12 @@ def _repaired(work, known):
 
 def _back_in_service(work, found, node):
     '''(What is to be said of a repaired node that was measured, the :class:`Proposal` to put it back, or None).'''
-    last, name = node.last, node.name
-    if last.is_bad:
-        return f'not to be put back: {last.word}', None
+    name, last = node.name, next((one for one in reversed(node.measured) if one.sweep == work.name), None)
+    if last is None:
+        return 'not known whether it is healthy: this sweep measured it in the future, by this clock or that of its host; measure it again', None
+    # By a clock that was ahead another one may be the last; by a sweep that was resumed late, this may not be.
+    if bad := next((one for one in (last, node.last) if one.is_bad), None):
+        return f'not to be put back: {bad.word}', None
     command = f'scontrol update nodename={name} state=resume'
     evidence: dict = next((its for event in reversed(node.findings.values()) if (its := event.get('evidence', {})).get('rows')), {})
     back, off, missing = findings.changed_since(evidence, found.frame, name)

@@ -5,9 +5,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from plumbline.errors import PlumblineError
-from plumbline.model import contention, good_state, registry, states
+from plumbline.model import contention, good_state, registry, states, verdict
 from plumbline.model.quantity import percent
 from plumbline.references import recording
 from plumbline.references.files import lookup
@@ -53,6 +54,7 @@ class Choice:
 
     def __init__(self, root, system, tests, files, peaks, trusted, nodes, apart, node=None):
         self.root, self.system, self.files, self.peaks, self.nodes, self.apart = root, system, files, peaks, set(nodes), apart
+        self.tests, self.node = tests, node
         paths = archive.sessions(root, system)[::-1]
         self.trusted = {_only(name, [path.stem for path in paths], root) for name in trusted}
         paths.sort(key=lambda path: path.stem not in self.trusted)      # the latest first, and before them those named
@@ -102,12 +104,26 @@ class Choice:
                 break
             why = None
             if name not in self.trusted:
-                why = recording.unfit(rows, self.processors) or self._repeats(rows)
+                why = recording.unfit(rows, self.processors) or self._repeats(rows) or self._lost(name, rows)
                 self.processors = self.processors or recording.processors(rows)
             if why:
                 self.excluded.append((name, why))
             else:
                 self.used[name] = rows
+
+    def _lost(self, name, rows):
+        '''What a session, none of whose metrics FAILed, ended with exit code 1 for: a subsystem, or a loss that has come to stay; or None.'''
+        from plumbline.analysis import history, session  # all that a report needs
+        frame = archive.load_columns(archive.file_of(self.root, name), pl.all())
+        frame = frame.filter(pl.col('test').is_in({row['test'] for row in rows}), self.node is None or pl.col('hostname') == self.node)
+        for one in session.Session(frame).judged.subsystems if frame['expected'].is_not_null().any() else ():
+            if one.verdict == verdict.FAIL and one.question != registry.OTHERS:
+                return f'FAIL: {one.name}, {one.kind}: {one.reason}'
+        known = history.read(self.root, self.system, until=name, names=self.tests, node=self.node)
+        for loss in history.lasting(known, of=name):
+            if not loss.course.name.startswith(registry.OTHER_SUITES):
+                return f'{loss.course.title}: {percent(-loss.step.change)} worse since {loss.begin}, a loss that lasts'
+        return None
 
     def _repeats(self, rows):
         '''Why a session says nothing new beside those that are used, or None.'''

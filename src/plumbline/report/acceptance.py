@@ -5,16 +5,17 @@ from pathlib import Path
 
 from plumbline.analysis import lines
 from plumbline.analysis.acceptance import basis
+from plumbline.analysis.answers import some
 from plumbline.errors import PlumblineError
 from plumbline.model import verdict
 from plumbline.report import save_file
 from plumbline.report.document import render
 
 VERDICTS = {
-    verdict.FAIL: 'Out of bounds: {those} judged values FAIL{lasting}.',
-    verdict.UNSTABLE: 'Not decided: {those} judged values could not be told for noise{unmeasured}; none FAILs.',
-    verdict.KNOWN_ISSUE: 'Within bounds but for known issues: {those} judged values.',
-    verdict.NO_REFERENCE: 'Not judged in full: {passed} judged values are within bounds; not judged: {unjudged}.',
+    verdict.FAIL: 'Out of bounds: {those} judged values FAIL{lasting}{nodes}.',
+    verdict.UNSTABLE: 'Not decided: {those} judged values could not be told for noise{unmeasured}; none FAILs{nodes}.',
+    verdict.KNOWN_ISSUE: 'Within bounds but for known issues: {those} judged values{nodes}.',
+    verdict.NO_REFERENCE: 'Not judged in full: {passed} judged values are within bounds; not judged: {unjudged}{nodes}.',
     verdict.PASS: 'Within bounds: {passed} judged values PASS.',
 }
 
@@ -38,7 +39,8 @@ def text(found, names):
     titles = ', '.join(dict.fromkeys(one.course.title for one in found.losses))
     of_each = {ruling: ', '.join(f'{question} {its.get(ruling, 0)} of {found.judged[question]}' for question, its in found.counts.items())
                for ruling in (found.verdict, verdict.PASS)}
-    parts = {'those': of_each[found.verdict], 'passed': of_each[verdict.PASS], 'unjudged': ', '.join(found.unjudged),
+    parts = {'those': of_each[found.verdict], 'passed': of_each[verdict.PASS], 'unjudged': ', '.join(found.unjudged) or 'some nodes',
+             'nodes': f'; nodes not in order, or not measured: {some([node for _, node, _ in found.nodes])}' if found.nodes else '',
              'lasting': f'; lasting loss: {titles}' if titles else '',
              'unmeasured': f', {found.unmeasured} that have references were not measured' if found.unmeasured else ''}
     return render('acceptance.html.j2', figures=False, found=found, names=names or {}, basis=basis, version=metadata.version('plumbline'),

@@ -297,6 +297,8 @@ def judged(case, widths=MappingProxyType({}), again=None):
         sees = verdict.seen_loss(found, reference, rises) if ruling in _SEES else None
     if ruling == verdict.NO_REFERENCE and metric.unjudged:
         reason = f'not judged: {metric.unjudged}'
+        if beyond := _beyond(case):     # the site has judged it: that it cannot be judged today is no silence
+            ruling, reason = verdict.UNSTABLE, f'{reason}; {beyond}'
     elif ruling == verdict.NO_REFERENCE and case.elsewhere:
         reason = _of_other_states(case)
     elif ruling == verdict.PASS and case.unsteady:
@@ -326,6 +328,15 @@ def judged(case, widths=MappingProxyType({}), again=None):
         measured.recorded_states = [one.state for one in case.elsewhere.references if one.state]
     case.tell(measured)
     return measured
+
+
+def _beyond(case):
+    '''How a metric that is not judged is out of the bounds that the site has recorded; '' where it is not.'''
+    if not case.reference or case.reference_from in baselines.SHIPPED:
+        return ''
+    judge = verdict.judge_expected if case.reference.expected else verdict.judge
+    ruling, reason = judge(case.summary, case.reference.leaf, unit=case.metric.unit)
+    return '' if ruling == verdict.PASS else reason
 
 
 def _of_other_states(case):

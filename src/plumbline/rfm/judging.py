@@ -31,6 +31,9 @@ from plumbline.store.archive_rows import REPEATED
 #: environment) -> the test.
 _SUSPECTS: dict[tuple[str, str, str], 'Judging'] = {}
 
+#: The same -> the second run, where it said so, too.
+_CONFIRMED: dict[tuple[str, str, str], 'Judging'] = {}
+
 #: The first wrong result of each test in this session, in words.
 _WRONG: dict[tuple[str, str, str], str] = {}
 
@@ -196,6 +199,10 @@ class Judging(OnNode):
 
         :raises SanityError: if that was on other nodes, and a FAIL.
         '''
+        if confirmed := _CONFIRMED.get(self._case()):
+            self.note('it was a FAIL in two runs, and stays one: what further runs measure is not judged')
+            self.first_run, self.again = confirmed.first_run, confirmed.again
+            return confirmed.measurements
         first = _SUSPECTS.pop(self._case(), None)
         if first and {*first.hosts()} ^ {*self.hosts()} and first.hosts() and self.hosts():
             named = next((f'{metric.name}: {metric.reason}' for metric in first.plumbline.metrics or () if metric.verdict == first.verdict), '')
@@ -274,6 +281,8 @@ class Judging(OnNode):
             self.perf_variables[metric.name] = sn.make_performance_function(sn.defer(metric.value), metric.unit)
         if _is_retried() and self.again is None and verdict.asks_again((metric.verdict for metric in judged), bool(self._of_other_states())):
             _SUSPECTS[self._case()] = self
+        if self.again is not None and self.verdict == verdict.FAIL:
+            _CONFIRMED[self._case()] = self
 
     def _of_other_states(self):
         '''The metrics whose references are all of states that the machine was not in.'''

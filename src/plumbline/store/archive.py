@@ -337,11 +337,12 @@ def base_name(display_name: str) -> str:
 
 
 def _is_last() -> pl.Expr:
-    return pl.col('run') == pl.col('run').max().over(_CASE)
+    ran = pl.when(pl.col('result') != 'skip').then('run').max().over(_CASE)
+    return pl.col('run') == pl.coalesce(ran, pl.col('run').max().over(_CASE))
 
 
 def final_rows(frame: Frame) -> Frame:
-    '''The rows of the last run of each test case: what counts.
+    '''The rows of the last run of each test case: what counts.  A second run that was skipped clears nothing: the first does.
 
     :arg frame: a DataFrame or LazyFrame of the archive; it may hold several sessions.
     '''

@@ -24,7 +24,9 @@ CHANGING = 0.1
 
 _UNKNOWN, _GONE = 'no reason is known', 'what it measured is gone'
 
-_PLACE = [column for column in ranking.PEERS if column != 'kind']      # of a few nodes, the kind may be written differently
+# Of a few nodes, the kind may be written differently; and of an environment, a node may lack all.
+_PLACE = [column for column in ranking.PEERS if column != 'kind']
+_NODE = [*(column for column in _PLACE if column != 'environ'), 'node']
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,10 @@ def look(ranked, frame, again):
     '''
     # Only metrics that say how fast a node is: others it may have or not for what it is.
     first, second = (_measured(table) for table in (frame, again))
-    test, metric, twice = [*_PLACE, 'node', 'check'], [*_PLACE, 'check', 'name', 'node'], second.select(*_PLACE, 'node').unique()
+    test, metric, twice = [*_PLACE, 'node', 'check'], [*_PLACE, 'check', 'name', 'node'], second.select(_NODE).unique()
     missing = ranked.lacking.join(first.select(test).unique().with_columns(part=True), on=test, how='left', nulls_equal=True, maintain_order='left')
     missing = (missing.with_columns(whole=pl.col('part').is_null())
-               .join(twice.with_columns(again=True), on=[*_PLACE, 'node'], how='left', nulls_equal=True, maintain_order='left'))
+               .join(twice.with_columns(again=True), on=_NODE, how='left', nulls_equal=True, maintain_order='left'))
     few = pl.col('peers') - pl.col('having') <= (FEW * pl.col('peers')).clip(2)
     whole = missing.filter('whole').join(second, on=test, how='anti', nulls_equal=True, maintain_order='left')
     parts = (missing.filter(~pl.col('whole') & few & pl.col('metric').is_in(list(ranking.BETTER)))
@@ -80,11 +82,11 @@ def _measured(frame):
 
 def _changing(first, second, twice):
     '''The metrics that too many of the nodes that were measured twice have once.'''
-    metric, node = [*_PLACE, 'check', 'name'], [*_PLACE, 'node']
-    both = [table.join(twice, on=node, how='semi', nulls_equal=True) for table in (first, second)]
+    metric, place = [*_PLACE, 'check', 'name'], _NODE[:-1]
+    both = [table.join(twice, on=_NODE, how='semi', nulls_equal=True) for table in (first, second)]
     once = pl.concat([one.join(other, on=[*metric, 'node'], how='anti', nulls_equal=True) for one, other in (both, both[::-1])])
-    nodes = twice.group_by(_PLACE).agg(nodes=pl.len())
-    return (once.group_by(metric).agg(changed=pl.len()).join(nodes, on=_PLACE, nulls_equal=True)
+    nodes = twice.group_by(place).agg(nodes=pl.len())
+    return (once.group_by(metric).agg(changed=pl.len()).join(nodes, on=place, nulls_equal=True)
             .filter(pl.col('changed') > (CHANGING * pl.col('nodes')).clip(1)).select(metric))
 
 

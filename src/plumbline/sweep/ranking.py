@@ -360,11 +360,12 @@ def _divided(rows):
 
 def _lacking(frame):
     '''Nodes without a metric that at least half of their peers have.'''
-    nodes = frame.select(*PEERS, 'node').unique()
-    of_kind = nodes.group_by(PEERS).agg(peers=pl.len())
+    alike = [column for column in PEERS if column != 'environ']     # a node may lack all of an environment
+    nodes = frame.select(*alike, 'node').unique()
+    of_kind = nodes.group_by(alike).agg(peers=pl.len())
     measured = frame.lazy().filter(pl.col('value').is_finite()).select(*METRIC, 'metric', 'node').unique().collect()
     having = measured.group_by(*METRIC, 'metric').agg(having=pl.len())
-    usual = having.join(of_kind, on=PEERS, nulls_equal=True).filter(
+    usual = having.join(of_kind, on=alike, nulls_equal=True).filter(
         (pl.col('peers') >= FEWEST) & (2 * pl.col('having') >= pl.col('peers')) & (pl.col('having') < pl.col('peers')))
-    missing = usual.join(nodes, on=PEERS, nulls_equal=True).join(measured, on=[*METRIC, 'node'], how='anti', nulls_equal=True)
+    missing = usual.join(nodes, on=alike, nulls_equal=True).join(measured, on=[*METRIC, 'node'], how='anti', nulls_equal=True)
     return missing.select(*PEERS, 'node', 'check', 'name', 'metric', 'having', 'peers').sort('node', 'check', 'name', 'environ')

@@ -222,7 +222,7 @@ def _measured(files, named):
 def main():
     '''``python -m plumbline.sweep.results NODE STATUS``, in the folder of the node, at the end of its job; ``STATUS`` is ReFrame's exit code.'''
     try:
-        prepare(Path.cwd(), sys.argv[1], int(sys.argv[2]))
+        prepare(Path.cwd(), sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)        # jobs of sweeps begun by an older version give none
     except PlumblineError as error:     # the driver meets it again, and tells
         print(f'plumbline: {error}', file=sys.stderr)
 

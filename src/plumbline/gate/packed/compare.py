@@ -43,12 +43,17 @@ def expected(name, wanted):
     return ' '.join(parts)
 
 
+def same(value, wanted):
+    '''Whether two values are equal, or read so: 0 and '0', which in a file differ by the quotes alone.'''
+    return value == wanted or str(value) == str(wanted)
+
+
 def holds(value, wanted):
     '''Whether a value is as expected; it is not where it is of another kind than the form asks for.'''
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return all((
-        'is' not in wanted or value == wanted['is'],
-        'one_of' not in wanted or value in wanted['one_of'],
+        'is' not in wanted or same(value, wanted['is']),
+        'one_of' not in wanted or any(same(value, one) for one in wanted['one_of']),
         'from' not in wanted or (number and value >= wanted['from']),
         'to' not in wanted or (number and value <= wanted['to']),
         'holds' not in wanted or (isinstance(value, list) and set(wanted['holds']) <= set(value)),

@@ -20,6 +20,10 @@ _OF_THE_KERNEL = {'autofs', 'binfmt_misc', 'bpf', 'cgroup', 'cgroup2', 'configfs
                   'sysfs', 'tracefs'}
 
 
+#: Options of a mount that takes no data, by intent or after an error of its disk: newer kernels leave ``rw`` beside the last two.
+_READ_ONLY = {'ro', 'emergency_ro', 'shutdown'}
+
+
 def kernel(node):
     yield from of_file(node, 'kernel.release', '/proc/sys/kernel/osrelease')
     line = node.text('/proc/cmdline')
@@ -131,8 +135,8 @@ def mounted(node):
         before, there, after = line.partition(' - ')
         words, kind = before.split(), after.split()
         if there and len(words) > 5 and len(kind) > 2:
-            found[_unescaped(words[4])] = (kind[0], _unescaped(kind[1]), sorted({*words[5].split(','), *kind[2].split(',')} - {'rw', 'ro'})
-                                           + ['ro' if 'ro' in (*words[5].split(','), *kind[2].split(',')) else 'rw'])
+            options = {*words[5].split(','), *kind[2].split(',')}
+            found[_unescaped(words[4])] = (kind[0], _unescaped(kind[1]), sorted(options - {'rw', 'ro'}) + ['ro' if options & _READ_ONLY else 'rw'])
     return found
 
 
@@ -164,15 +168,16 @@ def mount(path):
         if found is None:
             yield Missing(name, '/proc/self/mountinfo cannot be read')
             return
-        if found.get(path, ('',))[0] == 'autofs':
-            os.statvfs(node.at(path))       # mounts it
-            found = mounted(node) or found
-        if path not in found:
-            return
-        for what, value in zip(('type', 'device', 'options'), found[path]):
-            yield Fact(f'{name}.{what}', value, '/proc/self/mountinfo')
-        begun = time.monotonic()
         try:
+            if found.get(path, ('',))[0] == 'autofs':
+                os.statvfs(node.at(path))       # mounts it
+                found = mounted(node) or found
+            if path not in found:
+                return
+            for what, value in zip(('type', 'device', 'options'), found[path]):
+                yield Fact(f'{name}.{what}', value, '/proc/self/mountinfo')
+            yield Fact(f'{name}.writable', 'no' if 'ro' in found[path][2] else 'yes', '/proc/self/mountinfo')
+            begun = time.monotonic()
             room = os.statvfs(node.at(path))
             os.stat(node.at(path))
             _first_entry(node.at(path))
@@ -185,6 +190,8 @@ def mount(path):
         yield Fact(f'{name}.answers', round(time.monotonic() - begun, 6), 'statvfs, stat and the first entry')
         if room.f_blocks:
             yield Fact(f'{name}.free', round(room.f_bavail / room.f_blocks, 4), 'statvfs')
+            if found[path][0] == 'tmpfs' or found[path][1].startswith('/dev/'):     # a full one that nodes share would drain them all
+                yield Fact(f'{name}.full', 'no' if room.f_bavail else 'yes', 'statvfs')
         if room.f_files:
             yield Fact(f'{name}.free_files', round(room.f_favail / room.f_files, 4), 'statvfs')
     return read
