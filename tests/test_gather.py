@@ -255,9 +255,7 @@ BROKEN = [('gather_plain', 'b[j] = a[index[j]]', 'b[j] = a[index[j] ^ 1]'), ('ga
           ('scatter_unroll', 'j + 8 <= r->length; j += 8', 'j + 8 <= r->length; ((double *)from)[j] = 7, j += 8'),
           ('scatter_prefetch', 'i < r->last;', 'i + 1 < r->last;'), ('store_column', 'from[r->length * row + j]', 'from[j]'),
           ('gs_columns', 'to[r->delta_to * i', 'to[r->delta * i'), ('gs_plain', 'b[inner[j]] = a[index[j]]', 'b[inner[j]] = a[inner[j]]'),
-          ('multigather_plain', 'a[index[inner[j]]]', 'a[index[j]]'),
-          ('gather_columns', 'i++, row = next(row, r)', 'i += i + 4 < r->last ? 2 : 1, row = i % r->wrap'),      # rows that later ones overwrite
-          ('multigather_novec', 'i++, row = next(row, r)', 'i += i + 4 < r->last ? 2 : 1, row = i % r->wrap')]
+          ('multigather_plain', 'a[index[inner[j]]]', 'a[index[j]]')]
 
 #: For each kernel a pattern whose result tells: an index that occurs twice in scatters.
 TELLING = '''\

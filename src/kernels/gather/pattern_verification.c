@@ -53,65 +53,48 @@ static bool inputs_are_intact(const pl_case *c)
 static double worse(double worst, double error) { return isnan(worst) || isnan(error) ? NAN : fmax(worst, error); }
 
 /* A row of a gather: element j is what stands where the pattern's index leads to. */
-static double error_of_row(const pl_case *c, const double *x, size_t i)
+static double error_of_row(const pl_case *c, int thread, size_t i)
 {
     const gather_data *s = c->data;
     const gather_pattern *p = s->p;
+    const double *x = dense(c, thread) + i % p->wrap * p->length;
     double worst = 0;
     for (size_t j = 0; j < p->length; j++)
         worst = worse(worst, fabs(x[j] - pl_value(leads_to(p, s->order[j]) + p->delta * i)));
     return worst;
 }
 
-static size_t count_numbers(const double *x, size_t n)
-{
-    size_t numbers = 0;
-    for (size_t k = 0; k < n; k++)
-        numbers += !isnan(x[k]);
-    return numbers;
-}
+enum { ROWS_ALONE = 2048 };
 
-/* Where rows overwrite each other all are done again, as many at a time as have places of their own; one place more stays empty. */
-static double verify_overwritten(const pl_case *c)
-{
-    enum { ELEMENTS = 1 << 16 };
-    const gather_pattern *p = ((const gather_data *)c->data)->p;
-    const size_t rows = 1 + ELEMENTS / p->length, elements = (rows + 1) * p->length;
-    double *const x = pl_allocate(elements * sizeof *x, "the verification"), worst = 0;
-    for (int t = 0; t < c->threads; t++) {
-        const gather_rows all = gather_rows_of(c, t);
-        for (size_t i = all.first; rows_kept(p, &all) < all.last - all.first && i < all.last; i += rows) {
-            gather_rows some = all;
-            some.wrap = rows + 1;
-            some.first = i;
-            some.last = all.last - i < rows ? all.last : i + rows;
-            memset(x, 0xFF, elements * sizeof *x);
-            gather_loop_of(c->variant, p->kind)(&some, x, array(c, READ), list(c, INDEX), p->inner ? list(c, INNER) : NULL);
-            for (size_t k = some.first; k < some.last; k++)
-                worst = worse(worst, error_of_row(c, x + k % some.wrap * p->length, k));
-            if (count_numbers(x, elements) != (some.last - some.first) * p->length)
-                worst = worse(worst, INFINITY);
-        }
-    }
-    free(x);
-    return worst;
-}
-
-/* The last rows stand there. */
+/* The last rows stand there; those before them were overwritten, so that some are done again, each alone. */
 static double verify_gather(const pl_case *c)
 {
     const gather_pattern *p = ((const gather_data *)c->data)->p;
     double worst = 0;
-    size_t expected = 0;
+    size_t numbers = 0, expected = 0;
     for (int t = 0; t < c->threads; t++) {
         const gather_rows r = gather_rows_of(c, t);
         for (size_t i = r.last - rows_kept(p, &r); i < r.last; i++)
-            worst = worse(worst, error_of_row(c, dense(c, t) + i % p->wrap * p->length, i));
+            worst = worse(worst, error_of_row(c, t, i));
         expected += rows_kept(p, &r) * p->length;
     }
-    if (count_numbers(array(c, DENSE), dense_elements(p, (size_t)c->threads)) != expected)
+    for (size_t k = 0; k < dense_elements(p, (size_t)c->threads); k++)
+        numbers += !isnan(array(c, DENSE)[k]);
+    if (numbers != expected)
         return worse(worst, INFINITY);
-    return worse(worst, verify_overwritten(c));
+    for (int t = 0; t < c->threads; t++) {
+        const gather_rows all = gather_rows_of(c, t);
+        const size_t step = (all.last - all.first) * (size_t)c->threads / ROWS_ALONE + 1;
+        for (size_t i = all.first; i < all.last; i += step) {
+            gather_rows one = all;
+            one.first = i;
+            one.last = i + 1;
+            memset(dense(c, t) + i % p->wrap * p->length, 0xFF, sizeof(double) * p->length);
+            gather_run_rows(c, &one, t);
+            worst = worse(worst, error_of_row(c, t, i));
+        }
+    }
+    return worst;
 }
 
 static bool take(uint64_t *bits, size_t k)
