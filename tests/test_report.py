@@ -15,7 +15,7 @@ from rich.console import Console
 
 import sample_session as sample
 from plumbline import report
-from plumbline.analysis import answers, diagnosis, gathered, lines, machine_state, subsystems
+from plumbline.analysis import answers, counts, diagnosis, gathered, lines, machine_state, subsystems
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity
 from plumbline.report import drawing, figures, page as pages, public, readings
@@ -311,7 +311,7 @@ def test_why_a_session_is_not_judged_is_above_all_else(tmp_path):
     ([], '')])
 def test_what_the_passes_can_see_is_said(sees, said):
     metrics = [sample.metric(f'of_limit.{i}', 0.9) | {'sees': one} for i, one in enumerate(sees)] or [sample.metric('bandwidth.x', 1.0, reference=None)]
-    assert lines.power(report.verdict_lines(sample.frame(sample.case('a', metrics)))) == said
+    assert counts.power(report.verdict_lines(sample.frame(sample.case('a', metrics)))) == said
 
 
 def test_what_is_known_of_the_speed_is_said():

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from plumbline.analysis import gathered, history, lines, machine_state, sides
+from plumbline.analysis import counts, gathered, history, lines, machine_state, sides
 from plumbline.analysis.session import Session
 from plumbline.model import baselines, quantity, registry, verdict
 from plumbline.store import archive
@@ -38,7 +38,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Acceptance:
-    ''':attr groups: :class:`plumbline.analysis.gathered.Group` of each value, those that need attention first; :attr counts: :func:`lines.count`.
+    ''':attr groups: :class:`plumbline.analysis.gathered.Group` of each value, those that need attention first; :attr counts: :func:`counts.count`.
     :attr classes: (name, what it means, groups) of each class of :data:`CLASSES` that has any.
     :attr losses: of sessions of the archive, :class:`plumbline.analysis.history.Lasting`; of a course once.
     :attr nodes: of sweeps, those that are not in order among their peers, and those that were not measured: (verdict, node, why).
@@ -122,7 +122,7 @@ def read(sources: Sequence[str], root) -> Acceptance:
     details = [detail for its in said for detail in _details(its.cases)]
     return Acceptance(
         frames[0][1]['system'][0], [_session(path, its, status) for (path, _), its, status in zip(frames, said, statuses)], groups,
-        lines.count(every), _classes(groups), list({one.course.title: one for its in losses for one in its}.values()),
+        counts.count(every), _classes(groups), list({one.course.title: one for its in losses for one in its}.values()),
         nodes, lines.by_reason(not_measured), sum(one.recorded for one in not_measured),
         machine_state.machine_rows(details), machine_state.software_rows(details, said[-1].info),
         sorted({spec for detail in details for spec in ((detail.get('software') or {}).get('spack') or {}).get('specs') or ()}),

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from plumbline.analysis import diagnosis, lines, subsystems
+from plumbline.analysis import counts, diagnosis, lines, subsystems
 from plumbline.model import quantity, registry, verdict
 
 #: No more are named of what is out of bounds: the list follows.
@@ -49,7 +49,7 @@ def _software(own, session):
     elif out := _out_of_bounds(judged, lost):
         text = out
     else:
-        text = f"gets what this machine gives, as far as is judged: {quantity.several(len(judged), 'share')} within bounds; {lines.power(judged)}"
+        text = f"gets what this machine gives, as far as is judged: {quantity.several(len(judged), 'share')} within bounds; {counts.power(judged)}"
     return Answer(registry.SOFTWARE, _worst(judged, lost), text + (f'; {unjudged} without a reference' if unjudged and judged else ''))
 
 

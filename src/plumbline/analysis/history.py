@@ -25,7 +25,7 @@ _REPEATED = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'n
 _REFERENCES = ['expected', 'recorded_states']
 
 #: A metric is part of its subsystem's course if it is in so many sessions, and in this share of those that ran its test since it began.
-LEAST_VALUES, LEAST_PRESENT = subsystems.LEAST_SESSIONS, 0.8
+LEAST_VALUES, LEAST_PRESENT = subsystems.LEAST_SESSIONS, subsystems.LEAST_PRESENT
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import polars as pl
 
-from plumbline.analysis import answers, diagnosis, lines, outline, subsystems
+from plumbline.analysis import answers, counts, diagnosis, lines, outline, subsystems
 from plumbline.model import quantity, verdict
 from plumbline.store import archive
 
@@ -77,8 +77,8 @@ class Session:
 
     @cached_property
     def counts(self):
-        '''Its :func:`lines.count`.'''
-        return lines.count(self.verdicts)
+        '''Its :func:`counts.count`.'''
+        return counts.count(self.verdicts)
 
     @cached_property
     def tallies(self):
@@ -86,8 +86,8 @@ class Session:
         parts: dict[str, Counter] = defaultdict(Counter)
         for one in self.judged.referenced:
             parts[one.question][one.verdict] += 1
-        return {question: '; subsystems: '.join(filter(None, (lines.in_words(counts), lines.those(parts[question]))))
-                for question, counts in self.counts.items()}
+        return {question: '; subsystems: '.join(filter(None, (counts.in_words(its), counts.those(parts[question]))))
+                for question, its in self.counts.items()}
 
     @cached_property
     def unexplained(self):

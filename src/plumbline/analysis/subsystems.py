@@ -139,8 +139,8 @@ def _judged(key, lines, known, stolen, rerun):
     single = sum(not line.expected and line.reference is not None and line.reference_from not in baselines.SHIPPED for line in lines)
     counts: dict[str, Any] = {'count': sum(bool(line.expected) for line in lines), 'single': single, 'total': len(lines), 'partition': partition}
     of_other_states = [line for line in lines if line.recorded_states]
+    there = states.texts(state for line in of_other_states for state in json.loads(line.recorded_states))
     if found is None and of_other_states and not single:
-        there = states.texts(state for line in of_other_states for state in json.loads(line.recorded_states))
         told = f'its references are of another state of the machine ({there})'
         if (part, partition, subsystems.RATES) in known:       # what the software loses, they lose, too
             return Subsystem(part, kind, verdict.NO_REFERENCE, f'{told}; its rates and times are judged', **counts)
@@ -164,7 +164,6 @@ def _judged(key, lines, known, stolen, rerun):
                 f'that is {told}')
     elif ruling == verdict.PASS and len(of_other_states) >= counts['count']:
         ruling = verdict.UNSTABLE
-        there = states.texts(state for line in of_other_states for state in json.loads(line.recorded_states))
         told = (f'not judged: of {len(of_other_states)} of its metrics the references are of another state of the machine ({there}); '
                 f'the others are {told}')
     again = [] if ruling == verdict.PASS else [rerun[id(member)] for member in score.members[:MOST_BLAMED] if rerun[id(member)]]

@@ -64,8 +64,8 @@ def not_in_order(folder):
              for node in found.named}
     odd = dict.fromkeys([*found.named, *found.without, *found.having_less])
     told = [(verdict.FAIL, node, '; '.join([*worst.get(node, []), *filter(None, [_lacks(found, node)])])) for node in odd]
-    return told + [(verdict.FAIL if node.state in _OF_NODE else verdict.NO_REFERENCE, node.name,
-                    ': '.join(filter(None, ['not measured', node.state or node.phase, node.reason]))) for node in found.unmeasured]
+    return told + [(verdict.FAIL if node.state in _OF_NODE else verdict.NO_REFERENCE, node.name, f'not measured: {node.missing}')
+                   for node in found.unmeasured]
 
 
 def record(work, found=None):

@@ -3,7 +3,7 @@
 from importlib import metadata
 from pathlib import Path
 
-from plumbline.analysis import lines
+from plumbline.analysis import counts
 from plumbline.analysis.acceptance import basis
 from plumbline.analysis.answers import some
 from plumbline.errors import PlumblineError
@@ -45,7 +45,7 @@ def text(found, names):
              'unmeasured': f', {found.unmeasured} that have references were not measured' if found.unmeasured else ''}
     return render('acceptance.html.j2', figures=False, found=found, names=names or {}, basis=basis, version=metadata.version('plumbline'),
                   statement=VERDICTS[found.verdict].format(**parts),
-                  tallies={question: lines.in_words(its) for question, its in found.counts.items()})
+                  tallies={question: counts.in_words(its) for question, its in found.counts.items()})
 
 
 def _pdf(html):

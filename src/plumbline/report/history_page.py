@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import polars as pl
 
-from plumbline.analysis import lines
+from plumbline.analysis import counts
 from plumbline.analysis.history import lasting
 from plumbline.model import changes, quantity, registry, verdict
 from plumbline.report import save_file
@@ -116,12 +116,12 @@ def _calendar(history):
         days[datetime.date.fromisoformat(f'{session[:4]}-{session[4:6]}-{session[6:8]}')].append(session)
     weeks: dict[datetime.date, list] = {}
     for day, sessions in days.items():
-        counts: dict[str, Counter] = {question: Counter() for question in registry.EVIDENCE}
+        tallies: dict[str, Counter] = {question: Counter() for question in registry.EVIDENCE}
         for session in sessions:
             for question, its in history.verdicts[session].items():
-                counts[question] += its
-        worst = max((ruling for its in counts.values() for ruling in its), key=verdict.SEVERITY.index, default=verdict.NO_REFERENCE)
-        told = '; '.join(f'{question} {lines.those(its)}' for question, its in counts.items() if its)
+                tallies[question] += its
+        worst = max((ruling for its in tallies.values() for ruling in its), key=verdict.SEVERITY.index, default=verdict.NO_REFERENCE)
+        told = '; '.join(f'{question} {counts.those(its)}' for question, its in tallies.items() if its)
         monday = day - datetime.timedelta(days=day.weekday())
         weeks.setdefault(monday, [None] * 7)[day.weekday()] = {
             'day': day, 'mark': MARKS[worst], 'verdict': worst, 'told': f"{day}: {quantity.several(len(sessions), 'session')}; {told}"}

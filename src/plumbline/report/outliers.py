@@ -118,7 +118,7 @@ def by_reason(nodes):
     '''Why nodes were not measured, or what their own reports say -> their names.'''
     reasons: dict[str, list[str]] = {}
     for node in nodes:
-        reasons.setdefault(node.told if node.measured else ': '.join(filter(None, [node.state or node.phase, node.reason])), []).append(node.name)
+        reasons.setdefault(node.told if node.measured else node.missing, []).append(node.name)
     return reasons
 
 

@@ -98,6 +98,11 @@ class Node:
         return '; '.join(filter(None, (*counts, self.reason)))
 
     @property
+    def missing(self):
+        '''Why it was not measured, with its state.'''
+        return ': '.join(filter(None, [self.state or self.phase, self.reason]))
+
+    @property
     def verdicts(self):
         '''Those that it has.'''
         return {verdict for its in self._by_question().values() for verdict, number in its.items() if number}
