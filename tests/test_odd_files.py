@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ import made_report
 import rfm
 from plumbline import references, schemas
 from plumbline.errors import PlumblineError
+from plumbline.schemas import parsing
 from plumbline.store import archive
 
 FIRST, HOUR = 1.8e9, 3600
@@ -108,19 +110,42 @@ def test_a_folder_that_looks_like_markup(tmp_path):
     assert f'report: {place.folder}/reports/latest/index.html' in place.plumbline('report').out
 
 
+@pytest.mark.parametrize('path', sorted(Path(schemas.__file__).parent.glob('*.json')), ids=lambda path: path.stem)
+def test_our_schemas_are_schemas(path):
+    validator = schemas.validator(path.stem)
+    validator.check_schema(validator.schema)
+
+
+@pytest.mark.parametrize('text, value', [
+    ('on', 'on'), ('1:30', '1:30'), ('2026-11-27', '2026-11-27'), ('010', 10), ('0o10', 8), ('0x1F', 31), ('-3', -3), ('1e3', 1000.0), ('.5', 0.5),
+    ('-.inf', float('-inf')), ('True', True), ('yes', 'yes'), ('~', None), ('', None), ("'1'", '1'), ('1_000', '1_000'), ('v1.2', 'v1.2')])
+def test_scalars_are_those_of_yaml_1_2(text, value):
+    found = parsing.parse(f'a: {text}')['a']
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize('text, told', [('a: 1\na: 2', "key 'a' stands here twice"), ('1: a', 'key 1 is not text'), ('a: &x [*x]', 'an alias')])
+def test_yaml_that_is_read_in_two_ways_is_refused(tmp_path, text, told):
+    (tmp_path / 'made.yaml').write_text(text)
+    with pytest.raises(PlumblineError, match=f'made.yaml: not YAML: {told}'):
+        schemas.read_yaml(tmp_path / 'made.yaml', 'network')
+
+
 @pytest.mark.parametrize('text', ['a: 2026-13-45', f"a: {'9' * 5000}"], ids=['month', 'digits'])
 def test_yaml_that_python_makes_nothing_of(tmp_path, text):
     (tmp_path / 'made.yaml').write_text(text)
     with pytest.raises(PlumblineError, match=r'made.yaml: .*; fix the YAML'):
         references.check(tmp_path / 'made.yaml', {})
-    with pytest.raises(PlumblineError, match=r'made.yaml: not YAML: '):
+    with pytest.raises(PlumblineError, match=r'made.yaml: (not YAML|field )'):
         schemas.read_yaml(tmp_path / 'made.yaml', 'network')
 
 
 READ_ALL = '''
 import sys
+from pathlib import Path
 from plumbline import schemas
 from plumbline.errors import PlumblineError
+from plumbline.schemas import parsing
 from plumbline.model import baselines
 from plumbline.references import editing, files
 from plumbline.simulation import network

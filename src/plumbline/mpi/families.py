@@ -7,9 +7,8 @@ import signal
 from dataclasses import dataclass, field
 from importlib import resources
 
-from ruamel.yaml import YAML
-
 from plumbline.errors import PlumblineError
+from plumbline.schemas.parsing import parse
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ def _family(name, known):
 
 @functools.cache
 def _known():
-    return YAML(typ='safe').load(resources.files('plumbline').joinpath('data/mpi.yaml').read_text(encoding='utf-8'))
+    return parse(resources.files('plumbline').joinpath('data/mpi.yaml').read_text(encoding='utf-8'))
 
 
 @functools.cache

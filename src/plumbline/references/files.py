@@ -14,57 +14,16 @@ from pathlib import Path
 
 import yaml
 
-try:    # the one in C is many times as fast; not every PyYAML has it
-    from yaml import CSafeLoader as SafeLoader
-except ImportError:
-    from yaml import SafeLoader
-
 from plumbline import schemas
 from plumbline.errors import PlumblineError
 from plumbline.model import processor, registry
+from plumbline.schemas import parsing
 from plumbline.settings import HOME, ROOT
 from plumbline.store import former
 
 _SPECIAL = ('$provenance', '$accepted', '$origin', '$recorded', '$known_issues', '$elsewhere', '$beneath')
 _UNITS = sorted({entry.unit for entry in registry.METRICS.values()})
 _PATTERN_CHARACTERS = re.compile(r'[*?\[\](){}|^$\\]')
-
-
-class _Loader(SafeLoader):
-    '''ReFrame's own reading of YAML, without its two traps.
-
-    PyYAML keeps the last of two equal keys.  A number as a key never equals a test's attribute,
-    which is text, and no pattern is tried for it: such a reference is silently never used.
-    '''
-
-    def construct_document(self, node):
-        self._refuse_recursion(node, ())
-        return super().construct_document(node)
-
-    def _refuse_recursion(self, node, within):
-        if node in within:
-            raise yaml.constructor.ConstructorError(problem='an alias (*name) stands within what it names; write out what is meant',
-                                                    problem_mark=node.start_mark)
-        for child in () if isinstance(node, yaml.ScalarNode) else node.value:
-            for each in child if isinstance(child, tuple) else (child,):
-                self._refuse_recursion(each, (*within, node))
-
-    def construct_mapping(self, node, deep=False):
-        seen = set()
-        for key_node, _ in node.value:
-            if key_node.tag.endswith(':merge'):
-                continue
-            key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, str):
-                raise yaml.constructor.ConstructorError(
-                    problem=f"key {key!r} is not text; quote it: '{key_node.value}'",
-                    problem_mark=key_node.start_mark)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    problem=f'key {key!r} stands here twice; remove one',
-                    problem_mark=key_node.start_mark)
-            seen.add(key)
-        return super().construct_mapping(node, deep)
 
 
 def directory():
@@ -156,7 +115,7 @@ def _wrong_origin(node, accepted, keys=('$provenance',)):
 @functools.lru_cache(maxsize=64)
 def _load(path, _modified, _size):
     try:
-        references = yaml.load(schemas.text_of_yaml(path), Loader=_Loader)
+        references = yaml.load(parsing.text_of_yaml(path), Loader=parsing.StrictLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, 'problem_mark', None)
         line = f', line {mark.line + 1}' if mark else ''

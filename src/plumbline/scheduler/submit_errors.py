@@ -4,7 +4,7 @@ import functools
 import re
 from importlib import resources
 
-from ruamel.yaml import YAML
+from plumbline.schemas.parsing import parse
 
 #: ReFrame's account of a command that failed, of a job that it cancelled for its reason to wait, and of a command that is missing.
 _FAILED = re.compile(r"command '(?P<command>\S+)[^']*' (?P<how>failed with exit code \d+|timed out after \d+s)")
@@ -19,7 +19,7 @@ _PREAMBLE = re.compile(r'^\w+: (?:error|fatal): (?:Batch job submission failed: 
 @functools.cache
 def _known():
     text = resources.files('plumbline').joinpath('data/scheduler_errors.yaml').read_text()
-    return [(re.compile(entry['says'], re.IGNORECASE), entry['fix']) for entry in YAML(typ='safe').load(text)]
+    return [(re.compile(entry['says'], re.IGNORECASE), entry['fix']) for entry in parse(text)]
 
 
 def _fix(said):

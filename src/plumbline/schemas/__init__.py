@@ -3,26 +3,21 @@
 The ``description`` of a subschema is the advice that an error message ends with.
 '''
 
-import contextlib
 import functools
 import json
 from pathlib import Path
 
 import yaml
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from plumbline.errors import PlumblineError
+from plumbline.schemas.parsing import parse, text_of_yaml
 
 _LONGEST_MESSAGE = 140      # jsonschema quotes the whole offending value
-
-#: Lists and mappings within each other: no file of ours comes near, and parsers call themselves for each, that in C until Python ends.
-_DEEPEST = 50
 
 
 @functools.cache
 def validator(name):
-    '''Compile ``schemas/NAME.json`` once.
+    '''Compile ``schemas/NAME.json`` once; that they are schemas is for the tests to check.
 
     :arg name: ``'record'``, ``'result'`` or ``'references'``.
     :returns: A ``jsonschema`` validator.
@@ -30,25 +25,7 @@ def validator(name):
     import jsonschema  # as long to load as numpy, and most commands read nothing that needs it
     with open(Path(__file__).parent / f'{name}.json', encoding='utf-8') as file:
         schema = json.load(file)
-    cls = jsonschema.validators.validator_for(schema)
-    cls.check_schema(schema)
-    return cls(schema)
-
-
-def text_of_yaml(path):
-    '''The text of a YAML file, which any parser can take.
-
-    :raises OSError, UnicodeDecodeError: if it cannot be read.
-    :raises PlumblineError: if lists and mappings lie too deep within each other.
-    '''
-    text, depth = Path(path).read_text(encoding='utf-8'), 0
-    with contextlib.suppress(yaml.YAMLError):       # whoever reads it says what is wrong
-        for event in yaml.parse(text, Loader=getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > _DEEPEST:
-                raise PlumblineError(f'{path}, line {event.start_mark.line + 1}: more than {_DEEPEST} lists and mappings within each other, which '
-                                     'nothing here means; fix the YAML')
-    return text
+    return jsonschema.validators.validator_for(schema)(schema)
 
 
 def read_yaml(path, name, advice=''):
@@ -58,10 +35,10 @@ def read_yaml(path, name, advice=''):
     :raises PlumblineError: in one line, if it cannot be read or is not valid.
     '''
     try:
-        content = YAML(typ='safe', pure=True).load(text_of_yaml(path))
+        content = parse(text_of_yaml(path))
     except OSError as error:
         raise PlumblineError(f'{path}: {error.strerror}{advice and "; "}{advice}') from None
-    except (YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise PlumblineError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     if wrong := complaint(name, content):
         raise PlumblineError(f'{path}: {wrong}')

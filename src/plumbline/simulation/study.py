@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-from ruamel.yaml import YAML
 
 from plumbline.errors import PlumblineError
+from plumbline.schemas.parsing import parse
 from plumbline.simulation import program
 
 _PUBLISHED = Path(__file__).parent.parent / 'data' / 'latency_sensitivity.yaml'
@@ -18,7 +18,7 @@ _MOST_OVERHEAD = 1e4        # us
 
 @functools.cache
 def _all_published():
-    return YAML(typ='safe', pure=True).load(_PUBLISHED.read_text(encoding='utf-8'))
+    return parse(_PUBLISHED.read_text(encoding='utf-8'))
 
 
 def published(application):
@@ -31,7 +31,7 @@ def published(application):
     if application not in tables:
         raise PlumblineError(f"{application}: no table of it was published; there are {', '.join(sorted(tables))}")
     table = tables[application]
-    return pl.DataFrame([{'processes': processes, 'latency': float(latency), 'published': float(percent)}
+    return pl.DataFrame([{'processes': int(processes), 'latency': float(latency), 'published': float(percent)}
                          for processes, row in table['percent'].items()
                          for latency, percent in zip(table['latencies'], row, strict=True)])
 

@@ -11,7 +11,7 @@ import shutil
 from dataclasses import dataclass
 from importlib import resources
 
-from ruamel.yaml import YAML
+from plumbline.schemas.parsing import parse
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Toolchain:
 def toolchains():
     '''Name -> :class:`Toolchain`.'''
     text = resources.files('plumbline').joinpath('data/toolchains.yaml').read_text(encoding='utf-8')
-    return {name: Toolchain(name, **known) for name, known in YAML(typ='safe').load(text).items()}
+    return {name: Toolchain(name, **known) for name, known in parse(text).items()}
 
 
 def found():
