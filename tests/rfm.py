@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import functools
 import http.server
 import json
 import os
@@ -16,6 +17,7 @@ import polars
 import pytest
 from reframe.utility.cpuinfo import cpuinfo
 
+import preloaded
 from plumbline.report import figures
 from plumbline.store import archive
 from plumbline.system import topology
@@ -26,6 +28,10 @@ LIKWID = ('likwid-bench', 'likwid-perfctr', 'likwid-pin')
 
 _REFRAME = Path(sys.executable).with_name('reframe')
 PLUMBLINE = [sys.executable, '-c', 'from plumbline.cli import main; main()']
+
+#: Module with a ``main()``, the words that start it, and what it is called then.
+_LOADED = [('reframe.frontend.cli', [str(_REFRAME)], str(_REFRAME)), ('plumbline.cli', PLUMBLINE, '-c')]
+_preloaded = functools.cache(preloaded.Preloaded)
 
 _caches = [level for level in topology.levels(cpuinfo()) if level != 'memory']
 _claim = topology.capacity(cpuinfo(), _caches[-1]) if _caches else 2**23
@@ -201,9 +207,12 @@ class Workplace:
         return self.folder / 'reports/reframe/stage'
 
     def run(self, command, **environment):
-        done = subprocess.run(list(map(str, command)), cwd=self.folder, text=True, timeout=300,
-                              stdin=subprocess.DEVNULL, capture_output=True,
-                              env={**self.environment, **environment})
+        words, environment = list(map(str, command)), {**self.environment, **environment}
+        for module, start, name in _LOADED:
+            if words[:len(start)] == start and preloaded.suits(environment):
+                code, out, errors = _preloaded().run(module, [name, *words[len(start):]], self.folder, environment, timeout=300)
+                return Done(code, out + errors)
+        done = subprocess.run(words, cwd=self.folder, text=True, timeout=300, stdin=subprocess.DEVNULL, capture_output=True, env=environment)
         return Done(done.returncode, done.stdout + done.stderr)
 
     def reframe(self, *options, checks=GUARDS / 'canned.py', before=(), **environment):

@@ -36,7 +36,7 @@ class triad_scaling(rfm.RunOnlyRegressionTest, NativeCheck):
         private = topology.private_level(processor)
         if private is None:
             self.skip_test('by the topology several cores share each cache', 'efficiency.all')
-        each = topology.working_set(topology.reduced(processor, self.ours()), private, self.all_cpus[:1]) // 32
+        each = topology.working_set(processor, private, self.all_cpus[:1], ours=self.ours()) // 32
         for threads in range(1, len(self.all_cpus) + 1):
             self.intended[each * threads] = private
         return ['--size', each, '--per-thread']

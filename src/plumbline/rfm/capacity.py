@@ -126,8 +126,11 @@ class MeasuredCaches(RegressionTestPlugin):
         self.executable = 'sh'
         self.executable_opts = ['-c', f"'{starts} && {{ timeout 5m {' '.join(self.command)} > {_RECORDED} || true; }}'"]
 
+    def claims(self):
+        return claims(self.current_partition.processor, self.all_cpus[0])
+
     def sizes(self):
-        claimed = claims(self.current_partition.processor, self.all_cpus[0])
+        claimed = self.claims()
         return capacity.sizes(claimed, self.memory) if claimed else []
 
     @run_after('sanity')
@@ -154,18 +157,20 @@ class MeasuredCaches(RegressionTestPlugin):
         measurements = self.records.measurements
         if not measurements or any(map(records.check_worth_reporting, measurements)) or disturbed(self.records.contention):
             return {}
-        return found(measurements, claims(self.current_partition.processor, self.all_cpus[0]), self.records.machine or {})
+        return found(measurements, self.claims(), self.records.machine or {})
 
     def ours(self):
         '''Level -> bytes of each of its caches, where half of what the topology says may be more than is ours; and of a virtual
-        machine's last level always, since what its neighbours leave of it changes from minute to minute: there also more than the
-        topology says, which memory's working sets must outgrow.'''
+        machine's beyond L1 always, since what its neighbours leave of them, on the other hardware threads of its cores, too, changes from
+        minute to minute: of the last level also more than the topology says, which memory's working sets must outgrow.'''
         known = given()
         if known is not None:
             return known
         virtual = (self.records.machine or {}).get('virtual') == 'yes'
+        if virtual and not self.levels:
+            return dict([*self.claims().items()][1:])
         return {level: _in_steps(found.there) for level, found in self.levels.items()
-                if (found.ours < found.claim and found.least <= found.claim * WORKING_SET) or (virtual and level == max(self.levels))}
+                if (found.ours < found.claim and found.least <= found.claim * WORKING_SET) or (virtual and level != min(self.levels))}
 
 
 def _in_steps(size):

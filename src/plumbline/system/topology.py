@@ -280,12 +280,13 @@ def sizes_text(ours):
     return ','.join(f'{level}={size}' for level, size in sorted(ours.items()))
 
 
-def _cache_working_set(processor, level, cpus, shared):
-    size = int(CACHE_SHARE * capacity(processor, level, cpus))
+def _cache_working_set(processor, level, cpus, ours):
+    there = reduced(processor, ours)
+    size = int(CACHE_SHARE * capacity(there, level, cpus))
     below = [lower for lower in _caches(processor) if lower < level]
-    lower = capacity(processor, below[-1], cpus) if below else 0
-    if shared and lower:
-        size = min(size, ABOVE_LOWER_LEVEL_SHARED * lower)
+    lower = capacity(there, below[-1], cpus) if below else 0
+    if level in ours and lower:     # what is ours of the lower level may be another part of it in the next session: by its claim
+        size = min(size, ABOVE_LOWER_LEVEL_SHARED * capacity(processor, below[-1], cpus))
     if size < ABOVE_LOWER_LEVEL * lower:
         raise PlumblineError(
             f'{level} cannot be isolated: half of its capacity ({quantity.size(size)}) is below '
@@ -321,7 +322,7 @@ def working_set(processor, level, cpus, available=None, ours=None):
     '''How much memory to sweep through so that ``level`` serves it.
 
     A cache level: half of what ``cpus`` reach of it, which must be at least twice what they reach
-    of the level below; where the cache may be others' too, no more than three times that.
+    of the level below; where the cache may be others' too, no more than three times what the topology says of that.
 
     Memory: four times what threads on ``cpus`` can hold of the last-level caches of the whole node (other
     cores' caches may hold lines too), and no less than all of them, since ours may become more; at least
@@ -339,7 +340,7 @@ def working_set(processor, level, cpus, available=None, ours=None):
     '''
     if level == 'memory':
         return _memory_working_set(processor, cpus, available, ours or {})
-    return _cache_working_set(reduced(processor, ours or {}), level, cpus, level in (ours or {}))
+    return _cache_working_set(processor, level, cpus, ours or {})
 
 
 def working_sets(processor, cpus, available=None, ours=None):
