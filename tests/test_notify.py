@@ -142,8 +142,11 @@ def test_a_command_that_reads_nothing_is_no_failure(tmp_path):
     assert notify.tell('true', night(1, **{f'check{number}': 'FAIL' for number in range(300)}), tmp_path, 'link')
 
 
-def test_a_state_that_cannot_be_read_is_said(tmp_path):
-    (tmp_path / 'notified-sample.json').write_text('{')
+@pytest.mark.parametrize('state', ['{', '[]', '{"session": 1, "wrong": {}}', '{"session": "a", "wrong": []}', '{"session": "a", "wrong": {"x": 1}}',
+                                   '{"session": "a", "wrong": {"x": {"state": "FAIL", "reason": "slow"}}}',
+                                   '{"session": "a", "wrong": {"x": {"state": 1, "reason": "slow", "maintainers": []}}}'])
+def test_a_state_that_cannot_be_read_is_said(tmp_path, state):
+    (tmp_path / 'notified-sample.json').write_text(state)
     with pytest.raises(PlumblineError, match='notified-sample.json: not readable as the last state .*; remove it'):
         notify.tell('true', night(1, triad='FAIL'), tmp_path, 'link')
 

@@ -61,8 +61,9 @@ def test_what_is_no_reference_is_refused(place):
     done = place().reframe('-r', '-S', 'site_stream.reference=12000', checks=STREAM)
     assert done.code == 1 and 'write METRIC:REFERENCE,LOWER,UPPER,UNIT, for example' in done.line('plumbline: -S reference=')
     assert 'Traceback' not in done.out
-    with pytest.raises(SystemExit, match='write METRIC:REFERENCE'):
-        references_of('bandwidth.triad:many,none,none')
+    for leaf in ('many,none,none', 'nan,-0.05,none,MB/s', 'inf,-0.05,none', '1000,nan,none', 'none,-0.05,none'):
+        with pytest.raises(SystemExit, match='write METRIC:REFERENCE'):
+            references_of(f'bandwidth.triad:{leaf}')
 
 
 OWN = {'ours': "{'made:cpu': {'bandwidth.triad': (12000, -0.05, None, 'MB/s')}}",

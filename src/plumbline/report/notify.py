@@ -140,8 +140,12 @@ def _read(path):
     '''(Name of the last session that was told of, what was wrong then).'''
     try:
         found = json.loads(path.read_text(encoding='utf-8'))
-        return found['session'], {name: {'of': registry.OTHERS, **one} for name, one in found['wrong'].items()}      # 'of' is of late
+        before = {name: {'of': registry.OTHERS, **one} for name, one in found['wrong'].items()}      # 'of' is of late
+        if not all(isinstance(text, str) for text in (found['session'], *(one[key] for one in before.values() for key in ('of', 'state', 'reason')),
+                                                      *(who for one in before.values() for who in one['maintainers']))):
+            raise ValueError('a text is none')
+        return found['session'], before
     except FileNotFoundError:
         return '', {}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise PlumblineError(f'{path}: not readable as the last state ({error}); remove it, and the next session tells all that is wrong') from None

@@ -2,6 +2,7 @@
 module names one, and that ReFrame still gives back what is set here.'''
 
 import functools
+import math
 import sys
 import warnings
 from types import SimpleNamespace
@@ -46,7 +47,10 @@ def references_of(text):
         for part in text.split(';'):
             name, _, leaf = part.partition(':')
             reference, lower, upper, *unit = map(str.strip, leaf.split(','))
-            found[name.strip()] = (float(reference), *(None if bound == 'none' else float(bound) for bound in (lower, upper)), *unit)
+            numbers = [None if number == 'none' else float(number) for number in (reference, lower, upper)]
+            if not all(number is None or math.isfinite(number) for number in numbers) or numbers[0] is None:
+                raise ValueError(part)      # every value is within bounds that are no numbers
+            found[name.strip()] = (*numbers, *unit)
     except ValueError:
         # Of its own errors ReFrame makes a warning here, and goes on without the reference.
         sys.exit(f'plumbline: -S reference={text}: write METRIC:REFERENCE,LOWER,UPPER,UNIT, for example bandwidth.triad:380000,-0.05,none,MB/s')
