@@ -1,6 +1,7 @@
 '''Building and starting the MPI programs, for the tests.'''
 
 import functools
+import re
 import shutil
 import subprocess
 import tempfile
@@ -125,8 +126,8 @@ class MpiBuild:
         return found
 
 
-#: Program -> what is broken in it: file, function, what stands there, what comes instead, and the variants that are then wrong
-#: (None: all).
+#: Program, or one more of a name that begins so -> what is broken in it: file, function, what stands there, what comes instead, and the
+#: variants that are then wrong (None: all).
 BROKEN = {
     'datatype': [
         ('loops.c', 'pack_plain', 'j * n + i] = from[i * n + j]', 'j * n + i] = from[j * n + i]', {'packed', 'pack_hand'}),
@@ -137,13 +138,21 @@ BROKEN = {
         ('packing.c', 'datatype_copy', 'bytes_of(e))', 'bytes_of(e) - 8)', {'copy'})],
     'cg': [('cg.c', 'solve', 'step < CG_STEPS', 'step < CG_STEPS - 1', None)],
     'pairs': [('rounds.c', 'one_way', 'MPI_Send(e->out', 'MPI_Send(e->in', None)],
+    'pairs-once': [('rounds.c', 'one_way', 'message < messages', 'message < 1', None)],
     'patterns': [('traffic.c', 'exchange', 'MPI_Isend(e->out', 'MPI_Isend(e->in', None)],
+    'patterns-once': [('traffic.c', 'traffic_round', 'repeat < repeats', 'repeat < 1', None)],
     'rma': [
         ('transfers.c', 'rma_get', 'i < first + count', 'i + 1 < first + count', {'get', 'get_busy', 'get_rewritten'}),     # the last one is left out
         ('transfers.c', 'start_gets', 'remote_of(e, first + i)', 'remote_of(e, first)', {'rget', 'rolling'}),       # from another's place
         ('transfers.c', 'rma_put', 'remote_of(e, i)', 'remote_of(e, i) + 1', {'put', 'put_busy'}),                  # one byte beyond
         ('transfers.c', 'rma_rput', 'local_of(e, first + i)', 'local_of(e, i)', {'rput'}),                          # the first batch again
         ('transfers.c', 'rma_send', '(first + i) * e->bytes', '(first + count - 1 - i) * e->bytes', {'send'})],     # in reverse order
+    'rma-stale': [      # gets come before the target has rewritten what is fetched
+        ('transfers.c', 'rma_get_rewritten', 'rewrite(e);', '', {'get_rewritten'}),
+        ('transfers.c', 'rma_get_rewritten', 'FETCHED, MPI_COMM_WORLD, MPI_STATUS_IGNORE);',
+         'FETCHED, MPI_COMM_WORLD, MPI_STATUS_IGNORE); rewrite(e);', {'get_rewritten'})],
+    'rma-unflushed': [('transfers.c', 'rma_put', 'MPI_Win_flush(e->partner, e->window);', '', {'put', 'put_busy'}),
+                      ('transfers.c', 'rma_rput', 'MPI_Win_flush(e->partner, e->window);', '', {'rput'})],
 }
 
 
@@ -152,27 +161,18 @@ def wrong_variants(program):
 
 
 def broken(folder):
-    '''A build, with any MPI, of a copy in which each function of BROKEN is broken, and of ``stale``.  Whoever comes second finds it.'''
+    '''A build, with any MPI, of a copy in which each function of BROKEN is broken.  Whoever comes second finds it.'''
     source, mpi = folder / 'src', any_mpi()
     with alone_in(source):
         if not source.exists():
-            copied(source, 'mpi/apps', 'mpi/pingpong', *(f'mpi/{program}' for program in BROKEN))
-            _make_stale(source / 'mpi')
+            copied(source, 'mpi/apps', 'mpi/pingpong')
             for program, changes in BROKEN.items():
+                kernel, place = program.split('-')[0], source / 'mpi' / program
+                shutil.copytree(SOURCE / 'mpi' / kernel, place)
+                build = place / 'CMakeLists.txt'
+                build.write_text(re.sub(rf'(?<=\(){kernel}(?=[ -])', program, build.read_text()))
                 for file, function, right, wrong, _ in changes:
-                    path = source / 'mpi' / program / file
-                    text = path.read_text()
+                    text = (place / file).read_text()
                     at = text.index(right, text.index(f' {function}('))
-                    path.write_text(text[:at] + wrong + text[at + len(right):])
-    return MpiBuild(folder / 'build', mpi, source=source, targets=[*BROKEN, 'stale'])
-
-
-def _make_stale(folder):
-    '''A second rma, whose gets come before the target has rewritten what is fetched.'''
-    shutil.copytree(folder / 'rma', folder / 'stale')
-    (folder / 'stale/CMakeLists.txt').write_text('plumbline_mpi_program(stale rma.c transfers.c memory.c shmem.c)\n')
-    path = folder / 'stale/transfers.c'
-    text = path.read_text()
-    at = text.index('rewrite(e);')
-    end = text.index('    }', at)
-    path.write_text(text[:at] + text[at + len('rewrite(e);'):end] + '        rewrite(e);\n' + text[end:])
+                    (place / file).write_text(text[:at] + wrong + text[at + len(right):])
+    return MpiBuild(folder / 'build', mpi, source=source, targets=list(BROKEN))

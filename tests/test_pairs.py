@@ -77,8 +77,9 @@ def test_under_sanitizers(mpi_sanitized):
     assert all(record['valid'] for record in found.measurements)
 
 
-def test_a_message_that_is_not_the_partners_is_found(mpi_broken):
-    found = mpi_broken.run(2, 'pairs', '--size', '64', '--samples', '10', '--passes', '2')
+@pytest.mark.parametrize('program', ['pairs', 'pairs-once'])
+def test_messages_of_others_and_too_few_are_found(mpi_broken, program):
+    found = mpi_broken.run(2, program, '--size', '64', '--samples', '10', '--passes', '2')
     assert found.code == 1 and 'the result is wrong' in found.errors
     assert found.measurements[0]['valid'] is False
 

@@ -32,7 +32,8 @@ class Job(ctypes.Structure):
 
 
 class Steps(ctypes.Structure):
-    _fields_ = [('count', ctypes.c_int), ('to', ctypes.POINTER(ctypes.c_int)), ('source', ctypes.POINTER(ctypes.c_int)), ('counts', ctypes.c_bool)]
+    _fields_ = [('count', ctypes.c_int), ('to', ctypes.POINTER(ctypes.c_int)), ('source', ctypes.POINTER(ctypes.c_int)), ('counts', ctypes.c_bool),
+                ('rank', ctypes.c_int)]
 
 
 @pytest.fixture(scope='module')
@@ -163,8 +164,9 @@ def test_under_sanitizers(mpi_sanitized):
     assert all(record['valid'] for record in found.measurements)
 
 
-def test_a_message_of_another_sender_is_found(mpi_broken):
-    found = mpi_broken.run(3, 'patterns', '--variants', 'all', '--size', '64', *FEW)
+@pytest.mark.parametrize('program', ['patterns', 'patterns-once'])
+def test_messages_of_others_and_too_few_are_found(mpi_broken, program):
+    found = mpi_broken.run(3, program, '--variants', 'all', '--size', '64', *FEW)
     assert found.code == 1 and 'the result is wrong' in found.errors
     assert not [record['variant'] for record in found.measurements if record['valid']]
 

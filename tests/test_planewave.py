@@ -1,12 +1,14 @@
 '''Plane waves: the same numbers by our loops and the libraries, awkward sizes, the model, the check.'''
 
 import math
+import re
 
 import pytest
 
 import rfm
 from mpi_native import any_mpi
 from native import CPUS, QUICK
+from plumbline.model.records import pooled
 
 THREADS = f'1,{min(3, len(CPUS))}' if len(CPUS) > 1 else '1'
 
@@ -24,6 +26,14 @@ def test_every_variant_is_right(request, flavour, options):
     found = build.measured('planewave', '--variants', 'all', '--threads', THREADS, *options, *QUICK).measurements
     assert {record['variant'] for record in found} == build.runnable('planewave')
     assert all(record['valid'] and record['max_error'] < record['tolerance'] < 1e-12 for record in found)
+    plans = '[0-9a-f]{8}' if 'whole' in build.runnable('planewave') else 'none'
+    assert all(re.fullmatch(plans, record['options']['plans']) for record in found)
+
+
+def test_processes_with_other_plans_have_the_same_cases(programs):
+    one, = programs.measured('planewave', '--size', 4, '--variants', 'plain', *QUICK).measurements
+    joined, = pooled([{**one, 'process': process, 'options': {**one['options'], 'plans': plans}} for process, plans in enumerate(['1', '2'])])
+    assert joined['seconds'] == 2 * one['seconds']
 
 
 def test_work_by_the_model(programs):

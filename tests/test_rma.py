@@ -8,7 +8,7 @@ import pytest
 
 import rfm
 from made_report import measurement
-from mpi_native import MPIS, any_mpi, every_mpi, needs_mpi, run_check, wrong_variants
+from mpi_native import MPIS, any_mpi, every_mpi, needs_mpi, run_check, variables, wrong_variants
 from native import listed, output_of, two_cpus
 from plumbline.bench import mpi as bench_mpi, rma as bench
 from plumbline.mpi import messages, rma
@@ -115,10 +115,50 @@ def test_nothing_is_read_or_written_beside(mpi_sanitized):
 # --- wrong results are found, bad input is refused ----------------------------------------------------------------
 
 def test_old_data_are_found(mpi_broken):
-    found = mpi_broken.run(2, 'stale', '--variants', 'all', '--size', 8, '--window', 16, '--memory', 'allocate,create', *QUICK)
+    found = mpi_broken.run(2, 'rma-stale', '--variants', 'all', '--size', 8, '--window', 16, '--memory', 'allocate,create', *QUICK)
     assert {record['variant'] for record in found.measurements if not record['valid']} == {'get_rewritten'}
     # Every byte of each message is an old one.
     assert {record['max_error'] for record in found.measurements if not record['valid']} == {8 * 256}
+
+
+#: An MPI whose puts take place no sooner than they must.
+LATE = '''
+#include <mpi.h>
+static struct { const void *from; int bytes, to; MPI_Aint at; MPI_Win window; } put[1 << 16];
+static int puts;
+int MPI_Put(const void *from, int bytes, MPI_Datatype type, int to, MPI_Aint at, int count, MPI_Datatype other, MPI_Win window)
+{
+    put[puts].from = from, put[puts].bytes = bytes, put[puts].to = to, put[puts].at = at, put[puts++].window = window;
+    return MPI_SUCCESS;
+}
+int MPI_Rput(const void *from, int bytes, MPI_Datatype type, int to, MPI_Aint at, int count, MPI_Datatype other, MPI_Win window,
+             MPI_Request *request)
+{
+    *request = MPI_REQUEST_NULL;
+    return MPI_Put(from, bytes, type, to, at, count, other, window);
+}
+int MPI_Win_flush(int rank, MPI_Win window)
+{
+    int left = 0;
+    for (int i = 0; i < puts; i++)
+        if (put[i].window == window)
+            PMPI_Put(put[i].from, put[i].bytes, MPI_BYTE, put[i].to, put[i].at, put[i].bytes, MPI_BYTE, window);
+        else
+            put[left++] = put[i];
+    puts = left;
+    return PMPI_Win_flush(rank, window);
+}
+'''
+
+
+def test_puts_are_waited_for(mpi_programs, mpi_broken, tmp_path):
+    mpi, late = any_mpi(), tmp_path / 'late.so'
+    (tmp_path / 'late.c').write_text(LATE)
+    output_of(MPIS[mpi]['cc'], '-shared', '-fPIC', '-o', late, tmp_path / 'late.c', env=variables(mpi))
+    options = '--variants', 'put,put_busy,rput', '--size', 8, '--window', '7,256', *QUICK
+    assert all(record['valid'] for record in mpi_programs(mpi).measured(2, 'rma', *options, LD_PRELOAD=late).measurements)
+    found = mpi_broken.run(2, 'rma-unflushed', *options, LD_PRELOAD=late)
+    assert found.code and not any(record['valid'] for record in found.measurements)
 
 
 def test_a_wrong_result_is_found(mpi_broken):

@@ -66,6 +66,21 @@ static bool read_in(const char *folder, const char *name, char *line, size_t len
     return pl_read_line(path, line, length);
 }
 
+/* Of the line "name number" of a file of a group; not a number, which is no limit, where there is none. */
+static double number_in(const char *folder, const char *file, const char *name)
+{
+    char path[5000], line[128], key[64];
+    double value = NAN, number;
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "%63s %lf", key, &number) == 2 && !strcmp(key, name))
+            value = number;
+    if (f)
+        fclose(f);
+    return value;
+}
+
 /* --- CPU time ------------------------------------------------------------------------------------------------- */
 
 static double quota2(const char *folder)
@@ -90,23 +105,9 @@ double pl_cpu_quota(const char *root)
     return isfinite(quota) ? quota : 0;
 }
 
-/* A line "name number" of cpu.stat, negative, so that the tightest is the group that was throttled the longest. */
-static double throttled(const char *folder, const char *name, double unit)
-{
-    char path[5000], line[128], key[64];
-    double value = INFINITY, number;
-    snprintf(path, sizeof path, "%s/cpu.stat", folder);
-    FILE *f = fopen(path, "r");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "%63s %lf", key, &number) == 2 && !strcmp(key, name))
-            value = -number * unit;
-    if (f)
-        fclose(f);
-    return value;
-}
-
-static double throttled2(const char *folder) { return throttled(folder, "throttled_usec", 1e-6); }
-static double throttled1(const char *folder) { return throttled(folder, "throttled_time", 1e-9); }
+/* Negative, so that the tightest is the group that was throttled the longest. */
+static double throttled2(const char *folder) { return -1e-6 * number_in(folder, "cpu.stat", "throttled_usec"); }
+static double throttled1(const char *folder) { return -1e-9 * number_in(folder, "cpu.stat", "throttled_time"); }
 
 double pl_throttled(const char *root)
 {
@@ -122,7 +123,18 @@ static double bytes_in(const char *folder, const char *name)
     return read_in(folder, name, line, sizeof line) && atof(line) > 0 ? atof(line) : INFINITY;
 }
 
-static double memory2(const char *folder) { return bytes_in(folder, "memory.max"); }
-static double memory1(const char *folder) { return bytes_in(folder, "memory.limit_in_bytes"); }
+/* Less what the group has charged already, but for pages of files, which are taken back where others need them. */
+static double left(const char *folder, const char *limit, const char *charged, const char *active, const char *inactive)
+{
+    const double used = bytes_in(folder, charged), files = number_in(folder, "memory.stat", active) + number_in(folder, "memory.stat", inactive);
+    return fmax(0, bytes_in(folder, limit) - (isfinite(used) ? fmax(0, used - fmax(0, files)) : 0));
+}
 
-double pl_memory_limit(const char *root) { return tightest(root, "memory", memory1, memory2); }
+static double memory2(const char *folder) { return left(folder, "memory.max", "memory.current", "active_file", "inactive_file"); }
+
+static double memory1(const char *folder)
+{
+    return left(folder, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_active_file", "total_inactive_file");
+}
+
+double pl_memory_left(const char *root) { return tightest(root, "memory", memory1, memory2); }

@@ -15,10 +15,20 @@ static int measure(void *argument)
     return wrong;
 }
 
+/* The models of traffic count lines. */
+static void check_line(const pl_options *options)
+{
+    const pl_caches caches = pl_caches_of(pl_allowed_cpus().cpu[0]);
+    const int line = caches.count ? caches.cache[0].line : 0;
+    if (options->limit && line && line != PL_LINE)
+        pl_fail("--limit: L1 has lines of %d bytes here, and traffic is counted in lines of %d: measure without --limit", line, PL_LINE);
+}
+
 int pl_main(int argc, char **argv, const pl_kernel *kernel)
 {
     static pl_options options;
     options = pl_parse(argc, argv, kernel);
+    check_line(&options);
     pl_markers_open();
     bool forks = false;
     for (int i = 0; i < options.variants.count; i++)

@@ -154,6 +154,6 @@ size_t pl_memory_available(void)
     if (f)
         fclose(f);
     const size_t available = kib ? kib * 1024 : SIZE_MAX;
-    const double limit = pl_memory_limit("");
-    return limit < (double)available ? (size_t)limit : available;
+    const double left = pl_memory_left("");
+    return left < (double)available ? (size_t)left : available;
 }

@@ -20,6 +20,7 @@ class Mutant:
     :attr function: the first occurrence of :attr:`right` after this name in the file is replaced.
     :attr variants: patterns of the variants that must be found wrong, all others staying right; ``'*'``: all.
     :attr file: within the kernel's folder, or ``harness/NAME``.
+    :attr program: of that folder, where it is not the one of the kernel's name.
     :attr isa: the mutated function is that of this instruction set, or of these: elsewhere there is nothing to find.
     :attr options: of the program, besides :data:`SIZE` elements, 10 samples of one pass.
     '''
@@ -33,7 +34,8 @@ class Mutant:
     isa: str | None = None
     threads: int = 1
     options: tuple = ()
-    size: int = SIZE
+    size: int | None = SIZE
+    program: str | None = None
 
     def __str__(self):
         return f'{self.kernel} {self.function}: {self.what}'.replace(' ', '_')
@@ -57,7 +59,8 @@ class Program:
     '''Mutants of one kernel that are built and run together: none hits a variant of another.'''
 
     def __init__(self, number, first):
-        self.name = f'{first.kernel}-{number}'
+        self.suffix = f'-{number}'
+        self.name = (first.program or first.kernel) + self.suffix
         self.mutants = [first]
 
     @property
@@ -66,7 +69,7 @@ class Program:
 
     def takes(self, mutant):
         other = self.mutants[0]
-        same = ('kernel', 'threads', 'options', 'size')
+        same = ('kernel', 'program', 'threads', 'options', 'size')
         if any(getattr(mutant, key) != getattr(other, key) for key in same):
             return False
         if any('*' in patterns for m in (mutant, other) for patterns in m.variants.split()):
@@ -84,7 +87,7 @@ class Program:
                     shutil.copy(source, folder)
             path.write_text(mutant.apply(path.read_text()))
         build = re.sub(rf'(?<=plumbline_program\()\w+|(?<=foreach\(program ){self.kernel}\b| {self.kernel}(?=-serial)',
-                       rf'\g<0>{self.name[len(self.kernel):]}', (folder / 'CMakeLists.txt').read_text())
+                       rf'\g<0>{self.suffix}', (folder / 'CMakeLists.txt').read_text())
         of_harness = ' '.join(sorted({m.source.stem + '.c' for m in self.mutants if m.file.startswith('harness/')}))
         (folder / 'CMakeLists.txt').write_text(build.replace(f'{self.kernel}.c', f'{self.kernel}.c {of_harness}', 1))
 
@@ -130,6 +133,7 @@ class Mutated:
         copied(folder / 'src')
         for program in self.programs:
             program.write(folder / 'src/kernels' / program.name)
+        (folder / 'patterns').write_text('gather count=20011 wrap=2 delta=3 pattern=0,1,2,3,4,5,6,7,9,11\n')
         (folder / 'once').write_text(ONCE)
         (folder / 'once').chmod(0o755)
         (folder / 'cblas.h').write_text(CBLAS)
@@ -148,5 +152,5 @@ class Mutated:
         mutant = program.mutants[0]
         options = [option.format(folder=self.files) for option in mutant.options]
         variants = () if '--variants' in options else ('--variants', 'all')
-        return self.build.run(program.name, *variants, '--size', mutant.size, '--threads', mutant.threads, '--samples', 10,
-                              '--passes', 1, *options)
+        size = ('--size', mutant.size) if mutant.size else ()
+        return self.build.run(program.name, *variants, *size, '--threads', mutant.threads, '--samples', 10, '--passes', 1, *options)

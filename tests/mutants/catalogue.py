@@ -141,6 +141,7 @@ STRIDED = [
     part_twice('strided', **FIRST_PART),
 ]
 
+EVERY_OTHER_ROW = 'i++, row = next(row, r)', 'i += i + 4 < r->last ? 2 : 1, row = i % r->wrap'
 GATHER = [
     *of('gather',
         ('64 indices for ever', 'KERNEL(plain)', 'FROM(j)', 'FROM(j & 63)', 'plain sorted'),
@@ -148,8 +149,6 @@ GATHER = [
         ('one of eight', 'KERNEL(unroll)', 'FROM(k)', 'FROM(j)', 'unroll'),
         ('the rest skipped', 'KERNEL(prefetch)', 'for (; j < r->length', 'for (; j + 1 < r->length', 'prefetch'),
         ('one vector of indices for ever', 'NAME(gather_simd)', 'INDICES(index + j)', 'INDICES(index)', 'simd', ALL_WIDTHS),
-        options=('--indices', 'random', '--span', '4')),
-    *of('gather',
         ('not gathered', 'KERNEL(plain)', 'a[FROM(j)]', 'a[j]', 'plain sorted'),
         ('nothing read', 'KERNEL(novec)', 'a[FROM(j)]', '(double)FROM(j)', 'novec'),
         options=('--indices', 'random', '--span', '4')),
@@ -160,6 +159,11 @@ GATHER = [
         ('input spoiled', 'KERNEL(prefetch)', 'j + 8 <= inside; j += 8', 'j + 8 <= inside; ((double *)a)[j] = 7, j += 8', 'prefetch'),
         ('one vector of indices for ever', 'NAME(scatter_simd)', 'INDICES(index + j)', 'INDICES(index)', 'simd', ALL_WIDTHS),
         options=('--indices', 'random', '--span', '4', '--direction', 'scatter')),
+    *of('gather',
+        ('every other row', 'KERNEL(plain)', *EVERY_OTHER_ROW, 'plain sorted'), ('every other row', 'gather_columns', *EVERY_OTHER_ROW, 'columns'),
+        ('every other row', 'NAME(gather_simd)', *EVERY_OTHER_ROW, 'simd', ALL_WIDTHS),
+        ('rows that are overwritten skipped', 'KERNEL(novec)', 'i = r->first', 'i = r->last - r->wrap', 'novec'),
+        program='gather_patterns', options=('--pattern', '{folder}/patterns'), size=None),
     part_twice('gather', **FIRST_PART),
 ]
 GATHER = [Mutant(**{**vars(m), 'file': 'rows.h' if 'KERNEL' in m.function else m.file}) for m in GATHER]
@@ -347,22 +351,18 @@ MD = [
         ('a shorter cutoff', 'md_full', 'r2 < MD_CUTOFF * MD_CUTOFF', 'r2 < MD_CUTOFF', 'full'),
         ('no reaction', 'md_half', 'k < l->mutual[i]', 'k < 0', 'half'),
         ('one vector skipped', 'NAME(md_full_simd)', 'k = 0; k <', 'k = LANES; k <', 'simd', {'file': 'simd_loops.h', 'isa': 'avx512f avx2'}),
-        size=6),
-    *of('md',
         ('half of the steps', 'run', 'is_half(c), &w, MD_STEPS', 'is_half(c), &w, MD_STEPS / 2', '*', {'file': 'md.c'}),
         ('ghosts stay where they were', 'follow', 'g < w->ghosts.end', 'g < w->ghosts.begin', '*', {'file': 'md.c'}),
         ('a layer of cells skipped', 'md_list', 'z <= MD_LAYERS', 'z < MD_LAYERS', '*', {'file': 'lists.c'}),
         size=6),
     *of('md', ('two of 20 steps', 'run', 'is_half(c), &w, MD_STEPS', 'is_half(c), &w, MD_STEPS - 2', '*', {'file': 'md.c'}), size=7),
-    Mutant('md', "the first thread's part by all", 'worker', 'pl_part(c->n, thread, threads)', 'pl_part(c->n, 0, threads)', '*', file='md.c',
-           threads=2, size=6),
+    part_twice('md', 'pl_part(c->n, thread, threads)', 'pl_part(c->n, 0, threads)', 'worker', size=6),
 ]
 
 PLANEWAVE = [      # of our own loops; the libraries are not there everywhere, and proved by the same waves
     *of('planewave',
         ('one direction left out', 'transform', 'planewave_line(w, x + j * n + k, n * n, back)', '(void)j', 'plain'),
-        size=6),
-    *of('planewave', ('one product', 'planewave_products', 'a < w->bands', 'a < 1', 'plain'), size=6),
+        ('one product', 'planewave_products', 'a < w->bands', 'a < 1', 'plain'), size=6),
     part_twice('planewave', right='p->thread', wrong='0', size=6),
 ]
 

@@ -15,8 +15,13 @@ typedef struct {
     size_t block;       /* columns: rows at a time */
 } gather_rows;
 
-/* The place of the next row in the dense array: i mod wrap without a division. */
-static inline size_t next(size_t row, const gather_rows *r) { return row + 1 == r->wrap ? 0 : row + 1; }
+/* The place of the next row in the dense array: i mod wrap without a division.  Compilers do not see which it is, and so may leave out no row that
+ * a later one overwrites. */
+static inline size_t next(size_t row, const gather_rows *r)
+{
+    __asm__("" : "+r"(row));
+    return row + 1 == r->wrap ? 0 : row + 1;
+}
 
 /* Indices have 32 bits, as in the sparse matrices of most codes: half the index traffic of Spatter's 64, and the form that
  * needs one gather instruction for 8 doubles.  They reach 2^31 - 1 elements beyond the row's begin, 16 GiB; what does not

@@ -53,47 +53,70 @@ static bool inputs_are_intact(const pl_case *c)
 static double worse(double worst, double error) { return isnan(worst) || isnan(error) ? NAN : fmax(worst, error); }
 
 /* A row of a gather: element j is what stands where the pattern's index leads to. */
-static double error_of_row(const pl_case *c, int thread, size_t i)
+static double error_of_row(const pl_case *c, const double *row, size_t i)
 {
     const gather_data *s = c->data;
     const gather_pattern *p = s->p;
-    const double *x = dense(c, thread) + i % p->wrap * p->length;
     double worst = 0;
     for (size_t j = 0; j < p->length; j++)
-        worst = worse(worst, fabs(x[j] - pl_value(leads_to(p, s->order[j]) + p->delta * i)));
+        worst = worse(worst, fabs(row[j] - pl_value(leads_to(p, s->order[j]) + p->delta * i)));
     return worst;
 }
 
-enum { ROWS_ALONE = 2048 };
+/* The last rows, so many of them, where they stand. */
+static double error_of_rows(const pl_case *c, const gather_rows *r, const double *rows, size_t kept)
+{
+    double worst = 0;
+    for (size_t i = r->last - kept; i < r->last; i++)
+        worst = worse(worst, error_of_row(c, rows + i % r->wrap * r->length, i));
+    return worst;
+}
 
-/* The last rows stand there; those before them were overwritten, so that some are done again, each alone. */
+static size_t count_numbers(const double *x, size_t elements)
+{
+    size_t numbers = 0;
+    for (size_t k = 0; k < elements; k++)
+        numbers += !isnan(x[k]);
+    return numbers;
+}
+
+/* Rows that are overwritten are done again, by the same loop, in an array in which as many at a time have places of their own; one place more
+ * stays empty, and a line on either side. */
+static double verify_overwritten(const pl_case *c, gather_rows r)
+{
+    enum { ELEMENTS = 1 << 16, GUARD = PL_LINE / sizeof(double) };
+    const gather_pattern *p = ((const gather_data *)c->data)->p;
+    const size_t last = r.last, most = 1 + ELEMENTS / r.length, elements = (most + 1) * r.length + 2 * (size_t)GUARD;
+    double *const x = pl_allocate(elements * sizeof *x, "the verification"), worst = 0;
+    r.wrap = most + 1;
+    for (; r.first < last; r.first = r.last) {
+        const size_t rows = last - r.first < most ? last - r.first : most;
+        r.last = r.first + rows;
+        memset(x, 0xFF, elements * sizeof *x);
+        gather_loop_of(c->variant, p->kind)(&r, x + GUARD, array(c, READ), list(c, INDEX), p->inner ? list(c, INNER) : NULL);
+        worst = worse(worst, error_of_rows(c, &r, x + GUARD, rows));
+        if (count_numbers(x, elements) != rows * r.length)
+            worst = worse(worst, INFINITY);
+    }
+    free(x);
+    return worst;
+}
+
 static double verify_gather(const pl_case *c)
 {
     const gather_pattern *p = ((const gather_data *)c->data)->p;
     double worst = 0;
-    size_t numbers = 0, expected = 0;
+    size_t expected = 0;
     for (int t = 0; t < c->threads; t++) {
         const gather_rows r = gather_rows_of(c, t);
-        for (size_t i = r.last - rows_kept(p, &r); i < r.last; i++)
-            worst = worse(worst, error_of_row(c, t, i));
-        expected += rows_kept(p, &r) * p->length;
+        const size_t kept = rows_kept(p, &r);
+        worst = worse(worst, error_of_rows(c, &r, dense(c, t), kept));
+        if (kept < r.last - r.first)
+            worst = worse(worst, verify_overwritten(c, r));
+        expected += kept * p->length;
     }
-    for (size_t k = 0; k < dense_elements(p, (size_t)c->threads); k++)
-        numbers += !isnan(array(c, DENSE)[k]);
-    if (numbers != expected)
-        return worse(worst, INFINITY);
-    for (int t = 0; t < c->threads; t++) {
-        const gather_rows all = gather_rows_of(c, t);
-        const size_t step = (all.last - all.first) * (size_t)c->threads / ROWS_ALONE + 1;
-        for (size_t i = all.first; i < all.last; i += step) {
-            gather_rows one = all;
-            one.first = i;
-            one.last = i + 1;
-            memset(dense(c, t) + i % p->wrap * p->length, 0xFF, sizeof(double) * p->length);
-            gather_run_rows(c, &one, t);
-            worst = worse(worst, error_of_row(c, t, i));
-        }
-    }
+    if (count_numbers(array(c, DENSE), dense_elements(p, (size_t)c->threads)) != expected)
+        worst = worse(worst, INFINITY);
     return worst;
 }
 

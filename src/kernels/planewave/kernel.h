@@ -18,6 +18,7 @@ typedef struct {
     double *laplace;            /* of each point in reciprocal space: -k^2 / n^3 */
     double complex *fourier;    /* n x n: exp(-2 pi i j k / n) */
     void *forward, *backward;   /* FFTW's plans */
+    uint32_t plans;             /* a hash of them; 0: there are none */
     bool by_turns;              /* the BLAS must not be called by two threads at once */
     pl_buffers *buffers;
 } planewave;
@@ -33,6 +34,12 @@ planewave_loop planewave_fft, planewave_product, planewave_whole;
 void planewave_open(planewave *);
 void planewave_close(planewave *);
 const char *planewave_library(void);
+const char *planewave_plans(const planewave *);     /* for the record; of all processes */
+#ifdef PL_FFTW
+/* Of `count` lines, squares or cubes (rank 1, 2, 3) one behind the other, which are spoiled.  FFTW chooses by short measurements, another plan in
+ * each process: the fastest of three. */
+void *planewave_plan(planewave *, int rank, int count, double complex *in, double complex *out, bool back);
+#endif
 
 /* A line of n points, `step` apart, by the matrix; and the products of all bands with those of `own`, on `points` of each. */
 void planewave_line(const planewave *, double complex *x, size_t step, bool back);

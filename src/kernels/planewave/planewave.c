@@ -125,9 +125,9 @@ static double tolerance(const pl_case *c) { return planewave_tolerance(c->n); }
 
 static const pl_fact *facts(const pl_case *c)
 {
-    static pl_fact found[2];
-    (void)c;
+    static pl_fact found[3];
     found[0] = (pl_fact){.name = "library", .text = planewave_library()};
+    found[1] = (pl_fact){.name = "plans", .text = planewave_plans(c->data)};
     return found;
 }
 

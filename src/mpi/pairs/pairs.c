@@ -17,8 +17,6 @@ typedef struct {
     pairs_ends ends;
     int rounds;
     double *last;           /* seconds of each round in the last repetition, all its passes together */
-    bool verifying;         /* what is received is looked at */
-    double wrong;           /* bytes */
 } pairs_data;
 
 static size_t footprint(const pl_case *c) { return 2 * c->n; }
@@ -83,26 +81,23 @@ static void run(const pl_case *c, const pl_plan *p)
 {
     pairs_data *d = c->data;
     (void)p;
-    for (int round = 0; round < d->rounds; round++) {
+    for (int round = 0; round < d->rounds; round++)
         d->last[round] += pairs_round(&d->ends, round, messages_of(c));
-        const int partner = pl_tournament_partner(d->ends.ranks, d->ends.rank, round);
-        if (d->verifying && partner >= 0) {
-            d->wrong += pingpong_wrong_bytes(d->ends.in, c->n, partner, 0);
-            memset(d->ends.in, 0xFF, c->n);
-        }
-    }
 }
+
+/* That a process sends in a pass, and that it gets. */
+static long all_messages(const pl_case *c) { return (pl_processes.ranks - 1) * messages_of(c); }
 
 static pl_work work(const pl_case *c)
 {
-    return (pl_work){.load_bytes = (double)(pl_processes.ranks - 1) * (double)messages_of(c) * (double)c->n,
+    return (pl_work){.load_bytes = (double)all_messages(c) * (double)c->n,
                      .source = "the messages that one process sends"};
 }
 
 static const pl_fact *facts(const pl_case *c)
 {
     static pl_fact found[3];
-    found[0] = (pl_fact){"messages", NULL, (double)((pl_processes.ranks - 1) * messages_of(c))};
+    found[0] = (pl_fact){"messages", NULL, (double)all_messages(c)};
     found[1] = (pl_fact){"rounds", NULL, ((pairs_data *)c->data)->rounds};
     return found;
 }
@@ -114,17 +109,18 @@ static void poison(const pl_case *c)
     pairs_data *d = c->data;
     memset(d->ends.in, 0xFF, c->n);
     pl_buffers_set_guards(d->buffers);
-    d->verifying = true;
-    d->wrong = 0;
+    d->ends.verifying = true;
+    d->ends.arrived = 0;
+    d->ends.wrong = 0;
 }
 
 static double verify(const pl_case *c)
 {
     pairs_data *d = c->data;
-    d->verifying = false;
-    if (!pl_buffers_guards_intact(d->buffers))
+    d->ends.verifying = false;
+    if (!pl_buffers_guards_intact(d->buffers) || d->ends.arrived != all_messages(c))
         return INFINITY;
-    return d->wrong + pingpong_wrong_bytes(d->ends.out, c->n, d->ends.rank, 0);
+    return d->ends.wrong + pingpong_wrong_bytes(d->ends.out, c->n, d->ends.rank, (uint64_t)messages_of(c) - 1);
 }
 
 /* --- each pair ------------------------------------------------------------------------------------------------- */

@@ -123,6 +123,7 @@ void traffic_plan(traffic_pattern pattern, const traffic_job *job, int round, tr
     const int node = job->rank / job->per_node, half = job->nodes / 2, at = chosen(pattern, job, round);
     s->count = 0;
     s->counts = true;
+    s->rank = job->rank;
     if (node >= job->nodes || job->rank % job->per_node >= job->used)
         return;
     switch (pattern) {
@@ -179,8 +180,10 @@ static void exchange(const traffic_steps *s, traffic_ends *e, int first, int las
             MPI_Isend(e->out, (int)e->bytes, MPI_BYTE, s->to[step], TAG, MPI_COMM_WORLD, &e->request[requests++]);
     MPI_Waitall(requests, e->request, MPI_STATUSES_IGNORE);
     for (int step = first; e->verifying && step < last; step++)
-        if (s->from[step] >= 0)
-            e->wrong += pingpong_wrong_bytes(e->in + (size_t)(step - first) * e->stride, e->bytes, s->from[step], 0);
+        if (s->from[step] >= 0) {
+            e->wrong += pingpong_wrong_bytes(e->in + (size_t)(step - first) * e->stride, e->bytes, s->from[step], e->written);
+            e->arrived++;
+        }
 }
 
 double traffic_round(const traffic_steps *s, traffic_ends *e, long repeats)
@@ -189,8 +192,11 @@ double traffic_round(const traffic_steps *s, traffic_ends *e, long repeats)
     if (!s->count)
         return 0;
     const double begin = MPI_Wtime();
-    for (long repeat = 0; repeat < repeats; repeat++)
+    for (long repeat = 0; repeat < repeats; repeat++) {
+        if (e->verifying)
+            pingpong_write(e->out, e->bytes, s->rank, e->written = (uint64_t)repeat);
         for (int first = 0; first < s->count; first += e->slots)
             exchange(s, e, first, first + e->slots < s->count ? first + e->slots : s->count);
+    }
     return MPI_Wtime() - begin;
 }

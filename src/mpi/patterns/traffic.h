@@ -8,6 +8,7 @@
 #include <mpi.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef enum {
     TRAFFIC_PAIR,           /* two nodes, both ways, while all others are silent: a pair in each round */
@@ -38,6 +39,7 @@ typedef struct {
     int count;
     int *to, *from;         /* room for traffic_messages() of them */
     bool counts;            /* its time is that of its node; a node that only sends has none of its own */
+    int rank;               /* that does them */
 } traffic_steps;
 
 int traffic_rounds(traffic_pattern, const traffic_job *);
@@ -53,8 +55,10 @@ typedef struct {
     size_t bytes, stride;
     int slots;
     MPI_Request *request;   /* 2 * slots */
-    bool verifying;         /* what is received is looked at */
-    double wrong;           /* bytes of it that are not the sender's */
+    bool verifying;         /* messages have the number of their repeat, and are looked at */
+    uint64_t written;       /* the number that stands in `out` */
+    long arrived;           /* messages that were looked at */
+    double wrong;           /* bytes of them that are not the sender's, or of another repeat */
 } traffic_ends;
 
 /* A round: all begin at once (MPI_Barrier); `repeats` times its messages.  The seconds of this process; 0 where it rests. */

@@ -122,11 +122,11 @@ static double tolerance(const pl_case *c) { return planewave_tolerance(c->n); }
 
 static const pl_fact *facts(const pl_case *c)
 {
-    static pl_fact found[4];
-    (void)c;
+    static pl_fact found[5];
     found[0] = (pl_fact){.name = "library", .text = planewave_library()};
-    found[1] = (pl_fact){.name = "messages", .number = pass.messages};
-    found[2] = (pl_fact){.name = "message_bytes", .number = pass.bytes};
+    found[1] = (pl_fact){.name = "plans", .text = planewave_plans(&((const slabs *)c->data)->waves)};
+    found[2] = (pl_fact){.name = "messages", .number = pass.messages};
+    found[3] = (pl_fact){.name = "message_bytes", .number = pass.bytes};
     return found;
 }
 

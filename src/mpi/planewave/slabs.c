@@ -30,14 +30,11 @@ void slabs_open(slabs *s)
         s->begin_of_rows[rank] = (int)(2 * rows * theirs.begin * n);
     }
 #ifdef PL_FFTW
-    const int edge = (int)n, plane[2] = {edge, edge}, area = edge * edge;
     for (int back = 0; back < 2; back++) {
-        const int sign = back ? FFTW_BACKWARD : FFTW_FORWARD;
-        s->flat[back] = fftw_plan_many_dft(2, plane, (int)planes, s->waves.h, NULL, 1, area, s->waves.h, NULL, 1, area, sign, FFTW_MEASURE);
-        s->across[back] = fftw_plan_many_dft(1, plane, (int)rows * edge, s->lines, NULL, 1, edge, s->lines, NULL, 1, edge, sign, FFTW_MEASURE);
-        if (!s->flat[back] || !s->across[back])
-            pl_fail("FFTW has no plan for %d x %d x %d points: give another --size", edge, edge, edge);
+        s->flat[back] = planewave_plan(&s->waves, 2, (int)planes, s->waves.h, s->waves.h, back);
+        s->across[back] = planewave_plan(&s->waves, 1, (int)(rows * n), s->lines, s->lines, back);
     }
+    s->waves.plans = (uint32_t)(uint64_t)pl_processes.reduce_sum(s->waves.plans);
 #endif
 }
 

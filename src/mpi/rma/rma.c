@@ -138,6 +138,23 @@ static void check(const pl_case *c)
         rma_check_shared(exposed(c));
 }
 
+/* Whether this process must have something new in one of its memories after a pass: gets write to the origin's, all else
+ * to the target's. */
+static bool arrives(const pl_case *c, bool in_exposed)
+{
+    const bool is_get = c->variant < variants + GETS;
+    return in_exposed == !is_get && ends_of(c).origin == is_get;
+}
+
+/* Not after a barrier, which may wait for messages that the pass has not waited for. */
+static void look(const pl_case *c, const rma_ends *e)
+{
+    rma_tell_target(e);
+    for (int in_exposed = 0; in_exposed < 2; in_exposed++)
+        if (arrives(c, in_exposed))
+            e->state->wrong = wrong_bytes(c, in_exposed ? e->exposed : e->local, e->partner, !in_exposed);
+}
+
 static void run(const pl_case *c, const pl_plan *p)
 {
     const rma_ends ends = ends_of(c);
@@ -146,6 +163,8 @@ static void run(const pl_case *c, const pl_plan *p)
         transfer(&ends);
     else
         rma_timed(&ends, transfer);
+    if (ends.state->verifying)
+        look(c, &ends);
 }
 
 /* Of the origins: the transfers alone, whatever else a pass has to do. */
@@ -172,23 +191,18 @@ static const pl_fact *facts(const pl_case *c)
 
 /* --- verification ---------------------------------------------------------------------------------------------- */
 
-/* Whether this process must have something new in one of its memories after a pass: gets write to the origin's, all else
- * to the target's. */
-static bool arrives(const pl_case *c, bool in_exposed)
-{
-    const bool is_get = c->variant < variants + GETS;
-    return in_exposed == !is_get && ends_of(c).origin == is_get;
-}
-
 /* Every byte wrong where the messages arrive; everything else as at first. */
 static void poison(const pl_case *c)
 {
     const rma_ends ends = ends_of(c);
+    ends.state->verifying = true;
+    ends.state->wrong = 0;
     for (int in_exposed = 0; in_exposed < 2; in_exposed++) {
         unsigned char *const memory = in_exposed ? ends.exposed : ends.local;
-        if (arrives(c, in_exposed))
+        if (arrives(c, in_exposed)) {
             fill(c, memory, ends.partner, !in_exposed, UINT64_MAX);
-        else
+            ends.state->wrong = INFINITY;
+        } else
             fill(c, memory, pl_processes.rank, in_exposed, 0);
     }
     rma_set_guards(c->data);
@@ -198,15 +212,14 @@ static void poison(const pl_case *c)
 static double verify(const pl_case *c)
 {
     const rma_ends ends = ends_of(c);
-    double wrong = 0;
+    double wrong = ends.state->wrong;
+    ends.state->verifying = false;
     rma_synchronise(c->data);
     if (!rma_guards_intact(c->data))
         return INFINITY;
-    for (int in_exposed = 0; in_exposed < 2; in_exposed++) {
-        const unsigned char *const memory = in_exposed ? ends.exposed : ends.local;
-        wrong += arrives(c, in_exposed) ? wrong_bytes(c, memory, ends.partner, !in_exposed)
-                                        : wrong_bytes(c, memory, pl_processes.rank, in_exposed);
-    }
+    for (int in_exposed = 0; in_exposed < 2; in_exposed++)
+        if (!arrives(c, in_exposed))
+            wrong += wrong_bytes(c, in_exposed ? ends.exposed : ends.local, pl_processes.rank, in_exposed);
     return wrong;
 }
 

@@ -2,7 +2,7 @@
 
 #include "plumbline.h"
 
-enum { TAG = 1, ACKNOWLEDGE, WRITTEN, FETCHED, BLOCK = 32 };
+enum { TAG = 1, ACKNOWLEDGE, WRITTEN, FETCHED, DONE, BLOCK = 32 };
 
 static unsigned char *local_of(const rma_ends *e, long message) { return e->local + (size_t)message * e->bytes; }
 
@@ -108,6 +108,16 @@ void rma_send(const rma_ends *e)
         else
             MPI_Send(NULL, 0, MPI_BYTE, e->partner, ACKNOWLEDGE, MPI_COMM_WORLD);
     }
+}
+
+void rma_tell_target(const rma_ends *e)
+{
+    if (e->origin)
+        MPI_Send(NULL, 0, MPI_BYTE, e->partner, DONE, MPI_COMM_WORLD);
+    else
+        MPI_Recv(NULL, 0, MPI_BYTE, e->partner, DONE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (e->window != MPI_WIN_NULL)
+        MPI_Win_sync(e->window);
 }
 
 /* --- what the target does meanwhile ---------------------------------------------------------------------------- */

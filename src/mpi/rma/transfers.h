@@ -18,6 +18,8 @@ typedef struct {
     double seconds;             /* that the origin has spent in transfers */
     uint64_t busy_passes;         /* of a target that computes */
     uint64_t written;           /* how often the exposed memory has been rewritten */
+    bool verifying;             /* what arrives is looked at as soon as a pass is done */
+    double wrong;               /* bytes of it */
 } rma_state;
 
 typedef struct {
@@ -42,6 +44,9 @@ rma_transfer rma_get, rma_rget, rma_rolling, rma_put, rma_rput, rma_send;
 /* These add to state->seconds what the transfers alone have taken. */
 rma_transfer rma_get_busy, rma_get_rewritten, rma_put_busy;
 void rma_timed(const rma_ends *, rma_transfer *);
+
+/* The target hears that a pass is done by a message: unlike a barrier, it waits for nothing that the pass has not waited for. */
+void rma_tell_target(const rma_ends *);
 
 /* What the exposed memory differs by from its first values: in every byte, from one time to any of the next 255. */
 static inline uint64_t rma_change(uint64_t written) { return (written & 0xFF) * 0x0101010101010101u; }

@@ -164,7 +164,8 @@ def pooled(measurements: list[dict]) -> list[dict]:
     cases: dict[tuple, dict[int, dict]] = {}
     for record in measurements:
         name = tuple(record.get('parts', ())) if record['role'] == 'limit' else record['variant']
-        case = (record['role'], record['kernel'], name, *(json.dumps(record[key], sort_keys=True) for key in (
+        known = {**record, 'options': {**record['options'], 'plans': None}}     # FFTW's, which each process chooses anew
+        case = (record['role'], record['kernel'], name, *(json.dumps(known[key], sort_keys=True) for key in (
             'group', 'size', 'threads', 'ranks', 'options')))
         cases.setdefault(case, {}).setdefault(record.get('process', 0), record)
     return [_joined(list(own.values())) for own in cases.values() if own.keys() == processes]

@@ -3,6 +3,7 @@
 import contextlib
 import re
 from pathlib import Path
+from typing import ClassVar
 
 import yaml
 
@@ -57,7 +58,7 @@ class StrictLoader(SafeLoader):
 class _CoreLoader(StrictLoader):
     '''The core schema of YAML 1.2 (its section 10.3.2): ``on``, ``1:30`` and dates are text, and ``010`` is ten.'''
 
-    yaml_implicit_resolvers = {}
+    yaml_implicit_resolvers: ClassVar[dict] = {}
 
     def construct_integer(self, node):
         return int(node.value, {'0o': 8, '0x': 16}.get(node.value[:2], 10))
