@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import pytest
 
@@ -48,6 +49,12 @@ def test_the_compiler_that_a_wrapper_is_told_of_counts(built):
     before = build_cache.description(request)
     script(built / 'path/gcc-of-module', 'echo gcc 13')
     assert build_cache.description(request) != before
+
+
+def test_programs_of_another_cpu_are_not_used(built, monkeypatch):
+    of_text = build_cache.cpu
+    monkeypatch.setattr(build_cache, 'cpu', lambda text: of_text(re.sub(r' (sse2|fp)\b', '', text)))
+    assert not build_cache.fetch('cache')
 
 
 def test_a_module_may_bring_libraries(built, monkeypatch):

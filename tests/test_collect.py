@@ -11,6 +11,7 @@ import pytest
 import made_report
 import sample_session as sample
 from plumbline import report
+from plumbline.errors import PlumblineError
 from plumbline.nodes import events, findings, history
 from plumbline.report import outliers as terminal, sweep_page
 from plumbline.store import archive
@@ -46,6 +47,26 @@ def test_a_driver_that_was_killed_before_it_said_so_collects_again(measured):
     folder, collect = measured
     results.prepare(folder, 'n1', 0)
     assert collect() == collect()
+
+
+@pytest.mark.parametrize('in_job', [True, False])
+def test_an_archive_that_cannot_be_written_fails_the_node_alone_and_nothing_is_lost(measured, tmp_path, in_job):
+    folder, collect = measured
+    if in_job:
+        results.prepare(folder, 'n1', 0)
+    (tmp_path / 'archive').write_text('no folder')
+    with pytest.raises(PlumblineError, match='cannot write the archive: .*make room'):
+        collect()
+    (tmp_path / 'archive').unlink()
+    assert collect()[0]['machine']['cpus'] == 4
+
+
+def test_what_a_node_s_job_cannot_write_is_a_line(measured, monkeypatch, capsys):
+    monkeypatch.chdir(measured[0])
+    monkeypatch.setattr('sys.argv', ['results', 'n1', '0'])
+    (measured[0] / results.PREPARED).mkdir()
+    results.main()
+    assert capsys.readouterr().err.startswith('plumbline: [Errno 21] Is a directory')
 
 
 def _slower(loss):

@@ -18,6 +18,7 @@ import pytest
 import rfm
 from native import QUICK, SOURCE, Build, copied, environment, listed, needs, output_of, refused
 from plumbline.errors import PlumblineError
+from plumbline.model.result import UNSET
 from plumbline.report import figures
 from plumbline.rfm import file_systems
 from waiting import until
@@ -482,6 +483,18 @@ def test_a_page_cache_that_is_not_as_stated_is_not_reported(operation, resident,
     reported = list(check.worth_saying([record]))
     assert bool(reported) == (said is None)
     assert said is None or said in check.skipped[f'bandwidth.c.{operation}']
+
+
+def test_what_stays_in_the_page_cache_is_noise_only_where_something_could_be_dropped():
+    def told(**resident):
+        symptoms, about = {}, {'operation': 'read_cold', 'file_system': 'xfs', 'path': '/x', 'shape': '1x1x1', 'kept': 'nameless'}
+        check = Fake(compared=(), skip_metric=lambda name, reason, symptom: symptoms.update({name: symptom}))
+        list(check.worth_saying([{'variant': variant, 'role': 'kernel', 'options': about | {'resident': share}} for variant, share in resident.items()]))
+        return symptoms
+
+    assert told(c=1.0) == {'bandwidth.c.read_cold': UNSET} and told(c=1.0, whole_stream=0.2) == dict.fromkeys(
+        ('bandwidth.c.read_cold', 'bandwidth.whole_stream.read_cold'), UNSET)
+    assert told(c=0.2, whole_stream=0.01) == {'bandwidth.c.read_cold': 'noise'}
 
 
 @pytest.mark.parametrize('expected, right', [('nfs4', True), ('nfs', True), ('nfs3', False), ('nf', False), ('n.*', False)])

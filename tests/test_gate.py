@@ -3,16 +3,15 @@
 import ast
 import json
 import os
+import re
 import resource
 import shlex
-import signal
 import stat
 import subprocess
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +19,7 @@ import pytest
 from typer.testing import CliRunner
 
 import rfm
+from hung import hung
 from plumbline import schemas
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
@@ -121,11 +121,16 @@ def without(content, *names):
 MACHINE = ('time.synchronised', 'limit.', 'mount./.free', 'mount./.full', 'system.architecture', 'mount./scratch.free')
 
 
-def test_a_good_node_is_as_expected(good, tmp_path):
-    outcome = gate.judge([without(good, *MACHINE)], seen(tmp_path))
+@pytest.mark.parametrize('others', [{}, {'proc/77/comm': 'gate 0:9', 'proc/77/status': f'Uid:\t{os.getuid()}\t0\t0\t0\nSigPnd:\t0000000000000000'},
+                                    {'proc/77/comm': 'gate 0:9', 'proc/77/status': f'Uid:\t{os.getuid() + 1}\t0\t0\t0\nSigPnd:\t0000000000000100'}])
+def test_a_good_node_is_as_expected_whatever_other_gates_and_users_run(others, good, tmp_path):
+    outcome = gate.judge([without(good, *MACHINE)], seen(tmp_path, others))
     assert (outcome.code, outcome.differences) == (gate.OK, []), outcome.line
     assert outcome.line.startswith('plumbline gate: ok: epyc, ') and outcome.looked_at > 50
 
+
+#: Of a process that was killed, and has not ended.
+WAITS = f'Name:\tgate 0:9\nState:\tD (disk sleep)\nUid:\t{os.getuid()}\t0\t0\t0\nSigPnd:\t0000000000000100\n'
 
 #: What has happened to a node -> (files, commands, services, severity, what is said).
 DIFFERENCES = {
@@ -171,6 +176,7 @@ DIFFERENCES = {
     'a disk that failed': ({'proc/self/mountinfo': GOOD['proc/self/mountinfo'].replace('/dev/sda1 rw', '/dev/sda1 rw,emergency_ro')}, {}, {}, 'drain', 'mount./.writable is no, expected yes'),
     'a disk that was shut down': ({'proc/self/mountinfo': GOOD['proc/self/mountinfo'].replace('/dev/sda1 rw', '/dev/sda1 rw,shutdown')}, {}, {}, 'drain', 'mount./.writable is no, expected yes'),
     'automount that fails': ({'scratch/file': None, 'proc/self/mountinfo': GOOD['proc/self/mountinfo'].replace('nfs4', 'autofs')}, {}, {}, 'drain', 'mount./scratch.answers is No such file or directory, expected at most 2'),
+    'hung': ({'proc/77/comm': 'gate 0:9', 'proc/77/status': WAITS}, {}, {}, 'drain', 'mount /scratch: process 77 of an earlier gate still waits for it'),
     'clock set free': ({}, {'chronyc': ('System time     : 0.000000 seconds fast of NTP time\nLeap status     : Not synchronised', 0)}, {}, 'warn', 'time.offset not read: chronyc tracking: not synchronised'),
     'counts that cannot be read': ({f'{EDAC}/mc0/ue_count': None}, {}, {}, 'warn', 'ecc.uncorrected not read: ue_count of 1 of 1 controllers cannot be read'),
     'no packages': ({}, {'dpkg-query': ('', 1)}, {}, 'warn', 'package.slurmd not read: dpkg-query knows none of them'),
@@ -281,26 +287,6 @@ def test_a_reader_that_hangs_is_left_and_the_others_are_read(tmp_path):
     assert found.facts['well.a'].value == 'x' and found.facts['hung.first'].value == 1
     missing = found.why_missing('hung.second')
     assert (missing.why, missing.late) == ('no answer in 1 s', True) and found.left_behind == []
-
-
-def test_a_process_that_cannot_be_killed_is_left_behind_and_named(monkeypatch):
-    '''As one that waits for a hung file system: signals reach it when the file system answers.'''
-    monkeypatch.setattr(os, 'killpg', lambda *_: None)
-    monkeypatch.setattr(os, 'kill', lambda *_: None)
-    said = []
-
-    def sleeps():
-        yield reading.Fact('asleep.process', os.getpid(), '')
-        time.sleep(60)
-    begun = time.monotonic()
-    found = reading.read([group('asleep', sleeps)], 20)
-    said.append(time.monotonic() - begun)
-    monkeypatch.undo()
-    try:
-        assert said[0] < 10 and found.left_behind == ['asleep']
-    finally:
-        os.kill(found.facts['asleep.process'].value, signal.SIGKILL)
-        os.waitpid(found.facts['asleep.process'].value, 0)
 
 
 def test_errors_and_ends_of_readers_are_said():
@@ -430,34 +416,22 @@ def test_closed_streams_do_it_no_harm(tmp_path):
     assert run('/bin/sh', '-c', f'exec {file} <&- >&- 2>&-').returncode == 2
 
 
-@contextmanager
-def hung(path):
-    '''A file system at this path that never answers.'''
-    if os.geteuid() != 0 or not os.path.exists('/dev/fuse'):
-        pytest.skip('a file system that hangs needs root and /dev/fuse')
-    path.mkdir()
-    process = subprocess.Popen([sys.executable, Path(__file__).with_name('hung.py'), path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        said = process.stdout.readline()
-        if said != 'mounted\n':
-            pytest.skip(f'no file system can be made to hang here: {said.strip()}')
-        yield path
-    finally:
-        subprocess.run(['umount', '--lazy', path], capture_output=True, timeout=20)
-        process.kill()
-        process.communicate()
-
-
-def test_a_hung_file_system_is_named_in_time(tmp_path):
+def test_a_hung_file_system_is_named_in_time_and_holds_no_more_processes_of_later_gates(tmp_path):
+    (tmp_path / 'home').mkdir()
     with hung(tmp_path / 'home') as path:
         file = written(tmp_path, {f'mount.{path}.answers': {'to': 1, 'severity': 'drain'}, f'mount.{path}.type': {'is': 'fuse', 'severity': 'drain'},
                                   f'mount.{path}.free': {'from': 0.05, 'severity': 'warn'}, 'kernel.release': AS_IT_IS}, seconds=20)
         begun = time.monotonic()
         with ThreadPoolExecutor() as pool:      # they end when nobody holds their output any more
-            ran, quick = pool.map(lambda options: run(file, *options), ([], ['--seconds', '2']))
+            ran, quick = pool.map(lambda options: run(file, *options), ([], ['--seconds', '2', '--verbose']))
         assert ran.returncode == 2 and time.monotonic() - begun < 20
         assert ran.stdout == f'plumbline gate: drain: mount {path}: no answer in 5 s\n'
-        assert quick.returncode == 2 and 'no answer in 1.' in quick.stdout
+        assert quick.returncode == 2 and 'no answer in 1.' in quick.stdout and f'mount {path}: its process does not end, and was left behind' in quick.stdout
+        begun, again = time.monotonic(), run(file)
+        found = re.fullmatch(f'plumbline gate: drain: mount {path}: process ([0-9]+) of an earlier gate still waits for it\n', again.stdout)
+        assert again.returncode == 2 and found and time.monotonic() - begun < 4, again.stdout
+        names = list(map(Node().text, Node().files('/proc/[0-9]*/comm')))
+        assert names.count(Node().text(f'/proc/{found[1]}/comm')) == 2      # of the two that began together
 
 
 def test_a_mount_has_the_time_that_it_may_take(tmp_path, monkeypatch):

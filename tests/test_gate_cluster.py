@@ -6,9 +6,8 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 import rfm
+from hung import hung
 from plumbline.gate import pack
 from virtual import cluster_in, needs_cluster
 from waiting import until
@@ -57,19 +56,6 @@ class Site:
     def unmount(self, node):
         subprocess.run(self.inside(node, 'umount', self.home), check=True, timeout=20)
 
-    @contextmanager
-    def hung(self, node):
-        '''In place of what the node has mounted something that never answers.'''
-        process = subprocess.Popen(self.inside(node, sys.executable, Path(__file__).with_name('hung.py'), self.home), stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, text=True)
-        try:
-            if (said := process.stdout.readline()) != 'mounted\n':
-                pytest.skip(f'no file system can be made to hang here: {said.strip()}')
-            yield
-        finally:
-            process.kill()
-            process.communicate()
-
     def reason(self, node):
         return self.cluster.must(['sinfo', '-h', '-N', '-n', node, '-o', '%E']).strip()
 
@@ -97,12 +83,12 @@ def test_the_health_check_drains_the_node_that_differs_with_the_reason(tmp_path)
         # By then the others were looked at as often: one is as expected, one keeps the reason that somebody gave.
         assert site.cluster.states()['n1'] == 'idle' and site.reason('n3') == 'mine'
         assert site.cluster.must(['srun', '-w', 'n1', 'hostname']) == 'n1\n'
-        with site.hung('n1'):
+        with hung(site.home, *site.inside('n1')):
             assert until(lambda: site.drained('n1'), 'n1 is drained') == f'plumbline gate: drain: mount {site.home}: no answer in 5 s'
 
 
 def test_the_prolog_keeps_jobs_off_a_node_and_the_epilog_drains_one_that_a_job_broke(tmp_path):
-    with site_in(tmp_path, Prolog='prolog.sh', Epilog='epilog.sh') as site:
+    with site_in(tmp_path, Prolog='prolog.sh', Epilog='prolog.sh') as site:
         site.write_gate()
         site.unmount('n2')
         output = tmp_path / 'output'

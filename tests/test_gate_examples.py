@@ -24,7 +24,7 @@ def ran(folder, script, gate, **environment):
     return done.returncode, (folder / 'log').read_text().splitlines() if (folder / 'log').exists() else []
 
 
-@pytest.mark.parametrize('script', ['prolog', 'epilog', 'healthcheck'])
+@pytest.mark.parametrize('script', ['prolog', 'healthcheck'])
 @pytest.mark.parametrize('gate, drains, logs', [
     ('#!/bin/sh\necho "plumbline gate: ok: cpu, 3 of 3 as expected"', False, False),
     ('#!/bin/sh\n' + DRAIN, True, True),

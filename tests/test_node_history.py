@@ -18,7 +18,7 @@ from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.nodes import command, events, findings, history, proposals
 from plumbline.store import archive
-from plumbline.sweep import allowance, confirm, driver, node as job, outliers, plan, ranking, second, state
+from plumbline.sweep import allowance, confirm, driver, node as job, outliers, plan, ranking, scatter, second, state
 from plumbline.sweep.lacking import Lack
 from plumbline.sweep.selection import Limits, Selection, chosen
 from plumbline.sweep.slurm import Node, Reservation, satisfies
@@ -95,7 +95,8 @@ def test_several_writers_lose_no_event(journal):
 
 GARBAGE = ['', '{"node": "n1", "ev', '[]', '7', '{"node": "n1"}', '{"node": "../n1", "at": 1, "event": "measured"}',
            '{"node": "n1", "at": "now", "event": "drained"}', '{"node": "n1", "at": NaN, "event": "drained"}', '{"node": "n1", "at": 1, "event": "eaten"}',
-           '{"node": "n1", "at": 1, "event": "measured", "hours": -1}', '{"node": "n1", "at": 1, "event": "outlier", "evidence": []}', '[' * 100000, '\x00\xff']
+           '{"node": "n1", "at": 1, "event": "measured", "hours": -1}', '{"node": "n1", "at": 1, "event": "outlier", "evidence": []}', '[' * 100000, '\x00\xff',
+           '{"node": "n1", "at": 1, "event": "renamed"}', '{"node": "n1", "at": 1, "event": "renamed", "was": "../n2"}']
 
 
 def test_garbage_is_named_and_skipped(journal):
@@ -179,6 +180,75 @@ def test_sessions_that_no_sweep_has_run_count_as_measurements(tmp_path):
     assert known.skipped == ['1 session from 20990101T000000Z-dddd on: in the future, by this clock or that of the host that ran it']
 
 
+# --- nodes that are renamed -----------------------------------------------------------------------------------------
+
+def rename(*pairs):
+    done = CliRunner().invoke(app, ['nodes', 'rename', *pairs])
+    assert done.exit_code == 0, done.exception
+    return done.stdout
+
+
+def test_what_is_known_of_a_node_follows_its_name(tmp_path):
+    known = of(measured('n3', 1, rank='outlier'), {'node': 'n3', 'at': 2.0, 'event': 'drained', 'reason': 'slow'}, measured('m3', 3, 's2'), measured('n4', 3))
+    assert known.of('m3').doubt == '' and known.of('n3').doubt == 'outlier'
+    assert rename('n3=m3') == 'n3 is m3 now, and what was known of that name is of the same node\n'
+    later = time.time()
+    known = of(measured('n3', later, 's3'))      # another machine has that name now
+    assert [one.at for one in known.of('m3').measured] == [1, 3] and known.of('m3').done['reason'] == 'slow' and known.of('m3').offences() == (1, 2)
+    assert [one.at for one in known.of('n3').measured] == [later] and known.of('n3').done is None
+    assert 'was n3' in CliRunner().invoke(app, ['nodes', 'm3']).stdout
+    assert rename('n3=n4', 'n4=n3') == 'n3 is n4 now\nn4 is n3 now\n'
+    known = history.read('made', None)
+    assert ([one.at for one in known.of('n4').measured], [one.at for one in known.of('n3').measured]) == ([later], [3])
+    rename('m3=x3')
+    assert known.of('m3').measured == history.read('made', None).of('x3').measured and 'm3' not in history.read('made', None).nodes
+
+
+def test_sessions_of_the_archive_follow_the_name_of_their_node(tmp_path):
+    frame = sample.frame(sample.case('triad', [sample.metric('of_limit.x', 0.9, verdict='FAIL')], threads='one', session='20260101T030405Z-aaaa'))
+    archive.write(frame, tmp_path / 'archive')
+    system, old = frame['system'][0], frame['hostname'][0]
+    events.append(system, [{'node': 'new', 'event': 'renamed', 'was': old}])
+    known = history.read(system, tmp_path / 'archive')
+    assert known.of('new').doubt == 'FAIL' and old not in known.nodes
+
+
+def test_a_sweep_that_is_gone_on_with_after_its_nodes_were_renamed_names_them_as_they_are_called_now(tmp_path):
+    work, found = sweep_of(tmp_path, SLOW, '20260101T030405Z-aaaa')
+    findings.record(work, found)
+    rename('n[1-4]=m[1-4]')
+    assert list(proposals.follow_up(work, found))[0].endswith('ticket: plumbline nodes ticket m3')
+    known = history.read('made', None)
+    assert set(known.nodes) == {'m1', 'm2', 'm3', 'm4'} and 'nodename=m3' in known.of('m3').proposal['command']
+
+
+def test_a_node_is_not_held_against_another_machine_that_had_its_name(tmp_path):
+    for number, name in enumerate(('20260101T000000Z-a', '20260102T000000Z-b')):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / 'sweep.json').write_text('{"partition": "made:cpu"}')
+        scatter.keep(folder, ranking.rank(SLOW))
+    between = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.timezone.utc).timestamp()
+    events.append('made', [{'node': new, 'event': 'renamed', 'was': old, 'at': between} for old, new in (('n3', 'm3'), ('n4', 'n3'))])
+    scores = scatter.scores_before(tmp_path / '20260102T000000Z-b')
+    raw = dict(ranking.rank(SLOW).scores.select('node', 'value').iter_rows())
+    assert dict(scores.select('node', 'value').iter_rows()) == {'n1': raw['n1'], 'n2': raw['n2'], 'm3': raw['n3'], 'n3': raw['n4']}
+    assert scatter.scores_before(tmp_path / '20260101T000000Z-a') is None
+
+
+@pytest.mark.parametrize('pairs, said', [
+    (['n9=m9'], 'n9: no sweep or session of made has measured it'), (['n1'], 'as many names on both sides'), (['n[1-2]=m1'], 'as many names on both sides'),
+    (['n1=m1', 'n1=m2'], 'each once'), (['n1=m1', 'n2=m1'], 'each once'),
+    (['n1=n2'], 'n1 and n2 were measured by one sweep: they are two nodes')])
+def test_a_rename_that_is_not_clear_is_refused(pairs, said):
+    of(measured('n1', 1), measured('n2', 1))
+    done = CliRunner().invoke(app, ['nodes', 'rename', *pairs])
+    assert isinstance(done.exception, PlumblineError) and said in str(done.exception), done.exception
+    rename('n1=m1')
+    again = CliRunner().invoke(app, ['nodes', 'mark', 'n1', 'drained', '--reason', 'x'])
+    assert str(again.exception) == 'n1: its name is m1 now'
+
+
 # --- what a sweep finds, and what is proposed ----------------------------------------------------------------------
 
 def sweep_of(tmp_path, frame, name='s1', **plan_of):
@@ -250,7 +320,7 @@ def test_a_node_whose_own_report_has_a_fail_gets_a_ticket_and_one_of_many_none_t
 
 
 def test_evidence_that_somebody_has_changed_breaks_nothing(tmp_path):
-    for evidence in ({}, {'rows': 3, 'told': 7}, {'rows': [{'what': 1}, 7]}, {'rows': [{'what': 'x', 'check': 'c', 'off': -0.1, 'value': 1.0, 'unit': '1', 'median': 'm'}]}):
+    for evidence in ({}, {'rows': 3, 'told': 7}, {'rows': [{'what': 1}, 7, {'name': 'score', 'metrics': 7}]}, {'rows': [{'what': 'x', 'check': 'c', 'off': -0.1, 'value': 1.0, 'unit': '1', 'median': 'm'}]}):
         known = of({'node': 'n1', 'at': 1.0, 'event': 'outlier', 'sweep': 's', 'evidence': evidence})
         assert 'state=drain' in proposals.of_outlier('made', known.of('n1')).ticket
         assert findings.changed_since(evidence, GOOD, 'n1') == ([], [], [])
@@ -437,21 +507,21 @@ def kept(tmp_path, limits, minutes=60, spent=0.0):
 
 def test_a_budget_counts_what_jobs_may_take_until_they_have_ended(tmp_path):
     work, limits = kept(tmp_path, {'node_hours': 2.5}, spent=360.0)
-    one, two, three = work.nodes.values()
-    assert limits.affords(one) and limits.spare() == 2 and limits.look({}) == ([], False) and limits.over is None
+    one, two, _ = work.nodes.values()
+    assert limits.spare() == 2 and limits.look({}) == ([], False) and limits.over is None
     one.phase, one.job = state.QUEUED, 1
-    assert limits.affords(two)
+    assert limits.spare() == 1
     two.phase, two.job = state.QUEUED, 2
-    assert not limits.affords(three) and limits.spare() == 0 and limits.affords(two)
+    assert limits.spare() == 0
     two.phase = state.SUBMITTING        # nobody knows whether it has a job
-    assert limits.spare() == 0 and limits.affords(two) and not limits.affords(three)
+    assert limits.spare() == 0
     limits.look({})
     assert limits.over is None              # those may end early
     one.phase = two.phase = state.OVER
     one.spent = {'1': 3000.0}
     two.spent = {'2': 1800.0}
     limits.look({})
-    assert limits.over is None and limits.affords(three)
+    assert limits.over is None and limits.spare() == 1
     two.spent = {'2': 3600.0}
     limits.look({})
     assert limits.over == ('skipped', '1.93 of 2.5 node-hours are spent, and a job may take 60 min')

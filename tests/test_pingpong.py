@@ -13,6 +13,7 @@ from made_report import measurement
 from mpi_native import every_mpi
 from native import two_cpus
 from plumbline import references
+from plumbline.model.result import UNSET
 from plumbline.mpi import pingpong as model
 from plumbline.report import figures
 from plumbline.rfm import evaluation
@@ -95,6 +96,12 @@ def test_of_halves_takes_sizes_of_which_other_rounds_were_set_aside_and_knows_no
     ratios = model.of_halves(found)
     assert list(ratios) == [2, 4]
     assert ratios[2] == pytest.approx(np.full(10, 2 * (1e-6 + 1e-9) / (1e-6 + 2e-9)))
+
+
+def test_that_ranks_share_no_node_is_no_noise():
+    tried = {'core_to_core': {'before': [[None]], 'after': [[None]]}, 'clock': {'before': [2e9], 'after': [2e9]}}
+    assert model.without_handover({'probes': tried})[1] == 'noise'
+    assert model.without_handover({'probes': {'clock': tried['clock']}}) == ('core-to-core latency not known: the ranks share no node', UNSET)
 
 
 def test_step_is_found_between_the_sizes_where_it_is():

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -277,26 +276,6 @@ def test_a_dry_run_shows_nodes_and_job_and_submits_nothing(cluster, tmp_path):
     assert not place.sweeps.exists()
 
 
-def test_programs_of_another_cpu_are_not_used(tmp_path):
-    '''A node whose CPU lacks a feature, as it sees itself.'''
-    if os.geteuid():
-        pytest.skip('only root can make a node believe that it has another CPU')
-    (tmp_path / 'cpuinfo').write_text(re.sub(r' (sse2|fp)\b', '', Path('/proc/cpuinfo').read_text()))
-    (tmp_path / 'build/bin').mkdir(parents=True)
-    (tmp_path / 'build-request.json').write_text('{"commands": ["make"], "compilers": ["cc"], "variables": {}, "project": "src"}')
-    command = f'{sys.executable} -I -m plumbline.rfm.build_cache'
-
-    def asked(script):
-        return subprocess.run(['unshare', '--mount', 'sh', '-c', script], cwd=tmp_path, timeout=60).returncode
-
-    assert asked(f'{command} publish cache') == 0
-    assert asked(f'mount --bind cpuinfo /proc/cpuinfo && {command} fetch cache') == 1
-    assert not (tmp_path / 'build').is_symlink()
-    shutil.rmtree(tmp_path / 'build')
-    assert asked(f'{command} fetch cache') == 0
-    assert (tmp_path / 'build/bin').is_dir()
-
-
 def test_a_job_that_does_not_end_is_named(cluster, timed_out):
     place, process = timed_out
     assert process.wait(PATIENT) == 2, place.said
@@ -315,13 +294,17 @@ def test_a_disk_that_is_full_is_named_and_with_room_the_sweep_goes_on(built_alre
         assert (done.code, place.states()) == (0, {'n1': 'measured', 'n2': 'measured'}), done.out
 
 
-def test_a_journal_that_takes_no_line_ends_the_sweep_in_a_line(tmp_path, monkeypatch):
-    def full(self):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+@pytest.mark.parametrize('error, said', [
+    (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), '/made: No space left on device'),      # of the journal
+    (PlumblineError('Slurm has no nodes in partition cpu'), '^Slurm has no nodes in partition cpu')])       # as a controller with another configuration
+def test_whatever_ends_a_driver_is_a_line_that_says_how_to_go_on(error, said, tmp_path, monkeypatch, capsys):
+    def end(self):
+        raise error
 
-    monkeypatch.setattr(driver.Driver, 'run', full)
-    with pytest.raises(PlumblineError, match='made: No space left on device; to go on: plumbline sweep --resume made'):
+    monkeypatch.setattr(driver.Driver, 'run', end)
+    with pytest.raises(PlumblineError, match=f'{said}; to go on: plumbline sweep --resume made$'):
         command._run(state.create(tmp_path / 'made', PLAN, ''), None)
+    assert 'no job of this sweep is left in the queue' in capsys.readouterr().out
 
 
 PLAN = {'id': 'made', 'nodes': {'n1': ''}, 'partition': 'made:cpu', 'command': [], 'access': [], 'pace': {}, 'checks': 1}

@@ -16,7 +16,7 @@ from plumbline.errors import PlumblineError
 from plumbline.gate import files
 from plumbline.gate.packed import compare, facts, main, reading, software
 from plumbline.gate.packed.compare import DRAIN, NOTE, WARN
-from plumbline.gate.packed.node import PATH, Node
+from plumbline.gate.packed.node import PATH, Node, natural
 from plumbline.store import atomic
 
 #: What tells kinds of nodes apart, where it can be read, and that no part that fails changes.
@@ -147,12 +147,8 @@ def expectations(kind: str, found: reading.Found, before: dict | None = None, as
     return {'schema': 1, 'kind': kind,
             'recorded': {'node': socket.gethostname(), 'when': f'{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M}',
                          'by': getpass.getuser()},
-            'of': of, 'expectations': dict(sorted(entries.items(), key=lambda one: _order(one[0]))),
-            'not_read': {missing.prefix: missing.why for missing in sorted(found.missing, key=lambda one: _order(one.prefix))}}
-
-
-def _order(name):
-    return [(0, int(part), '') if part.isdigit() else (1, 0, part) for part in re.split(r'(\d+)', name)]
+            'of': of, 'expectations': dict(sorted(entries.items(), key=lambda one: natural(one[0]))),
+            'not_read': {missing.prefix: missing.why for missing in sorted(found.missing, key=lambda one: natural(one.prefix))}}
 
 
 def _quoted(value):

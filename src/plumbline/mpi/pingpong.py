@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plumbline.model import uncertainty
+from plumbline.model import probes, result, uncertainty
 from plumbline.mpi import messages
 
 #: The fit for the asymptotic bandwidth takes the sizes down to this part of the largest.
@@ -27,6 +27,13 @@ def cases(measurements, variant):
     '''The records of a variant of the program ``pingpong``: size -> record, ascending.'''
     return {int(record['size']): record
             for record in sorted(measurements, key=lambda record: record['size']) if record['variant'] == variant}
+
+
+def without_handover(record):
+    '''(Why the core-to-core latency beside a record is not known, the symptom): chance, only where processes of one node have tried.'''
+    if probes.CORE_TO_CORE in (record.get('probes') or {}):
+        return 'core-to-core latency not known: the ranks hardly ever ran at once', 'noise'
+    return 'core-to-core latency not known: the ranks share no node', result.UNSET
 
 
 def curve(measurements, variant):

@@ -4,12 +4,14 @@ import os
 import pwd
 import socket
 import sys
+import time
 from typing import Annotated, Literal
 
 import typer
 import typer.core
 
 from plumbline.errors import PlumblineError
+from plumbline.gate.packed.node import natural
 from plumbline.model.safe_text import shown
 
 SYSTEM = "ReFrame's name of the system (default: the one that sweeps have been run on)"
@@ -42,11 +44,8 @@ def show(
     if partition and system and partition.partition(':')[0] != system:
         raise PlumblineError(f'--partition {partition} is none of --system {system}: give one of them')
     history = _history(partition.partition(':')[0] if partition else system)
-    named = _named(nodes)
-    unknown = [name for name in named if name not in history.nodes]
-    if unknown:
-        raise PlumblineError(f"{', '.join(unknown)}: no sweep or session of {history.system} has measured it")
-    names = named or sorted(history.nodes, key=_order)
+    named = _named(nodes, history)
+    names = named or sorted(history.nodes, key=natural)
     names = [name for name in names if not partition or partition in history.nodes[name].partitions]
     if not names:
         raise PlumblineError(f'no node of {partition or history.system} has been measured yet: plumbline sweep')
@@ -65,10 +64,8 @@ def mark(
 ):
     '''Write down what was done with nodes; nothing is done here.'''
     from plumbline.nodes import events
-    history, named = _history(system), _named([nodes])
-    unknown = [name for name in named if name not in history.nodes]
-    if unknown:
-        raise PlumblineError(f"{', '.join(unknown)}: no sweep or session of {history.system} has measured it; is the name right?")
+    history = _history(system)
+    named = _named([nodes], history)
     events.append(history.system, [{'node': name, 'event': step, 'reason': ' '.join(reason.split()), 'by': _who()} for name in named])
     for name in named:
         print(shown(f'{name}: {step}: {reason}'))
@@ -80,6 +77,31 @@ def mark(
 
 
 @app.command()
+def rename(
+    pairs: Annotated[list[str], typer.Argument(help="OLD=NEW, as 'n[1-4]=m[1-4]'; all of them at once, so that nodes may exchange their names")],
+    system: Annotated[str | None, typer.Option(help=SYSTEM)] = None,
+):
+    '''Write down that nodes have other names from now on: what was known of the old names is known of the new ones.'''
+    from plumbline.nodes import events
+    history, at = _history(system), time.time()
+    new: dict[str, str] = {}
+    for pair in pairs:
+        old, _, name = pair.partition('=')
+        before, after = _named([old], history), _named([name])
+        if not len(before) == len(after) > 0 or new.keys() & before or {*new.values()} & {*after}:
+            raise PlumblineError(f'{pair}: give OLD=NEW, as many names on both sides, and each once')
+        new |= dict(zip(before, after))
+    for old, name in new.items():
+        sweeps, others = ({one.sweep for one in history.of(which).measured if one.sweep} for which in (old, name))
+        if name not in new and sweeps & others:
+            raise PlumblineError(f'{old} and {name} were measured by one sweep: they are two nodes')
+    events.append(history.system, [{'at': at, 'node': name, 'event': events.RENAMED, 'was': old, 'by': _who()} for old, name in new.items()])
+    for old, name in new.items():
+        both = ', and what was known of that name is of the same node' if name in history.nodes and name not in new else ''
+        print(shown(f'{old} is {name} now{both}'))
+
+
+@app.command()
 def ticket(
     node: Annotated[str, typer.Argument(help='its name')],
     system: Annotated[str | None, typer.Option(help=SYSTEM)] = None,
@@ -87,21 +109,24 @@ def ticket(
     '''The text of a ticket for the last finding of a node: subsystem, metrics, peers, cause, how often, and what is proposed.'''
     from plumbline.nodes import proposals
     history = _history(system)
-    known = history.of(node)
+    known = history.of(_named([node], history)[0])
     if not known.findings:
         raise PlumblineError(f'{node}: no sweep of {history.system} has found anything wrong with it: there is nothing to write a ticket of')
     print(proposals.of_outlier(history.system, known).ticket, end='')
 
 
-def _named(texts):
+def _named(texts, history=None):
+    '''Names of nodes.
+
+    :raises PlumblineError: where nothing is known of one, if a history is given.
+    '''
     from plumbline.sweep.slurm import nodes_named
-    return [name for text in texts or () for name in nodes_named(text)]
-
-
-def _order(name):
-    '''n2 before n10.'''
-    import re
-    return [int(part) if part.isdigit() else part for part in re.split(r'(\d+)', name)]
+    named = [name for text in texts or () for name in nodes_named(text)]
+    if unknown := [name for name in named if history and name not in history.nodes]:
+        now = history.names.now(unknown[0], 0)
+        why = f'its name is {now} now' if now != unknown[0] else f'no sweep or session of {history.system} has measured it; is the name right?'
+        raise PlumblineError(f"{', '.join(unknown)}: {why}")
+    return named
 
 
 def _history(system):

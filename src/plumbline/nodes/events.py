@@ -11,11 +11,13 @@
 ``cleared``    the node is in order by that ``sweep`` after all: it was gone on with
 ``proposed``   to the site by a ``sweep``: ``action`` (``drain``, ``return``), ``command``, ``how`` (``printed``, ``hook``)
 ``drained``    what people did, ``reason``, ``by``; and so ``repaired``, ``returned``
+``renamed``    ``was`` another name, ``by``: what that one did until now is this node's (:class:`Names`)
 =============  =====================================================================================================================
 
 Several may write at once: each appends its lines by one write.  A line that says nothing of a node is skipped and named.
 '''
 
+import datetime
 import json
 import os
 import re
@@ -33,7 +35,12 @@ MEASURED, FAILED, FOUND, CLEARED, PROPOSED = 'measured', 'failed', 'outlier', 'c
 #: What people do with a node, in this order.
 DRAINED, REPAIRED, RETURNED = STEPS = 'drained', 'repaired', 'returned'
 
-EVENTS = {MEASURED, FAILED, FOUND, CLEARED, PROPOSED, *STEPS}
+RENAMED = 'renamed'
+
+#: What a sweep says of nodes, which it calls as they were called when it began.
+OF_SWEEP = MEASURED, FAILED, FOUND, CLEARED
+
+EVENTS = {*OF_SWEEP, PROPOSED, *STEPS, RENAMED}
 
 #: Of a node among its peers.
 IN_ORDER, OUTLIER = 'in order', 'outlier'
@@ -44,6 +51,40 @@ _NODE, _SYSTEM = re.compile(r'\w[\w.-]*'), re.compile(r'\w[\w.-]*')
 _SAID: dict[str, type | tuple[type, ...]] = {
     'partition': str, 'sweep': str, 'session': str, 'again': list, 'verdict': str, 'rank': (str, type(None)), 'lacks': str, 'hours': (int, float),
     'state': str, 'reason': str, 'evidence': dict, 'page': str, 'action': str, 'command': str, 'how': str, 'by': str}
+
+
+def begun(sweep):
+    '''When a sweep began, by its id, seconds since 1970; None where that does not say.'''
+    try:
+        return datetime.datetime.strptime(f'{sweep:.16}+0000', '%Y%m%dT%H%M%SZ%z').timestamp()
+    except ValueError:
+        return None
+
+
+class Names:
+    '''What nodes are called now that had other names.
+
+    :arg events: those of a journal.
+    '''
+
+    def __init__(self, events):
+        changes: dict[float, dict[str, str]] = {}
+        for event in events:
+            if event['event'] == RENAMED:       # those of one time at once: names may be exchanged
+                changes.setdefault(event['at'], {})[event['was']] = event['node']
+        self._changes = sorted(changes.items())
+
+    def now(self, name, at, until=None):
+        '''What a node is called, or was at a time ``until``, that was called so at a time; None: not known, and no other.'''
+        for when, names in self._changes if at is not None else ():
+            if at < when and (until is None or when <= until):
+                name = names.get(name, name)
+        return name
+
+    def of(self, event):
+        '''The node of an event, as it is called now.'''
+        at = begun(event.get('sweep', '')) if self._changes and event['event'] in OF_SWEEP else None
+        return self.now(event['node'], event['at'] if at is None else at)
 
 
 def path(system):
@@ -83,9 +124,10 @@ def append(system, events):
         raise PlumblineError(f'{file}: no room for what happened to the nodes: make some, and resume the sweep, or mark the nodes again')
 
 
-def read(system):
+def read(system, only=''):
     '''(The events in the order of their lines, texts about the lines that are none).
 
+    :arg only: lines that have this.
     :raises PlumblineError: if the journal is there and cannot be read.
     '''
     file, events, skipped = path(system), [], []
@@ -96,7 +138,7 @@ def read(system):
     except OSError as error:
         raise PlumblineError(f'{file}: {error.strerror}') from None
     for number, line in enumerate(text.split(b'\n'), 1):
-        if line.strip():
+        if line.strip() and only.encode() in line:
             event = _event(line)
             if event:
                 events.append(event)
@@ -109,7 +151,8 @@ def _event(line):
     '''What a line says; None if that is nothing.'''
     try:
         event = json.loads(line)
-        good = (event['event'] in EVENTS and _NODE.fullmatch(event['node']) and 0 <= event['at'] < 1e11 and not isinstance(event['at'], bool)
+        names = [event['node'], *([event['was']] if event['event'] == RENAMED else [])]
+        good = (event['event'] in EVENTS and all(map(_NODE.fullmatch, names)) and 0 <= event['at'] < 1e11 and not isinstance(event['at'], bool)
                 and all(isinstance(event[key], kind) for key, kind in _SAID.items() if key in event) and 0 <= event.get('hours', 0) < 1e11)
     except (ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -136,11 +136,15 @@ def changed_since(evidence_of_node, frame, node):
     return back, off, missing
 
 
+def whole(rows, needed):
+    '''Those rows of evidence that have what is needed, key -> type; a journal may hold anything.'''
+    return [row for row in (rows if isinstance(rows, list) else ()) if isinstance(row, dict)
+            and all(isinstance(row.get(key), kind) for key, kind in needed.items())]
+
+
 def _metrics(evidence_of_node):
-    '''The rows of evidence about one metric; a journal may hold anything.'''
+    '''The rows of evidence about one metric.'''
     needed = {'check': str, 'name': str, 'environ': str, 'unit': str, 'value': float, 'median': float, 'bad': float, 'scale': float, 'better': int}
-    rows = evidence_of_node.get('rows')
-    rows = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-    inner = [one for row in rows for one in (row.get('metrics') or [] if row.get('name') == 'score' else [row]) if isinstance(one, dict)]
-    good = [one for one in inner if all(isinstance(one.get(key), kind) for key, kind in needed.items()) and one['median'] > 0]
-    return list({(one['check'], one['name'], one['environ']): one for one in good}.values())
+    inner = [one for row in whole(evidence_of_node.get('rows'), {})
+             for one in whole(row.get('metrics') if row.get('name') == 'score' else [row], needed)]
+    return list({(one['check'], one['name'], one['environ']): one for one in inner if one['median'] > 0}.values())

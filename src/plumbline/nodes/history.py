@@ -13,7 +13,7 @@ from plumbline.settings import REPORTS
 from plumbline.store import archive
 
 #: Events whose time counts: what is dated in the future would be the last one until then.
-_TIMED = {events.MEASURED, events.FAILED, events.REPAIRED}
+_TIMED = {events.MEASURED, events.FAILED, events.REPAIRED, events.RENAMED}
 
 #: Of so many of its last sweeps it is counted how often a node was an outlier.
 LATEST = 10
@@ -58,7 +58,7 @@ class Node:
     :attr partitions: those that it was swept in.
     :attr measured: its :class:`Measurement`, in order of time.
     :attr findings: sweep -> event of the sweep that named it; :attr failed: the events of jobs that came to nothing.
-    :attr steps: events of what was proposed and done, in the order of the journal.
+    :attr steps: events of what was proposed and done, in the order of the journal; :attr renamed: those by which it got its names.
     :attr hours: node-hours of sweeps.
     '''
     name: str
@@ -67,6 +67,7 @@ class Node:
     findings: dict = field(default_factory=dict)
     failed: list = field(default_factory=list)
     steps: list = field(default_factory=list)
+    renamed: list = field(default_factory=list)
     hours: float = 0.0
 
     @property
@@ -117,12 +118,13 @@ class History:
     '''
     :attr nodes: name -> :class:`Node`.
     :attr skipped: what of the journal and the archive could not be read, as texts.
-    :attr sweeps: how many.
+    :attr sweeps: how many; :attr names: of its nodes before (:class:`events.Names`).
     '''
     system: str
     nodes: dict = field(default_factory=dict)
     skipped: list = field(default_factory=list)
     sweeps: int = 0
+    names: events.Names = field(default_factory=lambda: events.Names(()))
 
     def of(self, name):
         '''What is known of a node, which may be nothing.'''
@@ -149,15 +151,17 @@ def read(system, archive_root=REPORTS / 'archive'):
     history = History(system, skipped=skipped)
     if ahead := [event for event in said if _is_ahead(event)]:
         skipped.append(f"{several(len(ahead), 'event')} from that of {ahead[0]['node']} on: in the future, by this clock or that of the host that "
-                       'wrote it; measure again, and mark again what was repaired')
+                       'wrote it; measure again, and mark again what was repaired or renamed')
         said = [event for event in said if not _is_ahead(event)]
+    history.names = names = events.Names(said)
     # A sweep that was gone on with says of a node again what it said before: the last line counts.
     measured, failed, hours, known = {}, {}, {}, set()
     for event in said:
-        node = history.nodes.setdefault(event['node'], Node(event['node']))
+        name = names.of(event)
+        node = history.nodes.setdefault(name, Node(name))
         if 'partition' in event:
             node.partitions.add(event['partition'])
-        kind, key = event['event'], (event['node'], event.get('sweep'), event['at'])
+        kind, key = event['event'], (name, event.get('sweep'), event['at'])
         if kind in (events.MEASURED, events.FAILED):
             hours[key[:2]] = event.get('hours', 0.0)        # of all jobs of the sweep on that node so far
         if kind == events.MEASURED:
@@ -170,7 +174,7 @@ def read(system, archive_root=REPORTS / 'archive'):
         elif kind == events.CLEARED:
             node.findings.pop(event.get('sweep'), None)
         else:
-            node.steps.append(event)
+            (node.renamed if kind == events.RENAMED else node.steps).append(event)
     for name, sweep, at in measured:
         event, node = measured[name, sweep, at], history.nodes[name]
         node.measured.append(Measurement(at, event.get('verdict', verdict.NO_REFERENCE), event.get('rank'), sweep, event.get('lacks', '')))
@@ -180,6 +184,7 @@ def read(system, archive_root=REPORTS / 'archive'):
         history.nodes[name].hours += spent
     history.sweeps = len({sweep for _, sweep in hours})
     for name, one in _of_archive(system, archive_root, known, history.skipped) if archive_root else ():
+        name = names.now(name, one.at)
         history.nodes.setdefault(name, Node(name)).measured.append(one)
     for node in history.nodes.values():
         node.measured.sort(key=lambda one: one.at)

@@ -43,22 +43,25 @@ def follow_up(work, found=None):
     if found is None:
         return
     system, hook = findings.system_of(work), work.plan.get('hook')
-    known = history.read(system, archive_root=None)
+    known, begun = history.read(system, archive_root=None), events.begun(work.name)
     new = []
+
+    def of(name):       # a node of this sweep may have another name since
+        return known.of(known.names.now(name, begun))
     for node in found.named:
-        yield f'{node}: {_times(known.of(node))}; ticket: plumbline nodes ticket {node}'
-        if not _is_open(known.of(node), hook):
-            new.append(of_outlier(system, known.of(node)))
+        yield f'{node}: {_times(of(node))}; ticket: plumbline nodes ticket {of(node).name}'
+        if not _is_open(of(node), hook):
+            new.append(of_outlier(system, of(node)))
     others = {node: '; '.join(_told(event.get('evidence', {}))) for node in work.nodes if node not in found.named
-              and (event := known.of(node).findings.get(work.name))}
+              and (event := of(node).findings.get(work.name))}
     for text in dict.fromkeys(others.values()):
         alike = [node for node in others if others[node] == text]
-        yield f'{folded(alike)}: {text}; ticket: plumbline nodes ticket {alike[0]}'
+        yield f'{folded(alike)}: {text}; ticket: plumbline nodes ticket {of(alike[0]).name}'
     measured = sum(node.measured for node in work.nodes.values())
     if 2 * len(others) > measured >= ranking.FEWEST:
         yield f'{len(others)} of {measured} nodes are not in order though no outliers: look at what they share; nothing is proposed for them'
     else:
-        new += [of_outlier(system, known.of(node)) for node in others if not _is_open(known.of(node), hook)]
+        new += [of_outlier(system, of(node)) for node in others if not _is_open(of(node), hook)]
     for node in _repaired(work, known):
         why, proposal = _back_in_service(work, found, known.of(node))
         yield f'{node}, repaired at {when(known.of(node).done["at"])}: {why}'
@@ -99,13 +102,13 @@ def of_outlier(system, node):
     '''
     event = list(node.findings.values())[-1]
     evidence, sweep = event.get('evidence', {}), event.get('sweep', '')
-    rows, told = _rows(evidence), _told(evidence)
+    rows, told = _rows(evidence.get('rows')), _told(evidence)
     about = (rows[0]['what'], pl.Series([rows[0]['off']])) if rows else ('; '.join(told)[:150] or 'see its page',)
     command = drain_command(sweep, [node.name], *about)
     lines = [f"Node {node.name} of {system} is {'an outlier among its peers' if rows else 'not in order'}", '', *told]
     for row in rows:
         lines.append(_line(row))
-        lines += [f'  {_line(one)}' for one in _rows({'rows': row.get('metrics')})]
+        lines += [f'  {_line(one)}' for one in _rows(row.get('metrics'))]
     if evidence.get('left'):
         lines.append(f"and {quantity.several(evidence['left'], 'more row')} on the page")
     causes = [cause for cause in evidence['causes'] if isinstance(cause, str)] if isinstance(evidence.get('causes'), list) else []
@@ -121,13 +124,10 @@ def _told(evidence):
     return [text for text in texts if isinstance(text, str)] if isinstance(texts, list) else []
 
 
-def _rows(evidence):
-    '''Rows of evidence that are whole; a journal may hold anything.'''
-    rows = evidence.get('rows')
-    needed = {'what': str, 'check': str, 'unit': str, 'off': float, 'value': float}
+def _rows(rows):
+    '''Rows of evidence that are whole.'''
     return [{key: value for key, value in row.items() if key not in ('median', 'again') or isinstance(value, float)}
-            for row in (rows if isinstance(rows, list) else ()) if isinstance(row, dict)
-            and all(isinstance(row.get(key), kind) for key, kind in needed.items())]
+            for row in findings.whole(rows, {'what': str, 'check': str, 'unit': str, 'off': float, 'value': float})]
 
 
 def _line(row):

@@ -60,6 +60,7 @@ def steps(node):
     '''Yield all that is known of one node, in the order of time, a line each.'''
     lines = [(one.at, f"measured{f' by sweep {one.sweep}' if one.sweep else ''}: {one.word}") for one in node.measured]
     lines += [(one['at'], f"sweep {one.get('sweep', '?')}: {one.get('state', 'failed')}: {one.get('reason', '')}") for one in node.failed]
+    lines += [(one['at'], f"renamed by {one.get('by', '?')}: was {one['was']}") for one in node.renamed]
     for one in node.steps:
         what = f"proposed to {one.get('action', '?')} by sweep {one.get('sweep', '?')} ({one.get('how', '?')})"
         done = f"{one['event']} by {one.get('by', '?')}: {one.get('reason', '')}"

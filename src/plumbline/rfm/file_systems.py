@@ -21,6 +21,7 @@ from plumbline import references
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.model import metrics, records
 from plumbline.model.quantity import percent
+from plumbline.model.result import UNSET
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.job import Job
 from plumbline.rfm.programs import native_programs
@@ -273,15 +274,18 @@ class FileSystemCheck(OneFileSystem, NativeCheck):
 
     def worth_saying(self, group):
         '''The records whose page cache was as it is said to be; notes tell the rest.'''
-        for record in metrics.kernels(group):
+        records = metrics.kernels(group)
+        # What another variant could do here is noise; what none can is the file system's, or the node's.
+        possible = {record['options']['operation'] for record in records if not self.wrong_state(record['options'])}
+        for record in records:
             found = record['options']
             self.refuse_other_type(found)       # the job may be on another node than the first look
             self.note(f"{self.file_system}: {found['file_system']} at {found['path']}; array {found['shape']}, files "
                       f"{found['kept']}")
             if complaint := self.wrong_state(found):
-                known = found.get('resident') is not None
-                self.skip_case(record['variant'], found['operation'], reason=complaint,
-                               **{'symptom': 'not_warm' if found['operation'] == 'read_warm' else 'noise'} if known else {})
+                not_warm = found['operation'] == 'read_warm' and found.get('resident') is not None
+                symptom = 'not_warm' if not_warm else 'noise' if found['operation'] in possible else UNSET
+                self.skip_case(record['variant'], found['operation'], reason=complaint, symptom=symptom)
             else:
                 yield record
         self.note('write: into the page cache, which may write behind; write_fsync: until the device has it; read_warm: all '

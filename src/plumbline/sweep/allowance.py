@@ -24,11 +24,6 @@ class Allowance:
         self._reservation, self._stalled, self._told = None, None, None
         self._live = None       # names of the jobs that are not over, once somebody has looked
 
-    @property
-    def options(self):
-        '''Those of sbatch.'''
-        return self._limits.options
-
     def refresh(self):
         '''Ask what becomes of the reservation.
 
@@ -49,7 +44,7 @@ class Allowance:
         :raises NoAnswer: if Slurm does not answer.
         '''
         self._live = {job.name for job in jobs.values() if not job.is_over}
-        queued, waiting = self._in(QUEUED), self._in(WAITING, SUBMITTING)
+        queued, waiting = self._sweep.within(QUEUED), self._sweep.within(WAITING, SUBMITTING)
         pending = [node for node in queued if node.job in jobs and jobs[node.job].state == 'PENDING']
         self.over = self._over(queued, waiting)
         if self._limits.reservation and self.over and self.over[0] != SKIPPED:
@@ -58,9 +53,6 @@ class Allowance:
             return [], False
         return self._scavenge(queued, waiting, pending)
 
-    def _in(self, *phases):
-        return [node for node in self._sweep.nodes.values() if node.phase in phases]
-
     def _over(self, queued, waiting):
         minutes = self._pace.minutes
         if self._limits.reservation and self.ended:
@@ -68,7 +60,7 @@ class Allowance:
         if self._reservation and self._reservation.end < time.time() + 60 * minutes:
             return 'not submitted', (f'reservation {self._reservation.name} ends at {when(self._reservation.end)}, before a job of {minutes} min '
                                      'could end')
-        if self._limits.node_hours and waiting and not queued and not self.affords(waiting[0]):
+        if self._limits.node_hours and waiting and not queued and self.spare() < (waiting[0].phase == WAITING):
             return SKIPPED, (f'{self._spent() / 3600:.2f} of {self._limits.node_hours:g} node-hours are spent, and a job may take {minutes} min')
         return None
 
@@ -84,16 +76,13 @@ class Allowance:
     def _may_run(self, again, node):
         return node.phase in (QUEUED, SUBMITTING) and (self._live is None or again.job_name(node) in self._live)
 
-    def affords(self, node):
-        '''Whether a job for this node, and all that are in the queue, may take their whole time.'''
-        return self.spare() >= (node.phase not in (QUEUED, SUBMITTING))
-
     def spare(self):
         '''How many more jobs than are in the queue may take their whole time; below 0 if not even those may.'''
         if not self._limits.node_hours:
             return math.inf
         minutes = self._pace.minutes        # jobs that an earlier driver has submitted may have another limit
-        taken = [node.minutes or minutes for node in self._in(QUEUED)] + [max(node.minutes, minutes) for node in self._in(SUBMITTING)]
+        taken = [node.minutes or minutes for node in self._sweep.within(QUEUED)]
+        taken += [max(node.minutes, minutes) for node in self._sweep.within(SUBMITTING)]
         taken += [node.minutes for again, node in self._again if self._may_run(again, node)]
         return (3600 * self._limits.node_hours - self._spent() - 60 * sum(taken)) // (60 * minutes)
 

@@ -12,20 +12,14 @@ from plumbline.errors import PlumblineError
 from plumbline.model import contention, subsystems, verdict
 from plumbline.store import archive
 from plumbline.sweep import lacking
-from plumbline.sweep.node import REPORT
 
 
-def lost_time(sweep, node):
+def lost_time(rows):
     '''What the tests of a node say of the time that they did not get; each cause once, as its worst test has it.
 
-    :arg sweep, node: :class:`state.Sweep` and :class:`state.Node`.
+    :arg rows: of :func:`of_node`.
     '''
-    try:
-        report = json.loads((sweep.of(node) / REPORT).read_text())
-    except (OSError, ValueError, RecursionError):
-        return ['its run report is gone: what took its time is not known']
-    payloads = [case.get('plumbline') for run in report['runs'] for case in run['testcases']]
-    lost = [payload for payload in payloads if isinstance(payload, dict) and payload.get('contention')]
+    lost = [payload for text in rows['detail'].drop_nulls() if (payload := json.loads(text)).get('contention')]
     given = [(contention.time_given(payload['contention']), number) for number, payload in enumerate(lost)]
     _, worst = min((pair for pair in given if pair[0] is not None), default=(None, None))
     return [] if worst is None else contention.notes(lost[worst]['contention'], lost[worst].get('machine'))

@@ -226,7 +226,7 @@ def _run(work, pace, name=None):
     '''
     :arg name: what to resume, if that is not the sweep itself.
     '''
-    from plumbline.sweep.driver import Driver, GaveUp
+    from plumbline.sweep.driver import Driver
     from plumbline.sweep.slurm import Slurm
 
     def stop(number, _):
@@ -245,7 +245,7 @@ def _run(work, pace, name=None):
     except KeyboardInterrupt:
         _say(_left_behind(work))
         raise PlumblineError(f'interrupted; to go on: {resumed}') from None
-    except (GaveUp, OSError) as error:       # OSError: a full disk takes no line of the journal
+    except (PlumblineError, OSError) as error:       # OSError: a full disk takes no line of the journal
         _say(_left_behind(work))
         why = f'{work.folder}: {error.strerror}' if isinstance(error, OSError) else error
         raise PlumblineError(f'{why}; to go on: {resumed}') from None
@@ -262,7 +262,7 @@ def _beside(work, other):
 def _left_behind(work):
     from plumbline.model.quantity import several
     from plumbline.sweep.state import QUEUED
-    numbers = [node.job for node in work.nodes.values() if node.phase == QUEUED]
+    numbers = [node.job for node in work.within(QUEUED)]
     if not numbers:
         return 'no job of this sweep is left in the queue'
     return f"{several(len(numbers), 'job')} left in the queue; to end what was begun: scancel {' '.join(map(str, numbers))}"

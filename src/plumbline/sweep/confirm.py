@@ -33,7 +33,7 @@ def _end(again):
 
     :raises PlumblineError: if Slurm does not answer.
     '''
-    left = [node for node in again.nodes.values() if node.phase in (state.QUEUED, state.SUBMITTING)]
+    left = again.within(state.QUEUED, state.SUBMITTING)
     if left:
         slurm = Slurm(again.plan['access'])
         if live := [number for number, found in slurm.jobs(again.prefix).items() if not found.is_over]:

@@ -130,15 +130,12 @@ class Driver:
             self._withdrawn |= {node.job for node in back}
             self.slurm.cancel([node.job for node in back], pending=not running)
         if self.allowance.over:
-            for node in self._in(WAITING, SUBMITTING):
+            for node in self.sweep.within(WAITING, SUBMITTING):
                 self.over(node, *self.allowance.over)
 
     def _nodes(self):
         self._states = self._states or self.slurm.nodes()
         return self._states
-
-    def _in(self, *phases):
-        return [node for node in self.sweep.nodes.values() if node.phase in phases]
 
     def _lasts(self, node, what, seconds):
         '''Whether something odd about a node has been so for a while.'''
@@ -151,7 +148,7 @@ class Driver:
         '''Which nodes are to be run: those in service, of which there is no result yet.'''
         states = self._nodes()
         named = {found.name: number for number, found in jobs.items() if not found.is_over}
-        for node in self._in(WAITING, QUEUED, OVER):
+        for node in self.sweep.within(WAITING, QUEUED, OVER):
             number, known = named.get(self.sweep.job_name(node)), states.get(node.name)
             if node.phase == QUEUED:        # a job of the driver before this one
                 found = jobs.get(node.job)
@@ -177,10 +174,10 @@ class Driver:
     # --- jobs in the queue -----------------------------------------------------------------------------------
 
     def _look_after(self, jobs):
-        for node in self._in(SUBMITTING):
+        for node in self.sweep.within(SUBMITTING):
             self._find(node, jobs)
         pending = []
-        for node in self._in(QUEUED):
+        for node in self.sweep.within(QUEUED):
             found = jobs.get(node.job)
             if found and not found.is_over:
                 self._odd_since.pop((node.name, 'no result'), None)
@@ -267,9 +264,9 @@ class Driver:
     # --- submission ------------------------------------------------------------------------------------------
 
     def _submit(self):
-        room, spare = self.pace.at_once - len(self._in(QUEUED)), self.allowance.spare()
+        room, spare = self.pace.at_once - len(self.sweep.within(QUEUED)), self.allowance.spare()
         roles = {}
-        for node in self._in(SUBMITTING, WAITING):
+        for node in self.sweep.within(SUBMITTING, WAITING):
             if room <= 0:
                 return None
             if self.allowance.idle is not None and node.name not in self.allowance.idle:
@@ -318,11 +315,11 @@ class Driver:
         self.sweep.record(node, SUBMITTING, minutes=self.pace.minutes)
         number = self.slurm.submit(self.slurm.submission(
             self.sweep.job_name(node), node.name, self.pace.minutes, folder / job.OUTPUT, self.sweep.script,
-            node.name, role, options=self.allowance.options))
+            node.name, role, options=self.sweep.limits.options))
         self.sweep.record(node, QUEUED, job=number)
 
     def _give_up_submission(self, error):
         '''Those nodes that have a job are waited for, the others have none.'''
         self.say(str(error))
-        for node in self._in(WAITING, SUBMITTING):
+        for node in self.sweep.within(WAITING, SUBMITTING):
             self.over(node, 'not submitted', str(error))

@@ -157,13 +157,12 @@ def look(folder, racks=None, switches=None):
     texts, rules, missing = {}, {}, lacking.look(ranked, frame, measured_again)
     lacks: dict[str, dict[str, lacking.Lack]] = {}
     for name in dict.fromkeys([*odd['node'], *missing]):
-        node, its, tests = sweep.nodes[name], odd.filter(pl.col('node') == name), missing.get(name, {})
-        rows = causes.of_node(node)
+        its, tests, rows = odd.filter(pl.col('node') == name), missing.get(name, {}), causes.of_node(sweep.nodes[name])
         found = [] if rows is None else causes.diagnosed(rows, its, [test for test, lack in tests.items() if lack.whole])
         rules[name] = [one.rule for one in found]
+        took = ['what it measured is gone: what took its time is not known'] if rows is None else causes.lost_time(rows)
         # What took time is told of all its tests already.
-        others = [one for one in found if not one.rule.get('always')]
-        texts[name] = [*causes.lost_time(sweep, node), *(f"{one.rule['says']}: {'; '.join(one.evidence)}" for one in others)]
+        texts[name] = [*took, *(f"{one.rule['says']}: {'; '.join(one.evidence)}" for one in found if not one.rule.get('always'))]
         for test, lack in tests.items():
             if reason := lacking.why(rows, test, lack):
                 lacks.setdefault(name, {})[test] = replace(lack, why=reason)

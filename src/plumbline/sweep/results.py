@@ -81,8 +81,8 @@ def collect(sweep, node):
     folder = sweep.of(node)
     if left := _prepared(folder):
         path = ARCHIVE / left['archived']
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(OSError):      # it is on another file system
+        with contextlib.suppress(OSError):      # it is on another file system, or what is wrong there is told below
+            path.parent.mkdir(parents=True, exist_ok=True)
             os.replace(folder / OWN_ARCHIVE / left['archived'], path)
             return left['found'] and {**left['found'], 'archived': str(path)}, left['why']
     path, found, why = _examined(folder, node.name, ARCHIVE, _exit_code(folder))
@@ -223,7 +223,7 @@ def main():
     '''``python -m plumbline.sweep.results NODE STATUS``, in the folder of the node, at the end of its job; ``STATUS`` is ReFrame's exit code.'''
     try:
         prepare(Path.cwd(), sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)        # jobs of sweeps begun by an older version give none
-    except PlumblineError as error:     # the driver meets it again, and tells
+    except (PlumblineError, OSError) as error:     # a full disk; the driver meets it again, and tells
         print(f'plumbline: {error}', file=sys.stderr)
 
 

@@ -11,6 +11,7 @@ import json
 import polars as pl
 
 from plumbline.errors import PlumblineError
+from plumbline.nodes import events
 from plumbline.store import atomic
 from plumbline.sweep import ranking
 
@@ -53,8 +54,14 @@ def before(folder):
 
 
 def scores_before(folder):
-    '''The scores that nodes had in these sweeps: :data:`ranking.SCORES` with a column ``sweep``; None where there are none.'''
-    tables = [_read(path, ranking.SCORES).with_columns(sweep=pl.lit(path.parent.name)) for path in _latest(folder, SCORES)]
+    '''The scores that nodes had in these sweeps, by the names that they had when this one began: :data:`ranking.SCORES` with a column ``sweep``; None
+    where there are none.'''
+    partition, tables = _partition(folder), []
+    names = events.Names(events.read(partition.partition(':')[0], events.RENAMED)[0] if partition else ())
+    for path in _latest(folder, SCORES):
+        table = _read(path, ranking.SCORES)
+        then = {name: names.now(name, events.begun(path.parent.name), events.begun(folder.name)) for name in table['node'].unique()}
+        tables.append(table.with_columns(pl.col('node').replace(then), sweep=pl.lit(path.parent.name)))
     return pl.concat(tables) if tables else None
 
 

@@ -172,6 +172,10 @@ class Sweep:
         '''The folder of a node.'''
         return self.folder / node.name
 
+    def within(self, *phases):
+        '''The nodes in one of these phases.'''
+        return [node for node in self.nodes.values() if node.phase in phases]
+
     def claimed(self, node):
         '''The number of the job that runs on a node, or has run there; None if it is not known.'''
         claim = self.of(node) / job.CLAIM

@@ -3,7 +3,7 @@
 import os
 import re
 
-from plumbline.gate.packed.node import of_file
+from plumbline.gate.packed.node import known, of_file
 from plumbline.gate.packed.reading import Fact, Missing
 from plumbline.system import cgroup, dmi
 
@@ -13,10 +13,7 @@ _CPU = '/sys/devices/system/cpu'
 def _distinct(node, name, pattern):
     '''What the files of all CPUs say: one text where all say the same.'''
     texts = node.texts(pattern)
-    if texts:
-        yield Fact(name, ', '.join(texts), pattern)
-    else:
-        yield Missing(name, f'{pattern} cannot be read')
+    yield known(name, ', '.join(texts) if texts else None, pattern, f'{pattern} cannot be read')
 
 
 def _fields(text, separator=':'):
@@ -37,19 +34,10 @@ def processor(node):
         fields = _fields(text)
         arm = [value for key in ('CPU implementer', 'CPU part', 'CPU variant', 'CPU revision') for value in fields.get(key, ())]
         model = fields.get('model name') or fields.get('cpu') or ([' '.join(arm)] if arm else [])
-        if model:
-            yield Fact('cpu.model', ', '.join(model), '/proc/cpuinfo')
-        else:
-            yield Missing('cpu.model', '/proc/cpuinfo does not say')
-        if 'microcode' in fields:
-            yield Fact('cpu.microcode', ', '.join(sorted(fields['microcode'])), '/proc/cpuinfo')
-        else:
-            yield Missing('cpu.microcode', '/proc/cpuinfo does not say')
-    sockets = node.texts(f'{_CPU}/cpu[0-9]*/topology/physical_package_id')
-    if sockets:
-        yield Fact('cpu.sockets', len(sockets), f'{_CPU}/cpu*/topology/physical_package_id')
-    else:
-        yield Missing('cpu.sockets', f'{_CPU}/cpu*/topology/physical_package_id cannot be read')
+        yield known('cpu.model', ', '.join(model) if model else None, '/proc/cpuinfo')
+        yield known('cpu.microcode', ', '.join(sorted(fields['microcode'])) if 'microcode' in fields else None, '/proc/cpuinfo')
+    source = f'{_CPU}/cpu*/topology/physical_package_id'
+    yield known('cpu.sockets', len(node.texts(source)) or None, source, f'{source} cannot be read')
     yield from of_file(node, 'cpu.online', f'{_CPU}/online')
     yield from of_file(node, 'cpu.isolated', f'{_CPU}/isolated')
     yield from of_file(node, 'cpu.smt', f'{_CPU}/smt/control')
@@ -90,7 +78,7 @@ def memory(node):
     fields = _fields(node.text('/proc/meminfo') or '')
     for name, key in (('memory.total', 'MemTotal'), ('memory.swap', 'SwapTotal')):
         size = _kib(fields.get(key, [''])[0])
-        yield Missing(name, '/proc/meminfo does not say') if size is None else Fact(name, size, '/proc/meminfo')
+        yield known(name, size, '/proc/meminfo')
     thp = '/sys/kernel/mm/transparent_hugepage'
     yield from of_file(node, 'memory.transparent_huge_pages', f'{thp}/enabled', _chosen)
     yield from of_file(node, 'memory.huge_page_defrag', f'{thp}/defrag', _chosen)
@@ -110,10 +98,7 @@ def numa(node):
         yield from of_file(node, f'numa.cpus.{number}', f'{path}/cpulist')
         yield from of_file(node, f'numa.distance.{number}', f'{path}/distance')
         total = re.search(r'MemTotal:\s+(\d+ kB)', node.text(f'{path}/meminfo') or '')
-        if total:
-            yield Fact(f'numa.memory.{number}', _kib(total.group(1)), f'{path}/meminfo')
-        else:
-            yield Missing(f'numa.memory.{number}', f'{path}/meminfo cannot be read')
+        yield known(f'numa.memory.{number}', total and _kib(total.group(1)), f'{path}/meminfo', f'{path}/meminfo cannot be read')
 
 
 def errors(node):
@@ -124,17 +109,14 @@ def errors(node):
         yield Fact('ecc.controllers', len(controllers), base)
         for name, file in (('ecc.corrected', 'ce_count'), ('ecc.uncorrected', 'ue_count')):
             counts = node.numbers(f'{base}/mc[0-9]*/{file}')
-            if len(counts) == len(controllers):
-                yield Fact(name, sum(counts), f'{base}/mc*/{file}')
-            else:
-                yield Missing(name, f'{file} of {len(controllers) - len(counts)} of {len(controllers)} controllers cannot be read')
+            unread = len(controllers) - len(counts)
+            why = f'{file} of {unread} of {len(controllers)} controllers cannot be read'
+            yield known(name, None if unread else sum(counts), f'{base}/mc*/{file}', why)
     else:
         yield Missing('ecc', f'no controller in {base}: the driver is not loaded, or the machine is virtual')
     row = re.search(r'^\s*MCE:((?:\s+\d+)+)', node.text('/proc/interrupts') or '', re.MULTILINE)
-    if row:
-        yield Fact('machine_check.exceptions', sum(map(int, row.group(1).split())), '/proc/interrupts')
-    else:
-        yield Missing('machine_check', '/proc/interrupts has no row MCE')
+    count = row and sum(map(int, row.group(1).split()))
+    yield known('machine_check.exceptions', count, '/proc/interrupts', '/proc/interrupts has no row MCE')
 
 
 def firmware(node):
@@ -169,10 +151,7 @@ def event_log(node):
     fields = _fields(said)
     for name, key in (('sel.entries', 'Entries'), ('sel.percent_used', 'Percent Used')):
         number = re.match(r'\d+', fields.get(key, [''])[0])
-        if number:
-            yield Fact(name, int(number.group()), 'ipmitool sel info')
-        else:
-            yield Missing(name, f'ipmitool sel info does not say {key}')
+        yield known(name, number and int(number.group()), 'ipmitool sel info', f'ipmitool sel info does not say {key}')
 
 
 def links(node):
@@ -181,11 +160,8 @@ def links(node):
         if not os.path.exists(node.at(f'{path}/device')) and not os.path.exists(node.at(f'{path}/bonding')):
             continue        # of software alone
         yield from of_file(node, f'net.{name}.state', f'{path}/operstate')
-        speed = node.text(f'{path}/speed')      # of a link that is down, or virtual, there is none
-        if speed and re.match(r'[1-9]\d*$', speed):
-            yield Fact(f'net.{name}.speed', int(speed), f'{path}/speed')
-        else:
-            yield Missing(f'net.{name}.speed', f'{path}/speed does not say')
+        speed = re.match(r'[1-9]\d*$', node.text(f'{path}/speed') or '')      # of a link that is down, or virtual, there is none
+        yield known(f'net.{name}.speed', speed and int(speed.group()), f'{path}/speed')
         yield from of_file(node, f'net.{name}.mtu', f'{path}/mtu', _whole)
     for path in node.files('/sys/class/infiniband/*/ports/*'):
         device, port = path.split('/')[-3], path.split('/')[-1]
@@ -198,10 +174,6 @@ def links(node):
 
 def allocation(node):
     '''What this process may use: of a health check that is what slurmd may use.'''
-    allowed = _fields(node.text('/proc/self/status') or '').get('Cpus_allowed_list')
-    if allowed:
-        yield Fact('cgroup.allowed_cpus', allowed[0], '/proc/self/status')
-    else:
-        yield Missing('cgroup.allowed_cpus', '/proc/self/status does not say')
+    yield known('cgroup.allowed_cpus', _fields(node.text('/proc/self/status') or '').get('Cpus_allowed_list', [None])[0], '/proc/self/status')
     quota = cgroup.cpu_quota(node.root)
     yield Fact('cgroup.cpu_quota', 'none' if quota is None else f'{quota:g} CPUs', '/sys/fs/cgroup')

@@ -12,6 +12,11 @@ from plumbline.gate.packed.reading import Fact, Missing
 PATH = '/usr/sbin:/usr/bin:/sbin:/bin'
 
 
+def natural(name):
+    '''Key by which n2 is sorted before n10.'''
+    return [int(part) if part.isdecimal() else part for part in re.split(r'(\d+)', name)]
+
+
 class Node:
     '''A node.
 
@@ -36,9 +41,7 @@ class Node:
 
     def files(self, pattern):
         '''Names, from the root on, of files that there are, in the order of the numbers in them.'''
-        def order(name):
-            return [int(part) if part.isdigit() else part for part in re.split(r'(\d+)', name)]
-        return sorted(('/' + os.path.relpath(name, self.root) for name in glob.glob(self.at(pattern))), key=order)
+        return sorted(('/' + os.path.relpath(name, self.root) for name in glob.glob(self.at(pattern))), key=natural)
 
     def texts(self, pattern):
         '''Distinct contents of the files that there are, sorted.'''
@@ -67,11 +70,12 @@ class Node:
         return out, None
 
 
+def known(name, value, source, why=None):
+    '''A fact, or that it could not be read where its value is None.'''
+    return Missing(name, why or f'{source} does not say') if value is None else Fact(name, value, source)
+
+
 def of_file(node, name, path, unit=None):
     '''The fact that a file tells, as ``unit`` makes it of its text (None: of nothing); that it cannot be read, where it is not there.'''
     text = node.text(path)
-    value = unit(text) if unit and text is not None else text
-    if value is None:
-        yield Missing(name, f"{path} {'cannot be read' if text is None else 'does not say'}")
-    else:
-        yield Fact(name, value, path)
+    yield known(name, unit(text) if unit and text is not None else text, path, None if text is not None else f'{path} cannot be read')

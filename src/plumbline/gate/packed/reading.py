@@ -1,7 +1,7 @@
 '''Reading with an end: each group of facts is read by a process of its own, which is left behind where it does not answer in time.
 
 A process that waits for a hung file system cannot be killed until the file system answers.  So nobody waits for it: the parent touches no
-file system but that of its own file, and reads pipes with a time limit.
+file system but that of its own file, and reads pipes with a time limit.  As long as one waits, later gates start no second one (``software.py``).
 '''
 
 import json
@@ -21,7 +21,7 @@ _Missing = namedtuple('_Missing', 'prefix why late')
 
 
 class Missing(_Missing):
-    '''Facts whose names begin so could not be read, and why; ``late``: their group was asked, and did not answer.'''
+    '''Facts whose names begin so could not be read, and why; ``late``: their group was asked, now or by an earlier gate, and did not answer.'''
     __slots__ = ()
 
     def __new__(cls, prefix, why, late=False):

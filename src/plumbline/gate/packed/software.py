@@ -5,9 +5,10 @@ import ctypes.util
 import os
 import re
 import resource
+import signal
 import time
 
-from plumbline.gate.packed.node import of_file
+from plumbline.gate.packed.node import known, of_file
 from plumbline.gate.packed.reading import Fact, Missing
 
 #: Of the kernel's command line, what differs from node to node.
@@ -26,17 +27,11 @@ _READ_ONLY = {'ro', 'emergency_ro', 'shutdown'}
 
 def kernel(node):
     yield from of_file(node, 'kernel.release', '/proc/sys/kernel/osrelease')
-    line = node.text('/proc/cmdline')
-    if line is None:
-        yield Missing('kernel.options', '/proc/cmdline cannot be read')
-    else:
-        yield Fact('kernel.options', [word for word in line.split() if not (word.startswith(_OF_THE_NODE) or word in _OF_THE_START)], '/proc/cmdline')
+    yield from of_file(node, 'kernel.options', '/proc/cmdline', lambda line: [
+        word for word in line.split() if not (word.startswith(_OF_THE_NODE) or word in _OF_THE_START)])
     yield Fact('system.architecture', os.uname().machine, 'uname')
     name = re.search(r'^PRETTY_NAME="?(.*?)"?$', node.text('/etc/os-release') or '', re.MULTILINE)
-    if name:
-        yield Fact('system.distribution', name.group(1), '/etc/os-release')
-    else:
-        yield Missing('system.distribution', '/etc/os-release does not say')
+    yield known('system.distribution', name and name.group(1), '/etc/os-release')
 
 
 def packages(node):
@@ -101,10 +96,8 @@ def clock(node):
     offset = re.search(r'System time\s*:\s*(\d+\.?\d*) seconds', said)
     if 'Not synchronised' in said:      # which calls the offset 0
         yield Missing('time.offset', 'chronyc tracking: not synchronised')
-    elif offset:
-        yield Fact('time.offset', float(offset.group(1)), 'chronyc tracking')
     else:
-        yield Missing('time.offset', 'chronyc tracking does not say')
+        yield known('time.offset', offset and float(offset.group(1)), 'chronyc tracking')
 
 
 def limits(node):
@@ -126,7 +119,7 @@ def _unescaped(text):
 
 
 def mounted(node):
-    '''Path -> (type, what is mounted, options), of what is on top there; None where it is not known.'''
+    '''Path -> (type, what is mounted, options, number of the device) of what is on top there; None where it is not known.'''
     text = node.text('/proc/self/mountinfo')
     if text is None:
         return None
@@ -135,8 +128,9 @@ def mounted(node):
         before, there, after = line.partition(' - ')
         words, kind = before.split(), after.split()
         if there and len(words) > 5 and len(kind) > 2:
-            options = {*words[5].split(','), *kind[2].split(',')}
-            found[_unescaped(words[4])] = (kind[0], _unescaped(kind[1]), sorted(options - {'rw', 'ro'}) + ['ro' if options & _READ_ONLY else 'rw'])
+            given = {*words[5].split(','), *kind[2].split(',')}
+            options = sorted(given - {'rw', 'ro'}) + ['ro' if given & _READ_ONLY else 'rw']
+            found[_unescaped(words[4])] = kind[0], _unescaped(kind[1]), options, words[2]
     return found
 
 
@@ -159,6 +153,23 @@ def _first_entry(path):
         return
 
 
+def _waits_before(node, device):
+    '''Number of a process of an earlier gate that waits in the kernel for the same file system, though it was killed; else None, and this
+    process has the name by which a later gate finds it.'''
+    name = f'gate {device}'[:15]        # of a process; the kernel keeps so much of it
+    for file in node.files('/proc/[0-9]*/comm'):
+        if node.text(file) == name:
+            told = dict(re.findall(r'^(Uid|SigPnd):\s*(\w+)', node.text(os.path.dirname(file) + '/status') or '', re.MULTILINE))
+            if told.get('Uid') == str(os.getuid()) and int(told.get('SigPnd', '0'), 16) >> signal.SIGKILL - 1 & 1:
+                return os.path.basename(os.path.dirname(file))
+    try:
+        with open(node.at('/proc/self/comm'), 'w') as own:
+            own.write(name)
+    except OSError:     # then each gate asks anew
+        pass
+    return None
+
+
 def mount(path):
     '''The reader of a mount: a process of its own, since a hung file system holds it for good.'''
     name = f'mount.{path}'
@@ -168,10 +179,17 @@ def mount(path):
         if found is None:
             yield Missing(name, '/proc/self/mountinfo cannot be read')
             return
+        asked = set()    # type: set
         try:
-            if found.get(path, ('',))[0] == 'autofs':
-                os.statvfs(node.at(path))       # mounts it
-                found = mounted(node) or found
+            while path in found and found[path][3] not in asked:
+                asked.add(found[path][3])
+                process = _waits_before(node, found[path][3])
+                if process:     # one more would wait as long, and be no wiser
+                    yield Missing(name, f'process {process} of an earlier gate still waits for it', True)
+                    return
+                if found[path][0] == 'autofs':
+                    os.statvfs(node.at(path))       # mounts it, as another device
+                    found = mounted(node) or found
             if path not in found:
                 return
             for what, value in zip(('type', 'device', 'options'), found[path]):
