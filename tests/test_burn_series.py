@@ -1,13 +1,21 @@
 '''What is made of a burn's records: whether rates hold, who is slow, its parts together, the figures.'''
 
 import json
+import runpy
+import subprocess
+import types
 
 import numpy as np
 import pytest
 
+import rfm
+from native import environment, output_of
 from plumbline.errors import PlumblineError
 from plumbline.model import burn as model, uncertainty
+from plumbline.references import Reference, files
 from plumbline.report import figures
+from plumbline.rfm import evaluation
+from test_burn import QUICK
 
 
 def series(rounds, lost=0.0, noise=0.01, seed=0, correlated=0.0):
@@ -86,11 +94,82 @@ def test_parts_are_put_together():
     assert burn.counted('throttled') == 2 + 3 and burn.counted('memory_uncorrected') is None and burn.end is None and burn.done == 3 and burn.unended == 1
 
 
+ERROR = {'record': 'burn_error', 'schema': 1, 'time': 2.0, 'round': 2, 'phase': 'fma', 'thread': 0, 'cpu': 0, 'buffer': 'sums', 'offset': 0,
+         'address': '0x10', **{name: f'0x{word:016x}' for name, word in (('expected', 1), ('seen', 3), ('bits', 2), ('again', 3))}, 'from_thread': None}
+
+
 def test_an_error_of_a_phase_that_was_never_ended_counts():
-    error = {'record': 'burn_error', 'schema': 1, 'time': 2.0, 'round': 2, 'phase': 'fma', 'thread': 0, 'cpu': 0, 'buffer': 'sums', 'offset': 0,
-             'address': '0x10', **{name: f'0x{word:016x}' for name, word in (('expected', 1), ('seen', 3), ('bits', 2), ('again', 3))}, 'from_thread': None}
-    assert model.parse(text_of(START, phase_of(1, 1), error, START, phase_of(2, 2)), 'file').total_errors == 1
-    assert model.parse(text_of(START, error, phase_of(1, 1, errors=5, total_errors=5), error), 'file').total_errors == 5
+    assert model.parse(text_of(START, phase_of(1, 1), ERROR, START, phase_of(2, 2)), 'file').total_errors == 1
+    assert model.parse(text_of(START, ERROR, phase_of(1, 1, errors=5, total_errors=5), ERROR), 'file').total_errors == 5
+
+
+@pytest.mark.parametrize('torn, errors', [
+    (lambda line: line[:137] + line, 0),                                # half a record, and the next one behind it
+    (lambda line: line[:137] + '\n' + line, 0), (lambda line: 'x\n' + line, 0), (lambda line: '\0' * 4096 + line, 0),
+    (lambda line: text_of(ERROR)[:40] + line, 1), (lambda line: text_of(ERROR)[-40:] + line, 1), (lambda line: line[:137] + text_of(ERROR) + line, 1)])
+def test_a_torn_line_is_named_and_hides_no_error(torn, errors):
+    def of(*behind):
+        return model.parse(text_of(START, phase_of(1, 1)) + torn(text_of(phase_of(2, 2))) + text_of(*behind), 'file')
+    for burn in (of(), of(phase_of(3, 3)), of(START, phase_of(3, 3)), of(phase_of(3, 3), START, phase_of(4, 4))):
+        assert (burn.torn, burn.total_errors, [record['round'] for record in burn.phases][:2]) == ([3], errors, [1, 2])
+    assert of(phase_of(3, 3)).unaccounted == of(phase_of(3, 3), START, phase_of(4, 4)).unaccounted == []
+    assert model.parse(text_of(START, phase_of(1, 1)) + '{"torn\n' + text_of(START, phase_of(2, 2)), 'file').unaccounted == [3]
+
+
+# --- judged by the references that are shipped ------------------------------------------------------------------------
+
+def judged(text):
+    '''Metric -> its verdict, and the notes, of the check with these records.'''
+    check, found, notes = runpy.run_path(str(rfm.REPOSITORY / 'checks/site/burn.py'))['burn'], model.parse(text, 'file'), []
+    case = types.SimpleNamespace(measurements=[{'burn': found}], burns=[found], note=notes.append, skip_metric=lambda *_: None, all_cpus=CORES,
+                                 plumbline=types.SimpleNamespace(of_machine={}), measured_by=types.SimpleNamespace(plumbline=types.SimpleNamespace(contention=())))
+    case.tell, case.of_phase = types.MethodType(check.tell, case), types.MethodType(check.of_phase, case)
+    bounds = files.lookup(files.load(rfm.REPOSITORY / 'config/references/portable.yaml'), 'burn', ['default', 'gnu'])
+    return {metric.name: evaluation.judged(evaluation.Case(metric, reference=Reference(tuple(bounds[metric.name][:3])) if metric.name in bounds else None,
+                                                           reference_from='portable.yaml')).verdict for metric in check.evaluate(case)}, notes
+
+
+CORES = [0, 1, 2, 3]
+END = {'record': 'burn_end', 'schema': 1, 'time': 3.0, 'ended': 'complete', 'round': 24, 'done': 120.0, 'phases': 120, 'errors': 0, 'errors_of': {},
+       'lost_records': 0, 'most_waiting': 1, 'write_error': None}
+
+
+def burnt(lost=0.0, slow=1.0, **changes):
+    '''Lines of 24 rounds that lose a share of all rates on the way, the last core at ``slow``.'''
+    lines = [START | {'threads': 4, 'cpus': CORES, 'phases': list(model.PHASES)}]
+    for place in range(120):
+        rates = [round(rate * (1 - lost * place / 119), 3) for rate in (100.0, 101.0, 99.0, 100.0 * slow)]
+        lines.append(phase_of(place // 5 + 1, place + 1.0, phase=model.PHASES[place % 5], rates=rates, throttled=0, memory_uncorrected=0))
+        lines[-1]['rate'] = {**lines[-1]['rate'], 'total': sum(rates)}
+        lines[-1].update(changes)
+    return [*lines, END]
+
+
+SHARES = {f'{name}.{phase}' for name in ('drift', 'of_start') for phase in model.PHASES}
+
+
+@pytest.mark.parametrize('changes, failing', [
+    ({}, set()), ({'memory_corrected': 1000}, set()), ({'memory_corrected': 1001}, {'memory_corrected'}), ({'memory_uncorrected': 1}, {'memory_uncorrected'}),
+    ({'machine_checks': 1}, {'machine_checks'}), ({'throttled': 1}, {'throttled'}), ({'total_errors': 1}, {'burn_errors'}), ({'lost': 0.2}, SHARES),
+    ({'slow': 0.6}, {f'of_median.{phase}' for phase in model.PHASES[:-1]})])
+def test_portable_references_fail_what_must_not_happen(changes, failing):
+    verdicts, notes = judged(text_of(*burnt(**changes)))
+    referenced = {*model.COUNTS, 'burn_errors', *SHARES, *(f'of_median.{phase}' for phase in model.PHASES[:-1])}
+    assert {name: verdicts[name] for name in referenced} == {name: 'FAIL' if name in failing else 'PASS' for name in referenced}
+    assert not any('torn' in note or 'the file system' in note for note in notes)
+
+
+def test_a_burn_with_torn_lines_is_no_silent_pass():
+    lines = burnt()
+    whole, after = text_of(*lines[:50]), text_of(*lines[50:])
+    verdicts, notes = judged(whole + '{"record": "burn_ph\n' + after)
+    assert verdicts['burn_errors'] == 'PASS' and notes[0].endswith('torn lines of burn.jsonl, of which what is whole was read: 51')     # the later ones count all errors
+    assert judged(whole + '{"record": "burn_ph\n' + text_of(lines[0]) + after)[0]['burn_errors'] == 'NO REFERENCE'
+    assert judged(whole + '{"record": "burn_error"\n' + text_of(lines[0]) + after)[0]['burn_errors'] == 'FAIL'
+
+
+def test_records_that_were_lost_while_the_file_system_hung_are_told():
+    assert 'for a while (it hung): 1 waited, 7 were lost' in ' '.join(judged(text_of(*burnt()[:-1], END | {'lost_records': 7}))[1])
 
 
 def test_what_was_counted_stays_counted():
@@ -103,7 +182,7 @@ def test_what_was_counted_stays_counted():
 
 
 @pytest.mark.parametrize('text, told', [
-    ('', 'no record of a burn'), (text_of(phase_of(1, 1)), 'before any burn_start'), (text_of(START) + 'x\n', 'line 2: no record'),
+    ('', 'no record of a burn'), (text_of(phase_of(1, 1)), 'before any burn_start'), ('x\n', 'no record of a burn'),
     (text_of(START, phase_of(1, 1, seconds=-1)), 'field seconds'), (text_of(START, {**START, 'schema': 2}), 'field schema'),
     (text_of(START, phase_of(1, float('nan'))), 'line 2: no record: NaN')])
 def test_what_is_no_record_is_named(text, told):
@@ -126,3 +205,35 @@ def test_figures():
     assert drawn['Temperature over a burn'][1] is None and drawn['What must not happen in a burn'][0].startswith('None in 16 min 40 s')
     (_, caption, figure), = figures.of_check('burn', [{'check': 'burn', 'hostname': 'n1'}])
     assert figure is None and caption == 'Not drawn: there are no records.'
+
+
+# --- a file that comes back --------------------------------------------------------------------------------------------
+
+#: A file handle dies twice, half a line written, as of a server that is gone: the second time it comes back without the end of that half.
+STALE = r'''
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+ssize_t write(int file, const void *text, size_t length)
+{
+    static int calls;
+    if (file <= 2 || (++calls != 5 && calls != 15))
+        return syscall(SYS_write, file, text, length);
+    const ssize_t half = syscall(SYS_write, file, text, length / 2);
+    if (calls == 15 && ftruncate(file, lseek(file, 0, SEEK_END) - 10) != 0)
+        return -1;
+    dup2(open("/dev/null", O_RDONLY), file);
+    return half;
+}
+'''
+
+
+def test_a_file_whose_handle_is_stale_is_opened_again(programs, tmp_path):
+    file, library = tmp_path / 'burn.jsonl', tmp_path / 'stale.so'
+    output_of('cc', '-shared', '-fPIC', '-x', 'c', '-', '-o', library, input=STALE)
+    command = [programs.path('burn'), *QUICK, '--minutes', 0.05, '--series', file]
+    done = subprocess.run([str(x) for x in command], capture_output=True, text=True, timeout=50, env=environment(LD_PRELOAD=str(library)))
+    burn = model.parse(file.read_text(), 'file')
+    assert (done.returncode, done.stderr) == (0, '') and len(burn.phases) == burn.end['phases'] > 12 and len(burn.torn) == 1
+    assert burn.end['write_error'] == 'Bad file descriptor' and burn.end['lost_records'] == 0 and not burn.unaccounted

@@ -74,10 +74,10 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
         if self.resume:
             path = Path(self.resume)
             try:
-                self.former = (path / SERIES if path.is_dir() else path).read_text(encoding='utf-8')
+                self.former = (path / SERIES if path.is_dir() else path).read_text(encoding='utf-8', errors='replace')
                 model.parse(self.former, str(path))
-            except (OSError, UnicodeDecodeError) as error:
-                self.refuse('resume', self.resume, f'{getattr(error, "strerror", None) or "no text"}; give {SERIES} of the burn, or its folder')
+            except OSError as error:
+                self.refuse('resume', self.resume, f'{error.strerror}; give {SERIES} of the burn, or its folder')
             except PlumblineError as error:
                 self.refuse('resume', self.resume, str(error))
 
@@ -103,10 +103,10 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
         '''The text of the records.'''
         path = os.path.join(self.stagedir, SERIES)
         try:
-            with open(path, encoding='utf-8') as file:
+            with open(path, encoding='utf-8', errors='replace') as file:
                 return file.read()
-        except (OSError, UnicodeDecodeError) as error:
-            raise PlumblineError(f'{path}: the records of the burn cannot be read: {getattr(error, "strerror", None) or error}') from None
+        except OSError as error:
+            raise PlumblineError(f'{path}: the records of the burn cannot be read: {error.strerror}') from None
 
     def cause(self):
         '''Of an exit code: that the burn was ended before its time.'''
@@ -158,8 +158,10 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
         found = self.measurements[0]['burn']
         self.tell(found)
         wrong = [error for one in self.burns for error in one.errors]
-        yield metrics.Metric('burn_errors', None, np.array([float(sum(one.total_errors for one in self.burns))]),
-                             remark=model.told(wrong[0]) if wrong else None)
+        count = sum(one.total_errors for one in self.burns)
+        hidden = not count and any(one.unaccounted for one in self.burns)
+        yield metrics.Metric('burn_errors', None, np.array([float(count)]), remark=model.told(wrong[0]) if wrong else None,
+                             unjudged='lines of the records are torn, and none behind them in their part counts the errors' if hidden else None)
         for name in model.COUNTS:
             counts = [one.counted(name) for one in self.burns]
             if None in counts:
@@ -183,8 +185,10 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
             self.note('self-test: a bit was flipped on purpose (--flip)')
         for error in found.errors[:5]:
             self.note(model.told(error))
-        if end['write_error']:
-            self.note(f"the file system did not take the records for a while ({end['write_error']}): {end['most_waiting']} waited, "
+        if found.torn:
+            self.note(f"torn lines of {SERIES}, of which what is whole was read: {', '.join(map(str, found.torn))}")
+        if end['write_error'] or end['lost_records']:
+            self.note(f"the file system did not take the records for a while ({end['write_error'] or 'it hung'}): {end['most_waiting']} waited, "
                       f"{end['lost_records']} were lost")
         for what in ('temperature', 'power'):
             if reason := found.starts[-1]['not_readable'].get(what):

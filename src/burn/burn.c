@@ -20,5 +20,7 @@ int main(int argc, char **argv)
     burn_state state = {.options = &options};
     const int code = pl_with_team(options.threads, burn_run, &state);
     fflush(stdout);
-    _exit(code);        /* a writer that a hung file system holds keeps nobody waiting */
+    /* Does not wait for the writer.  Where that waits in the kernel and cannot be killed (a frozen or dead disk, unlike NFS or a pipe), all has been
+     * said, but whoever waits for this process waits until the file system answers. */
+    _exit(code);
 }

@@ -118,9 +118,9 @@ void burn_counts_missing(FILE *, const char *separator);
  * wait are kept in memory, `keep` bytes at most; beyond that the oldest are lost, and counted. */
 void burn_series_open(const char *path, bool append, size_t keep);      /* keep: bytes that may wait */
 void burn_series_put(char *line, size_t length);    /* of malloc, which it keeps */
-typedef struct { long written, lost, waiting, most_waiting; int error; } burn_series;   /* error: the last one, errno; 0: none */
+typedef struct { long written, lost, waiting, most_waiting; int error; bool hangs; } burn_series;   /* error: the last one, errno; 0: none */
 burn_series burn_series_so_far(void);
-burn_series burn_series_close(double patience);     /* seconds; what waits then is lost */
+burn_series burn_series_close(double patience);     /* seconds; what waits then is lost, and the file hangs where a write has not come back */
 
 /* What a file says of the burn that it is the record of. */
 typedef struct { double done; long round, errors; } burn_past;

@@ -1,4 +1,5 @@
 /* What the records of a burn say of how far it came: its last phase. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -29,6 +30,40 @@ static void check_start(const char *path, const char *line, int threads)
         pl_fail("--resume: %s is of %d threads, and these are %d: give as many", path, (int)count, threads);
 }
 
+/* One record, or what is left of it: of an error that is enough. */
+static void read_record(const char *path, const char *text, int threads, burn_past *past, bool *begun)
+{
+    double done, round, errors;
+    const size_t length = strlen(text);
+    const bool whole = length > 1 && strcmp(text + length - 2, "}\n") == 0;
+    if (is_of(text, "{\"record\": \"burn_error\""))
+        past->errors++;     /* of a phase that may never have been ended: that counts all of its own */
+    else if (whole && is_of(text, "{\"record\": \"burn_start\"")) {
+        check_start(path, text, threads);
+        *begun = true;
+    } else if (whole && is_of(text, "{\"record\": \"burn_phase\"") && number_of(text, "\"done\": ", &done) &&
+               number_of(text, "\"round\": ", &round) && number_of(text, "\"total_errors\": ", &errors))
+        *past = (burn_past){done, (long)round, (long)errors};
+}
+
+/* A record, as a rule.  Where a node or a file server failed meanwhile it may be the half of one, with the next behind it. */
+static void read_line(const char *path, char *line, size_t length, int threads, burn_past *past, bool *begun)
+{
+    static const char begin[] = "{\"record\": \"burn_", of_error[] = "\"from_thread\": ";
+    const char *const end = line + length;
+    char *at = memmem(line, length, begin, sizeof begin - 1);
+    past->errors += memmem(line, at ? (size_t)(at - line) : length, of_error, sizeof of_error - 1) != NULL;
+    while (at) {
+        char *const next = memmem(at + 1, (size_t)(end - at - 1), begin, sizeof begin - 1);
+        if (next)
+            *next = 0;
+        read_record(path, at, threads, past, begun);
+        if (next)
+            *next = *begin;
+        at = next;
+    }
+}
+
 burn_past burn_read_past(const char *path, int threads)
 {
     burn_past past = {0};
@@ -46,23 +81,16 @@ burn_past burn_read_past(const char *path, int threads)
     if (!S_ISREG(found.st_mode))
         pl_fail("--resume: %s is no file: give the file of the burn that is to go on", path);
     while ((length = getline(&line, &room, f)) > 0 && line[length - 1] == '\n') {
-        double done, round, errors;
         whole += length;
-        if (is_of(line, "{\"record\": \"burn_start\"")) {
-            check_start(path, line, threads);
-            begun = true;
-        }
-        if (is_of(line, "{\"record\": \"burn_phase\"") && number_of(line, "\"done\": ", &done) && number_of(line, "\"round\": ", &round) &&
-            number_of(line, "\"total_errors\": ", &errors))
-            past = (burn_past){done, (long)round, (long)errors};
-        else if (is_of(line, "{\"record\": \"burn_error\""))
-            past.errors++;     /* of a phase that may never have been ended: that counts all of its own */
+        read_line(path, line, (size_t)length, threads, &past, &begun);
     }
+    if (length > 0)     /* half a line: the node failed while it was written */
+        read_line(path, line, (size_t)length, threads, &past, &begun);
     fclose(f);
     free(line);
     if (!begun)
         pl_fail("--resume: %s is no record of a burn: give the file that --series wrote", path);
-    if (length > 0 && truncate(path, whole) != 0)      /* half a line: the node failed while it was written */
+    if (length > 0 && truncate(path, whole) != 0)
         pl_fail("--resume: %s: %s: its last line is not whole, and cannot be taken off", path, strerror(errno));
     return past;
 }

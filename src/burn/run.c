@@ -238,13 +238,19 @@ static void run_phase(burn_state *state, progress *p, int phase)
     write_phase(state, p, seconds);
 }
 
+static const char *why_lost(const burn_options *o, burn_series series)
+{
+    if (series.hangs)
+        return o->series ? "the file system hangs, or is too slow" : "whoever takes standard output hangs, or is too slow";
+    return series.error ? strerror(series.error) : "they came faster than they were taken (--keep)";
+}
+
 static int told_at_the_end(const burn_state *state, const progress *p, burn_series series)
 {
     const burn_options *o = state->options;
     const int signal = atomic_load(&burn_signal);
     if (series.lost)
-        fprintf(stderr, "plumbline: burn: %ld records could not be written: %s\n", series.lost,
-                series.error ? strerror(series.error) : "no room in memory");
+        fprintf(stderr, "plumbline: burn: %ld records could not be written: %s\n", series.lost, why_lost(o, series));
     if (signal)
         fprintf(stderr, "plumbline: burn: ended by signal %d after %.1f of %g minutes, with %ld errors%s\n", signal, p->done / 60, o->minutes,
                 p->errors, o->series ? "; --resume goes on with it" : "");

@@ -175,6 +175,7 @@ burn_series burn_series_close(double patience)
         ;
     burn_series found = series.so_far;
     found.lost += found.waiting;
+    found.hangs = series.busy;
     pthread_mutex_unlock(&series.lock);
     return found;
 }

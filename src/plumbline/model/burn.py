@@ -6,6 +6,7 @@ with a ``burn_start``.
 
 import itertools
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -32,6 +33,12 @@ LEAST_THREADS = 3
 COUNTS = {'memory_corrected': 'errors that the memory controllers corrected', 'memory_uncorrected': 'errors that they could not correct',
           'machine_checks': 'machine checks', 'throttled': 'throttling of a core or a socket for its heat'}
 
+#: Where a record begins: half of one may stand before it in its line, where a node or a file server failed.
+_BEGIN = re.compile(r'(?=\{"record": "burn_)')
+
+#: What only an error has, at its begin and at its end.
+_OF_ERROR = re.compile(r'"record": "burn_error"|"from_thread": ')
+
 #: Points of each series that a report keeps.
 MOST_POINTS = 200
 
@@ -45,18 +52,23 @@ class Burn:
     :attr errors: the ``burn_error`` records: the first ones of each thread and phase of a round.
     :attr end: the ``burn_end`` of the last part, or None: it was killed, or its file system never came back.
     :attr unended: how many parts before the last one have none.
+    :attr torn: numbers of the lines that have half a record; :attr torn_errors: how many of these were of errors.
+    :attr unaccounted: the torn lines behind which no record of their part says how many errors there were until then.
     '''
     starts: list[dict] = field(default_factory=list)
     phases: list[dict] = field(default_factory=list)
     errors: list[dict] = field(default_factory=list)
     end: dict | None = None
     unended: int = 0
+    torn: list[int] = field(default_factory=list)
+    torn_errors: int = 0
+    unaccounted: list[int] = field(default_factory=list)
 
     @property
     def total_errors(self) -> int:
         '''Words that were wrong, in all parts; those told included whose phase was never ended, for the node went down.'''
-        said = [record['total_errors'] for record in self.phases] + ([self.end['errors']] if self.end else []) + [len(self.errors)]
-        return max(said, default=0)
+        said = [record['total_errors'] for record in self.phases] + ([self.end['errors']] if self.end else [])
+        return max([*said, len(self.errors) + self.torn_errors])
 
     @property
     def done(self) -> float:
@@ -82,39 +94,55 @@ class Burn:
 def parse(text: str, source: str) -> Burn:
     '''Read the records of a burn.
 
-    :arg text: lines; the last one may be cut off, where the node failed.
-    :raises PlumblineError: naming the line, for one that is no record; if there is no ``burn_start`` before the others.
+    :arg text: lines; any may be torn, where the node or its file server failed.
+    :raises PlumblineError: naming the line, for a whole record that is none of ours; if there is no ``burn_start`` before the others.
     '''
-    burn = Burn()
-    lines = text.split('\n')
-    for number, line in enumerate(lines[:-1], start=1):
-        record = _read(line, f'{source}, line {number}')
-        kind = record['record']
-        if kind == 'burn_start':
-            burn.unended += bool(burn.starts and not burn.end)
-            burn.starts.append(record)
-            burn.end = None
-        elif not burn.starts:
-            raise PlumblineError(f'{source}, line {number}: a {kind} before any burn_start: give the whole file that --series wrote')
-        elif kind == 'burn_phase':
-            burn.phases.append({**record, 'part': len(burn.starts) - 1})
-        elif kind == 'burn_error':
-            burn.errors.append(record)
-        else:
-            burn.end = record
+    burn, waiting = Burn(), list[int]()       # waiting: torn lines that no count of errors has followed yet
+    for number, line in enumerate(text.split('\n'), start=1):
+        found, torn = _read(line, f'{source}, line {number}')
+        for record in found:
+            kind = record['record']
+            if kind == 'burn_start':
+                burn.unended += bool(burn.starts and not burn.end)
+                burn.starts.append(record)
+                burn.end = None
+                burn.unaccounted += waiting
+                waiting = []
+            elif not burn.starts:
+                raise PlumblineError(f'{source}, line {number}: a {kind} before any burn_start: give the whole file that --series wrote')
+            elif kind == 'burn_error':
+                burn.errors.append(record)
+            else:
+                waiting = []
+                if kind == 'burn_phase':
+                    burn.phases.append({**record, 'part': len(burn.starts) - 1})
+                else:
+                    burn.end = record
+        if torn:
+            burn.torn.append(number)
+            burn.torn_errors += sum(_OF_ERROR.search(piece) is not None for piece in torn)
+            waiting.append(number)
     if not burn.starts:
         raise PlumblineError(f'{source}: no record of a burn: give the file that --series wrote')
+    burn.unaccounted += waiting
     return burn
 
 
-def _read(line: str, where: str) -> dict:
-    try:
-        record = json.loads(line, parse_constant=records.refuse_number)
-    except (ValueError, RecursionError) as error:
-        raise PlumblineError(f'{where}: no record: {error}') from None
-    if wrong := schemas.complaint('burn', record):
-        raise PlumblineError(f'{where}: {wrong}')
-    return record
+def _read(line: str, where: str) -> tuple[list[dict], list[str]]:
+    '''The records of a line, and what is left of others: one record and nothing, as a rule.'''
+    found, torn = [], []
+    for piece in filter(None, _BEGIN.split(line)):
+        try:
+            record = json.loads(piece, parse_constant=records.refuse_number)
+        except (json.JSONDecodeError, RecursionError):
+            torn.append(piece)
+            continue
+        except ValueError as error:
+            raise PlumblineError(f'{where}: no record: {error}') from None
+        if wrong := schemas.complaint('burn', record):
+            raise PlumblineError(f'{where}: {wrong}')
+        found.append(record)
+    return found, torn
 
 
 # --- does it hold? ----------------------------------------------------------------------------------------------------
