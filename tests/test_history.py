@@ -48,6 +48,12 @@ def test_chance_is_what_it_says(size, freedom):
     assert 0.02 < np.mean(np.array(found) <= 0.05) < 0.08
 
 
+def test_sessions_of_fewer_metrics_scatter_more_and_are_no_step():
+    chance, shares = np.random.default_rng(9), np.repeat([1 / 9, 1.0], [6, 24])
+    found = [changes.step(np.exp(chance.normal(0, 0.02 / np.sqrt(shares))), (3, 0.02), shares=shares).chance for _ in range(1000)]
+    assert 0.02 < np.mean(np.array(found) <= 0.05) < 0.08
+
+
 def test_sessions_that_are_like_their_neighbours_are_no_step():
     chance, found = np.random.default_rng(2), []
     for _ in range(400):
@@ -100,7 +106,7 @@ def test_values_that_are_all_the_same():
 
 # --- from the archive ---------------------------------------------------------------------------------------------------
 
-def fill(root, values, accepted=(), scatter=0.01, machine=lambda number: MACHINE, first=0, beside=()):
+def fill(root, values, accepted=(), scatter=0.01, machine=lambda number: MACHINE, first=0, beside=(), node=lambda number: 'n1'):
     '''Sessions of two tests with four metrics of memory each, at so many times 1000 MB/s, and a ratio that stays.
 
     :arg beside: cases that each session has, too.
@@ -113,7 +119,7 @@ def fill(root, values, accepted=(), scatter=0.01, machine=lambda number: MACHINE
             expected = {'expected': {'deviation': 0.02, 'freedom': 8.0, 'measured': dict.fromkeys(accepted, 1000.0)}} if accepted else {}
             metrics = [metric(f'bandwidth.v{i}', 1000 * value * noise[4 * test + i], **expected) for i in range(4)]
             metrics += [metric('of_limit.v0', 0.9 * noise[8], unit='1')]
-            cases.append(case(f'Test{test} %threads=one', plumbline=result(*metrics, machine=machine(number))))
+            cases.append(case(f'Test{test} %threads=one', plumbline=result(*metrics, machine=machine(number)), job_nodelist=[node(number)]))
         report = write_report(root / 'r.json', [*cases, *beside], start=1579075200 + 86400 * number)
         names.append(archive.archive(report, root / 'archive').stem)
     return names
@@ -155,17 +161,6 @@ def test_sessions_of_other_tests_between_them_hide_no_loss(tmp_path):
     gate = write_report(tmp_path / 'r.json', [gate], start=1579075200 + 86400 * 21)
     report = CliRunner().invoke(app, ['report', str(gate), '--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path / 'page')])
     assert report.exit_code == 0 and 'worse since' not in report.output and run(tmp_path).exit_code == 1
-
-
-def test_a_metric_that_comes_and_goes_is_no_part_of_a_course(tmp_path):
-    names = fill(tmp_path, STEP)
-    found = history.read(tmp_path / 'archive')
-    seldom = next(iter(found.metrics))
-    found.metrics[seldom].values.update(dict.fromkeys(found.metrics[seldom].values, 1.0))
-    for name in names[::2]:
-        del found.metrics[seldom].values[name]
-    course, = (one for one in history.courses(found)[0] if one.kind == subsystems.RATES)
-    assert course.metrics == 7
 
 
 def test_plumbline_report_says_so_and_ends_with_1(tmp_path):
@@ -232,6 +227,43 @@ def test_sessions_that_measure_more_than_the_nights_hide_no_loss(tmp_path):
     assert (nights.name, nights.metrics, len(nights.sessions)) == ('memory, one thread', 8, 20)
     assert (week.name, week.metrics, len(week.sessions)) == ('memory, one thread: Further', 10, 5)
     assert run(tmp_path).exit_code == 1
+
+
+@pytest.mark.parametrize('ended', [False, True])
+def test_metrics_that_come_or_end_cut_no_course(tmp_path, ended):
+    '''Most of them; nor do references that only these have accept what was lost before.'''
+    names = fill(tmp_path, STEP + [0.9] * 10)
+    found = history.read(tmp_path / 'archive')
+    del found.metrics[next(iter(found.metrics))]
+    for key, series in found.metrics.items():
+        changed = key.case.startswith('Test1')
+        found.accepted[key] = frozenset(names[20:25] if changed else names[:5])
+        for name in (names[20:] if ended else names[:18]) if changed else ():
+            del series.values[name]
+    loss, = history.lasting(found)
+    assert (loss.begin, loss.course.metrics, loss.course.sessions) == (names[14], 7, names)
+
+
+def test_a_gain_hides_no_later_loss(tmp_path):
+    names = fill(tmp_path, [1.0] * 10 + [1.2] * 15 + [1.12] * 8)
+    loss, = history.lasting(history.read(tmp_path / 'archive'))
+    assert (loss.begin, loss.count) == (names[25], 8) and loss.step.change == pytest.approx(1.12 / 1.2 - 1, abs=0.01)
+
+
+def turns(number):
+    return f'n{number % 2 + 1}'
+
+
+@pytest.mark.parametrize('node, values, losses', [
+    (lambda number: 'n1' if number < 14 else 'n2', STEP, []), (turns, [1.0, 0.8] * 10, []),
+    (turns, [0.8, 1.0] * 10 + [0.8, 0.9] * 10, [('memory, one thread on n2', -0.1)]), (turns, STEP, [('memory, one thread', -0.1)])],
+    ids=['another node', 'take turns', 'one of them loses', 'both lose'])
+def test_nodes_are_held_against_themselves(tmp_path, node, values, losses):
+    fill(tmp_path, values, node=node)
+    found = history.read(tmp_path / 'archive')
+    assert [(loss.course.name, pytest.approx(loss.step.change, abs=0.01)) for loss in history.lasting(found)] == losses
+    courses = [one for one in history.courses(found)[0] if one.kind == subsystems.RATES]
+    assert sum(len(one.sessions) for one in courses) == len(values) and len(courses) == (1 if values is STEP and losses else 2)
 
 
 def test_a_test_that_is_renamed_again_and_again_has_a_history(tmp_path):

@@ -306,6 +306,26 @@ def test_of_two_nodes_that_differ_both_are():
     assert {odd.name for odd in found} == {'n1', 'n2'}
 
 
+@pytest.mark.parametrize('factors, named', [([1, 1, 1], []), ([1, 0.8], ['n1', 'n2']), ([1, 1, 0.92], ['n3']), ([1, 1, 0.985], [])])
+def test_a_node_that_differs_is_named_where_nodes_take_turns(factors, named):
+    values = np.exp(0.01 * np.random.default_rng(12).standard_normal((12, 18)))
+    alone = [good_state.Series(f'm{number}', 'bandwidth', 'memory', registry.MEMORY_ALL, {
+        f's{night:02}': {f'n{night % len(factors) + 1}': 100 * value * factors[night % len(factors)]} for night, value in enumerate(row)})
+        for number, row in enumerate(values)]
+    found = good_state.odd_nodes(alone)
+    assert sorted(odd.name for odd in found) == named
+    assert all(abs(odd.change) == pytest.approx(1 - min(factors), abs=0.06) for odd in found)
+
+
+def test_an_odd_node_does_not_enter_silently_where_nodes_take_turns(tmp_path):
+    names = [session(tmp_path, number, triad(metric(value=(1000.0, 1010.0, 800.0)[number % 3]), job_nodelist=[f'n{number % 3 + 1}']))
+             for number in range(18)]
+    found = propose(tmp_path)
+    assert dict(found.excluded) == dict.fromkeys(names[2::3], 'it ran on nodes only that differ from the others')
+    assert [one.name for one in found.nodes] == ['n3']
+    assert leaves(found)[WHERE + 'bandwidth.plain'][0] == pytest.approx(1005, rel=0.001)
+
+
 def test_an_odd_node_does_not_enter_silently(tmp_path):
     generator, names = np.random.default_rng(11), [f'bandwidth.{letter}' for letter in 'abcd']
     sessions(tmp_path, make=lambda _: [

@@ -1,5 +1,6 @@
 '''Session after session: what each metric measured, what the metrics of a subsystem say together, and since when that is otherwise.'''
 
+import itertools
 import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
@@ -24,8 +25,11 @@ _REPEATED = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'n
 #: What a metric says of its references; the second: there are some, of other states of the machine.
 _REFERENCES = ['expected', 'recorded_states']
 
-#: A metric is part of its subsystem's course if it is in so many sessions, and in this share of those that ran its test since it began.
-LEAST_VALUES, LEAST_PRESENT = subsystems.LEAST_SESSIONS, subsystems.LEAST_PRESENT
+#: A metric is part of its subsystem's course if it is in so many sessions.
+LEAST_VALUES = subsystems.LEAST_SESSIONS
+
+#: The probability that some node has a course of its own though all are alike.
+NODES_RATE = 0.01
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class Series:
     :attr values: dictionary session -> median over the nodes, above 0, in order of time.
     :attr verdicts: dictionary session -> the worst.
     :attr bands: dictionary session -> (low, high): of one node the interval of its value, of several from the lowest to the highest.
+    :attr nodes: dictionary session -> the node that measured it; None of several.
     '''
     metric: str
     unit: str
@@ -44,6 +49,7 @@ class Series:
     values: dict
     verdicts: dict = field(repr=False)
     bands: dict = field(default_factory=dict, repr=False)
+    nodes: dict = field(default_factory=dict, repr=False)
 
     @property
     def better(self):
@@ -62,10 +68,11 @@ class Series:
 class Course:
     '''A subsystem's rates and times, or its shares and ratios, session after session.
 
-    :attr name: of the subsystem, and of what tests where others of its metrics have a course of their own.
+    :attr name: of the subsystem, and of what tests where others of its metrics have a course of their own, and on what node where nodes differ.
     :attr kind: :data:`subsystems.RATES` or ``SHARES``.
     :attr metrics: their number.
-    :attr sessions: names, in order of time; :attr values: shape (n,), 1 in the middle, a loss below.
+    :attr sessions: names, in order of time; :attr values: shape (n,), 1 in the middle, a loss below; :attr shares: of each session how
+        much of the metrics it has, by weight.
     :attr accepted: the sessions that the references of most of its metrics are from.
     '''
     name: str
@@ -73,12 +80,19 @@ class Course:
     metrics: int
     sessions: list
     values: np.ndarray
+    shares: np.ndarray
     accepted: frozenset = frozenset()
 
     @property
     def title(self):
         '''For people.'''
         return f'{self.name}, {self.kind}'
+
+    def part(self, chosen, node=''):
+        '''Its part of some sessions, shape (n,) of bool; at least one.'''
+        values = self.values[chosen]
+        return replace(self, name=f'{self.name} on {node}' if node else self.name, sessions=list(itertools.compress(self.sessions, chosen)),
+                       values=values / np.median(values), shares=self.shares[chosen])
 
 
 @dataclass(frozen=True)
@@ -213,7 +227,7 @@ def _counted(frame):
 def _every_series(frame):
     ''':class:`Key` -> :class:`Series`, sorted.'''
     about = {Key(*row[:len(_KEY)]): dict(zip(_ABOUT, row[len(_KEY):])) for row in frame.group_by(_KEY).agg(pl.col(_ABOUT).last()).iter_rows()}
-    needed = [*_KEY, 'session', 'value', 'verdict', 'interval_low', 'interval_high']
+    needed = [*_KEY, 'session', 'value', 'verdict', 'interval_low', 'interval_high', 'hostname']
     met = frame.group_by(_KEY).agg(pl.col('state').unique(), several=pl.col('states').is_not_null().any())
     # Only where a metric was measured in several states, or now and then in an unknown one, there is something to choose.
     choices = [several or not _of_one_state(texts) for texts, several in met.select('state', 'several').iter_rows()]
@@ -238,39 +252,33 @@ def _of_sessions(frame, about):
     severity = pl.col('verdict').replace_strict(dict(zip(verdict.SEVERITY, range(len(verdict.SEVERITY)))), default=None, return_dtype=pl.Int64)
     rulings = pl.col('verdict').replace_strict(dict(enumerate(verdict.SEVERITY)), default=verdict.FAIL, return_dtype=pl.String)
     sessions = frame.group_by(*_KEY, 'session').agg(
-        pl.col('value').median(), severity.max().alias('verdict'),
+        pl.col('value').median(), severity.max().alias('verdict'), node=pl.when(pl.col('hostname').n_unique() == 1).then(pl.col('hostname').first()),
         low=pl.when(one).then(pl.coalesce('interval_low', 'value').first()).otherwise(pl.col('value').min()),
         high=pl.when(one).then(pl.coalesce('interval_high', 'value').first()).otherwise(pl.col('value').max()))
-    columns = ['session', 'value', 'verdict', 'low', 'high']
-    for *names, when, values, verdicts, low, high in sessions.with_columns(rulings).sort('session').group_by(_KEY).agg(columns).iter_rows():
+    columns = ['session', 'value', 'verdict', 'low', 'high', 'node']
+    for *names, when, values, verdicts, low, high, nodes in sessions.with_columns(rulings).sort('session').group_by(_KEY).agg(columns).iter_rows():
         row = about[key := Key(*names)]
         subsystem, noise = registry.of_row(row)
         yield key, Series(row['metric'], row['unit'] or '1', subsystem, noise, dict(zip(when, values)), dict(zip(when, verdicts)),
-                          dict(zip(when, zip(low, high))))
+                          dict(zip(when, zip(low, high))), dict(zip(when, nodes)))
 
 
 def courses(history):
     '''The :class:`Course` of each subsystem, and what their scatters say of each other: (list, prior of :mod:`changes`).
 
     The weighted mean of the logarithms of its metrics over their medians; weights as those of a subsystem's score.  Metrics that other
-    sessions measure have a course of their own: of an acceptance week and the nights after it, say.
+    sessions measure have a course of their own: of an acceptance week and the nights after it, say.  So has a node that certainly differs
+    from the others, where nodes take turns: that a session ran elsewhere is no loss.
     '''
-    groups, alike, ran = defaultdict(list), defaultdict(list), defaultdict(set)
-    for key, series in history.metrics.items():
-        ran[replace(key, metric='')].update(series.values)
+    groups, alike = defaultdict(list), defaultdict(list)
     several = len({key.partition for key in history.metrics}) > 1
     for key, series in history.metrics.items():
-        if series.better == registry.NEITHER or series.subsystem in (None, registry.NO_MACHINE):
-            continue
-        began = min(series.values)
-        since = sum(session >= began for session in ran[replace(key, metric='')])
-        if len(series.values) >= max(LEAST_VALUES, LEAST_PRESENT * since):
+        if series.better != registry.NEITHER and series.subsystem not in (None, registry.NO_MACHINE) and len(series.values) >= LEAST_VALUES:
             groups[series.subsystem + (f' of {key.partition}' if several else ''), series.kind].append(key)
             alike[series.noise].append(changes.scatter(list(series.values.values())))
     priors = prediction.priors(alike)
-    found = [_course(name, kind, keys, history, priors) for (name, kind), of_group in groups.items()
-             for name, keys in _together(name, of_group, history.metrics)]
-    found = [course for course in found if course.sessions]
+    found = [course for (name, kind), of_group in groups.items() for name, keys in _together(name, of_group, history.metrics)
+             for course in _of_nodes(*_course(name, kind, keys, history, priors))]
     prior = prediction.learnt([changes.scatter(one.values) for one in found], prediction.PRIORS[registry.RATIO])
     return found, prior
 
@@ -301,25 +309,73 @@ def _in_common(one, other):
 
 
 def _course(name, kind, keys, history, priors):
+    '''(:class:`Course` of some metrics, the node of each of its sessions, '' where these are several).'''
     series = [history.metrics[key] for key in keys]
     deviations = [prediction.moderated(*changes.scatter(list(one.values.values())), priors[one.noise])[0] for one in series]
     weights = subsystems.weights(deviations)
-    logs = np.array([[one.better * np.log(one.values.get(session, np.nan)) for session in history.sessions] for one in series])
-    logs -= np.nanmedian(logs, axis=1, keepdims=True)
-    present = np.dot(weights, np.isfinite(logs))
-    inside = present >= 0.5
-    scores = np.dot(weights, np.nan_to_num(logs))[inside] / present[inside]
-    sessions = [one for one, kept in zip(history.sessions, inside) if kept]
-    return Course(name, kind, len(series), sessions, np.exp(scores), _of_most(keys, weights, history.accepted))
+    sessions = [one for one in history.sessions if any(one in its.values for its in series)]
+    logs = np.array([[one.better * np.log(one.values.get(session, np.nan)) for session in sessions] for one in series])
+    values, present, inside = _joined(logs, weights)
+    accepted = _accepted_of_most(keys, weights, np.isfinite(logs), sessions, history.accepted)
+    found = Course(name, kind, len(series), sessions, np.exp(values), present / present.max(), accepted).part(inside)
+    met = [{its.nodes.get(session) for its in series if session in its.values} for session in found.sessions]
+    return found, np.array([(nodes.pop() if len(nodes) == 1 else '') or '' for nodes in met])
 
 
-def _of_most(keys, weights, accepted):
-    '''The sessions that the references of most of these metrics are from, by weight.'''
-    votes, voters = Counter[str](), 0.0
-    for key, weight in zip(keys, weights):
-        voters += weight * bool(accepted.get(key))
-        votes.update(dict.fromkeys(accepted.get(key, ()), weight))
-    return frozenset(session for session, weight in votes.items() if weight >= voters / 2) or frozenset(votes)
+def _joined(logs, weights):
+    '''(weighted mean of the metrics in each session, weight of those that it has, whether these are half of what was measured in its time).
+
+    What began later has the level that the course has where it begins, and what ended is missed in no session after it, so that a
+    loss before that stays in the course.
+
+    :arg logs: shape (metrics, sessions), NaN where there is none; at least one in each session, and of each metric.
+    '''
+    there, numbers = np.isfinite(logs), np.arange(logs.shape[1])
+    first, last = there.argmax(axis=1), numbers[-1] - there[:, ::-1].argmax(axis=1)
+    total, present = np.zeros(numbers.size), np.zeros(numbers.size)
+    for metric in np.lexsort((-there.sum(axis=1), first)):
+        own = logs[metric] - total / np.where(present > 0, present, 1)
+        common = there[metric] & (present > 0)
+        level = np.median(own[common if common.any() else there[metric]])
+        total += weights[metric] * np.nan_to_num(logs[metric] - level)
+        present += weights[metric] * there[metric]
+    ended = np.where(last + LEAST_VALUES < numbers.size, last, numbers.size)
+    measured = np.dot(weights, (numbers >= first[:, None]) & (numbers <= ended[:, None]))
+    return total / present, present, present >= measured / 2
+
+
+def _of_nodes(course, nodes):
+    '''The course of each node that certainly differs from the rest, the most certain first, and that of the rest; a list.
+
+    :arg nodes: shape (n,), names; '' of several.'''
+    logs, left = np.log(course.values), np.full(nodes.size, True)
+    found: list[Course] = []
+    while True:
+        names = sorted({*nodes[left]} - {''})
+        chance, node = min(((changes.apart(logs[left & (nodes == name)], logs[left & (nodes != name)]), name) for name in names), default=(1.0, ''))
+        if chance * max(1, len(names)) > NODES_RATE:
+            return [*found, course.part(left, node if found and (nodes[left] == node).all() else '')]
+        found.append(course.part(left & (nodes == node), node))
+        left &= nodes != node
+
+
+def _accepted_of_most(keys, weights, there, sessions, accepted):
+    '''The sessions that the references of most of these metrics are from, by weight, as far as they are still measured.
+
+    What began in the later half of the time before them knows of no loss before that, so it accepts none.
+
+    :arg there: shape (metrics, sessions), whether it was measured; :arg accepted: :attr:`History.accepted`.
+    '''
+    def of_most(voters):
+        votes = Counter[str]()
+        for voter in voters:
+            votes.update(dict.fromkeys(accepted[keys[voter]], weights[voter]))
+        return frozenset(session for session, weight in votes.items() if weight >= weights[voters].sum() / 2) or frozenset(votes)
+
+    voters = [number for number, key in enumerate(keys) if accepted.get(key) and there[number, -LEAST_VALUES:].any()]
+    found = of_most(voters)
+    begin = next((number for number, session in enumerate(sessions) if session in found), 0)
+    return of_most([number for number in voters if there[number, :begin // 2 + 1].any()] or voters)
 
 
 def lasting(history, of=None, known=None):
@@ -335,8 +391,8 @@ def lasting(history, of=None, known=None):
     for course in found:
         accepted = [number for number, name in enumerate(course.sessions) if name in course.accepted] or [0]
         first, before = accepted[0], max(subsystems.LEAST_SESSIONS, accepted[-1] + 1 - accepted[0])
-        since = replace(course, sessions=course.sessions[first:], values=course.values[first:])
-        step = changes.step(since.values, (freedom, deviation), before)
+        since = course.part(np.arange(len(course.sessions)) >= first)
+        step = changes.lasting(since.values, (freedom, deviation), before, since.shares)
         if step and of in (None, since.sessions[-1]):
             judged.append(Lasting(since, step))
     certain = subsystems.holm([one.step.chance for one in judged], changes.RATE)

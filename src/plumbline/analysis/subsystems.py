@@ -27,7 +27,7 @@ class Subsystem:
 
     :attr part: its name in the registry; :attr partition: whose metrics they are, '' where the session has only one.
     :attr verdict: as of a metric; UNSTABLE where it has references and none of its metrics could be judged, as all are of other states
-        of the machine, say, or where it is slow while the hypervisor took part of the time: then that is not this machine's.
+        of the machine, say, or where the time that the hypervisor took explains what it lost: then that is not this machine's.
     :attr count: its metrics whose reference is from several sessions; :attr single: those that somebody gave another reference;
     :attr total: all.
     :attr change: since the sessions of the references, a loss below 0; None if not judged.
@@ -96,7 +96,6 @@ def judge(lines, not_measured=()):
                 members[id(line)] = member
     scored = {key: [members[id(line)] for line in its if id(line) in members] for key, its in groups.items()}
     known = subsystems.judged({key: its for key, its in scored.items() if its})
-    stolen = _stolen(lines)
     rerun = {id(members[id(line)]): line.detail.get('rerun') for line in lines if id(line) in members}
     missing = defaultdict(list)
     for one in not_measured:
@@ -104,7 +103,7 @@ def judge(lines, not_measured=()):
             key = part, partition if len(partitions) > 1 else '', kind
             if part not in (None, registry.NO_MACHINE) and all(line.verdict == verdict.NO_REFERENCE for line in groups.get(key, ())):
                 missing[key].append(one.reason)
-    found = [_judged(key, its, known, stolen, rerun) for key, its in groups.items() if key not in missing]
+    found = [_judged(key, its, known, rerun) for key, its in groups.items() if key not in missing]
     found += [Subsystem(part, kind, verdict.UNSTABLE, f"not judged: {'; '.join(dict.fromkeys(reasons))}", 0, 0, len(
         groups.get((part, partition, kind), reasons)), partition=partition) for (part, partition, kind), reasons in missing.items()]
     return Judged(sorted(found, key=lambda one: (-verdict.SEVERITY.index(one.verdict), one.change or 0, one.name)),
@@ -128,13 +127,16 @@ def _member(line):
 
 
 def _stolen(lines):
-    """The share of the session's time that the hypervisor took, where it is worth telling; else 0."""
+    """(share of these tests' time that the hypervisor took, what it explains at most); 0 where it is not worth telling.
+
+    Threads that meet at barriers wait as long as any of them is stolen: of n independent ones a share of 1 - (1 - share)^n.
+    """
     found = [one for line in {line.case: line for line in lines}.values() for one in line.detail.get('contention') or ()]
-    share = contention.causes(found).get(contention.HYPERVISOR, 0.0)
-    return share if share >= contention.WORTH_TELLING else 0.0
+    share = min(1.0, contention.causes(found).get(contention.HYPERVISOR, 0.0))
+    return (share, 1 - (1 - share)**contention.team(found)) if share >= contention.WORTH_TELLING else (0.0, 0.0)
 
 
-def _judged(key, lines, known, stolen, rerun):
+def _judged(key, lines, known, rerun):
     (part, partition, kind), found = key, known.get(key)
     single = sum(not line.expected and line.reference is not None and line.reference_from not in baselines.SHIPPED for line in lines)
     counts: dict[str, Any] = {'count': sum(bool(line.expected) for line in lines), 'single': single, 'total': len(lines), 'partition': partition}
@@ -148,7 +150,7 @@ def _judged(key, lines, known, stolen, rerun):
         return Subsystem(part, kind, verdict.UNSTABLE, f'not judged: {told}', **counts, rerun=list(dict.fromkeys(again))[:MOST_BLAMED])
     if found is None:
         return Subsystem(part, kind, verdict.NO_REFERENCE, 'none of its metrics has a reference from several sessions', **counts)
-    score, ruling = found.score, found.verdict
+    score, ruling, (stolen, explained) = found.score, found.verdict, _stolen(lines)
     sessions = len({session for member in score.members for session in member.measured})
     told = f"{quantity.percent(abs(score.change))} {'worse' if score.change < 0 else 'better'} than in {sessions} sessions"
     if ruling != verdict.PASS:
@@ -158,10 +160,10 @@ def _judged(key, lines, known, stolen, rerun):
         ruling, told = verdict.UNSTABLE, f'none of its metrics could be judged; together they are {told}'
     elif ruling == verdict.UNSTABLE:
         told = f'not judged: its processes scatter by {quantity.percent(score.error, 0)}, as much as explains that it is {told}'
-    elif ruling == verdict.FAIL and stolen:
+    elif ruling == verdict.FAIL and explained and score.change >= (1 + found.bound) * (1 - explained) - 1:
         ruling = verdict.UNSTABLE
-        told = (f"not judged: {contention.HYPERVISOR} took {quantity.percent(stolen, 0)} of the session's time, so it may not be this machine "
-                f'that is {told}')
+        told = (f'not judged: {contention.HYPERVISOR} took {quantity.percent(stolen, 0)} of the time of its tests, which explains a loss of '
+                f'{quantity.percent(explained, 0)}, so it may not be this machine that is {told}')
     elif ruling == verdict.PASS and len(of_other_states) >= counts['count']:
         ruling = verdict.UNSTABLE
         told = (f'not judged: of {len(of_other_states)} of its metrics the references are of another state of the machine ({there}); '

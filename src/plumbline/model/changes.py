@@ -7,12 +7,12 @@ compared with does not creep along, so a loss of a little every week is found as
 
 import functools
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plumbline.model import prediction
+from plumbline.model import prediction, subsystems
 from plumbline.model.prediction import Prior
 
 #: Sessions of a new level: what goes away sooner is an incident of its session, not a step.
@@ -48,16 +48,42 @@ def scatter(values: ArrayLike) -> tuple[float, float]:
     return (float(np.mean(between**2)) / 2, 2 * between.size / 3) if between.size else (0.0, 0)
 
 
-def step(values: ArrayLike, prior: Prior, before: int = LASTING) -> Step | None:
+def step(values: ArrayLike, prior: Prior, before: int = LASTING, shares: ArrayLike | None = None) -> Step | None:
     '''The :class:`Step` that is least probable by chance; :obj:`None` of a series that is too short for one.
 
     :arg values: shape (n,), above 0, in order of time.
     :arg prior: (degrees of freedom, relative standard deviation) of one value, :func:`prediction.learnt`.
     :arg before: the level before has so many sessions at least.
+    :arg shares: shape (n,), above 0: of how much each value is the mean, so that its variance is one over it; by default all alike.
     '''
     logs = np.log(np.asarray(values, dtype=float))
     splits = _splits(logs.size, before)
-    return _step(logs, splits, prior) if splits.size else None
+    return _step(logs, splits, prior, shares) if splits.size else None
+
+
+def lasting(values: np.ndarray, prior: Prior, before: int, shares: np.ndarray) -> Step | None:
+    '''As :func:`step`; where that is a certain gain, the loss that follows it: what was gained is the level that is lost then.
+
+    The gain must have lasted :data:`subsystems.LEAST_SESSIONS` sessions.
+    '''
+    found = step(values, prior, before, shares)
+    if found and found.change > 0 and found.chance <= RATE:
+        later = lasting(values[found.begin:], prior, subsystems.LEAST_SESSIONS, shares[found.begin:])
+        if later and later.change < 0:
+            return replace(later, begin=found.begin + later.begin)
+    return found
+
+
+def apart(one: np.ndarray, other: np.ndarray) -> float:
+    '''The probability that two nodes differ by so much by chance; 1 where that is of no interest, or one has too few sessions.
+
+    :arg one, other: logarithms of what their sessions measured.
+    '''
+    from scipy import special
+    if min(one.size, other.size) < LASTING:
+        return 1.0
+    (score,), (shift,), freedom = _scores(np.concatenate([one, other]), np.array([one.size]), (0.0, 0.0))
+    return float(2 * special.stdtr(freedom, -abs(score))) if abs(shift) >= np.log1p(prediction.LEAST_LOSS) else 1.0
 
 
 def _splits(size: int, before: int = LASTING) -> np.ndarray:
@@ -65,25 +91,27 @@ def _splits(size: int, before: int = LASTING) -> np.ndarray:
     return np.arange(max(1, before), size - LASTING + 1)
 
 
-def _step(logs: np.ndarray, splits: np.ndarray, prior: Prior) -> Step:
+def _step(logs: np.ndarray, splits: np.ndarray, prior: Prior, shares: ArrayLike | None = None) -> Step:
     from scipy import special
-    scores, shifts, freedom = _scores(logs, splits, prior)
+    scores, shifts, freedom = _scores(logs, splits, prior, shares)
     worst = int(np.argmax(np.abs(scores)))
     scores = scores / _memory(logs, splits[worst])
     # Of a Student distribution the normal score: how scores next to each other depend on each other is known of these.
     normal = -special.ndtri(max(special.stdtr(freedom, -abs(scores[worst])), 1e-300))
-    return Step(int(splits[worst]), float(np.expm1(shifts[worst])), min(1.0, 2 * _exceeds(normal, splits, logs.size)))
+    seen = np.cumsum(np.ones(logs.size) if shares is None else shares)
+    return Step(int(splits[worst]), float(np.expm1(shifts[worst])), min(1.0, 2 * _exceeds(normal, seen[splits - 1] / seen[-1])))
 
 
-def _scores(logs: np.ndarray, splits: np.ndarray, prior: Prior) -> tuple[np.ndarray, np.ndarray, float]:
+def _scores(logs: np.ndarray, splits: np.ndarray, prior: Prior, shares: ArrayLike | None = None) -> tuple[np.ndarray, np.ndarray, float]:
     '''(Student's t, difference of the means) of each split, and the degrees of freedom.'''
-    sums, squares = np.cumsum(logs), np.cumsum(logs**2)
-    after = logs.size - splits
-    first, second = sums[splits - 1] / splits, (sums[-1] - sums[splits - 1]) / after
-    within = np.maximum(0, squares[-1] - splits * first**2 - after * second**2)
+    weights = np.ones(logs.size) if shares is None else np.asarray(shares, dtype=float)
+    counts, sums, squares = np.cumsum([weights, weights * logs, weights * logs**2], axis=1)
+    before, after = counts[splits - 1], counts[-1] - counts[splits - 1]
+    first, second = sums[splits - 1] / before, (sums[-1] - sums[splits - 1]) / after
+    within = np.maximum(0, squares[-1] - before * first**2 - after * second**2)
     freedom = prior[0] + logs.size - 2
     deviation = np.sqrt((prior[0] * prior[1]**2 + within) / freedom)
-    error = np.maximum(deviation, prediction.LEAST_DEVIATION) * np.sqrt(1 / splits + 1 / after)
+    error = np.maximum(deviation, prediction.LEAST_DEVIATION) * np.sqrt(1 / before + 1 / after)
     return (second - first) / error, second - first, freedom
 
 
@@ -98,17 +126,18 @@ def _memory(logs: np.ndarray, split: int) -> float:
     return float(np.sqrt((1 + known) / (1 - known)))
 
 
-def _exceeds(height: float, splits: np.ndarray, size: int) -> float:
+def _exceeds(height: float, seen: np.ndarray) -> float:
     '''The probability that the largest normal score of all splits exceeds a height (Siegmund, Sequential Analysis (1985), chapter 9).
 
     Between neighbours it falls off as that of a Brownian bridge; the last factor is that of splits which lie apart.
+
+    :arg seen: of each split the share of the series that lies before it, ascending.
     '''
     from scipy import special
-    share = splits / size
-    rate = 1 / (2 * share * (1 - share))
+    rate = np.diff(seen) / (2 * seen * (1 - seen))[1:]
     density = np.exp(-height**2 / 2) / np.sqrt(2 * np.pi)
-    between = height * density * rate / size * np.exp(-0.583 * height * np.sqrt(2 * rate / size))
-    return float(min(0.5, special.ndtr(-height) + np.sum(between[1:])))
+    between = height * density * rate * np.exp(-0.583 * height * np.sqrt(2 * rate))
+    return float(min(0.5, special.ndtr(-height) + np.sum(between)))
 
 
 def steps(values: ArrayLike, prior: Prior, rate: float) -> list[Step]:
@@ -159,4 +188,4 @@ def _height(size: int, rate: float) -> float:
     '''The normal score that some split of a series of so many sessions exceeds at this rate, if nothing has changed.'''
     from scipy import optimize
     splits = _splits(size, LASTING)
-    return optimize.brentq(lambda one: 2 * _exceeds(one, splits, size) - rate, 1.0, 12.0)
+    return optimize.brentq(lambda one: 2 * _exceeds(one, splits / size) - rate, 1.0, 12.0)

@@ -150,20 +150,21 @@ def _scores(series: Sequence[Series], session: str) -> dict[str, subsystems.Scor
 def odd_nodes(series: Sequence[Series]) -> list[Odd]:
     '''Nodes whose difference from the others is certainly larger than what the metric scatters by between sessions.
 
+    In one session, or where nodes take turns from session to session.
+
     :arg series: list of :class:`Series`.
     :returns: list of :class:`Odd`, of each node the metric that differs most; where two nodes differ, both: which of them is
         right is not known.
     '''
     from scipy import special
-    apart = [(one, node, logs) for one in series for node, logs in _differences(one) if len(logs) > 1]
-    scatters = [prediction.variance(np.exp(logs)) for *_, logs in apart]
-    between = [prediction.variance(list(one.measured.values())) for one, *_ in apart]
-    of_nodes, of_sessions = (_learnt([one for one, *_ in apart], known) for known in (scatters, between))
+    apart = [(one, *its) for one in series for its in _differences(one)]
+    scatters = [prediction.variance(np.exp(logs)) for _, _, logs, *_ in apart]
+    of_nodes, of_sessions = (_learnt([one for one, *_ in apart], known) for known in (scatters, [session for *_, session in apart]))
     found = []
-    for (one, node, logs), scatter, session in zip(apart, scatters, between):
+    for (one, node, logs, count, session), scatter in zip(apart, scatters):
         harmless = max(prediction.LEAST_LOSS, prediction.moderated(*session, of_sessions[one.noise])[0])
         deviation, freedom = prediction.moderated(*scatter, of_nodes[one.noise])
-        far = (abs(logs.mean()) - harmless) / (deviation / np.sqrt(len(logs)))
+        far = (abs(logs.mean()) - harmless) / (deviation / np.sqrt(count))
         found.append((float(min(1.0, 2 * special.stdtr(freedom, -far))), Odd(node, one.name, float(np.expm1(logs.mean())))))
     certain = subsystems.holm([chance for chance, _ in found], ODD_RATE)
     worst: dict[str, Odd] = {}
@@ -172,10 +173,19 @@ def odd_nodes(series: Sequence[Series]) -> list[Odd]:
     return list(worst.values())
 
 
-def _differences(one: Series) -> Iterator[tuple[str, np.ndarray]]:
-    '''(node, logarithms of its values over the median of all nodes, of two over the other one's), of each node.'''
-    nodes = set().union(*one.values.values())
-    whole = [(of, statistics.median(of.values())) for of in one.values.values() if len(of) >= min(3, len(nodes)) > 1]
-    for node in sorted(nodes):
-        its = [(of[node], of[next(iter(of.keys() - {node}))] if len(nodes) == 2 else middle) for of, middle in whole if node in of]
-        yield node, np.array([math.log(value / of_others) for value, of_others in its])
+def _differences(one: Series) -> Iterator[tuple[str, np.ndarray, float, tuple[float, float]]]:
+    '''(node, logarithms of its values over those of the others, as how many independent ones their mean is known, scatter between sessions)
+    of each node that has two: over the median of all nodes of its session, of two over the other one; where it is in no two sessions with
+    others, as nodes take turns, over the same of what each measured in its own.'''
+    turns = {node: np.log([of[node] for of in one.values.values() if node in of]) for node in sorted(set().union(*one.values.values()))}
+    whole = [(of, statistics.median(of.values())) for of in one.values.values() if len(of) >= min(3, len(turns)) > 1]
+    total = sum(map(len, turns.values()))
+    within = float(sum(np.var(logs) * len(logs) for logs in turns.values())) / max(1, total - len(turns)), float(total - len(turns))
+    for node, own in turns.items():
+        its = [(of[node], of[next(iter(of.keys() - {node}))] if len(turns) == 2 else middle) for of, middle in whole if node in of]
+        if len(its) > 1:
+            logs = np.array([math.log(value / of_others) for value, of_others in its])
+            yield node, logs, len(its), prediction.variance(list(one.measured.values()))
+        elif len(own) > 1 and len(turns) > 1:
+            others = statistics.median(float(logs.mean()) for name, logs in turns.items() if len(turns) > 2 or name != node)
+            yield node, own - others, len(own) * (1 - len(own) / total), within

@@ -187,10 +187,12 @@ def _alike(has: Sequence[frozenset], weights: np.ndarray) -> Iterable[tuple[list
 @dataclass(frozen=True)
 class Judgement:
     ''':attr verdict: FAIL: something was lost; UNSTABLE: it seems so, but the session was as noisy; PASS.
-    :attr sees: the loss that would have been seen with a probability of 95 %.'''
+    :attr sees: the loss that would have been seen with a probability of 95 %.
+    :attr bound: relative: a change below it is improbable whatever the other subsystems say.'''
     score: Score
     verdict: str
     sees: float
+    bound: float
 
 
 def judged(parts: Mapping[Key, Sequence[Member]]) -> dict[Key, Judgement]:
@@ -205,12 +207,12 @@ def judged(parts: Mapping[Key, Sequence[Member]]) -> dict[Key, Judgement]:
     noisy = [score.in_noise() for score in found]
     rulings = [verdict.PASS if not lost else verdict.FAIL if certain else verdict.UNSTABLE for lost, certain in zip(_lost(found), _lost(noisy))]
     rate = SUBSYSTEMS_RATE / max(1, len(found))
-    return {name: Judgement(score, ruling, _sees(within.expected, rate)) for name, score, within, ruling in zip(parts, found, noisy, rulings)}
+    return {name: _judgement(score, ruling, within.expected, rate) for name, score, within, ruling in zip(parts, found, noisy, rulings)}
 
 
-def _sees(expected: prediction.Prediction, rate: float) -> float:
-    far = max(expected.distance(rate), np.log1p(prediction.LEAST_LOSS)) + prediction.NINETY_FIVE * expected.deviation
-    return float(-np.expm1(-far))
+def _judgement(score: Score, ruling: str, expected: prediction.Prediction, rate: float) -> Judgement:
+    far = max(expected.distance(rate), np.log1p(prediction.LEAST_LOSS))
+    return Judgement(score, ruling, float(-np.expm1(-far - prediction.NINETY_FIVE * expected.deviation)), float(np.expm1(-far)))
 
 
 def _lost(scores: Sequence[Score]) -> list[bool]:

@@ -72,6 +72,7 @@ class Choice:
 
     def take(self, count):
         '''(candidates, ``$index`` of the tests, what is left out, odd nodes) of so many sessions.'''
+        named = {}      # what all sessions of which are dropped is odd no more
         while True:
             self._use(max(count, len(self.trusted)))
             if not self.trusted <= self.used.keys():
@@ -80,13 +81,14 @@ class Choice:
                 raise PlumblineError(self._too_few())
             found, index, skipped = self._candidates()
             odd = [one for one in good_state.odd_nodes(usable(found)) if one.name not in self.nodes]
+            named |= {one.name: one for one in odd}
             if odd:
                 found, index, skipped = self._candidates({one.name for one in odd})
                 if self._drop(set(self.used) - {row['session'] for one in found for row in one.rows}):
                     continue
             apart = good_state.odd_session(usable(found), self.trusted)
             if apart is None:
-                return found, index, skipped, odd
+                return found, index, skipped, list(named.values())
             del self.used[apart.name]
             self.excluded.append((apart.name, f"odd: {apart.where} {percent(abs(apart.change), 0)} {'worse' if apart.change < 0 else 'better'}"
                                               f' than in the other sessions, most of all {apart.worst}'))
