@@ -123,23 +123,23 @@ NEVER = VERSIONED | {'fused': 'scalar', 'fused_restrict': 'scalar'}
 
 
 @pytest.mark.parametrize('as_written, told, widths, outcome, also', [
-    (1.89, 1.0, SCALAR, 'lost to aliasing', 'fused is scalar as written, 512-bit told of no overlap'),
+    (1.89, 1.0, SCALAR, 'lost to aliasing', 'fused is scalar as written, 512-bit with restrict'),
     (1.89, 1.0, VERSIONED, 'lost to aliasing', 'the check at run time fails or costs'),
     (1.89, 1.0, {}, 'lost to aliasing', 'the code is not known'),
     (1.3, 1.3, VERSIONED, 'too many streams', 'fused is 512-bit as written'),
     (1.3, 1.3, SCALAR, 'too many streams', 'fused is scalar as written'),       # scalar code that costs nothing
     (2.6, 1.25, SCALAR, 'lost to aliasing, and too many streams', 'as split is then'),
     (2.6, 1.25, VERSIONED, 'lost to aliasing, and too many streams', 'fused is 512-bit as written'),
-    (2.0, 2.0, NEVER, 'not vectorised', 'even so told, fused is scalar and split 512-bit'),
+    (2.0, 2.0, NEVER, 'not vectorised', 'even with restrict, fused is scalar and split 512-bit'),
     (1.3, 1.3, {}, 'undecided', 'the code is not known'),
     (1.0, 1.0, VERSIONED, 'no gain', 'fused is 512-bit as written'),
-    (1.0, 1.0, SCALAR, 'no gain', 'fused is scalar as written, 512-bit told'),
+    (1.0, 1.0, SCALAR, 'no gain', 'fused is scalar as written, 512-bit with restrict'),
     (0.8, 0.9, {}, 'no gain', 'of unknown width'),
 ])
 def test_why_a_split_loop_is_faster(as_written, told, widths, outcome, also):
     text = codegen.why_split(around(as_written), around(told), widths)
     assert text.split(':')[0] == outcome and also in text
-    assert f'split is {as_written:.2f} x as fast as fused as written, {told:.2f} x told of no overlap' in text
+    assert f'split is {as_written:.2f} x as fast as fused as written, {told:.2f} x with restrict' in text
 
 
 @pytest.mark.parametrize('as_written, told', [(around(1.1, 0.2), around(1.0)), (around(2), around(1.1, 0.2))])

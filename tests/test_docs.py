@@ -91,6 +91,20 @@ def test_every_check_is_there_with_its_question(site):
     assert [name for name, question in found.items() if ' '.join(question.split()[:5]) not in text] == []
 
 
+def test_every_kernel_is_there_with_its_variants(site):
+    rows = [re.findall(r'<span class="pre">(\w+)</span>', row) for row in
+            re.findall('<tr.*?</tr>', site[1][site[0] / 'reference/kernels.html'].text.partition('The NAS kernels')[0], re.DOTALL)]
+    told = {row[0]: set(row[1:]) for row in rows if row}
+    written = {}
+    for path in (rfm.REPOSITORY / 'src/kernels').glob('*/*.c'):
+        text = path.read_text()
+        for name in re.findall(r'\.name = "(\w+)", \.title', text):
+            written[name] = set(re.findall(r'PL_(?:WIDEST|WIDEST_AVX|AVX2|IN_FORTRAN)\("(\w+)"', text))
+    assert set(told) == set(written) and all(told.values()) and [name for name in written if not written[name] <= told[name]] == []
+    assert told['triad'] - written['triad'] == {'plain', 'novec', 'prefetch', 'preload_c', 'openmp'}
+    assert {path.parent.name for path in (rfm.REPOSITORY / 'src/kernels').glob('*/CMakeLists.txt')} - set(told) == {'limits'}
+
+
 def commands(command=None, name='plumbline'):
     command = command or typer.main.get_command(cli.app)
     inner = getattr(command, 'commands', None)

@@ -211,8 +211,8 @@ def test_the_check_says_why(case):
     assert len(whys) == 2
     for note in whys:
         assert re.match(r'\w+ size: (undecided|no gain|lost to aliasing|too many streams|not vectorised)', note), note
-        assert re.search(r'split is \d+\.\d\d x as fast as fused as written, \d+\.\d\d x told of no overlap', note)
-    assert any(note.startswith('compiled to: ') and 'fused_restrict' in note for note in case['notes'])
+        assert re.search(r'split is \d+\.\d\d x as fast as fused as written, \d+\.\d\d x with restrict', note)
+    assert any(note.startswith('SIMD width: ') and 'fused_restrict' in note for note in case['notes'])
 
 
 def test_a_figure_for_each_thread_count(case):

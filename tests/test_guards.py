@@ -20,7 +20,7 @@ from reframe.core.exceptions import ReframeError
 
 import rfm
 from plumbline.rfm import job
-from plumbline.rfm.variables import Whole, YesNo
+from plumbline.rfm.variables import Amount, Whole, WholeOrAll, Wholes, YesNo
 from plumbline.store import perflogs
 
 SERIAL = '--exec-policy=serial'
@@ -579,9 +579,12 @@ def test_a_variable_that_is_given_no_number_or_that_a_check_writes(place, said, 
     assert done.line('plumbline: ') == f'plumbline: -S {said}: {why}'
 
 
-@pytest.mark.parametrize('kind, text, wrong', [(YesNo, 'abc', 'is neither yes nor no'), (Whole, '1e3', 'is no whole number'), (Whole, '', 'is no whole number')])
+@pytest.mark.parametrize('kind, text, wrong', [(YesNo, 'abc', 'is neither yes nor no'), (Whole, '1e3', 'is no whole number'), (Whole, '', 'is no whole number'),
+                                               (Wholes, '1,a', 'is no list of whole numbers, such as 1,2,4'), (WholeOrAll, '1.5', "is neither a whole number nor 'all'"),
+                                               (Amount, 'abc', 'is no number above 0')])
 def test_a_no_is_no_and_other_words_are_refused(monkeypatch, kind, text, wrong):
     assert [YesNo.__rfm_cast_str__(text) for text in ('no', 'False', '1')] == [False, False, True]
+    assert [WholeOrAll.__rfm_cast_str__(text) for text in ('all', '4')] == ['all', 4] and Wholes.__rfm_cast_str__('1,2, 4') == [1, 2, 4]
     monkeypatch.setattr(sys, 'argv', ['reframe', '-S', f'triad_curve.into_memory={text}'])
     with pytest.raises(SystemExit, match=f"plumbline: -S triad_curve.into_memory={text}: '{text}' {wrong}"):
         kind.__rfm_cast_str__(text)

@@ -224,6 +224,13 @@ GROUPS = {'none': ({}, (0, math.inf)), 'own group': ({'proc/self/cgroup': '0::/s
           'version 1': ({'proc/self/cgroup': '5:cpu,cpuacct:/a\n4:cpuset:/b\n3:memory:/c\n0::/d', 'sys/fs/cgroup/cpu/a/cpu.cfs_quota_us': '25000',
                          'sys/fs/cgroup/cpu/a/cpu.cfs_period_us': '100000', 'sys/fs/cgroup/cpu/cpu.cfs_quota_us': '-1',
                          'sys/fs/cgroup/cpu/cpu.cfs_period_us': '100000', 'sys/fs/cgroup/memory/c/memory.limit_in_bytes': '8192'}, (0.25, 8192)),
+          'charged': ({'proc/self/cgroup': '0::/job/step', 'sys/fs/cgroup/job/step/memory.max': '8192', 'sys/fs/cgroup/job/step/memory.current': '1024',
+                       'sys/fs/cgroup/job/memory.max': '16384', 'sys/fs/cgroup/job/memory.current': '14336',
+                       'sys/fs/cgroup/job/memory.stat': 'anon 10240\nactive_file 1024\ninactive_file 3072'}, (0, 16384 - (14336 - 4096))),
+          'charged, version 1': ({'proc/self/cgroup': '3:memory:/c', 'sys/fs/cgroup/memory/c/memory.limit_in_bytes': '8192',
+                                  'sys/fs/cgroup/memory/c/memory.usage_in_bytes': '8000',
+                                  'sys/fs/cgroup/memory/c/memory.stat': 'active_file 1\ntotal_active_file 500\ntotal_inactive_file 1500'}, (0, 2192)),
+          'all charged': ({'proc/self/cgroup': '0::/', 'sys/fs/cgroup/memory.max': '4096', 'sys/fs/cgroup/memory.current': '8192'}, (0, 0)),
           'container': ({'proc/self/cgroup': '0::/host/path/of/container', 'sys/fs/cgroup/cpu.max': '200000 100000'}, (2, math.inf)),
           'garbage': ({'proc/self/cgroup': '0::', 'sys/fs/cgroup/cpu.max': ''}, (0, math.inf))}
 
@@ -234,10 +241,19 @@ def test_limits_of_control_groups(loops, tmp_path, case):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text + '\n')
-    loops.pl_cpu_quota.restype = loops.pl_memory_limit.restype = ctypes.c_double
+    loops.pl_cpu_quota.restype = loops.pl_memory_left.restype = ctypes.c_double
     root = str(tmp_path).encode()
-    assert (loops.pl_cpu_quota(root), loops.pl_memory_limit(root)) == (quota, memory)
+    assert (loops.pl_cpu_quota(root), loops.pl_memory_left(root)) == (quota, memory)
     assert ((cgroup.cpu_quota(tmp_path) or 0) == quota)       # Python reads the same
+
+
+def test_there_is_no_limit_where_lines_have_another_length(programs, tmp_path):
+    library = tmp_path / 'files.so'
+    output_of('cc', '-shared', '-fPIC', '-o', library, pathlib.Path(__file__).parent / 'interpose/hybrid.c')
+    (tmp_path / f'.sys.devices.system.cpu.cpu{CPUS[0]}.cache.index0.coherency_line_size').write_text('256\n')
+    made = {'LD_PRELOAD': str(library), 'HYBRID': f'{tmp_path}/'}
+    refused(programs.run('triad', '--limit', *QUICK, **made), '--limit: L1 has lines of 256 bytes here, and traffic is counted in lines of 64')
+    assert programs.measured('triad', '--size', 8, *QUICK, **made).machine['caches'][0]['line'] == 256
 
 
 @pytest.mark.parametrize('files, seconds', [

@@ -343,8 +343,15 @@ def test_values_without_a_logarithm_are_left_out_and_named(tmp_path):
     none = made_report.metric('bandwidth.gone', float('nan'), samples=None, n=0, verdict='FAIL')
     root = archive_of(tmp_path, 2, lambda _: [[process(chance, metrics=[fits, zero, none])]])
     code, told = command(root)
-    assert code == 0 and 'Left out, for values that have no logarithm: Triad %threads=all overlap.nt' in told
+    assert code == 0 and 'Skipped, for values that have no logarithm: Triad %threads=all overlap.nt' in told
     assert 'gone' not in told
+
+
+def test_a_name_that_looks_like_markup_is_shown_as_it_is(tmp_path):
+    odd = made_report.case('Odd %x=[/bold]', made_report.result(made_report.metric('bandwidth.nt', samples=[1.0, 2.0, 3.0], n=3)))
+    root = archive_of(tmp_path, 2, lambda _: [[odd]])
+    code, told = command(root)
+    assert code == 0 and 'Odd %x=[/bold]' in told
 
 
 def test_what_failed_before_it_measured_is_no_sample(tmp_path):

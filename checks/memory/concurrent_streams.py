@@ -1,10 +1,10 @@
 import numpy as np
 import reframe as rfm
-import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, variable
 
 from plumbline.model import metrics, records, uncertainty
 from plumbline.rfm.limited import LimitedCheck
+from plumbline.rfm.variables import Wholes
 
 #: What is below this share of the best has given up.
 SHARE = 0.8
@@ -20,7 +20,7 @@ class concurrent_streams(rfm.RunOnlyRegressionTest, LimitedCheck):
     tags = {'acceptance'}
 
     #: Streams of each thread, ascending.
-    streams = variable(typ.List[int], loggable=False, value=[
+    streams = variable(Wholes, loggable=False, value=[
         1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32])
 
     def options(self):

@@ -5,6 +5,7 @@ from reframe.core.builtins import parameter, run_after, variable
 from plumbline.model import contention, metrics
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.node import allocation
+from plumbline.rfm.variables import Amount
 from plumbline.system import topology
 
 #: A sample that takes so many times the median is told of.
@@ -27,7 +28,7 @@ class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
     tags = {'node', 'health', 'acceptance'}
 
     #: Length of a sample, seconds.
-    min_time = variable(float, value=0.4, loggable=False)
+    min_time = variable(Amount, value=0.4, loggable=False)
 
     @run_after('setup')
     def use_every_cpu(self):

@@ -1,9 +1,9 @@
 import reframe as rfm
-import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, variable
 
 from plumbline.model import metrics
 from plumbline.rfm.limited import LimitedCheck
+from plumbline.rfm.variables import Wholes
 
 
 @rfm.simple_test
@@ -17,7 +17,7 @@ class strided_copy(rfm.RunOnlyRegressionTest, LimitedCheck):
     tags = {'acceptance'}
 
     #: Strides in elements: the source's 1 to 64 with its 31, and powers of two to 4096.
-    strides = variable(typ.List[int], loggable=False, value=[
+    strides = variable(Wholes, loggable=False, value=[
         1, 2, 3, 4, 6, 8, 12, 16, 24, 31, 32, 48, 63, 64, 128, 256, 512, 1024, 2048, 4096])
 
     def options(self):

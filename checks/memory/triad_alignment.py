@@ -1,11 +1,10 @@
 import numpy as np
 import reframe as rfm
-import reframe.utility.typecheck as typ
 from reframe.core.builtins import variable
 
 from plumbline.model import limits, metrics
 from plumbline.rfm.limited import LimitedCheck
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Whole, Wholes
 
 
 def way(record):
@@ -28,7 +27,7 @@ class triad_alignment(rfm.RunOnlyRegressionTest, LimitedCheck):
     tags = {'acceptance'}
 
     #: Bytes by which each array is shifted against the one before; the source has 0, 32 and 128.
-    shifts = variable(typ.List[int], value=[0, 32, 128, 1024], loggable=False)
+    shifts = variable(Wholes, value=[0, 32, 128, 1024], loggable=False)
 
     #: Further lengths up to 1.1 times the first, none a multiple of a page.
     points = variable(Whole, value=6)

@@ -1,11 +1,10 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
-from reframe.utility import typecheck as typ
 
 from plumbline.imb.check import ImbCheck
 from plumbline.imb.subjects import subject
 from plumbline.model import metrics
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Whole, Wholes
 
 #: Processes, and what their messages go by.
 RUNS = [('two', 'shm'), ('two', 'tcp'), ('all', 'shm'), ('all', 'tcp')]
@@ -25,7 +24,7 @@ class Measured(ImbCheck):
     runs = variable(Whole, value=12, loggable=False)
 
     #: Message lengths, bytes.  The shortest carries one float: for the empty messages of collectives MPI does nothing.
-    lengths = variable(typ.List[int], value=[4**power for power in range(1, 12)], loggable=False)
+    lengths = variable(Wholes, value=[4**power for power in range(1, 12)], loggable=False)
 
     #: What a process may use for buffers, GB (IMB's ``-mem``; its own default).
     buffers = 1.0

@@ -8,7 +8,7 @@ from plumbline.model import metrics, records
 from plumbline.model.quantity import size as text_of
 from plumbline.mpi import pairs, patterns as model, ports
 from plumbline.mpi.check import MpiCheck
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Amount, Whole
 from plumbline.simulation.patterns import Expected
 
 
@@ -42,7 +42,7 @@ class network_patterns(rfm.RunOnlyRegressionTest, MpiCheck):
     seed = variable(Whole, value=1, loggable=False)
 
     #: What a sample of one round takes at least, seconds.
-    round_seconds = variable(float, value=0.002, loggable=False)
+    round_seconds = variable(Amount, value=0.002, loggable=False)
 
     #: A network file (``config/networks``): the same pattern is simulated on it; more nodes than ``simulated_nodes`` take too long.
     network = variable(str, value='', loggable=False)

@@ -7,7 +7,7 @@ from plumbline.model import metrics
 from plumbline.model.quantity import size as text_of
 from plumbline.mpi import pairs as model
 from plumbline.mpi.check import MpiCheck
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Amount, Whole
 
 
 @rfm.simple_test
@@ -28,7 +28,7 @@ class node_pairs(rfm.RunOnlyRegressionTest, MpiCheck):
     small, large = variable(Whole, value=8, loggable=False), variable(Whole, value=2**20, loggable=False)
 
     #: What a sample of one round takes at least, seconds.
-    round_seconds = variable(float, value=0.001, loggable=False)
+    round_seconds = variable(Amount, value=0.001, loggable=False)
 
     def options(self):
         rounds = self.nodes - 1 + self.nodes % 2

@@ -83,9 +83,9 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
             return
         subject, limit = f'{variant}.{self.transport}', probes.beside(shortest, f'{probes.CORE_TO_CORE}.0')
         if limit is None:
+            reason, symptom = model.without_handover(shortest)
             for metric in ('overhead', 'of_limit.latency'):
-                self.skip_metric(f'{metric}.{subject}', 'core-to-core latency not known: the ranks share no node, or hardly ever ran at once',
-                                 symptom='noise')
+                self.skip_metric(f'{metric}.{subject}', reason, symptom=symptom)
             return
         known = np.isfinite(limit)
         latency, limit = messages.seconds(shortest)[known], limit[known]

@@ -9,7 +9,7 @@ from reframe.core.builtins import parameter, run_before, variable
 from plumbline.model import metrics, quantity
 from plumbline.mpi import messages, rma
 from plumbline.mpi.check import MpiCheck
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Whole, Wholes
 
 
 class Pipeline(MpiCheck):
@@ -21,7 +21,7 @@ class Pipeline(MpiCheck):
     ways = variable(typ.List[str], loggable=False)
 
     #: Messages outstanding at once, ascending.
-    windows = variable(typ.List[int], value=[1, 2, 4, 8, 16, 32, 64, 128, 256], loggable=False)
+    windows = variable(Wholes, value=[1, 2, 4, 8, 16, 32, 64, 128, 256], loggable=False)
 
     #: Bytes of a message: the source's word, and one whose bandwidth is that of the transport.
     word, block = 8, 65536
@@ -70,7 +70,7 @@ class rma_array(rfm.RunOnlyRegressionTest, MpiCheck):
     words = variable(Whole, value=16384, loggable=False)
 
     #: Words that are fetched at once, ascending; those above the whole array are left out.
-    windows = variable(typ.List[int], value=[1, 4, 32, 256, 2048, 16384], loggable=False)
+    windows = variable(Wholes, value=[1, 4, 32, 256, 2048, 16384], loggable=False)
 
     def options(self):
         windows = [window for window in self.windows if window <= self.words]

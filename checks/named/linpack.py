@@ -3,7 +3,7 @@ from reframe.core.builtins import variable
 
 from plumbline.named import hpcc as of_hpcc, hpl as of_hpl
 from plumbline.named.check import NamedMpiCheck
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Amount, Whole
 
 #: Share of the memory that the matrix takes, where nothing else is asked for.
 USUAL = 0.8
@@ -16,7 +16,7 @@ class Linpack(NamedMpiCheck):
     repeat = 3
 
     #: Share of the memory that the matrix takes.
-    share = variable(float, value=USUAL, loggable=False)
+    share = variable(Amount, value=USUAL, loggable=False)
 
     #: Order N of the matrix; 0: from the memory.
     order = variable(Whole, value=0, loggable=False)

@@ -1,7 +1,7 @@
 '''Directives whose content is made from the code when the site is built, so that it says what the code says.
 
-``plumbline-checks``, ``plumbline-metrics``, ``plumbline-commands``, ``plumbline-targets``, ``plumbline-schemas`` and ``plumbline-causes``; none
-has arguments.
+``plumbline-checks``, ``plumbline-kernels``, ``plumbline-metrics``, ``plumbline-commands``, ``plumbline-targets``, ``plumbline-schemas`` and
+``plumbline-causes``; none has arguments.
 '''
 
 import ast
@@ -135,6 +135,29 @@ class Checks(Generated):
             yield from table(('check', 'question', 'tags', 'source'), [
                 (literal(name), question, ', '.join([*always, *(f'({tag})' for tag in some)]), source)
                 for name, always, some, question, source in sorted(tests)], (19, 45, 14, 22))
+
+
+# Kernels ----------------------------------------------------------------------------------------------------------------------
+
+def kernels():
+    '''Name -> (title, variants, those that run by name only), as the C sources have them.'''
+    found = {}
+    for path in Kernels.sources:
+        for name, title, array in re.findall(r'\.name = "(\w+)", \.title = "([^"]*)",\s*\.variants = (\w+)', text := path.read_text('utf-8')):
+            source = text if array == 'variants' else path.with_name('variants.c').read_text(encoding='utf-8')
+            entries = re.search(rf'pl_variant {array}\[\] = {{\n(.*?)\n}};', source, re.DOTALL)[1]
+            variants = re.findall(r'^    (?:\[\w+\] = )?(?:{|PL_\w+\()"(\w+)"(.*)', entries, re.MULTILINE)
+            found[name] = title, list(dict.fromkeys(one for one, _ in variants)), {one for one, rest in variants if '.by_name' in rest}
+    return found
+
+
+class Kernels(Generated):
+    sources = sorted((ROOT / 'src/kernels').glob('*/*.c'))
+
+    def lines(self):
+        return table(('kernel', 'what', 'variants'), [
+            (literal(name), escaped(title), ', '.join(literal(one) + ' (by name only)' * (one in by_name) for one in variants))
+            for name, (title, variants, by_name) in kernels().items()], (14, 36, 50))
 
 
 # Metrics ----------------------------------------------------------------------------------------------------------------------
@@ -320,8 +343,8 @@ def copy_examples(app, error):
 
 
 def setup(app):
-    for name, directive in (('checks', Checks), ('metrics', Metrics), ('commands', Commands), ('targets', Targets), ('schemas', Schemas),
-                            ('causes', Causes)):
+    for name, directive in (('checks', Checks), ('kernels', Kernels), ('metrics', Metrics), ('commands', Commands), ('targets', Targets),
+                            ('schemas', Schemas), ('causes', Causes)):
         app.add_directive(f'plumbline-{name}', directive)
     app.connect('build-finished', copy_examples)
     return {'parallel_read_safe': True, 'parallel_write_safe': True}

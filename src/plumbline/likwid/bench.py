@@ -195,7 +195,7 @@ def bench_commands(levels, cpus, isa, effort='health'):
 
 
 def script(commands, own=None):
-    '''A POSIX shell script that runs ``commands`` and prints the log for :func:`parse_cross_check`.
+    '''A POSIX shell script that runs ``commands`` and prints the log for :func:`.bench_output.parse_cross_check`.
 
     In each level and number of threads the first call's number of iterations is a guess; the
     others' follow from the rate of the call before.  A call that was far too short is repeated at

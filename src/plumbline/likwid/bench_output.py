@@ -141,7 +141,7 @@ def _common_clock(samples):
 
 
 def parse_cross_check(text):
-    '''Read the log of a :func:`script`.
+    '''Read the log of a :func:`.bench.script`.
 
     :returns: list of samples, in the order of their first call: what :func:`parse_bench` gives,
         and ``level``, ``cpus`` (asked for, and used), ``repeat``, ``traffic_factor`` and

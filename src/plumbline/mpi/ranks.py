@@ -12,7 +12,7 @@ from plumbline.mpi import loopback
 from plumbline.mpi.families import Settings, family_of
 from plumbline.mpi.launch import EnvironmentLauncher, own_words
 from plumbline.mpi.nodes import nodes_of
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Whole, WholeOrAll
 
 
 class Ranks(RegressionTestPlugin):
@@ -25,7 +25,7 @@ class Ranks(RegressionTestPlugin):
     NEEDS = '+mpi'
 
     #: Processes on each node; ``all``: one on every CPU.
-    ranks = variable(int, str, value=2, loggable=False)
+    ranks = variable(WholeOrAll, value=2, loggable=False)
 
     #: Nodes; 0 for those that ReFrame's ``--flex-alloc-nodes`` says: the idle ones by default, ``all``, or a number.
     nodes = variable(Whole, value=1, loggable=False)
@@ -40,7 +40,7 @@ class Ranks(RegressionTestPlugin):
     @property
     def cpus(self):
         '''The CPU of each rank, in their order: node by node.'''
-        return (self.all_cpus if self.ranks == 'all' else self.all_cpus[:int(self.ranks)]) * self.nodes
+        return (self.all_cpus if self.ranks == 'all' else self.all_cpus[:self.ranks]) * self.nodes
 
     @property
     def bound(self):
@@ -127,7 +127,7 @@ class Ranks(RegressionTestPlugin):
         if os.geteuid() == 0 and not self.family.as_root.items() <= allowed.items() and own_words(self.current_environ, self.current_partition):
             self.skip_test(f'the launcher of {self.family.title} does not run as root: run ReFrame as an ordinary user, or let the site file '
                            f"say in {self.current_environ.name} that it may ({', '.join(self.family.as_root)})")
-        if self.ranks != 'all' and int(self.ranks) > len(self.all_cpus):
+        if self.ranks != 'all' and self.ranks > len(self.all_cpus):
             self.skip_test(f'{self.ranks} ranks need as many CPUs, there are {len(self.all_cpus)}', symptom='too_few_cpus')
         if self.transport != 'default' and self.transport not in self.family.transports:
             self.skip_test(f'{self.family.title} is not known to offer {self.transport}: see data/mpi.yaml, or the extra `mpi` of '

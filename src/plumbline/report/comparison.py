@@ -90,8 +90,8 @@ def again(found):
 def of_part(part):
     '''What became of a subsystem, with the metric that changed most.'''
     worst, where = part.score.members[0], f' of {part.node}' if part.node else ''
-    return (f'{part.name}{where} {100 * part.score.change:+.1f} % over {len(part.score.members)} metrics, '
-            f'most {worst.name} {100 * (worst.value / worst.expected.middle - 1):+.1f} %')
+    return (f'{part.name}{where} {quantity.change(part.score.change)} over {len(part.score.members)} metrics, '
+            f'most {worst.name} {quantity.change(worst.value / worst.expected.middle - 1)}')
 
 
 def gathered(changes):
@@ -139,7 +139,7 @@ def both(texts):
 
 def by(change):
     '''How far after is from before, as text.'''
-    return '-' if change.ratio is None else f'{100 * (change.ratio - 1):+.1f} %'
+    return '-' if change.ratio is None else quantity.change(change.ratio - 1)
 
 
 def remark(change):

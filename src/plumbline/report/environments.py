@@ -168,7 +168,7 @@ def _hover(cell):
     if cell is None:
         return ''
     row = cell.row
-    width = f'; compiled to {cell.width}' if cell.width else ''
+    width = f'; SIMD width: {cell.width}' if cell.width else ''
     value, spread = quantity.amount(row['value'], row['unit']), quantity.percent(row['spread'])
     return drawing.plain_text(f'{value}, spread {spread}{width}')
 
@@ -184,7 +184,7 @@ def _caption(rows, environs):
         cells = [row[environ] for row in rows.values() if environ in row]
         text += f'{environ} is slower in {sum(cell.lost for cell in cells)} of {len(cells)}. '
     if found := _vectorised_less(rows):
-        text += f"Compiled to narrower code where it is slower: {'; '.join(found)}. "
+        text += f"Smaller SIMD width where it is slower: {'; '.join(found)}. "
     if len(rows) > MOST_ROWS:
         text += f'Not drawn: {len(rows) - MOST_ROWS} of {len(rows)} rows, those that lose least.'
     return text.strip()

@@ -137,7 +137,7 @@ def _cells(found, row):
             'metric': f"{row['members']} metrics" if score else row['name'],
             'value': quantity.amount(row['value'], row['unit']),
             "peers' median": quantity.amount(row['median'], row['unit'], row['value']),
-            'off': f"{100 * row['off']:+.1f} %", 'deviation': f"{row['deviation']:+.1f}",
+            'off': quantity.change(row['off']), 'deviation': f"{row['deviation']:+.1f}",
             'rank': f"{row['rank']} of {row['peers']}",
             'confirmed': again + quantity.amount(row['again'], row['unit'], row['value'])}
 

@@ -2,6 +2,7 @@
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from plumbline.analysis.variance import LEVELS, cv
 from plumbline.model import quantity
@@ -66,7 +67,7 @@ def remarks(samples, found):
         yield (f'Of {_count(len(samples.narrowed), "metric")} the samples in other states were set aside and are not archived, so '
                f'what the states explain is less than it is: {_few(samples.narrowed)}.')
     if samples.unfit:
-        yield f'Left out, for values that have no logarithm: {_few(samples.unfit)}.'
+        yield f'Skipped, for values that have no logarithm: {_few(samples.unfit)}.'
 
 
 def _count(number, what):
@@ -104,7 +105,7 @@ def _table(rows, labels, probes, width):
         table.add_column(name.replace('_', '\n', 1).replace('_', ' '), justify='right', no_wrap=True)
     for key, analysis in rows:
         numbers = dict(zip(header(probes), cells(analysis, probes)))
-        table.add_row(labels[key], *(numbers[name] for name in shown))
+        table.add_row(Text(labels[key]), *(numbers[name] for name in shown))
     return table
 
 

@@ -1,7 +1,7 @@
 '''The base of all checks that run our programs: build, pinning, records, limits.
 
 A check states its question in its docstring, its parameters, its options and its metrics; all else is here and in
-``judged.py``.  The hooks follow ReFrame's pipeline; ``DESIGN`` names the traps that the guards close.
+``judged.py``.  The hooks follow ReFrame's pipeline.
 '''
 
 import os
@@ -284,5 +284,5 @@ class NativeCheck(ProgramCheck):
             (record['variant'], record['isa']) for record in metrics.kernels(self.measurements)})
         if widths:
             self.plumbline.simd_width = widths
-            self.note('compiled to: ' + ', '.join(f'{variant} {width}' for variant, width
+            self.note('SIMD width: ' + ', '.join(f'{variant} {width}' for variant, width
                                                   in sorted(widths.items())))

@@ -53,46 +53,48 @@ class _Kind(typecheck.ConvertibleType):
         return isinstance(value, cls.kinds)
 
 
-class Whole(metaclass=_Kind):
+class _Given(metaclass=_Kind):
+    convert: Any
+    wrong: str
+
+    @classmethod
+    def __rfm_cast_str__(cls, text):
+        try:
+            return cls.convert(text)
+        except (KeyError, ValueError):
+            _refuse(text, f"'{text}' {cls.wrong}")
+
+
+class Whole(_Given):
     '''An :class:`int`.  Of ``int`` itself ReFrame would print a stack trace where the text is none.'''
-
-    kinds = int
-
-    @classmethod
-    def __rfm_cast_str__(cls, text):
-        try:
-            return int(text)
-        except ValueError:
-            _refuse(text, f"'{text}' is no whole number")
+    kinds, wrong, convert = int, 'is no whole number', int
 
 
-class Amount(metaclass=_Kind):
+class Wholes(_Given):
+    '''A :class:`list` of :class:`int`.'''
+    kinds, wrong, convert = list, 'is no list of whole numbers, such as 1,2,4', staticmethod(lambda text: [int(part) for part in text.split(',')])
+
+
+class WholeOrAll(_Given):
+    '''An :class:`int`, or the text ``all``.'''
+    kinds, wrong, convert = (int, str), "is neither a whole number nor 'all'", staticmethod(lambda text: text if text == 'all' else int(text))
+
+
+class Amount(_Given):
     '''A :class:`float` above 0.'''
+    kinds, wrong = (int, float), 'is no number above 0'
 
-    kinds = int, float
-
-    @classmethod
-    def __rfm_cast_str__(cls, text):
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not 0 < value < math.inf:
-            _refuse(text, f"'{text}' is no number above 0")
+    @staticmethod
+    def convert(text):
+        if not 0 < (value := float(text)) < math.inf:
+            raise ValueError
         return value
 
 
-class YesNo(metaclass=_Kind):
+class YesNo(_Given):
     '''A :class:`bool`.  Of ``bool`` itself ReFrame takes every text for yes, "no" as well.'''
-
-    kinds = bool
-
-    @classmethod
-    def __rfm_cast_str__(cls, text):
-        known = {'yes': True, 'true': True, '1': True, 'no': False, 'false': False, '0': False}
-        if text.lower() not in known:
-            _refuse(text, f"'{text}' is neither yes nor no")
-        return known[text.lower()]
+    kinds, wrong, known = bool, 'is neither yes nor no', {'yes': True, 'true': True, '1': True, 'no': False, 'false': False, '0': False}
+    convert = staticmethod(lambda text: YesNo.known[text.lower()])
 
 
 class _Written(metaclass=_Kind):
@@ -103,11 +105,9 @@ class _Written(metaclass=_Kind):
 
 class Table(_Written):
     '''A :class:`dict` that the check fills in, and nobody gives.'''
-
     kinds = dict
 
 
 class TheResult(_Written):
     '''The :class:`result.Result` that the check fills in, and nobody gives.'''
-
     kinds = result.Result

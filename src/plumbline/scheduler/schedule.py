@@ -59,7 +59,7 @@ exit $status
 _SERVICE = '''\
 [Unit]
 Description=Plumbline, mode {mode}: {about}
-# Who is told of a FAIL, once there is such a unit:
+# Notification of a FAIL, once there is such a unit:
 # OnFailure=notify@%n.service
 
 [Service]

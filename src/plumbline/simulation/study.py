@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from plumbline.errors import PlumblineError
+from plumbline.model import quantity
 from plumbline.schemas.parsing import parse
 from plumbline.simulation import program
 
@@ -286,7 +287,7 @@ class Cost:
                 f"{one['iterations']} iterations: {one['messages']:.0f} messages of a process, "
                 f"{one['bytes'] / max(one['messages'], 1):.0f} bytes in the mean",
                 told(self.before), told(self.after),
-                f'{self.after.latency - self.before.latency:+g} us: {100 * (self.slowdown - 1):+.2f} % of time']
+                f'{self.after.latency - self.before.latency:+g} us: {quantity.change(self.slowdown - 1, 2)} of time']
 
 
 def cost(simulated, network, application, processes, latency, folder, size='A', iterations=None):

@@ -77,6 +77,8 @@ def memory(root='/'):
     '''How much memory this process may use on this node.
 
     Reads ``memory.max`` (version 2) and ``memory.limit_in_bytes`` (version 1), which is larger than any memory where there is no limit.
+    What is in use, of the node or of a cgroup, is not taken off: sizes that follow from it are the same in every run, and programs refuse what
+    is not free.
 
     :arg root: the root of the file system, for tests of the limits.
     :returns: bytes: what the node has, or less if a cgroup gives less.

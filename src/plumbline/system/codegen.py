@@ -128,8 +128,8 @@ def why_split(as_written, told, widths):
     '''
     fused, fused_told, split_told = map(widths.get, ('fused', 'fused_restrict', 'split3_restrict'))
     ratios = (f'split is {np.median(as_written):.2f} x as fast as fused as written, '
-              f'{np.median(told):.2f} x told of no overlap')
-    code = f"fused is {fused or 'of unknown width'} as written, {fused_told or 'of unknown width'} told of no overlap"
+              f'{np.median(told):.2f} x with restrict')
+    code = f"fused is {fused or 'of unknown width'} as written, {fused_told or 'of unknown width'} with restrict"
     gains = _slower(as_written), _slower(told)
     if None in gains:
         return f'undecided: {ratios}, with an interval around {EFFECT:g}'
@@ -141,7 +141,7 @@ def why_split(as_written, told, widths):
     if fused_told is None or split_told is None:
         return f'undecided: {ratios}; the code is not known'
     if fused_told != split_told:
-        return f'not vectorised: {ratios}; even so told, fused is {fused_told} and split {split_told}'
+        return f'not vectorised: {ratios}; even with restrict, fused is {fused_told} and split {split_told}'
     more = np.median(as_written) > EFFECT * np.median(told)
     return f"{'lost to aliasing, and ' if more else ''}too many streams: {ratios}; {code}, as split is then"
 

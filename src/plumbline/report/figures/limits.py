@@ -11,7 +11,7 @@ from plumbline.report.readings import grouped, limit_of, measured
 
 
 def limits(details):
-    """The machine's limits per level, with the independent cross-check beside (DESIGN, section 3)."""
+    """The machine's limits per level, with the independent cross-check beside."""
     header = ('level', 'threads', 'own limit', 'stream', 'likwid-bench', 'its kernel', 'own / likwid-bench', 'of peak')
     caption = (
         "Own: the highest traffic rate of any limit stream, median, with its name. Beside it the best of likwid-bench, and "
