@@ -8,7 +8,7 @@ import types
 
 import numpy as np
 import pytest
-from reframe.core.exceptions import EnvironError
+from reframe.core.exceptions import EnvironError, ReframeError
 
 import made_report
 import rfm
@@ -17,7 +17,7 @@ from native import CPUS, needs, output_of
 from plumbline import imb
 from plumbline.errors import PlumblineError
 from plumbline.imb import subjects
-from plumbline.imb.check import _WHERE
+from plumbline.imb.check import _WHERE, ImbCheck
 from plumbline.mpi import installed
 from plumbline.mpi.families import families
 from plumbline.report import figures
@@ -278,6 +278,8 @@ def test_collectives_of_fewer_processes_have_another_name():
                 for benchmark, mode in (('Allreduce', None), ('Ibcast', None), ('One_put_all', None), ('PingPong', None), ('Sendrecv', None))]
     assert names(64)[:3] == ['Allreduce.64.4KiB.shm', 'Ibcast.64.4KiB.shm', 'One_put_all.64.4KiB.shm'] and not {*names(64)} & {*names(32)}
     assert names(2)[0] == 'Allreduce.2.4KiB.shm' and names(2)[3:] == ['PingPong.4KiB.shm', 'Sendrecv.4KiB.shm']
+    with pytest.raises(ReframeError, match='SimpleNamespace.nodes=2: the names of its metrics are of one node'):
+        ImbCheck.find_imb(types.SimpleNamespace(nodes=2))
 
 
 # --- where it is found -------------------------------------------------------------------------------------------

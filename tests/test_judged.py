@@ -88,6 +88,11 @@ def test_its_references_are_recorded_and_a_loss_is_a_fail(again):
     assert metric['verdict'] == 'FAIL' and len(metric['samples']) == 20      # the second try adds to the first, and the third, which is good, changes nothing
     said = where.judge()
     assert said.code == 1 and 'FAIL' in said.out
+    half = where.reframe('-r', '--max-retries=1', checks=STREAM, CANNED_RATE='5000', CANNED_UNTIL='1')
+    metric, = list(half.cases(run=-1).values())[0]['plumbline']['metrics']
+    assert metric['verdict'] == 'UNSTABLE' and len(metric['samples']) == 20 and metric['sees'] > 0.49
+    said = where.judge()
+    assert said.code == 3 and 'within bounds in one of two runs: 5006, 10006' in said.out, said.out
     known = where.folder.parent / 'made.yaml'
     known.write_text(re.sub(r"processors: \['.*?'\]", "processors: ['Older CPU [Made 1/2]']", known.read_text(), flags=re.DOTALL))
     case, metrics = metrics_of(where.reframe('-r', checks=STREAM))

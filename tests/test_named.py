@@ -2,10 +2,13 @@
 
 import pathlib
 import re
+import runpy
 import types
 
 import pytest
+from reframe.core.exceptions import ReframeError
 
+import rfm
 from plumbline.errors import PlumblineError
 from plumbline.model import result
 from plumbline.mpi import installed
@@ -190,8 +193,8 @@ def test_the_class_is_the_largest_that_fits():
 def lost(product, figures, recorded, processes, **usual):
     '''What is lost of what was recorded on ``recorded`` processes, where fewer run; and a metric's name.'''
     def names(count):
-        node = types.SimpleNamespace(**{'NEEDS': '+mpi', 'product': product, 'ranks': 'all', 'cpus': range(count), 'given': '', **usual}, figures=figures,
-                                     measurements=[{'text': '', 'process': 0}], plumbline=types.SimpleNamespace(skipped=[]))
+        node = types.SimpleNamespace(**{'numbered': True, 'nodes': 1, 'product': product, 'cpus': range(count), 'given': '', **usual},
+                                     figures=figures, measurements=[{'text': '', 'process': 0}], plumbline=types.SimpleNamespace(skipped=[]))
         node.skip_metric = lambda *what: node.plumbline.skipped.append(result.Skipped(*what))
         return {metric.name for metric in NamedCheck.evaluate(node)}, node
     known = {name: types.SimpleNamespace(file='site.yaml') for name in names(recorded)[0]}
@@ -207,7 +210,24 @@ def test_figures_of_fewer_processes_are_not_measured_by_references_of_more(produ
     assert lost(product, figures, 64, 64)[0] == []
     gone, found = lost(product, figures, 64, 32)
     assert f"{found.replace('.32', '.64')} of site.yaml" in gone and len(gone) == len(read(name))
-    assert lost('osu', figures, 64, 32, ranks=2)[0] == []      # two send to each other, however many could
+    assert lost('osu', figures, 64, 32, numbered=False)[0] == []      # two send to each other, however many could
+
+
+def test_two_processes_and_two_nodes_have_names_of_their_own():
+    '''Nobody's figures are judged by references of a whole node; what runs on one node alone says so.'''
+    def figures(*_):
+        return READ['hpcg'][1](text_of('hpcg'), 'out', **READ['hpcg'][2])
+    assert lost('hpcg', figures, 64, 2) == (['flops.hpcg.64 of site.yaml'], 'flops.hpcg.2')
+    assert lost('hpcg', figures, 64, 64, nodes=2, given='1800s')[1] == 'flops.hpcg.32.2nodes.1800s'
+    npb_check, osu_check = (runpy.run_path(str(rfm.REPOSITORY / f'checks/named/{name}.py'))[name] for name in ('npb', 'osu'))
+    for benchmark, asked, ranks in (('cg', 64, 64), ('cg', 3, 2), ('bt', 64, 64), ('bt', 2, 1)):
+        npb_check.choose_ranks(node := types.SimpleNamespace(benchmark=benchmark, nodes=1, cpus=range(asked)))
+        assert node.ranks == ranks
+    with pytest.raises(ReframeError, match=r'^npb.nodes=2: on several nodes '):
+        npb_check.choose_ranks(types.SimpleNamespace(benchmark='cg', nodes=2, cpus=range(128)))
+    for benchmark, numbered in (('osu_latency', False), ('osu_allreduce', True)):
+        osu_check.choose_ranks(node := types.SimpleNamespace(benchmark=benchmark))
+        assert node.numbered == numbered
 
 
 def test_a_size_that_was_asked_for_stands_in_the_name_and_excuses_no_other_number_of_processes():

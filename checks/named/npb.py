@@ -1,5 +1,6 @@
 import reframe as rfm
-from reframe.core.builtins import parameter, variable
+from reframe.core.builtins import parameter, run_after, variable
+from reframe.core.exceptions import ReframeError
 
 from plumbline.errors import PlumblineError
 from plumbline.mpi.installed import OtherMpi
@@ -18,9 +19,11 @@ class npb(rfm.RunOnlyRegressionTest, NamedMpiCheck):
     #: Class of the problem; empty: the largest that is installed and fits a half of the memory.
     letter = variable(str, value='', loggable=False)
 
-    @property
-    def cpus(self):
-        return self.all_cpus[:text.KERNELS[self.benchmark].processes(len(self.all_cpus))]
+    @run_after('setup')
+    def choose_ranks(self):
+        if self.nodes != 1:
+            raise ReframeError(f'npb.nodes={self.nodes}: on several nodes its processes would be no power of two, or no square: take it away')
+        self.ranks = text.KERNELS[self.benchmark].processes(len(self.cpus))
 
     def find(self, environment):
         there, why = {}, {}

@@ -23,6 +23,7 @@ class osu(rfm.RunOnlyRegressionTest, NamedMpiCheck):
     @run_after('init')
     def choose_ranks(self):
         self.ranks = text.PROGRAMS[self.benchmark].ranks
+        self.numbered = self.ranks == 'all'
 
     @run_after('setup')
     def skip_without_two_cpus(self):

@@ -3,6 +3,7 @@
 import shlex
 
 from reframe.core.builtins import run_after
+from reframe.core.exceptions import ReframeError
 
 from plumbline import imb
 from plumbline.errors import PlumblineError, in_one_line
@@ -58,6 +59,9 @@ class ImbCheck(MpiCheck):
 
     @run_after('setup', always_last=True)
     def find_imb(self):
+        if self.nodes != 1:
+            raise ReframeError(f'{type(self).__name__}.nodes={self.nodes}: the names of its metrics are of one node: take it away '
+                               '(network_patterns measures between nodes)')
         try:
             self.binary = installed.find([self.suite], self.current_environ, family_of(self.current_environ), **_WHERE)
         except PlumblineError as error:

@@ -38,6 +38,9 @@ class NamedCheck(Judged):
     #: What the command line chose instead of the usual work, a word for the names of metrics; empty where it chose nothing.
     given = ''
 
+    #: Whether they have the number of processes on a node: a figure of one beside others, or of all, may be better where fewer run.
+    numbered = False
+
     def keep(self, name, text):
         '''Write an input file, and keep its text in the result.'''
         self.write_file(name, text)
@@ -116,14 +119,16 @@ class NamedCheck(Judged):
     def evaluate(self):
         run, = self.measurements
         self.usual = {}
-        # Of one process beside others, or of all: it may be better where fewer run.
-        number = str(len(self.cpus)) if self.NEEDS == '+mpi' and self.ranks != 2 else ''
+        number, given = '', self.given
+        if self.numbered:
+            number = str(len(self.cpus) // self.nodes)
+            given = '.'.join(filter(None, (self.nodes != 1 and f'{self.nodes}nodes', given)))
         for figure in self.figures(run['text'], f"{PRODUCTS[self.product].title}, run {run['process'] + 1}"):
             usual = '.'.join(filter(None, (figure.subject, number)))
-            own = '.'.join(filter(None, (usual, self.given)))
+            own = '.'.join(filter(None, (usual, given)))
             self.usual[f'{figure.metric}.{usual}'] = f'{figure.metric}.{own}'
-            if self.given:
-                self.skip_metric(f'{figure.metric}.{usual}', f'{self.given} was asked for')
+            if given:
+                self.skip_metric(f'{figure.metric}.{usual}', f'{given} was asked for')
             yield measured(figure.metric, own, figure.value, figure.unit)
 
     def _recorded_but_not(self, known, found):
@@ -143,7 +148,7 @@ class NamedMpiCheck(Ranks, NamedCheck):
     it may use.
     '''
 
-    ranks, transport = 'all', 'default'
+    ranks, transport, numbered = 'all', 'default', True
 
     @run_before('run')
     def place_processes(self):

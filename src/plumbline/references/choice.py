@@ -72,7 +72,7 @@ class Choice:
 
     def take(self, count):
         '''(candidates, ``$index`` of the tests, what is left out, odd nodes) of so many sessions.'''
-        named = {}      # what all sessions of which are dropped is odd no more
+        named: dict[str, good_state.Odd] = {}      # what all sessions of which are dropped is odd no more
         while True:
             self._use(max(count, len(self.trusted)))
             if not self.trusted <= self.used.keys():

@@ -55,8 +55,10 @@ class Case:
     def of_runs(self, again):
         '''The same of the first run alone and of the second; empty where one of them has no process in this state.
 
-        :arg again: number of the second run's first process.
+        :arg again: number of the second run's first process; None if there is none.
         '''
+        if again is None:
+            return []
         parts = np.split(np.asarray(self.metric.samples), np.cumsum([process.n for process in self.processes])[:-1])
         runs = [[(part, process) for part, process in zip(parts, self.processes) if (process.process >= again) == second]
                 for second in (False, True)]
@@ -253,24 +255,28 @@ def _narrower(case, widths):
 
 
 def _confirmed(case, again):
-    '''What is out of the bounds of a prediction is a FAIL where each of two runs alone is, and before the second where one so far out proves it.
+    '''What is out of the bounds of a prediction is a FAIL where each of two runs alone is, and before the second where one so far out proves it:
+    then a second one within bounds makes it UNSTABLE.
 
     :returns: as of :func:`verdict.judge_expected`.
     '''
     leaf, unit, found = case.leaf, case.metric.unit, case.summary
     ruling, reason = verdict.judge_expected(found, leaf, unit)
-    if ruling == verdict.PASS or not found.n or not np.isfinite(found.value):
+    if not found.n or not np.isfinite(found.value):
         return ruling, reason
-    runs = case.of_runs(again) if again is not None else []
+    runs, far = case.of_runs(again), bounds.of_one_run(leaf, case.metric.metric, case.reference.expected)
     if not runs:
-        far = bounds.of_one_run(leaf, case.metric.metric, case.reference.expected)
-        if ruling == verdict.UNSTABLE or verdict.judge_expected(found, far, unit)[0] == verdict.FAIL:
+        if ruling != verdict.FAIL or verdict.judge_expected(found, far, unit)[0] == verdict.FAIL:
             return ruling, reason
         return verdict.UNSTABLE, f"{reason}: a FAIL if a second run{' in this state of the machine' if again is not None else ''} says so, too"
     alone = [verdict.judge_expected(run, leaf, unit) for run in runs]
     rulings = {one for one, _ in alone}
-    if verdict.PASS in rulings:
-        return verdict.PASS, f'{reason}; but within bounds in one of two runs: {quantity.number(runs[0].value)}, {quantity.number(runs[1].value)}'
+    if verdict.PASS in (ruling, *rulings):
+        if rulings != {verdict.PASS}:
+            reason += (f"; but {'out of' if ruling == verdict.PASS else 'within'} bounds in one of two runs: {quantity.number(runs[0].value)}, "
+                       f'{quantity.number(runs[1].value)}')
+        proved = any(verdict.judge_expected(run, far, unit)[0] == verdict.FAIL for run in runs)
+        return verdict.UNSTABLE if proved else verdict.PASS, reason
     if verdict.UNSTABLE in rulings:
         return next(one for one in alone if one[0] == verdict.UNSTABLE)
     return verdict.FAIL, f'{reason if ruling == verdict.FAIL else alone[1][1]}, in both runs'
@@ -291,6 +297,8 @@ def judged(case, widths=MappingProxyType({}), again=None):
         if ruling == verdict.PASS and (lost := _narrower(case, widths)):
             ruling, reason = verdict.FAIL, lost
         sees = verdict.seen_of_expected(found, reference, expected['deviation'], rises) if ruling in _SEES else None
+        if sees is not None:        # nor does it see what one of two runs has lost
+            sees = max([sees, *((run.value / reference[0] - 1) * (1 if rises else -1) for run in case.of_runs(again))])
     else:
         # What several processes differ by is in their interval; of one alone only the spread of its samples warns.
         ruling, reason = verdict.judge(found, reference, np.inf if case.processes else verdict.MAX_SPREAD, metric.unit)

@@ -2,8 +2,8 @@
 
 One set of references is one draw: where its five sessions happen to be alike, all others seem odd.  How often there is a false alarm, and
 how often a fault is found, is asked of many draws from the same sessions.  ReFrame's second run of what could not be judged, or is out of
-bounds, is what the next session without a fault measured, a minute or two later; of a session with a fault what it measured itself, a
-second run if it had one.
+bounds, is the session's own where it had one; where it had none, and no fault, what the next session without a fault measured, a minute or
+two later.  That one knows less of the first run than an own one does: :func:`shared` says how much.
 '''
 
 import json
@@ -23,7 +23,9 @@ from plumbline.bench.verdicts.session import SYSTEM
 from plumbline.errors import PlumblineError
 from plumbline.model import baselines, quantity, states, verdict
 from plumbline.model.metrics import Metric
+from plumbline.model.prediction import LEAST_LOSS
 from plumbline.model.result import Process
+from plumbline.model.subsystems import LEAST_SESSIONS
 from plumbline.references import files, proposal, recording
 from plumbline.rfm import evaluation
 from plumbline.store import archive
@@ -72,7 +74,8 @@ class Again:
         found = self._judged(in_force, {}, self.twice)
         if later is None:
             return found
-        again = {case for case, rows in found.group_by(_CASE) if verdict.asks_again(rows['verdict'], rows['recorded_states'].is_not_null().any())}
+        again = {case for case, rows in found.group_by(_CASE) if case not in self.twice
+                 and verdict.asks_again(rows['verdict'], rows['recorded_states'].is_not_null().any())}
         second = {(_case(row), row['name']): row['cases'] for row in later.rows if _case(row) in again and 'cases' in row}
         return self._judged(in_force, second, self.twice | dict.fromkeys(again, _MANY)) if again else found
 
@@ -172,12 +175,41 @@ def count(place, quiet, faulty, size, draws, chance):
     return of_quiet, found, seen
 
 
+def shared(sessions):
+    '''How far off a second run is, and the next session, of what the first run was off by: (two shares, values, sessions), or None.
+
+    0: it knows nothing of the first run; 1: it repeats that.  Slopes of least squares, of logarithms less the mean of the other sessions and
+    over their scatter: that a test ran twice because it was far off the first time does not bend them.
+
+    :arg sessions: those without a fault, :class:`Again`, oldest first.
+    '''
+    tables = [{(_case(row), row['name']): row['cases'][0] for row in one.rows if 'cases' in row and (row['value'] or 0) > 0} for one in sessions]
+    found, which = [], set()
+    for number, (one, own, later) in enumerate(zip(sessions, tables, tables[1:])):
+        for key in own.keys() & later.keys():
+            runs, state = own[key].of_runs(one.twice.get(key[0])), own[key].state
+            usual = np.array([table[key].summary.value for other, table in enumerate(tables)
+                              if other not in (number, number + 1) and key in table and states.same(table[key].state, state)])
+            if runs and states.same(later[key].state, state) and usual.size >= LEAST_SESSIONS and min(run.value for run in runs) > 0:
+                logs = np.log([run.value for run in (later[key].summary, *runs)])
+                found.append((logs - np.log(usual).mean()) / max(np.log(usual).std(ddof=1), LEAST_LOSS))
+                which.add(number)
+    if not found:
+        return None
+    after, first, second = np.transpose(found)
+    return *(float(first @ other / (first @ first)) for other in (second, after)), len(found), len(which)
+
+
 def lines(place, quiet, faulty, draws):
-    '''What is told of it, a line for each number of sessions.
+    '''What is told of it, a line for each number of sessions, and one of second runs.
 
     :arg quiet, faulty: lists of :class:`session.Session`.
     '''
     quiet, faulty = ([session for session in sessions if session.name] for sessions in (quiet, faulty))
+    if draws and (found := shared([Again(place.rows(session)) for session in quiet])):
+        second, after, values, count_of = found
+        yield (f'Of what a run was off by, its second run was off by {quantity.percent(second, 0)}, the next session by '
+               f'{quantity.percent(after, 0)} ({values} values in {quantity.several(count_of, "session")}).')
     for size in SIZES:
         if draws and 2 * size <= len(quiet):        # as many at least are left
             each, found, seen = count(place, quiet, faulty, size, draws, np.random.default_rng(size))
