@@ -16,7 +16,7 @@ CLASSES = {'no number': 'The test did not build, run, or compute what is right: 
            registry.SPEED: 'A rate, a time or a clock is out of bounds: the machine itself, or how it is operated.',
            registry.MEASUREMENT: 'The measurement was disturbed: what it says of the machine is not certain.',
            registry.OTHERS: 'A test of another suite, or a simulation: by its own bounds.',
-           'not decided': 'The samples spread too far to judge (UNSTABLE): measure again.',
+           'not decided': 'The samples spread too far to judge, or two runs contradict each other (UNSTABLE): measure again.',
            'known issue': 'Out of bounds, and marked as known in the references.'}
 
 

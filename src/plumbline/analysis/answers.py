@@ -92,7 +92,7 @@ def _lost(session, question):
 def _out_of_bounds(judged, lost):
     '''What is not a PASS, the subsystems first; '' where there is nothing.'''
     said = [f"{one.name} {'not judged' if one.change is None else quantity.change(one.change, 0)}" for one in lost]
-    for ruling, words in ((verdict.FAIL, 'out of bounds'), (verdict.UNSTABLE, 'not to be judged, their samples spread too far')):
+    for ruling, words in ((verdict.FAIL, 'out of bounds'), (verdict.UNSTABLE, 'not to be judged')):
         its = [line for line in judged if line.verdict == ruling]
         if its:
             named = some([f'{line.label} {line.metric} {line.shown_value}' if line.metric else f'{line.label} as a whole' for line in its])

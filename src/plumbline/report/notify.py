@@ -40,7 +40,7 @@ def wrong(summary):
             good |= {name, f'{where}: the test'}
     for (where, maintainers), rulings in tests.items():
         if verdict.is_undecided(rulings) and verdict.FAIL not in rulings:
-            found[f'{where}: the test'] = {'of': 'tests', 'state': NOT_JUDGED, 'reason': 'its samples scatter too much',
+            found[f'{where}: the test'] = {'of': 'tests', 'state': NOT_JUDGED, 'reason': 'its samples scatter too much, or its runs differ',
                                            'maintainers': list(maintainers)}
     for one in summary['subsystems']:
         name = f"subsystem {one['subsystem']}: {one['of']}"
