@@ -55,7 +55,7 @@ test:        ## run all tests
 	@$(SETUP) --for test $(SETUPFLAGS)
 	.venv/bin/python -m pytest -q -n $(TESTS_AT_ONCE) --dist loadfile --no-loadscope-reorder --durations 20 tests
 
-check:       ## run the tests that build and measure nothing: a minute
+check:       ## run the tests that build and measure nothing: minutes
 	@$(SETUP) --for test $(SETUPFLAGS)
 	.venv/bin/python -m pytest -q -n $(TESTS_AT_ONCE) --dist loadfile -m unit tests
 

@@ -207,7 +207,7 @@ class Workplace:
         return self.folder / 'reports/reframe/stage'
 
     def run(self, command, **environment):
-        words, environment = list(map(str, command)), {**self.environment, **environment}
+        words, environment = list(map(str, command)), {name: str(value) for name, value in {**self.environment, **environment}.items()}
         for module, start, name in _LOADED:
             if words[:len(start)] == start and preloaded.suits(environment):
                 code, out, errors = _preloaded().run(module, [name, *words[len(start):]], self.folder, environment, timeout=300)
