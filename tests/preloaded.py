@@ -4,7 +4,6 @@ Nothing of ours is loaded before the fork: it may look at the environment.  What
 starts is that of the tests; a command with another one of these is started anew (:func:`suits`).
 '''
 
-import array
 import contextlib
 import json
 import os
@@ -50,12 +49,9 @@ class Preloaded:
         mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with mine, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
             with its:
-                request = json.dumps([module, list(arguments), str(cwd), environment, sorted(os.sched_getaffinity(0)), umask], ensure_ascii=False).encode(errors='surrogateescape')
-                with tempfile.TemporaryFile() as asked:
-                    asked.write(request)
-                    asked.flush()
-                    fds = array.array('i', [asked.fileno(), out.fileno(), errors.fileno(), its.fileno()])
-                    self._ours.sendmsg([b'.'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+                socket.send_fds(self._ours, [b'.'], [out.fileno(), errors.fileno(), its.fileno()])
+            mine.sendall(json.dumps([module, list(arguments), str(cwd), environment, sorted(os.sched_getaffinity(0)), umask]).encode())
+            mine.shutdown(socket.SHUT_WR)
             pid = int.from_bytes(_read(mine, 4, None), 'little')
             try:
                 code = int.from_bytes(_read(mine, 4, timeout), 'little', signed=True)
@@ -82,7 +78,7 @@ def _read(connection, size, timeout):
 def _serve(connection):
     '''Fork for each request, until nobody asks any more; returns in the child that is to run the command.'''
     while True:
-        word, fds, _, _ = socket.recv_fds(connection, 1, 4)
+        word, fds, _, _ = socket.recv_fds(connection, 1, 3)
         if not word:
             os._exit(0)
         if os.fork():
@@ -93,7 +89,7 @@ def _serve(connection):
                     pass
             continue
         connection.close()
-        asked, out, errors, answer = fds
+        out, errors, answer = fds
         child = os.fork()
         if child:       # waits, and says how it ended
             os.write(answer, child.to_bytes(4, 'little'))
@@ -103,11 +99,10 @@ def _serve(connection):
             os._exit(0)
         os.dup2(out, 1)
         os.dup2(errors, 2)
-        with open(asked, 'rb') as file:
-            file.seek(0)
-            request = json.loads(file.read().decode(errors='surrogateescape'))
-        for fd in (out, errors, answer):
-            os.close(fd)
+        with open(answer, 'rb') as file:
+            request = json.load(file)
+        os.close(out)
+        os.close(errors)
         return request
 
 

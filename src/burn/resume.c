@@ -80,17 +80,15 @@ burn_past burn_read_past(const char *path, int threads)
         pl_fail("--resume: %s: %s: give the file of the burn that is to go on", path, strerror(errno));
     if (!S_ISREG(found.st_mode))
         pl_fail("--resume: %s is no file: give the file of the burn that is to go on", path);
-    while ((length = getline(&line, &room, f)) > 0 && line[length - 1] == '\n') {
-        whole += length;
+    while ((length = getline(&line, &room, f)) > 0) {
         read_line(path, line, (size_t)length, threads, &past, &begun);
+        whole += line[length - 1] == '\n' ? length : 0;      /* half a line: the node failed while it was written */
     }
-    if (length > 0)     /* half a line: the node failed while it was written */
-        read_line(path, line, (size_t)length, threads, &past, &begun);
     fclose(f);
     free(line);
     if (!begun)
         pl_fail("--resume: %s is no record of a burn: give the file that --series wrote", path);
-    if (length > 0 && truncate(path, whole) != 0)
+    if (whole < found.st_size && truncate(path, whole) != 0)
         pl_fail("--resume: %s: %s: its last line is not whole, and cannot be taken off", path, strerror(errno));
     return past;
 }

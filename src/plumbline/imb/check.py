@@ -55,7 +55,7 @@ class ImbCheck(MpiCheck):
     @property
     def cpus(self):
         '''The CPU of each rank; of all, an even number, because our PingPong needs pairs.'''
-        return self.all_cpus[:len(self.all_cpus) // 2 * 2] if self.ranks == 'all' else self.all_cpus[:int(self.ranks)]
+        return self.all_cpus[:len(self.all_cpus) // 2 * 2] if self.ranks == 'all' else self.all_cpus[:self.ranks]
 
     @run_after('setup', always_last=True)
     def find_imb(self):

@@ -5,7 +5,7 @@ import math
 import polars as pl
 
 from plumbline.analysis.lines import as_words
-from plumbline.model import verdict
+from plumbline.model import quantity, verdict
 from plumbline.nodes import events, history
 from plumbline.sweep import confirm, outliers, ranking
 from plumbline.sweep.state import OVER
@@ -60,7 +60,7 @@ def not_in_order(folder):
     :raises PlumblineError: as :func:`outliers.look`.
     '''
     found = outliers.look(folder)
-    worst = {node: [f"{row['what']} {100 * row['off']:+.0f} % against its peers" for row in found.worst(node).head(1).iter_rows(named=True)]
+    worst = {node: [f"{row['what']} {quantity.change(row['off'], 0)} against its peers" for row in found.worst(node).head(1).iter_rows(named=True)]
              for node in found.named}
     odd = dict.fromkeys([*found.named, *found.without, *found.having_less])
     told = [(verdict.FAIL, node, '; '.join([*worst.get(node, []), *filter(None, [_lacks(found, node)])])) for node in odd]

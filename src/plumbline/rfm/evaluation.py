@@ -254,17 +254,18 @@ def _narrower(case, widths):
     return f'{quantity.number(value)}, where {quantity.number(case.leaf[0])} was the reference: the code is {now} now, and was {before} then'
 
 
-def _confirmed(case, again):
+def _confirmed(case, runs, again):
     '''What is out of the bounds of a prediction is a FAIL where each of two runs alone is, and before the second where one so far out proves it:
     then a second one within bounds makes it UNSTABLE.
 
+    :arg runs, again: :meth:`Case.of_runs`.
     :returns: as of :func:`verdict.judge_expected`.
     '''
     leaf, unit, found = case.leaf, case.metric.unit, case.summary
     ruling, reason = verdict.judge_expected(found, leaf, unit)
     if not found.n or not np.isfinite(found.value):
         return ruling, reason
-    runs, far = case.of_runs(again), bounds.of_one_run(leaf, case.metric.metric, case.reference.expected)
+    far = bounds.of_one_run(leaf, case.metric.metric, case.reference.expected)
     if not runs:
         if ruling != verdict.FAIL or verdict.judge_expected(found, far, unit)[0] == verdict.FAIL:
             return ruling, reason
@@ -293,12 +294,13 @@ def judged(case, widths=MappingProxyType({}), again=None):
     expected = case.reference.expected if reference else None
     rises = registry.better(metric.metric) == registry.LESS
     if expected:
-        ruling, reason = _confirmed(case, again)
+        runs = case.of_runs(again)
+        ruling, reason = _confirmed(case, runs, again)
         if ruling == verdict.PASS and (lost := _narrower(case, widths)):
             ruling, reason = verdict.FAIL, lost
         sees = verdict.seen_of_expected(found, reference, expected['deviation'], rises) if ruling in _SEES else None
         if sees is not None:        # nor does it see what one of two runs has lost
-            sees = max([sees, *((run.value / reference[0] - 1) * (1 if rises else -1) for run in case.of_runs(again))])
+            sees = max([sees, *((run.value / reference[0] - 1) * (1 if rises else -1) for run in runs)])
     else:
         # What several processes differ by is in their interval; of one alone only the spread of its samples warns.
         ruling, reason = verdict.judge(found, reference, np.inf if case.processes else verdict.MAX_SPREAD, metric.unit)

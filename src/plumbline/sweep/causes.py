@@ -9,7 +9,7 @@ from plumbline.analysis.diagnosis import diagnose
 from plumbline.analysis.lines import Line, verdict_lines
 from plumbline.analysis.subsystems import Judged, Subsystem
 from plumbline.errors import PlumblineError
-from plumbline.model import contention, subsystems, verdict
+from plumbline.model import contention, quantity, subsystems, verdict
 from plumbline.store import archive
 from plumbline.sweep import lacking
 
@@ -43,7 +43,7 @@ def diagnosed(rows, odd, tests):
     :arg tests: that the node lacks as a whole.
     '''
     # Recorded references, which some conditions ask for, are another question.
-    named = {(row['check'], row['environ'], row['name']): f"{100 * row['off']:+.0f} % against its peers" for row in odd.iter_rows(named=True)}
+    named = {(row['check'], row['environ'], row['name']): f"{quantity.change(row['off'], 0)} against its peers" for row in odd.iter_rows(named=True)}
     lines = []
     for line in verdict_lines(rows):
         reason = named.get((line.display_name, line.environ, line.metric))

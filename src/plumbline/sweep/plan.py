@@ -24,7 +24,7 @@ class Partition:
     '''
     :attr name: ``SYSTEM:PARTITION``.
     :attr access: the scheduler's options for its jobs.
-    :attr racks: pattern of its nodes' names (:func:`places.by_pattern`), or None.
+    :attr racks: pattern of its nodes' names (:func:`.locality.by_pattern`), or None.
     '''
     name: str
     access: list
