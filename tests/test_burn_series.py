@@ -118,15 +118,21 @@ def test_a_torn_line_is_named_and_hides_no_error(torn, errors):
 
 # --- judged by the references that are shipped ------------------------------------------------------------------------
 
-def judged(text):
-    '''Metric -> its verdict, and the notes, of the check with these records.'''
+def measured(text):
+    '''Metric -> how it stands in the result, and the notes, of the check with these records.'''
     check, found, notes = runpy.run_path(str(rfm.REPOSITORY / 'checks/site/burn.py'))['burn'], model.parse(text, 'file'), []
     case = types.SimpleNamespace(measurements=[{'burn': found}], burns=[found], note=notes.append, skip_metric=lambda *_: None, all_cpus=CORES,
                                  plumbline=types.SimpleNamespace(of_machine={}), measured_by=types.SimpleNamespace(plumbline=types.SimpleNamespace(contention=())))
     case.tell, case.of_phase = types.MethodType(check.tell, case), types.MethodType(check.of_phase, case)
     bounds = files.lookup(files.load(rfm.REPOSITORY / 'config/references/portable.yaml'), 'burn', ['default', 'gnu'])
     return {metric.name: evaluation.judged(evaluation.Case(metric, reference=Reference(tuple(bounds[metric.name][:3])) if metric.name in bounds else None,
-                                                           reference_from='portable.yaml')).verdict for metric in check.evaluate(case)}, notes
+                                                           reference_from='portable.yaml')) for metric in check.evaluate(case)}, notes
+
+
+def judged(text):
+    '''Metric -> its verdict, and the notes.'''
+    found, notes = measured(text)
+    return {name: one.verdict for name, one in found.items()}, notes
 
 
 CORES = [0, 1, 2, 3]
@@ -165,7 +171,8 @@ def test_a_burn_with_torn_lines_is_no_silent_pass():
     verdicts, notes = judged(whole + '{"record": "burn_ph\n' + after)
     assert verdicts['burn_errors'] == 'PASS' and notes[0].endswith('torn lines of burn.jsonl, of which what is whole was read: 51')     # the later ones count all errors
     assert judged(whole + '{"record": "burn_ph\n' + text_of(lines[0]) + after)[0]['burn_errors'] == 'NO REFERENCE'
-    assert judged(whole + '{"record": "burn_error"\n' + text_of(lines[0]) + after)[0]['burn_errors'] == 'FAIL'
+    wrong = measured(whole + '{"record": "burn_error"\n' + text_of(lines[0]) + after)[0]['burn_errors']
+    assert wrong.verdict == 'FAIL' and 'no whole record says where' in wrong.reason
 
 
 def test_records_that_were_lost_while_the_file_system_hung_are_told():

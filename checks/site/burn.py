@@ -21,6 +21,9 @@ from plumbline.system import topology
 #: The file of the records, in the folder that the job starts in.
 SERIES = 'burn.jsonl'
 
+#: Of errors without a whole record of one.
+NOT_TOLD = 'no whole record says where: half of one is left, here or in the file that --resume went on with'
+
 #: Minutes that the job may take beyond the burn: memory is touched first.
 MARGIN = 15
 
@@ -160,7 +163,7 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
         wrong = [error for one in self.burns for error in one.errors]
         count = sum(one.total_errors for one in self.burns)
         hidden = not count and any(one.unaccounted for one in self.burns)
-        yield metrics.Metric('burn_errors', None, np.array([float(count)]), remark=model.told(wrong[0]) if wrong else None,
+        yield metrics.Metric('burn_errors', None, np.array([float(count)]), remark=model.told(wrong[0]) if wrong else NOT_TOLD if count else None,
                              unjudged='lines of the records are torn, and none behind them in their part counts the errors' if hidden else None)
         for name in model.COUNTS:
             counts = [one.counted(name) for one in self.burns]
