@@ -1,5 +1,6 @@
 '''What all tests share.'''
 
+import contextlib
 import fcntl
 import functools
 import itertools
@@ -18,9 +19,10 @@ if 'PYTEST_XDIST_WORKER' in os.environ:
     if _each > 1:
         os.sched_setaffinity(0, _cpus[_first:_first + _each])
 
+import native
 import rfm
 from mpi_native import MPIS, MpiBuild, broken
-from native import KERNELS, Build, alone_in
+from native import KERNELS, SANITIZED, Build, alone_in
 from plumbline.simulation import program
 from plumbline.system import toolchains
 
@@ -33,6 +35,8 @@ def pytest_configure(config):
     '''Every process of this test run knows one folder.'''
     given = getattr(config, 'workerinput', {}).get('shared')
     config.stash[SHARED] = pathlib.Path(given or tempfile.mkdtemp(prefix='plumbline-tests-'))
+    native.kept = config.stash[SHARED] / 'objects'
+    native.kept.mkdir(exist_ok=True)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -140,10 +144,6 @@ def programs(shared) -> Build:
     return Build(shared('programs'))
 
 
-#: Hardly optimised: that takes less than half as long to compile.
-SANITIZED = ('-DPLUMBLINE_SANITIZE=address,undefined', '-DPLUMBLINE_C_FLAGS=-O1 -march=native')
-
-
 @pytest.fixture(scope='session')
 def sanitized(shared) -> Build:
     '''The native programs under the address and undefined-behaviour sanitizers.'''
@@ -170,29 +170,44 @@ def simulated(shared):
         return program.build(folder)
 
 
-@pytest.fixture(scope='session')
-def commands(tmp_path_factory):
-    '''A PATH with a canned cmake, and without LIKWID.'''
-    return rfm.tools(tmp_path_factory.mktemp('path') / 'bin', without=rfm.LIKWID, scripts=[rfm.GUARDS / 'cmake'])
-
-
-@pytest.fixture(scope='session')
-def built_already(tmp_path_factory):
-    '''A PATH in which ``cmake`` hands out programs that these tests have built, and ``objdump`` reads each of them once.'''
+def _canned(folder, without=()):
     real = shutil.which('objdump')
-    folder = rfm.tools(tmp_path_factory.mktemp('path') / 'bin', scripts=[rfm.GUARDS / 'cmake', *([rfm.GUARDS / 'objdump'] if real else [])])
+    rfm.tools(folder, without, [rfm.GUARDS / 'cmake', *([rfm.GUARDS / 'objdump'] if real else [])])
     if real:
         (folder / 'real-objdump').symlink_to(real)
     return folder
 
 
 @pytest.fixture(scope='session')
-def measuring(programs, built_already):
+def built_already(tmp_path_factory):
+    '''A PATH in which ``cmake`` hands out programs that these tests have built, and ``objdump`` reads each of them once.'''
+    return _canned(tmp_path_factory.mktemp('path') / 'bin')
+
+
+@pytest.fixture(scope='session')
+def commands(tmp_path_factory):
+    '''The same without LIKWID.'''
+    return _canned(tmp_path_factory.mktemp('path') / 'bin', rfm.LIKWID)
+
+
+@pytest.fixture(scope='session')
+def handed_out(programs, shared):
+    '''Links to the programs that checks run: each run of ReFrame copies and disassembles them all.  Of the serial ones that is one.'''
+    folder, _ = shared('handed-out'), shared('handed-out.asm')
+    for path in programs.folder.glob('bin/*'):
+        if not path.name.endswith('-serial') or path.name == 'fileio-serial':
+            with contextlib.suppress(FileExistsError):
+                (folder / path.name).symlink_to(path)
+    return folder
+
+
+@pytest.fixture(scope='session')
+def measuring(handed_out, built_already):
     '''Function (folder, variables) -> a workplace in which ReFrame runs the shipped checks for real, with the programs
     that these tests have built already.'''
     def make(folder, **environment):
         return rfm.Workplace(folder, built_already, config=rfm.REPOSITORY / 'config/localhost.py',
-                             CANNED_PROGRAMS=programs.folder / 'bin', **environment)
+                             CANNED_PROGRAMS=handed_out, **environment)
     return make
 
 
@@ -230,5 +245,6 @@ def mpi_broken(shared):
 
 @pytest.fixture(scope='session')
 def mpi_sanitized(shared):
-    '''Those that tests run so, under the address and undefined-behaviour sanitizers.'''
-    return functools.cache(lambda mpi: MpiBuild(shared(f'sanitized-{mpi}'), mpi, *SANITIZED, targets=('datatype', 'pairs', 'patterns', 'pingpong', 'rma')))
+    '''The MPI programs under the address and undefined-behaviour sanitizers, but for SP, which test_sp.py builds so without the runtime.'''
+    targets = ('cg', 'datatype', 'lbm-slabs', 'md', 'pairs', 'patterns', 'pingpong', 'planewave', 'plumbline_pack', 'rma', 'triad-ranks')
+    return functools.cache(lambda mpi: MpiBuild(shared(f'sanitized-{mpi}'), mpi, *SANITIZED, targets=targets))

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -126,12 +127,27 @@ class MpiBuild:
         return found
 
 
+def ours(done):
+    '''What our programs and libraries complain of.'''
+    return [line for line in done.errors.splitlines() if line.startswith('plumbline: ')]
+
+
+def refused(build, program, *cases):
+    '''Each case, ``(ranks, options, part...)``, ends with one line that has these parts.  Several at once: who complains waits for other ranks.'''
+    patient(build.mpi)      # built once
+    with ThreadPoolExecutor(3) as pool:
+        for case, done in zip(cases, pool.map(lambda case: build.run(case[0], program, *case[1].split(), timeout=60), cases)):
+            said = {*ours(done)}
+            assert done.code and not done.measurements and len(said) == 1, (case, done.errors)
+            assert all(part in min(said) for part in case[2:]), (case, said)
+
+
 #: Program, or one more of a name that begins so -> what is broken in it: file, function, what stands there, what comes instead, and the
 #: variants that are then wrong (None: all).
 BROKEN = {
     'datatype': [
         ('loops.c', 'pack_plain', 'j * n + i] = from[i * n + j]', 'j * n + i] = from[j * n + i]', {'packed', 'pack_hand'}),
-        ('loops.c', 'pack_blocked', 'i < least', 'i + 1 < least', {'blocked', 'pack_blocked'}),
+        ('loops.c', 'pack_blocked', 'i < pl_least', 'i + 1 < pl_least', {'blocked', 'pack_blocked'}),
         ('loops.c', 'unpack_plain', 'j < n;', 'j + 1 < n;', {'unpack_hand'}),
         ('loops.c', 'unpack_blocked', 'to[i * n + j] =', 'to[i * n + j + (i + 1 == n && j + 1 == n)] =', {'unpack_blocked'}),
         ('packing.c', 'send_matrix', 'e->matrix)', 'e->packed)', {'contiguous'}),

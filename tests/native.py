@@ -23,11 +23,18 @@ KERNELS = sorted(path.parent.name for path in SOURCE.glob('kernels/*/CMakeLists.
 #: The CPUs that a test may use.
 CPUS = sorted(os.sched_getaffinity(0))
 
+#: Folder for what is compiled, of all builds of a test run; conftest.py says which.
+kept = None
+
 #: What would change how the programs run.
 _FOREIGN = re.compile('OMP_|GOMP_|KMP_|LIKWID_|ASAN_|UBSAN_|LSAN_|PLUMBLINE_(LATENCY|OVERHEAD|GAP|PACK)_')
 
-#: Options of a run that shows whether results are right.
-QUICK = ['--samples', 10, '--passes', 1]
+#: Options of a run that shows whether results are right: probes beside each sample would take most of its time.
+SAMPLES = ['--samples', 10, '--probes', 'off']
+QUICK = [*SAMPLES, '--passes', 1]
+
+#: A build with sanitizers, hardly optimised: that takes less than half as long to compile.
+SANITIZED = ('-DPLUMBLINE_SANITIZE=address,undefined', '-DPLUMBLINE_C_FLAGS=-O1 -march=native')
 
 two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason='only one CPU may be used here')
 x86_only = pytest.mark.skipif(os.uname().machine != 'x86_64', reason='the intrinsics are written for x86-64')
@@ -95,6 +102,13 @@ def pointer(array, element=0):
     return ctypes.c_void_p(array.ctypes.data + element * array.itemsize)
 
 
+def libraries(build, program):
+    '''What the program itself is linked with.'''
+    needs('ldd')
+    loaded = [line.split() for line in output_of('ldd', build.path(program)).splitlines()]
+    return ['-lm', *(words[2] for words in loaded if len(words) == 4 and any(name in words[0] for name in ('blas', 'likwid', 'gfortran')))]
+
+
 def library(programs, folder, program, *sources):
     '''A shared library, made with the flags that the records of a program state: of these files of ``src``, and of the kernel's loops in Fortran.'''
     flags = programs.measured(program, '--size', 8, *QUICK).measurements[0]['flags'].split()
@@ -155,8 +169,9 @@ def alone_in(folder):
 def configure(folder, *options, env):
     '''``cmake`` for a build folder.'''
     ninja = ['-G', 'Ninja'] if shutil.which('ninja') else []
+    once = [f'-DCMAKE_C_COMPILER_LAUNCHER=bash;{SOURCE.parent}/tests/once.sh;{kept}'] if kept and shutil.which('bash') else []
     with alone_in(folder):
-        output_of('cmake', *ninja, *options, '-B', folder, env=env)
+        output_of('cmake', *ninja, *once, *options, '-B', folder, env=env)
 
 
 def make(folder, *targets, env):

@@ -4,8 +4,10 @@ import contextlib
 import datetime
 import functools
 import http.server
+import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -76,6 +78,17 @@ class Done:
         return found.pop()
 
 
+def ended(words, cwd=None, environment=None):
+    '''A command that has ended, as of :func:`subprocess.run` with text; ReFrame and ours are forked from a process that has loaded the libraries.'''
+    words, environment = list(map(str, words)), {name: str(value) for name, value in (os.environ if environment is None else environment).items()}
+    for module, start, name in _LOADED:
+        if words[:len(start)] == start and preloaded.suits(environment):
+            umask = int(re.search(r'Umask:\s*(\d+)', Path('/proc/self/status').read_text())[1], 8)      # os.umask is not for threads
+            done = _preloaded(umask).run(module, [name, *words[len(start):]], cwd or os.getcwd(), environment, timeout=300)
+            return subprocess.CompletedProcess(words, *done)
+    return subprocess.run(words, cwd=cwd, text=True, timeout=300, stdin=subprocess.DEVNULL, capture_output=True, env=environment)
+
+
 def ordinary_user():
     '''Words before a command that run it as another user; the test is skipped where there is none.'''
     rights = '-all,+dac_read_search'        # to read: the clone may be in a home that others cannot look into
@@ -93,6 +106,15 @@ def small(cross_check='none'):
     '''
     size = 2 * LAST_LEVEL
     return ['-r', '--exec-policy=serial', '-S', 'samples=10', '-S', 'processes=1', '-S', f'memory_bytes={size + 2**20}', '-S', f'likwid_bench.levels={cross_check}']
+
+
+def files_of(checks, options):
+    '''Of a folder of our checks the files with those that ``-n`` may name: to load all takes ReFrame seconds.'''
+    named = {word for option, value in itertools.pairwise(options) if option == '-n' for word in re.findall(r'[a-z]\w{2,}', value)}
+    if not named or not (Path(checks) / 'x.py').is_relative_to(REPOSITORY / 'checks') or not Path(checks).is_dir():
+        return [checks]
+    return [path for path in sorted(Path(checks).rglob('*.py')) if any(
+        word in name or name in word for name in re.findall(r'(?m)^class (\w+)', path.read_text()) for word in named)] or [checks]
 
 
 def assert_measured(case):
@@ -207,12 +229,7 @@ class Workplace:
         return self.folder / 'reports/reframe/stage'
 
     def run(self, command, **environment):
-        words, environment = list(map(str, command)), {name: str(value) for name, value in {**self.environment, **environment}.items()}
-        for module, start, name in _LOADED:
-            if words[:len(start)] == start and preloaded.suits(environment):
-                code, out, errors = _preloaded().run(module, [name, *words[len(start):]], self.folder, environment, timeout=300)
-                return Done(code, out + errors)
-        done = subprocess.run(words, cwd=self.folder, text=True, timeout=300, stdin=subprocess.DEVNULL, capture_output=True, env=environment)
+        done = ended(command, self.folder, {**self.environment, **environment})
         return Done(done.returncode, done.stdout + done.stderr)
 
     def reframe(self, *options, checks=GUARDS / 'canned.py', before=(), **environment):
@@ -234,7 +251,8 @@ class Workplace:
     def reframe_command(self, *options, checks=GUARDS / 'canned.py'):
         # The shipped checks are tested with gcc; test_toolchains.py is there for the other compilers.
         with_gcc = ['-p', '^gnu'] if self.config.name == 'localhost.py' and '-p' not in options else []
-        return [_REFRAME, '-C', self.config, '-c', checks, '-R', '--report-file', self.report, *with_gcc, *options]
+        files = [word for path in files_of(checks, options) for word in ('-c', path)]
+        return [_REFRAME, '-C', self.config, *files, '-R', '--report-file', self.report, *with_gcc, *options]
 
     def plumbline(self, *arguments, **environment):
         return self.run([*PLUMBLINE, *arguments], **environment)

@@ -11,6 +11,7 @@ import json
 import numpy as np
 import polars as pl
 
+from plumbline.model.parameters import of_display_name
 from plumbline.store.archive import SCHEMA
 
 HOST = 'synthetic-node-1'
@@ -54,6 +55,8 @@ def case(check, metrics=(), *, run=0, result='pass', host=HOST, threads=None, le
         'display_name': check + parameters, 'run': run, 'result': result, 'fixture': fixture, 'time_setup': 0.01, 'time_compile': compiled,
         'time_run': timed * 1.25 + 0.2, 'time_sanity': 0.02, 'time_performance': 0.01, 'time_total': timed * 1.25 + compiled + 0.24,
         'timed_seconds': timed, 'level': level, 'threads': threads} | fields
+    common['display_name'], its = of_display_name(common['display_name'])
+    common['parameters'] = json.dumps(its)
     if detail is not None:
         detail = {
             'schema': 1, 'question': f'What does {check} ask?', 'source': 'hager2004, section 3', 'records': [], 'machine': MACHINE,

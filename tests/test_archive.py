@@ -6,13 +6,13 @@ import json
 import os
 import pathlib
 import re
-import subprocess
-import sys
 
 import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+import rfm
+import sample_session as sample
 from made_report import MACHINE, case, metric, of_another_suite, result, write_report
 from plumbline import references
 from plumbline.analysis.lines import verdict_lines
@@ -26,7 +26,7 @@ site_configuration = {
     'systems': [{'name': 'tiny', 'hostnames': ['.*'], 'partitions': [{
         'name': 'cpu', 'scheduler': 'local', 'launcher': 'local', 'environs': ['builtin']}]}],
     'environments': [{'name': 'builtin'}],
-    'general': [{'report_file': 'report.json', 'trap_job_errors': True}],
+    'general': [{'trap_job_errors': True}],
 }
 '''
 
@@ -36,12 +36,10 @@ def reframe_report(tmp_path_factory):
     folder = tmp_path_factory.mktemp('reframe')
     (folder / 'config.py').write_text(CONFIG)
     checks = pathlib.Path(__file__).with_name('tiny_checks.py')
-    reframe = pathlib.Path(sys.executable).with_name('reframe')
-    done = subprocess.run([reframe, '-C', 'config.py', '-c', checks, '-r', '--exec-policy=serial',
-                           '--max-retries=1', '--prefix', folder],
-                          cwd=folder, capture_output=True, text=True, timeout=120)
-    assert (folder / 'report.json').exists(), done.stdout[-2000:] + done.stderr
-    return folder / 'report.json'
+    place = rfm.Workplace(folder, config=folder / 'config.py')
+    done = place.reframe('-r', '--exec-policy=serial', '--max-retries=1', '--prefix', folder, checks=checks)
+    assert done.report, done.out[-2000:]
+    return place.report
 
 
 @pytest.fixture(scope='module')
@@ -144,6 +142,11 @@ def test_a_repetition_is_retried_before_the_next_one(tmp_path):
     assert [line.verdict for line in said.verdicts] == ['PASS'] * 4 and said.exit_status() == 0
     assert [line.retried.partition(';')[0] for line in said.verdicts if line.retried] == ['PASS at run 2 of 2']
     assert Session(archive.load_session(tmp_path).filter(run=0), 1).exit_status() == 1
+
+
+def test_an_error_of_reframe_is_not_explained_by_what_it_tolerated():
+    rows = sample.frame(sample.case('Test', [sample.metric('of_limit.a', 0.9), sample.metric('of_limit.b', 0.8, verdict='UNSTABLE')], detail={}))
+    assert [Session(rows, status).exit_status() for status in (0, 1)] == [0, 2]
 
 
 # --- made-up reports -----------------------------------------------------------------------------
@@ -406,6 +409,9 @@ def test_what_was_written_with_former_words_is_read_with_todays(tmp_path):
     stored.drop('symptom').with_columns(reason=pl.lit('sanity: triad plain: thread 1 was placed on CPU 1 but ran on CPU 0'), result=pl.lit('fail'),
                                         metric=pl.lit(None, pl.String)).write_parquet(path)
     assert archive.load_columns(path, ['symptom']).item() == 'misplaced'
+    parts = ['display_name', 'parameters', 'repetition']        # which all stood in the first
+    stored.drop(parts).with_columns(display_name=pl.lit('Triad %level=L1 %a=50 %b %.nid=n1 %.repeat_no=3')).write_parquet(path)
+    assert archive.load_columns(path, parts).row(0) == ('Triad %level=L1 %a=50 %b', '{"level": "L1", "a": "50 %b", ".nid": "n1"}', 3)
     broken = former.case({'fail_reason': 'build error: environment e on s:p is broken: no compiler'})
     assert broken['environment_error'] == 'no compiler' and 'plumbline' not in broken
     assert former.case({'fail_reason': 'node n is not as m was: memory 1 GiB, now 2 GiB', 'plumbline': {}})['plumbline'] == {'symptom': 'memory_changed'}

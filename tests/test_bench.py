@@ -92,10 +92,12 @@ def test_the_memory_of_a_command_is_not_that_of_whoever_starts_it(tmp_path):
 @pytest.mark.reframe
 def test_each_step_of_a_sweep_on_paper_is_measured_and_the_slow_node_is_named(tmp_path, monkeypatch, measured):
     costs = dict(paper.steps(tmp_path, 5, measured))
-    assert list(costs) == ['plan', 'submit', 'collect', 'rank', 'page']
+    assert list(costs) == ['plan', 'submit', 'collect', 'rank', 'page', 'rank, ten sweeps before', 'follow up, ten sweeps before'] and costs.keys() <= paper._LIMITS.keys()
     assert all(cost.seconds > 0 and cost.of_cpu > 0 and cost.megabytes > 20 for cost in costs.values())
-    assert ': bandwidth.v21: no reason is known' in costs['rank'].said and '5 jobs, 100 at a time' in costs['plan'].said
+    assert all(': bandwidth.v21: no reason is known' in costs[name].said for name in costs if 'rank' in name) and '5 jobs, 100 at a time' in costs['plan'].said
     assert (tmp_path / 'sweep/index.html').exists()
+    assert 'sweeps before it that say how nodes scatter, too: 10' in costs['rank, ten sweeps before'].said and 'before it' not in costs['rank'].said
+    assert len((tmp_path / 'reports/nodes/paper.jsonl').read_text().splitlines()) == 10 * 5 + 5 + 1 + 1       # measured; the outlier, the lacking one
     monkeypatch.setattr(paper, 'SLOW', 1.0)
     (tmp_path / 'equal').mkdir()
     with pytest.raises(PlumblineError, match='plumbline rank does not name p5, or not alone: sweep sweep: 5 of 5 nodes measured'):

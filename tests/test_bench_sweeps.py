@@ -13,7 +13,7 @@ import pytest
 
 import rfm
 from native import needs
-from plumbline.bench import sweeps
+from plumbline.bench import common, sweeps
 from plumbline.bench.sweeps import faults, place as places, simulation, table
 from plumbline.bench.sweeps.faults import FAULTS, NotHere
 from plumbline.bench.verdicts import faults as of_machines
@@ -53,7 +53,7 @@ def no_cluster(monkeypatch):
 
 
 def fault(provoke=lambda place, node: contextlib.nullcontext(), causes=('quota',)):
-    return faults.Fault('made', '9 %', (registry.CORE,), causes, provoke)
+    return faults.Fault('made', (registry.CORE,), causes, provoke, '9 %')
 
 
 def test_what_was_run_is_not_run_again(tmp_path, no_cluster, monkeypatch):
@@ -79,6 +79,47 @@ def test_what_cannot_be_provoked_is_told(tmp_path, no_cluster, monkeypatch):
     with pytest.raises(PlumblineError, match='cat: no such fault; there are quota95'):
         sweeps.run(tmp_path, 0, 1, ['cat'])
     assert sweeps.lines(places.Place(tmp_path / 'none')) == [f'{tmp_path}/none: no sweep yet']
+
+
+def test_a_sweep_that_fails_is_told_and_run_the_next_time(tmp_path, no_cluster, monkeypatch):
+    measure, told = places.Place.measure, []
+
+    def failing(self, kind, number, node=''):
+        if number in bad:
+            raise PlumblineError('a node is missing')
+        return measure(self, kind, number, node)
+    monkeypatch.setattr(places.Place, 'measure', failing)
+    bad = {2, 3}
+    sweeps.run(tmp_path, 5, 0, tell=told.append)
+    assert told[1] == '2 of 5: null 2: a node is missing' and told[-1] == 'null-3: failed: a node is missing' and [one[1] for one in no_cluster] == [1, 4, 5]
+    assert '3 sweeps of 4 nodes' in told[5] and any(line.startswith('Nothing changed: a node is named in 0 of 3') for line in told)
+    bad = set()
+    sweeps.run(tmp_path, 5, 0, tell=told.append)
+    assert [one[1] for one in no_cluster[3:]] == [2, 3] and 'failed' not in told[-1]
+    bad = {6, 7, 8, 9}
+    with pytest.raises(PlumblineError, match='a node is missing'):
+        sweeps.run(tmp_path, 10, 0, tell=told.append)
+    assert told[-1] == '2 of 5: null 7: a node is missing'
+
+
+def test_without_a_clone_there_is_no_cluster(tmp_path, monkeypatch):
+    monkeypatch.setattr(common, 'ROOT', tmp_path)
+    with pytest.raises(PlumblineError, match=f'^the virtual cluster needs a clone of the repository: there is no {tmp_path}/tests/cluster$'):
+        sweeps.run(tmp_path / 'bench', 1, 0)
+
+
+def test_the_caches_are_measured_once(tmp_path, monkeypatch):
+    monkeypatch.delenv('PLUMBLINE_CAPACITY', raising=False)
+    def node(*capacities):
+        return pl.DataFrame({'detail': [None, '{}', *(json.dumps({'machine': {'capacity': one}}) for one in capacities)]})
+    nodes = [node({}, {'L2': 98304, 'L3': 2**22}), node({'L2': 2**18, 'L3': 2**23}), node({'L2': 2**18, 'L3': 2**24}), node()]
+    assert places.capacity(nodes) == 'L2=262144,L3=8388608' and places.capacity(nodes[:1] + nodes[3:]) == places.capacity([]) == 'topology'
+    place = places.Place(tmp_path)
+    assert place.capacity == 'measured'
+    (tmp_path / 'capacity').write_text('L2=262144')
+    assert place.capacity == 'L2=262144'
+    monkeypatch.setenv('PLUMBLINE_CAPACITY', 'measured')
+    assert place.capacity == 'measured'
 
 
 @pytest.mark.parametrize('given, expected', [({}, '/a b/builds'), ({'PLUMBLINE_BUILDS': '/c d'}, '/c d')])
@@ -108,15 +149,15 @@ def test_the_table_counts_by_hand(tmp_path, monkeypatch):
     place = places.Place(tmp_path)
     found = [made('null', 1), made('null', 2, named=['n2']), made('null', 3), made('null', 4),
              made('big', 5, 'n1', ['n1'], rules=['quota'], losses={registry.CORE: 0.2, registry.L1: 0.9}),
-             made('big', 6, 'n4', ['n4', 'n2'], rules=['hypervisor'], losses={registry.CORE: 0.3}),
+             made('big', 6, 'n4', ['n4', 'n2'], rules=['hypervisor', 'quota'], losses={registry.CORE: 0.3}),
              made('big', 7, 'n3', losses={registry.CORE: 0.4}, rules=['quota']),
              made('small', 8, 'n3', ['n3'], blamed=[registry.CORE], losses={registry.CORE: 0.05}),
              made('small', 9, 'n3', ['n3'], blamed=[registry.L1], losses={registry.CORE: 0.05})]
     monkeypatch.setattr(places.Place, 'sessions', lambda self: found)
     text = sweeps.lines(place)
-    assert text[0] == '2027-01-15, ``plumbline bench sweeps --null 4 --faults 3``, 4 nodes, sweeps of 60 s.'
+    assert text[0] == '2027-01-15, ``plumbline bench sweeps --null 4 --faults 3``: 9 sweeps of 4 nodes, of 60 s; caches: measured.'
     assert 'Nothing changed: a node is named in 1 of 4 (25.0 %, 0.6 to 80.6).' in text
-    # Named: n1 and n4 rightly, n2 wrongly twice.  The small one is none of those from 20 % on.
+    # The second cause that is named counts for nothing.  Named: n1 and n4 rightly, n2 wrongly twice.  The small one is none of those from 20 % on.
     line, = (one for one in text if one.startswith('Faults that take 20 %'))
     assert 'recall 2 of 3 (66.7 %, 9.4 to 99.2); precision 2 of 4 (50.0 %' in line
     assert any(one.startswith('The cause is named in 2 of 5') for one in text)
@@ -129,18 +170,28 @@ def test_the_table_counts_by_hand(tmp_path, monkeypatch):
 # --- on paper --------------------------------------------------------------------------------------------------------
 
 def test_the_simulation_is_the_same_again_and_finds_what_is_large():
-    options = {'histories': (0, 5), 'fleets': 1, 'sweeps': 2, 'metrics': 8}
+    options = {'histories': (0, 5), 'fleets': 1, 'sweeps': 1, 'metrics': 8}
     found, again = (simulation.run(4, NOISE, loss=0.3, **options) for _ in range(2))
     for history, counts in found.items():
-        assert (counts.found, counts.losses, counts.others, counts.alarms) == (2, 2, 0, 0)
-        assert counts.precision == counts.recall == 1 and counts.kept == counts.promised == 2
+        assert (counts.found, counts.losses, counts.others, counts.alarms) == (1, 1, 0, 0)
+        assert counts.precision == counts.recall == 1 and counts.kept == counts.promised == 1
         assert again[history].sees == pytest.approx(counts.sees)
+    other = simulation.run(4, NOISE, loss=0.3, seed=2, **options)
+    assert other[0].sees != pytest.approx(found[0].sees)
+
+
+def test_noise_with_tails_has_the_same_deviation():
+    logs = {tails: simulation.np.log(simulation.Fleet(simulation.np.random.default_rng(1), 200, simulation.Noise(0.01, 0.0), tails=tails)
+                                     .sweep()['value'].to_numpy() / 100) for tails in (None, 3)}
+    for values in logs.values():
+        assert values.std() == pytest.approx(0.01 * simulation.np.exp(simulation.UNLIKE**2), rel=0.15)
+    assert abs(logs[3]).max() > 2 * abs(logs[None]).max()
 
 
 def test_what_a_node_has_lost_since_is_found_though_its_peers_differ_as_much():
     '''Nodes differ by 3 % for good and scatter by 0.5 %: a loss of 5 % is nothing among them, and much for the node.'''
-    found = simulation.run(6, simulation.Noise(0.005, 0.03), histories=(0, 10), fleets=1, sweeps=4)
-    assert found[0].found == 0 and found[10].found == 4 and found[10].others == found[10].alarms == 0
+    found = simulation.run(6, simulation.Noise(0.005, 0.03), histories=(0, 6), fleets=1, sweeps=2)
+    assert found[0].found == 0 and found[6].found == 2 and found[6].others == found[6].alarms == 0
 
 
 def test_the_table_of_the_simulation_is_told():
@@ -218,19 +269,17 @@ def test_the_launcher_of_one_node_is_slow(cluster, monkeypatch):
 
 
 def test_a_real_sweep_names_the_node_with_a_quota(cluster, programs, built_already, monkeypatch):
-    (cluster.folder / 'root/checks').mkdir(parents=True)
-    (cluster.folder / 'root/checks/node_speed.py').symlink_to(rfm.REPOSITORY / 'checks/memory/node_speed.py')    # each ReFrame loads them all
-    monkeypatch.setattr(places, 'ROOT', cluster.folder / 'root')
     monkeypatch.setenv('PATH', str(built_already))
+    monkeypatch.setenv('PLUMBLINE_CAPACITY', rfm.capacity())
     monkeypatch.setenv('CANNED_PROGRAMS', str(programs.folder / 'bin'))      # jobs get all of the environment here
     site = cluster.folder / 'site.py'
-    site.write_text(f"import os\nos.environ['PLUMBLINE_CAPACITY'] = {rfm.capacity()!r}\n" + site.read_text().replace(
+    site.write_text(site.read_text().replace(
         "'--partition=all'", "'--partition=all', '--export=ALL'").replace(
         'settings.site(', "settings.site(general=[{'poll_rate_max': 10, 'poll_rate_min': 10}], "))
     with FAULTS['quota40'].provoke(cluster, 'n2'):
         began = time.time()
         sweep = cluster.measure('quota40', 1, 'n2', '^node_speed%threads=all$',
-                                {'node_speed.min_time': 0.1, 'node_speed.memory_bytes': 2**27, 'likwid_bench.levels': 'none'})
+                                {'node_speed.min_time': 0.1, 'node_speed.memory_bytes': 2**27}, ['memory/node_speed.py'])
     assert cluster.sessions() == [sweep] and sweep.started >= began - 1
     assert 'n2' in sweep.named and sweep.exit == 1 and 'quota' in sweep.rules
     told = rfm.Done(sweep.exit, (cluster.folder / 'last-sweep.txt').read_text())

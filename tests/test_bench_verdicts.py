@@ -14,6 +14,7 @@ from dataclasses import asdict
 from types import SimpleNamespace
 
 import numpy as np
+import polars as pl
 import pytest
 
 import sample_session as sample
@@ -21,7 +22,7 @@ from native import SOURCE, needs, x86_only
 from plumbline.analysis import diagnosis, lines, subsystems
 from plumbline.analysis.session import Session
 from plumbline.bench import verdicts
-from plumbline.bench.verdicts import exchanged, faults, session, table
+from plumbline.bench.verdicts import exchanged, faults, rungs, session, table
 from plumbline.bench.verdicts.faults import FAULTS, Launch, NotHere
 from plumbline.errors import PlumblineError
 from plumbline.model import records, registry
@@ -334,10 +335,11 @@ def test_a_fault_that_cannot_be_provoked_is_told_and_the_others_are_tried(tmp_pa
         verdicts.run(tmp_path, 0, 1, ['cat'])
 
 
-def test_a_session_is_a_real_run_in_a_folder_of_its_own(tmp_path, programs, built_already, monkeypatch):
+def test_a_session_is_a_real_run_in_a_folder_of_its_own(tmp_path, handed_out, built_already, monkeypatch):
     monkeypatch.setenv('PATH', str(built_already))
-    monkeypatch.setenv('CANNED_PROGRAMS', str(programs.folder / 'bin'))
+    monkeypatch.setenv('CANNED_PROGRAMS', str(handed_out))
     monkeypatch.setenv('PLUMBLINE_REPORTS', str(tmp_path / 'users'))
+    monkeypatch.setattr(session, 'SETTINGS', {**session.SETTINGS, 'node_speed.samples': 10, 'node_speed.processes': 1, 'node_speed.min_time': 0.02})
     place = session.Place(tmp_path / 'bench')
     ended = place.measure('null', 1, Launch({'PLUMBLINE_CAPACITY': 'topology'}), '^node_speed%threads=one$')
     assert ended.exit in (0, 1, 3), ended.said
@@ -485,3 +487,20 @@ def test_where_no_draw_makes_references_it_is_said(measured, monkeypatch):
     place, sessions = measured
     monkeypatch.setattr(exchanged, '_references', lambda place, names: None)
     assert list(exchanged.lines(place, sessions(*range(10)), [], 3)) == ['References from 5 of them: none of 3 draws was of good state.']
+
+
+def test_what_each_rung_sees_is_judged_by_its_tests_alone(measured, monkeypatch):
+    place, sessions = measured
+    quiet, faulty = sessions(*range(3)), sessions(7, 8, factor=0.5)
+    for one, ruling, messages in ((quiet[0], 'PASS', 'PASS'), (quiet[1], 'PASS', 'PASS'), (quiet[2], 'NO REFERENCE', 'FAIL'), (faulty[0], 'PASS', 'PASS'),
+                                  (faulty[1], 'PASS', 'FAIL')):
+        path, = place.archive.glob(f'*/*/{one.name}.parquet')
+        rows = pl.read_parquet(path).with_columns(verdict=pl.lit(ruling), sees=pl.lit(0.2))
+        other = rows.with_columns(test=pl.lit('pingpong'), check=pl.lit('pingpong'), display_name=pl.lit('pingpong'), verdict=pl.lit(messages), sees=pl.lit(0.4))
+        archive.write(pl.concat([rows, other]), place.archive)
+    name = place.rows(quiet[0])['display_name'][0]
+    monkeypatch.setattr(rungs, 'tests_of', lambda place, mode: {'node': {name}, 'screen': {name, 'pingpong'}}[mode])
+    table = [re.split(r'  +', line) for line in rungs.lines(place, quiet, faulty)][4:6]
+    assert table == [['``node``', '0 of 2', 'memory hog on the last core (0), memory hog on the last core (0)', '0: 3', 'would see 20 %'],
+                     ['``screen``', '1 of 2', 'memory hog on the last core (0)', '0: 2, 1: 1', 'would see 30 %']]
+    assert rungs.lines(place, quiet, []) == rungs.lines(place, [], faulty) == []

@@ -15,6 +15,7 @@ import pytest
 
 import rfm
 from native import CPUS, SOURCE, Build, environment, two_cpus
+from plumbline.gate.packed.hardware import MACHINE_CHECKS
 from plumbline.model import burn as model, records
 
 CHECK = rfm.REPOSITORY / 'checks/site/burn.py'
@@ -65,6 +66,23 @@ def test_a_flipped_bit_is_found(programs, phase):
     assert error['from_thread'] == (thread if phase == 'message' else None)
     assert [record['errors'] for record in burn.phases][:3] == [0, 1, 0] and burn.total_errors == burn.end['errors'] == 1
     assert f'CPU {CPUS[reader]} ' in model.told(error) and error['seen'] in model.told(error)
+
+
+def test_a_wrong_factor_is_set_right_so_that_it_is_counted_once(programs, tmp_path):
+    '''The bit is flipped from outside, in the matrix A that lies before C, whose place an error says.'''
+    with Running(programs, tmp_path / 'burn.jsonl', '--phases', 'dgemm', '--flip', '0:dgemm:1') as running:
+        running.wait_for('"burn_phase"', 2)
+        error, = model.parse(running.read(), 'file').errors
+        with open(f'/proc/{running.process.pid}/mem', 'r+b', buffering=0) as memory:
+            place = memory.seek(int(error['address'], 16) - error['offset'] - 2 * 8 * 240**2 + 8 * 240 + 2)
+            byte, = memory.read(1)
+            memory.seek(place)
+            memory.write(bytes([byte ^ 16]))
+        running.wait_for('"burn_phase"', running.read().count('"burn_phase"') + 4)
+        _, burn, _ = running.end()
+    assert [error['buffer'] for error in burn.errors[:3]] == ['dgemm C', 'dgemm A', 'dgemm C']      # the flip; then the cause, and what it spoils
+    wrong = [record['errors'] for record in burn.phases if record['errors']]
+    assert wrong[0] == 1 and len(wrong) == 2 and 1 < wrong[1] <= 1 + 240 and burn.phases[-1]['errors'] == 0, wrong      # and a row of C
 
 
 #: File -> (what is right in it, what is wrong): each spoils a phase.
@@ -243,7 +261,7 @@ def made_up(root, **values):
              'sys/class/powercap/intel-rapl:0/max_energy_range_uj': 1_000_000_000, 'sys/class/powercap/intel-rapl:0:0/name': 'dram',
              'sys/class/powercap/intel-rapl:0:0/energy_uj': 5, 'sys/class/powercap/intel-rapl:0:0/max_energy_range_uj': 1000,
              'sys/devices/system/edac/mc/mc0/ce_count': values.get('corrected', 3), 'sys/devices/system/edac/mc/mc0/ue_count': 0,
-             'proc/interrupts': f" 0: 4 4 timer\nMCE: {values.get('checks', 1)} 0 Machine check exceptions\nMCP: 7 7 Machine check polls",
+             'proc/interrupts': ''.join(f" {row}: {values.get('checks', 1)} 0 as it is called\n" for row in (0, 'THR', *MACHINE_CHECKS, 'MCP')),
              **{f'{cpu.format(number)}/core_throttle_count': values.get('throttled', 10) for number in CPUS},
              **{f'{cpu.format(number)}/package_throttle_count': 2 for number in CPUS}}
     for name, text in files.items():
@@ -266,7 +284,7 @@ def test_sensors_and_counts_are_read_beside_it(programs, tmp_path):
     first, last = burn.phases[0], burn.phases[-1]
     assert first['temperature'] == {'coretemp': 71.5, 'coretemp.2': 60.0} and set(first['power']) == {'package-0', 'package-0.dram'}
     assert [first[name] for name in model.COUNTS] == [0, 0, 0, 0]
-    assert [last[name] for name in model.COUNTS] == [2, 0, 1, len(CPUS)]
+    assert [last[name] for name in model.COUNTS] == [2, 0, len(MACHINE_CHECKS), len(CPUS)]
     # The counter went on by 800, and round, from 900 by 1000 to 100.
     used = {round(record['power']['package-0'] * record['seconds'], -1) for record in burn.phases if 'package-0' in record['power']}
     assert 200 in used and used <= {0, 200, 800}

@@ -190,7 +190,8 @@ def test_what_was_counted_stays_counted():
 
 @pytest.mark.parametrize('text, told', [
     ('', 'no record of a burn'), (text_of(phase_of(1, 1)), 'before any burn_start'), ('x\n', 'no record of a burn'),
-    (text_of(START, phase_of(1, 1, seconds=-1)), 'field seconds'), (text_of(START, {**START, 'schema': 2}), 'field schema'),
+    (text_of(START, phase_of(1, 1, seconds=-1)), 'field seconds'), (text_of(START, phase_of(1, 1, power={'package-0': -1.0})), 'field power'),
+    (text_of(START, {**START, 'schema': 2}), 'field schema'),
     (text_of(START, phase_of(1, float('nan'))), 'line 2: no record: NaN')])
 def test_what_is_no_record_is_named(text, told):
     with pytest.raises(PlumblineError, match=told):

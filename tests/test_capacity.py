@@ -11,6 +11,7 @@ import pytest
 import rfm
 from mpi_native import any_mpi
 from native import CPUS, two_cpus
+from plumbline.analysis import outline
 from plumbline.errors import PlumblineError
 from plumbline.model import capacity as model, records
 from plumbline.report import table
@@ -68,17 +69,23 @@ def test_knees_of_known_caches(ours, policy, within, noise, spikes):
             assert found[level].is_whole == (size == CLAIMS[level])
 
 
+RAPIDS = {'L1': 48 * KIB, 'L2': 2 * MIB, 'L3': 480 * MIB}
+
+
 @pytest.mark.parametrize('ours', [4.5, 33, 240, 480])
 @pytest.mark.parametrize('policy, within', [('lru', 1.2), ('random', 1.6)])
 def test_memory_that_is_slower_the_more_of_it_is_visited(ours, policy, within):
     '''A virtual machine of a Granite Rapids: of an L3 of 480 MiB 33 were ours, memory took 155 ns at 60 MiB and 223 at 960, and a
     stretch of that was taken for the L3's plateau.'''
-    claims = {'L1': 48 * KIB, 'L2': 2 * MIB, 'L3': 480 * MIB}
-    x = np.array(model.sizes(claims))
-    latency = made(x, {**claims, 'L3': ours * MIB}, {'L1': 1.3, 'L2': 4.3, 'L3': 40, 'memory': 155}, policy=policy)
-    found = model.find(x, latency * np.maximum(1, x / (40 * MIB))**0.12, claims)
+    x = np.array(model.sizes(RAPIDS))
+    latency = made(x, {**RAPIDS, 'L3': ours * MIB}, {'L1': 1.3, 'L2': 4.3, 'L3': 40, 'memory': 155}, policy=policy)
+    found = model.find(x, latency * np.maximum(1, x / (40 * MIB))**0.12, RAPIDS)
     assert 1 / 1.2 < np.median(found['L3'].samples) / (ours * MIB) < within and found['L3'].is_whole == (ours == 480)
-    gone = model.find(x, made(x, {'L1': 48 * KIB, 'L2': 2 * MIB}) * np.maximum(1, x / (20 * MIB))**0.1, claims)['L3']
+
+
+def test_an_l3_of_which_nothing_is_left_is_told_from_no_memory():
+    x = np.array(model.sizes(RAPIDS))
+    gone = model.find(x, made(x, {'L1': 48 * KIB, 'L2': 2 * MIB}) * np.maximum(1, x / (20 * MIB))**0.1, RAPIDS)['L3']
     assert gone.reason == 'L3 cannot be told apart from memory' and gone.ours < 3 * MIB
 
 
@@ -291,11 +298,11 @@ def test_a_disturbed_measurement_is_not_used():
 
 def test_the_terminal_says_what_is_ours():
     notes = ['L2: all of 1 MiB are ours', 'L3: 4.5 MiB (4 MiB to 5 MiB) of 32 MiB are ours', 'something else']
-    lines = [SimpleNamespace(check='capacity', detail=former.result({'notes': notes}))] * 2
+    lines = [SimpleNamespace(check='capacity', detail=outline.of(former.result({'notes': notes})))] * 2
     said = []
     table._caches(lines, SimpleNamespace(line=lambda text: said.append(text.plain)))
     assert said == ['caches: L3: 4.5 MiB (4 MiB to 5 MiB) of 32 MiB are ours']
-    lines = [SimpleNamespace(check='capacity', detail={'notes': notes, 'noted': [{'about': 'caches', 'note': 'L1: in other words'}]})]
+    lines = [SimpleNamespace(check='capacity', detail=outline.of({'notes': notes, 'noted': [{'about': 'caches', 'note': 'L1: in other words'}]}))]
     table._caches(lines, SimpleNamespace(line=lambda text: said.append(text.plain)))
     assert said[1:] == ['caches: L1: in other words']
 

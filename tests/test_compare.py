@@ -112,7 +112,7 @@ def drawn(generator, sessions, noise, loss=0.0, parts=(), unlike=0.4, mood=0.5):
             scatter = noise * np.exp(unlike * generator.standard_normal())
             values = 100 * np.exp(moods + scatter * generator.standard_normal(sessions + 1))
             values[-1] *= (1 - loss * (number in parts)) ** registry.better(name)
-            rows = [{'check': check, 'display_name': check, 'metric': name, 'subject': subject, 'level': level, 'threads': threads,
+            rows = [{'check': check, 'parameters': None, 'metric': name, 'subject': subject, 'level': level, 'threads': threads,
                      'side': side, 'value': value, 'interval_low': value * (1 - scatter), 'interval_high': value * (1 + scatter)}
                     for side, value in enumerate(values)]
             place = {'check': check, 'partition': 'p', 'environ': 'e', 'metric': f'{name}.{subject}', 'nodes': ('n1', 'n1')}
@@ -133,21 +133,21 @@ def outcomes(count, sessions, *machine):
 @pytest.mark.parametrize('sessions', [1, 2, 5])
 @pytest.mark.parametrize('noise', [0.02, 0.08])
 def test_nothing_is_named_where_nothing_changed(sessions, noise):
-    # One per cent is aimed at, and 1.7 % of 2,400 drawn comparisons named something; of 60 no more than two must.
-    assert outcomes(60, sessions, noise)[2] <= 2 / 60
+    # One per cent is aimed at, and 1.7 % of 2,400 drawn comparisons named something; of 25 no more than one must.
+    assert outcomes(25, sessions, noise)[2] <= 1 / 25
 
 
 @pytest.mark.parametrize('sessions, noise, loss, parts, power', [
     (1, 0.02, 0.25, (0,), 0.7), (1, 0.02, 0.2, range(9), 0.95), (5, 0.02, 0.1, (0,), 0.7), (5, 0.02, 0.08, range(9), 0.9), (10, 0.02, 0.05, range(9), 0.5),
     (5, 0.08, 0.4, (0,), 0.7)])
 def test_a_slower_subsystem_is_named(sessions, noise, loss, parts, power):
-    assert outcomes(20, sessions, noise, loss, parts)[2] >= power
+    assert outcomes(10, sessions, noise, loss, parts)[2] >= power
 
 
 def test_it_says_what_it_would_have_seen():
     '''Of losses as large one in twenty goes unseen; here of ten, for the scatter is only estimated.'''
     generator, seen = np.random.default_rng(3), []
-    for _ in range(20):
+    for _ in range(10):
         pairs = drawn(generator, 5, 0.02, unlike=0.0, mood=0.0)
         sees = [change.sees for change in compare.judge(pairs, False)[0]]
         for pair, loss in zip(pairs[::7], sees[::7]):
@@ -268,7 +268,8 @@ def test_of_repetitions_each_counts_and_not_the_last_alone(write):
 
 def test_repetitions_may_be_on_any_node(write):
     def on(*nodes):
-        return write(*(case(metric('bandwidth.nt', 1000), name=f'Triad %threads=one %.repeat_no={number}', node=node)
+        return write(*(case(metric('bandwidth.nt', 1000), unique_name=f'Triad_{number}', node=node,      # as ReFrame's report has them
+                            display_name=f'Triad %threads=one %.repeat_no={number}')
                        for number, node in enumerate(nodes)), case(*company(write.count), name='Company %threads=one'))
     assert kinds(compared(on('n1', 'n2'), on('n2', 'n3'))) == {'bandwidth.nt': 'within noise'}
 

@@ -11,13 +11,12 @@ import pytest
 
 import rfm
 from mutants.catalogue import NAS
-from native import SOURCE, Build, environment, needs
+from native import QUICK, SOURCE, Build, environment, needs
 from plumbline.model import sources
 from plumbline.report import figures
 from plumbline.rfm.programs import option_programs
 
 KERNELS = ['mxm', 'cfft2d', 'cholsky', 'btrix', 'gmtry', 'emit', 'vpenta']
-QUICK = ['--variants', 'all', '--samples', 10, '--passes', 1]
 LEFT_OUT = [f'{name}=-' for name in ('none', 'O3', 'native', 'unroll', 'lto', 'fast')]
 TAKEN = [*LEFT_OUT, 'unknown=-O2 --no-such-option']
 
@@ -95,7 +94,7 @@ FLOPS = {'mxm': 2 * 256 * 128 * 64, 'cfft2d': 10 * (7 + 8) * 128 * 256 // 2, 'ch
 
 @pytest.mark.parametrize('kernel', KERNELS)
 def test_every_kernel_is_right_by_every_set(right, kernel):
-    found = right.measured(kernel, *QUICK).measurements
+    found = right.measured(kernel, '--variants', 'all', *QUICK).measurements
     assert {record['variant'] for record in found} == variants_of(kernel, 'site', 'O2')
     assert {record['flags'] for record in found} == {'-O1 -fno-inline', '-O2'}
     assert {record['flops'] for record in found} == {FLOPS[kernel]}
@@ -106,7 +105,7 @@ def test_every_kernel_is_right_by_every_set(right, kernel):
 
 
 def test_a_set_that_the_compiler_does_not_take_is_told(right):
-    for record in right.measured('emit', *QUICK).measurements:
+    for record in right.measured('emit', '--variants', 'all', *QUICK).measurements:
         assert re.fullmatch('-O2 --no-such-option: .*unrecognized command-line option.*--no-such-option.*', record['options']['refused.unknown'])
     refused = right.run('emit', '--variants', 'unchanged_unknown')
     assert refused.code == 2 and re.fullmatch(r'plumbline: [^\n]+no-such-option[^\n]*\n', refused.errors)
@@ -114,7 +113,7 @@ def test_a_set_that_the_compiler_does_not_take_is_told(right):
 
 @pytest.mark.parametrize('kernel', KERNELS)
 def test_wrong_results_are_found_by_name(wrong, kernel):
-    found = wrong.run(kernel, *QUICK)
+    found = wrong.run(kernel, '--variants', 'all', *QUICK)
     expected = variants_of(kernel, 'narrow')
     expected |= {f'{mutant.variants}_m{number}' for number, mutant in enumerate(MUTANTS[kernel], 1)}
     assert found.code == 1 and {record['variant'] for record in found.measurements if not record['valid']} == expected
@@ -155,11 +154,12 @@ def test_an_environment_changes_the_sets():
 # --- the check and its figure ----------------------------------------------------------------------------------------
 
 @pytest.fixture(scope='module')
-def done(right, wrong, programs, built_already, tmp_path_factory):
+def done(right, wrong, handed_out, built_already, tmp_path_factory):
     '''A run of the check: of MXM the programs with wrong sets.'''
     canned = tmp_path_factory.mktemp('canned')
-    for path in (*programs.folder.glob('bin/*'), *right.folder.glob('bin/*')):
+    for path in (*handed_out.iterdir(), *right.folder.glob('bin/*')):
         os.symlink(wrong.path('mxm') if path.name == 'mxm' else path, canned / path.name)
+    os.symlink(f'{handed_out}.asm', f'{canned}.asm')        # disassembled already
     place = rfm.Workplace(tmp_path_factory.mktemp('run'), built_already, config=rfm.REPOSITORY / 'config/localhost.py', CANNED_PROGRAMS=canned)
     names = [word for kernel in ('mxm', 'emit', 'vpenta') for word in ('-n', f'compiler_options%kernel={kernel}')]
     found = place.reframe(*rfm.small(), '-p', '^gnu$', *names, checks=rfm.REPOSITORY / 'checks/compute')

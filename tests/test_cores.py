@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, SOURCE, environment, output_of, two_cpus
+from native import CPUS, QUICK, SOURCE, environment, output_of, two_cpus
 from plumbline.analysis import cores, handovers, levels
 from plumbline.errors import PlumblineError
 from plumbline.model import metrics, records
@@ -22,8 +22,6 @@ from plumbline.references import Reference, files
 from plumbline.report import figures
 from plumbline.rfm import evaluation
 from plumbline.system import topology
-
-QUICK = ['--samples', 10, '--passes', 1, '--size', 10, '--probes', 'off']
 
 #: ns between two CPUs by what they truly share.
 TRUE_NS = {'core': 11, 'L3': 26, 'numa': 95, 'socket': 105, 'node': 210}
@@ -39,7 +37,7 @@ def rows_of(record, key):
 @two_cpus
 @pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
 def test_pairs_and_clocks_are_measured(request, flavour):
-    found = request.getfixturevalue(flavour).measured('cores', '--variants', 'all', '--threads', 2, *QUICK).measurements
+    found = request.getfixturevalue(flavour).measured('cores', '--variants', 'all', '--threads', 2, '--size', 10, *QUICK).measurements
     assert [(record['variant'], record['valid'], record['max_error']) for record in found] == [
         ('handover', True, 0), ('alone', True, 0), ('clock', True, 0)]
     handover, alone, clock = found

@@ -3,7 +3,7 @@
 import pytest
 
 from mpi_native import MPIS, any_mpi, variables
-from native import SOURCE, output_of
+from native import QUICK, SOURCE, output_of
 
 #: What is measured, and the messages that a process gets in a pass, but for empty ones; None: as many as its record says.
 PROGRAMS = {
@@ -28,7 +28,7 @@ def measured(mpi_programs, tmp_path_factory):
               SOURCE.parent / 'tests/interpose/damage.c', env=variables(mpi))
 
     def run(command, damage):
-        found = mpi_programs(mpi).run(2, *command.split(), '--samples', 10, '--passes', 1, LD_PRELOAD=library, DAMAGE=damage)
+        found = mpi_programs(mpi).run(2, *command.split(), *QUICK, LD_PRELOAD=library, DAMAGE=damage)
         assert found.measurements, found.errors
         return found.measurements
     return run

@@ -2,26 +2,18 @@
 
 import itertools
 import re
-import shlex
-import shutil
 
 import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, QUICK, SOURCE, environment, needs, output_of, refused, x86_only
+from native import CPUS, QUICK, SOURCE, environment, libraries, needs, output_of, refused, x86_only
 from plumbline import bench
 from plumbline.report import drawing, figures
 from plumbline.system import codegen
 
 THREADS = [1, min(3, len(CPUS))] if len(CPUS) > 1 else [1]
 C_LOOPS = ['fused', 'split2', 'split3']
-KERNEL = SOURCE / 'kernels/fdtd'
-
-
-def flags_of(programs):
-    found = programs.measured('fdtd', '--variants', 'all', '--size', 5, *QUICK).measurements
-    return {record['variant']: record['flags'] for record in found}
 
 
 # --- right results ---------------------------------------------------------------------------------------------------
@@ -69,23 +61,15 @@ def updated(e, h):
 
 @pytest.fixture(scope='module')
 def passes(programs, tmp_path_factory):
-    '''What many passes leave: lines (variant, passes, checksum, least and largest magnitude) of native_fdtd.c, with the
-    flags of the programs; and the folder with the file of fields.'''
-    folder = tmp_path_factory.mktemp('passes')
-    flags = flags_of(programs)
-    text = ['-DPL_COMPILER="cc"', '-DPL_FLAGS=""', '-DFDTD_C_FLAGS=""']
-    objects = [KERNEL / 'fused.c', KERNEL / 'split.c', KERNEL / 'prefetch.c']
-    if 'distributed' in flags:
-        text.append('-DFDTD_C_DISTRIBUTED=""')
-        objects.append(KERNEL / 'distributed.c')
-    if 'fortran_fused' in flags and shutil.which('gfortran'):
-        text += ['-DPL_FORTRAN', '-DPL_FORTRAN_COMPILER=""', '-DPL_FORTRAN_FLAGS=""', '-DFDTD_FORTRAN_FLAGS=""']
-        for name in ('fused', 'split'):
-            output_of('gfortran', '-O3', '-march=native', '-c', KERNEL / f'{name}.F90', '-o', folder / f'{name}.o')
-            objects.append(folder / f'{name}.o')
-    harness = sorted((SOURCE / 'harness').glob('*.c'))
-    output_of('cc', '-std=gnu17', *shlex.split(flags['fused']), *text, '-I', SOURCE / 'harness', '-I', KERNEL,
-              rfm.REPOSITORY / 'tests/native_fdtd.c', *objects, *harness, '-o', folder / 'passes', '-lm')
+    '''What many passes leave: lines (variant, passes, checksum, least and largest magnitude) of native_fdtd.c, by the loops of
+    the program; and the folder with the file of fields.'''
+    folder, variants = tmp_path_factory.mktemp('passes'), programs.runnable('fdtd')
+    text = ['-DFDTD_C_FLAGS=""', '-DFDTD_FORTRAN_FLAGS=""', *['-DFDTD_C_DISTRIBUTED=""'] * ('distributed' in variants),
+            *['-DPL_FORTRAN', '-DPL_FORTRAN_COMPILER=""'] * ('fortran_fused' in variants)]
+    loops = [path for path in programs.folder.glob('kernels/fdtd/CMakeFiles/fdtd-serial.dir/*.o') if path.name != 'fdtd.c.o']
+    output_of('cc', '-std=gnu17', '-O1', *text, '-I', SOURCE / 'harness', '-I', SOURCE / 'kernels/fdtd',
+              rfm.REPOSITORY / 'tests/native_fdtd.c', *loops, programs.folder / 'libruntime-serial.a', *libraries(programs, 'fdtd'),
+              '-o', folder / 'passes')
     lines = output_of(folder / 'passes', folder / 'fields', env=environment()).splitlines()
     return [line.split() for line in lines], folder
 
@@ -146,7 +130,8 @@ def test_traffic_of_a_pass(programs):
 
 
 def test_each_variant_states_its_flags(programs):
-    flags = flags_of(programs)
+    found = programs.measured('fdtd', '--variants', 'all', '--size', 5, *QUICK).measurements
+    flags = {record['variant']: record['flags'] for record in found}
     assert len({flags[f'{loop}{told}'] for loop in C_LOOPS for told in ('', '_restrict')}) == 1
     if '-fno-tree-loop-distribution' not in flags['fused']:
         pytest.skip('what is expected of the flags is written for gcc')

@@ -431,7 +431,7 @@ class Fake(SimpleNamespace):
 
 def test_less_than_twice_the_room_is_skipped_with_the_reason():
     facts = {'path': '/scratch', 'file_system': 'xfs', 'free_bytes': 3.9e9}
-    said = '1GB needs 2000 MB of files in /scratch (xfs), and less than twice as much is free (3900 MB)'
+    said = '1GB needs 1.863 GiB of files in /scratch (xfs), and less than twice as much is free (3.632 GiB)'
     with pytest.raises(Left, match=re.escape(said)):
         Fake().need_room(facts, 2e9, 125000000)
     Fake().need_room(facts | {'free_bytes': 4.1e9}, 2e9, 125000000)
@@ -542,7 +542,7 @@ def test_the_modes_of_the_file_systems_of_a_site(site, programs, memory):
     '''One that is there, with a variable in its path, one that is not, and one whose folder is on another file system.'''
     place = site([{'name': 'scratch', 'path': '$SCRATCH', 'type': type_of(memory)}, {'name': 'gone', 'path': '/nowhere/at/all'},
                   {'name': 'lost', 'path': '$SCRATCH', 'type': 'lustre'}])
-    done = place.reframe('-n', 'fileio_modes', '-S', 'fileio_modes.samples=10', '-S', 'fileio_modes.length=1000', '-r',
+    done = place.reframe('-n', 'fileio_modes', '-S', 'fileio_modes.samples=10', '-S', 'fileio_modes.length=1000', '-S', 'processes=1', '-r',
                          checks=CHECKS, SCRATCH=str(memory))
     assert done.report, done.out
     cases = {name.split('file_system=')[1]: case for name, case in done.cases().items()}
@@ -586,7 +586,7 @@ def test_fio_does_not_run_on_another_file_system_than_the_one_that_was_meant(sit
 
 
 def test_sizes_in_the_default_file_systems(measuring, tmp_path):
-    done = measuring(tmp_path / 'place').reframe('-n', 'fileio_sizes.*1MB', '-r', checks=CHECKS / 'fileio_sizes.py')
+    done = measuring(tmp_path / 'place').reframe('-n', 'fileio_sizes.*1MB', '-S', 'processes=1', '-r', checks=CHECKS / 'fileio_sizes.py')
     assert done.report, done.out
     cases = {name.split('=')[1].split()[0]: case for name, case in done.cases().items()}
     assert set(cases) == {'stage', 'shm'}
@@ -598,7 +598,7 @@ def test_sizes_in_the_default_file_systems(measuring, tmp_path):
         measured = {metric['name'] for metric in left['metrics']}
         skipped = {said['metric'] for said in left.get('skipped', ())}
         assert {'bandwidth.c.write', 'bandwidth.c.read_warm'} <= measured
-        told = [note for note in left['notes'] if note.startswith(f'first look, 16 MB: {name} over ')]
+        told = [note for note in left['notes'] if note.startswith(f'first look, 15.26 MiB: {name} over ')]
         assert len(told) == len(cases) - 1 and all(re.search(r'write_fsync [\d.]+, read_warm [\d.]+$', note) for note in told)
         for operation in ('write_fsync', 'read_cold'):
             assert {f'bandwidth.c.{operation}', f'all of {operation}'} & (measured | skipped)

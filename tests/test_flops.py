@@ -179,7 +179,7 @@ def test_check_measures_every_width_against_its_peak(run):
 
 
 def test_one_core_is_not_compared_with_itself(measuring, tmp_path):
-    done = measuring(tmp_path).reframe('-r', '-S', 'samples=10', '-S', 'processes=1', '-c', rfm.REPOSITORY / 'checks/memory/triad_scaling.py',
+    done = measuring(tmp_path).reframe(*rfm.small(), '-c', rfm.REPOSITORY / 'checks/memory/triad_scaling.py',
                                        checks=rfm.REPOSITORY / 'checks/compute/peak_flops.py', before=['taskset', '-c', CPUS[0]])
     for name, case in done.cases().items():
         assert case['plumbline']['metrics'] and 'efficiency' not in {metric['metric'] for metric in case['plumbline']['metrics']}, name

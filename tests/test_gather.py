@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, QUICK, SOURCE, library, needs, output_of, pointer, refused, x86_only
+from native import CPUS, QUICK, SAMPLES, SOURCE, libraries, library, needs, output_of, pointer, refused, x86_only
 from plumbline.errors import PlumblineError
 from plumbline.model import spatter
 
@@ -54,7 +54,7 @@ def test_every_index_set_is_right_at_every_size(flavours, flavour, touched, pass
     build, sizes = flavours[flavour], '1,2,17,1003'
     found = build.measured('gather', '--variants', 'all', '--size', sizes, '--span', '1,3', '--threads', THREADS,
                            '--indices', 'uniform,random,ms1,local', '--direction', 'gather,scatter', '--run', 5,
-                           '--window', 40, '--distance', 9, '--init', touched, '--samples', 10, '--passes', passes).measurements
+                           '--window', 40, '--distance', 9, '--init', touched, *SAMPLES, '--passes', passes).measurements
     assert all_right(found)
     assert {record['variant'] for record in found} == build.runnable('gather')
     assert len(found) == len(build.runnable('gather')) * len(sizes.split(',')) * 2 * len(THREADS.split(',')) * 4 * 2
@@ -267,7 +267,7 @@ multigather count=9 wrap=2 delta=8 pattern=5,6,7,100 pattern-gather=1,2,3,0
 
 
 @pytest.fixture(scope='module')
-def broken(tmp_path_factory):
+def broken(programs, tmp_path_factory):
     '''Path of a gather_patterns in which the loops of BROKEN are broken.'''
     needs('cc')
     folder = tmp_path_factory.mktemp('broken')
@@ -277,10 +277,9 @@ def broken(tmp_path_factory):
         at = text.index(right, text.index(f'void {function}('))
         text = text[:at] + wrong + text[at + len(right):]
     (folder / 'kernel.c').write_text(text)
-    sources = [FOLDER / name for name in ('gather_patterns.c', 'pattern_verification.c', 'pattern_data.c', 'patterns.c', 'kernel_x86.c',
-                                          'variants.c', 'lines.c')]
-    output_of('cc', '-std=gnu17', '-fopenmp', '-DPL_COMPILER="cc"', '-DPL_FLAGS=""', '-DGATHER_FLAGS=""', *headers,
-              folder / 'kernel.c', *sources, *sorted((SOURCE / 'harness').glob('*.c')), '-o', folder / 'program', '-lm')
+    objects = [path for path in programs.folder.glob('kernels/gather/CMakeFiles/gather_patterns.dir/*.o') if path.name != 'kernel.c.o']
+    output_of('cc', '-std=gnu17', '-fopenmp', folder / 'kernel.c', *objects, programs.folder / 'libruntime.a',
+              *libraries(programs, 'gather_patterns'), '-o', folder / 'program')
     (folder / 'telling').write_text(TELLING)
     return folder
 
@@ -397,7 +396,7 @@ def test_more_memory_than_there_is(tmp_path):
     file = tmp_path / 'large.json'
     file.write_text('[{"pattern": [0]}, {"pattern": [0, 7], "delta": 1000, "count": 1000001}]')
     assert spatter.read(file)[1].memory() == 8 * (7 + 10**9 + 1 + 2) + 8
-    with pytest.raises(PlumblineError, match='configuration 2: needs 8 GB, and there are 7.9 GB'):
+    with pytest.raises(PlumblineError, match='configuration 2: needs 7.451 GiB, and there are 7.357 GiB'):
         spatter.read(file, memory=7.9e9)
 
 

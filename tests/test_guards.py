@@ -572,7 +572,7 @@ def test_reframe_sleeps_while_a_program_runs(tmp_path, commands, known):
     pytest.fail(f'CPU seconds of runs of 1 and 6 s: {took}')
 
 
-@pytest.mark.parametrize('said, why', [('samples=abc', "'abc' is no whole number"),
+@pytest.mark.parametrize('said, why', [('samples=abc', "'abc' is no whole number"), ('time_limit=abc', 'no time: write seconds, or such as 1h30m'),
                                        *((f'{name}=3', 'this is what a check writes, and nothing that can be given; leave it out') for name in ('plumbline', 'Told.intended'))])
 def test_a_variable_that_is_given_no_number_or_that_a_check_writes(place, said, why):
     done = place.reframe('-n', 'Told%story=good', '-r', '-S', said)
@@ -601,20 +601,26 @@ def test_a_variable_that_nothing_has_ends_the_run(place, said, why):
 
 CHECK = '''
 import reframe as rfm
+from plumbline.judged import Judged
+from plumbline.mpi.check import MpiCheck
 from plumbline.rfm.check import NativeCheck
 
 @rfm.simple_test
-class site_check(rfm.RunOnlyRegressionTest, NativeCheck):
+class site_check(rfm.RunOnlyRegressionTest, {base}):
     {lines}
 '''
 
 
-@pytest.mark.parametrize('lines, wrong', [
-    ("program, threads = 'triad', 'bogus'", "site_check.threads is 'bogus': give 'one'"),
-    ("threads = 'one'", "site_check.program is 'none': name the program that it runs")])
-def test_a_check_that_lacks_an_attribute_says_so_when_it_is_loaded(place, tmp_path, lines, wrong):
+@pytest.mark.parametrize('base, lines, wrong', [
+    ('NativeCheck', "program, threads = 'triad', 'bogus'", "site_check.threads is 'bogus': give 'one'"),
+    ('NativeCheck', "threads = 'one'", "site_check.program is 'none': name the program that it runs"),
+    ('Judged', 'threads = 0', "site_check.threads is 0: give 'one', 'all', or a number"),
+    ('MpiCheck', "program, ranks = 'pingpong', 0", "site_check.ranks is 0: give a number of processes, or 'all'"),
+    ('MpiCheck', "program, transport = 'pingpong', 'tpc'", "site_check.transport is 'tpc': give 'shm', 'tcp' or 'default'"),
+    ('MpiCheck', "program, nodes = 'pingpong', -1", 'site_check.nodes is -1: give a number of nodes')])
+def test_a_check_that_lacks_an_attribute_says_so_when_it_is_loaded(place, tmp_path, base, lines, wrong):
     check = tmp_path / 'site.py'
-    check.write_text(CHECK.format(lines=lines))
+    check.write_text(CHECK.format(base=base, lines=lines))
     done = place.reframe('-l', checks=check)
     assert done.code == 1 and done.line('plumbline: ').startswith(f'plumbline: {tmp_path}: {wrong}')
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, QUICK, library, listed, needs, output_of, pointer, refused, x86_only
+from native import CPUS, QUICK, SAMPLES, library, listed, needs, output_of, pointer, refused, x86_only
 from plumbline.likwid import features
 from plumbline.model import uncertainty
 from plumbline.report import figures
@@ -29,7 +29,7 @@ PROGRAMS = ['motion', 'strided', 'concurrent']
 def test_every_variant_is_right_at_every_size(request, flavour, program, options):
     build, sizes = request.getfixturevalue(flavour), [1, 2, 7, 8, 17, 67, 1003, *([300007] if flavour == 'programs' else [])]
     found = build.measured(program, '--variants', 'all', '--size', listed(sizes), '--threads', THREADS, *options,
-                           '--samples', 10, '--passes', '1,2,3' if program == 'motion' else 1).measurements      # an update of an update is the vector
+                           *SAMPLES, '--passes', '1,2,3' if program == 'motion' else 1).measurements      # an update of an update is the vector
     assert {record['variant'] for record in found} == build.runnable(program)
     assert {record['size'] for record in found} == set(sizes)
     assert all(record['valid'] and record['max_error'] == 0 for record in found)
@@ -355,15 +355,15 @@ def test_what_the_tool_complains_of_is_the_reason(tmp_path, said, reason):
 CHECK = rfm.REPOSITORY / 'checks/memory/motion_prefetchers.py'
 
 
-def switched(folder, programs, scripts):
+def switched(folder, handed_out, scripts):
     '''The check on one CPU, with stand-ins for LIKWID: (run, test case).'''
     folder.mkdir()
-    path = rfm.tools(folder / 'bin', without=(*rfm.LIKWID, 'likwid-features'),
+    path = rfm.tools(folder / 'bin', without=(*rfm.LIKWID, 'likwid-features', 'objdump'),     # which takes longer than all of the rest
                      scripts=[rfm.GUARDS / name for name in ('cmake', *scripts)])
     state = folder / 'state'
     state.write_text('HW_PREFETCHER\n')
     place = rfm.Workplace(folder / 'place', path, rfm.REPOSITORY / 'config/localhost.py',
-                          CANNED_PROGRAMS=programs.folder / 'bin', CANNED_PREFETCHERS=state)
+                          CANNED_PROGRAMS=handed_out, CANNED_PREFETCHERS=state)
     needs('taskset')
     done = place.reframe(*small(), '-S', 'motion_prefetchers.rounds=1', '-n', 'motion_prefetchers%threads=one',
                          checks=CHECK, before=['taskset', '-c', str(CPUS[0])])
@@ -371,8 +371,8 @@ def switched(folder, programs, scripts):
     return done, done.cases()['motion_prefetchers %threads=one']
 
 
-def test_check_with_switches(tmp_path, programs):
-    done, case = switched(tmp_path / 'on', programs, ['likwid-pin', 'likwid-features'])
+def test_check_with_switches(tmp_path, handed_out):
+    done, case = switched(tmp_path / 'on', handed_out, ['likwid-pin', 'likwid-features'])
     assert case['result'] == 'pass', done.out
     left = case['plumbline']
     variants = ('fill', 'load', 'load_prefetch', 'copy', 'copy_prefetch')
@@ -386,7 +386,7 @@ def test_check_with_switches(tmp_path, programs):
 
 @pytest.mark.parametrize('scripts, reason', [([], 'likwid is not on this partition'),
                                              (['likwid-pin'], 'likwid-features is not on this node')])
-def test_check_without_switches_is_skipped_with_the_reason(tmp_path, programs, scripts, reason):
-    done, case = switched(tmp_path / 'off', programs, scripts)
+def test_check_without_switches_is_skipped_with_the_reason(tmp_path, handed_out, scripts, reason):
+    done, case = switched(tmp_path / 'off', handed_out, scripts)
     assert case['result'] == 'skip', done.out
     assert case['plumbline']['skipped'] == [{'metric': 'speedup', 'reason': reason}]

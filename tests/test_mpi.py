@@ -10,15 +10,15 @@ from types import SimpleNamespace
 import pytest
 
 import rfm
-from mpi_native import MPIS, any_mpi, every_mpi, mpirun, needs_mpi, variables
-from native import CPUS, circles, output_of, two_cpus
+from mpi_native import MPIS, any_mpi, every_mpi, mpirun, needs_mpi, ours, refused, variables
+from native import CPUS, QUICK, circles, output_of, two_cpus
 from plumbline.errors import PlumblineError
 from plumbline.model import records
 from plumbline.mpi import environments, families, loopback
 from plumbline.mpi.check import MpiCheck
 from plumbline.mpi.families import Settings
 
-FEW = ('--size', '0,1000', '--samples', '10', '--min-time', '0.001')
+FEW = ('--size', '0,1000', *QUICK)
 
 
 # --- families and environments ------------------------------------------------------------------------------------
@@ -161,29 +161,22 @@ def test_rank_elsewhere_is_found(mpi, mpi_programs):
     assert f'plumbline: rank 0 ran on CPU {CPUS[1]}, asked for CPU {CPUS[0]}' in found.errors
 
 
-def complaints(found):
-    return {line for line in (found.text + found.errors).splitlines() if line.startswith('plumbline: ')}
-
-
-@pytest.mark.parametrize('mpi, ranks, arguments, told', [(mpi, *case) for number, case in enumerate([
-    (1, (), 'pingpong needs 2 processes, it was started with 1: start it with mpirun -np 2 or more'),
-    (3, (), 'pingpong needs pairs of processes, it was started with 3: give an even number'),
-    (2, ('--size', '-1'), '--size -1: give a whole number from 0 to 1e+15'),
-    (2, ('--size', '1e10'), '--size 10000000000: MPI counts the bytes of a message with an int: give at most 2147483647'),
-    (2, ('--cpus', '0'), '--cpus names 1 CPUs for 2 ranks: name one for each'),
-    (2, ('--variants', 'fast'), '--variants fast: pingpong has no such variant; it has standard, swapped, touched'),
-]) for mpi in sorted(families.families()) if number in (1, 4) or mpi == 'openmpi'])
-def test_bad_input_is_one_line_from_all_ranks(mpi, ranks, arguments, told, mpi_programs):
-    found = mpi_programs(mpi).run(ranks, 'pingpong', *arguments, timeout=30)
-    assert found.code != 0
-    assert complaints(found) == {f'plumbline: {told}'}
+@every_mpi
+def test_bad_input_is_one_line_from_all_ranks(mpi, mpi_programs):
+    cases = [(1, '', 'plumbline: pingpong needs 2 processes, it was started with 1: start it with mpirun -np 2 or more'),
+             (2, '--cpus 0', 'plumbline: --cpus names 1 CPUs for 2 ranks: name one for each'),
+             (3, '', 'plumbline: pingpong needs pairs of processes, it was started with 3: give an even number'),
+             (2, '--size -1', 'plumbline: --size -1: give a whole number from 0 to 1e+15'),
+             (2, '--size 1e10', 'plumbline: --size 10000000000: MPI counts the bytes of a message with an int: give at most 2147483647'),
+             (2, '--variants fast', 'plumbline: --variants fast: pingpong has no such variant; it has standard, swapped, touched')]
+    refused(mpi_programs(mpi), 'pingpong', *cases[:None if mpi == 'openmpi' else 2])
 
 
 def test_a_complaint_of_another_rank_names_it(mpi_programs):
     program = mpi_programs('openmpi').path('pingpong')
     found = mpirun('openmpi', 1, [program, ':', '-np', '1', program, '--samples', '1'], timeout=30)
     assert found.code != 0
-    assert complaints(found) == {'plumbline: rank 1: --samples 1: give a whole number from 10 to 100000'}
+    assert ours(found) == ['plumbline: rank 1: --samples 1: give a whole number from 10 to 100000']
 
 
 def test_memory_of_all_ranks_on_the_node_counts(mpi_programs):
@@ -193,7 +186,7 @@ def test_memory_of_all_ranks_on_the_node_counts(mpi_programs):
         pytest.skip('this machine has memory for more processes than a test should start')
     found = mpi_programs('openmpi').run(ranks, 'pingpong', '--size', '2e9')
     assert found.code != 0
-    complaint, = complaints(found)
+    complaint, = ours(found)
     assert complaint.startswith('plumbline: --size 2000000000: needs 4.0 GB in all, of ') and 'GB that are free' in complaint
 
 
@@ -223,7 +216,7 @@ def test_a_program_whose_mpi_does_not_end_has_its_own_exit_code(mpi_programs, tm
     mpi, library = any_mpi(), tmp_path / 'hangs.so'
     (tmp_path / 'hangs.c').write_text(HANGS)
     output_of('cc', '-shared', '-fPIC', tmp_path / 'hangs.c', '-o', library)
-    command = [mpi_programs(mpi).path('triad-ranks'), '--size', '1000', '--samples', '10', '--passes', '1', '--cpus', str(CPUS[0])]
+    command = [str(part) for part in (mpi_programs(mpi).path('triad-ranks'), '--size', 1000, *QUICK, '--cpus', CPUS[0])]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50, env=variables(mpi, LD_PRELOAD=library, ON_CPU=cpu))
     assert 'MPI_Finalize has not returned' in done.stderr and done.returncode == code
 
@@ -310,7 +303,7 @@ def test_ranks_that_share_a_cache_have_a_part_of_it_each(mpi, mpi_programs):
         fits = room[inside] // 2        # two buffers
         if fits < 5e7:                  # what takes no time
             expected |= {fits: inside, fits + 1: outside}
-    found = build.measured(2, 'pingpong', '--size', ','.join(map(str, expected)), '--samples', 10, '--passes', 1, cpus=pair, **alone)
+    found = build.measured(2, 'pingpong', '--size', ','.join(map(str, expected)), *QUICK, cpus=pair, **alone)
     assert {record['size']: record['level'] for record in found.measurements} == expected
 
 
@@ -326,6 +319,13 @@ def test_an_mpi_that_refuses_root_is_left_out_unless_the_site_says_that_it_may(t
         done = rfm.Workplace(tmp_path / f'place{found}', config=config).reframe(
             '-n', 'pingpong%transport=shm', '-p', 'gnu-openmpi', '--dry-run', checks=rfm.REPOSITORY / 'checks/mpi/pingpong.py')
         assert done.code == 0 and reason in done.out and f'Ran {found}/2 test case' in done.out
+
+
+@pytest.mark.parametrize('program, few', [('cg', '--class S --working 1,2'), ('lbm-slabs', '--size 9 --planes 4'), ('md', '--size 4 --working 2'),
+                                          ('planewave', '--size 5 --bands 2'), ('triad-ranks', '--size 67')])
+def test_under_sanitizers(mpi_sanitized, program, few):
+    found = mpi_sanitized(any_mpi()).measured(3, program, '--variants', 'all', *few.split(), *QUICK, ASAN_OPTIONS='detect_leaks=0')
+    assert all(record['valid'] for record in found.measurements)
 
 
 def test_sources_lie_in_layers(mpi_programs):

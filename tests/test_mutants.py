@@ -46,7 +46,7 @@ def test_passes_that_take_no_time_are_refused(mutated):
 @two_cpus
 @pytest.mark.alone
 def test_half_of_the_handovers_is_found(mutated):
-    command = mutated.program_of(HALF_OF_THE_HANDOVERS).name, '--threads', 2, '--size', 10, '--probes', 'off', *QUICK
+    command = mutated.program_of(HALF_OF_THE_HANDOVERS).name, '--threads', 2, '--size', 10, *QUICK
     found = next((found for found in (mutated.build.run(*command) for _ in range(100)) if found.code), None)
     assert found and found.code == 1 and 'the result is wrong' in found.errors and found.measurements[0]['valid'] is False
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import native
-from native import CPUS, KERNELS, QUICK, SOURCE, edges_of, environment, needs, output_of, refused, two_cpus, x86_only
+from native import CPUS, KERNELS, QUICK, SAMPLES, SOURCE, edges_of, environment, needs, output_of, refused, two_cpus, x86_only
 from plumbline.errors import PlumblineError
 from plumbline.model import records
 from plumbline.system import cgroup
@@ -36,7 +36,7 @@ def all_right(measurements):
 @pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
 def test_every_variant_is_right(request, flavour):
     build, sizes = request.getfixturevalue(flavour), [1, 2, 3, 7, 8, 63, 1000003]
-    found = build.measured('triad', '--variants', 'all', '--size', native.listed(sizes), '--threads', ','.join(THREADS), *QUICK).measurements
+    found = build.measured('triad', '--variants', 'all', '--size', native.listed(sizes), '--threads', ','.join(THREADS), *QUICK, '--probes', 'on').measurements
     expected = itertools.product(build.runnable('triad'), sizes, map(int, THREADS))
     assert sorted(cases(found, 'variant', 'size', 'threads')) == sorted(expected)
     assert all_right(found)
@@ -63,7 +63,7 @@ def test_every_limit_stream_is_right(request, flavour):
     assert all_right(found)
 
 
-@pytest.mark.parametrize('options', [['--shift', '0,8,32,128,1024'], ['--shift', '8,24', '--size', native.listed(range(1, 41))], ['--alloc', 'static,malloc,dynamic', '--size', '999984'],
+@pytest.mark.parametrize('options', [['--shift', '0,8,32,128,1024'], ['--shift', '8,24', '--size', native.listed([*range(1, 10), 15, 16, 17, 31, 32, 33])], ['--alloc', 'static,malloc,dynamic', '--size', '999984'],
                                      ['--alloc', 'malloc,dynamic', '--shift', '0,1344'], ['--init', 'noinit,parinit'], ['--pages', 'base'],
                                      ['--sync', 'pass', '--passes', '3'], ['--per-thread', '--limit'], ['--distance', '8', '--block-size', '8']],
                          ids=' '.join)
@@ -86,7 +86,7 @@ def test_what_runs_by_name_only_is_right(request, flavour):
     extra = {variant.name for variant in build.variants('triad') if variant.in_build and not variant.in_all}
     assert {'openmp', 'preload_c'} <= extra
     found = build.measured('triad', '--variants', ','.join(['plain', *extra]), '--size', '1,2,3,63,1003,20011', '--block-size', '8,512',
-                           '--threads', ','.join(THREADS), '--samples', 10, '--passes', 3).measurements
+                           '--threads', ','.join(THREADS), *SAMPLES, '--passes', 3).measurements
     assert all_right(found) and {record['variant'] for record in found} == {'plain', *extra}
     assert len(found) == 6 * 2 * len(THREADS) * (1 + len(extra))
     if 'preload_fortran' in extra:

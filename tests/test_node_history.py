@@ -1,5 +1,6 @@
 '''Which nodes a sweep is of, and what is known of each node: selection, journal of events, history, tickets, marks.'''
 
+import contextlib
 import dataclasses
 import datetime
 import json
@@ -14,11 +15,14 @@ import pytest
 from typer.testing import CliRunner
 
 import sample_session as sample
+from plumbline.analysis import history as over_sessions
 from plumbline.cli import app
+from plumbline.detect.commands import NoAnswer
 from plumbline.errors import PlumblineError
 from plumbline.nodes import command, events, findings, history, proposals
+from plumbline.references.choice import Choice
 from plumbline.store import archive
-from plumbline.sweep import allowance, confirm, driver, node as job, outliers, plan, ranking, scatter, second, state
+from plumbline.sweep import allowance, command as sweep_command, confirm, driver, node as job, outliers, plan, ranking, scatter, second, slurm, state
 from plumbline.sweep.lacking import Lack
 from plumbline.sweep.selection import Limits, Selection, chosen
 from plumbline.sweep.slurm import Node, Reservation, satisfies
@@ -74,6 +78,7 @@ def test_a_seed_draws_the_same_nodes_again():
 
 @pytest.fixture(autouse=True)
 def journal(tmp_path, monkeypatch):
+    monkeypatch.setattr(slurm, 'ask', lambda *_: '')        # it knows no node
     monkeypatch.setattr(events, 'FOLDER', tmp_path / 'nodes')
     return tmp_path / 'nodes/made.jsonl'
 
@@ -109,6 +114,18 @@ def test_garbage_is_named_and_skipped(journal):
     assert skipped[0] == f'{journal}, line 3: no event of a node'
     shown = CliRunner().invoke(app, ['nodes'])
     assert shown.exit_code == 0 and f'skipped: {journal}, line 3: no event' in shown.stdout
+
+
+def test_a_journal_without_room_is_said_and_what_is_written_later_is_whole(journal, monkeypatch):
+    def full(handle, text):
+        return os.pwrite(handle, text[:20], 0)
+
+    with monkeypatch.context() as patched, pytest.raises(PlumblineError, match='no room for what happened to the nodes: make some, and resume the sweep, or mark'):
+        patched.setattr(os, 'write', full)
+        events.append('made', [measured('n1', 1)])
+    events.append('made', [measured('n2', 2)])
+    said, skipped = events.read('made')
+    assert [event['node'] for event in said] == ['n2'] and skipped == [f'{journal}, line 1: no event of a node']
 
 
 def test_a_journal_that_cannot_be_written_is_said(journal, tmp_path):
@@ -211,6 +228,24 @@ def test_sessions_of_the_archive_follow_the_name_of_their_node(tmp_path):
     events.append(system, [{'node': 'new', 'event': 'renamed', 'was': old}])
     known = history.read(system, tmp_path / 'archive')
     assert known.of('new').doubt == 'FAIL' and old not in known.nodes
+    assert over_sessions.read(tmp_path / 'archive', system, node='new').nodes == ['new']
+    (_, rows), = Choice(tmp_path / 'archive', system, '', (), None, (), (), 0, 'new').further
+    assert {row['hostname'] for row in rows} == {'new'}
+
+
+def test_references_of_a_node_are_renamed_with_it(tmp_path, monkeypatch):
+    monkeypatch.setenv('PLUMBLINE_REFERENCES', str(tmp_path))
+    of(measured('n3', 1), measured('n4', 2))
+    for name in ('n3', 'n4'):
+        (tmp_path / f'made@{name}.yaml').write_text(name)
+    assert rename('n3=n4', 'n4=n3') == (f'n3 is n4 now\nn4 is n3 now\n{tmp_path}/made@n3.yaml is made@n4.yaml now\n'
+                                        f'{tmp_path}/made@n4.yaml is made@n3.yaml now\n')
+    assert {file.name: file.read_text() for file in tmp_path.glob('made@*')} == {'made@n3.yaml': 'n4', 'made@n4.yaml': 'n3'}
+    (tmp_path / 'made@m3.yaml').write_text('other')
+    before = events.read('made')
+    done = CliRunner().invoke(app, ['nodes', 'rename', 'n3=m3'])
+    assert str(done.exception) == f'{tmp_path}/made@n3.yaml and made@m3.yaml would be references of one node: remove one of them'
+    assert events.read('made') == before
 
 
 def test_a_sweep_that_is_gone_on_with_after_its_nodes_were_renamed_names_them_as_they_are_called_now(tmp_path):
@@ -351,6 +386,43 @@ def test_a_node_is_drained_repaired_measured_and_put_back(tmp_path):
         'drain', 'drained', 'repaired', 'return', 'returned', 'drain']
 
 
+def test_a_node_that_the_gate_has_drained_is_in_doubt_has_a_ticket_and_is_put_back(tmp_path):
+    why = 'plumbline gate: drain: dimm.count is 7, expected 8'
+
+    def met(name):
+        work, _ = sweep_of(tmp_path, GOOD, name)
+        node = work.nodes['n3']
+        node.state, node.reason, node.counts, node.spent = 'drained', why, {}, {}
+        assert list(proposals.follow_up(work, look(work, GOOD.filter(pl.col('node') != 'n3')))) == []
+        return history.read('made', None)
+
+    run = CliRunner()
+    known = met('s1')
+    assert known.of('n3').doubt == f'drained: {why}' and names(known=known, due=1) == ['n3']
+    assert len(met('s2').of('n3').failed) == 1      # it is so still
+    ticket = run.invoke(app, ['nodes', 'ticket', 'n3']).stdout
+    assert 'Node n3 of made is not in order\n\ndrained 20' in ticket and f': {why}\n' in ticket and 'state=drain' not in ticket
+    assert 'once it is repaired: plumbline nodes mark n3 repaired' in ticket
+    run.invoke(app, ['nodes', 'mark', 'n3', 'repaired', '--reason', 'DIMM 4 reseated'])
+    assert history.read('made', None).of('n3').doubt == 'repaired since it was measured'
+    assert 'healthy again: no FAIL; in order among its peers' in next(iter(proposals.follow_up(*sweep_of(tmp_path, GOOD, 's3'))))
+    assert history.read('made', None).of('n3').doubt == '' and 'nothing to write a ticket of' in str(run.invoke(app, ['nodes', 'ticket', 'n3']).exception)
+    # Another finding, long after it was well again, is no ticket of the former one; of an outlier both are.
+    findings.record(*sweep_of(tmp_path, SLOW, 's4'))
+    met('s5')
+    both = run.invoke(app, ['nodes', 'ticket', 'n3']).stdout
+    assert 'is an outlier among its peers' in both and f': {why}\n' in both
+    findings.record(*sweep_of(tmp_path, GOOD, 's6'))
+    met('s7')
+    assert 'is not in order' in run.invoke(app, ['nodes', 'ticket', 'n3']).stdout
+
+
+def test_a_node_that_slurm_knows_can_be_marked_before_any_sweep(monkeypatch):
+    monkeypatch.setattr(slurm, 'ask', lambda command, *_: 'n7\n' if '--nodes=n7' in command else '')
+    assert CliRunner().invoke(app, ['nodes', 'mark', 'n7', 'drained', '--reason', 'x', '--system', 'made']).stdout == 'n7: drained: x\n'
+    assert history.read('made', None).of('n7').done['reason'] == 'x'
+
+
 def test_a_node_that_lacks_what_its_peers_have_is_not_seen_good_and_not_put_back(tmp_path):
     whole, less = table(dict.fromkeys(WHOLE, 100)), table({'n8': 100}, kind='less')
 
@@ -476,7 +548,7 @@ def test_the_site_s_command_is_told_what_was_only_printed(tmp_path):
 
 
 @pytest.mark.parametrize('words, said', [
-    (['mark', 'n7', 'drained', '--reason', 'x'], 'n7: no sweep or session of made has measured it; is the name right'),
+    (['mark', 'n7', 'drained', '--reason', 'x'], 'n7: no sweep or session of made has measured it, and Slurm does not know it here; is the name right'),
     (['mark', 'n[', 'drained', '--reason', 'x'], 'names no nodes'), (['n7'], 'n7: no sweep or session of made'),
     (['--system', 'other', '--partition', 'made:cpu'], 'is none of --system other'), (['--partition', 'made:gpu'], 'no node of made:gpu')])
 def test_a_wrong_name_is_said_in_a_line(words, said):
@@ -595,6 +667,56 @@ def test_jobs_of_a_second_measurement_count_as_long_as_they_run_and_end_where_it
     assert new.job_name(new.nodes['n3']) != runs[7].name and new.plan['spent'] == 4 * 360 + 180 and spare(runs) == 60 - 24 - 3
 
 
+class Crowded:
+    '''A Slurm whose jobs do not start before they are taken out of the queue, for somebody waits as soon as one is there; the second one is the last.'''
+
+    def __init__(self):
+        self.queue, self.cancelled, self.asked = {}, [], 0
+
+    def jobs(self, prefix):
+        self.asked += 1
+        if self.asked > 9:
+            raise driver.GaveUp('it comes to no end')
+        return dict(self.queue)
+
+    def nodes(self):
+        return {name: dataclasses.replace(NODES['n1'], name=name) for name in ('n1', 'n2', 'n3')}
+
+    def reservation(self, name):
+        return dataclasses.replace(MAINT, end=time.time() + (30 if self.queue else 90) * 60)
+
+    def others_waiting(self, nodes):
+        return sum(not found.is_over for found in self.queue.values())
+
+    def submission(self, name, *words, **options):
+        return name
+
+    def submit(self, name):
+        if self.queue:
+            raise driver.GaveUp('again')
+        self.queue[7] = SimpleNamespace(name=name, state='PENDING', is_over=False, reason='Priority')
+        return 7
+
+    def cancel(self, numbers, pending=False):
+        self.cancelled.append((numbers, pending))
+        self.queue[7] = SimpleNamespace(name=self.queue[7].name, state='CANCELLED', is_over=True, reason='')
+
+
+@pytest.mark.parametrize('limits, told, ended', [
+    ({'scavenge': True}, ['jobs of others that wait for nodes: 1; nothing is submitted; given back: n1', 'no other job waits: the sweep goes on'], 'again'),
+    ({'reservation': 'maint'}, ['n1: not submitted: reservation maint ends at'], None)])
+def test_a_job_that_has_not_started_is_given_back_and_its_node_waits_again(tmp_path, limits, told, ended):
+    work, found = kept(tmp_path, limits)[0], Crowded()
+    work.begin()
+    said, pace = [], driver.Pace(1, 0, 0, 100, 100, 60)
+    with pytest.raises(driver.GaveUp, match=ended) if ended else contextlib.nullcontext():
+        driver.Driver(work, found, pace, said.append).run()
+    assert found.cancelled == [([7], True)]     # if it starts meanwhile, it is left
+    assert all(any(text in line for line in said) for text in told), said
+    assert [node.state for node in work.nodes.values()] == (['', '', ''] if ended else ['not submitted'] * 3)
+    assert ended is None or [node.phase for node in work.nodes.values()] == [state.SUBMITTING, state.WAITING, state.WAITING]
+
+
 class OnPaper:
     '''A Slurm whose jobs run until they are taken out of the queue.'''
 
@@ -637,6 +759,30 @@ def test_a_job_is_counted_by_its_own_limit_and_at_its_own_time(tmp_path):
     (folder / job.ENDED).unlink()
     resumed.over(work.nodes['n1'], state.SKIPPED, 'no hours are left')
     assert work.nodes['n1'].spent == {'7': pytest.approx(3000)}
+
+
+@pytest.mark.parametrize('away, ends', [(3500, False), (3700, True)])
+def test_a_controller_that_is_away_for_an_hour_ends_a_sweep_that_says_how_it_goes_on(tmp_path, monkeypatch, capsys, away, ends):
+    now, asked = [0.0], []
+
+    class Away(OnPaper):
+        def jobs(self, prefix):
+            asked.append(now[0])
+            if 0 < now[0] < away:
+                raise NoAnswer('squeue: Unable to contact slurm controller')
+            return {7: SimpleNamespace(name='', state='RUNNING', is_over=False)} if now[0] < away else {}
+
+    monkeypatch.setattr(driver, 'time', SimpleNamespace(monotonic=lambda: now[0], time=time.time, sleep=lambda seconds: now.__setitem__(0, now[0] + seconds)))
+    monkeypatch.setattr(slurm, 'Slurm', lambda access: Away())
+    work = state.create(tmp_path / 's', {'id': 's', 'nodes': {'n1': ''}, 'partition': 'made:cpu', 'command': [], 'access': [], 'pace': {}, 'checks': 1}, '')
+    pace = driver.Pace(1, 0, 10, 3600, 86400, 60)
+    if ends:
+        with pytest.raises(PlumblineError, match='^squeue: Unable to contact slurm controller, for more than 3600 s; to go on: plumbline sweep --resume s$'):
+            sweep_command._run(work, pace)
+        assert 3600 < now[0] < 3700 and len(asked) < 100 and '1 job left in the queue; to end what was begun: scancel 7' in capsys.readouterr().out
+    else:
+        sweep_command._run(work, pace)
+        assert 'Slurm answers again' in capsys.readouterr().out and work.nodes['n1'].phase == state.OVER
 
 
 def test_limits_that_leave_no_job_are_said_before_anything_is_submitted(tmp_path):

@@ -190,5 +190,5 @@ def test_reframe_on_a_full_disk_says_so(tmp_path, built_already, size):
         place = rfm.Workplace(tmp_path / 'place', rfm.tools(tmp_path / 'bin', scripts=[rfm.GUARDS / 'cmake']), PLUMBLINE_REFERENCES=references)
         done = place.reframe('-n', 'Told%story=good', '-r')
         assert done.code == 1 and 'Traceback' not in done.out and '--- Logging error' not in done.out, done.out
-        assert re.search(rf'Reason: .*(?i:no space left).* .?{reports}', done.out) and 'is broken' not in done.out, done.out
+        assert re.search(rf'Reason: .*(?i:no space left).* .?{reports}', done.out) and 'environment error' not in done.out, done.out
         assert place.judge().code == 2

@@ -5,7 +5,7 @@ import pytest
 from native import two_cpus
 from plumbline.model import limits
 
-QUICK = ['--samples', '10', '--min-time', '0.001']
+QUICK = ['--samples', 10, '--min-time', 0.001, '--probes', 'off']
 
 
 def parts_of(record):

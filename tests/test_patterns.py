@@ -12,8 +12,8 @@ import pytest
 
 import rfm
 from made_report import measurement
-from mpi_native import MPIS, any_mpi, every_mpi, variables
-from native import SOURCE, alone_in, output_of
+from mpi_native import MPIS, any_mpi, every_mpi, refused, variables
+from native import SAMPLES, SOURCE, alone_in, output_of
 from plumbline import schemas
 from plumbline.errors import PlumblineError
 from plumbline.model import records
@@ -22,7 +22,7 @@ from plumbline.report import figures
 from plumbline.simulation import network, patterns as simulation
 
 PATTERNS = ('pair', 'oneway', 'bisection', 'ring', 'grid2', 'grid3', 'matchings', 'incast', 'alltoall')
-FEW = ('--samples', '10', '--passes', '2')
+FEW = (*SAMPLES, '--passes', '2')
 
 
 # --- who sends to whom ----------------------------------------------------------------------------------------------------
@@ -150,9 +150,9 @@ def test_cases_by_turns_have_samples_and_requests_of_their_own(mpi_programs, tmp
     mpi, library = any_mpi(), tmp_path / 'most.so'
     (tmp_path / 'most.c').write_text(MOST_REQUESTS)
     output_of(MPIS[mpi]['cc'], '-shared', '-fPIC', '-o', library, tmp_path / 'most.c', env=variables(mpi))
-    options = ('--variants', 'pair', '--size', '8', '--streams', '1,64', '--samples', '10', '--passes', '20,2000')
+    options = ('--variants', 'pair', '--size', '8', '--streams', '1,64', *SAMPLES, '--passes', '2,200')
     found = mpi_programs(mpi).measured(2, 'patterns', *options, LD_PRELOAD=library)
-    assert [(record['options']['streams'], record['passes']) for record in found.measurements] == [(1, 20), (1, 2000), (64, 20), (64, 2000)]
+    assert [(record['options']['streams'], record['passes']) for record in found.measurements] == [(1, 2), (1, 200), (64, 2), (64, 200)]
     for record in found.measurements:
         assert (model.rounds(record) < record['seconds']).all()
     assert 'at once: 128' in found.errors       # sent and received
@@ -171,18 +171,13 @@ def test_messages_of_others_and_too_few_are_found(mpi_broken, program):
     assert not [record['variant'] for record in found.measurements if record['valid']]
 
 
-@pytest.mark.parametrize('ranks, options, wrong', [
-    (1, (), 'patterns needs 2 nodes, it was started on 1: start it with mpirun -np 2 or more'),
-    (3, ('--per-node', '2'), '--per-node 2: 3 processes are no whole number of nodes: start as many on each'),
-    (2, ('--nodes', '3'), '--nodes 3: there are 2: give 2 to 2 of them, or 0 for all'),
-    (2, ('--used', '2'), '--used 2: a node has 1 ranks: give as many at most, or 0 for all'),
-    (2, ('--size', '3e9'), '--size 3000000000: MPI counts the bytes of a message with an int: give at most 2147483647'),
-    (3, ('--variants', 'grid2'), '--variants grid2: 3 nodes are no grid of 2 dimensions: leave the variant out'),
-])
-def test_what_cannot_be_run_is_one_line(ranks, options, wrong, mpi_programs):
-    found = mpi_programs(any_mpi()).run(ranks, 'patterns', *options, timeout=30)
-    assert found.code != 0
-    assert {line for line in found.errors.splitlines() if line.startswith('plumbline: ')} == {f'plumbline: {wrong}'}
+def test_what_cannot_be_run_is_one_line(mpi_programs):
+    refused(mpi_programs(any_mpi()), 'patterns', (1, '', 'plumbline: patterns needs 2 nodes, it was started on 1: start it with mpirun -np 2'),
+            (3, '--per-node 2', 'plumbline: --per-node 2: 3 processes are no whole number of nodes: start as many on each'),
+            (2, '--nodes 3', 'plumbline: --nodes 3: there are 2: give 2 to 2 of them, or 0 for all'),
+            (2, '--used 2', 'plumbline: --used 2: a node has 1 ranks: give as many at most, or 0 for all'),
+            (2, '--size 3e9', 'plumbline: --size 3000000000: MPI counts the bytes of a message with an int: give at most 2147483647'),
+            (3, '--variants grid2', 'plumbline: --variants grid2: 3 nodes are no grid of 2 dimensions: leave the variant out'))
 
 
 @pytest.mark.parametrize('variant', ['matchings', 'incast'])
@@ -269,10 +264,10 @@ def test_nodes_without_ports_are_named():
     assert ports.counted([of_ports(node('n1'))]).ports == ports.counted([]).ports == 0
 
 
-def test_an_error_of_the_first_run_is_not_gone_in_the_second():
+def test_an_error_of_the_first_run_is_not_gone_in_further_ones():
     look, case = runpy.run_path(str(rfm.REPOSITORY / 'checks/mpi/network_patterns.py'))['network_patterns'].read_rounds_and_ports, None
-    for found in (node('n1', link_downed=1), node('n1', rx_bytes=1)):
-        case = types.SimpleNamespace(is_dry_run=lambda: False, measurements=[], processes=1, note=print, first_run=case,
+    for found in (node('n1', link_downed=1), node('n1', rx_bytes=1), node('n1', rx_bytes=1)):
+        case = types.SimpleNamespace(is_dry_run=lambda: False, measurements=[], processes=1, note=print, earlier=case,
                                      output=lambda found=found: json.dumps(of_ports(found)))
         look(case)
         assert case.counted.errors == {('n1', 'mlx5_0/1', 'link_downed'): 1}

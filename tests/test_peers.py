@@ -2,8 +2,6 @@
 
 import json
 import os
-import pathlib
-import subprocess
 import sys
 
 import numpy as np
@@ -13,12 +11,12 @@ from native import CPUS, needs
 from plumbline import bench
 from plumbline.bench import peers
 from plumbline.bench.common import Figure, Machine
-from plumbline.bench.peers import chase, found, lbm, md, patterns, spmv, stencil, streams, transposition
+from plumbline.bench.peers import chase, cubes, found, md, patterns, spmv, streams, transposition
+from plumbline.bench.peers.drivers import common, mkl_spmv
 from plumbline.bench.peers.turns import Comparison, Peer, by_turns, mean
 from plumbline.errors import PlumblineError
 from plumbline.model import spatter
 
-DRIVERS = pathlib.Path(found.__file__).parent / 'drivers'
 CPU = CPUS[:1]
 
 
@@ -203,24 +201,18 @@ def test_hptt(stand, tmp_path):
     assert one.samples == pytest.approx([1e9 / (16 * 1025**2)]) and other.samples == pytest.approx([1e9 / (16 * 8192**2)])
 
 
-def test_pystencils(stand, tmp_path):
-    stand('pystencils/bin/python', 'echo 0.5; echo 2; echo 1')
-    figure, = stencil.figures(Stand(tmp_path), CPU, 1)
-    assert figure.samples == pytest.approx([1e9 / (8 * 298**3)])
-    assert f'{stencil.DRIVER} 300 0.5 {CPU[0]} nontemporal 16' in called(tmp_path)
-
-
-def test_lbmpy(stand, tmp_path):
-    stand('lbmpy/bin/python', 'echo 0.5; echo 2; echo 1')
-    figure, = lbm.figures(Stand(tmp_path), CPU, 1)
-    assert figure.samples == pytest.approx([1e9 / (163 * 128**3)])
-    assert f'{lbm.DRIVER} 128 0.5 {CPU[0]} nontemporal' in called(tmp_path)
+def test_pystencils_and_lbmpy(stand, tmp_path):
+    for library in ('pystencils', 'lbmpy'):
+        stand(f'{library}/bin/python', 'echo 0.5; echo 2; echo 1')
+    figures = list(cubes.figures(Stand(tmp_path), CPU, 1))
+    assert [float(figure.samples[0]) for figure in figures] == pytest.approx([1e9 / (8 * 298**3), 1e9 / (163 * 128**3)])
+    assert {f'-m drivers.pystencils_jacobi 300 0.5 {CPU[0]} nontemporal 16', f'-m drivers.lbmpy_step 128 0.5 {CPU[0]} nontemporal'} <= {*called(tmp_path)}
 
 
 def test_mkl(stand, tmp_path):
     stand('mkl/bin/python', 'echo nonzeros 1000000; echo 0.5; echo 2; echo 1')
     assert spmv.mkl(Stand(tmp_path), CPU, 5000, 128) == {kind: {'mkl_sparse_d_mv': 2} for kind in ('random', 'banded')}
-    assert called(tmp_path)[1] == f'{spmv.DRIVER} banded 5000 133 128 0.5 {CPU[0]}'
+    assert called(tmp_path)[1] == f'-m drivers.{spmv.DRIVER} banded 5000 133 128 0.5 {CPU[0]}'
 
 
 def test_multichase(stand, tmp_path):
@@ -296,27 +288,26 @@ def test_a_program_of_ours_that_fails_loses_no_other_figures(monkeypatch):
 
 # --- the drivers: on NumPy alone, without their libraries ---------------------------------------------------------
 
-def test_what_the_drivers_share():
-    script = ('import os, common, numpy\n'
-              f'cpus = {CPUS[:2]}\n'
-              'assert common.on_each(cpus, lambda i: os.sched_getaffinity(0)) == [{cpu} for cpu in cpus]\n'
-              'assert common.parts(5, 2) == [slice(0, 2), slice(2, 5)]\n'
-              'a = common.array(1000, offset=56)\n'
-              'assert a.ctypes.data % 4096 == 56 and not a.any() and a.size == 1000\n'
-              'common.SAMPLE = 1e-5\n'
-              'common.print_samples(lambda: sum(range(100)), 0)\n')
-    done = subprocess.run([sys.executable, '-c', script], cwd=DRIVERS, capture_output=True, text=True, check=False)
-    assert not done.returncode, done.stderr
-    assert len(found.seconds(done.stdout, 'it')) >= 10
+def test_what_the_drivers_share(monkeypatch, capsys):
+    cpus, mine = CPUS[:2], os.sched_getaffinity(0)
+    assert common.on_each(cpus, lambda i: os.sched_getaffinity(0)) == [{cpu} for cpu in cpus] and os.sched_getaffinity(0) == mine
+    assert common.parts(5, 2) == [slice(0, 2), slice(2, 5)]
+    a = common.array(1000, offset=56)
+    assert a.ctypes.data % 4096 == 56 and not a.any() and a.size == 1000
+    monkeypatch.setattr(common, 'SAMPLE', 1e-5)
+    common.print_samples(lambda: sum(range(100)), 0)
+    assert len(found.seconds(capsys.readouterr().out, 'it')) >= 10
 
 
 def test_the_matrix_for_mkl_is_like_ours():
-    script = ('import mkl_spmv, numpy\n'
-              'n = mkl_spmv.lengths_of_rows(20000, 133)\n'
-              'random, banded = (mkl_spmv.columns_of(kind, 20000, 10, n[100:200], 100) for kind in ("random", "banded"))\n'
-              'row = numpy.repeat(numpy.arange(100, 200), n[100:200])\n'
-              'print(n.mean(), random.mean() / 20000, abs(banded - row).max(), (numpy.diff(banded)[numpy.diff(row) == 0] >= 0).all())\n')
-    done = subprocess.run([sys.executable, '-c', script], cwd=DRIVERS, capture_output=True, text=True, check=False)
-    mean_length, middle, band, ascending = done.stdout.split()
-    assert float(mean_length) == pytest.approx(133, rel=0.02) and float(middle) == pytest.approx(0.5, abs=0.02)
-    assert band == '20' and ascending == 'True'
+    n = mkl_spmv.lengths_of_rows(20000, 133)
+    random, banded = (mkl_spmv.columns_of(kind, 20000, 10, n[100:200], 100) for kind in ('random', 'banded'))
+    row = np.repeat(np.arange(100, 200), n[100:200])
+    assert n.mean() == pytest.approx(133, rel=0.02) and random.mean() / 20000 == pytest.approx(0.5, abs=0.02)
+    assert abs(banded - row).max() == 20 and (np.diff(banded)[np.diff(row) == 0] >= 0).all()
+
+
+def test_a_driver_runs_where_there_is_no_plumbline(tmp_path, monkeypatch):
+    monkeypatch.setattr(found, 'python', lambda machine, library: sys.executable)
+    with pytest.raises(PlumblineError, match='^.*python.* -m drivers.mkl_spmv failed: .*(libmkl_rt|IndexError: list index out of range)'):
+        found.driver(None, 'mkl', 'mkl_spmv', CPU, 'random', 2000, 133, 10, 0.5, CPU[0])

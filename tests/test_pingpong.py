@@ -11,7 +11,7 @@ import pytest
 import rfm
 from made_report import measurement
 from mpi_native import every_mpi
-from native import two_cpus
+from native import QUICK, SAMPLES, two_cpus
 from plumbline import references
 from plumbline.model.result import UNSET
 from plumbline.mpi import pingpong as model
@@ -23,7 +23,7 @@ SIZES = '0,1,7,8,9,4095,4096,100001'
 
 @every_mpi
 def test_every_byte_of_every_variant_arrives(mpi, mpi_programs):
-    found = mpi_programs(mpi).measured(2, 'pingpong', '--variants', 'all', '--size', SIZES, '--samples', '10', '--min-time', '0.0005')
+    found = mpi_programs(mpi).measured(2, 'pingpong', '--variants', 'all', '--size', SIZES, *SAMPLES, '--passes', 2)
     assert len(found.measurements) == 3 * 8
     for record in found.measurements:
         assert (record['valid'], record['max_error']) == (True, 0)
@@ -33,13 +33,13 @@ def test_every_byte_of_every_variant_arrives(mpi, mpi_programs):
 
 
 def test_four_ranks_are_two_pairs(mpi_programs):
-    found = mpi_programs('openmpi').measured(4, 'pingpong', '--variants', 'all', '--size', '1000', '--samples', '10', '--min-time', '0.0005')
+    found = mpi_programs('openmpi').measured(4, 'pingpong', '--variants', 'all', '--size', 1000, *QUICK)
     assert all(record['valid'] and record['ranks'] == 4 for record in found.measurements)
 
 
 def test_under_sanitizers(mpi_sanitized):
-    found = mpi_sanitized('openmpi').measured(2, 'pingpong', '--variants', 'all', '--size', SIZES, '--samples', '10', '--passes',
-                                              '3', ASAN_OPTIONS='detect_leaks=0')
+    found = mpi_sanitized('openmpi').measured(2, 'pingpong', '--variants', 'all', '--size', SIZES, *SAMPLES, '--passes', 3,
+                                              ASAN_OPTIONS='detect_leaks=0')
     assert all(record['valid'] for record in found.measurements)
 
 

@@ -13,6 +13,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, core, given, settings, strategies as st
+from reframe.core.exceptions import SanityError
 
 import made_report
 import rfm
@@ -21,28 +22,31 @@ import test_codegen
 import test_gate
 import test_likwid
 import test_named
-from plumbline import detect, references
-from plumbline.detect import file_systems, pbs, slurm
+from plumbline import detect, judged, references
+from plumbline.detect import file_systems, modules, pbs, slurm
 from plumbline.errors import PlumblineError
 from plumbline.gate import files, record
 from plumbline.gate.packed import facts
 from plumbline.gate.packed.node import Node
-from plumbline.imb import text as imb
-from plumbline.likwid import bench_output, perfctr
+from plumbline.imb import subjects, text as imb
+from plumbline.likwid import bench_output, features, perfctr
 from plumbline.model import baselines, burn, capacity, changes, contention, prediction, processor, records, registry, spatter, subsystems, uncertainty
+from plumbline.model.environment_errors import cause
 from plumbline.model.safe_text import masked, shown
+from plumbline.mpi import loopback
 from plumbline.mpi.families import families
 from plumbline.nodes import events, history
+from plumbline.report import notify
 from plumbline.report.public import without_paths
-from plumbline.rfm import capacity as setting
+from plumbline.rfm import capacity as setting, private
 from plumbline.scheduler import job_state, schedule, submit_errors
 from plumbline.simulation import network, predict
 from plumbline.store import archive, perflogs
-from plumbline.sweep import locality, node, plan, slurm as sweep_slurm, state
-from plumbline.system import codegen, datasheet, dmi, spack, topology, topology_file
+from plumbline.sweep import locality, node, plan, results, slurm as sweep_slurm, state
+from plumbline.system import cgroup, codegen, datasheet, dmi, spack, topology, topology_file
 
 # With --hypothesis-seed others are drawn.
-settings.register_profile('here', max_examples=60, deadline=None, derandomize=core.global_force_seed is None, database=None,
+settings.register_profile('here', max_examples=20, deadline=None, derandomize=core.global_force_seed is None, database=None,
                           suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 settings.load_profile('here')
 
@@ -73,7 +77,7 @@ def of_folder(name, load, **others):
     '''The same of a file of that name in a folder, beside others (``name__json`` for ``name.json``).'''
     def parser(path):
         folder = path.parent / 'folder'
-        for file, text in {name: path.read_bytes(), **{other.replace('__', '.'): text.encode() for other, text in others.items()}}.items():
+        for file, text in {**{other.replace('__', '.'): text.encode() for other, text in others.items()}, name: path.read_bytes()}.items():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_bytes(text)
         with mock.patch.object(events, 'FOLDER', folder):
@@ -94,6 +98,33 @@ def volumes(text):
     return [(perfctr.memory_volume_bytes(parsed, region), parsed[region]['MEM']) for region in ('triad', 'copy')]
 
 
+def of_runs(said):
+    case = types.SimpleNamespace(is_dry_run=lambda: False, output=lambda: said, repeat=2, plumbline=types.SimpleNamespace(), pooled=lambda runs: runs)
+    try:
+        judged.Judged.split_into_runs(case)
+    except SanityError as error:
+        raise PlumblineError(str(error)) from None
+    assert all(math.isfinite(run['elapsed']) for run in case.measurements)
+    return case.measurements
+
+
+def of_option(text):
+    try:
+        return private.references_of(text)
+    except SystemExit as error:
+        raise PlumblineError(str(error)) from None
+
+
+def of_modules(path):
+    with mock.patch.dict('os.environ', LMOD_CMD='lmod'):
+        return of_answer(modules.detect, [])(path)
+
+
+def prepared(folder):
+    with mock.patch.object(results.archive, 'readable', lambda files: (files, [])):
+        return results._prepared(folder)
+
+
 def data(name):
     return pathlib.Path(__file__).with_name('data').joinpath(name).read_text()
 
@@ -107,6 +138,10 @@ EVENTS = ''.join(json.dumps({'at': 1.8e9, 'node': 'n1', 'event': event, 'sweep':
 LOG = 'result|job_completion_time_unix|system|partition|name|perf_var|perf_unit|perf_ref|perf_value\n' + ''.join(
     f'pass|{1800000000 + number}|theirs|batch|Stream|copy|GB/s|12|12.{number}5\n' for number in range(5))
 IMB = data('imb/impi_pairs.txt')
+
+RUNS = ''.join(f'plumbline: run 1800000000.{run} 100.{run}\nTriad: {run}.5\n\nplumbline: end of run 1800000002.{run} 102.{run}\n' for run in (1, 5))
+MODULES = {'version': 'Lmod 8', 'available': ['gcc/12', 'openmpi/4'], 'loaded': ['gcc/12'], 'compilers': [{'name': 'gnu', 'cc': 'gcc'}],
+           'paths': {'gcc': '/x/gcc'}, 'mpicc': None, 'mpi': {}}
 
 #: What can be lost of a text without a word: nothing, all the rest must be as it was; or whole entries, the others must.
 ALL, PARTS = 'all', 'parts'
@@ -151,6 +186,20 @@ READ = {
         *(('slurm', of, data(f'detect/{of}.txt')) for of in ('sinfo', 'scontrol')),
         *((name, 'JSON', json.dumps(json.loads(data(f'detect/{name}_{one}.json')) | json.loads(data(f'detect/{name}_{other}.json'))))
           for name, one, other in (('pbs', 'queues', 'nodes'), ('flux', 'resources', 'config'))))},
+    'runs of a program': (of_text(of_runs), RUNS, None), 'modules': (of_modules, json.dumps(MODULES), None),
+    'switched prefetchers': (of_text(features.unavailable_reason), 'plumbline: the prefetchers cannot be switched: none of them is on\n', None),
+    'loopback device': (of_text(loopback.crossed), 'plumbline: loopback bytes 7\nx\nplumbline: loopback bytes 1234567\n', None),
+    'subject of IMB': (of_text(subjects.read), 'Allreduce.64.4KiB.shm', None),
+    'environment error': (of_text(cause, ['gcc/12']), 'x: line 3: module: command not found\na.c:1: error: no\n\n', None),
+    'references of the command line': (of_text(of_option), 'bandwidth.triad:380000,-0.05,none,MB/s;time:3,none,0.1', None),
+    'what was notified': (notify._read, json.dumps({'session': '20261126T093600-1', 'wrong': {
+        'subsystem memory: rates': {'of': 'speed', 'state': 'FAIL', 'reason': 'why', 'maintainers': ['x']}}}), None),
+    'what a node has prepared': (of_folder(results.PREPARED, prepared), json.dumps({'archived': 'system=s/date=2026-11-26/x.parquet', 'found': None,
+                                                                                   'why': 'nothing was measured'}), None),
+    **{f'cgroup: {name}': (of_folder(name, lambda root: (cgroup.cpu_quota(root), cgroup.memory(root)), **{
+        'proc/self/cgroup': '0::/job\n', 'sys/fs/cgroup/job/cpu__max': '150000 100000\n'}), text, None) for name, text in (
+        ('proc/self/cgroup', '5:memory,cpu:/job\n0::/job\n'), ('sys/fs/cgroup/job/cpu.max', '150000 100000\n'),
+        ('sys/fs/cgroup/job/memory.max', '1073741824\n'))},
     'mounts': (of_text(file_systems.mounts), 'nas:/home /home nfs4 rw 0 0\nfs /odd\\040place beegfs rw 0 0\n', None),
     'topology.conf': (lambda path: locality.by_switch(['n1'], path), 'SwitchName=s1 Nodes=n[1-2]\nSwitchName=core Switches=s[1-2]\n', None),
     **{f'sweep: {name}': (of_answer(lambda name=name, more=more: getattr(sweep_slurm.Slurm(['-p all']), name)(*more)), text, None)
@@ -161,7 +210,8 @@ READ = {
         ('refuse_hidden_jobs', (), 'PrivateData = jobs\n'))},
     'access options': (lambda path: of_answer(sweep_slurm.Slurm, path.read_text(errors='replace').splitlines())(path), '-p all\n-C "a&b"\n', None),
     **{f'output of {name}': (of_text(parse, **asked), data(f'named/{file}'), ALL) for name, (file, parse, asked) in test_named.READ.items()},
-    'output of IMB': (of_text(lambda said: imb.parse(said, sizes=[4, 16, 4], arguments=re.search('IMB-MPI1 (.*)', IMB)[1].split()).tables), IMB, ALL),
+    'output of IMB': (of_text(lambda said: imb.outputs(said, runs=1, sizes=[4, 16, 4], arguments=re.search('IMB-MPI1 (.*)', IMB)[1].split())[0]
+                              .tables), IMB, ALL),
     'output of likwid-bench': (of_text(bench_output.parse_bench), data('likwid/bench_triad_2_threads.txt'), ALL),
     'cross-check': (of_text(bench_output.parse_cross_check), test_likwid.log((test_likwid.TRIAD, test_likwid.triad(), 0)), ALL),
     'likwid-perfctr': (of_text(volumes), data('likwid/by_hand_icx_mem.csv'), ALL),
@@ -225,6 +275,7 @@ def test_what_somebody_has_changed_is_read_or_refused_in_one_line(name, data, tm
 
 
 @pytest.mark.parametrize('name', [name for name in READ if READ[name][2]])
+@settings(max_examples=60)      # a wrong number is worse than a stack trace
 @given(data=st.data())
 def test_what_is_left_of_a_text_gives_no_other_number(name, data, tmp_path):
     _, text, kind = READ[name]
@@ -239,7 +290,8 @@ ONCE = [('names of nodes', 'n[1-2-3-4-5]'), ('names of nodes', f'n[1-{10**12}]')
             ('5[.]', f'a{{{10**20}}}'), ('2.5', '.nan'))), ('performance log', LOG[:145]), ('performance log', LOG.replace('\npass', '\npapass')),
         ('output of osu_bw', data('named/osu_bw.txt')[:-2]), ('output of hpcg', data('named/hpcg.txt')[:4466]),
         ('likwid-perfctr', 2 * data('likwid/by_hand_icx_mem.csv')), ('flux, JSON', READ['flux, JSON'][1].replace('[10-17]', '[10-18]')),
-        ('prediction', predict.PREFIX + '[' * 10**5), ('topology', 5000 * '9')]
+        ('prediction', predict.PREFIX + '[' * 10**5), ('topology', 5000 * '9'),
+        *(('runs of a program', RUNS.replace('102.1', time)) for time in ('1o2.1', 'nan'))]
 
 
 @pytest.mark.parametrize('name, text', ONCE, ids=[f'{name} {number}' for number, (name, _) in enumerate(ONCE)])
@@ -247,7 +299,6 @@ def test_what_was_no_error_once_is_refused(name, text, tmp_path):
     assert not found_in(name, text, tmp_path)
 
 
-@settings(max_examples=30)
 @given(st.text(), st.floats(0, 1e6), st.floats(0, 1))
 def test_what_is_written_is_read_again(text, number, cut):
     with tempfile.TemporaryDirectory() as name, mock.patch.object(events, 'FOLDER', folder := pathlib.Path(name)):

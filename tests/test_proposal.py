@@ -1,7 +1,9 @@
 '''Proposed references: which sessions and nodes they are of, their bounds, what they would say of these sessions, what is written.'''
 
+import functools
 import math
 import re
+import types
 
 import numpy as np
 import pytest
@@ -15,9 +17,10 @@ from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.model import good_state, prediction, registry
 from plumbline.model.metrics import Metric
+from plumbline.model.result import Result
 from plumbline.references import bounds, proposal
-from plumbline.rfm import evaluation
-from plumbline.store import archive
+from plumbline.rfm import evaluation, judging
+from plumbline.store import archive, archive_rows
 
 #: As ``references record`` wrote them, and one by hand.
 OLD = '''
@@ -49,6 +52,12 @@ $provenance:
 '''
 WHERE = 'Triad/made:cpu/gnu/one/'
 PLAIN = ('Triad', 'made:cpu', 'gnu', 'one', 'bandwidth.plain')
+
+
+@pytest.fixture(autouse=True)
+def fitting(monkeypatch):
+    '''What is made up here fits its schema (test_archive.py): to look at each session takes longer than all else.'''
+    monkeypatch.setattr(archive_rows, 'schemas', types.SimpleNamespace(complaint=lambda *_: None))
 
 
 def session(root, number, *cases):
@@ -246,21 +255,21 @@ def test_an_odd_session_is_left_out_and_an_older_one_taken(tmp_path):
 
 
 def test_healthy_sessions_are_hardly_ever_odd():
-    '''30 machines whose sessions have moods: at 1 % a session is left out in 0.3 of them.'''
+    '''15 machines whose sessions have moods: at 1 % a session is left out in 0.15 of them.'''
     generator, odd = np.random.default_rng(8), 0
-    for _ in range(30):
+    for _ in range(15):
         scatter = 0.02 * np.exp(0.4 * generator.standard_normal((30, 1)))
         values = np.exp(0.02 * generator.standard_normal((1, 6)) + scatter * generator.standard_normal((30, 6)))
         odd += good_state.odd_session([series(row, name=str(number)) for number, row in enumerate(values)]) is not None
-    assert odd <= 2
+    assert odd <= 1
 
 
 def test_of_many_sessions_that_are_alike_none_is_odd():
-    '''100 machines with 20 sessions each: at 1 % for all 20 together one of them is left out once.'''
+    '''30 machines with 20 sessions each: at 1 % for all 20 together one of them is left out in 0.3 of them.'''
     generator = np.random.default_rng(9)
     found = [good_state.odd_session([series(row, name=str(number)) for number, row in enumerate(np.exp(0.02 * generator.standard_normal((9, 20))))])
-             for _ in range(100)]
-    assert sum(one is not None for one in found) <= 2
+             for _ in range(30)]
+    assert sum(one is not None for one in found) <= 1
 
 
 # --- nodes ------------------------------------------------------------------------------------------------------------------
@@ -460,12 +469,38 @@ def test_references_of_all_threads_are_of_their_present_number_and_say_it(tmp_pa
     assert 'threads' not in propose(tmp_path).written[PLAIN][1]
 
 
+def of_cache(working_set, value):
+    return case(plumbline=result(metric('latency.L3.huge', value, 'us', record=0), metric('growth.L3.huge', 4.0, '1'), level=None,
+                                 records=[measurement(level='L3', working_set=working_set)]))
+
+
+def test_another_working_set_of_a_cache_is_another_metric(tmp_path):
+    '''Where less of a virtual machine's L3 is ours, 1 MiB is swept through for 1.5: faster, or slower, and neither is a loss or a gain.'''
+    small, usual = 2**20, 3 * 2**19
+    sessions(tmp_path, [0.010] + [0.015] * 5, make=lambda value: [of_cache(small if value == 0.010 else usual, value)])
+    found = propose(tmp_path)
+    leaf, origin = next(one for place, one in found.written.items() if place[-1] == 'latency.L3.huge')
+    assert leaf[0] == 0.015 and origin['measured'] == [None] + [0.015] * 5 and origin['working_set'] == usual
+    proposal.accept(found)
+    merged = references.load(references.write_merged(tmp_path, 'made', 'Triad', tmp_path))
+    known = references.of_keys(merged, 'Triad', ['made:cpu', 'gnu', 'one'])
+    assert set(known) == {'latency.L3.huge', 'growth.L3.huge'}
+    for size, left in ((usual, set(known)), (small, set())):
+        found = {'latency.L3.huge': [evaluation.Case(Metric('latency', 'L3.huge', np.full(10, 0.01), record=measurement(working_set=size)))],
+                 'growth.L3.huge': [evaluation.Case(Metric('growth', 'L3.huge', np.full(10, 4.0)))]}
+        check = types.SimpleNamespace(plumbline=Result(), level=None)
+        check._without = functools.partial(judging.Judging._without, check)
+        assert set(judging.Judging._of_the_same_sets(check, known, found)) == left
+        told = [(one.reason, one.referenced) for one in check.plumbline.skipped or ()]
+        assert told == [('they are of another working set: of 1.5 MiB, and 1 MiB was swept through', sorted(known))] * (size == small)
+
+
 def test_sessions_of_one_morning_are_no_five_days(tmp_path):
     for number in range(5):
         session(tmp_path, number / 16, triad(metric()))
-    assert 'they lie within 6.0 hours: what differs from day to day is not in them' in command(tmp_path, 'propose', 'made')
+    assert 'they span 6 h 00 min: what differs from day to day is not in them' in command(tmp_path, 'propose', 'made')
     session(tmp_path, 1, triad(metric()))
-    assert 'they lie within' not in command(tmp_path, 'propose', 'made')
+    assert 'they span' not in command(tmp_path, 'propose', 'made')
 
 
 def test_the_largest_loss_is_first(tmp_path):

@@ -165,7 +165,7 @@ def drawn(generator, count, noise, losses=(), per=6):
     return pl.concat(frames)
 
 
-@pytest.mark.parametrize('count, noise, sweeps', [(4, 0.02, 20), (4, 0.08, 20), (6, 0.02, 10), (64, 0.02, 4)])
+@pytest.mark.parametrize('count, noise, sweeps', [(4, 0.02, 8), (4, 0.08, 8), (6, 0.02, 5), (64, 0.02, 2)])
 def test_of_equal_nodes_none_is_an_outlier(count, noise, sweeps):
     generator = np.random.default_rng(count)
     found = [ranking.rank(drawn(generator, count, noise)) for _ in range(sweeps)]
@@ -175,12 +175,9 @@ def test_of_equal_nodes_none_is_an_outlier(count, noise, sweeps):
 
 @pytest.mark.parametrize('count, noise, loss', [(4, 0.02, 0.3), (64, 0.02, 0.12), (64, 0.01, 0.05), (4, 0.01, 0.15), (64, 0.08, 0.4)])
 def test_a_slow_subsystem_is_named_and_no_other_node(count, noise, loss):
-    generator = np.random.default_rng(count)
-    for _ in range(3):
-        found = ranking.rank(drawn(generator, count, noise, {'memory, all threads': loss}))
-        assert set(found.outliers()['node']) == {'n1'} and found.outliers()['check'][0] == 'memory, all threads'
-        seen = found.scores.filter(pl.col('check') == 'memory, all threads')['sees'].median()
-        assert seen < 1.5 * loss
+    found = ranking.rank(drawn(np.random.default_rng(count), count, noise, {'memory, all threads': loss}))
+    assert set(found.outliers()['node']) == {'n1'} and found.outliers()['check'][0] == 'memory, all threads'
+    assert found.scores.filter(pl.col('check') == 'memory, all threads')['sees'].median() < 1.5 * loss
 
 
 def test_scatter_of_earlier_sweeps_by_hand():
@@ -199,11 +196,11 @@ def test_scatter_of_earlier_sweeps_by_hand():
 def test_four_nodes_see_more_after_earlier_sweeps():
     generator = np.random.default_rng(4)
     earlier = pl.concat([ranking.rank(drawn(generator, 4, 0.01)).scatter() for _ in range(5)])
-    slow = [drawn(generator, 4, 0.01, {'memory, all threads': 0.05}) for _ in range(8)]
-    assert sum(ranking.rank(frame).outliers().is_empty() for frame in slow) >= 6
+    slow = [drawn(generator, 4, 0.01, {'memory, all threads': 0.05}) for _ in range(4)]
+    assert sum(ranking.rank(frame).outliers().is_empty() for frame in slow) >= 3
     named = [set(ranking.rank(frame, earlier).outliers()['node']) for frame in slow]
-    assert named.count({'n1'}) >= 6 and all(nodes <= {'n1'} for nodes in named)
-    equal = [ranking.rank(drawn(generator, 4, 0.01), earlier) for _ in range(12)]
+    assert named.count({'n1'}) >= 3 and all(nodes <= {'n1'} for nodes in named)
+    equal = [ranking.rank(drawn(generator, 4, 0.01), earlier) for _ in range(4)]
     assert all(found.outliers().is_empty() for found in equal)
 
 

@@ -50,7 +50,7 @@ def test_load(tmp_path):
     ('[1.0, null, -0.1, MB/s]', 'bandwidth/2: .*0 or positive'),
     ('[1.0, -0.1, null, GB/s]', "bandwidth: the unit is 'GB/s'; the units are 1, MB/s, MHz, Mflop/s"),
     ('[1.0, -0.1, null, 1]', "quote the unit '1'"),
-    ('[1.0, null, null, MB/s]', 'neither bound is set'),
+    ('[1.0, null, null, MB/s]', 'neither bound is set'), ('[1.0, -1, null, MB/s]', 'neither bound is set'),
     ('[1.0, -1.5, null, MB/s]', 'below -1'), ('[.nan, -0.1, null, MB/s]', 'not a finite number'),
     ('[1.0, -.inf, null, MB/s]', 'not a finite number'), ('{}', 'should be non-empty'),
     ('{more: [1.0, -0.1, null, MB/s]}', r'bandwidth: expected a reference here; \$index'),

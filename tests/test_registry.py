@@ -49,7 +49,9 @@ def test_subsystem_and_noise_by_check_level_threads_and_transport(where, subsyst
 
 def test_the_transport_of_a_check_counts_where_the_subject_has_none():
     assert registry.subsystem('latency_sensitivity', 'slowdown', 'cg.5us', transport='shm') == 'messages, shared memory'
-    assert registry.subsystem('latency_sensitivity', 'slowdown', 'cg.5us', transport='tcp') == 'messages, network'
+    row = {'check': 'latency_sensitivity', 'metric': 'slowdown', 'subject': 'cg.5us', 'level': None, 'threads': None,
+           'parameters': '{"transport": "tcp"}'}
+    assert registry.of_row(row)[0] == 'messages, network'
 
 
 def test_a_metric_takes_its_unit_from_the_registry_and_no_other_name():

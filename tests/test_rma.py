@@ -6,9 +6,10 @@ import subprocess
 import numpy as np
 import pytest
 
+import native
 import rfm
 from made_report import measurement
-from mpi_native import MPIS, any_mpi, every_mpi, needs_mpi, run_check, variables, wrong_variants
+from mpi_native import MPIS, any_mpi, every_mpi, needs_mpi, ours, refused, run_check, variables, wrong_variants
 from native import listed, output_of, two_cpus
 from plumbline.bench import mpi as bench_mpi, rma as bench
 from plumbline.mpi import messages, rma
@@ -17,7 +18,7 @@ from plumbline.report import figures
 
 WAYS = {'get', 'rget', 'rolling', 'get_busy', 'get_rewritten', 'put', 'put_busy', 'rput', 'send'}
 SHMEM = {'shmem_get', 'shmem_get_nbi', 'shmem_put', 'shmem_put_nbi'}
-QUICK = ['--samples', 10, '--passes', 1, '--compute', 20]
+QUICK = [*native.QUICK, '--compute', 20]
 
 
 def with_shmem(mpi_programs):
@@ -82,7 +83,7 @@ def test_over_tcp_it_is_right_and_goes_on_while_the_target_waits(mpi_programs, m
 
 def test_a_last_batch_may_be_smaller_and_pairs_work_at_once(mpi_programs):
     found = mpi_programs(any_mpi()).measured(4, 'rma', '--variants', 'all', '--size', '5,100003', '--window', '7,40', '--messages',
-                                             101, '--samples', 10, '--passes', 2, '--compute', 20).measurements
+                                             101, *native.SAMPLES, '--passes', 2, '--compute', 20).measurements
     assert len(found) == len(WAYS) * 2 * 2
     assert all(record['valid'] and record['ranks'] == 4 for record in found)
 
@@ -90,7 +91,7 @@ def test_a_last_batch_may_be_smaller_and_pairs_work_at_once(mpi_programs):
 def test_gets_that_need_the_target_wait_for_its_call(mpi_programs):
     '''In shared memory a window is the origin's to read; over TCP somebody has to read the request.'''
     mpi, pause = any_mpi(), 0.03
-    options = ['--variants', 'get_busy,put_busy', '--size', 8, '--messages', 1, '--compute', int(1e6 * pause), '--samples', 10, '--passes', 1]
+    options = ['--variants', 'get_busy,put_busy', '--size', 8, '--messages', 1, '--compute', int(1e6 * pause), *native.QUICK]
     for record in mpi_programs(mpi).measured(2, 'rma', *options, **over(mpi, 'shm')).measurements:
         assert min(rma.seconds(record)) < pause / 4        # beside other work a wake-up takes milliseconds
     for record in mpi_programs(mpi).measured(2, 'rma', *options, **over(mpi, 'tcp')).measurements:
@@ -168,37 +169,21 @@ def test_a_wrong_result_is_found(mpi_broken):
     assert all(f'plumbline: rma {way}, size 8, 2 ranks: the result is wrong' in found.errors for way in wrong)
 
 
-def ours(done):
-    return [line for line in done.errors.splitlines() if line.startswith('plumbline: ')]
-
-
-@pytest.mark.parametrize('ranks, options, parts', [
-    (1, '', ['rma needs 2 processes', 'mpirun -np 2']),
-    (3, '', ['rma needs pairs of processes', 'even number']),
-    (2, '--window 0', ['--window 0', 'from 1 to 65536']),
-    (2, '--window 65537', ['--window 65537']),
-    (2, '--window 1,1', ['--window: 1 stands there twice']),
-    (2, '--window 257', ['--window 257', 'more than the 256 messages', '--messages 257']),
-    (2, '--window 8,64 --messages 128,16', ['--window 64', 'more than the 16 messages']),
-    (2, '--messages 16777217', ['--messages 16777217', '16777216']),
-    (2, '--memory shared', ['--memory shared', 'allocate, create']),
-    (2, '--size 2147483648', ['--size 2147483648', 'at most 2147483647']),
-    (2, '--size 1e9 --messages 16777216 --memory create', ['--size 1000000000', 'GB that are free']),
-    (2, '--variants shmem_get', ['--variants shmem_get', 'not in this build', 'rma-shmem']),
-    (2, '--variants fetch', ['rma has no such variant', 'rolling']),
-    (2, '--threads 2', ['--threads 2']),
-])
-def test_bad_input_is_refused(mpi_programs, ranks, options, parts):
-    done = mpi_programs(any_mpi()).run(ranks, 'rma', *options.split(), timeout=30)
-    assert done.code and not done.measurements
-    assert len(ours(done)) == 1 and all(part in ours(done)[0] for part in parts), done.errors
+def test_bad_input_is_refused(mpi_programs):
+    refused(mpi_programs(any_mpi()), 'rma', (1, '', 'rma needs 2 processes', 'mpirun -np 2'), (3, '', 'rma needs pairs of processes', 'even number'),
+            (2, '--window 0', '--window 0', 'from 1 to 65536'), (2, '--window 1,1', '--window: 1 stands there twice'),
+            (2, '--window 8,257', '--window 257', 'more than the 256 messages', '--messages 257'),
+            (2, '--window 8,64 --messages 128,16', '--window 64', 'more than the 16 messages'),
+            (2, '--messages 16777217', '--messages 16777217', '16777216'), (2, '--memory shared', '--memory shared', 'allocate, create'),
+            (2, '--size 2147483648', '--size 2147483648', 'at most 2147483647'),
+            (2, '--size 1e9 --messages 16777216 --memory create', '--size 1000000000', 'GB that are free'),
+            (2, '--variants shmem_get', '--variants shmem_get', 'not in this build', 'rma-shmem'),
+            (2, '--variants fetch', 'rma has no such variant', 'rolling'), (2, '--threads 2', '--threads 2'))
 
 
 @every_mpi
 def test_a_window_beyond_memory_is_refused_by_every_mpi(mpi_programs, mpi):
-    done = mpi_programs(mpi).run(2, 'rma', '--size', '1e9', '--messages', 16777216, timeout=30)
-    assert done.code and not done.measurements
-    assert len(ours(done)) == 1 and 'of shared memory, of ' in ours(done)[0] and '--memory create' in ours(done)[0]
+    refused(mpi_programs(mpi), 'rma', (2, '--size 1e9 --messages 16777216', 'of shared memory, of ', '--memory create'))
 
 
 def test_shared_memory_that_is_too_small_is_refused(mpi_programs, tmp_path):
@@ -210,7 +195,7 @@ def test_shared_memory_that_is_too_small_is_refused(mpi_programs, tmp_path):
     ''')
     output_of('cc', '-shared', '-fPIC', tmp_path / 'small.c', '-o', tmp_path / 'small.so')
     program = mpi_programs(any_mpi())
-    few = ['--samples', 10, '--passes', 1, '--messages', 16]
+    few = [*native.QUICK, '--messages', 16]
     done = program.run(2, 'rma', '--size', '8,3000000', *few, LD_PRELOAD=tmp_path / 'small.so', timeout=30)
     assert done.code and not done.measurements
     assert ours(done) == ['plumbline: --memory allocate: the windows of this node need 0.096 GB of shared memory, of 0.0671 GB '

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import rfm
-from mpi_native import every_mpi, mpirun
-from native import two_cpus
+from mpi_native import every_mpi, mpirun, run_check
+from native import SAMPLES, two_cpus
 from plumbline.mpi import sensitivity
 from plumbline.report import figures
 
@@ -52,7 +52,7 @@ def with_latency(build, us=None):
 def test_latency_by_turns_is_never_less_than_asked_for(mpi, mpi_programs):
     build = mpi_programs(mpi)
     command = ['env', *(f'{name}={value}' for name, value in with_latency(build, 400).items()), build.path('pingpong'),
-               '--size', '8', '--latency', '0,200,400', '--samples', '10', '--passes', '3']
+               '--size', 8, '--latency', '0,200,400', *SAMPLES, '--passes', 3]
     found = mpirun(mpi, 2, command)
     assert found.code == 0, found.errors
     for record in found.measurements:
@@ -67,7 +67,7 @@ def test_latency_by_turns_is_never_less_than_asked_for(mpi, mpi_programs):
 def test_without_the_option_the_librarys_variables_count(mpi, words, us, mpi_programs):
     build = mpi_programs(mpi)
     found = mpirun(mpi, 2, ['env', 'PLUMBLINE_LATENCY_REPORT=1', *(f'{name}={value}' for name, value in with_latency(build, 400).items()),
-                            build.path('pingpong'), '--size', '8', *words, '--samples', '10', '--passes', '3'])
+                            build.path('pingpong'), '--size', 8, *words, *SAMPLES, '--passes', 3])
     assert found.code == 0 and f'plumbline: latency: L {us} us' in found.errors, found.errors
     record, = found.measurements
     assert min(record['seconds']) / record['passes'] / record['options']['messages'] >= us * 1e-6
@@ -87,10 +87,8 @@ def test_latency_without_what_adds_it_is_refused(us, told, mpi_programs):
 
 @two_cpus
 def test_check_adds_latency_to_an_application(measuring_mpi, tmp_path):
-    place = measuring_mpi(tmp_path / 'place', 'openmpi')
-    done = place.reframe('-r', '-p', 'gnu-openmpi', '--exec-policy=serial', '-n', 'latency_sensitivity%application=cg%part=1',
-                         '-S', 'latency_sensitivity.size=--class S', '-S', 'processes=1', checks=rfm.REPOSITORY / 'checks/mpi/latency_sensitivity.py')
-    case, = done.cases().values()
+    case, = run_check(measuring_mpi(tmp_path / 'place', 'openmpi'), 'openmpi', 'latency_sensitivity.py', 'latency_sensitivity%application=cg%part=1',
+                      '-S', 'latency_sensitivity.size=--class S')
     rfm.assert_measured(case)
     result = case['plumbline']
     names = {metric['name'] for metric in result['metrics']}

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import rfm
-from native import configure, copied, environment, make, needs
+from native import QUICK, configure, copied, environment, make, needs
 from plumbline import cli
 from plumbline.bench import simulation as bench_simulation
 from plumbline.errors import PlumblineError
@@ -436,9 +436,9 @@ def test_the_check_predicts_and_is_drawn(tmp_path):
     assert figure is not None and 'anderson1997' in told
 
 
-def test_without_simgrid_the_check_is_skipped_or_fails_where_the_site_has_promised_it(programs, tmp_path):
-    without = rfm.tools(tmp_path / 'bin', without=('smpirun',), scripts=[rfm.GUARDS / 'cmake'])
-    built = {'CANNED_PROGRAMS': programs.folder / 'bin'}
+def test_without_simgrid_the_check_is_skipped_or_fails_where_the_site_has_promised_it(handed_out, tmp_path):
+    without = rfm.tools(tmp_path / 'bin', without=('smpirun', 'objdump'), scripts=[rfm.GUARDS / 'cmake'])
+    built = {'CANNED_PROGRAMS': handed_out}
     case = checked(rfm.Workplace(tmp_path / 'here', without, rfm.REPOSITORY / 'config/localhost.py', **built))
     assert case['result'] == 'skip' and 'smpirun of SimGrid: not found' in str(case['plumbline']['skipped'])
     case = checked(rfm.Workplace(tmp_path / 'made', without, CANNED_FEATURES='simgrid', **built))
@@ -455,7 +455,7 @@ def test_no_prediction_is_an_error():
 def test_cg_natively(mpi_programs):
     '''Each rank count gives the published result; the first iteration's residual and all 15 are in max_error.'''
     build = mpi_programs('openmpi')
-    few = ('--class', 'S', '--variants', 'all', '--samples', '10', '--passes', '1')
+    few = ('--class', 'S', '--variants', 'all', *QUICK)
     for ranks in (1, 2, 4):
         found = build.measured(ranks, 'cg', *few).measurements
         assert [record['variant'] for record in found] == ['halving', 'doubling']

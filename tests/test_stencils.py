@@ -8,7 +8,7 @@ import pytest
 from reframe.utility.cpuinfo import cpuinfo
 
 import rfm
-from native import CPUS, QUICK, SOURCE, library, listed, output_of, pointer, refused, x86_only
+from native import CPUS, QUICK, SAMPLES, SOURCE, library, listed, output_of, pointer, refused, x86_only
 from plumbline.bench import stencils as bench
 from plumbline.report import figures
 from plumbline.system import topology
@@ -45,7 +45,7 @@ def test_every_jacobi_sweep_is_right(request, flavour):
 @pytest.mark.parametrize('program', ['jacobi', 'ninepoint'])
 def test_cubes_and_squares_are_right(programs, program):
     found = programs.measured(program, '--variants', 'all', '--size', '30,131', '--threads', listed(THREADS), '--init',
-                              'noinit', '--pages', 'base', '--samples', 10, '--passes', '1,3').measurements
+                              'noinit', '--pages', 'base', *SAMPLES, '--passes', '1,3').measurements
     assert all(r['valid'] for r in found)
     assert {r['variant'] for r in found} == programs.runnable(program)
     if program == 'jacobi':
@@ -300,7 +300,7 @@ class Small:
         options[options.index('--samples') + 1] = '10'
         if program == 'jacobi':
             options[options.index('--size') + 1] = '20'
-        return self.programs.measured(program, '--threads', len(cpus), *options, '--passes', 1).measurements
+        return self.programs.measured(program, '--threads', len(cpus), *options, '--passes', 1, '--probes', 'off').measurements
 
 
 def test_figures_of_the_bench(programs):

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -13,7 +14,10 @@ from reframe.core import fields, variables
 from reframe.core.backends import getscheduler
 from reframe.core.warnings import ReframeDeprecationWarning, suppress_deprecations
 
+import c_layout
 import rfm
+from mpi_native import MPIS, any_mpi
+from native import needs, output_of
 from plumbline.likwid import bench
 from plumbline.rfm import private
 from plumbline.scheduler import schedule
@@ -26,6 +30,38 @@ SHELL = re.compile(rb'#!.*\b(ba|da)?sh\b')
 def test_ruff_finds_nothing():
     done = subprocess.run([sys.executable, '-m', 'ruff', 'check', '--no-cache', '.'], cwd=rfm.REPOSITORY, text=True, capture_output=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def tracked(*patterns):
+    done = subprocess.run(['git', 'ls-files', '-z', *patterns], cwd=rfm.REPOSITORY, text=True, capture_output=True, check=True)
+    return [path for path in map(rfm.REPOSITORY.joinpath, filter(None, done.stdout.split('\0'))) if path.is_file()]
+
+
+def test_spaces_and_indentation_of_c_are_those_of_clang_format(tmp_path):
+    sources = tracked('src/*.[ch]')
+    assert len(sources) > 200 and not list(c_layout.changes(sources)), 'python tests/c_layout.py $(git ls-files "src/*.[ch]")'
+    wrong = tmp_path / 'wrong.c'
+    wrong.write_text('enum { A, B };\nint  f( int*x )\n{\n  return x [A]+\n  x[B];\n}\n')
+    assert c_layout.changes([wrong]) == {wrong: 'enum { A, B };\nint f(int *x)\n{\n    return x[A] +\n           x[B];\n}\n'}
+
+
+@pytest.mark.native
+def test_clang_tidy_finds_what_is_wrong_and_nothing_else(tmp_path):
+    '''Every file once; without clang's static analyzer, which takes minutes (CONTRIBUTING.rst).'''
+    needs('cmake', 'gcc', 'gfortran')
+    (tmp_path / 'wrong.c').write_text('#include <string.h>\nvoid f(char *p) { memset(p, sizeof p, 0); }\n')
+    (tmp_path / 'omp.h').symlink_to(output_of('gcc', '-print-file-name=include/omp.h').strip())
+    commands = {'wrong.c': {'directory': str(tmp_path), 'file': 'wrong.c', 'command': 'cc -c wrong.c'}}
+    mpi = MPIS[any_mpi()]['cc']
+    for part, compiler in (('', 'gcc'), ('mpi', mpi), ('nas', 'gcc')):
+        output_of('cmake', '-S', rfm.REPOSITORY / 'src' / part, '-B', tmp_path / 'of' / part, f'-DCMAKE_C_COMPILER={compiler}', '-DCMAKE_EXPORT_COMPILE_COMMANDS=ON')
+        commands |= {entry['file']: entry for entry in json.loads((tmp_path / 'of' / part / 'compile_commands.json').read_text()) if entry['file'].endswith('.c')}
+    (tmp_path / 'compile_commands.json').write_text(json.dumps(list(commands.values())))
+    included = [f'--extra-arg={word}' for word in (f'-I{tmp_path}', *output_of(mpi, '-show').split()) if word.startswith('-I')]
+    done = subprocess.run([Path(sys.executable).with_name('clang-tidy'), '--quiet', f'--config-file={rfm.REPOSITORY}/.clang-tidy', '--checks=-clang-analyzer-*',
+                           '-p', tmp_path, *included, *commands], cwd=tmp_path, text=True, capture_output=True)
+    found = [line for line in done.stdout.splitlines() if re.search(': (error|warning): ', line)]
+    assert len(commands) > 150 and len(found) == 1 and 'wrong.c:2:19: error: ' in found[0] and '[bugprone-suspicious-memset-usage' in found[0], done.stdout
 
 
 def test_no_line_of_c_is_longer_than_one_of_python():
@@ -78,6 +114,8 @@ OURS = {'self', 'cls', 'os'}
 
 def private_of_others(path):
     '''Where a module takes, or sets, a private attribute of what it did not make itself.'''
+    if not re.search(r'(?<!\bself)(?<!\bcls)(?<!\bos)\._(?!_)', path.read_text()):      # to parse all takes seconds
+        return
     tree = ast.parse(path.read_text())
     own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     for node in ast.walk(tree):
@@ -115,10 +153,12 @@ def test_reframe_looks_for_the_line_of_a_deprecation_only_where_it_tells_it(monk
         variables.user_deprecation_warning('old')
 
 
-def test_shares_are_formatted_in_one_place():
-    found = {path.name for path in [*PACKAGE.rglob('*.py'), *(rfm.REPOSITORY / 'checks').rglob('*.py')]
-             if re.search(r':[+]?\.\d%\}|\{100 \* [^{}]*:\+.*\} %', path.read_text())}
-    assert found == {'quantity.py'}
+def test_shares_and_sizes_are_formatted_in_one_place():
+    paths = [path for folder in (PACKAGE, rfm.REPOSITORY / 'checks') for path in folder.rglob('*.py')]
+    ours = [path for path in paths if 'bench' not in path.parts]
+    for pattern, where, others in ((r''':[+]?\.\d%\}|\{100 \* [^'"]*:\+[^'"]*\} %''', paths, set()), (r'''\{100 \* [^'"]*\} %''', ours, set()),
+                                   (r'\} [KMG]i?B\b(?!/s)', ours, {'compare.py', 'check.py'})):     # the gate's goes to nodes alone; IMB is given GB
+        assert {path.name for path in where if re.search(pattern, path.read_text())} == {'quantity.py'} | others
 
 
 def test_no_variable_has_a_type_of_whose_errors_reframe_makes_a_warning_or_a_stack_trace():
@@ -135,8 +175,7 @@ def shellcheck(*paths):
 
 
 def test_shellcheck_finds_nothing():
-    listed = subprocess.run(['git', 'ls-files', '-z'], cwd=rfm.REPOSITORY, text=True, capture_output=True, check=True).stdout.split('\0')
-    scripts = [path for path in map(rfm.REPOSITORY.joinpath, filter(None, listed)) if path.is_file() and SHELL.match(path.open('rb').readline())]
+    scripts = [path for path in tracked() if SHELL.match(path.open('rb').readline())]
     assert len(scripts) > 10
     shellcheck(*scripts)
 

@@ -102,6 +102,33 @@ def test_what_is_out_of_bounds_fails_in_both_runs_or_alone_by_far(first, second,
     assert not found.sees or found.sees >= 1 - min(values) / 1000        # no smaller loss is seen than one that was no FAIL
 
 
+@pytest.mark.parametrize('values, ruling, told', [
+    ((850.0, 940.0, 990.0), 'UNSTABLE', 'out of bounds in 1 of 3 runs: 850, 940, 990'),     # what one proves no further one denies
+    ((850.0, 940.0, 860.0), 'FAIL', 'in 2 of 3 runs'), ((880.0, 960.0, 970.0), 'PASS', 'out of bounds in 1 of 3 runs: 880, 960, 970'),
+    ((880.0, 990.0, 880.0, 990.0), 'UNSTABLE', 'in 2 of 4 runs: 880, 990, 880, 990'), ((890.0, 990.0, 970.0), 'PASS', '890, 990, 970')])
+def test_all_runs_of_a_session_are_judged_together(values, ruling, told):
+    found = runs_of(values, Reference((1000.0, -0.1, None), expected={'deviation': 0.02, 'freedom': 9.5, 'measured': dict.fromkeys('abcde', 1000.0)}))
+    assert found.verdict == ruling and told in found.reason
+
+
+def runs_of(values, reference, metric='bandwidth'):
+    '''Of runs of three processes each.'''
+    case = evaluation.Case(metrics.Metric(metric, 'plain', np.repeat(values, 9)), processes=[Process(number, 3, None) for number in range(3 * len(values))],
+                           reference_from='made.yaml', reference=reference)
+    return evaluation.judged(case, again=list(range(3, 3 * len(values), 3)))
+
+
+def test_runs_that_are_out_of_bounds_to_either_side_are_no_pass():
+    expected = {'deviation': 0.02, 'freedom': 9.5, 'measured': dict.fromkeys('abcde', 1.0)}
+    found = runs_of((0.89, 1.11), Reference((1.0, -0.1, 0.1), expected=expected), 'split_over_fused')
+    assert found.verdict == 'UNSTABLE' and 'out of bounds in both runs: 0.89, 1.1' in found.reason
+
+
+def test_a_fail_of_one_run_by_a_bound_that_predicts_nothing_is_no_pass_of_all():
+    found = runs_of((800.0, 1000.0, 1000.0, 1000.0, 1000.0), Reference((1000.0, -0.1, None)))
+    assert found.verdict == 'UNSTABLE' and found.reason.endswith('but 800 is below 900 MB/s in 1 of 5 runs')
+
+
 def test_a_second_run_in_another_state_confirms_nothing():
     found = _judged(880.0, again=3)
     assert found.verdict == 'UNSTABLE' and found.reason.endswith('a FAIL if a second run in this state of the machine says so, too')

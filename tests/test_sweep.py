@@ -39,12 +39,13 @@ echo "$answer"
 
 @pytest.fixture(scope='module')
 def cluster(tmp_path_factory):
-    '''Nodes n1 to n5, and n6, which is down; the prolog fails on those that have a file in the folder ``bad``.'''
+    '''Nodes n1 to n5, n6, which is down, and n7, whose prolog lasts; it fails on those that have a file in the folder ``bad``.'''
     folder = tmp_path_factory.mktemp('cluster')
     (folder / 'bad').mkdir()
-    (folder / 'prolog').write_text(f'#!/bin/sh\n[ ! -e {folder}/bad/$(hostname) ]\n')
+    lasts = f'[ $(hostname) != n7 ] || {{ touch {folder}/in_prolog; sleep 600; }}'
+    (folder / 'prolog').write_text(f'#!/bin/sh\n{lasts}\n[ ! -e {folder}/bad/$(hostname) ]\n')
     (folder / 'prolog').chmod(0o755)
-    with cluster_in(folder, nodes=6, cpus=[CPUS] * 6, absent=['n6'],
+    with cluster_in(folder, nodes=7, cpus=[CPUS] * 7, absent=['n6'],
                     extra=f'PartitionName=door Nodes=ALL State=UP\nProlog={folder}/prolog') as running:
         assert running.run(['scontrol', 'update', 'nodename=n6', 'state=down', 'reason=fan broken']).returncode == 0
         yield running
@@ -118,7 +119,19 @@ def timed_out(cluster, tmp_path_factory):
     process.wait()
 
 
-def test_every_node_is_measured_once_and_no_more_than_asked_for_at_a_time(cluster, timed_out, built_already, tmp_path):
+@pytest.fixture(scope='module')
+def died(cluster, tmp_path_factory):
+    '''A sweep of a node that dies in its prolog, as in the gate: Slurm sees it after half a minute (SlurmdTimeout), while other tests run.'''
+    place = Sweeps(tmp_path_factory.mktemp('dying'), cluster)
+    process = place.start('--nodes', 'n7')
+    until(lambda: (cluster.folder / 'in_prolog').exists(), 'the prolog')
+    cluster.stop_node('n7')
+    yield place, process
+    os.killpg(process.pid, signal.SIGKILL) if process.poll() is None else None
+    process.wait()
+
+
+def test_every_node_is_measured_once_and_no_more_than_asked_for_at_a_time(cluster, timed_out, died, built_already, tmp_path):
     place = Sweeps(tmp_path, cluster, built_already, CANNED_STAMPS=tmp_path / 'stamps')
     done = place.sweep('--nodes', 'n[1-3]', '--at-once', '2', '-n', 'Told.*good', checks=rfm.GUARDS / 'canned.py')
     assert done.code == 0, done.out
@@ -152,7 +165,10 @@ def test_nodes_that_are_missing_are_named_and_run_again(cluster, tmp_path):
     assert re.search(r'n6 +down +fan broken', done.out)
     assert re.search(r'n2 +failed +job FAILED: ReFrame: Killed', done.out)
     assert re.search(r'n3 +failed +job CANCELLED; the node is drain(ed|ing): Prolog error', done.out), done.out
-    assert re.search(r'^in doubt: n\[2-4\]: its job failed$', place.plumbline('nodes').out, re.M)
+    known = place.plumbline('nodes').out
+    assert all(f'in doubt: {doubt}\n' in known for doubt in ('n[2-4]: its job failed', 'n1: drained: loose | cable', 'n6: down: fan broken')), known
+    marked, unknown = (place.plumbline('nodes', 'mark', name, 'drained', '--reason', 'x') for name in ('n5', 'n55'))
+    assert (marked.code, unknown.code) == (0, 2) and 'n55: no sweep or session of made has measured it, and Slurm does not know it here' in unknown.out
     assert re.search(r'n4 +failed +nothing was measured: sanity', done.out)
     done = place.sweep('--resume', place.only.name, SWEPT='n4=dies')
     assert done.code == 1, done.out
@@ -240,7 +256,7 @@ def test_an_interrupted_sweep_says_what_goes_on(cluster, tmp_path):
 WRONG = {
     'no such partition': (['--partition', 'made:gpu'], {}, 'no partition made:gpu in the configuration'),
     'no such Slurm partition': ([], {'CANNED_ACCESS': '-pnone'}, 'Slurm has no nodes in partition none (it has'),
-    'no such node': (['--nodes', 'n[1-9]'], {}, 'n7, n8, n9: not in the partition'),
+    'no such node': (['--nodes', 'n[1-9]'], {}, 'n8, n9: not in the partition'),
     'no form of nodes': (['--nodes', 'n[1-'], {}, 'names no nodes'),
     'no test': (['-n', 'NoSuchTest'], {}, 'no check of this selection runs in partition made:cpu'),
     'no such option': (['--', '--no-such-option'], {}, 'ReFrame refuses the selection'),
@@ -280,6 +296,13 @@ def test_a_job_that_does_not_end_is_named(cluster, timed_out):
     place, process = timed_out
     assert process.wait(PATIENT) == 2, place.said
     assert re.search(r'n5 +timed out +not ready after 1 min', place.said)
+
+
+def test_a_node_that_dies_in_its_prolog_is_named_and_in_doubt(died):
+    place, process = died
+    assert process.wait(PATIENT) == 2, place.said
+    assert re.search(r'n7 +failed +job NODE_FAIL; the node is down: Not responding', place.said), place.said
+    assert 'in doubt: n7: its job failed\n' in place.plumbline('nodes').out
 
 
 def test_a_disk_that_is_full_is_named_and_with_room_the_sweep_goes_on(built_already, tmp_path):

@@ -136,7 +136,7 @@ def test_a_budget_ends_a_sweep_and_says_what_it_left_out(cluster, tmp_path):
     states = place.states()
     assert states == {'n1': 'measured', 'n2': 'skipped', 'n3': 'skipped'}
     assert re.search(r'n\S*3\S* +skipped +0.0\d of 0.0167 node-hours are spent, and a job may take 1 min', done.out), done.out
-    assert 'what the limits of this sweep left out is not missing; to go on: plumbline sweep --resume' in done.out
+    assert 'what the limits of this sweep skip is not missing; to go on: plumbline sweep --resume' in done.out
     done = place.sweep('--resume', place.only.name, '--node-hours', '1')
     assert done.code == 0 and set(place.states().values()) == {'measured'}, done.out
     assert {event['node'] for event in history(place)} == {'n1', 'n2', 'n3'}

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from native import CPUS, SOURCE, Build, environment, finding, needs, output_of, two_cpus, two_domains
+from native import CPUS, SOURCE, Build, environment, finding, libraries, needs, output_of, two_cpus, two_domains
 
 #: Flags with which a flavour of the programs is linked.
 LINKED = {'programs': [], 'sanitized': ['-fsanitize=address,undefined']}
@@ -46,14 +46,6 @@ def test_pages_that_the_kernel_does_not_show_are_not_known(programs, tmp_path, t
     output_of('cc', '-std=gnu17', '-Wall', '-Wextra', '-Werror', '-fopenmp', '-I', SOURCE / 'harness', SOURCE.parent / 'tests/native_pages.c',
               programs.folder / 'libruntime.a', *libraries(programs, 'triad'), '-o', tmp_path / 'pages')
     assert output_of(tmp_path / 'pages', str(2**26), str(2**26 * touched // 100)).strip() == said
-
-
-def libraries(build, program):
-    '''What the program itself is linked with.'''
-    needs('ldd')
-    loaded = [line.split() for line in output_of('ldd', build.path(program)).splitlines()]
-    return ['-lm', *(words[2] for words in loaded if len(words) == 4 and ('blas' in words[0] or 'likwid' in words[0]
-                                                                           or 'gfortran' in words[0]))]
 
 
 #: Program, sizes, options: odd ones, fewer rows than threads, nothing to compute.

@@ -210,7 +210,7 @@ def test_a_broken_environment_is_told_once(broken_run, name, cause):
         pytest.skip('environment-modules is not there')
     _, judged = broken_run
     verdicts, not_measured = ' '.join(judged.out.split()).split('Not measured')
-    sentence = f'environment {name} on made:cpu is broken: '
+    sentence = f'environment error: {name} on made:cpu: '
     assert judged.code == 1
     assert verdicts.count(sentence) == 1
     said = verdicts.split(sentence)[1].split(' FAIL at run')[0]
@@ -250,15 +250,15 @@ def test_checks_that_fail_for_other_reasons_keep_their_own():
         failed('check', needs=['build', 'cross_check']), failed('through', needs=['cross_check']), failed('other', needs=['elsewhere']),
         failed('wrong', 'fail', reason='sanity error: 2 is not 3'), failed('check', 'pass', environ='good')])
     assert {key[0]: verdict for key, (verdict, *_) in told.items()} == {'build': 'FAIL', 'cross_check': None, 'check': None, 'through': None}
-    assert told['build', 's:p', 'e'][1] == 'environment e on s:p is broken: no compiler: 2 checks not run'
+    assert told['build', 's:p', 'e'][1] == 'environment error: e on s:p: no compiler: 2 checks not run'
     assert environment_errors.reported_once([failed('other', needs=['elsewhere'])]) == {}
 
 
 # --- environments compared -------------------------------------------------------------------------------------------
 
 def compared(environ, *rows, check='triad_memory', host='n1', simd_width=()):
-    return {'check': check, 'test': check, 'display_name': f'{check} %threads=all', 'partition': 'p', 'hostname': host, 'environ': environ,
-            'simd_width': dict(simd_width), 'metrics': list(rows)}
+    return {'check': check, 'test': check, 'parameters': '{"threads": "all"}', 'repetition': None, 'partition': 'p', 'hostname': host,
+            'environ': environ, 'simd_width': dict(simd_width), 'metrics': list(rows)}
 
 
 def row(subject, value, spread=0.01, name='bandwidth'):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import rfm
-from native import CPUS, QUICK, listed, needs, output_of, refused, x86_only
+from native import CPUS, QUICK, SAMPLES, listed, needs, output_of, refused, x86_only
 
 THREADS = f'1,{min(3, len(CPUS))}' if len(CPUS) > 1 else '1'
 AWKWARD = [1, 2, 3, 5, 7, 8, 9, 12, 16, 17, 24, 31, 67, 129, 136]
@@ -38,10 +38,10 @@ def test_every_block_is_right(request, flavour):
 def test_in_place_is_right_whatever_the_number_of_passes(request, flavour):
     build = request.getfixturevalue(flavour)
     found = build.measured('transpose', '--variants', 'rows,padded,blocked', '--place', 'in', '--size', listed(AWKWARD),
-                           '--threads', THREADS, '--samples', 10, '--passes', '1,2').measurements
+                           '--threads', THREADS, *SAMPLES, '--passes', '1,2').measurements
     if 'openblas' in build.runnable('transpose'):
         found += build.measured('transpose', '--variants', 'openblas', '--place', 'in,out', '--size', listed(AWKWARD),
-                                '--samples', 10, '--passes', 3).measurements
+                                *SAMPLES, '--passes', 3).measurements
     assert all(record['valid'] and record['max_error'] == 0 for record in found)
     one = [r['working_set'] for r in found if (r['variant'], r['size'], r['options']['place']) == ('rows', 8, 'in')]
     assert set(one) == {8 * 8 * 8}      # one matrix

@@ -58,6 +58,7 @@ def test_few_samples_give_their_range(x):
 def test_no_samples_and_nan():
     assert all(map(math.isnan, uncertainty.median_interval([])))
     assert all(map(math.isnan, uncertainty.median_interval([1, math.nan, 3])))
+    assert math.isnan(uncertainty.summary([3.0] * 9 + [math.inf], [1] * 10).interval[0])     # the median alone would not show it
 
 
 def test_equal_samples():

@@ -1,7 +1,7 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
-from plumbline.model import limits, metrics
+from plumbline.model import limits, metrics, quantity
 from plumbline.mpi.check import MpiCheck
 from plumbline.mpi.sensitivity import share_of_communication
 from plumbline.rfm.variables import Whole
@@ -69,7 +69,7 @@ class app_scaling(rfm.RunOnlyRegressionTest, MpiCheck):
         planes = [self.each * count if self.kind == 'weak' else self.edge for count in counts]
         needed = BYTES * self.edge**2 * sum(planes) / self.nodes
         if self.memory and needed > topology.MEMORY_SHARE * self.memory:
-            self.skip_test(f'boxes for {counts} ranks take {needed / 1e9:.1f} GB of a node, more than a quarter of its memory')
+            self.skip_test(f'boxes for {counts} ranks take {quantity.size(needed)} of a node, more than a quarter of its memory')
         return ['--size', self.edge, *(['--planes-each', self.each] if self.kind == 'weak' else []), *working]
 
     def evaluate(self):

@@ -28,8 +28,7 @@ class fdtd_splitting(rfm.RunOnlyRegressionTest, LimitedCheck):
         large = 16 * (int(self.elements('memory', 24) ** (1 / 3)) // 16 + 1 | 1)
         self.intended[large] = 'memory'
         self.sizes = {129: 'source', large: 'memory'}
-        return ['--variants', 'all', '--size', ','.join(map(str, self.sizes)), '--threads', len(self.cpus), '--limit',
-                '--min-time', '0.005']
+        return ['--variants', 'all', '--size', ','.join(map(str, self.sizes)), '--threads', len(self.cpus), '--limit', '--min-time', '0.005']
 
     def evaluate(self):
         for group in metrics.groups(self.measurements):
@@ -49,8 +48,7 @@ class fdtd_splitting(rfm.RunOnlyRegressionTest, LimitedCheck):
                         self.skip_metric(f'{metric}.{size}', f'{variant} is not in this build')
                 elif loop != 'fused':
                     ratios[loop, told] = limits.paired_ratio(found[variant], found[fused], 'flops')
-                    yield metrics.Metric('split_over_fused', f'{loop}.{told}.{size}', ratios[loop, told],
-                                         record=found[variant])
+                    yield metrics.Metric('split_over_fused', f'{loop}.{told}.{size}', ratios[loop, told], record=found[variant])
             self.say_why(size, ratios['split3', 'as_written'], ratios['split3', 'restrict'])
 
     def say_why(self, size, as_written, told):

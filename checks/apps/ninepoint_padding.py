@@ -11,8 +11,7 @@ SOURCE, POWER = 513, 512
 
 @rfm.simple_test
 class ninepoint_padding(rfm.RunOnlyRegressionTest, NativeCheck):
-    '''How much faster is a finite-difference kernel when its six arrays are padded, so that they do not lie on each other
-    in the cache?'''
+    '''How much faster is a finite-difference kernel when its six arrays are padded, so that they do not lie on each other in the cache?'''
 
     source = 'anderson1997, section 3.1.3 and figure 2: 311 Mflop/s against 156'
     program = 'ninepoint'

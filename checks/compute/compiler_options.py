@@ -9,8 +9,7 @@ from plumbline.rfm.programs import option_programs
 
 @rfm.simple_test
 class compiler_options(rfm.RunOnlyRegressionTest, NativeCheck):
-    '''What do the Fortran flags of this site lose against other sets of options of the same compiler, and which of those give a
-    wrong result?'''
+    '''What do the Fortran flags of this site lose against other sets of options of the same compiler, and which of those give a wrong result?'''
 
     source = 'anderson1997, section 4, tables 8 and 9: the NAS kernels'
     NEEDS = '+openmp +fortran -spack'

@@ -50,8 +50,7 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
         count = len(self.all_cpus)
         self.samples = max(10, min(self.samples, 2 * MOST_NUMBERS // (count * (count - 1))))
         variants = ['handover', *(['alone'] if count >= LEAST_NODES else []), 'clock']
-        return ['--variants', ','.join(variants), '--threads', count, '--pages', 'base', '--probes', 'off',
-                '--min-time', '0.005']
+        return ['--variants', ','.join(variants), '--threads', count, '--pages', 'base', '--probes', 'off', '--min-time', '0.005']
 
     def evaluate(self):
         of = {record['variant']: record for record in self.measurements}
@@ -84,8 +83,7 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
             values = np.array([np.nanmedian(row) for row in values if np.isfinite(row).any()])
             index = levels.of(values, found.boundaries)
             changed = 'its level changed between samples' if model.moving(found)[members].mean() > MOST_MOVING else None
-            yield metrics.Metric('latency', f'core_to_core.{name}', values[index == np.bincount(index).argmax()] * 1e-3,
-                                 unjudged=unjudged or changed)
+            yield metrics.Metric('latency', f'core_to_core.{name}', values[index == np.bincount(index).argmax()] * 1e-3, unjudged=unjudged or changed)
 
     def of_fellows(self, what, value, unjudged=None):
         if value is None:

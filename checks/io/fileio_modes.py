@@ -12,8 +12,7 @@ FORTRAN = [f'{granularity}_{form}' for form in ('stream', 'sequential', 'formatt
 
 @rfm.simple_test
 class fileio_modes(rfm.RunOnlyRegressionTest, FileSystemCheck):
-    '''What do small statements and text cost of a file system's bandwidth: an array by element, by row and whole, formatted
-    and unformatted?'''
+    '''What do small statements and text cost of a file system's bandwidth: an array by element, by row and whole, formatted and unformatted?'''
 
     source = 'arsc2002, second article, table of modes'
     program = 'fileio'

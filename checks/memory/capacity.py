@@ -7,8 +7,7 @@ from plumbline.rfm.check import NativeCheck
 
 @rfm.simple_test
 class capacity(rfm.RunOnlyRegressionTest, NativeCheck):
-    '''How much of each cache is ours, as told by where the latency of a chase over growing sizes rises, and is that what the topology
-    says?
+    '''How much of each cache is ours, as told by where the latency of a chase over growing sizes rises, and is that what the topology says?
 
     It reads what the fixture has measured whose result the working sets of all checks rest on.
     '''

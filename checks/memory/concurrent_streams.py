@@ -20,8 +20,7 @@ class concurrent_streams(rfm.RunOnlyRegressionTest, LimitedCheck):
     tags = {'acceptance'}
 
     #: Streams of each thread, ascending.
-    streams = variable(Wholes, loggable=False, value=[
-        1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32])
+    streams = variable(Wholes, loggable=False, value=[1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32])
 
     def options(self):
         return ['--variants', 'all', '--streams', ','.join(map(str, self.streams)),
@@ -37,5 +36,4 @@ class concurrent_streams(rfm.RunOnlyRegressionTest, LimitedCheck):
             if found is None:
                 self.skip_metric(f'knee.{variant}', f'{self.streams[-1]} streams still reach {SHARE:g} of the best')
             else:
-                yield metrics.Metric('knee', variant, np.array([float(found)]),
-                                     unjudged='a property of the processor')
+                yield metrics.Metric('knee', variant, np.array([float(found)]), unjudged='a property of the processor')

@@ -16,8 +16,7 @@ INDICES = {
 
 @rfm.simple_test
 class gather_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
-    '''What do gather and scatter get of the memory's bandwidth, and do the processor's instructions for them, prefetches or
-    sorted indices help?'''
+    '''What do gather and scatter get of the memory's bandwidth, and do the processor's instructions for them, prefetches or sorted indices help?'''
 
     source = 'anderson1997, section 3.3.2, table 5; index sets as in Spatter'
     samples = 20
@@ -34,5 +33,4 @@ class gather_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     def evaluate(self):
         unjudged = 'latency and TLB limit accesses at random, not bandwidth' if self.indices in ('local', 'random') else None
         group, = metrics.groups(self.measurements)
-        yield from self.limited(group, lambda record: '.'.join(
-            (self.indices, record['options']['direction'], record['variant'])), unjudged)
+        yield from self.limited(group, lambda record: '.'.join((self.indices, record['options']['direction'], record['variant'])), unjudged)

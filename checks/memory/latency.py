@@ -91,8 +91,7 @@ class latency(chase_per_level):
     tags = {'node', 'health', 'acceptance'}
 
     def options(self):
-        return ['--variants', 'dense', '--pages', self.pages, '--threads', 1,
-                '--size', ','.join(map(str, self.every_level(64).values()))]
+        return ['--variants', 'dense', '--pages', self.pages, '--threads', 1, '--size', ','.join(map(str, self.every_level(64).values()))]
 
 
 @rfm.simple_test

@@ -12,8 +12,7 @@ ENOUGH_CORES = 0.75
 
 @rfm.simple_test
 class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
-    '''What is the most that each level of the memory hierarchy gives, and is that what the
-    datasheet promises?'''
+    '''What is the most that each level of the memory hierarchy gives, and is that what the datasheet promises?'''
 
     source = 'hager2004, section 3.1: limits from the hardware, write-allocate counted as traffic'
     samples = 30
@@ -24,8 +23,7 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
     def options(self):
         sizes = self.every_level(8)
         # One stream as the kernel: of the others the program keeps the best ones, and the rest would only take time.
-        return ['--variants', 'load', '--limit', '--size', ','.join(map(str, sizes.values())),
-                '--threads', len(self.cpus), '--min-time', '0.005']
+        return ['--variants', 'load', '--limit', '--size', ','.join(map(str, sizes.values())), '--threads', len(self.cpus), '--min-time', '0.005']
 
     def evaluate(self):
         promised, file = datasheet.of_partition(self.current_partition, self.microarchitecture)

@@ -7,8 +7,7 @@ from plumbline.rfm.limited import LimitedCheck
 
 @rfm.simple_test
 class motion_levels(rfm.RunOnlyRegressionTest, LimitedCheck):
-    '''How fast are data filled, loaded, updated and copied in each level, and what do non-temporal stores and
-    software prefetch change?'''
+    '''How fast are data filled, loaded, updated and copied in each level, and what do non-temporal stores and software prefetch change?'''
 
     source = 'anderson1997, tables 3 and 5'
     program = 'motion'

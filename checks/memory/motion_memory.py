@@ -16,8 +16,7 @@ class motion_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
 
     def options(self):
         # One array of this working set; copy has two.
-        return ['--variants', 'fill,fill_nt|,load,copy,copy_nt|', '--size', self.elements('memory', 8),
-                '--threads', len(self.cpus), '--limit']
+        return ['--variants', 'fill,fill_nt|,load,copy,copy_nt|', '--size', self.elements('memory', 8), '--threads', len(self.cpus), '--limit']
 
     def evaluate(self):
         group, = metrics.groups(self.measurements)

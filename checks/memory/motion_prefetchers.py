@@ -23,8 +23,7 @@ class motion_prefetchers(rfm.RunOnlyRegressionTest, NativeCheck):
     rounds = variable(Whole, value=5, loggable=False)
 
     def options(self):
-        return ['--variants', 'fill,load,load_prefetch,copy,copy_prefetch', '--size', self.elements('memory', 8),
-                '--threads', len(self.cpus)]
+        return ['--variants', 'fill,load,load_prefetch,copy,copy_prefetch', '--size', self.elements('memory', 8), '--threads', len(self.cpus)]
 
     @run_before('run', always_last=True)
     def switch_prefetchers(self):
@@ -49,5 +48,4 @@ class motion_prefetchers(rfm.RunOnlyRegressionTest, NativeCheck):
                 rates = np.concatenate([records.rate(record) for record in runs])
                 yield metrics.Metric('bandwidth', f'{variant}.{state}', rates)
             on, off = ([np.median(records.rate(record)) for record in runs] for runs in cases.values())
-            yield metrics.Metric('speedup', variant, np.array(on) / np.array(off),
-                                 unjudged='a property of the processor')
+            yield metrics.Metric('speedup', variant, np.array(on) / np.array(off), unjudged='a property of the processor')

@@ -8,7 +8,7 @@ from plumbline.rfm.node import allocation
 from plumbline.rfm.variables import Amount
 from plumbline.system import topology
 
-#: A sample that takes so many times the median is told of.
+#: A sample that takes so many times the median is reported.
 LATE = 1.25
 
 
@@ -41,8 +41,7 @@ class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
         sizes = [self.elements(level, 32) for level in ('L1', 'memory')]
         # As long on a node with a quota as on its peers: what runs at full speed first is slowed down later.
         share = min(1, (self.quota or len(self.cpus)) / len(self.cpus))
-        return ['--variants', 'plain', '--size', ','.join(map(str, sizes)), '--threads', len(self.cpus),
-                '--min-time', self.min_time * share]
+        return ['--variants', 'plain', '--size', ','.join(map(str, sizes)), '--threads', len(self.cpus), '--min-time', self.min_time * share]
 
     def evaluate(self):
         for record in metrics.kernels(self.measurements):

@@ -1,7 +1,7 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from plumbline.model import metrics
+from plumbline.model import metrics, quantity
 from plumbline.rfm.limited import LimitedCheck
 from plumbline.system import topology
 
@@ -33,9 +33,8 @@ class spmv_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
 
     def evaluate(self):
         group, = metrics.groups(self.measurements)
-        size = 8 * metrics.kernels(group)[0]['size'] / 1e6
-        unjudged = None if self.columns == 'banded' else (f'the model counts the {size:.1f} MB of x once, but they do '
-                                                          'not stay in the first-level cache')
+        size = quantity.size(8 * metrics.kernels(group)[0]['size'])
+        unjudged = None if self.columns == 'banded' else f'the model counts the {size} of x once, but they do not stay in the first-level cache'
         yield from self.limited(group, self.subject, unjudged)
         for record in metrics.kernels(group):
             yield metrics.flops(record, self.subject(record))

@@ -8,8 +8,7 @@ from plumbline.rfm.variables import Whole, YesNo
 
 @rfm.simple_test
 class triad_curve(rfm.RunOnlyRegressionTest, LimitedCheck):
-    '''How does the triad's bandwidth fall from cache level to cache level, and what do
-    non-temporal stores change?'''
+    '''How does the triad's bandwidth fall from cache level to cache level, and what do non-temporal stores change?'''
 
     source = 'hager2004, section 3, figures 1, 2 and 6'
     samples = 30

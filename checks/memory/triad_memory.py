@@ -16,8 +16,7 @@ class triad_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     tags = {'node', 'health', 'acceptance'}
 
     def options(self):
-        return ['--variants', 'all', '--size', self.elements('memory', 32),
-                '--threads', len(self.cpus), '--limit']
+        return ['--variants', 'all', '--size', self.elements('memory', 32), '--threads', len(self.cpus), '--limit']
 
     def evaluate(self):
         group, = metrics.groups(self.measurements)

@@ -36,5 +36,4 @@ class triad_simd(rfm.RunOnlyRegressionTest, NativeCheck):
             for record in group:
                 yield metrics.bandwidth(record, f"{record['variant']}.{record['level']}")
             for record in others:
-                yield metrics.Metric('speedup', f"{record['variant']}.{record['level']}", limits.paired_ratio(record, scalar, 'bytes'),
-                                     record=record)
+                yield metrics.Metric('speedup', f"{record['variant']}.{record['level']}", limits.paired_ratio(record, scalar, 'bytes'), record=record)

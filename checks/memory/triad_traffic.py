@@ -40,8 +40,7 @@ class triad_traffic(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def options(self):
         # A fixed number of passes, so that every call of a region does the same work.
-        return ['--variants', 'plain,nt|', '--size', self.elements('memory', 32),
-                '--threads', len(self.cpus), '--passes', 4]
+        return ['--variants', 'plain,nt|', '--size', self.elements('memory', 32), '--threads', len(self.cpus), '--passes', 4]
 
     @run_before('run', always_last=True)
     def count_traffic(self):
@@ -51,14 +50,12 @@ class triad_traffic(rfm.RunOnlyRegressionTest, NativeCheck):
         if self.is_dry_run():
             return
         try:
-            self.counted = perfctr.group_for(self.current_partition.processor.arch,
-                                             perfctr.parse_groups(self.groups.output()))
+            self.counted = perfctr.group_for(self.current_partition.processor.arch, perfctr.parse_groups(self.groups.output()))
         except PlumblineError as error:
             self.not_counted(str(error))
         program = ' '.join(self.executable_opts[self.executable_opts.index('-c') + 2:])
         cpus = ','.join(map(str, self.cpus))
-        lines = [f'likwid-perfctr -f -C {cpus} -g {group} -m -o {group}.csv {program}'
-                 for group in self.counted]
+        lines = [f'likwid-perfctr -f -C {cpus} -g {group} -m -o {group}.csv {program}' for group in self.counted]
         self.prerun_cmds = [f'{line} > {group}.out' for line, group in zip(lines[:-1], self.counted)]
         self.executable, *self.executable_opts = lines[-1].split()
 
@@ -84,5 +81,4 @@ class triad_traffic(rfm.RunOnlyRegressionTest, NativeCheck):
             calls = max(next(iter(parsed[region].values()))['calls'].values())
             with in_one_line():
                 counted = perfctr.memory_volume_bytes(parsed, region)
-            yield metrics.Metric('traffic', record['variant'],
-                                 np.array([counted / (calls * record['traffic'])]))
+            yield metrics.Metric('traffic', record['variant'], np.array([counted / (calls * record['traffic'])]))

@@ -43,8 +43,7 @@ class datatype_transpose(rfm.RunOnlyRegressionTest, MpiCheck):
             self.skip_metric(f'all of {size} x {size}', 'the matrices would need more than their share of the memory', [str(size)])
         self.note('base pages, as programs get them that ask for no others; the packing library asks huge ones for its own '
                   f"buffers, and decides by {self.tlb_entries or 'its own number of'} entries of the TLB")
-        return ['--variants', ','.join(SENT + LOCAL), '--size', ','.join(map(str, sizes or SIZES[:1])), '--pages', 'base',
-                '--min-time', '0.005']
+        return ['--variants', ','.join(SENT + LOCAL), '--size', ','.join(map(str, sizes or SIZES[:1])), '--pages', 'base', '--min-time', '0.005']
 
     def evaluate(self):
         for group in metrics.groups(self.measurements):
@@ -53,8 +52,7 @@ class datatype_transpose(rfm.RunOnlyRegressionTest, MpiCheck):
             for variant in SENT:
                 yield metrics.bandwidth(of[variant], f'{variant}.{subject}')
             for variant in ('datatype', 'blocked', 'library'):
-                yield metrics.Metric('of_contiguous', f'{variant}.{subject}',
-                                     contiguous / messages.seconds(of[variant]))
+                yield metrics.Metric('of_contiguous', f'{variant}.{subject}', contiguous / messages.seconds(of[variant]))
             for variant, own in OVER_MPI.items():
                 yield metrics.Metric('speedup', f'{variant}.{subject}', limits.paired_ratio(of[variant], of[own], 'bytes'))
             yield from self.parts(group, of, subject)

@@ -32,6 +32,15 @@ class Measured(ImbCheck):
     #: IMB's ``-iter``: how often at most, and MB after which a length is repeated less often.
     repetitions = variable(str, value='', loggable=False)
 
+    #: ``two`` or ``all`` -> what so many processes do, of a check with a parameter ``over``: of :data:`RUNS`.
+    of_processes = {}
+
+    @run_after('init')
+    def choose_benchmarks(self):
+        if self.of_processes:
+            processes, self.transport = self.over
+            self.ranks, self.benchmarks = 2 if processes == 'two' else 'all', self.of_processes[processes]
+
     def iterations(self):
         '''IMB's own for two processes in shared memory, whose messages take a tenth of a microsecond, and less for the others.'''
         return self.repetitions or ('1000,40' if self.ranks == 2 and self.transport == 'shm' else '200,10')
@@ -57,12 +66,11 @@ class Measured(ImbCheck):
 class imb_mpi1(rfm.RunOnlyRegressionTest, Measured):
     '''What do the Intel MPI Benchmarks say of messages between two processes, and of collectives on all cores?'''
 
-    suite = 'IMB-MPI1'
+    suite, of_processes = 'IMB-MPI1', MPI1
     over = parameter(RUNS, fmt='.'.join)
 
     @run_after('init')
-    def choose_benchmarks(self):
-        self.run_with(*self.over, MPI1)
+    def tag_shm_as_health(self):
         self.tags = {'acceptance', 'upgrade', *(['health'] if self.over == ('two', 'shm') else [])}
 
 
@@ -71,19 +79,14 @@ class imb_rma(rfm.RunOnlyRegressionTest, Measured):
     '''What do the Intel MPI Benchmarks say of puts, gets and atomic operations on memory of another process, one after the
     other (non-aggregate) and many at once (aggregate)?'''
 
-    suite = 'IMB-RMA'
+    suite, of_processes = 'IMB-RMA', RMA
     tags = {'acceptance'}
     over = parameter(RUNS, fmt='.'.join)
-
-    @run_after('init')
-    def choose_benchmarks(self):
-        self.run_with(*self.over, RMA)
 
 
 @rfm.simple_test
 class imb_nbc(rfm.RunOnlyRegressionTest, Measured):
-    '''What do the Intel MPI Benchmarks say of collectives that do not block: their time alone, and how much of it a process
-    can compute meanwhile?'''
+    '''What do the Intel MPI Benchmarks say of collectives that do not block: their time alone, and how much of it a process can compute meanwhile?'''
 
     suite = 'IMB-NBC'
     tags = {'acceptance'}

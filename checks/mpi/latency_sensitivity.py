@@ -52,8 +52,7 @@ class latency_sensitivity(rfm.RunOnlyRegressionTest, MpiCheck):
     def evaluate(self):
         study, = sensitivity.studies(self.measurements).values()
         for latency, record in study.items():
-            yield metrics.Metric('communication', f'{self.program}.{latency}us', sensitivity.share_of_communication(record),
-                                 record=record)
+            yield metrics.Metric('communication', f'{self.program}.{latency}us', sensitivity.share_of_communication(record), record=record)
             if not latency:
                 yield metrics.flops(record, self.program)
             else:
@@ -67,5 +66,4 @@ class latency_sensitivity(rfm.RunOnlyRegressionTest, MpiCheck):
         if np.isfinite(summary(found).interval).all():
             yield metrics.Metric('latency_tolerance', name, found)
         else:
-            self.skip_metric(f'latency_tolerance.{name}', f'up to {max(study)} us added cost less than the noise of the runs',
-                             symptom='noise')
+            self.skip_metric(f'latency_tolerance.{name}', f'up to {max(study)} us added cost less than the noise of the runs', symptom='noise')

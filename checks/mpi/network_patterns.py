@@ -5,7 +5,7 @@ from reframe.core.exceptions import SanityError
 
 from plumbline.errors import in_one_line
 from plumbline.model import metrics, records
-from plumbline.model.quantity import size as text_of
+from plumbline.model.quantity import amount, size as text_of
 from plumbline.mpi import pairs, patterns as model, ports
 from plumbline.mpi.check import MpiCheck
 from plumbline.rfm.variables import Amount, Whole
@@ -19,7 +19,7 @@ class network_patterns(rfm.RunOnlyRegressionTest, MpiCheck):
 
     Judged on the first day: errors of links; the worst node of random pairs and of incasts against the median one; where a network file is
     given, the rate against that of the described network.  All rates, and what they are of the rate of two nodes alone (``of_pair``: 1 where
-    the network is not oversubscribed), are judged by references: a tapered network is none that is broken.
+    the network is not oversubscribed), are judged by references: a tapered network is not a broken one.
     '''
 
     source = 'effective bisection bandwidth: T. Hoefler, T. Schneider, A. Lumsdaine, Multistage switches are not crossbars, Cluster 2008'
@@ -70,9 +70,10 @@ class network_patterns(rfm.RunOnlyRegressionTest, MpiCheck):
         for complaint in filter(None, map(model.too_short, self.measurements)):
             raise SanityError(f'{complaint}: give more -S network_patterns.round_seconds than {self.round_seconds:g}')
         with in_one_line():
-            self.of_ports = records.parse(self.output(), processes=self.processes).ports
+            own = records.parse(self.output(), processes=self.processes).ports
         # An error that was counted is not gone because it did not come again.
-        self.counted = ports.counted((self.first_run.of_ports if self.first_run else []) + self.of_ports)
+        self.of_ports = (self.earlier.of_ports if self.earlier else []) + own
+        self.counted = ports.counted(self.of_ports)
         for line in ports.notes(self.counted):
             self.note(line)
 
@@ -106,7 +107,7 @@ class network_patterns(rfm.RunOnlyRegressionTest, MpiCheck):
         if reason:
             self.skip_metric(f'of_simulated.{subject}', reason)
             return
-        self.note(f'{subject}: simulated {expected:.0f} MB/s of a node, on the first {nodes} nodes of {self.network}')
+        self.note(f"{subject}: simulated {amount(expected, 'MB/s')} of a node, on the first {nodes} nodes of {self.network}")
         yield metrics.Metric('of_simulated', subject, rate / expected)
 
     def of_all_nodes(self, variant, record):

@@ -12,8 +12,7 @@ from plumbline.rfm.variables import Amount, Whole
 
 @rfm.simple_test
 class node_pairs(rfm.RunOnlyRegressionTest, MpiCheck):
-    '''Which nodes, and which links, are slower than the others: messages between all pairs of nodes, in rounds in which no node
-    is in two pairs?'''
+    '''Which nodes, and which links, are slower than the others: messages between all pairs of nodes, in rounds in which no node is in two pairs?'''
 
     tags = {'acceptance'}
     program = 'pairs'

@@ -3,7 +3,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
 from plumbline.model import metrics, probes
-from plumbline.model.quantity import microseconds, per_second, percent, size as text_of
+from plumbline.model.quantity import amount, microseconds, per_second, percent, size as text_of
 from plumbline.mpi import messages, pingpong as model
 from plumbline.mpi.check import MpiCheck
 from plumbline.rfm.variables import Whole
@@ -37,9 +37,8 @@ class Curve(MpiCheck):
 
 @rfm.simple_test
 class pingpong(rfm.RunOnlyRegressionTest, Curve):
-    '''What are latency and bandwidth between two processes, is there a size at which messages become slow, and how much of the
-    usual figures is a cache that nobody has touched: messages as IMB sends them, with the buffers changed over, and written and
-    read by the processors?'''
+    '''What are latency and bandwidth between two processes, is there a size at which messages become slow, and how much of the usual figures is a
+    cache that nobody has touched: messages as IMB sends them, with the buffers changed over, and written and read by the processors?'''
 
     tags = {'upgrade', 'acceptance'}
     variants = 'all'
@@ -58,7 +57,7 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
             yield metrics.latency(found[min(found)], f'{variant}.{self.transport}', shortest)
             yield from self.against_handover(variant, shortest)
             line = model.fit(found)
-            self.note(f'{variant}: {per_second(line.bandwidth, 1):.0f} MB/s for messages without end, residuals of the fit up to '
+            self.note(f"{variant}: {amount(per_second(line.bandwidth, 1), 'MB/s')} for messages without end, residuals of the fit up to "
                       f'{percent(line.worst, 0)}')
             yield metrics.bandwidth(longest, f'{variant}.{self.transport}')
             yield self.steadiness(variant, found, f'{variant}.{self.transport}')

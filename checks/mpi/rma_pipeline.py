@@ -38,8 +38,7 @@ class Pipeline(MpiCheck):
             yield metrics.latency(messages.seconds(curve[min(curve)]), subject, curve[min(curve)])
             yield metrics.bandwidth(blocks[variant][last], subject)
             yield metrics.Metric('speedup', subject, rma.speedup(curve))
-            yield metrics.Metric('half_window', subject, np.array([rma.half_window(curve)]),
-                                 unjudged='a property of the MPI and its transport')
+            yield metrics.Metric('half_window', subject, np.array([rma.half_window(curve)]), unjudged='a property of the MPI and its transport')
 
 
 @rfm.simple_test
@@ -69,7 +68,7 @@ class rma_array(rfm.RunOnlyRegressionTest, MpiCheck):
     #: Words of the array, of 8 bytes.
     words = variable(Whole, value=16384, loggable=False)
 
-    #: Words that are fetched at once, ascending; those above the whole array are left out.
+    #: Words that are fetched at once, ascending; those above the whole array are skipped.
     windows = variable(Wholes, value=[1, 4, 32, 256, 2048, 16384], loggable=False)
 
     def options(self):

@@ -5,7 +5,7 @@ from reframe.core.builtins import fixture
 
 from plumbline.judged import measured
 from plumbline.model import metrics, records
-from plumbline.model.quantity import percent
+from plumbline.model.quantity import amount, percent
 from plumbline.named import stream as text
 from plumbline.named.check import NamedCheck
 from plumbline.rfm.programs import native_programs
@@ -44,6 +44,6 @@ class stream(rfm.RunOnlyRegressionTest, NamedCheck):
         ours, = metrics.kernels(records.parse(run['text'], 'our triad').measurements)
         best, own = found[-1].value, float(records.rate(ours).max())
         pages = ours['huge_page_share']
-        self.note(f'first run: STREAM {best:.0f} MB/s, the best of our triad beside it {own:.0f}; ours has huge pages for '
+        self.note(f"first run: STREAM {amount(best, 'MB/s')}, the best of our triad beside it {amount(own, 'MB/s')}; ours has huge pages for "
                   f'{"an unknown part" if pages is None else percent(pages, 0)} of its arrays, STREAM where all programs get them (always)')
         yield measured('of_own', 'triad', best / own, '1')

@@ -226,12 +226,7 @@ void pl_each_group(const pl_kernel *kernel, const pl_options *o, void (*use)(pl_
     free(g.m);
 }
 
-static void check_group(pl_group *g, const pl_options *o, void *argument)
-{
-    (void)o;
-    (void)argument;
-    check_data(g);
-}
+static void check_group(pl_group *g, const pl_options *o, void *argument) { check_data(g); }
 
 int pl_most_threads(const pl_options *o)
 {

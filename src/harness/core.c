@@ -43,7 +43,6 @@ double pl_core_clock(double seconds)
     }
     return best;
 #else
-    (void)seconds;
     return NAN;
 #endif
 }
@@ -66,7 +65,6 @@ double pl_core_additions(double seconds, double clock)
     }
     return middle(rate) / clock;
 #else
-    (void)seconds, (void)clock;
     return NAN;
 #endif
 }
@@ -86,7 +84,6 @@ double pl_core_divisions(double seconds)
     }
     return middle(rate);
 #else
-    (void)seconds;
     return NAN;
 #endif
 }

@@ -58,7 +58,7 @@ void pl_marker_stop(const pl_case *c) { mark(c, likwid_markerStopRegion); }
 
 void pl_markers_open(void) {}
 void pl_markers_close(void) {}
-void pl_marker_start(const pl_case *c) { (void)c; }
-void pl_marker_stop(const pl_case *c) { (void)c; }
+void pl_marker_start(const pl_case *c) {}
+void pl_marker_stop(const pl_case *c) {}
 
 #endif

@@ -23,7 +23,7 @@ static pl_plan whole_plan(const pl_case *c)
     return plan;
 }
 
-static void none(int thread, void *argument) { (void)thread; (void)argument; }
+static void none(int thread, void *argument) {}
 
 static double time_regions(const pl_case *c, long passes)
 {

@@ -124,7 +124,7 @@ static _Noreturn void help(const pl_kernel *kernel)
            "  --samples S            timed repetitions of every case, at least 10 (default 20)\n"
            "  --min-time SECONDS     length of one repetition, at least (default 0.01)\n"
            "  --passes P,..          passes of one repetition, instead of --min-time\n"
-           "  --sync block|pass      threads meet after a repetition (default), or after every pass\n"
+           "  --sync block|pass      barrier after a repetition (default), or after every pass\n"
            "  --probes on|off        core-to-core latency, clock and additions per cycle beside each repetition (default on)\n"
            "  --table                a table for people besides the records\n",
            kernel->name, kernel->title, kernel->own_size || kernel->usual_size ? "what the kernel's data have" : "1e6");
@@ -238,7 +238,7 @@ static void tune(const pl_parameter *t, const char *text, pl_numbers *list)
 pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
 {
     static const char *const inits[] = {"parinit", "noinit", NULL}, *const pages[] = {"huge", "base", NULL}, *const syncs[] = {"block", "pass", NULL},
-                      *const probes[] = {"on", "off", NULL};
+                             *const probes[] = {"on", "off", NULL};
     enum { VARIANTS = 1, LIST, SIZE, SWEEP, PER_THREAD, THREADS, CPUS, CAPACITY, INIT, ALLOC, SHIFT, PAGES, LIMIT, SAMPLES, MIN_TIME,
            PASSES, SYNC, PROBES, TABLE, HELP, PARAMETER, TEXT = PARAMETER + PL_MAX_PARAMETERS };
     struct option known[TEXT + PL_MAX_TEXTS + 1] = {

@@ -297,11 +297,12 @@ double pl_core_clock(double seconds);                       /* Hz */
 double pl_core_additions(double seconds, double clock);     /* per cycle */
 double pl_core_divisions(double seconds);                   /* per second */
 
+static inline size_t pl_least(size_t a, size_t b) { return a < b ? a : b; }
+
 /* Elements before the first whole cache line, n at most. */
 static inline size_t pl_before_line(const double *x, size_t n)
 {
-    const size_t head = (size_t)(-(uintptr_t)x % PL_LINE) / sizeof(double);
-    return head < n ? head : n;
+    return pl_least((size_t)(-(uintptr_t)x % PL_LINE) / sizeof(double), n);
 }
 
 /* 64 random bits of a number, the same everywhere (SplitMix64: Steele, Lea, Flood 2014). */

@@ -171,9 +171,9 @@ static void write_number(FILE *f, double x)
         fputs("null", f);
 }
 
-static double clock_of(const pl_findings *f, int round) { (void)round; return f->clock; }
-static double additions_of(const pl_findings *f, int round) { (void)round; return f->additions; }
-static double sharing_of(const pl_findings *f, int round) { (void)round; return f->sharing; }
+static double clock_of(const pl_findings *f, int round) { return f->clock; }
+static double additions_of(const pl_findings *f, int round) { return f->additions; }
+static double sharing_of(const pl_findings *f, int round) { return f->sharing; }
 static double latency_of(const pl_findings *f, int round) { return f->latency[round]; }
 
 static void write_probe(FILE *f, const pl_measurement *m, const char *name, double (*value)(const pl_findings *, int), int rounds)

@@ -42,8 +42,7 @@ TARGET double pl_load_avx2(size_t lines, double *a, double *b, double *c, double
 {
     __m256d s0 = _mm256_setzero_pd(), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0;
     double sum[4];
-    UNROLL
-    for (size_t i = 0; i < 8 * lines; i += 8) {
+    UNROLL for (size_t i = 0; i < 8 * lines; i += 8) {
         s0 = _mm256_add_pd(s0, _mm256_load_pd(a + i));
         s1 = _mm256_add_pd(s1, _mm256_load_pd(a + i + 4));
         s2 = _mm256_add_pd(s2, _mm256_load_pd(b + i));

@@ -200,10 +200,10 @@ pl_cpus pl_openmp_places(void)
 
 pl_cpus pl_openmp_places(void) { return (pl_cpus){0, NULL}; }
 const char *pl_threading(void) { return "serial"; }
-int pl_with_team(int size, int (*program)(void *), void *argument) { (void)size; return program(argument); }
+int pl_with_team(int size, int (*program)(void *), void *argument) { return program(argument); }
 int pl_with_regions(int size, int (*program)(void *), void *argument) { return pl_with_team(size, program, argument); }
-void pl_set_region_threads(int threads) { (void)threads; }
-void pl_team(int threads, void (*work)(int, void *), void *argument) { (void)threads; work(0, argument); }
+void pl_set_region_threads(int threads) {}
+void pl_team(int threads, void (*work)(int, void *), void *argument) { work(0, argument); }
 void pl_barrier(void) {}
 
 #endif

@@ -6,7 +6,7 @@
 #include "nas.h"
 
 enum { N1 = CFFT2D_N1, N2 = CFFT2D_N2, STAGES = 7 + 8 };
-_Static_assert(N1 * N2 == 1 << STAGES, "stages");
+_Static_assert(1 << STAGES == N1 * N2, "stages");
 
 static double _Complex root(size_t k, size_t n)
 {
@@ -16,7 +16,6 @@ static double _Complex root(size_t k, size_t n)
 
 static void fill(bool optimised, double *const x[])
 {
-    (void)optimised;
     for (size_t i = 0; i < (size_t)2 * N1 * N2; i++)
         x[0][i] = 2 * nas_random(i) - 1;
     for (size_t k = 0; k < N2; k++) {
@@ -59,7 +58,6 @@ static double error(bool optimised, double *const given[], double *const found[]
 {
     const double *const right = (const double *)expected(given[0]);
     double worst = 0, largest = 0;
-    (void)optimised;
     for (size_t i = 0; i < (size_t)2 * N1 * N2; i++) {
         worst = pl_worse(worst, fabs(found[0][i] - right[i]));
         largest = fmax(largest, fabs(right[i]));

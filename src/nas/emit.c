@@ -8,7 +8,6 @@ static const double away = 0x1p-7;
 
 static void fill(bool optimised, double *const x[])
 {
-    (void)optimised;
     for (size_t v = 0; v < VORTICES; v++) {     /* above the walls */
         x[0][v] = 6 * nas_random(3 * v);
         x[0][VORTICES + v] = 0.5 + nas_random(3 * v + 1);
@@ -29,7 +28,6 @@ static double error(bool optimised, double *const given[], double *const found[]
 {
     const double *const vortex = given[0], *const wall = given[1];
     double stream[N], size[N], worst = 0;
-    (void)optimised;
     for (size_t i = 0; i < N; i++) {
         stream[i] = size[i] = 0;
         for (size_t v = 0; v < VORTICES; v++) {

@@ -9,7 +9,6 @@ enum { N = GMTRY_WALLS, BODIES = 5, WALLS = N / BODIES };
 static void fill(bool optimised, double *const x[])
 {
     const double radius = 0.2;
-    (void)optimised;
     for (size_t i = 0; i < N; i++) {
         const double angle = 2 * acos(-1) * ((double)(i % WALLS) + 0.5) / WALLS;
         x[0][i] = 0.6 * (double)(i / WALLS) + radius * cos(angle);
@@ -27,7 +26,6 @@ static double error(bool optimised, double *const given[], double *const found[]
 {
     const double *const lu = found[1];
     double v[N], u[N], worst = 0;
-    (void)optimised;
     for (size_t i = 0; i < N; i++)
         v[i] = nas_random(i) + 0.5;
     for (size_t i = 0; i < N; i++) {

@@ -7,7 +7,6 @@ enum { L = MXM_L, M = MXM_M, N = MXM_N };
 
 static void fill(bool optimised, double *const x[])
 {
-    (void)optimised;
     for (size_t i = 0; i < (size_t)L * M; i++)
         x[0][i] = (int)(pl_mix(i) & 2047) - 1023;
     for (size_t i = 0; i < (size_t)M * N; i++)
@@ -17,7 +16,6 @@ static void fill(bool optimised, double *const x[])
 static double error(bool optimised, double *const given[], double *const found[])
 {
     double worst = 0;
-    (void)optimised;
     for (size_t k = 0; k < N; k++)
         for (size_t i = 0; i < L; i++) {
             long sum = 0;

@@ -21,7 +21,7 @@ typedef void nas_loop(double *, double *, double *, double *);     /* a loop of 
 
 enum { UNCHANGED, OPTIMISED };      /* layouts */
 
-#define VARIANT(source, set, number, given) \
+#define VARIANT(source, set, number, given)                                                                  \
     {#source "_" #set, .loop = (pl_loop)FUNCTION(NAS_KERNEL, source, set), .layout = number, .about = given, \
      .compiler = PL_FORTRAN_COMPILER, .flags = given},
 #define NAS_REFUSED(set, reason) {"unchanged_" #set, .about = reason},
@@ -55,7 +55,6 @@ static bool is_optimised(const pl_case *c) { return c->variant->layout == OPTIMI
 static size_t elements(const pl_case *c)
 {
     size_t sum = 0;
-    (void)c;
     for (int i = 0; i < NAS_ARRAYS; i++)
         sum += nas.doubles[i];
     return sum;
@@ -83,7 +82,6 @@ static void prepare(const pl_case *c)
 
 static void touch(const pl_case *c, int thread, int threads)
 {
-    (void)thread, (void)threads;        /* one */
     for (int i = 0; i < NAS_ARRAYS; i++)
         for (size_t k = 0; k < nas.doubles[i]; k++)
             given(c)[i][k] = NAN;
@@ -97,17 +95,9 @@ static void plan(const pl_case *c, pl_plan *p)
         p->at[i] = arrays(c)[i];
 }
 
-static void run(const pl_case *c, const pl_plan *p)
-{
-    (void)c;
-    ((nas_loop *)p->loop)(p->at[0], p->at[1], p->at[2], p->at[3]);
-}
+static void run(const pl_case *c, const pl_plan *p) { ((nas_loop *)p->loop)(p->at[0], p->at[1], p->at[2], p->at[3]); }
 
-static pl_work work(const pl_case *c)
-{
-    (void)c;
-    return (pl_work){.flops = nas.flops, .source = "operations counted by hand; no limit by traffic"};
-}
+static pl_work work(const pl_case *c) { return (pl_work){.flops = nas.flops, .source = "operations counted by hand; no limit by traffic"}; }
 
 static void poison(const pl_case *c) { pl_buffers_set_guards(c->data); }
 
@@ -116,17 +106,9 @@ static double verify(const pl_case *c)
     return pl_buffers_guards_intact(c->data) ? nas.error(is_optimised(c), given(c), arrays(c)) : INFINITY;
 }
 
-static double tolerance(const pl_case *c)
-{
-    (void)c;
-    return nas.tolerance;
-}
+static double tolerance(const pl_case *c) { return nas.tolerance; }
 
-static const pl_fact *facts(const pl_case *c)
-{
-    (void)c;
-    return refused;
-}
+static const pl_fact *facts(const pl_case *c) { return refused; }
 
 static const void *where(const pl_case *c, size_t *bytes)
 {

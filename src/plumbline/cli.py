@@ -127,8 +127,8 @@ def compare(
     console = Console(width=None if sys.stdout.isatty() else 120)
     comparison.render(found, console)
     if output:
-        from plumbline.report import upgrade_page
-        console.print(f'page: {upgrade_page.write(found, output)}', soft_wrap=True, highlight=False, markup=False)
+        from plumbline.report import save_file, upgrade_page
+        console.print(f'page: {save_file(upgrade_page.page(found), output)}', soft_wrap=True, highlight=False, markup=False)
     raise typer.Exit(found.exit_status)
 
 
@@ -195,7 +195,9 @@ def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these k
                                              min=0)] = 20,
           folder: Annotated[Path | None, typer.Option(help='of `verdicts`, `sweeps`: for all of it; what is there is not run again (default: '
                                                            'of this name, in the reports)')] = None,
-          simulate: Annotated[bool, typer.Option('--simulate', help='of `sweeps`: the ranking alone, with the noise of bare metal')] = False):
+          simulate: Annotated[bool, typer.Option('--simulate', help='of `sweeps`: the ranking alone, with the noise of bare metal')] = False,
+          seed: Annotated[int, typer.Option(help='of --simulate: other nodes and noise', min=0)] = 1,
+          tails: Annotated[float | None, typer.Option(help="of --simulate: noise is Student's t of so many degrees of freedom", min=2.1)] = None):
     '''The figures Plumbline holds itself to: kernels against other programs' and their own limits, timing, overhead.
 
     `bench verdicts`: sessions with real faults, and without; how many are found, and how many alarms are false.  `bench sweeps`: the same
@@ -207,7 +209,7 @@ def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these k
         return verdicts.run(folder or REPORTS / 'verdicts', null, faults, only or (), apart=60 * apart, draws=draws)
     if kernels == ['sweeps']:
         from plumbline.bench import sweeps
-        return sweeps.simulated() if simulate else sweeps.run(folder or REPORTS / 'bench-sweeps', null, faults, only or ())
+        return sweeps.simulated(seed, tails) if simulate else sweeps.run(folder or REPORTS / 'bench-sweeps', null, faults, only or ())
     unknown = sorted(set(kernels or ()) - set(figures.FIGURES))
     if unknown:
         raise PlumblineError(f"{unknown[0]}: no such kernel; there are {', '.join(figures.FIGURES)}; and `verdicts` or `sweeps`, alone")

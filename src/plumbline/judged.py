@@ -72,11 +72,15 @@ class Judged(Judging):
     @property
     def cpus(self):
         '''The CPUs of the threads, in their order.'''
-        count = {'one': 1, 'all': len(self.all_cpus)}.get(self.threads, self.threads)
-        if not isinstance(count, int) or not 0 < count <= len(self.all_cpus):
-            raise PlumblineError(f"{type(self).__name__}.threads={self.threads!r}: give 'one', 'all', or a number of the {len(self.all_cpus)} "
-                                 'CPUs that may be used')
+        count = int({'one': 1, 'all': len(self.all_cpus)}.get(self.threads, self.threads))
+        if count > len(self.all_cpus):
+            raise PlumblineError(f'{type(self).__name__}.threads={count}: {len(self.all_cpus)} CPUs may be used')
         return self.all_cpus[:count]
+
+    @run_after('init', always_last=True)
+    def refuse_other_threads(self):
+        if self.threads not in ('one', 'all') and not (isinstance(self.threads, int) and self.threads > 0):
+            self.refuse('threads', self.threads, "give 'one', 'all', or a number")
 
     @run_after('init')
     def repeat_program(self):
@@ -96,9 +100,8 @@ class Judged(Judging):
         self.describe(command)
 
     def around_a_run(self):
-        # On a line of its own, also where the program does not end its last one.  Beside the clock of the day, which may be set, that
-        # since the start of the system.
-        # Both by the shell itself: a process may be started late.
+        # On a line of its own, also where the program does not end its last one.  Beside the clock of the day, which may be set, that since the start
+        # of the system.  Both by the shell itself: a process may be started late.
         up, now = 'read -r up _ < /proc/uptime', '"${EPOCHREALTIME:-$(date +%s.%N)}" "$up"'
         return [f"{up}; printf '%s %s %s\\n' '{_RUN}' {now}"], [f"{up}; printf '\\n%s %s %s\\n' '{_END}' {now}"]
 
@@ -127,8 +130,11 @@ def _elapsed(run, times):
     :arg times: by the clock of the day at its begin and end, by that since the start of the system (in hundredths) at both.
     :raises SanityError: if the two do not agree.
     '''
-    begin, end, up, down = (float(time.replace(',', '.')) for time in times)      # a shell has the decimal point of its language
-    if abs((end - begin) - (down - up)) > 0.25 + 0.01 * (down - up):
+    try:
+        begin, end, up, down = (float(time.replace(',', '.')) for time in times)      # a shell has the decimal point of its language
+    except ValueError:
+        raise SanityError(f"run {run}: {' '.join(times)} are no times: the output of the job was changed, or several wrote it at once") from None
+    if not abs((end - begin) - (down - up)) <= 0.25 + 0.01 * (down - up):
         raise SanityError(f'the clock was set during run {run}: {end - begin:.2f} s by the clock of the day, {down - up:.2f} s since the start of '
                           'the system; run the test again')
     return end - begin

@@ -46,7 +46,7 @@ ON_NODE = os.environ.get('PLUMBLINE_ON_NODE')
 #: Build the programs of the tests that are chosen, and skip the tests.
 BUILD_ONLY = os.environ.get('PLUMBLINE_BUILD_ONLY')
 
-#: Folder of builds that nodes share (``rfm/build_cache.py``).
+#: Folder of the build cache, which nodes share (``rfm/build_cache.py``).
 BUILDS = os.environ.get('PLUMBLINE_BUILDS')
 
 #: What is ours of the caches: ``measured``, ``topology`` (all that it says), or for example ``L2=524288,L3=4718592`` (bytes).
@@ -64,10 +64,9 @@ KEPT = ('PATH', 'SLURM_CONF', 'PBS_CONF_FILE', 'FLUX_URI', 'MODULEPATH', 'MODULE
 #: What the scheduler calls this node; its host name may be another one.
 NODE = os.environ.get('SLURMD_NODENAME') or socket.gethostname()
 
-#: A failure is only final after it was measured again.  (Once: in a second retry ReFrame 4.10.4 no longer finds the
-#: fixtures that passed, and skips the test.)  Warnings stop the run: of a check file that cannot be loaded ReFrame only
-#: warns, and passes with what is left.  (It warns of ``-S samples=10`` as well, which the fixtures do not have: write
-#: ``-S triad_memory.samples=10``.)
+#: A failure is only final after it was measured again.  (Once: in a second retry ReFrame 4.10.4 no longer finds the fixtures that passed, and skips
+#: the test.)  Warnings stop the run: of a check file that cannot be loaded ReFrame only warns, and passes with what is left.  (It warns of ``-S
+#: samples=10`` as well, which the fixtures do not have: write ``-S triad_memory.samples=10``.)
 MEASURE = ['--max-retries=1', '--warn-as-error']
 
 #: One test after the other.  Slurm gives each job nodes of its own, and lets those wait that share something else
@@ -126,6 +125,9 @@ GENERAL = {
     'report_file': str(REPORTS / 'reframe' / 'run-report-{sessionid}.json'),
 }
 
+#: Variables of ReFrame's own that are times.
+_DURATIONS = ('time_limit', 'build_time_limit', 'max_pending_time')
+
 #: How often ReFrame looks for the ends of jobs, times a second, from the first to the last.  Local ones: always ten, by default it
 #: looks less and less often and a test of 20 s is noticed seconds after its end.  A batch system is asked by others as well.
 _LOOK_LOCAL = {'poll_rate_max': 10, 'poll_rate_min': 10}
@@ -182,15 +184,13 @@ def _with_topology(system, partition):
 def _on_this_node(place, systems):
     '''Of all partitions the one of :data:`ON_NODE` (``place``), without a scheduler, and with folders of this node's own.'''
     name, _, part = place.partition(':')
-    found = [(system, partition) for system in systems for partition in system['partitions']
-             if (system['name'], partition['name']) == (name, part)]
+    found = [(system, partition) for system in systems for partition in system['partitions'] if (system['name'], partition['name']) == (name, part)]
     if not found:
         sys.exit(f'plumbline: PLUMBLINE_ON_NODE={place}: this configuration has no such partition')
     from reframe.utility.cpuinfo import cpuinfo  # slow, and needed nowhere else
     system, partition = found[0]
     # Kept in the configuration, not by ReFrame, which would write one file in the home directory for all nodes.
-    partition = {'processor': cpuinfo(), **partition, 'scheduler': 'local', 'launcher': 'local', 'max_jobs': 1,
-                 'access': [], 'resources': []}
+    partition = {'processor': cpuinfo(), **partition, 'scheduler': 'local', 'launcher': 'local', 'max_jobs': 1, 'access': [], 'resources': []}
     folders = {key: f'{system[key]}/{NODE}' for key in ('prefix', 'stagedir', 'outputdir') if key in system}
     return [{**system, **folders, 'partitions': [partition]}]
 
@@ -218,14 +218,24 @@ def _refuse_other_hosts(systems):
     if len(_READ) < _files():
         return      # a later one may match
     systems = [system for of_file in _READ for system in of_file]
-    named = 'RFM_SYSTEM' in os.environ or any(
-        re.match('--(system|detect-host-topology)(=|$)', word) for word in sys.argv)
+    named = 'RFM_SYSTEM' in os.environ or any(re.match('--(system|detect-host-topology)(=|$)', word) for word in sys.argv)
     hosts = {socket.gethostname(), socket.getfqdn()}
     patterns = [pattern for system in systems for pattern in system['hostnames']]
     if not named and not any(re.match(pattern, host) for pattern in patterns for host in hosts):
-        sys.exit(f"plumbline: no system of this configuration matches the host {min(hosts, key=len)} "
-                 f"(it has {', '.join(system['name'] for system in systems)}): give --system, or fix "
-                 "the system's hostnames")
+        sys.exit(f"plumbline: no system of this configuration matches the host {min(hosts, key=len)} (it has "
+                 f"{', '.join(system['name'] for system in systems)}): give --system, or fix the system's hostnames")
+
+
+def _refuse_durations():
+    '''Of ``-S time_limit=abc`` ReFrame prints a stack trace.'''
+    from reframe.utility.typecheck import Duration
+    for given in on_command_line('-S', '--setvar'):
+        name, _, text = given.partition('=')
+        try:
+            if name.rpartition('.')[2] in _DURATIONS:
+                Duration.__rfm_cast_str__(text)
+        except ValueError:
+            sys.exit(f'plumbline: -S {given}: no time: write seconds, or such as 1h30m')
 
 
 def representative(systems, environments):
@@ -265,17 +275,16 @@ def _modes(systems, environments):
 def site(systems, environments, logging=(), modes=(), general=(), **further):
     '''The ``site_configuration`` of a site file.
 
-    :arg systems: as in ReFrame's configuration.  Stage, output and logs go below
-        ``reports/reframe`` unless a system says otherwise.  Partitions without a scheduler run one
-        job at a time: ReFrame would run eight at once, and they would measure each other.  Slurm's jobs are cancelled where
-        they would wait in vain.  The topology of the others
-        comes from :data:`TOPOLOGIES`, unless it is given.
+    :arg systems: as in ReFrame's configuration.  Stage, output and logs go below ``reports/reframe`` unless a system says otherwise.  Partitions
+        without a scheduler run one job at a time: ReFrame would run eight at once, and they would measure each other.  Slurm's jobs are cancelled
+        where they would wait in vain.  The topology of the others comes from :data:`TOPOLOGIES`, unless it is given.
     :arg environments: as in ReFrame's configuration.
-    :arg logging, modes, general: lists as in ReFrame's configuration.  Of the first logging for all systems the handlers are added to
-        ours and all else goes before ours, as do the values of ``general``; a mode of one of our names takes its place.
+    :arg logging, modes, general: lists as in ReFrame's configuration.  Of the first logging for all systems the handlers are added to ours and all
+        else goes before ours, as do the values of ``general``; a mode of one of our names takes its place.
     :arg further: other sections (``storage``, ``autodetect_methods``, ...), as they are.
     '''
     _refuse_other_hosts(systems)
+    _refuse_durations()
     with in_one_line():
         trust.refuse_environment()
     import plumbline.rfm.private  # noqa: F401 - what it mends in ReFrame is for other suites' tests as well

@@ -6,7 +6,7 @@ import re
 import shutil
 from dataclasses import dataclass
 
-from native import SOURCE, Build, copied, output_of
+from native import QUICK, SOURCE, Build, copied, output_of
 
 #: Elements: more than a loop that reads the same few for ever would need, and no multiple of a vector.
 SIZE = 20011
@@ -113,15 +113,6 @@ int openblas_get_parallel(void);
 void cblas_domatcopy(int, int, int, int, double, const double *, int, double *, int);
 '''
 
-#: A compiler's launcher: a file that is the same in several folders, and its headers, is compiled once.
-ONCE = '''#!/bin/sh
-for source; do :; done
-folder=${source%/*}
-object=$(echo "$*" | sed 's/.* -o \\([^ ]*\\) .*/\\1/')
-kept=$0-$( (echo "$*" | sed "s#[^ ]*CMakeFiles[^ ]*##g; s#$folder##g"; cat "$source" "$folder"/*.h) | md5sum | cut -c1-32)
-if [ ! -e "$kept" ]; then "$@" && cp "$object" "$kept.$$" && mv "$kept.$$" "$kept"; else cp "$kept" "$object"; fi
-'''
-
 
 class Mutated:
     '''All mutants, built once: without what they do not need, and hardly optimised; as a user may build, with flags of his own, without Fortran,
@@ -133,15 +124,14 @@ class Mutated:
         copied(folder / 'src')
         for program in self.programs:
             program.write(folder / 'src/kernels' / program.name)
-        (folder / 'patterns').write_text('gather count=20011 wrap=2 delta=3 pattern=0,1,2,3,4,5,6,7,9,11\n')
-        (folder / 'once').write_text(ONCE)
-        (folder / 'once').chmod(0o755)
+        (folder / 'patterns').write_text('gather count=20011 wrap=2 delta=3 pattern=0,1,2,3,4,5,6,7,9,11\n'
+                                         'scatter count=57 wrap=1 delta=0 pattern=0,24,48,72,96,120,144,168,192,216\n')
         (folder / 'cblas.h').write_text(CBLAS)
         (folder / 'openblas.c').write_text(THREADED_BLAS)
         output_of('cc', '-shared', '-fPIC', folder / 'openblas.c', '-o', folder / 'libopenblas.so')
         self.build = Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', f"-DCMAKE_Fortran_COMPILER={shutil.which('gfortran') or ''}",
                            '-DPLUMBLINE_LIKWID=OFF', '-DPLUMBLINE_BLAS=OFF', '-DPLUMBLINE_FFTW=OFF', f'-DOPENBLAS_LIBRARY={folder}/libopenblas.so',
-                           f'-DOPENBLAS_INCLUDE={folder}', f'-DCMAKE_C_COMPILER_LAUNCHER={folder}/once', '-DCMAKE_C_FLAGS=-DMARK', '-DPLUMBLINE_C_FLAGS=-O1 -march=native -w',
+                           f'-DOPENBLAS_INCLUDE={folder}', '-DCMAKE_C_FLAGS=-DMARK', '-DPLUMBLINE_C_FLAGS=-O1 -march=native -w',
                            source=folder / 'src', targets=[program.name for program in self.programs])
         self.outcome = functools.cache(self._outcome)
 
@@ -153,4 +143,4 @@ class Mutated:
         options = [option.format(folder=self.files) for option in mutant.options]
         variants = () if '--variants' in options else ('--variants', 'all')
         size = ('--size', mutant.size) if mutant.size else ()
-        return self.build.run(program.name, *variants, *size, '--threads', mutant.threads, '--samples', 10, '--passes', 1, *options)
+        return self.build.run(program.name, *variants, *size, '--threads', mutant.threads, *QUICK, *options)

@@ -72,7 +72,7 @@ TRIAD = [
         ('last element skipped', 'triad_plain', 'i < n', 'i + 1 < n', 'plain'),
         ('first element skipped', 'triad_plain', 'size_t i = 0', 'size_t i = 1', 'plain'),
         ('one element too many', 'triad_plain', 'i < n', 'i <= n', 'plain'),
-        ('one element too early', 'triad_plain', '(void)parameters;', '(void)parameters, a[-1] = 0;', 'plain'),
+        ('one element too early', 'triad_plain', '{', '{ a[-1] = 0;', 'plain'),
         ('no work', 'triad_plain', 'i < n', 'i < 0', 'plain'),
         ('256 elements for ever', 'triad_novec', 'b[i] + c[i] * d[i]', 'b[i & 255] + c[i & 255] * d[i & 255]', 'novec'),
         ('1024 elements of one array for ever', 'triad_novec', 'b[i]', 'b[i & 1023]', 'novec'),
@@ -85,7 +85,7 @@ TRIAD = [
         ('one line twice, the next never', 'NAME(triad_nt)', 'd + i + k', 'd + (i & ~LINE) + k', 'nt nt_avx2 preload'),
         **ALL_WIDTHS),
     *of('triad',    # the input of all other variants is wrong as well
-        ('input spoiled', 'triad_plain', '(void)parameters;', '(void)parameters, *(double *)d += 1;', 'plain'),
+        ('input spoiled', 'triad_plain', '{', '{ *(double *)d += 1;', 'plain'),
         options=('--variants', 'plain')),
     *of('triad',
         ('last element skipped', 'triad_openmp', 'i < n', 'i < n - 1', 'openmp'),
@@ -163,7 +163,13 @@ GATHER = [
         ('every other row', 'KERNEL(plain)', *EVERY_OTHER_ROW, 'plain sorted'), ('every other row', 'gather_columns', *EVERY_OTHER_ROW, 'columns'),
         ('every other row', 'NAME(gather_simd)', *EVERY_OTHER_ROW, 'simd', ALL_WIDTHS),
         ('rows that are overwritten skipped', 'KERNEL(novec)', 'i = r->first', 'i = r->last - r->wrap', 'novec'),
+        ('rows asked whether they are overwritten', 'KERNEL(unroll)', 'i = r->first',
+         'i = r->last - r->first > r->wrap ? r->last - r->wrap : r->first', 'unroll'),
         program='gather_patterns', options=('--pattern', '{folder}/patterns'), size=None),
+    *of('gather',
+        ('every other row', 'KERNEL(plain)', *EVERY_OTHER_ROW, 'plain sorted'),
+        ('rows asked whether they are overwritten', 'KERNEL(novec)', 'i = r->first', 'i = r->delta ? r->first : r->last - 1', 'novec'),
+        program='gather_patterns', options=('--pattern', '{folder}/patterns', '--config', '2'), size=None),
     part_twice('gather', **FIRST_PART),
 ]
 GATHER = [Mutant(**{**vars(m), 'file': 'rows.h' if 'KERNEL' in m.function else m.file}) for m in GATHER]

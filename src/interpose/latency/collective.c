@@ -197,23 +197,23 @@ static int64_t total_int(const int counts[], int64_t n)
 }
 
 #define BARE(...) __VA_ARGS__
-#define BLOCKING(NAME, PARAMETERS, ARGUMENTS, SHAPED)                                                                     \
-    int MPI_##NAME PARAMETERS                                                                                             \
-    {                                                                                                                     \
-        lat_call c;                                                                                                       \
-        if (!lat_set.on || !(c = SHAPED).comm)                                                                            \
-            return PMPI_##NAME ARGUMENTS;                                                                                 \
-        ns own = enter(&c);                                                                                               \
-        return leave(&c, own, PMPI_##NAME ARGUMENTS);                                                                     \
+#define BLOCKING(NAME, PARAMETERS, ARGUMENTS, SHAPED) \
+    int MPI_##NAME PARAMETERS                         \
+    {                                                 \
+        lat_call c;                                   \
+        if (!lat_set.on || !(c = SHAPED).comm)        \
+            return PMPI_##NAME ARGUMENTS;             \
+        ns own = enter(&c);                           \
+        return leave(&c, own, PMPI_##NAME ARGUMENTS); \
     }
-#define NON_BLOCKING(NAME, PARAMETERS, ARGUMENTS, SHAPED)                                                                 \
-    int MPI_##NAME(BARE PARAMETERS, MPI_Request *request)                                                                 \
-    {                                                                                                                     \
-        lat_call c;                                                                                                       \
-        if (!lat_set.on || !(c = SHAPED).comm)                                                                            \
-            return PMPI_##NAME(BARE ARGUMENTS, request);                                                                  \
-        ns own = enter(&c);                                                                                               \
-        return start(&c, own, PMPI_##NAME(BARE ARGUMENTS, request), request);                                             \
+#define NON_BLOCKING(NAME, PARAMETERS, ARGUMENTS, SHAPED)                     \
+    int MPI_##NAME(BARE PARAMETERS, MPI_Request *request)                     \
+    {                                                                         \
+        lat_call c;                                                           \
+        if (!lat_set.on || !(c = SHAPED).comm)                                \
+            return PMPI_##NAME(BARE ARGUMENTS, request);                      \
+        ns own = enter(&c);                                                   \
+        return start(&c, own, PMPI_##NAME(BARE ARGUMENTS, request), request); \
     }
 
 BLOCKING(Barrier, (MPI_Comm comm), (comm), shaped(LAT_BARRIER, comm, -1, 0))
@@ -222,8 +222,8 @@ NON_BLOCKING(Ibarrier, (MPI_Comm comm), (comm), shaped(LAT_BARRIER, comm, -1, 0)
 #define COUNT int
 #define DISPLACEMENT int
 #define TOTAL total_int
-#define COLLECTIVE(NAME, INAME, PARAMETERS, ARGUMENTS, SHAPED)                                                            \
-    BLOCKING(NAME, PARAMETERS, ARGUMENTS, SHAPED)                                                                         \
+#define COLLECTIVE(NAME, INAME, PARAMETERS, ARGUMENTS, SHAPED) \
+    BLOCKING(NAME, PARAMETERS, ARGUMENTS, SHAPED)              \
     NON_BLOCKING(INAME, PARAMETERS, ARGUMENTS, SHAPED)
 #include "collectives.h"
 
@@ -243,8 +243,8 @@ static int64_t total_count(const MPI_Count counts[], int64_t n)
 #define COUNT MPI_Count
 #define DISPLACEMENT MPI_Aint
 #define TOTAL total_count
-#define COLLECTIVE(NAME, INAME, PARAMETERS, ARGUMENTS, SHAPED)                                                            \
-    BLOCKING(NAME##_c, PARAMETERS, ARGUMENTS, SHAPED)                                                                     \
+#define COLLECTIVE(NAME, INAME, PARAMETERS, ARGUMENTS, SHAPED) \
+    BLOCKING(NAME##_c, PARAMETERS, ARGUMENTS, SHAPED)          \
     NON_BLOCKING(INAME##_c, PARAMETERS, ARGUMENTS, SHAPED)
 #include "collectives.h"
 #endif

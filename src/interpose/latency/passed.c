@@ -21,11 +21,11 @@ int lat_passed_kinds(void) { return KINDS; }
 const char *lat_passed_name(int kind) { return names[kind]; }
 int64_t lat_passed_count(int kind) { return counts[kind]; }
 
-#define PASS(NAME, PARAMETERS, ARGUMENTS)                                                                                 \
-    int MPI_##NAME PARAMETERS                                                                                             \
-    {                                                                                                                     \
-        if (lat_set.on)                                                                                                   \
-            counts[OF_##NAME]++;                                                                                          \
-        return PMPI_##NAME ARGUMENTS;                                                                                     \
+#define PASS(NAME, PARAMETERS, ARGUMENTS) \
+    int MPI_##NAME PARAMETERS             \
+    {                                     \
+        if (lat_set.on)                   \
+            counts[OF_##NAME]++;          \
+        return PMPI_##NAME ARGUMENTS;     \
     }
 #include "passed.h"

@@ -23,25 +23,25 @@ static int initialised(int error, lat_kind kind, MPI_Comm comm, int peer, int ta
     return error;
 }
 
-#define SEND_INIT(SUFFIX, COUNT, NAME, SYNCHRONOUS)                                                                       \
-    int MPI_##NAME##SUFFIX(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,             \
-                           MPI_Request *request)                                                                          \
-    {                                                                                                                     \
-        int error = PMPI_##NAME##SUFFIX(buf, count, type, dest, tag, comm, request);                                      \
-        return initialised(error, SYNCHRONOUS ? LAT_SYNCHRONOUS : LAT_SEND, comm, dest, tag, SYNCHRONOUS,                 \
-                           error ? 0 : lat_bytes(count, type), request);                                                   \
+#define SEND_INIT(SUFFIX, COUNT, NAME, SYNCHRONOUS)                                                           \
+    int MPI_##NAME##SUFFIX(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, \
+                           MPI_Request *request)                                                              \
+    {                                                                                                         \
+        int error = PMPI_##NAME##SUFFIX(buf, count, type, dest, tag, comm, request);                          \
+        return initialised(error, SYNCHRONOUS ? LAT_SYNCHRONOUS : LAT_SEND, comm, dest, tag, SYNCHRONOUS,     \
+                           error ? 0 : lat_bytes(count, type), request);                                      \
     }
 
-#define ALL_OF(SUFFIX, COUNT)                                                                                             \
-    SEND_INIT(SUFFIX, COUNT, Send_init, false)                                                                            \
-    SEND_INIT(SUFFIX, COUNT, Bsend_init, false)                                                                           \
-    SEND_INIT(SUFFIX, COUNT, Rsend_init, false)                                                                           \
-    SEND_INIT(SUFFIX, COUNT, Ssend_init, true)                                                                            \
-    int MPI_Recv_init##SUFFIX(void *buf, COUNT count, MPI_Datatype type, int source, int tag, MPI_Comm comm,              \
-                              MPI_Request *request)                                                                       \
-    {                                                                                                                     \
-        return initialised(PMPI_Recv_init##SUFFIX(buf, count, type, source, tag, comm, request), LAT_RECEIVE, comm,       \
-                           source, tag, false, 0, request);                                                               \
+#define ALL_OF(SUFFIX, COUNT)                                                                                       \
+    SEND_INIT(SUFFIX, COUNT, Send_init, false)                                                                      \
+    SEND_INIT(SUFFIX, COUNT, Bsend_init, false)                                                                     \
+    SEND_INIT(SUFFIX, COUNT, Rsend_init, false)                                                                     \
+    SEND_INIT(SUFFIX, COUNT, Ssend_init, true)                                                                      \
+    int MPI_Recv_init##SUFFIX(void *buf, COUNT count, MPI_Datatype type, int source, int tag, MPI_Comm comm,        \
+                              MPI_Request *request)                                                                 \
+    {                                                                                                               \
+        return initialised(PMPI_Recv_init##SUFFIX(buf, count, type, source, tag, comm, request), LAT_RECEIVE, comm, \
+                           source, tag, false, 0, request);                                                         \
     }
 
 ALL_OF(, int)

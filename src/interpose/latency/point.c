@@ -63,63 +63,63 @@ static int counted(int error)
 }
 
 /* The payload is started, not sent: its stamp must not wait until the receiver has come. */
-#define SEND(SUFFIX, COUNT, NAME, START)                                                                                  \
-    int MPI_##NAME##SUFFIX(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)             \
-    {                                                                                                                     \
-        lat_outgoing m;                                                                                                   \
-        MPI_Request request;                                                                                              \
-        if (!lat_set.on || dest == MPI_PROC_NULL)                                                                         \
-            return PMPI_##NAME##SUFFIX(buf, count, type, dest, tag, comm);                                                \
-        if (!lat_depart(&m, comm, dest, tag)) {                                                                           \
-            lat_unlock();                                                                                                 \
-            return counted(PMPI_##NAME##SUFFIX(buf, count, type, dest, tag, comm));                                   \
-        }                                                                                                                 \
-        int error = PMPI_##START##SUFFIX(buf, count, type, dest, tag, comm, &request);                                    \
-        lat_departed(&m, error);                                                                                          \
-        return error ? error : PMPI_Wait(&request, MPI_STATUS_IGNORE);                                                    \
+#define SEND(SUFFIX, COUNT, NAME, START)                                                                      \
+    int MPI_##NAME##SUFFIX(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) \
+    {                                                                                                         \
+        lat_outgoing m;                                                                                       \
+        MPI_Request request;                                                                                  \
+        if (!lat_set.on || dest == MPI_PROC_NULL)                                                             \
+            return PMPI_##NAME##SUFFIX(buf, count, type, dest, tag, comm);                                    \
+        if (!lat_depart(&m, comm, dest, tag)) {                                                               \
+            lat_unlock();                                                                                     \
+            return counted(PMPI_##NAME##SUFFIX(buf, count, type, dest, tag, comm));                           \
+        }                                                                                                     \
+        int error = PMPI_##START##SUFFIX(buf, count, type, dest, tag, comm, &request);                        \
+        lat_departed(&m, error);                                                                              \
+        return error ? error : PMPI_Wait(&request, MPI_STATUS_IGNORE);                                        \
     }
 
-#define START_SEND(SUFFIX, COUNT, START)                                                                                  \
-    int MPI_##START##SUFFIX(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,            \
-                            MPI_Request *request)                                                                         \
-    {                                                                                                                     \
-        lat_outgoing m;                                                                                                   \
-        if (!lat_set.on || dest == MPI_PROC_NULL)                                                                         \
-            return PMPI_##START##SUFFIX(buf, count, type, dest, tag, comm, request);                                      \
-        lat_depart(&m, comm, dest, tag);                                                                                  \
-        int error = PMPI_##START##SUFFIX(buf, count, type, dest, tag, comm, request);                                     \
-        lat_departed(&m, error);                                                                                          \
-        return error;                                                                                                     \
+#define START_SEND(SUFFIX, COUNT, START)                                                                       \
+    int MPI_##START##SUFFIX(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, \
+                            MPI_Request *request)                                                              \
+    {                                                                                                          \
+        lat_outgoing m;                                                                                        \
+        if (!lat_set.on || dest == MPI_PROC_NULL)                                                              \
+            return PMPI_##START##SUFFIX(buf, count, type, dest, tag, comm, request);                           \
+        lat_depart(&m, comm, dest, tag);                                                                       \
+        int error = PMPI_##START##SUFFIX(buf, count, type, dest, tag, comm, request);                          \
+        lat_departed(&m, error);                                                                               \
+        return error;                                                                                          \
     }
 
-#define SYNCHRONOUS(SUFFIX, COUNT)                                                                                        \
-    int MPI_Issend##SUFFIX(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,             \
-                           MPI_Request *request)                                                                          \
-    {                                                                                                                     \
-        lat_outgoing m;                                                                                                   \
-        if (!lat_set.on || dest == MPI_PROC_NULL)                                                                         \
-            return PMPI_Issend##SUFFIX(buf, count, type, dest, tag, comm, request);                                       \
-        lat_depart(&m, comm, dest, tag);                                                                                  \
-        int error = PMPI_Issend##SUFFIX(buf, count, type, dest, tag, comm, request);                                      \
-        if (!error && m.stamped)                                                                                          \
-            lat_enter(synchronous(&m, lat_bytes(count, type), *request));                                                  \
-        lat_departed(&m, error);                                                                                          \
-        return error;                                                                                                     \
-    }                                                                                                                     \
-    int MPI_Ssend##SUFFIX(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)              \
-    {                                                                                                                     \
-        lat_outgoing m;                                                                                                   \
-        MPI_Request request;                                                                                              \
-        if (!lat_set.on || dest == MPI_PROC_NULL)                                                                         \
-            return PMPI_Ssend##SUFFIX(buf, count, type, dest, tag, comm);                                                 \
-        if (!lat_depart(&m, comm, dest, tag)) {                                                                           \
-            lat_unlock();                                                                                                 \
-            return counted(PMPI_Ssend##SUFFIX(buf, count, type, dest, tag, comm));                                    \
-        }                                                                                                                 \
-        int error = PMPI_Issend##SUFFIX(buf, count, type, dest, tag, comm, &request);                                     \
-        lat_pending *e = error ? NULL : synchronous(&m, lat_bytes(count, type), request);                                  \
-        lat_departed(&m, error);                                                                                          \
-        return error ? error : lat_await(e, &request, MPI_STATUS_IGNORE);                                                 \
+#define SYNCHRONOUS(SUFFIX, COUNT)                                                                            \
+    int MPI_Issend##SUFFIX(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, \
+                           MPI_Request *request)                                                              \
+    {                                                                                                         \
+        lat_outgoing m;                                                                                       \
+        if (!lat_set.on || dest == MPI_PROC_NULL)                                                             \
+            return PMPI_Issend##SUFFIX(buf, count, type, dest, tag, comm, request);                           \
+        lat_depart(&m, comm, dest, tag);                                                                      \
+        int error = PMPI_Issend##SUFFIX(buf, count, type, dest, tag, comm, request);                          \
+        if (!error && m.stamped)                                                                              \
+            lat_enter(synchronous(&m, lat_bytes(count, type), *request));                                     \
+        lat_departed(&m, error);                                                                              \
+        return error;                                                                                         \
+    }                                                                                                         \
+    int MPI_Ssend##SUFFIX(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)  \
+    {                                                                                                         \
+        lat_outgoing m;                                                                                       \
+        MPI_Request request;                                                                                  \
+        if (!lat_set.on || dest == MPI_PROC_NULL)                                                             \
+            return PMPI_Ssend##SUFFIX(buf, count, type, dest, tag, comm);                                     \
+        if (!lat_depart(&m, comm, dest, tag)) {                                                               \
+            lat_unlock();                                                                                     \
+            return counted(PMPI_Ssend##SUFFIX(buf, count, type, dest, tag, comm));                            \
+        }                                                                                                     \
+        int error = PMPI_Issend##SUFFIX(buf, count, type, dest, tag, comm, &request);                         \
+        lat_pending *e = error ? NULL : synchronous(&m, lat_bytes(count, type), request);                     \
+        lat_departed(&m, error);                                                                              \
+        return error ? error : lat_await(e, &request, MPI_STATUS_IGNORE);                                     \
     }
 
 /* The program keeps the request of a receive until it may see the message, so the MPI must not give it to another operation
@@ -159,52 +159,52 @@ static int exchanged(int error, MPI_Request *in, MPI_Request *out, MPI_Status *s
     return error ? error : error_out;
 }
 
-#define SENDRECV(SUFFIX, COUNT)                                                                                           \
-    int MPI_Sendrecv##SUFFIX(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, int dest, int sendtag,          \
-                             void *recvbuf, COUNT recvcount, MPI_Datatype recvtype, int source, int recvtag,              \
-                             MPI_Comm comm, MPI_Status *status)                                                           \
-    {                                                                                                                     \
-        MPI_Request in, out;                                                                                              \
-        if (!lat_set.on)                                                                                                  \
-            return PMPI_Sendrecv##SUFFIX(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,       \
-                                         source, recvtag, comm, status);                                                  \
-        int error = MPI_Irecv##SUFFIX(recvbuf, recvcount, recvtype, source, recvtag, comm, &in);                          \
-        if (error)                                                                                                        \
-            return error;                                                                                                 \
-        error = MPI_Isend##SUFFIX(sendbuf, sendcount, sendtype, dest, sendtag, comm, &out);                               \
-        return exchanged(error, &in, &out, status);                                                                       \
-    }                                                                                                                     \
-    int MPI_Sendrecv_replace##SUFFIX(void *buf, COUNT count, MPI_Datatype type, int dest, int sendtag, int source,        \
-                                     int recvtag, MPI_Comm comm, MPI_Status *status)                                      \
-    {                                                                                                                     \
-        MPI_Request in, out;                                                                                              \
-        COUNT bytes = 0, packed = 0;                                                                                      \
-        if (!lat_set.on)                                                                                                  \
-            return PMPI_Sendrecv_replace##SUFFIX(buf, count, type, dest, sendtag, source, recvtag, comm, status);         \
-        int error = PMPI_Pack_size##SUFFIX(count, type, comm, &bytes);                                                    \
-        if (error)                                                                                                        \
-            return error;                                                                                                 \
-        void *copy = lat_allocate((size_t)bytes);                                                                         \
-        error = PMPI_Pack##SUFFIX(buf, count, type, copy, bytes, &packed, comm);                                          \
-        if (!error)                                                                                                       \
-            error = MPI_Irecv##SUFFIX(buf, count, type, source, recvtag, comm, &in);                                      \
-        if (!error) {                                                                                                     \
-            error = MPI_Isend##SUFFIX(copy, packed, MPI_PACKED, dest, sendtag, comm, &out);                               \
-            error = exchanged(error, &in, &out, status);                                                                  \
-        }                                                                                                                 \
-        free(copy);                                                                                                       \
-        return error;                                                                                                     \
+#define SENDRECV(SUFFIX, COUNT)                                                                                     \
+    int MPI_Sendrecv##SUFFIX(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, int dest, int sendtag,    \
+                             void *recvbuf, COUNT recvcount, MPI_Datatype recvtype, int source, int recvtag,        \
+                             MPI_Comm comm, MPI_Status *status)                                                     \
+    {                                                                                                               \
+        MPI_Request in, out;                                                                                        \
+        if (!lat_set.on)                                                                                            \
+            return PMPI_Sendrecv##SUFFIX(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, \
+                                         source, recvtag, comm, status);                                            \
+        int error = MPI_Irecv##SUFFIX(recvbuf, recvcount, recvtype, source, recvtag, comm, &in);                    \
+        if (error)                                                                                                  \
+            return error;                                                                                           \
+        error = MPI_Isend##SUFFIX(sendbuf, sendcount, sendtype, dest, sendtag, comm, &out);                         \
+        return exchanged(error, &in, &out, status);                                                                 \
+    }                                                                                                               \
+    int MPI_Sendrecv_replace##SUFFIX(void *buf, COUNT count, MPI_Datatype type, int dest, int sendtag, int source,  \
+                                     int recvtag, MPI_Comm comm, MPI_Status *status)                                \
+    {                                                                                                               \
+        MPI_Request in, out;                                                                                        \
+        COUNT bytes = 0, packed = 0;                                                                                \
+        if (!lat_set.on)                                                                                            \
+            return PMPI_Sendrecv_replace##SUFFIX(buf, count, type, dest, sendtag, source, recvtag, comm, status);   \
+        int error = PMPI_Pack_size##SUFFIX(count, type, comm, &bytes);                                              \
+        if (error)                                                                                                  \
+            return error;                                                                                           \
+        void *copy = lat_allocate((size_t)bytes);                                                                   \
+        error = PMPI_Pack##SUFFIX(buf, count, type, copy, bytes, &packed, comm);                                    \
+        if (!error)                                                                                                 \
+            error = MPI_Irecv##SUFFIX(buf, count, type, source, recvtag, comm, &in);                                \
+        if (!error) {                                                                                               \
+            error = MPI_Isend##SUFFIX(copy, packed, MPI_PACKED, dest, sendtag, comm, &out);                         \
+            error = exchanged(error, &in, &out, status);                                                            \
+        }                                                                                                           \
+        free(copy);                                                                                                 \
+        return error;                                                                                               \
     }
 
-#define ALL_OF(SUFFIX, COUNT)                                                                                             \
-    SEND(SUFFIX, COUNT, Send, Isend)                                                                                      \
-    SEND(SUFFIX, COUNT, Rsend, Irsend)                                                                                    \
-    SEND(SUFFIX, COUNT, Bsend, Ibsend)                                                                                    \
-    START_SEND(SUFFIX, COUNT, Isend)                                                                                      \
-    START_SEND(SUFFIX, COUNT, Irsend)                                                                                     \
-    START_SEND(SUFFIX, COUNT, Ibsend)                                                                                     \
-    SYNCHRONOUS(SUFFIX, COUNT)                                                                                            \
-    RECEIVE(SUFFIX, COUNT)                                                                                                \
+#define ALL_OF(SUFFIX, COUNT)          \
+    SEND(SUFFIX, COUNT, Send, Isend)   \
+    SEND(SUFFIX, COUNT, Rsend, Irsend) \
+    SEND(SUFFIX, COUNT, Bsend, Ibsend) \
+    START_SEND(SUFFIX, COUNT, Isend)   \
+    START_SEND(SUFFIX, COUNT, Irsend)  \
+    START_SEND(SUFFIX, COUNT, Ibsend)  \
+    SYNCHRONOUS(SUFFIX, COUNT)         \
+    RECEIVE(SUFFIX, COUNT)             \
     SENDRECV(SUFFIX, COUNT)
 
 ALL_OF(, int)
@@ -229,40 +229,40 @@ static int join(MPI_Request *request, MPI_Request out, void *copy)
     return MPI_SUCCESS;
 }
 
-#define START_EXCHANGE(SUFFIX, COUNT)                                                                                     \
-    int MPI_Isendrecv##SUFFIX(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, int dest, int sendtag,         \
-                              void *recvbuf, COUNT recvcount, MPI_Datatype recvtype, int source, int recvtag,             \
-                              MPI_Comm comm, MPI_Request *request)                                                        \
-    {                                                                                                                     \
-        MPI_Request out;                                                                                                  \
-        if (!lat_set.on)                                                                                                  \
-            return PMPI_Isendrecv##SUFFIX(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,      \
-                                          source, recvtag, comm, request);                                                \
-        int error = MPI_Irecv##SUFFIX(recvbuf, recvcount, recvtype, source, recvtag, comm, request);                      \
-        if (!error)                                                                                                       \
-            error = MPI_Isend##SUFFIX(sendbuf, sendcount, sendtype, dest, sendtag, comm, &out);                           \
-        return error ? error : join(request, out, NULL);                                                                  \
-    }                                                                                                                     \
-    int MPI_Isendrecv_replace##SUFFIX(void *buf, COUNT count, MPI_Datatype type, int dest, int sendtag, int source,       \
-                                      int recvtag, MPI_Comm comm, MPI_Request *request)                                   \
-    {                                                                                                                     \
-        MPI_Request out;                                                                                                  \
-        COUNT bytes = 0, packed = 0;                                                                                      \
-        if (!lat_set.on)                                                                                                  \
-            return PMPI_Isendrecv_replace##SUFFIX(buf, count, type, dest, sendtag, source, recvtag, comm, request);       \
-        int error = PMPI_Pack_size##SUFFIX(count, type, comm, &bytes);                                                    \
-        if (error)                                                                                                        \
-            return error;                                                                                                 \
-        void *copy = lat_allocate((size_t)bytes);                                                                         \
-        error = PMPI_Pack##SUFFIX(buf, count, type, copy, bytes, &packed, comm);                                          \
-        if (!error)                                                                                                       \
-            error = MPI_Irecv##SUFFIX(buf, count, type, source, recvtag, comm, request);                                  \
-        if (!error)                                                                                                       \
-            error = MPI_Isend##SUFFIX(copy, packed, MPI_PACKED, dest, sendtag, comm, &out);                               \
-        if (!error)                                                                                                       \
-            return join(request, out, copy);                                                                              \
-        free(copy);                                                                                                       \
-        return error;                                                                                                     \
+#define START_EXCHANGE(SUFFIX, COUNT)                                                                                \
+    int MPI_Isendrecv##SUFFIX(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, int dest, int sendtag,    \
+                              void *recvbuf, COUNT recvcount, MPI_Datatype recvtype, int source, int recvtag,        \
+                              MPI_Comm comm, MPI_Request *request)                                                   \
+    {                                                                                                                \
+        MPI_Request out;                                                                                             \
+        if (!lat_set.on)                                                                                             \
+            return PMPI_Isendrecv##SUFFIX(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, \
+                                          source, recvtag, comm, request);                                           \
+        int error = MPI_Irecv##SUFFIX(recvbuf, recvcount, recvtype, source, recvtag, comm, request);                 \
+        if (!error)                                                                                                  \
+            error = MPI_Isend##SUFFIX(sendbuf, sendcount, sendtype, dest, sendtag, comm, &out);                      \
+        return error ? error : join(request, out, NULL);                                                             \
+    }                                                                                                                \
+    int MPI_Isendrecv_replace##SUFFIX(void *buf, COUNT count, MPI_Datatype type, int dest, int sendtag, int source,  \
+                                      int recvtag, MPI_Comm comm, MPI_Request *request)                              \
+    {                                                                                                                \
+        MPI_Request out;                                                                                             \
+        COUNT bytes = 0, packed = 0;                                                                                 \
+        if (!lat_set.on)                                                                                             \
+            return PMPI_Isendrecv_replace##SUFFIX(buf, count, type, dest, sendtag, source, recvtag, comm, request);  \
+        int error = PMPI_Pack_size##SUFFIX(count, type, comm, &bytes);                                               \
+        if (error)                                                                                                   \
+            return error;                                                                                            \
+        void *copy = lat_allocate((size_t)bytes);                                                                    \
+        error = PMPI_Pack##SUFFIX(buf, count, type, copy, bytes, &packed, comm);                                     \
+        if (!error)                                                                                                  \
+            error = MPI_Irecv##SUFFIX(buf, count, type, source, recvtag, comm, request);                             \
+        if (!error)                                                                                                  \
+            error = MPI_Isend##SUFFIX(copy, packed, MPI_PACKED, dest, sendtag, comm, &out);                          \
+        if (!error)                                                                                                  \
+            return join(request, out, copy);                                                                         \
+        free(copy);                                                                                                  \
+        return error;                                                                                                \
     }
 
 START_EXCHANGE(, int)

@@ -105,26 +105,26 @@ static void matched(MPI_Request *request)
     lat_unlock();
 }
 
-#define RECEIVE_MATCHED(SUFFIX, COUNT)                                                                                    \
-    int MPI_Imrecv##SUFFIX(void *buf, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Request *request)         \
-    {                                                                                                                     \
-        bool real = *message != MPI_MESSAGE_NO_PROC;                                                                      \
-        int error = PMPI_Imrecv##SUFFIX(buf, count, type, message, request);                                              \
-        if (lat_set.on && real && !error)                                                                                 \
-            matched(request);                                                                                             \
-        return error;                                                                                                     \
-    }                                                                                                                     \
-    int MPI_Mrecv##SUFFIX(void *buf, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Status *status)            \
-    {                                                                                                                     \
-        bool real = *message != MPI_MESSAGE_NO_PROC;                                                                      \
-        int error = PMPI_Mrecv##SUFFIX(buf, count, type, message, status);                                                \
-        if (lat_set.on && real && !error) {                                                                               \
-            lat_lock();                                                                                                   \
-            lat_count.received++;                                                                                         \
-            lat_unlock();                                                                                                 \
-            lat_busy(lat_set.overhead);                                                                                   \
-        }                                                                                                                 \
-        return error;                                                                                                     \
+#define RECEIVE_MATCHED(SUFFIX, COUNT)                                                                            \
+    int MPI_Imrecv##SUFFIX(void *buf, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Request *request) \
+    {                                                                                                             \
+        bool real = *message != MPI_MESSAGE_NO_PROC;                                                              \
+        int error = PMPI_Imrecv##SUFFIX(buf, count, type, message, request);                                      \
+        if (lat_set.on && real && !error)                                                                         \
+            matched(request);                                                                                     \
+        return error;                                                                                             \
+    }                                                                                                             \
+    int MPI_Mrecv##SUFFIX(void *buf, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Status *status)    \
+    {                                                                                                             \
+        bool real = *message != MPI_MESSAGE_NO_PROC;                                                              \
+        int error = PMPI_Mrecv##SUFFIX(buf, count, type, message, status);                                        \
+        if (lat_set.on && real && !error) {                                                                       \
+            lat_lock();                                                                                           \
+            lat_count.received++;                                                                                 \
+            lat_unlock();                                                                                         \
+            lat_busy(lat_set.overhead);                                                                           \
+        }                                                                                                         \
+        return error;                                                                                             \
     }
 
 RECEIVE_MATCHED(, int)

@@ -60,7 +60,7 @@ static bool predefined(MPI_Datatype type, pack_arena *arena, pack_part *whole)
         if ((size_t)size != first + sizeof(int))
             return false;
         arena->mixed = true;
-        pack_part parts[] = { pack_block(arena, first), pack_block(arena, sizeof(int)) };
+        pack_part parts[] = {pack_block(arena, first), pack_block(arena, sizeof(int))};
         parts[1].offset = (ptrdiff_t)second;
         *whole = pack_list(arena, parts, 2);
         return true;
@@ -77,11 +77,11 @@ static bool predefined(MPI_Datatype type, pack_arena *arena, pack_part *whole)
 typedef size_t length_of(const contents *, size_t i);
 typedef ptrdiff_t place_of(const contents *, size_t i, ptrdiff_t extent);
 
-static size_t one_length(const contents *c, size_t i) { (void)i; return (size_t)c->integer[1]; }
+static size_t one_length(const contents *c, size_t i) { return (size_t)c->integer[1]; }
 static size_t its_length(const contents *c, size_t i) { return (size_t)c->integer[1 + i]; }
 static ptrdiff_t after_length(const contents *c, size_t i, ptrdiff_t extent) { return c->integer[2 + i] * extent; }
 static ptrdiff_t after_lengths(const contents *c, size_t i, ptrdiff_t extent) { return c->integer[1 + c->integer[0] + i] * extent; }
-static ptrdiff_t in_bytes(const contents *c, size_t i, ptrdiff_t extent) { (void)extent; return c->address[i]; }
+static ptrdiff_t in_bytes(const contents *c, size_t i, ptrdiff_t extent) { return c->address[i]; }
 
 static pack_part blocks(pack_arena *arena, const contents *c, pack_part of, length_of *length, place_of *place)
 {
@@ -202,7 +202,6 @@ static bool made_with_large_counts(MPI_Datatype type)
         PMPI_Type_get_envelope_c(type, &integers, &addresses, &counts, &types, &combiner);
     return counts > 0;
 #else
-    (void)type;
     return false;
 #endif
 }

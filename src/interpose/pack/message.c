@@ -117,7 +117,7 @@ static const pack_node *items(const pack_layout *layout, int count, pack_node *m
     else {
         for (int k = made->dims++; k > 0; k--)
             made->dim[k] = made->dim[k - 1];
-        *first = (pack_dim){ .n = (size_t)count, .step = layout->extent, .packed = one->bytes };
+        *first = (pack_dim){.n = (size_t)count, .step = layout->extent, .packed = one->bytes};
     }
     return made;
 }
@@ -169,7 +169,7 @@ bool pack_wanted(pack_message *m, pack_side side, const void *user, int count, M
     int size;
     if (PMPI_Type_size(type, &size) != MPI_SUCCESS)
         return false;
-    *m = (pack_message){ .user = (char *)(uintptr_t)user, .count = count };
+    *m = (pack_message){.user = (char *)(uintptr_t)user, .count = count};
     const pack_reason reason = reason_for(m, side, type, size);
     if (reason != PACK_DONE && m->layout)
         pack_layout_release(m->layout);
@@ -202,7 +202,7 @@ void pack_scatter(const pack_message *m, size_t bytes)
 /* Bytes that were moved, -1 where MPI's own functions have to do it. */
 static int alone(void *user, int count, MPI_Datatype type, void *packed, bool unpack)
 {
-    pack_message m = { .user = user, .count = count };
+    pack_message m = {.user = user, .count = count};
     int size;
     if (!pack_active || count < 0 || PMPI_Type_size(type, &size) != MPI_SUCCESS || size < 0
         || (size_t)size * (size_t)count > INT_MAX)

@@ -7,9 +7,6 @@
 
 #include "pack.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 static size_t distance(const pack_dim *dim) { return (size_t)(dim->step < 0 ? -dim->step : dim->step); }
 INLINE ptrdiff_t user_offset(const pack_dim *dim, size_t i) { return dim->at ? dim->at[i] : (ptrdiff_t)i * dim->step; }
 INLINE char *moved(char *p, ptrdiff_t offset) { return (char *)((uintptr_t)p + (uintptr_t)offset); }
@@ -47,7 +44,7 @@ static void plane(const pack_dim *x, const pack_dim *y, size_t block, char *user
 {
     enum { HEIGHT = 32 };
     if (!x->at && x->step == (ptrdiff_t)block) {
-        const pack_rows there = { user, y->step, y->at }, here = { packed, (ptrdiff_t)x->packed, NULL };
+        const pack_rows there = {user, y->step, y->at}, here = {packed, (ptrdiff_t)x->packed, NULL};
         const bool bypass = x->n * y->n * block > pack_set.cache;
         if (unpack ? pack_transpose(block, &here, x->n, &there, y->n, bypass)
                    : pack_transpose(block, &there, y->n, &here, x->n, bypass))

@@ -22,7 +22,7 @@ void *pack_arena_get(pack_arena *arena, size_t bytes)
             arena->exhausted = true;
             return NULL;
         }
-        *chunk = (struct pack_chunk){ .next = arena->chunks, .size = size };
+        *chunk = (struct pack_chunk){.next = arena->chunks, .size = size};
         arena->chunks = chunk;
         arena->used += size;
     }
@@ -50,12 +50,12 @@ static pack_part made(pack_arena *arena, ptrdiff_t offset, const pack_node *node
     if (!kept)
         return nothing;
     *kept = *node;
-    return (pack_part){ offset, kept };
+    return (pack_part){offset, kept};
 }
 
 pack_part pack_block(pack_arena *arena, size_t bytes)
 {
-    return bytes ? made(arena, 0, &(pack_node){ .kind = PACK_NEST, .bytes = bytes, .block = bytes }) : nothing;
+    return bytes ? made(arena, 0, &(pack_node){.kind = PACK_NEST, .bytes = bytes, .block = bytes}) : nothing;
 }
 
 static bool is_block(const pack_node *node) { return node->kind == PACK_NEST && !node->dims; }
@@ -79,7 +79,7 @@ pack_part pack_loop(pack_arena *arena, pack_part body, size_t n, ptrdiff_t step)
     pack_node node = *body.node;
     node.bytes *= n;
     if (node.kind != PACK_NEST || node.dims == PACK_DIMS)
-        return made(arena, 0, &(pack_node){ .kind = PACK_LOOP, .bytes = node.bytes, .count = n, .step = step, .body = body });
+        return made(arena, 0, &(pack_node){.kind = PACK_LOOP, .bytes = node.bytes, .count = n, .step = step, .body = body});
     if (is_block(body.node) && step == (ptrdiff_t)node.block) {
         node.block *= n;
         return made(arena, body.offset, &node);
@@ -88,7 +88,7 @@ pack_part pack_loop(pack_arena *arena, pack_part body, size_t n, ptrdiff_t step)
         node.dim[0].n *= n;
         return made(arena, body.offset, &node);
     }
-    return surrounded(arena, body, (pack_dim){ .n = n, .step = step, .packed = body.node->bytes });
+    return surrounded(arena, body, (pack_dim){.n = n, .step = step, .packed = body.node->bytes});
 }
 
 static bool alike(const pack_node *a, const pack_node *b)
@@ -144,7 +144,7 @@ static pack_part *opened(pack_arena *arena, pack_part *parts, size_t *n)
     for (size_t i = 0; i < *n; i++)
         if (parts[i].node && parts[i].node->kind == PACK_LIST)
             for (size_t j = 0; j < parts[i].node->count; j++)
-                open[k++] = (pack_part){ parts[i].offset + parts[i].node->part[j].offset, parts[i].node->part[j].node };
+                open[k++] = (pack_part){parts[i].offset + parts[i].node->part[j].offset, parts[i].node->part[j].node};
         else
             open[k++] = parts[i];
     *n = all;
@@ -184,7 +184,7 @@ pack_part pack_list(pack_arena *arena, pack_part *parts, size_t n)
     if (same == n && parts[0].node->kind == PACK_NEST && parts[0].node->dims < PACK_DIMS)
         return alike_parts(arena, parts, n);
 
-    pack_node list = { .kind = PACK_LIST, .count = n };
+    pack_node list = {.kind = PACK_LIST, .count = n};
     pack_part *kept = pack_arena_get(arena, n * sizeof *kept);
     size_t *packed = pack_arena_get(arena, n * sizeof *packed);
     if (!kept || !packed)

@@ -145,6 +145,9 @@ void pack_scatter(const pack_message *, size_t bytes);      /* the first bytes o
 void pack_message_done(pack_message *);
 void pack_report(int rank);
 
+#define INLINE static inline __attribute__((always_inline))
+static inline size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
 /* --- move.c, tiles.c --------------------------------------------------------------------------------------------- */
 
 /* Copies between user memory and the packed buffer: the first `bytes` of the node's packed form. */

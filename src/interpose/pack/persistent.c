@@ -7,7 +7,7 @@ typedef int send_init(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_R
 
 static void keep(const pack_message *m, pack_request *r, pack_side side, int error, MPI_Request handle)
 {
-    *r = (pack_request){ .handle = handle, .message = *m, .side = side, .persistent = true };
+    *r = (pack_request){.handle = handle, .message = *m, .side = side, .persistent = true};
     if (error == MPI_SUCCESS)
         pack_track(r);
     else {
@@ -28,10 +28,10 @@ static int init(send_init *send, const void *user, int count, MPI_Datatype type,
     return error;
 }
 
-#define INIT(name)                                                                                              \
+#define INIT(name)                                                                                                       \
     int MPI_##name(const void *user, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) \
-    {                                                                                                           \
-        return init(PMPI_##name, user, count, type, to, tag, comm, request);                                    \
+    {                                                                                                                    \
+        return init(PMPI_##name, user, count, type, to, tag, comm, request);                                             \
     }
 INIT(Send_init)
 INIT(Ssend_init)

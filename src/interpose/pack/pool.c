@@ -44,7 +44,7 @@ static pack_buffer *fresh(size_t bytes)
     pack_buffer *b = held + bytes <= pack_set.memory ? malloc(sizeof *b) : NULL;
     if (!b)
         return NULL;
-    *b = (pack_buffer){ .at = map(bytes), .bytes = bytes };
+    *b = (pack_buffer){.at = map(bytes), .bytes = bytes};
     if (!b->at) {
         free(b);
         return NULL;

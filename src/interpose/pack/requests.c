@@ -115,7 +115,7 @@ void pack_complete(pack_request *r, MPI_Status *status, int error)
  * of their own: for what is sent at once, MPI may have one handle for all. */
 void pack_begun(const pack_message *m, pack_side side, int error, MPI_Request handle)
 {
-    pack_request r = { .handle = handle, .message = *m, .side = side, .active = true };
+    pack_request r = {.handle = handle, .message = *m, .side = side, .active = true};
     MPI_Status status;
     int complete = 0;
     if (error == MPI_SUCCESS) {

@@ -28,20 +28,20 @@ static int begin(send_begin *send, const void *user, int count, MPI_Datatype typ
     return error;
 }
 
-#define NOW(name)                                                                                               \
-    int MPI_##name(const void *user, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)              \
-    {                                                                                                           \
-        return now(PMPI_##name, user, count, type, to, tag, comm);                                              \
+#define NOW(name)                                                                                  \
+    int MPI_##name(const void *user, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) \
+    {                                                                                              \
+        return now(PMPI_##name, user, count, type, to, tag, comm);                                 \
     }
 NOW(Send)
 NOW(Ssend)
 NOW(Rsend)
 NOW(Bsend)
 
-#define BEGIN(name)                                                                                             \
+#define BEGIN(name)                                                                                                      \
     int MPI_##name(const void *user, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) \
-    {                                                                                                           \
-        return begin(PMPI_##name, user, count, type, to, tag, comm, request);                                   \
+    {                                                                                                                    \
+        return begin(PMPI_##name, user, count, type, to, tag, comm, request);                                            \
     }
 BEGIN(Isend)
 BEGIN(Issend)

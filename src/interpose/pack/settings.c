@@ -26,7 +26,7 @@ static size_t number(const char *name, size_t least, size_t most, size_t otherwi
 
 static pack_isa isa(void)
 {
-    static const char *const names[] = { [PACK_PORTABLE] = "portable", [PACK_AVX2] = "avx2", [PACK_AVX512] = "avx512f" };
+    static const char *const names[] = {[PACK_PORTABLE] = "portable", [PACK_AVX2] = "avx2", [PACK_AVX512] = "avx512f"};
     const char *text = getenv("PLUMBLINE_PACK_ISA");
     for (int k = 0; text && k <= PACK_AVX512; k++)
         if (!strcmp(text, names[k]))

@@ -6,8 +6,6 @@
 
 #include "pack.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
 enum {
     TILE = 16384,       /* bytes of the buffer */
     ROWS = 64,          /* of a tile, at most */
@@ -15,8 +13,6 @@ enum {
     CLOSE_ROWS = 128,   /* that are read or written together */
     FEWEST = 8,         /* rows and columns that are worth a transpose in registers */
 };
-
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Rows that are close together stay where they are in the cache, so many of them, while they are read or written column by
  * column. */
@@ -122,7 +118,6 @@ bool pack_transpose(size_t block, const pack_rows *in, size_t n_in, const pack_r
         return true;
     }
 #endif
-    (void)bypass;
     transpose_any(block, in, n_in, out, n_out);
     return true;
 }

@@ -13,11 +13,8 @@
 
 #define AVX2 __attribute__((target("avx2")))
 #define AVX512 __attribute__((target("avx512f")))
-#define INLINE static inline __attribute__((always_inline))
 
 enum { FOUR = 4, EIGHT = 8, SIXTEEN = 16, AHEAD = 2 * PACK_LINE, HIGHER = 8 };
-
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Elements before the first whole line of each row, where that is the same for all of them and elements are not cut. */
 static bool whole_lines(const pack_rows *rows, size_t element, size_t *before)
@@ -27,11 +24,11 @@ static bool whole_lines(const pack_rows *rows, size_t element, size_t *before)
 }
 
 /* What is no whole tile, element by element: rows i..end_i-1 of in, j..end_j-1 of out. */
-#define EDGE(name, type)                                                                                            \
-    static void name(const pack_rows *in, size_t i, size_t end_i, const pack_rows *out, size_t j, size_t end_j)       \
-    {                                                                                                                 \
-        for (size_t l = j; l < end_j; l++)                                                                            \
-            for (size_t k = i; k < end_i; k++)                                                                        \
+#define EDGE(name, type)                                                                                                 \
+    static void name(const pack_rows *in, size_t i, size_t end_i, const pack_rows *out, size_t j, size_t end_j)          \
+    {                                                                                                                    \
+        for (size_t l = j; l < end_j; l++)                                                                               \
+            for (size_t k = i; k < end_i; k++)                                                                           \
                 __builtin_memcpy(pack_row(out, l) + k * sizeof(type), pack_row(in, k) + l * sizeof(type), sizeof(type)); \
     }
 EDGE(edge_8, uint64_t)
@@ -151,43 +148,43 @@ INLINE void tile_16_sse2(char *const from[FOUR], size_t column, char *const to[E
 
 /* Rows i..n_in-1 of in: tiles of `across` of them by eight of out, and what is left over beside and below them.  The lines
  * that come next in each row are prefetched: so many rows at once are more than the hardware follows. */
-#define WALK(name, target, element, across, tile, edge)                                                              \
-    INLINE target void name##_walk(const pack_rows *in, size_t i, size_t n_in, const pack_rows *out, size_t n_out,    \
-                                   size_t height, bool bypass)                                                        \
-    {                                                                                                                 \
-        const size_t columns = n_out / EIGHT * EIGHT;                                                                 \
-        for (size_t first = i, end; first + across <= n_in; first = end) {                                            \
-            end = first + least(height, n_in - first) / across * across;                                              \
-            for (size_t j = 0; j < columns; j += EIGHT) {                                                             \
-                char *start[EIGHT], *from[across], *to[EIGHT];                                                        \
-                for (size_t k = 0; k < EIGHT; k++)                                                                    \
-                    start[k] = pack_row(out, j + k);                                                                  \
-                for (i = first; i < end; i += across) {                                                               \
-                    for (size_t k = 0; k < across; k++) {                                                             \
-                        from[k] = pack_row(in, i + k);                                                                \
-                        _mm_prefetch(from[k] + j * element + AHEAD, _MM_HINT_T0);                                     \
-                    }                                                                                                 \
-                    for (size_t k = 0; k < EIGHT; k++)                                                                \
-                        to[k] = start[k] + i * element;                                                               \
-                    tile(from, j * element, to, bypass);                                                              \
-                }                                                                                                     \
-            }                                                                                                         \
-            edge(in, first, end, out, columns, n_out);                                                                \
-            i = end;                                                                                                  \
-        }                                                                                                             \
-        edge(in, i, n_in, out, 0, n_out);                                                                             \
-    }                                                                                                                 \
+#define WALK(name, target, element, across, tile, edge)                                                                \
+    INLINE target void name##_walk(const pack_rows *in, size_t i, size_t n_in, const pack_rows *out, size_t n_out,     \
+                                   size_t height, bool bypass)                                                         \
+    {                                                                                                                  \
+        const size_t columns = n_out / EIGHT * EIGHT;                                                                  \
+        for (size_t first = i, end; first + across <= n_in; first = end) {                                             \
+            end = first + least(height, n_in - first) / across * across;                                               \
+            for (size_t j = 0; j < columns; j += EIGHT) {                                                              \
+                char *start[EIGHT], *from[across], *to[EIGHT];                                                         \
+                for (size_t k = 0; k < EIGHT; k++)                                                                     \
+                    start[k] = pack_row(out, j + k);                                                                   \
+                for (i = first; i < end; i += across) {                                                                \
+                    for (size_t k = 0; k < across; k++) {                                                              \
+                        from[k] = pack_row(in, i + k);                                                                 \
+                        _mm_prefetch(from[k] + j * element + AHEAD, _MM_HINT_T0);                                      \
+                    }                                                                                                  \
+                    for (size_t k = 0; k < EIGHT; k++)                                                                 \
+                        to[k] = start[k] + i * element;                                                                \
+                    tile(from, j * element, to, bypass);                                                               \
+                }                                                                                                      \
+            }                                                                                                          \
+            edge(in, first, end, out, columns, n_out);                                                                 \
+            i = end;                                                                                                   \
+        }                                                                                                              \
+        edge(in, i, n_in, out, 0, n_out);                                                                              \
+    }                                                                                                                  \
     target void name(const pack_rows *in, size_t n_in, const pack_rows *out, size_t n_out, size_t height, bool bypass) \
-    {                                                                                                                 \
-        size_t before;                                                                                                \
-        const bool whole = whole_lines(out, element, &before) && before <= n_in;                                      \
-        height = height / SIXTEEN * SIXTEEN * (whole ? 1 : HIGHER);                                                   \
-        if (whole && bypass) {                                                                                        \
-            edge(in, 0, before, out, 0, n_out);                                                                       \
-            name##_walk(in, before, n_in, out, n_out, height, true);                                                  \
-            _mm_sfence();                                                                                             \
-        } else                                                                                                        \
-            name##_walk(in, 0, n_in, out, n_out, height, false);                                                      \
+    {                                                                                                                  \
+        size_t before;                                                                                                 \
+        const bool whole = whole_lines(out, element, &before) && before <= n_in;                                       \
+        height = height / SIXTEEN * SIXTEEN * (whole ? 1 : HIGHER);                                                    \
+        if (whole && bypass) {                                                                                         \
+            edge(in, 0, before, out, 0, n_out);                                                                        \
+            name##_walk(in, before, n_in, out, n_out, height, true);                                                   \
+            _mm_sfence();                                                                                              \
+        } else                                                                                                         \
+            name##_walk(in, 0, n_in, out, n_out, height, false);                                                       \
     }
 
 WALK(pack_transpose_16_sse2, , sizeof(sixteen_bytes), FOUR, tile_16_sse2, edge_16)

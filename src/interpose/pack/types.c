@@ -39,7 +39,6 @@ void pack_layout_release(pack_layout *layout)
 
 static int freed(MPI_Datatype type, int key, void *value, void *extra)
 {
-    (void)key, (void)extra;
     pack_lock();
     if (*slot_of(type) == value)
         *slot_of(type) = NULL;
@@ -55,7 +54,7 @@ static pack_layout *describe(MPI_Datatype type)
         return NULL;
     MPI_Aint lower, extent;
     PMPI_Type_get_extent(type, &lower, &extent);
-    *layout = (pack_layout){ .type = type, .extent = extent, .users = 1, .arena.allowed = MOST_BYTES };
+    *layout = (pack_layout){.type = type, .extent = extent, .users = 1, .arena.allowed = MOST_BYTES};
     layout->understood = pack_flatten(type, &layout->arena, &layout->whole);
     if (!layout->understood) {
         pack_arena_free(&layout->arena);

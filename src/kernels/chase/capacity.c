@@ -65,7 +65,6 @@ static void *create(const pl_case *c)
 static void touch(const pl_case *c, int thread, int threads)
 {
     chase_chain *x = c->data;
-    (void)threads;
     if (thread > 0)
         return;
     uint32_t *order = pl_allocate(x->n * sizeof *order, "the order of the chase");

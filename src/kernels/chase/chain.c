@@ -40,7 +40,6 @@ void **chase_node(const chase_chain *x, size_t i) { return (void **)(x->nodes + 
 void chase_touch(const pl_case *c, int thread, int threads)
 {
     chase_chain *x = c->data;
-    (void)threads;
     if (thread > 0)
         return;     /* one: it alone follows them */
     uint32_t *next = pl_allocate(x->n * sizeof *next, "the order of the chase");

@@ -15,11 +15,7 @@ void *chase_follow(void *node, size_t loads)
     return node;
 }
 
-size_t chase_dense(size_t i, size_t stride)
-{
-    (void)stride;
-    return i * PL_LINE;
-}
+size_t chase_dense(size_t i, size_t stride) { return i * PL_LINE; }
 
 /* The place of a line within its stride moves on from node to node: by a line, so that the lines spread over the sets of
  * the first-level cache; by one more every 16, so that those 4096 bytes apart do over the second level's; and by 4096

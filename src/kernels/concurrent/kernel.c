@@ -18,7 +18,7 @@ enum { SUMS = 4 * CONCURRENT_LINE };
 /* Of the partial sums, and of what the streams leave over: less than two lines of each, and a part of one.  Not within the
  * loops, where compilers would keep the partial sums shuffled as this takes them. */
 __attribute__((noinline)) static double total(const double *sum, size_t sums, size_t first, size_t n,
-                                                     const double *restrict x)
+                                              const double *restrict x)
 {
     double all = 0;
     for (size_t k = 0; k < sums; k++)

@@ -76,11 +76,7 @@ static void destroy(void *data)
     free(d);
 }
 
-static void touch(const pl_case *c, int thread, int threads)
-{
-    (void)threads;
-    memset(((cores_data *)c->data)->relay[thread], 0, APART);
-}
+static void touch(const pl_case *c, int thread, int threads) { memset(((cores_data *)c->data)->relay[thread], 0, APART); }
 
 static const void *where(const pl_case *c, size_t *bytes)
 {
@@ -218,7 +214,6 @@ static void further(const pl_case *c, const double *rows, long passes, int sampl
 {
     static const char *const of_clock[] = {"clock_one", "clock_all", "additions_one", "additions_all"};
     const size_t width = numbers(c), threads = (size_t)c->threads;
-    (void)passes;
     fputs("\"cores\": {", f);
     if (which(c) != CLOCK)
         write_rows(f, which(c) == TOGETHER ? "handover" : "alone", rows, width, 0, width, samples);

@@ -180,7 +180,7 @@ static void expected_row(int field, size_t n, unsigned i, unsigned j, bool compu
     if (!computed || field >= HX)
         return;
     float *const e = at[field], *const hx = at[HX], *const hy = at[HY], *const hz = at[HZ], *const beside = at[BESIDE],
-          *const below = at[BELOW];
+                 *const below = at[BELOW];
     initial_row(HX, n, i, j, hx);
     initial_row(HY, n, i, j, hy);
     initial_row(HZ, n, i, j, hz);

@@ -231,7 +231,6 @@ static void run(const pl_case *c, const pl_plan *p)
     data *d = c->data;
     const fileio_mode m = mode_of(c);
     slot *const s = &d->files[m.layout][reads(c)];
-    (void)p;
     if (reads(c))
         transfer(c, &m, true, &s->file, d->arrays->at[TARGET]);
     else

@@ -81,8 +81,6 @@ static bool open_nameless(files_file *file, const char *directory)
         return true;
     if (file->descriptor >= 0)
         close(file->descriptor);
-#else
-    (void)file, (void)directory;
 #endif
     return false;
 }

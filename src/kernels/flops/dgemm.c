@@ -28,7 +28,7 @@ const char *dgemm_library(void)
     Dl_info found;
     if (openblas_get_config)
         return openblas_get_config();
-    return dladdr(__extension__ (void *)dgemm_, &found) && found.dli_fname ? found.dli_fname : "not known";
+    return dladdr((void *)(uintptr_t)dgemm_, &found) && found.dli_fname ? found.dli_fname : "not known";
 }
 /* Threads that the library has started when it was loaded: ours are not there yet. */
 static int tasks;
@@ -113,8 +113,6 @@ void dgemm_run(const pl_case *c, int thread)
         return;
     }
     dgemm_("N", "N", &n, &n, &n, &one, a, &n, b, &n, &one, to, &n, 1, 1);
-#else
-    (void)c, (void)thread;
 #endif
 }
 
@@ -138,7 +136,7 @@ static bool is_right(const pl_case *c, int thread)
 {
     const size_t n = flops_order(c, thread);
     uint64_t *const v = pl_allocate(4 * n * sizeof *v, "the verification"), *const bv = v + n, *const right = bv + n,
-             *const found = right + n;
+                    *const found = right + n;
     bool fine = true;
     for (size_t j = 0; j < n; j++)
         v[j] = pl_random_bits(j);

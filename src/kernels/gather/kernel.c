@@ -82,7 +82,7 @@ void gather_columns(const gather_rows *r, double *restrict to, const double *res
 }
 
 void scatter_columns(const gather_rows *r, double *restrict to, const double *restrict from,
-                    const int32_t *restrict index, const int32_t *restrict inner)
+                     const int32_t *restrict index, const int32_t *restrict inner)
 {
     (void)inner;
     for (size_t first = r->first; first < r->last; first += r->block)
@@ -100,7 +100,7 @@ void gs_columns(const gather_rows *r, double *restrict to, const double *restric
 }
 
 void multigather_columns(const gather_rows *r, double *restrict to, const double *restrict from,
-                    const int32_t *restrict index, const int32_t *restrict inner)
+                         const int32_t *restrict index, const int32_t *restrict inner)
 {
     for (size_t first = r->first; first < r->last; first += r->block)
         for (size_t j = 0, last = end_of_block(first, r); j < r->length; j++)
@@ -109,7 +109,7 @@ void multigather_columns(const gather_rows *r, double *restrict to, const double
 }
 
 void multiscatter_columns(const gather_rows *r, double *restrict to, const double *restrict from,
-                    const int32_t *restrict index, const int32_t *restrict inner)
+                          const int32_t *restrict index, const int32_t *restrict inner)
 {
     for (size_t first = r->first; first < r->last; first += r->block)
         for (size_t j = 0, last = end_of_block(first, r); j < r->length; j++)

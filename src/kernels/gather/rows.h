@@ -46,10 +46,11 @@ void KERNEL(unroll)(const gather_rows *r, double *restrict to, const double *res
         double *restrict b = to + TO_ROW;
         size_t j = 0;
         PL_NOVEC_LOOP
-        for (; j + 8 <= r->length; j += 8)
+        for (; j + 8 <= r->length; j += 8) {
             PL_NOVEC_LOOP
             for (size_t k = j; k < j + 8; k++)
                 b[TO(k)] = a[FROM(k)];
+        }
         PL_NOVEC_LOOP
         for (; j < r->length; j++)
             b[TO(j)] = a[FROM(j)];

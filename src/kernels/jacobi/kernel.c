@@ -18,15 +18,13 @@ void jacobi_plain(const jacobi_box *box, size_t first, size_t last, double *rest
         }
 }
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
 /* blocked: `block` rows of all planes, then the next ones. */
 void jacobi_blocked(const jacobi_box *box, size_t first, size_t last, double *restrict out, const double *restrict in)
 {
     const size_t n = box->n, row = box->row, plane = box->plane;
     for (size_t begin = box->from; begin < box->to; begin += box->block)
         for (size_t k = first; k < last; k++)
-            for (size_t j = begin; j < least(begin + box->block, box->to); j++) {
+            for (size_t j = begin; j < pl_least(begin + box->block, box->to); j++) {
                 const double *restrict u = in + k * plane + j * row;
                 double *restrict v = out + k * plane + j * row;
                 for (size_t i = 1; i < n - 1; i++)
@@ -51,7 +49,7 @@ static inline __attribute__((always_inline)) void sweep(row_loop *compute, size_
                                                         size_t last, double *out, const double *in)
 {
     for (size_t begin = box->from; begin < box->to; begin += block) {
-        const size_t end = least(begin + block, box->to);
+        const size_t end = pl_least(begin + block, box->to);
         for (size_t k = first; k < last; k++)
             for (size_t j = begin; j < end; j++) {
                 const size_t at = k * box->plane + j * box->row;

@@ -14,7 +14,6 @@ TARGET static inline VECTOR NAME(points)(const double *u, size_t row, size_t pla
 TARGET static inline void NAME(row_nt)(const jacobi_box *box, double *v, const double *u, const double *ahead)
 {
     size_t i = 1;
-    (void)ahead;
     for (; i + LINE < box->n; i += LINE)
         for (size_t k = 0; k < LINE; k += LANES)
             STREAM(v + i + k, NAME(points)(u + i + k, box->row, box->plane));

@@ -32,10 +32,11 @@ static inline size_t begin_of(const lbm_box *box, size_t row)
 /* `cells` cells: populations from f + from[q], which collide, to g + q * apart. */
 static inline __attribute__((always_inline)) void collide(double *g, size_t apart, const double *f, const ptrdiff_t *from, size_t cells)
 {
-    const double *const f0 = f + from[0], *const f1 = f + from[1], *const f2 = f + from[2], *const f3 = f + from[3], *const f4 = f + from[4],
-        *const f5 = f + from[5], *const f6 = f + from[6], *const f7 = f + from[7], *const f8 = f + from[8], *const f9 = f + from[9],
-        *const f10 = f + from[10], *const f11 = f + from[11], *const f12 = f + from[12], *const f13 = f + from[13], *const f14 = f + from[14],
-        *const f15 = f + from[15], *const f16 = f + from[16], *const f17 = f + from[17], *const f18 = f + from[18];
+    const double *const f0 = f + from[0], *const f1 = f + from[1], *const f2 = f + from[2], *const f3 = f + from[3], *const f4 = f + from[4];
+    const double *const f5 = f + from[5], *const f6 = f + from[6], *const f7 = f + from[7], *const f8 = f + from[8], *const f9 = f + from[9];
+    const double *const f10 = f + from[10], *const f11 = f + from[11], *const f12 = f + from[12], *const f13 = f + from[13],
+                        *const f14 = f + from[14];
+    const double *const f15 = f + from[15], *const f16 = f + from[16], *const f17 = f + from[17], *const f18 = f + from[18];
     CELLS_ARE_INDEPENDENT
     for (size_t i = 0; i < cells; i++) {
         const double x_p = f1[i], x_m = f2[i], y_p = f3[i], y_m = f4[i], z_p = f5[i], z_m = f6[i];
@@ -119,8 +120,6 @@ void lbm_fused(const lbm_box *box, size_t first, size_t last, double *out, const
 /* Cells whose populations stay in L1 while they are collected and handed on. */
 enum { CHUNK = 64 };
 
-static inline size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
 /* Writes what has collided in a buffer, population by population. */
 typedef void write_row(double *to, const double *from, size_t cells);
 
@@ -132,7 +131,7 @@ static inline __attribute__((always_inline)) void by_chunks(write_row *write, co
     places(box, from);
     for (size_t row = first; row < last; row++)
         for (size_t i = 0; i < box->n; i += CHUNK) {
-            const size_t at = begin_of(box, row) + i, cells = least(CHUNK, box->n - i);
+            const size_t at = begin_of(box, row) + i, cells = pl_least(CHUNK, box->n - i);
             collide(buffer, CHUNK, in + at, from, cells);
             for (int q = 0; q < Q; q++)
                 write(out + at + (size_t)q * box->apart, buffer + q * CHUNK, cells);

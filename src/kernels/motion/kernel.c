@@ -10,7 +10,6 @@
 
 double motion_fill(size_t n, double *restrict y, const double *restrict x, const long *parameters)
 {
-    (void)x, (void)parameters;
     for (size_t i = 0; i < n; i++)
         y[i] = MOTION_CONSTANT;
     return 0;
@@ -21,7 +20,6 @@ double motion_load(size_t n, double *restrict y, const double *restrict x, const
 {
     double sum[64] = {0};
     size_t i = 0;
-    (void)y, (void)parameters;
     for (; i + 64 <= n; i += 64)
         for (size_t k = 0; k < 64; k++)
             sum[k] += x[i + k];
@@ -34,7 +32,6 @@ double motion_load(size_t n, double *restrict y, const double *restrict x, const
 
 double motion_update(size_t n, double *restrict y, const double *restrict x, const long *parameters)
 {
-    (void)x, (void)parameters;
     for (size_t i = 0; i < n; i++)
         y[i] = -y[i];
     return 0;
@@ -42,7 +39,6 @@ double motion_update(size_t n, double *restrict y, const double *restrict x, con
 
 double motion_copy(size_t n, double *restrict y, const double *restrict x, const long *parameters)
 {
-    (void)parameters;
     for (size_t i = 0; i < n; i++)
         y[i] = x[i];
     return 0;
@@ -55,7 +51,6 @@ double motion_fill_prefetch(size_t n, double *restrict y, const double *restrict
 {
     const size_t ahead = (size_t)parameters[MOTION_DISTANCE];
     size_t i = 0;
-    (void)x;
     for (; i + 64 <= n; i += 64) {
         for (size_t k = i; k < i + 64; k += 8)
             __builtin_prefetch(y + k + ahead, 1);
@@ -72,7 +67,6 @@ double motion_load_prefetch(size_t n, double *restrict y, const double *restrict
     const size_t ahead = (size_t)parameters[MOTION_DISTANCE];
     double sum[64] = {0};
     size_t i = 0;
-    (void)y;
     for (; i + 64 <= n; i += 64) {
         for (size_t k = i; k < i + 64; k += 8)
             __builtin_prefetch(x + k + ahead, 0);
@@ -90,7 +84,6 @@ double motion_update_prefetch(size_t n, double *restrict y, const double *restri
 {
     const size_t ahead = (size_t)parameters[MOTION_DISTANCE];
     size_t i = 0;
-    (void)x;
     for (; i + 64 <= n; i += 64) {
         for (size_t k = i; k < i + 64; k += 8)
             __builtin_prefetch(y + k + ahead, 1);

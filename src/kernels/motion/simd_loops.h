@@ -8,11 +8,9 @@ TARGET double NAME(motion_fill_nt)(size_t n, double *restrict y, const double *r
 {
     const size_t head = pl_before_line(y, n);
     size_t i = 0;
-    (void)x, (void)parameters;
     for (; i < head; i++)
         y[i] = MOTION_CONSTANT;
-    UNROLL
-    for (; i + LINE <= n; i += LINE)
+    UNROLL for (; i + LINE <= n; i += LINE)
         for (size_t k = 0; k < LINE; k += LANES)
             STREAM(y + i + k, SET1(MOTION_CONSTANT));
     _mm_sfence();
@@ -25,11 +23,9 @@ TARGET double NAME(motion_copy_nt)(size_t n, double *restrict y, const double *r
 {
     const size_t head = pl_before_line(y, n);
     size_t i = 0;
-    (void)parameters;
     for (; i < head; i++)
         y[i] = x[i];
-    UNROLL
-    for (; i + LINE <= n; i += LINE)
+    UNROLL for (; i + LINE <= n; i += LINE)
         for (size_t k = 0; k < LINE; k += LANES)
             STREAM(y + i + k, LOAD(x + i + k));
     _mm_sfence();

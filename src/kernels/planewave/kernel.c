@@ -179,8 +179,8 @@ void planewave_close(planewave *w)
 
 const char *planewave_library(void) { return fftw_version; }
 #else
-void planewave_open(planewave *w) { (void)w; }
-void planewave_close(planewave *w) { (void)w; }
+void planewave_open(planewave *w) {}
+void planewave_close(planewave *w) {}
 const char *planewave_library(void) { return "none"; }
 #endif
 

@@ -7,7 +7,6 @@
 
 void spmv_plain(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y, const long *parameters)
 {
-    (void)parameters;
     for (size_t i = part.begin; i < part.end; i++) {
         double sum = 0;
         for (int64_t k = a->ptr[i]; k < a->ptr[i + 1]; k++)
@@ -19,7 +18,6 @@ void spmv_plain(pl_range part, const spmv_matrix *a, const double *restrict x, d
 /* Four sums per row instead of one: an addition need not wait for the one before. */
 void spmv_unroll(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y, const long *parameters)
 {
-    (void)parameters;
     for (size_t i = part.begin; i < part.end; i++) {
         double sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0;
         int64_t k = a->ptr[i];
@@ -84,7 +82,6 @@ void spmv_stream(pl_range part, const spmv_matrix *a, const double *restrict x, 
 /* SELL-C-sigma: eight rows at a time, each with a sum of its own; values and indices are read line by line. */
 void spmv_sell(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y, const long *parameters)
 {
-    (void)parameters;
     for (size_t i = part.begin; i < part.end; i++) {
         double sum[SPMV_CHUNK] = {0};
         for (int64_t k = a->ptr[i]; k < a->ptr[i + 1]; k += SPMV_CHUNK)
@@ -124,7 +121,6 @@ void spmv_sell_stream(pl_range part, const spmv_matrix *a, const double *restric
 AVX512 void spmv_simd_avx512(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y,
                              const long *parameters)
 {
-    (void)parameters;
     for (size_t i = part.begin; i < part.end; i++) {
         const int64_t end = a->ptr[i + 1];
         __m512d sum = _mm512_setzero_pd(), other = _mm512_setzero_pd();
@@ -148,7 +144,6 @@ AVX512 void spmv_simd_avx512(pl_range part, const spmv_matrix *a, const double *
 AVX2 void spmv_simd_avx2(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y,
                          const long *parameters)
 {
-    (void)parameters;
     for (size_t i = part.begin; i < part.end; i++) {
         const int64_t end = a->ptr[i + 1];
         __m256d sum = _mm256_setzero_pd(), other = _mm256_setzero_pd();

@@ -93,8 +93,8 @@ enum symmetry { GENERAL, SYMMETRIC, SKEW };
 static void read_header(text_file *f, enum field *field, enum symmetry *symmetry)
 {
     static const char *const objects[] = {"matrix", NULL}, *const formats[] = {"coordinate", NULL},
-                      *const fields[] = {"real", "integer", "pattern", NULL},
-                      *const symmetries[] = {"general", "symmetric", "skew-symmetric", NULL};
+                             *const fields[] = {"real", "integer", "pattern", NULL},
+                             *const symmetries[] = {"general", "symmetric", "skew-symmetric", NULL};
     unsigned char magic[2] = {0};
     if (fread(magic, 1, 2, f->stream) == 2 && magic[0] == 0x1F && magic[1] == 0x8B)
         pl_fail("--matrix %s: is compressed: unpack it with gunzip first", f->name);

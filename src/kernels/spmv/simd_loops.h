@@ -5,7 +5,6 @@
 TARGET void NAME(spmv_sell_simd)(pl_range part, const spmv_matrix *a, const double *restrict x, double *restrict y,
                                  const long *parameters)
 {
-    (void)parameters;
     for (size_t i = part.begin; i < part.end; i++) {
         VECTOR sums[SPMV_CHUNK / LANES];
         double sum[SPMV_CHUNK];

@@ -7,12 +7,9 @@
 
 #include "kernel.h"
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
 /* Reads are contiguous, writes a row of B apart. */
 void transpose_rows(size_t n, size_t ld, const double *restrict a, double *restrict b, pl_range band, size_t block)
 {
-    (void)block;
     for (size_t i = band.begin; i < band.end; i++) {
         PL_KEEP_LOOP();     /* the order is the subject: not to be interchanged */
         for (size_t j = 0; j < n; j++)
@@ -23,7 +20,6 @@ void transpose_rows(size_t n, size_t ld, const double *restrict a, double *restr
 /* Writes are contiguous, reads a row of A apart. */
 void transpose_columns(size_t n, size_t ld, const double *restrict a, double *restrict b, pl_range band, size_t block)
 {
-    (void)block;
     for (size_t j = band.begin; j < band.end; j++) {
         PL_KEEP_LOOP();
         for (size_t i = 0; i < n; i++)
@@ -34,11 +30,10 @@ void transpose_columns(size_t n, size_t ld, const double *restrict a, double *re
 /* Reads and writes are a row and an element apart: an odd stride where n is even (anderson1997, section 3.3.3). */
 void transpose_diagonals(size_t n, size_t ld, const double *restrict a, double *restrict b, pl_range band, size_t block)
 {
-    (void)block;
     for (size_t at = band.begin, end; at < band.end; at = end) {
         const size_t d = at / n, i = at % n;
-        end = least(at - i + n, band.end);
-        const size_t last = i + (end - at), edge = i > n - d ? i : least(n - d, last);
+        end = pl_least(at - i + n, band.end);
+        const size_t last = i + (end - at), edge = i > n - d ? i : pl_least(n - d, last);
         for (size_t k = i; k < edge; k++)
             b[(k + d) * ld + k] = a[k * ld + k + d];
         for (size_t k = edge; k < last; k++)
@@ -71,19 +66,17 @@ static void swap(double *x, double *y)
 
 void transpose_in_place_rows(size_t n, size_t ld, double *a, const pl_piece *part, size_t block)
 {
-    (void)n, (void)block;
     for (size_t i = part->outer.begin; i < part->outer.end; i++)
-        for (size_t j = part->inner.begin; j < least(part->inner.end, i); j++)
+        for (size_t j = part->inner.begin; j < pl_least(part->inner.end, i); j++)
             swap(&a[i * ld + j], &a[j * ld + i]);
 }
 
 void transpose_in_place_blocked(size_t n, size_t ld, double *a, const pl_piece *part, size_t block)
 {
-    (void)n;
-    for (size_t strip = part->inner.begin, end; strip < least(part->inner.end, part->outer.end); strip = end) {
-        end = least(strip + block, part->inner.end);
+    for (size_t strip = part->inner.begin, end; strip < pl_least(part->inner.end, part->outer.end); strip = end) {
+        end = pl_least(strip + block, part->inner.end);
         for (size_t i = part->outer.begin; i < part->outer.end; i++)
-            for (size_t j = strip; j < least(end, i); j++)
+            for (size_t j = strip; j < pl_least(end, i); j++)
                 swap(&a[i * ld + j], &a[j * ld + i]);
     }
 }
@@ -93,7 +86,6 @@ void transpose_in_place_blocked(size_t n, size_t ld, double *a, const pl_piece *
 /* A copy: what moving the bytes costs without the transpose. */
 void transpose_memcpy(size_t n, size_t ld, const double *restrict a, double *restrict b, pl_range band, size_t block)
 {
-    (void)block;
     const size_t rows = n == ld ? band.end - band.begin : 1;      /* at once */
     for (size_t i = band.begin; i < band.end; i += rows)
         memcpy(b + i * ld, a + i * ld, rows * n * sizeof *a);
@@ -104,7 +96,6 @@ void transpose_memcpy(size_t n, size_t ld, const double *restrict a, double *res
 
 void transpose_openblas(size_t n, size_t ld, const double *restrict a, double *restrict b, pl_range band, size_t block)
 {
-    (void)block;
     const blasint rows = (blasint)(band.end - band.begin), columns = (blasint)n, distance = (blasint)ld;
     if (rows > 0)
         cblas_domatcopy(CblasRowMajor, CblasTrans, rows, columns, 1.0, a + band.begin * ld, distance, b + band.begin, distance);
@@ -113,7 +104,6 @@ void transpose_openblas(size_t n, size_t ld, const double *restrict a, double *r
 /* The whole matrix at once: the library knows no other way. */
 void transpose_in_place_openblas(size_t n, size_t ld, double *a, const pl_piece *part, size_t block)
 {
-    (void)part, (void)block;
     cblas_dimatcopy(CblasRowMajor, CblasTrans, (blasint)n, (blasint)n, 1.0, a, (blasint)ld, (blasint)ld);
 }
 #endif

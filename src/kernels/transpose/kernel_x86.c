@@ -15,8 +15,6 @@
 
 enum { LINE = TRANSPOSE_LINE, HALF = LINE / 2 };
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
 /* Two lines further along the eight rows of row i and column j; at the strip's end, where its next rows begin: other pages,
  * which the hardware does not foresee. */
 INLINE void prefetch_rows(const double *a, size_t ld, size_t i, size_t j, size_t strip, size_t end)
@@ -78,7 +76,7 @@ AVX512 void transpose_blocked_simd_avx512(size_t n, size_t ld, const double *res
         end = transpose_strip_end(strip, band.end, block);
         for (size_t i = 0; i < n; i += LINE)
             for (size_t j = strip; j < end; j += LINE) {
-                const size_t rows = least(n - i, LINE), columns = least(end - j, LINE);
+                const size_t rows = pl_least(n - i, LINE), columns = pl_least(end - j, LINE);
                 __m512d column[LINE];
                 if (rows < HALF || columns < HALF)      /* a thin edge */
                     edge(a + i * ld + j, ld, rows, columns, b + j * ld + i, ld);
@@ -117,7 +115,7 @@ AVX512 static void shifted_avx512(size_t n, size_t ld, const double *restrict a,
     size_t i = 0;
     for (; i + LINE <= n; i += LINE)
         for (size_t j = strip; j < end; j += LINE) {
-            const size_t columns = least(end - j, LINE);
+            const size_t columns = pl_least(end - j, LINE);
             __m512d column[LINE];
             prefetch_rows(a, ld, i, j, strip, end);
             tile_avx512(a + i * ld + j, ld, LINE, columns, column);
@@ -171,7 +169,7 @@ AVX2 void transpose_blocked_simd_avx2(size_t n, size_t ld, const double *restric
             for (size_t j = strip; j < end; j += HALF) {
                 __m256d above[HALF], below[HALF];
                 if (n - i < LINE || end - j < HALF) {
-                    edge(a + i * ld + j, ld, least(n - i, LINE), least(end - j, HALF), b + j * ld + i, ld);
+                    edge(a + i * ld + j, ld, pl_least(n - i, LINE), pl_least(end - j, HALF), b + j * ld + i, ld);
                     continue;
                 }
                 tile_avx2(a + i * ld + j, ld, above);
@@ -233,7 +231,7 @@ AVX2 static void shifted_avx2(size_t n, size_t ld, const double *restrict a, dou
     size_t i = 0;
     for (; i + LINE <= n; i += LINE)
         for (size_t j = strip; j < end; j += HALF) {
-            const size_t columns = least(end - j, HALF);
+            const size_t columns = pl_least(end - j, HALF);
             __m256d column[HALF][2];
             prefetch_rows(a, ld, i, j, strip, end);
             columns_avx2(a + i * ld + j, ld, columns, column);

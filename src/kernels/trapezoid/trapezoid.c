@@ -39,13 +39,9 @@ static void check(const pl_case *c)
 /* A line for each thread, for its part of the integral. */
 static size_t footprint(const pl_case *c) { return (size_t)c->threads * PL_LINE; }
 
-static void *create(const pl_case *c)
-{
-    (void)c;
-    return pl_results_create();
-}
+static void *create(const pl_case *c) { return pl_results_create(); }
 
-static void touch(const pl_case *c, int thread, int threads) { (void)c, (void)thread, (void)threads; }
+static void touch(const pl_case *c, int thread, int threads) {}
 
 static void run(const pl_case *c, const pl_plan *p)
 {

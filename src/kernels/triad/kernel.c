@@ -8,7 +8,6 @@
 void triad_plain(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
                  const double *restrict d, const long *parameters)
 {
-    (void)parameters;
     for (size_t i = 0; i < n; i++)
         a[i] = b[i] + c[i] * d[i];
 }
@@ -17,7 +16,6 @@ PL_NOVEC_FUNCTION
 void triad_novec(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
                  const double *restrict d, const long *parameters)
 {
-    (void)parameters;
     PL_NOVEC_LOOP
     for (size_t i = 0; i < n; i++)
         a[i] = b[i] + c[i] * d[i];
@@ -28,7 +26,6 @@ void triad_novec(size_t n, double *restrict a, const double *restrict b, const d
 void triad_openmp(size_t n, double *restrict a, const double *restrict b, const double *restrict c,
                   const double *restrict d, const long *parameters)
 {
-    (void)parameters;
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i++)
         a[i] = b[i] + c[i] * d[i];
@@ -68,7 +65,7 @@ void triad_preload_c(size_t n, double *restrict a, const double *restrict b, con
 {
     const size_t block = (size_t)parameters[TRIAD_BLOCK];
     for (size_t i = 0; i < n; i += block) {
-        const size_t length = n - i < block ? n - i : block;
+        const size_t length = pl_least(n - i, block);
         const double sum = sum_of_lines(length, b + i) + sum_of_lines(length, c + i) + sum_of_lines(length, d + i);
         PL_CONSUME(sum);
         triad_plain(length, a + i, b + i, c + i, d + i, parameters);

@@ -6,9 +6,7 @@ TARGET void NAME(triad_simd)(size_t n, double *restrict a, const double *restric
                              const double *restrict d, const long *parameters)
 {
     size_t i = 0;
-    (void)parameters;
-    UNROLL
-    for (; i + LANES <= n; i += LANES)
+    UNROLL for (; i + LANES <= n; i += LANES)
         STORE(a + i, FMADD(LOAD(c + i), LOAD(d + i), LOAD(b + i)));
     for (; i < n; i++)
         a[i] = b[i] + c[i] * d[i];
@@ -21,11 +19,9 @@ TARGET void NAME(triad_nt)(size_t n, double *restrict a, const double *restrict 
 {
     const size_t head = pl_before_line(a, n);
     size_t i = 0;
-    (void)parameters;
     for (; i < head; i++)
         a[i] = b[i] + c[i] * d[i];
-    UNROLL
-    for (; i + LINE <= n; i += LINE)
+    UNROLL for (; i + LINE <= n; i += LINE)
         for (size_t k = 0; k < LINE; k += LANES)
             STREAM(a + i + k, FMADD(LOAD(c + i + k), LOAD(d + i + k), LOAD(b + i + k)));
     _mm_sfence();
@@ -40,7 +36,7 @@ void NAME(triad_preload)(size_t n, double *restrict a, const double *restrict b,
 {
     const size_t block = (size_t)parameters[TRIAD_BLOCK];
     for (size_t i = 0; i < n; i += block) {
-        const size_t length = n - i < block ? n - i : block;
+        const size_t length = pl_least(n - i, block);
         bring(length, b + i);
         bring(length, c + i);
         bring(length, d + i);

@@ -70,7 +70,6 @@ void app_count(app *a, size_t n)
 /* Of communication; natively none. */
 static void pass_time(app *a, double seconds)
 {
-    (void)a, (void)seconds;
 #ifdef PLUMBLINE_SIMULATED
     if (seconds > 0) {
         sg_actor_sleep_for(seconds);

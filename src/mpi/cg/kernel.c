@@ -48,11 +48,7 @@ static void check(const pl_case *c)
 
 static size_t elements(const pl_case *c) { return size_of(c)->n; }
 
-static size_t own_size(const char *const *text)
-{
-    (void)text;
-    return cg_sizes[2].n;
-}
+static size_t own_size(const char *const *text) { return cg_sizes[2].n; }
 
 /* Elements of the matrix, before it is made, nearly: few products of two elements of a vector meet. */
 static double products(const cg_size *size)
@@ -88,7 +84,6 @@ static void destroy(void *data)
 
 static void touch(const pl_case *c, int thread, int threads)
 {
-    (void)threads;
     if (thread == 0 && data_of(c)->solver)
         cg_start(data_of(c)->solver);
 }
@@ -102,15 +97,10 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 /* --- the work -------------------------------------------------------------------------------------------------- */
 
-static void plan(const pl_case *c, pl_plan *p)
-{
-    (void)p;
-    pl_inject(c->parameters[LATENCY]);
-}
+static void plan(const pl_case *c, pl_plan *p) { pl_inject(c->parameters[LATENCY]); }
 
 static void run(const pl_case *c, const pl_plan *p)
 {
-    (void)p;
     if (data_of(c)->solver)
         cg_iterate(data_of(c)->solver);
 }
@@ -164,25 +154,23 @@ static double verify(const pl_case *c)
     return isnan(zeta) || isnan(error) ? NAN : fmax(error, zeta);
 }
 
-static double tolerance(const pl_case *c) { return (void)c, cg_tolerance; }
+static double tolerance(const pl_case *c) { return cg_tolerance; }
 
 /* Of a pass, the mean of the ranks; lengths are those of the parts of vectors, of all ranks. */
 static const pl_fact *facts(const pl_case *c)
 {
     static char grid[32];
-    static pl_fact found[9];
+    static pl_fact found[8];
     const cg_data *const d = data_of(c);
     const app_result *const r = &d->pass;
-    int count = 0;
     snprintf(grid, sizeof grid, "%dx%d", d->solver->grid_rows, d->solver->grid_columns);
-    found[count++] = (pl_fact){"grid", grid, 0};
-    found[count++] = (pl_fact){"messages", NULL, r->messages};
-    found[count++] = (pl_fact){"messages_of_sums", NULL, r->words};
-    found[count++] = (pl_fact){"message_bytes", NULL, r->bytes};
-    found[count++] = (pl_fact){"message_shortest", NULL, r->shortest};
-    found[count++] = (pl_fact){"message_longest", NULL, r->longest};
-    found[count++] = (pl_fact){"flops_declared", NULL, r->flops * working_of(c)};
-    found[count] = (pl_fact){0};
+    found[0] = (pl_fact){"grid", grid, 0};
+    found[1] = (pl_fact){"messages", NULL, r->messages};
+    found[2] = (pl_fact){"messages_of_sums", NULL, r->words};
+    found[3] = (pl_fact){"message_bytes", NULL, r->bytes};
+    found[4] = (pl_fact){"message_shortest", NULL, r->shortest};
+    found[5] = (pl_fact){"message_longest", NULL, r->longest};
+    found[6] = (pl_fact){"flops_declared", NULL, r->flops * working_of(c)};
     return found;
 }
 

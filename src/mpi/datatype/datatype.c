@@ -103,7 +103,6 @@ static double value(const pl_case *c, int rank, size_t i, size_t j)
 
 static void touch(const pl_case *c, int thread, int threads)
 {
-    (void)threads;
     if (thread > 0)
         return;
     double *const matrix = ((transpose_data *)c->data)->buffers->at[MATRIX];
@@ -147,7 +146,7 @@ static void check(const pl_case *c)
                 c->n, MOST);
 }
 
-static void nothing(datatype_ends *e) { (void)e; }
+static void nothing(datatype_ends *e) {}
 
 static void plan(const pl_case *c, pl_plan *p)
 {

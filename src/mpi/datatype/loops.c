@@ -4,8 +4,6 @@
 
 enum { BLOCK = 16 };    /* rows and columns: two lines of each row, 16 pages on either side */
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
 /* In the order of the message: writes are contiguous, reads a row apart. */
 void pack_plain(size_t n, const double *restrict from, double *restrict to)
 {
@@ -30,9 +28,9 @@ void pack_blocked(size_t n, const double *restrict from, double *restrict to)
 {
     for (size_t columns = 0; columns < n; columns += BLOCK)
         for (size_t rows = 0; rows < n; rows += BLOCK)
-            for (size_t j = columns; j < least(columns + BLOCK, n); j++) {
+            for (size_t j = columns; j < pl_least(columns + BLOCK, n); j++) {
                 PL_KEEP_LOOP();
-                for (size_t i = rows; i < least(rows + BLOCK, n); i++)
+                for (size_t i = rows; i < pl_least(rows + BLOCK, n); i++)
                     to[j * n + i] = from[i * n + j];
             }
 }
@@ -41,9 +39,9 @@ void unpack_blocked(size_t n, const double *restrict from, double *restrict to)
 {
     for (size_t columns = 0; columns < n; columns += BLOCK)
         for (size_t rows = 0; rows < n; rows += BLOCK)
-            for (size_t j = columns; j < least(columns + BLOCK, n); j++) {
+            for (size_t j = columns; j < pl_least(columns + BLOCK, n); j++) {
                 PL_KEEP_LOOP();
-                for (size_t i = rows; i < least(rows + BLOCK, n); i++)
+                for (size_t i = rows; i < pl_least(rows + BLOCK, n); i++)
                     to[i * n + j] = from[j * n + i];
             }
 }

@@ -88,7 +88,6 @@ static void destroy(void *data)
 
 static void touch(const pl_case *c, int thread, int threads)
 {
-    (void)threads;
     if (thread == 0 && data_of(c)->works)
         slabs_start(&data_of(c)->slabs);
 }
@@ -102,11 +101,7 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 /* --- the work -------------------------------------------------------------------------------------------------- */
 
-static void plan(const pl_case *c, pl_plan *p)
-{
-    (void)p;
-    pl_inject(c->parameters[LATENCY]);
-}
+static void plan(const pl_case *c, pl_plan *p) { pl_inject(c->parameters[LATENCY]); }
 
 static void run(const pl_case *c, const pl_plan *p)
 {
@@ -162,20 +157,18 @@ static double verify(const pl_case *c)
     return fabs(d->viscosity - 1) <= LBM_VORTEX_TOLERANCE && pl_buffers_guards_intact(d->memory) ? worst : INFINITY;
 }
 
-static double tolerance(const pl_case *c) { return (void)c, LBM_TOLERANCE; }
+static double tolerance(const pl_case *c) { return LBM_TOLERANCE; }
 
 /* Of a step, the mean of the ranks that work. */
 static const pl_fact *facts(const pl_case *c)
 {
     static pl_fact found[6];
     const lbm_data *const d = data_of(c);
-    int count = 0;
-    found[count++] = (pl_fact){"planes-used", NULL, (double)planes_of(c)};
-    found[count++] = (pl_fact){"viscosity", NULL, d->viscosity};
-    found[count++] = (pl_fact){"messages", NULL, d->step.messages};
-    found[count++] = (pl_fact){"message_bytes", NULL, d->step.bytes};
-    found[count++] = (pl_fact){"flops_declared", NULL, d->step.flops * working_of(c)};
-    found[count] = (pl_fact){0};
+    found[0] = (pl_fact){"planes-used", NULL, (double)planes_of(c)};
+    found[1] = (pl_fact){"viscosity", NULL, d->viscosity};
+    found[2] = (pl_fact){"messages", NULL, d->step.messages};
+    found[3] = (pl_fact){"message_bytes", NULL, d->step.bytes};
+    found[4] = (pl_fact){"flops_declared", NULL, d->step.flops * working_of(c)};
     return found;
 }
 

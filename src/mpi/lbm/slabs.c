@@ -106,7 +106,7 @@ double slabs_viscosity(app *a, lbm_loop *loop)
     const lbm_vortex vortex = {Z, X, {n, n, planes}};
     slabs s;
     double begin = NAN,
-        *const memory = app_memory(aligned_alloc(LINE * sizeof(double), (slabs_doubles(a, n, planes) / LINE + 2) * LINE * sizeof(double)));
+           *const memory = app_memory(aligned_alloc(LINE * sizeof(double), (slabs_doubles(a, n, planes) / LINE + 2) * LINE * sizeof(double)));
     slabs_create(&s, a, n, planes, memory + LINE - 1);
     slabs_start(&s);
     lbm_vortex_cells(&vortex, &s.box, s.first, s.in, NULL);

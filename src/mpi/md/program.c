@@ -102,11 +102,7 @@ static void renew(md_system *s, md_worker *w)
     w->own = (pl_range){0, s->now.n};
 }
 
-static void follow(md_system *s, md_worker *w)
-{
-    (void)s, (void)w;
-    md_follow(running);
-}
+static void follow(md_system *s, md_worker *w) { md_follow(running); }
 
 static const md_boundary neighbours = {renew, follow};
 
@@ -123,7 +119,6 @@ static void touch(const pl_case *c, int thread, int threads)
     md_system *const s = p->system;
     md_worker w = {.threads = 1};
     size_t n = 0;
-    (void)threads;
     if (thread || !p->works)
         return;
     for (size_t i = 0; i < c->n; i++) {
@@ -213,7 +208,7 @@ static double verify(const pl_case *c)
     return pl_buffers_guards_intact(p->system->buffers) ? wrong : INFINITY;
 }
 
-static double tolerance(const pl_case *c) { return (void)c, 1; }
+static double tolerance(const pl_case *c) { return 1; }
 
 static const pl_fact *facts(const pl_case *c)
 {

@@ -44,7 +44,6 @@ static void destroy(void *data)
 static void touch(const pl_case *c, int thread, int threads)
 {
     const pairs_data *d = c->data;
-    (void)threads;
     if (thread == 0) {
         pingpong_write(d->ends.out, c->n, d->ends.rank, 0);
         memset(d->ends.in, 0, c->n);
@@ -73,14 +72,12 @@ static long messages_of(const pl_case *c) { return 1 + (1 << 17) / (long)(c->n +
 static void plan(const pl_case *c, pl_plan *p)
 {
     pairs_data *d = c->data;
-    (void)p;
     memset(d->last, 0, (size_t)d->rounds * sizeof *d->last);
 }
 
 static void run(const pl_case *c, const pl_plan *p)
 {
     pairs_data *d = c->data;
-    (void)p;
     for (int round = 0; round < d->rounds; round++)
         d->last[round] += pairs_round(&d->ends, round, messages_of(c));
 }
@@ -126,13 +123,9 @@ static double verify(const pl_case *c)
 /* --- each pair ------------------------------------------------------------------------------------------------- */
 
 /* Seconds of each round. */
-static size_t numbers(const pl_case *c) { return (void)c, (size_t)pl_tournament_rounds(pl_processes.ranks); }
+static size_t numbers(const pl_case *c) { return (size_t)pl_tournament_rounds(pl_processes.ranks); }
 
-static void sampled(const pl_case *c, int sample, double *row)
-{
-    (void)sample;
-    memcpy(row, ((const pairs_data *)c->data)->last, numbers(c) * sizeof *row);
-}
+static void sampled(const pl_case *c, int sample, double *row) { memcpy(row, ((const pairs_data *)c->data)->last, numbers(c) * sizeof *row); }
 
 /* Of the messages from this process to each other one: seconds of one with its answer (median), and their robust relative
  * spread; returns the shortest sample, all its messages together. */

@@ -102,7 +102,6 @@ static void destroy(void *data)
 static void touch(const pl_case *c, int thread, int threads)
 {
     const pattern_data *d = c->data;
-    (void)threads;
     if (thread == 0) {
         pingpong_write(d->ends.out, c->n, pl_processes.rank, 0);
         memset(d->ends.in, 0, (size_t)d->ends.slots * d->ends.stride);
@@ -147,7 +146,6 @@ static void plan(const pl_case *c, pl_plan *p)
 {
     pattern_data *d = c->data;
     const traffic_pattern pattern = pattern_of(c);
-    (void)p;
     forget_steps(d);
     d->job = job_of(c);
     const int rounds = traffic_rounds(pattern, &d->job), most = traffic_messages(pattern, &d->job);
@@ -164,7 +162,6 @@ static void plan(const pl_case *c, pl_plan *p)
 static void run(const pl_case *c, const pl_plan *p)
 {
     pattern_data *d = c->data;
-    (void)p;
     for (int round = 0; round < d->rounds; round++)
         d->last[round] += traffic_round(&d->steps[round], &d->ends, repeats_of(c));
 }
@@ -252,7 +249,6 @@ static size_t numbers(const pl_case *c)
 static void sampled(const pl_case *c, int sample, double *row)
 {
     const pattern_data *d = c->data;
-    (void)sample;
     memcpy(row, d->last, (size_t)d->rounds * sizeof *row);
     MPI_Reduce(d->last, row + d->rounds, d->rounds, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
 }

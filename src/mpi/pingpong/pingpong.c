@@ -56,7 +56,6 @@ static void destroy(void *data)
 
 static void touch(const pl_case *c, int thread, int threads)
 {
-    (void)threads;
     if (thread == 0) {
         pingpong_write(ends_of(c)->out, c->n, pl_processes.rank, 0);
         memset(ends_of(c)->in, 0, c->n);
@@ -78,11 +77,7 @@ static void check(const pl_case *c)
     pl_inject_check(c->parameters[LATENCY]);
 }
 
-static void plan(const pl_case *c, pl_plan *p)
-{
-    (void)p;
-    pl_inject(c->parameters[LATENCY]);
-}
+static void plan(const pl_case *c, pl_plan *p) { pl_inject(c->parameters[LATENCY]); }
 
 static void run(const pl_case *c, const pl_plan *p) { ((pingpong_exchange *)p->loop)(ends_of(c)); }
 

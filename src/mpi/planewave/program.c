@@ -64,7 +64,6 @@ static void touch(const pl_case *c, int thread, int threads)
     slabs *const s = c->data;
     const planewave *const w = &s->waves;
     const size_t n = c->n, before = s->planes.begin * n * n;
-    (void)threads;
     if (thread)
         return;
     for (size_t b = 0; b < w->bands; b++) {

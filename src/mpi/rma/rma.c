@@ -108,7 +108,6 @@ static double wrong_bytes(const pl_case *c, const unsigned char *memory, int ran
 
 static void touch(const pl_case *c, int thread, int threads)
 {
-    (void)threads;
     if (thread > 0)
         return;
     const rma_ends ends = ends_of(c);

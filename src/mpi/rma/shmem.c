@@ -101,8 +101,8 @@ void rma_shmem_free(void *memory) { shmem_free(memory); }
 #else
 
 void rma_shmem_configure(void) {}
-void rma_shmem_expect(size_t bytes) { (void)bytes; }
+void rma_shmem_expect(size_t bytes) {}
 unsigned char *rma_shmem_allocate(size_t bytes) { pl_fail("%zu bytes: built without OpenSHMEM", bytes); }
-void rma_shmem_free(void *memory) { (void)memory; }
+void rma_shmem_free(void *memory) {}
 
 #endif

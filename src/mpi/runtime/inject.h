@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 /* For pl_kernel.parameters, and what its check() and the begin of its run() do with the value. */
-#define PL_INJECT_PARAMETER \
+#define PL_INJECT_PARAMETER                                                                                                   \
     {"latency", 0, 1, "us that libplumbline_latency adds to each message (default: what its variables say)", .most = 1000000, \
      .from_zero = true, .given = &pl_inject_given}
 extern bool pl_inject_given;    /* --latency stands in the command: else the library keeps what its variables say */

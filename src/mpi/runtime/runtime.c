@@ -46,7 +46,6 @@ static volatile sig_atomic_t code;     /* what the program has made of its run *
 static void leave(int number)
 {
     static const char told[] = "plumbline: MPI_Finalize has not returned after 30 s: the process ends without it\n";
-    (void)number;
     if (write(STDERR_FILENO, told, sizeof told - 1) < 0)
         _exit(1);
     _exit(code);

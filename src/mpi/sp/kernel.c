@@ -94,7 +94,6 @@ static void destroy(void *data)
 
 static void touch(const pl_case *c, int thread, int threads)
 {
-    (void)threads;
     if (thread == 0 && data_of(c)->solver)
         sp_start(data_of(c)->solver);
 }
@@ -110,7 +109,6 @@ static const void *where(const pl_case *c, size_t *bytes)
 
 static void plan(const pl_case *c, pl_plan *p)
 {
-    (void)p;
     if (data_of(c)->solver)
         data_of(c)->solver->chosen.rows = c->parameters[ROWS];
     pl_inject(c->parameters[LATENCY]);
@@ -118,7 +116,6 @@ static void plan(const pl_case *c, pl_plan *p)
 
 static void run(const pl_case *c, const pl_plan *p)
 {
-    (void)p;
     if (data_of(c)->solver)
         sp_step(data_of(c)->solver);
 }
@@ -178,18 +175,16 @@ static double tolerance(const pl_case *c) { return data_of(c)->solver ? sp_resid
 static const pl_fact *facts(const pl_case *c)
 {
     static char grid[48];
-    static pl_fact found[8];
+    static pl_fact found[7];
     const app_result *const r = &data_of(c)->step;
     const int *const ranks = data_of(c)->solver->chosen.ranks;
-    int count = 0;
     snprintf(grid, sizeof grid, "%dx%dx%d", ranks[0], ranks[1], ranks[2]);
-    found[count++] = (pl_fact){"grid", grid, 0};
-    found[count++] = (pl_fact){"messages", NULL, r->messages};
-    found[count++] = (pl_fact){"message_bytes", NULL, r->bytes};
-    found[count++] = (pl_fact){"message_shortest", NULL, r->shortest};
-    found[count++] = (pl_fact){"message_longest", NULL, r->longest};
-    found[count++] = (pl_fact){"flops_declared", NULL, r->flops * working_of(c)};
-    found[count] = (pl_fact){0};
+    found[0] = (pl_fact){"grid", grid, 0};
+    found[1] = (pl_fact){"messages", NULL, r->messages};
+    found[2] = (pl_fact){"message_bytes", NULL, r->bytes};
+    found[3] = (pl_fact){"message_shortest", NULL, r->shortest};
+    found[4] = (pl_fact){"message_longest", NULL, r->longest};
+    found[5] = (pl_fact){"flops_declared", NULL, r->flops * working_of(c)};
     return found;
 }
 

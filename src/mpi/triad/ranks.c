@@ -33,8 +33,6 @@ static double value(size_t i, int array) { return (double)((int)(pl_mix(i) >> 10
 static void touch(const pl_case *c, int thread, int threads)
 {
     const pl_arrays *const x = c->data;
-    (void)thread;
-    (void)threads;
     for (size_t i = 0; i < c->n; i++) {
         x->array[A][i] = 0;
         for (int k = B; k <= D; k++)

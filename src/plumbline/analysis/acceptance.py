@@ -146,7 +146,7 @@ def _details(cases):
     for runs in cases.values():
         detail = lines.detail_of(runs[-1])
         if detail:
-            yield detail | {key: runs[-1][0][key] for key in ('hostname', 'environ')}
+            yield detail.as_json() | {key: runs[-1][0][key] for key in ('hostname', 'environ')}
 
 
 def _class(line):

@@ -1,11 +1,15 @@
 '''What a session answers, a sentence for each of the three questions; their evidence is never mixed in one count.'''
 
+import contextlib
+import datetime
+import json
+import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from plumbline.analysis import counts, diagnosis, lines, subsystems
-from plumbline.model import quantity, registry, verdict
+from plumbline.model import good_state, quantity, registry, verdict
 
 #: No more are named of what is out of bounds: the list follows.
 MOST_NAMED = 3
@@ -63,7 +67,19 @@ def _speed(own, session):
             as_a_whole, f"{quantity.several(alone, 'comparison')} with datasheet, base clock, the other cores or a single reference within bounds")))
     if ruling == verdict.PASS and not any(one.sees is not None for one in session.rates):
         ruling = verdict.NO_REFERENCE       # a clock within its bounds is not yet a machine as fast as it should be
-    return Answer(registry.SPEED, ruling, text or 'not judged: no rate or time was measured')
+    return Answer(registry.SPEED, ruling, '; '.join(filter(None, (text or 'not judged: no rate or time was measured', _few_hours(own)))))
+
+
+def _few_hours(own):
+    '''That most references are of sessions of one day, which do not know what days differ by; '' where they are of several.'''
+    spans = []
+    for expected in {line.expected for line in own if line.expected}:
+        names = json.loads(expected)['measured']
+        with contextlib.suppress(ValueError):       # sessions of no archive have other names
+            first, last = (datetime.datetime.strptime(f'{name:.16}', '%Y%m%dT%H%M%SZ') for name in (min(names), max(names)))
+            spans.append((last - first).total_seconds())
+    span = statistics.median(spans or [good_state.DAY])
+    return f'references span {quantity.seconds(span)}' if span < good_state.DAY else ''
 
 
 def _measurement(own, session, found, verdicts):

@@ -141,7 +141,7 @@ def read(root, system=None, last=None, names='', metrics=''):
     gathered, without, narrowed = defaultdict(list), set(), set()
     for number, path in enumerate(files):
         for row, samples, features in _rows(path, names, metrics):
-            key = Key(row['partition'], row['environ'], archive.base_name(row['display_name']), row['name'])
+            key = Key(row['partition'], row['environ'], row['display_name'], row['name'])
             node = nodes.setdefault(row['hostname'] or 'unknown', len(nodes))
             if features is None:
                 without.add(key)

@@ -22,13 +22,13 @@ def variance(names: Annotated[str, typer.Option('-n', '--name', help='only tests
 
     from plumbline.analysis import archived
     from plumbline.analysis.variance import analyse
-    from plumbline.report import variance as reports
+    from plumbline.report import save_file, variance as reports
     samples = archived.read(archive_root, system, last, names, metric)
     found = {key: analyse(measured) for key, measured in samples.metrics.items()}
     console = Console(width=None if sys.stdout.isatty() else 120)
     reports.render(samples, found, console)
     if output:
-        console.print(f'page: {reports.write(samples, found, output)}', soft_wrap=True, highlight=False, markup=False)
+        console.print(f'page: {save_file(reports.page(samples, found), output)}', soft_wrap=True, highlight=False, markup=False)
 
 
 def history(metric: Annotated[str, typer.Argument(help='metrics whose name matches this, instead of the subsystems')] = '',
@@ -57,8 +57,8 @@ def history(metric: Annotated[str, typer.Argument(help='metrics whose name match
     for loss in losses:
         console.print(str(loss), style='bold red', highlight=False, markup=False)
     if output:
-        from plumbline.report import history_page
-        console.print(f'page: {history_page.write(archive_root, found, known, output)}', soft_wrap=True, highlight=False, markup=False)
+        from plumbline.report import history_page, save_file
+        console.print(f'page: {save_file(history_page.page(archive_root, found, known), output)}', soft_wrap=True, highlight=False, markup=False)
     raise typer.Exit(1 if losses else 0)
 
 

@@ -19,7 +19,7 @@ from plumbline.analysis import sides
 from plumbline.analysis.lines import detail_of
 from plumbline.analysis.session import Session
 from plumbline.errors import PlumblineError
-from plumbline.model import prediction, registry, result, states, subsystems, uncertainty, verdict
+from plumbline.model import prediction, registry, states, subsystems, uncertainty, verdict
 from plumbline.model.prediction import LEAST_LOSS, MOST_LOSS
 from plumbline.model.quantity import percent
 
@@ -327,7 +327,7 @@ def _why_gone(change, after):
     if not case:
         return 'the test did not run'
     failed = [row['reason'] for row in case if row['verdict'] == verdict.FAIL and row['reason']]
-    skipped = [entry.reason for entry in map(result.Skipped.of_json, detail_of(case).get('skipped') or ()) if entry.means(change.metric)]
+    skipped = [entry.reason for entry in detail_of(case).skipped or () if entry.means(change.metric)]
     return (failed + skipped + ['the test ran without it'])[0]
 
 

@@ -9,7 +9,6 @@ from ClusterShell.NodeSet import NodeSet
 
 from plumbline.analysis.lines import Line
 from plumbline.model import quantity, registry
-from plumbline.store import archive
 
 #: Of so many nodes each has lines of its own.
 MOST_NODES = 16
@@ -40,7 +39,7 @@ def gathered(verdicts: Sequence[Line]) -> list[Group]:
         return [Group(line, [line]) for line in verdicts]
     found: dict[tuple, list[Line]] = {}
     for line in verdicts:
-        key = line.verdict, line.system, line.partition, line.environ, archive.base_name(line.display_name), line.metric
+        key = line.verdict, line.system, line.partition, line.environ, line.display_name, line.metric
         found.setdefault((*key, '' if line.metric else line.reason), []).append(line)
     ran: dict[tuple, set[str]] = {}
     for key, its in found.items():

@@ -11,16 +11,17 @@ import polars as pl
 from plumbline.analysis.archived import Key, pattern
 from plumbline.errors import PlumblineError
 from plumbline.model import changes, prediction, processor, registry, states, subsystems, verdict
+from plumbline.nodes import events
 from plumbline.store import archive
 
 #: What tells a metric from session to session, and what the last of its rows says of it.
 _KEY = ['partition', 'environ', 'case', 'name']
-_ABOUT = ['check', 'display_name', 'metric', 'subject', 'unit', 'level', 'threads']
-_COLUMNS = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'run', 'result', 'name', *_ABOUT, 'value', 'n', 'spread', 'interval_low',
-            'interval_high', 'state', 'states', 'verdict', 'foreign']
+_ABOUT = ['check', 'parameters', 'metric', 'subject', 'unit', 'level', 'threads']
+_COLUMNS = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'display_name', 'run', 'result', 'name', *_ABOUT, 'value', 'n', 'spread',
+            'interval_low', 'interval_high', 'state', 'states', 'verdict', 'foreign']
 
 #: Few texts in many rows.
-_REPEATED = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'name', *_ABOUT, 'verdict']
+_REPEATED = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'display_name', 'name', *_ABOUT, 'verdict']
 
 #: What a metric says of its references; the second: there are some, of other states of the machine.
 _REFERENCES = ['expected', 'recorded_states']
@@ -160,7 +161,7 @@ def read(root, system=None, last=None, names='', metrics='', until=None, node=No
     if not files:
         raise PlumblineError(f'{root}: no session of {system} can be read: {damaged[0]}')
     files, strangers = _of_one_processor(files)
-    judged = _judged(files, node, environment)
+    judged = _judged(files, node, environment, events.names(system))
     chosen = [[text for text in judged[column].drop_nulls().unique() if wanted.search(text)]
               for column, wanted in (('case', names), ('name', metrics))]
     of_test = pl.col('name').is_null() & (not metrics.pattern)
@@ -181,7 +182,7 @@ def _accepted(files, frame):
     for path in (path for path in reversed(files) if path.stem in asked or of_other_states):
         rows = archive.load_columns(path, ['partition', 'environ', 'display_name', 'name', *_REFERENCES])
         for partition, environ, test, name, expected, _ in rows.filter(pl.any_horizontal(pl.col(_REFERENCES).is_not_null())).iter_rows():
-            key = partition, environ, archive.base_name(test), name
+            key = partition, environ, test, name
             if (last.get(key) == path.stem and Key(*key) not in found) or key in of_other_states:
                 of_other_states.add(key)
                 if expected:
@@ -200,9 +201,9 @@ def _of_one_processor(files):
     return [path for path, name in ran_on.items() if processor.same(name, present)], dict(strangers)
 
 
-def _judged(files, node, environment):
+def _judged(files, node, environment, names):
     '''The metrics of the last runs, and tests that ended without one, with ``case``, the name of the test without the node; in order of time.'''
-    rows = archive.scan_files(files).select(_COLUMNS).filter(pl.any_horizontal(pl.col('metric', 'verdict').is_not_null()))
+    rows = names.renamed(archive.scan_files(files).select(_COLUMNS)).filter(pl.any_horizontal(pl.col('metric', 'verdict').is_not_null()))
     for column, wanted in (('hostname', node), ('environ', environment)):
         rows = rows.filter(pl.col(column) == wanted) if wanted else rows
     frame = rows.with_columns(pl.col(_REPEATED).cast(pl.Categorical)).collect(engine='streaming')
@@ -210,9 +211,7 @@ def _judged(files, node, environment):
     repeated = pl.col('session').is_in(again.implode())     # to look for the last run of each test takes longer than all else
     frame = pl.concat([frame.filter(~repeated), archive.final_rows(frame.filter(repeated))]) if len(again) else frame
     frame = frame.drop('test', 'run', 'result', 'system')
-    names = {name: archive.base_name(name) for name in frame['display_name'].cast(pl.String).unique()}
-    case = pl.col('display_name').cast(pl.String).replace(names).cast(pl.Categorical)
-    return frame.with_columns(case=case).sort(pl.col('session').cast(pl.String), maintain_order=True)
+    return frame.rename({'display_name': 'case'}).sort(pl.col('session').cast(pl.String), maintain_order=True)
 
 
 def _counted(frame):

@@ -26,16 +26,16 @@ _UNKNOWN = (None, '')
 def _records(tests, of_memory=False):
     '''(label, machine record, measurement record) of all kernels; of memory alone those whose data lie there, each thread's where it is.'''
     for line in tests:
-        for record in line.detail.get('records') or ():
+        for record in line.detail.records or ():
             options = record.get('options') or {}
             if not of_memory or (record.get('level') == 'memory' and options.get('init', 'parinit') == 'parinit'):
-                yield line.label, line.detail.get('machine') or {}, record
+                yield line.label, line.detail.of_machine, record
 
 
 def _probed(tests):
     '''(line, what is left of a measurement record: its probes) of all kernels.'''
     for line in tests:
-        known = line.detail.get('probes', {})
+        known = line.detail.probes or {}
         for parts in zip(*(np.split(sides, begins, axis=1) for sides, begins in known.values())):
             yield line, {'probes': {name: dict(zip(('before', 'after'), part)) for name, part in zip(known, parts) if part.size}}
 
@@ -43,11 +43,11 @@ def _probed(tests):
 def _taken(cause):
     '''Share of the threads' time that was lost to a cause of :mod:`contention`.'''
     def find(tests):
-        measured = [line for line in tests if line.detail.get('contention')]
-        share = contention.causes([one for line in measured for one in line.detail['contention']]).get(cause)
+        measured = [line for line in tests if line.detail.contention]
+        share = contention.causes([one for line in measured for one in line.detail.contention]).get(cause)
         if share is None:
             return _UNKNOWN
-        given = [(known, line.label) for line in measured if (known := contention.time_given(line.detail['contention'])) is not None]
+        given = [(known, line.label) for line in measured if (known := contention.time_given(line.detail.contention)) is not None]
         least = min(given, default=None)
         worst = f'; the least had {least[1]}: {quantity.percent(least[0])} of its time' if least else ''
         return share, contention.took(cause, share) + worst
@@ -55,15 +55,15 @@ def _taken(cause):
 
 
 def _time_given(tests):
-    given = [known for line in tests if (known := contention.time_given(line.detail.get('contention') or ())) is not None]
+    given = [known for line in tests if (known := contention.time_given(line.detail.contention or ())) is not None]
     return (min(given), f'the least of all tests had {quantity.percent(min(given))} of its time') if given else _UNKNOWN
 
 
 def _quota_per_thread(tests):
     found: list[tuple] = []
-    ran = [(line, contention.team(line.detail.get('contention') or ())) for line in tests]
+    ran = [(line, contention.team(line.detail.contention or ())) for line in tests]
     for line, threads in ran:
-        quota = (line.detail.get('machine') or {}).get('cpu_quota')
+        quota = line.detail.of_machine.get('cpu_quota')
         if threads and quota:
             if line.threads == 'all':       # the team is as small as the quota, which came in the middle where others were larger
                 threads = max(team for other, team in ran if other.partition == line.partition)
@@ -96,7 +96,7 @@ def _on_one_core(tests):
 
 def _others_on_core(tests):
     '''Share of the samples of all tests beside which somebody else worked on the other hardware thread of a core.'''
-    of_one_kind = (record for line, record in _probed(tests) if not (line.detail.get('machine') or {}).get('core_kinds'))      # others add otherwise
+    of_one_kind = (record for line, record in _probed(tests) if not line.detail.of_machine.get('core_kinds'))      # others add otherwise
     found = [one for one in probes.beside_others(of_one_kind) if one is not None]
     if not found:
         return _UNKNOWN
@@ -108,7 +108,7 @@ def _allowed_share(tests):
     '''Where a quota grants no more CPUs than are used, their number is our own choice.'''
     shares = []
     for line in tests:
-        machine = line.detail.get('machine') or {}
+        machine = line.detail.of_machine
         node = {cpu for domain in machine.get('numa_nodes') or () for cpu in domain['cpus']}
         quota = machine.get('cpu_quota')
         if node and machine.get('allowed_cpus') and not (quota and int(quota) <= len(machine['allowed_cpus'])):
@@ -119,7 +119,7 @@ def _allowed_share(tests):
 def _clocks(tests):
     '''(label, MHz beside the samples over the base clock, base clock) of each test for which both are known.'''
     for line in tests:
-        machine = line.detail.get('machine') or {}
+        machine = line.detail.of_machine
         clock = None if machine.get('core_kinds') else machine.get('base_clock')      # several kinds have several
         # What the driver says may have been lowered; without turbo it is all that there is.
         base = clock and (clock.get('nominal_mhz', clock['mhz']) if clock.get('turbo') else clock['mhz'])
@@ -152,23 +152,23 @@ _CHOOSE_THEMSELVES = ('intel_pstate', 'amd-pstate-epp')
 def _governor(tests):
     '''Its name; ``usual`` for a powersave that does not hold the clock down.'''
     found = {}
-    for machine in (machine for line in tests if 'governor' in (machine := line.detail.get('machine') or {})):
+    for machine in (machine for line in tests if 'governor' in (machine := line.detail.of_machine)):
         name, driver = machine.get('governor') or 'unknown', machine.get('scaling_driver')
         found[f'{name} of {driver}' if driver else name] = 'usual' if (name, driver in _CHOOSE_THEMSELVES) == ('powersave', True) else name
     return (' '.join(found.values()), f"frequency governor {', '.join(found)}") if found else _UNKNOWN
 
 
 def _other_processors(tests):
-    others = sorted({other for line in tests for other in line.detail.get('other_processors') or ()})
-    names = {processor.name(line.detail.get('machine') or {}): None for line in tests if line.detail.get('other_processors')}
+    others = sorted({other for line in tests for other in line.detail.other_processors or ()})
+    names = {processor.name(line.detail.of_machine): None for line in tests if line.detail.other_processors}
     return len(others), f"they are of {', '.join(others)}; this one is {', '.join(map(str, names))}"
 
 
 def _simd_width_kept(tests):
     '''Width of a loop's code over that when its reference was measured, the least.'''
-    found = [(codegen.bits(now := line.detail['simd_width'][variant]) / codegen.bits(before), line.label, variant, now, before)
-             for line in tests for variant, before in (line.detail.get('simd_width_of_references') or {}).items()
-             if variant in (line.detail.get('simd_width') or {})]
+    found = [(codegen.bits(now := line.detail.simd_width[variant]) / codegen.bits(before), line.label, variant, now, before)
+             for line in tests for variant, before in (line.detail.simd_width_of_references or {}).items()
+             if variant in (line.detail.simd_width or {})]
     if not found:
         return _UNKNOWN
     share, label, variant, now, before = min(found)
@@ -179,8 +179,8 @@ def _simd_width_of_written(tests):
     '''Width of what the compiler made of a kernel's plain loop over that of the same with intrinsics, the least.'''
     loops: dict[tuple, dict] = defaultdict(dict)
     for line in tests:
-        for variant, width in (line.detail.get('simd_width') or {}).items():
-            kernel = next((record['kernel'] for record in line.detail.get('records') or () if record['variant'] == variant), None)
+        for variant, width in (line.detail.simd_width or {}).items():
+            kernel = next((record['kernel'] for record in line.detail.records or () if record['variant'] == variant), None)
             loops[line.environ, kernel].setdefault(variant, width)
     found = [(codegen.bits(one['plain']) / codegen.bits(one['simd']),
               f"{kernel}, {environ}: the compiler's code is {one['plain']}, that with intrinsics {one['simd']}")
@@ -195,7 +195,7 @@ def _huge_page_share(tests):
     if not found:
         return _UNKNOWN
     share, label = min(found)
-    chosen = next((known for line in tests if (known := (line.detail.get('machine') or {}).get('huge_pages'))), None)
+    chosen = next((known for line in tests if (known := line.detail.of_machine.get('huge_pages'))), None)
     return share, (f'{label}: {quantity.percent(share, 0)} of the memory for which huge pages were asked has them (transparent huge pages: '
                    f"{chosen or 'not readable'})")
 
@@ -228,7 +228,7 @@ def _cache_ours(tests):
     '''Of a level of cache what is ours over what the topology says, the least.'''
     found = []
     for line in tests:
-        machine = line.detail.get('machine') or {}
+        machine = line.detail.of_machine
         for cache in machine.get('caches') or ():
             ours = (machine.get('capacity') or {}).get(f"L{cache['level']}")
             if ours and cache.get('size'):
@@ -238,7 +238,7 @@ def _cache_ours(tests):
 
 def _not_as_expected(tests):
     '''How many facts of the node are not as its expectations say, and still no reason to drain it.'''
-    found = [one['note'] for line in tests for one in line.detail.get('noted') or () if one['about'] == 'expectations']
+    found = [note for line in tests for note in line.detail.notes_about('expectations')]
     more = f'; and {len(found) - _MOST_NAMED} more' if len(found) > _MOST_NAMED else ''
     return (len(found), '; '.join(found[:_MOST_NAMED]) + more) if found else _UNKNOWN
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from plumbline.analysis import outline
-from plumbline.model import probes, quantity, registry, states, subsystems, verdict as judged
+from plumbline.model import parameters, probes, quantity, registry, states, subsystems, verdict as judged
 from plumbline.model.safe_text import shown
 
 #: Verdicts in the order in which they need attention.
@@ -26,7 +26,10 @@ _UNREAD = ('session', 'started', 'date', 'processor', 'rounds', 'processes', 'se
 
 @dataclass(slots=True)      # of a thousand nodes there are 300,000
 class Line:
-    '''One metric with its verdict, or (``metric`` empty) one test that failed without a metric to blame.'''
+    '''One metric with its verdict, or (``metric`` empty) one test that failed without a metric to blame.
+
+    :attr shown_test: its name, with what ReFrame's command line added: the number of the repetition, say.
+    '''
 
     verdict: str
     reason: str
@@ -38,6 +41,7 @@ class Line:
     partition: str
     environ: str
     hostname: str
+    shown_test: str = ''
     level: str = ''
     threads: str = ''
     metric: str = ''
@@ -52,7 +56,7 @@ class Line:
     sees: float | None = None
     n: int | None = None
     retried: str = ''
-    detail: dict = field(default_factory=dict, compare=False, repr=False)
+    detail: outline.Outline = field(default_factory=outline.Outline, compare=False, repr=False)
     least: float | None = None
     expected: str | None = None
     subsystem: str | None = None
@@ -79,7 +83,7 @@ class Line:
     @property
     def built(self):
         '''Compiler and flags of what was measured; '' where no record says.'''
-        records = self.detail.get('records') or []
+        records = self.detail.records or []
         its = records[self.record:self.record + 1] if self.record is not None else [one for one in records if one['role'] == 'kernel']
         return '; '.join(dict.fromkeys(f"{one['compiler']} {one.get('flags') or ''}".strip() for one in its if one.get('compiler')))
 
@@ -176,7 +180,7 @@ def _cells(column):
 
 def detail_of(run):
     '''The :func:`outline.of` what is in the result of one run of a test case, read once; empty if the test left none.'''
-    row: dict = next((row for row in run if row.get('detail')), {'detail': {}})
+    row: dict = next((row for row in run if row.get('detail')), {'detail': outline.Outline()})
     if isinstance(row['detail'], str):
         row['detail'] = outline.of(outline.read(row['detail']))
     return row['detail']
@@ -218,15 +222,14 @@ def not_measured(rows):
         last = runs[-1]
         row, detail = last[0], detail_of(last)
         label = _label(row)
-        unsaid = row['result'] == 'skip' and not detail.get('skipped')
+        unsaid = row['result'] == 'skip' and not detail.skipped
         if unsaid or (_told_elsewhere(runs) and not row['fixture']):
             found.append(NotMeasured(label, '', _reason(row), check=row['check']))
-        for skipped in detail.get('skipped') or []:
-            recorded, names = skipped.get('recorded', 0), skipped.get('referenced', ())
+        for skipped in detail.skipped or ():
+            recorded, names = skipped.recorded or 0, skipped.referenced or ()
             known = recorded or len(names)
-            reason = (skipped.get('reason') or 'no reason given') + f'; references are recorded of {known} of its metrics' * bool(known)
-            found.append(NotMeasured(label, skipped.get('metric') or '', reason, recorded, row['check'], tuple(_lost(row, names)),
-                                     skipped.get('symptom', '')))
+            reason = (skipped.reason or 'no reason given') + f'; references are recorded of {known} of its metrics' * bool(known)
+            found.append(NotMeasured(label, skipped.metric or '', reason, recorded, row['check'], tuple(_lost(row, names)), skipped.symptom or ''))
     return found
 
 
@@ -271,9 +274,11 @@ def _case_lines(runs):
 
 
 def _identity(row, detail):
-    return {'check': row['check'], 'test': row['test'], 'display_name': row['display_name'] or row['check'], 'label': _label(row),
-            'system': row['system'] or '', 'partition': row['partition'] or '', 'environ': row['environ'] or '', 'hostname': row['hostname'] or '',
-            'level': _text(row['level']), 'threads': _text(row['threads']), 'detail': detail, 'foreign': bool(row.get('foreign'))}
+    name = row['display_name'] or row['check']
+    return {'check': row['check'], 'test': row['test'], 'display_name': name, 'shown_test': ' '.join([name, *parameters.added(row)]),
+            'label': _label(row), 'system': row['system'] or '', 'partition': row['partition'] or '', 'environ': row['environ'] or '',
+            'hostname': row['hostname'] or '', 'level': _text(row['level']), 'threads': _text(row['threads']), 'detail': detail,
+            'foreign': bool(row.get('foreign'))}
 
 
 def _line(row, detail, runs):
@@ -299,7 +304,7 @@ def _least(row, detail):
     '''``of_limit`` by the least traffic of its record (``traffic_least``); None where there is no other than the one it is by.'''
     if row['metric'] != 'of_limit' or row['record'] is None or not quantity.known(row['value']):
         return None
-    record = detail['records'][row['record']]
+    record = detail.records[row['record']]
     return row['value'] * record['least'] if 'least' in record else None
 
 
@@ -350,11 +355,6 @@ def as_words(display_name):
     return re.sub(r' %[^=]*=', ' ', display_name)
 
 
-def _without_node(line):
-    '''The display name without what ``--distribute`` added, where that is the host, which has its own place.'''
-    return ' %'.join(part for part in line.display_name.split(' %') if part != f'.nid={line.hostname}')
-
-
 def _make_labels_unique(lines):
     """Labels become unique by what differs: the test's display name, then environment, partition and host."""
     tests: dict[str, set[str]] = {}
@@ -363,5 +363,5 @@ def _make_labels_unique(lines):
     where = [name for name in ('environ', 'partition', 'hostname')
              if len({getattr(line, name) for line in lines if line.metric or getattr(line, name)}) > 1]
     for line in lines:
-        words = as_words(_without_node(line)) if len(tests[line.label]) > 1 else line.label
+        words = as_words(line.shown_test) if len(tests[line.label]) > 1 else line.label
         line.label = ' '.join(filter(None, [words, *(getattr(line, name) for name in where)]))

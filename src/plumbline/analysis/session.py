@@ -92,8 +92,9 @@ class Session:
     @cached_property
     def unexplained(self):
         '''Whether ReFrame ended with an error, and no verdict says why; of repetitions it counts those that a retry has cleared, too.'''
-        said = any(line.verdict in (verdict.FAIL, verdict.UNSTABLE) or line.recorded_states for line in self.verdicts)
-        cleared = any(len(runs) > 1 and '.repeat_no=' in runs[0][0]['display_name'] for runs in self.cases.values())
+        said = any(line.verdict == verdict.FAIL or ((line.verdict == verdict.UNSTABLE or line.recorded_states) and self._failed(line.case))
+                   for line in self.verdicts)
+        cleared = any(len(runs) > 1 and runs[0][0]['repetition'] is not None for runs in self.cases.values())
         return bool(self.reframe_status) and not said and not cleared
 
     def exit_status(self, losses=()):
@@ -120,9 +121,13 @@ class Session:
         for line in self.verdicts:
             tests.setdefault(line.case, []).append(line)
         found = [its[0].label for case, its in tests.items() if verdict.is_undecided(line.verdict for line in its) or (
-            self.cases[case][-1][0]['result'] == 'fail' and any(line.verdict == verdict.UNSTABLE or line.recorded_states for line in its))]
+            self._failed(case) and any(line.verdict == verdict.UNSTABLE or line.recorded_states for line in its))]
         found += [one.name for one in self.judged.subsystems if one.verdict == verdict.UNSTABLE]
         return list(dict.fromkeys([*found, *(f'{one.label}, skipped ({one.reason})' for one in self.not_measured if one.recorded)]))
+
+    def _failed(self, case):
+        '''Whether ReFrame calls a test failed.'''
+        return self.cases[case][-1][0]['result'] == 'fail'
 
     def not_judged(self, losses=()):
         '''Why the exit code is 3, a line; '' where it is another one.'''

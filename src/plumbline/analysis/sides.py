@@ -1,7 +1,6 @@
 '''The sides of a comparison: sessions, loaded and laid beside each other, metric by metric, and what of machine and software differs.'''
 
 import json
-import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import polars as pl
 
 from plumbline.analysis import lines, machine_state
 from plumbline.errors import PlumblineError
-from plumbline.model import processor, states, verdict
+from plumbline.model import parameters, processor, states, verdict
 from plumbline.store import archive
 
 
@@ -92,12 +91,11 @@ def cases(side, frame):
 
     :arg side: the session's number, which stands in each row.
     :arg frame: as of :func:`load`.
-    :returns: list of dicts: the archive's columns, ``side``, and ``case``: the test's name without the node.
+    :returns: list of dicts: the archive's columns, ``side``, and ``case``: the test's name.
     '''
     kept = archive.final_rows(frame).filter(pl.col('metric').is_not_null() | pl.col('verdict').is_not_null()
                                             | (pl.col('result') == 'skip'))
-    return [{**row, 'side': side, 'hostname': row['hostname'] or '', 'case': archive.base_name(row['display_name'])}
-            for row in kept.iter_rows(named=True)]
+    return [{**row, 'side': side, 'hostname': row['hostname'] or '', 'case': row['display_name']} for row in kept.iter_rows(named=True)]
 
 
 def keyed(sessions):
@@ -111,8 +109,8 @@ def keyed(sessions):
     nodes = defaultdict(set)
     for number, rows in enumerate(sessions):
         for row in rows:
-            repetition = re.search(r'\.repeat_no=\d+', row['display_name'])      # which may be on any node
-            nodes[number, repetition and repetition[0], row['partition'], row['environ'], row['case']].add(row['hostname'])
+            repetition = row['repetition'], parameters.of_row(row).get('.repeat_no')        # which may be on any node
+            nodes[number, repetition, row['partition'], row['environ'], row['case']].add(row['hostname'])
     several = {case[2:] for case, names in nodes.items() if len(names - {''}) > 1}
 
     def key(row):
@@ -148,8 +146,8 @@ def _told(sessions, tests):
     told: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     measured = {machine_state.MACHINE[key] for key in machine_state.MEASURED}
     for session in sessions:
-        runs = [runs[-1] for runs in session.cases.values() if archive.base_name(runs[-1][0]['display_name']) in tests]
-        details = [{**lines.detail_of(run), **{key: run[0][key] for key in ('hostname', 'environ')}} for run in runs]
+        runs = [runs[-1] for runs in session.cases.values() if runs[-1][0]['display_name'] in tests]
+        details = [lines.detail_of(run).as_json() | {key: run[0][key] for key in ('hostname', 'environ')} for run in runs]
         nodes = {detail['hostname'] for detail in details if detail['hostname']}
         for label, values in [*machine_state.machine_rows(details), *machine_state.software_rows(details, session.info)]:
             for text, _ in values if label not in measured else ():
@@ -158,7 +156,7 @@ def _told(sessions, tests):
 
 
 def _tests(sessions):
-    return {archive.base_name(runs[-1][0]['display_name']) for session in sessions for runs in session.cases.values() if lines.detail_of(runs[-1])}
+    return {runs[-1][0]['display_name'] for session in sessions for runs in session.cases.values() if lines.detail_of(runs[-1])}
 
 
 def state_changes(before, after):

@@ -96,7 +96,7 @@ def judge(lines, not_measured=()):
                 members[id(line)] = member
     scored = {key: [members[id(line)] for line in its if id(line) in members] for key, its in groups.items()}
     known = subsystems.judged({key: its for key, its in scored.items() if its})
-    rerun = {id(members[id(line)]): line.detail.get('rerun') for line in lines if id(line) in members}
+    rerun = {id(members[id(line)]): line.detail.rerun or None for line in lines if id(line) in members}
     missing = defaultdict(list)
     for one in not_measured:
         for part, partition, kind in one.lost:
@@ -112,7 +112,7 @@ def judge(lines, not_measured=()):
 
 def again(lines, session):
     '''Commands that measure again what is not a PASS: of the subsystems what lost most, then the metrics.'''
-    of_metrics = [line.detail['rerun'] for line in lines if line.verdict in (verdict.FAIL, verdict.UNSTABLE) and line.detail.get('rerun')]
+    of_metrics = [line.detail.rerun for line in lines if line.verdict in (verdict.FAIL, verdict.UNSTABLE) and line.detail.rerun]
     return list(dict.fromkeys([*(command for one in session.subsystems for command in one.rerun), *of_metrics]))
 
 
@@ -131,7 +131,7 @@ def _stolen(lines):
 
     Threads that meet at barriers wait as long as any of them is stolen: of n independent ones a share of 1 - (1 - share)^n.
     """
-    found = [one for line in {line.case: line for line in lines}.values() for one in line.detail.get('contention') or ()]
+    found = [one for line in {line.case: line for line in lines}.values() for one in line.detail.contention or ()]
     share = min(1.0, contention.causes(found).get(contention.HYPERVISOR, 0.0))
     return (share, 1 - (1 - share)**contention.team(found)) if share >= contention.WORTH_TELLING else (0.0, 0.0)
 
@@ -146,7 +146,7 @@ def _judged(key, lines, known, rerun):
         told = f'its references are of another state of the machine ({there})'
         if (part, partition, subsystems.RATES) in known:       # what the software loses, they lose, too
             return Subsystem(part, kind, verdict.NO_REFERENCE, f'{told}; its rates and times are judged', **counts)
-        again = [line.detail['rerun'] for line in of_other_states if line.detail.get('rerun')]
+        again = [line.detail.rerun for line in of_other_states if line.detail.rerun]
         return Subsystem(part, kind, verdict.UNSTABLE, f'not judged: {told}', **counts, rerun=list(dict.fromkeys(again))[:MOST_BLAMED])
     if found is None:
         return Subsystem(part, kind, verdict.NO_REFERENCE, 'none of its metrics has a reference from several sessions', **counts)

@@ -131,9 +131,8 @@ def _values(frames: Sequence[pl.DataFrame]) -> dict[Key, tuple[dict[str, Any], V
         kept = [row for row in archive.final_rows(frame.filter(~pl.col('fixture').fill_null(False))).iter_rows(named=True) if _counts(row)]
         most = _largest(kept)
         for row in kept:
-            check = archive.base_name(row['display_name'])
-            place = row['partition'], row['environ']
-            measured[check, _all(row['name'], most.get((check, *place)))][place].append(row)
+            case = row['display_name'], row['partition'], row['environ']
+            measured[case[0], _all(row['name'], most.get(case))][case[1:]].append(row)
     found, several = {}, len({partition for places in measured.values() for partition, _ in places}) > 1
     for key, places in measured.items():
         about = next(iter(places.values()))[0]
@@ -162,7 +161,7 @@ def _largest(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, str, str], int]:
     most: dict[tuple[str, str, str], int] = {}
     for row in rows:
         if match := _COUNT.match(row['name']):
-            case = archive.base_name(row['display_name']), row['partition'], row['environ']
+            case = row['display_name'], row['partition'], row['environ']
             most[case] = max(most.get(case, 0), int(match[2]))
     return most
 

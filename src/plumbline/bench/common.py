@@ -5,6 +5,7 @@ import math
 import os
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from reframe.utility.cpuinfo import cpuinfo
 
 from plumbline.errors import PlumblineError
 from plumbline.likwid import bench_output, pin
-from plumbline.model import probes, quantity, records, states
+from plumbline.model import limits, probes, quantity, records, states
 from plumbline.settings import ROOT
 from plumbline.system import cgroup, topology
 
@@ -121,5 +122,39 @@ def over_likwid(machine, program, options, kernel, size, cpus, pairs):
     return np.array([rate() / machine.likwid(kernel, cpus, size, iterations) for _ in range(pairs)])
 
 
+def best_of_limit(machine, program, cpus, options, pairs, least):
+    '''The best variant's share of the limit of its traffic, in memory: the medians of some runs.'''
+    runs = [limits.of_limit(machine.run(program, cpus, *options, '--limit', '--samples', 25)) for _ in range(pairs)]
+    shares = {variant: np.array([run[variant].value for run in runs]) for variant in runs[0]}
+    best = max(shares, key=lambda variant: np.median(shares[variant]))
+    return Figure(f'memory, {threads_text(cpus)}: {program} {best} / limit of its traffic', shares[best], least)
+
+
 def threads_text(cpus):
     return quantity.several(len(cpus), 'thread')
+
+
+def stand_ins(folder, scripts):
+    '''A PATH with scripts in front of it.
+
+    :arg scripts: name of a command -> its script.
+    '''
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in scripts.items():
+        (folder / name).write_text(f'#!/bin/sh\n{text}\n')
+        (folder / name).chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def virtual_cluster():
+    '''The class of the virtual cluster, which is one of the tests' and in no package.
+
+    :raises PlumblineError: where there are no tests.
+    '''
+    folder = ROOT / 'tests/cluster'
+    if not folder.exists():
+        raise PlumblineError(f'the virtual cluster needs a clone of the repository: there is no {folder}')
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    from cluster import Cluster
+    return Cluster

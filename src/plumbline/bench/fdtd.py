@@ -1,8 +1,6 @@
 '''FDTD against the limit of its traffic, and the ratios of anderson1997 then and now.'''
 
-import numpy as np
-
-from plumbline.bench.common import Figure, threads_text
+from plumbline.bench.common import Figure, best_of_limit, threads_text
 from plumbline.model import limits, sources
 from plumbline.system import topology
 
@@ -16,15 +14,6 @@ _THEN = (('split2 / fused as written', 'split2', 'fused', _BY_HAND),
          ('split3 / fused, Fortran', 'fortran_split3', 'fortran_fused', None),
          ('split by the compiler / fused, restrict', 'distributed_restrict', 'fused_restrict', _BY_COMPILER),
          ('split by the compiler / fused, Fortran', 'fortran_distributed', 'fortran_fused', _BY_COMPILER))
-
-
-def of_limit(machine, cpus, edge, pairs):
-    '''The best variant's share of the limit in memory: the medians of some runs.'''
-    options = ['--variants', 'fused_restrict,fused_prefetch,split2_restrict,split3_restrict', '--size', edge, '--limit', '--samples', 25]
-    runs = [limits.of_limit(machine.run('fdtd', cpus, *options)) for _ in range(pairs)]
-    shares = {variant: np.array([run[variant].value for run in runs]) for variant in runs[0]}
-    best = max(shares, key=lambda variant: np.median(shares[variant]))
-    return Figure(f'memory, {threads_text(cpus)}: fdtd {best} / limit of its traffic', shares[best], 0.75)
 
 
 def then_and_now(machine, cpus, edge):
@@ -41,6 +30,7 @@ def figures(machine, pairs):
     for cpus in (machine.cpus[:1], machine.cpus):
         points = topology.working_set(machine.processor, 'memory', cpus, machine.memory) // 24
         edge = 16 * (int(points ** (1 / 3)) // 16 + 1 | 1)      # as in checks/apps/fdtd_splitting.py
-        yield of_limit(machine, cpus, edge, pairs)
+        options = ['--variants', 'fused_restrict,fused_prefetch,split2_restrict,split3_restrict', '--size', edge]
+        yield best_of_limit(machine, 'fdtd', cpus, options, pairs, 0.75)
         for size in (129, edge):
             yield from then_and_now(machine, cpus, size)

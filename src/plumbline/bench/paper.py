@@ -1,7 +1,9 @@
-'''The steps of a sweep of thousands of nodes on paper: plan, submit, collect, rank with its page, and the page alone, each in a process.
+'''The steps of a sweep of thousands of nodes on paper, each in a process: plan, submit, collect, rank with its page, the page alone, and with ten
+sweeps before it rank again, and what is written of the nodes and told of them.
 
 Slurm is three scripts that answer at once, so that submitting is the driver's own part of it.  What the nodes measured is a run of this machine,
-told by every node with noise of its own.  The last node is worse by a fifth, and must be the one that is named; the first lacks a metric.
+told by every node with noise of its own; ten sweeps before it found the same but for noise.  The last node is worse by a fifth, and must be the one
+that is named; the first lacks a metric.
 '''
 
 import contextlib
@@ -9,6 +11,7 @@ import json
 import math
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -18,11 +21,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from plumbline.bench.common import Figure
+from plumbline.bench.common import Figure, stand_ins
 from plumbline.errors import PlumblineError
+from plumbline.nodes import events, proposals
 from plumbline.report import sweep_page
 from plumbline.settings import ROOT
-from plumbline.sweep import driver, node as job, outliers, ranking, results, slurm, state
+from plumbline.sweep import driver, node as job, outliers, ranking, results, scatter, slurm, state
 
 NODES = (1000, 10000)
 
@@ -38,7 +42,9 @@ _LIMITS = {
     'submit': 'a process (of a script in place of sbatch) and a line on the disk for each node, in turn; a real sbatch and --pause come on top',
     'collect': 'some ten files of each node are looked at, in turn',
     'rank': 'the table of all metrics is read from a file of each node, and kept in memory',
-    'page': 'numbers of the 40 and 8 metrics that differ most, of each node, as text'}
+    'page': 'numbers of the 40 and 8 metrics that differ most, of each node, as text',
+    'rank, ten sweeps before': 'the same, and the scores that each node had before',
+    'follow up, ten sweeps before': 'a line on the disk for each node; all lines of all sweeps are read'}
 
 _SLURM = {
     'sinfo': 'cat {folder}/nodes',
@@ -107,12 +113,9 @@ def written_site(folder):
 
 def write_slurm(folder, nodes):
     '''Write Slurm's commands, for a sweep in ``folder/sweep``; the variables that put them first.'''
-    (folder / 'bin').mkdir()
     (folder / 'nodes').write_text(''.join(f'p{number}|idle|4|1:4:1|made|none\n' for number in range(1, nodes + 1)))
-    for name, text in _SLURM.items():
-        (folder / 'bin' / name).write_text(f'#!/bin/sh\n{text.format(folder=shlex.quote(str(folder)))}\n')
-        (folder / 'bin' / name).chmod(0o755)
-    return {'PATH': f"{folder / 'bin'}:{os.environ['PATH']}", 'PLUMBLINE_REPORTS': str(folder / 'reports')}
+    path = stand_ins(folder / 'bin', {name: text.format(folder=shlex.quote(str(folder))) for name, text in _SLURM.items()})
+    return {'PATH': path, 'PLUMBLINE_REPORTS': str(folder / 'reports')}
 
 
 def planned(folder, nodes):
@@ -143,6 +146,21 @@ def leave_measured(sweep, measured):
             (of_node / left).write_text(text)
 
 
+def leave_history(sweep):
+    '''Have ten sweeps before this one, which was ranked, leave what sweeps keep: their nodes' scores, with a noise of 0.3 %, and the journal.'''
+    noise, scores, partition = np.random.default_rng(1), pl.read_parquet(sweep / scatter.SCORES), state.load(sweep).plan['partition']
+    for number in range(scatter.LATEST):
+        earlier = sweep.with_name(f'earlier-{number}')
+        earlier.mkdir()
+        for name in ('sweep.json', scatter.FILE):
+            shutil.copy(sweep / name, earlier)
+        scores.with_columns(pl.col('value') + pl.Series(0.003 * noise.standard_normal(scores.height))).write_parquet(earlier / scatter.SCORES)
+        events.append(partition.partition(':')[0], [
+            {'at': time.time() - 86400 * (scatter.LATEST - number), 'node': name, 'event': events.MEASURED, 'partition': partition,
+             'sweep': earlier.name, 'session': f'{earlier.name}-{name}', 'again': [], 'verdict': 'PASS', 'rank': events.IN_ORDER, 'lacks': '',
+             'hours': 0.1} for name in scores['node'].unique()])
+
+
 class _AllSubmitted(Exception):
     pass
 
@@ -163,12 +181,18 @@ class _Queue(slurm.Slurm):
 def step(name, folder):
     '''One step of a sweep on paper; the seconds that it takes without Python's begin are printed.
 
-    :arg name: ``submit``, ``collect`` or ``page``; :arg folder: of the sweep.
+    :arg name: ``submit``, ``collect``, ``page``, ``history`` (:func:`leave_history`) or ``follow up``; :arg folder: of the sweep.
     '''
-    if name == 'page':
+    if name in ('page', 'follow up'):
         found = outliers.look(folder)
         began = time.monotonic()
-        sweep_page.write(found, folder)
+        if name == 'page':
+            sweep_page.write(found, folder)
+        else:
+            list(proposals.follow_up(state.load(folder), found))
+    elif name == 'history':
+        began = time.monotonic()
+        leave_history(Path(folder))
     else:
         sweep = state.load(folder)
         sweep.begin()
@@ -199,11 +223,18 @@ def steps(folder, nodes, measured):
     yield alone('submit')
     leave_measured(sweep, measured)
     yield alone('collect')
-    ranked = cost('plumbline', 'rank', sweep)
-    if f'\noutliers: p{nodes}\n' not in ranked.said:
-        raise PlumblineError(f'plumbline rank does not name p{nodes}, or not alone: {ranked.said[:500]}')
-    yield 'rank', ranked
+
+    def ranked():
+        took = cost('plumbline', 'rank', sweep)
+        if f'\noutliers: p{nodes}\n' not in took.said:
+            raise PlumblineError(f'plumbline rank does not name p{nodes}, or not alone: {took.said[:500]}')
+        return took
+
+    yield 'rank', ranked()
     yield alone('page')
+    alone('history')
+    yield 'rank, ten sweeps before', ranked()
+    yield 'follow up, ten sweeps before', alone('follow up')[1]
 
 
 def figures(folder, measured):

@@ -28,7 +28,7 @@ def _theirs(each, transport):
         file.writelines(f'{size}\n' for size in _SIZES)
     said = each.launch(f'{each.imb}/IMB-MPI1', '-msglen', 'lengths.txt', '-time', '0.2', '-iter', '100000', 'PingPong',
                        transport=transport)
-    return {case.bytes: float(case.seconds[0]) for case in imb.samples([imb.parse(said, sizes=_SIZES)])}
+    return {case.bytes: float(case.seconds[0]) for case in imb.samples(imb.outputs(said, runs=1, sizes=_SIZES))}
 
 
 def figures(machine, pairs):

@@ -7,7 +7,6 @@ import datetime
 import json
 import os
 import re
-import sys
 import time
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.bench import paper
-from plumbline.bench.common import Figure
+from plumbline.bench.common import Figure, virtual_cluster
 from plumbline.bench.paper import cost_of
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity
@@ -114,7 +113,7 @@ def fill(root, sessions, metrics, nodes=1, step=None, samples=0):
     base = pl.DataFrame({
         'system': 'paper', 'partition': 'cpu', 'environ': 'gnu', 'hostname': [f'n{one:04}' for one in node], 'processor': 'made', 'run': 0,
         'test': [f'Made{one}_{which}' for one, which in zip(test, node)], 'check': [f'Made{one}' for one in test],
-        'display_name': [f'Made{one} %threads=all %.nid=n{which:04}' for one, which in zip(test, node)], 'result': 'pass', 'metric': 'bandwidth',
+        'display_name': [f'Made{one} %threads=all' for one in test], 'parameters': '{"threads": "all"}', 'result': 'pass', 'metric': 'bandwidth',
         'name': name, 'subject': [one.partition('.')[2] for one in name], 'unit': 'MB/s', 'n': 25, 'spread': 0.02, 'level': 'memory',
         'threads': 'all', 'verdict': 'NO REFERENCE',
         'detail': [json.dumps({'command': f'made{one}', 'rerun': f'reframe -n Made{one}'}) if what == names[0] else None for one, _, what in rows]})
@@ -156,11 +155,10 @@ def figures(machine, pairs):
     yield from _archived(place, pairs)
     yield from history(place)
     yield from report_page(place)
-    sys.path.insert(0, str(ROOT / 'tests/cluster'))
-    from cluster import Cluster
+    virtual = virtual_cluster()
     for nodes in NODES:
         folder = place / f'paper-{nodes}'
-        with Cluster(folder / 'cluster', nodes=1, extra=_SLURM.format(nodes=nodes)) as started:
+        with virtual(folder / 'cluster', nodes=1, extra=_SLURM.format(nodes=nodes)) as started:
             cluster = _Paper(started, folder)
             yield from _generated(cluster, nodes)
             yield from _polled(cluster, nodes, pairs)

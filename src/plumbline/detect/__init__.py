@@ -48,8 +48,7 @@ class _Expression:
 
 
 def _local(remarks):
-    entries = [Entry('descr', 'this machine'), Entry('scheduler', 'local'), Entry('launcher', 'local'),
-               Entry('processor', _Expression('cpuinfo()'))]
+    entries = [Entry('descr', 'this machine'), Entry('scheduler', 'local'), Entry('launcher', 'local'), Entry('processor', _Expression('cpuinfo()'))]
     return Found(None, 'no scheduler', [Partition('default', entries)], remarks=remarks, local=True)
 
 
@@ -128,8 +127,7 @@ def _finished(partition, names, local, listed, remarks):
     if listed:
         extras = Entry('extras', {**extras.value, 'file_systems': listed}, extras.remark)
     files = [remark(text) for text in remarks]
-    return [Entry('name', partition.name), *rest, Entry('environs', names), *_features(local), *files,
-            *([extras] if extras.value else [])]
+    return [Entry('name', partition.name), *rest, Entry('environs', names), *_features(local), *files, *([extras] if extras.value else [])]
 
 
 def site_file(name=None, scheduler=None):
@@ -140,8 +138,7 @@ def site_file(name=None, scheduler=None):
     :raises PlumblineError: if ReFrame does not take the name, or the scheduler does not answer.
     '''
     if name is not None and not is_name(name):
-        raise PlumblineError(f'{name!r} is no name for ReFrame: letters, digits, _ and -, no digit first; for example '
-                             f'{name_of(name)}')
+        raise PlumblineError(f'{name!r} is no name for ReFrame: letters, digits, _ and -, no digit first; for example {name_of(name)}')
     found = scheduled(scheduler)
     host = socket.gethostname().partition('.')[0]
     name = name or name_of(found.system or host)

@@ -27,8 +27,7 @@ def ask(command, seconds=None, **more):
     '''
     name, seconds = ' '.join(command[:3]), seconds or SECONDS
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, encoding='utf-8',
-                              errors='replace', **more)
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, encoding='utf-8', errors='replace', **more)
     except subprocess.TimeoutExpired:
         raise NoAnswer(f'{name} does not answer within {seconds} s') from None
     except OSError as error:

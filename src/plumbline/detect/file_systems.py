@@ -73,8 +73,7 @@ def detect(text=None, environ=None):
         else:
             entry = {'name': _name(folder, ()), 'path': f'{folder}/...', 'type': kind}
             why = silent.get(own.get(folder)) or 'no folder of yours was found there'
-            remarks.append(f'DECIDE: {kind} at {folder}: {why}; if it is to be measured, '
-                           f"add {entry} to 'file_systems' of extras")
+            remarks.append(f"DECIDE: {kind} at {folder}: {why}; if it is to be measured, add {entry} to 'file_systems' of extras")
     if found:
         found.append({'name': 'tmp', 'path': '/tmp'})
         remarks.append('tmp: of the node')

@@ -32,8 +32,7 @@ def resources(answer):
     # Ranks need not begin at 0: the list of nodes follows them in order.
     children = {rank: entry['children'] for entry in execution['R_lite'] for rank in _numbers(entry['rank'])}
     host_of = dict(zip(sorted(children), hosts, strict=True))
-    sizes = {host_of[rank]: (len(_numbers(has.get('core'))), len(_numbers(has.get('gpu'))))
-             for rank, has in children.items()}
+    sizes = {host_of[rank]: (len(_numbers(has.get('core'))), len(_numbers(has.get('gpu')))) for rank, has in children.items()}
     return sizes, {name: [host_of[rank] for rank in _numbers(text)] for name, text in execution.get('properties', {}).items()}
 
 
@@ -56,8 +55,7 @@ def detect():
     if queues and default not in queues:
         raise NoAnswer(f"Flux has the queues {', '.join(queues)} and no default one, and ReFrame cannot name a queue; "
                        'set policy.jobspec.defaults.system.queue')
-    remarks += [f'queue {name} skipped: ReFrame submits to the default queue only'
-                for name in queues if name != default]
+    remarks += [f'queue {name} skipped: ReFrame submits to the default queue only' for name in queues if name != default]
     queue = queues.get(default, {})
     hosts = [host for host in sizes if all(host in named.get(wanted, ()) for wanted in queue.get('requires', ()))]
     if not hosts:

@@ -1,8 +1,7 @@
 '''Modules: compilers and MPIs that have to be loaded.
 
-Those that a site calls by a name of a compiler or MPI are loaded, each in a process of its own and without a version,
-so that the site's default counts; what appears in PATH says what it is.  ReFrame's own way to the module system is
-taken: what is found here is what ReFrame can use.
+Those that a site calls by a name of a compiler or MPI are loaded, each in a process of its own and without a version, so that the site's default
+counts; what appears in PATH says what it is.  ReFrame's own way to the module system is taken: what is found here is what ReFrame can use.
 '''
 
 import os
@@ -134,20 +133,26 @@ def detect(compilers):
     if kind is None:
         return Modules(remarks=[why] if why else [])
     try:
-        search = _Search(kind)
+        return _found(_Search(kind), compilers)
     except NoAnswer as error:
-        return Modules(remarks=[f'the module system cannot be read: {error}'])
+        why = str(error)
+    except (LookupError, TypeError, AttributeError) as error:       # what a module prints stands where JSON was to be
+        why = f'it answers in a form that is not known here ({error!r})'
+    return Modules(remarks=[f'the module system cannot be read: {why}'])
+
+
+def _found(search, compilers):
+    found = search.found
     if 'error' in search.bare:
-        return Modules(remarks=[f"the module system cannot be read: {search.bare['error']}"])
+        raise NoAnswer(search.bare['error'])
     if os.environ.get('LOADEDMODULES'):
-        search.found.remarks.append(_LOADED.format(os.environ['LOADEDMODULES']))
+        found.remarks.append(_LOADED.format(os.environ['LOADEDMODULES']))
     search.compilers()
-    if not any('mpi' in one['features'] for one, _ in search.found.environments):
+    if not any('mpi' in one['features'] for one, _ in found.environments):
         for compiler in compilers:
             search.mpis(compiler, search.bare, [])
-    found = search.found
     if not found.environments:
-        found.remarks.append(f"{search.bare['version']} has {len(search.bare['available'])} modules, none of which "
-                             'brings a compiler or an MPI that is known')
+        found.remarks.append(f"{search.bare['version']} has {len(search.bare['available'])} modules, none of which brings a compiler or an MPI that "
+                             'is known')
         found.kind = None
     return found

@@ -16,8 +16,7 @@ from plumbline.system.topology_file import MARK
 def found():
     '''The contents of a topology file (:mod:`plumbline.system.topology_file`).'''
     allowed, quota = cgroup.allowed_cpus()
-    return {'schema': 1, 'node': NODE, 'allowed_cpus': sorted(allowed), 'cpu_quota': quota, 'memory': cgroup.memory(),
-            'processor': cpuinfo()}
+    return {'schema': 1, 'node': NODE, 'allowed_cpus': sorted(allowed), 'cpu_quota': quota, 'memory': cgroup.memory(), 'processor': cpuinfo()}
 
 
 if __name__ == '__main__':

@@ -11,7 +11,7 @@ from ClusterShell.NodeSet import NodeSet
 
 from plumbline.detect.commands import NoAnswer, ask_json
 from plumbline.detect.site_file import SEVERAL_KINDS, Entry, Found, Partition, name_of, remark, time_limit
-from plumbline.model.quantity import several
+from plumbline.model.quantity import memory, several
 
 _DOWN = {'down', 'offline', 'state-unknown'}
 
@@ -39,7 +39,7 @@ def _kind(node):
     '''What makes nodes alike, as text.'''
     has = _resources(node)
     gpus = f", {several(int(has['ngpus']), 'GPU')}" if int(has.get('ngpus', 0) or 0) else ''
-    return f"{several(int(has.get('ncpus', 0)), 'CPU')}, {round(size(has.get('mem')) / 2**30)} GiB{gpus}"
+    return f"{several(int(has.get('ncpus', 0)), 'CPU')}, {memory(size(has.get('mem')))}{gpus}"
 
 
 def _nodes_of(queue, name, nodes):
@@ -83,8 +83,7 @@ def _partition(name, queue, vnodes, nodes):
     described = [f"{several(len(names), 'node')} {NodeSet.fromlist(names)}: {kind}" for kind, names in kinds.items()]
     largest = max(kinds, key=lambda kind: len(kinds[kind]))
     cpus = int(_resources(nodes[kinds[largest][0]]).get('ncpus', 0))
-    partition = Partition(name, [
-        Entry('descr', '; '.join(described)), Entry('scheduler', 'pbs'), Entry('launcher', 'local')])
+    partition = Partition(name, [Entry('descr', '; '.join(described)), Entry('scheduler', 'pbs'), Entry('launcher', 'local')])
     lines = partition.entries
     down = sum(not _DOWN.isdisjoint(nodes[vnode].get('state', '').split(',')) for vnode in vnodes)
     if down:
@@ -101,10 +100,7 @@ def _partition(name, queue, vnodes, nodes):
 def _time_limit(queue):
     '''The longest job, seconds; None for no limit.'''
     found = re.fullmatch(r'(\d+):(\d+):(\d+)', str(queue.get('resources_max', {}).get('walltime', '')))
-    if not found:
-        return None
-    hours, minutes, seconds = map(int, found.groups())
-    return (hours * 60 + minutes) * 60 + seconds
+    return sum(int(count) * seconds for count, seconds in zip(found.groups(), (3600, 60, 1))) if found else None
 
 
 def detect():

@@ -1,9 +1,8 @@
 '''Compilers and MPIs in PATH with some modules loaded, as JSON: ``python -m plumbline.detect.probe KIND [MODULE ...]``.
 
-A process of its own, because a module changes the environment of the process that loads it.  Keys: ``version`` (of the
-module system), ``available`` (modules then), ``loaded`` (those that were not loaded before), ``compilers``
-(environments of ReFrame's configuration), ``paths`` (command -> path), ``mpicc`` (its path, or null), ``mpi`` (name of
-compilers -> environment with that mpicc, or null); or ``error``.
+A process of its own, because a module changes the environment of the process that loads it.  Keys: ``version`` (of the module system), ``available``
+(modules then), ``loaded`` (those that were not loaded before), ``compilers`` (environments of ReFrame's configuration), ``paths`` (command -> path),
+``mpicc`` (its path, or null), ``mpi`` (name of compilers -> environment with that mpicc, or null); or ``error``.
 '''
 
 import json
@@ -47,8 +46,7 @@ def look(kind, modules):
         available = [str(module).split()[0] for module in system.available_modules('')]
     except ReframeError as error:
         return {'error': _reason(error)}
-    return {'version': str(system), 'available': available,
-            'loaded': [name for name in _loaded() if name not in before], **_in_path()}
+    return {'version': str(system), 'available': available, 'loaded': [name for name in _loaded() if name not in before], **_in_path()}
 
 
 if __name__ == '__main__':

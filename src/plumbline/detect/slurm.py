@@ -143,8 +143,7 @@ def _without_copies(found):
             continue
         same = kept.setdefault(str(queue.nodes), queue)
         if same is not queue:
-            remarks.append(f'partition {queue.name} (time limit {queue.limit}) has the same nodes as {same.name}: '
-                           'skipped')
+            remarks.append(f'partition {queue.name} (time limit {queue.limit}) has the same nodes as {same.name}: skipped')
     return list(kept.values()), remarks
 
 
@@ -178,11 +177,9 @@ def _partition(queue, name, scheduler, supersets):
     lines = partition.entries
     other = sum(kind.other for kind in queue.kinds)
     if other:
-        lines.append(remark(f"{other} of its {several(len(queue.nodes), 'node')} cannot run jobs now (down, drained, "
-                            '...): `sinfo -R` says why'))
+        lines.append(remark(f"{other} of its {several(len(queue.nodes), 'node')} cannot run jobs now (down, drained, ...): `sinfo -R` says why"))
     if supersets:
-        lines.append(remark(f"DECIDE: all of its nodes are in {', '.join(supersets)} as well; leave one out, or they "
-                            'are measured twice'))
+        lines.append(remark(f"DECIDE: all of its nodes are in {', '.join(supersets)} as well; leave one out, or they are measured twice"))
     lines += _access(queue)
     limit = seconds(queue.limit)
     if limit is not None:
@@ -196,8 +193,7 @@ def _accounts(configuration):
     if not {'associations', 'limits', 'qos', 'safe', 'all'} & set(enforced):
         return []
     try:
-        text = ask(['sacctmgr', '--noheader', '--parsable2', 'show', 'associations', 'where',
-                    f'user={getpass.getuser()}', 'format=account'])
+        text = ask(['sacctmgr', '--noheader', '--parsable2', 'show', 'associations', 'where', f'user={getpass.getuser()}', 'format=account'])
         known = sorted(set(text.split()))
     except NoAnswer:
         known = []
@@ -228,5 +224,4 @@ def detect():
         names.append(name_of(queue.name, names))
         supersets = [other.name for other in known if other is not queue and queue.nodes < other.nodes]
         partitions.append(_partition(queue, names[-1], scheduler, supersets))
-    return Found(configuration.get('ClusterName'), f'Slurm {version}', partitions, _pmi(configuration),
-                 _accounts(configuration) + remarks)
+    return Found(configuration.get('ClusterName'), f'Slurm {version}', partitions, _pmi(configuration), _accounts(configuration) + remarks)

@@ -49,7 +49,7 @@ def record(
     for prefix, why in content['not_read'].items():
         print(f'not read: {prefix}: {why}')
     for link, why in recording.left_out(content, found).items():
-        print(f'left out: {link}: {why}')
+        print(f'skipped: {link}: {why}')
     for one in compare.differences(content['expectations'], found):
         print(f'not so on this node: {one.text}')
     print(f"{len(content['expectations'])} expectations{f', {len(changes)} changes' if before else ''}: {file}")

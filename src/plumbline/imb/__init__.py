@@ -18,6 +18,6 @@ was found by running it: Intel's own 2021 binaries and builds of the public sour
 
 from plumbline.imb.layout import BENCHMARKS, SUITES, Column
 from plumbline.imb.samples import Case, samples
-from plumbline.imb.text import Output, Row, Table, outputs, parse
+from plumbline.imb.text import Output, Row, Table, outputs
 
-__all__ = ['BENCHMARKS', 'SUITES', 'Case', 'Column', 'Output', 'Row', 'Table', 'outputs', 'parse', 'samples']
+__all__ = ['BENCHMARKS', 'SUITES', 'Case', 'Column', 'Output', 'Row', 'Table', 'outputs', 'samples']

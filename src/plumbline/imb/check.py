@@ -43,15 +43,6 @@ class ImbCheck(MpiCheck):
     # It is IMB's messages that are looked at, not those of our PingPong.
     counts_messages = False
 
-    def run_with(self, processes, transport, benchmarks):
-        '''Choose ranks, transport and benchmarks.
-
-        :arg processes: ``two`` or ``all``.
-        :arg benchmarks: dictionary of both -> names.
-        '''
-        self.ranks, self.transport = 2 if processes == 'two' else 'all', transport
-        self.benchmarks = benchmarks[processes]
-
     @property
     def cpus(self):
         '''The CPU of each rank; of all, an even number, because our PingPong needs pairs.'''

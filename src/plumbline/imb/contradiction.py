@@ -21,8 +21,7 @@ def contradiction(known, processes, length, values):
     '''
     if values['repetitions'] < 1:
         return 'nothing was repeated'
-    if 't_min' in values and not (values['t_min'] <= values['t_avg'] + 2 * ROUNDING
-                                  and values['t_avg'] <= values['t_max'] + 2 * ROUNDING):
+    if 't_min' in values and not (values['t_min'] <= values['t_avg'] + 2 * ROUNDING and values['t_avg'] <= values['t_max'] + 2 * ROUNDING):
         return f"t_min {values['t_min']}, t_avg {values['t_avg']}, t_max {values['t_max']} are not in this order"
     if values.get('overlap', 0) > 100:
         return f"an overlap of {values['overlap']} %"

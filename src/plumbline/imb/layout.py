@@ -66,46 +66,31 @@ class Benchmark:
     modes: bool = False
 
 
-def _mpi1():
-    pairs = [first + last for first in ('PingPong', 'PingPing') for last in ('', 'SpecificSource', 'AnySource')]
-    reducing = ['Allreduce', 'Reduce', 'Reduce_local', 'Reduce_scatter', 'Reduce_scatter_block']
-    moving = ['Allgather', 'Allgatherv', 'Gather', 'Gatherv', 'Scatter', 'Scatterv', 'Alltoall', 'Alltoallv', 'Bcast']
-    return {
-        **{name: Benchmark('pair') for name in pairs},
-        'Sendrecv': Benchmark('parallel', messages=2),
-        'Exchange': Benchmark('parallel', messages=4),
-        **{name: Benchmark('collective', 0, reduces=True) for name in reducing},
-        **{name: Benchmark('collective', 0) for name in moving},
-        'Barrier': Benchmark('barrier', 0),
-    }
+def _alike(names, kind, messages=1, **more):
+    return dict.fromkeys(names.split(), Benchmark(kind, messages, **more))
 
 
-def _rma():
-    pairs = ['Unidir_put', 'Unidir_get', 'Bidir_put', 'Bidir_get', 'Put_local', 'Get_local']
-    one_to_all = ['One_put_all', 'One_get_all', 'Put_all_local', 'Get_all_local']
-    collective = ['All_put_all', 'All_get_all', 'Exchange_put', 'Exchange_get']
-    return {
-        **{name: Benchmark('pair', modes=True) for name in pairs},
-        **{name: Benchmark('pair', reduces=True, modes=True) for name in ('Accumulate', 'Get_accumulate')},
-        **{name: Benchmark('element', reduces=True, modes=True) for name in ('Fetch_and_op', 'Compare_and_swap')},
-        **{name: Benchmark('one to all') for name in one_to_all},
-        **{name: Benchmark('collective', 0) for name in collective},
-        'Truly_passive_put': Benchmark('passive', 0),
-    }
-
-
-def _nbc():
-    moving = ['Iallgather', 'Iallgatherv', 'Ialltoall', 'Ialltoallv', 'Ibcast', 'Igather', 'Igatherv', 'Iscatter', 'Iscatterv']
-    reducing = ['Iallreduce', 'Ireduce', 'Ireduce_scatter']
-    found = {}
-    for name in moving + reducing:
-        found[name] = Benchmark('overlapped', 0, name in reducing)
-        found[f'{name}_pure'] = Benchmark('collective', 0, name in reducing)
-    return {**found, 'Ibarrier': Benchmark('overlapped barrier', 0), 'Ibarrier_pure': Benchmark('barrier', 0)}
-
+_NBC = 'Iallgather Iallgatherv Ialltoall Ialltoallv Ibcast Igather Igatherv Iscatter Iscatterv'
+_NBC_REDUCING = 'Iallreduce Ireduce Ireduce_scatter'
 
 #: Program -> name of a benchmark -> what is known of it.
-SUITES = {'IMB-MPI1': _mpi1(), 'IMB-RMA': _rma(), 'IMB-NBC': _nbc()}
+SUITES = {
+    'IMB-MPI1': {
+        **_alike(' '.join(f'{name}{source}' for name in ('PingPong', 'PingPing') for source in ('', 'SpecificSource', 'AnySource')), 'pair'),
+        **_alike('Sendrecv', 'parallel', 2), **_alike('Exchange', 'parallel', 4), **_alike('Barrier', 'barrier', 0),
+        **_alike('Allreduce Reduce Reduce_local Reduce_scatter Reduce_scatter_block', 'collective', 0, reduces=True),
+        **_alike('Allgather Allgatherv Gather Gatherv Scatter Scatterv Alltoall Alltoallv Bcast', 'collective', 0)},
+    'IMB-RMA': {
+        **_alike('Unidir_put Unidir_get Bidir_put Bidir_get Put_local Get_local', 'pair', modes=True),
+        **_alike('Accumulate Get_accumulate', 'pair', reduces=True, modes=True),
+        **_alike('Fetch_and_op Compare_and_swap', 'element', reduces=True, modes=True),
+        **_alike('One_put_all One_get_all Put_all_local Get_all_local', 'one to all'),
+        **_alike('All_put_all All_get_all Exchange_put Exchange_get', 'collective', 0), **_alike('Truly_passive_put', 'passive', 0)},
+    'IMB-NBC': {
+        **_alike('Ibarrier', 'overlapped barrier', 0), **_alike('Ibarrier_pure', 'barrier', 0),
+        **_alike(_NBC, 'overlapped', 0), **_alike(_NBC_REDUCING, 'overlapped', 0, reduces=True),
+        **_alike(_NBC.replace(' ', '_pure ') + '_pure', 'collective', 0),
+        **_alike(_NBC_REDUCING.replace(' ', '_pure ') + '_pure', 'collective', 0, reduces=True)}}
 
 #: What a program calls itself in its banner -> program.
 PARTS = {'MPI-1': 'IMB-MPI1', 'MPI-RMA': 'IMB-RMA', 'MPI-NBC': 'IMB-NBC'}

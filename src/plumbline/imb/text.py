@@ -1,8 +1,7 @@
 '''Reading IMB's standard output.
 
-Nothing here repairs or guesses.  The output says with which command line it was made and which benchmarks are to come;
-so every table and every row is known before it is read, and one that is missing, unknown, out of its turn or contradicts
-itself is an error.
+Nothing here repairs or guesses.  The output says with which command line it was made and which benchmarks are to come; so every table and every row
+is known before it is read, and one that is missing, unknown, out of its turn or contradicts itself is an error.
 '''
 
 import re
@@ -124,11 +123,12 @@ def _shown(line):
 def outputs(text, source='output of IMB', runs=None, **expected):
     '''What all runs in a text printed.
 
-    :arg text: standard output of one or more runs, one after the other; what stands before, between and behind them and
-        is not IMB's is for people.
+    :arg text: standard output of one or more runs, one after the other; what stands before, between and behind them and is not IMB's is for people.
     :arg source: what to call the text in errors.
     :arg runs: how many there must be; at least one by default.
-    :arg expected: as in :func:`parse`.
+    :arg expected: ``sizes``, the lengths in the file of ``-msglen``, which the output does not repeat, bytes; and by default what the output says:
+        ``benchmarks``, the names that were asked for, in any order and spelling; ``processes``, how many IMB was started with; ``arguments``, the
+        words behind its name in the command line.
     :returns: list of :class:`Output`.
     :raises PlumblineError: naming line and benchmark.
     '''
@@ -144,22 +144,8 @@ def outputs(text, source='output of IMB', runs=None, **expected):
         free = begin + reader.at
     _nothing_of_imb(lines, free, len(lines), source)
     if len(found) != runs if runs is not None else not found:
-        raise PlumblineError(f'{source}: {len(found)} outputs of IMB instead of {runs or "one at least"}; the standard '
-                             'error of the job says why')
+        raise PlumblineError(f'{source}: {len(found)} outputs of IMB instead of {runs or "one at least"}; the standard error of the job says why')
     return found
-
-
-def parse(text, source='output of IMB', **expected):
-    '''What the only run in a text printed.
-
-    :arg sizes: the lengths in the file of ``-msglen``, which the output does not repeat, bytes.
-    :arg benchmarks: names that were asked for, in any order and spelling; by default those that the output lists.
-    :arg processes: how many IMB was started with; by default what the tables say.
-    :arg arguments: the words behind its name in the command line; by default those that the output repeats.
-    :returns: :class:`Output`.
-    :raises PlumblineError: as :func:`outputs`.
-    '''
-    return outputs(text, source, 1, **expected)[0]
 
 
 def _nothing_of_imb(lines, begin, end, source):
@@ -293,8 +279,7 @@ def _every_table(reader, output, asked, processes):
     for table in output.tables:
         shape = next(due, None)
         if shape != table.shape:
-            raise reader.wrong(f'expected {f"the table {shape}" if shape else "no further table"}, found {table.shape}',
-                               table.line)
+            raise reader.wrong(f'expected {f"the table {shape}" if shape else "no further table"}, found {table.shape}', table.line)
         if shape.processes + table.idle != total:
             raise reader.wrong(f'{table.idle} processes wait during {shape}, of {total}', table.line)
     missing = next(due, None)

@@ -5,34 +5,28 @@ ReFrame test, and :mod:`plumbline.likwid.bench_output` reads the log.  Nothing h
 
 What was found out about likwid-bench 5.2.2, by running it and from its sources:
 
-- Each process sleeps for a second before it measures: twice half a second, to calibrate the clock
-  (``getCpuSpeed`` in ``src/timer.c``).  No option, variable or topology file avoids that; from
-  5.5 on processors that tell their frequency by CPUID (leaf 0x16; Intel's) are spared it.  The
-  second is idle, but it makes calls precious.
-- ``-s`` takes whole seconds and first doubles the iterations until one run takes that long:
-  ``-s 1`` takes six seconds in all.  Hence ``-i``, with a number that the script learns from the
-  call before it.
-- A thread domain of ``-w``/``-W`` holds those CPUs that the process's affinity allows.  ``taskset
-  -c LIST likwid-bench -W N:SIZE:THREADS`` with as many threads as CPUs therefore places the
-  threads on exactly these CPUs.  ``LIKWID_IGNORE_CPUSET`` would undo that; the script unsets it.
-- More threads than CPUs are accepted without a word, two on one CPU; the list of CPUs that
-  likwid-bench prints is therefore compared with the one asked for.
-- ``-W`` lets each thread touch its own part of the arrays first, so that they lie in its NUMA
-  node; ``-w`` has one thread touch them all.
+- Each process sleeps for a second before it measures: twice half a second, to calibrate the clock (``getCpuSpeed`` in ``src/timer.c``).  No option,
+  variable or topology file avoids that; from 5.5 on processors that tell their frequency by CPUID (leaf 0x16; Intel's) are spared it.  The second is
+  idle, but it makes calls precious.
+- ``-s`` takes whole seconds and first doubles the iterations until one run takes that long: ``-s 1`` takes six seconds in all.  Hence ``-i``, with a
+  number that the script learns from the call before it.
+- A thread domain of ``-w``/``-W`` holds those CPUs that the process's affinity allows.  ``taskset -c LIST likwid-bench -W N:SIZE:THREADS`` with as
+  many threads as CPUs therefore places the threads on exactly these CPUs.  ``LIKWID_IGNORE_CPUSET`` would undo that; the script unsets it.
+- More threads than CPUs are accepted without a word, two on one CPU; the list of CPUs that likwid-bench prints is therefore compared with the one
+  asked for.
+- ``-W`` lets each thread touch its own part of the arrays first, so that they lie in its NUMA node; ``-w`` has one thread touch them all.
 '''
 
 from typing import Any
 
 from plumbline.errors import PlumblineError
 
-#: Traffic over likwid-bench's bytes, which are those that the loop names.  A store that misses
-#: loads its cache line first (write-allocate), for which 8 bytes per store are added: store 8 ->
-#: 16, copy 16 -> 24, stream (a = b + s c) 24 -> 32, triad (a = b + c d) 32 -> 40 bytes per element.
+#: Traffic over likwid-bench's bytes, which are those that the loop names.  A store that misses loads its cache line first (write-allocate), for which
+#: 8 bytes per store are added: store 8 -> 16, copy 16 -> 24, stream (a = b + s c) 24 -> 32, triad (a = b + c d) 32 -> 40 bytes per element.
 WRITE_ALLOCATE = {'load': 1.0, 'store': 2.0, 'copy': 3 / 2, 'stream': 4 / 3, 'triad': 5 / 4}
 
-#: Kernels of the two efforts; ``memory``: with ordinary stores in memory, where their traffic is no
-#: more than a model and says nothing about the limit.  A non-temporal store goes to memory past every cache, so those
-#: kernels say something about memory only.
+#: Kernels of the two efforts; ``memory``: with ordinary stores in memory, where their traffic is no more than a model and says nothing about the
+#: limit.  A non-temporal store goes to memory past every cache, so those kernels say something about memory only.
 _EFFORTS: dict[str, dict[str, Any]] = {
     'health': {'kernels': ('load', 'copy', 'triad'), 'memory': ('load',),
                'nontemporal': ('copy', 'triad'), 'repeats': 1},
@@ -112,17 +106,14 @@ def kernel_name(family, isa, nontemporal=False):
     '''The name of a kernel in likwid-bench.
 
     :arg family: ``'load'``, ``'store'``, ``'copy'``, ``'stream'`` or ``'triad'``.
-    :arg isa: ``'avx512'``, ``'avx2'`` (with FMA), ``'sse'``, or ``'scalar'``, the only
-        one that processors other than x86 have.
+    :arg isa: ``'avx512'``, ``'avx2'`` (with FMA), ``'sse'``, or ``'scalar'``, the only one that processors other than x86 have.
     :arg nontemporal: stores that bypass the caches.
     :returns: for example ``'triad_mem_avx512_fma'``; :obj:`None` if there is no such kernel.
     :raises PlumblineError: for an instruction set that is not one of these.
     '''
     if isa not in _SUFFIX:
-        raise PlumblineError(f'likwid-bench has no kernels for {isa!r}; choose one of '
-                             f"{', '.join(_SUFFIX)}")
-    # A load has no store to be non-temporal, and of the scalar _mem kernels some would store 16
-    # bytes at addresses that are multiples of 8 only.
+        raise PlumblineError(f"likwid-bench has no kernels for {isa!r}; choose one of {', '.join(_SUFFIX)}")
+    # A load has no store to be non-temporal, and of the scalar _mem kernels some would store 16 bytes at addresses that are multiples of 8 only.
     if nontemporal and (family == 'load' or isa == 'scalar'):
         return None
     name = family + ('_mem' if nontemporal else '')
@@ -140,8 +131,7 @@ def traffic_factor(kernel, level):
     '''
     family, *rest = kernel.split('_')
     if family not in WRITE_ALLOCATE:
-        raise PlumblineError(f'likwid-bench kernel {kernel}: its traffic is not known; use one of '
-                             f"{', '.join(WRITE_ALLOCATE)}")
+        raise PlumblineError(f"likwid-bench kernel {kernel}: its traffic is not known; use one of {', '.join(WRITE_ALLOCATE)}")
     return 1.0 if level == 'L1' or 'mem' in rest else WRITE_ALLOCATE[family]
 
 
@@ -174,8 +164,7 @@ def bench_commands(levels, cpus, isa, effort='health'):
     :raises PlumblineError: for an unknown effort or instruction set, or without a CPU.
     '''
     if effort not in _EFFORTS:
-        raise PlumblineError(f'effort {effort!r} of the cross-check is unknown; choose one of '
-                             f"{', '.join(_EFFORTS)}")
+        raise PlumblineError(f"effort {effort!r} of the cross-check is unknown; choose one of {', '.join(_EFFORTS)}")
     if not cpus:
         raise PlumblineError('no CPU for likwid-bench to run on; give at least one')
     plan, threads = _EFFORTS[effort], len(cpus)
@@ -197,27 +186,23 @@ def bench_commands(levels, cpus, isa, effort='health'):
 def script(commands, own=None):
     '''A POSIX shell script that runs ``commands`` and prints the log for :func:`.bench_output.parse_cross_check`.
 
-    In each level and number of threads the first call's number of iterations is a guess; the
-    others' follow from the rate of the call before.  A call that was far too short is repeated at
-    once, and the later one counts.  The script needs ``awk`` and ``taskset``.
+    In each level and number of threads the first call's number of iterations is a guess; the others' follow from the rate of the call before.  A call
+    that was far too short is repeated at once, and the later one counts.  The script needs ``awk`` and ``taskset``.
 
-    :arg commands: what :func:`bench_commands` returned; lists of several thread counts may be
-        put together.
-    :arg own: dictionary (level, threads) -> shell command that runs our own limit streams there: once after each
-        repeat, so that the two can be compared on a machine whose speed changes within minutes.
+    :arg commands: what :func:`bench_commands` returned; lists of several thread counts may be put together.
+    :arg own: dictionary (level, threads) -> shell command that runs our own limit streams there: once after each repeat, so that the two can be
+        compared on a machine whose speed changes within minutes.
     :returns: text that ends with a newline.
     '''
-    lines = [_SCRIPT_HEAD, f'cross_check_seconds={SECONDS:g}',
-             f'cross_check_enough={_TOO_SHORT * SECONDS:g}']
+    lines = [_SCRIPT_HEAD, f'cross_check_seconds={SECONDS:g}', f'cross_check_enough={_TOO_SHORT * SECONDS:g}']
     place = None
     for command, following in zip(commands, [*commands[1:], None]):
         if place != (command['level'], command['threads']):
             place = command['level'], command['threads']
             lines.append('cross_check_rate=0')
         cpus = ','.join(map(str, command['cpus']))
-        lines.append(f"cross_check {command['level']} {command['threads']} {cpus} "
-                     f"{_size_argument(command['size'])} {command['kernel']} {command['repeat']} "
-                     f"{command['size']} {command['iterations']}")
+        lines.append(f"cross_check {command['level']} {command['threads']} {cpus} {_size_argument(command['size'])} {command['kernel']} "
+                     f"{command['repeat']} {command['size']} {command['iterations']}")
         block = command['level'], command['threads'], command['repeat']
         if own and (following is None or block != tuple(following[key] for key in ('level', 'threads', 'repeat'))):
             level, threads, repeat = block

@@ -37,8 +37,7 @@ def _number(text, label, kind):
     try:
         return kind(found[0])
     except ValueError:
-        raise PlumblineError(f'likwid-bench: "{label}: {found[0]}" is not a whole number; the '
-                             'output is garbled, run it again') from None
+        raise PlumblineError(f'likwid-bench: "{label}: {found[0]}" is not a whole number; the output is garbled, run it again') from None
 
 
 def _check_bench(text, result):
@@ -57,30 +56,25 @@ def _check_bench(text, result):
                              f"not {result['rate']} MByte/s; the output is garbled, run it again")
     # The horizontal line is the last thing that likwid-bench prints.
     if not re.search(r'^MByte/s:(?s:.*)^-{80}$', text, re.MULTILINE):
-        raise PlumblineError('likwid-bench: no line at the end of the table; the output is cut '
-                             'off, run it again')
+        raise PlumblineError('likwid-bench: no line at the end of the table; the output is cut off, run it again')
 
 
 def parse_bench(text):
     '''Read what one call of likwid-bench printed.
 
     :arg text: its standard output; what it writes to standard error may stand in between.
-    :returns: dictionary ``kernel``; ``threads``; ``hwthreads`` (CPU of each thread); ``seconds``,
-        ``cycles`` and ``clock`` (Hz, by which likwid-bench turned cycles into seconds);
-        ``iterations``; ``working_set`` (bytes, all threads; likwid-bench rounds it down);
-        ``bytes`` (application bytes moved), ``flops``, and ``rate`` (MB/s, application bytes).
+    :returns: dictionary ``kernel``; ``threads``; ``hwthreads`` (CPU of each thread); ``seconds``, ``cycles`` and ``clock`` (Hz, by which likwid-bench
+        turned cycles into seconds); ``iterations``; ``working_set`` (bytes, all threads; likwid-bench rounds it down); ``bytes`` (application bytes
+        moved), ``flops``, and ``rate`` (MB/s, application bytes).
     :raises PlumblineError: if anything is missing, is there twice or contradicts the rest.
     '''
     kernel = re.search(r'^Test: (\w+)$', text, re.MULTILINE)
     if not kernel:
-        raise PlumblineError(f'likwid-bench did not begin its measurement{_complaint(text)}; run '
-                             'the command by hand')
+        raise PlumblineError(f'likwid-bench did not begin its measurement{_complaint(text)}; run the command by hand')
     result = {key: _number(text, *field) for key, field in _FIELDS.items()}
-    hwthreads = re.findall(r'^Group: \d+ Thread \d+ Global Thread (\d+) running on hwthread (\d+)',
-                           text, re.MULTILINE)
+    hwthreads = re.findall(r'^Group: \d+ Thread \d+ Global Thread (\d+) running on hwthread (\d+)', text, re.MULTILINE)
     cpu_of = {int(thread): int(cpu) for thread, cpu in hwthreads}
-    result |= {'kernel': kernel[1], 'threads': len(cpu_of),
-               'hwthreads': [cpu_of[thread] for thread in sorted(cpu_of)]}
+    result |= {'kernel': kernel[1], 'threads': len(cpu_of), 'hwthreads': [cpu_of[thread] for thread in sorted(cpu_of)]}
     _check_bench(text, result)
     return result
 
@@ -143,12 +137,10 @@ def _common_clock(samples):
 def parse_cross_check(text):
     '''Read the log of a :func:`.bench.script`.
 
-    :returns: list of samples, in the order of their first call: what :func:`parse_bench` gives,
-        and ``level``, ``cpus`` (asked for, and used), ``repeat``, ``traffic_factor`` and
-        ``traffic_rate`` (MB/s, write-allocate counted).  Of a call that was repeated because it
-        was too short the last one counts.
-    :raises PlumblineError: if the log is cut off, a call failed, its output is not complete, or
-        its threads ran on other CPUs.
+    :returns: list of samples, in the order of their first call: what :func:`parse_bench` gives, and ``level``, ``cpus`` (asked for, and used),
+        ``repeat``, ``traffic_factor`` and ``traffic_rate`` (MB/s, write-allocate counted).  Of a call that was repeated because it was too short the
+        last one counts.
+    :raises PlumblineError: if the log is cut off, a call failed, its output is not complete, or its threads ran on other CPUs.
     '''
     latest: dict[tuple, dict] = {}
     for block in _blocks(text):
@@ -191,8 +183,7 @@ def cross_check_best(samples, level, threads):
     In memory, loads and non-temporal stores only: see :func:`plumbline.model.limits.best`.
 
     :arg samples: what :func:`parse_cross_check` returned, or :obj:`None`.
-    :returns: one of them; its ``traffic_rate`` (MB/s) is what the limit is compared with.
-        :obj:`None` if there is none.
+    :returns: one of them; its ``traffic_rate`` (MB/s) is what the limit is compared with.  :obj:`None` if there is none.
     '''
     there = [{'level': level, 'bytes': 1, 'traffic': s['traffic_factor'], 'sample': s} for s in samples or ()
              if s['level'] == level and s['threads'] == threads]

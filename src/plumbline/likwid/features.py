@@ -1,9 +1,8 @@
 '''Switching the hardware prefetchers by likwid-features, and back whatever happens.
 
-What was found out about likwid-features 5.2.2 from its source (``likwid-features.lua``): it exits with 1 after listing
-the states; a state that it cannot read is listed as ``off``; on processors that are not Intel's it says so in one line
-and exits with 0; a switch that fails is a line ``Failed ...``, and its exit code is 0.  So nothing here trusts its exit
-code: the states are listed again after each switch.
+What was found out about likwid-features 5.2.2 from its source (``likwid-features.lua``): it exits with 1 after listing the states; a state that it
+cannot read is listed as ``off``; on processors that are not Intel's it says so in one line and exits with 0; a switch that fails is a line ``Failed
+...``, and its exit code is 0.  So nothing here trusts its exit code: the states are listed again after each switch.
 '''
 
 import re
@@ -117,9 +116,8 @@ done
 def script(cpus, rounds, kept=KEPT):
     '''A POSIX shell script that runs its arguments, a native program of one size, with the prefetchers on and off.
 
-    Only those that were on are switched, on these CPUs, and they are on again when it ends: also when it fails, or is
-    ended by HUP, INT or TERM; if it is killed outright, a second later; if all its processes are, as a scheduler's cgroup does,
-    when it runs again on that node.
+    Only those that were on are switched, on these CPUs, and they are on again when it ends: also when it fails, or is ended by HUP, INT or TERM; if
+    it is killed outright, a second later; if all its processes are, as a scheduler's cgroup does, when it runs again on that node.
 
     :arg rounds: how often it runs both, in turn.
     :arg kept: folder of the node for what that needs; one in ``/var/tmp`` for whoever cannot make it.

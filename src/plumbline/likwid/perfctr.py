@@ -46,8 +46,7 @@ def _number(text):
     try:
         value = float(text)
     except ValueError:
-        raise PlumblineError(f'likwid-perfctr: {text!r} is not a number; the table is garbled, '
-                             'run it again') from None
+        raise PlumblineError(f'likwid-perfctr: {text!r} is not a number; the table is garbled, run it again') from None
     return value if math.isfinite(value) else None
 
 
@@ -65,8 +64,7 @@ def _title(row):
     '''(region, kind, group, number of lines) of a TABLE line.'''
     found = re.fullmatch(r'TABLE,Region ([^,]*),Group \d+ ((?:Raw|Metric)(?: STAT)?),([^,]*),(\d+)', ','.join(row))
     if not found:
-        raise PlumblineError(f"likwid-perfctr: cannot read {','.join(row)!r}; it is not the CSV of "
-                             'LIKWID 5, use its option -O')
+        raise PlumblineError(f"likwid-perfctr: cannot read {','.join(row)!r}; it is not the CSV of LIKWID 5, use its option -O")
     return *found.groups()[:3], int(found[4])
 
 
@@ -75,8 +73,7 @@ def _hwthreads(header, skip):
     try:
         return [int(field.split()[1]) for field in header[skip:]]
     except (IndexError, ValueError):
-        raise PlumblineError(f"likwid-perfctr: cannot read {','.join(header)!r}; hardware threads "
-                             'were expected there, run it again') from None
+        raise PlumblineError(f"likwid-perfctr: cannot read {','.join(header)!r}; hardware threads were expected there, run it again") from None
 
 
 def _table(rows, begins, count, what):
@@ -87,15 +84,13 @@ def _table(rows, begins, count, what):
     skip = len(begins)
     header: list[str] = next(rows, [])
     if header[:skip] != begins:
-        raise PlumblineError(f'likwid-perfctr: {what} has no heading {",".join(begins)}; the table '
-                             'is cut off or garbled, run it again')
+        raise PlumblineError(f'likwid-perfctr: {what} has no heading {",".join(begins)}; the table is cut off or garbled, run it again')
     cpus = _hwthreads(header, skip)
     table: dict[str, dict[int, float | None]] = {}
     for _ in range(count):
         row: list[str] = next(rows, [])
         if len(row) != skip + len(cpus):
-            raise PlumblineError(f'likwid-perfctr: {what} has {len(table)} of {count} lines; it is '
-                                 'cut off or garbled, run it again')
+            raise PlumblineError(f'likwid-perfctr: {what} has {len(table)} of {count} lines; it is cut off or garbled, run it again')
         table[':'.join(row[:skip])] = dict(zip(cpus, map(_number, row[skip:])))
     if len(table) != count:
         raise PlumblineError(f'likwid-perfctr: {what} has {count - len(table)} lines twice; it is garbled, run it again')
@@ -112,11 +107,10 @@ def _region_info(rows, what):
 def parse_perfctr_csv(text):
     '''Read likwid-perfctr's tables.
 
-    :arg text: its output in CSV; what else stands before the tables (the program's own output, with
-        ``-O``) is passed over.  The STAT tables are derived and are not read.
-    :returns: dictionary region -> group -> dictionary ``events`` and ``metrics``, both name -> CPU
-        -> value (:obj:`None` for no value), and ``seconds`` and ``calls``, CPU -> value.
-        An event is named ``EVENT:COUNTER``, since groups count one event on several counters.
+    :arg text: its output in CSV; what else stands before the tables (the program's own output, with ``-O``) is passed over.  The STAT tables are
+        derived and are not read.
+    :returns: dictionary region -> group -> dictionary ``events`` and ``metrics``, both name -> CPU -> value (:obj:`None` for no value), and
+        ``seconds`` and ``calls``, CPU -> value.  An event is named ``EVENT:COUNTER``, since groups count one event on several counters.
     :raises PlumblineError: if there is no table, or one is cut off.
     '''
     parsed: dict[str, dict[str, dict[str, dict]]] = {}
@@ -159,23 +153,18 @@ def memory_volume_bytes(parsed, region):
     Memory channels belong to a socket: LIKWID gives their counts to the first measured hardware
     thread of each socket and 0 to the others, so that the sum over the threads is right.
 
-    :arg parsed: what :func:`parse_perfctr_csv` returned; for zen3 with the groups MEM1 and MEM2,
-        each of which counts one half of the channels.
+    :arg parsed: what :func:`parse_perfctr_csv` returned; for zen3 with the groups MEM1 and MEM2, each of which counts one half of the channels.
     :arg region: name of the region.
     :returns: bytes.
-    :raises PlumblineError: if the region is not there, no group measured memory, half of the
-        channels are missing, or nothing was counted.
+    :raises PlumblineError: if the region is not there, no group measured memory, half of the channels are missing, or nothing was counted.
     '''
     if region not in parsed:
-        raise PlumblineError(f"no region {region!r} in likwid-perfctr's output, which has "
-                             f"{', '.join(map(repr, parsed))}; run the program with -m")
+        raise PlumblineError(f"no region {region!r} in likwid-perfctr's output, which has {', '.join(map(repr, parsed))}; run the program with -m")
     metrics = [group['metrics'] for group in parsed[region].values()]
     whole = [m[_VOLUME] for m in metrics if _VOLUME in m]
-    halves = {int(match[1]): m[name] for m in metrics for name in m
-              if (match := _HALVES.match(name))}
+    halves = {int(match[1]): m[name] for m in metrics for name in m if (match := _HALVES.match(name))}
     if not whole and len(halves) != 2:
-        raise PlumblineError(f"groups {', '.join(parsed[region])} did not count all the traffic of "
-                             'memory; measure what group_for() names')
+        raise PlumblineError(f"groups {', '.join(parsed[region])} did not count all the traffic of memory; measure what group_for() names")
     volume = _sum(whole[0]) if whole else sum(map(_sum, halves.values()))
     if not volume > 0:
         raise PlumblineError(f'region {region!r}: no memory traffic was counted; the counters of '
@@ -195,28 +184,24 @@ def parse_groups(text):
 def group_for(architecture, available):
     '''The groups that count the traffic of memory.
 
-    MEM_DP counts the same channels as MEM and spends counters on floating point besides; it is
-    taken only where there is no MEM.
+    MEM_DP counts the same channels as MEM and spends counters on floating point besides; it is taken only where there is no MEM.
 
     :arg architecture: LIKWID's short name, for example ``'ICX'`` or ``'zen3'``; for the message.
     :arg available: group names, from :func:`parse_groups`.
-    :returns: tuple of names: one group, or several to be measured in one run each whose volumes
-        add up.
+    :returns: tuple of names: one group, or several to be measured in one run each whose volumes add up.
     :raises PlumblineError: if there is none of them.
     '''
     for groups in (('MEM',), ('MEM1', 'MEM2'), ('MEM_DP',)):
         if set(groups) <= set(available):
             return groups
-    raise PlumblineError(f'LIKWID has no group for memory on {architecture}; see '
-                         '`likwid-perfctr -a`')
+    raise PlumblineError(f'LIKWID has no group for memory on {architecture}; see `likwid-perfctr -a`')
 
 
 def unavailable_reason(text):
     '''Why likwid-perfctr could not count, in its own words.
 
     :arg text: its standard output and standard error.
-    :returns: one line without LIKWID's source position; :obj:`None` if it complains of nothing
-        that is known here.
+    :returns: one line without LIKWID's source position; :obj:`None` if it complains of nothing that is known here.
     '''
     lines = [re.sub(r'^ERROR - \[[^]]*\]\s*', '', line).strip() for line in text.splitlines()]
     for pattern in _UNAVAILABLE:

@@ -2,13 +2,12 @@
 
 What was found out with LIKWID 5.2.2, libgomp 12 and LLVM's libomp 16:
 
-- No skip mask is needed for either runtime, with one thread or with several: neither starts a
-  helper thread.  (libomp's former monitor thread likwid-pin finds by its name.)
-- With several CPUs the first thread is bound when the second is created; until then it may run on
-  any CPU of the list.  With one CPU it is bound from the start.
-- Inside a cpuset likwid-pin takes the numbers of ``-c`` for positions in that cpuset, modulo its
-  size, and with ``-q`` says nothing: ``taskset -c 1 likwid-pin -q -c 0`` pins to CPU 1.
-  ``LIKWID_IGNORE_CPUSET`` makes them CPU numbers again (:func:`pin_environment`).
+- No skip mask is needed for either runtime, with one thread or with several: neither starts a helper thread.  (libomp's former monitor thread
+  likwid-pin finds by its name.)
+- With several CPUs the first thread is bound when the second is created; until then it may run on any CPU of the list.  With one CPU it is bound from
+  the start.
+- Inside a cpuset likwid-pin takes the numbers of ``-c`` for positions in that cpuset, modulo its size, and with ``-q`` says nothing: ``taskset -c 1
+  likwid-pin -q -c 0`` pins to CPU 1.  ``LIKWID_IGNORE_CPUSET`` makes them CPU numbers again (:func:`pin_environment`).
 - A smaller ``OMP_NUM_THREADS`` shortens the list; a larger one puts two threads on one CPU.
 - The program's arguments are joined and split again at blanks.
 - Without ``-q`` it writes between the lines of the program's standard output.
@@ -43,19 +42,16 @@ def _checked(cpus):
 def pin_command(cpus, program=()):
     '''The command line that starts a program with thread i on ``cpus[i]``.
 
-    It needs :func:`pin_environment`, and stands between the launcher and the program: before the
-    launcher it would pin the launcher.
+    It needs :func:`pin_environment`, and stands between the launcher and the program: before the launcher it would pin the launcher.
 
     :arg program: the program and its arguments; empty to get likwid-pin and its options only.
     :returns: list of arguments.
-    :raises PlumblineError: if there is no CPU, one is there twice, or an argument of the program
-        holds a blank, at which likwid-pin would split it.
+    :raises PlumblineError: if there is no CPU, one is there twice, or an argument of the program holds a blank, at which likwid-pin would split it.
     '''
     program = [str(argument) for argument in program]
     for argument in program:
         if argument.split() != [argument]:
-            raise PlumblineError(f'likwid-pin would split or drop the argument {argument!r}; write '
-                                 'it without blanks, or bind with omp_environment()')
+            raise PlumblineError(f'likwid-pin would split or drop the argument {argument!r}; write it without blanks, or bind with omp_environment()')
     return ['likwid-pin', '-q', '-c', ','.join(map(str, _checked(cpus))), *program]
 
 
@@ -79,5 +75,4 @@ def omp_environment(cpus):
     :raises PlumblineError: if there is no CPU, or one is there twice.
     '''
     cpus = _checked(cpus)
-    return {'OMP_NUM_THREADS': str(len(cpus)), 'OMP_PROC_BIND': 'close',
-            'OMP_PLACES': ','.join(f'{{{cpu}}}' for cpu in cpus)}
+    return {'OMP_NUM_THREADS': str(len(cpus)), 'OMP_PROC_BIND': 'close', 'OMP_PLACES': ','.join(f'{{{cpu}}}' for cpu in cpus)}

@@ -1,4 +1,4 @@
-'''Environments whose compilers or modules do not work: the cause in one line, and their checks told once.'''
+'''Environments whose compilers or modules do not work: the cause in one line, and their checks reported once.'''
 
 import re
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ _BUILD = [re.compile(pattern, re.MULTILINE) for pattern in (
 
 def sentence(environment: str, partition: str, cause: str) -> str:
     '''What makes a failure one of the environment, wherever it is met.'''
-    return f'environment {environment} on {partition} is broken: {cause}'
+    return f'environment error: {environment} on {partition}: {cause}'
 
 
 def cause(said: str, modules: Sequence[str] = ()) -> str:
@@ -53,7 +53,7 @@ def key(case: dict) -> tuple[str, str, str]:
 
 
 def reported_once(cases: Iterable[dict]) -> dict[tuple, tuple[str | None, str, str]]:
-    '''The reasons of those test cases of one run whose environment is broken.
+    '''The reasons of those test cases of one run that an environment error is the cause of.
 
     :arg cases: entries of ``testcases`` of a run report.
     :returns: dictionary :func:`key` -> (verdict, reason, cause): the first case of each environment and cause is its FAIL, with the number

@@ -23,6 +23,9 @@ LEAST_SESSIONS, MOST_SESSIONS = subsystems.LEAST_SESSIONS, 20
 #: the next quarter of an hour.
 LEAST_APART = 3600
 
+#: Seconds; sessions of one day do not know what days differ by.
+DAY = 24 * 3600
+
 #: The probability that a session is left out, or that some node is, though all are alike.
 ODD_RATE = 0.01
 

@@ -1,8 +1,7 @@
 '''What a kernel reaches of the machine's own limit: ratios of samples that were taken together.
 
-A shared machine drifts by tens of per cent between processes and within one.  Cases of one
-``group`` ran interleaved (limit, a, b, limit, a, b, ...), so sample i of each belongs to round i:
-their ratio survives the drift, and the median of the ratios survives the outliers.
+A shared machine drifts by tens of per cent between processes and within one.  Cases of one ``group`` ran interleaved (limit, a, b, limit, a, b, ...),
+so sample i of each belongs to round i: their ratio survives the drift, and the median of the ratios survives the outliers.
 '''
 
 import functools
@@ -42,26 +41,28 @@ class Paired:
 def traffic_is_certain(record: dict) -> bool:
     '''Whether the traffic of a record is a fact, so that a limit may rest on it.
 
-    The write-allocate of ordinary stores is a model only: some processors leave it out when memory is saturated
-    (Intel's SpecI2M) or whole lines are written (Arm), and a limit that counts it would be out of reach: the record
-    then has ``traffic_least``.  Loads, updates of what was loaded, and non-temporal stores move what they name.
-    Records written before November 2026 tell it of memory alone, by their bytes.
+    The write-allocate of ordinary stores is a model only: some processors leave it out when memory is saturated (Intel's SpecI2M) or whole lines are
+    written (Arm), and a limit that counts it would be out of reach: the record then has ``traffic_least``.  Loads, updates of what was loaded, and
+    non-temporal stores move what they name.  Records written before November 2026 tell it of memory alone, by their bytes.
     '''
     return 'traffic_least' not in record and (record['level'] != 'memory' or record['traffic'] == record['bytes'])
 
 
-def _same_rounds(cases: Sequence[dict]) -> None:
-    '''Refuse cases whose samples do not belong together round by round.'''
+def unpaired(cases: Sequence[dict]) -> str | None:
+    '''Why the samples of cases do not belong together round by round; :obj:`None` where they do.'''
     groups = sorted({case['group'] for case in cases})
     if len(groups) != 1:
-        raise PlumblineError(f'cases of groups {groups} did not run interleaved; '
-                             'pass the records of one group')
-    few = min(cases, key=lambda case: len(case['seconds']))
-    many = max(cases, key=lambda case: len(case['seconds']))
+        return f'cases of groups {groups} did not run interleaved; pass the records of one group'
+    few, many = (choose(cases, key=lambda case: len(case['seconds'])) for choose in (min, max))
     if len(few['seconds']) != len(many['seconds']):
-        raise PlumblineError(f"{records.label(few)} has {len(few['seconds'])} samples, "
-                             f"{records.label(many)} has {len(many['seconds'])}; a round is "
-                             'missing, run the program again')
+        return (f"{records.label(few)} has {len(few['seconds'])} samples, {records.label(many)} has {len(many['seconds'])}; a round is missing, run "
+                'the program again')
+    return None
+
+
+def _same_rounds(cases: Sequence[dict]) -> None:
+    if why := unpaired(cases):
+        raise PlumblineError(why)
 
 
 def _traffic_rate(case: dict) -> np.ndarray:
@@ -110,10 +111,9 @@ def variant(case: dict) -> str:
 def of_limit(cases: Sequence[dict], key: Callable[[dict], Any] = variant) -> dict[Any, Paired]:
     '''What each kernel's variant reaches of the machine's own limit.
 
-    The limit is the stream (role ``limit``) of the same number of threads and the same level whose
-    median traffic rate is the highest; one stream for all rounds, because the best of several per
-    round would be biased upwards by their noise.  Per round i:
-    ``samples[i] = (traffic_k / seconds_k[i]) / (traffic_l / seconds_l[i])``.
+    The limit is the stream (role ``limit``) of the same number of threads and the same level whose median traffic rate is the highest; one stream for
+    all rounds, because the best of several per round would be biased upwards by their noise.  Per round i: ``samples[i] = (traffic_k / seconds_k[i])
+    / (traffic_l / seconds_l[i])``.
 
     :arg cases: the measurement records of one group.
     :arg key: what names a kernel's record in the result, for groups in which a variant occurs more
@@ -124,13 +124,11 @@ def of_limit(cases: Sequence[dict], key: Callable[[dict], Any] = variant) -> dic
     '''
     kernels = [case for case in cases if case['role'] == 'kernel']
     if not kernels:
-        raise PlumblineError('no kernel among the cases: of_limit compares kernels with limit '
-                             'streams; pass the records of one group')
+        raise PlumblineError('no kernel among the cases: of_limit compares kernels with limit streams; pass the records of one group')
     _same_rounds(cases)
     result = {}
     for case in kernels:
-        streams = [stream for stream in cases if stream['role'] == 'limit'
-                   and all(stream[k] == case[k] for k in ('threads', 'level'))]
+        streams = [stream for stream in cases if stream['role'] == 'limit' and all(stream[k] == case[k] for k in ('threads', 'level'))]
         limit = best(streams)
         if not limit:
             raise PlumblineError(f"{records.label(case)} in {case['level']}: no limit stream with "
@@ -176,8 +174,7 @@ def of_parts(case: dict, streams: Sequence[dict], core: dict | None = None) -> n
 
 
 def _core_of(case: dict, cases: Sequence[dict], key: Callable[[dict], Any]) -> dict | None:
-    return next((core for core in cases if core['role'] == 'core' and key(core) == key(case)
-                 and core['threads'] == case['threads']), None)
+    return next((core for core in cases if core['role'] == 'core' and key(core) == key(case) and core['threads'] == case['threads']), None)
 
 
 def paired_ratio(a: dict, b: dict, key: str = 'seconds') -> np.ndarray:
@@ -185,8 +182,7 @@ def paired_ratio(a: dict, b: dict, key: str = 'seconds') -> np.ndarray:
 
     :arg a: a measurement record.
     :arg b: another one of the same group.
-    :arg key: ``'seconds'`` for ``seconds_a / seconds_b``, or ``'bytes'``, ``'traffic'``,
-        ``'flops'`` for the ratio of these rates, a over b.
+    :arg key: ``'seconds'`` for ``seconds_a / seconds_b``, or ``'bytes'``, ``'traffic'``, ``'flops'`` for the ratio of these rates, a over b.
     :returns: array of shape (n,).
     :raises PlumblineError: if the two are not of one group or differ in the number of samples.
     '''
@@ -201,8 +197,7 @@ def paired_ratio(a: dict, b: dict, key: str = 'seconds') -> np.ndarray:
 def cross_check_correction(ratios: Sequence[float]) -> tuple[float, str | None]:
     '''What to multiply ``of_limit`` by where likwid-bench reaches more than our limit streams.
 
-    The two must have run by turns: what likwid-bench reached at another time says how fast the machine was then, not
-    how good our streams are.
+    The two must have run by turns: what likwid-bench reached at another time says how fast the machine was then, not how good our streams are.
 
     :arg ratios: best traffic rate of our limit streams over the best of likwid-bench's, same level and threads, of each repeat.
     :returns: (factor, note): the largest ratio and a text for the report where three repeats are below 0.97, else 1 and a text where

@@ -70,6 +70,8 @@ def several(count: int | str, what: str) -> str:
 
 def amount(value: float | None, unit: str | None, like: float | None = None) -> str:
     """A value with its unit, '31.2 GB/s'; scaled as the value ``like``, if that is given."""
+    if unit == 'bytes':
+        return size(value, like)
     if not known(value):
         return '-'
     factor, shown = scale(value if like is None else like, unit)
@@ -106,12 +108,17 @@ def seconds(value: float | None) -> str:
     return f'{hours} h {minutes:02d} min' if hours else f'{minutes} min {rest:02d} s'
 
 
-def size(value: float | None) -> str:
-    """A size in bytes, '48 KiB'."""
+def size(value: float | None, like: float | None = None) -> str:
+    """A size in bytes, '48 KiB', of four digits at most: a power of two is one; scaled as the size ``like``, if that is given."""
     if not known(value):
         return '-'
-    factor, shown = scale(value, 'bytes')
+    factor, shown = scale(value if like is None else like, 'bytes')
     return f'{value * factor:.4g} {shown}'
+
+
+def memory(value: float) -> str:
+    """The memory of a node in bytes, '126 GiB': what firmware keeps of it differs, and makes no other size."""
+    return f'{value / 2**30:.0f} GiB'
 
 
 def interval(low: float | None, high: float | None, value: float | None, unit: str | None) -> str:

@@ -9,6 +9,7 @@ import contextlib
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -27,6 +28,9 @@ CLOCK_TICKS = 1000
 
 #: Fewer samples than this give no usable interval of the median.
 MIN_SAMPLES = 10
+
+#: Places in the names of metrics, and of tests, that are caches.
+_IN_CACHE = {'L1', 'L2', 'L3', 'cache'}
 
 _MARK = '{"record":'
 _REBUILD = 'build the programs and the Python package from the same checkout'
@@ -152,8 +156,9 @@ def parse(text: str, source: str = 'output', processes: int = 1) -> Records:
 def pooled(measurements: list[dict]) -> list[dict]:
     '''The records of several processes as if one had taken all samples, for pictures and tables of records.
 
-    Samples of a group still belong together round by round.  A case that not all processes have is left out; a limit stream is
-    the same case whatever its instructions, if it moves the same kinds of data.
+    Samples of a group still belong together round by round.  All processes ran the same cases in the same order, whatever each of them chose
+    (FFTW's plans), so of those alike in all else the first is the first one's case everywhere.  A case that not all have is left out; a limit
+    stream is the same case whatever its instructions, if it moves the same kinds of data.
 
     :returns: records whose ``seconds`` (and ``communication``) are those of one process after the other, as long as with the
         first one's number of passes; those of a single process as they are.
@@ -162,12 +167,12 @@ def pooled(measurements: list[dict]) -> list[dict]:
     if len(processes) < 2:
         return measurements
     cases: dict[tuple, dict[int, dict]] = {}
+    seen: Counter = Counter()
     for record in measurements:
-        name = tuple(record.get('parts', ())) if record['role'] == 'limit' else record['variant']
-        known = {**record, 'options': {**record['options'], 'plans': None}}     # FFTW's, which each process chooses anew
-        case = (record['role'], record['kernel'], name, *(json.dumps(known[key], sort_keys=True) for key in (
-            'group', 'size', 'threads', 'ranks', 'options')))
-        cases.setdefault(case, {}).setdefault(record.get('process', 0), record)
+        process, name = record.get('process', 0), tuple(record.get('parts', ())) if record['role'] == 'limit' else record['variant']
+        case = (record['role'], record['kernel'], name, *(record[key] for key in ('group', 'size', 'threads', 'ranks')))
+        seen[process, case] += 1
+        cases.setdefault((*case, seen[process, case]), {})[process] = record
     return [_joined(list(own.values())) for own in cases.values() if own.keys() == processes]
 
 
@@ -177,6 +182,15 @@ def _joined(own: list[dict]) -> dict:
               for key in ('seconds', 'communication') if key in first}
     left = {key: value for key, value in first.items() if key not in ('process', 'probes')}
     return {**left, **joined, 'valid': all(record['valid'] for record in own)}
+
+
+def set_in_cache(record: dict | None, subject: str | None, level: str | None) -> int | None:
+    '''Working set of a metric which says that it is of a cache, bytes: with another one it would be another metric.  That of memory, which
+    grows with what the caches may hold, and of a curve, whose sizes are chosen by what they say, is not part of it; those have :obj:`None`.
+
+    :arg record: that the metric is of, or its metadata; :arg subject: of the metric; :arg level: of its test.
+    '''
+    return record['working_set'] if record and 'working_set' in record and not _IN_CACHE.isdisjoint([*(subject or '').split('.'), level]) else None
 
 
 def rate(record: dict, key: str = 'bytes') -> np.ndarray:

@@ -5,11 +5,11 @@ which unit, whether a value is possible, or which metrics are pooled asks here; 
 '''
 
 import functools
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from plumbline.errors import PlumblineError
+from plumbline.model import parameters
 
 #: Which way is better; of what has neither only a person can say, and a change to either side is one.
 MORE, LESS, NEITHER = 1, -1, 0
@@ -257,7 +257,6 @@ def of_row(row: dict) -> tuple[str | None, str]:
     (None, :data:`ABSOLUTE`).'''
     if row['metric'] not in METRICS:
         return None, ABSOLUTE
-    transport = re.search(r'%transport=(\S+)', row['display_name'])
-    where = {'level': row['level'], 'threads': row['threads'], 'transport': transport and transport[1]}
+    where = {'level': row['level'], 'threads': row['threads'], 'transport': parameters.of_row(row).get('transport')}
     about = row['check'], row['metric'], row['subject']
     return subsystem(*about, **where), noise_class(*about, **where)

@@ -246,6 +246,10 @@ class Result(Part):
         if about and Noted(about, text) not in (self.noted or ()):
             self.noted = [*(self.noted or ()), Noted(about, text)]
 
+    def notes_about(self, about: str) -> list[str]:
+        '''The notes that are about something.'''
+        return [one.note for one in self.noted or () if one.about == about]
+
     def __rfm_json_encode__(self) -> dict[str, Any]:
         '''How ReFrame writes it: into its run report, its logs and its database.'''
         return self.as_json()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from plumbline.errors import PlumblineError
-from plumbline.model import records
+from plumbline.model import quantity, records
 
 #: Kernel -> its keys that hold patterns.
 KERNELS = {
@@ -95,8 +95,8 @@ def read(path: str | Path, memory: int | None = None, threads: int = 1) -> list[
     found = parse(text, str(path))
     for number, config in enumerate(found, start=1):
         if memory is not None and config.memory(threads) > memory:
-            raise PlumblineError(f'{path}, configuration {number}: needs {config.memory(threads) / 1e9:.3g} GB, and there are '
-                                 f'{memory / 1e9:.3g} GB; choose a smaller count, delta or pattern')
+            raise PlumblineError(f'{path}, configuration {number}: needs {quantity.size(config.memory(threads))}, and there are '
+                                 f'{quantity.size(memory)}; choose a smaller count, delta or pattern')
     return found
 
 
@@ -182,11 +182,9 @@ def _fit(kernel: str, patterns: dict[str, list[int]], where: str) -> None:
     '''Refuse patterns that do not go together.'''
     first, *second = patterns.values()
     if kernel == 'gs' and len(first) != len(second[0]):
-        raise PlumblineError(f'{where}: pattern-gather has {len(first)} indices and pattern-scatter {len(second[0])}; give '
-                             'both as many')
+        raise PlumblineError(f'{where}: pattern-gather has {len(first)} indices and pattern-scatter {len(second[0])}; give both as many')
     if kernel.startswith('multi') and max(second[0]) >= len(first):
-        raise PlumblineError(f'{where}: {KERNELS[kernel][1]}: index {max(second[0])} is outside the pattern, which has '
-                             f'{len(first)} indices')
+        raise PlumblineError(f'{where}: {KERNELS[kernel][1]}: index {max(second[0])} is outside the pattern, which has {len(first)} indices')
 
 
 def _cut(pattern: list[int], numbers: dict[str, int], where: str) -> list[int]:
@@ -209,8 +207,7 @@ def _pattern(value: object, where: str) -> tuple[list[int], int | None]:
         elif not arguments and kind[:1].isdigit():
             found, delta = _numbers(kind, where), None
         else:
-            raise PlumblineError(f'{where}: the pattern {value[:40]!r} is not supported; there are UNIFORM:..., MS1:..., '
-                                 'LAPLACIAN:..., and indices')
+            raise PlumblineError(f'{where}: the pattern {value[:40]!r} is not supported; there are UNIFORM:..., MS1:..., LAPLACIAN:..., and indices')
     elif isinstance(value, list):
         found, delta = value, None
     else:
@@ -282,8 +279,7 @@ def _laplacian(arguments: list[str], where: str) -> tuple[list[int], int | None]
     '''``LAPLACIAN:dimension:pseudo order:size``: a star of branches in each direction of a grid; delta is 1.'''
     if len(arguments) != 3:
         raise PlumblineError(f'{where}: must be LAPLACIAN:<dimension>:<pseudo order>:<problem size>')
-    dimension, order, size = (_one(text, name, where) for text, name in
-                              zip(arguments, ('dimension', 'pseudo order', 'problem size')))
+    dimension, order, size = (_one(text, name, where) for text, name in zip(arguments, ('dimension', 'pseudo order', 'problem size')))
     _few(2 * dimension * order + 1, where)
     if dimension > 31 and size > 1:     # beyond all indices, and slow to compute
         raise PlumblineError(f'{where}: dimension {dimension} leads beyond the largest index {INDEX_MAX}')

@@ -159,11 +159,11 @@ def median_interval(x: ArrayLike, level: float = 0.95) -> tuple[float, float]:
 
     :arg x: samples in the order of measuring, shape (n,).
     :arg level: the probability to reach, in (0, 1).
-    :returns: (low, high) in the unit of ``x``; NaN twice without samples or if one is NaN.
+    :returns: (low, high) in the unit of ``x``; NaN twice without samples or if one is not finite.
     '''
     x = np.asarray(x, dtype=float)
     n = x.size
-    if n == 0 or np.isnan(x).any():
+    if not n or not np.isfinite(x).all():
         return (float('nan'), float('nan'))
     m = int(effective_size(x) + 1e-9)
     k = _rank(m, level)

@@ -37,8 +37,7 @@ def expanded(env_vars, base):
 def family_of_wrapper(wrapper):
     '''Which MPI a compiler wrapper belongs to, from its ``mpi.h``; None where it is none that we know.'''
     try:
-        done = subprocess.run([wrapper, '-E', '-dM', '-include', 'mpi.h', '-x', 'c', os.devnull], text=True, timeout=20,
-                              capture_output=True)
+        done = subprocess.run([wrapper, '-E', '-dM', '-include', 'mpi.h', '-x', 'c', os.devnull], text=True, timeout=20, capture_output=True)
     except (OSError, subprocess.TimeoutExpired):
         return None
     defined = {line.split()[1] for line in done.stdout.splitlines() if line.startswith('#define ')}
@@ -71,8 +70,7 @@ def _of_intel(root):
 def _intel_roots():
     '''Where Intel MPI may be: where its variables say, and where the set-up has put it.'''
     roots = [Path(path) for path in (os.environ.get('I_MPI_ROOT'), f'{sys.prefix}/impi') if path]
-    return [root for root in roots if (root / 'bin/mpirun').exists() and (root / 'lib/libmpi.so.12').exists()
-            and (root / 'include/mpi.h').exists()]
+    return [root for root in roots if (root / 'bin/mpirun').exists() and (root / 'lib/libmpi.so.12').exists() and (root / 'include/mpi.h').exists()]
 
 
 def _mpis():

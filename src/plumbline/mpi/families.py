@@ -19,8 +19,7 @@ class Settings:
 
     def filled(self, **values):
         '''The same with ``{cpus}``, ``{ranks}``, ``{per_node}`` or ``{value}`` replaced.'''
-        return Settings([word.format(**values) for word in self.options],
-                        {name: text.format(**values) for name, text in self.env.items()})
+        return Settings([word.format(**values) for word in self.options], {name: text.format(**values) for name, text in self.env.items()})
 
     def __add__(self, other):
         return Settings(self.options + other.options, self.env | other.env)
@@ -28,24 +27,8 @@ class Settings:
 
 @dataclass(frozen=True)
 class Family:
-    '''One MPI and its relatives with the same launcher.
-
-    :attr name: ``openmpi``, ``mpich`` or ``impi``; a feature of its environments.
-    :attr library: how what MPI_Get_library_version says begins.
-    :attr header: a macro that its ``mpi.h`` defines, and no other's.
-    :attr wraps: language (``c``, ``fortran``) -> variable that tells its wrapper which compiler to use.
-    :attr as_root: variables without which its launcher refuses to run as root.
-    :attr start: the number of processes.
-    :attr nodes: processes on each node, where there are several nodes.
-    :attr bind: one process on each of the CPUs of a node, in their order.
-    :attr rank_file: name and line of the file that ``bind`` needs, and how its only or its several nodes are called; or None.
-    :attr unbound: processes on each node, which keep the CPUs that they are given.
-    :attr transports: name (``shm``: shared memory, ``tcp``: TCP, the loopback within a node) -> settings.
-    :attr eager: the settings up to which size (bytes) messages are sent at once; ``parameter`` is the MPI's name of it.
-    :attr single_copy: ``never`` and ``from`` (a size, bytes) -> settings by which the receiver copies messages itself; or why there are none.
-    :attr shared: settings by which processes that are more than CPUs give way while they wait; or why there are none.
-    :attr died: pattern of what its launcher says of a process that died, with the groups ``rank`` or ``pid``, and ``signal``.
-    '''
+    '''One MPI and its relatives with the same launcher: an entry of ``data/mpi.yaml``, which says what the attributes are.  ``name`` is a feature of
+    its environments.'''
     name: str
     title: str
     library: str
@@ -86,10 +69,8 @@ class Family:
         '''Who died, from what the launcher said.
 
         :arg said: standard error and output of the job.
-        :arg processes: of the machine's record: a list of host and process number, by rank; None where it was not
-            written yet.
-        :returns: list of (rank or None, signal number), those that the launcher itself has killed left out where there
-            are others.
+        :arg processes: of the machine's record: a list of host and process number, by rank; None where it was not written yet.
+        :returns: list of (rank or None, signal number), those that the launcher itself has killed left out where there are others.
         '''
         rank_of = {process['pid']: rank for rank, process in enumerate(processes or ())}
         found = []
@@ -164,7 +145,6 @@ def family_of(environment):
     '''
     named = [family for name, family in families().items() if name in environment.features]
     if len(named) != 1:
-        raise PlumblineError(f"the environment {environment.name} has the feature 'mpi': it must also have exactly one of "
-                             f"{', '.join(families())}")
+        raise PlumblineError(f"the environment {environment.name} has the feature 'mpi': it must also have exactly one of {', '.join(families())}")
     own = environment.extras.get('mpi')
     return named[0] if own is None else _own(named[0].name, own, environment.name)

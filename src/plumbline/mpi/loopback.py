@@ -34,5 +34,4 @@ def judge(transport, moved, bytes_crossed):
         return (told, None) if bytes_crossed < moved else (None, None)
     if bytes_crossed < moved:
         return None, None
-    return (told, None) if moved >= _PROOF else (None, f'not proved that the messages went by {transport}: others use the '
-                                                 'loopback device meanwhile')
+    return (told, None) if moved >= _PROOF else (None, f'not proved that the messages went by {transport}: others use the loopback device meanwhile')

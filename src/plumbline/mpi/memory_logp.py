@@ -60,8 +60,7 @@ def split(group):
                              'run datatype with --variants all')
     rounds = {len(found) for found in seconds.values()}
     if len(rounds) != 1:
-        raise PlumblineError(f'{records.label(group[0])}: a round is missing (there are {sorted(rounds)} samples); run the '
-                             'program again')
+        raise PlumblineError(f'{records.label(group[0])}: a round is missing (there are {sorted(rounds)} samples); run the program again')
     copy = seconds['copy']
     network = seconds['contiguous'] - copy
     found = {}

@@ -42,8 +42,7 @@ def matrices(record):
 
 
 def too_short(record):
-    '''The complaint about samples of single pairs that the clock cannot time, although those of all rounds may be long enough;
-    or :obj:`None`.'''
+    '''The complaint about samples of single pairs that the clock cannot time, although those of all rounds may be long enough; or :obj:`None`.'''
     shortest, least = record['pairs']['shortest'], records.CLOCK_TICKS * record['clock_resolution']
     return None if shortest >= least else (f'{records.label(record)}: the shortest sample of a pair, {shortest:.3g} s, is below '
                                            f'{records.CLOCK_TICKS} x the clock resolution')

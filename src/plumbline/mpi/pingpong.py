@@ -25,8 +25,7 @@ _LEAST = 0.05
 
 def cases(measurements, variant):
     '''The records of a variant of the program ``pingpong``: size -> record, ascending.'''
-    return {int(record['size']): record
-            for record in sorted(measurements, key=lambda record: record['size']) if record['variant'] == variant}
+    return {int(record['size']): record for record in sorted(measurements, key=lambda record: record['size']) if record['variant'] == variant}
 
 
 def without_handover(record):
@@ -88,8 +87,7 @@ def of_halves(found):
 def falls(found):
     '''The sizes at which the bandwidth falls by more than a fifth, and by more than the noise: size -> median of :func:`of_halves`.'''
     ratios = {size: float(np.median(ratio)) for size, ratio in of_halves(found).items()}
-    apart = {size for size in ratios
-             if uncertainty.median_interval(found[size])[0] > 2 * uncertainty.median_interval(found[size // 2])[1]}
+    apart = {size for size in ratios if uncertainty.median_interval(found[size])[0] > 2 * uncertainty.median_interval(found[size // 2])[1]}
     return {size: ratio for size, ratio in ratios.items() if ratio < _FALL and size in apart}
 
 

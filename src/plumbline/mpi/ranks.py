@@ -3,7 +3,7 @@
 import os
 
 from reframe.core.builtins import run_after, run_before, variable
-from reframe.core.exceptions import ReframeError, SanityError
+from reframe.core.exceptions import SanityError
 from reframe.core.pipeline import RegressionTestPlugin
 
 from plumbline import settings
@@ -37,6 +37,15 @@ class Ranks(RegressionTestPlugin):
         if not hasattr(self, 'transport'):
             self.transport = 'default'
 
+    @run_after('init', always_last=True)
+    def refuse_other_ranks(self):
+        if self.ranks != 'all' and not (isinstance(self.ranks, int) and self.ranks > 0):
+            self.refuse('ranks', self.ranks, "give a number of processes, or 'all'")
+        if self.nodes < 0:
+            self.refuse('nodes', self.nodes, 'give a number of nodes, or 0 for those of --flex-alloc-nodes')
+        if self.transport not in ('shm', 'tcp', 'default'):
+            self.refuse('transport', self.transport, "give 'shm', 'tcp' or 'default'")
+
     @property
     def cpus(self):
         '''The CPU of each rank, in their order: node by node.'''
@@ -51,13 +60,11 @@ class Ranks(RegressionTestPlugin):
         '''
         chosen = self.current_partition.extras.get('binding', 'topology')
         if chosen not in ('topology', 'scheduler'):
-            raise PlumblineError(f'extras of {self.current_partition.fullname}: binding {chosen!r}: give '
-                                 "'topology' or 'scheduler'")
+            raise PlumblineError(f"extras of {self.current_partition.fullname}: binding {chosen!r}: give 'topology' or 'scheduler'")
         return chosen == 'topology'
 
     def launch_by(self, settings):
-        '''Let the environment's MPI, or else the partition's launcher, start one process on each of :attr:`cpus`, of as
-        many :attr:`nodes`.
+        '''Let the environment's MPI, or else the partition's launcher, start one process on each of :attr:`cpus`, of as many :attr:`nodes`.
 
         :arg settings: further :class:`families.Settings`.
         :returns: the words of the launcher, for the record.
@@ -74,22 +81,18 @@ class Ranks(RegressionTestPlugin):
                 self.prerun_cmds += self.family.bind_commands(cpus, self.nodes)
             ours += self.family.bind if self.bound else self.family.unbound
         else:
-            self.job.launcher.options = [option for option in self.job.launcher.options
-                                         if not option.startswith('--cpu-bind')]
+            self.job.launcher.options = [option for option in self.job.launcher.options if not option.startswith('--cpu-bind')]
             ours = Settings(['--cpu-bind=map_cpu:{cpus}'] if self.bound else [])
-        settings = ours.filled(ranks=self.num_tasks, per_node=self.num_tasks_per_node,
-                               cpus=','.join(map(str, cpus))) + settings
+        settings = ours.filled(ranks=self.num_tasks, per_node=self.num_tasks_per_node, cpus=','.join(map(str, cpus))) + settings
         self.job.launcher.options += settings.options
         self.env_vars.update(settings.env)
         return [*self.job.launcher.command(self.job), *self.job.launcher.options]
 
     @run_after('setup')
     def choose_nodes(self):
-        '''As many as are asked for; the test is left out where there are fewer.'''
+        '''As many as are asked for; the test is skipped where there are fewer.'''
         wanted, where = (self.suspected or self).nodes, self.current_partition.fullname
         scheduler = self.current_partition.scheduler.registered_name
-        if wanted < 0:
-            raise ReframeError(f'{type(self).__name__}.nodes={wanted}: give a number of nodes, or 0 for those of --flex-alloc-nodes')
         if wanted == 1 or self.is_dry_run():
             self.nodes = wanted or 2
             return
@@ -102,8 +105,7 @@ class Ranks(RegressionTestPlugin):
             state = flexible.lower()
         found = nodes_of(self.job, state)
         if found is None and not wanted:
-            self.skip_test(f'the scheduler {scheduler} does not say which nodes there are: give their number, -S '
-                           f'{type(self).__name__}.nodes=N')
+            self.skip_test(f'the scheduler {scheduler} does not say which nodes there are: give their number, -S {type(self).__name__}.nodes=N')
         if found is None:
             return
         self.nodes = wanted or len(found.usable)
@@ -130,8 +132,7 @@ class Ranks(RegressionTestPlugin):
         if self.ranks != 'all' and self.ranks > len(self.all_cpus):
             self.skip_test(f'{self.ranks} ranks need as many CPUs, there are {len(self.all_cpus)}', symptom='too_few_cpus')
         if self.transport != 'default' and self.transport not in self.family.transports:
-            self.skip_test(f'{self.family.title} is not known to offer {self.transport}: see data/mpi.yaml, or the extra `mpi` of '
-                           'the environment')
+            self.skip_test(f'{self.family.title} is not known to offer {self.transport}: see data/mpi.yaml, or the extra `mpi` of the environment')
 
     @property
     def shares(self):

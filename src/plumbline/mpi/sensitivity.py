@@ -39,7 +39,6 @@ def cost_per_microsecond(study):
 
 
 def tolerance(study, cost):
-    '''The latency (us) whose addition costs a share of ``cost`` (0.01: 1 %): samples, infinite where none is seen to
-    cost anything.'''
+    '''The latency (us) whose addition costs a share of ``cost`` (0.01: 1 %): samples, infinite where none is seen to cost anything.'''
     slope = cost_per_microsecond(study)
     return np.divide(cost, slope, out=np.full(slope.shape, np.inf), where=slope > 0)

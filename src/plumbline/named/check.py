@@ -19,9 +19,8 @@ from plumbline.rfm import file_systems
 class NamedCheck(Judged):
     '''Plugin of a check of a program that the site has installed, without MPI.
 
-    A check sets :attr:`product`, and defines ``options()`` (list of words; it writes input files by :meth:`keep`) and
-    ``figures(text, source)``, which reads what a run printed (:mod:`plumbline.named`).  Command line and input files stay in the result,
-    so that the vendor can run the same.
+    A check sets :attr:`product`, and defines ``options()`` (list of words; it writes input files by :meth:`keep`) and ``figures(text, source)``,
+    which reads what a run printed (:mod:`plumbline.named`).  Command line and input files stay in the result, so that the vendor can run the same.
     '''
 
     NEEDS = '+openmp'
@@ -144,8 +143,7 @@ class NamedCheck(Judged):
 class NamedMpiCheck(Ranks, NamedCheck):
     '''The same of an MPI program: one process on each core, one thread each, started by the environment's MPI.
 
-    Such programs do not say where their processes ran.  Before the first run each process of a launch of the same kind says which CPUs
-    it may use.
+    Such programs do not say where their processes ran.  Before the first run each process of a launch of the same kind says which CPUs it may use.
     '''
 
     ranks, transport, numbered = 'all', 'default', True

@@ -65,5 +65,4 @@ def figures(text, source='output of OSU', *, name, most, told=4):
         raise PlumblineError(f'{source}: {len(rows)} rows instead of {len(due)}, {due[0]} to {due[-1]} bytes; was the output cut off?')
     values = [number(row[1], f'the row of {row[0]} bytes', source) for row in rows]
     chosen = [power for power in due if (power.bit_length() - 1) % (told.bit_length() - 1) == 0]
-    return [Figure(program.metric, f'{name}.{short_size(length)}', value, program.unit)
-            for length, value in zip(due, values) if length in chosen]
+    return [Figure(program.metric, f'{name}.{short_size(length)}', value, program.unit) for length, value in zip(due, values) if length in chosen]

@@ -65,7 +65,7 @@ def mark(
     '''Write down what was done with nodes; nothing is done here.'''
     from plumbline.nodes import events
     history = _history(system)
-    named = _named([nodes], history)
+    named = _named([nodes], history, of_slurm=True)
     events.append(history.system, [{'node': name, 'event': step, 'reason': ' '.join(reason.split()), 'by': _who()} for name in named])
     for name in named:
         print(shown(f'{name}: {step}: {reason}'))
@@ -95,10 +95,33 @@ def rename(
         sweeps, others = ({one.sweep for one in history.of(which).measured if one.sweep} for which in (old, name))
         if name not in new and sweeps & others:
             raise PlumblineError(f'{old} and {name} were measured by one sweep: they are two nodes')
+    files = _references(history.system, new)
     events.append(history.system, [{'at': at, 'node': name, 'event': events.RENAMED, 'was': old, 'by': _who()} for old, name in new.items()])
     for old, name in new.items():
         both = ', and what was known of that name is of the same node' if name in history.nodes and name not in new else ''
         print(shown(f'{old} is {name} now{both}'))
+    try:
+        for file in files:      # first aside: nodes may exchange their names
+            file.rename(file.with_suffix('.renamed'))
+        for file, new_file in files.items():
+            file.with_suffix('.renamed').rename(new_file)
+            print(shown(f'{file} is {new_file.name} now'))
+    except OSError as error:
+        raise PlumblineError(f'{error.filename}: {error.strerror}: rename it to {error.filename2} by hand') from None
+
+
+def _references(system, new):
+    '''The files of renamed nodes' own references: path -> new path.
+
+    :raises PlumblineError: if a new one is there already, and stays.
+    '''
+    from plumbline import references
+    folder = references.directory()
+    files = {file: folder / references.file_of(system, name) for old, name in new.items()
+             if (file := folder / references.file_of(system, old)).exists()}
+    if both := [(old, file) for old, file in files.items() if file.exists() and file not in files]:
+        raise PlumblineError(f'{both[0][0]} and {both[0][1].name} would be references of one node: remove one of them')
+    return files
 
 
 @app.command()
@@ -110,21 +133,25 @@ def ticket(
     from plumbline.nodes import proposals
     history = _history(system)
     known = history.of(_named([node], history)[0])
-    if not known.findings:
+    if not known.findings and not known.unmeasured:
         raise PlumblineError(f'{node}: no sweep of {history.system} has found anything wrong with it: there is nothing to write a ticket of')
     print(proposals.of_outlier(history.system, known).ticket, end='')
 
 
-def _named(texts, history=None):
+def _named(texts, history=None, of_slurm=False):
     '''Names of nodes.
 
+    :arg of_slurm: whether it is enough that Slurm knows them.
     :raises PlumblineError: where nothing is known of one, if a history is given.
     '''
-    from plumbline.sweep.slurm import nodes_named
+    from plumbline.sweep.slurm import nodes_named, of_any_partition
     named = [name for text in texts or () for name in nodes_named(text)]
-    if unknown := [name for name in named if history and name not in history.nodes]:
+    unknown = [name for name in named if history and name not in history.nodes]
+    slurms = of_any_partition(unknown) if unknown and of_slurm else set()
+    if unknown := [name for name in unknown if name not in slurms]:
         now = history.names.now(unknown[0], 0)
-        why = f'its name is {now} now' if now != unknown[0] else f'no sweep or session of {history.system} has measured it; is the name right?'
+        nor = ', and Slurm does not know it here' if of_slurm else ''
+        why = f'its name is {now} now' if now != unknown[0] else f'no sweep or session of {history.system} has measured it{nor}; is the name right?'
         raise PlumblineError(f"{', '.join(unknown)}: {why}")
     return named
 
@@ -134,7 +161,7 @@ def _history(system):
     known = events.systems()
     if not system and len(known) != 1:
         raise PlumblineError(f"name a system with --system: {', '.join(known)} have journals of nodes" if known else
-                             f'no sweep has written a journal of nodes in {events.FOLDER} yet: plumbline sweep')
+                             f'no sweep has written a journal of nodes in {events.FOLDER} yet: plumbline sweep, or name a system with --system')
     return history.read(system or known[0])
 
 

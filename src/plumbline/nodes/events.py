@@ -5,7 +5,7 @@
 ``measured``   by a ``sweep``: ``session`` of the archive, and ``again``, those of second measurements; ``verdict`` (the worst, or PASS), ``rank``
                (:data:`IN_ORDER`, :data:`OUTLIER`; null: not ranked), ``lacks`` (what peers have and it has not, in words), ``hours`` of all
                the sweep's jobs on the node so far
-``failed``     a sweep's job on it: ``state``, ``reason``, ``hours``
+``failed``     a sweep's job on it, or it had none, for Slurm had the node out of service (:data:`OUT_OF_SERVICE`): ``state``, ``reason``, ``hours``
 ``outlier``    of a ``sweep``, or otherwise not in order: ``evidence`` (:func:`plumbline.nodes.findings.evidence`; its ``told``: what its own report
                and its peers say, as texts), ``page``
 ``cleared``    the node is in order by that ``sweep`` after all: it was gone on with
@@ -22,6 +22,8 @@ import json
 import os
 import re
 import time
+
+import polars as pl
 
 from plumbline.errors import PlumblineError
 from plumbline.settings import REPORTS
@@ -41,6 +43,9 @@ RENAMED = 'renamed'
 OF_SWEEP = MEASURED, FAILED, FOUND, CLEARED
 
 EVENTS = {*OF_SWEEP, PROPOSED, *STEPS, RENAMED}
+
+#: States of a node, in Slurm's words, in which somebody, its own health check or a fault has taken it out of service.
+OUT_OF_SERVICE = {'down', 'drained', 'draining', 'drng', 'error', 'fail', 'failing', 'inval', 'not responding'}
 
 #: Of a node among its peers.
 IN_ORDER, OUTLIER = 'in order', 'outlier'
@@ -85,6 +90,21 @@ class Names:
         '''The node of an event, as it is called now.'''
         at = begun(event.get('sweep', '')) if self._changes and event['event'] in OF_SWEEP else None
         return self.now(event['node'], event['at'] if at is None else at)
+
+    def renamed(self, rows):
+        '''Rows of the archive, lazy or not, of any sessions, with nodes as they are called now.'''
+        for at, names in self._changes:
+            before = pl.col('session') < f'{datetime.datetime.fromtimestamp(at, datetime.timezone.utc):%Y%m%dT%H%M%SZ}'
+            rows = rows.with_columns(hostname=pl.when(before).then(pl.col('hostname').replace(names)).otherwise(pl.col('hostname')))
+        return rows
+
+
+def names(system):
+    '''The :class:`Names` of the nodes of a system.
+
+    :raises PlumblineError: if the journal is there and cannot be read.
+    '''
+    return Names(read(system, RENAMED)[0])
 
 
 def path(system):

@@ -79,6 +79,7 @@ def record(work, found=None):
     said, _ = events.read(system)
     mine = [event for event in said if event.get('sweep') == sweep]
     known = {(event['node'], event['at']): event for event in mine if event['event'] in (events.MEASURED, events.FAILED)}
+    latest = {event['node']: event for event in said}
     before = {event['node']: event.get('evidence') for event in mine if event['event'] in (events.FOUND, events.CLEARED)}
     named = found.named if found else []
     ranked = set(found.ranked.rows['node'].unique()) if found else set()
@@ -99,9 +100,14 @@ def record(work, found=None):
                 told[node.name] = [*own, *filter(None, [event['lacks']])]
         elif node.phase == OVER and node.state in _OF_NODE:
             event = {**about, 'event': events.FAILED, 'state': node.state, 'reason': node.reason, 'hours': hours}
+        elif node.phase == OVER and node.state in events.OUT_OF_SERVICE:
+            event = {**about, 'at': node.since, 'event': events.FAILED, 'state': node.state, 'reason': node.reason, 'hours': hours}
+            last = latest.get(node.name, {})
+            if all(last.get(key) == event[key] for key in ('event', 'state', 'reason')):
+                continue        # as an earlier sweep met it
         else:
             continue
-        if known.get((node.name, node.at)) != event:
+        if known.get((node.name, event['at'])) != event:
             new.append(event)
     for node, texts in told.items():
         if before.get(node) != (its := {**evidence(found, node), 'told': texts}):

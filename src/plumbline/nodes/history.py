@@ -96,14 +96,20 @@ class Node:
         return sum(one.rank == events.OUTLIER for one in ranked), len(ranked)
 
     @property
+    def unmeasured(self):
+        '''The event of the job that came to nothing, or of the state that left it none, if it has not been measured since; else None.'''
+        failed = self.failed[-1] if self.failed else None
+        return failed if failed and (self.last is None or failed['at'] > self.last.at) else None
+
+    @property
     def doubt(self):
         '''Why it should be measured before others, in a few words; empty if there is no such reason.'''
-        done, last = self.done, self.last
-        failed = self.failed[-1] if self.failed else None
-        if failed and (last is None or failed['at'] > last.at):
-            return f"its job {failed.get('state', 'failed')}"
-        if done and done['event'] == events.REPAIRED and (last is None or done['at'] > last.at):
+        done, last, failed = self.done, self.last, self.unmeasured
+        if done and done['event'] == events.REPAIRED and done['at'] > max(last.at if last else 0, failed['at'] if failed else 0):
             return 'repaired since it was measured'
+        if failed:
+            state = failed.get('state', 'failed')
+            return f"{state}: {failed.get('reason', '')}" if state in events.OUT_OF_SERVICE else f'its job {state}'
         if last and last.is_bad:
             return last.word
         return ''
@@ -183,8 +189,7 @@ def read(system, archive_root=REPORTS / 'archive'):
     for (name, _), spent in hours.items():
         history.nodes[name].hours += spent
     history.sweeps = len({sweep for _, sweep in hours})
-    for name, one in _of_archive(system, archive_root, known, history.skipped) if archive_root else ():
-        name = names.now(name, one.at)
+    for name, one in _of_archive(system, archive_root, known, history) if archive_root else ():
         history.nodes.setdefault(name, Node(name)).measured.append(one)
     for node in history.nodes.values():
         node.measured.sort(key=lambda one: one.at)
@@ -198,21 +203,22 @@ def _is_ahead(event):
     return event['event'] in _TIMED and archive.is_ahead(f'{at:%Y%m%dT%H%M%SZ}')
 
 
-def _of_archive(system, root, known, skipped):
+def _of_archive(system, root, known, history):
     '''(Node, :class:`Measurement`) of the sessions of an archive that are none of these; metrics of several nodes are no single node's.'''
     try:
         files = [file for file in archive.sessions(root, system) if file.stem not in known]
     except PlumblineError:
         return []       # there is no archive yet, or none of this system
     if ahead := [file.stem for file in files if archive.is_ahead(file.stem)]:
-        skipped.append(f"{several(len(ahead), 'session')} from {ahead[0]} on: in the future, by this clock or that of the host that ran it")
+        history.skipped.append(f"{several(len(ahead), 'session')} from {ahead[0]} on: in the future, by this clock or that of the host that ran it")
     files, damaged = archive.readable([file for file in files if not archive.is_ahead(file.stem)])
-    skipped += damaged
+    history.skipped += damaged
     if not files:
         return []
     one_node = pl.col('hostname').is_not_null() & ~pl.col('hostname').str.contains(',', literal=True)
     rows = archive.final_rows(archive.scan_files(files)).filter(pl.col('metric').is_not_null() & pl.col('verdict').is_not_null() & one_node)
-    found = rows.group_by('session', 'hostname').agg(pl.col('started').first(), pl.col('verdict').unique()).collect(engine='streaming')
+    grouped = history.names.renamed(rows).group_by('session', 'hostname')
+    found = grouped.agg(pl.col('started').first(), pl.col('verdict').unique()).collect(engine='streaming')
     return [(name, Measurement(started.timestamp(), worst(verdicts), None)) for _, name, started, verdicts in found.iter_rows()]
 
 

@@ -96,13 +96,15 @@ def _times(node):
 
 
 def of_outlier(system, node):
-    '''What is proposed for a node that a sweep has named, or found not to be in order.
+    '''What is proposed for a node that a sweep has named, found not to be in order, or could not measure.
 
-    :arg node: :class:`history.Node` with a finding.
+    :arg node: :class:`history.Node` with a finding, or that is unmeasured.
     '''
-    event = list(node.findings.values())[-1]
+    failed, before = node.unmeasured or {}, node.last
+    event = [failed, *(node.findings.values() if not failed or (before and before.is_bad) else ())][-1]     # what was well since is no finding of now
     evidence, sweep = event.get('evidence', {}), event.get('sweep', '')
     rows, told = _rows(evidence.get('rows')), _told(evidence)
+    told += [f"{failed.get('state', 'failed')} {when(failed['at'])}: {failed.get('reason', '')}"] if failed else []
     about = (rows[0]['what'], pl.Series([rows[0]['off']])) if rows else ('; '.join(told)[:150] or 'see its page',)
     command = drain_command(sweep, [node.name], *about)
     lines = [f"Node {node.name} of {system} is {'an outlier among its peers' if rows else 'not in order'}", '', *told]
@@ -114,8 +116,11 @@ def of_outlier(system, node):
     causes = [cause for cause in evidence['causes'] if isinstance(cause, str)] if isinstance(evidence.get('causes'), list) else []
     lines += ['', f"cause, as far as the node tells it: {'; '.join(causes) or 'not known'}", f'seen: {_times(node)}',
               *(f'{step["event"]} {when(step["at"])}: {step.get("reason", "")}' for step in node.steps if step['event'] != events.PROPOSED),
-              f"sweep: {sweep}, page: {event.get('page', 'none')}", '', f'to take it out of service: {command}',
-              f'then: plumbline nodes mark {node.name} drained --reason ...', '']
+              f"sweep: {sweep}, page: {event.get('page', 'none')}", '']
+    if failed.get('state') in events.OUT_OF_SERVICE:
+        lines += [f'it is out of service; once it is repaired: plumbline nodes mark {node.name} repaired --reason ...', '']
+    else:
+        lines += [f'to take it out of service: {command}', f'then: plumbline nodes mark {node.name} drained --reason ...', '']
     return Proposal(node.name, DRAIN, command, '\n'.join(map(shown, lines)), evidence)
 
 

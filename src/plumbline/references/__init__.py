@@ -40,6 +40,7 @@ class Reference:
     :attr known_issue: the ticket of what keeps it from being met, or None.
     :attr simd_width: of the code that it was measured with, or None where that is not known.
     :attr threads: numbers of those that it was measured with; empty where it is not of all threads, or that is not known.
+    :attr working_set: of a cache, bytes; None of anything else, or where that is not known.
     '''
     leaf: tuple
     state: dict | None = None
@@ -47,6 +48,7 @@ class Reference:
     known_issue: str | None = None
     simd_width: str | None = None
     threads: list[int] | tuple = ()
+    working_set: int | None = None
 
 
 @dataclass(frozen=True)
@@ -211,5 +213,5 @@ def of_keys(references, name, keys):
                for metric, leaf in lookup(references.get('$beneath') or {}, name, keys).items() if files.get(metric) != 'portable.yaml'}
     return {metric: Known(files[metric], [
         Reference(tuple(one['reference'][:3]), one.get('state'), one.get('expected'), tickets.get(metric), one.get('simd_width'),
-                  one.get('threads', ()))
+                  one.get('threads', ()), one.get('working_set'))
         for one in recorded_of.get(metric) or [{'reference': leaf}]], beneath.get(metric)) for metric, leaf in found.items()}

@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 
 from plumbline.errors import PlumblineError
-from plumbline.model import contention, good_state, registry, states, verdict
+from plumbline.model import contention, good_state, records, registry, states, verdict
 from plumbline.model.quantity import percent
+from plumbline.nodes import events
 from plumbline.references import recording
 from plumbline.references.files import lookup
 from plumbline.references.peaks import above_own_limit, impossible, possible
@@ -54,19 +55,18 @@ class Choice:
 
     def __init__(self, root, system, tests, files, peaks, trusted, nodes, apart, node=None):
         self.root, self.system, self.files, self.peaks, self.nodes, self.apart = root, system, files, peaks, set(nodes), apart
-        self.tests, self.node = tests, node
+        self.tests, self.node, self.names = tests, node, events.names(system)
         paths = archive.sessions(root, system)[::-1]
         self.trusted = {_only(name, [path.stem for path in paths], root) for name in trusted}
         paths.sort(key=lambda path: path.stem not in self.trusted)      # the latest first, and before them those named
         kept = {*self.trusted, *(path.stem for path in archive.present(paths))}
-        self.further = self._measured([path for path in paths if path.stem in kept], tests, node)
+        self.further = self._measured([path for path in paths if path.stem in kept])
         self.used, self.excluded = {}, [(path.stem, f'it {archive.AHEAD}') for path in paths if path.stem not in kept]
         self.processors: frozenset[str] = frozenset()
 
-    @staticmethod
-    def _measured(paths, tests, node):
+    def _measured(self, paths):
         for path in paths:
-            rows = [row for row in recording.rows_of(path, tests) if node in (None, row['hostname'])]
+            rows = [row for row in recording.rows_of(path, self.tests, self.names) if self.node in (None, row['hostname'])]
             if any(row['metric'] is not None for row in rows):
                 yield path.stem, rows
 
@@ -116,7 +116,7 @@ class Choice:
     def _lost(self, name, rows):
         '''What a session, none of whose metrics FAILed, ended with exit code 1 for: a subsystem, or a loss that has come to stay; or None.'''
         from plumbline.analysis import history, session  # all that a report needs
-        frame = archive.load_columns(archive.file_of(self.root, name), pl.all())
+        frame = self.names.renamed(archive.load_columns(archive.file_of(self.root, name), pl.all()))
         frame = frame.filter(pl.col('test').is_in({row['test'] for row in rows}), self.node is None or pl.col('hostname') == self.node)
         for one in session.Session(frame).judged.subsystems if frame['expected'].is_not_null().any() else ():
             if one.verdict == verdict.FAIL and one.question != registry.OTHERS:
@@ -170,13 +170,25 @@ def usable(candidates):
     return [one.series for one in candidates if one.series]
 
 
+def set_in_cache(row):
+    ''':func:`records.set_in_cache` of a row.'''
+    return records.set_in_cache(None if row['record'] is None else recording.record_of(row), row['subject'], row['level'])
+
+
+def _of_one_set(rows):
+    '''Those with the working set that most rows have, of as many the later one: with another it is another metric.'''
+    sets = [set_in_cache(row) for row in rows]
+    usual = max(reversed(sets), key=sets.count)
+    return [row for row, size in zip(rows, sets) if size == usual]
+
+
 def _candidate(place, state, rows, portable, peaks):
     last, record = rows[-1], recording.record_of(rows[-1])
     foreign = registry.is_of_other_suite(last['metric'])
     if foreign:     # its unit may have changed
         rows = [row for row in rows if row['unit'] == last['unit']]
     present = {row['hostname']: team for row in rows if (team := contention.team(row['contention']))}       # the last one of each node
-    rows = [row for row in rows if contention.team(row['contention']) in (0, present.get(row['hostname']))]
+    rows = _of_one_set([row for row in rows if contention.team(row['contention']) in (0, present.get(row['hostname']))])
     limits = possible(last['metric'], portable.get(last['name']), record)
     why = recording.unusable(rows)
     if why is None and not foreign:

@@ -8,17 +8,14 @@ from typing import Annotated
 import typer
 
 from plumbline.errors import PlumblineError
-from plumbline.model.good_state import LEAST_APART, LEAST_SESSIONS, MOST_SESSIONS
-from plumbline.model.quantity import change, percent, several
+from plumbline.model.good_state import DAY, LEAST_APART, LEAST_SESSIONS, MOST_SESSIONS
+from plumbline.model.quantity import change, percent, seconds, several
 from plumbline.settings import REPORTS
 
 app = typer.Typer(no_args_is_help=True, help='References: propose, accept and check them.')
 
 #: Lines of a list.
 MOST_LINES = 20
-
-#: Hours; sessions of one day do not know what days differ by.
-DAY = 24
 
 System = Annotated[str, typer.Argument(help="ReFrame's name of the system")]
 Sessions = Annotated[int, typer.Option(
@@ -98,8 +95,8 @@ def _few(told, rest):
 
 def _sessions(found):
     yield f"sessions used ({len(found.sessions)}): {', '.join(found.sessions)}"
-    if found.hours < DAY:
-        yield f'they lie within {found.hours:.1f} hours: what differs from day to day is not in them, and may FAIL later'
+    if found.seconds < DAY:
+        yield f'they span {seconds(found.seconds)}: what differs from day to day is not in them, and may FAIL later'
     yield from _few([f'skipped: {name}: {why}; --with {name} uses it' for name, why in found.excluded], 'sessions')
     yield from _few([f'skipped: node {odd.name} differs by {change(odd.change, 0)}: {odd.where}; --with-node {odd.name} uses it'
                      for odd in found.nodes], 'nodes')

@@ -48,8 +48,8 @@ def _wrong_leaf(leaf):
     ref, lower, upper, _ = leaf
     if not all(abs(x) <= sys.float_info.max for x in (ref, lower, upper) if x is not None):      # of a whole number, too
         return 'not a finite number; measure it again'
-    if lower is None and upper is None:
-        return 'neither bound is set, so any value would pass; give one, e.g. -0.1'
+    if upper is None and (lower is None or (lower == -1 and ref > 0)):
+        return 'neither bound is set, or it is 0, so any value would pass; give one, e.g. -0.1'
     if ref > 0 and lower is not None and lower < -1:
         return f'the lower threshold {lower} is below -1; it is a fraction of the reference'
     return None
@@ -309,8 +309,8 @@ def recorded(site, test):
 
     :arg site: content of the site's file.
     :returns: the keys of ``$index``, then metric -> list of dictionaries, that of the usual state first: ``reference``; ``state``,
-        where there was more than one; ``simd_width`` of the code and ``threads``, where they are known; ``expected`` (``deviation``, ``freedom``, and
-        ``measured``: session -> value), where the reference is a prediction from several sessions.
+        where there was more than one; ``simd_width`` of the code, ``threads`` and ``working_set``, where they are known; ``expected``
+        (``deviation``, ``freedom``, and ``measured``: session -> value), where the reference is a prediction from several sessions.
     '''
     sessions = {when: entry['sessions'] for when, entry in site.get('$accepted', {}).items()}
     return _recorded(site.get('$provenance', {}).get(test, {}), site.get(test, {}), sessions)
@@ -326,7 +326,7 @@ def _recorded(origin, entry, sessions):
 
 
 def _with_expectation(origin, sessions):
-    found = {key: origin[key] for key in ('state', 'reference', 'simd_width', 'threads') if origin.get(key)}
+    found = {key: origin[key] for key in ('state', 'reference', 'simd_width', 'threads', 'working_set') if origin.get(key)}
     if 'deviation' in origin:
         found['expected'] = {'deviation': origin['deviation'], 'freedom': origin['freedom'], 'measured': {
             session: value for session, value in zip(sessions, origin['measured']) if value is not None}}

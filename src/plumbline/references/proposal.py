@@ -13,7 +13,7 @@ from plumbline.model import good_state, registry, verdict
 from plumbline.model.result import Skipped
 from plumbline.model.subsystems import SUSPECTS_RATE
 from plumbline.references import bounds, editing, recording
-from plumbline.references.choice import Choice, usable
+from plumbline.references.choice import Choice, set_in_cache, usable
 from plumbline.references.files import leaves, load, lookup, origin_of, portable_beside
 
 #: Of the sessions used as many have a metric, at least, in whatever state of the machine.
@@ -39,7 +39,7 @@ class Proposal:
     :attr known: :class:`good_state.Known`.
     :attr noise: place -> its class of noise.
     :attr failing: session -> list of (place, value, leaf): what it would FAIL by.
-    :attr hours: between the start of the first session and that of the last.
+    :attr seconds: between the start of the first session and that of the last.
     :attr in_sample: whether a session is part of the references that it would have FAILed by.
     '''
     path: Path
@@ -55,7 +55,7 @@ class Proposal:
     known: good_state.Known | None = None
     noise: dict = field(default_factory=dict)
     failing: dict = field(default_factory=dict)
-    hours: float = 0.0
+    seconds: float = 0.0
     in_sample: bool = False
 
     @property
@@ -105,7 +105,7 @@ def propose(root, system, out_path, count=None, tests='', peaks=None, sessions=(
     candidates, index, skipped, odd = chosen.take(count or good_state.MOST_SESSIONS)
     found = Proposal(path, sorted(chosen.used), chosen.excluded, odd, skipped, index)
     started = [rows[0]['started'] for rows in chosen.used.values()]
-    found.hours = (max(started) - min(started)).total_seconds() / 3600
+    found.seconds = (max(started) - min(started)).total_seconds()
     _fill(found, candidates, files[0], chosen.used)
     return found
 
@@ -203,7 +203,8 @@ def _digits(value, digits):
 
 
 def _provenance(references, sessions):
-    '''Where a reference comes from; the compiler is that of the latest session, and so are the width of the code and the number of threads.'''
+    '''Where a reference comes from; the compiler is that of the latest session, and so are the width of the code, the number of threads and
+    the working set of a cache.'''
     usual, *others = references
     last = usual.candidate.rows[-1]
     record: dict = recording.record_of(last) or next(iter(last['records']), {})
@@ -214,6 +215,8 @@ def _provenance(references, sessions):
         provenance['simd_width'] = width
     if usual.candidate.teams:
         provenance['threads'] = usual.candidate.teams
+    if size := set_in_cache(last):
+        provenance['working_set'] = size
     if usual.candidate.state:
         provenance['state'] = usual.candidate.state
         provenance['states'] = [{'state': one.candidate.state, 'reference': one.leaf, **one.numbers(sessions)} for one in others]

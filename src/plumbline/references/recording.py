@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from plumbline.errors import PlumblineError
-from plumbline.model import baselines, contention, processor, registry, verdict
+from plumbline.model import baselines, contention, parameters, processor, registry, verdict
 from plumbline.references.peaks import impossible, possible
 from plumbline.store import archive
 
@@ -20,23 +20,25 @@ MOST_UNSTABLE = 0.1
 #: A session of which other processes took a larger share of the threads' time is left out.
 MOST_DISTURBED = 0.05
 
-_COLUMNS = ['session', 'started', 'system', 'partition', 'environ', 'hostname', 'test', 'check', 'display_name', 'run', 'result',
-            'fail_phase', 'metric', 'name', 'subject', 'value', 'n', 'spread', 'interval_low', 'interval_high', 'reference', 'lower', 'upper',
-            'reference_from', 'limit', 'record', 'state', 'states', 'unit', 'foreign', 'verdict', 'reason', 'unjudged', 'level', 'threads', 'detail']
+_COLUMNS = ['session', 'started', 'system', 'partition', 'environ', 'hostname', 'test', 'check', 'display_name', 'parameters', 'run',
+            'result', 'fail_phase', 'metric', 'name', 'subject', 'value', 'n', 'spread', 'interval_low', 'interval_high', 'reference', 'lower',
+            'upper', 'reference_from', 'limit', 'record', 'state', 'states', 'unit', 'foreign', 'verdict', 'reason', 'unjudged', 'level', 'threads',
+            'detail']
 _CASE = ('partition', 'environ', 'test')
 
 #: What of a record is asked for.
-_OF_RECORD = ('variant', 'compiler', 'level', 'bytes', 'traffic', 'traffic_least')
+_OF_RECORD = ('variant', 'compiler', 'level', 'bytes', 'traffic', 'traffic_least', 'working_set')
 
 
-def rows_of(path, pattern):
+def rows_of(path, pattern, names):
     '''The rows of one session's tests, each with its case's ``machine``, ``contention`` and the records' metadata (``records``).
 
     Only the last run of a test case counts: a metric that ReFrame's retry did not confirm is none.
 
     :arg pattern: regular expression on the display names, as ReFrame's ``-n``.
+    :arg names: :class:`plumbline.nodes.events.Names` of the system.
     '''
-    rows = archive.final_rows(archive.load_columns(path, _COLUMNS)).filter(
+    rows = names.renamed(archive.final_rows(archive.load_columns(path, _COLUMNS))).filter(
         pl.col('metric').is_not_null() | pl.col('verdict').is_not_null() | pl.col('detail').is_not_null()).to_dicts()
     details = {}
     for row in rows:
@@ -69,7 +71,7 @@ def unfit(rows, expected=frozenset()):
     if failed:
         first = failed[0]
         more = f' (and {len(failed) - 1} more)' if len(failed) > 1 else ''
-        return f"FAIL: {' '.join(filter(None, (archive.base_name(first['display_name']), first['name'])))}: {first['reason']}{more}"
+        return f"FAIL: {' '.join(filter(None, (first['display_name'], first['name'])))}: {first['reason']}{more}"
     judged = [row['verdict'] for row in rows if row['metric'] is not None]
     unstable = judged.count(verdict.UNSTABLE)
     if unstable > MOST_UNSTABLE * len(judged):
@@ -112,22 +114,15 @@ def _index(test, rows, *files):
         if test in file:
             return list(file[test]['$index'])
     if registry.is_of_other_suite(rows[0]['metric']):
-        return ['$partition', '$environ', *(key for key in parameters(rows[0]) if not key.startswith('.'))]
+        return ['$partition', '$environ', *(key for key in parameters.of_row(rows[0]) if key[0] != '.')]
     return ['$partition', '$environ',
             *(key for key in ('threads', 'level') if any(row[key] is not None for row in rows))]
 
 
-def parameters(row):
-    '''The parameters in a row's display name: dictionary of texts.'''
-    return dict(part.split('=', 1) for part in row['display_name'].split(' %')[1:] if '=' in part)
-
-
 def keys_of(index, row):
     '''The key path of a row, one text per entry of ``$index``.'''
-    known = parameters(row)
-    known.update({key: row[key] for key in ('level', 'threads') if row[key] is not None})
-    known.update({'$system': row['system'], '$environ': row['environ'],
-                  '$partition': f"{row['system']}:{row['partition']}"})
+    known = {**parameters.of_row(row), **{key: row[key] for key in ('level', 'threads') if row[key] is not None},
+             '$system': row['system'], '$environ': row['environ'], '$partition': f"{row['system']}:{row['partition']}"}
     missing = [key for key in index if key not in known]
     if missing:
         raise PlumblineError(f"{row['display_name']}: $index names {missing[0]!r}, which the "
@@ -156,17 +151,17 @@ def groups(rows, files, trusted=()):
     for row in rows:
         if row['metric'] is None:
             continue
+        name = f"{row['display_name']} {row['name']}"
         if row['verdict'] == verdict.KNOWN_ISSUE:
-            skipped[f"{archive.base_name(row['display_name'])} {row['name']}"] = f"known issue: {row['reason']}"
+            skipped[name] = f"known issue: {row['reason']}"
         elif row['metric'] not in registry.METRICS:
-            skipped[f"{archive.base_name(row['display_name'])} {row['name']}"] = 'its metric is not in the registry'
+            skipped[name] = 'its metric is not in the registry'
         elif row['verdict'] == verdict.FAIL and row['session'] not in trusted and (why := _why_alone(row)):
-            skipped[f"{archive.base_name(row['display_name'])} {row['name']}"] = f"FAIL in {row['session']}: {why}"
+            skipped[name] = f"FAIL in {row['session']}: {why}"
         elif row['result'] == 'pass' or row['fail_phase'] == 'performance':
             by_test[row['check']].append(row)
         else:
-            skipped[f"{row['display_name']} {row['name']} in {row['session']}"] = (
-                f"the test ended with {row['result']} in {row['fail_phase']}")
+            skipped[f"{name} in {row['session']}"] = f"the test ended with {row['result']} in {row['fail_phase']}"
     for test, its_rows in by_test.items():
         if len({row['foreign'] for row in its_rows}) > 1:
             skipped[test] = 'of another suite, and a check of ours has the same name: no references of it'
@@ -175,10 +170,9 @@ def groups(rows, files, trusted=()):
     for test, its_rows in by_test.items():
         for row in its_rows:
             path = (test, *keys_of(index[test], row), row['name'])
-            case = archive.base_name(row['display_name'])
-            if owner.setdefault(path, case) != case:
-                raise PlumblineError(f'{owner[path]} and {case} have the same keys by $index '
-                                     f'{index[test]} of {test}; add the parameter that tells them apart')
+            if owner.setdefault(path, row['display_name']) != row['display_name']:
+                raise PlumblineError(f"{owner[path]} and {row['display_name']} have the same keys by $index {index[test]} of {test}; add the "
+                                     'parameter that tells them apart')
             found[path].append(row)
     return found, index, list(skipped.items())
 

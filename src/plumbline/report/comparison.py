@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from plumbline.analysis import compare
 from plumbline.analysis.lines import as_words
 from plumbline.model import quantity, registry, verdict
+from plumbline.report.grid import grid
 
 STYLE = {compare.FAILED: 'bold red', compare.SLOWER: 'bold red', compare.GONE: 'bold red', compare.CHANGED: 'bold yellow',
          compare.UNCLEAR: 'bold yellow', compare.FASTER: 'green', compare.NEW: 'cyan', compare.WITHIN: ''}
@@ -47,16 +47,14 @@ def render(found, console):
             console.print(f'[{number}] {text}', highlight=False, markup=False)
     for text in (*again(found), *other_verdicts(found.changes)):
         console.print(text, highlight=False, markup=False)
-    console.print(_state(found.state) if found.state else 'Nothing that is recorded of machine and software has changed.',
-                  highlight=False)
+    console.print(_state(found.state) if found.state else 'Nothing that is recorded of machine and software has changed.', highlight=False)
     for text in summary(found):
         console.print(text, highlight=False)
 
 
 def summary(found):
     '''Of each question how many of its metrics became what, with the terminal's colours: a line each.'''
-    counts = {question: Counter(change.kind for change in found.changes if change.question == question)
-              for question in registry.EVIDENCE}
+    counts = {question: Counter(change.kind for change in found.changes if change.question == question) for question in registry.EVIDENCE}
     told = []
     for question, its in counts.items():
         text = Text(f'{question:<{len(registry.MEASUREMENT)}} ')
@@ -71,8 +69,7 @@ def power(found):
     seen = sorted(change.sees for change in found.changes if change.sees)
     if not seen:
         return ['no loss would have been seen: no metric is comparable']
-    told = [f'would have seen a loss of {quantity.percent(seen[len(seen) // 2])} (median of the metrics), '
-            f'{quantity.percent(seen[-1])} (the worst)']
+    told = [f'would have seen a loss of {quantity.percent(seen[len(seen) // 2])} (median of the metrics), {quantity.percent(seen[-1])} (the worst)']
     parts: dict[str, list[float]] = {}
     for part in found.parts:
         parts.setdefault(part.name, []).append(part.sees)
@@ -110,25 +107,18 @@ def _table(changes, notes, width):
     columns: dict[str, Callable[[compare.Change], Any]] = {
         'change': lambda change: Text(change.kind, STYLE[change.kind]), 'check': lambda change: as_words(change.check),
         'metric': lambda change: change.metric or '(the test)'}
-    columns |= {name: operator.attrgetter(name) for name in ('partition', 'environ')
-                if len({getattr(change, name) for change in changes}) > 1}
+    columns |= {name: operator.attrgetter(name) for name in ('partition', 'environ') if len({getattr(change, name) for change in changes}) > 1}
     if len({name for change in changes for name in change.nodes if name}) > 1:
         columns['node'] = lambda change: both(change.nodes)
     columns |= {'before': lambda change: quantity.amount(change.before, change.unit),
                 'after': lambda change: quantity.amount(change.after, change.unit, change.before), 'by': by,
                 'sees': lambda change: quantity.percent(change.sees), 'note': lambda change: notes.get(remark(change), '')}
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
     numbers = ('before', 'after', 'by', 'sees', 'note')
     rows = [[cell if isinstance(cell := show(change), Text) else Text(cell) for show in columns.values()] for change in changes]
     widest = {name: max(len(name), *(len(cell) for cell in cells)) for name, *cells in zip(columns, *rows)}
     widest['check'] = max(len(word) for change in changes for word in as_words(change.check).split())
     whole = sum(widest.values()) + len(widest) + 1 <= width      # else names are folded: no number is cut off
-    for name in columns:
-        no_wrap = name in numbers or (whole and name != 'check')
-        table.add_column(name, overflow='fold', justify='right' if name in numbers else 'left', no_wrap=no_wrap)
-    for row in rows:
-        table.add_row(*row)
-    return table
+    return grid(columns, rows, right=numbers, whole={*columns} - {'check'} if whole else numbers, padding=0)
 
 
 def both(texts):
@@ -166,7 +156,7 @@ def _state(differing):
     for label, before, after in differing:
         for number, text in enumerate([f'- {text}' for text in before] + [f'+ {text}' for text in after]):
             table.add_row(Text('' if number else label), Text(text))
-    grid = Table.grid()
-    grid.add_row(Text('What else is not the same (- before, + after):', 'bold'))
-    grid.add_row(table)
-    return grid
+    told = Table.grid()
+    told.add_row(Text('What else is not the same (- before, + after):', 'bold'))
+    told.add_row(table)
+    return told

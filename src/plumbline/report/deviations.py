@@ -42,15 +42,13 @@ def _by_number(name):
 
 
 def _worst_first(group, most):
-    return (group.group_by('shown').agg(worst=pl.col('bad').max()).sort('worst', 'shown', descending=[True, False])
-            .head(most)['shown'].to_list())
+    return (group.group_by('shown').agg(worst=pl.col('bad').max()).sort('worst', 'shown', descending=[True, False]).head(most)['shown'].to_list())
 
 
 def _heat_caption(group, nodes):
     metrics = group['shown'].n_unique()
-    told = (f'{len(nodes)} nodes by {metrics} metrics. Colour: deviation from the median of the peers in robust '
-            f'standard deviations, dark red {FARTHEST:g} or more on the bad side, blue on the good one; grey: not measured. '
-            f'Triangles: outliers.')
+    told = (f'{len(nodes)} nodes by {metrics} metrics. Colour: deviation from the median of the peers in robust standard deviations, dark red '
+            f'{FARTHEST:g} or more on the bad side, blue on the good one; grey: not measured. Triangles: outliers.')
     return told + (f' The {MOST_ROWS} metrics that differ most.' if metrics > MOST_ROWS else '')
 
 
@@ -82,8 +80,7 @@ def _heat_map(group, nodes, odd):
                               hovertext=node, font={'color': drawing.LIMIT, 'size': 10})
     figure.update_layout(plot_bgcolor=GROUND, margin={'t': 30})
     figure.update_yaxes(autorange='reversed', ticks='', showgrid=False)
-    figure.update_xaxes(type='category', categoryarray=nodes, range=[-0.5, len(nodes) - 0.5], showgrid=False,
-                        title='node')
+    figure.update_xaxes(type='category', categoryarray=nodes, range=[-0.5, len(nodes) - 0.5], showgrid=False, title='node')
     return figure
 
 

@@ -1,6 +1,7 @@
 '''What all pages share: one file that opens offline, with its style, its figures and what it has to download.'''
 
 import base64
+import functools
 import gzip
 import json
 from importlib import resources
@@ -25,13 +26,18 @@ def render(template, figures=True, download=None, **values):
     :arg figures: whether it has any: then plotly is in it.
     :arg download: what its buttons save, JSON; see ``page.js.j2``.
     '''
+    return _environment().get_template(template).render(
+        marks=MARKS, style=Markup(resources.files(__package__).joinpath('page.css').read_text(encoding='utf-8')),
+        plotly=_plotly() if figures else None, download=packed(json.dumps(download, separators=(',', ':'))) if download else None, **values)
+
+
+@functools.cache
+def _environment():
     environment = jinja2.Environment(loader=jinja2.PackageLoader(__package__, '.'), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {'packed': packed, 'seconds': quantity.seconds, 'percent': quantity.percent, 'change': quantity.change,
                             'field': lambda name, line: getattr(line, name)}
     environment.tests['known'] = quantity.known
-    return environment.get_template(template).render(
-        marks=MARKS, style=Markup(resources.files(__package__).joinpath('page.css').read_text(encoding='utf-8')),
-        plotly=_plotly() if figures else None, download=packed(json.dumps(download, separators=(',', ':'))) if download else None, **values)
+    return environment
 
 
 def embedded(figure):
@@ -44,6 +50,7 @@ def packed(text):
     return Markup(base64.b64encode(gzip.compress(text.encode(), _LEVEL, mtime=0)).decode())
 
 
+@functools.cache
 def _plotly():
     from plotly.offline import get_plotlyjs  # 5 MB that no page without figures reads
     return packed(get_plotlyjs())

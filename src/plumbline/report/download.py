@@ -7,13 +7,13 @@ MOST_SAMPLES = 120_000
 _DIGITS = 7
 
 COLUMNS = {
-    'verdict': lambda line: line.verdict, 'check': lambda line: line.display_name, 'metric': lambda line: line.metric,
+    'verdict': lambda line: line.verdict, 'check': lambda line: line.shown_test, 'metric': lambda line: line.metric,
     'partition': lambda line: line.partition, 'environment': lambda line: line.environ, 'node': lambda line: line.hostname,
     'value': lambda line: line.value, 'unit': lambda line: line.unit, 'interval low': lambda line: line.interval and line.interval[0],
     'interval high': lambda line: line.interval and line.interval[1], 'samples': lambda line: line.n, 'spread': lambda line: line.spread,
     'reference': lambda line: line.reference, 'lowest': lambda line: line.low, 'highest': lambda line: line.high,
     'reference from': lambda line: line.reference_from, 'compiler': lambda line: line.built,
-    'program': lambda line: line.detail.get('command'), 'again': lambda line: line.detail.get('rerun'),
+    'program': lambda line: line.detail.command or None, 'again': lambda line: line.detail.rerun or None,
 }
 
 

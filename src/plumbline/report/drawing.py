@@ -26,6 +26,7 @@ SERIES = [
 ]
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
 LIMIT_NAME = 'limit: highest traffic rate of any stream'
+BAR = {'color': '#c9d7e6', 'line': {'color': '#2b4a6b', 'width': 1}}
 
 
 def empty(height):
@@ -57,11 +58,8 @@ def size_of(record):
 def add_curves(figure, series, over=size_of, letter='N'):
     '''Median rate and quartiles for each (name, records), over the size or what else ``over`` finds in a record.'''
     for (name, records), look in zip(series, itertools.cycle(SERIES)):
-        _add_curve(figure, name, sorted(records, key=over), look, over, letter)
-
-
-def _add_curve(figure, name, series, look, over, letter):
-    _add_line(figure, name, look, {over(r): quartiles(rates(r)) for r in series}, letter + ' = %{x:,}: %{y:.3g} GB/s')
+        points = {over(r): quartiles(rates(r)) for r in sorted(records, key=over)}
+        _add_line(figure, name, look, points, letter + ' = %{x:,}: %{y:.3g} GB/s')
 
 
 def _add_line(figure, name, look, points, hover):
@@ -91,11 +89,14 @@ def add_limits(figure, points):
 
 def log_lengths_and_rates(figure, values, title='loop length N (elements)'):
     '''Logarithmic axes of loop length, or what else the title says, and GB/s; ``values``: the rates that must be in sight.'''
+    figure.update_xaxes(type='log', title=title, dtick=1, tickformat='~s', minor={'ticks': 'outside', 'ticklen': 3})
+    _log_axis(figure, values, 'bandwidth (GB/s)')
+
+
+def _log_axis(figure, values, title):
     low, high = math.log10(min(values)) - 0.06, math.log10(max(values)) + 0.14  # above: names of the caches
     ticks = [digit * 10.0**decade for decade in range(math.floor(low), math.ceil(high)) for digit in (1, 2, 5)]
-    minor = {'ticks': 'outside', 'ticklen': 3}
-    figure.update_xaxes(type='log', title=title, dtick=1, tickformat='~s', minor=minor)
-    figure.update_yaxes(type='log', title='bandwidth (GB/s)', range=[low, high], tickvals=ticks, ticktext=[f'{tick:g}' for tick in ticks])
+    figure.update_yaxes(type='log', title=title, range=[low, high], tickvals=ticks, ticktext=[f'{tick:g}' for tick in ticks])
 
 
 def efficiency(curves):
@@ -141,21 +142,25 @@ def _add_bars(figure, at, heading, kernels, limit):
     texts = [_bar_text(record, records[0][1]) for _, record in records]
     low, middle, high = np.array([quartiles(rates(record)) for _, record in records]).T
     most = max([*high, limit[0] if limit else 0])
-    figure.add_bar(**at, orientation='h', y=names, x=middle, showlegend=False, width=0.74,
-                   marker={'color': '#c9d7e6', 'line': {'color': '#2b4a6b', 'width': 1}}, error_x=_whiskers(low, middle, high) | {'color': INK},
-                   hoverinfo='skip')
+    figure.add_bar(**at, orientation='h', y=names, x=middle, showlegend=False, width=0.74, marker=BAR,
+                   error_x=_whiskers(low, middle, high) | {'color': INK}, hoverinfo='skip')
     for number, text in enumerate(texts):
         # A short bar has no room for its text before the whisker, on a phone.
         x, shift = (0, 4) if low[number] > 0.45 * most else (high[number], 8)
         figure.add_annotation(**at, x=x, y=names[number], text=text, showarrow=False, xanchor='left', xshift=shift)
     figure.update_yaxes(**at, autorange='reversed', ticks='', showgrid=False)
     figure.update_xaxes(**at, range=[0, 1.04 * most])
-    above = {'yref': 'y domain', 'y': 1, 'yanchor': 'bottom', 'showarrow': False}
-    figure.add_annotation(**at, **above, xref='x domain', x=0, xanchor='left', text=f'<b>{plain_text(heading)}</b>')
+    _add_heading(figure, at, heading)
     if limit:
-        text = f'limit {gigabytes(limit[0])}'
         figure.add_vline(**at, x=limit[0], line={'color': LIMIT, 'width': 2})
-        figure.add_annotation(**at, **above, x=limit[0], xanchor='right', text=text, font={'color': LIMIT})
+        figure.add_annotation(**at, **_ABOVE, x=limit[0], xanchor='right', text=f'limit {gigabytes(limit[0])}', font={'color': LIMIT})
+
+
+_ABOVE = {'yref': 'y domain', 'y': 1, 'yanchor': 'bottom', 'showarrow': False}
+
+
+def _add_heading(figure, at, heading):
+    figure.add_annotation(**at, **_ABOVE, xref='x domain', x=0, xanchor='left', text=f'<b>{plain_text(heading)}</b>')
 
 
 def _bar_text(record, first):
@@ -186,8 +191,7 @@ def log_dots(panels):
                                error_x=_whiskers(low, middle, high), hovertemplate='%{y}: %{x:.3g} GB/s<extra>' + plain_text(name) + '</extra>')
             shown.add(name)
         figure.update_yaxes(**at, categoryorder='array', categoryarray=list(map(plain_text, rows[heading]))[::-1], ticks='')
-        figure.add_annotation(**at, x=0, xref='x domain', xanchor='left', y=1, yref='y domain', yanchor='bottom', showarrow=False,
-                              text=f'<b>{plain_text(heading)}</b>')
+        _add_heading(figure, at, heading)
     figure.update_xaxes(type='log', range=[math.log10(min(everything)) - 0.2, math.log10(max(everything)) + 0.2], dtick=1)
     figure.update_xaxes(title='bandwidth (GB/s)', row=len(panels), col=1)
     figure.update_layout(legend={'y': 1 + 30 / figure.layout.height})
@@ -214,10 +218,7 @@ def stacked_bars(panels, parts, unit):
                            error_x=_whiskers(low, middle, high) | {'color': INK}, hovertemplate='%{y}: %{x:.3g} ' + unit + '<extra></extra>')
         figure.update_yaxes(**at, autorange='reversed', ticks='', showgrid=False)
         figure.update_xaxes(**at, zeroline=True, zerolinecolor=INK, zerolinewidth=1)
-        figure.add_annotation(
-            **at, x=0, xref='x domain', xanchor='left', y=1, yref='y domain', yanchor='bottom', showarrow=False,
-            text=f'<b>{plain_text(heading)}</b>',
-        )
+        _add_heading(figure, at, heading)
     figure.update_xaxes(title=unit, row=len(panels), col=1)
     return figure
 
@@ -259,10 +260,7 @@ def log_bytes(figure, curves, title):
 
 def log_values(figure, curves, title):
     '''A logarithmic axis of the values of curves as of :func:`add_points`.'''
-    values = [value for points in curves.values() for three in points.values() for value in three]
-    low, high = math.log10(min(values)) - 0.06, math.log10(max(values)) + 0.14  # above: names of the caches
-    ticks = [digit * 10.0**decade for decade in range(math.floor(low), math.ceil(high)) for digit in (1, 2, 5)]
-    figure.update_yaxes(type='log', title=title, range=[low, high], tickvals=ticks, ticktext=[f'{tick:g}' for tick in ticks])
+    _log_axis(figure, [value for points in curves.values() for three in points.values() for value in three], title)
 
 
 def side_by_side(names, *panels):
@@ -271,10 +269,9 @@ def side_by_side(names, *panels):
     _style(figure, 110 + 34 * len(names))
     for col, (heading, values) in enumerate(panels, 1):
         low, middle, high = np.array(values).T
-        figure.add_bar(row=1, col=col, orientation='h', y=list(map(plain_text, names)), x=middle, showlegend=False, width=0.74,
-                       marker={'color': '#c9d7e6', 'line': {'color': '#2b4a6b', 'width': 1}}, error_x=_whiskers(low, middle, high) | {'color': INK},
-                       hovertemplate='%{y}: %{x:.3g}<extra></extra>', text=[quantity.digits(value) for value in middle], textposition='inside',
-                       insidetextanchor='start', textangle=0, textfont={'color': INK})
+        figure.add_bar(row=1, col=col, orientation='h', y=list(map(plain_text, names)), x=middle, showlegend=False, width=0.74, marker=BAR,
+                       error_x=_whiskers(low, middle, high) | {'color': INK}, hovertemplate='%{y}: %{x:.3g}<extra></extra>', textposition='inside',
+                       text=[quantity.digits(value) for value in middle], insidetextanchor='start', textangle=0, textfont={'color': INK})
         figure.update_xaxes(title=plain_text(heading), rangemode='tozero', row=1, col=col)
         figure.update_yaxes(autorange='reversed', ticks='', showgrid=False, row=1, col=col)
     return figure

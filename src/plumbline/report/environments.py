@@ -4,10 +4,9 @@ The question is which compiler, or which MPI, loses what: a cell counts as lost 
 widths of the compiled loops are told where they do.
 """
 
-import re
 from dataclasses import dataclass
 
-from plumbline.model import contention, quantity, registry
+from plumbline.model import contention, parameters, quantity, registry
 from plumbline.report import drawing
 from plumbline.report.readings import grouped, limit_of
 from plumbline.system import codegen
@@ -68,7 +67,8 @@ def _rows(details, metric):
 
 def _label(key, entries, placed):
     row, _, detail = next(iter(entries.values()))
-    words = [detail['check'], *re.findall(r'%[\w.]+=(\S+)', detail['display_name']), row['subject'] or '']
+    own = (value for name, value in parameters.of_row(detail).items() if name[0] != '.')
+    words = [detail['check'], *own, *parameters.added(detail), row['subject'] or '']
     return ' '.join(filter(None, [*words, *(key[:2] if placed else ())]))
 
 

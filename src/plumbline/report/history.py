@@ -3,14 +3,11 @@
 import functools
 from dataclasses import dataclass
 
-from rich import box
-from rich.table import Table
-from rich.text import Text
-
 from plumbline.analysis import sides
 from plumbline.analysis.history import LEAST_VALUES, lasting
 from plumbline.analysis.session import Session
 from plumbline.model import changes, prediction, quantity, verdict
+from plumbline.report.grid import grid
 from plumbline.report.variance import labels
 from plumbline.store import archive
 
@@ -80,7 +77,7 @@ def render(history, courses, prior, chosen, console):
         console.print(text, highlight=False, markup=False)
     if chosen:
         names = labels(history.metrics)
-        rows = [(Text(names[key]), series) for key, series in history.metrics.items()]
+        rows = [(names[key], series) for key, series in history.metrics.items()]
         console.print(_metrics(rows[:MOST_ROWS]))
         if len(rows) > MOST_ROWS:
             console.print(f'{len(rows) - MOST_ROWS} more metrics: choose with -n and a metric', highlight=False)
@@ -108,11 +105,8 @@ def heading(history):
         yield f'references of {len(accepted)} sessions, from {when(accepted[0])} to {when(accepted[-1])}'
 
 
-def _table(*columns):
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in columns:
-        table.add_column(name, justify='left' if name in columns[:1] + ('of its', 'steps') else 'right', overflow='fold')
-    return table
+def _table(columns, rows):
+    return grid(columns, rows, right={*columns[1:]} - {'of its', 'steps'})
 
 
 def _steps(values, sessions, prior):
@@ -121,11 +115,9 @@ def _steps(values, sessions, prior):
 
 
 def _courses(courses, prior):
-    table = _table('subsystem', 'of its', 'metrics', 'sessions', 'scatter', 'sees', 'last', 'steps')
-    for one in sorted(courses, key=lambda one: (one.kind, one.name)):
-        table.add_row(one.name, one.kind, str(one.metrics), *numbers(one.values, prior), quantity.change(one.values[-1] - 1),
-                      _steps(one.values, one.sessions, prior))
-    return table
+    return _table(('subsystem', 'of its', 'metrics', 'sessions', 'scatter', 'sees', 'last', 'steps'), (
+        (one.name, one.kind, str(one.metrics), *numbers(one.values, prior), quantity.change(one.values[-1] - 1),
+         _steps(one.values, one.sessions, prior)) for one in sorted(courses, key=lambda one: (one.kind, one.name))))
 
 
 def numbers(values, prior):
@@ -137,19 +129,14 @@ def numbers(values, prior):
 
 
 def _metrics(rows):
-    table = _table('test and metric', 'sessions', 'scatter', 'sees', 'first', 'last', 'steps')
-    for name, one in rows:
-        values, sessions = list(one.values.values()), list(one.values)
-        table.add_row(name, *numbers(values, one.prior), *(quantity.amount(value, one.unit) for value in (values[0], values[-1])),
-                      _steps(values, sessions, one.prior))
-    return table
+    courses = [(name, one, list(one.values.values())) for name, one in rows]
+    return _table(('test and metric', 'sessions', 'scatter', 'sees', 'first', 'last', 'steps'), (
+        (name, *numbers(values, one.prior), *(quantity.amount(value, one.unit) for value in (values[0], values[-1])),
+         _steps(values, list(one.values), one.prior)) for name, one, values in courses))
 
 
 def _sessions(sessions, rows):
-    table = _table('session', *(name for name, _ in rows))
-    for session in sessions:
-        table.add_row(session, *(_value(one, session) for _, one in rows))
-    return table
+    return _table(('session', *(name for name, _ in rows)), ((session, *(_value(one, session) for _, one in rows)) for session in sessions))
 
 
 def _value(one, session):

@@ -11,7 +11,6 @@ import polars as pl
 from plumbline.analysis import counts
 from plumbline.analysis.history import lasting
 from plumbline.model import changes, quantity, registry, verdict
-from plumbline.report import save_file
 from plumbline.report.document import MARKS, packed, render
 from plumbline.report.history import KEY, differences, heading, numbers, of_loss, when
 from plumbline.report.variance import labels
@@ -23,18 +22,12 @@ MOST_POINTS = 250_000
 MOST_STEPS = 40
 
 
-def write(root, history, known, path):
-    '''Write the page; its path.
+def page(root, history, known):
+    '''The page's text.
 
     :arg root: the archive's folder; :arg history: :class:`plumbline.analysis.history.History`.
     :arg known: what :func:`plumbline.analysis.history.courses` says of it.
-    :raises PlumblineError: if it cannot be written.
     '''
-    return save_file(page(root, history, known), path)
-
-
-def page(root, history, known):
-    '''The page's text.'''
     courses, prior = known
     names = labels(history.metrics)
     together = -(-sum(len(one.values) for one in history.metrics.values()) // MOST_POINTS)

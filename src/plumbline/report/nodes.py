@@ -1,11 +1,10 @@
 '''The terminal's table of what is known of each node.'''
 
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from plumbline.model.quantity import several
 from plumbline.nodes import events
+from plumbline.report.grid import grid
 from plumbline.sweep.slurm import folded, when
 
 
@@ -19,13 +18,9 @@ def render(history, names, console):
     def say(text):
         console.print(Text(text), soft_wrap=True)
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ('node', 'measured', 'verdict', 'seen good', 'outlier', 'node-hours', 'since then'):
-        table.add_column(name, overflow='fold', justify='right' if name in ('outlier', 'node-hours') else 'left')
     nodes = [history.of(name) for name in names]
-    for node in nodes:
-        table.add_row(*map(Text, _cells(node)))
-    console.print(table)
+    columns = ('node', 'measured', 'verdict', 'seen good', 'outlier', 'node-hours', 'since then')
+    console.print(grid(columns, map(_cells, nodes), right=('outlier', 'node-hours')))
     doubted: dict[str, list[str]] = {}
     for node in nodes:
         if node.doubt:

@@ -1,12 +1,11 @@
 '''The terminal's account of a sweep: the outliers, what was not measured, what could not be ranked.'''
 
 import polars as pl
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from plumbline.analysis.lines import as_words
 from plumbline.model import quantity
+from plumbline.report.grid import grid
 from plumbline.sweep import ranking
 from plumbline.sweep.ranking import FEWEST
 from plumbline.sweep.slurm import folded
@@ -143,13 +142,9 @@ def _cells(found, row):
 
 
 def _table(found):
-    table, rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)), odd_rows(found)
-    columns = ['node', *next(iter(rows.values()))[0]]
-    for name in columns:
-        table.add_column(name, overflow='fold', justify='left' if name in ('node', 'check', 'metric') else 'right')
+    rows, lines = odd_rows(found), []
+    columns = next(iter(rows.values()))[0]
     for node in found.named:
-        for number, row in enumerate(rows[node][:MOST]):
-            table.add_row(Text('' if number else node), *map(Text, row.values()))
-        if len(rows[node]) > MOST:
-            table.add_row('', Text(f'and {len(rows[node]) - MOST} more metrics'))
-    return table
+        lines += [('' if number else node, *row.values()) for number, row in enumerate(rows[node][:MOST])]
+        lines += [('', f'and {len(rows[node]) - MOST} more metrics')] if len(rows[node]) > MOST else []
+    return grid(['node', *columns], lines, right={*columns} - {'check', 'metric'}, padding=(0, 1, 0, 0))

@@ -55,8 +55,9 @@ def results(session):
     for case, runs in sorted(session.cases.items(), key=lambda item: order.get(item[0], len(session.verdicts))):
         last, detail = runs[-1], lines.detail_of(runs[-1])
         if detail and not last[0].get('foreign'):       # whose names may be those of ours, and which leave nothing to draw
-            known = {key: last[0][key] for key in ('check', 'test', 'display_name', 'system', 'partition', 'environ', 'hostname', 'level', 'threads')}
-            details[case] = detail | known | {'case': case, 'label': labels.get(case, last[0]['check']),
+            known = {key: last[0][key] for key in ('check', 'test', 'parameters', 'repetition', 'system', 'partition', 'environ', 'hostname',
+                                                   'level', 'threads')}
+            details[case] = detail.as_json() | known | {'case': case, 'label': labels.get(case, last[0]['check']),
                                               'metrics': [row for row in last if row['metric'] is not None]}
     drawn = [figures.first_hosts(details.values()), *(figures.first_places(its) for _, its in grouped(details.values(), lambda one: one['check']))]
     for case, whole in session.whole({detail['case'] for its in drawn for detail in its}).items():

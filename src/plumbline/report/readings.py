@@ -30,9 +30,9 @@ def quartiles(values):
 
 def paired(record, other):
     '''Rate of a record over the rate of another, per round; without pairs, one ratio of medians.'''
-    if len(record['seconds']) == len(other['seconds']) and record['group'] == other['group']:
-        return limits.paired_ratio(record, other, 'bytes')
-    return np.array([model.median_rate(record) / model.median_rate(other)])
+    if limits.unpaired([record, other]):
+        return np.array([model.median_rate(record) / model.median_rate(other)])
+    return limits.paired_ratio(record, other, 'bytes')
 
 
 def limit_of(records):

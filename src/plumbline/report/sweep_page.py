@@ -24,8 +24,7 @@ def write(found, folder):
 
 def page(found):
     '''The page's text.'''
-    figures = [{'title': title, 'caption': caption, 'data': embedded(figure)}
-               for title, caption, figure in deviations.figures(found)]
+    figures = [{'title': title, 'caption': caption, 'data': embedded(figure)} for title, caption, figure in deviations.figures(found)]
     named, rows = found.named, outliers.odd_rows(found)
     nodes = [{'node': node, 'named': node in named, 'rows': rows[node][:MOST], 'left': max(0, len(rows[node]) - MOST),
               'causes': found.causes.get(node, [])} for node in [*named, *found.cleared]]

@@ -1,10 +1,9 @@
 '''The terminal's tables of several systems beside each other.'''
 
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from plumbline.model import quantity
+from plumbline.report.grid import grid
 
 
 def render(found, console):
@@ -25,14 +24,7 @@ def render(found, console):
 
 
 def _table(found, names, rows):
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in names:
-        table.add_column(name, justify='right' if name in ('metrics', 'best') else 'left', overflow='fold')
-    for system in found.systems:
-        table.add_column(Text(system), justify='right')
-    for row in rows:
-        table.add_row(*row)
-    return table
+    return grid([*names, *found.systems], rows, right=('metrics', 'best', *found.systems), padding=(0, 1))
 
 
 def _mean_rows(found):
@@ -43,7 +35,7 @@ def _mean_rows(found):
 def _rows(found):
     for row in found.rows:
         best = row.values[row.best]
-        yield (Text(row.check), Text(row.metric), quantity.amount(best.value, row.unit),
+        yield (row.check, row.metric, quantity.amount(best.value, row.unit),
                *(_relative(row.relative(system), system, row.best, row.as_good(system)) if system in row.values else Text('-', 'dim')
                  for system in found.systems))
 

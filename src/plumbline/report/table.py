@@ -14,7 +14,6 @@ from plumbline.analysis.gathered import gathered
 from plumbline.model import quantity
 from plumbline.model.safe_text import shown
 from plumbline.model.subsystems import DISCOVERY_RATE
-from plumbline.report.readings import noted
 
 STYLE = {'FAIL': 'bold red', 'UNSTABLE': 'bold yellow', 'KNOWN ISSUE': 'yellow', 'NO REFERENCE': 'bold cyan', 'PASS': 'green',
          lines.NOT_MEASURED: 'bold cyan'}
@@ -129,7 +128,7 @@ def _diagnosis(found, out):
 
 def _caches(verdicts, out):
     '''What of the caches is ours, where that is not all of them: working sets and levels follow it.'''
-    for note in dict.fromkeys(note for line in verdicts for note in noted(line.detail, 'caches')):
+    for note in dict.fromkeys(note for line in verdicts for note in line.detail.notes_about('caches')):
         out.line(Text(f'caches: {note}', 'bold cyan'))
 
 

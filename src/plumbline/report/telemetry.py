@@ -49,10 +49,10 @@ def summary(session, losses=(), courses=()):
 
 def _metric(line):
     return {'partition': line.partition, 'environment': line.environ, 'host': line.hostname, 'check': line.check,
-            'test': lines.as_words(line.display_name), 'metric': line.metric, 'question': line.question, 'subsystem': line.subsystem,
+            'test': lines.as_words(line.shown_test), 'metric': line.metric, 'question': line.question, 'subsystem': line.subsystem,
             'value': _number(line.value), 'unit': line.unit, 'reference': _number(line.reference), 'low': _number(line.low),
             'high': _number(line.high), 'sees': _number(line.sees), 'verdict': line.verdict, 'reason': line.reason,
-            'maintainers': line.detail.get('maintainers') or []}
+            'maintainers': line.detail.maintainers or []}
 
 
 def _number(value):

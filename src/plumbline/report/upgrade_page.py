@@ -5,7 +5,7 @@ from collections import Counter
 
 from plumbline.analysis import compare
 from plumbline.model import quantity, registry
-from plumbline.report import download, drawing, save_file
+from plumbline.report import download, drawing
 from plumbline.report.comparison import again, both, by, gathered, of_part, other_verdicts, power, remark, summary
 from plumbline.report.document import embedded, render
 
@@ -25,17 +25,8 @@ COLUMNS = {title: operator.attrgetter(name) for title, name in {
     'verdict after': lambda change: change.verdicts[1]}
 
 
-def write(found, path):
-    '''Write the page; its path.
-
-    :arg found: :class:`plumbline.analysis.compare.Comparison`.
-    :raises PlumblineError: if it cannot be written.
-    '''
-    return save_file(page(found), path)
-
-
 def page(found):
-    '''The page's text.'''
+    '''The page's text, of a :class:`plumbline.analysis.compare.Comparison`.'''
     rows = [{'kind': change.kind, 'check': change.check, 'metric': change.metric or '(the test)', 'place': f'{change.partition} {change.environ}',
              'node': both(change.nodes), 'before': quantity.amount(change.before, change.unit),
              'after': quantity.amount(change.after, change.unit, change.before), 'by': by(change), 'sees': quantity.percent(change.sees),

@@ -1,12 +1,8 @@
 '''What is explained of the variance: the terminal's table and a page; what stays unexplained is on top.'''
 
-from rich import box
-from rich.table import Table
-from rich.text import Text
-
 from plumbline.analysis.variance import LEVELS, cv
 from plumbline.model import quantity
-from plumbline.report import save_file
+from plumbline.report.grid import grid
 
 #: Rows of the terminal's table, and bars of the figure; the page's table has all metrics.
 MOST_ROWS, MOST_BARS = 40, 40
@@ -27,10 +23,9 @@ PARTS = {
     'between': ('explained by probes: between processes', '#f4f4f2', '\\'),
 }
 
-KEY = (f'CV in %, in brackets the share of the variance in %.  ~: from fewer than {FEW} degrees of freedom.  A dash: not '
-       'measured, or not known; where a level has one member only in each of the level above, the level above holds its '
-       'variance.  Of a probe: share of the variance that it explains, in %, between the samples of a process / between the '
-       'means of processes.')
+KEY = (f'CV in %, in brackets the share of the variance in %.  ~: from fewer than {FEW} degrees of freedom.  A dash: not measured, or not known; '
+       'where a level has one member only in each of the level above, the level above holds its variance.  Of a probe: share of the variance that '
+       'it explains, in %, between the samples of a process / between the means of processes.')
 
 
 def worst_first(found):
@@ -52,26 +47,20 @@ def labels(keys):
 def remarks(samples, found):
     '''Texts on what could not be told, and why.'''
     several = len(samples.nodes) > 1
-    yield (f"{samples.system}: {_count(len(samples.sessions), 'session')} from {samples.sessions[0]}"
+    yield (f"{samples.system}: {quantity.several(len(samples.sessions), 'session')} from {samples.sessions[0]}"
            f"{f' to {samples.sessions[-1]}' if len(samples.sessions) > 1 else ''}, "
-           f"{f'{len(samples.nodes)} nodes' if several else samples.nodes[0]}, {_count(len(found), 'metric')}")
+           f"{f'{len(samples.nodes)} nodes' if several else samples.nodes[0]}, {quantity.several(len(found), 'metric')}")
     if len(samples.sessions) == 1:
         yield 'One session: nothing is known of the variance between sessions; archive more with plumbline report.'
     if not any(analysis.probes for analysis in found.values()):
-        yield ('No probes stand beside these samples: nothing can be explained.  Programs of the present version measure '
-               'them; archive a new run.')
+        yield ('No probes stand beside these samples: nothing can be explained.  Programs of the present version measure them; archive a new run.')
     elif samples.unknown:
-        yield (f'Of {_count(len(samples.unknown), "metric")} the probes are not known, because the record is not: '
-               f'{_few(samples.unknown)}.')
+        yield (f'Of {quantity.several(len(samples.unknown), "metric")} the probes are not known, because the record is not: {_few(samples.unknown)}.')
     if samples.narrowed:
-        yield (f'Of {_count(len(samples.narrowed), "metric")} the samples in other states were set aside and are not archived, so '
+        yield (f'Of {quantity.several(len(samples.narrowed), "metric")} the samples in other states were set aside and are not archived, so '
                f'what the states explain is less than it is: {_few(samples.narrowed)}.')
     if samples.unfit:
         yield f'Skipped, for values that have no logarithm: {_few(samples.unfit)}.'
-
-
-def _count(number, what):
-    return f'{number} {what}{"s" if number != 1 else ""}'
 
 
 def _few(keys, most=4):
@@ -98,15 +87,11 @@ def render(samples, found, console):
 
 
 def _table(rows, labels, probes, width):
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column('test and metric', overflow='fold')
     shown = [name for name in header(probes) if width >= WIDE or name != 'samples']
-    for name in shown:
-        table.add_column(name.replace('_', '\n', 1).replace('_', ' '), justify='right', no_wrap=True)
-    for key, analysis in rows:
-        numbers = dict(zip(header(probes), cells(analysis, probes)))
-        table.add_row(Text(labels[key]), *(numbers[name] for name in shown))
-    return table
+    titles = [name.replace('_', '\n', 1).replace('_', ' ') for name in shown]
+    numbers = ((labels[key], dict(zip(header(probes), cells(analysis, probes)))) for key, analysis in rows)
+    cells_of = ((label, *map(its.get, shown)) for label, its in numbers)
+    return grid(['test and metric', *titles], cells_of, right=titles, whole=titles, padding=(0, 1, 0, 0))
 
 
 def header(probes):
@@ -168,16 +153,8 @@ def _share(analysis, part):
     return (gone['round'] if part == 'within' else sum(gone.values()) - gone['round']) / analysis.total
 
 
-def write(samples, found, path):
-    '''Write the page; its path.  One file that opens offline.
-
-    :raises PlumblineError: if it cannot be written.
-    '''
-    return save_file(page(samples, found), path)
-
-
 def page(samples, found):
-    '''The page's text.'''
+    '''The page's text; one file that opens offline.'''
     from plumbline.report.document import embedded, render
     rows, names, probes = worst_first(found), labels(found), probes_of(found)
     return render('variance.html.j2', figures=bool(rows), remarks=list(remarks(samples, found)), key=KEY, header=header(probes),

@@ -1,7 +1,7 @@
 '''The base of all checks that run our programs: build, pinning, records, limits.
 
 A check states its question in its docstring, its parameters, its options and its metrics; all else is here and in
-``judged.py``.  The hooks follow ReFrame's pipeline.
+``judging.py``.  The hooks follow ReFrame's pipeline.
 '''
 
 import os

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -53,16 +54,18 @@ class Case:
         return self._summary(self.metric.samples, self.processes)
 
     def of_runs(self, again):
-        '''The same of the first run alone and of the second; empty where one of them has no process in this state.
+        '''The same of each run alone that has a process in this state; empty where that is one.
 
-        :arg again: number of the second run's first process; None if there is none.
+        :arg again: number of the first process of a second run, or of each further one; None or empty if there is none.
         '''
-        if again is None:
+        if not again:
             return []
+        runs, begins = defaultdict(list), np.atleast_1d(again)
         parts = np.split(np.asarray(self.metric.samples), np.cumsum([process.n for process in self.processes])[:-1])
-        runs = [[(part, process) for part, process in zip(parts, self.processes) if (process.process >= again) == second]
-                for second in (False, True)]
-        return [self._summary(np.concatenate([part for part, _ in run]), [process for _, process in run]) for run in runs] if all(runs) else []
+        for part, process in zip(parts, self.processes):
+            runs[int(np.digitize(process.process, begins))].append((part, process))
+        return [self._summary(np.concatenate([part for part, _ in run]), [process for _, process in run])
+                for _, run in sorted(runs.items()) if len(runs) > 1]
 
     def _summary(self, samples, processes):
         entry = registry.find(self.metric.metric)
@@ -255,8 +258,8 @@ def _narrower(case, widths):
 
 
 def _confirmed(case, runs, again):
-    '''What is out of the bounds of a prediction is a FAIL where each of two runs alone is, and before the second where one so far out proves it:
-    then a second one within bounds makes it UNSTABLE.
+    '''What is out of the bounds of a prediction is a FAIL where most of the runs alone are, of two both, and before the second where one so far
+    out proves it.  What one so far out proves, or two of several say, no further run makes a PASS.
 
     :arg runs, again: :meth:`Case.of_runs`.
     :returns: as of :func:`verdict.judge_expected`.
@@ -269,41 +272,52 @@ def _confirmed(case, runs, again):
     if not runs:
         if ruling != verdict.FAIL or verdict.judge_expected(found, far, unit)[0] == verdict.FAIL:
             return ruling, reason
-        return verdict.UNSTABLE, f"{reason}: a FAIL if a second run{' in this state of the machine' if again is not None else ''} says so, too"
+        return verdict.UNSTABLE, f"{reason}: a FAIL if a second run{' in this state of the machine' if again else ''} says so, too"
     alone = [verdict.judge_expected(run, leaf, unit) for run in runs]
-    rulings = {one for one, _ in alone}
-    if verdict.PASS in (ruling, *rulings):
-        if rulings != {verdict.PASS}:
-            reason += (f"; but {'out of' if ruling == verdict.PASS else 'within'} bounds in one of two runs: {quantity.number(runs[0].value)}, "
-                       f'{quantity.number(runs[1].value)}')
-        proved = any(verdict.judge_expected(run, far, unit)[0] == verdict.FAIL for run in runs)
-        return verdict.UNSTABLE if proved else verdict.PASS, reason
-    if verdict.UNSTABLE in rulings:
+    rulings = [one for one, _ in alone]
+    out, within = rulings.count(verdict.FAIL), rulings.count(verdict.PASS)
+    if 2 * out > len(runs) and ruling != verdict.PASS:
+        why = reason if ruling == verdict.FAIL else next(told for one, told in reversed(alone) if one == verdict.FAIL)
+        return verdict.FAIL, f'{why}, {_in_runs(out, runs)}'
+    if not within and ruling != verdict.PASS:
         return next(one for one in alone if one[0] == verdict.UNSTABLE)
-    return verdict.FAIL, f'{reason if ruling == verdict.FAIL else alone[1][1]}, in both runs'
+    if within < len(runs):
+        where = f'out of bounds {_in_runs(len(runs) - within, runs)}' if ruling == verdict.PASS else f'within bounds {_in_runs(within, runs)}'
+        reason += f"; but {where}: {', '.join(quantity.number(run.value) for run in runs)}"
+    proved = any(verdict.judge_expected(run, far, unit)[0] == verdict.FAIL for run in runs)
+    return verdict.UNSTABLE if proved or len(runs) - within > 1 else verdict.PASS, reason
+
+
+def _in_runs(number, runs):
+    if len(runs) == 2:
+        return 'in both runs' if number == 2 else 'in one of two runs'
+    return f'in {number} of {len(runs)} runs'
 
 
 def judged(case, widths=MappingProxyType({}), again=None):
     '''The metric as it stands in a result: :class:`Measured`.
 
     :arg widths: variant -> width of its code.
-    :arg again: number of the first process of a second run; None in the first.
+    :arg again: as of :meth:`Case.of_runs`.
     '''
     case = _without_doubt(case)
     metric, reference, found = case.metric, case.leaf, case.summary
     expected = case.reference.expected if reference else None
     rises = registry.better(metric.metric) == registry.LESS
+    runs = case.of_runs(again)
     if expected:
-        runs = case.of_runs(again)
         ruling, reason = _confirmed(case, runs, again)
         if ruling == verdict.PASS and (lost := _narrower(case, widths)):
             ruling, reason = verdict.FAIL, lost
         sees = verdict.seen_of_expected(found, reference, expected['deviation'], rises) if ruling in _SEES else None
-        if sees is not None:        # nor does it see what one of two runs has lost
+        if sees is not None:        # nor does it see what one of its runs has lost
             sees = max([sees, *((run.value / reference[0] - 1) * (1 if rises else -1) for run in runs)])
     else:
         # What several processes differ by is in their interval; of one alone only the spread of its samples warns.
         ruling, reason = verdict.judge(found, reference, np.inf if case.processes else verdict.MAX_SPREAD, metric.unit)
+        alone = [verdict.judge(run, reference, np.inf, metric.unit) for run in runs]
+        if ruling == verdict.PASS and (out := [told for one, told in alone if one == verdict.FAIL]):
+            ruling, reason = verdict.UNSTABLE, f'{reason}; but {out[0]} {_in_runs(len(out), runs)}'
         sees = verdict.seen_loss(found, reference, rises) if ruling in _SEES else None
     if ruling == verdict.NO_REFERENCE and metric.unjudged:
         reason = f'not judged: {metric.unjudged}'

@@ -20,7 +20,7 @@ from reframe.core.runtime import runtime
 from plumbline import references
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.model import metrics, records
-from plumbline.model.quantity import percent
+from plumbline.model.quantity import percent, size
 from plumbline.model.result import UNSET
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.job import Job
@@ -217,8 +217,8 @@ class FileSystemCheck(OneFileSystem, NativeCheck):
         '''Leave where the files would fill the file system, or they and the arrays the memory.'''
         free, in_memory = facts.get('free_bytes'), facts['file_system'] in IN_MEMORY
         if free is not None and free < 2 * files:
-            self.leave(f'{self.size} needs {files / 1e6:.0f} MB of files in {facts["path"]} ({facts["file_system"]}), and less '
-                       f'than twice as much is free ({free / 1e6:.0f} MB)')
+            self.leave(f'{self.size} needs {size(files)} of files in {facts["path"]} ({facts["file_system"]}), and less '
+                       f'than twice as much is free ({size(free)})')
         if self.memory is not None and 16 * elements + files * in_memory > self.memory / 2:
             self.leave(f'{self.size} and what goes with it needs more than half of the memory')
 
@@ -265,7 +265,7 @@ class FileSystemCheck(OneFileSystem, NativeCheck):
             if own and other and name != self.file_system:
                 ratios = {operation: metrics.bandwidth(record, None).value / metrics.bandwidth(other[operation], None).value
                           for operation, record in own.items()}
-                self.note(f'first look, {LOOK_BYTES // 10**6} MB: {self.file_system} over {name}: '
+                self.note(f'first look, {size(LOOK_BYTES)}: {self.file_system} over {name}: '
                           + ', '.join(f'{operation} {ratio:.2f}' for operation, ratio in ratios.items()))
 
     def skip_case(self, variant, operation, **why):

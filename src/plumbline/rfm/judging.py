@@ -18,8 +18,8 @@ from reframe.utility import ScopedDict
 
 from plumbline import references
 from plumbline.errors import PlumblineError, WrongResult, in_one_line
-from plumbline.model import baselines, contention, processor, registry, result, verdict
-from plumbline.model.quantity import several
+from plumbline.model import baselines, contention, processor, records, registry, result, verdict
+from plumbline.model.quantity import several, size
 from plumbline.model.safe_text import masked
 from plumbline.rfm import evaluation
 from plumbline.rfm.node import OnNode
@@ -27,12 +27,9 @@ from plumbline.rfm.variables import TheResult
 from plumbline.settings import ROOT
 from plumbline.store.archive_rows import REPEATED
 
-#: Tests that did not pass by what they measured, for the second run that ReFrame gives them in the same session: (unique name, partition,
+#: The last run of each test that was judged and has not passed, for those that ReFrame gives it in the same session: (unique name, partition,
 #: environment) -> the test.
-_SUSPECTS: dict[tuple[str, str, str], 'Judging'] = {}
-
-#: The same -> the second run, where it said so, too.
-_CONFIRMED: dict[tuple[str, str, str], 'Judging'] = {}
+_RUNS: dict[tuple[str, str, str], 'Judging'] = {}
 
 #: The first wrong result of each test in this session, in words.
 _WRONG: dict[tuple[str, str, str], str] = {}
@@ -57,12 +54,12 @@ class Judging(OnNode):
     #: ReFrame's options that the test's rerun needs to be the same.
     rerun_options: Sequence[str] = ()
 
-    #: The first run of a test that runs a second time in this session, after which there is no further one, and the number of the second
-    #: one's first process; None in the first run.
-    first_run: 'Judging | None' = None
+    #: The run of the same test before this one in the session, with what was measured before that, and the number of this one's first
+    #: process; None in the first run.
+    earlier: 'Judging | None' = None
     again: int | None = None
 
-    #: Why this run, of other nodes than a first one that was UNSTABLE, is no second run of that; empty where it is none.
+    #: Why this run, of other nodes than an earlier one that was UNSTABLE, says nothing of that; empty where it does.
     doubt = ''
 
     # --- what a check may use ------------------------------------------------------------------
@@ -84,7 +81,7 @@ class Judging(OnNode):
         '''
         where = self.current_partition
         if self.suspected:
-            self._keep(self.suspected, f'{reason}; the first run was {self.suspected.verdict}')
+            self._keep(self.suspected, f'{reason}; the run before was {self.suspected.verdict}')
         if promise in where.features:
             raise SanityError(f'{reason}; {where.fullname} has the feature {promise}: fix that, or take it out of the site file')
         skipped = result.Skipped(metric, reason, symptom=symptom)
@@ -106,8 +103,16 @@ class Judging(OnNode):
 
     @property
     def measured_by(self):
-        '''The run that took :attr:`measurements`, which in ``evaluate()`` are those of one process: this one or the first.'''
-        return self.first_run if self.first_run and self.measurements and self.measurements[0]['process'] < self.again else self
+        '''The run that took :attr:`measurements`, which in ``evaluate()`` are those of one process: this one or an earlier one.'''
+        run = self
+        while run.earlier and self.measurements and self.measurements[0]['process'] < run.again:
+            run = run.earlier
+        return run
+
+    @property
+    def further_runs(self):
+        '''The number of the first process of each run but the first.'''
+        return [*self.earlier.further_runs, self.again] if self.earlier else []
 
     def remember_wrong(self, complaint):
         '''Let all further runs of the test in this session fail: a wrong result is not made up for by another run.'''
@@ -193,44 +198,42 @@ class Judging(OnNode):
         return
 
     def pooled(self, measurements):
-        '''What this test measured before in this session and could not pass with, and what it has measured now.
+        '''What this test measured before in this session and could not pass with, in however many runs, and what it has measured now.
 
         Evidence is added to, never replaced: the last of several tries would be the one that somebody liked.
 
         :raises SanityError: if that was on other nodes, and a FAIL.
         '''
-        if confirmed := _CONFIRMED.get(self._case()):
-            self.note('it was a FAIL in two runs, and stays one: what further runs measure is not judged')
-            self.first_run, self.again = confirmed.first_run, confirmed.again
-            return confirmed.measurements
-        first = _SUSPECTS.pop(self._case(), None)
-        if first and {*first.hosts()} ^ {*self.hosts()} and first.hosts() and self.hosts():
-            named = next((f'{metric.name}: {metric.reason}' for metric in first.plumbline.metrics or () if metric.verdict == first.verdict), '')
-            self.doubt = f"the first run, on {', '.join(first.hosts())}, was {first.verdict} ({named}); this one was on {', '.join(self.hosts())}"
-            self.note(self.doubt)
-            if first.verdict == verdict.FAIL:
-                self._keep(first, f'{self.doubt}: run the test on the first nodes again')
-            self.doubt = self.doubt if first.verdict == verdict.UNSTABLE else ''
-            first = None
-        self.first_run = first
-        if first is None:
+        before = self.suspected
+        if before is None:
             return measurements
-        before = first.measurements
-        self.again = 1 + max(record['process'] for record in before)
-        return before + [{**record, 'process': self.again + record['process']} for record in measurements]
+        self.doubt = before.doubt
+        if {*before.hosts()} ^ {*self.hosts()} and before.hosts() and self.hosts():
+            named = next((f'{metric.name}: {metric.reason}' for metric in before.plumbline.metrics or () if metric.verdict == before.verdict), '')
+            told = f"the run before, on {', '.join(before.hosts())}, was {before.verdict} ({named}); this one was on {', '.join(self.hosts())}"
+            self.note(told)
+            if before.verdict == verdict.FAIL:
+                self._keep(before, f'{told}: run the test on those nodes again')
+            self.doubt = told if before.verdict == verdict.UNSTABLE else self.doubt
+            return measurements
+        self.earlier, self.again = before, 1 + max(record['process'] for record in before.measurements)
+        if before.earlier and before.verdict == verdict.FAIL:
+            self.note('it was a FAIL in two runs, and stays one: what further runs measure is not judged')
+            return before.measurements
+        return before.measurements + [{**record, 'process': self.again + record['process']} for record in measurements]
 
-    def _keep(self, first, told):
-        '''Fail as the first run did, where this one says nothing of what that found.'''
-        if first.verdict == verdict.FAIL:
+    def _keep(self, before, told):
+        '''Fail as the run before did, where this one says nothing of what that found.'''
+        if before.verdict == verdict.FAIL:
             raise SanityError(told)
-        if first.verdict == verdict.UNSTABLE:
+        if before.verdict == verdict.UNSTABLE:
             self.plumbline.failed_for = verdict.UNSTABLE
             raise PerformanceError(told)
 
     @property
     def suspected(self):
-        '''The first run in this session of a test that is to run a second time, as long as the second has not been read; or :obj:`None`.'''
-        return _SUSPECTS.get(self._case())
+        '''The run before this one in the session, with what was measured before that, if it did not pass; or :obj:`None`.'''
+        return _RUNS.get(self._case())
 
     def hosts(self):
         '''The names of the nodes that were measured: as the records have them, else as the scheduler has; empty if neither says.'''
@@ -267,22 +270,20 @@ class Judging(OnNode):
                 raise
             known = _by_baselines(found) | known
             known |= self._own_references()
-        known = self._of_the_same_team(known, found)
+        known = self._of_the_same_sets(self._of_the_same_team(known, found), found)
         self.lost = self._recorded_but_not(known, set(found))
         chosen = {name: evaluation.choose(cases, known.get(name)) for name, cases in found.items()}
         if widths := evaluation.widths_of_references(chosen.values()):
             self.plumbline.simd_width_of_references = widths
-        judged = self.plumbline.metrics = [evaluation.judged(case, self.plumbline.simd_width or {}, self.again) for case in chosen.values()]
+        judged = self.plumbline.metrics = [evaluation.judged(case, self.plumbline.simd_width or {}, self.further_runs) for case in chosen.values()]
         self.verdict = verdict.worst(metric.verdict for metric in judged)
         # ReFrame knows the median and its bounds: it is told of no reference where these do not decide.
         self.reference = {'$ref': references.narrowed(path, self, {metric.name: (
             chosen[metric.name].leaf if _as_reframe_judges(metric) else None) for metric in judged})}
         for metric in judged:
             self.perf_variables[metric.name] = sn.make_performance_function(sn.defer(metric.value), metric.unit)
-        if _is_retried() and self.again is None and verdict.asks_again((metric.verdict for metric in judged), bool(self._of_other_states())):
-            _SUSPECTS[self._case()] = self
-        if self.again is not None and self.verdict == verdict.FAIL:
-            _CONFIRMED[self._case()] = self
+        if (_is_retried() or self.suspected) and (not self.doubt or self.verdict == verdict.FAIL):
+            _RUNS[self._case()] = self
 
     def _of_other_states(self):
         '''The metrics whose references are all of states that the machine was not in.'''
@@ -314,10 +315,26 @@ class Judging(OnNode):
         team = contention.team(self.plumbline.contention or ())
         others = {name: numbers for name, one in known.items() if name in found and (numbers := one.references[0].threads)
                   and team not in (0, *numbers)}
+        numbers = ', '.join(map(str, sorted({number for of_one in others.values() for number in of_one})))
+        return self._without(known, others, f"they are of {several(numbers, 'thread')}, and {team} ran")
+
+    def _of_the_same_sets(self, known, found):
+        '''The same, without references of a cache that are of another working set, and of what was made of such metrics (``growth``): what is
+        ours of a virtual machine's caches may have become less.'''
+        others = {}
+        for name, (one, *_) in found.items():
+            now = records.set_in_cache(one.metric.record, one.metric.subject, getattr(self, 'level', None))
+            if now and name in known and known[name].references[0].working_set not in (None, now):
+                others[name] = known[name].references[0].working_set, now
+        made_of_them = [name for name, (one, *_) in found.items() if others and one.metric.record is None and name in known
+                        and known[name].references[0].expected and registry.find(one.metric.metric).subsystem != registry.CPU_TIME]
+        sets = '; '.join(sorted({f'of {size(before)}, and {size(now)} was swept through' for before, now in others.values()}))
+        return self._without(known, [*others, *made_of_them], f'they are of another working set: {sets}')
+
+    def _without(self, known, others, why):
+        '''What is known of the metrics, of some only what holds on any machine; that is said.'''
         if others:
-            numbers = ', '.join(map(str, sorted({number for of_one in others.values() for number in of_one})))
-            self.plumbline.skip(result.Skipped('against its references', f"they are of {several(numbers, 'thread')}, and {team} ran",
-                                               referenced=sorted(others)))
+            self.plumbline.skip(result.Skipped('against its references', why, referenced=sorted(others)))
         return {name: of_it for name, one in known.items() if (of_it := one.beneath if name in others else one)}
 
     def _recorded_but_not(self, known, found):
@@ -351,6 +368,7 @@ class Judging(OnNode):
         if (elsewhere := self._of_other_states()) and self.again is None:
             self.plumbline.failed_for = verdict.UNSTABLE
             raise PerformanceError('; '.join(f'{metric.name}: {metric.reason}' for metric in elsewhere))
+        _RUNS.pop(self._case(), None)
 
 
 def _surroundings(*environs):

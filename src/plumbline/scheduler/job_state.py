@@ -1,8 +1,7 @@
 '''How a Slurm job ended, where ReFrame does not know.
 
-Its scheduler ``squeue`` takes a job for ended, and well, once squeue does not show it: also one that was cancelled or ran out
-of time, and any job while Slurm does not answer.  Its scheduler ``slurm`` knows the state, but counts the exit code only, and
-that of a job that was cancelled is 0.
+Its scheduler ``squeue`` takes a job for ended, and well, once squeue does not show it: also one that was cancelled or ran out of time, and any job
+while Slurm does not answer.  Its scheduler ``slurm`` knows the state, but counts the exit code only, and that of a job that was cancelled is 0.
 '''
 
 import collections

@@ -1,8 +1,7 @@
 '''A mode at a fixed time: the script that runs it, and what cron, systemd or Slurm's scrontab need to start it.
 
-The script holds what a scheduled run has not: the place, the variables and PATH of the shell that wrote it, a lock, a
-log.  It calls ReFrame and ``plumbline report`` as a person would, is silent while all is healthy, and says on standard
-error what is not, which cron sends by mail.
+The script holds what a scheduled run has not: the place, the variables and PATH of the shell that wrote it, a lock, a log.  It calls ReFrame and
+``plumbline report`` as a person would, is silent while all is healthy, and says on standard error what is not, which cron sends by mail.
 '''
 
 import os
@@ -132,8 +131,7 @@ def write(mode, config, folder, options=()):
         raise PlumblineError(f'{config}: no such configuration; name the site file, e.g. -C config/sites/mycluster.py')
     for path in (config, folder, HOME, ROOT):
         if set('$\n') & set(str(path)):
-            raise PlumblineError(f'{str(path)!r}: ReFrame replaces what follows a $, and a line is one line; rename the folder '
-                                 'or file')
+            raise PlumblineError(f'{str(path)!r}: ReFrame replaces what follows a $, and a line is one line; rename the folder or file')
     for option in options:
         if not re.fullmatch(r'--[^\x00-\x1f\x7f]+', option):
             raise PlumblineError(f'--report {option!r}: give one option of plumbline report, in one line')
@@ -187,8 +185,7 @@ def scrontab(script, when, options=()):
     for option in options:
         if not re.fullmatch(r'-[^\x00-\x1f\x7f]+', option):
             raise PlumblineError(f'--scron {option!r}: give one option of sbatch, in one line')
-    return [*(f'#SCRON {option}' for option in ('--job-name=plumbline', '--mail-type=FAIL', *options)),
-            f'{when.cron} {shlex.quote(str(script))}']
+    return [*(f'#SCRON {option}' for option in ('--job-name=plumbline', '--mail-type=FAIL', *options)), f'{when.cron} {shlex.quote(str(script))}']
 
 
 def systemd(script, when, mode):

@@ -27,14 +27,13 @@ class PredictionCheck(ProgramCheck):
     #: The network file.
     network = variable(str, value=str(ROOT / 'config/networks/t3e.yaml'), loggable=False)
 
-    #: Cells with more processes are left out.
+    #: Cells with more processes are skipped.
     most = variable(Whole, value=256, loggable=False)
 
     @run_before('run')
     def launch_program(self):
         '''Instead of that of a program which measures.'''
-        command = [sys.executable, '-I', '-m', 'plumbline.simulation.predict', os.path.abspath(self.network), self.application,
-                   str(self.most)]
+        command = [sys.executable, '-I', '-m', 'plumbline.simulation.predict', os.path.abspath(self.network), self.application, str(self.most)]
         self.run_command(command)
         self.describe(command)
 
@@ -63,8 +62,7 @@ class PredictionCheck(ProgramCheck):
         for cell in self.found['cells']:
             name = f"{self.application}.{cell['processes']}.{cell['latency']:g}us"
             kind = 'communication' if not cell['fitted'] else 'communication_fitted'
-            yield metrics.Metric(kind, name, np.array([cell['percent'] / 100]),
-                                 unjudged=f"published: {cell['published']:g} %")
+            yield metrics.Metric(kind, name, np.array([cell['percent'] / 100]), unjudged=f"published: {cell['published']:g} %")
         cells = pl.DataFrame(self.found['cells'])
         mean, largest = study.differences(cells)
         yield metrics.Metric('difference', self.application, np.array([mean / 100]))

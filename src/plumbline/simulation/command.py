@@ -59,8 +59,7 @@ def _told(cells):
 
 def _published(simulated, where, application, folder, sensitivity):
     fitted, cells = study.predict(simulated, where, application, folder)
-    yield (f'{study.source_of(application)}: per cent of the time in communication routines: predicted (published, difference '
-           'in points)')
+    yield (f'{study.source_of(application)}: per cent of the time in communication routines: predicted (published, difference in points)')
     yield from _rows(cells, lambda one: f"{one['percent']:.1f} ({one['published']:g}, "
                      + ('fitted)' if one['fitted'] else f"{one['difference']:+.1f})"))
     yield (f'compute rate {where.rate_of(application):g} Mflop/s by {Path(where.path).name}; overhead per message and side '
@@ -106,8 +105,7 @@ def answer(path, application, processes, latency, size, iterations, published, s
     elif len(counts) == 1 and len(latencies) == 1 and latencies[0] != where.latency:
         yield from study.cost(simulated, where, application, counts[0], latencies[0], stage, size, iterations).lines
     else:
-        cells = study.table(simulated, where, application, [(n, one) for n in counts for one in latencies], stage, size,
-                            iterations)
+        cells = study.table(simulated, where, application, [(n, one) for n in counts for one in latencies], stage, size, iterations)
         yield f'{application} of size {size}: per cent of the time in communication routines, by latency'
         yield from _rows(cells, lambda one: f"{one['percent']:.1f}")
         if len(counts) > 1:

@@ -25,15 +25,8 @@ from plumbline.errors import PlumblineError
 
 @dataclass(frozen=True)
 class Network:
-    '''A network file, with what it left out.
+    '''A network file, with what it does not say: its keys, in its units; ``memory`` as (us, MB/s), ``copy_rate`` infinite for none.
 
-    :attr latency: us; :attr hop_latency: us; :attr overhead: us.
-    :attr bandwidth: MB/s; :attr link_bandwidth: MB/s.
-    :attr memory: (us, MB/s) within a node, or :obj:`None`.
-    :attr compute_rate: dictionary application -> Mflop/s, or one rate for all.
-    :attr topology: as in the file.
-    :attr copy_rate: MB/s, or infinite.
-    :attr path: the file, for messages.
     :attr delay: us that an application's routines wait before each message but those of scalar sums; never of the file.
     :attr sum_delay: us that they wait before each scalar sum.
     '''

@@ -54,8 +54,7 @@ def platform_xml(network, nodes, compute_rate):
         _routes(zone, a, b, network.link_bandwidth * count, network.hop_latency)
     zone[:] = _in_order(zone)
     tree.indent(root)
-    return ('<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
-            + tree.tostring(root, encoding='unicode') + '\n')
+    return ('<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n' + tree.tostring(root, encoding='unicode') + '\n')
 
 
 def host_file(network, processes):

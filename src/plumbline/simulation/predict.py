@@ -1,7 +1,6 @@
 '''What the check ``latency_simulated`` runs: the prediction of a published table, as one line of JSON.
 
-``python -m plumbline.simulation.predict NETWORK APPLICATION MOST``: in the current folder, up to MOST processes.  Without
-SimGrid the line says so.
+``python -m plumbline.simulation.predict NETWORK APPLICATION MOST``: in the current folder, up to MOST processes.  Without SimGrid the line says so.
 '''
 
 import dataclasses

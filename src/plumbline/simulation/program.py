@@ -15,8 +15,7 @@ from plumbline.simulation import platform_file
 #: Where the command line builds the program and leaves what it gave to SimGrid.
 FOLDER = REPORTS / 'simulation'
 
-#: Applications, with the iterations of which each is asked for: all iterations are alike, and per cent of time does not
-#: depend on their number.
+#: Applications, with the iterations of which each is asked for: all iterations are alike, and per cent of time does not depend on their number.
 ITERATIONS = {'cg': 1, 'cg-doubling': 1, 'sp': 1}
 
 _QUIET = ('--log=root.thresh:error',)
@@ -68,8 +67,7 @@ def build(folder=FOLDER / 'build'):
     if reason := missing():
         raise PlumblineError(reason)
     source = ROOT / 'src' / 'mpi' / 'simulation'
-    _must_run(['cmake', '-S', str(source), '-B', str(folder), f'-DCMAKE_C_COMPILER={shutil.which("smpicc")}'],
-              f'configuring {source}')
+    _must_run(['cmake', '-S', str(source), '-B', str(folder), f'-DCMAKE_C_COMPILER={shutil.which("smpicc")}'], f'configuring {source}')
     _must_run(['cmake', '--build', str(folder), '--parallel', str(workers())], f'building {source}')
     return Path(folder) / 'bin' / 'simulated'
 
@@ -96,16 +94,14 @@ def run(program, network, application, processes, folder, size='A', iterations=N
     :arg iterations: of the application; by default those of :data:`ITERATIONS`.
     :arg time_limit: s, real ones.
     :returns: :class:`Outcome`.
-    :raises PlumblineError: where the network has too few nodes, the application refuses, its result is wrong, or the
-        run does not end in time.
+    :raises PlumblineError: where the network has too few nodes, the application refuses, its result is wrong, or the run does not end in time.
     '''
     what = f'{application} of size {size} on {processes} simulated processes'
     found = printed(what, network, processes, network.rate_of(application), Path(folder), [
         program, application, size, str(iterations or ITERATIONS.get(application, 1)),
         *(f'{us * 1e-6:.17g}' for us in (network.delay, network.sum_delay, 1 / network.copy_rate))], time_limit)
     if not found['valid']:
-        raise PlumblineError(f"{what}: its result is wrong: error {found['error']}, tolerance {found['tolerance']}; the "
-                             'simulation proves nothing')
+        raise PlumblineError(f"{what}: its result is wrong: error {found['error']}, tolerance {found['tolerance']}; the simulation proves nothing")
     return Outcome(application, size, processes, network.latency + network.delay, found['seconds'], found['communication'], found)
 
 
@@ -139,14 +135,14 @@ def printed(what, network, processes, rate, folder, words, time_limit=1800):
     return found
 
 
-def run_all(program, cases, folder, size='A', iterations=None, side_by_side=None):
+def run_all(program, cases, folder, size='A', iterations=None):
     '''Simulate several runs side by side.
 
     :arg cases: list of (network, application, processes).
     :returns: list of :class:`Outcome`, in the order of the cases.
     :raises PlumblineError: as :func:`run`, of the first case that cannot be.
     '''
-    with concurrent.futures.ThreadPoolExecutor(side_by_side or workers()) as pool:
+    with concurrent.futures.ThreadPoolExecutor(workers()) as pool:
         waiting = [pool.submit(run, program, network, application, processes, Path(folder) / f'run-{number}', size, iterations)
                    for number, (network, application, processes) in enumerate(cases)]
         try:

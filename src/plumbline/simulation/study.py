@@ -53,7 +53,7 @@ def with_delay(network, latency):
     return network.changed(delay=float(latency) - network.latency, sum_delay=float(latency) - network.latency)
 
 
-def table(simulated, network, application, cells, folder, size='A', iterations=None, side_by_side=None, slower=with_latency):
+def table(simulated, network, application, cells, folder, size='A', iterations=None, slower=with_latency):
     '''Per cent of time in communication for pairs of processes and latency.
 
     :arg simulated: the program.
@@ -64,7 +64,7 @@ def table(simulated, network, application, cells, folder, size='A', iterations=N
         for each cell.
     '''
     cases = [(slower(network, latency), application, processes) for processes, latency in cells]
-    found = program.run_all(simulated, cases, folder, size, iterations, side_by_side)
+    found = program.run_all(simulated, cases, folder, size, iterations)
     return pl.DataFrame([{'processes': one.processes, 'latency': one.latency, 'percent': one.percent, 'seconds': one.seconds,
                           'messages': one.printed['messages'], 'flops': one.printed['flops']} for one in found])
 
@@ -144,7 +144,7 @@ def calibrate(simulated, network, application, processes, target, folder, size='
     return Calibration(overhead, processes, network.latency + network.delay, float(target), percent(overhead))
 
 
-def predict(simulated, network, application, folder, most=None, side_by_side=None, slower=with_delay, runs=None):
+def predict(simulated, network, application, folder, most=None, slower=with_delay, runs=None):
     '''The published table, predicted from its first cell.
 
     The overhead per message is fitted to the fewest processes at the smallest latency; every other cell is a prediction.
@@ -161,11 +161,10 @@ def predict(simulated, network, application, folder, most=None, side_by_side=Non
     cells = published(application)
     cells = cells.filter(pl.col('processes') <= (most or cells['processes'].max()))
     if cells.height < 2:
-        raise PlumblineError(f'{application}: the published table begins at {published(application)["processes"].min()} '
-                             f'processes; {most} is too few')
+        raise PlumblineError(f'{application}: the published table begins at {published(application)["processes"].min()} processes; {most} is too few')
     processes, latency, target = cells.sort('processes', 'latency').row(0)
     fitted = calibrate(simulated, slower(network, latency), runs or application, processes, target, folder)
-    found = beside(simulated, network.changed(overhead=fitted.overhead), cells, runs or application, folder, side_by_side, slower)
+    found = beside(simulated, network.changed(overhead=fitted.overhead), cells, runs or application, folder, slower)
     again = found.filter('fitted')['percent'].item()
     if again != fitted.percent:
         raise PlumblineError(f'{application} on {processes} processes: {fitted.percent!r} % at first, then {again!r} %: the '
@@ -173,9 +172,9 @@ def predict(simulated, network, application, folder, most=None, side_by_side=Non
     return fitted, found
 
 
-def beside(simulated, network, cells, application, folder, side_by_side=None, slower=with_delay):
+def beside(simulated, network, cells, application, folder, slower=with_delay):
     '''What is simulated beside each of the published ``cells``; as :func:`predict`, but with the overhead of ``network``.'''
-    found = table(simulated, network, application, cells.select('processes', 'latency').rows(), folder, side_by_side=side_by_side, slower=slower)
+    found = table(simulated, network, application, cells.select('processes', 'latency').rows(), folder, slower=slower)
     first = cells.sort('processes', 'latency').row(0)[:2]
     return cells.join(found, on=['processes', 'latency'], maintain_order='left').with_columns(
         difference=pl.col('percent') - pl.col('published'),
@@ -280,12 +279,10 @@ class Cost:
     def lines(self):
         '''For people.'''
         def told(one):
-            return (f'{one.seconds * 1e3:12.4f} ms, {one.percent:5.1f} % of it in communication  '
-                    f'({one.latency:g} us latency)')
+            return (f'{one.seconds * 1e3:12.4f} ms, {one.percent:5.1f} % of it in communication  ({one.latency:g} us latency)')
         one = self.before.printed
-        return [f"{self.before.application} of size {self.before.size} on {self.before.processes} processes, "
-                f"{one['iterations']} iterations: {one['messages']:.0f} messages of a process, "
-                f"{one['bytes'] / max(one['messages'], 1):.0f} bytes in the mean",
+        return [f"{self.before.application} of size {self.before.size} on {self.before.processes} processes, {one['iterations']} iterations: "
+                f"{one['messages']:.0f} messages of a process, {one['bytes'] / max(one['messages'], 1):.0f} bytes in the mean",
                 told(self.before), told(self.after),
                 f'{self.after.latency - self.before.latency:+g} us: {quantity.change(self.slowdown - 1, 2)} of time']
 
@@ -297,5 +294,4 @@ def cost(simulated, network, application, processes, latency, folder, size='A', 
     :returns: :class:`Cost`.
     '''
     other = network.changed(latency=latency)
-    return Cost(*program.run_all(simulated, [(network, application, processes), (other, application, processes)], folder, size,
-                                 iterations))
+    return Cost(*program.run_all(simulated, [(network, application, processes), (other, application, processes)], folder, size, iterations))

@@ -77,10 +77,8 @@ def dragonfly(nodes_per_router, routers_per_group, groups, global_links=1):
     def router(group, index):
         return f'router-{group}-{index % routers_per_group}'
 
-    switch_of = [router(group, index) for group in range(groups) for index in range(routers_per_group)
-                 for _ in range(nodes_per_router)]
-    links = [(router(group, a), router(group, b), 1) for group in range(groups)
-             for a, b in itertools.combinations(range(routers_per_group), 2)]
+    switch_of = [router(group, index) for group in range(groups) for index in range(routers_per_group) for _ in range(nodes_per_router)]
+    links = [(router(group, a), router(group, b), 1) for group in range(groups) for a, b in itertools.combinations(range(routers_per_group), 2)]
     used = [0] * groups     # links that a group's routers have to other groups, dealt out in turn
     count: dict[tuple[int, int], int] = {}
     for a, b in itertools.combinations(range(groups), 2):

@@ -34,6 +34,8 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'test': pl.String,              # ReFrame's unique name
     'check': pl.String,             # class name
     'display_name': pl.String,      # class name and parameters: the name that outlives a session
+    'parameters': pl.String,        # JSON: name -> value; with a dot before the name: of ReFrame's command line
+    'repetition': pl.Int64,         # of all tests (--reruns, --duration); null: they ran once
     'run': pl.Int64,                # 0, then ReFrame's retries
     'result': pl.String,            # ReFrame's: pass, fail, skip, fail_deps, abort, ...
     'fail_phase': pl.String,
@@ -329,11 +331,6 @@ def load_session(root: str | Path, session: str | None = None, system: str | Non
         return scan_files([path]).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise damaged(path, error) from None
-
-
-def base_name(display_name: str) -> str:
-    '''A display name without what the command line added (``%.nid=n1``, ``%.repeat_no=0``).'''
-    return ' %'.join(part for part in display_name.split(' %') if not part.startswith('.'))
 
 
 def _is_last() -> pl.Expr:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from plumbline import schemas
-from plumbline.model import environment_errors, processor, registry, verdict
+from plumbline.model import environment_errors, parameters, processor, registry, verdict
 from plumbline.model.result import Measured, Result, known
 from plumbline.model.uncertainty import Summary
 from plumbline.scheduler import submit_errors
@@ -242,9 +242,9 @@ def case_rows(case: dict, run: int, failed: Collection[str] = frozenset(), told:
     payload, wrong = _payload(case)
     result = Result.of_json(payload)
     base = {key: case.get(key) for key in _COPIED}
-    base.update(test=case['unique_name'], check=check_of(case), display_name=case['name'],
-                run=run, fixture=bool(case.get('fixture')), foreign=None if case['unique_name'] in ours else True,
-                hostname=_nodes(case, result),
+    display_name, its = parameters.of_display_name(case.get('display_name') or case['name'])
+    base.update(test=case['unique_name'], check=check_of(case), display_name=display_name, parameters=json.dumps(its), run=run,
+                fixture=bool(case.get('fixture')), foreign=None if case['unique_name'] in ours else True, hostname=_nodes(case, result),
                 processor=processor.name(result.of_machine),
                 timed_seconds=known(result.timed_seconds), level=known(result.level), threads=known(result.threads),
                 **_times(case))
@@ -280,7 +280,7 @@ def _is_retry(run: list[dict], before: list[dict]) -> bool:
 
 
 def session_rows(report: dict) -> list[dict]:
-    '''All rows of a run report, in the order of running; repetitions are cases of one run, named as those of ``--repeat`` are.'''
+    '''All rows of a run report, in the order of running; repetitions are cases of one run, as those of ``--repeat`` are.'''
     runs = [[former.case({**case, 'result': _result(case)}) for case in run['testcases']] for run in report['runs']]
     failed = {case['unique_name'] for run in runs for case in run if case['result'] not in ('pass', 'skip')}
     rows, ours, repeated = [], _ours([case for run in runs for case in run]), _is_repeated(report)
@@ -294,6 +294,6 @@ def session_rows(report: dict) -> list[dict]:
         for case in run:
             its = case_rows(case, report['runs'][number].get('run_index', number), failed, told.get(environment_errors.key(case)), ours)
             for row in its if repeated else ():
-                row.update(run=retry, test=f"{row['test']}_{repetition}", display_name=f"{row['display_name']} %.repeat_no={repetition}")
+                row.update(run=retry, test=f"{row['test']}_{repetition}", repetition=repetition)
             rows += its
     return rows

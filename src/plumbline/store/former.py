@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
+
+from plumbline.model import parameters
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,12 +66,28 @@ def _skipped(one: dict) -> dict:
     return {key: value for key, value in told.items() if value} | one
 
 
+def _taken_apart(display_name: str) -> dict[str, str | None]:
+    '''What stood in a display name and has columns of its own; without these the name stays as it is.'''
+    name, its = parameters.of_display_name(display_name)
+    return {'display_name': name, 'repetition': its.pop('.repeat_no', None), 'parameters': json.dumps(its)}
+
+
 def rows(frame: pl.LazyFrame) -> pl.LazyFrame:
     '''A LazyFrame of the archive with today's names; in JSON a key is what no text can be: quoted, and before a colon.'''
     import polars as pl  # checks that judge by references have no need of it
     old, new = ([f'"{key}": ' for key in keys] for keys in (KEYS, KEYS.values()))
     failed = pl.col('reason').is_not_null() & pl.col('metric').is_null() & (pl.col('result') == 'fail')
     symptoms = [pl.when(failed & pl.col('reason').str.contains(pattern)).then(pl.lit(name)) for name, pattern in _SYMPTOMS.items()]
+    kind = pl.Struct(dict.fromkeys(('display_name', 'repetition', 'parameters'), pl.String))
+
+    def taken_apart(names: pl.Series) -> pl.Series:
+        few = names.drop_nulls().unique()
+        told = pl.DataFrame({'name': few, 'told': pl.Series([_taken_apart(name) for name in few], dtype=kind)})
+        return names.alias('name').to_frame().join(told, on='name', how='left', maintain_order='left')['told']
+    part = pl.col('_told').struct.field
+    frame = frame.with_columns(_told=pl.col('display_name').map_batches(taken_apart, kind, is_elementwise=True)).with_columns(
+        part('display_name'), pl.coalesce('parameters', part('parameters')),
+        pl.coalesce('repetition', part('repetition').cast(pl.Int64, strict=False))).drop('_told')
     return frame.with_columns(pl.col('metric', 'name').replace(METRICS), pl.col('detail').str.replace_many(old, new),
                               pl.coalesce('unjudged', pl.col('reason').str.extract('^not judged: (.+)')), pl.coalesce('symptom', *symptoms))
 

@@ -60,7 +60,7 @@ def sweep(
 
     Exit code: 0 all measured and none an outlier; 1 a node is missing, an outlier or has less than its peers, or its own report ends with 1; 2
     nothing measured; 3 a node's own report ends with 3, or three nodes and more could not be ranked.  Nodes that the sweep's own limits
-    leave out (--node-hours, --scavenge) are named, and are not missing.'''
+    skip (--node-hours, --scavenge) are named, and are not missing.'''
     from plumbline.nodes import proposals
     from plumbline.sweep import node as job, outliers, plan as plans, results, state
     from plumbline.sweep.confirm import prepare
@@ -289,5 +289,5 @@ def _end(work):
     if missing:
         _say(f'missing nodes are no pass; to run them again: plumbline sweep --resume {work.name}')
     elif len(measured) < len(nodes):
-        _say(f'what the limits of this sweep left out is not missing; to go on: plumbline sweep --resume {work.name}, with other limits')
+        _say(f'what the limits of this sweep skip is not missing; to go on: plumbline sweep --resume {work.name}, with other limits')
     return 1 if failed or missing else 0

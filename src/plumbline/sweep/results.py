@@ -32,7 +32,7 @@ from plumbline.analysis.answers import some
 from plumbline.analysis.lines import NOT_MEASURED
 from plumbline.analysis.session import Session
 from plumbline.errors import PlumblineError
-from plumbline.model import processor, registry, verdict
+from plumbline.model import processor, quantity, registry, verdict
 from plumbline.model.uncertainty import HALF_WIDTH
 from plumbline.references import others
 from plumbline.settings import REPORTS
@@ -62,7 +62,7 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
 COLUMNS = pl.Schema(_COLUMNS)
 
 #: What is read for them, besides ``subsystem`` and ``noise``, which the registry says.
-_READ = [*(name for name in _COLUMNS if name not in ('subsystem', 'noise')), 'level', 'threads', 'display_name']
+_READ = [*(name for name in _COLUMNS if name not in ('subsystem', 'noise')), 'level', 'threads', 'display_name', 'parameters']
 
 #: Files of the archive that are read at once: a node's has half a megabyte, most of it samples.
 _AT_ONCE = 250
@@ -179,7 +179,7 @@ def kinds(nodes):
         if has_less(kib, last):
             size = kib
         sizes[model, cpus] = kib, size
-        result[node.name] = f'{model}, {cpus} CPUs, {size / 2**20:.0f} GiB'
+        result[node.name] = f'{model}, {cpus} CPUs, {quantity.memory(1024 * size)}'
     return result
 
 
@@ -212,7 +212,7 @@ def _measured(files, named):
     low, high = pl.col('interval_low'), pl.col('interval_high')
     measured = (rows.filter(pl.col('metric').is_not_null() & proved).join(named, on='session', maintain_order='left')
                 .with_columns(error=pl.when(low > 0).then((high / low).log() / 2 / HALF_WIDTH)).select(_READ).collect())
-    about = measured.select('check', 'metric', 'subject', 'level', 'threads', 'display_name').unique()
+    about = measured.select('check', 'metric', 'subject', 'level', 'threads', 'parameters').unique()
     about = about.with_columns(pl.DataFrame([registry.of_row(row) for row in about.iter_rows(named=True)], orient='row',
                                             schema={'subsystem': pl.String, 'noise': pl.String}))
     return (measured.join(about, on=about.columns[:6], nulls_equal=True, maintain_order='left')

@@ -57,7 +57,7 @@ def scores_before(folder):
     '''The scores that nodes had in these sweeps, by the names that they had when this one began: :data:`ranking.SCORES` with a column ``sweep``; None
     where there are none.'''
     partition, tables = _partition(folder), []
-    names = events.Names(events.read(partition.partition(':')[0], events.RENAMED)[0] if partition else ())
+    names = events.names(partition.partition(':')[0]) if partition else events.Names(())
     for path in _latest(folder, SCORES):
         table = _read(path, ranking.SCORES)
         then = {name: names.now(name, events.begun(path.parent.name), events.begun(folder.name)) for name in table['node'].unique()}

@@ -128,6 +128,14 @@ def nodes_named(text):
     return list(node_set(text))
 
 
+def of_any_partition(names):
+    '''Those of these nodes that Slurm has; none where it does not answer.'''
+    try:
+        return set(ask(['sinfo', '--all', '--Node', '--noheader', f'--nodes={folded(names)}', '--format=%N'], SECONDS).split())
+    except NoAnswer:
+        return set()
+
+
 def folded(names):
     '''Names of nodes in Slurm's short form, with one pair of brackets to a name, which every Slurm understands.'''
     nodes = NodeSet.fromlist(list(names))

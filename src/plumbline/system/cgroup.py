@@ -10,11 +10,10 @@ from pathlib import Path
 def _paths(root):
     '''Yield (controllers, path) of the process, from ``/proc/self/cgroup``.'''
     try:
-        lines = (root / 'proc/self/cgroup').read_text().splitlines()
+        lines = (root / 'proc/self/cgroup').read_text(errors='surrogateescape').splitlines()
     except OSError:
         return
-    for line in lines:
-        _, controllers, path = line.split(':', 2)
+    for _, controllers, path in (line.split(':', 2) for line in lines if line.count(':') > 1):
         yield controllers.split(','), path.lstrip('/')
 
 
@@ -36,13 +35,13 @@ def _numbers(path):
 
 def _quotas_v2(folder):
     numbers = _numbers(folder / 'cpu.max')
-    return [numbers[0] / numbers[1]] if len(numbers) == 2 else []
+    return [numbers[0] / numbers[1]] if len(numbers) == 2 and numbers[1] else []
 
 
 def _quotas_v1(folder):
     quota = _numbers(folder / 'cpu.cfs_quota_us')
     period = _numbers(folder / 'cpu.cfs_period_us')
-    return [quota[0] / period[0]] if quota and period and quota[0] > 0 else []
+    return [quota[0] / period[0]] if quota and period and quota[0] > 0 < period[0] else []
 
 
 def _limits(root, controller, of_v1, of_v2):
@@ -64,8 +63,7 @@ def _limits(root, controller, of_v1, of_v2):
 def cpu_quota(root='/'):
     '''How much CPU time the cgroups of this process give it.
 
-    Reads ``cpu.max`` (version 2) and ``cpu.cfs_quota_us`` (version 1) of the process's cgroup and
-    of all its parents; the smallest counts.
+    Reads ``cpu.max`` (version 2) and ``cpu.cfs_quota_us`` (version 1) of the process's cgroup and of all its parents; the smallest counts.
 
     :arg root: the root of the file system, for tests.
     :returns: CPUs, for example 1.5; :obj:`None` if there is no quota.
@@ -76,9 +74,8 @@ def cpu_quota(root='/'):
 def memory(root='/'):
     '''How much memory this process may use on this node.
 
-    Reads ``memory.max`` (version 2) and ``memory.limit_in_bytes`` (version 1), which is larger than any memory where there is no limit.
-    What is in use, of the node or of a cgroup, is not taken off: sizes that follow from it are the same in every run, and programs refuse what
-    is not free.
+    Reads ``memory.max`` (version 2) and ``memory.limit_in_bytes`` (version 1), which is larger than any memory where there is no limit.  What is in
+    use, of the node or of a cgroup, is not taken off: sizes that follow from it are the same in every run, and programs refuse what is not free.
 
     :arg root: the root of the file system, for tests of the limits.
     :returns: bytes: what the node has, or less if a cgroup gives less.

@@ -33,10 +33,8 @@ def functions(disassembly):
 def innermost_loops(lines):
     '''The loops of a function that hold no other loop: a list of lines of each.'''
     at = {match['address']: i for i, line in enumerate(lines) if (match := _INSTRUCTION.match(line))}
-    ends = [(at[match['target']], i) for i, line in enumerate(lines)
-            if (match := _JUMP.search(line)) and at.get(match['target'], i + 1) <= i]
-    return [lines[first:last + 1] for first, last in ends
-            if not any(first <= a and b <= last and (a, b) != (first, last) for a, b in ends)]
+    ends = [(at[match['target']], i) for i, line in enumerate(lines) if (match := _JUMP.search(line)) and at.get(match['target'], i + 1) <= i]
+    return [lines[first:last + 1] for first, last in ends if not any(first <= a and b <= last and (a, b) != (first, last) for a, b in ends)]
 
 
 def _arithmetic(lines):
@@ -64,26 +62,23 @@ def bits(width):
 def vector_width(lines):
     '''Width of the widest packed floating-point arithmetic of a function.
 
-    Remainders, and what is run where arrays overlap, are scalar in vectorised code too; so a width does not say that
-    all iterations used it.
+    Remainders, and what is run where arrays overlap, are scalar in vectorised code too; so a width does not say that all iterations used it.
 
     :returns: ``'512-bit'``, ``'256-bit'``, ``'128-bit'``, the same with ``' in part'`` where one of several loops was
         left scalar, ``'scalar'``, or :obj:`None` where there is no such arithmetic (another processor family than x86, too).
     '''
     found = _arithmetic(lines)
-    widths = [_WIDTH[register] for match in found if match['kind'] == 'p'
-              for register in re.findall(r'%([xyz])mm', match['operands'])]
+    widths = [_WIDTH[register] for match in found if match['kind'] == 'p' for register in re.findall(r'%([xyz])mm', match['operands'])]
     if widths:
         return f"{max(widths)}-bit{' in part' if _left_scalar(lines) else ''}"
     return 'scalar' if found else None
 
 
 def widths_of(disassembly, kernel, cases):
-    '''What the variants of a kernel were compiled to.
+    '''The SIMD width of the variants of a kernel.
 
     :arg disassembly: text of ``objdump -d`` of the program.
-    :arg cases: pairs (variant, instruction set or None); the loop is the function ``kernel_variant`` or
-        ``kernel_variant_isa``.
+    :arg cases: pairs (variant, instruction set or None); the loop is the function ``kernel_variant`` or ``kernel_variant_isa``.
     :returns: dictionary variant -> :func:`vector_width`, of the variants that were found.
     '''
     known = functions(disassembly)
@@ -127,8 +122,7 @@ def why_split(as_written, told, widths):
         and too many streams'``, ``'too many streams'``, ``'not vectorised'``.
     '''
     fused, fused_told, split_told = map(widths.get, ('fused', 'fused_restrict', 'split3_restrict'))
-    ratios = (f'split is {np.median(as_written):.2f} x as fast as fused as written, '
-              f'{np.median(told):.2f} x with restrict')
+    ratios = (f'split is {np.median(as_written):.2f} x as fast as fused as written, {np.median(told):.2f} x with restrict')
     code = f"fused is {fused or 'of unknown width'} as written, {fused_told or 'of unknown width'} with restrict"
     gains = _slower(as_written), _slower(told)
     if None in gains:

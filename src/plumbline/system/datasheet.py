@@ -10,10 +10,9 @@ The machine file is YAML (``schemas/machine.json``)::
   levels:                                       # optional, per core
     L2: {bytes_per_cycle: 64, source: ...}
 
-:func:`detect` fills in what the node tells, :func:`write` writes it, a person completes it from the
-datasheet, :func:`load` and :func:`peaks` use it.  What is not known stays null and is said to be
-unknown: a peak that is too low would let a sick machine look healthy, and one that is guessed is
-worth nothing.
+:func:`detect` fills in what the node tells, :func:`write` writes it, a person completes it from the datasheet, :func:`load` and :func:`peaks` use it.
+What is not known stays null and is said to be unknown: a peak that is too low would let a sick machine look healthy, and one that is guessed is worth
+nothing.
 '''
 
 import json
@@ -62,8 +61,7 @@ def _memory_peak(machine):
     memory = machine.get('memory') or {}
     if memory.get('most'):
         return float(memory['most'])
-    factors = [memory.get('channels'), memory.get('transfer_rate'),
-               memory.get('bytes_per_transfer', DDR_BYTES_PER_TRANSFER)]
+    factors = [memory.get('channels'), memory.get('transfer_rate'), memory.get('bytes_per_transfer', DDR_BYTES_PER_TRANSFER)]
     # Mega-transfers per second times bytes are MB/s.
     return None if None in factors else float(factors[0] * factors[1] * factors[2])
 
@@ -80,10 +78,9 @@ def _bytes_per_cycle(machine, level):
 def peaks(machine, cores, clock=None):
     '''What the machine could move at best, by its datasheet.
 
-    Memory: channels x transfer rate x bytes per transfer, or ``most``, for all cores together; one core
-    has no datasheet value.  L1: (load + store bytes per cycle) x clock per core.  Other levels: as the
-    file says, per core.  All are upper bounds: no mix of loads and stores need reach the sum, and
-    all cores together need not reach the clock of one.
+    Memory: channels x transfer rate x bytes per transfer, or ``most``, for all cores together; one core has no datasheet value.  L1: (load + store
+    bytes per cycle) x clock per core.  Other levels: as the file says, per core.  All are upper bounds: no mix of loads and stores need reach the
+    sum, and all cores together need not reach the clock of one.
 
     :arg machine: what :func:`load` or :func:`detect` returned; :obj:`None` for no file.
     :arg cores: number of cores that ``'all'`` stands for.
@@ -106,8 +103,7 @@ def peaks(machine, cores, clock=None):
 
 def _missing_of_memory(machine):
     memory = machine.get('memory') or {}
-    names = {'channels': 'memory channels', 'transfer_rate': 'transfer rate',
-             'bytes_per_transfer': 'bytes per transfer'}
+    names = {'channels': 'memory channels', 'transfer_rate': 'transfer rate', 'bytes_per_transfer': 'bytes per transfer'}
     given = {'bytes_per_transfer': DDR_BYTES_PER_TRANSFER} | memory
     missing = [name for key, name in names.items() if given.get(key) is None and not given.get('most')]
     return [(' and '.join(missing), memory.get('source'))] if missing else []
@@ -138,8 +134,7 @@ def unknown(machine, level, scope='all', file=None, clock=None):
         return f'peak unknown: this system has no machine file; {_where(file)}'
     if level == 'memory' and scope == 'one':
         return 'peak unknown: one core has no datasheet value for memory'
-    missing = (_missing_of_memory(machine) if level == 'memory'
-               else _missing_of_cache(machine, level, clock))
+    missing = (_missing_of_memory(machine) if level == 'memory' else _missing_of_cache(machine, level, clock))
     if not missing:
         return None
     text = ', '.join(f'{what} not known' + (f' ({why})' if why else '') for what, why in missing)
@@ -160,10 +155,9 @@ def _channel(slot):
 def memory_from_dmi(text):
     '''The section ``memory`` of the machine file, from ``dmidecode -t memory``.
 
-    Channels with a module are counted, where the names of the slots tell socket and channel.  A
-    name such as ``A1`` does not: the letter is a channel on one board and a socket on another.
-    ``source`` says how many channels there are in all: on a node that lacks a module the count is
-    too low for a file that is meant for all nodes of its kind.
+    Channels with a module are counted, where the names of the slots tell socket and channel.  A name such as ``A1`` does not: the letter is a channel
+    on one board and a socket on another.  ``source`` says how many channels there are in all: on a node that lacks a module the count is too low for
+    a file that is meant for all nodes of its kind.
 
     :arg text: the output.
     :returns: dictionary ``channels``, ``transfer_rate``, ``bytes_per_transfer``, ``source``.
@@ -203,8 +197,7 @@ def _is_virtual(root):
 
 
 def _detect_memory(virtual, dmi):
-    unknown_memory = {'channels': None, 'transfer_rate': None,
-                      'bytes_per_transfer': DDR_BYTES_PER_TRANSFER}
+    unknown_memory = {'channels': None, 'transfer_rate': None, 'bytes_per_transfer': DDR_BYTES_PER_TRANSFER}
     if virtual:
         return unknown_memory | {'source': f'{_VIRTUAL} DMI does not describe real modules'}
     text, reason = dmi if dmi is not None else read_memory()
@@ -220,13 +213,11 @@ def _detect_clock(root, virtual):
     if virtual:
         return None, f'{_VIRTUAL} the highest clock of the core cannot be seen'
     policies = sorted((Path(root) / 'sys/devices/system/cpu').glob('cpu[0-9]*/cpufreq'))
-    highest = max((int(text) for p in policies if (text := _read(p, 'cpuinfo_max_freq')).isdigit()),
-                  default=None)
+    highest = max((int(text) for p in policies if (text := _read(p, 'cpuinfo_max_freq')).isdigit()), default=None)
     if highest is None:
         return None, 'no cpuinfo_max_freq: the kernel has no cpufreq driver for this processor'
     # acpi-cpufreq names the highest P-state, and only sometimes the boost clock above it.
-    states = [int(khz) for p in policies
-              for khz in _read(p, 'scaling_available_frequencies').split()]
+    states = [int(khz) for p in policies for khz in _read(p, 'scaling_available_frequencies').split()]
     driver = _read(policies[0], 'scaling_driver')
     boost = _read(root, 'sys/devices/system/cpu/cpufreq/boost')
     if driver == 'acpi-cpufreq' and boost == '1' and highest <= max(states, default=highest):
@@ -273,8 +264,7 @@ def detect(root='/', arch=None, dmi=None):
 
     :arg root: the root of the file system, for tests.
     :arg arch: archspec's name of the microarchitecture; :obj:`None` to ask archspec.
-    :arg dmi: (output of ``dmidecode -t memory`` or :obj:`None`, why it is not there); :obj:`None`
-        to run dmidecode, which needs root.
+    :arg dmi: (output of ``dmidecode -t memory`` or :obj:`None`, why it is not there); :obj:`None` to run dmidecode, which needs root.
     :returns: contents of a machine file.
     '''
     virtual, arch = _is_virtual(root), arch or host_microarchitecture(root)
@@ -333,11 +323,9 @@ def write(path, detected):
         with open(path, 'x', encoding='utf-8') as file:
             file.write(to_yaml(detected))
     except FileExistsError:
-        raise PlumblineError(f'{path} exists; remove it, or write another file and compare') \
-            from None
+        raise PlumblineError(f'{path} exists; remove it, or write another file and compare') from None
     except OSError as error:
-        raise PlumblineError(f'{path}: {error.strerror}; choose a folder that you may write') \
-            from None
+        raise PlumblineError(f'{path}: {error.strerror}; choose a folder that you may write') from None
 
 
 # --- in ReFrame's configuration ---

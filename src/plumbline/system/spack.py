@@ -83,11 +83,9 @@ def _folder(environment):
                              "feature 'spack' and 'extras': {'spack': {'environment': FOLDER}}")
     folder = HOME / str(named['environment'])
     if not re.fullmatch(r'[\w./+@%:=-]+', str(folder)):
-        raise PlumblineError(f"the path of the Spack environment '{folder}' has characters that the shell takes for "
-                             'its own: move it')
+        raise PlumblineError(f"the path of the Spack environment '{folder}' has characters that the shell takes for its own: move it")
     if not (folder / 'spack.yaml').exists():
-        raise PlumblineError(f'{folder} is no Spack environment (it has no spack.yaml): fix the extras of '
-                             f'{environment.name}')
+        raise PlumblineError(f'{folder} is no Spack environment (it has no spack.yaml): fix the extras of {environment.name}')
     return folder
 
 
@@ -115,7 +113,6 @@ def locked(environment):
         raise PlumblineError(f'the Spack environment {folder} has {len(ours)} specs of {PACKAGE}, and must have one: '
                              f'see "spack -e {folder} find", then add or remove')
     if 'dev_path' in ours[0]['parameters']:
-        raise PlumblineError(f'the Spack environment {folder} builds {PACKAGE} from files that may change ("spack '
-                             'develop"), which no lock file can tell: commit them, and run '
-                             f'"spack -e {folder} undevelop {PACKAGE}"')
+        raise PlumblineError(f'the Spack environment {folder} builds {PACKAGE} from files that may change ("spack develop"), which no lock file can '
+                             f'tell: commit them, and run "spack -e {folder} undevelop {PACKAGE}"')
     return Locked(folder, order[0], hashlib.sha256(lock).hexdigest(), specs)

@@ -26,8 +26,7 @@ class Toolchain:
     def found(self):
         '''Its compilers in PATH as an environment, :obj:`None` where there is no C compiler.
 
-        Of several the one without a version in its name, which is the user's choice; else the newest that has a Fortran
-        compiler.
+        Of several the one without a version in its name, which is the user's choice; else the newest that has a Fortran compiler.
         '''
         pairs = [(cc, ftn) for version in self._versions() for cc, ftn in [self._pair(version)] if cc]
         if not pairs:

@@ -1,8 +1,7 @@
 '''The topology of a partition's nodes, as the job of ``checks/site/topology.py`` has found it.
 
-Keys of ``config/topologies/SYSTEM-PARTITION.json``: ``schema`` (1), ``node`` (which one it was), ``allowed_cpus``
-(those that a job may use), ``cpu_quota`` (how many of them a cgroup grants, or null), ``memory`` (bytes that it may use), ``processor``
-(ReFrame's processor information).
+Keys of ``config/topologies/SYSTEM-PARTITION.json``: ``schema`` (1), ``node`` (which one it was), ``allowed_cpus`` (those that a job may use),
+``cpu_quota`` (how many of them a cgroup grants, or null), ``memory`` (bytes that it may use), ``processor`` (ReFrame's processor information).
 '''
 
 import json
@@ -70,13 +69,11 @@ def _facts(node):
     processor = node['processor']
     masks = processor['topology']
     facts = {'model': processor.get('model'), 'architecture': processor.get('arch')}
-    facts |= {name: f'{len(masks.get(key, ()))} {name}' for key, name in
-              (('sockets', 'sockets'), ('numa_nodes', 'NUMA nodes'), ('cores', 'cores'))}
+    facts |= {name: f'{len(masks.get(key, ()))} {name}' for key, name in (('sockets', 'sockets'), ('numa_nodes', 'NUMA nodes'), ('cores', 'cores'))}
     facts['CPUs'] = f"{processor.get('num_cpus')} CPUs"
     caches = Counter((cache['type'], cache['size']) for cache in masks.get('caches', ()) for _ in cache['cpusets'])
     for level in {level for level, _ in caches}:
-        facts[level] = ' + '.join(f'{level} {count} x {quantity.size(size)}'
-                                  for (name, size), count in sorted(caches.items()) if name == level)
+        facts[level] = ' + '.join(f'{level} {count} x {quantity.size(size)}' for (name, size), count in sorted(caches.items()) if name == level)
     facts['allowed'] = f"CPUs {cpu_list(node['allowed_cpus'])} allowed"
     facts['quota'] = 'no quota' if node['cpu_quota'] is None else f"quota of {node['cpu_quota']:g} CPUs"
     facts['numbering'] = repr(sorted((key, sorted(mask)) for key, mask in masks.items() if key != 'caches'))
@@ -85,8 +82,7 @@ def _facts(node):
 
 def figures(node):
     '''What can be said in numbers: name -> (value, how much nodes of a kind may differ).'''
-    return {'cores': (len(node['processor']['topology']['cores']), 0),
-            'memory': (node['memory'], _kept_by_firmware(node) / node['memory'])}
+    return {'cores': (len(node['processor']['topology']['cores']), 0), 'memory': (node['memory'], _kept_by_firmware(node) / node['memory'])}
 
 
 def memory_differs(old, new):

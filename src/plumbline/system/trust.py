@@ -50,8 +50,7 @@ def refuse(*paths, whole=()):
         return
     for path in (*paths, *whole):
         if why := changed_by(path) or (_within(path) if path in whole else None):
-            raise PlumblineError(f'root runs nothing that others can change: {why}; give it to root alone (chown, chmod), or run this as '
-                                 'its owner')
+            raise PlumblineError(f'root runs nothing that others can change: {why}; give it to root alone (chown, chmod), or run this as its owner')
 
 
 #: Variables that make programs and shells run what they name.

@@ -7,10 +7,10 @@ pystencils' and lbmpy's verify what they have computed; likwid-bench, Spatter an
 import numpy as np
 
 from plumbline.bench.common import Figure, threads_text
-from plumbline.bench.peers import chase, lbm, md, patterns, spmv, stencil, streams, transposition
+from plumbline.bench.peers import chase, cubes, md, patterns, spmv, streams, transposition
 from plumbline.errors import PlumblineError
 
-COMPARISONS = (streams, stencil, lbm, spmv, transposition, patterns, chase, md)
+COMPARISONS = (streams, cubes, spmv, transposition, patterns, chase, md)
 
 
 def figures(machine, pairs):

@@ -60,20 +60,26 @@ def python(machine, library):
     return path
 
 
+def driver(machine, library, name, cpus, *arguments):
+    '''What a driver (:mod:`plumbline.bench.peers.drivers`) prints, run by the Python that has its library.'''
+    return run([python(machine, library), '-m', f'drivers.{name}', *arguments], cpus, cwd=Path(__file__).parent)
+
+
 def _last_line(done):
     return (done.stderr.strip() or done.stdout.strip() or f'exit status {done.returncode}').splitlines()[-1]
 
 
-def run(command, cpus):
+def run(command, cpus, cwd=None):
     '''Standard output of a peer whose threads run on these CPUs, one each, and whose large arrays are in huge pages, as ours.
 
+    :arg cwd: folder that it starts in.
     :raises PlumblineError: if it fails.
     '''
     command = ['taskset', '-c', ','.join(map(str, cpus)), *map(str, command)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env={
         **os.environ, **pin.omp_environment(cpus), **HUGE_PAGES})
     if done.returncode:
-        raise PlumblineError(f'{" ".join(command[3:5])} failed: {_last_line(done)}')
+        raise PlumblineError(f'{" ".join(command[3:6])} failed: {_last_line(done)}')
     return done.stdout
 
 

@@ -1,7 +1,6 @@
 '''Sparse matrix times vector against MKL, on matrices of the same rows, row lengths and kinds of columns.'''
 
 import re
-from pathlib import Path
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from plumbline.bench.peers.turns import Peer, by_turns
 from plumbline.model import quantity, records
 from plumbline.system import topology
 
-DRIVER = Path(__file__).parent / 'drivers/mkl_spmv.py'
+DRIVER = 'mkl_spmv'
 
 #: Nonzeros of a row, on average, of the generator as it is by default.
 NONZEROS = 133
@@ -26,11 +25,11 @@ def ours(machine, cpus, rows, band):
 
 def mkl(machine, cpus, rows, band):
     '''Mflop/s, two per nonzero, of the median sample.'''
-    python, rates = found.python(machine, 'mkl'), {}
+    rates = {}
     for columns in ('random', 'banded'):
-        text = found.run([python, DRIVER, columns, rows, NONZEROS, band, 0.5, ','.join(map(str, cpus))], cpus)
+        text = found.driver(machine, 'mkl', DRIVER, cpus, columns, rows, NONZEROS, band, 0.5, ','.join(map(str, cpus)))
         nonzeros = int(re.findall('nonzeros ([0-9]+)', text)[0])
-        rates[columns] = {'mkl_sparse_d_mv': quantity.per_second(2 * nonzeros, np.median(found.seconds(text, DRIVER.name)))}
+        rates[columns] = {'mkl_sparse_d_mv': quantity.per_second(2 * nonzeros, np.median(found.seconds(text, DRIVER)))}
     return rates
 
 

@@ -9,11 +9,10 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 
+from plumbline.bench.common import stand_ins
 from plumbline.bench.verdicts import faults as of_machines
-from plumbline.bench.verdicts.faults import NotHere
+from plumbline.bench.verdicts.faults import ALL, MEMORY, Fault, NotHere
 from plumbline.errors import PlumblineError
 from plumbline.model import registry
 from plumbline.mpi import environments
@@ -43,27 +42,21 @@ while True:
 #: Slurm runs both on the node, before and after each job.  The hog has a session of its own before the first one ends: Slurm kills
 #: what a prolog leaves in its group.
 _PROLOG = '''\
-#!/bin/sh
 part=$(cat {folder}/"$SLURMD_NODENAME" 2> /dev/null) || exit 0
 setsid {python} {folder}/hog.py "$part" {cpu} {folder}/"$SLURMD_NODENAME".ran < /dev/null > {folder}/hog.out 2>&1 &
 echo $! > {folder}/"$SLURMD_NODENAME".pid
 for wait in $(seq 100); do [ -e {folder}/"$SLURMD_NODENAME".ran ] && exit 0; sleep 0.1; done
-exit 0
-'''
+exit 0'''
 _EPILOG = '''\
-#!/bin/sh
 [ -e {folder}/"$SLURMD_NODENAME".pid ] && kill -9 "$(cat {folder}/"$SLURMD_NODENAME".pid)"
 rm -f {folder}/"$SLURMD_NODENAME".pid
-exit 0
-'''
+exit 0'''
 
 #: Stands in front of PATH, on all nodes, for the command that starts MPI programs.
 _LAUNCHER = '''\
-#!/bin/sh
 latency=$(cat {folder}/"$(uname -n)" 2> /dev/null) || exec {launcher} "$@"
 touch {folder}/"$(uname -n)".ran
-exec env LD_PRELOAD={library} PLUMBLINE_LATENCY_US="$latency" {launcher} "$@"
-'''
+exec env LD_PRELOAD={library} PLUMBLINE_LATENCY_US="$latency" {launcher} "$@"'''
 
 #: Runs a command, and all that it starts, without huge pages.
 _BASE_PAGES = 'import ctypes, os, sys; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0) and sys.exit(1); os.execvp(sys.argv[1], sys.argv[1:])'
@@ -74,12 +67,9 @@ def prepare(folder, cpu):
 
     :arg folder: for the scripts; :arg cpu: that the hog runs on.
     '''
-    (folder / 'hog').mkdir(parents=True, exist_ok=True)
+    told = {'folder': shlex.quote(str(folder / 'hog')), 'python': shlex.quote(sys.executable), 'cpu': cpu}
+    stand_ins(folder / 'hog', {'prolog': _PROLOG.format(**told), 'epilog': _EPILOG.format(**told)})
     (folder / 'hog/hog.py').write_text(_HOG)
-    for name, text in (('prolog', _PROLOG), ('epilog', _EPILOG)):
-        path = folder / 'hog' / name
-        path.write_text(text.format(folder=shlex.quote(str(folder / 'hog')), python=shlex.quote(sys.executable), cpu=cpu))
-        path.chmod(0o755)
     return f'Prolog={folder}/hog/prolog\nEpilog={folder}/hog/epilog\n'
 
 
@@ -150,38 +140,19 @@ def _stand_in(place, folder, environment):
             done = subprocess.run(list(map(str, command)), env=variables, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise PlumblineError(f"{' '.join(map(str, command))} failed: {done.stderr.strip().splitlines()[-1:]}")
-    path = place.commands / os.path.basename(launcher)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_LAUNCHER.format(folder=shlex.quote(str(folder)), launcher=shlex.quote(launcher), library=shlex.quote(str(library))))
-    path.chmod(0o755)
+    stand_ins(place.commands, {os.path.basename(launcher): _LAUNCHER.format(
+        folder=shlex.quote(str(folder)), launcher=shlex.quote(launcher), library=shlex.quote(str(library)))})
 
 
-@dataclass(frozen=True)
-class Fault:
-    '''A fault of a node.
-
-    :attr what, severity: for people.
-    :attr subsystems: of the registry, that it makes slower.
-    :attr causes: rules of ``data/diagnosis.yaml`` that name it; none: the subsystem that it makes slower is its name.
-    :attr provoke: function (:class:`plumbline.bench.sweeps.place.Place`, node) -> context manager, which raises :class:`NotHere`.
-    '''
-    what: str
-    severity: str
-    subsystems: tuple
-    causes: tuple
-    provoke: Callable
-
-
-_MEMORY = (registry.MEMORY_ONE, registry.MEMORY_ALL)
-_ALL = (registry.CORE, registry.L1, registry.L2, registry.L3, registry.LATENCY, registry.CPU_TIME, *_MEMORY)
+_SLOWS = (*ALL, registry.LATENCY)
 
 #: Name -> :class:`Fault`.
 FAULTS = {
-    **{f'quota{100 * share:.0f}': Fault('CPU quota', f'{100 * share:.0f} %', _ALL, ('quota',), functools.partial(quota, share=share))
+    **{f'quota{100 * share:.0f}': Fault('CPU quota', _SLOWS, ('quota',), functools.partial(quota, share=share), f'{100 * share:.0f} %')
        for share in (0.95, 0.9, 0.8, 0.6, 0.4)},
-    **{f'hog{100 * part:.0f}': Fault('memory hog on the last core', f'{100 * part:.0f} % of the time', _ALL, ('noisy_neighbour',),
-                                     functools.partial(hog, part=part)) for part in (0.1, 0.4, 1.0)},
-    'pages': Fault('huge pages off', '-', (registry.LATENCY, *_MEMORY), ('no_huge_pages',), base_pages),
-    **{f'messages{latency:g}us': Fault('latency of messages', f'{latency:g} us more', (registry.MESSAGES_SHM,), (),
-                                       functools.partial(messages, latency=latency)) for latency in (0.2, 2)},
+    **{f'hog{100 * part:.0f}': Fault('memory hog on the last core', _SLOWS, ('noisy_neighbour',), functools.partial(hog, part=part),
+                                     f'{100 * part:.0f} % of the time') for part in (0.1, 0.4, 1.0)},
+    'pages': Fault('huge pages off', (registry.LATENCY, *MEMORY), ('no_huge_pages',), base_pages, '-'),
+    **{f'messages{latency:g}us': Fault('latency of messages', (registry.MESSAGES_SHM,), (), functools.partial(messages, latency=latency),
+                                       f'{latency:g} us more') for latency in (0.2, 2)},
 }

@@ -3,7 +3,7 @@
 The logarithm of a value is what all nodes have, what this node has in each sweep (``between``: nodes differ for good), and what this sweep
 adds (``within``).  Of either a share (``together``) is the same for all metrics of a subsystem of a node; metrics scatter unlike, by a
 factor with a logarithm of 0.3.  One node has lost a share of one subsystem, another one each time.  Outliers are measured again as sweeps
-do (:mod:`plumbline.sweep.confirm`), with other noise and the same nodes.
+do (:mod:`plumbline.sweep.confirm`), with other noise and the same nodes.  Where now and then a value is off by much more, noise is Student's t.
 '''
 
 from dataclasses import dataclass, field
@@ -52,10 +52,11 @@ class Fleet:
     '''Nodes on paper.
 
     :arg draw: :class:`numpy.random.Generator`.
+    :arg tails: degrees of freedom of Student's t, of which what a sweep adds is, with the standard deviation of ``noise``; None: it is normal.
     '''
 
-    def __init__(self, draw, nodes, noise, metrics=METRICS):
-        self._draw, self._noise = draw, noise
+    def __init__(self, draw, nodes, noise, metrics=METRICS, tails=None):
+        self._draw, self._noise, self._tails = draw, noise, tails
         self.names = [f'n{number + 1}' for number in range(nodes)]
         self._shape = len(PARTS), metrics, nodes
         self._unlike = np.exp(UNLIKE * draw.standard_normal((*self._shape[:2], 1)))
@@ -66,10 +67,11 @@ class Fleet:
             'unit': '1', 'error': 0.0, 'subsystem': part, 'noise': noise_class, 'verdict': 'NO REFERENCE', 'node': node}
             for part, metric, noise_class in PARTS for number in range(metrics) for node in self.names], schema=results.COLUMNS)
 
-    def _drawn(self, deviation):
+    def _drawn(self, deviation, tails=None):
+        def drawn(shape):
+            return np.sqrt(1 - 2 / tails) * self._draw.standard_t(tails, shape) if tails else self._draw.standard_normal(shape)
         parts, _, nodes = self._shape
-        together = self._draw.standard_normal((parts, 1, nodes))
-        apart = self._draw.standard_normal(self._shape)
+        together, apart = drawn((parts, 1, nodes)), drawn(self._shape)
         share_of_all = self._noise.together
         return deviation * self._unlike * (np.sqrt(share_of_all) * together + np.sqrt(1 - share_of_all) * apart)
 
@@ -78,7 +80,7 @@ class Fleet:
 
         :arg loss: share that a node has lost of a subsystem; :arg node, part: their numbers.
         '''
-        logs = self._lasting + self._drawn(self._noise.within)
+        logs = self._lasting + self._drawn(self._noise.within, self._tails)
         logs[part, :, node] += ranking.BETTER[PARTS[part][1]] * np.log1p(-loss)
         return self._rows.with_columns(value=pl.Series(100 * np.exp(logs).ravel()))
 
@@ -138,12 +140,12 @@ def _kept(earlier):
             pl.concat([one.scores.select(ranking.SCORES.names()).with_columns(sweep=pl.lit(str(number))) for number, one in enumerate(earlier)]))
 
 
-def run(nodes, noise, loss=LOSS, histories=HISTORIES, fleets=FLEETS, sweeps=SWEEPS, metrics=METRICS, seed=1):
+def run(nodes, noise, loss=LOSS, histories=HISTORIES, fleets=FLEETS, sweeps=SWEEPS, metrics=METRICS, seed=1, tails=None):
     '''Number of sweeps before -> :class:`Counts`.  The same seed gives the same.'''
     found = {history: Counts() for history in histories}
     for number in range(fleets):
         draw = np.random.default_rng([seed, nodes, number])
-        fleet = Fleet(draw, nodes, noise, metrics)
+        fleet = Fleet(draw, nodes, noise, metrics, tails)
         before = [ranking.rank(fleet.sweep()) for _ in range(max(histories))]
         for _ in range(sweeps):
             lost = {'loss': loss, 'node': int(draw.integers(nodes)), 'part': int(draw.integers(len(PARTS)))}

@@ -1,12 +1,12 @@
 '''What a benchmark of the sweep found, from its folder: text that is reStructuredText as well.'''
 
-import time
 from collections import defaultdict
 
 import numpy as np
 
 from plumbline.bench.sweeps.faults import FAULTS
-from plumbline.bench.verdicts.table import NULL, grid, share
+from plumbline.bench.verdicts.table import NULL, days, grid, not_tried, share
+from plumbline.model.quantity import several
 
 #: The loss from which on a fault counts for precision and recall, a share.
 ENOUGH = 0.2
@@ -56,11 +56,10 @@ def lines(place):
         of_kind[sweep.kind].append(sweep)
     quiet = of_kind.pop(NULL, [])
     tried = {name: of_kind[name] for name in FAULTS if name in of_kind}
-    days = [time.strftime('%Y-%m-%d', time.gmtime(sweep.started)) for sweep in (sweeps[0], sweeps[-1])]
     most = max(map(len, tried.values()), default=0)
     command = f'``plumbline bench sweeps --null {len(quiet)} --faults {most}``'
-    found = [f"{' to '.join(dict.fromkeys(days))}, {command}, {len(place.nodes)} nodes, sweeps of "
-             f'{np.median([sweep.seconds for sweep in sweeps]):.0f} s.', '']
+    found = [f'{days(sweeps)}, {command}: {several(len(sweeps), "sweep")} of {len(place.nodes)} nodes, of '
+             f'{np.median([sweep.seconds for sweep in sweeps]):.0f} s; caches: {place.capacity}.', '']
     if quiet:
         false = [sweep for sweep in quiet if sweep.named]
         found += [f'Nothing changed: a node is named in {share(len(false), len(quiet))}.', '']
@@ -69,4 +68,4 @@ def lines(place):
         head = ['fault', 'severity', 'loss', 'found', 'others named', 'cause named']
         found += [*precision_and_recall(tried, quiet), f'The cause is named in {share(named, total)}.', '']
         found += grid([head, *(_row(name, its) for name, its in tried.items())])
-    return found + [f'{FAULTS[name].what}: not tried: {reason}' for name, reason in place.not_tried().items() if name not in tried]
+    return found + not_tried(place, FAULTS, tried)

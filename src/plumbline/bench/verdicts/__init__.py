@@ -6,8 +6,9 @@ import math
 import signal
 import sys
 import time
+from collections import Counter
 
-from plumbline.bench.verdicts import exchanged
+from plumbline.bench.verdicts import exchanged, rungs
 from plumbline.bench.verdicts.faults import FAULTS, NotHere
 from plumbline.bench.verdicts.session import REFERENCES, Place
 from plumbline.bench.verdicts.table import NULL, REFERENCE, lines
@@ -16,6 +17,9 @@ from plumbline.model.good_state import LEAST_APART
 
 #: Sessions after which there must be references.
 MOST_REFERENCES = 2 * REFERENCES
+
+#: So many sessions in a row that measure nothing end the benchmark.
+MOST_FAILED = 3
 
 __all__ = ['FAULTS', 'Place', 'lines', 'plan', 'run']
 
@@ -31,6 +35,60 @@ def plan(null, faults, names):
     return [kind for _, kind in sorted([*quiet, *spread], key=lambda item: item[0])]
 
 
+def to_do(place, order):
+    '''Of sessions in an order those that a folder does not have: list of (kind, its number).
+
+    :arg order: kinds.
+    '''
+    numbers: Counter = Counter()
+    for kind in order:
+        numbers[kind] += 1
+        if not place.path(kind, numbers[kind]).exists():
+            yield kind, numbers[kind]
+
+
+def run_all(place, order, faults, tell):
+    '''Run the sessions that the folder does not have yet, one line each.
+
+    :arg order: kinds; :arg faults: name -> fault.
+    :raises PlumblineError: what the last of :data:`MOST_FAILED` sessions in a row raised; others are run the next time.
+    '''
+    left, failed = list(to_do(place, order)), 0
+    for count, (kind, number) in enumerate(left, 1):
+        try:
+            text, failed = _session(place, kind, number, faults), 0
+        except PlumblineError as error:
+            text, failed = f'{kind} {number}: {error}', failed + 1
+            place.tried(f'{kind}-{number}', str(error))
+            place.path(kind, number).unlink(missing_ok=True)        # measured, but without its fault
+            if failed == MOST_FAILED:
+                raise
+        if text:
+            tell(f'{count} of {len(left)}: {text}')
+
+
+def _session(place, kind, number, faults):
+    '''Run a session; what it was, or, once, why its fault cannot be provoked.'''
+    try:
+        session = place.measure_with(faults[kind], kind, number) if kind in faults else place.measure(kind, number)
+    except NotHere as reason:
+        known = place.not_tried().get(kind)
+        place.tried(kind, str(reason))
+        return '' if known == str(reason) else f'{kind} {number}: not tried: {reason}'
+    place.tried(kind)
+    place.tried(f'{kind}-{number}')
+    return f'{kind} {number}{session.told}'
+
+
+def refuse_unknown(names, faults):
+    '''
+    :raises PlumblineError: if one of the names is that of no fault.
+    '''
+    unknown = sorted(set(names) - set(faults))
+    if unknown:
+        raise PlumblineError(f"{unknown[0]}: no such fault; there are {', '.join(faults)}")
+
+
 def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True), apart=LEAST_APART, draws=0):
     '''Run the sessions that the folder does not have yet, one line each, then the table.
 
@@ -39,21 +97,17 @@ def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True)
     :arg draws: how many references the sessions are held against beside the first ones: :func:`exchanged.lines`.
     :raises PlumblineError: if there is no such fault, or if the first sessions make no references.
     '''
-    unknown = sorted(set(only) - set(FAULTS))
-    if unknown:
-        raise PlumblineError(f"{unknown[0]}: no such fault; there are {', '.join(FAULTS)}")
+    refuse_unknown(only, FAULTS)
     place, order = Place(folder), plan(null, faults, only or FAULTS)
-    numbers: dict[str, int] = {}
     with terminated_as_interrupted():
         if order and not place.has_references:
             _become_references(place, tell, apart)
-        for count, kind in enumerate(order, 1):
-            numbers[kind] = numbers.get(kind, 0) + 1
-            _unless_there(place, kind, numbers[kind], lambda text, count=count: tell(f'{count} of {len(order)}: {text}'))
+        run_all(place, order, FAULTS, tell)
     for line in lines(place):
         tell(line)
-    sessions = place.sessions() if draws else []
-    for line in exchanged.lines(place, [one for one in sessions if one.kind not in FAULTS], [one for one in sessions if one.kind in FAULTS], draws):
+    sessions = [session for session in place.sessions() if session.name] if draws else []
+    quiet, faulty = ([one for one in sessions if (one.kind in FAULTS) == fault] for fault in (False, True))
+    for line in (*exchanged.lines(place, quiet, faulty, draws), *rungs.lines(place, quiet, faulty)):
         tell(line)
 
 
@@ -61,7 +115,7 @@ def _become_references(place, tell, apart):
     for number in range(1, MOST_REFERENCES + 1):
         if not place.path(REFERENCE, number).exists():
             _wait(place, apart, tell)
-        _unless_there(place, REFERENCE, number, tell)
+            tell(_session(place, REFERENCE, number, FAULTS))
         refused = place.accept(apart) if number >= REFERENCES else None
         if place.has_references:
             return
@@ -74,24 +128,6 @@ def _wait(place, apart, tell):
     if left > 0:
         tell(f'sessions that become references begin {apart / 60:.0f} minutes apart: the next one in {left / 60:.0f}')
         time.sleep(left + 5)        # ReFrame's own start, which counts, is a little later than ours
-
-
-def _unless_there(place, kind, number, tell):
-    '''Run a session unless it was run before; say what it was.'''
-    if place.path(kind, number).exists():
-        return None
-    try:
-        if kind not in FAULTS:
-            session = place.measure(kind, number)
-        else:
-            place.folder.mkdir(parents=True, exist_ok=True)
-            with FAULTS[kind].provoke(place.folder) as launch:
-                session = place.measure(kind, number, launch)
-            place.tried(kind)
-    except NotHere as reason:
-        place.tried(kind, str(reason))
-        return tell(f'{kind} {number}: not tried: {reason}') if number == 1 else None
-    tell(f'{kind} {number}: exit code {session.exit}, {session.seconds:.0f} s')
 
 
 @contextlib.contextmanager

@@ -203,9 +203,8 @@ def shared(sessions):
 def lines(place, quiet, faulty, draws):
     '''What is told of it, a line for each number of sessions, and one of second runs.
 
-    :arg quiet, faulty: lists of :class:`session.Session`.
+    :arg quiet, faulty: lists of :class:`session.Session` that measured something.
     '''
-    quiet, faulty = ([session for session in sessions if session.name] for sessions in (quiet, faulty))
     if draws and (found := shared([Again(place.rows(session)) for session in quiet])):
         second, after, values, count_of = found
         yield (f'Of what a run was off by, its second run was off by {quantity.percent(second, 0)}, the next session by '

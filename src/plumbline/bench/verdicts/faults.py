@@ -20,6 +20,7 @@ from pathlib import Path
 
 from reframe.utility.cpuinfo import cpuinfo
 
+from plumbline.bench.common import stand_ins
 from plumbline.errors import PlumblineError
 from plumbline.model import registry
 from plumbline.mpi import environments
@@ -187,18 +188,6 @@ def one_domain(folder):
     yield Launch(before=('numactl', f'--membind={domains[0]}'))
 
 
-def _stand_ins(folder, scripts):
-    '''A PATH with scripts in front of it.
-
-    :arg scripts: name of a command -> its script.
-    '''
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in scripts.items():
-        (folder / name).write_text(f'#!/bin/sh\n{text}\n')
-        (folder / name).chmod(0o755)
-    return f"{folder}:{os.environ['PATH']}"
-
-
 def _compiler():
     found = toolchains.found()
     if not found:
@@ -217,7 +206,7 @@ def flags(folder, words, needs=''):
     name = re.sub(r'\W', '', words)
     commands = filter(None, map(_compiler().get, ('cc', 'ftn')))
     scripts = {command: f'exec {shlex.quote(shutil.which(command))} "$@" {words}' for command in commands}
-    yield Launch({'PATH': _stand_ins(folder / 'commands' / name, scripts)})
+    yield Launch({'PATH': stand_ins(folder / 'commands' / name, scripts)})
 
 
 @functools.cache
@@ -243,7 +232,7 @@ def messages(folder, name, settings):
     swaps = ' '.join(f'[ "$word" = {shlex.quote(old)} ] && word={shlex.quote(new)};' for old, new in instead.items())
     setting = shlex.join(['env', *(f'{key}={value}' for key, value in added.env.items()), command, *added.options])
     script = f'for word; do shift; {swaps} set -- "$@" "$word"; done\nexec {setting} "$@"'
-    yield Launch({'PATH': _stand_ins(folder / 'commands' / name, {os.path.basename(command): script})})
+    yield Launch({'PATH': stand_ins(folder / 'commands' / name, {os.path.basename(command): script})})
 
 
 def _by_tcp(family):
@@ -287,20 +276,22 @@ def _written(folder, size=2**26):
 class Fault:
     '''A fault.
 
-    :attr what: for people.
+    :attr what, severity: for people.
     :attr subsystems: of the registry, that it makes slower.
-    :attr causes: rules of ``data/diagnosis.yaml`` that name it.
-    :attr provoke: function folder -> context manager, which raises :class:`NotHere` where that cannot be.
+    :attr causes: rules of ``data/diagnosis.yaml`` that name it; none: the subsystem that it makes slower is its name.
+    :attr provoke: function folder -> context manager that gives a :class:`Launch`, or, of a fault of a node, function
+        (:class:`plumbline.bench.sweeps.place.Place`, node) -> context manager; it raises :class:`NotHere` where that cannot be.
     '''
     what: str
     subsystems: tuple
     causes: tuple
-    provoke: Callable[[Path], contextlib.AbstractContextManager[Launch]]
+    provoke: Callable
+    severity: str = ''
 
 
-_MEMORY = (registry.MEMORY_ONE, registry.MEMORY_ALL)
+MEMORY = (registry.MEMORY_ONE, registry.MEMORY_ALL)
 _CACHES = (registry.L1, registry.L2)
-_ALL = (registry.CORE, *_CACHES, registry.L3, *_MEMORY, registry.CPU_TIME)
+ALL = (registry.CORE, *_CACHES, registry.L3, *MEMORY, registry.CPU_TIME)
 _MESSAGES = (registry.MESSAGES_SHM,)
 
 _QUOTA, _OTHERS, _CODE = ('quota',), ('noisy_neighbour',), ('lost_vectorisation', 'narrow_code')
@@ -312,15 +303,15 @@ def _eager(family):
 
 #: Name -> :class:`Fault`.
 FAULTS = {name: Fault(title, parts, named, functools.partial(provoke, **options)) for name, title, parts, named, provoke, options in (
-    ('quota50', 'CPU quota of 50 %', _ALL, _QUOTA, quota, {'share': 0.5}),
-    ('quota80', 'CPU quota of 80 %', _ALL, _QUOTA, quota, {'share': 0.8}),
-    ('quota90', 'CPU quota of 90 %', _ALL, _QUOTA, quota, {'share': 0.9}),
-    ('hog', 'memory hog on the last core', (*_MEMORY, registry.CPU_TIME), _OTHERS, neighbour, {'program': _HOG, 'place': -1}),
-    ('shared', 'busy loop on the first core', _ALL, _OTHERS, neighbour, {'program': _BUSY, 'place': 0}),
+    ('quota50', 'CPU quota of 50 %', ALL, _QUOTA, quota, {'share': 0.5}),
+    ('quota80', 'CPU quota of 80 %', ALL, _QUOTA, quota, {'share': 0.8}),
+    ('quota90', 'CPU quota of 90 %', ALL, _QUOTA, quota, {'share': 0.9}),
+    ('hog', 'memory hog on the last core', (*MEMORY, registry.CPU_TIME), _OTHERS, neighbour, {'program': _HOG, 'place': -1}),
+    ('shared', 'busy loop on the first core', ALL, _OTHERS, neighbour, {'program': _BUSY, 'place': 0}),
     ('affinity', 'one CPU for all threads', (registry.MEMORY_ALL, registry.CPU_TIME, *_MESSAGES), ('pinning',), one_cpu, {}),
-    ('pages', 'huge pages off', (*_MEMORY, registry.LATENCY), ('no_huge_pages',), base_pages, {}),
+    ('pages', 'huge pages off', (*MEMORY, registry.LATENCY), ('no_huge_pages',), base_pages, {}),
     ('domain', 'all pages in one NUMA domain', (registry.MEMORY_ALL,), ('remote_memory', 'first_touch'), one_domain, {}),
-    ('O1', '-O1 for -O3', (*_CACHES, *_MEMORY), _CODE, flags, {'words': '-O1'}),
+    ('O1', '-O1 for -O3', (*_CACHES, *MEMORY), _CODE, flags, {'words': '-O1'}),
     ('avx', 'a compiler without AVX', (*_CACHES, registry.CORE), _CODE, flags, {'words': '-mno-avx', 'needs': 'avx'}),
     ('tcp', 'MPI by TCP, not shared memory', _MESSAGES, ('transport', 'other_transport'), messages, {'name': 'tcp', 'settings': _by_tcp}),
     ('eager', 'eager limit of the MPI 512 bytes', _MESSAGES, ('eager_moved',), messages, {'name': 'eager', 'settings': _eager}),

@@ -54,6 +54,11 @@ class Session:
     seconds: float
     said: str
 
+    @property
+    def told(self):
+        '''What it was, for people.'''
+        return f': exit code {self.exit}, {self.seconds:.0f} s'
+
 
 class Place:
     '''The folder of a benchmark, with all that its sessions read and leave: nothing goes into the user's reports.
@@ -111,6 +116,17 @@ class Place:
         done = self._plumbline(*_ACCEPT, '--apart', apart / 60, '--archive', self.archive, '--output', self._references / f'{SYSTEM}.yaml')
         return done.stdout.strip() if done.returncode else None
 
+    def measure_with(self, fault, kind, number):
+        '''The same with a fault (:class:`plumbline.bench.verdicts.faults.Fault`).'''
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with fault.provoke(self.folder) as launch:
+            return self.measure(kind, number, launch)
+
+    def keep(self, session):
+        '''Write what a session was; it.'''
+        atomic.write(self.path(session.kind, session.number), json.dumps(asdict(session), indent=1))
+        return session
+
     def measure(self, kind, number, launch=Launch(), checks=CHECKS):
         '''Run a session, and write what it was.'''
         started = time.time()
@@ -119,9 +135,7 @@ class Place:
         code = self._reframe(launch, checks)
         done = self._plumbline('report', self.report, '--archive', self.archive, '--destination', self.folder / 'page',
                                '--reframe-status', code)
-        session = Session(kind, number, done.returncode, self._archived(), started, round(time.time() - started, 1), done.stdout)
-        atomic.write(self.path(kind, number), json.dumps(asdict(session), indent=1))
-        return session
+        return self.keep(Session(kind, number, done.returncode, self._archived(), started, round(time.time() - started, 1), done.stdout))
 
     def rows(self, session):
         '''The archive's rows of a session that was measured.'''

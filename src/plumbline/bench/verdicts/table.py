@@ -90,8 +90,9 @@ def share(count, total):
     return f'{count} of {total} ({100 * count / total:.1f} %, {100 * low:.1f} to {100 * high:.1f})'
 
 
-def _exits(sessions):
-    return ', '.join(f'{code}: {count}' for code, count in sorted(Counter(session.exit for session in sessions).items()))
+def exits(codes):
+    '''``0: 7, 3: 1``: how often there was which exit code.'''
+    return ', '.join(f'{code}: {count}' for code, count in sorted(Counter(codes).items()))
 
 
 def _row(name, seen, null):
@@ -102,7 +103,7 @@ def _row(name, seen, null):
     by = Counter(kind for session in found for kind in {kind for kind, _ in session.fails})
     blamed = ', '.join(f'{kind} {count}' for kind, count in by.most_common()) or '-'
     named = [sum(session.names_cause(fault) for session in seen), sum(session.names_subsystem(fault) for session in found)]
-    return [fault.what, lost, most, f'{len(found)} of {len(seen)}', _exits(seen), blamed, *map(str, named)]
+    return [fault.what, lost, most, f'{len(found)} of {len(seen)}', exits(session.exit for session in seen), blamed, *map(str, named)]
 
 
 def _most(lost):
@@ -132,26 +133,34 @@ def lines(place):
     if of_kind[NULL]:
         codes = [session.exit for session in of_kind[NULL]]
         found += [f'Nothing changed: exit code 0 in {share(codes.count(0), len(codes))}; false FAIL in '
-                  f'{share(codes.count(1), len(codes))}; exit codes {_exits(of_kind[NULL])}; a cause is named in '
+                  f'{share(codes.count(1), len(codes))}; exit codes {exits(codes)}; a cause is named in '
                   f'{share(sum(bool(session.causes) for session in of_kind[NULL]), len(codes))}.', '']
     if tried:
         head = ['fault', 'loss', 'most of a metric', 'found', 'exit codes', 'by', 'cause named', 'subsystem named']
         found += grid([head, *(_row(name, seen, null) for name, seen in tried.items())])
-    return found + [f'{FAULTS[name].what}: not tried: {reason}' for name, reason in place.not_tried().items() if name not in tried]
+    return found + not_tried(place, FAULTS, tried)
+
+
+def not_tried(place, faults, tried):
+    '''Lines: the faults that could not be provoked, and the sessions that failed, and why.'''
+    return [f'{faults[name].what}: not tried: {reason}' if name in faults else f'{name}: failed: {reason}'
+            for name, reason in place.not_tried().items() if name not in tried]
+
+
+def days(sessions):
+    '''The days (UTC) of the first and the last of sessions.'''
+    return ' to '.join(dict.fromkeys(time.strftime('%Y-%m-%d', time.gmtime(session.started)) for session in (sessions[0], sessions[-1])))
 
 
 def _head(place, sessions, of_kind):
-    def day(session):
-        return time.strftime('%Y-%m-%d', time.gmtime(session.started))
     machine: dict = next(filter(None, (_machine(place, session) for session in sessions if session.name)), {})
     faults = max((len(seen) for kind, seen in of_kind.items() if kind in FAULTS), default=0)
-    days = ' to '.join(dict.fromkeys([day(sessions[0]), day(sessions[-1])]))
-    return [f"{days}, {machine.get('cpu_model')}, {len(machine.get('allowed_cpus', ()))} CPUs, Linux {machine.get('kernel')}:",
+    return [f"{days(sessions)}, {machine.get('cpu_model')}, {len(machine.get('allowed_cpus', ()))} CPUs, Linux {machine.get('kernel')}:",
             f'``plumbline bench verdicts --null {len(of_kind[NULL])} --faults {faults}``, sessions of '
             f'{np.median([session.seconds for session in sessions]):.0f} s, references from {len(of_kind[REFERENCE])}.']
 
 
 def _machine(place, session):
     '''The machine record of the test that might use most CPUs.'''
-    found = [line.detail['machine'] for line in verdict_lines(place.rows(session)) if line.detail.get('machine')]
+    found = [line.detail.machine for line in verdict_lines(place.rows(session)) if line.detail.machine]
     return max(found, key=lambda machine: len(machine['allowed_cpus']), default=None)

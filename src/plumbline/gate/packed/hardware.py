@@ -9,6 +9,10 @@ from plumbline.system import cgroup, dmi
 
 _CPU = '/sys/devices/system/cpu'
 
+#: Rows of /proc/interrupts that count machine checks: exceptions, and errors that were deferred (AMD).  src/burn/counts.c has the same, and
+#: tests/test_burn.py holds it to these.
+MACHINE_CHECKS = ('MCE', 'DFR')
+
 
 def _distinct(node, name, pattern):
     '''What the files of all CPUs say: one text where all say the same.'''
@@ -114,9 +118,9 @@ def errors(node):
             yield known(name, None if unread else sum(counts), f'{base}/mc*/{file}', why)
     else:
         yield Missing('ecc', f'no controller in {base}: the driver is not loaded, or the machine is virtual')
-    row = re.search(r'^\s*MCE:((?:\s+\d+)+)', node.text('/proc/interrupts') or '', re.MULTILINE)
-    count = row and sum(map(int, row.group(1).split()))
-    yield known('machine_check.exceptions', count, '/proc/interrupts', '/proc/interrupts has no row MCE')
+    rows = re.findall(r'^\s*(?:%s):((?:[ \t]+\d+)+)' % '|'.join(MACHINE_CHECKS), node.text('/proc/interrupts') or '', re.MULTILINE)
+    count = sum(int(number) for row in rows for number in row.split()) if rows else None
+    yield known('machine_check.exceptions', count, '/proc/interrupts', '/proc/interrupts has no row ' + ' or '.join(MACHINE_CHECKS))
 
 
 def firmware(node):

@@ -1,9 +1,8 @@
 """Figures of the report: check -> function on its results -> (title, caption, figure).
 
-``FIGURES`` is the registry; each kernel has a module with its own part of it.  A function gets the results of one
-check's test cases, each the result object of ``schemas/result.json`` with the keys of the archive's row added
-(``check``, ``hostname``, ``partition``, ``environ``, ``level``, ``threads``), and ``metrics``, the rows of the archive.
-It gives plotly figures, or tables; what cannot be drawn is None, and its caption says why.
+``FIGURES`` is the registry; each kernel has a module with its own part of it.  A function gets the results of one check's test cases, each the result
+object of ``schemas/result.json`` with the keys of the archive's row added (``check``, ``hostname``, ``partition``, ``environ``, ``level``,
+``threads``), and ``metrics``, the rows of the archive.  It gives plotly figures, or tables; what cannot be drawn is None, and its caption says why.
 """
 
 import importlib

@@ -6,7 +6,7 @@ import numpy as np
 
 from plumbline.model import burn as model, quantity
 from plumbline.report import drawing
-from plumbline.report.figures.common import by_place
+from plumbline.report.figures.common import each_place
 from plumbline.report.readings import GIGA
 
 RATE = (
@@ -16,13 +16,10 @@ RATE = (
 CLOCK = 'Median over the cores, right after each phase, from a chain of dependent additions: that of the widest instructions is lower on some.'
 
 
-def burn(details):
+@each_place('Burn')
+def burn(at, group):
     '''The series of each place.'''
-    for at, group in by_place(details):
-        points = [point for detail in group for point in detail.get('series') or []]
-        if not points:
-            yield f'Burn{at}', 'Not drawn: there are no records.', None
-            continue
+    if points := [point for detail in group for point in detail.get('series') or []]:
         phases = {phase: [point for point in points if point['phase'] == phase] for phase in model.PHASES}
         phases = {phase: its for phase, its in phases.items() if its}
         rates = {phase: _series(its, lambda point, middle=np.median([one['rate'] for one in its]): point['rate'] / middle)

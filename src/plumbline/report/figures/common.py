@@ -1,5 +1,6 @@
 '''What the figures of several kernels share.'''
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -30,12 +31,9 @@ def by_threads(details):
 
 def by_place(details):
     '''(text that says where, results) for each partition, environment and host.'''
-    places: dict[tuple, list[dict]] = {}
-    for detail in details:
-        places.setdefault(place(detail), []).append(detail)
-    differs = _differs(places)
-    for at, group in places.items():
-        yield _told(at, differs), group
+    places = grouped(details, place)
+    differs = _differs(at for at, _ in places)
+    return [(_told(at, differs), group) for at, group in places]
 
 
 def place(detail):
@@ -64,6 +62,33 @@ def not_drawn(title, why='there are no records of the kernel'):
     return title, f'Not drawn: {why}.', None
 
 
+def of_places(details, title, caption, draw, why='there are no records of the kernel'):
+    '''The figure of each place.
+
+    :arg draw: function (results of a place) -> what is drawn; None where there is nothing to draw, for the reason ``why``.
+    '''
+    for at, group in by_place(details):
+        drawn = draw(group)
+        yield not_drawn(title + at, why) if drawn is None else (title + at, caption, drawn)
+
+
+def each_place(title, why='there are no records'):
+    '''Decorator of a function (text that says where, results of that place) that yields its figures: where it yields none, the reason ``why``.'''
+    def decorated(draw):
+        @functools.wraps(draw)
+        def figures(details):
+            for at, group in by_place(details):
+                yield from list(draw(at, group)) or [not_drawn(title + at, why)]
+        return figures
+    return decorated
+
+
+def table(header, rows):
+    '''A :class:`Table`; None without a row.'''
+    rows = list(rows)
+    return Table(header, rows) if rows else None
+
+
 def bars(details, title, source='', caption=None, kernel=lambda record: record):
     '''Variants, or options of one variant, side by side: a panel for each level and thread count.
 
@@ -73,16 +98,12 @@ def bars(details, title, source='', caption=None, kernel=lambda record: record):
     :arg kernel: function (record of a kernel) -> the record that is drawn.
     '''
     caption = caption or (
-        'Application bandwidth, median; whiskers: quartiles of the samples. On the bar: bandwidth, and how many times '
-        'as fast as the first (median over the rounds, in which all ran in turn). Line: '
-        f'{drawing.LIMIT_NAME}. Each panel has its own scale. After {source}.'
+        'Application bandwidth, median; whiskers: quartiles of the samples. On the bar: bandwidth, and how many times as fast as the first (median '
+        f'over the rounds, in which all ran in turn). Line: {drawing.LIMIT_NAME}. Each panel has its own scale. After {source}.'
     )
-    for at, group in by_place(details):
-        panels = []
-        for (level, threads), members in grouped(measured(group), lambda r: (r['level'] or '', r['threads'])):
-            kernels = [kernel(r) for r in members if r['role'] == 'kernel']
-            if kernels:
-                panels.append(((level, threads), kernels, limit_of(members)))
-        drawn = [(f"{level or 'level unknown'}, {threads_text(threads)}", kernels, limit)
-                 for (level, threads), kernels, limit in sorted(panels, key=lambda panel: panel[0])]
-        yield (title + at, caption, drawing.bars(drawn)) if drawn else not_drawn(title + at)
+    def draw(group):
+        groups = sorted(grouped(measured(group), lambda r: (r['level'] or '', r['threads'])), key=lambda item: item[0])
+        panels = [(f"{level or 'level unknown'}, {threads_text(threads)}", kernels, limit_of(members)) for (level, threads), members in groups
+                  if (kernels := [kernel(r) for r in members if r['role'] == 'kernel'])]
+        return drawing.bars(panels) if panels else None
+    yield from of_places(details, title, caption, draw)

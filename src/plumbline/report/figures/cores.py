@@ -8,35 +8,33 @@ from plumbline.analysis import handovers, levels
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity
 from plumbline.report import drawing
-from plumbline.report.figures.common import Table, by_place, not_drawn
+from plumbline.report.figures.common import Table, each_place, not_drawn
 from plumbline.report.figures.matrix import heat_map, width
 from plumbline.report.readings import GIGA
 
 
-def cores(details):
+@each_place('Core-to-core latency')
+def cores(at, group):
     '''A heat map, the levels as a table, and the clocks.'''
-    for at, group in by_place(details):
-        records = {record['variant']: record for detail in group for record in detail.get('records') or []}
-        title = f'Core-to-core latency{at}'
-        if 'handover' not in records:
-            yield not_drawn(title, 'there are no records')
-            continue
-        try:
-            found = handovers.handover(records['handover'])
-            speeds = handovers.clocks(records['clock']) if 'clock' in records else None
-        except PlumblineError as error:
-            yield not_drawn(title, str(error))
-            continue
-        yield title, _caption(found), _heat_map(found)
-        yield f'Levels of core-to-core latency{at}', (
-            "Told apart by gaps between the values of all pairs in all samples. More than one level in a pair's own samples: the "
-            "cores, or what they share, changed while they were measured, as inside a virtual machine."
-        ), Table(('level', 'latency', 'samples of all pairs', 'pairs that are in it most often'), list(_rows(found)))
-        if speeds and np.isfinite(speeds.all).any():
-            yield f'Clock of each core{at}', (
-                'From a chain of dependent additions. Alone: all other cores sleep. While all work: additions in registers on each. '
-                'Median; whiskers: quartiles of the samples.'
-            ), _clocks(speeds)
+    records = {record['variant']: record for detail in group for record in detail.get('records') or []}
+    if 'handover' not in records:
+        return
+    try:
+        found = handovers.handover(records['handover'])
+        speeds = handovers.clocks(records['clock']) if 'clock' in records else None
+    except PlumblineError as error:
+        yield not_drawn(f'Core-to-core latency{at}', str(error))
+        return
+    yield f'Core-to-core latency{at}', _caption(found), _heat_map(found)
+    yield f'Levels of core-to-core latency{at}', (
+        "Told apart by gaps between the values of all pairs in all samples. More than one level in a pair's own samples: the cores, or what they "
+        'share, changed while they were measured, as inside a virtual machine.'
+    ), Table(('level', 'latency', 'samples of all pairs', 'pairs that are in it most often'), list(_rows(found)))
+    if speeds and np.isfinite(speeds.all).any():
+        yield f'Clock of each core{at}', (
+            'From a chain of dependent additions. Alone: all other cores sleep. While all work: additions in registers on each. Median; whiskers: '
+            'quartiles of the samples.'
+        ), _clocks(speeds)
 
 
 def _caption(found):

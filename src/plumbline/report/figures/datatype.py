@@ -34,11 +34,8 @@ def datatype_transpose(details):
     for detail in details:
         records = measured([detail], 'kernel')
         at = f", {detail.get('transport') or 'transport unknown'}{where(detail, details)}"
-        curves = {
-            variant: {r['size']: quartiles(rates(r)) for r in members}
-            for variant, members in grouped(records, lambda r: r['variant'])
-            if variant in memory_logp.PACKING or variant == 'contiguous'
-        }
+        curves = {variant: {r['size']: quartiles(rates(r)) for r in members} for variant, members in grouped(records, lambda r: r['variant'])
+                  if variant in memory_logp.PACKING or variant == 'contiguous'}
         title = f'Bandwidth of a matrix transpose as a message{at}'
         enough = any(len(points) > 1 for points in curves.values())
         yield (title, _BANDWIDTH, _bandwidth(curves)) if enough else not_drawn(title, 'there are no records at two or more sizes')
@@ -65,10 +62,8 @@ def _of_split(title, records):
         bars = {variant: {part: np.median(getattr(times, part)) for part in PARTS} for variant, times in found.items()}
         totals = {variant: quartiles(times.total) for variant, times in found.items()}
         to_element = 1e9 / size**2
-        panels.append(
-            (f'n = {size}', {variant: {part: value * to_element for part, value in parts.items()} for variant, parts in bars.items()},
-             {variant: three * to_element for variant, three in totals.items()})
-        )
+        panels.append((f'n = {size}', {variant: {part: value * to_element for part, value in parts.items()} for variant, parts in bars.items()},
+                       {variant: three * to_element for variant, three in totals.items()}))
     if not panels:
         return not_drawn(title, 'there are no records of the program')
     return title, _SPLIT, drawing.stacked_bars(panels, PARTS, 'ns per element')

@@ -6,7 +6,7 @@ import numpy as np
 
 from plumbline.model import quantity, sources
 from plumbline.report import drawing
-from plumbline.report.figures.common import Table, by_place, not_drawn
+from plumbline.report.figures.common import Table, each_place
 from plumbline.report.readings import grouped, measured, paired, quartiles, rates
 
 ROWS = ('whole', 'row', 'element')
@@ -20,29 +20,23 @@ def _file_system(record):
     return f"{found.get('name') or found['path']} ({found['file_system']})"
 
 
-def modes(details):
+@each_place('I/O modes')
+def modes(at, group):
     '''Bandwidth by granularity and format, and what the same ratios were (arsc2002, second article).'''
-    for at, group in by_place(details):
-        records = measured(group, 'kernel')
-        if not records:
-            yield not_drawn(f'I/O modes{at}', 'there are no records')
-            continue
-        for name, members in grouped(records, _file_system):
-            panels = [(OPERATIONS[operation], _by_form(those)) for operation, those in grouped(members, lambda r: r['options']['operation'])]
-            caption = (
-                f"An array of {members[0]['options']['shape']} doubles to a file and back, each statement moving the whole "
-                "array, a row or an element: payload (8 bytes per element) over time, open and close included; median, "
-                "whiskers: quartiles. The scale is logarithmic. After arsc2002, second article."
-            )
-            yield f'I/O modes, {name}{at}', caption, drawing.log_dots(panels)
-        table = _then_and_now(records)
-        if table:
-            caption = (
-                'How many times as fast as writing each element formatted; in brackets the quartiles over the rounds. Then: '
-                '1 MB to /scratch of an SGI O2 (arsc2002, second article); its unformatted files were sequential. The source divides the size '
-                'of the file by the time, and text takes 25 bytes for an element of 8: so the ratio of the times of the same numbers stands beside.'
-            )
-            yield f'I/O modes then and now{at}', caption, table
+    records = measured(group, 'kernel')
+    for name, members in grouped(records, _file_system):
+        panels = [(OPERATIONS[operation], _by_form(those)) for operation, those in grouped(members, lambda r: r['options']['operation'])]
+        yield f'I/O modes, {name}{at}', (
+            f"An array of {members[0]['options']['shape']} doubles to a file and back, each statement moving the whole array, a row or an element: "
+            'payload (8 bytes per element) over time, open and close included; median, whiskers: quartiles. The scale is logarithmic. After '
+            'arsc2002, second article.'
+        ), drawing.log_dots(panels)
+    if records and (table := _then_and_now(records)):
+        yield f'I/O modes then and now{at}', (
+            'How many times as fast as writing each element formatted; in brackets the quartiles over the rounds. Then: 1 MB to /scratch of an SGI '
+            'O2 (arsc2002, second article); its unformatted files were sequential. The source divides the size of the file by the time, and text '
+            'takes 25 bytes for an element of 8: so the ratio of the times of the same numbers stands beside.'
+        ), table
 
 
 def _by_form(records):
@@ -78,25 +72,21 @@ def _ratios(record, slowest):
     ]
 
 
-def sizes(details):
+@each_place('Whole-array I/O over size')
+def sizes(at, group):
     '''Whole-array bandwidth over the size of the file (arsc2002, second article).'''
     caption = (
-        'Arrays that are written and read whole, unformatted: payload over time, open and close included, over the size; both '
-        'logarithmic; line: median, band: quartiles. A cold read finds the page cache empty, but not the caches of devices '
-        'and servers. After arsc2002, second article.'
+        'Arrays that are written and read whole, unformatted: payload over time, open and close included, over the size; both logarithmic; line: '
+        'median, band: quartiles. A cold read finds the page cache empty, but not the caches of devices and servers. After arsc2002, second article.'
     )
-    for at, group in by_place(details):
-        records = measured(group, 'kernel')
-        if not records:
-            yield not_drawn(f'Whole-array I/O over size{at}', 'there are no records')
-        for name, members in grouped(records, _file_system):
-            wanted = 'whole_stream' if any(r['variant'] == 'whole_stream' for r in members) else 'c'
-            series = grouped([r for r in members if r['variant'] == wanted], lambda r: OPERATIONS[r['options']['operation']])
-            figure = drawing.empty(400)
-            drawing.add_curves(figure, series)
-            shown = np.concatenate([quartiles(rates(r)) for _, found in series for r in found])
-            drawing.log_lengths_and_rates(figure, shown, title='elements of 8 bytes')
-            yield f'Whole-array I/O over size, {name}{at}', caption, figure
+    for name, members in grouped(measured(group, 'kernel'), _file_system):
+        wanted = 'whole_stream' if any(r['variant'] == 'whole_stream' for r in members) else 'c'
+        series = grouped([r for r in members if r['variant'] == wanted], lambda r: OPERATIONS[r['options']['operation']])
+        figure = drawing.empty(400)
+        drawing.add_curves(figure, series)
+        shown = np.concatenate([quartiles(rates(r)) for _, found in series for r in found])
+        drawing.log_lengths_and_rates(figure, shown, title='elements of 8 bytes')
+        yield f'Whole-array I/O over size, {name}{at}', caption, figure
 
 
 FIGURES = {'fileio_modes': modes, 'fileio_sizes': sizes}

@@ -13,12 +13,9 @@ _BARS = (
 def _figures(details, title, caption, figure_of, panel_of):
     '''Bars of the variants: a figure for each value of one function on a record, a panel for each of another.'''
     for at, group in by_place(details):
-        kernels = measured(group, 'kernel')
-        if not kernels:
-            yield not_drawn(f'{title}{at}')
-        for name, members in grouped(kernels, figure_of):
-            panels = [(heading, found, None) for heading, found in grouped(members, panel_of)]
-            yield f'{title}: {name}{at}', f'{_BARS} {caption}', drawing.bars(panels)
+        drawn = [(f'{title}: {name}{at}', f'{_BARS} {caption}', drawing.bars([(head, found, None) for head, found in grouped(members, panel_of)]))
+                 for name, members in grouped(measured(group, 'kernel'), figure_of)]
+        yield from drawn or [not_drawn(title + at)]
 
 
 def _index_set(record):
@@ -36,8 +33,7 @@ def _direction(record):
 def gather_memory(details):
     '''Variants of gather and scatter in memory, a panel for each index set.'''
     caption = (
-        "Novec forbids vectorisation, simd uses the processor's gather and scatter instructions. After anderson1997, "
-        "table 5."
+        "Novec forbids vectorisation, simd uses the processor's gather and scatter instructions. After anderson1997, table 5."
     )
     yield from _figures(details, 'Gather and scatter in memory', caption, _direction, _index_set)
 

@@ -18,8 +18,7 @@ LEAST = 0.01
 
 _RUNS = 'line: median of the runs of IMB, band: their quartiles'
 _UNTOUCHED = (
-    'IMB never touches its buffers: where a cache is shared, this is more than a message that is used would get (hager2007, '
-    'section 3.2).'
+    'IMB never touches its buffers: where a cache is shared, this is more than a message that is used would get (hager2007, section 3.2).'
 )
 #: Metric -> (what it is called, caption).
 KINDS = {'bandwidth': ('Bandwidth', f'Mbytes/sec as IMB counts them; {_RUNS}. {_UNTOUCHED}'),

@@ -6,7 +6,7 @@ from plumbline.likwid.bench_output import agreement, cross_check_best
 from plumbline.model import quantity
 from plumbline.model.limits import CROSS_CHECK_AGREES
 from plumbline.report import drawing
-from plumbline.report.figures.common import Table, by_place, not_drawn
+from plumbline.report.figures.common import of_places, table
 from plumbline.report.readings import grouped, limit_of, measured
 
 
@@ -18,10 +18,9 @@ def limits(details):
         "own streams over likwid-bench where the two ran by turns: below 0.97 the limit is raised to likwid-bench's. "
         "Of peak: share of the rate that the datasheet promises."
     )
-    for at, group in by_place(details):
-        title = f"The machine's own limits{at}"
-        rows = sorted((row for detail in group for row in _limit_rows(detail)), key=lambda row: (row[0], int(row[1])))
-        yield (title, caption, Table(header, rows)) if rows else not_drawn(title, 'there are no records of limit streams')
+    yield from of_places(details, "The machine's own limits", caption, lambda group: table(
+        header, sorted((row for detail in group for row in _limit_rows(detail)), key=lambda row: (row[0], int(row[1])))),
+        'there are no records of limit streams')
 
 
 def _limit_rows(detail):
@@ -48,14 +47,8 @@ def _agreement(ratios):
 
 def _of_peak(detail, level):
     """The value of the metric ``of_peak`` of a level, or 'peak unknown'."""
-    return next(
-        (
-            quantity.digits(row['value'])
-            for row in detail.get('metrics') or []
-            if row['metric'] == 'of_peak' and row['subject'] == level and quantity.known(row['value'])
-        ),
-        'peak unknown',
-    )
+    return next((quantity.digits(row['value']) for row in detail.get('metrics') or []
+                 if row['metric'] == 'of_peak' and row['subject'] == level and quantity.known(row['value'])), 'peak unknown')
 
 
 FIGURES = {'limits': limits}

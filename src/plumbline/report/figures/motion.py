@@ -4,25 +4,21 @@ import numpy as np
 
 from plumbline.model import quantity, records
 from plumbline.report import drawing
-from plumbline.report.figures.common import Table, by_place, by_threads, not_drawn, threads_text, where
+from plumbline.report.figures.common import by_threads, each_place, not_drawn, of_places, table, threads_text, where
 from plumbline.report.readings import grouped, limit_of, measured, quartiles, rates
 
 
-def motion(details):
+@each_place('Data motion', 'there are no records of the kernel')
+def motion(at, group):
     '''Each motion and its variants side by side, a panel for each level and thread count.'''
     caption = (
-        'Application bandwidth, median; whiskers: quartiles of the samples. On the bar: bandwidth, and how many times '
-        'as fast as the first of its panel, which ran in turn with it. Line: '
-        f'{drawing.LIMIT_NAME} whose traffic is certain. Each panel has its own scale. After anderson1997, tables 3 '
-        'and 5.'
+        'Application bandwidth, median; whiskers: quartiles of the samples. On the bar: bandwidth, and how many times as fast as the first of its '
+        f'panel, which ran in turn with it. Line: {drawing.LIMIT_NAME} whose traffic is certain. Each panel has its own scale. After anderson1997, '
+        'tables 3 and 5.'
     )
-    for at, group in by_place(details):
-        found = list(_panels(group))
-        for name, panels in grouped(found, lambda panel: panel[0]):
-            panels = [panel for _, _, panel in sorted(panels, key=lambda found: found[1])]
-            yield f'Data motion: {name}{at}', caption, drawing.bars(panels)
-        if not found:
-            yield not_drawn(f'Data motion{at}')
+    for name, panels in grouped(_panels(group), lambda panel: panel[0]):
+        panels = [panel for _, _, panel in sorted(panels, key=lambda found: found[1])]
+        yield f'Data motion: {name}{at}', caption, drawing.bars(panels)
 
 
 def _panels(details):
@@ -95,21 +91,17 @@ def motion_prefetchers(details):
         'Application bandwidth with the hardware prefetchers as they were and switched off, median over the runs, which '
         'took turns; their ratio, median and range. After anderson1997, table 3.'
     )
-    for at, group in by_place(details):
-        title = f'Data motion with and without hardware prefetchers{at}'
-        rows = [row for detail in group for row in _switched_rows(detail)]
-        yield (title, caption, Table(header, rows)) if rows else not_drawn(title, 'the prefetchers were not switched')
+    yield from of_places(details, 'Data motion with and without hardware prefetchers', caption, lambda group: table(
+        header, (row for detail in group for row in _switched_rows(detail))), 'the prefetchers were not switched')
 
 
 def _switched_rows(detail):
-    rows = []
     for (variant, threads), members in grouped(measured([detail]), lambda r: (r['variant'], r['threads'])):
         on, off = (np.array([records.median_rate(r) for r in members if r['options'].get('prefetchers') == state]) for state in ('on', 'off'))
         if on.size and on.size == off.size:
             gain = on / off
             told = f'{quantity.digits(np.median(gain))} ({quantity.digits(min(gain))} .. {quantity.digits(max(gain))})'
-            rows.append([variant, str(threads), *(quantity.amount(np.median(side), 'MB/s') for side in (on, off)), told])
-    return rows
+            yield [variant, str(threads), *(quantity.amount(np.median(side), 'MB/s') for side in (on, off)), told]
 
 
 FIGURES = {'motion_memory': motion, 'motion_levels': motion, 'strided_copy': strided_copy, 'concurrent_streams': concurrent_streams,

@@ -54,8 +54,8 @@ def _hierarchy(details):
     machine: dict = next((detail['machine'] for detail in details if 'caches' in (detail.get('machine') or ())), {})
     claims = {f"L{cache['level']}": cache['size'] for cache in machine.get('caches') or () if cache['size']}
     figure = drawing.empty(80 + 44 * len(levels))
-    figure.add_bar(orientation='h', y=levels, x=[limits[level] * GIGA for level in levels], showlegend=False, width=0.8,
-                   marker={'color': '#c9d7e6', 'line': {'color': '#2b4a6b', 'width': 1}}, hoverinfo='skip')
+    figure.add_bar(orientation='h', y=levels, x=[limits[level] * GIGA for level in levels], showlegend=False, width=0.8, marker=drawing.BAR,
+                   hoverinfo='skip')
     least = min(limits[level] for level in levels) * GIGA / 20
     for level in levels:
         waits = latency.get(f'{level}.huge', latency.get(f'{level}.base'))

@@ -43,8 +43,7 @@ def _caption(record, seconds, slow):
     blocks = width(len(seconds))
     return (
         "Row: the sender, column: the receiver. Colour: time of a message and its empty answer over that of the median node, "
-        f"{quantity.amount(model.typical(seconds), 's')}; median of {len(record['seconds'])} samples each, all pairs of a "
-        "round at once."
+        f"{quantity.amount(model.typical(seconds), 's')}; median of {len(record['seconds'])} samples each, all pairs of a round at once."
         + ranked
         + (f' Each cell is the slowest pair of {blocks} x {blocks} neighbours.' if blocks > 1 else '')
     )

@@ -1,7 +1,7 @@
 '''Patterns of messages over all nodes: the bandwidth of a node, beside what two nodes have alone and what the described network gives.'''
 
 from plumbline.report import drawing
-from plumbline.report.figures.common import by_place
+from plumbline.report.figures.common import each_place
 
 #: Subject -> what it is.
 NAMES = {'bisection': 'half with half', 'ring': 'neighbours, ring', 'grid2': 'neighbours, 2-D', 'grid3': 'neighbours, 3-D',
@@ -20,20 +20,17 @@ def _values(detail):
     return {(row['metric'], row['subject']): row['value'] for row in detail.get('metrics') or []}
 
 
-def patterns(details):
+@each_place('Patterns of messages over all nodes', 'nothing was measured')
+def patterns(at, group):
     '''Bars of all patterns, and the curve over the number of nodes.'''
-    for at, group in by_place(details):
-        rows, curve = {}, {}
-        for values in map(_values, group):
-            for name in NAMES:
-                if ('bandwidth', name) in values:
-                    rows[name] = _with_expected(values, name)
-            of_all = len({subject for _, subject in values if subject and subject.startswith('alltoall')}) > 1
-            for subject in [subject for metric, subject in values if metric == 'bandwidth' and subject.startswith('alltoall')] if of_all else ():
-                curve[_nodes(subject, group)] = _with_expected(values, subject)
-        if not rows:
-            yield f'Patterns of messages over all nodes{at}', 'Not drawn: nothing was measured.', None
-            continue
+    rows: dict[str, tuple] = {}
+    curve: dict[int, tuple] = {}
+    for values in map(_values, group):
+        rows |= {name: _with_expected(values, name) for name in NAMES if ('bandwidth', name) in values}
+        of_all = len({subject for _, subject in values if subject and subject.startswith('alltoall')}) > 1
+        for subject in [subject for metric, subject in values if metric == 'bandwidth' and subject.startswith('alltoall')] if of_all else ():
+            curve[_nodes(subject, group)] = _with_expected(values, subject)
+    if rows:
         yield f'Patterns of messages over all nodes{at}', _CAPTION, _bars(rows)
         if curve:
             yield f'All to all over the number of nodes{at}', _GROWING, _curve(curve)
@@ -60,7 +57,7 @@ def _bars(rows):
     found = [rows[name] for name in NAMES if name in rows]
     figure = drawing.empty(110 + 34 * len(names))
     figure.add_bar(orientation='h', y=names, x=[measured for measured, _, _ in found], name='measured', width=0.74,
-                   marker={'color': '#c9d7e6', 'line': {'color': '#2b4a6b', 'width': 1}}, hovertemplate='%{y}: %{x:,.0f} MB/s<extra></extra>')
+                   marker=drawing.BAR, hovertemplate='%{y}: %{x:,.0f} MB/s<extra></extra>')
     for place, name, symbol, colour in ((1, 'two nodes alone', 'line-ns-open', drawing.LIMIT), (2, 'simulated', 'diamond-open', drawing.INK)):
         known = {row: values[place] for row, values in zip(names, found) if values[place]}
         if known:

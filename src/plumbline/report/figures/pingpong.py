@@ -3,7 +3,7 @@
 from plumbline.model import quantity
 from plumbline.mpi import pingpong as model
 from plumbline.report import drawing
-from plumbline.report.figures.common import Table, by_place, not_drawn
+from plumbline.report.figures.common import Table, by_place, not_drawn, of_places
 from plumbline.report.readings import grouped, noted, quartiles, rates
 
 SOURCE = 'After hager2007, section 3.2, figures 5 and 6.'
@@ -22,8 +22,7 @@ def drawn(curves, height=430):
     figure = drawing.empty(height)
     shown = {name: {size: quartiles(rates(record)) for size, record in found.items() if size} for name, found in curves.items()}
     drawing.add_points(figure, shown, 'GB/s')
-    drawing.log_lengths_and_rates(figure, [rate for found in shown.values() for three in found.values() for rate in three],
-                                  title='message (bytes)')
+    drawing.log_lengths_and_rates(figure, [rate for found in shown.values() for three in found.values() for rate in three], title='message (bytes)')
     return figure
 
 
@@ -43,8 +42,7 @@ def pingpong(details):
         yield title, caption, drawn({variant: model.cases(records, variant) for variant in VARIANTS})
     rows = [row for at, transport, members in _by_transport(details) for row in _told(at, transport, members)]
     if rows:
-        header = ('where', 'variant', 'latency', 'falls', 'without end', 'residuals', 'eager to rendezvous',
-                  'faster than swapped')
+        header = ('where', 'variant', 'latency', 'falls', 'without end', 'residuals', 'eager to rendezvous', 'faster than swapped')
         yield 'PingPong in figures', (
             'Latency: half the round trip of the empty message. Without end: bandwidth by least squares over the largest '
             f'messages, with the largest residual. Falls: where a message has less than 0.8 of the bandwidth of one of half its size. '
@@ -68,36 +66,24 @@ def _told(at, transport, members):
 
 def pingpong_eager(details):
     '''The same for values of the parameter up to which messages are sent at once.'''
-    for at, group in by_place(details):
-        curves = {}
-        for detail in group:
-            records = detail.get('records') or []
-            parameter = next(iter(noted(detail, 'parameter')), 'parameter unknown')
-            curves[parameter] = model.cases(records, 'swapped')
-        curves = {name: found for name, found in curves.items() if found}
-        title = f'PingPong over the eager limit{at}'
-        if not curves:
-            yield not_drawn(title, 'there are no records')
-            continue
-        yield title, (
-            'Swapped PingPong in shared memory with the size up to which the MPI sends at once set to each of these values. '
-            f'{SOURCE}'
-        ), drawn(curves)
+    caption = f'Swapped PingPong in shared memory with the size up to which the MPI sends at once set to each of these values. {SOURCE}'
+    yield from of_places(details, 'PingPong over the eager limit', caption, lambda group: _of_each(
+        group, 'swapped', lambda detail: next(iter(noted(detail, 'parameter')), 'parameter unknown')), 'there are no records')
+
+
+def _of_each(details, variant, name):
+    '''The curve of each result that has one: one that was skipped, as on a machine of one node, has neither transport nor records.'''
+    curves = {name(detail): model.cases(detail.get('records') or [], variant) for detail in details}
+    curves = {name: found for name, found in curves.items() if found}
+    return drawn(curves) if curves else None
 
 
 def pingpong_nodes(details):
     '''Bandwidth between two nodes, a curve for each network.'''
-    for at, group in by_place(details):
-        # One that was skipped, as on a machine of one node, has neither transport nor records.
-        curves = {detail.get('transport'): model.cases(detail.get('records') or [], 'standard') for detail in group}
-        curves = {name: found for name, found in curves.items() if found}
-        if not curves:
-            yield not_drawn(f'PingPong between two nodes{at}', 'there are no records')
-            continue
-        yield f'PingPong between two nodes{at}', (
-            'Bytes of a message over half the round trip, over the network that the MPI chooses (default) and over TCP; line: '
-            f'median, band: quartiles. {SOURCE}'
-        ), drawn(curves)
+    caption = ('Bytes of a message over half the round trip, over the network that the MPI chooses (default) and over TCP; line: median, band: '
+               f'quartiles. {SOURCE}')
+    yield from of_places(details, 'PingPong between two nodes', caption, lambda group: _of_each(
+        group, 'standard', lambda detail: detail.get('transport')), 'there are no records')
 
 
 FIGURES = {'pingpong': pingpong, 'pingpong_eager': pingpong_eager, 'pingpong_nodes': pingpong_nodes}

@@ -67,11 +67,10 @@ def _figure(curves):
 
 def _caption(size):
     return (
-        f"Bandwidth of messages of {quantity.size(size)}, each with a place of its own in the other process's memory, over "
-        "the number of them that are started before the first is waited for; line: median, band: quartiles. A curve that "
-        "rises with W hides latency, a flat one has none to hide, or an MPI that does not. On the T3E less than 50 MB/s "
-        "with 8 outstanding words, more than 300 MB/s with 128, where all of the latency was hidden. "
-        f"{SOURCE}"
+        f"Bandwidth of messages of {quantity.size(size)}, each with a place of its own in the other process's memory, over the number of them that "
+        "are started before the first is waited for; line: median, band: quartiles. A curve that rises with W hides latency, a flat one has none to "
+        "hide, or an MPI that does not. On the T3E less than 50 MB/s with 8 outstanding words, more than 300 MB/s with 128, where all of the "
+        f"latency was hidden. {SOURCE}"
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from plumbline.model import quantity, records, sources
 from plumbline.report import drawing
-from plumbline.report.figures.common import Draw, Table, by_place, not_drawn, threads_text
+from plumbline.report.figures.common import Draw, of_places, table, threads_text
 from plumbline.report.readings import grouped, limit_of, measured, paired
 
 
@@ -18,10 +18,8 @@ def spmv_cg(details):
         f"After anderson1997, table 7: there {_then('naive')} Mflop/s by ordinary loops, {_then('cache_bypass')} with the cache bypassed, "
         f"{_then('library')} by library, of 7000 rows. No load goes past the caches today: `stream` is `unroll` with the lines fetched ahead."
     )
-    for at, group in by_place(details):
-        title = f"Sparse matrix-vector product of CG's class A{at}"
-        rows = [row for detail in group for row in _rows(detail)]
-        yield (title, caption, Table(header, sorted(rows, key=lambda row: (int(row[0]), int(row[1]))))) if rows else not_drawn(title)
+    yield from of_places(details, "Sparse matrix-vector product of CG's class A", caption, lambda group: table(
+        header, sorted((row for detail in group for row in _rows(detail)), key=lambda row: (int(row[0]), int(row[1])))))
 
 
 def _then(method):
@@ -43,9 +41,10 @@ def variants(details, title):
         'bandwidth, and how many times as fast as the first (median over the rounds, in which all ran in turn). Line: '
         f'{drawing.LIMIT_NAME}. Each panel has its own scale. After anderson1997, section 3.3.3 and table 7.'
     )
-    for at, group in by_place(details):
+    def draw(group):
         panels = sorted((panel for detail in group for panel in _panels(detail)), key=lambda panel: panel[0])
-        yield (title + at, caption, drawing.bars(panels)) if panels else not_drawn(title + at)
+        return drawing.bars(panels) if panels else None
+    yield from of_places(details, title, caption, draw)
 
 
 def _panels(detail):

@@ -4,7 +4,7 @@ from functools import partial
 
 from plumbline.model import quantity, records
 from plumbline.report import drawing
-from plumbline.report.figures.common import Draw, Table, bars, by_place, not_drawn
+from plumbline.report.figures.common import Draw, bars, of_places, table
 from plumbline.report.readings import grouped, measured, paired, quartiles
 
 #: Of the sweep what must move of each point at least, and its operations.
@@ -17,10 +17,9 @@ def jacobi(details, title, planes):
     Bars show what has to move at least, whatever the caches keep, so that the limit bounds them all.
     '''
     caption = (
-        f'{_BYTES} bytes per point, each value read once and written once, median; whiskers: quartiles of the samples; {planes}. On '
-        'the bar: the same, and how many times as fast as plain, which ran in turn with it. Line: '
-        f'{drawing.LIMIT_NAME}. What a sweep loads more often, and the write-allocate of ordinary stores, keeps it below; '
-        'of_limit counts both.'
+        f'{_BYTES} bytes per point, each value read once and written once, median; whiskers: quartiles of the samples; {planes}. On the bar: the '
+        f'same, and how many times as fast as plain, which ran in turn with it. Line: {drawing.LIMIT_NAME}. What a sweep loads more often, and the '
+        'write-allocate of ordinary stores, keeps it below; of_limit counts both.'
     )
     yield from bars(details, title, caption=caption, kernel=lambda r: r | {'bytes': _BYTES * r['flops'] / _FLOPS})
 
@@ -29,18 +28,13 @@ def ninepoint(details):
     '''Table of the layouts of the nine-point kernel (anderson1997, section 3.1.3).'''
     header = ('n', 'threads', 'level', 'arrays', 'leading dimension', 'performance', 'over plain', 'quartiles')
     caption = (
-        'Finite differences with two nine-point stencils, 47 flops per point, on arrays of n by n; median. Over plain: how '
-        'many times as fast as with arrays one right after another, median and quartiles over the rounds, in which all ran in '
-        'turn. Fortran has its arrays as plain has. On the Cray T3E-900 padding made it 2.0 times as fast: 311 instead of '
-        '156 Mflop/s with n = 513 (anderson1997, section 3.1.3).'
+        'Finite differences with two nine-point stencils, 47 flops per point, on arrays of n by n; median. Over plain: how many times as fast as '
+        'with arrays one right after another, median and quartiles over the rounds, in which all ran in turn. Fortran has its arrays as plain has. '
+        'On the Cray T3E-900 padding made it 2.0 times as fast: 311 instead of 156 Mflop/s with n = 513 (anderson1997, section 3.1.3).'
     )
-    for at, group in by_place(details):
-        title = f'How the arrays of a nine-point kernel lie{at}'
-        rows = []
-        for (_, _), members in sorted(grouped(measured(group, 'kernel'), lambda r: (r['size'], r['threads']))):
-            plain = next((r for r in members if r['variant'] == 'plain'), None)
-            rows += [_layout_row(record, plain) for record in members]
-        yield (title, caption, Table(header, rows)) if rows else not_drawn(title)
+    yield from of_places(details, 'How the arrays of a nine-point kernel lie', caption, lambda group: table(header, (
+        _layout_row(record, next((r for r in members if r['variant'] == 'plain'), None))
+        for _, members in sorted(grouped(measured(group, 'kernel'), lambda r: (r['size'], r['threads']))) for record in members)))
 
 
 def _layout_row(record, plain):

@@ -3,7 +3,7 @@
 from functools import partial
 
 from plumbline.report import drawing
-from plumbline.report.figures.common import Draw, bars, by_place, by_threads, not_drawn, threads_text, where
+from plumbline.report.figures.common import Draw, bars, by_threads, not_drawn, of_places, threads_text, where
 from plumbline.report.readings import caches_of, efficiencies, limit_curve, quartiles, rates, series_of
 
 
@@ -45,10 +45,8 @@ def triad_scaling(details):
         'Rate of n threads over n times the rate of one, paired by round; whiskers: quartiles. In cache, per clock cycle, a healthy node '
         'stays near 1; in memory it falls as the threads share the bandwidth. After hager2004, section 4 and table 2.'
     )
-    for at, group in by_place(details):
-        title = f'Efficiency over threads{at}'
-        curves = efficiencies(group)
-        yield (title, caption, drawing.efficiency(curves)) if curves else not_drawn(title, 'there are no records of one thread and of several')
+    draw = lambda group: drawing.efficiency(curves) if (curves := efficiencies(group)) else None
+    yield from of_places(details, 'Efficiency over threads', caption, draw, 'there are no records of one thread and of several')
 
 
 FIGURES: dict[str, Draw] = {

@@ -7,8 +7,9 @@ import sys
 
 import numpy as np
 import pystencils
-from common import array, on_each, parts, print_samples
 from lbmpy import LBMConfig, LBMOptimisation, LBStencil, Method, Stencil, create_lb_update_rule
+
+from .common import array, on_each, parts, print_samples
 
 STENCIL, RATE, LINE = LBStencil(Stencil.D3Q19), 1.25, 8
 

@@ -8,7 +8,8 @@ import glob
 import sys
 
 import numpy as np
-from common import array, on_each, parts, print_samples
+
+from .common import array, on_each, parts, print_samples
 
 #: mkl_spblas.h
 GENERAL, NON_TRANSPOSE, ZERO_BASED, AGGRESSIVE = 20, 10, 0, 81

@@ -7,7 +7,8 @@ import sys
 
 import numpy as np
 import pystencils
-from common import array, on_each, parts, print_samples
+
+from .common import array, on_each, parts, print_samples
 
 
 def kernel(nontemporal, tile):

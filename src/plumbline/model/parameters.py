@@ -1,0 +1,38 @@
+'''The parameters of a test: what tells its cases apart.  With a dot before the name those of ReFrame's command line: ``.nid`` and ``.part``
+(``--distribute``), ``.repeat_no`` (``--repeat``), others (``-P``).
+
+ReFrame's run report and its logs have them in the display name only (``Triad %level=L1 %.nid=n1``): of a case's other attributes nothing says
+which are parameters, and those of the command line are not among them.  So the name is taken apart once, where a row of the archive is made; all
+others ask :func:`of_row`.  (``$index`` of a file of references holds names of parameters: ReFrame itself looks their values up.)
+'''
+
+import functools
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+#: Where a parameter begins in a display name; values may hold blanks.
+_NEXT = re.compile(r' %(?=[^ =%]+=)')
+
+
+def of_display_name(display_name: str) -> tuple[str, dict[str, str]]:
+    '''(the name that outlives a session, without what the command line added; the values of all parameters as ReFrame writes them).'''
+    check, *pairs = _NEXT.split(display_name)
+    return ' %'.join([check, *(pair for pair in pairs if pair[0] != '.')]), dict(pair.split('=', 1) for pair in pairs)
+
+
+def of_row(row: Mapping[str, Any]) -> Mapping[str, str]:
+    '''Name -> value, of a row of the archive.'''
+    return _read(row['parameters'] or '{}')
+
+
+@functools.lru_cache(4096)      # few texts in many rows, and nobody changes what is read
+def _read(text: str) -> Mapping[str, str]:
+    return json.loads(text)
+
+
+def added(row: Mapping[str, Any]) -> list[str]:
+    '''What tells cases apart that only the command line made, and no other column: values, and the number of the repetition.'''
+    values = [value for name, value in of_row(row).items() if name[0] == '.' and name != '.part' and (name, value) != ('.nid', row['hostname'])]
+    return values + ([] if row['repetition'] is None else [str(row['repetition'])])

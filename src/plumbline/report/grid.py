@@ -1,0 +1,20 @@
+'''A table of the terminal.'''
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+
+def grid(columns, rows, right=(), whole=(), padding=(0, 2, 0, 0)):
+    '''A rich table of texts: nothing of a name, which a suite or a system may choose, is taken for markup.
+
+    :arg columns: names; :arg rows: of cells, a text or a :class:`rich.text.Text` each.
+    :arg right: names of the columns that hold numbers; :arg whole: of those that are never folded.
+    '''
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=padding)
+    as_text = lambda cell: cell if isinstance(cell, Text) else Text(cell)
+    for name in columns:
+        table.add_column(as_text(name), overflow='fold', justify='right' if name in right else 'left', no_wrap=name in whole)
+    for row in rows:
+        table.add_row(*map(as_text, row))
+    return table
