@@ -134,7 +134,7 @@ def test_repeated_runs_are_cases_of_one_session(place):
     assert len(done.report['runs'][0]['testcases']) == 4, done.out
     said = where.judge()
     told = [line for line in said.out.splitlines() if ' bandwidth.triad ' in line]
-    assert said.code == 0 and all(f' site_stream {number} ' in line for number, line in enumerate(sorted(told))) and len(told) == 2, said.out
+    assert said.code == 0 and all(line.startswith(f'site_stream {number} ') for number, line in enumerate(sorted(told))) and len(told) == 2, said.out
     accepted = where.accept('made')
     assert accepted.code == 0, accepted.out
     # Of one case, whichever of its repetitions.
