@@ -74,7 +74,8 @@ class Judged(Judging):
         '''The CPUs of the threads, in their order.'''
         count = int({'one': 1, 'all': len(self.all_cpus)}.get(self.threads, self.threads))
         if count > len(self.all_cpus):
-            raise PlumblineError(f"{type(self).__name__}.threads={count}: give 'one', 'all', or a number of the {len(self.all_cpus)} CPUs that may be used")
+            raise PlumblineError(f"{type(self).__name__}.threads={count}: give 'one', 'all', or a number of the {len(self.all_cpus)} "
+                                 'CPUs that may be used')
         return self.all_cpus[:count]
 
     @run_after('init', always_last=True)
