@@ -53,7 +53,7 @@ def ending(cluster, tmp_path_factory):
     try:
         jobs = until(lambda: len(found := running(cluster)) == 3 and found)
         cluster.must(['scancel', jobs['somebody'].number])
-        cluster.must(['scontrol', 'update', f"jobid={jobs['limit'].number}", 'EndTime=now'])
+        cluster.must(['scontrol', 'update', f"jobid={jobs['limit'].number}", 'EndTime=now+5'])      # Slurm refuses what is past when it reads it
         yield SimpleNamespace(place=place, process=process, node=jobs['node'].node)
     finally:
         process.kill()

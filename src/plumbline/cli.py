@@ -55,7 +55,7 @@ def report(
     told = pages.Session.stored(archive.file_of(archive_root, session), reframe_status)
     session = told.rows['session'][0]
     past = history.read(archive_root, told.rows['system'][0], until=session)
-    if run_reports and (later := [path.stem for path in archive.sessions(archive_root, past.system) if path.stem > session]):
+    if run_reports and (later := [path.stem for path in archive.sessions(archive_root, past.system) if path.stem[:16] > session[:16]]):
         print(f'plumbline: {len(later)} of the archive are dated after this session, the last {later[-1]}, and are not in its history: the clock was '
               'set back since, or was wrong then, or this run is older', file=sys.stderr)
     for text in past.damaged:
