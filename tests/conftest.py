@@ -162,10 +162,10 @@ def llvm(shared):
 
 @pytest.fixture(scope='session')
 def simulated(shared):
-    '''The program that SimGrid runs; those of pairs and patterns lie beside it.'''
+    '''The program that SimGrid runs; those of pairs and patterns lie beside it.  With ``parents[3]`` for its reports ReFrame finds it built.'''
     if reason := program.missing():
         pytest.skip(reason)
-    folder = shared('simulated') / 'build'
+    folder = shared('simulation') / 'build'
     with alone_in(folder):
         return program.build(folder)
 
@@ -186,7 +186,7 @@ def built_already(tmp_path_factory):
 
 @pytest.fixture(scope='session')
 def commands(tmp_path_factory):
-    '''The same without LIKWID.'''
+    '''The same without LIKWID: likwid-pin sleeps for a second before each program.'''
     return _canned(tmp_path_factory.mktemp('path') / 'bin', rfm.LIKWID)
 
 
@@ -202,11 +202,11 @@ def handed_out(programs, shared):
 
 
 @pytest.fixture(scope='session')
-def measuring(handed_out, built_already):
-    '''Function (folder, variables) -> a workplace in which ReFrame runs the shipped checks for real, with the programs
+def measuring(handed_out, commands):
+    '''Function (folder, PATH, variables) -> a workplace in which ReFrame runs the shipped checks for real, with the programs
     that these tests have built already.'''
-    def make(folder, **environment):
-        return rfm.Workplace(folder, built_already, config=rfm.REPOSITORY / 'config/localhost.py',
+    def make(folder, path=commands, **environment):
+        return rfm.Workplace(folder, path, config=rfm.REPOSITORY / 'config/localhost.py',
                              CANNED_PROGRAMS=handed_out, **environment)
     return make
 
@@ -223,7 +223,7 @@ def mpi_programs(shared):
 
 
 @pytest.fixture(scope='session')
-def measuring_mpi(mpi_programs, built_already, tmp_path_factory):
+def measuring_mpi(mpi_programs, commands, tmp_path_factory):
     '''Function (folder, family, variables) -> a workplace in which ReFrame runs the shipped MPI checks for real, with the
     programs that these tests have built already.'''
     canned = tmp_path_factory.mktemp('wrappers')
@@ -233,7 +233,7 @@ def measuring_mpi(mpi_programs, built_already, tmp_path_factory):
         built = mpi_programs(mpi)
         if not link.exists():
             link.symlink_to(built.folder)
-        return rfm.Workplace(folder, built_already, config=rfm.REPOSITORY / 'config/localhost.py', CANNED_MPI=canned, **environment)
+        return rfm.Workplace(folder, commands, config=rfm.REPOSITORY / 'config/localhost.py', CANNED_MPI=canned, **environment)
     return make
 
 

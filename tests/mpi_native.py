@@ -90,7 +90,8 @@ def _mpirun(mpi, ranks, command, timeout, options, cpus, folder, more):
         more |= bind.env
         subprocess.run(['sh', '-c', '\n'.join(family.bind_commands(cpus))], check=True, cwd=folder)
     elif mpi == 'openmpi':
-        words += [*family.shared.options, '--mca', 'odls_base_sigkill_timeout', '0']
+        # To look for networks takes it longer than all else of its start.
+        words += [*family.shared.options, *(() if options else family.transports['shm'].options), '--mca', 'odls_base_sigkill_timeout', '0']
     elif mpi == 'impi':
         more |= {'I_MPI_PIN': '0', 'I_MPI_THREAD_YIELD': '3'}
     elif 'ASAN_OPTIONS' not in more:        # that runtime has to come first

@@ -23,15 +23,21 @@ KERNELS = sorted(path.parent.name for path in SOURCE.glob('kernels/*/CMakeLists.
 #: The CPUs that a test may use.
 CPUS = sorted(os.sched_getaffinity(0))
 
+#: Numbers of threads with which a kernel is tried: one, and three where there are as many CPUs.
+THREADS = [1, min(3, len(CPUS))] if len(CPUS) > 1 else [1]
+
 #: Folder for what is compiled, of all builds of a test run; conftest.py says which.
 kept = None
 
 #: What would change how the programs run.
 _FOREIGN = re.compile('OMP_|GOMP_|KMP_|LIKWID_|ASAN_|UBSAN_|LSAN_|PLUMBLINE_(LATENCY|OVERHEAD|GAP|PACK)_')
 
-#: Options of a run that shows whether results are right: probes beside each sample would take most of its time.
-SAMPLES = ['--samples', 10, '--probes', 'off']
+#: Options of a run that shows whether results are right: more samples, and probes beside each, would take most of its time.
+SAMPLES = ['--samples', 3, '--probes', 'off']
 QUICK = [*SAMPLES, '--passes', 1]
+
+#: The same with as many samples as a measurement has.
+MEASURED = ['--samples', 10, '--probes', 'off', '--passes', 1]
 
 #: A build with sanitizers, hardly optimised: that takes less than half as long to compile.
 SANITIZED = ('-DPLUMBLINE_SANITIZE=address,undefined', '-DPLUMBLINE_C_FLAGS=-O1 -march=native')
@@ -97,6 +103,10 @@ def listed(values):
     return ','.join(map(str, values))
 
 
+def all_right(measurements):
+    return all(record['valid'] and record['max_error'] == 0 for record in measurements)
+
+
 def pointer(array, element=0):
     '''To an element of an array, as a loop takes it.'''
     return ctypes.c_void_p(array.ctypes.data + element * array.itemsize)
@@ -155,6 +165,14 @@ def copied(folder, *parts):
     for part in ('cmake', 'harness', *parts):
         shutil.copytree(SOURCE / part, folder / part)
     shutil.copy(SOURCE / 'CMakeLists.txt', folder)
+    return folder
+
+
+def linked(folder, *programs):
+    '''A new folder with links to these programs: a build of ReFrame's copies and disassembles all that it is handed.'''
+    folder.mkdir()
+    for path in programs:
+        (folder / path.name).symlink_to(path)
     return folder
 
 

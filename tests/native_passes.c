@@ -11,8 +11,6 @@ static size_t footprint(const pl_case *c) { return c->n; }
 static void *create(const pl_case *c) { return pl_allocate(c->n, "nothing"); }
 static void touch(const pl_case *c, int thread, int threads) { (void)c, (void)thread, (void)threads; }
 static void plan(const pl_case *c, pl_plan *p) { (void)c, passes_of[p->thread] = 0; }
-static void poison(const pl_case *c) { (void)c; }
-static const void *where(const pl_case *c, size_t *bytes) { return *bytes = c->n, c->data; }
 static pl_work work(const pl_case *c) { return (pl_work){.load_bytes = (double)c->n, .source = "none"}; }
 
 static void run(const pl_case *c, const pl_plan *p)
@@ -48,7 +46,7 @@ int main(int argc, char **argv)
         {"plain", .loop = (pl_loop)run, .about = "counts"}, {"elsewhere", .loop = (pl_loop)run, .isa = "none", .about = "on no processor"}, {0}};
     static const pl_kernel counting = {
         .name = "counting", .title = "counts its passes", .variants = variants, .footprint = footprint, .create = create,
-        .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify, .poison = poison, .where = where,
+        .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify,
         .destroy = free, .sampled = sampled, .further = further,
     };
     return pl_main(argc, argv, &counting);

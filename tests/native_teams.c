@@ -2,6 +2,7 @@
  *
  * run: the variant with 1 to LARGEST threads, from the first touch to the verification: `variant threads error`.
  * balance: only create()s the data: `variant threads balance`. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +21,14 @@ static double run(pl_case *c)
     for (int thread = 0; thread < c->threads; thread++)
         c->kernel->touch(c, thread, c->threads);
     c->kernel->poison(c);
+    pl_set_guards(c);
     for (int thread = 0; thread < c->threads; thread++)
         run_pass(c, thread);
-    const double error = c->kernel->verify(c);
+    double error = pl_guards_intact(c) ? 0 : INFINITY;
+    if (c->kernel->verify)
+        error = pl_worse(error, c->kernel->verify(c));
+    for (int thread = 0; c->kernel->verify_part && thread < c->threads; thread++)
+        error = pl_worse(error, c->kernel->verify_part(c, thread));
     c->kernel->destroy(c->data);
     return error;
 }

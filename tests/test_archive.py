@@ -410,8 +410,9 @@ def test_what_was_written_with_former_words_is_read_with_todays(tmp_path):
                                         metric=pl.lit(None, pl.String)).write_parquet(path)
     assert archive.load_columns(path, ['symptom']).item() == 'misplaced'
     parts = ['display_name', 'parameters', 'repetition']        # which all stood in the first
-    stored.drop(parts).with_columns(display_name=pl.lit('Triad %level=L1 %a=50 %b %.nid=n1 %.repeat_no=3')).write_parquet(path)
-    assert archive.load_columns(path, parts).row(0) == ('Triad %level=L1 %a=50 %b', '{"level": "L1", "a": "50 %b", ".nid": "n1"}', 3)
+    stored.drop(parts).with_columns(display_name=pl.lit('Triad %level=L1 %a=50 %b %.n=2 %.nid=n1 %.repeat_no=3')).write_parquet(path)
+    assert archive.load_columns(path, parts).row(0) == (
+        'Triad %level=L1 %a=50 %b %.n=2', '{"level": "L1", "a": "50 %b", ".n": "2", ".nid": "n1"}', 3)
     broken = former.case({'fail_reason': 'build error: environment e on s:p is broken: no compiler'})
     assert broken['environment_error'] == 'no compiler' and 'plumbline' not in broken
     assert former.case({'fail_reason': 'node n is not as m was: memory 1 GiB, now 2 GiB', 'plumbline': {}})['plumbline'] == {'symptom': 'memory_changed'}

@@ -268,10 +268,10 @@ def test_the_launcher_of_one_node_is_slow(cluster, monkeypatch):
     assert on(cluster, 'n2', command) == '  -np 2\n'
 
 
-def test_a_real_sweep_names_the_node_with_a_quota(cluster, programs, built_already, monkeypatch):
-    monkeypatch.setenv('PATH', str(built_already))
+def test_a_real_sweep_names_the_node_with_a_quota(cluster, handed_out, commands, monkeypatch):
+    monkeypatch.setenv('PATH', str(commands))
     monkeypatch.setenv('PLUMBLINE_CAPACITY', rfm.capacity())
-    monkeypatch.setenv('CANNED_PROGRAMS', str(programs.folder / 'bin'))      # jobs get all of the environment here
+    monkeypatch.setenv('CANNED_PROGRAMS', str(handed_out))      # jobs get all of the environment here
     site = cluster.folder / 'site.py'
     site.write_text(site.read_text().replace(
         "'--partition=all'", "'--partition=all', '--export=ALL'").replace(

@@ -406,10 +406,10 @@ def test_the_table_is_restructured_text():
 
 # --- references drawn from the sessions --------------------------------------------------------
 
-def archived(place, number, factor=1.0, struck=1.0):
+def archived(place, number, factor=1.0, struck=1.0, size=None):
     '''A session of a made-up machine: eight rates in memory that scatter by 1 %, times a factor, one of them struck by something.'''
     rates = 1000 * factor * np.exp(0.01 * np.random.default_rng(number).standard_normal(8)) * [1, 1, struck, 1, 1, 1, 1, 1]
-    metrics = [sample.metric(f'bandwidth.v{variant}', rate, 'MB/s', reference=None) | {'samples': (rate * np.linspace(0.99, 1.01, 12)).tolist()}
+    metrics = [sample.metric(f'bandwidth.v{variant}', rate, 'MB/s', reference=None) | {'samples': (rate * np.linspace(0.99, 1.01, 12)).tolist(), 'working_set': size}
                for variant, rate in enumerate(rates)]
     started = datetime.datetime(2026, 1, 2, number, tzinfo=datetime.timezone.utc)
     rows = sample.case('triad_memory', metrics, threads='one', system=session.SYSTEM, session=f'{started:%Y%m%dT%H%M%SZ}-made', started=started)
@@ -436,6 +436,14 @@ def test_sessions_are_held_against_references_from_others_of_them(measured):
                                   '3 in 0.0 % (1 of one draw: at most in 0.0 %); half of the PASSes would see a loss of')
                         + r' [5-9] %; faults not always found: none\.', told), told
     assert not list(exchanged.lines(place, quiet[:9], [], 3)) and not list(exchanged.lines(place, quiet, [], 0))
+
+
+@pytest.mark.parametrize('size, rulings', [(2**19, {'UNSTABLE', 'FAIL'}), (2**18, {'NO REFERENCE'})])
+def test_references_of_another_working_set_of_a_cache_judge_nothing(measured, size, rulings):
+    place, sessions = measured
+    references = exchanged._references(place, [one.name for one in sessions(*range(5), size=2**19)])
+    slow, = sessions(5, factor=0.5, size=size)
+    assert set(exchanged.Again(place.rows(slow)).judged(references)['verdict']) <= rulings
 
 
 def test_a_fault_that_is_too_small_is_told(measured):

@@ -3,7 +3,6 @@
 import json
 import os
 import runpy
-import shutil
 import signal
 import socket
 import subprocess
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, SOURCE, Build, environment, two_cpus
+from native import CPUS, SOURCE, Build, copied, environment, two_cpus
 from plumbline.gate.packed.hardware import MACHINE_CHECKS
 from plumbline.model import burn as model, records
 
@@ -99,14 +98,12 @@ MUTANTS = {
 @pytest.mark.native
 def test_work_that_is_not_done_is_found(tmp_path):
     '''The last column of a product, the last step, the last word: in each phase, whatever makes it so.'''
-    for part in ('cmake', 'harness', 'burn', 'kernels/flops'):
-        shutil.copytree(SOURCE / part, tmp_path / 'src' / part)
-    shutil.copy(SOURCE / 'CMakeLists.txt', tmp_path / 'src')
+    source = copied(tmp_path / 'src', 'burn', 'kernels/flops')
     for file, (right, wrong) in MUTANTS.items():
-        path = tmp_path / 'src/burn' / file
+        path = source / 'burn' / file
         assert right in path.read_text(), file
         path.write_text(path.read_text().replace(right, wrong))
-    build = Build(tmp_path / 'build', '-DPLUMBLINE_FORTRAN=OFF', '-DPLUMBLINE_LIKWID=OFF', source=tmp_path / 'src', targets=['burn'])
+    build = Build(tmp_path / 'build', '-DPLUMBLINE_FORTRAN=OFF', '-DPLUMBLINE_LIKWID=OFF', source=source, targets=['burn'])
     code, burn, _ = burnt(build, *QUICK, '--minutes', 0.03)
     assert code == 1 and {record['phase']: record['errors'] > 0 for record in burn.phases} == dict.fromkeys(PHASES, True)
     told = {(error['phase'], error['thread']) for error in burn.errors}

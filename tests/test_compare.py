@@ -283,6 +283,34 @@ def test_repetitions_are_pooled_in_each_state_of_the_machine(write):
     assert kinds(compared(before, at((111, 600), (17, 500), (17, 501)))) == {'bandwidth.nt': 'slower'}
 
 
+def test_another_working_set_of_a_cache_is_another_metric(write):
+    '''Also of what is made of several caches, and among repetitions.'''
+    def of_cache(*met):
+        others = [metric(f'bandwidth.company{number}.L2', 1000, seed=write.count, record=0) for number in range(10)]
+        cases = [case(metric('bandwidth.nt.L2', value, record=0), metric('growth.L3', 4000 / value, unit='1'), *others,
+                      record={'level': 'L2', 'working_set': size}, name=f'Triad %threads=one %.repeat_no={number}') for number, (size, value) in enumerate(met)]
+        return write(*cases, case(*company(write.count), name='Company %threads=one'))
+    usual, smaller = (2**19, 1000), (2**18, 500)
+    before = of_cache(usual)
+    assert kinds(compared(before, of_cache((2**19, 500))))['bandwidth.nt.L2'] == 'slower'
+    found = compared(before, of_cache(smaller))
+    assert kinds(found) == {'bandwidth.nt.L2': 'unclear', 'growth.L3': 'unclear'} and found.exit_status == 0
+    assert {change.reason for change in found.changes if change.kind == 'unclear'} == {
+        'not compared: another working set than before: 256 KiB, and 512 KiB before'}
+    for sessions in ((before, of_cache(smaller), of_cache(usual)), (before, of_cache(smaller, usual, usual))):
+        change, = (one for one in compared(*sessions).changes if one.metric == 'bandwidth.nt.L2')
+        assert [change.before, change.after] == pytest.approx([1000, 1000], rel=0.02) and 'not compared' not in change.reason
+
+
+def test_a_variable_of_the_command_line_makes_another_test(write):
+    '''ReFrame's -P.'''
+    def sizes(**values):
+        return write(*(case(metric('bandwidth.nt', value), name=f'Triad %threads=one %.size={size}') for size, value in values.items()),
+                     case(*company(write.count), name='Company %threads=one'))
+    change, = compared(sizes(small=1000, large=500), sizes(small=1000, large=300)).wrong
+    assert (change.kind, change.check, change.before) == ('slower', 'Triad %threads=one %.size=large', pytest.approx(500, rel=0.02))
+
+
 # --- nodes --------------------------------------------------------------------------------------------------------------
 
 def sweep(write, name, rates, **changed):

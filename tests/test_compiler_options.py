@@ -11,7 +11,7 @@ import pytest
 
 import rfm
 from mutants.catalogue import NAS
-from native import QUICK, SOURCE, Build, environment, needs
+from native import QUICK, SOURCE, Build, copied, environment, needs
 from plumbline.model import sources
 from plumbline.report import figures
 from plumbline.rfm.programs import option_programs
@@ -37,8 +37,7 @@ def mutated(kernel):
 def source(tmp_path_factory):
     needs('gfortran')
     folder = tmp_path_factory.mktemp('nas')
-    for part in ('cmake', 'harness', 'nas'):
-        shutil.copytree(SOURCE / part, folder / 'src' / part)
+    copied(folder / 'src', 'nas')
     for kernel in KERNELS:
         (folder / f'src/nas/{kernel}.F90').write_text(mutated(kernel))
     return folder

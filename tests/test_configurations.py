@@ -51,11 +51,16 @@ def systems_of(config):
     return [system['name'] for system in settings_of(config)['systems']]
 
 
-@functools.cache
 def settings_of(config):
     '''What a configuration gives to ReFrame.'''
-    code = 'import json, runpy, sys; print(json.dumps(runpy.run_path(sys.argv[1])["site_configuration"]))'
-    done = subprocess.run([sys.executable, '-c', code, config, '--system=any'], text=True, timeout=60, capture_output=True)
+    return dict(zip(CONFIGURATIONS, _settings()))[config]
+
+
+@functools.cache
+def _settings():
+    '''Of all configurations, read by one process.'''
+    code = 'import json, runpy, sys; print(json.dumps([runpy.run_path(path)["site_configuration"] for path in sys.argv[1:-1]]))'
+    done = subprocess.run([sys.executable, '-c', code, *CONFIGURATIONS, '--system=any'], text=True, timeout=60, capture_output=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -63,7 +68,7 @@ def settings_of(config):
 def workplace(folder, config, **environment):
     '''Where ReFrame runs with a configuration and all that it needs of a site.'''
     return rfm.Workplace(folder, f"{rfm.GUARDS / 'slurm'}:{rfm.GUARDS / 'modules'}:{rfm.os.environ['PATH']}", config,
-                         LMOD_CMD=rfm.GUARDS / 'modules/lmod', PYTHONDONTWRITEBYTECODE=1, PLUMBLINE_CAPACITY='topology', **environment)
+                         LMOD_CMD=rfm.GUARDS / 'modules/lmod', PLUMBLINE_CAPACITY='topology', **environment)
 
 
 @dataclass

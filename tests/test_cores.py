@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, QUICK, SOURCE, environment, output_of, two_cpus
+from native import CPUS, MEASURED, SOURCE, environment, output_of, two_cpus
 from plumbline.analysis import cores, handovers, levels
 from plumbline.errors import PlumblineError
 from plumbline.model import metrics, records
@@ -37,7 +37,7 @@ def rows_of(record, key):
 @two_cpus
 @pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
 def test_pairs_and_clocks_are_measured(request, flavour):
-    found = request.getfixturevalue(flavour).measured('cores', '--variants', 'all', '--threads', 2, '--size', 10, *QUICK).measurements
+    found = request.getfixturevalue(flavour).measured('cores', '--variants', 'all', '--threads', 2, '--size', 10, *MEASURED).measurements
     assert [(record['variant'], record['valid'], record['max_error']) for record in found] == [
         ('handover', True, 0), ('alone', True, 0), ('clock', True, 0)]
     handover, alone, clock = found

@@ -90,10 +90,10 @@ def nodes(tmp_path_factory):
 
 
 @pytest.fixture(scope='module')
-def site(nodes, programs, built_already, tmp_path_factory):
+def site(nodes, handed_out, built_already, tmp_path_factory):
     '''A place on that cluster's "login node", its configuration as detected; the programs are built already.'''
     folder = tmp_path_factory.mktemp('site')
-    place = rfm.Workplace(folder, built_already, folder / 'plumb.py', CANNED_PROGRAMS=programs.folder / 'bin',
+    place = rfm.Workplace(folder, built_already, folder / 'plumb.py', CANNED_PROGRAMS=handed_out,
                           PLUMBLINE_TOPOLOGIES=folder / 'topologies', **nodes.variables)
     said = place.plumbline('detect', '--output', place.config)
     assert said.code == 0, said.out

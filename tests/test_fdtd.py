@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, QUICK, SOURCE, environment, libraries, needs, output_of, refused, x86_only
+from native import QUICK, SOURCE, THREADS, environment, libraries, listed, needs, output_of, refused, x86_only
 from plumbline import bench
 from plumbline.report import drawing, figures
 from plumbline.system import codegen
 
-THREADS = [1, min(3, len(CPUS))] if len(CPUS) > 1 else [1]
 C_LOOPS = ['fused', 'split2', 'split3']
 
 
@@ -24,7 +23,7 @@ def test_every_loop_is_right_at_every_size(request, flavour):
     build = request.getfixturevalue(flavour)
     sizes = [1, 2, 3, 4, 5, 7, 20, 37]
     found = build.measured('fdtd', '--variants', 'all', '--size', ','.join(map(str, sizes)),
-                           '--threads', ','.join(map(str, THREADS)), *QUICK).measurements
+                           '--threads', listed(THREADS), *QUICK).measurements
     expected = itertools.product(build.runnable('fdtd'), sizes, THREADS)
     assert sorted((r['variant'], r['size'], r['threads']) for r in found) == sorted(expected)
     assert all(r['valid'] and (r['max_error'], r['tolerance']) == (0, 0) for r in found)

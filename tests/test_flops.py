@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, QUICK, SOURCE, needs, output_of, two_cpus, x86_only
+from native import CPUS, QUICK, needs, output_of, two_cpus, x86_only
 from plumbline.model import probes
 from plumbline.system import codegen, datasheet, topology
 
@@ -138,11 +138,6 @@ def test_the_record_says_which_blas(with_blas):
     assert 'OpenBLAS' in record['options']['library'] or '/' in record['options']['library']
     plain, = with_blas.measured('flops', '--variants', 'plain', '--size', 20, *QUICK).measurements
     assert 'library' not in plain['options']
-
-
-def test_without_blas_the_variant_is_told_of(tmp_path):
-    text = output_of('cc', '-E', '-I', SOURCE / 'harness', SOURCE / 'kernels/flops/flops.c')
-    assert '"dgemm", .about = "built without BLAS"' in text
 
 
 @pytest.mark.parametrize('options', [('--size', 1, '--threads', 2), ('--size', 10**6)])

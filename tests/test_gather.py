@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, QUICK, SAMPLES, SOURCE, libraries, library, needs, output_of, pointer, refused, x86_only
+from native import QUICK, SAMPLES, SOURCE, THREADS, all_right, library, listed, needs, output_of, pointer, refused, x86_only
 from plumbline.errors import PlumblineError
 from plumbline.model import spatter
 
 DATA = pathlib.Path(__file__).parent / 'data/spatter'
 FOLDER = SOURCE / 'kernels/gather'
-THREADS = f'1,{min(3, len(CPUS))}' if len(CPUS) > 1 else '1'
 
 #: Lines of the program gather_patterns: smaller than a vector, no multiple of it, rows that overlap, indices that occur
 #: twice, dense rows that are used again and not, one row only.
@@ -36,10 +35,6 @@ scatter count=300 wrap=2 delta=0 pattern=5,7,5,9
 '''
 
 
-def all_right(measurements):
-    return all(record['valid'] and record['max_error'] == 0 for record in measurements)
-
-
 # --- right results ---------------------------------------------------------------------------------
 
 @pytest.fixture(scope='module')
@@ -52,12 +47,12 @@ def flavours(programs, sanitized):
 @pytest.mark.parametrize('flavour, touched, passes', [('programs', 'parinit', 1), ('sanitized', 'noinit', 2)])
 def test_every_index_set_is_right_at_every_size(flavours, flavour, touched, passes):
     build, sizes = flavours[flavour], '1,2,17,1003'
-    found = build.measured('gather', '--variants', 'all', '--size', sizes, '--span', '1,3', '--threads', THREADS,
+    found = build.measured('gather', '--variants', 'all', '--size', sizes, '--span', '1,3', '--threads', listed(THREADS),
                            '--indices', 'uniform,random,ms1,local', '--direction', 'gather,scatter', '--run', 5,
                            '--window', 40, '--distance', 9, '--init', touched, *SAMPLES, '--passes', passes).measurements
     assert all_right(found)
     assert {record['variant'] for record in found} == build.runnable('gather')
-    assert len(found) == len(build.runnable('gather')) * len(sizes.split(',')) * 2 * len(THREADS.split(',')) * 4 * 2
+    assert len(found) == len(build.runnable('gather')) * len(sizes.split(',')) * 2 * len(THREADS) * 4 * 2
 
 
 @pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
@@ -65,10 +60,10 @@ def test_every_pattern_is_right(flavours, flavour, tmp_path):
     build, file = flavours[flavour], tmp_path / 'patterns.txt'
     file.write_text(PATTERNS)
     found = build.measured('gather_patterns', '--pattern', file, '--config', '1,2,3,4,5,6,7,8,9,10,11,12,13', '--variants', 'all',
-                           '--threads', THREADS, '--distance', '1,64', *QUICK).measurements
+                           '--threads', listed(THREADS), '--distance', '1,64', *QUICK).measurements
     assert all_right(found)
     assert {record['variant'] for record in found} == build.runnable('gather_patterns')
-    assert len(found) == 13 * len(build.runnable('gather_patterns')) * len(THREADS.split(',')) * 2
+    assert len(found) == 13 * len(build.runnable('gather_patterns')) * len(THREADS) * 2
     sizes = {record['options']['config']: record['size'] for record in found}
     assert sizes == dict(enumerate([800, 65, 4, 19, 800, 169, 570, 1100, 81, 81, 2100, 1200, 1200], start=1))
 
@@ -244,57 +239,6 @@ def test_traffic_of_patterns_by_hand(programs, tmp_path):
     assert [r['options']['kernel'] for r in found.measurements] == ['gather', 'scatter', 'gs', 'gather', 'multiscatter', 'gather']
 
 
-# --- wrong results are found ---------------------------------------------------------------------------
-
-#: Function, what stands in it once macros are expanded, and what breaks it.
-BROKEN = [('gather_plain', 'b[j] = a[index[j]]', 'b[j] = a[index[j] ^ 1]'), ('gather_novec', 'j < r->length', 'j + 1 < r->length'),
-          ('gather_unroll', 'i < r->last; i++, row = next(row, r)) {', 'i < r->last; i++, row = next(row, r)) {\n to[-1] = 0;'),
-          ('gather_prefetch', 'const double *restrict a = from + r->delta * i;', 'const double *restrict a = from;'),
-          ('scatter_plain', 'b[index[j]] = a[j]', 'b[index[j]] = a[0]'),
-          ('scatter_novec', 'for (size_t j = 0; j < r->length; j++)', 'for (size_t j = r->length; j-- > 0;)'),
-          ('scatter_unroll', 'j + 8 <= r->length; j += 8', 'j + 8 <= r->length; ((double *)from)[j] = 7, j += 8'),
-          ('scatter_prefetch', 'i < r->last;', 'i + 1 < r->last;'), ('store_column', 'from[r->length * row + j]', 'from[j]'),
-          ('gs_columns', 'to[r->delta_to * i', 'to[r->delta * i'), ('gs_plain', 'b[inner[j]] = a[index[j]]', 'b[inner[j]] = a[inner[j]]'),
-          ('multigather_plain', 'a[index[inner[j]]]', 'a[index[j]]')]
-
-#: For each kernel a pattern whose result tells: an index that occurs twice in scatters.
-TELLING = '''\
-gather count=20 wrap=2 delta=3 pattern=0,1,2,3,4,5,6,7,9,11
-scatter count=20 wrap=2 delta=3 pattern=0,1,2,3,4,5,6,7,9,9
-gs count=20 delta-gather=3 delta-scatter=5 pattern-gather=0,1,2,3 pattern-scatter=7,6,5,4
-multigather count=9 wrap=2 delta=8 pattern=5,6,7,100 pattern-gather=1,2,3,0
-'''
-
-
-@pytest.fixture(scope='module')
-def broken(programs, tmp_path_factory):
-    '''Path of a gather_patterns in which the loops of BROKEN are broken.'''
-    needs('cc')
-    folder = tmp_path_factory.mktemp('broken')
-    headers = '-I', SOURCE / 'harness', '-I', FOLDER
-    text = output_of('cc', '-std=gnu17', '-fopenmp', '-E', '-P', *headers, FOLDER / 'kernel.c')
-    for function, right, wrong in BROKEN:
-        at = text.index(right, text.index(f'void {function}('))
-        text = text[:at] + wrong + text[at + len(right):]
-    (folder / 'kernel.c').write_text(text)
-    objects = [path for path in programs.folder.glob('kernels/gather/CMakeFiles/gather_patterns.dir/*.o') if path.name != 'kernel.c.o']
-    output_of('cc', '-std=gnu17', '-fopenmp', folder / 'kernel.c', *objects, programs.folder / 'libruntime.a',
-              *libraries(programs, 'gather_patterns'), '-o', folder / 'program')
-    (folder / 'telling').write_text(TELLING)
-    return folder
-
-
-@pytest.mark.parametrize('config, kind', [(1, 'gather'), (2, 'scatter'), (3, 'gs'), (4, 'multigather')])
-def test_a_wrong_result_is_found(programs, broken, config, kind):
-    options = ['--pattern', broken / 'telling', '--config', config, '--threads', THREADS, *QUICK]
-    wrong = {function.split('_')[1] for function, _, _ in BROKEN if function.startswith(f'{kind}_')}
-    assert all_right(programs.measured('gather_patterns', '--variants', 'plain,novec,unroll,prefetch,columns', *options).measurements)
-    for variant in sorted(wrong):
-        found = programs.run(broken / 'program', '--variants', variant, *options)
-        assert found.code == 1 and not any(record['valid'] for record in found.measurements), variant
-        assert f'gather_patterns {variant}' in found.errors
-
-
 # --- Spatter's files -------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize('text, indices, delta', [
@@ -327,7 +271,7 @@ def test_a_file_and_its_lines(programs, tmp_path):
     assert configs[4].patterns == {'pattern': [0, 1, 21, 22, 23, 13, 14, 15], 'pattern-gather': [7, 0, 7, 3, 2]}
     (tmp_path / 'p').write_text(spatter.lines(configs))
     found = programs.measured('gather_patterns', '--pattern', tmp_path / 'p', '--config', '1,2,3,4,5,6', '--variants', 'all',
-                              '--threads', THREADS, *QUICK).measurements
+                              '--threads', listed(THREADS), *QUICK).measurements
     assert all_right(found)
     for record in found:
         config = configs[record['options']['config'] - 1]
@@ -506,11 +450,3 @@ def test_the_limit_of_a_level_says_nothing_of_a_pattern_that_lives_nearer(measur
     assert {'bandwidth.near.plain', 'of_limit.far.plain'} <= names and 'of_limit.near.plain' not in names
     reason, = {one['reason'] for one in left['skipped'] if one['metric'] == 'of_limit.near.plain'}
     assert reason.startswith('of the bytes that the pattern moves 1.6 % come from ') and 'it lives nearer' in reason
-
-
-def test_a_bad_pattern_file_is_one_line(place):
-    done = place.reframe(*rfm.small(), '-S', f'gather_patterns.pattern_file={DATA / "bad.json"}', '-n',
-                         'gather_patterns.*threads=one', checks=rfm.REPOSITORY / 'checks/memory/gather_patterns.py')
-    reason = done.cases()['gather_patterns %threads=one']['fail_reason']
-    assert done.code == 1 and 'bad.json, configuration 2: pattern: index -3 must be' in reason and '\n' not in reason.strip()
-    assert 'Traceback' not in done.out

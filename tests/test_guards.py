@@ -183,15 +183,6 @@ def test_good_run_exits_with_0(place):
     assert 'ReFrame ended with exit code 1' in judged.line('plumbline: ')
 
 
-def test_no_test_at_all_exits_with_2(place):
-    done = place.reframe('-r', '-n', 'NoSuchTest')
-    assert done.code == 0 and 'Ran 0/0' in done.out         # what ReFrame thinks of it
-    judged = place.judge()
-    assert judged.code == 2
-    assert 'nothing was measured' in judged.line('plumbline: ')
-    assert len(judged.out.splitlines()) == 1
-
-
 def test_make_health_without_a_test_fails(place):
     if not (rfm.REPOSITORY / '.venv/bin/plumbline').exists():
         pytest.skip('there is no .venv, which make uses')
@@ -460,13 +451,6 @@ def test_without_likwid(stories):
     assert 'likwid-pin is not on this partition: OpenMP binds the threads' in left['notes']
     assert 'likwid-pin' not in left['command']
     assert left['cross_check_reason'] in (stories[0].folder / 'reports/latest/index.html').read_text()
-
-
-def test_shipped_configuration_without_likwid(tmp_path, commands, known):
-    place = rfm.Workplace(tmp_path, commands, rfm.REPOSITORY / 'config/localhost.py', PLUMBLINE_REFERENCES=known)
-    done = place.reframe('-r', SERIAL, '-n', 'CrossChecked')
-    notes = done.cases()['CrossChecked']['plumbline']['notes']
-    assert 'likwid-pin is not on this partition: OpenMP binds the threads' in notes
 
 
 # --- ReFrame's own stores -----------------------------------------------------------------------

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from made_report import MACHINE, case, metric, result, write_report
+from made_report import MACHINE, case, measurement, metric, result, write_report
 from plumbline.analysis import history, sides
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
@@ -271,6 +271,20 @@ def test_nodes_are_held_against_themselves(tmp_path, node, values, losses):
     assert [(loss.course.name, pytest.approx(loss.step.change, abs=0.01)) for loss in history.lasting(found)] == losses
     courses = [one for one in history.courses(found)[0] if one.kind == subsystems.RATES]
     assert sum(len(one.sessions) for one in courses) == len(values) and len(courses) == (1 if values is STEP and losses else 2)
+
+
+@pytest.mark.parametrize('later, losses', [(2**19, 1), (2**18, 0)])
+def test_another_working_set_of_a_cache_is_no_loss(tmp_path, later, losses):
+    chance = np.random.default_rng(7)
+    for number, value in enumerate(STEP):
+        records = [measurement(level='L2', working_set=later if number >= 14 else 2**19)]
+        metrics = [metric(f'bandwidth.v{i}', 1000 * value * np.exp(chance.normal(0, 0.01)), record=0) for i in range(4)]
+        cached = case('Cached %threads=one', plumbline=result(*metrics, level='L2', records=records))
+        archive.archive(write_report(tmp_path / 'r.json', [cached], start=1579075200 + 86400 * number), tmp_path / 'archive')
+    found = history.read(tmp_path / 'archive')
+    assert len(history.lasting(found)) == losses and {len(one.values) for one in found.metrics.values()} == {20 if losses else 6}
+    said = "skipped: 56 values of caches with another working set than the last session's"
+    assert (said in run(tmp_path).output) == (not losses) and len(found.sessions) == 20
 
 
 def test_a_test_that_is_renamed_again_and_again_has_a_history(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 from reframe.core.exceptions import SkipTestError
 
 import rfm
-from native import QUICK, SOURCE, finding, output_of, refused
+from native import MEASURED, QUICK, SOURCE, finding, output_of, refused
 from plumbline.errors import PlumblineError
 from plumbline.model import tlb
 from plumbline.report.figures import latency as figures
@@ -212,7 +212,7 @@ def test_layouts_must_come_in_pairs(programs):
 
 
 def test_curves_of_a_run(programs):
-    found = programs.measured('chase', '--variants', 'all', '--size', '8,64', '--stride', '128,4096', *QUICK).measurements
+    found = programs.measured('chase', '--variants', 'all', '--size', '8,64', '--stride', '128,4096', *MEASURED).measurements
     curves = tlb.curves(found)
     assert list(curves) == [128, 4096]
     for curve in curves.values():
@@ -383,13 +383,8 @@ def test_where_nobody_knows_whether_pages_are_huge_the_probe_says_so(monkeypatch
     assert [tlb.given(share) for share in (None, 0.89, 0.9)] == [False, False, True]
 
 
-def details(done):
-    return [{**case['plumbline'], 'check': name.split()[0], 'hostname': 'h', 'partition': 'p', 'environ': 'e'}
-            for name, case in done.cases().items() if case['result'] != 'skip']
-
-
 @pytest.mark.parametrize('check', ['latency', 'latency_curve', 'tlb'])
 def test_figures(run, check):
-    mine = [detail for detail in details(run[1]) if detail['check'] == check]
+    mine = [rfm.detail_of(check, case) for name, case in run[1].cases().items() if name.split()[0] == check and case['result'] != 'skip']
     drawn = list(figures.FIGURES[check](mine))
     assert drawn and all(figure is not None and caption for _, caption, figure in drawn)

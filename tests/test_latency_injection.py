@@ -75,8 +75,7 @@ def mpi(request, mpis):
     return mpis(request.param)
 
 
-@pytest.mark.alone
-@pytest.mark.parametrize('mpi', FAMILIES[:2], indirect=True)
+@pytest.mark.parametrize('mpi', [FAMILIES[0], pytest.param('mpich', marks=[*FAMILIES[1].marks, pytest.mark.alone])], indirect=True)
 def test_mpi4pys_tests_pass(mpi, shared):
     '''With 5 us: one of them wants a synchronous send complete in the moment in which it was received; with Intel MPI, which is
     quicker, another one does.'''

@@ -2,7 +2,6 @@
 
 import ctypes
 import itertools
-import re
 import runpy
 from types import SimpleNamespace
 
@@ -10,9 +9,8 @@ import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, QUICK, library, listed, two_cpus
+from native import CPUS, MEASURED, QUICK, THREADS, library, listed, refused, two_cpus
 
-THREADS = [1, min(3, len(CPUS))] if len(CPUS) > 1 else [1]
 CHECKS = rfm.REPOSITORY / 'checks/apps'
 RATE = 1.25
 
@@ -97,8 +95,7 @@ def test_records_state_the_work(programs):
 
 
 def test_bad_input_is_refused(programs):
-    found = programs.run('lbm', '--size', '1e6')
-    assert found.code == 2 and re.fullmatch(r'plumbline: --size 1000000: is the edge of two lattices of 1000000 planes[^\n]+\n', found.errors)
+    refused(programs.run('lbm', '--size', '1e6'), '--size 1000000: is the edge of two lattices of 1000000 planes')
 
 
 # --- in slabs --------------------------------------------------------------------------------------------------------------
@@ -200,7 +197,7 @@ def test_boxes_that_are_too_large_are_not_measured(measuring_mpi, tmp_path):
 
 @pytest.mark.parametrize('program, few', [('cg', '--class S'), ('sp', '--size 8'), ('triad-ranks', '--size 1001')])
 def test_some_of_the_processes_work_by_turns(mpi_programs, program, few):
-    found = mpi_programs('openmpi').measured(3, program, *few.split(), '--working', '1,2', *map(str, QUICK)).measurements
+    found = mpi_programs('openmpi').measured(3, program, *few.split(), '--working', '1,2', *map(str, MEASURED)).measurements
     assert [(r['options']['working'], r['group'], r['ranks'], r['valid']) for r in found] == [(1, 0, 3, True), (2, 0, 3, True)]
     if program == 'triad-ranks':
         assert [record['bytes'] for record in found] == [32 * 1001, 2 * 32 * 1001]

@@ -22,14 +22,10 @@ def record(variant, seconds, role='kernel', traffic=40e6, **more):
             'traffic': traffic, **more}
 
 
-def never_compared(level, threads):
-    return []
-
-
 def test_of_limit_is_paired_with_the_best_stream():
     group = [record('store', [0.01] * 10, 'limit', 60e6), record('load', [0.01] * 10, 'limit', 50e6),
              record('plain', [0.01] * 10)]
-    paired, notes = metrics.against_limit(group, never_compared)
+    paired, notes = metrics.against_limit(group, lambda level, threads: [])
     assert paired['plain'].value == pytest.approx(40 / 60)
     assert paired['plain'].limit == pytest.approx(6000)     # 60e6 bytes in 0.01 s
     assert notes == []

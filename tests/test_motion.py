@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, QUICK, SAMPLES, library, listed, needs, output_of, pointer, refused, x86_only
+from native import CPUS, QUICK, SAMPLES, THREADS, library, listed, needs, output_of, pointer, refused, x86_only
 from plumbline.likwid import features
 from plumbline.model import uncertainty
 from plumbline.report import figures
 from waiting import until
 
-THREADS = f'1,{min(3, len(CPUS))}' if len(CPUS) > 1 else '1'
 PROGRAMS = ['motion', 'strided', 'concurrent']
 
 
@@ -28,7 +27,7 @@ PROGRAMS = ['motion', 'strided', 'concurrent']
 @pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
 def test_every_variant_is_right_at_every_size(request, flavour, program, options):
     build, sizes = request.getfixturevalue(flavour), [1, 2, 7, 8, 17, 67, 1003, *([300007] if flavour == 'programs' else [])]
-    found = build.measured(program, '--variants', 'all', '--size', listed(sizes), '--threads', THREADS, *options,
+    found = build.measured(program, '--variants', 'all', '--size', listed(sizes), '--threads', listed(THREADS), *options,
                            *SAMPLES, '--passes', '1,2,3' if program == 'motion' else 1).measurements      # an update of an update is the vector
     assert {record['variant'] for record in found} == build.runnable(program)
     assert {record['size'] for record in found} == set(sizes)

@@ -11,7 +11,7 @@ import pytest
 
 import rfm
 from mpi_native import MPIS, any_mpi, every_mpi, mpirun, needs_mpi, ours, refused, variables
-from native import CPUS, QUICK, circles, output_of, two_cpus
+from native import CPUS, QUICK, SAMPLES, circles, output_of, two_cpus
 from plumbline.errors import PlumblineError
 from plumbline.model import records
 from plumbline.mpi import environments, families, loopback
@@ -321,10 +321,12 @@ def test_an_mpi_that_refuses_root_is_left_out_unless_the_site_says_that_it_may(t
         assert done.code == 0 and reason in done.out and f'Ran {found}/2 test case' in done.out
 
 
-@pytest.mark.parametrize('program, few', [('cg', '--class S --working 1,2'), ('lbm-slabs', '--size 9 --planes 4'), ('md', '--size 4 --working 2'),
-                                          ('planewave', '--size 5 --bands 2'), ('triad-ranks', '--size 67')])
-def test_under_sanitizers(mpi_sanitized, program, few):
-    found = mpi_sanitized(any_mpi()).measured(3, program, '--variants', 'all', *few.split(), *QUICK, ASAN_OPTIONS='detect_leaks=0')
+@pytest.mark.parametrize('ranks, program, few', [
+    (3, 'cg', '--class S --working 1,2'), (3, 'lbm-slabs', '--size 9 --planes 4'), (3, 'md', '--size 4 --working 2'), (3, 'planewave', '--size 5 --bands 2'),
+    (3, 'triad-ranks', '--size 67'), (3, 'pairs', '--size 0,7,4097'), (3, 'patterns', '--size 7,70001 --nodes 2,3'), (2, 'pingpong', '--size 0,1,7,9,4095,100001'),
+    (2, 'rma', '--size 13 --window 48 --memory allocate,create --compute 20'), (2, 'datatype', '--size 1,2,3,16,17,63,65')])
+def test_under_sanitizers(mpi_sanitized, ranks, program, few):
+    found = mpi_sanitized(any_mpi()).measured(ranks, program, '--variants', 'all', *few.split(), *SAMPLES, '--passes', 2, ASAN_OPTIONS='detect_leaks=0')
     assert all(record['valid'] for record in found.measurements)
 
 

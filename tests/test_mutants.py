@@ -7,7 +7,7 @@ import pytest
 
 from mutants import Mutated
 from mutants.catalogue import HALF_OF_THE_HANDOVERS, MUTANTS, PASSES_LEFT_OUT
-from native import KERNELS, QUICK, SOURCE, needs, output_of, refused, two_cpus
+from native import KERNELS, MEASURED, QUICK, SOURCE, needs, output_of, refused, two_cpus
 
 
 @pytest.fixture(scope='module')
@@ -46,7 +46,7 @@ def test_passes_that_take_no_time_are_refused(mutated):
 @two_cpus
 @pytest.mark.alone
 def test_half_of_the_handovers_is_found(mutated):
-    command = mutated.program_of(HALF_OF_THE_HANDOVERS).name, '--threads', 2, '--size', 10, *QUICK
+    command = mutated.program_of(HALF_OF_THE_HANDOVERS).name, '--threads', 2, '--size', 10, *MEASURED
     found = next((found for found in (mutated.build.run(*command) for _ in range(100)) if found.code), None)
     assert found and found.code == 1 and 'the result is wrong' in found.errors and found.measurements[0]['valid'] is False
 
@@ -74,7 +74,8 @@ def test_results_are_kept_in_registers_of_every_machine(target, tmp_path):
 
 
 @pytest.mark.parametrize('kernel, variant, why', [('triad', 'fortran', 'built without a Fortran compiler'), ('fdtd', 'fortran_split2', 'built without a Fortran compiler'),
-                                                  ('transpose', 'openblas', 'not in this build: built without OpenBLAS, or it has threads of its own')])
+                                                  ('transpose', 'openblas', 'not in this build: built without OpenBLAS, or it has threads of its own'),
+                                                  ('flops', 'dgemm', 'built without BLAS')])
 def test_a_variant_that_was_not_built_is_refused(mutated, kernel, variant, why):
     program = next(program for program in mutated.programs if program.kernel == kernel)
     assert variant not in mutated.build.runnable(program.name)

@@ -1,5 +1,6 @@
 '''MPI checks through Slurm on the virtual cluster: on one node, and over several, with proof of where the ranks were.'''
 
+import contextlib
 import itertools
 import os
 import re
@@ -13,7 +14,7 @@ from reframe.core.schedulers import JobScheduler
 
 import rfm
 from mpi_native import MPIS, any_mpi, needs_mpi
-from native import CPUS, two_cpus
+from native import CPUS, alone_in, two_cpus
 from plumbline.errors import PlumblineError
 from plumbline.mpi import placement
 from plumbline.mpi.check import MpiCheck
@@ -45,8 +46,8 @@ def place(tmp_path_factory, mpi_programs, built_already):
         yield place
 
 
-def run(place, name, *options, partition, environ='gnu-.*', checks=CHECKS):
-    done = place.reframe('-r', '--system', f'made:{partition}', '-p', environ, '-n', name, '-S', 'processes=1', *options, checks=checks)
+def run(place, name, *options, partition, environ='gnu-.*', checks=CHECKS, **environment):
+    done = place.reframe('-r', '--system', f'made:{partition}', '-p', environ, '-n', name, '-S', 'processes=1', *options, checks=checks, **environment)
     assert done.report, done.out
     return [case for case in done.report['runs'][-1]['testcases'] if not case['fixture']]
 
@@ -130,17 +131,20 @@ PATTERNS = {'pairs': ('pair', 'matchings'), 'incast': ('oneway', 'incast'), 'all
 
 
 @pytest.fixture(scope='module')
-def over_all_nodes(place):
+def over_all_nodes(place, request):
     '''Cases of one run: patterns, with a folder as /sys on which a port counts errors, and an application that scales.'''
     needs_mpi('openmpi')
+    simulated = None if program.missing() else request.getfixturevalue('simulated')
     counters = place.folder / 'sys/class/infiniband/mlx5_0/ports/1/counters'
     counters.mkdir(parents=True)
     (counters / 'link_error_recovery').symlink_to('/proc/self/schedstat')       # grows by what the process that reads it has used of a CPU
     given = {'network_patterns': ('large=65536', f"ports={place.folder / 'sys'}", f'network={rfm.REPOSITORY}/config/networks/example-fat-tree.yaml'),
              'app_scaling': ('edge=8', 'each=2')}
     settings = itertools.chain(*(('-S', f'{check}.{one}') for check, some in given.items() for one in ('samples=10', *some)))
-    return run(place, f"network_patterns%pattern=({'|'.join(PATTERNS)})|app_scaling.*study=lbm_(strong|weak).*over=nodes", '--flex-alloc-nodes=all', *settings,
-               '-c', rfm.REPOSITORY / 'checks/apps/app_scaling.py', partition='spread', environ='gnu-openmpi$')
+    built = {'PLUMBLINE_REPORTS': simulated.parents[3]} if simulated else {}
+    with alone_in(simulated.parents[1]) if simulated else contextlib.nullcontext():
+        return run(place, f"network_patterns%pattern=({'|'.join(PATTERNS)})|app_scaling.*study=lbm_(strong|weak).*over=nodes", '--flex-alloc-nodes=all', *settings,
+                   '-c', rfm.REPOSITORY / 'checks/apps/app_scaling.py', partition='spread', environ='gnu-openmpi$', **built)
 
 
 @two_cpus

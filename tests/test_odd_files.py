@@ -29,18 +29,8 @@ def sessions(place, count=6):
     return archive.sessions(place.folder / 'reports/archive')
 
 
-def replaced_by_a_link(path):
-    path.unlink()
-    path.symlink_to('/nowhere')
-
-
-def replaced_by_a_folder(path):
-    path.unlink()
-    path.mkdir()
-
-
 SPOILT = {'empty': lambda path: path.write_bytes(b''), 'garbage': lambda path: path.write_bytes(b'garbage' * 100),
-          'truncated': lambda path: path.write_bytes(path.read_bytes()[:2000]), 'dangling': replaced_by_a_link}
+          'truncated': lambda path: path.write_bytes(path.read_bytes()[:2000]), 'dangling': lambda path: (path.unlink(), path.symlink_to('/nowhere'))}
 
 
 @pytest.mark.parametrize('spoil', SPOILT.values(), ids=SPOILT)
@@ -66,7 +56,8 @@ def test_a_damaged_file_is_named_by_what_needs_it_and_keeps_nothing_else_away(tm
 def test_a_folder_with_the_name_of_a_session_is_none(tmp_path):
     place = rfm.Workplace(tmp_path)
     paths = sessions(place)
-    replaced_by_a_folder(paths[-1])
+    paths[-1].unlink()
+    paths[-1].mkdir()
     assert place.plumbline('report').code == 0 and 'no session' in place.plumbline('report', '--session', paths[-1].stem).out
     done = place.plumbline('compare', '--last', 6)
     assert done.code == 2 and '5 sessions of ' in done.out and ', 6 asked for' in done.out

@@ -71,12 +71,6 @@ def test_passes_by_turns_have_samples_of_their_own(mpi_programs):
         assert np.nanmax(model.matrices(record)[0]) * record['passes'] * record['options']['messages'] < np.median(record['seconds'])
 
 
-def test_under_sanitizers(mpi_sanitized):
-    found = mpi_sanitized(any_mpi()).measured(3, 'pairs', '--size', '0,7,4097', '--samples', '10', '--passes', '3',
-                                              ASAN_OPTIONS='detect_leaks=0')
-    assert all(record['valid'] for record in found.measurements)
-
-
 @pytest.mark.parametrize('program', ['pairs', 'pairs-once'])
 def test_messages_of_others_and_too_few_are_found(mpi_broken, program):
     found = mpi_broken.run(2, program, '--size', 64, *SAMPLES, '--passes', 2)

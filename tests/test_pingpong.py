@@ -37,12 +37,6 @@ def test_four_ranks_are_two_pairs(mpi_programs):
     assert all(record['valid'] and record['ranks'] == 4 for record in found.measurements)
 
 
-def test_under_sanitizers(mpi_sanitized):
-    found = mpi_sanitized('openmpi').measured(2, 'pingpong', '--variants', 'all', '--size', SIZES, *SAMPLES, '--passes', 3,
-                                              ASAN_OPTIONS='detect_leaks=0')
-    assert all(record['valid'] for record in found.measurements)
-
-
 # --- the model --------------------------------------------------------------------------------------------------------
 
 def curve(time, sizes):

@@ -7,10 +7,8 @@ import pytest
 
 import rfm
 from mpi_native import any_mpi
-from native import CPUS, QUICK
+from native import QUICK, THREADS, listed
 from plumbline.model.records import pooled
-
-THREADS = f'1,{min(3, len(CPUS))}' if len(CPUS) > 1 else '1'
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +21,7 @@ def blas_without_threads(monkeypatch):
 @pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
 def test_every_variant_is_right(request, flavour, options):
     build = request.getfixturevalue(flavour)
-    found = build.measured('planewave', '--variants', 'all', '--threads', THREADS, *options, *QUICK).measurements
+    found = build.measured('planewave', '--variants', 'all', '--threads', listed(THREADS), *options, *QUICK).measurements
     assert {record['variant'] for record in found} == build.runnable('planewave')
     assert all(record['valid'] and record['max_error'] < record['tolerance'] < 1e-12 for record in found)
     plans = '[0-9a-f]{8}' if 'whole' in build.runnable('planewave') else 'none'

@@ -379,6 +379,18 @@ def test_states_have_references_of_their_own(tmp_path, met, deviation):
     assert references.load(tmp_path / 'made.yaml')
 
 
+def test_each_state_has_its_working_set_of_a_cache(tmp_path):
+    near, far, sets = {'core_to_core.0': 2e-8}, {'core_to_core.0': 1.2e-7}, {500.0: 2**18, 1000.0: 2**19}
+    sessions(tmp_path, [1000.0] * 4 + [500.0] * 3, lambda value: [case(plumbline=result(
+        metric('bandwidth.plain.L2', value, state=near if value == 500 else far, record=0), level=None, records=[measurement(working_set=sets[value])]))])
+    assert proposal.accept(propose(tmp_path))
+    merged = references.load(references.write_merged(tmp_path, 'made', 'Triad', tmp_path))
+    known = references.of_keys(merged, 'Triad', ['made:cpu', 'gnu', 'one'])['bandwidth.plain.L2']
+    for value, size in sets.items():
+        assert [one.leaf[0] for one in known.of_set(size).references] == [value]
+    assert known.of_set(2**17) is None and known.of_set(None) == known
+
+
 # --- how they would have fared ----------------------------------------------------------------------------------------------
 
 def test_each_session_is_left_out_of_its_own_references(tmp_path):
@@ -493,6 +505,13 @@ def test_another_working_set_of_a_cache_is_another_metric(tmp_path):
         assert set(judging.Judging._of_the_same_sets(check, known, found)) == left
         told = [(one.reason, one.referenced) for one in check.plumbline.skipped or ()]
         assert told == [('they are of another working set: of 1.5 MiB, and 1 MiB was swept through', sorted(known))] * (size == small)
+
+
+def test_a_variable_of_the_command_line_makes_another_test(tmp_path):
+    sessions(tmp_path, make=lambda value: [triad(metric(value=value)), triad(metric(value=1.0), name='Triad %threads=one %.size=7')])
+    found = propose(tmp_path)
+    assert leaves(found)[f'{WHERE}bandwidth.plain'][0] == 1000.0
+    assert ('Triad %threads=one %.size=7 bandwidth.plain', 'with size of the command line (-P) it is another test') in found.skipped
 
 
 def test_sessions_of_one_morning_are_no_five_days(tmp_path):

@@ -338,6 +338,12 @@ def test_what_has_no_bad_side_is_not_ranked():
     assert ranking.rank(table(numbered(64, 64, 1536), 'entries')).rows.is_empty()
 
 
+def test_a_metric_that_would_see_no_loss_is_said_to_see_none():
+    frame = pl.concat([table(numbered(1, 9, 80, 700), 'latency', 'us'), table(numbered(100, 101, 102, 103))])
+    found = types.SimpleNamespace(ranked=ranking.rank(frame), earlier=0)
+    assert re.match(r'would have seen a loss of .* \(median of 2 metrics\), none of less than 90 % in 1 of them$', next(text.sees(found)))
+
+
 def test_two_nodes_cannot_be_ranked():
     found = ranking.rank(table(numbered(100, 60)))
     assert found.rows.is_empty()
@@ -363,6 +369,17 @@ def test_that_most_nodes_are_slow_is_told():
     assert found.divided['gap'].to_list() == pytest.approx([40 / 60])
     for one_sort in ((100, 101, 102, 103, 104, 105), (100, 100, 100, 110), (100, 101, 99)):
         assert ranking.rank(table(numbered(*one_sort))).divided.is_empty()
+
+
+def test_nodes_with_another_working_set_of_a_cache_are_no_peers():
+    def sizes(size):
+        return among(pl.concat([table(numbered(100, 101, 99, 100), working_set=2**19), table({'n5': 50}, working_set=size)]), noise=0.001)
+    alike, found = ranking.rank(sizes(2**19)), ranking.rank(sizes(2**18))
+    assert set(alike.outliers()['node']) == {'n5'} and alike.unlike == []
+    assert found.outliers().is_empty() and found.unlike == ['n5'] and found.lacking.is_empty()
+    assert 'not ranked in metrics of caches, with another working set than their peers: n5' in list(text.remarks(findings(sizes(2**18))))
+    again = second.confirm(alike.outliers().filter(name='flops'), alike, sizes(2**18))
+    assert again.select('again', 'confirmed').row(0) == (None, None)
 
 
 def test_a_metric_that_peers_have_is_missed():

@@ -142,6 +142,12 @@ def test_repeated_runs_are_cases_of_one_session(place):
     assert set(content) == {'$accepted', '$provenance', 'site_stream', 'their_application'}
     end, metric = triad(where.reframe('-r', checks=STREAM))
     assert (end, metric['verdict'], metric['reference_from']) == ('pass', 'PASS', 'made.yaml')
+    # With other values of its variables it is another test.
+    cases = where.reframe('-r', '-P', 'source=a,b', checks=STREAM).report['runs'][0]['testcases']
+    assert sorted(one['display_name'] for one in cases) == ['site_stream %.source=a', 'site_stream %.source=b']
+    for varied in (one['plumbline'] for one in cases):
+        assert [one['verdict'] for one in varied['metrics']] == ['NO REFERENCE']
+        assert [one['reason'] for one in varied['skipped']] == ['they are of the test without -P source']
 
 
 @pytest.mark.parametrize('options, fails_first, code', [

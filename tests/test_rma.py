@@ -78,7 +78,7 @@ def test_over_tcp_it_is_right_and_goes_on_while_the_target_waits(mpi_programs, m
         pytest.fail('no run over TCP came to its end')
     assert [record['variant'] for record in found.measurements] == ways
     assert all(record['valid'] for record in found.measurements)
-    assert loopback() - before >= sum(record['bytes'] * 10 for record in found.measurements)
+    assert loopback() - before >= sum(record['bytes'] * len(record['seconds']) for record in found.measurements)
 
 
 def test_a_last_batch_may_be_smaller_and_pairs_work_at_once(mpi_programs):
@@ -91,7 +91,7 @@ def test_a_last_batch_may_be_smaller_and_pairs_work_at_once(mpi_programs):
 def test_gets_that_need_the_target_wait_for_its_call(mpi_programs):
     '''In shared memory a window is the origin's to read; over TCP somebody has to read the request.'''
     mpi, pause = any_mpi(), 0.03
-    options = ['--variants', 'get_busy,put_busy', '--size', 8, '--messages', 1, '--compute', int(1e6 * pause), *native.QUICK]
+    options = ['--variants', 'get_busy,put_busy', '--size', 8, '--messages', 1, '--compute', int(1e6 * pause), *native.MEASURED]
     for record in mpi_programs(mpi).measured(2, 'rma', *options, **over(mpi, 'shm')).measurements:
         assert min(rma.seconds(record)) < pause / 4        # beside other work a wake-up takes milliseconds
     for record in mpi_programs(mpi).measured(2, 'rma', *options, **over(mpi, 'tcp')).measurements:
@@ -104,13 +104,6 @@ def test_openshmem_is_right(mpi_programs):
     assert found.errors == ''
     assert {record['variant'] for record in found.measurements} == WAYS | SHMEM
     assert all(record['valid'] and record['max_error'] == 0 for record in found.measurements)
-
-
-def test_nothing_is_read_or_written_beside(mpi_sanitized):
-    found = mpi_sanitized(any_mpi()).measured(2, 'rma', '--variants', 'all', '--size', 13, '--window', 48,
-                                              '--memory', 'allocate,create', *QUICK, ASAN_OPTIONS='detect_leaks=0').measurements
-    assert {record['variant'] for record in found} == WAYS
-    assert all(record['valid'] for record in found)
 
 
 # --- wrong results are found, bad input is refused ----------------------------------------------------------------

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import rfm
-from native import QUICK, configure, copied, environment, make, needs
+from native import MEASURED, alone_in, configure, copied, environment, make, needs
 from plumbline import cli
 from plumbline.bench import simulation as bench_simulation
 from plumbline.errors import PlumblineError
@@ -420,10 +420,10 @@ def checked(place, *options):
     return next(iter(done.cases().values()))
 
 
-def test_the_check_predicts_and_is_drawn(tmp_path):
-    needs('cmake', 'smpicc', 'smpirun')
-    place = rfm.Workplace(tmp_path / 'place', config=rfm.REPOSITORY / 'config/localhost.py')
-    case = checked(place, '-S', 'latency_simulated.most=32')
+def test_the_check_predicts_and_is_drawn(simulated, tmp_path):
+    place = rfm.Workplace(tmp_path / 'place', config=rfm.REPOSITORY / 'config/localhost.py', PLUMBLINE_REPORTS=simulated.parents[3])
+    with alone_in(simulated.parents[1]):
+        case = checked(place, '-S', 'latency_simulated.most=32')
     assert case['result'] == 'pass', case['fail_reason']
     left = case['plumbline']
     names = {metric['name']: metric for metric in left['metrics']}
@@ -455,7 +455,7 @@ def test_no_prediction_is_an_error():
 def test_cg_natively(mpi_programs):
     '''Each rank count gives the published result; the first iteration's residual and all 15 are in max_error.'''
     build = mpi_programs('openmpi')
-    few = ('--class', 'S', '--variants', 'all', *QUICK)
+    few = ('--class', 'S', '--variants', 'all', *MEASURED)
     for ranks in (1, 2, 4):
         found = build.measured(ranks, 'cg', *few).measurements
         assert [record['variant'] for record in found] == ['halving', 'doubling']

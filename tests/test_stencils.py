@@ -8,12 +8,11 @@ import pytest
 from reframe.utility.cpuinfo import cpuinfo
 
 import rfm
-from native import CPUS, QUICK, SAMPLES, SOURCE, library, listed, output_of, pointer, refused, x86_only
+from native import CPUS, QUICK, SAMPLES, SOURCE, THREADS, library, listed, output_of, pointer, refused, x86_only
 from plumbline.bench import stencils as bench
 from plumbline.report import figures
 from plumbline.system import topology
 
-THREADS = [1, min(3, len(CPUS))] if len(CPUS) > 1 else [1]
 CHECKS = rfm.REPOSITORY / 'checks/apps'
 
 

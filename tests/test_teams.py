@@ -126,8 +126,3 @@ def test_what_cannot_be_divided_is_told(teams):
 
 def test_chunks_of_unequal_length_are_shared_out_evenly(teams):
     assert min(balance for *_, balance in teams('programs', 'spmv', 'balance', 'sell', 14000, 112)) >= 0.95
-
-
-def test_the_balance_is_in_the_record(programs):
-    record, = programs.measured('ninepoint', '--size', 10, '--samples', 10, '--passes', 1).measurements
-    assert record['balance'] == 1

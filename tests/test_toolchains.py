@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import rfm
-from native import CPUS, KERNELS, QUICK, SOURCE, Build, edges_of, environment, needs, output_of, team_of, x86_only
+from native import CPUS, KERNELS, QUICK, SOURCE, Build, edges_of, environment, linked, needs, output_of, team_of, x86_only
 from plumbline.likwid import pin
 from plumbline.model import environment_errors, records
 from plumbline.mpi import environments as mpi_environments
@@ -339,7 +339,7 @@ def test_many_rows_are_cut_and_that_is_said():
 
 @pytest.mark.alone
 def test_a_real_run_with_two_compilers_is_compared(measuring, llvm, tmp_path):
-    place = measuring(tmp_path / 'place', CANNED_CLANG=llvm.folder / 'bin')
+    place = measuring(tmp_path / 'place', CANNED_CLANG=linked(tmp_path / 'clang', llvm.path('triad'), llvm.path('trapezoid')))
     done = place.reframe('-r', '-p', '^(gnu|llvm)$', '--exec-policy=serial', '-n', 'redundancy', '-S', 'redundancy.samples=10', '-S', 'processes=1',
                          checks=rfm.REPOSITORY / 'checks/apps/redundancy.py')
     assert done.report, done.out

@@ -8,8 +8,8 @@ CHECK = rfm.REPOSITORY / 'checks/memory/triad_traffic.py'
 
 
 def likwid(folder, perfctr):
-    '''A PATH with this likwid-perfctr, and a cmake that hands out programs that these tests have built.'''
-    return rfm.tools(folder / 'bin', without=rfm.LIKWID, scripts=[perfctr, rfm.GUARDS / 'likwid-pin', rfm.GUARDS / 'cmake'])
+    '''A PATH with this likwid-perfctr, and a cmake that hands out programs that these tests have built; objdump takes longer than all of the rest.'''
+    return rfm.tools(folder / 'bin', without=(*rfm.LIKWID, 'objdump'), scripts=[perfctr, rfm.GUARDS / 'likwid-pin', rfm.GUARDS / 'cmake'])
 
 
 @pytest.fixture(scope='module')
@@ -18,10 +18,10 @@ def commands(tmp_path_factory):
 
 
 @pytest.fixture
-def place(programs, tmp_path):
+def place(handed_out, tmp_path):
     '''Function (PATH, variables) -> a workplace with it; ``config`` names another configuration.'''
     def make(commands, config=rfm.REPOSITORY / 'config/localhost.py', **environment):
-        return rfm.Workplace(tmp_path, commands, config, CANNED_PROGRAMS=programs.folder / 'bin', **environment)
+        return rfm.Workplace(tmp_path, commands, config, CANNED_PROGRAMS=handed_out, **environment)
     return make
 
 

@@ -5,9 +5,8 @@ import re
 import pytest
 
 import rfm
-from native import CPUS, QUICK, SAMPLES, listed, needs, output_of, refused, x86_only
+from native import CPUS, QUICK, SAMPLES, THREADS, listed, needs, output_of, refused, two_cpus, x86_only
 
-THREADS = f'1,{min(3, len(CPUS))}' if len(CPUS) > 1 else '1'
 AWKWARD = [1, 2, 3, 5, 7, 8, 9, 12, 16, 17, 24, 31, 67, 129, 136]
 
 
@@ -16,7 +15,7 @@ AWKWARD = [1, 2, 3, 5, 7, 8, 9, 12, 16, 17, 24, 31, 67, 129, 136]
 @pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
 def test_every_variant_is_right_at_every_size(request, flavour):
     build = request.getfixturevalue(flavour)
-    found = build.measured('transpose', '--variants', 'all', '--size', listed(AWKWARD), '--threads', THREADS,
+    found = build.measured('transpose', '--variants', 'all', '--size', listed(AWKWARD), '--threads', listed(THREADS),
                            *QUICK).measurements
     assert {record['variant'] for record in found} == build.runnable('transpose')
     assert {record['size'] for record in found} == set(AWKWARD)
@@ -28,9 +27,9 @@ def test_every_block_is_right(request, flavour):
     '''Strips narrower and wider than the matrix, and a rest that joins the last one.'''
     build = request.getfixturevalue(flavour)
     variants = [name for name in build.runnable('transpose') if name.startswith('blocked')]
-    found = build.measured('transpose', '--variants', listed(variants), '--size', '40,41,47,55', '--threads', THREADS,
+    found = build.measured('transpose', '--variants', listed(variants), '--size', '40,41,47,55', '--threads', listed(THREADS),
                            '--block-size', '8,16,48,1024', *QUICK).measurements
-    assert len(found) == len(variants) * 4 * 4 * len(THREADS.split(','))
+    assert len(found) == len(variants) * 4 * 4 * len(THREADS)
     assert all(record['valid'] and record['options']['block'] == record['options']['block-size'] for record in found)
 
 
@@ -38,7 +37,7 @@ def test_every_block_is_right(request, flavour):
 def test_in_place_is_right_whatever_the_number_of_passes(request, flavour):
     build = request.getfixturevalue(flavour)
     found = build.measured('transpose', '--variants', 'rows,padded,blocked', '--place', 'in', '--size', listed(AWKWARD),
-                           '--threads', THREADS, *SAMPLES, '--passes', '1,2').measurements
+                           '--threads', listed(THREADS), *SAMPLES, '--passes', '1,2').measurements
     if 'openblas' in build.runnable('transpose'):
         found += build.measured('transpose', '--variants', 'openblas', '--place', 'in,out', '--size', listed(AWKWARD),
                                 *SAMPLES, '--passes', 3).measurements
@@ -126,7 +125,7 @@ def test_bad_input_is_refused(programs, options, parts):
     refused(programs.run('transpose', *options.split()), *parts)
 
 
-@pytest.mark.skipif(len(CPUS) < 2, reason='only one CPU may be used here')
+@two_cpus
 def test_the_library_in_place_has_one_thread(programs):
     if 'openblas' not in programs.runnable('transpose'):
         pytest.skip('built without OpenBLAS')

@@ -10,6 +10,7 @@ import made_report
 from plumbline.analysis import archived, groups, variance
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
+from plumbline.nodes import events
 from plumbline.store import archive
 
 # --- components ---------------------------------------------------------------------------------------------------------
@@ -364,6 +365,7 @@ def test_one_session_is_in_memory_at_a_time(kept, monkeypatch):
     '''The records are parsed of one session's rows, when their turn has come.'''
     seen, load = [], archive.load_columns
     monkeypatch.setattr(archive, 'load_columns', lambda path, columns: seen.append(path) or load(path, columns))
-    rows = (row for path in archive.sessions(kept) for row in archived._rows(path, archived.pattern('', ''), archived.pattern('', '')))
+    every = archived.pattern('', '')
+    rows = (row for path in archive.sessions(kept) for row in archived._rows(path, every, every, events.Names([])))
     next(rows)
     assert len(seen) == 1

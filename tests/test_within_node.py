@@ -118,9 +118,9 @@ def test_slow_cores_of_another_kind_are_no_outliers(kinds, shares):
 
 
 @pytest.fixture
-def apart(programs, built_already, tmp_path):
+def apart(handed_out, commands, tmp_path):
     '''A workplace on a machine whose every CPU is said to be a NUMA domain.'''
-    return rfm.Workplace(tmp_path, built_already, CANNED_PROGRAMS=programs.folder / 'bin', CANNED_DOMAINS='yes')
+    return rfm.Workplace(tmp_path, commands, CANNED_PROGRAMS=handed_out, CANNED_DOMAINS='yes')
 
 
 @two_cpus
@@ -149,8 +149,8 @@ def test_the_slow_domain_is_named(apart):
     assert {record['process'] for record in records} == {0, 1, 2}
 
 
-def test_of_one_there_is_nothing_to_compare(programs, built_already, tmp_path):
-    place = rfm.Workplace(tmp_path, built_already, CANNED_PROGRAMS=programs.folder / 'bin')
+def test_of_one_there_is_nothing_to_compare(handed_out, commands, tmp_path):
+    place = rfm.Workplace(tmp_path, commands, CANNED_PROGRAMS=handed_out)
     for case in place.reframe('-n', 'numa_domains|caches', *rfm.small(), checks=CHECK).cases().values():
         assert case['result'] == 'skip'
         assert 'cannot be compared: 2 at least' in case['plumbline']['skipped'][0]['reason']

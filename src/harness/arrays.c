@@ -13,11 +13,7 @@ enum { STATIC_LENGTH = 1000000 };
 #define STATIC_MAX ((size_t)STATIC_LENGTH - 2 * GUARD_DOUBLES)
 static _Alignas(ALIGN) double fixed[PL_MAX_ARRAYS][STATIC_LENGTH];
 
-static size_t stride(const pl_case *c)
-{
-    const size_t bytes = c->n * sizeof(double) + 2 * GUARD;
-    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
-}
+static size_t stride(const pl_case *c) { return pl_round_up(c->n * sizeof(double) + 2 * GUARD, ALIGN); }
 
 /* Address space of all arrays: room for guards, alignment and shifts. */
 static size_t space(const pl_case *c, int count)
@@ -102,6 +98,14 @@ bool pl_arrays_guards_intact(const pl_arrays *set)
             if (set->array[i][set->n + k] != guard_of(i) || *(set->array[i] - 1 - k) != guard_of(i))
                 return false;
     return true;
+}
+
+/* Of malloc and ALLOCATE each is elsewhere: the first. */
+const void *pl_arrays_extent(const pl_arrays *set, size_t *bytes)
+{
+    const double *const end = set->array[set->own[0] ? 0 : set->count - 1] + set->n;
+    *bytes = (size_t)((const char *)end - (const char *)set->array[0]);
+    return set->array[0];
 }
 
 void pl_arrays_destroy(void *data)

@@ -84,7 +84,11 @@ void pl_team(int threads, void (*work)(int thread, void *), void *argument);    
 pl_cpus pl_openmp_places(void);         /* CPUs that OpenMP binds threads to; none if it does not */
 void pl_where_threads_run(int threads, int *cpus);
 
-/* arrays.c */
+/* arrays.c, buffers.c: what a kernel's data have around them, and where most of them lie */
+const void *pl_arrays_extent(const pl_arrays *, size_t *bytes);
+void pl_set_guards(const pl_case *);
+bool pl_guards_intact(const pl_case *);
+const void *pl_extent(const pl_case *, size_t *bytes);
 extern const char *const pl_allocs[];   /* the words of pl_alloc, by their numbers; ends with NULL */
 
 /* parts.c */

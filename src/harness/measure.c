@@ -146,7 +146,9 @@ static void verified_part(int thread, void *argument)
 
 static double worst_of_team(const pl_case *c)
 {
-    double of[c->threads], worst = c->kernel->verify ? c->kernel->verify(c) : 0;
+    double of[c->threads], worst = pl_guards_intact(c) ? 0 : INFINITY;
+    if (c->kernel->verify)
+        worst = pl_worse(worst, c->kernel->verify(c));
     if (!c->kernel->verify_part)
         return worst;
     pl_team(c->threads, verified_part, &(verification){c, of});
@@ -160,7 +162,9 @@ static void verify(pl_measurement *m)
     const pl_case *c = &m->c;
     if (c->kernel->refresh)
         pl_touch(c);
-    c->kernel->poison(c);
+    if (c->kernel->poison)
+        c->kernel->poison(c);
+    pl_set_guards(c);
     if (c->kernel->prepare)
         c->kernel->prepare(c);
     if (c->variant->forks)
@@ -210,7 +214,7 @@ static void look_at_threads(pl_measurement *m)
 static void look_at_pages(pl_measurement *m)
 {
     size_t bytes = 0;
-    const void *buffer = m->c.kernel->where(&m->c, &bytes);
+    const void *buffer = pl_extent(&m->c, &bytes);
     m->pages = pl_look_at_pages(buffer, bytes);
 }
 

@@ -11,8 +11,6 @@
 
 enum { USUAL = 2 << 20, MOST_SPARE = 32 << 20 };
 
-static size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
-
 size_t pl_huge_page(void)
 {
     static size_t size;
@@ -23,7 +21,7 @@ size_t pl_huge_page(void)
 }
 
 /* Small buffers get a whole huge page as well, unless that is hundreds of megabytes for each. */
-static size_t whole(size_t bytes) { return round_up(bytes, pl_huge_page() <= MOST_SPARE ? pl_huge_page() : USUAL); }
+static size_t whole(size_t bytes) { return pl_round_up(bytes, pl_huge_page() <= MOST_SPARE ? pl_huge_page() : USUAL); }
 
 /* For the whole pages among these bytes: what begins and ends between two of them shares those with others. */
 void pl_advise(void *p, size_t bytes, pl_pages pages)
@@ -41,7 +39,7 @@ void *pl_map(size_t bytes, pl_pages pages)
     unsigned char *p = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
-    unsigned char *aligned = (unsigned char *)round_up((uintptr_t)p, align);
+    unsigned char *aligned = (unsigned char *)pl_round_up((uintptr_t)p, align);
     if (aligned > p)
         munmap(p, (size_t)(aligned - p));
     const size_t rest = (size_t)(p + length - aligned) - whole(bytes);

@@ -28,6 +28,7 @@ typedef enum { PL_DYNAMIC, PL_STATIC, PL_MALLOC, PL_ALLOCATE } pl_alloc;
 typedef enum { PL_HUGE, PL_BASE } pl_pages;         /* ask for transparent huge pages, or forbid them */
 
 typedef struct pl_kernel pl_kernel;
+typedef struct pl_buffers pl_buffers;
 typedef void (*pl_loop)(void);                      /* a kernel casts it to its own prototype */
 
 /* One way to write the loop.  Variants of a kernel differ from its first one in one thing only. */
@@ -154,6 +155,8 @@ struct pl_kernel {
     const pl_parameter *parameters;                         /* ends with a NULL name; may be NULL */
     const pl_string_parameter *strings;                     /* ends with a NULL name; may be NULL */
     bool arrays;                                            /* its data are pl_arrays: may be static, may be shifted */
+    pl_buffers *(*buffers)(const pl_case *);                /* of its data: pl_data_buffers, pl_first_buffers; NULL: none.  Guards of arrays
+                                                               and buffers are set before verify's pass and must be intact after it */
     int most_threads;                                       /* 0: any number */
     size_t usual_size;                                      /* elements where --size is not given; 0: 1e6 */
     size_t (*own_size)(const char *const *text);            /* the same where the strings say; may be NULL */
@@ -171,8 +174,8 @@ struct pl_kernel {
     bool refresh;                                           /* all is touched once more before verify's pass: other variants have
                                                                written what it reads */
     double (*tolerance)(const pl_case *);                   /* the largest max |error| that is right; NULL: 0 */
-    void (*poison)(const pl_case *);                        /* make an old result unusable before verify's pass */
-    const void *(*where)(const pl_case *, size_t *bytes);   /* a buffer whose pages are looked at */
+    void (*poison)(const pl_case *);                        /* make an old result unusable before verify's pass; may be NULL */
+    const void *(*where)(const pl_case *, size_t *bytes);   /* memory whose pages are looked at; NULL: the arrays, the largest buffer */
     void (*destroy)(void *data);
     bool sizes_by_turns;                                    /* its sizes are measured by turns: one group, all of their data at once */
     void (*prepare)(const pl_case *);                       /* untimed, before every pass, which is then timed on its own */
@@ -252,16 +255,18 @@ void pl_arrays_destroy(void *);
 
 /* Buffers of any type and length: page-aligned, each plus offset[i] bytes (NULL: none), with a guard line on either side.
  * Pages are not touched before touch() and set_guards(). */
-typedef struct {
+struct pl_buffers {
     int count;
     size_t bytes[PL_MAX_BUFFERS], mapped;
     void *at[PL_MAX_BUFFERS];
     unsigned char *base;
-} pl_buffers;
+};
 pl_buffers *pl_buffers_create(const pl_case *, int count, const size_t *bytes, const size_t *offset);
 void pl_buffers_set_guards(pl_buffers *);
 bool pl_buffers_guards_intact(const pl_buffers *);
 void pl_buffers_destroy(void *);
+pl_buffers *pl_data_buffers(const pl_case *);   /* of a kernel whose data are buffers */
+pl_buffers *pl_first_buffers(const pl_case *);  /* of one whose data begin with a pointer to them, which may be NULL */
 
 /* One line on standard error that says what is wrong and how to fix it; then exit 2. */
 _Noreturn void pl_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -298,6 +303,7 @@ double pl_core_additions(double seconds, double clock);     /* per cycle */
 double pl_core_divisions(double seconds);                   /* per second */
 
 static inline size_t pl_least(size_t a, size_t b) { return a < b ? a : b; }
+static inline size_t pl_round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 
 /* Elements before the first whole cache line, n at most. */
 static inline size_t pl_before_line(const double *x, size_t n)

@@ -17,8 +17,7 @@ from plumbline.references import command as references
 from plumbline.settings import MODES, REPORTS, ROOT
 from plumbline.sweep import command as sweep
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None,
-                  pretty_exceptions_enable=False, help=__doc__)
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help=__doc__)
 
 
 @app.command()
@@ -105,8 +104,7 @@ def import_perflogs(
 @app.command()
 def compare(
     sessions: Annotated[list[str] | None, typer.Argument(
-        help="sessions of the archive, ReFrame's run reports, or folders of sweeps: one or several before, the last is "
-             'the one after')] = None,
+        help="sessions of the archive, ReFrame's run reports, or folders of sweeps: one or several before, the last is the one after")] = None,
     last: Annotated[int | None, typer.Option(min=2, help='the last sessions of the archive, instead of names')] = None,
     system: Annotated[str | None, typer.Option(help='with --last: of this system')] = None,
     again: Annotated[list[str] | None, typer.Option('--after', help='a further session after, of some tests perhaps: worse is only what is worse in '

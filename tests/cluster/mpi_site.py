@@ -6,10 +6,13 @@ scheduler binds.
 
 import os
 
+from reframe.core.schedulers.slurm import SqueueJobScheduler
 from reframe.utility.cpuinfo import cpuinfo
 
 from plumbline import settings
 from plumbline.mpi import environments
+
+SqueueJobScheduler.SQUEUE_DELAY = 0.5       # seconds after a submission: here no job is in the queue late
 
 cpus = [int(cpu) for cpu in os.environ['MADE_CPUS'].split(',')]
 mpi = [environment for environment in environments.found(as_root=True) if environment['name'].startswith('gnu-')]

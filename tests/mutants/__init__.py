@@ -6,7 +6,7 @@ import re
 import shutil
 from dataclasses import dataclass
 
-from native import QUICK, SOURCE, Build, copied, output_of
+from native import MEASURED, SOURCE, Build, copied, output_of
 
 #: Elements: more than a loop that reads the same few for ever would need, and no multiple of a vector.
 SIZE = 20011
@@ -125,7 +125,9 @@ class Mutated:
         for program in self.programs:
             program.write(folder / 'src/kernels' / program.name)
         (folder / 'patterns').write_text('gather count=20011 wrap=2 delta=3 pattern=0,1,2,3,4,5,6,7,9,11\n'
-                                         'scatter count=57 wrap=1 delta=0 pattern=0,24,48,72,96,120,144,168,192,216\n')
+                                         'scatter count=57 wrap=1 delta=0 pattern=0,24,48,72,96,120,144,168,192,216\n'
+                                         'gs count=20 delta-gather=3 delta-scatter=5 pattern-gather=0,1,2,3 pattern-scatter=7,6,5,4\n'
+                                         'multigather count=9 wrap=2 delta=8 pattern=5,6,7,100 pattern-gather=1,2,3,0\n')
         (folder / 'cblas.h').write_text(CBLAS)
         (folder / 'openblas.c').write_text(THREADED_BLAS)
         output_of('cc', '-shared', '-fPIC', folder / 'openblas.c', '-o', folder / 'libopenblas.so')
@@ -143,4 +145,4 @@ class Mutated:
         options = [option.format(folder=self.files) for option in mutant.options]
         variants = () if '--variants' in options else ('--variants', 'all')
         size = ('--size', mutant.size) if mutant.size else ()
-        return self.build.run(program.name, *variants, *size, '--threads', mutant.threads, *QUICK, *options)
+        return self.build.run(program.name, *variants, *size, '--threads', mutant.threads, *MEASURED, *options)

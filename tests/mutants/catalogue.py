@@ -170,6 +170,10 @@ GATHER = [
         ('every other row', 'KERNEL(plain)', *EVERY_OTHER_ROW, 'plain sorted'),
         ('rows asked whether they are overwritten', 'KERNEL(novec)', 'i = r->first', 'i = r->delta ? r->first : r->last - 1', 'novec'),
         program='gather_patterns', options=('--pattern', '{folder}/patterns', '--config', '2'), size=None),
+    *of('gather', ("the other list's places", 'KERNEL(plain)', 'FROM(j)', 'TO(j)', 'plain sorted'),
+        program='gather_patterns', options=('--pattern', '{folder}/patterns', '--config', '3'), size=None),
+    *of('gather', ('the inner list forgotten', 'KERNEL(plain)', 'FROM(j)', 'index[j]', 'plain'),
+        program='gather_patterns', options=('--pattern', '{folder}/patterns', '--config', '4'), size=None),
     part_twice('gather', **FIRST_PART),
 ]
 GATHER = [Mutant(**{**vars(m), 'file': 'rows.h' if 'KERNEL' in m.function else m.file}) for m in GATHER]

@@ -143,7 +143,7 @@ static void prepare(const pl_case *c)
 static const pl_kernel capacity = {
     .name = "capacity", .title = "a chase over many sizes by turns: where the caches end", .variants = variants, .check = check,
     .elements = elements, .footprint = footprint, .create = create, .touch = touch, .run = chase_run, .work = chase_work,
-    .verify = chase_verify, .poison = chase_poison, .where = chase_where,
+    .verify = chase_verify, .poison = chase_poison, .buffers = pl_first_buffers,
     .destroy = chase_destroy, .prepare = prepare, .sizes_by_turns = true,
 };
 

@@ -55,7 +55,7 @@ static void *create(const pl_case *c)
 static const pl_kernel chase = {
     .name = "chase", .title = "p = *p: dependent loads in a random cycle", .variants = variants, .parameters = parameters,
     .most_threads = 1, .check = check, .footprint = footprint, .create = create, .touch = chase_touch, .run = chase_run,
-    .work = chase_work, .verify = chase_verify, .poison = chase_poison, .where = chase_where,
+    .work = chase_work, .verify = chase_verify, .poison = chase_poison, .buffers = pl_first_buffers,
     .destroy = chase_destroy,
 };
 

@@ -34,7 +34,6 @@ void chase_touch(const pl_case *, int thread, int threads);
 void chase_run(const pl_case *, const pl_plan *);
 void chase_poison(const pl_case *);
 double chase_verify(const pl_case *);
-const void *chase_where(const pl_case *, size_t *bytes);
 pl_work chase_work(const pl_case *);
 void chase_destroy(void *);
 

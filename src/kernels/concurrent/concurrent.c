@@ -66,39 +66,22 @@ static pl_work work(const pl_case *c)
                      .source = "model: 1 load of 8 bytes per element (anderson1997, section 3.2)"};
 }
 
-static void poison(const pl_case *c)
-{
-    const concurrent_data *d = c->data;
-    pl_results_poison(d->sums);
-    pl_buffers_set_guards(d->array);
-}
+static void poison(const pl_case *c) { pl_results_poison(((const concurrent_data *)c->data)->sums); }
 
-/* The sum of each thread's part, computed anew from the index. */
-static double verify(const pl_case *c)
+/* The sum of a thread's part, computed anew from the index. */
+static double verify_part(const pl_case *c, int thread)
 {
-    const concurrent_data *d = c->data;
-    double worst = pl_buffers_guards_intact(d->array) ? 0 : INFINITY;
-    for (int thread = 0; thread < c->threads; thread++) {
-        const pl_range part = pl_part(c->n, thread, c->threads);
-        double total = 0;
-        for (size_t i = part.begin; i < part.end; i++)
-            total += pl_value(i);
-        const double error = fabs(d->sums[thread].value - total);
-        worst = pl_worse(worst, error);
-    }
-    return worst;
-}
-
-static const void *where(const pl_case *c, size_t *bytes)
-{
-    *bytes = footprint(c);
-    return array(c);
+    const pl_range part = pl_part(c->n, thread, c->threads);
+    double total = 0;
+    for (size_t i = part.begin; i < part.end; i++)
+        total += pl_value(i);
+    return fabs(((const concurrent_data *)c->data)->sums[thread].value - total);
 }
 
 static const pl_kernel concurrent = {
     .name = "concurrent", .title = "Sum of an array, read as several streams at once", .variants = variants,
     .parameters = parameters, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work,
-    .verify = verify, .poison = poison, .where = where, .destroy = destroy,
+    .verify_part = verify_part, .poison = poison, .buffers = pl_first_buffers, .destroy = destroy,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &concurrent); }

@@ -78,12 +78,6 @@ static void destroy(void *data)
 
 static void touch(const pl_case *c, int thread, int threads) { memset(((cores_data *)c->data)->relay[thread], 0, APART); }
 
-static const void *where(const pl_case *c, size_t *bytes)
-{
-    *bytes = (size_t)c->threads * APART;
-    return ((cores_data *)c->data)->relay[0];
-}
-
 /* --- the work ---------------------------------------------------------------------------------------------------- */
 
 static void plan(const pl_case *c, pl_plan *p) { cores_forget(c->data, p->thread); }
@@ -117,7 +111,6 @@ static void poison(const pl_case *c)
         atomic_store(&d->relay[i]->turn, 0);
         d->all[i] = (core_speed){NAN, NAN};
     }
-    pl_buffers_set_guards(d->buffers);
 }
 
 /* Pairs that did not meet once, and lines whose turns are not all that there were to be. */
@@ -142,8 +135,6 @@ static double verify(const pl_case *c)
 {
     const cores_data *d = c->data;
     double wrong = 0;
-    if (!pl_buffers_guards_intact(d->buffers))
-        return INFINITY;
     if (which(c) == TOGETHER)
         return wrong_pairs(d);
     if (which(c) == CLOCK)
@@ -227,7 +218,7 @@ static void further(const pl_case *c, const double *rows, long passes, int sampl
 static const pl_kernel cores = {
     .name = "cores", .title = "a cache line handed from core to core, and the cores' clock; --size is the handovers of a batch",
     .variants = variants, .usual_size = 500, .check = check, .footprint = footprint, .create = create, .touch = touch,
-    .plan = plan, .run = run, .work = work, .verify = verify, .poison = poison, .where = where, .destroy = destroy, .facts = facts,
+    .plan = plan, .run = run, .work = work, .verify = verify, .poison = poison, .buffers = pl_first_buffers, .destroy = destroy, .facts = facts,
     .numbers = numbers, .sampled = sampled, .further = further,
 };
 

@@ -11,6 +11,7 @@ typedef struct { double clock, additions; } core_speed;     /* Hz, per cycle; no
 
 /* Data of a team. */
 typedef struct {
+    pl_buffers *buffers;
     int threads;
     pl_relay **relay;           /* of each thread, for the pairs in which it is the lower one; on a page that it touched first */
     uint32_t *epoch;            /* how many rounds each thread has been through: all equal */
@@ -20,7 +21,6 @@ typedef struct {
     core_speed *one, *all;      /* of each thread */
     sem_t *turn;                /* of each thread, to sleep on while another one is measured */
     int sample;                 /* the next one: what is looked at sparsely moves on from sample to sample */
-    pl_buffers *buffers;
 } cores_data;
 
 /* A pass of one thread: the variants; before the first one all forget. */

@@ -13,11 +13,7 @@ static const pl_string_parameter strings[] = {
 };
 
 /* --size, where it is not given. */
-static size_t no_size(const char *const *text)
-{
-    (void)text;
-    return 0;
-}
+static size_t no_size(const char *const *text) { return 0; }
 
 static size_t elements(const pl_case *c)
 {
@@ -109,13 +105,6 @@ static pl_work work(const pl_case *c)
     return w;
 }
 
-static const void *where(const pl_case *c, size_t *bytes)
-{
-    const gather_pattern *p = ((const gather_data *)c->data)->p;
-    *bytes = sizeof(double) * (p->read ? p->read : p->written);
-    return array(c, p->read ? READ : WRITTEN);
-}
-
 static const pl_fact *facts(const pl_case *c)
 {
     static pl_fact known[5];
@@ -131,7 +120,7 @@ static const pl_kernel patterns = {
     .name = "gather_patterns", .title = "Spatter's kernels on the patterns of a file", .variants = gather_variants,
     .parameters = parameters, .strings = strings, .own_size = no_size, .elements = elements, .check = check, .footprint = footprint,
     .create = gather_data_create, .touch = gather_data_touch, .destroy = gather_data_destroy, .plan = plan, .run = run, .work = work,
-    .poison = gather_poison, .verify = gather_verify, .where = where, .facts = facts,
+    .poison = gather_poison, .verify = gather_verify, .buffers = pl_first_buffers, .facts = facts,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &patterns); }

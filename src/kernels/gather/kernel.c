@@ -74,7 +74,6 @@ static inline void store_column(const gather_rows *r, size_t first, size_t last,
 void gather_columns(const gather_rows *r, double *restrict to, const double *restrict from,
                     const int32_t *restrict index, const int32_t *restrict inner)
 {
-    (void)inner;
     for (size_t first = r->first; first < r->last; first += r->block)
         for (size_t j = 0, last = end_of_block(first, r); j < r->length; j++)
             for (size_t i = first, row = first % r->wrap; i < last; i++, row = next(row, r))
@@ -84,7 +83,6 @@ void gather_columns(const gather_rows *r, double *restrict to, const double *res
 void scatter_columns(const gather_rows *r, double *restrict to, const double *restrict from,
                      const int32_t *restrict index, const int32_t *restrict inner)
 {
-    (void)inner;
     for (size_t first = r->first; first < r->last; first += r->block)
         for (size_t j = 0, last = end_of_block(first, r); j < r->length; j++)
             store_column(r, first, last, j, to + index[j], from);

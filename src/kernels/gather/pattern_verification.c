@@ -11,11 +11,9 @@
 /* Elements, and rows, that the same loop is given once more where it leaves nothing of some rows. */
 enum { ELEMENTS = 1 << 16, ROWS = 64 };
 
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
-
 static size_t rows_kept(const gather_pattern *p, const gather_rows *r)
 {
-    return smaller(p->wrap, r->last - r->first);
+    return pl_least(p->wrap, r->last - r->first);
 }
 
 /* What a scatter finds in the dense array. */
@@ -24,8 +22,7 @@ static double dense_value(const gather_pattern *p, size_t i, size_t j) { return 
 /* All that is written is made not a number; all that is read has its values: other variants have run. */
 void gather_poison(const pl_case *c)
 {
-    const gather_data *s = c->data;
-    const gather_pattern *p = s->p;
+    const gather_pattern *p = ((const gather_data *)c->data)->p;
     gather_data_touch(c, 0, 1);
     if (p->written)
         memset(array(c, WRITTEN), 0xFF, sizeof(double) * p->written);
@@ -35,7 +32,6 @@ void gather_poison(const pl_case *c)
         for (size_t i = 0; i < dense_rows(p); i++)
             for (size_t j = 0; j < p->length; j++)
                 dense(c, t)[i * p->length + j] = dense_value(p, i, j);
-    pl_buffers_set_guards(s->buffers);
 }
 
 /* What is read only is as it was. */
@@ -43,7 +39,7 @@ static bool inputs_are_intact(const pl_case *c)
 {
     const gather_data *s = c->data;
     const gather_pattern *p = s->p;
-    bool intact = pl_buffers_guards_intact(s->buffers);
+    bool intact = true;
     for (size_t j = 0; j < p->indices; j++)
         intact &= list(c, INDEX)[j] == gather_listed(s, INDEX, j);
     for (size_t j = 0; p->inner && j < p->length; j++)
@@ -57,8 +53,6 @@ static bool inputs_are_intact(const pl_case *c)
     return intact;
 }
 
-static double worse(double worst, double error) { return isnan(worst) || isnan(error) ? NAN : fmax(worst, error); }
-
 /* A row of a gather: element j is what stands where the pattern's index leads to. */
 static double error_of_row(const pl_case *c, const double *row, size_t i)
 {
@@ -66,7 +60,7 @@ static double error_of_row(const pl_case *c, const double *row, size_t i)
     const gather_pattern *p = s->p;
     double worst = 0;
     for (size_t j = 0; j < p->length; j++)
-        worst = worse(worst, fabs(row[j] - pl_value(leads_to(p, s->order[j]) + p->delta * i)));
+        worst = pl_worse(worst, fabs(row[j] - pl_value(leads_to(p, s->order[j]) + p->delta * i)));
     return worst;
 }
 
@@ -75,7 +69,7 @@ static double error_of_rows(const pl_case *c, const gather_rows *r, const double
 {
     double worst = 0;
     for (size_t i = r->last - kept; i < r->last; i++)
-        worst = worse(worst, error_of_row(c, rows + i % r->wrap * r->length, i));
+        worst = pl_worse(worst, error_of_row(c, rows + i % r->wrap * r->length, i));
     return worst;
 }
 
@@ -97,13 +91,13 @@ static double verify_overwritten(const pl_case *c, gather_rows r)
     double *const x = pl_allocate(elements * sizeof *x, "the verification"), worst = 0;
     r.wrap = most + 1;
     for (; r.first < last; r.first = r.last) {
-        const size_t rows = smaller(last - r.first, most);
+        const size_t rows = pl_least(last - r.first, most);
         r.last = r.first + rows;
         memset(x, 0xFF, elements * sizeof *x);
         gather_loop_of(c->variant, p->kind)(&r, x + GUARD, array(c, READ), list(c, INDEX), p->inner ? list(c, INNER) : NULL);
-        worst = worse(worst, error_of_rows(c, &r, x + GUARD, rows));
+        worst = pl_worse(worst, error_of_rows(c, &r, x + GUARD, rows));
         if (count_numbers(x, elements) != rows * r.length)
-            worst = worse(worst, INFINITY);
+            worst = pl_worse(worst, INFINITY);
     }
     free(x);
     return worst;
@@ -140,7 +134,7 @@ static size_t extent(const gather_pattern *p, size_t (*at)(const gather_pattern 
     return most + 1;
 }
 
-static size_t few_rows(size_t length) { return smaller(ROWS, 1 + ELEMENTS / length); }
+static size_t few_rows(size_t length) { return pl_least(ROWS, 1 + ELEMENTS / length); }
 
 /* Of rows that later ones overwrite the results tell nothing, and a loop might ask for them and leave them out.  But what it has read is known:
  * rows lie on pages of their own, or as many on a page as fit of dense ones, and each of these pages must have been accessed. */
@@ -154,12 +148,12 @@ static bool reads_what_is_overwritten(const pl_case *c)
     r.first = 0;
     if (p->read) {
         apart = r.delta = (extent(p, leads_to) + page - 1) / page * page;
-        r.wrap = smaller(r.wrap, few_rows(r.length));
+        r.wrap = pl_least(r.wrap, few_rows(r.length));
         r.last = r.wrap + few_rows(r.length);
     } else
         r.last = r.wrap = 2 + 4 * page / r.length;
     if (p->written && step)
-        r.last = smaller(r.last, p->count);
+        r.last = pl_least(r.last, p->count);
     const size_t read = apart * r.last, stored = p->written ? step * (r.last - 1) + extent(p, stored_at) : r.wrap * r.length;
     double *const from = map(read), *const to = map(stored);
     bool all = true;
@@ -181,15 +175,15 @@ static double verify_gather(const pl_case *c)
     for (int t = 0; t < c->threads; t++) {
         const gather_rows r = gather_rows_of(c, t);
         const size_t kept = rows_kept(p, &r);
-        worst = worse(worst, error_of_rows(c, &r, dense(c, t), kept));
+        worst = pl_worse(worst, error_of_rows(c, &r, dense(c, t), kept));
         if (kept < r.last - r.first) {
-            worst = worse(worst, verify_overwritten(c, r));
+            worst = pl_worse(worst, verify_overwritten(c, r));
             overwritten = true;
         }
         expected += kept * p->length;
     }
     if (count_numbers(array(c, DENSE), dense_elements(p, (size_t)c->threads)) != expected)
-        worst = worse(worst, INFINITY);
+        worst = pl_worse(worst, INFINITY);
     return overwritten && worst == 0 && !reads_what_is_overwritten(c) ? INFINITY : worst;
 }
 
@@ -209,7 +203,7 @@ static double verify_stored_apart(const pl_case *c)
     const size_t apart = extent(p, stored_at);
     gather_rows r = gather_rows_of(c, 0);
     r.first = 0;
-    r.last = r.wrap = smaller(p->count, 1 + few_rows(r.length));
+    r.last = r.wrap = pl_least(p->count, 1 + few_rows(r.length));
     *(p->kind == GS ? &r.delta_to : &r.delta) = apart;
     double *const to = map(apart * r.last), *const rows = map(r.last * r.length), worst = 0;
     for (size_t k = 0; k < r.last * r.length; k++)
@@ -219,7 +213,7 @@ static double verify_stored_apart(const pl_case *c)
         for (size_t j = r.length; j-- > 0;) {
             double *const x = to + apart * i + stored_at(p, s->order[j]);
             if (!isnan(*x))
-                worst = worse(worst, fabs(*x - (p->read ? pl_value(leads_to(p, s->order[j]) + p->delta * i) : rows[i * r.length + j])));
+                worst = pl_worse(worst, fabs(*x - (p->read ? pl_value(leads_to(p, s->order[j]) + p->delta * i) : rows[i * r.length + j])));
             *x = NAN;
         }
     munmap(to, apart * r.last * sizeof *to);
@@ -271,5 +265,5 @@ double gather_verify(const pl_case *c)
 {
     const gather_pattern *p = ((const gather_data *)c->data)->p;
     const double error = writes_dense(p) ? verify_gather(c) : verify_scatter(c);
-    return inputs_are_intact(c) ? error : worse(error, INFINITY);
+    return inputs_are_intact(c) ? error : pl_worse(error, INFINITY);
 }

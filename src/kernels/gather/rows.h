@@ -10,7 +10,6 @@
 void KERNEL(plain)(const gather_rows *r, double *restrict to, const double *restrict from,
                    const int32_t *restrict index, const int32_t *restrict inner)
 {
-    (void)inner;
     for (size_t i = r->first, row = i % r->wrap; i < r->last; i++, row = next(row, r)) {
         const double *restrict a = from + FROM_ROW;
         double *restrict b = to + TO_ROW;
@@ -24,7 +23,6 @@ PL_NOVEC_FUNCTION
 void KERNEL(novec)(const gather_rows *r, double *restrict to, const double *restrict from,
                    const int32_t *restrict index, const int32_t *restrict inner)
 {
-    (void)inner;
     for (size_t i = r->first, row = i % r->wrap; i < r->last; i++, row = next(row, r)) {
         const double *restrict a = from + FROM_ROW;
         double *restrict b = to + TO_ROW;
@@ -40,7 +38,6 @@ PL_NOVEC_FUNCTION
 void KERNEL(unroll)(const gather_rows *r, double *restrict to, const double *restrict from,
                     const int32_t *restrict index, const int32_t *restrict inner)
 {
-    (void)inner;
     for (size_t i = r->first, row = i % r->wrap; i < r->last; i++, row = next(row, r)) {
         const double *restrict a = from + FROM_ROW;
         double *restrict b = to + TO_ROW;
@@ -64,7 +61,6 @@ void KERNEL(prefetch)(const gather_rows *r, double *restrict to, const double *r
                       const int32_t *restrict index, const int32_t *restrict inner)
 {
     const size_t rows = rows_ahead(r), inside = within(r);
-    (void)inner;
     for (size_t i = r->first, row = i % r->wrap; i < r->last; i++, row = next(row, r)) {
         const double *restrict a = from + FROM_ROW;
         double *restrict b = to + TO_ROW;

@@ -7,7 +7,6 @@
 TARGET void NAME(gather_simd)(const gather_rows *r, double *restrict to, const double *restrict from,
                               const int32_t *restrict index, const int32_t *restrict inner)
 {
-    (void)inner;
     for (size_t i = r->first, row = i % r->wrap; i < r->last; i++, row = next(row, r)) {
         const double *restrict a = from + r->delta * i;
         double *restrict x = to + r->length * row;
@@ -22,7 +21,6 @@ TARGET void NAME(gather_simd)(const gather_rows *r, double *restrict to, const d
 TARGET void NAME(scatter_simd)(const gather_rows *r, double *restrict to, const double *restrict from,
                                const int32_t *restrict index, const int32_t *restrict inner)
 {
-    (void)inner;
     for (size_t i = r->first, row = i % r->wrap; i < r->last; i++, row = next(row, r)) {
         const double *restrict x = from + r->length * row;
         double *restrict a = to + r->delta * i;

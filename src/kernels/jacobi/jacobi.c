@@ -196,11 +196,7 @@ static pl_work work(const pl_case *c)
 
 /* --- verification ------------------------------------------------------------------------------------------------ */
 
-static void poison(const pl_case *c)
-{
-    memset(array_of(c, OUT), 0xFF, bytes_of_array(c));  /* not a number */
-    pl_buffers_set_guards(c->data);
-}
+static void poison(const pl_case *c) { memset(array_of(c, OUT), 0xFF, bytes_of_array(c)); }     /* not a number */
 
 /* Of the rows that an interior row's points need, what value() mixes with i; the row itself first. */
 typedef struct { uint32_t own, beside[4]; } row_keys;
@@ -232,8 +228,6 @@ static double error_of_row(const jacobi_box *box, const double *v, size_t j, siz
     return worst;
 }
 
-static double verify(const pl_case *c) { return pl_buffers_guards_intact(c->data) ? 0 : INFINITY; }
-
 /* Every interior point is right; boundary, padding and guards are as they were, and so is the input.  A thread looks at its part of
  * all rows. */
 static double verify_part(const pl_case *c, int thread)
@@ -258,16 +252,10 @@ static double verify_part(const pl_case *c, int thread)
     return worst;
 }
 
-static const void *where(const pl_case *c, size_t *bytes)
-{
-    *bytes = bytes_of_array(c);
-    return array_of(c, OUT);
-}
-
 static const pl_kernel jacobi = {
     .name = "jacobi", .title = "Seven-point Jacobi sweep in three dimensions", .variants = variants, .parameters = parameters,
     .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan, .narrows = true, .run = run, .work = work,
-    .verify = verify, .verify_part = verify_part, .poison = poison, .where = where, .destroy = pl_buffers_destroy, .facts = facts,
+    .verify_part = verify_part, .poison = poison, .buffers = pl_data_buffers, .destroy = pl_buffers_destroy, .facts = facts,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &jacobi); }

@@ -49,6 +49,7 @@ typedef struct {
 typedef struct { uint32_t source; int32_t side; } md_ghost;     /* side: 0..26, 13 is the own box */
 
 typedef struct {
+    pl_buffers *buffers;
     size_t all, room, own_room; /* atoms of all processes; places for own atoms and ghosts, and for own ones */
     double box[3];              /* edges of the periodic box */
     double low[3], edge[3];     /* corner and edges of the own part of it */
@@ -59,7 +60,6 @@ typedef struct {
     uint32_t *cell_of, *cursor;
     md_lists lists;
     pl_result *of_thread;       /* what threads tell each other */
-    pl_buffers *buffers;
     bool clipped;               /* an atom has had more neighbours than a list takes */
 } md_system;
 

@@ -12,6 +12,7 @@
 
 /* Bands are functions on a cube of n^3 points, x fastest, `stride` elements from one to the next. */
 typedef struct {
+    pl_buffers *buffers;
     size_t n, bands, stride;
     double complex *psi, *h;    /* the bands, and what has been made of them */
     double complex *s;          /* bands x bands, by columns: their products */
@@ -20,7 +21,6 @@ typedef struct {
     void *forward, *backward;   /* FFTW's plans */
     uint32_t plans;             /* a hash of them; 0: there are none */
     bool by_turns;              /* the BLAS must not be called by two threads at once */
-    pl_buffers *buffers;
 } planewave;
 
 /* `own`: the bands of a thread. */

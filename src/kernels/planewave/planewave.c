@@ -113,7 +113,6 @@ static void poison(const pl_case *c)
         fill(c, (pl_range){0, bands(c)});
     for (size_t i = 0; i < w->bands * w->bands; i++)
         w->s[i] = CMPLX(NAN, NAN);
-    pl_buffers_set_guards(w->buffers);
 }
 
 static double verify(const pl_case *c)
@@ -131,18 +130,11 @@ static const pl_fact *facts(const pl_case *c)
     return found;
 }
 
-static const void *where(const pl_case *c, size_t *bytes)
-{
-    const planewave *const w = c->data;
-    *bytes = w->buffers->bytes[0];
-    return w->psi;
-}
-
 static const pl_kernel kernel = {
     .name = "planewave", .title = "Laplacians by small transforms, and products of all bands; --size is points along an edge of the grid",
     .variants = variants, .parameters = parameters, .usual_size = 24, .check = check, .footprint = footprint, .create = create,
-    .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison, .where = where,
-    .destroy = destroy, .facts = facts,
+    .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison,
+    .buffers = pl_first_buffers, .destroy = destroy, .facts = facts,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &kernel); }

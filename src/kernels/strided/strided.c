@@ -128,22 +128,20 @@ static void poison(const pl_case *c)
     for (int thread = 0; thread < c->threads; thread++)
         if (view(c, thread).behind)
             *view(c, thread).behind = BEHIND;
-    pl_buffers_set_guards(c->data);
 }
 
 /* Through X in the order of its index, which is not that of the loop; where an element stands in Y is computed. */
-static double verify_part(const part_view *v, size_t k, bool written)
+static double verify_part(const pl_case *c, int thread)
 {
-    double worst = v->behind && *v->behind != BEHIND ? INFINITY : 0;
-    const size_t runs = k < STRIDED_LINE ? 1 : k / STRIDED_LINE;
+    const part_view v = view(c, thread);
+    const size_t k = (size_t)c->parameters[STRIDED_STRIDE], runs = strided_runs(k);
+    double worst = v.behind && *v.behind != BEHIND ? INFINITY : 0;
     size_t row = 0, offset = 0;     /* i / k, i % k */
-    for (size_t i = 0; i < v->n; i++) {
+    for (size_t i = 0; i < v.n; i++) {
         if (offset % STRIDED_LINE == 0 && offset / STRIDED_LINE < runs) {
-            const size_t at = moved_by(v->n, k, offset / STRIDED_LINE) + row;
-            const double error = written ? fabs(v->x[i] - value_y(v->begin + at))
-                                         : fabs(v->y[at] - value_x(v->begin + i));
-            worst = pl_worse(worst, error);
-        } else if (written && !isnan(v->x[i]))
+            const size_t at = moved_by(v.n, k, offset / STRIDED_LINE) + row;
+            worst = pl_worse(worst, writes(c) ? fabs(v.x[i] - value_y(v.begin + at)) : fabs(v.y[at] - value_x(v.begin + i)));
+        } else if (writes(c) && !isnan(v.x[i]))
             worst = INFINITY;       /* lies between what is to be written */
         if (++offset == k) {
             offset = 0;
@@ -153,27 +151,10 @@ static double verify_part(const part_view *v, size_t k, bool written)
     return worst;
 }
 
-static double verify(const pl_case *c)
-{
-    double worst = pl_buffers_guards_intact(c->data) ? 0 : INFINITY;
-    for (int thread = 0; thread < c->threads; thread++) {
-        const part_view v = view(c, thread);
-        const double error = verify_part(&v, (size_t)c->parameters[STRIDED_STRIDE], writes(c));
-        worst = pl_worse(worst, error);
-    }
-    return worst;
-}
-
-static const void *where(const pl_case *c, size_t *bytes)
-{
-    *bytes = c->n * sizeof(double);
-    return array(c, X);
-}
-
 static const pl_kernel strided = {
     .name = "strided", .title = "Strided copy: Y(1:n) = X(1:n*k:k) and back", .variants = variants, .parameters = parameters,
     .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .share = share, .work = work,
-    .verify = verify, .poison = poison, .where = where, .destroy = pl_buffers_destroy,
+    .verify_part = verify_part, .poison = poison, .buffers = pl_data_buffers, .destroy = pl_buffers_destroy,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &strided); }

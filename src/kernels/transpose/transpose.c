@@ -295,7 +295,6 @@ static void poison(const pl_case *c)
         fill(c, &(pl_piece){{0, c->n}, {0, c->n}});    /* passes have turned it over and over */
     else
         memset(matrix_b(c), 0xFF, matrix_bytes(c));     /* not a number */
-    pl_buffers_set_guards(c->data);
 }
 
 /* What pads the rows must not have been written. */
@@ -317,27 +316,18 @@ static double verify(const pl_case *c)
     const bool as_before = !strcmp(c->variant->name, "memcpy");
     const double *const result = is_in_place(c) ? matrix_a(c) : matrix_b(c);
     const size_t ld = leading(c);
-    double worst = pl_buffers_guards_intact(c->data) && padding_is_intact(c) ? 0 : INFINITY;
+    double worst = padding_is_intact(c) ? 0 : INFINITY;
     for (size_t i = 0; i < c->n && !isnan(worst); i++)
-        for (size_t j = 0; j < c->n; j++) {
-            const double error = fabs(result[i * ld + j] - (as_before ? value(c, i, j) : value(c, j, i)));
-            worst = pl_worse(worst, error);
-        }
+        for (size_t j = 0; j < c->n; j++)
+            worst = pl_worse(worst, fabs(result[i * ld + j] - (as_before ? value(c, i, j) : value(c, j, i))));
     return worst;
-}
-
-static const void *where(const pl_case *c, size_t *bytes)
-{
-    const double *const last = is_in_place(c) ? matrix_a(c) : matrix_b(c);
-    *bytes = (size_t)((const char *)last + matrix_bytes(c) - (const char *)matrix_a(c));
-    return matrix_a(c);
 }
 
 static const pl_kernel transpose = {
     .name = "transpose", .title = "B(j,i) = A(i,j), --size is the dimension of the square matrices", .variants = variants,
     .parameters = parameters, .usual_size = 1025 /* the source's */, .check = check, .footprint = footprint, .create = create, .touch = touch,
-    .plan = plan, .run = run, .share = share, .work = work, .verify = verify, .poison = poison, .where = where,
-    .destroy = pl_buffers_destroy, .facts = facts,
+    .plan = plan, .run = run, .share = share, .work = work, .verify = verify, .poison = poison,
+    .buffers = pl_data_buffers, .destroy = pl_buffers_destroy, .facts = facts,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &transpose); }

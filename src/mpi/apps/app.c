@@ -48,6 +48,8 @@ double app_communication(app *a)
     return seconds;
 }
 
+double app_communication_among(app *a, int all) { return a->ranks ? app_communication(a) * all / a->ranks : 0; }
+
 void app_end(app *a, double began) { a->communication += app_seconds() - began; }
 
 void app_count(app *a, size_t n)

@@ -47,6 +47,9 @@ void app_reset(app *);          /* counts and seconds from 0, untimed */
 /* Seconds in communication since the last call of this function or app_reset(); starts again from 0. */
 double app_communication(app *);
 
+/* The same, for a mean over `all` processes that is to be the mean of those that work: the others have 0. */
+double app_communication_among(app *, int all);
+
 /* --- communication: `n` counts doubles; ranks are those of `comm` ---------------------------------------------- */
 
 void app_send(app *, MPI_Comm comm, const double *from, size_t n, int to, int tag);

@@ -105,11 +105,7 @@ static void run(const pl_case *c, const pl_plan *p)
         cg_iterate(data_of(c)->solver);
 }
 
-/* The record has the mean over all processes: of those that work it is this. */
-static double communication(const pl_case *c)
-{
-    return app_communication(&data_of(c)->app) * pl_processes.ranks / working_of(c);
-}
+static double communication(const pl_case *c) { return app_communication_among(&data_of(c)->app, pl_processes.ranks); }
 
 /* Of all ranks; vectors once, as on one rank: a product reads the matrix, the diagonal and p and writes q, a step of
  * conjugate gradients reads 11 and writes 3 more. */

@@ -26,9 +26,9 @@ static const pl_parameter parameters[] = {
 /* --- data ------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
-    bool works;                 /* this process does */
+    pl_buffers *memory;         /* NULL: this process waits */
+    bool works;
     app app;
-    pl_buffers *memory;
     slabs slabs;
     app_result step;            /* of the verified one */
     double viscosity;           /* of the variant that was verified last */
@@ -92,13 +92,6 @@ static void touch(const pl_case *c, int thread, int threads)
         slabs_start(&data_of(c)->slabs);
 }
 
-static const void *where(const pl_case *c, size_t *bytes)
-{
-    const lbm_data *const d = data_of(c);
-    *bytes = d->works ? lbm_doubles(&d->slabs.box) * sizeof(double) : sizeof *d;
-    return d->works ? (const void *)d->slabs.in : d;
-}
-
 /* --- the work -------------------------------------------------------------------------------------------------- */
 
 static void plan(const pl_case *c, pl_plan *p) { pl_inject(c->parameters[LATENCY]); }
@@ -110,11 +103,7 @@ static void run(const pl_case *c, const pl_plan *p)
         slabs_step(&d->slabs, (lbm_loop *)p->loop);
 }
 
-/* The record has the mean over all processes: of those that work it is this. */
-static double communication(const pl_case *c)
-{
-    return app_communication(&data_of(c)->app) * pl_processes.ranks / working_of(c);
-}
+static double communication(const pl_case *c) { return app_communication_among(&data_of(c)->app, pl_processes.ranks); }
 
 /* Of all ranks. */
 static pl_work work(const pl_case *c)
@@ -135,7 +124,6 @@ static void poison(const pl_case *c)
     slabs_start(&d->slabs);
     app_reset(&d->app);
     d->app.proving = true;
-    pl_buffers_set_guards(d->memory);
 }
 
 /* The step that is verified took its edges from the neighbours, whose populations are known; then a vortex has to decay across all ranks. */
@@ -154,7 +142,7 @@ static double verify(const pl_case *c)
     d->app = done;
     d->app.proving = false;
     d->step = app_result_of(&done, 0, worst, LBM_TOLERANCE);
-    return fabs(d->viscosity - 1) <= LBM_VORTEX_TOLERANCE && pl_buffers_guards_intact(d->memory) ? worst : INFINITY;
+    return fabs(d->viscosity - 1) <= LBM_VORTEX_TOLERANCE ? worst : INFINITY;
 }
 
 static double tolerance(const pl_case *c) { return LBM_TOLERANCE; }
@@ -176,7 +164,7 @@ static const pl_kernel lbm_kernel = {
     .name = "lbm", .title = "a time step of a lattice Boltzmann fluid, D3Q19, in slabs of a periodic box of --size cells along an edge",
     .variants = variants, .parameters = parameters, .most_threads = 1, .usual_size = 128, .check = check, .footprint = footprint,
     .create = create, .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison,
-    .where = where, .destroy = destroy, .facts = facts, .communication = communication,
+    .buffers = pl_first_buffers, .destroy = destroy, .facts = facts, .communication = communication,
 };
 
 int main(int argc, char **argv) { return pl_mpi_main(argc, argv, &lbm_kernel); }

@@ -101,7 +101,6 @@ static void poison(const pl_case *c)
         s->waves.h[i] = CMPLX(NAN, NAN);
     for (size_t i = 0; i < s->waves.bands * s->waves.bands; i++)
         s->waves.s[i] = CMPLX(NAN, NAN);
-    pl_buffers_set_guards(s->waves.buffers);
     app_reset(&s->app);
     s->app.proving = true;
 }
@@ -129,18 +128,11 @@ static const pl_fact *facts(const pl_case *c)
     return found;
 }
 
-static const void *where(const pl_case *c, size_t *bytes)
-{
-    const slabs *const s = c->data;
-    *bytes = s->waves.buffers->bytes[0];
-    return s->waves.psi;
-}
-
 static const pl_kernel kernel = {
     .name = "planewave", .title = "Laplacians by transforms of a grid in slabs, and products of all bands; --size is points along an edge",
     .variants = variants, .parameters = parameters, .most_threads = 1, .usual_size = 24, .check = check, .footprint = footprint,
-    .create = create, .touch = touch, .run = run, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison, .where = where,
-    .destroy = destroy, .facts = facts, .communication = communication,
+    .create = create, .touch = touch, .run = run, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison,
+    .buffers = pl_first_buffers, .destroy = destroy, .facts = facts, .communication = communication,
 };
 
 int main(int argc, char **argv) { return pl_mpi_main(argc, argv, &kernel); }

@@ -7,8 +7,8 @@
 #include "kernel.h"
 
 typedef struct {
-    app app;
     planewave waves;            /* bands of own planes */
+    app app;
     pl_range planes, rows;
     double complex *lines;      /* own rows of all planes: lines along z, one after the other */
     double complex *packed, *arrived;

@@ -34,8 +34,8 @@ static const pl_parameter parameters[] = {
 enum { MOST = 512, CLASS_A = 64 };      /* points along an edge: counts of MPI are int */
 
 typedef struct {
-    app app;
     pl_buffers *memory;
+    app app;
     sp *solver;                 /* NULL: this process waits */
     app_result step;            /* of the verified one */
 } sp_data;
@@ -98,13 +98,6 @@ static void touch(const pl_case *c, int thread, int threads)
         sp_start(data_of(c)->solver);
 }
 
-static const void *where(const pl_case *c, size_t *bytes)
-{
-    const sp *const s = data_of(c)->solver;
-    *bytes = s ? sp_bytes(&s->chosen, pl_processes.rank) : sizeof(sp_data);
-    return s ? s->all : c->data;
-}
-
 /* --- the work -------------------------------------------------------------------------------------------------- */
 
 static void plan(const pl_case *c, pl_plan *p)
@@ -120,11 +113,7 @@ static void run(const pl_case *c, const pl_plan *p)
         sp_step(data_of(c)->solver);
 }
 
-/* The record has the mean over all processes: of those that work it is this. */
-static double communication(const pl_case *c)
-{
-    return app_communication(&data_of(c)->app) * pl_processes.ranks / working_of(c);
-}
+static double communication(const pl_case *c) { return app_communication_among(&data_of(c)->app, pl_processes.ranks); }
 
 /* Right-hand side: five values, three speeds and ten of the forcing in, five out.  A sweep: five values and a speed in, five
  * out.  At last ten in and five out.  Of all ranks. */
@@ -146,7 +135,6 @@ static void poison(const pl_case *c)
     sp_start(d->solver);
     app_reset(&d->app);
     d->app.proving = true;
-    pl_buffers_set_guards(d->memory);
     for (int m = 0; m < SP_COMPONENTS; m++)
         for (ptrdiff_t i = 0; i < d->solver->points; i++)
             d->solver->du[m][i] = NAN;
@@ -165,7 +153,7 @@ static double verify(const pl_case *c)
     const double residual = sp_residual(d->solver);     /* all ranks take part */
     d->app.proving = false;
     d->step = app_result_of(&done, 0, residual, sp_residual_bound(d->solver));
-    return near && pl_buffers_guards_intact(d->memory) ? residual : INFINITY;
+    return near ? residual : INFINITY;
 }
 
 /* Of a process that waits: no error of the others is too large for it. */
@@ -192,7 +180,7 @@ static const pl_kernel sp_kernel = {
     .name = "sp", .title = "a time step of an ADI solver, --size is the number of points along an edge of the cube",
     .variants = variants, .parameters = parameters, .most_threads = 1, .usual_size = CLASS_A, .check = check, .footprint = footprint,
     .create = create, .touch = touch, .plan = plan, .run = run, .work = work, .verify = verify, .tolerance = tolerance, .poison = poison,
-    .where = where, .destroy = destroy, .facts = facts, .communication = communication,
+    .buffers = pl_first_buffers, .destroy = destroy, .facts = facts, .communication = communication,
 };
 
 int main(int argc, char **argv) { return pl_mpi_main(argc, argv, &sp_kernel); }

@@ -57,10 +57,8 @@ static pl_work work(const pl_case *c)
 
 static void poison(const pl_case *c)
 {
-    pl_arrays *const x = c->data;
     for (size_t i = 0; i < c->n; i++)
-        x->array[A][i] = NAN;
-    pl_arrays_set_guards(x);
+        ((const pl_arrays *)c->data)->array[A][i] = NAN;
 }
 
 /* What this process has computed, and nothing where it waited. */
@@ -73,21 +71,13 @@ static double verify(const pl_case *c)
         const double expected = value(i, 0) + value(i, 1) * value(i, 2);
         worst = pl_worse(worst, works ? fabs(x[A][i] - expected) : isnan(x[A][i]) ? 0 : INFINITY);
     }
-    return pl_arrays_guards_intact(c->data) ? worst : INFINITY;
-}
-
-static const void *where(const pl_case *c, size_t *bytes)
-{
-    const pl_arrays *const x = c->data;
-    const double *const end = x->own[A] ? x->array[A] : x->array[D];     /* of malloc: each is elsewhere */
-    *bytes = (size_t)((const char *)(end + c->n) - (const char *)x->array[A]);
-    return x->array[A];
+    return worst;
 }
 
 static const pl_kernel triad = {
     .name = "triad", .title = "A = B + C * D by processes that share nothing, --size is the number of elements of each", .variants = variants,
     .parameters = parameters, .arrays = true, .most_threads = 1, .check = check, .footprint = footprint, .create = create, .touch = touch,
-    .run = run, .work = work, .verify = verify, .poison = poison, .where = where, .destroy = pl_arrays_destroy,
+    .run = run, .work = work, .verify = verify, .poison = poison, .destroy = pl_arrays_destroy,
 };
 
 int main(int argc, char **argv) { return pl_mpi_main(argc, argv, &triad); }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from plumbline.analysis import counts, gathered, history, lines, machine_state, sides
 from plumbline.analysis.session import Session
-from plumbline.model import baselines, quantity, registry, verdict
+from plumbline.model import baselines, grouping, quantity, registry, verdict
 from plumbline.store import archive
 
 #: Class of failures -> what it means; each line that is no PASS is in one.
@@ -158,10 +158,8 @@ def _class(line):
 
 
 def _classes(groups):
-    found: dict[str, list] = {}
-    for group in groups:
-        if group.line.verdict in (verdict.FAIL, verdict.UNSTABLE, verdict.KNOWN_ISSUE):
-            found.setdefault(_class(group.line), []).append(group)
+    found = grouping.by_key((_class(group.line), group) for group in groups
+                            if group.line.verdict in (verdict.FAIL, verdict.UNSTABLE, verdict.KNOWN_ISSUE))
     return [(name, text, found[name]) for name, text in CLASSES.items() if name in found]
 
 

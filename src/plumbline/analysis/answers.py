@@ -116,9 +116,8 @@ def _out_of_bounds(judged, lost):
     return '; '.join(said)
 
 
-def some(names):
-    more = f' and {len(names) - MOST_NAMED} more' if len(names) > MOST_NAMED else ''
-    return ', '.join(names[:MOST_NAMED]) + more
+def some(names, most=MOST_NAMED):
+    return ', '.join(names[:most]) + (f' and {len(names) - most} more' if len(names) > most else '')
 
 
 def _worst(judged, lost):

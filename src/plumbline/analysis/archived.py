@@ -11,6 +11,7 @@ import polars as pl
 from plumbline.analysis.variance import Measured
 from plumbline.errors import PlumblineError
 from plumbline.model import probes
+from plumbline.nodes import events
 from plumbline.store import archive
 
 _COLUMNS = ['session', 'partition', 'environ', 'hostname', 'test', 'display_name', 'run', 'name', 'subject', 'samples', 'record',
@@ -32,7 +33,7 @@ class Samples:
     '''All that was asked for of an archive.
 
     :attr system: ReFrame's name.
-    :attr sessions: their names, oldest first; :attr nodes: names, sorted.
+    :attr sessions: their names, oldest first; :attr nodes: what they are called now, sorted.
     :attr metrics: :class:`Key` -> :class:`plumbline.analysis.variance.Measured`.
     :attr unknown: keys that have no probes although their sessions have: which record they were made from is not known.
     :attr narrowed: keys whose samples in other states were set aside, and are not in the archive.
@@ -92,11 +93,11 @@ def _every_state(pieces):
     return np.concatenate([part['samples'] for part in parts]).astype(float)[first], rounds
 
 
-def _rows(path, names, metrics):
+def _rows(path, names, metrics, nodes):
     '''(row, samples, probes) of each metric that has samples; probes are {} without any, None where they are not known.'''
     last, records = None, None
     left: str | None = None
-    rows = archive.load_columns(path, _COLUMNS)
+    rows = nodes.renamed(archive.load_columns(path, _COLUMNS))
     # The last run of a test that was repeated has the processes of all.
     of_all = rows.filter(pl.col('processes').is_not_null()).group_by(_CASE[:-1]).agg(of_all=pl.col('run').max())
     rows = rows.join(of_all, on=_CASE[:-1], how='left', nulls_equal=True, maintain_order='left')
@@ -131,7 +132,7 @@ def read(root, system=None, last=None, names='', metrics=''):
     :arg last: only so many of the last sessions.
     :arg names: regular expression that is found in the display name of a test; :arg metrics: in the name of a metric.
     :returns: :class:`Samples`.
-    :raises PlumblineError: if the archive is empty, damaged, or nothing in it is selected.
+    :raises PlumblineError: if the archive is empty, damaged, or nothing in it is selected; if the journal of nodes cannot be read.
     '''
     names, metrics = pattern(names, '-n'), pattern(metrics, '--metric')
     files = archive.sessions(root, system)
@@ -139,8 +140,9 @@ def read(root, system=None, last=None, names='', metrics=''):
     found = Samples(archive.system_of(files[-1]), [path.stem for path in files])
     nodes: dict[str, int] = {}
     gathered, without, narrowed = defaultdict(list), set(), set()
+    called = events.names(found.system)
     for number, path in enumerate(files):
-        for row, samples, features in _rows(path, names, metrics):
+        for row, samples, features in _rows(path, names, metrics, called):
             key = Key(row['partition'], row['environ'], row['display_name'], row['name'])
             node = nodes.setdefault(row['hostname'] or 'unknown', len(nodes))
             if features is None:

@@ -19,7 +19,7 @@ from plumbline.analysis import sides
 from plumbline.analysis.lines import detail_of
 from plumbline.analysis.session import Session
 from plumbline.errors import PlumblineError
-from plumbline.model import prediction, registry, states, subsystems, uncertainty, verdict
+from plumbline.model import prediction, quantity, registry, states, subsystems, uncertainty, verdict
 from plumbline.model.prediction import LEAST_LOSS, MOST_LOSS
 from plumbline.model.quantity import percent
 
@@ -287,7 +287,12 @@ def _change(rows, after, node):
         return Change(NEW, **place, after=after['value'])
     if after['value'] is None:
         return Change(FAILED, **place, before=measured[-1]['value'], reason=after['reason'] or '')
-    alike, after = _in_one_state(measured, after)
+    of_set = states.of_set(measured, after['working_set'])
+    if not of_set:
+        was, now = (quantity.size(row['working_set']) for row in (measured[-1], after))
+        return Change(UNCLEAR, **place, before=measured[-1]['value'], after=after['value'],
+                      reason=f'not compared: another working set than before: {now}, and {was} before')
+    alike, after = _in_one_state(of_set, after)
     if not alike:
         now = states.text(states.of_row(after)[0]['state'])
         return Change(UNCLEAR, **place, before=measured[-1]['value'], after=after['value'],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plumbline.analysis.handovers import of_kinds, pair, rows
-from plumbline.model import quantity
+from plumbline.model import grouping, quantity
 from plumbline.mpi import pairs
 from plumbline.system import topology
 
@@ -124,10 +124,7 @@ def _clusters(found, members):
         low = np.minimum(place[first], place[second])
         np.minimum.at(place, first, low)
         np.minimum.at(place, second, low)
-    groups: dict[int, list[int]] = {}
-    for core in range(len(place)):
-        groups.setdefault(place[core], []).append(core)
-    return list(groups.values())
+    return list(grouping.by_key((at, core) for core, at in enumerate(place)).values())
 
 
 def _cpus(found, positions):
@@ -149,8 +146,7 @@ def misplaced(found, most=6):
     told = []
     for at in np.flatnonzero(wrong)[:most]:
         a, b = (side[at] for side in found.pairs)
-        told.append(f'{found.cpus[a]} and {found.cpus[b]}, which share the {found.names[found.shared[at]]}, take '
-                    f'{_ns(found.typical[at])}')
+        told.append(f'{found.cpus[a]} and {found.cpus[b]}, which share the {found.names[found.shared[at]]}, take {_ns(found.typical[at])}')
     more = f', and {wrong.sum() - most} more' if wrong.sum() > most else ''
     return [Finding(MISPLACED, f'{wrong.sum()} of {len(wrong)} pairs are slower than pairs that share less, or faster than pairs that '
                                f'share more, most of them with CPUs {_cpus(found, cores)}: {"; ".join(told)}{more}')]
@@ -260,16 +256,14 @@ def together_over_alone(found, record):
 
 def lowest_clock(found, speeds, kinds=()):
     '''The clock of the slowest core while all work over that of the median one of its kind; None with too few cores.'''
-    return min((float(np.min(own.of_median)) for _, own in of_kinds(kinds, found, speeds) if len(own.cpus) >= pairs.LEAST_NODES),
-               default=None)
+    return min((float(np.min(own.of_median)) for _, own in of_kinds(kinds, found, speeds) if len(own.cpus) >= pairs.LEAST_NODES), default=None)
 
 
 def low_clocks(found):
     '''Cores whose clock is lower than their fellows': a list of :class:`Finding`.'''
     ratio = found.of_median
     low = [at for at in np.argsort(ratio) if ratio[at] < 1 / _SLOW] if len(ratio) >= pairs.LEAST_NODES else []
-    return [Finding(LOW_CLOCK, f"CPU {found.cpus[at]} has {ratio[at]:.2f} of the median core's clock while all work")
-            for at in low]
+    return [Finding(LOW_CLOCK, f"CPU {found.cpus[at]} has {ratio[at]:.2f} of the median core's clock while all work") for at in low]
 
 
 # --- all together -----------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ import numpy as np
 
 from plumbline import schemas
 from plumbline.analysis import host_states
-from plumbline.model import quantity, registry, subsystems as scores, verdict
+from plumbline.model import grouping, quantity, registry, subsystems as scores, verdict
 from plumbline.model.baselines import SHIPPED
 
 RULES = Path(__file__).parents[1] / 'data/diagnosis.yaml'
@@ -103,9 +103,7 @@ def diagnose(lines, not_measured, session, known=None):
     :returns: :class:`Diagnosis`.
     '''
     known = rules() if known is None else known
-    hosts: dict[str, list] = defaultdict(list)
-    for line in lines:
-        hosts[line.hostname].append(line)
+    hosts = grouping.by_key((line.hostname, line) for line in lines)
     seen = {host: _Host(its, [line for name in host.split(',') if name != host for line in hosts.get(name, ())], not_measured, session)
             for host, its in hosts.items()}
     found: dict[str, dict] = {}

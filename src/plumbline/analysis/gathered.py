@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ClusterShell.NodeSet import NodeSet
 
 from plumbline.analysis.lines import Line
-from plumbline.model import quantity, registry
+from plumbline.model import grouping, quantity, registry
 
 #: Of so many nodes each has lines of its own.
 MOST_NODES = 16
@@ -37,10 +37,8 @@ def gathered(verdicts: Sequence[Line]) -> list[Group]:
     hosts = {line.hostname for line in verdicts}
     if len(hosts) <= MOST_NODES:
         return [Group(line, [line]) for line in verdicts]
-    found: dict[tuple, list[Line]] = {}
-    for line in verdicts:
-        key = line.verdict, line.system, line.partition, line.environ, line.display_name, line.metric
-        found.setdefault((*key, '' if line.metric else line.reason), []).append(line)
+    found = grouping.by_key(((line.verdict, line.system, line.partition, line.environ, line.display_name, line.metric,
+                              '' if line.metric else line.reason), line) for line in verdicts)
     ran: dict[tuple, set[str]] = {}
     for key, its in found.items():
         ran.setdefault(key[1:5], set()).update(line.hostname for line in its)     # where the test failed it has no metric
@@ -63,8 +61,7 @@ def _group(lines, ran):
     values = [line.value for line in lines if quantity.known(line.value)]
     told = f'{len(hosts)} of {ran} nodes: {_some(frozenset(hosts))}; '
     if values:
-        low, middle, high = (quantity.amount(value, worst.unit, like=values[0])
-                             for value in (min(values), statistics.median(values), max(values)))
+        low, middle, high = (quantity.amount(value, worst.unit, like=values[0]) for value in (min(values), statistics.median(values), max(values)))
         told += f'{low} to {high}, median {middle}; the worst, of {worst.hostname}: '
     label = worst.label.removesuffix(f' {worst.hostname}')
     return Group(replace(worst, label=label, hostname=quantity.several(len(hosts), 'node'), reason=told + worst.reason), lines)

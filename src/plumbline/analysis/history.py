@@ -18,7 +18,7 @@ from plumbline.store import archive
 _KEY = ['partition', 'environ', 'case', 'name']
 _ABOUT = ['check', 'parameters', 'metric', 'subject', 'unit', 'level', 'threads']
 _COLUMNS = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'display_name', 'run', 'result', 'name', *_ABOUT, 'value', 'n', 'spread',
-            'interval_low', 'interval_high', 'state', 'states', 'verdict', 'foreign']
+            'interval_low', 'interval_high', 'state', 'states', 'working_set', 'verdict', 'foreign']
 
 #: Few texts in many rows.
 _REPEATED = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'display_name', 'name', *_ABOUT, 'verdict']
@@ -127,9 +127,9 @@ class History:
     :attr strangers: dictionary of what other processors sessions ran on -> how many sessions; they are left out.
     :attr damaged: what is wrong with the files that cannot be read.
     :attr ahead: sessions that began in the future, by the clock of now: one of the two clocks is, or was, wrong.
-    :attr files: session -> its file.
     :attr verdicts: session -> question -> verdict -> number of metrics, and of tests that ended without one.
-    :attr nodes: names, sorted.
+    :attr files: session -> its file; :attr nodes: names, sorted.
+    :attr other_sets: how many values of caches are left out, of another working set than the last session had.
     '''
     system: str
     sessions: list
@@ -141,6 +141,7 @@ class History:
     files: dict = field(default_factory=dict)
     verdicts: dict = field(default_factory=dict)
     nodes: list = field(default_factory=list)
+    other_sets: int = 0
 
 
 def read(root, system=None, last=None, names='', metrics='', until=None, node=None, environment=None):
@@ -167,10 +168,10 @@ def read(root, system=None, last=None, names='', metrics='', until=None, node=No
     of_test = pl.col('name').is_null() & (not metrics.pattern)
     judged = judged.filter(pl.col('case').is_in(chosen[0]), of_test | pl.col('name').is_in(chosen[1]))
     frame = judged.filter(pl.col('metric').is_not_null(), pl.col('value') > 0, pl.col('value').is_finite())
-    known = set(frame['session'].unique())
-    return History(system, [path.stem for path in files if path.stem in known], _every_series(frame), _accepted(files, frame),
+    known, of_set = set(frame['session'].unique()), archive.of_last_set(frame, _KEY)
+    return History(system, [path.stem for path in files if path.stem in known], _every_series(of_set), _accepted(files, frame),
                    strangers, damaged, [path.stem for path in files if archive.is_ahead(path.stem)], {path.stem: path for path in files},
-                   _counted(judged), sorted(frame['hostname'].drop_nulls().unique()))
+                   _counted(judged), sorted(frame['hostname'].drop_nulls().unique()), frame.height - of_set.height)
 
 
 def _accepted(files, frame):
@@ -210,8 +211,7 @@ def _judged(files, node, environment, names):
     again = frame.filter(pl.col('run') > 0)['session'].unique()
     repeated = pl.col('session').is_in(again.implode())     # to look for the last run of each test takes longer than all else
     frame = pl.concat([frame.filter(~repeated), archive.final_rows(frame.filter(repeated))]) if len(again) else frame
-    frame = frame.drop('test', 'run', 'result', 'system')
-    return frame.rename({'display_name': 'case'}).sort(pl.col('session').cast(pl.String), maintain_order=True)
+    return frame.drop('test', 'run', 'result', 'system').rename({'display_name': 'case'}).sort(pl.col('session').cast(pl.String), maintain_order=True)
 
 
 def _counted(frame):

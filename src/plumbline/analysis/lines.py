@@ -1,7 +1,6 @@
 """The lines of a session: one per metric of each test, the same for the terminal and for the page.
 
-A test case may have run several times (ReFrame's retries are runs 0, 1, ...).  Its last run counts; earlier ones are
-told on the line.
+A test case may have run several times (ReFrame's retries are runs 0, 1, ...).  Its last run counts; earlier ones are told on the line.
 """
 
 import json
@@ -282,7 +281,7 @@ def _identity(row, detail):
 
 
 def _line(row, detail, runs):
-    low, high = _bounds(row)
+    low, high = judged.bounds((row['reference'], row['lower'], row['upper'])) if quantity.known(row['reference']) else (None, None)
     verdict = row['verdict'] if row['verdict'] in VERDICTS else 'NO REFERENCE'
     return Line(verdict=verdict, reason=one_line(row['reason']), **_identity(row, detail), metric=row['name'] or row['metric'], value=row['value'],
                 unit=row['unit'] or '1', reference=row['reference'], low=low, high=high, reference_from=row['reference_from'] or '',
@@ -334,10 +333,6 @@ def _reason(row):
     if row['reason']:
         return one_line(row['reason'])
     return ': '.join(filter(None, [row['fail_phase'], one_line(row['fail_reason']) or 'no reason given']))
-
-
-def _bounds(row):
-    return judged.bounds((row['reference'], row['lower'], row['upper'])) if quantity.known(row['reference']) else (None, None)
 
 
 def _text(value):

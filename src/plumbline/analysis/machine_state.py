@@ -4,7 +4,9 @@ A row is (label, list of (value, hosts)): one value where all hosts agree, sever
 What could not be read is 'not readable'.
 """
 
+from plumbline.analysis.answers import some
 from plumbline.model import quantity
+from plumbline.model.grouping import by_key
 from plumbline.system.topology import cpu_list
 
 UNREADABLE = 'not readable'
@@ -31,14 +33,11 @@ def machine_rows(details):
 def software_rows(details, session):
     '''Rows for ReFrame, compilers, flags and what else the programs were built and run with.'''
     rows = [('ReFrame', [(str(session.get('version') or UNREADABLE), '')])]
-    built: dict[tuple[str, str], dict[str, None]] = {}
-    for detail in details:
-        for record in detail.get('records') or []:
-            key = (record.get('compiler') or UNREADABLE, record.get('flags') or UNREADABLE)
-            built.setdefault(key, {})[record['variant'] if record['role'] == 'kernel' else 'limit streams'] = None
-    told = [(f'{compiler}: {flags}', f"for {', '.join(names)}" if len(built) > 1 else '') for (compiler, flags), names in built.items()]
-    libraries = {record['options']['mpi']: None for detail in details for record in detail.get('records') or []
-                 if (record.get('options') or {}).get('mpi')}
+    records = [record for detail in details for record in detail.get('records') or []]
+    built = by_key(((one.get('compiler') or UNREADABLE, one.get('flags') or UNREADABLE),
+                    one['variant'] if one['role'] == 'kernel' else 'limit streams') for one in records)
+    told = [(': '.join(how), f"for {', '.join(dict.fromkeys(names))}" if len(built) > 1 else '') for how, names in built.items()]
+    libraries = {record['options']['mpi']: None for record in records if (record.get('options') or {}).get('mpi')}
     locks: dict[tuple[str, str], None] = {}
     settings: dict[str, dict[str, None]] = {}
     for detail in details:
@@ -56,12 +55,8 @@ def software_rows(details, session):
 
 def notes(details):
     '''(note, labels of the checks that made it), each note once; that nobody confirmed the limits is one.'''
-    gathered: dict[str, dict[str, None]] = {}
-    for detail in details:
-        unconfirmed = [detail['cross_check_reason']] if detail.get('cross_check_reason') else []
-        for note in [*(detail.get('notes') or []), *unconfirmed]:
-            gathered.setdefault(note, {})[detail['label']] = None
-    return [(note, list(labels)) for note, labels in gathered.items()]
+    told = ((note, detail['label']) for detail in details for note in (*(detail.get('notes') or ()), detail.get('cross_check_reason')) if note)
+    return [(note, list(dict.fromkeys(labels))) for note, labels in by_key(told).items()]
 
 
 def time_rows(cases, session):
@@ -87,17 +82,11 @@ def time_rows(cases, session):
 
 def _values(pairs, hosts):
     '''Distinct values; where hosts differ, each with the hosts that have it.'''
-    gathered: dict[str, dict[str, None]] = {}
-    for host, value in pairs:
-        gathered.setdefault(value, {})[host] = None
+    gathered = by_key((value, host) for host, value in dict.fromkeys(pairs))
     if len(gathered) == 1 or len(hosts) == 1:
         return [(value, '') for value in gathered]
-    return [(value, f'{len(having)} of {len(hosts)} hosts: {_some(list(having))}') for value,
+    return [(value, f'{len(having)} of {len(hosts)} hosts: {some(having, 8)}') for value,
             having in sorted(gathered.items(), key=lambda item: len(item[1]))]
-
-
-def _some(names, most=8):
-    return ', '.join(names[:most]) + (f' and {len(names) - most} more' if len(names) > most else '')
 
 
 def _shown(value):

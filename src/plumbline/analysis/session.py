@@ -6,13 +6,12 @@ from functools import cached_property
 import polars as pl
 
 from plumbline.analysis import answers, counts, diagnosis, lines, outline, subsystems
-from plumbline.model import quantity, verdict
+from plumbline.model import grouping, quantity, verdict
 from plumbline.store import archive
 
 
 class Session:
-    '''
-    Each part is worked out once, by the first who asks: of a thousand nodes one takes half a minute.
+    '''Each part is worked out once, by the first who asks: of a thousand nodes one takes half a minute.
 
     :attr rows: the archive's rows of the session; :attr reframe_status: exit code of ReFrame, where that is known.
     :attr path: of its file, where their column ``detail`` is read a part at a time, as it is needed: of a thousand nodes it is 4 GB.
@@ -117,9 +116,7 @@ class Session:
     def undecided(self):
         '''What could not be judged, a text each: tests that ReFrame calls failed for no FAIL, or of which nothing passes
         (:func:`plumbline.model.verdict.is_undecided`), subsystems that have references, tests that were skipped and have recorded ones.'''
-        tests: dict[tuple, list[lines.Line]] = {}
-        for line in self.verdicts:
-            tests.setdefault(line.case, []).append(line)
+        tests = grouping.by_key((line.case, line) for line in self.verdicts)
         found = [its[0].label for case, its in tests.items() if verdict.is_undecided(line.verdict for line in its) or (
             self._failed(case) and any(line.verdict == verdict.UNSTABLE or line.recorded_states for line in its))]
         found += [one.name for one in self.judged.subsystems if one.verdict == verdict.UNSTABLE]

@@ -129,9 +129,11 @@ def _one(rows):
     measured = [row for row in rows if row['value'] is not None]
     if len(rows) == 1 or not measured:
         return worst
+    measured = states.of_one_set(measured)
     usual, *others = (_pooled(*group) for group in states.grouped(measured))
     low, high = usual.pop('interval')
-    return {**worst, **usual, 'interval_low': low, 'interval_high': high, 'state': json.dumps(usual['state']), 'states': json.dumps(others)}
+    return {**worst, **usual, 'working_set': measured[-1]['working_set'], 'interval_low': low, 'interval_high': high,
+            'state': json.dumps(usual['state']), 'states': json.dumps(others)}
 
 
 def _pooled(state, rows):

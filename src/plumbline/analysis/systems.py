@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from plumbline.errors import PlumblineError
-from plumbline.model import quantity, registry
+from plumbline.model import grouping, quantity, registry
 from plumbline.store import archive
 
 #: (check with its parameters, metric)
@@ -80,10 +80,7 @@ class Comparison:
     @property
     def means(self) -> dict[str, tuple[int, dict[str, float]]]:
         '''Subsystem -> (how many metrics all systems have, system -> geometric mean of its relative values).'''
-        of_all = defaultdict(list)
-        for row in self.rows:
-            if len(row.values) == len(self.about):
-                of_all[row.subsystem].append(row)
+        of_all = grouping.by_key((row.subsystem, row) for row in self.rows if len(row.values) == len(self.about))
         return {part: (len(rows), {system: geometric_mean(row.relative(system) for row in rows) for system in self.about})
                 for part, rows in of_all.items()}
 

@@ -9,22 +9,7 @@ import tempfile
 
 import numpy as np
 
-from plumbline.bench import (
-    datatype,
-    fdtd,
-    injection,
-    latency,
-    motion,
-    peers,
-    pingpong,
-    rma,
-    scale,
-    simulation,
-    spmv,
-    stencils,
-    transpose,
-    triad,
-)
+from plumbline.bench import datatype, fdtd, injection, latency, motion, peers, pingpong, rma, scale, simulation, spmv, stencils, transpose, triad
 from plumbline.bench.common import Figure, Machine
 from plumbline.errors import PlumblineError
 

@@ -79,10 +79,8 @@ class Machine:
 
     def run(self, program, cpus, *options):
         '''The measurement records of one run of a native program.'''
-        command = [f'{self.folder}/bin/{program}', '--threads', str(len(cpus)), '--cpus', ','.join(map(str, cpus)),
-                   *map(str, options)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False,
-                              env={**os.environ, **pin.omp_environment(cpus)})
+        command = [f'{self.folder}/bin/{program}', '--threads', str(len(cpus)), '--cpus', ','.join(map(str, cpus)), *map(str, options)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **pin.omp_environment(cpus)})
         if done.returncode:
             raise PlumblineError(f'{command[0]} failed: {done.stderr.strip()}')
         return records.parse(done.stdout).measurements

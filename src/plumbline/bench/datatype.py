@@ -38,10 +38,8 @@ def at_size(machine, size, pages, of):
     yield Figure(f'{where}: packing in blocks / MPI_Pack', _speed(of, 'pack_blocked', 'pack_datatype'),
                  remark='then 3.8 to 5.5 with padding, from 512 x 512 up (byna2003, figure 1)')
     for action in ('pack', 'unpack'):
-        yield Figure(f"{where}: library's {action} alone / MPI_{action.title()}",
-                     _speed(of, f'{action}_library', f'{action}_datatype'))
-        yield Figure(f"{where}: library's {action} alone / blocked by hand",
-                     _speed(of, f'{action}_library', f'{action}_blocked'))
+        yield Figure(f"{where}: library's {action} alone / MPI_{action.title()}", _speed(of, f'{action}_library', f'{action}_datatype'))
+        yield Figure(f"{where}: library's {action} alone / blocked by hand", _speed(of, f'{action}_library', f'{action}_blocked'))
 
 
 def figures(machine, pairs):

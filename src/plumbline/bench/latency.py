@@ -11,8 +11,7 @@ def chase_figures(machine, pairs):
     '''Yield the :class:`Figure` objects of ``chase``.'''
     cpus = machine.cpus[:1]
     passes = 1000
-    one, two = machine.run('chase', cpus, '--variants', 'dense', '--size', 256, '--samples', 10 * pairs,
-                           '--passes', f'{passes},{2 * passes}')
+    one, two = machine.run('chase', cpus, '--variants', 'dense', '--size', 256, '--samples', 10 * pairs, '--passes', f'{passes},{2 * passes}')
     yield Figure('time of 2 P chases / time of P chases', limits.paired_ratio(two, one), 1.98, 2.02)
     sizes = tlb.sizes(512)
     found = [machine.run('chase', cpus, '--variants', 'all', '--pages', 'base', '--stride', tlb.page_sizes()[0],
@@ -35,8 +34,7 @@ THEN = {way: (sources.value(_TABLE, row, 'speedup'), sources.value(_TABLE, row, 
 def trapezoid_figures(machine, pairs):
     '''Yield the :class:`Figure` objects of ``trapezoid``: the ways against each other, then and now.'''
     for cpus in (machine.cpus[:1], machine.cpus):
-        ways = {record['variant']: record for record in machine.run(
-            'trapezoid', cpus, '--variants', 'all', '--size', 10**6, '--samples', 3 * pairs)}
+        ways = {record['variant']: record for record in machine.run('trapezoid', cpus, '--variants', 'all', '--size', 10**6, '--samples', 3 * pairs)}
         time = {name: records.per_pass(record) for name, record in ways.items()}
         for name, (speedup, redundancy) in THEN.items():
             yield Figure(f'{threads_text(cpus)}: speed-up of {name} over original', time['original'] / time[name], 1.0,

@@ -5,8 +5,7 @@ from plumbline.model import limits, sources
 from plumbline.system import topology
 
 #: Variant, bytes per element of its arrays, likwid-bench's kernel, least ratio.
-_AGAINST_LIKWID = (('copy_nt', 16, 'copy_mem_avx', 1.0), ('fill_nt', 8, 'store_mem_avx', 1.0),
-                   ('load', 8, 'load_avx', 0.95))
+_AGAINST_LIKWID = (('copy_nt', 16, 'copy_mem_avx', 1.0), ('fill_nt', 8, 'store_mem_avx', 1.0), ('load', 8, 'load_avx', 0.95))
 
 #: Variants, their ratio then (MB/s on the Cray T3E-900), and where that stands.
 _TABLE3, _TABLE5 = 'anderson1997-table3-streams', 'anderson1997-table5-data-motion'

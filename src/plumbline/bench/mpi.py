@@ -30,8 +30,7 @@ class MpiMachine:
 
     def _call(self, *command, timeout=None, **variables):
         os.makedirs(self.folder, exist_ok=True)
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout, cwd=self.folder,
-                              env={**self.env, **variables})
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout, cwd=self.folder, env={**self.env, **variables})
         if done.returncode:
             said = done.stderr.strip().splitlines()
             why = [line for line in said if line.startswith('plumbline: ')] or said[-1:] or ['no reason given']

@@ -26,8 +26,7 @@ def _ours(each, transport):
 def _theirs(each, transport):
     with open(f'{each.folder}/lengths.txt', 'w', encoding='ascii') as file:
         file.writelines(f'{size}\n' for size in _SIZES)
-    said = each.launch(f'{each.imb}/IMB-MPI1', '-msglen', 'lengths.txt', '-time', '0.2', '-iter', '100000', 'PingPong',
-                       transport=transport)
+    said = each.launch(f'{each.imb}/IMB-MPI1', '-msglen', 'lengths.txt', '-time', '0.2', '-iter', '100000', 'PingPong', transport=transport)
     return {case.bytes: float(case.seconds[0]) for case in imb.samples(imb.outputs(said, runs=1, sizes=_SIZES))}
 
 
@@ -40,8 +39,7 @@ def figures(machine, pairs):
         measured = each.run('pingpong', '--variants', 'standard,swapped', '--size', '131072,4194304', '--samples', 5 * pairs)
         curves = {variant: pingpong.curve(measured, variant) for variant in ('standard', 'swapped')}
         for size, times in curves['standard'].items():
-            yield Figure(f'{title}, shm, {text_of(size)}: bandwidth of untouched buffers / of buffers changed over',
-                         curves['swapped'][size] / times)
+            yield Figure(f'{title}, shm, {text_of(size)}: bandwidth of untouched buffers / of buffers changed over', curves['swapped'][size] / times)
         if not each.imb:
             yield Figure(f'{title}: standard / IMB', np.array([]), remark='no Intel MPI Benchmarks of this MPI')
             continue

@@ -21,16 +21,14 @@ def jacobi_figures(machine, cpus, pairs):
     runs = [machine.run('jacobi', cpus, '--variants', 'all', '--size', edge, '--samples', 25, '--limit') for _ in range(pairs)]
     shares = [limits.of_limit(found) for found in runs]
     median = {name: np.array([found[name].value for found in shares]) for name in shares[0]}
-    times = {name: np.median([np.median(records.per_pass(r)) for found in runs for r in found if r['variant'] == name])
-             for name in median}
+    times = {name: np.median([np.median(records.per_pass(r)) for found in runs for r in found if r['variant'] == name]) for name in median}
     fastest = min(times, key=times.__getitem__)
     yield Figure(f'memory, {threads_text(cpus)}: jacobi, limit of its traffic, {fastest}', median[fastest], _TARGET,
                  remark='the fastest; of limit: ' + ', '.join(f'{name} {np.median(median[name]):.2f}' for name in median))
     # Three planes are four times the cache of a thread.
     share = topology.last_level_share(machine.processor, cpus)
     edge = int((4 * share / 24) ** 0.5) // 16 * 16 + 2
-    flat = {r['variant']: r for r in machine.run('jacobi', cpus, '--variants', 'all', '--size', edge, '--planes',
-                                                 8 * len(cpus) + 2, '--samples', 25)}
+    flat = {r['variant']: r for r in machine.run('jacobi', cpus, '--variants', 'all', '--size', edge, '--planes', 8 * len(cpus) + 2, '--samples', 25)}
     for name, other in (('blocked', 'plain'), ('blocked_prefetch', 'prefetch')):
         if name in flat:
             yield Figure(f'memory, {threads_text(cpus)}: jacobi of large planes, {name} / {other}',
@@ -39,8 +37,7 @@ def jacobi_figures(machine, cpus, pairs):
 
 def padding(machine, cpus):
     '''Then padded columns and arrays were twice as fast, on a grid of 513 x 513.'''
-    found = {(r['variant'], r['size']): r for r in machine.run('ninepoint', cpus, '--variants', 'all', '--size', '512,513',
-                                                               '--samples', 50)}
+    found = {(r['variant'], r['size']): r for r in machine.run('ninepoint', cpus, '--variants', 'all', '--size', '512,513', '--samples', 50)}
     for size in (513, 512):
         for name in ('padded', 'aligned', 'conflicting'):
             then = f'then {_THEN:.2f} (anderson1997, section 3.1.3)' if (name, size) == ('padded', 513) else 'not in the source'

@@ -20,8 +20,7 @@ def likwid_figures(machine, pairs):
 def linearity(machine):
     '''Time of 2 P passes over that of P, interleaved: 2 if the timed loop does nothing but the loop.'''
     passes = 20000
-    one, two = machine.run('triad', machine.cpus[:1], '--variants', 'plain', '--size', 1000, '--samples', 200,
-                           '--passes', f'{passes},{2 * passes}')
+    one, two = machine.run('triad', machine.cpus[:1], '--variants', 'plain', '--size', 1000, '--samples', 200, '--passes', f'{passes},{2 * passes}')
     return Figure('time of 2 P passes / time of P passes', limits.paired_ratio(two, one), 1.98, 2.02)
 
 

@@ -1,8 +1,7 @@
 '''``plumbline detect``: the site file of the system whose login node this is.
 
-Every source of knowledge is a module here, and none of them changes or submits anything: the schedulers (:mod:`slurm`,
-:mod:`pbs`, :mod:`flux`), :mod:`modules`, :mod:`compilers` and :mod:`mpis`, :mod:`file_systems`.  :mod:`node` runs in
-the topology job.
+Every source of knowledge is a module here, and none of them changes or submits anything: the schedulers (:mod:`slurm`, :mod:`pbs`, :mod:`flux`),
+:mod:`modules`, :mod:`compilers` and :mod:`mpis`, :mod:`file_systems`.  :mod:`node` runs in the topology job.
 '''
 
 import datetime
@@ -85,12 +84,6 @@ def scheduled(name=None):
     return found
 
 
-def _hosts(host):
-    '''Pattern of the hosts like this one.'''
-    stem = host.rstrip(string.digits)
-    return re.escape(stem) + '[0-9]+' if stem and stem != host else re.escape(host)
-
-
 def _described(environment, said, pmi):
     '''The lines of an environment.'''
     launch = ''
@@ -143,7 +136,9 @@ def site_file(name=None, scheduler=None):
     host = socket.gethostname().partition('.')[0]
     name = name or name_of(found.system or host)
     described, environments, names = _environments(found.pmi)
-    system = [Entry('name', name), Entry('descr', found.title), Entry('hostnames', [_hosts(host)], _HOSTS.format(host))]
+    stem = host.rstrip(string.digits)
+    alike = re.escape(stem) + '[0-9]+' if stem and stem != host else re.escape(host)
+    system = [Entry('name', name), Entry('descr', found.title), Entry('hostnames', [alike], _HOSTS.format(host))]
     if described.kind:
         system.append(Entry('modules_system', described.kind))
     system += [remark(text) for text in described.remarks + found.remarks]

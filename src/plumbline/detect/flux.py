@@ -10,6 +10,7 @@ from ClusterShell.NodeSet import NodeSet
 
 from plumbline.detect.commands import NoAnswer, ask_json, node_set
 from plumbline.detect.site_file import SEVERAL_KINDS, Entry, Found, Partition, name_of, remark
+from plumbline.model.grouping import by_key
 from plumbline.model.quantity import several
 
 _BINDINGS = ("DECIDE: ReFrame's scheduler needs Flux's Python bindings (`import flux`), which this Python does not "
@@ -60,9 +61,7 @@ def detect():
     hosts = [host for host in sizes if all(host in named.get(wanted, ()) for wanted in queue.get('requires', ()))]
     if not hosts:
         raise NoAnswer('Flux says that it has no nodes')
-    kinds: dict[tuple[int, int], list[str]] = {}
-    for host in hosts:
-        kinds.setdefault(sizes[host], []).append(host)
+    kinds = by_key((sizes[host], host) for host in hosts)
     described = [f"{several(len(names), 'node')} {NodeSet.fromlist(names)}: {several(cores, 'core')}"
                  + (f", {several(gpus, 'GPU')}" if gpus else '') for (cores, gpus), names in kinds.items()]
     partition = Partition(name_of(default or 'default'), [

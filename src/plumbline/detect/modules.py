@@ -16,8 +16,7 @@ from plumbline.detect.site_file import name_of
 COMPILERS = ('gcc', 'gnu', 'llvm', 'clang', 'intel', 'intel-compilers', 'intel-oneapi-compilers', 'oneapi', 'icx',
              'nvhpc', 'nvhpc-hpcx', 'pgi', 'cce', 'aocc', 'acfl', 'prgenv-gnu', 'prgenv-cray', 'prgenv-intel',
              'prgenv-nvidia', 'prgenv-aocc', 'foss', 'gompi', 'iimpi')
-MPIS = ('openmpi', 'mpich', 'impi', 'intelmpi', 'intel-mpi', 'intel-oneapi-mpi', 'mvapich', 'mvapich2', 'cray-mpich',
-        'hpcx')
+MPIS = ('openmpi', 'mpich', 'impi', 'intelmpi', 'intel-mpi', 'intel-oneapi-mpi', 'mvapich', 'mvapich2', 'cray-mpich', 'hpcx')
 
 _LOADED = ('DECIDE: this session has modules loaded ({}), and what is found in PATH may be theirs: detect again after '
            "`module purge`, or add them as 'modules' of the system")

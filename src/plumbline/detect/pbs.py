@@ -11,6 +11,7 @@ from ClusterShell.NodeSet import NodeSet
 
 from plumbline.detect.commands import NoAnswer, ask_json
 from plumbline.detect.site_file import SEVERAL_KINDS, Entry, Found, Partition, name_of, remark, time_limit
+from plumbline.model.grouping import by_key
 from plumbline.model.quantity import memory, several
 
 _DOWN = {'down', 'offline', 'state-unknown'}
@@ -77,9 +78,7 @@ def _reached(name, queues, nodes):
 
 
 def _partition(name, queue, vnodes, nodes):
-    kinds: dict[str, list[str]] = {}
-    for vnode in vnodes:
-        kinds.setdefault(_kind(nodes[vnode]), []).append(vnode)
+    kinds = by_key((_kind(nodes[vnode]), vnode) for vnode in vnodes)
     described = [f"{several(len(names), 'node')} {NodeSet.fromlist(names)}: {kind}" for kind, names in kinds.items()]
     largest = max(kinds, key=lambda kind: len(kinds[kind]))
     cpus = int(_resources(nodes[kinds[largest][0]]).get('ncpus', 0))

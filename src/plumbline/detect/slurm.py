@@ -53,8 +53,7 @@ class Kind:
         sockets, cores, threads = (int(number) for number in self.sockets.split(':'))
         parts = f"{several(sockets, 'socket')} x {several(cores, 'core')} x {several(threads, 'thread')}"
         gres = f', {self.gres}' if self.gres else ''
-        return (f"{several(len(self.nodes), 'node')} {self.nodes}: {several(self.cpus, 'CPU')} ({parts}), "
-                f'{quantity.size(self.memory * 2**20)}{gres}')
+        return (f"{several(len(self.nodes), 'node')} {self.nodes}: {several(self.cpus, 'CPU')} ({parts}), {quantity.size(self.memory * 2**20)}{gres}")
 
 
 @dataclass
@@ -201,12 +200,6 @@ def _accounts(configuration):
     return [f"DECIDE: jobs belong to an account{yours}: add '--account=NAME' to each access if it is not your default"]
 
 
-def _pmi(configuration):
-    '''How the processes of an MPI program find each other under ``srun``; None where they do not.'''
-    default = configuration.get('MpiDefault', 'none')
-    return None if default == 'none' else default
-
-
 def detect():
     '''What Slurm says of its partitions.
 
@@ -224,4 +217,5 @@ def detect():
         names.append(name_of(queue.name, names))
         supersets = [other.name for other in known if other is not queue and queue.nodes < other.nodes]
         partitions.append(_partition(queue, names[-1], scheduler, supersets))
-    return Found(configuration.get('ClusterName'), f'Slurm {version}', partitions, _pmi(configuration), _accounts(configuration) + remarks)
+    pmi = configuration.get('MpiDefault', 'none')
+    return Found(configuration.get('ClusterName'), f'Slurm {version}', partitions, None if pmi == 'none' else pmi, _accounts(configuration) + remarks)

@@ -194,11 +194,7 @@ def write(path, content):
 
 def unlike(content: dict, before: dict) -> list[str]:
     '''What recording changes of a file, in words.'''
-    now, then = content['expectations'], before['expectations']
-
-    def shown(name, entry):
-        return compare.expected(name, entry)
-    return [*(f'new: {name}: {shown(name, now[name])}' for name in now if name not in then),
-            *(f'gone: {name}, was {shown(name, then[name])}' for name in then if name not in now),
-            *(f'changed: {name}: {shown(name, now[name])}, was {shown(name, then[name])}' for name in now
-              if name in then and shown(name, now[name]) != shown(name, then[name]))]
+    told, was = ({name: compare.expected(name, entry) for name, entry in one['expectations'].items()} for one in (content, before))
+    return [*(f'new: {name}: {told[name]}' for name in told if name not in was),
+            *(f'gone: {name}, was {was[name]}' for name in was if name not in told),
+            *(f'changed: {name}: {told[name]}, was {was[name]}' for name in told if name in was and told[name] != was[name])]

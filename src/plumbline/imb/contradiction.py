@@ -30,16 +30,9 @@ def contradiction(known, processes, length, values):
     rate = values['bandwidth']
     time = values.get('t', values.get('t_max'))
     factors = {1, max(1, processes - 1)} if known.kind == 'one to all' else {known.messages}
-    possible = [_rates(factor * length, time) for factor in factors]
+    # The lowest and the highest rate in MB/s, for bytes in us that are rounded.
+    possible = [(factor * length / (time + _SLACK), factor * length / (time - _SLACK) if time > _SLACK else math.inf) for factor in factors]
     if not any(low - _SLACK <= rate <= high + _SLACK for low, high in possible):
-        return f'{rate} Mbytes/sec do not follow from the other numbers of the row ({_numbers(length, values)})'
+        told = ', '.join(f'{name} {value}' for name, value in {'bytes': length, **values}.items())
+        return f'{rate} Mbytes/sec do not follow from the other numbers of the row ({told})'
     return None
-
-
-def _rates(moved, time):
-    '''The lowest and the highest rate in MB/s, for bytes in us that are rounded.'''
-    return moved / (time + _SLACK), moved / (time - _SLACK) if time > _SLACK else math.inf
-
-
-def _numbers(length, values):
-    return ', '.join(f'{name} {value}' for name, value in {'bytes': length, **values}.items())

@@ -36,8 +36,7 @@ _EFFORTS: dict[str, dict[str, Any]] = {
 }
 
 #: Suffix of likwid-bench's kernels without and with a multiplication, which is fused if it can be.
-_SUFFIX = {'avx512': ('_avx512', '_avx512_fma'), 'avx2': ('_avx', '_avx_fma'),
-           'sse': ('_sse', '_sse'), 'scalar': ('', '')}
+_SUFFIX = {'avx512': ('_avx512', '_avx512_fma'), 'avx2': ('_avx', '_avx_fma'), 'sse': ('_sse', '_sse'), 'scalar': ('', '')}
 
 #: Where likwid-bench has no fused kernel although it has others.
 _UNFUSED = {'stream_mem_avx512_fma': 'stream_mem_avx512'}

@@ -44,9 +44,8 @@ def _check_bench(text, result):
     '''Refuse an output whose parts contradict each other.'''
     count = re.search(r'^Using (\d+) threads$', text, re.MULTILINE)
     if not count or int(count[1]) != len(result['hwthreads']):
-        raise PlumblineError(f"likwid-bench: {count[1] if count else 'no number of'} threads, but "
-                             f"the CPUs of {len(result['hwthreads'])}; the output is cut off or "
-                             'garbled, run it again')
+        raise PlumblineError(f"likwid-bench: {count[1] if count else 'no number of'} threads, but the CPUs of {len(result['hwthreads'])}; the output "
+                             'is cut off or garbled, run it again')
     if not result['seconds'] > 0:
         raise PlumblineError('likwid-bench: a time of 0; give it more iterations')
     # The time is printed with seven digits and the rate with two decimals.

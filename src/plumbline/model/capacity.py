@@ -187,8 +187,7 @@ def _plateaus(x: np.ndarray, y: np.ndarray, claims: Mapping[str, int], apart: fl
     return found
 
 
-def find(x: ArrayLike, latency: ArrayLike, claims: Mapping[str, int], page: int | None = None,
-         virtual: str | None = None) -> dict[str, Level]:
+def find(x: ArrayLike, latency: ArrayLike, claims: Mapping[str, int], page: int | None = None, virtual: str | None = None) -> dict[str, Level]:
     '''What is ours of each level.
 
     :arg x: sizes, ascending bytes, shape (s,).

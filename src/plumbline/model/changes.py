@@ -163,8 +163,7 @@ def steps(values: ArrayLike, prior: Prior, rate: float) -> list[Step]:
             break
         del cuts[1 + int(np.argmax(chances))]
     levels = [float(np.mean(np.log(values[begin:end]))) for begin, end in itertools.pairwise(cuts)]
-    return [Step(begin, float(np.expm1(after - before)), chance)
-            for begin, before, after, chance in zip(cuts[1:-1], levels, levels[1:], chances)]
+    return [Step(begin, float(np.expm1(after - before)), chance) for begin, before, after, chance in zip(cuts[1:-1], levels, levels[1:], chances)]
 
 
 def sees(size: int, prior: Prior, rate: float) -> float | None:

@@ -1,9 +1,8 @@
 '''Where a program's time went that it did not get: named, because a slow node and a disturbed one look alike.
 
-A *contention* record (``schemas/record.json``) says, in seconds of all threads together and since the program began to
-measure: ``throttled``, kept from running by a cgroup's quota (``cpu.stat``); ``waited``, ready but not running, for
-whatever reason, the quota included (``schedstat``), and ``waited_most``, of the thread that did the longest: all of a team wait for
-it; ``stolen``, taken by the hypervisor (``/proc/stat``).
+A *contention* record (``schemas/record.json``) says, in seconds of all threads together and since the program began to measure: ``throttled``, kept
+from running by a cgroup's quota (``cpu.stat``); ``waited``, ready but not running, for whatever reason, the quota included (``schedstat``), and
+``waited_most``, of the thread that did the longest: all of a team wait for it; ``stolen``, taken by the hypervisor (``/proc/stat``).
 '''
 
 from collections.abc import Sequence

@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from plumbline.model import prediction, registry, subsystems
+from plumbline.model import grouping, prediction, registry, subsystems
 
 #: Sessions that references are made of.
 LEAST_SESSIONS, MOST_SESSIONS = subsystems.LEAST_SESSIONS, 20
 
-#: Seconds: sessions that began nearer to each other count once.  In a row they meet the machine in the state of the hour, and say
-#: nothing of how sessions differ: after five within seven minutes on a virtual machine whole subsystems were 13 to 23 % worse in
-#: the next quarter of an hour.
+#: Seconds: sessions that began nearer to each other count once.  In a row they meet the machine in the state of the hour, and say nothing of how
+#: sessions differ: after five within seven minutes on a virtual machine whole subsystems were 13 to 23 % worse in the next quarter of an hour.
 LEAST_APART = 3600
 
 #: Seconds; sessions of one day do not know what days differ by.
@@ -93,10 +92,7 @@ def known(series: Sequence[Series]) -> Known:
 
 
 def _learnt(series: Sequence[Series], scatters: Iterable[tuple[float, float]]) -> dict[str, prediction.Prior]:
-    alike = defaultdict(list)
-    for one, scatter in zip(series, scatters):
-        alike[one.noise].append(scatter)
-    return prediction.priors(alike)
+    return prediction.priors(grouping.by_key((one.noise, scatter) for one, scatter in zip(series, scatters)))
 
 
 def expectations(series: Sequence[Series]) -> list[prediction.Prediction]:
@@ -156,8 +152,7 @@ def odd_nodes(series: Sequence[Series]) -> list[Odd]:
     In one session, or where nodes take turns from session to session.
 
     :arg series: list of :class:`Series`.
-    :returns: list of :class:`Odd`, of each node the metric that differs most; where two nodes differ, both: which of them is
-        right is not known.
+    :returns: list of :class:`Odd`, of each node the metric that differs most; where two nodes differ, both: which of them is right is not known.
     '''
     from scipy import special
     apart = [(one, *its) for one in series for its in _differences(one)]

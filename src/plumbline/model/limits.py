@@ -131,16 +131,14 @@ def of_limit(cases: Sequence[dict], key: Callable[[dict], Any] = variant) -> dic
         streams = [stream for stream in cases if stream['role'] == 'limit' and all(stream[k] == case[k] for k in ('threads', 'level'))]
         limit = best(streams)
         if not limit:
-            raise PlumblineError(f"{records.label(case)} in {case['level']}: no limit stream with "
-                                 'these threads and level in its group; run the program with its '
-                                 'limit streams on')
+            raise PlumblineError(f"{records.label(case)} in {case['level']}: no limit stream with these threads and level in its group; run the "
+                                 'program with its limit streams on')
         if key(case) in result:
-            raise PlumblineError(f'{records.label(case)}: {key(case)} occurs twice in group '
-                                 f"{case['group']}; choose a key that tells the cases apart")
+            raise PlumblineError(f"{records.label(case)}: {key(case)} occurs twice in group {case['group']}; choose a key that tells the cases apart")
         rates = _traffic_rate(limit)
         samples = _traffic_rate(case) / rates
-        result[key(case)] = Paired(samples, float(np.median(samples)), float(np.median(rates)), case,
-                                   of_parts(case, streams, _core_of(case, cases, key)))
+        core = next((one for one in cases if one['role'] == 'core' and key(one) == key(case) and one['threads'] == case['threads']), None)
+        result[key(case)] = Paired(samples, float(np.median(samples)), float(np.median(rates)), case, of_parts(case, streams, core))
     return result
 
 
@@ -171,10 +169,6 @@ def of_parts(case: dict, streams: Sequence[dict], core: dict | None = None) -> n
             own = np.maximum(0, own - core['parts']['fill_nt'] / 1e6 / rates['fill_nt'])
         seconds += own * case['bytes'] / core['bytes']
     return seconds / np.asarray(case['seconds'], dtype=float) if seconds.any() else None
-
-
-def _core_of(case: dict, cases: Sequence[dict], key: Callable[[dict], Any]) -> dict | None:
-    return next((core for core in cases if core['role'] == 'core' and key(core) == key(case) and core['threads'] == case['threads']), None)
 
 
 def paired_ratio(a: dict, b: dict, key: str = 'seconds') -> np.ndarray:

@@ -1,13 +1,12 @@
 '''From measurement records to judged metrics: pure functions between a check and its result.'''
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from plumbline.model import limits, quantity, records, registry
+from plumbline.model import grouping, limits, quantity, records, registry
 
 #: A sample that took so many times the median of its case was hit by a burst of something else.
 BURST = 1.5
@@ -56,10 +55,7 @@ class Metric:
 
 def groups(measurements: Iterable[dict]) -> list[list[dict]]:
     '''The records of each group, in the order of measuring: a list of lists.'''
-    result = defaultdict(list)
-    for record in measurements:
-        result[record['group']].append(record)
-    return list(result.values())
+    return list(grouping.by_key((record['group'], record) for record in measurements).values())
 
 
 def kernels(group: Iterable[dict]) -> list[dict]:

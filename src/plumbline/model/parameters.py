@@ -1,5 +1,5 @@
 '''The parameters of a test: what tells its cases apart.  With a dot before the name those of ReFrame's command line: ``.nid`` and ``.part``
-(``--distribute``), ``.repeat_no`` (``--repeat``), others (``-P``).
+(``--distribute``), ``.repeat_no`` (``--repeat``), others are variables of the test (``-P``): with another value it is another test.
 
 ReFrame's run report and its logs have them in the display name only (``Triad %level=L1 %.nid=n1``): of a case's other attributes nothing says
 which are parameters, and those of the command line are not among them.  So the name is taken apart once, where a row of the archive is made; all
@@ -15,11 +15,19 @@ from typing import Any
 #: Where a parameter begins in a display name; values may hold blanks.
 _NEXT = re.compile(r' %(?=[^ =%]+=)')
 
+#: Those of the command line that tell runs of one test apart.
+OF_RUNS = ('.nid', '.part', '.repeat_no')
+
 
 def of_display_name(display_name: str) -> tuple[str, dict[str, str]]:
-    '''(the name that outlives a session, without what the command line added; the values of all parameters as ReFrame writes them).'''
+    '''(the name that outlives a session, without what tells runs of the test apart; the values of all parameters as ReFrame writes them).'''
     check, *pairs = _NEXT.split(display_name)
-    return ' %'.join([check, *(pair for pair in pairs if pair[0] != '.')]), dict(pair.split('=', 1) for pair in pairs)
+    return ' %'.join([check, *(pair for pair in pairs if pair.split('=')[0] not in OF_RUNS)]), dict(pair.split('=', 1) for pair in pairs)
+
+
+def varied(its: Mapping[str, str]) -> list[str]:
+    '''The variables of the test that the command line gave values to (``-P``): what is known of the test is not known of these.'''
+    return [name[1:] for name in its if name[0] == '.' and name not in OF_RUNS]
 
 
 def of_row(row: Mapping[str, Any]) -> Mapping[str, str]:
@@ -33,6 +41,6 @@ def _read(text: str) -> Mapping[str, str]:
 
 
 def added(row: Mapping[str, Any]) -> list[str]:
-    '''What tells cases apart that only the command line made, and no other column: values, and the number of the repetition.'''
-    values = [value for name, value in of_row(row).items() if name[0] == '.' and name != '.part' and (name, value) != ('.nid', row['hostname'])]
+    '''What tells runs of a test apart, and no other column: values, and the number of the repetition.'''
+    values = [value for name, value in of_row(row).items() if name in ('.nid', '.repeat_no') and (name, value) != ('.nid', row['hostname'])]
     return values + ([] if row['repetition'] is None else [str(row['repetition'])])

@@ -18,7 +18,7 @@ import numpy as np
 
 from plumbline import schemas
 from plumbline.errors import PlumblineError
-from plumbline.model import probes, quantity
+from plumbline.model import probes, quantity, registry
 
 #: The version of the record schema that this module reads.
 SCHEMA_VERSION = 1
@@ -108,10 +108,6 @@ def _check(record: dict) -> str | None:
     return wrong and f'{wrong}; {_REBUILD}'
 
 
-def _is_cut_mark(line: str) -> bool:
-    return bool(line) and line != _MARK and _MARK.startswith(line)
-
-
 def parse(text: str, source: str = 'output', processes: int = 1) -> Records:
     '''Read all records of a program's standard output.
 
@@ -129,7 +125,7 @@ def parse(text: str, source: str = 'output', processes: int = 1) -> Records:
         where = f'{source}, line {number}'
         if not line.startswith(_MARK):
             # Ranks that write at once glue lines together; the last line may be cut in its mark
-            if _MARK in line or (number == len(lines) and _is_cut_mark(line)):
+            if _MARK in line or (number == len(lines) and line and _MARK.startswith(line)):
                 raise PlumblineError(f'{where}: a record does not begin its line or is cut off; '
                                      'let one process print, and whole lines only')
             continue
@@ -184,13 +180,21 @@ def _joined(own: list[dict]) -> dict:
     return {**left, **joined, 'valid': all(record['valid'] for record in own)}
 
 
-def set_in_cache(record: dict | None, subject: str | None, level: str | None) -> int | None:
-    '''Working set of a metric which says that it is of a cache, bytes: with another one it would be another metric.  That of memory, which
-    grows with what the caches may hold, and of a curve, whose sizes are chosen by what they say, is not part of it; those have :obj:`None`.
+def sets_in_caches(metrics: Iterable[tuple[str, str | None, dict | None]], level: str | None) -> list[int | None]:
+    '''Of each metric of a test which says that it is of a cache the working set, bytes: with another one it would be another metric.  Of one made
+    of several records (``growth``) all those of its test, added up, since any other one changes it.
 
-    :arg record: that the metric is of, or its metadata; :arg subject: of the metric; :arg level: of its test.
+    That of memory, which grows with what the caches may hold, and of a curve, whose sizes are chosen by what they say, is not part of a metric,
+    and what the system gives (``cpu_availability``) depends on none; those have :obj:`None`.
+
+    :arg metrics: (name in the registry, subject, record that it is of, or its metadata, or None) of each; :arg level: of the test.
     '''
-    return record['working_set'] if record and 'working_set' in record and not _IN_CACHE.isdisjoint([*(subject or '').split('.'), level]) else None
+    metrics = list(metrics)
+    sets = [record['working_set'] if record and 'working_set' in record and not _IN_CACHE.isdisjoint([*(subject or '').split('.'), level]) else None
+            for _, subject, record in metrics]
+    of_all = sum({size for size in sets if size}) or None
+    return [of_all if record is None and name in registry.METRICS and registry.METRICS[name].subsystem != registry.CPU_TIME else size
+            for (name, _, record), size in zip(metrics, sets)]
 
 
 def rate(record: dict, key: str = 'bytes') -> np.ndarray:

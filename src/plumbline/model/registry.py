@@ -14,9 +14,8 @@ from plumbline.model import parameters
 #: Which way is better; of what has neither only a person can say, and a change to either side is one.
 MORE, LESS, NEITHER = 1, -1, 0
 
-#: What a metric scatters as: a ratio within one process, whose drift cancels; a rate or a time, with the subsystem that it is of;
-#: what is left when one time is taken from another, with the noise of both; a count, the same in every run; or a share of time that the
-#: kernel has counted.
+#: What a metric scatters as: a ratio within one process, whose drift cancels; a rate or a time, with the subsystem that it is of; what is left when
+#: one time is taken from another, with the noise of both; a count, the same in every run; or a share of time that the kernel has counted.
 RATIO, ABSOLUTE, DIFFERENCE, COUNT, SHARE = 'ratio', 'absolute', 'difference', 'count', 'share'
 
 #: Subsystems of a node and of what connects nodes; ``MEMORY`` and ``MESSAGES`` by number of threads and by transport.

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plumbline.model import probes
+from plumbline.model.grouping import by_key
 
 #: The probes, or how their names begin, whose levels are states.
 DEFINED_BY = (probes.CORE_TO_CORE, probes.SHARING)
@@ -149,10 +150,7 @@ class Found:
 
     @functools.cached_property
     def _groups(self) -> dict[tuple, list[int]]:
-        groups: dict[tuple, list[int]] = {}
-        for number, record in enumerate(self.measurements):
-            groups.setdefault((_process(record), record['group']), []).append(number)
-        return groups
+        return by_key(((_process(record), record['group']), number) for number, record in enumerate(self.measurements))
 
     @functools.cached_property
     def choices(self) -> list[Choice]:
@@ -232,10 +230,8 @@ def find(measurements: Sequence[dict], machine: Mapping[str, Any] | None = None)
     :returns: :class:`Found`.
     '''
     defined_by = (probes.SHARING,) if (machine or {}).get('virtual') == 'no' else DEFINED_BY
-    teams: dict[Team, list[tuple[int, dict]]] = {}
-    for number, record in enumerate(measurements):
-        latencies = {name: values for name, values in probes.features(record).items() if name.startswith(defined_by)}
-        teams.setdefault(_team(record), []).append((number, latencies))
+    teams = by_key((_team(record), (number, {name: values for name, values in probes.features(record).items() if name.startswith(defined_by)}))
+                   for number, record in enumerate(measurements))
     labels: list[np.ndarray] = [np.array([], dtype=int)] * len(measurements)
     centres: dict[Team, list[State]] = {}
     for team, cases in teams.items():
@@ -283,12 +279,21 @@ def of_row(row: dict) -> list[dict]:
     return [{**row, 'state': json.loads(row.get('state') or '{}') or {}}, *({**one, 'state': one['state'] or {}} for one in further)]
 
 
+def of_set(rows: Iterable[dict], size: int | None) -> list[dict]:
+    '''Rows of one metric with a working set of caches (:func:`records.sets_in_caches`: with another one it is another metric), or an unknown one.'''
+    return [row for row in rows if size is None or row['working_set'] in (None, size)]
+
+
+def of_one_set(rows: Sequence[dict]) -> list[dict]:
+    '''Those with the working set that most rows have, of as many the later one.'''
+    sets = [row['working_set'] for row in rows]
+    usual = max(reversed(sets), key=sets.count)
+    return [row for row, size in zip(rows, sets) if size == usual]
+
+
 def one(texts: Iterable[str]) -> bool:
     '''Whether states, as the archive has them, are all the same (:func:`same`, of each two).'''
-    latencies: dict[str, list[float]] = {}
-    for text in set(texts):
-        for name, seconds in (json.loads(text) or {}).items():
-            latencies.setdefault(name, []).append(seconds)
+    latencies = by_key(one for text in set(texts) for one in (json.loads(text) or {}).items())
     return all(math.log(max(values) / min(values)) < math.log(GAP) for values in latencies.values())
 
 

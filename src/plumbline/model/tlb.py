@@ -11,8 +11,7 @@ then the time of a second-level hit, then that of a page walk.  The number of no
 So the stride from which on the number stays the same is the page size in force, whatever the operating system was asked
 for: contiguous pages may be held as one, and nested paging of a virtual machine may split large pages.
 
-Source: Saavedra and Smith, IEEE Trans. Computers 44 (1995) 1223, section 5; a random order instead of their sequential
-one, which prefetchers follow.
+Source: Saavedra and Smith, IEEE Trans. Computers 44 (1995) 1223, section 5; a random order instead of their sequential one, which prefetchers follow.
 '''
 
 import math
@@ -201,8 +200,7 @@ class _Staircases:
     @staticmethod
     def is_step(below: _Tread, above: _Tread) -> bool:
         rise, middle = above.height - below.height, (above.height + below.height) / 2
-        astray = [np.dot(wrong, tread.weights) / tread.weights.sum()
-                  for tread, wrong in ((below, below.y > middle), (above, above.y < middle))]
+        astray = [np.dot(wrong, tread.weights) / tread.weights.sum() for tread, wrong in ((below, below.y > middle), (above, above.y < middle))]
         least = max(LEAST_RISE, RISE_OVER_SCATTER * max(below.scatter, above.scatter))
         return rise >= least and max(astray) <= MOST_ASTRAY
 
@@ -219,12 +217,11 @@ def _height(curve: Curve) -> np.ndarray:
 def steps(curve: Curve) -> list[Step]:
     '''The levels of TLB that a curve shows.
 
-    With y = ln(1 + extra / load), the staircase of at most two steps is sought that minimises the sum of the points'
-    distances (weighted by their width in octaves of n, so that no part of the axis counts more) plus
-    :data:`WORTH_A_STEP` for each step.  Absolute distances leave outliers without weight, and put a gradual rise's step
-    where y is half-way, as it is if replacement is not strictly the least recently used.  In the logarithm a walk of
-    30 ns does not outweigh a second-level hit of 2 ns.  What is not a rise by :data:`LEAST_RISE` and by
-    :data:`RISE_OVER_SCATTER` times the scatter, or is crossed by more than :data:`MOST_ASTRAY`, is no step.
+    With y = ln(1 + extra / load), the staircase of at most two steps is sought that minimises the sum of the points' distances (weighted by their
+    width in octaves of n, so that no part of the axis counts more) plus :data:`WORTH_A_STEP` for each step.  Absolute distances leave outliers
+    without weight, and put a gradual rise's step where y is half-way, as it is if replacement is not strictly the least recently used.  In the
+    logarithm a walk of 30 ns does not outweigh a second-level hit of 2 ns.  What is not a rise by :data:`LEAST_RISE` and by :data:`RISE_OVER_SCATTER`
+    times the scatter, or is crossed by more than :data:`MOST_ASTRAY`, is no step.
 
     :returns: list of up to two :class:`Step`, the first level first.
     '''
@@ -251,8 +248,7 @@ def _octave_end(nodes: np.ndarray, first: int) -> int:
 def _onset(nodes: np.ndarray, y: np.ndarray, begin: int, cut: int, end: int) -> int:
     '''Where a step begins that may go on to rise: walks take the longer the less of the page table is in the caches.
 
-    The upper tread is taken as high as it is in the first octave; the step is put where the distances from the two treads
-    are least.
+    The upper tread is taken as high as it is in the first octave; the step is put where the distances from the two treads are least.
     '''
     low, high = np.median(y[begin:cut]), np.median(y[cut:min(_octave_end(nodes, cut), end)])
     away_low, away_high = np.abs(y[begin:end] - low), np.abs(y[begin:end] - high)
@@ -263,8 +259,7 @@ def _onset(nodes: np.ndarray, y: np.ndarray, begin: int, cut: int, end: int) -> 
 def first_level(curve: Curve) -> float | None:
     '''How many nodes the first level's translations suffice for.
 
-    :returns: the entries of the first step; infinity where there is none because all nodes fit; :obj:`None` where it
-        cannot be told.
+    :returns: the entries of the first step; infinity where there is none because all nodes fit; :obj:`None` where it cannot be told.
     '''
     found_there = steps(curve)
     if found_there:

@@ -1,7 +1,6 @@
 '''Statistics of samples: median, its interval, and the spread.  Pure functions on arrays.
 
-Samples of a shared machine are skewed, have outliers and drift, so nothing here assumes a normal
-distribution and nothing takes a mean.
+Samples of a shared machine are skewed, have outliers and drift, so nothing here assumes a normal distribution and nothing takes a mean.
 '''
 
 import math
@@ -63,8 +62,7 @@ def error(interval: Sequence[float] | None) -> float:
 def spread(x: ArrayLike) -> float:
     '''Robust relative spread: ``0.7413 x IQR / |median|``.
 
-    The quartiles are interpolated linearly.  For a normal distribution this is the coefficient of
-    variation.
+    The quartiles are interpolated linearly.  For a normal distribution this is the coefficient of variation.
 
     :arg x: samples, shape (n,), any unit.
     :returns: a fraction >= 0; 0 if all samples are equal (one sample too), infinite if the median
@@ -102,9 +100,8 @@ def mad_freedom(n: float) -> float:
 def autocorrelation(x: ArrayLike) -> float:
     '''Lag-1 autocorrelation of the ranks of a series, cut to 0 .. 0.95.
 
-    Ranks instead of values: one outlier of ten times the median would hide any drift, and the
-    interval of a median depends on the order of the samples alone.  A negative correlation would
-    narrow the interval; that gain is not taken.
+    Ranks instead of values: one outlier of ten times the median would hide any drift, and the interval of a median depends on the order of the
+    samples alone.  A negative correlation would narrow the interval; that gain is not taken.
 
     :arg x: samples in the order of measuring, shape (n,).
     :returns: a number in 0 .. 0.95; 0 for fewer than 3 samples and for equal ones.
@@ -123,9 +120,8 @@ def autocorrelation(x: ArrayLike) -> float:
 def effective_size(x: ArrayLike) -> float:
     '''How many independent samples a drifting series is worth: ``n (1 - r) / (1 + r)``.
 
-    With ``r`` from :func:`autocorrelation`.  Source: the variance of the mean of an AR(1) series,
-    e.g. Bayley and Hammersley, J. R. Statist. Soc. (Suppl.) 8 (1946) 184.  For a median it errs on
-    the safe side: the signs of a series are less correlated than its values.
+    With ``r`` from :func:`autocorrelation`.  Source: the variance of the mean of an AR(1) series, e.g. Bayley and Hammersley, J. R. Statist. Soc.
+    (Suppl.) 8 (1946) 184.  For a median it errs on the safe side: the signs of a series are less correlated than its values.
 
     :returns: a real number in (0, n].
     '''
@@ -143,16 +139,14 @@ def _rank(n: int, level: float) -> int:
 def median_interval(x: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     '''Distribution-free interval of the median, from order statistics.
 
-    The interval ``x(k) .. x(n+1-k)`` of n independent samples covers the median with probability
-    ``1 - 2 P(B <= k - 1)``, B binomial (n, 1/2), whatever their distribution; k is the largest
-    rank for which that is at least ``level``.  Source: David and Nagaraja, Order Statistics, 3rd
-    ed., section 7.1.
+    The interval ``x(k) .. x(n+1-k)`` of n independent samples covers the median with probability ``1 - 2 P(B <= k - 1)``, B binomial (n, 1/2),
+    whatever their distribution; k is the largest rank for which that is at least ``level``.  Source: David and Nagaraja, Order Statistics, 3rd ed.,
+    section 7.1.
 
-    Samples of one process drift together and are worth less than they number.  So k is computed
-    for ``m`` samples, the integer part of :func:`effective_size`, and the same quantile
-    ``k / (m + 1)`` is taken from the n samples that there are.  Simulated coverage for an AR(1)
-    series with coefficient 0 / 0.5 / 0.8: 24 samples 99 / 96 / 90 %, 50 samples 97 / 97 / 94 %; of
-    12 samples it is 98 / 93 / 83 %, because so few underestimate their own correlation.
+    Samples of one process drift together and are worth less than they number.  So k is computed for ``m`` samples, the integer part of
+    :func:`effective_size`, and the same quantile ``k / (m + 1)`` is taken from the n samples that there are.  Simulated coverage for an AR(1) series
+    with coefficient 0 / 0.5 / 0.8: 24 samples 99 / 96 / 90 %, 50 samples 97 / 97 / 94 %; of 12 samples it is 98 / 93 / 83 %, because so few
+    underestimate their own correlation.
 
     With fewer than 6 effective samples no two of them reach 95 %: the interval is then
     ``(min, max)``, which covers with less than ``level`` (5 samples: 94 %, 3: 75 %, 1: 0).

@@ -1,7 +1,6 @@
 '''The verdict on one metric: is the machine within bounds, out of bounds, or is that not known?
 
-The interval of the median decides, not the median: a value 1 % below its bound with an interval of
-5 % proves nothing, in either direction.
+The interval of the median decides, not the median: a value 1 % below its bound with an interval of 5 % proves nothing, in either direction.
 '''
 
 import math
@@ -27,8 +26,7 @@ MAX_SPREAD = 0.25
 def bounds(reference: Sequence) -> tuple[float, float]:
     '''Absolute bounds of a reference, as ReFrame takes them.
 
-    ``lower`` and ``upper`` are fractions of ``ref``; where ``ref`` is 0 they are absolute
-    (``reframe.utility.sanity.reference_bounds``).
+    ``lower`` and ``upper`` are fractions of ``ref``; where ``ref`` is 0 they are absolute (``reframe.utility.sanity.reference_bounds``).
 
     :arg reference: (ref, lower, upper), lower <= 0 or None, upper >= 0 or None.
     :returns: (low, high) in the unit of ``ref``; minus or plus infinity where there is no bound.
@@ -78,8 +76,7 @@ def judge(summary: Summary, reference: Sequence | None, max_spread: float = MAX_
         return FAIL, f'{number(summary.value)} is {outside}{suffix}'
     for bound in (least, most):
         if low < bound < high:
-            return UNSTABLE, (f'interval {number(low)} .. {number(high)} straddles '
-                              f'{number(bound)}{suffix}')
+            return UNSTABLE, (f'interval {number(low)} .. {number(high)} straddles {number(bound)}{suffix}')
     reach = summary.spread * abs(summary.value)
     if not summary.spread <= max_spread and not (least <= summary.value - reach and summary.value + reach <= most):
         return UNSTABLE, f'spread {number(summary.spread)} above {number(max_spread)}, and {number(summary.value)} is near its bound'
@@ -171,7 +168,6 @@ def worst(verdicts: Iterable[str | None]) -> str:
     '''The worst of some verdicts.
 
     :arg verdicts: verdicts; :obj:`None` (skipped tests) does not count.
-    :returns: one of :data:`SEVERITY`; FAIL if there is nothing to judge, because a run must never
-        pass by measuring nothing.
+    :returns: one of :data:`SEVERITY`; FAIL if there is nothing to judge, because a run must never pass by measuring nothing.
     '''
     return max((v for v in verdicts if v is not None), key=SEVERITY.index, default=FAIL)

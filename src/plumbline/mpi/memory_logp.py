@@ -20,8 +20,7 @@ from plumbline.model import metrics, records
 from plumbline.mpi import messages
 
 #: A way of sending -> the same packing without a message.
-PACKING = {'datatype': 'pack_datatype', 'packed': 'pack_hand', 'blocked': 'pack_blocked', 'mpi_pack': 'pack_datatype',
-           'library': 'pack_library'}
+PACKING = {'datatype': 'pack_datatype', 'packed': 'pack_hand', 'blocked': 'pack_blocked', 'mpi_pack': 'pack_datatype', 'library': 'pack_library'}
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,7 @@ def split(group):
     sent = [variant for variant in PACKING if variant in seconds]
     missing = {'contiguous', 'copy', *(PACKING[variant] for variant in sent)} - set(seconds)
     if missing:
-        raise PlumblineError(f"the split of a message's time needs {', '.join(sorted(missing))} in the same group: "
-                             'run datatype with --variants all')
+        raise PlumblineError(f"the split of a message's time needs {', '.join(sorted(missing))} in the same group: run datatype with --variants all")
     rounds = {len(found) for found in seconds.values()}
     if len(rounds) != 1:
         raise PlumblineError(f'{records.label(group[0])}: a round is missing (there are {sorted(rounds)} samples); run the program again')

@@ -33,17 +33,11 @@ def nodes_of(job, state='all'):
         found = job.scheduler.filternodes(job, job.scheduler.allnodes())
     except NotImplementedError:
         return None
-    running = [node for node in found if _runs_jobs(getattr(node, 'states', set()))]
+    runs = lambda its: its <= _RUNS_JOBS and ('RESERVED' in its or its.isdisjoint({'MAINTENANCE', 'MAINT'}))
+    running = [node for node in found if runs(getattr(node, 'states', set()))]
     usable = running if state == 'all' else job.scheduler.filternodes_by_state(running, state)
     if state == 'idle':     # with whatever else is said of it; and our own last job's node is on its way there
-        usable = [node for node in running if node in usable or 'IDLE' in getattr(node, 'states', ()) or _ends_a_job(node)]
+        usable = [node for node in running if node in usable or 'IDLE' in getattr(node, 'states', ())
+                  or ('COMPLETING' in getattr(node, 'states', ()) and 'MIXED' not in node.states)]
     return Nodes(*(NodeSet.fromlist([node.name for node in part]) for part in (
         usable, [node for node in running if node not in usable], [node for node in found if node not in running])))
-
-
-def _runs_jobs(states):
-    return states <= _RUNS_JOBS and ('RESERVED' in states or states.isdisjoint({'MAINTENANCE', 'MAINT'}))
-
-
-def _ends_a_job(node):
-    return 'COMPLETING' in getattr(node, 'states', ()) and 'MIXED' not in node.states

@@ -34,9 +34,8 @@ def matrices(record):
         ranks = record['ranks']
         others = values[~np.eye(ranks, dtype=bool)] if values.shape == (ranks, ranks) else np.array([np.nan])
         if not (np.isfinite(others).all() and (others >= 0).all() and (name == 'spread' or (others > 0).all())):
-            raise PlumblineError(f"record of {record['kernel']}, size {record['size']}: field pairs/{name}: not a finite number "
-                                 f'above 0 for each pair of {ranks} ranks; build the programs and the Python package from the '
-                                 'same checkout')
+            raise PlumblineError(f"record of {record['kernel']}, size {record['size']}: field pairs/{name}: not a finite number above 0 for each "
+                                 f'pair of {ranks} ranks; build the programs and the Python package from the same checkout')
         found.append(np.where(np.eye(ranks, dtype=bool), np.nan, values))
     return found
 

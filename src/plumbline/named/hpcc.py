@@ -31,9 +31,8 @@ _RIGHT = {'MPIFFT_maxErr': 1e-10, 'PTRANS_residual': 16.0, 'MPIRandomAccess_Erro
 def input_file(n, nb, p, q):
     '''The text of ``hpccinf.txt``: PTRANS has HPL's sizes, and none besides.'''
     return hpl.input_file(n, nb, p, q).replace('6            device', '8            device') + (
-        '##### This line (no. 32) is ignored (it serves as a separator). ######\n'
-        '0            Number of additional problem sizes for PTRANS\n1000         values of N\n'
-        '0            number of additional blocking sizes for PTRANS\n64           values of NB\n')
+        '##### This line (no. 32) is ignored (it serves as a separator). ######\n0            Number of additional problem sizes for '
+        'PTRANS\n1000         values of N\n0            number of additional blocking sizes for PTRANS\n64           values of NB\n')
 
 
 def figures(text, source='hpccoutf.txt', *, n, nb, p, q):

@@ -1,7 +1,6 @@
 '''The commands ``plumbline nodes``: what is known of the nodes, what people have done with them, and a ticket's text.'''
 
 import os
-import pwd
 import socket
 import sys
 import time
@@ -13,6 +12,7 @@ import typer.core
 from plumbline.errors import PlumblineError
 from plumbline.gate.packed.node import natural
 from plumbline.model.safe_text import shown
+from plumbline.system import trust
 
 SYSTEM = "ReFrame's name of the system (default: the one that sweeps have been run on)"
 
@@ -125,10 +125,7 @@ def _references(system, new):
 
 
 @app.command()
-def ticket(
-    node: Annotated[str, typer.Argument(help='its name')],
-    system: Annotated[str | None, typer.Option(help=SYSTEM)] = None,
-):
+def ticket(node: Annotated[str, typer.Argument(help='its name')], system: Annotated[str | None, typer.Option(help=SYSTEM)] = None):
     '''The text of a ticket for the last finding of a node: subsystem, metrics, peers, cause, how often, and what is proposed.'''
     from plumbline.nodes import proposals
     history = _history(system)
@@ -166,8 +163,4 @@ def _history(system):
 
 
 def _who():
-    try:
-        name = pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        name = f'uid {os.getuid()}'
-    return f'{name}@{socket.gethostname()}'
+    return f'{trust.user(os.getuid())}@{socket.gethostname()}'

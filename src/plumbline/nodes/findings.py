@@ -120,8 +120,7 @@ def record(work, found=None):
 def changed_since(evidence_of_node, frame, node):
     '''What became of the metrics by which a node was an outlier, when it was measured again later, alone perhaps.
 
-    One is still off as a second measurement would confirm it (:func:`plumbline.sweep.second.confirm`), against the median of the peers
-    of then.
+    One is still off as a second measurement would confirm it (:func:`plumbline.sweep.second.confirm`), against the median of the peers of then.
 
     :arg evidence_of_node: of :func:`evidence`.
     :arg frame: of :func:`plumbline.sweep.results.frame`.

@@ -5,7 +5,7 @@ limits), ``config/references/SYSTEM.yaml`` what one site recorded.
 '''
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,11 @@ class Known:
     file: str
     references: list
     beneath: 'Known | None' = None
+
+    def of_set(self, size):
+        '''The same without references of another working set of a cache than ``size``, bytes (None: not known); None where there are no others.'''
+        kept = [one for one in self.references if size is None or one.working_set in (None, size)]
+        return replace(self, references=kept) if kept else None
 
 
 class _Dumper(SafeDumper):

@@ -37,8 +37,7 @@ def leaf(metric, expected, rate, possible=(-math.inf, math.inf), unit=None):
         lower = fall if better == registry.MORE else min(fall, lower)
     if better != registry.MORE:
         upper = rise if better == registry.LESS else min(rise, upper)
-    return [value, None if lower == math.inf else -lower or 0.0, None if upper == math.inf else upper,
-            unit or registry.find(metric).unit]
+    return [value, None if lower == math.inf else -lower or 0.0, None if upper == math.inf else upper, unit or registry.find(metric).unit]
 
 
 def of_one_run(leaf, metric, expected):

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.errors import PlumblineError
-from plumbline.model import contention, good_state, records, registry, states, verdict
+from plumbline.model import contention, good_state, registry, states, verdict
 from plumbline.model.quantity import percent
 from plumbline.nodes import events
 from plumbline.references import recording
@@ -170,25 +170,13 @@ def usable(candidates):
     return [one.series for one in candidates if one.series]
 
 
-def set_in_cache(row):
-    ''':func:`records.set_in_cache` of a row.'''
-    return records.set_in_cache(None if row['record'] is None else recording.record_of(row), row['subject'], row['level'])
-
-
-def _of_one_set(rows):
-    '''Those with the working set that most rows have, of as many the later one: with another it is another metric.'''
-    sets = [set_in_cache(row) for row in rows]
-    usual = max(reversed(sets), key=sets.count)
-    return [row for row, size in zip(rows, sets) if size == usual]
-
-
 def _candidate(place, state, rows, portable, peaks):
     last, record = rows[-1], recording.record_of(rows[-1])
     foreign = registry.is_of_other_suite(last['metric'])
     if foreign:     # its unit may have changed
         rows = [row for row in rows if row['unit'] == last['unit']]
     present = {row['hostname']: team for row in rows if (team := contention.team(row['contention']))}       # the last one of each node
-    rows = _of_one_set([row for row in rows if contention.team(row['contention']) in (0, present.get(row['hostname']))])
+    rows = states.of_one_set([row for row in rows if contention.team(row['contention']) in (0, present.get(row['hostname']))])
     limits = possible(last['metric'], portable.get(last['name']), record)
     why = recording.unusable(rows)
     if why is None and not foreign:

@@ -1,7 +1,6 @@
 '''``plumbline references``: what would be recorded, recording it, checking what is recorded.'''
 
 import statistics
-from collections import defaultdict
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +8,7 @@ import typer
 
 from plumbline.errors import PlumblineError
 from plumbline.model.good_state import DAY, LEAST_APART, LEAST_SESSIONS, MOST_SESSIONS
+from plumbline.model.grouping import by_key
 from plumbline.model.quantity import change, percent, seconds, several
 from plumbline.settings import REPORTS
 
@@ -118,9 +118,7 @@ def _changes(found):
 
 
 def _of_noise(found):
-    seen = defaultdict(list)
-    for place, (_, origin) in found.written.items():
-        seen[found.noise[place]].append(origin['sees'])
+    seen = by_key((found.noise[place], origin['sees']) for place, (_, origin) in found.written.items())
     yield (f"a run of an unchanged machine has a metric out of bounds with a chance of {percent(found.accepted['false_alarms'])}, divided among "
            f"{found.accepted['metrics']} metrics; a loss is seen, in two runs, with one of 95 %:")
     for noise, losses in sorted(seen.items()):

@@ -1,7 +1,6 @@
 '''Editing a file of references so that its diff shows what changed and nothing else.
 
-Comments, order and style of what stands there are kept (ruamel.yaml's round trip); new keys are
-put where they belong by name.
+Comments, order and style of what stands there are kept (ruamel.yaml's round trip); new keys are put where they belong by name.
 '''
 
 import io
@@ -19,10 +18,8 @@ from plumbline.store import atomic
 def _yaml():
     yaml = YAML(typ='rt')
     yaml.width = 4096       # a wrapped line is several lines of a diff
-    yaml.representer.add_representer(
-        type(None), lambda dumper, _: dumper.represent_scalar('tag:yaml.org,2002:null', 'null'))
-    yaml.representer.add_representer(
-        float, lambda dumper, value: dumper.represent_scalar('tag:yaml.org,2002:float', _number(value)))
+    yaml.representer.add_representer(type(None), lambda dumper, _: dumper.represent_scalar('tag:yaml.org,2002:null', 'null'))
+    yaml.representer.add_representer(float, lambda dumper, value: dumper.represent_scalar('tag:yaml.org,2002:float', _number(value)))
     return yaml
 
 
@@ -89,5 +86,4 @@ def edit_file(path, edit):
         atomic.write(path, text.getvalue(), check=load)
     except (OSError, YAMLError, ValueError, RecursionError) as error:
         reason = getattr(error, 'strerror', None) or str(error).splitlines()[0]
-        raise PlumblineError(f'{path}: cannot write the references: {reason}; '
-                             'make room or permit writing there') from None
+        raise PlumblineError(f'{path}: cannot write the references: {reason}; make room or permit writing there') from None

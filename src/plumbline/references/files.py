@@ -49,7 +49,8 @@ def _wrong_leaf(leaf):
     if not all(abs(x) <= sys.float_info.max for x in (ref, lower, upper) if x is not None):      # of a whole number, too
         return 'not a finite number; measure it again'
     if upper is None and (lower is None or (lower == -1 and ref > 0)):
-        return 'neither bound is set, or it is 0, so any value would pass; give one, e.g. -0.1'
+        unbounded = 'no bound is set' if lower is None else 'the lower threshold -1 is a lower bound of 0, and no upper one is set'
+        return f'{unbounded}, so any value would pass; give one, e.g. -0.1'
     if ref > 0 and lower is not None and lower < -1:
         return f'the lower threshold {lower} is below -1; it is a fraction of the reference'
     return None
@@ -319,7 +320,9 @@ def recorded(site, test):
 def _recorded(origin, entry, sessions):
     if _is_origin(origin):
         names = sessions.get(origin.get('accepted'), ())
-        found = [_with_expectation(one, names) for one in ({**origin, 'reference': entry}, *origin.get('states', ()))]
+        usual = {'working_set': origin.get('working_set')}      # files had that of the usual state only
+        states = ({**origin, 'reference': entry}, *({**usual, **one} for one in origin.get('states', ())))
+        found = [_with_expectation(one, names) for one in states]
         return found if any('state' in one or 'expected' in one for one in found) else None
     further = {key: _recorded(child, entry[key], sessions) for key, child in origin.items() if key in entry}
     return {key: child for key, child in further.items() if child}

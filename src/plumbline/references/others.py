@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from plumbline.errors import PlumblineError
-from plumbline.model import registry, verdict
+from plumbline.model import parameters, registry, verdict
 from plumbline.model.uncertainty import Summary
 from plumbline.references import bounds, directory, file_of
 from plumbline.references.files import leaves, load, lookup, of_processor, origin_of, recorded
@@ -71,7 +71,7 @@ def _accepted(row: dict, name: str, model: str | None) -> Iterator[tuple[str, di
     path, test = Path(directory()) / name, row['check']
     site, _ = of_processor(load(path) if path.exists() else {}, test, model)
     own = {place for place, _ in leaves({test: site.get(test, {})}) if registry.is_of_other_suite(origin_of(site, place).get('metric'))}
-    if not own:     # one of ours may have the same name
+    if not own or parameters.varied(parameters.of_row(row)):     # one of ours may have the same name
         return
     keys = keys_of(site[test]['$index'], row)
     known = lookup({test: recorded(site, test) or {}}, test, keys)

@@ -81,9 +81,8 @@ def above_own_limit(value, limit, high, record=None):
 def check(path, peaks=None):
     '''Refuse a file of references whose values the hardware cannot reach, or whose unit is not that of the registry.
 
-    :arg peaks: dictionary ``'PLACE/THREADS'`` or ``'PLACE'`` -> MB/s, PLACE being a level or the
-        subject of a metric, THREADS the test's, e.g. ``{'memory/one': 31000.0, 'memory':
-        41600.0}``; the narrower wins.
+    :arg peaks: dictionary ``'PLACE/THREADS'`` or ``'PLACE'`` -> MB/s, PLACE being a level or the subject of a metric, THREADS the test's, e.g.
+        ``{'memory/one': 31000.0, 'memory': 41600.0}``; the narrower wins.
     :raises PlumblineError: naming the first such value; also if the file is malformed.
     '''
     portable = portable_beside(path)

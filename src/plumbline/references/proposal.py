@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from plumbline.errors import PlumblineError
-from plumbline.model import good_state, registry, verdict
+from plumbline.model import good_state, grouping, registry, verdict
 from plumbline.model.result import Skipped
 from plumbline.model.subsystems import SUSPECTS_RATE
 from plumbline.references import bounds, editing, recording
-from plumbline.references.choice import Choice, set_in_cache, usable
+from plumbline.references.choice import Choice, usable
 from plumbline.references.files import leaves, load, lookup, origin_of, portable_beside
 
 #: Of the sessions used as many have a metric, at least, in whatever state of the machine.
@@ -112,9 +112,7 @@ def propose(root, system, out_path, count=None, tests='', peaks=None, sessions=(
 
 def _fill(found, candidates, site, used):
     '''Fill in what a :class:`Proposal` says of metrics.'''
-    by_place = defaultdict(list)
-    for one in candidates:
-        by_place[one.place].append(one)
+    by_place = grouping.by_key((one.place, one) for one in candidates)
     why = {place: _ticket(site, place) or its[0].why or _too_seldom(its, found.sessions) for place, its in by_place.items()}
     recorded, measured = _recorded(site), {place[:-1] for place in by_place}
     there, not_measured = by_place.keys() | _places(candidates, used, found.index), _not_measured(used, found.index)
@@ -160,9 +158,9 @@ class _Reference:
         self.sees = bounds.sees(series.metric, self.expected, rate)
 
     def numbers(self, sessions):
-        measured = self.candidate.series.measured
-        return {'n': sum(row['n'] for row in self.candidate.rows), 'deviation': _digits(self.expected.deviation, 3),
-                'freedom': _digits(self.expected.freedom, 3), 'sees': _digits(self.sees, 2),
+        measured, size = self.candidate.series.measured, self.candidate.rows[-1]['working_set']
+        return {**({'working_set': size} if size else {}), 'n': sum(row['n'] for row in self.candidate.rows),
+                'deviation': _digits(self.expected.deviation, 3), 'freedom': _digits(self.expected.freedom, 3), 'sees': _digits(self.sees, 2),
                 'measured': [_digits(measured[session], 5) if session in measured else None for session in sessions]}
 
 
@@ -203,8 +201,8 @@ def _digits(value, digits):
 
 
 def _provenance(references, sessions):
-    '''Where a reference comes from; the compiler is that of the latest session, and so are the width of the code, the number of threads and
-    the working set of a cache.'''
+    '''Where a reference comes from; the compiler is that of the latest session, and so are the width of the code and the number of
+    threads.'''
     usual, *others = references
     last = usual.candidate.rows[-1]
     record: dict = recording.record_of(last) or next(iter(last['records']), {})
@@ -215,8 +213,6 @@ def _provenance(references, sessions):
         provenance['simd_width'] = width
     if usual.candidate.teams:
         provenance['threads'] = usual.candidate.teams
-    if size := set_in_cache(last):
-        provenance['working_set'] = size
     if usual.candidate.state:
         provenance['state'] = usual.candidate.state
         provenance['states'] = [{'state': one.candidate.state, 'reference': one.leaf, **one.numbers(sessions)} for one in others]

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from plumbline.errors import PlumblineError
-from plumbline.model import baselines, contention, parameters, processor, registry, verdict
+from plumbline.model import baselines, contention, parameters, processor, records, registry, verdict
 from plumbline.references.peaks import impossible, possible
 from plumbline.store import archive
 
@@ -23,7 +23,7 @@ MOST_DISTURBED = 0.05
 _COLUMNS = ['session', 'started', 'system', 'partition', 'environ', 'hostname', 'test', 'check', 'display_name', 'parameters', 'run',
             'result', 'fail_phase', 'metric', 'name', 'subject', 'value', 'n', 'spread', 'interval_low', 'interval_high', 'reference', 'lower',
             'upper', 'reference_from', 'limit', 'record', 'state', 'states', 'unit', 'foreign', 'verdict', 'reason', 'unjudged', 'level', 'threads',
-            'detail']
+            'working_set', 'detail']
 _CASE = ('partition', 'environ', 'test')
 
 #: What of a record is asked for.
@@ -53,7 +53,11 @@ def rows_of(path, pattern, names):
     except re.error as error:
         raise PlumblineError(f'tests {pattern!r}: not a pattern: {error}; correct it') from None
     unknown: dict[str, Any] = {'machine': {}, 'skipped': [], 'contention': [], 'simd_width': {}, 'records': []}
-    return [{**row, **details.get(tuple(row[key] for key in _CASE), unknown)} for row in rows if wanted.search(row['display_name'])]
+    found = [{**row, **details.get(tuple(row[key] for key in _CASE), unknown)} for row in rows if wanted.search(row['display_name'])]
+    for row in found:
+        if row['working_set'] is None and row['record'] is not None:    # before it had a column
+            row['working_set'], = records.sets_in_caches([(row['metric'], row['subject'], record_of(row))], row['level'])
+    return found
 
 
 def processors(rows):
@@ -156,6 +160,8 @@ def groups(rows, files, trusted=()):
             skipped[name] = f"known issue: {row['reason']}"
         elif row['metric'] not in registry.METRICS:
             skipped[name] = 'its metric is not in the registry'
+        elif variables := parameters.varied(parameters.of_row(row)):
+            skipped[name] = f"with {', '.join(variables)} of the command line (-P) it is another test"
         elif row['verdict'] == verdict.FAIL and row['session'] not in trusted and (why := _why_alone(row)):
             skipped[name] = f"FAIL in {row['session']}: {why}"
         elif row['result'] == 'pass' or row['fail_phase'] == 'performance':

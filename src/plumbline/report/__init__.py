@@ -25,12 +25,7 @@ def write(session, destination, losses=(), to_strangers=False):
     '''
     from plumbline.report.page import page  # plotly and jinja2 are not loaded for the terminal's table
 
-    return save(page(session.seen(public) if to_strangers else session, losses), destination)
-
-
-def save(text, destination):
-    '''Write a page to ``destination/index.html``; see :func:`save_file`.'''
-    return save_file(text, Path(destination) / 'index.html')
+    return save_file(page(session.seen(public) if to_strangers else session, losses), Path(destination) / 'index.html')
 
 
 def save_file(text, path, mode=atomic.RESULT):

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from plumbline.analysis import compare
 from plumbline.analysis.lines import as_words
-from plumbline.model import quantity, registry, verdict
+from plumbline.model import grouping, quantity, registry, verdict
 from plumbline.report.grid import grid
 
 STYLE = {compare.FAILED: 'bold red', compare.SLOWER: 'bold red', compare.GONE: 'bold red', compare.CHANGED: 'bold yellow',
@@ -25,11 +25,7 @@ _BY_REASON = (compare.GONE, compare.NEW)
 
 
 def render(found, console):
-    '''Print a comparison.
-
-    :arg found: :class:`plumbline.analysis.compare.Comparison`.
-    :arg console: :class:`rich.console.Console`.
-    '''
+    '''Print a :class:`plumbline.analysis.compare.Comparison`.'''
     nodes = sorted({name for change in found.changes for name in change.nodes if name})
     where = nodes[0] if len(nodes) == 1 else f'{len(nodes)} nodes'
     for text in (f"{found.system} ({where}): {found.after} after {', '.join(found.before)}", *summary(found), *power(found)):
@@ -70,9 +66,7 @@ def power(found):
     if not seen:
         return ['no loss would have been seen: no metric is comparable']
     told = [f'would have seen a loss of {quantity.percent(seen[len(seen) // 2])} (median of the metrics), {quantity.percent(seen[-1])} (the worst)']
-    parts: dict[str, list[float]] = {}
-    for part in found.parts:
-        parts.setdefault(part.name, []).append(part.sees)
+    parts = grouping.by_key((part.name, part.sees) for part in found.parts)
     listed = ', '.join(f'{name} {quantity.percent(sorted(shares)[len(shares) // 2])}' for name, shares in sorted(parts.items()))
     more = [] if len(found.before) > 1 else ['name several sessions before, and smaller losses are seen']
     return told + ([f'and of a subsystem: {listed}'] if listed else []) + more
@@ -93,11 +87,8 @@ def of_part(part):
 
 def gathered(changes):
     '''The changes; those that are told by reason, as one each.'''
-    rows: dict[Any, list] = {}
-    for number, change in enumerate(changes):
-        place = change.partition, change.environ, change.nodes, change.reason
-        rows.setdefault((change.kind, place) if change.kind in _BY_REASON else number, []).append(change)
-    for several in rows.values():
+    keys = lambda number, one: (one.kind, one.partition, one.environ, one.nodes, one.reason) if one.kind in _BY_REASON else number
+    for several in grouping.by_key((keys(number, change), change) for number, change in enumerate(changes)).values():
         names, first = dict.fromkeys(change.name for change in several), several[0]
         yield first if len(several) == 1 else replace(
             first, check=', '.join(names), metric=f'{len(several)} metrics', before=None, after=None, verdicts=(None, None))
@@ -141,10 +132,8 @@ def remark(change):
 
 def other_verdicts(changes):
     '''Lines on the verdicts that changed although the metric did not by more than noise, and on how many are judged since.'''
-    told: dict[tuple, list[str]] = {}
-    for change in changes:
-        if change.kind == compare.WITHIN and None not in change.verdicts and len(set(change.verdicts)) > 1:
-            told.setdefault(change.verdicts, []).append(f'{as_words(change.check)} {change.metric}')
+    told = grouping.by_key((change.verdicts, f'{as_words(change.check)} {change.metric}') for change in changes
+                           if change.kind == compare.WITHIN and None not in change.verdicts and len(set(change.verdicts)) > 1)
     told.pop(_REFERENCE_NOW, None)
     judged = sum(change.verdicts == _REFERENCE_NOW for change in changes)
     return [f"{' -> '.join(verdicts)}, within noise: {', '.join(metrics)}" for verdicts, metrics in told.items()] + (

@@ -1,10 +1,9 @@
 '''Figures of a sweep: how far every node is from its peers, and the worst metrics drawn out.'''
 
-import re
-
 import numpy as np
 import polars as pl
 
+from plumbline.gate.packed.node import natural
 from plumbline.report import drawing
 from plumbline.sweep.ranking import METRIC
 
@@ -18,6 +17,9 @@ FARTHEST = 10.0
 SCALE = [[0, '#9ecae1'], [0.25, '#f2f7fa'], [0.5, '#ffffff'], [0.75, '#f6c9a0'], [1, '#8c1d18']]
 GROUND = '#bdbdbd'
 
+_STRIPS = ('Each point is a node: its value against the median of its peers. Red diamonds: outliers. Slow nodes are on the left of bandwidths and '
+           'rates, and on the right of latencies and times.')
+
 
 def figures(found):
     '''(title, caption, plotly figure) for each group of peers.
@@ -30,15 +32,10 @@ def figures(found):
     for (_, partition, kind), those in known.group_by('system', 'partition', 'kind', maintain_order=True):
         of = f"partition {partition}, {kind or 'kind unknown'}"
         group = rows.join(those.lazy(), on=METRIC, nulls_equal=True).select('shown', 'node', 'bad', 'off').collect()
-        nodes = sorted(group['node'].unique(), key=_by_number)
+        nodes = sorted(group['node'].unique(), key=natural)
         odd = [node for node in nodes if node in named]
         yield f'Every node against its peers: {of}', _heat_caption(group, nodes), _heat_map(group, nodes, odd)
-        yield f'The metrics that differ most: {of}', _strip_caption(), _strips(group, nodes, odd)
-
-
-def _by_number(name):
-    '''n2 before n10.'''
-    return [int(part) if part.isdigit() else part for part in re.split('([0-9]+)', name)]
+        yield f'The metrics that differ most: {of}', _STRIPS, _strips(group, nodes, odd)
 
 
 def _worst_first(group, most):
@@ -50,11 +47,6 @@ def _heat_caption(group, nodes):
     told = (f'{len(nodes)} nodes by {metrics} metrics. Colour: deviation from the median of the peers in robust standard deviations, dark red '
             f'{FARTHEST:g} or more on the bad side, blue on the good one; grey: not measured. Triangles: outliers.')
     return told + (f' The {MOST_ROWS} metrics that differ most.' if metrics > MOST_ROWS else '')
-
-
-def _strip_caption():
-    return ('Each point is a node: its value against the median of its peers. Red diamonds: outliers. Slow '
-            'nodes are on the left of bandwidths and rates, and on the right of latencies and times.')
 
 
 def _matrix(group, nodes, names, column):

@@ -3,6 +3,7 @@
 import html
 import itertools
 import math
+import operator
 
 import numpy as np
 import plotly.graph_objects as go
@@ -51,11 +52,7 @@ def plain_text(text):
     return html.escape(str(text))
 
 
-def size_of(record):
-    return record['size']
-
-
-def add_curves(figure, series, over=size_of, letter='N'):
+def add_curves(figure, series, over=operator.itemgetter('size'), letter='N'):
     '''Median rate and quartiles for each (name, records), over the size or what else ``over`` finds in a record.'''
     for (name, records), look in zip(series, itertools.cycle(SERIES)):
         points = {over(r): quartiles(rates(r)) for r in sorted(records, key=over)}

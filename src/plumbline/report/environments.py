@@ -67,7 +67,7 @@ def _rows(details, metric):
 
 def _label(key, entries, placed):
     row, _, detail = next(iter(entries.values()))
-    own = (value for name, value in parameters.of_row(detail).items() if name[0] != '.')
+    own = (value for name, value in parameters.of_row(detail).items() if name not in parameters.OF_RUNS)
     words = [detail['check'], *own, *parameters.added(detail), row['subject'] or '']
     return ' '.join(filter(None, [*words, *(key[:2] if placed else ())]))
 
@@ -134,17 +134,10 @@ def _groups(rows):
     return groups
 
 
-def _depth(cells):
-    return min((cell.ratio for cell in cells.values() if cell.lost), default=2)
-
-
-def _shown(rows):
-    '''The rows that are drawn: what is lost first, the worst at the top.'''
-    return dict(sorted(rows.items(), key=lambda item: _depth(item[1]))[:MOST_ROWS])
-
-
 def _heat_map(rows, environs):
-    shown = _shown(rows)
+    # What is lost first, the worst at the top.
+    depth = lambda item: min((cell.ratio for cell in item[1].values() if cell.lost), default=2)
+    shown = dict(sorted(rows.items(), key=depth)[:MOST_ROWS])
     table = [[cells.get(environ) for environ in environs] for cells in shown.values()]
     of_each = lambda function: [[function(cell) for cell in line] for line in table]
     names = [drawing.plain_text(label) for label in shown]
@@ -175,10 +168,9 @@ def _hover(cell):
 
 def _caption(rows, environs):
     text = (
-        "How fast each environment is, the fastest of a row being 1. Bold on colour: slower by more than noise. That is by "
-        f"more than {codegen.EFFECT:g} times between the intervals of the medians, of what was reached of the machine's own limit "
-        "where that was measured in the same process, else after the time that the process had to wait for others. In "
-        "brackets: within noise. "
+        'How fast each environment is, the fastest of a row being 1. Bold on colour: slower by more than noise. That is by more than '
+        f"{codegen.EFFECT:g} times between the intervals of the medians, of what was reached of the machine's own limit where that was measured in "
+        'the same process, else after the time that the process had to wait for others. In brackets: within noise. '
     )
     for environ in environs:
         cells = [row[environ] for row in rows.values() if environ in row]

@@ -66,12 +66,10 @@ def _lasting(found, differences):
 
 
 def render(history, courses, prior, chosen, console):
-    '''Print a history.
+    '''Print a :class:`plumbline.analysis.history.History`.
 
-    :arg history: :class:`plumbline.analysis.history.History`.
     :arg courses: of its subsystems; :arg prior: of their scatter.
     :arg chosen: whether metrics were asked for, which are told then instead of the subsystems.
-    :arg console: :class:`rich.console.Console`.
     '''
     for text in heading(history):
         console.print(text, highlight=False, markup=False)
@@ -97,6 +95,8 @@ def heading(history):
     for name, count in history.strangers.items():
         yield f'skipped: {count} sessions on another processor, {name}'
     yield from (f'skipped: {text}' for text in history.damaged)
+    if history.other_sets:
+        yield f"skipped: {quantity.several(history.other_sets, 'value')} of caches with another working set than the last session's"
     if history.ahead:
         which = f'session {history.ahead[0]}' if len(history.ahead) == 1 else f'{len(history.ahead)} sessions from {history.ahead[0]} on'
         yield f'{which} {archive.AHEAD}; by that date it counts'

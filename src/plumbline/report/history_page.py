@@ -3,14 +3,14 @@
 import datetime
 import itertools
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 
 import numpy as np
 import polars as pl
 
 from plumbline.analysis import counts
 from plumbline.analysis.history import lasting
-from plumbline.model import changes, quantity, registry, verdict
+from plumbline.model import changes, grouping, quantity, registry, verdict
 from plumbline.report.document import MARKS, packed, render
 from plumbline.report.history import KEY, differences, heading, numbers, of_loss, when
 from plumbline.report.variance import labels
@@ -92,10 +92,7 @@ def _rounded(trends):
 
 def _steps(root, history, found):
     '''Of each session with which something became otherwise: when, what, and what of machine and software changed; the latest first.'''
-    found = sorted(found)
-    together = defaultdict(list)
-    for _, before, begin, name, kind, change in found:
-        together[before, begin].append((name, kind, quantity.change(change)))
+    together = grouping.by_key(((before, begin), (name, kind, quantity.change(change))) for _, before, begin, name, kind, change in sorted(found))
     looked_into = list(together)[:MOST_STEPS]
     changed = {pair: differences(root, history.system, *pair) for pair in looked_into}
     return [{'when': when(pair[1]), 'what': together[pair], 'changed': changed.get(pair)}
@@ -104,11 +101,9 @@ def _steps(root, history, found):
 
 def _calendar(history):
     '''Weeks, the latest first: (Monday, [day or None] * 7); a day has its date, its worst verdict, and what its sessions judged.'''
-    days = defaultdict(list)
-    for session in history.verdicts:
-        days[datetime.date.fromisoformat(f'{session[:4]}-{session[4:6]}-{session[6:8]}')].append(session)
     weeks: dict[datetime.date, list] = {}
-    for day, sessions in days.items():
+    days = ((datetime.date.fromisoformat(f'{session[:4]}-{session[4:6]}-{session[6:8]}'), session) for session in history.verdicts)
+    for day, sessions in grouping.by_key(days).items():
         tallies: dict[str, Counter] = {question: Counter() for question in registry.EVIDENCE}
         for session in sessions:
             for question, its in history.verdicts[session].items():

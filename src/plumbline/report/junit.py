@@ -6,7 +6,7 @@ ReFrame's own ``--report-junit`` knows neither subsystems nor losses that last, 
 from xml.etree import ElementTree as xml
 
 from plumbline.analysis import answers
-from plumbline.model import verdict
+from plumbline.model import grouping, verdict
 from plumbline.model.safe_text import shown
 
 #: Verdict -> element below a test case: a metric that is UNSTABLE among others that PASS is no failure of the session.
@@ -27,10 +27,7 @@ def junit(session, losses=()):
     def suite(name, host=''):
         return xml.SubElement(root, 'testsuite', name=_text(name), hostname=_text(host), timestamp=started.isoformat(timespec='seconds'))
 
-    tests: dict[tuple, list] = {}
-    for line in session.verdicts:
-        tests.setdefault(line.case, []).append(line)
-    for its in tests.values():
+    for its in grouping.by_key((line.case, line) for line in session.verdicts).values():
         within = suite(its[0].label, its[0].hostname)
         for line in its:
             case = _case(within, its[0].label, line.metric or 'the test', line.verdict, line.reason)

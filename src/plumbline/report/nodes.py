@@ -2,6 +2,7 @@
 
 from rich.text import Text
 
+from plumbline.model.grouping import by_key
 from plumbline.model.quantity import several
 from plumbline.nodes import events
 from plumbline.report.grid import grid
@@ -9,23 +10,14 @@ from plumbline.sweep.slurm import folded, when
 
 
 def render(history, names, console):
-    '''Print the history of nodes.
-
-    :arg history: :class:`plumbline.nodes.history.History`.
-    :arg names: of the nodes, in the order of the rows; what is known of one may be nothing.
-    :arg console: :class:`rich.console.Console`.
-    '''
+    '''Print what is known (:class:`plumbline.nodes.history.History`) of these nodes, in the order of the rows; of one that may be nothing.'''
     def say(text):
         console.print(Text(text), soft_wrap=True)
 
     nodes = [history.of(name) for name in names]
     columns = ('node', 'measured', 'verdict', 'seen good', 'outlier', 'node-hours', 'since then')
     console.print(grid(columns, map(_cells, nodes), right=('outlier', 'node-hours')))
-    doubted: dict[str, list[str]] = {}
-    for node in nodes:
-        if node.doubt:
-            doubted.setdefault(node.doubt, []).append(node.name)
-    for doubt, those in doubted.items():
+    for doubt, those in by_key((node.doubt, node.name) for node in nodes if node.doubt).items():
         say(f'in doubt: {folded(those)}: {doubt}')
     if history.sweeps:
         each = f'{history.hours / history.findings:.2f} node-hours per finding' if history.findings else 'no finding'

@@ -4,7 +4,8 @@ import polars as pl
 from rich.text import Text
 
 from plumbline.analysis.lines import as_words
-from plumbline.model import quantity
+from plumbline.model import grouping, quantity, registry
+from plumbline.model.prediction import MOST_LOSS
 from plumbline.report.grid import grid
 from plumbline.sweep import ranking
 from plumbline.sweep.ranking import FEWEST
@@ -15,22 +16,15 @@ MOST = 3
 
 
 def render(found, console):
-    '''Print what was found.
-
-    :arg found: :class:`plumbline.sweep.outliers.Findings`.
-    :arg console: :class:`rich.console.Console`.
-    '''
+    '''Print :class:`plumbline.sweep.outliers.Findings`.'''
     def say(text, style=''):
         console.print(Text(text, style), soft_wrap=True)
 
     say(headline(found), {0: '', 1: 'bold red', 2: 'bold yellow'}[found.exit_status])
     if found.named:
         console.print(_table(found))
-    causes: dict[str, list[str]] = {}
-    for node in dict.fromkeys([*found.named, *found.without]):
-        for cause in found.causes[node]:
-            causes.setdefault(cause, []).append(node)
-    for cause, nodes in causes.items():
+    causes = ((cause, node) for node in dict.fromkeys([*found.named, *found.without]) for cause in found.causes[node])
+    for cause, nodes in grouping.by_key(causes).items():
         say(f'  {folded(nodes)}: {cause}')
     for text in [*sees(found), *remarks(found)]:
         say(f'  {text}')
@@ -50,24 +44,24 @@ def headline(found):
         return f'{told}; they cannot be ranked: no metric of {FEWEST} nodes of one kind or more'
     metrics = rows.select('check', 'name', 'environ').n_unique()
     ranked, divided = rows['node'].n_unique(), found.ranked.divided.height
-    return (f'{told}, {ranked} ranked by {metrics} metrics: {outliers_of(len(found.named))}'
+    return (f"{told}, {ranked} ranked by {metrics} metrics: {quantity.several(len(found.named) or 'no', 'outlier')}"
             + (f"; {quantity.several(len(found.without), 'node')} without a test that peers have, or a part of one" if found.without else '')
             + (f"; {quantity.several(len(found.having_less), 'node')} with fewer CPUs or less memory than peers" if found.having_less else '')
             + (f'; {measured - ranked} could not be ranked' if ranked < measured else '')
             + (f'; by {divided} of the metrics the nodes are of two sorts' if divided else ''))
 
 
-def outliers_of(count):
-    return quantity.several(count or 'no', 'outlier')
-
-
 def sees(found):
     '''Lines: the loss that would have been seen of a metric, and of each subsystem.'''
-    seen = [table.group_by(ranking.METRIC).agg(pl.col('sees').median()) for table in (found.ranked.rows, found.ranked.scores)]
+    seen = [table.group_by(ranking.METRIC).agg(pl.col('sees').median(), pl.col('better').first())
+            for table in (found.ranked.rows, found.ranked.scores)]
     if not seen[0].is_empty():
         by = f'; sweeps before it that say how nodes scatter, too: {found.earlier}' if found.earlier else ''
-        yield (f"would have seen a loss of {quantity.percent(seen[0]['sees'].median())} (median of the metrics), "
-               f"{quantity.percent(seen[0]['sees'].max())} (the worst){by}")
+        lost = pl.when(pl.col('better') == registry.LESS).then(pl.col('sees') / (1 + pl.col('sees'))).otherwise(pl.col('sees'))     # of the speed
+        blind = seen[0].filter(lost > MOST_LOSS).height
+        worst = (f'none of less than {quantity.percent(MOST_LOSS, 0)} in {blind} of them' if blind else
+                 f"{quantity.percent(seen[0]['sees'].max())} (the worst)")
+        yield f"would have seen a loss of {quantity.percent(seen[0]['sees'].median())} (median of {len(seen[0])} metrics), {worst}{by}"
     if not seen[1].is_empty():
         parts = seen[1].group_by('check').agg(pl.col('sees').median()).sort('check')
         yield 'and of a subsystem: ' + ', '.join(f'{name} {quantity.percent(share)}' for name, share in parts.iter_rows())
@@ -91,6 +85,8 @@ def remarks(found):
     for row in ranked.few.iter_rows(named=True):
         yield (f"cannot rank {folded(row['nodes'])} ({row['partition']}, {row['environ']}): {len(row['nodes'])} of the "
                f"kind {row['kind']}, {FEWEST} are needed")
+    if ranked.unlike:
+        yield f'not ranked in metrics of caches, with another working set than their peers: {folded(ranked.unlike)}'
     for row in ranked.divided.iter_rows(named=True):
         yield (f"{found.test(row)} {row['name']}: no node stands out, but {row['low']} and {row['high']} nodes are of "
                f"two sorts, {quantity.percent(row['gap'])} apart")
@@ -115,18 +111,12 @@ def remarks(found):
 
 def by_reason(nodes):
     '''Why nodes were not measured, or what their own reports say -> their names.'''
-    reasons: dict[str, list[str]] = {}
-    for node in nodes:
-        reasons.setdefault(node.told if node.measured else node.missing, []).append(node.name)
-    return reasons
+    return grouping.by_key((node.told if node.measured else node.missing, node.name) for node in nodes)
 
 
 def odd_rows(found):
     '''Node -> its scores and rows as text, column -> cell; the worst node and the worst row first.'''
-    nodes: dict[str, list[dict[str, str]]] = {}
-    for row in found.odd.iter_rows(named=True):
-        nodes.setdefault(row['node'], []).append(_cells(found, row))
-    return nodes
+    return grouping.by_key((row['node'], _cells(found, row)) for row in found.odd.iter_rows(named=True))
 
 
 def _cells(found, row):

@@ -3,11 +3,9 @@
 A record is one of ``schemas/record.json``; records of one ``group`` were interleaved, sample i of each in round i.
 '''
 
-from typing import Any
-
 import numpy as np
 
-from plumbline.model import limits, records as model
+from plumbline.model import grouping, limits, records as model
 
 #: From MB/s, Mflop/s and MHz to the units of the axes.
 GIGA = 1e-3
@@ -119,7 +117,4 @@ def efficiencies(details):
 
 def grouped(items, key):
     '''(key, items) in the order of their first item; the items need not be sorted.'''
-    groups: dict[Any, list] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
-    return groups.items()
+    return grouping.by_key((key(item), item) for item in items).items()

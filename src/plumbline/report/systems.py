@@ -7,11 +7,7 @@ from plumbline.report.grid import grid
 
 
 def render(found, console):
-    '''Print a comparison of systems.
-
-    :arg found: :class:`plumbline.analysis.systems.Comparison`.
-    :arg console: :class:`rich.console.Console`.
-    '''
+    '''Print a :class:`plumbline.analysis.systems.Comparison`.'''
     for system, (processor, sessions) in found.about.items():
         alone = f'; {quantity.several(found.alone[system], "metric")} that no other has' if found.alone[system] else ''
         console.print(f"{system}: {processor}; {quantity.several(len(sessions), 'session')} ({', '.join(sessions)}){alone}",

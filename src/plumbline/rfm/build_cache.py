@@ -1,10 +1,9 @@
 '''Programs that several nodes, or runs, share: built once for each kind of node, never run on another kind.
 
-The job script of a build asks ``python -m plumbline.rfm.build_cache fetch CACHE`` before it compiles, and calls ``publish
-CACHE`` after.  Both read :data:`REQUEST` in the current folder: what would be built.  A build lies in ``CACHE/KEY``,
-and the key is a hash of all that makes programs what they are: sources, commands, the compilers as they are on this
-node, its operating system and libraries, and its CPU with all features, since the flags say ``-march=native``.  What
-nobody has fetched for a month is removed.
+The job script of a build asks ``python -m plumbline.rfm.build_cache fetch CACHE`` before it compiles, and calls ``publish CACHE`` after.  Both read
+:data:`REQUEST` in the current folder: what would be built.  A build lies in ``CACHE/KEY``, and the key is a hash of all that makes programs what they
+are: sources, commands, the compilers as they are on this node, its operating system and libraries, and its CPU with all features, since the flags say
+``-march=native``.  What nobody has fetched for a month is removed.
 '''
 
 import contextlib
@@ -64,8 +63,7 @@ def _compiler(command):
     path = shutil.which(command)
     if path is None:
         return f'{command}: not there'
-    done = subprocess.run([path, '--version'], capture_output=True, text=True, errors='replace', timeout=60,
-                          stdin=subprocess.DEVNULL)
+    done = subprocess.run([path, '--version'], capture_output=True, text=True, errors='replace', timeout=60, stdin=subprocess.DEVNULL)
     content = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     return f'{os.path.realpath(path)}, {content}: {done.stdout}{done.stderr}'
 

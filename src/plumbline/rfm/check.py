@@ -26,9 +26,8 @@ USUAL_PROCESSES, OF_ACCEPTANCE = 3, 5
 class ProgramCheck(Judging):
     '''Base plugin of all checks of our own programs.
 
-    A check sets :attr:`program`, and defines ``options()`` (list of program options) and ``evaluate()`` (yields
-    :class:`metrics.Metric`).  What starts the program defines ``programs`` (its build), ``cpus`` (those asked for, in the
-    order of the threads or ranks) and ``start()``.
+    A check sets :attr:`program`, and defines ``options()`` (list of program options) and ``evaluate()`` (yields :class:`metrics.Metric`).  What
+    starts the program defines ``programs`` (its build), ``cpus`` (those asked for, in the order of the threads or ranks) and ``start()``.
     '''
 
     #: Name of the program to run.
@@ -91,8 +90,7 @@ class ProgramCheck(Judging):
         return baselines.known_as(self.current_partition.processor.arch, self.plumbline.of_machine.get('cpuid'))
 
     def disturbed(self):
-        '''Why what only threads that all work at once can reach must not be judged; None where all are alike, and had their
-        CPUs to themselves.'''
+        '''Why what only threads that all work at once can reach must not be judged; None where all are alike, and had their CPUs to themselves.'''
         kinds = [kind for kind in self.plumbline.of_machine.get('core_kinds', ()) if not {*self.cpus}.isdisjoint(kind)]
         if len(kinds) > 1:
             return f'the cores are of {len(kinds)} kinds'
@@ -187,9 +185,8 @@ class ProgramCheck(Judging):
     def _wrong_level(self, record):
         meant = self.intended.get(record['size'], record['level'])
         if record['role'] == 'kernel' and meant != record['level']:
-            return (f"{records.label(record)} is meant for {meant}, but lives in "
-                    f"{record['level']}: the caches of the node differ from the partition's "
-                    'processor information; detect it anew')
+            return (f"{records.label(record)} is meant for {meant}, but lives in {record['level']}: the caches of the node differ from the "
+                    "partition's processor information; detect it anew")
         return None
 
     def evaluated(self):
@@ -284,5 +281,4 @@ class NativeCheck(ProgramCheck):
             (record['variant'], record['isa']) for record in metrics.kernels(self.measurements)})
         if widths:
             self.plumbline.simd_width = widths
-            self.note('SIMD width: ' + ', '.join(f'{variant} {width}' for variant, width
-                                                  in sorted(widths.items())))
+            self.note('SIMD width: ' + ', '.join(f'{variant} {width}' for variant, width in sorted(widths.items())))

@@ -29,8 +29,7 @@ class Case:
     '''A metric in one state.
 
     :attr metric: :class:`Metric`, with the samples of that state only.
-    :attr state: dictionary name -> seconds, ``{}`` where there is nothing to tell apart, None where it is not known or there
-        are several.
+    :attr state: dictionary name -> seconds, ``{}`` where there is nothing to tell apart, None where it is not known or there are several.
     :attr unsteady: whether the state changed too often for any of its records to have rounds enough in one.
     :attr set_aside: samples in other states, or in none.
     :attr processes: who took the samples; empty where one process took all.
@@ -170,8 +169,7 @@ def pooled(cases):
 
     judged = [case for case in cases if not case.metric.unjudged] or cases
     known = [case for case in judged if case.state is not None]
-    chosen = max((fitting(case.state) for case in known), key=lambda same: sum(np.size(case.metric.samples) for case in same),
-                 default=judged)
+    chosen = max((fitting(case.state) for case in known), key=lambda same: sum(np.size(case.metric.samples) for case in same), default=judged)
     set_aside = sum(case.set_aside for case in chosen) + sum(
         case.set_aside + np.size(case.metric.samples) for case in cases if not any(case is one for one in chosen))
     first = chosen[0]

@@ -64,8 +64,7 @@ def of_partition(partition):
         if not isinstance(name, str) or not isinstance(path, str) or set(entry) - {'name', 'path', 'type'}:
             raise PlumblineError(f"{where}: {entry!r} is not understood; write {{'name': 'scratch', 'path': '/scratch/$USER'}}")
         if not re.fullmatch('[a-z][a-z0-9_]*', name) or name in found:
-            raise PlumblineError(f'{where}: the name {name!r} must be a word of small letters, digits and _, and stand there '
-                                 'once; choose another')
+            raise PlumblineError(f'{where}: the name {name!r} must be a word of small letters, digits and _, and stand there once; choose another')
         if not re.match(r'[/$]', path):
             raise PlumblineError(f'{where}: the path {path!r} of {name} must begin with / or with a variable')
         if 'type' in entry and not (isinstance(entry['type'], str) and re.fullmatch('[A-Za-z0-9_.-]+', entry['type'])):
@@ -103,8 +102,7 @@ class first_look(rfm.RunOnlyRegressionTest, Job):
     def write_script(self):
         with in_one_line():
             found = of_partition(self.current_partition)
-        options = ['--variants', 'c', '--operation', 'write_fsync,read_warm', '--size', LOOK_BYTES // 8, '--samples', 10,
-                   '--passes', 1]
+        options = ['--variants', 'c', '--operation', 'write_fsync,read_warm', '--size', LOOK_BYTES // 8, '--samples', 10, '--passes', 1]
         script = ''
         for name, entry in found.items():
             command = [self.programs.path('fileio-serial'), *options, '--name', name, '--directory', entry['path']]
@@ -280,8 +278,7 @@ class FileSystemCheck(OneFileSystem, NativeCheck):
         for record in records:
             found = record['options']
             self.refuse_other_type(found)       # the job may be on another node than the first look
-            self.note(f"{self.file_system}: {found['file_system']} at {found['path']}; array {found['shape']}, files "
-                      f"{found['kept']}")
+            self.note(f"{self.file_system}: {found['file_system']} at {found['path']}; array {found['shape']}, files {found['kept']}")
             if complaint := self.wrong_state(found):
                 not_warm = found['operation'] == 'read_warm' and found.get('resident') is not None
                 symptom = 'not_warm' if not_warm else 'noise' if found['operation'] in possible else UNSET

@@ -18,7 +18,7 @@ from reframe.utility import ScopedDict
 
 from plumbline import references
 from plumbline.errors import PlumblineError, WrongResult, in_one_line
-from plumbline.model import baselines, contention, processor, records, registry, result, verdict
+from plumbline.model import baselines, contention, parameters, processor, records, registry, result, verdict
 from plumbline.model.quantity import several, size
 from plumbline.model.safe_text import masked
 from plumbline.rfm import evaluation
@@ -268,7 +268,7 @@ class Judging(OnNode):
             except WrongResult as error:
                 self.remember_wrong(str(error))
                 raise
-            known = _by_baselines(found) | known
+            known = _by_baselines(found) | self._of_the_same_test(known)
             known |= self._own_references()
         known = self._of_the_same_sets(self._of_the_same_team(known, found), found)
         self.lost = self._recorded_but_not(known, set(found))
@@ -310,6 +310,12 @@ class Judging(OnNode):
             found[name] = references.Known('the check', [references.Reference(tuple(leaf), known_issue=ticket)])
         return found
 
+    def _of_the_same_test(self, known):
+        '''What is known of the metrics, without recorded references where the command line gave variables of the test (``-P``).'''
+        variables = parameters.varied(parameters.of_display_name(self.display_name)[1])
+        others = [name for name, one in known.items() if variables and one.file not in baselines.SHIPPED]
+        return self._without(known, others, f"they are of the test without -P {', '.join(variables)}")
+
     def _of_the_same_team(self, known, found):
         '''What is known of the metrics, without references of another number of threads: ``all`` are as many as a quota lets run.'''
         team = contention.team(self.plumbline.contention or ())
@@ -319,17 +325,14 @@ class Judging(OnNode):
         return self._without(known, others, f"they are of {several(numbers, 'thread')}, and {team} ran")
 
     def _of_the_same_sets(self, known, found):
-        '''The same, without references of a cache that are of another working set, and of what was made of such metrics (``growth``): what is
-        ours of a virtual machine's caches may have become less.'''
-        others = {}
-        for name, (one, *_) in found.items():
-            now = records.set_in_cache(one.metric.record, one.metric.subject, getattr(self, 'level', None))
-            if now and name in known and known[name].references[0].working_set not in (None, now):
-                others[name] = known[name].references[0].working_set, now
-        made_of_them = [name for name, (one, *_) in found.items() if others and one.metric.record is None and name in known
-                        and known[name].references[0].expected and registry.find(one.metric.metric).subsystem != registry.CPU_TIME]
-        sets = '; '.join(sorted({f'of {size(before)}, and {size(now)} was swept through' for before, now in others.values()}))
-        return self._without(known, [*others, *made_of_them], f'they are of another working set: {sets}')
+        '''The same, without references of caches that are of another working set: what is ours of a virtual machine's caches may have become less.'''
+        described = ((one.metric.metric, one.metric.subject, one.metric.record) for one, *_ in found.values())
+        now = dict(zip(found, records.sets_in_caches(described, getattr(self, 'level', None))))
+        fitting = {name: one.of_set(now.get(name)) for name, one in known.items()}
+        others = [name for name, one in fitting.items() if one is None]
+        sets = sorted({f'of {size(known[name].references[0].working_set)}, and {size(now[name])} was swept through' for name in others})
+        known = {name: one or known[name] for name, one in fitting.items()}
+        return self._without(known, others, f"they are of another working set: {'; '.join(sets)}")
 
     def _without(self, known, others, why):
         '''What is known of the metrics, of some only what holds on any machine; that is said.'''

@@ -25,8 +25,7 @@ _NOT_THERE = 'not confirmed by likwid-bench: it is not on this partition'
 class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
     '''What does likwid-bench reach in each level, with one thread and with all?
 
-    It never fails a check that uses it: without it the limits are the harness's own, and the report
-    says that nobody has confirmed them.
+    It never fails a check that uses it: without it the limits are the harness's own, and the report says that nobody has confirmed them.
     '''
 
     valid_prog_environs = ['+openmp']
@@ -50,8 +49,7 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
             commands = []
             own: dict[tuple[str, int], str] = {}
             for cpus in {tuple(self.all_cpus[:1]), tuple(self.all_cpus)}:
-                sizes = {level: size for level, size in self.working_sets(cpus)[0].items()
-                         if level in (self.levels or [level])}
+                sizes = {level: size for level, size in self.working_sets(cpus)[0].items() if level in (self.levels or [level])}
                 commands += bench.bench_commands(sizes, cpus, self.isa(), self.effort)
                 own |= {(level, len(cpus)): self.own_command(size, cpus) for level, size in sizes.items()}
         self.write_file('cross_check.sh', bench.script(commands, own))
@@ -92,8 +90,7 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
             own = {part[:3]: _best_rate(*part) for part in bench_output.own_parts(text)}
         except PlumblineError as error:
             return None, f'not confirmed by likwid-bench: {error}'
-        return [sample | {'own_rate': own.get(tuple(sample[key] for key in ('level', 'threads', 'repeat')))}
-                for sample in samples], None
+        return [sample | {'own_rate': own.get(tuple(sample[key] for key in ('level', 'threads', 'repeat')))} for sample in samples], None
 
 
 def _best_rate(level, threads, repeat, output):
@@ -128,6 +125,5 @@ class LimitedCheck(NativeCheck):
                 self.note(reason)
         best = bench_output.cross_check_best(self.plumbline.cross_check, level, threads)
         if best is None and self.plumbline.cross_check is not None:
-            self.note(f'{level}, {threads} threads: not confirmed by likwid-bench, which did not '
-                      'measure there')
+            self.note(f'{level}, {threads} threads: not confirmed by likwid-bench, which did not measure there')
         return best and best['traffic_rate']

@@ -17,8 +17,7 @@ _MOST_PAGES = {'base': 16384, 'huge': 2048}
 #: Below this many pages even the first level's entries may not be seen.
 _LEAST_PAGES = 256
 
-#: Strides, as parts and multiples of the page.  Several pages may be held as one (16: Arm's contiguous ones), and a huge
-#: page in parts.
+#: Strides, as parts and multiples of the page.  Several pages may be held as one (16: Arm's contiguous ones), and a huge page in parts.
 _STRIDES = {'base': (1, 4, 16), 'huge': (1 / 16, 1)}
 
 

@@ -31,9 +31,8 @@ MOST_COMPILERS = 16
 class built_programs(rfm.RegressionTest, Job, special=True):      # type: ignore[call-arg]  # of ReFrame's metaclass
     '''All programs of one of our CMake projects.
 
-    Built on the partition, not on the login node: the flags say ``-march=native``.  Not a
-    compile-only test: ReFrame 4.10.4 fails those where ``trap_job_errors`` is set, and a program
-    that was built but cannot start is found here, not in every check.
+    Built on the partition, not on the login node: the flags say ``-march=native``.  Not a compile-only test: ReFrame 4.10.4 fails those where
+    ``trap_job_errors`` is set, and a program that was built but cannot start is found here, not in every check.
     '''
 
     valid_systems = ['*']
@@ -149,9 +148,7 @@ class kernel_programs(built_programs):
         if not self.spack and 'fortran' not in self.current_environ.features:
             self.build_system.config_opts += ['-DPLUMBLINE_FORTRAN=OFF']
         # What the compiler made of the loops is read from the programs, not assumed.
-        self.postbuild_cmds += [
-            'for p in build/bin/*; do objdump -d --no-show-raw-insn $p > $p.asm || rm -f $p.asm; done'
-        ]
+        self.postbuild_cmds += ['for p in build/bin/*; do objdump -d --no-show-raw-insn $p > $p.asm || rm -f $p.asm; done']
 
 
 class native_programs(kernel_programs, MeasuredCaches):

@@ -48,9 +48,7 @@ class StrictLoader(SafeLoader):
                     problem=f"key {key!r} is not text; quote it: '{key_node.value}'",
                     problem_mark=key_node.start_mark)
             if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    problem=f'key {key!r} stands here twice; remove one',
-                    problem_mark=key_node.start_mark)
+                raise yaml.constructor.ConstructorError(problem=f'key {key!r} stands here twice; remove one', problem_mark=key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep)
 

@@ -9,14 +9,10 @@ import xml.etree.ElementTree as tree
 from plumbline.simulation import topology
 
 
-def _link(zone, name, bandwidth, latency):
-    tree.SubElement(zone, 'link', id=name, bandwidth=f'{bandwidth:.17g}MBps', latency=f'{latency:.17g}us')
-
-
 def _routes(zone, a, b, bandwidth, latency):
     for source, destination in ((a, b), (b, a)):
         name = f'{source}_{destination}'
-        _link(zone, name, bandwidth, latency)
+        tree.SubElement(zone, 'link', id=name, bandwidth=f'{bandwidth:.17g}MBps', latency=f'{latency:.17g}us')
         route = tree.SubElement(zone, 'route', src=source, dst=destination, symmetrical='NO')
         tree.SubElement(route, 'link_ctn', id=name)
 
@@ -25,12 +21,6 @@ def _latency_of_nodes(network):
     '''Latency of a node's link, us.  In a torus neighbours are on two switches: that hop is part of the network's latency.'''
     first = network.hop_latency if network.topology['kind'] == 'torus' else 0
     return max(network.latency - first, 0) / 2
-
-
-def _in_order(children):
-    '''Hosts and routers, links, routes: in this order SimGrid's format wants them.'''
-    rank = {'host': 0, 'router': 1, 'link': 2, 'route': 3}
-    return sorted(children, key=lambda child: rank[child.tag])
 
 
 def platform_xml(network, nodes, compute_rate):
@@ -52,7 +42,7 @@ def platform_xml(network, nodes, compute_rate):
         _routes(zone, f'node-{node}', switch, network.bandwidth, _latency_of_nodes(network))
     for a, b, count in graph.links:
         _routes(zone, a, b, network.link_bandwidth * count, network.hop_latency)
-    zone[:] = _in_order(zone)
+    zone[:] = sorted(zone, key=lambda child: ('host', 'router', 'link', 'route').index(child.tag))       # so SimGrid's format wants them
     tree.indent(root)
     return ('<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n' + tree.tostring(root, encoding='unicode') + '\n')
 

@@ -80,6 +80,7 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'environment_error': pl.String, # what of its environment does not work, where that is why the test was not run
     'level': pl.String,
     'threads': pl.String,
+    'working_set': pl.Int64,        # bytes: of a metric of caches (records.sets_in_caches): with another one it is another metric; null: of none
     'detail': pl.String,            # JSON, first row of each test case
     'session_info': pl.String,      # JSON, first row of the file
 }
@@ -133,15 +134,6 @@ def _started(info: dict) -> datetime.datetime:
     return datetime.datetime.fromtimestamp(info['time_start_unix'], datetime.timezone.utc)
 
 
-def _write(data: bytes, path: Path) -> None:
-    '''Write bytes so that ``path`` is either whole or not there.'''
-    try:
-        atomic.write(path, data, atomic.RESULT)
-    except OSError as error:
-        raise PlumblineError(f'{path}: cannot write the archive: {error.strerror}; make room or '
-                             'permit writing there, then archive the run report again') from None
-
-
 def read(*run_report_paths: str | Path, largest: int = run_reports.LARGEST_REPORT) -> pl.DataFrame:
     '''One run report of ReFrame, or those of a pipeline's jobs, as the rows of a session.
 
@@ -166,17 +158,7 @@ def frame_of(report: dict) -> pl.DataFrame:
 
 
 def archive(run_report_path: str | Path, root: str | Path, largest: int = run_reports.LARGEST_REPORT) -> Path:
-    '''Archive one run report of ReFrame.
-
-    Archiving the same report again replaces its file by the same content.
-
-    :arg run_report_path: the JSON file that ReFrame wrote.
-    :arg root: the archive's folder; it is created if need be.
-    :arg largest: bytes of the report.
-    :returns: the path of the Parquet file.
-    :raises PlumblineError: if the report is missing, too large, corrupt or without any test case, or if the
-        archive cannot be written; no half-written file is left.
-    '''
+    ''':func:`read` one run report, and :func:`write` it: the same report again replaces its file by the same content.'''
     return write(read(run_report_path, largest=largest), root)
 
 
@@ -193,10 +175,12 @@ def write(frame: pl.DataFrame, root: str | Path) -> Path:
     for what, name in (('system', first['system']), ('session', first['session'])):
         if not re.fullmatch(r'\w[\w.+-]*', name):
             raise PlumblineError(f'{name!r} is no name of a {what}, which becomes a folder: letters, digits, "_", "-", "+" and "." only')
-    path = (Path(root) / f"system={first['system']}" / f"date={first['started']:%Y-%m-%d}" /
-            f"{first['session']}.parquet")
-    _write(buffer.getvalue(), path)
-    return path
+    path = Path(root) / f"system={first['system']}" / f"date={first['started']:%Y-%m-%d}" / f"{first['session']}.parquet"
+    try:
+        return atomic.write(path, buffer.getvalue(), atomic.RESULT)
+    except OSError as error:
+        raise PlumblineError(f'{path}: cannot write the archive: {error.strerror}; make room or permit writing there, then archive the run report '
+                             'again') from None
 
 
 def readable(files: list[Path]) -> tuple[list[Path], list[str]]:
@@ -333,9 +317,15 @@ def load_session(root: str | Path, session: str | None = None, system: str | Non
         raise damaged(path, error) from None
 
 
-def _is_last() -> pl.Expr:
-    ran = pl.when(pl.col('result') != 'skip').then('run').max().over(_CASE)
-    return pl.col('run') == pl.coalesce(ran, pl.col('run').max().over(_CASE))
+def of_last_set(frame: pl.DataFrame, metric: list[str]) -> pl.DataFrame:
+    '''Without the rows of a metric that are of another working set of caches than its last one has: with that it was another metric.
+
+    :arg frame: of several sessions, in order of time; :arg metric: the columns that name a metric.
+    '''
+    of_caches, size = frame.filter(pl.col('working_set').is_not_null()), pl.col('working_set')
+    others = of_caches.filter(size != size.last().over(metric))
+    keys = [*metric, 'session', 'working_set']
+    return frame.join(others, on=keys, how='anti', nulls_equal=True, maintain_order='left') if others.height else frame
 
 
 def final_rows(frame: Frame) -> Frame:
@@ -343,4 +333,5 @@ def final_rows(frame: Frame) -> Frame:
 
     :arg frame: a DataFrame or LazyFrame of the archive; it may hold several sessions.
     '''
-    return frame.filter(_is_last())
+    ran = pl.when(pl.col('result') != 'skip').then('run').max().over(_CASE)
+    return frame.filter(pl.col('run') == pl.coalesce(ran, pl.col('run').max().over(_CASE)))

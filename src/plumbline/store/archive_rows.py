@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from plumbline import schemas
-from plumbline.model import environment_errors, parameters, processor, registry, verdict
+from plumbline.model import environment_errors, parameters, processor, records, registry, verdict
 from plumbline.model.result import Measured, Result, known
 from plumbline.model.uncertainty import Summary
 from plumbline.scheduler import submit_errors
@@ -154,11 +154,6 @@ def _is_explained(case: dict, result: Result, metrics: list[dict]) -> bool:
     return all(verdicts.get(name) == verdict.UNSTABLE for name in failed)
 
 
-def _failed_dependencies(case: dict, failed: Collection[str]) -> str:
-    names = [dependency[0] for dependency in case.get('dependencies_actual') or ()]
-    return ', '.join(name for name in names if name in failed) or 'a dependency'
-
-
 def _skip_reason(case: dict, result: Result) -> str:
     reasons = [skipped.reason for skipped in result.skipped or ()]
     if case['fail_reason'] == _CUT_OFF:
@@ -195,7 +190,8 @@ def _end_row(case: dict, result: Result, wrong: str | None, metrics: list[dict],
     if _is_explained(case, result, metrics):
         return None
     if end == 'fail_deps':
-        reason = f'not run: {_failed_dependencies(case, failed)} failed'
+        names = [name for name, *_ in case.get('dependencies_actual') or () if name in failed]
+        reason = f"not run: {', '.join(names) or 'a dependency'} failed"
     elif case['fail_reason'] or end == 'fail':
         reason = f"{case['fail_phase']}: {first_line(case['fail_reason'])}"
     else:
@@ -248,7 +244,12 @@ def case_rows(case: dict, run: int, failed: Collection[str] = frozenset(), told:
                 processor=processor.name(result.of_machine),
                 timed_seconds=known(result.timed_seconds), level=known(result.level), threads=known(result.threads),
                 **_times(case))
-    ends = [metric_row(metric, left) for metric, left in zip(result.metrics or (), payload.get('metrics', ()))] or list(_others_metrics(case))
+    measured = result.metrics or ()
+    its_records: dict[int | None, dict] = dict(enumerate(result.records or ()))
+    sets = records.sets_in_caches(
+        ((metric.metric, metric.subject, its_records.get(known(metric.record))) for metric in measured), known(result.level))
+    ends = [{**metric_row(metric, left), 'working_set': size} for metric, left, size in zip(measured, payload.get('metrics', ()), sets)]
+    ends = ends or list(_others_metrics(case))
     end = _end_row(case, result, wrong, ends, failed, told)
     rows = [{**base, **row} for row in ends + ([end | {'symptom': known(result.symptom)}] if end else [])]
     detail = {key: value for key, value in payload.items() if key != 'metrics'}

@@ -61,8 +61,7 @@ def result(payload: dict) -> dict:
 
 
 def _skipped(one: dict) -> dict:
-    told = {'parts': [said[1]] if (said := _ALL.fullmatch(str(one.get('metric')))) else None,
-            'symptom': _symptom(_LEFT_OUT, str(one.get('reason')))}
+    told = {'parts': [said[1]] if (said := _ALL.fullmatch(str(one.get('metric')))) else None, 'symptom': _symptom(_LEFT_OUT, str(one.get('reason')))}
     return {key: value for key, value in told.items() if value} | one
 
 

@@ -1,8 +1,7 @@
 '''ReFrame's performance logs (``handlers_perflog``, of ReFrame 4) as run reports: what a site has measured before it had this suite.
 
-A log has a line for each test case, or for each performance variable of one (``perflog_multiline``); its first line names the
-fields.  Which lines are of one run of ReFrame it does not say.  Here a run ends where a test case comes again, and where nothing
-ended for half a day.
+A log has a line for each test case, or for each performance variable of one (``perflog_multiline``); its first line names the fields.  Which lines
+are of one run of ReFrame it does not say.  Here a run ends where a test case comes again, and where nothing ended for half a day.
 '''
 
 import collections
@@ -58,7 +57,8 @@ def read(folder: str | Path) -> Logs:
     for path in files:
         try:
             for case in _cases(path):
-                _add(cases, case)
+                which = case['system'], case['partition'], case['environ'], case['name'], case['ended']
+                cases.setdefault(which, case)['perfvalues'] |= case['perfvalues']       # with perflog_multiline each variable has a line
         except _Unreadable as why:
             unreadable.append(f'{path}: {why}')
     if not cases:
@@ -174,12 +174,6 @@ def _number(text: str | None) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
-
-
-def _add(cases: dict[tuple, dict], case: dict) -> None:
-    '''Put a line to its test case: with ``perflog_multiline`` each variable has a line.'''
-    known = cases.setdefault((case['system'], case['partition'], case['environ'], case['name'], case['ended']), case)
-    known['perfvalues'] |= case['perfvalues']
 
 
 def _runs(cases: Iterable[dict]) -> Iterator[tuple[str, list[dict]]]:

@@ -44,8 +44,7 @@ def read(path: str | Path, largest: int) -> dict:
     if wrong:
         raise PlumblineError(f'{path}: not a run report of ReFrame 4: {wrong}; {again}')
     if not any(run['testcases'] for run in report['runs']):
-        raise PlumblineError(f'{path}: no test ran; check the names and tags of the selection '
-                             'with reframe -l')
+        raise PlumblineError(f'{path}: no test ran; check the names and tags of the selection with reframe -l')
     _check_systems(path, report['runs'], 'run ReFrame once per system')
     return report
 

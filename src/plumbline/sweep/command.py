@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from plumbline.errors import PlumblineError
+from plumbline.model.grouping import by_key
 from plumbline.model.safe_text import shown
 from plumbline.settings import CODE
 from plumbline.system import site_command, trust
 
-RACKS = ("pattern of the nodes' names with a group for the rack, e.g. 'r(?P<rack>[0-9]+)n[0-9]+' (default: extras of the "
-         'partition)')
+RACKS = ("pattern of the nodes' names with a group for the rack, e.g. 'r(?P<rack>[0-9]+)n[0-9]+' (default: extras of the partition)")
 SWITCHES = "Slurm's topology.conf: say which switch the outliers share"
 
 _PACE = {'at_once': 100, 'pause': '0.1s', 'poll': '10s', 'patience': '1h', 'wait': '1d', 'time_limit': '1h'}
@@ -66,8 +66,7 @@ def sweep(
     from plumbline.sweep.confirm import prepare
     from plumbline.sweep.selection import Limits, Selection
     from plumbline.sweep.slurm import Slurm
-    given = {'at_once': at_once, 'time_limit': time_limit, 'pause': pause, 'poll': poll, 'patience': patience,
-             'wait': wait}
+    given = {'at_once': at_once, 'time_limit': time_limit, 'pause': pause, 'poll': poll, 'patience': patience, 'wait': wait}
     given = {name: value for name, value in given.items() if value is not None}
     wanted = Selection(nodes, exclude, feature, random, seed, due)
     limits: dict[str, Any] = {'reservation': reservation, 'node_hours': node_hours, 'scavenge': scavenge or give_running,
@@ -181,8 +180,7 @@ def _pace(told):
     from plumbline.sweep.driver import Pace
     from plumbline.sweep.plan import seconds
     pause, poll, patience, wait = (seconds(told[name]) for name in ('pause', 'poll', 'patience', 'wait'))
-    return Pace(told['at_once'], pause, poll, patience, wait,
-                max(1, round(seconds(told['time_limit']) / 60 + 0.49)))
+    return Pace(told['at_once'], pause, poll, patience, wait, max(1, round(seconds(told['time_limit']) / 60 + 0.49)))
 
 
 def _say(line):
@@ -191,14 +189,10 @@ def _say(line):
 
 def _tell(plan, found, known):
     from plumbline.sweep.slurm import folded
-    _say(f"{plan['checks']} checks on {len(found)} of the {len(known)} nodes of {plan['partition']}: "
-         f"{folded(plan['nodes'])}")
+    _say(f"{plan['checks']} checks on {len(found)} of the {len(known)} nodes of {plan['partition']}: {folded(plan['nodes'])}")
     if plan['selection']['random']:
         _say(f"drawn by lot: the same again with --random {plan['selection']['random']} --seed {plan['selection']['seed']}")
-    not_chosen: dict[str, list[str]] = {}
-    for name in known.keys() - plan['nodes'].keys():
-        not_chosen.setdefault(known[name].state, []).append(name)
-    for node_state, names in sorted(not_chosen.items()):
+    for node_state, names in sorted(by_key((known[name].state, name) for name in known.keys() - plan['nodes'].keys()).items()):
         _say(f'not asked for: {folded(names)}, {node_state}')
 
 
@@ -275,9 +269,7 @@ def _end(work):
     nodes = list(work.nodes.values())
     measured = [node for node in nodes if node.measured]
     _say(f'\n{len(measured)} of {len(nodes)} nodes measured')
-    told: dict[tuple, list[str]] = {}
-    for node in nodes:
-        told.setdefault((node.state == MEASURED, node.state, node.told), []).append(node.name)
+    told = by_key(((node.state == MEASURED, node.state, node.told), node.name) for node in nodes)
     width = max(len(folded(names)) for names in told.values())
     for (_, node_state, text), names in sorted(told.items()):
         _say(f'{folded(names):<{width}}  {node_state:<14}  {text}')

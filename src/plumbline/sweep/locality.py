@@ -5,6 +5,7 @@ from pathlib import Path
 
 from plumbline.detect.commands import node_set
 from plumbline.errors import PlumblineError
+from plumbline.model.grouping import by_key
 from plumbline.sweep.slurm import folded
 
 #: So likely may chance put as many of the odd nodes into one of the places, all places together.
@@ -63,13 +64,11 @@ def shared(places, odd):
     :returns: list of (place, its odd nodes, how many nodes it has), those that chance explains least first.
     '''
     from scipy import stats  # here: importing it takes long
-    members: dict[str, set[str]] = {}
-    for node, place in places.items():
-        members.setdefault(place, set()).add(node)
+    members = by_key((place, node) for node, place in places.items())
     odd = set(odd) & places.keys()
     found = []
     for place, nodes in members.items():
-        here = sorted(nodes & odd)
+        here = sorted(odd.intersection(nodes))
         chance = stats.hypergeom.sf(len(here) - 1, len(places), len(odd), len(nodes))
         if len(here) >= 2 and len(members) > 1 and (chance * len(members) <= CHANCE or len(here) == len(nodes)):
             found.append((chance, place, here, len(nodes)))

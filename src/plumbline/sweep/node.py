@@ -72,8 +72,7 @@ def reframe(partition, configurations, options):
 def script(sweep, folder, partition, command):
     '''The job script of all nodes of a sweep.'''
     # The job begins with next to nothing of the caller's environment (slurm.HANDED_ON), and a login shell sets PATH anew.
-    variables = [f'export {name}={shlex.quote(value)}' for name, value in sorted(os.environ.items())
-                 if name in KEPT and name not in _OWN]
+    variables = [f'export {name}={shlex.quote(value)}' for name, value in sorted(os.environ.items()) if name in KEPT and name not in _OWN]
     return _SCRIPT.format(sweep=sweep, folder=shlex.quote(str(folder)), partition=shlex.quote(partition),
                           reframe=shlex.join(command), python=shlex.quote(sys.executable),
                           variables='\n'.join(variables), pilot=PILOT, built=BUILT, cpus=CPUS, ended=ENDED, report=REPORT)

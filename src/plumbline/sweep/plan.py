@@ -75,8 +75,7 @@ def partition(configurations, name):
     finally:
         os.environ.clear()
         os.environ.update(before)
-    found = {f"{system['name']}:{part['name']}": part for system in systems for part in system['partitions']
-             if system['name'] != 'generic'}
+    found = {f"{system['name']}:{part['name']}": part for system in systems for part in system['partitions'] if system['name'] != 'generic'}
     if name not in found:
         raise PlumblineError(f"no partition {name} in the configuration (it has {', '.join(found) or 'none'})")
     scheduler = found[name]['scheduler']

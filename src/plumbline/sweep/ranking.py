@@ -75,7 +75,7 @@ _RANKED: dict[str, pl.DataType | type[pl.DataType]] = {
     **dict.fromkeys([*METRIC, 'node', 'metric', 'subject', 'unit', 'subsystem', 'noise'], pl.Categorical()), 'better': pl.Int8,
     **dict.fromkeys(('value', 'median', 'gap', 'within', 'change', 'whole', 'scale', 'usual',
                      'deviation', 'off', 'bad', 'freedom', 'chance', 'sees'), pl.Float64),
-    **dict.fromkeys(('peers', 'low', 'rank'), pl.Int64), **dict.fromkeys(('odd', 'outlier_better'), pl.Boolean)}
+    **dict.fromkeys(('working_set', 'peers', 'low', 'rank'), pl.Int64), **dict.fromkeys(('odd', 'outlier_better'), pl.Boolean)}
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,7 @@ class Ranking:
         them (relative to the median), ``low`` and ``high`` (how many nodes).
     :attr lacking: ``node`` and the ``check`` and ``name`` that it lacks and at least half of its peers have;
         ``metric``, ``having``, ``peers``.
+    :attr unlike: nodes that are not ranked in a metric of caches, since too few have the same working set: their names.
     '''
     rows: pl.DataFrame
     scores: pl.DataFrame
@@ -102,6 +103,7 @@ class Ranking:
     divided: pl.DataFrame
     lacking: pl.DataFrame
     newly: pl.DataFrame
+    unlike: list
 
     def of_all(self, some):
         '''Scores and rows in one table.
@@ -142,12 +144,13 @@ def rank(frame, earlier=None, before=None):
     '''
     known = frame.filter(pl.col('value').is_finite() & pl.col('metric').is_in(list(BETTER)))
     known = known.with_columns(better=pl.col('metric').replace_strict(BETTER, return_dtype=pl.Int8))
-    few, metrics, known_scatter = _few(known), known.partition_by(METRIC, maintain_order=True), _pooled(earlier)
+    few, unlike, metrics = _few(known), _unlike(known), known.partition_by([*METRIC, 'working_set'], maintain_order=True)
+    known_scatter = _pooled(earlier)
     del known       # the parts are copies
     groups = [group for rows in metrics for group in _by_state(rows) if group.height >= FEWEST and group['value'].median() > 0]
     rows = _judged(groups, 'noise', subsystems.METRICS_RATE, lambda noise, _: prediction.PRIORS[registry.kind_of(noise)], known_scatter)
     scores = _judged(_scores(rows), None, subsystems.SUBSYSTEMS_RATE, _of_members, known_scatter)
-    return Ranking(rows, scores, few, _divided(rows), _lacking(frame), newly(scores, before))
+    return Ranking(rows, scores, few, _divided(rows), _lacking(frame), newly(scores, before), unlike)
 
 
 def _of_members(_, scores):
@@ -341,6 +344,12 @@ def two_sorts(x):
 def _few(known):
     return (known.group_by(PEERS, maintain_order=True).agg(nodes=pl.col('node').unique().sort())
             .filter(pl.col('nodes').list.len() < FEWEST))
+
+
+def _unlike(known):
+    of_caches = known.filter(pl.col('working_set').is_not_null())
+    few = of_caches.filter(pl.len().over(METRIC) >= FEWEST, pl.len().over([*METRIC, 'working_set']) < FEWEST)
+    return few['node'].unique().sort().to_list()
 
 
 def _divided(rows):

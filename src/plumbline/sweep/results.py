@@ -10,7 +10,8 @@ Columns of :func:`frame` (:data:`COLUMNS`), one row per metric, test case and no
 ``check``      the test with its parameters, as ReFrame displays it: ``triad_memory %threads=all``
 ``name``       the metric and what it is about, e.g. ``bandwidth.nt``; its parts: ``metric``, ``subject`` (may be null)
 ``value``      median of the samples, in ``unit`` (MB/s, Mflop/s, us, s, bytes, entries or 1)
-``state``      core-to-core latency that the value was measured at, and ``states``, the metric at others: as in the archive
+``state``      core-to-core latency that the value was measured at, and ``states``, the metric at others; of a metric of caches
+               also ``working_set``, bytes: nodes with another one are no peers in it; all as in the archive
 ``error``      relative standard error of the value, by its interval; null without one
 ``subsystem``  part of the machine, and ``noise``, the class of metrics that scatter alike (:mod:`plumbline.model.registry`)
 =============  =======================================================================================================
@@ -58,7 +59,7 @@ _FOUND = {'session': str, 'counts': dict, 'status': int, 'reason': str, 'machine
 _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     **dict.fromkeys(('system', 'partition', 'environ', 'node', 'kind', 'check', 'name', 'metric', 'subject'), pl.Categorical()),
     'value': pl.Float64, 'unit': pl.Categorical(), 'error': pl.Float64, 'subsystem': pl.Categorical(), 'noise': pl.Categorical(),
-    'state': pl.String, 'states': pl.String}
+    'state': pl.String, 'states': pl.String, 'working_set': pl.Int64}
 COLUMNS = pl.Schema(_COLUMNS)
 
 #: What is read for them, besides ``subsystem`` and ``noise``, which the registry says.

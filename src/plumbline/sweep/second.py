@@ -28,7 +28,8 @@ def confirm(found, ranking, again):
     '''
     # Not by kind: of a few nodes it may be written differently.
     metric = [column for column in METRIC if column != 'kind']
-    second = again.filter(pl.col('value').is_finite() & (pl.col('value') > 0)).select(*metric, 'node', again='value')
+    alike = again.join(ranking.rows, on=[*metric, 'node', 'working_set'], how='semi', nulls_equal=True)      # with another set it is another metric
+    second = alike.filter(pl.col('value').is_finite() & (pl.col('value') > 0)).select(*metric, 'node', again='value')
     second = pl.concat([second, _second_scores(ranking, second, metric)], how='vertical_relaxed')
     ratio = pl.col('ratio')
     peers = (ranking.of_all(lambda table: table.join(second.lazy(), on=[*metric, 'node'])).join(found, on=[*metric, 'node'], how='anti')

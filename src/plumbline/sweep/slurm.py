@@ -20,8 +20,7 @@ from plumbline.scheduler.submit_errors import with_fix
 SECONDS = 60
 
 #: States in which a node starts no job, without the marks that Slurm appends.
-_NOT_AVAILABLE = {'blocked', 'down', 'drained', 'draining', 'drng', 'error', 'fail', 'failing', 'future', 'inval',
-                  'powered_down', 'unknown'}
+_NOT_AVAILABLE = {'blocked', 'down', 'drained', 'draining', 'drng', 'error', 'fail', 'failing', 'future', 'inval', 'powered_down', 'unknown'}
 
 #: Of these troubles a node is often free a moment later.
 _PASSING = {'not responding', 'unknown'}
@@ -209,8 +208,7 @@ class Slurm:
         :raises PlumblineError: if there is no such partition.
         '''
         partition = self._options.partition or self._default_partition()
-        text = ask(['sinfo', '--Node', '--noheader', '--exact', f'--partition={partition}',
-                    '--format=%N|%T|%c|%z|%f|%E'], SECONDS)
+        text = ask(['sinfo', '--Node', '--noheader', '--exact', f'--partition={partition}', '--format=%N|%T|%c|%z|%f|%E'], SECONDS)
         found = {}
         # A reason may have lines, and so may the name of a job below.
         for name, state, cpus, sockets, features, reason in re.findall(r'^' + r'([^|\n]*)\|' * 5 + '(.*)$', text, re.M):
@@ -233,8 +231,7 @@ class Slurm:
         listed = set(nodes_named(self._options.nodelist)) if self._options.nodelist else set(found)
         listed -= set(nodes_named(self._options.exclude)) if self._options.exclude else set()
         constraint = self._options.constraint
-        return {name: node for name, node in found.items() if name in listed
-                and (not constraint or _may_satisfy(constraint, node.features))}
+        return {name: node for name, node in found.items() if name in listed and (not constraint or _may_satisfy(constraint, node.features))}
 
     def jobs(self, prefix):
         '''The user's jobs whose name begins so, also those that have ended of late: number -> :class:`Job`.

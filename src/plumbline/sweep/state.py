@@ -3,9 +3,8 @@
 ``SWEEPS/ID/sweep.json`` is the plan, written once, whole.  ``journal.jsonl`` gets a line for each thing that happens
 to a node, written before the next one is begun; what a node is, is the sum of its lines.  ``NODE/`` is the node's own.
 
-A driver that is killed between the submission of a job and its line in the journal leaves the node ``submitting``: the
-job is then found by its name, or by what it left, and if it is submitted again nevertheless, the second job ends at
-once (``node.py``).
+A driver that is killed between the submission of a job and its line in the journal leaves the node ``submitting``: the job is then found by its name,
+or by what it left, and if it is submitted again nevertheless, the second job ends at once (``node.py``).
 '''
 
 import contextlib

@@ -191,11 +191,6 @@ def _read(root, path):
         return ''
 
 
-def _is_virtual(root):
-    flags = re.search(r'^flags\s*:(.*)$', _read(root, 'proc/cpuinfo'), re.MULTILINE)
-    return flags is not None and 'hypervisor' in flags[1].split()
-
-
 def _detect_memory(virtual, dmi):
     unknown_memory = {'channels': None, 'transfer_rate': None, 'bytes_per_transfer': DDR_BYTES_PER_TRANSFER}
     if virtual:
@@ -240,11 +235,6 @@ def flops_per_cycle(arch, bits):
     return (2 * known['units'] * min(bits, known['bits']) / 64, None) if known else (None, f'peak unknown: {_source(arch, known)}')
 
 
-def _detect_levels(arch):
-    known = microarchitectures().get(arch, {}).get('L2')
-    return {'levels': {'L2': {**known, 'source': _source(arch, known)}}} if known else {}
-
-
 def _detect_core(root, virtual, arch):
     clock, clock_source = _detect_clock(root, virtual)
     known = microarchitectures().get(arch, {})
@@ -267,9 +257,10 @@ def detect(root='/', arch=None, dmi=None):
     :arg dmi: (output of ``dmidecode -t memory`` or :obj:`None`, why it is not there); :obj:`None` to run dmidecode, which needs root.
     :returns: contents of a machine file.
     '''
-    virtual, arch = _is_virtual(root), arch or host_microarchitecture(root)
+    flags, arch = re.search(r'^flags\s*:(.*)$', _read(root, 'proc/cpuinfo'), re.MULTILINE), arch or host_microarchitecture(root)
+    virtual, known = flags is not None and 'hypervisor' in flags[1].split(), microarchitectures().get(arch, {}).get('L2')
     return {'schema': SCHEMA_VERSION, **({'microarchitecture': arch} if arch else {}), 'memory': _detect_memory(virtual, dmi),
-            'core': _detect_core(root, virtual, arch), **_detect_levels(arch)}
+            'core': _detect_core(root, virtual, arch), **({'levels': {'L2': {**known, 'source': _source(arch, known)}}} if known else {})}
 
 
 # --- writing ---

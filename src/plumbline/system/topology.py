@@ -1,8 +1,7 @@
 '''Which CPUs to use, how many, and how much memory to touch: pure functions of the topology.
 
-``processor`` is everywhere ReFrame's processor information: the dictionary of its configuration
-(keys ``num_cpus``, ``num_sockets``, ``topology``: hexadecimal masks of ``sockets``, ``numa_nodes``,
-``cores``, and ``caches`` with ``type``, ``size`` in bytes and ``cpusets``), or an object that has
+``processor`` is everywhere ReFrame's processor information: the dictionary of its configuration (keys ``num_cpus``, ``num_sockets``, ``topology``:
+hexadecimal masks of ``sockets``, ``numa_nodes``, ``cores``, and ``caches`` with ``type``, ``size`` in bytes and ``cpusets``), or an object that has
 it as ``info``, as ``self.current_partition.processor`` does.
 
 ReFrame's detection knows nothing of affinity and cgroups: a container with 2 of 128 CPUs is told
@@ -63,8 +62,7 @@ def _cpus(mask):
 
 
 def _groups(processor, key):
-    '''The CPU groups ``key`` of the topology, by ascending first CPU; groups without CPUs (memory
-    on a device of its own) are left out.
+    '''The CPU groups ``key`` of the topology, by ascending first CPU; groups without CPUs (memory on a device of its own) are left out.
     '''
     groups = [_cpus(mask) for mask in _topology(processor).get(key) or ()]
     return sorted(group for group in groups if group)
@@ -99,8 +97,7 @@ def cpu_list(cpus):
 def cpu_order(processor, allowed=None, smt=False):
     '''CPUs in the order in which to use them: one hardware thread of each core, socket by socket.
 
-    A socket is filled before the next one is begun; within it, NUMA node by NUMA node, then
-    by groups that share a last-level cache, then ascending.
+    A socket is filled before the next one is begun; within it, NUMA node by NUMA node, then by groups that share a last-level cache, then ascending.
 
     :arg allowed: CPUs that the process may use; :obj:`None` for all of them.
     :arg smt: append the cores' second (third, ...) hardware threads, in the same order of cores.
@@ -116,9 +113,7 @@ def cpu_order(processor, allowed=None, smt=False):
     if not cores:
         raise PlumblineError(f'none of the allowed CPUs {cpu_list(allowed)} is in the topology of '
                              f'this partition: it describes another machine; {_DETECT}')
-    places = [_index_by_cpu(groups) for groups in
-              (_groups(processor, 'sockets'), _groups(processor, 'numa_nodes'),
-               _last_level_groups(processor))]
+    places = [_index_by_cpu(groups) for groups in (_groups(processor, 'sockets'), _groups(processor, 'numa_nodes'), _last_level_groups(processor))]
     cores.sort(key=lambda core: [place.get(core[0], 0) for place in places] + [core[0]])
     depth = max(map(len, cores)) if smt else 1
     return [core[i] for i in range(depth) for core in cores if i < len(core)]
@@ -208,15 +203,13 @@ def thread_counts(order, processor):
         raise PlumblineError('no CPU to run on: ask the scheduler for at least one')
     place = _index_by_cpu(_groups(processor, 'sockets'))
     # Of sockets of one CPU, as some virtual machines have them, each would be filled at once.
-    filled = {n for n in range(2, len(order))
-              if place.get(order[n]) != place.get(order[n - 1]) == place.get(order[n - 2])} | {len(order)}
+    filled = {n for n in range(2, len(order)) if place.get(order[n]) != place.get(order[n - 1]) == place.get(order[n - 2])} | {len(order)}
     powers = {2**i for i in range(min(filled).bit_length()) if 2**i < min(filled)}
     return sorted(powers | filled)
 
 
 def levels(processor, cpu=None):
-    '''The levels of the memory hierarchy that records know, which count a fourth cache as memory: for example
-    ``['L1', 'L2', 'L3', 'memory']``.
+    '''The levels of the memory hierarchy that records know, which count a fourth cache as memory: for example ``['L1', 'L2', 'L3', 'memory']``.
 
     :arg cpu: only the caches that this CPU reaches; :obj:`None` for all of the node.
     '''
@@ -249,11 +242,9 @@ def capacity(processor, level, cpus=None):
         raise PlumblineError(_NO_CACHES)
     if level not in caches:
         raise PlumblineError(f"no caches {level} in the topology of this partition, which has {', '.join(caches)}; {_DETECT}")
-    size = sum(size for size, shared in caches[level]
-               if cpus is None or not shared.isdisjoint(cpus))
+    size = sum(size for size, shared in caches[level] if cpus is None or not shared.isdisjoint(cpus))
     if size <= 0:
-        raise PlumblineError(f'CPUs {cpu_list(cpus or ())} reach no {level} of the topology of '
-                             f'this partition; {_DETECT}')
+        raise PlumblineError(f'CPUs {cpu_list(cpus or ())} reach no {level} of the topology of this partition; {_DETECT}')
     return size
 
 
@@ -289,9 +280,8 @@ def _cache_working_set(processor, level, cpus, ours):
         size = min(size, ABOVE_LOWER_LEVEL_SHARED * capacity(processor, below[-1], cpus))
     if size < ABOVE_LOWER_LEVEL * lower:
         raise PlumblineError(
-            f'{level} cannot be isolated: half of its capacity ({quantity.size(size)}) is below '
-            f'{ABOVE_LOWER_LEVEL} x {below[-1]} ({quantity.size(lower)}) of the same CPUs; leave '
-            f'{level} out, or use fewer of the cores that share it')
+            f'{level} cannot be isolated: half of its capacity ({quantity.size(size)}) is below {ABOVE_LOWER_LEVEL} x {below[-1]} '
+            f'({quantity.size(lower)}) of the same CPUs; leave {level} out, or use fewer of the cores that share it')
     return size
 
 
@@ -312,9 +302,8 @@ def _memory_working_set(processor, cpus, available, ours):
     size = min(size, int(MEMORY_SHARE * available))
     if size < MEMORY_OVER_CACHE_LEAST * cache:
         raise PlumblineError(
-            f'memory cannot be measured: a quarter of it is {quantity.size(size)}, and the '
-            f'last-level caches hold {quantity.size(cache)}; ask for {quantity.size(8 * cache)} of '
-            'memory at least')
+            f'memory cannot be measured: a quarter of it is {quantity.size(size)}, and the last-level caches hold {quantity.size(cache)}; ask for '
+            f'{quantity.size(8 * cache)} of memory at least')
     return size
 
 
@@ -324,19 +313,17 @@ def working_set(processor, level, cpus, available=None, ours=None):
     A cache level: half of what ``cpus`` reach of it, which must be at least twice what they reach
     of the level below; where the cache may be others' too, no more than three times what the topology says of that.
 
-    Memory: four times what threads on ``cpus`` can hold of the last-level caches of the whole node (other
-    cores' caches may hold lines too), and no less than all of them, since ours may become more; at least
-    256 MiB, at most a quarter of ``available``.  What is ours was measured by one thread, and more hold
-    more: of an L3 of 300 MiB one held 37, and the streams of 16 through 300 MiB were 2.3 times as fast as
-    through 1,200 and 4,800 (a virtual machine of an Emerald Rapids; one thread's were as fast).
+    Memory: four times what threads on ``cpus`` can hold of the last-level caches of the whole node (other cores' caches may hold lines too), and no
+    less than all of them, since ours may become more; at least 256 MiB, at most a quarter of ``available``.  What is ours was measured by one thread,
+    and more hold more: of an L3 of 300 MiB one held 37, and the streams of 16 through 300 MiB were 2.3 times as fast as through 1,200 and 4,800 (a
+    virtual machine of an Emerald Rapids; one thread's were as fast).
 
     :arg level: ``'L1'``, ``'L2'``, ``'L3'`` or ``'memory'``.
     :arg cpus: the CPUs that the threads run on; the result is for all of them together.
     :arg available: memory of the node or of the job, bytes; :obj:`None` if unknown.
     :arg ours: level -> bytes of each of its caches that are ours, where that may be less than the topology says.
     :returns: bytes.
-    :raises PlumblineError: if there is no such level, if it cannot be told from the level below,
-        or if the memory is too small.
+    :raises PlumblineError: if there is no such level, if it cannot be told from the level below, or if the memory is too small.
     '''
     if level == 'memory':
         return _memory_working_set(processor, cpus, available, ours or {})

@@ -27,7 +27,7 @@ def _of(part, above=False):
     except FileNotFoundError:
         return None
     if status.st_uid != 0:
-        return f'{part} belongs to {_name(status.st_uid)}'
+        return f'{part} belongs to {user(status.st_uid)}'
     others = status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and status.st_gid != 0)
     kept = above and status.st_mode & stat.S_ISVTX
     return f'{part} can be written by others' if others and not kept and not stat.S_ISLNK(status.st_mode) else None
@@ -84,7 +84,8 @@ def refuse_run(*paths, code):
     refuse(*paths, whole=code)
 
 
-def _name(uid):
+def user(uid):
+    '''The name of a user, or his number where he has none.'''
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:

@@ -29,16 +29,14 @@ def programs(name):
     :raises PlumblineError: with how to get it.
     '''
     for folder in filter(None, [os.environ.get('PLUMBLINE_PEERS'), *os.get_exec_path()]):
-        found = [path for path in sorted({*Path(folder).glob(name), *Path(folder).glob(f'{name}-*')})
-                 if path.is_file() and os.access(path, os.X_OK)]
+        found = [path for path in sorted({*Path(folder).glob(name), *Path(folder).glob(f'{name}-*')}) if path.is_file() and os.access(path, os.X_OK)]
         if found:
             return found
     raise PlumblineError(f'{name} is not in PLUMBLINE_PEERS nor in PATH: {SOURCES[name]}')
 
 
 def python(machine, library):
-    '''The Python that has a library: ``PLUMBLINE_PEERS/LIBRARY/bin/python``, else one that is made in the benchmark's own
-    temporary folder, by pip.
+    '''The Python that has a library: ``PLUMBLINE_PEERS/LIBRARY/bin/python``, else one that is made in the benchmark's own temporary folder, by pip.
 
     :raises PlumblineError: where that fails.
     '''

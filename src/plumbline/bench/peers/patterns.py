@@ -30,8 +30,7 @@ LULESH = (('Scatter', 24, 0, 577806), ('Gather', 8, 1, 231198), ('Scatter', 8, 1
 def patterns(size):
     '''(name, configuration of Spatter): LULESH's, and gathers of sparse arrays with ``size`` bytes of lines that are touched.'''
     for stride in STRIDES:
-        yield f'gather stride {stride}', {'kernel': 'Gather', 'pattern': f'UNIFORM:8:{stride}:NR',
-                                          'count': size // (64 * min(stride, 8))}
+        yield f'gather stride {stride}', {'kernel': 'Gather', 'pattern': f'UNIFORM:8:{stride}:NR', 'count': size // (64 * min(stride, 8))}
     drawn = random.Random(1).sample(range(size // 8), RANDOM_LENGTH)
     yield 'gather random', {'kernel': 'Gather', 'pattern': drawn, 'delta': 8, 'count': size // 64 // RANDOM_LENGTH}
     for kernel, stride, delta, count in LULESH:

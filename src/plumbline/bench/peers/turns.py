@@ -63,8 +63,7 @@ def by_turns(machine, what, cpus, ours, peers, pairs, least=LEAST, most=float('i
             mine = {way: np.array([peer.statistic(found[None][case][way]) for found in kept]) for way in kept[0][None][case]}
             others = {way: np.array([found[peer][case][way] for found in kept]) for way in kept[0][peer][case]}
             best, other = (max(ways.items(), key=lambda way: np.median(way[1]))[0] for ways in (mine, others))
-            yield kind(f'{what} {case}, {threads_text(cpus)}: {best} / {peer.name} {other}'.lstrip(), mine[best] / others[other], least, most,
-                       remark)
+            yield kind(f'{what} {case}, {threads_text(cpus)}: {best} / {peer.name} {other}'.lstrip(), mine[best] / others[other], least, most, remark)
 
 
 def _turn(machine, cpus, ours, peers, number, failed):

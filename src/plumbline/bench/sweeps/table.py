@@ -1,11 +1,10 @@
 '''What a benchmark of the sweep found, from its folder: text that is reStructuredText as well.'''
 
-from collections import defaultdict
-
 import numpy as np
 
 from plumbline.bench.sweeps.faults import FAULTS
 from plumbline.bench.verdicts.table import NULL, days, grid, not_tried, share
+from plumbline.model.grouping import by_key
 from plumbline.model.quantity import several
 
 #: The loss from which on a fault counts for precision and recall, a share.
@@ -14,11 +13,7 @@ ENOUGH = 0.2
 
 def loss_of(fault, sweeps):
     '''(median loss, subsystem) of what suffers most of what the fault makes slower; (None, None) where nothing was measured of that.'''
-    by_part = defaultdict(list)
-    for sweep in sweeps:
-        for part, loss in sweep.losses.items():
-            if part in fault.subsystems:
-                by_part[part].append(loss)
+    by_part = by_key((part, loss) for sweep in sweeps for part, loss in sweep.losses.items() if part in fault.subsystems)
     return max(((float(np.median(found)), part) for part, found in by_part.items()), default=(None, None))
 
 
@@ -51,9 +46,7 @@ def lines(place):
     sweeps = place.sessions()
     if not sweeps:
         return [f'{place.folder}: no sweep yet']
-    of_kind = defaultdict(list)
-    for sweep in sweeps:
-        of_kind[sweep.kind].append(sweep)
+    of_kind = by_key((sweep.kind, sweep) for sweep in sweeps)
     quiet = of_kind.pop(NULL, [])
     tried = {name: of_kind[name] for name in FAULTS if name in of_kind}
     most = max(map(len, tried.values()), default=0)

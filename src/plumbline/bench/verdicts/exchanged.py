@@ -85,6 +85,8 @@ class Again:
         for (test, *keys, name), its in places.items():
             applying = references.of_keys(in_force[test], test, keys).get(name) if test in in_force else None
             for row in its:
+                if applying:        # as the check itself judges
+                    applying = applying.of_set(row['working_set']) or applying.beneath
                 if applying or row['reference_from'] not in baselines.SHIPPED:
                     cases = _both(row['cases'], second.get((_case(row), row['name']), []))
                     measured = evaluation.judged(evaluation.choose(cases, applying), row['widths'], twice.get(_case(row)))

@@ -148,8 +148,7 @@ def quota(folder, share):
     '''CPU time for so much of the CPUs.'''
     period = 100_000
     given = str(round(share * len(our_cpus()) * period))
-    with cgroup(('cpu', {'cpu.cfs_period_us': str(period), 'cpu.cfs_quota_us': given}),
-                ('cpu', {'cpu.max': f'{given} {period}'})) as enter:
+    with cgroup(('cpu', {'cpu.cfs_period_us': str(period), 'cpu.cfs_quota_us': given}), ('cpu', {'cpu.max': f'{given} {period}'})) as enter:
         yield Launch(enter=enter)
 
 

@@ -133,8 +133,7 @@ class Place:
         self._references.mkdir(parents=True, exist_ok=True)
         shutil.copy(portable(directory()), self._references)
         code = self._reframe(launch, checks)
-        done = self._plumbline('report', self.report, '--archive', self.archive, '--destination', self.folder / 'page',
-                               '--reframe-status', code)
+        done = self._plumbline('report', self.report, '--archive', self.archive, '--destination', self.folder / 'page', '--reframe-status', code)
         return self.keep(Session(kind, number, done.returncode, self._archived(), started, round(time.time() - started, 1), done.stdout))
 
     def rows(self, session):

@@ -9,7 +9,7 @@ import numpy as np
 from plumbline.analysis.lines import verdict_lines
 from plumbline.analysis.session import Session
 from plumbline.bench.verdicts.faults import FAULTS
-from plumbline.model import registry
+from plumbline.model import grouping, registry
 
 REFERENCE, NULL = 'reference', 'null'
 
@@ -63,10 +63,7 @@ def losses(seen, null):
 
     :arg seen, null: lists of :class:`Seen`.
     '''
-    usual = defaultdict(list)
-    for session in null:
-        for key, (value, _, _) in session.values.items():
-            usual[key].append(value)
+    usual = grouping.by_key((key, value) for session in null for key, (value, _, _) in session.values.items())
     changes, of_one = defaultdict(list), defaultdict(list)
     for session in seen:
         for key, (value, subsystem, better) in session.values.items():
@@ -132,9 +129,8 @@ def lines(place):
     found = [*_head(place, sessions, of_kind), '']
     if of_kind[NULL]:
         codes = [session.exit for session in of_kind[NULL]]
-        found += [f'Nothing changed: exit code 0 in {share(codes.count(0), len(codes))}; false FAIL in '
-                  f'{share(codes.count(1), len(codes))}; exit codes {exits(codes)}; a cause is named in '
-                  f'{share(sum(bool(session.causes) for session in of_kind[NULL]), len(codes))}.', '']
+        found += [f'Nothing changed: exit code 0 in {share(codes.count(0), len(codes))}; false FAIL in {share(codes.count(1), len(codes))}; exit '
+                  f'codes {exits(codes)}; a cause is named in {share(sum(bool(session.causes) for session in of_kind[NULL]), len(codes))}.', '']
     if tried:
         head = ['fault', 'loss', 'most of a metric', 'found', 'exit codes', 'by', 'cause named', 'subsystem named']
         found += grid([head, *(_row(name, seen, null) for name, seen in tried.items())])

@@ -38,11 +38,6 @@ def named(names, prefix):
     return [name[len(prefix) + 1:] for name in names if name.startswith(prefix + '.')]
 
 
-def mount_paths(names):
-    '''Paths of the mounts that facts of these names are about.'''
-    return sorted({rest.rpartition('.')[0] for rest in named(names, 'mount')})
-
-
 def groups(node, names=None, patience=AT_ONCE):
     '''The groups to read.
 

@@ -95,14 +95,6 @@ def judge(kinds, found):
     return Outcome(worst, line, entry['kind'], told, found, len(expectations) - len(unread))
 
 
-def wanted_of(kinds, **further):
-    '''(The :class:`Node` to ask, names of the facts to read) of expectations.'''
-    names = {name for entry in kinds for name in (*entry['expectations'], *entry['of'])}
-    node = Node(packages=sorted(facts.named(names, 'package')), services=sorted(facts.named(names, 'service')),
-                variables=sorted(facts.named(names, 'environment')), mounts=facts.mount_paths(names), **further)
-    return node, names
-
-
 def least(kinds):
     '''Seconds that a look takes at least: one more than mounts may take to answer by these expectations.'''
     return 1 + max((wanted.get('to', 0) for entry in kinds for name, wanted in entry['expectations'].items()
@@ -115,7 +107,10 @@ def look(kinds, seconds, **further):
     :arg further: of :class:`Node`.
     :returns: :class:`Outcome`.
     '''
-    node, names = wanted_of(kinds, **further)
+    names = {name for entry in kinds for name in (*entry['expectations'], *entry['of'])}
+    packages, services, variables, mounts = (facts.named(names, group) for group in ('package', 'service', 'environment', 'mount'))
+    node = Node(packages=sorted(packages), services=sorted(services), variables=sorted(variables),
+                mounts=sorted({rest.rpartition('.')[0] for rest in mounts}), **further)
     return judge(kinds, reading.read(facts.groups(node, names, least(kinds)), seconds))
 
 

@@ -17,10 +17,9 @@ PARTS = {
 }
 
 _SPLIT = (
-    "Nanoseconds per element of 8 bytes, medians of the rounds; the diamond is the message itself, its whiskers the quartiles. "
-    "o: the C library's copy of as many contiguous bytes. L: a contiguous message less o. l_p: packing without a message, less "
-    "o. l_m: the rest; where it lies left of zero the message took less time than its parts one after the other, because "
-    "packing and sending overlap. After byna2003, section 4 and figure 2."
+    "Nanoseconds per element of 8 bytes, medians of the rounds; the diamond is the message itself, its whiskers the quartiles. o: the C library's "
+    'copy of as many contiguous bytes. L: a contiguous message less o. l_p: packing without a message, less o. l_m: the rest; where it lies left of '
+    'zero the message took less time than its parts one after the other, because packing and sending overlap. After byna2003, section 4 and figure 2.'
 )
 
 _BANDWIDTH = (

@@ -32,9 +32,7 @@ def _direction(record):
 
 def gather_memory(details):
     '''Variants of gather and scatter in memory, a panel for each index set.'''
-    caption = (
-        "Novec forbids vectorisation, simd uses the processor's gather and scatter instructions. After anderson1997, table 5."
-    )
+    caption = ("Novec forbids vectorisation, simd uses the processor's gather and scatter instructions. After anderson1997, table 5.")
     yield from _figures(details, 'Gather and scatter in memory', caption, _direction, _index_set)
 
 

@@ -17,9 +17,7 @@ MOST_CURVES = len(drawing.SERIES)
 LEAST = 0.01
 
 _RUNS = 'line: median of the runs of IMB, band: their quartiles'
-_UNTOUCHED = (
-    'IMB never touches its buffers: where a cache is shared, this is more than a message that is used would get (hager2007, section 3.2).'
-)
+_UNTOUCHED = ('IMB never touches its buffers: where a cache is shared, this is more than a message that is used would get (hager2007, section 3.2).')
 #: Metric -> (what it is called, caption).
 KINDS = {'bandwidth': ('Bandwidth', f'Mbytes/sec as IMB counts them; {_RUNS}. {_UNTOUCHED}'),
          'latency': ('Time', f'Time of one repetition, of the slowest process; {_RUNS}.')}
@@ -28,17 +26,14 @@ KINDS = {'bandwidth': ('Bandwidth', f'Mbytes/sec as IMB counts them; {_RUNS}. {_
 def imb(details):
     '''A figure of bandwidths and one of times, where IMB prints those, and a table of what has no size.'''
     for detail in details:
-        at = ', '.join(filter(None, (_processes(detail), detail.get('transport')))) + where(detail, details)
+        processes = f"{detail['ranks']} processes" if detail.get('ranks') else ''
+        at = ', '.join(filter(None, (processes, detail.get('transport')))) + where(detail, details)
         rows = [row for row in detail.get('metrics') or [] if row.get('samples')]
         if not rows:
             yield not_drawn(f"{detail['check']}, {at}", 'nothing was measured')
         for metric in KINDS:
             yield from _figures(metric, rows, at)
         yield from _tables(rows, at)
-
-
-def _processes(detail):
-    return f"{detail['ranks']} processes" if detail.get('ranks') else ''
 
 
 def _figures(metric, rows, at):

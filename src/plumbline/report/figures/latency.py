@@ -54,10 +54,6 @@ def latency(details):
     yield from of_places(details, 'Latency of each level', caption, draw, 'no latency was measured')
 
 
-def _pages_of(detail):
-    return next((r['options']['pages'] for r in detail.get('records') or []), 'huge')
-
-
 def translation(details):
     '''What address translation adds, over the number of pages.'''
     caption = (
@@ -68,7 +64,8 @@ def translation(details):
     for at, group in by_place(details):
         for detail in group:
             records = measured([detail])
-            title = f'Address translation, {_pages_of(detail)} pages{at}'
+            pages = next((r['options']['pages'] for r in detail.get('records') or []), 'huge')
+            title = f'Address translation, {pages} pages{at}'
             if not records:
                 yield not_drawn(title, 'there are no records of the probe')
                 continue

@@ -31,10 +31,6 @@ def _panels(details):
                 yield name, (level, threads), (heading, own, limit_of(members))
 
 
-def _over(option):
-    return lambda record: record['options'][option]
-
-
 def _curves(details, title, option, caption, letter, axis):
     """Bandwidth of every variant over one option of the program's; a figure for each thread count."""
     for detail, threads, measurements in by_threads(details):
@@ -45,7 +41,7 @@ def _curves(details, title, option, caption, letter, axis):
             yield not_drawn(heading, f'there are no records at two or more values of {option}')
             continue
         figure = drawing.empty(400)
-        drawing.add_curves(figure, grouped(kernels, lambda r: r['variant']), _over(option), letter)
+        drawing.add_curves(figure, grouped(kernels, lambda r: r['variant']), lambda r: r['options'][option], letter)
         limit = limit_of(measurements)
         if limit:
             drawing.add_limits(figure, [(value, limit[0], None) for value in (values[0], values[-1])])
@@ -77,9 +73,8 @@ def concurrent_streams(details):
         figure.update_yaxes(title='bandwidth (GB/s)', rangemode='tozero')
 
     caption = (
-        "Bandwidth of a sum over an array that each thread reads as s streams, a line of each in turn; line: median, "
-        "band: quartiles of the samples. Where it falls, the hardware prefetcher has given up. Limit: the machine's own "
-        "traffic rate. After anderson1997, sections 3.2.1 and 3.2.3."
+        'Bandwidth of a sum over an array that each thread reads as s streams, a line of each in turn; line: median, band: quartiles of the samples. '
+        "Where it falls, the hardware prefetcher has given up. Limit: the machine's own traffic rate. After anderson1997, sections 3.2.1 and 3.2.3."
     )
     yield from _curves(details, 'Concurrent read streams', 'streams', caption, 's', axis)
 

@@ -21,7 +21,9 @@ def overview(details):
     :arg details: the results of all checks, those with a FAIL first.
     '''
     places = list(by_place(details))
-    yield from next(([(*found[-1], 'limits', *_with_flops(group))] for _, group in places if (found := list(roofline(group)))), [])  # most threads
+    with_flops = lambda its: dict.fromkeys(detail['check'] for detail in its if any(record.get('flops') for record in detail.get('records') or ()))
+    yield from next(([(*found[-1], 'limits', *with_flops(group))]
+                     for _, group in places if (found := list(roofline(group)))), [])  # most threads
     yield from next(([(f'Memory hierarchy{at}', _HIERARCHY, found, *(f'limits {level}' for level in found.data[0].y),
                        *sorted({'capacity', 'latency'} & {detail['check'] for detail in group}))]
                      for at, group in places if (found := _hierarchy(group))), [])
@@ -32,10 +34,6 @@ def overview(details):
         if curves:
             yield f'Messages{at}', _MESSAGES, drawn(curves, height=300), 'pingpong'
         break
-
-
-def _with_flops(details):
-    return dict.fromkeys(detail['check'] for detail in details if any(record.get('flops') for record in detail.get('records') or ()))
 
 
 def _values(details, check, metric, threads=None):
